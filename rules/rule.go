@@ -1,0 +1,91 @@
+package rules
+
+import (
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	// APIVersion is the version of the rule language that this package reads.
+	APIVersion = "kanon.dev/v1alpha1"
+	// RuleKind is the kind of a rule document.
+	RuleKind = "Rule"
+)
+
+// Documents are what one source holds.
+type Documents struct {
+	// Rules are the rules that could be decoded. A rule for which Decode
+	// reported an error is not among them.
+	Rules []*Rule
+	// CRDs are the CustomResourceDefinitions beside the rules, as written.
+	CRDs []*unstructured.Unstructured
+}
+
+// Rule is one decoded rule document. Its parts keep their positions, so that
+// Compile can say where something is wrong. It is immutable.
+type Rule struct {
+	Name, Namespace     string
+	Labels, Annotations map[string]string
+	// Position is where the document's metadata.name stands.
+	Position Position
+	// Suspend asks the engine to leave everything as it is.
+	Suspend bool
+	// ConditionPrefix goes before Ready, Reconciling and Stalled.
+	ConditionPrefix string
+
+	src       *source
+	hash      string
+	parent    parentSpec
+	variables []variableSpec
+	children  []childSpec
+	status    *yaml.Node
+}
+
+// Hash names the content of the rule: 16 hex digits that change when, and
+// only when, the document says something else.
+func (r *Rule) Hash() string { return r.hash }
+
+// parentSpec is spec.parent.
+type parentSpec struct {
+	gvk               schema.GroupVersionKind
+	pos               Position // of kind
+	selector          labels.Selector
+	namespaces        []string
+	namespaceSelector labels.Selector
+	when              *yaml.Node
+}
+
+// variableSpec is one item of spec.variables or of a child's variables.
+type variableSpec struct {
+	name  string
+	pos   Position
+	value *yaml.Node
+}
+
+// forEachSpec is one dimension of a child's forEach.
+type forEachSpec struct {
+	name string
+	pos  Position
+	in   *yaml.Node
+}
+
+// dependency is one item of dependsOn.
+type dependency struct {
+	id  string
+	pos Position
+}
+
+// childSpec is one item of spec.children.
+type childSpec struct {
+	id        string
+	pos       Position // of the id
+	index     int
+	when      *yaml.Node
+	forEach   []forEachSpec
+	variables []variableSpec
+	dependsOn []dependency
+	readyWhen *yaml.Node
+	template  *yaml.Node
+}
