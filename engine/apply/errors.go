@@ -1,0 +1,59 @@
+package apply
+
+import "fmt"
+
+// NameTakenError says that an object of the child's name exists and is not ours. It is never touched.
+type NameTakenError struct {
+	// Ref is the object, with its UID.
+	Ref Ref
+	// OwnedBy tells who owns it: its controller, the rule and parent that made it, or its field managers.
+	OwnedBy string
+}
+
+func (e *NameTakenError) Error() string {
+	return fmt.Sprintf("%s exists already and belongs to %s; it is left alone", e.Ref, e.OwnedBy)
+}
+
+// TerminatingError says that the child's name is still in use by an object that is on its way out: one that is being
+// deleted, or one made for an earlier parent of the same name. The caller waits for its end.
+type TerminatingError struct {
+	// Ref is the object, with its UID.
+	Ref Ref
+	// Reason is what is being waited for.
+	Reason string
+}
+
+func (e *TerminatingError) Error() string {
+	return fmt.Sprintf("%s %s", e.Ref, e.Reason)
+}
+
+// ReplacedError says that the object last seen is gone, or that another one has its name. The caller reads again; it
+// does not create on the strength of this error.
+type ReplacedError struct {
+	// Ref is the object last seen, with its UID.
+	Ref Ref
+	// Err is the API server's answer.
+	Err error
+}
+
+func (e *ReplacedError) Error() string {
+	return fmt.Sprintf("%s with UID %s is gone or was replaced: %v", e.Ref, e.Ref.UID, e.Err)
+}
+
+func (e *ReplacedError) Unwrap() error { return e.Err }
+
+// InvalidError says that the rendered object is refused and will be as long as it stays as it is: unknown fields, wrong
+// types, duplicate keys in a list, values that do not validate. Nothing but a change of the rule, of its input or of the
+// kind's schema helps.
+type InvalidError struct {
+	// Ref is the child, without a UID.
+	Ref Ref
+	// Err says what is wrong and, where known, under which path.
+	Err error
+}
+
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("%s is not valid: %v", e.Ref, e.Err)
+}
+
+func (e *InvalidError) Unwrap() error { return e.Err }
