@@ -1,9 +1,6 @@
 package rules
 
-import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
-)
+import "k8s.io/apimachinery/pkg/runtime/schema"
 
 // Kind tells what the compiler must know of a kind that a rule names.
 type Kind struct {
