@@ -1,0 +1,45 @@
+// Package monitor keeps informers for the objects that rules need: one for each
+// (resource, namespace, label selector), shared by the owners that want it,
+// started when the first one asks and stopped when the last one lets go.
+//
+// An owner, such as a rule, says again and again which keys it wants, and the
+// difference is what starts and stops:
+//
+//	monitors, err := monitor.New(monitor.Options{
+//		Client:   dynamicClient,
+//		Handle:   func(e monitor.Event) { queue.Add(keyOf(e)) },
+//		Synced:   func(k monitor.Key) { startWaitingFor(k) },
+//		Indexers: monitor.ByLabels("kanon.dev/rule", "kanon.dev/parent-uid"),
+//	})
+//	// ...
+//	go func() { done <- monitors.Run(ctx) }()
+//
+//	children := monitor.Key{GVR: deployments, Selector: "kanon.dev/rule=0123456789abcdef"}
+//	monitors.Watch("rule kanon-system/webapp", parents, children)
+//
+//	// Later, in a worker: all children of one parent, from memory.
+//	for _, child := range monitors.ByIndex(children, monitor.ByParent, "0123456789abcdef/"+uid) {
+//		// read-only
+//	}
+//
+//	// A write's answer is known at once, before its watch event arrives.
+//	live, err := client.Resource(deployments).Namespace(ns).Create(ctx, obj, options)
+//	monitors.Observe(children, live)
+//
+//	monitors.Watch("rule kanon-system/webapp") // releases both
+//
+// # What readers see
+//
+// Get, List and ByIndex answer from memory. They show the informer's store, and
+// over it what Observe and ObserveDeleted were told, for as long as the store is
+// older than that. The API server's resource versions decide which of two states
+// is newer, so a state is never hidden by an older one. Objects are shared and
+// must not be changed.
+//
+// # Lifetimes
+//
+// Run owns every goroutine. A key that is released and wanted again gets a new
+// informer, whose view starts empty; HasSynced tells when it is full. A resource
+// that the API server does not have is tried again with client-go's back-off (up
+// to a minute) and logged once; whoever knows that it came back calls Restart.
+package monitor

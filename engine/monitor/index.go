@@ -1,0 +1,27 @@
+package monitor
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+)
+
+// ByParent is the name of the index that ByLabels makes.
+const ByParent = "parent"
+
+// ByLabels returns the index ByParent, whose value for an object is the values of
+// two labels joined by a slash: the rule's id and the parent's UID. An object that
+// lacks either is not in the index.
+func ByLabels(ruleLabel, parentLabel string) cache.Indexers {
+	return cache.Indexers{ByParent: func(item any) ([]string, error) {
+		obj, ok := item.(*unstructured.Unstructured)
+		if !ok {
+			return nil, nil
+		}
+		labels := obj.GetLabels()
+		rule, parent := labels[ruleLabel], labels[parentLabel]
+		if rule == "" || parent == "" {
+			return nil, nil
+		}
+		return []string{rule + "/" + parent}, nil
+	}}
+}

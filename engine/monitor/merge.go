@@ -1,0 +1,65 @@
+package monitor
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// list returns what stored lists, each object in its newest known state, and the
+// objects of the entries that overlaid names besides, sorted by namespace and
+// name. An object whose state the store's own list does not settle is left out
+// unless include, if there is one, accepts it.
+func (o *overlay) list(stored func() []any, overlaid func() []string, include func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
+	// The entries are named before the store is asked: an entry that is dropped
+	// between the two is in the store by then. The other order could miss it.
+	drops := o.drops.Load()
+	names := sets.New(overlaid()...)
+	items := stored()
+	list := make([]*unstructured.Unstructured, 0, len(items)+len(names))
+	for _, item := range items {
+		if obj, ok := item.(*unstructured.Unstructured); ok {
+			list = append(list, obj)
+		}
+	}
+
+	if o.size.Load() > 0 || o.drops.Load() != drops || len(names) > 0 {
+		list = o.unsettled(list, names, drops)
+		for name := range names {
+			if obj, ok := o.resolve(name); ok && (include == nil || include(obj)) {
+				list = append(list, obj)
+			}
+		}
+	}
+	slices.SortFunc(list, compareNames)
+	return list
+}
+
+// unsettled moves the objects that have an entry from list to names. If an entry
+// was dropped since drops was read, list may be older than that entry was, so all
+// of its objects have to be looked at again.
+func (o *overlay) unsettled(list []*unstructured.Unstructured, names sets.Set[string], drops int64) []*unstructured.Unstructured {
+	kept := slices.DeleteFunc(list, func(obj *unstructured.Unstructured) bool {
+		name := nameOf(obj)
+		if _, ok := o.current(name); ok {
+			names.Insert(name)
+		}
+		return names.Has(name)
+	})
+	if o.drops.Load() == drops {
+		return kept
+	}
+	for _, obj := range kept {
+		names.Insert(nameOf(obj))
+	}
+	return nil
+}
+
+func compareNames(a, b *unstructured.Unstructured) int {
+	if c := strings.Compare(a.GetNamespace(), b.GetNamespace()); c != 0 {
+		return c
+	}
+	return strings.Compare(a.GetName(), b.GetName())
+}

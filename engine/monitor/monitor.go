@@ -1,0 +1,207 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+// monitor is one informer and what is known beyond it. It is used for one start
+// and one stop.
+type monitor struct {
+	key      Key
+	informer cache.SharedIndexInformer
+	options  Options
+	overlay  *overlay
+	health   health
+
+	// handlerSynced is closed when every event of the first list was handled.
+	handlerSynced chan struct{}
+
+	mu sync.Mutex
+	// state moves from fresh to running to stopped, or from fresh to stopped.
+	// Guarded by mu for writing; events read it without.
+	state atomic.Int32
+	// cancel ends the informer; nil until it runs. Guarded by mu.
+	cancel context.CancelFunc
+}
+
+const (
+	fresh int32 = iota
+	running
+	stopped
+)
+
+func newMonitor(key Key, o Options) *monitor {
+	tweak := func(list *metav1.ListOptions) { list.LabelSelector = key.Selector }
+	// Indexers are copied because the informer keeps the map as its own.
+	indexers := make(cache.Indexers, len(o.Indexers))
+	maps.Copy(indexers, o.Indexers)
+	informer := dynamicinformer.NewFilteredDynamicInformer(
+		o.Client, key.GVR, key.Namespace, 0, indexers, tweak,
+	).Informer()
+	return &monitor{
+		key:           key,
+		informer:      informer,
+		options:       o,
+		overlay:       newOverlay(key, informer, o.Indexers),
+		handlerSynced: make(chan struct{}),
+	}
+}
+
+// isNew tells whether the monitor has yet to be started.
+func (m *monitor) isNew() bool { return m.state.Load() == fresh }
+
+// stop ends the informer without waiting for it: no event is begun afterwards,
+// and group, which start was given, says when its goroutines are done.
+func (m *monitor) stop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state.Store(stopped)
+	if m.cancel != nil {
+		m.cancel()
+	}
+}
+
+// start runs the informer in group until ctx ends or stop is called. It does
+// nothing when the monitor was stopped in the meantime.
+func (m *monitor) start(ctx context.Context, group *sync.WaitGroup) error {
+	log := logr.FromContextOrDiscard(ctx).WithValues("resource", m.key.GVR.GroupResource().String(),
+		"version", m.key.GVR.Version, "namespace", m.key.Namespace, "selector", m.key.Selector)
+	registration, err := m.configure(log)
+	if err != nil {
+		return fmt.Errorf("set up the informer for %s: %w", m.key.GVR, err)
+	}
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.state.CompareAndSwap(fresh, running) {
+		return nil
+	}
+	ctx, m.cancel = context.WithCancel(logr.NewContext(ctx, log))
+	group.Go(func() { m.informer.RunWithContext(ctx) })
+	group.Go(func() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-registration.HasSyncedChecker().Done():
+		}
+		close(m.handlerSynced)
+		log.V(4).Info("Informer has synced")
+		if m.options.Synced != nil && m.state.Load() == running {
+			m.options.Synced(m.key)
+		}
+	})
+	return nil
+}
+
+// configure gives the informer its handlers. It fails only if the informer runs
+// already.
+func (m *monitor) configure(log logr.Logger) (cache.ResourceEventHandlerRegistration, error) {
+	if m.options.Transform != nil {
+		if err := m.informer.SetTransform(m.options.Transform); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		if m.health.failed(err, time.Now()) {
+			log.Error(err, "Cannot watch; retrying until it works or the watch is released")
+		}
+	}); err != nil {
+		return nil, err
+	}
+	return m.informer.AddEventHandlerWithOptions(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { m.deliver(log, nil, asObject(obj)) },
+		UpdateFunc: func(before, after any) { m.deliver(log, asObject(before), asObject(after)) },
+		DeleteFunc: func(obj any) { m.deliver(log, asObject(obj), nil) },
+	}, cache.HandlerOptions{Logger: &log})
+}
+
+// deliver hands one event over, unless the monitor was stopped.
+func (m *monitor) deliver(log logr.Logger, before, after *unstructured.Unstructured) {
+	if m.state.Load() != running || (before == nil && after == nil) {
+		return
+	}
+	if m.health.recovered() {
+		log.Info("Watching again")
+	}
+	seen := after
+	if seen == nil {
+		seen = before
+	}
+	m.overlay.settle(seen)
+	m.options.Handle(Event{Key: m.key, Old: before, New: after})
+}
+
+// hasSynced tells whether every event of the first list was handled.
+func (m *monitor) hasSynced() bool {
+	select {
+	case <-m.handlerSynced:
+		return true
+	default:
+		return false
+	}
+}
+
+// asObject unwraps what an informer hands to its handlers. It returns nil for
+// an object whose last state is not known.
+func asObject(obj any) *unstructured.Unstructured {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	u, _ := obj.(*unstructured.Unstructured)
+	return u
+}
+
+// healthyAfter is how long a watch must have run without an error to count as
+// recovered when no event shows it: longer than the longest pause between two
+// tries of client-go's reflector (30 s, and up to as much again as jitter).
+const healthyAfter = 2 * time.Minute
+
+// health remembers whether a watch works, so that an outage is logged when it
+// begins and when its reason changes, and not at each retry.
+type health struct {
+	failing atomic.Bool // lets recovered answer without the lock
+
+	mu sync.Mutex
+	// reason is the outage's, as last logged. Guarded by mu.
+	reason string
+	// last is the time of the newest error. Guarded by mu.
+	last time.Time
+}
+
+// failed records an error and tells whether it is worth a log line.
+func (h *health) failed(err error, now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	reason := reasonOf(err)
+	begins := !h.failing.Swap(true) || now.Sub(h.last) > healthyAfter || reason != h.reason
+	h.reason, h.last = reason, now
+	return begins
+}
+
+// recovered ends an outage and tells whether there was one.
+func (h *health) recovered() bool {
+	return h.failing.Load() && h.failing.Swap(false)
+}
+
+// reasonOf groups errors: by the API server's reason where it gave one,
+// otherwise all that keeps us from an answer is one reason.
+func reasonOf(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return string(status.Status().Reason)
+	}
+	return "unreachable"
+}

@@ -1,0 +1,202 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Key names one informer.
+type Key struct {
+	GVR schema.GroupVersionResource
+
+	// Namespace limits the informer to one namespace; "" means all, and is the
+	// only choice for a cluster-scoped resource.
+	Namespace string
+
+	// Selector is a label selector in string form; "" selects every object.
+	// Two spellings of one selector are two keys, so build it with
+	// labels.Selector.String, which sorts.
+	Selector string
+}
+
+// Event is one change of an object in an informer's view. Old is nil when the
+// object came into view and New is nil when it left. Both are read-only.
+type Event struct {
+	Key Key
+	Old *unstructured.Unstructured
+	New *unstructured.Unstructured
+}
+
+// Options tells Monitors how to watch and whom to tell. Client and Handle are
+// required.
+type Options struct {
+	// Client lists and watches.
+	Client dynamic.Interface
+
+	// Handle is called for each event, outside locks; events of one key come in
+	// order and one at a time, events of different keys at the same time. It
+	// must not block: usually it adds a key to a work queue. An event that was
+	// being handed over while Watch released its key may still arrive.
+	Handle func(Event)
+
+	// Synced, if set, is called once for each informer that was started, after
+	// Handle has returned for every object of its first list.
+	Synced func(Key)
+
+	// Transform, if set, is applied to each object before it is kept; it may
+	// drop fields and must be idempotent. It must leave metadata.namespace,
+	// name, uid, resourceVersion and labels as they are. The default keeps
+	// objects whole.
+	Transform cache.TransformFunc
+
+	// Indexers, if set, are kept by every informer and are asked by ByIndex.
+	Indexers cache.Indexers
+}
+
+func (o Options) validate() error {
+	var errs []error
+	if o.Client == nil {
+		errs = append(errs, errors.New("monitor: Options.Client is required"))
+	}
+	if o.Handle == nil {
+		errs = append(errs, errors.New("monitor: Options.Handle is required"))
+	}
+	return errors.Join(errs...)
+}
+
+// Monitors is a set of informers, each shared by the owners that want it. All
+// methods are safe for concurrent use.
+type Monitors struct {
+	options Options
+
+	// changed wakes Run; it holds at most one signal.
+	changed chan struct{}
+
+	mu sync.RWMutex
+	// wanted holds the keys of each owner. An owner without keys is not in it.
+	// Guarded by mu.
+	wanted map[string][]Key
+	// monitors holds exactly the keys that occur in wanted. Guarded by mu.
+	monitors map[Key]*monitor
+}
+
+// New returns a set that watches nothing yet. Informers start when Run runs and
+// an owner wants them. The error tells which required option is missing.
+func New(o Options) (*Monitors, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	return &Monitors{
+		options:  o,
+		changed:  make(chan struct{}, 1),
+		wanted:   map[string][]Key{},
+		monitors: map[Key]*monitor{},
+	}, nil
+}
+
+// Run starts and stops informers as Watch asks for them, until ctx ends. When
+// it returns, every informer has stopped and none of their goroutines is left.
+// It may be called once. The error is nil unless an informer could not be set
+// up.
+func (m *Monitors) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // before running.Wait, also on an error
+
+	for {
+		for _, mon := range m.unstarted() {
+			if err := mon.start(ctx, &running); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-m.changed:
+		}
+	}
+}
+
+// Watch replaces the set of keys that owner wants; without keys it releases the
+// owner. What is new starts soon after, what nobody wants any more is stopped:
+// its objects are out of view at once, and its watch ends soon after. Watch does
+// not wait for either.
+func (m *Monitors) Watch(owner string, keys ...Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(keys) == 0 {
+		delete(m.wanted, owner)
+	} else {
+		m.wanted[owner] = append([]Key(nil), keys...)
+	}
+
+	p := planFor(m.monitors, m.wanted)
+	for _, key := range p.remove {
+		m.monitors[key].stop()
+		delete(m.monitors, key)
+	}
+	for _, key := range p.add {
+		m.monitors[key] = newMonitor(key, m.options)
+	}
+	if len(p.add) > 0 {
+		m.wake()
+	}
+}
+
+// Restart replaces the informers of a resource, whoever wants them, by new ones
+// that list again, and returns how many there were. It is for a resource that
+// went away and came back as another one under the same name: without it an
+// informer would find out when its back-off next lets it retry, which can take
+// a minute. No events are emitted for what the old informers held.
+func (m *Monitors) Restart(gvr schema.GroupVersionResource) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	restarted := 0
+	for key, mon := range m.monitors {
+		if key.GVR != gvr {
+			continue
+		}
+		mon.stop()
+		m.monitors[key] = newMonitor(key, m.options)
+		restarted++
+	}
+	if restarted > 0 {
+		m.wake()
+	}
+	return restarted
+}
+
+// wake makes Run look for informers to start.
+func (m *Monitors) wake() {
+	select {
+	case m.changed <- struct{}{}:
+	default:
+	}
+}
+
+// unstarted lists the wanted informers that do not run yet.
+func (m *Monitors) unstarted() []*monitor {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var list []*monitor
+	for _, mon := range m.monitors {
+		if mon.isNew() {
+			list = append(list, mon)
+		}
+	}
+	return list
+}
+
+// monitor returns the informer that serves key, or nil.
+func (m *Monitors) monitor(key Key) *monitor {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.monitors[key]
+}

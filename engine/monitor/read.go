@@ -1,0 +1,93 @@
+package monitor
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+)
+
+// HasSynced tells whether the key is watched and Handle has returned for every
+// object of its first list.
+func (m *Monitors) HasSynced(key Key) bool {
+	mon := m.monitor(key)
+	return mon != nil && mon.hasSynced()
+}
+
+// Get returns the newest known state of one object in the key's view. It is
+// read-only. For a cluster-scoped object namespace is "".
+func (m *Monitors) Get(key Key, namespace, name string) (*unstructured.Unstructured, bool) {
+	mon := m.monitor(key)
+	if mon == nil {
+		return nil, false
+	}
+	return mon.overlay.resolve(cache.NewObjectName(namespace, name).String())
+}
+
+// List returns the newest known state of every object in the key's view, sorted
+// by namespace and name. The objects are read-only; the slice is the caller's.
+func (m *Monitors) List(key Key) []*unstructured.Unstructured {
+	mon := m.monitor(key)
+	if mon == nil {
+		return nil
+	}
+	return mon.overlay.list(mon.informer.GetIndexer().List, mon.overlay.names, nil)
+}
+
+// ByIndex returns the newest known state of every object in the key's view for
+// which the indexer of that name gives value, sorted by namespace and name. It
+// returns nothing for an index that Options.Indexers does not have.
+func (m *Monitors) ByIndex(key Key, index, value string) []*unstructured.Unstructured {
+	mon := m.monitor(key)
+	indexer, ok := m.options.Indexers[index]
+	if mon == nil || !ok {
+		return nil
+	}
+	stored := func() []any {
+		items, err := mon.informer.GetIndexer().ByIndex(index, value)
+		if err != nil {
+			return nil // only for an unknown index
+		}
+		return items
+	}
+	overlaid := func() []string { return mon.overlay.namesByIndex(index, value) }
+	return mon.overlay.list(stored, overlaid, func(obj *unstructured.Unstructured) bool {
+		values, err := indexer(obj)
+		return err == nil && slices.Contains(values, value)
+	})
+}
+
+// Observe records the answer of a write, or of a live read, as the newest
+// knowledge of that object until the informer has caught up. An object that does
+// not match the key's selector is then out of view. obj must not be changed
+// afterwards. Answers that are older than what is known are ignored, so the order
+// of calls does not matter; an object that is merely marked for deletion is
+// observed like any other.
+func (m *Monitors) Observe(key Key, obj *unstructured.Unstructured) {
+	mon := m.monitor(key)
+	if mon == nil {
+		return
+	}
+	if m.options.Transform != nil {
+		kept, err := m.options.Transform(obj.DeepCopy())
+		if err != nil {
+			return // the informer will say so
+		}
+		u, ok := kept.(*unstructured.Unstructured)
+		if !ok {
+			return
+		}
+		obj = u
+	}
+	mon.overlay.observe(obj)
+}
+
+// ObserveDeleted records that the object of obj's UID is gone: a delete without
+// finalizers succeeded, or a live read found nothing or another object. obj is the
+// last known state.
+func (m *Monitors) ObserveDeleted(key Key, obj *unstructured.Unstructured) {
+	if mon := m.monitor(key); mon != nil {
+		mon.overlay.observeDeleted(obj)
+	}
+}
+
