@@ -1,0 +1,176 @@
+package celenv
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+// adapter makes CEL values of Go values. Maps and lists of JSON are wrapped,
+// not copied.
+type adapter struct{}
+
+// NativeToValue implements types.Adapter.
+func (a adapter) NativeToValue(value any) ref.Val {
+	switch v := value.(type) {
+	case ref.Val:
+		return v
+	case string:
+		return types.String(v)
+	case bool:
+		return types.Bool(v)
+	case int64:
+		return types.Int(v)
+	case float64:
+		return types.Double(v)
+	case nil:
+		return types.NullValue
+	case map[string]any:
+		return &jsonMap{fields: v}
+	case []any:
+		return &jsonList{items: v}
+	}
+	return types.DefaultTypeAdapter.NativeToValue(value)
+}
+
+// jsonMap is a map of JSON that is iterated in the order of its keys.
+type jsonMap struct {
+	fields map[string]any
+}
+
+func (m *jsonMap) plain() traits.Mapper { return types.NewStringInterfaceMap(adapter{}, m.fields) }
+
+func (m *jsonMap) Find(key ref.Val) (ref.Val, bool) {
+	name, ok := key.(types.String)
+	if !ok {
+		return nil, false
+	}
+	val, ok := m.fields[string(name)]
+	if !ok {
+		return nil, false
+	}
+	return adapter{}.NativeToValue(val), true
+}
+
+func (m *jsonMap) Get(key ref.Val) ref.Val {
+	val, ok := m.Find(key)
+	if !ok {
+		return types.NewErr("no such key: %v", key)
+	}
+	return val
+}
+
+func (m *jsonMap) Contains(key ref.Val) ref.Val {
+	_, ok := m.Find(key)
+	return types.Bool(ok)
+}
+
+func (m *jsonMap) keys() []string {
+	keys := make([]string, 0, len(m.fields))
+	for k := range m.fields {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Fold implements traits.Foldable, for the comprehensions of two variables.
+func (m *jsonMap) Fold(f traits.Folder) {
+	for _, k := range m.keys() {
+		if !f.FoldEntry(k, m.fields[k]) {
+			return
+		}
+	}
+}
+
+func (m *jsonMap) Iterator() traits.Iterator {
+	return types.NewStringList(adapter{}, m.keys()).Iterator()
+}
+func (m *jsonMap) Size() ref.Val     { return types.Int(len(m.fields)) }
+func (m *jsonMap) IsZeroValue() bool { return len(m.fields) == 0 }
+func (m *jsonMap) Type() ref.Type    { return types.MapType }
+func (m *jsonMap) Value() any        { return m.fields }
+
+func (m *jsonMap) Equal(other ref.Val) ref.Val { return m.plain().Equal(other) }
+
+func (m *jsonMap) ConvertToNative(t reflect.Type) (any, error) { return m.plain().ConvertToNative(t) }
+
+func (m *jsonMap) ConvertToType(t ref.Type) ref.Val {
+	if t == types.MapType {
+		return m
+	}
+	return m.plain().ConvertToType(t)
+}
+
+// jsonList is a list of JSON.
+type jsonList struct {
+	items []any
+}
+
+func (l *jsonList) plain() traits.Lister { return types.NewDynamicList(adapter{}, l.items) }
+
+func (l *jsonList) Get(index ref.Val) ref.Val {
+	i, err := types.IndexOrError(index)
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	if i < 0 || i >= len(l.items) {
+		return types.NewErr("index %d is out of range: the list has %d items", i, len(l.items))
+	}
+	return adapter{}.NativeToValue(l.items[i])
+}
+
+func (l *jsonList) Contains(elem ref.Val) ref.Val {
+	for _, item := range l.items {
+		if types.Equal(adapter{}.NativeToValue(item), elem) == types.True {
+			return types.True
+		}
+	}
+	return types.False
+}
+
+// Fold implements traits.Foldable, for the comprehensions of two variables.
+func (l *jsonList) Fold(f traits.Folder) {
+	for i, item := range l.items {
+		if !f.FoldEntry(i, item) {
+			return
+		}
+	}
+}
+
+func (l *jsonList) Iterator() traits.Iterator { return &listIterator{list: l.items} }
+func (l *jsonList) Size() ref.Val             { return types.Int(len(l.items)) }
+func (l *jsonList) IsZeroValue() bool         { return len(l.items) == 0 }
+func (l *jsonList) Type() ref.Type            { return types.ListType }
+func (l *jsonList) Value() any                { return l.items }
+
+func (l *jsonList) Add(other ref.Val) ref.Val   { return l.plain().Add(other) }
+func (l *jsonList) Equal(other ref.Val) ref.Val { return l.plain().Equal(other) }
+
+func (l *jsonList) ConvertToNative(t reflect.Type) (any, error) { return l.plain().ConvertToNative(t) }
+
+func (l *jsonList) ConvertToType(t ref.Type) ref.Val {
+	if t == types.ListType {
+		return l
+	}
+	return l.plain().ConvertToType(t)
+}
+
+// listIterator walks over a list of JSON. As a value it is nothing that an
+// expression can hold, so what ref.Val asks of it comes from null.
+type listIterator struct {
+	types.Null
+	list []any
+	next int
+}
+
+func (it *listIterator) HasNext() ref.Val { return types.Bool(it.next < len(it.list)) }
+
+func (it *listIterator) Next() ref.Val {
+	item := it.list[it.next]
+	it.next++
+	return adapter{}.NativeToValue(item)
+}

@@ -1,0 +1,114 @@
+package celenv
+
+import (
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+)
+
+// mixedOperators lists the operators that take an int beside a double.
+func mixedOperators() []string {
+	return []string{operators.Add, operators.Subtract, operators.Multiply, operators.Divide}
+}
+
+// mixedArithmetic declares for the checker that an int and a double can be
+// added, subtracted, multiplied and divided, which gives a double. The
+// implementation is newDispatcher's: the standard operators have one for all
+// types, to which none can be added by a declaration.
+func mixedArithmetic() cel.EnvOption {
+	return func(env *cel.Env) (*cel.Env, error) {
+		for _, op := range mixedOperators() {
+			var err error
+			env, err = cel.Function(op,
+				cel.Overload("kanon_"+op+"_int_double", []*cel.Type{cel.IntType, cel.DoubleType}, cel.DoubleType),
+				cel.Overload("kanon_"+op+"_double_int", []*cel.Type{cel.DoubleType, cel.IntType}, cel.DoubleType),
+			)(env)
+			if err != nil {
+				return nil, fmt.Errorf("declare %s: %w", op, err)
+			}
+		}
+		return env, nil
+	}
+}
+
+// newDispatcher collects the implementations of all functions.
+func newDispatcher(env *cel.Env) (interpreter.Dispatcher, error) {
+	dispatcher := interpreter.NewDispatcher()
+	mixed := map[string]bool{}
+	for _, op := range mixedOperators() {
+		mixed[op] = true
+	}
+	for name, fn := range env.Functions() {
+		bindings, err := fn.Bindings()
+		if err != nil {
+			return nil, fmt.Errorf("bind the CEL function %s: %w", name, err)
+		}
+		for _, b := range bindings {
+			if mixed[b.Operator] {
+				b = withDoubles(b)
+			}
+			if replaced, ok := guarded(b); ok {
+				b = replaced
+			}
+			if err := dispatcher.Add(b); err != nil {
+				return nil, fmt.Errorf("bind the CEL function %s: %w", name, err)
+			}
+		}
+	}
+	return dispatcher, nil
+}
+
+// withDoubles makes an operator turn an int beside a double into a double.
+func withDoubles(b *functions.Overload) *functions.Overload {
+	plain := *b
+	op := plain.Binary
+	plain.Binary = func(lhs, rhs ref.Val) ref.Val {
+		switch l := lhs.(type) {
+		case types.Int:
+			if _, ok := rhs.(types.Double); ok {
+				lhs = types.Double(l)
+			}
+		case types.Double:
+			if r, ok := rhs.(types.Int); ok {
+				rhs = types.Double(r)
+			}
+		}
+		return op(lhs, rhs)
+	}
+	return &plain
+}
+
+// maxText is the longest string, in bytes, that one call of a function may
+// make: as much as etcd takes for a whole object.
+const maxText = 1536 << 10
+
+// guarded puts a bound on functions whose result can be far longer than all of
+// their arguments together, which the cost limit would only notice afterwards.
+func guarded(b *functions.Overload) (*functions.Overload, bool) {
+	if b.Operator != "string_replace_string_string" && b.Operator != "string_replace_string_string_int" && b.Operator != "replace" {
+		return nil, false
+	}
+	bounded := *b
+	op := bounded.Function
+	if op == nil {
+		return nil, false
+	}
+	bounded.Function = func(args ...ref.Val) ref.Val {
+		text, okText := args[0].(types.String)
+		old, okOld := args[1].(types.String)
+		repl, okRepl := args[2].(types.String)
+		if okText && okOld && okRepl {
+			times := len(text)/max(len(old), 1) + 1
+			if len(text)+times*len(repl) > maxText && len(repl) > len(old) {
+				return types.NewErr("replace could give more than %d bytes", maxText)
+			}
+		}
+		return op(args...)
+	}
+	return &bounded, true
+}

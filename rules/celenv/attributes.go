@@ -1,0 +1,304 @@
+package celenv
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/google/cel-go/common/containers"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+)
+
+// Members is a value whose members the caller computes when they are asked
+// for, such as the variables of a rule. It can only be selected from.
+type Members interface {
+	// Member gives the member's value; false where there is none by that name
+	// at this time. An error is passed on as it is.
+	Member(name string) (any, bool, error)
+}
+
+// Reason says why a read failed.
+type Reason int
+
+const (
+	// ReasonMissing means that the key is not there, or is null.
+	ReasonMissing Reason = iota + 1
+	// ReasonIndex means that the list has no such index.
+	ReasonIndex
+	// ReasonType means that the value is of a type that has no keys, or that
+	// the key's type does not fit.
+	ReasonType
+)
+
+// ReadError is a field or an index that could not be read.
+type ReadError struct {
+	// NodeID is the select or index node of the expression.
+	NodeID int64
+	Reason Reason
+	// Key is the field or index as text.
+	Key string
+	// Found is the CEL type of the value that was read from.
+	Found string
+	// Length is the length of the list, for ReasonIndex.
+	Length int
+}
+
+// Error says what could not be read.
+func (e *ReadError) Error() string {
+	switch e.Reason {
+	case ReasonIndex:
+		return fmt.Sprintf("index %s is out of range: the list has %d items", e.Key, e.Length)
+	case ReasonType:
+		return fmt.Sprintf("%s cannot be read from a value of type %s", e.Key, e.Found)
+	default:
+		return fmt.Sprintf("key %s is not there", e.Key)
+	}
+}
+
+// factory makes the attributes of expressions: names with the fields and
+// indices read from them. It differs from cel-go's in what it says when
+// something is not there.
+type factory struct {
+	interpreter.AttributeFactory
+}
+
+func newFactory(c *containers.Container, p types.Provider) *factory {
+	return &factory{AttributeFactory: interpreter.NewAttributeFactory(c, adapter{}, p)}
+}
+
+// NewQualifier makes one step of a path.
+func (f *factory) NewQualifier(objType *types.Type, id int64, val any, opt bool) (interpreter.Qualifier, error) {
+	switch v := val.(type) {
+	case string:
+		return &constKey{key: key{id: id, val: types.String(v), text: v, isText: true}, optional: opt}, nil
+	case types.String:
+		return &constKey{key: key{id: id, val: v, text: string(v), isText: true}, optional: opt}, nil
+	case types.Int, types.Uint, types.Double, types.Bool:
+		return &constKey{key: newKey(id, v.(ref.Val)), optional: opt}, nil
+	case interpreter.Attribute:
+		return &dynamicKey{id: id, attr: v, optional: opt}, nil
+	}
+	return f.AttributeFactory.NewQualifier(objType, id, val, opt)
+}
+
+// RelativeAttribute makes a path that starts at the value of an expression.
+// The same type serves as the index in a[f(x)].
+func (f *factory) RelativeAttribute(id int64, operand interpreter.Interpretable) interpreter.Attribute {
+	return &relative{Attribute: f.AttributeFactory.RelativeAttribute(id, operand)}
+}
+
+// relative is cel-go's relative attribute with our own way of being an index.
+type relative struct {
+	interpreter.Attribute
+}
+
+func (r *relative) AddQualifier(q interpreter.Qualifier) (interpreter.Attribute, error) {
+	if _, err := r.Attribute.AddQualifier(q); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *relative) Qualify(vars interpreter.Activation, obj any) (any, error) {
+	k, err := resolveKey(r.ID(), r.Attribute, vars)
+	if err != nil {
+		return nil, err
+	}
+	return k.read(obj)
+}
+
+func (r *relative) QualifyIfPresent(vars interpreter.Activation, obj any, presenceOnly bool) (any, bool, error) {
+	k, err := resolveKey(r.ID(), r.Attribute, vars)
+	if err != nil {
+		return nil, false, err
+	}
+	return k.readIfPresent(obj)
+}
+
+// dynamicKey is a step whose key is itself a path: a[b.c].
+type dynamicKey struct {
+	id       int64
+	attr     interpreter.Attribute
+	optional bool
+}
+
+func (d *dynamicKey) ID() int64        { return d.id }
+func (d *dynamicKey) IsOptional() bool { return d.optional }
+
+func (d *dynamicKey) Qualify(vars interpreter.Activation, obj any) (any, error) {
+	k, err := resolveKey(d.id, d.attr, vars)
+	if err != nil {
+		return nil, err
+	}
+	return k.read(obj)
+}
+
+func (d *dynamicKey) QualifyIfPresent(vars interpreter.Activation, obj any, presenceOnly bool) (any, bool, error) {
+	k, err := resolveKey(d.id, d.attr, vars)
+	if err != nil {
+		return nil, false, err
+	}
+	return k.readIfPresent(obj)
+}
+
+func resolveKey(id int64, attr interpreter.Attribute, vars interpreter.Activation) (key, error) {
+	raw, err := attr.Resolve(vars)
+	if err != nil {
+		return key{}, err
+	}
+	val := adapter{}.NativeToValue(raw)
+	if celErr, ok := val.(*types.Err); ok {
+		return key{}, celErr
+	}
+	return newKey(id, val), nil
+}
+
+// constKey is a step whose key is known when the expression is compiled.
+type constKey struct {
+	key
+	optional bool
+}
+
+func (c *constKey) ID() int64        { return c.id }
+func (c *constKey) IsOptional() bool { return c.optional }
+func (c *constKey) Value() ref.Val   { return c.val }
+
+func (c *constKey) Qualify(_ interpreter.Activation, obj any) (any, error) {
+	return c.read(obj)
+}
+
+func (c *constKey) QualifyIfPresent(_ interpreter.Activation, obj any, _ bool) (any, bool, error) {
+	return c.readIfPresent(obj)
+}
+
+// key reads one field or index.
+type key struct {
+	id     int64
+	val    ref.Val
+	text   string // of a key that is text
+	isText bool
+}
+
+func newKey(id int64, val ref.Val) key {
+	text, isText := val.(types.String)
+	return key{id: id, val: val, text: string(text), isText: isText}
+}
+
+// read reads the key from obj, or says why it cannot.
+func (k *key) read(obj any) (any, error) {
+	if fields, ok := obj.(map[string]any); ok && k.isText {
+		if val, ok := fields[k.text]; ok {
+			return val, nil
+		}
+		return nil, k.fail(ReasonMissing, obj)
+	}
+	val, present, err := k.lookup(obj)
+	if err != nil {
+		return nil, err
+	}
+	if !present {
+		return nil, k.fail(ReasonMissing, obj)
+	}
+	return val, nil
+}
+
+// readIfPresent reads the key from obj. What is not there, or cannot have
+// keys, is not an error, as in CEL.
+func (k *key) readIfPresent(obj any) (any, bool, error) {
+	val, present, err := k.lookup(obj)
+	var missed *ReadError
+	if errors.As(err, &missed) {
+		return nil, false, nil
+	}
+	return val, present, err
+}
+
+func (k *key) lookup(obj any) (any, bool, error) {
+	switch o := obj.(type) {
+	case nil:
+		return nil, false, nil
+	case Members:
+		if !k.isText {
+			return nil, false, k.fail(ReasonType, obj)
+		}
+		return o.Member(k.text)
+	case map[string]any:
+		if !k.isText {
+			return nil, false, k.fail(ReasonType, obj)
+		}
+		val, ok := o[k.text]
+		return val, ok, nil
+	case []any:
+		i, err := k.index(len(o), obj)
+		if err != nil {
+			return nil, false, err
+		}
+		return o[i], true, nil
+	}
+	return k.lookupValue(adapter{}.NativeToValue(obj))
+}
+
+// lookupValue reads the key from a value that CEL made.
+func (k *key) lookupValue(val ref.Val) (any, bool, error) {
+	switch v := val.(type) {
+	case *types.Err:
+		return nil, false, v
+	case types.Null:
+		return nil, false, nil
+	case *types.Optional:
+		if !v.HasValue() {
+			return nil, false, nil
+		}
+		return k.lookup(v.GetValue())
+	case traits.Mapper:
+		found, ok := v.Find(k.val)
+		if celErr, isErr := found.(*types.Err); isErr {
+			return nil, false, celErr
+		}
+		if !ok {
+			return nil, false, nil
+		}
+		return found, true, nil
+	case traits.Lister:
+		size, _ := v.Size().(types.Int)
+		i, err := k.index(int(size), val)
+		if err != nil {
+			return nil, false, err
+		}
+		return v.Get(types.Int(i)), true, nil
+	}
+	return nil, false, k.fail(ReasonType, val)
+}
+
+// index is the key as an index into a list of that length.
+func (k *key) index(length int, list any) (int, error) {
+	i, err := types.IndexOrError(k.val)
+	if err != nil {
+		return 0, k.fail(ReasonType, list)
+	}
+	if i < 0 || i >= length {
+		return 0, &ReadError{NodeID: k.id, Reason: ReasonIndex, Key: keyText(k.val), Found: "list", Length: length}
+	}
+	return i, nil
+}
+
+func (k *key) fail(reason Reason, obj any) error {
+	return &ReadError{NodeID: k.id, Reason: reason, Key: keyText(k.val), Found: typeName(obj)}
+}
+
+// keyText is a key the way a message shows it.
+func keyText(val ref.Val) string {
+	if s, ok := val.(types.String); ok {
+		return fmt.Sprintf("%q", string(s))
+	}
+	return fmt.Sprint(val.Value())
+}
+
+func typeName(obj any) string {
+	if _, ok := obj.(Members); ok {
+		return "map"
+	}
+	return adapter{}.NativeToValue(obj).Type().TypeName()
+}

@@ -1,0 +1,162 @@
+package celenv
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/checker"
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/decls"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/interpreter"
+)
+
+// Env checks and plans expressions. It is immutable and safe for concurrent
+// use.
+type Env struct {
+	// base parses; its declarations went into checker and machine.
+	base *cel.Env
+	// checker holds the functions and no variables.
+	checker *checker.Env
+	// machine finds the functions and the values of names at run time.
+	machine interpreter.Interpreter
+}
+
+// Scope are the names that an expression may start with. Their types are not
+// known when it is compiled.
+type Scope []string
+
+// Issue is something wrong in an expression.
+type Issue struct {
+	// Offset is where it is wrong, in bytes from the start of the expression;
+	// -1 where that is not known.
+	Offset int
+	// Message says what is wrong, in CEL's words.
+	Message string
+}
+
+//nolint:gochecknoglobals // Built once, at first use, and never changed: building takes tens of milliseconds and some megabytes, far more than all the rules of a program need together.
+var shared = sync.OnceValues(newEnv)
+
+// Shared returns the environment that all rules of the process share. The
+// error is the same at every call; it means that the libraries contradict each
+// other, which no input can cause.
+func Shared() (*Env, error) { return shared() }
+
+func newEnv() (*Env, error) {
+	base, err := cel.NewEnv(options()...)
+	if err != nil {
+		return nil, fmt.Errorf("build the CEL environment: %w", err)
+	}
+	check, err := checker.NewEnv(base.Container, base.CELTypeProvider(), checker.CrossTypeNumericComparisons(true))
+	if err != nil {
+		return nil, fmt.Errorf("build the CEL checker: %w", err)
+	}
+	for name, fn := range base.Functions() {
+		if fn.IsDeclarationDisabled() {
+			continue
+		}
+		if err := check.AddFunctions(fn); err != nil {
+			return nil, fmt.Errorf("declare the CEL function %s: %w", name, err)
+		}
+	}
+	dispatcher, err := newDispatcher(base)
+	if err != nil {
+		return nil, err
+	}
+	provider := base.CELTypeProvider()
+	factory := newFactory(base.Container, provider)
+	// cel-go has one value for "no such overload" and writes the node's id into
+	// it at its first use. Done here, once, that is no race between evaluations.
+	types.LabelErrNode(sharedErrorID, types.NoSuchOverloadErr())
+	return &Env{
+		base:    base,
+		checker: check,
+		machine: interpreter.NewInterpreter(dispatcher, base.Container, provider, adapter{}, factory),
+	}, nil
+}
+
+// sharedErrorID marks errors that carry no node of their own.
+const sharedErrorID = -1
+
+// Compile parses and checks the expression. The issues are all that was found;
+// the expression is nil when there are any.
+func (e *Env) Compile(text string, scope Scope) (*Expression, []Issue) {
+	parsed, iss := e.base.Parse(text)
+	if iss.Err() != nil {
+		return nil, issues(text, iss.Errors())
+	}
+	check, err := checker.NewEnv(e.base.Container, e.base.CELTypeProvider(),
+		checker.ValidatedDeclarations(e.checker), checker.CrossTypeNumericComparisons(true))
+	if err != nil {
+		return nil, []Issue{{Offset: -1, Message: err.Error()}}
+	}
+	for _, name := range scope {
+		if err := check.AddIdents(decls.NewVariable(name, types.DynType)); err != nil {
+			return nil, []Issue{{Offset: -1, Message: err.Error()}}
+		}
+	}
+	checked, errs := checker.Check(parsed.NativeRep(), parsed.Source(), check)
+	if found := errs.GetErrors(); len(found) > 0 {
+		return nil, issues(text, found)
+	}
+	return &Expression{env: e, text: text, ast: checked}, nil
+}
+
+// Roots parses the expression and returns the names that it starts with and
+// their offsets, in the order of the text, without those that the expression
+// itself declares (as in list.map(x, …)). nil where it does not parse.
+func (e *Env) Roots(text string) []Root {
+	parsed, iss := e.base.Parse(text)
+	if iss.Err() != nil {
+		return nil
+	}
+	return freeNames(parsed.NativeRep(), text)
+}
+
+// issues turns cel-go's errors into offsets.
+func issues(text string, errs []*common.Error) []Issue {
+	found := make([]Issue, 0, len(errs))
+	for _, e := range errs {
+		found = append(found, Issue{Offset: offset(text, e.Location), Message: e.Message})
+	}
+	return found
+}
+
+// planIssues turns the error of a planner into an issue.
+func planIssues(x *Expression, err error) []Issue {
+	var celErr *types.Err
+	at := -1
+	if errors.As(err, &celErr) {
+		at = x.Offset(celErr.NodeID())
+	}
+	return []Issue{{Offset: at, Message: err.Error()}}
+}
+
+// offset is the byte at which a location lies: its line counts from 1 and its
+// column, in code points, from 0.
+func offset(text string, loc common.Location) int {
+	if loc == nil || loc.Line() < 1 {
+		return -1
+	}
+	line, column := 1, 0
+	for i, r := range text {
+		if line == loc.Line() && column == loc.Column() {
+			return i
+		}
+		if r == '\n' {
+			if line == loc.Line() {
+				return i
+			}
+			line, column = line+1, 0
+			continue
+		}
+		column++
+	}
+	if line == loc.Line() {
+		return len(text)
+	}
+	return -1
+}

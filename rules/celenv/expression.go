@@ -1,0 +1,128 @@
+package celenv
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+)
+
+// Expression is a parsed and checked expression. It is immutable.
+type Expression struct {
+	env  *Env
+	text string
+	ast  *ast.AST
+}
+
+// Text is the expression as written.
+func (x *Expression) Text() string { return x.text }
+
+// Root is the expression's outermost node.
+func (x *Expression) Root() ast.Expr { return x.ast.Expr() }
+
+// Type is what the expression gives, as far as that is known; types.DynType
+// where it is not.
+func (x *Expression) Type() *types.Type { return x.ast.GetType(x.ast.Expr().ID()) }
+
+// Offset is where a node stands, in bytes from the start of the text; -1 where
+// that is not known.
+func (x *Expression) Offset(id int64) int {
+	return nodeOffset(x.ast, x.text, id)
+}
+
+// Source writes a node the way CEL's formatter would; the text of two
+// nodes that mean the same and differ in blanks is the same.
+func (x *Expression) Source(e ast.Expr) string {
+	s, err := cel.ExprToString(e, x.ast.SourceInfo())
+	if err != nil {
+		return x.text
+	}
+	return s
+}
+
+func nodeOffset(a *ast.AST, text string, id int64) int {
+	r, ok := a.SourceInfo().GetOffsetRange(id)
+	if !ok {
+		return -1
+	}
+	// Offsets of a parsed text are in code points.
+	n := int32(0)
+	for i := range text {
+		if n == r.Start {
+			return i
+		}
+		n++
+	}
+	return len(text)
+}
+
+// Nodes lists every node of the expression, outer ones first.
+func (x *Expression) Nodes() []ast.Expr {
+	var nodes []ast.Expr
+	ast.PreOrderVisit(x.ast.Expr(), ast.NewExprVisitor(func(e ast.Expr) { nodes = append(nodes, e) }))
+	return nodes
+}
+
+// Root is a name that an expression starts with.
+type Root struct {
+	Name   string
+	Offset int // in bytes from the start of the expression
+}
+
+// freeNames lists the names that the expression does not declare itself.
+func freeNames(a *ast.AST, text string) []Root {
+	var roots []Root
+	var walk func(e ast.Expr, bound []string)
+	walk = func(e ast.Expr, bound []string) {
+		switch e.Kind() {
+		case ast.IdentKind:
+			if !slices.Contains(bound, e.AsIdent()) {
+				roots = append(roots, Root{Name: e.AsIdent(), Offset: nodeOffset(a, text, e.ID())})
+			}
+		case ast.ComprehensionKind:
+			c := e.AsComprehension()
+			walk(c.IterRange(), bound)
+			walk(c.AccuInit(), bound)
+			inner := append(slices.Clone(bound), c.AccuVar(), c.IterVar(), c.IterVar2())
+			walk(c.LoopCondition(), inner)
+			walk(c.LoopStep(), inner)
+			walk(c.Result(), inner)
+		default:
+			for _, child := range Operands(e) {
+				walk(child, bound)
+			}
+		}
+	}
+	walk(a.Expr(), nil)
+	slices.SortStableFunc(roots, func(x, y Root) int { return cmp.Compare(x.Offset, y.Offset) })
+	return roots
+}
+
+// Operands lists the nodes right below a node that is not a comprehension.
+func Operands(e ast.Expr) []ast.Expr {
+	var below []ast.Expr
+	switch e.Kind() {
+	case ast.CallKind:
+		call := e.AsCall()
+		if call.IsMemberFunction() {
+			below = append(below, call.Target())
+		}
+		below = append(below, call.Args()...)
+	case ast.SelectKind:
+		below = append(below, e.AsSelect().Operand())
+	case ast.ListKind:
+		below = append(below, e.AsList().Elements()...)
+	case ast.MapKind:
+		for _, entry := range e.AsMap().Entries() {
+			below = append(below, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
+		}
+	case ast.StructKind:
+		for _, field := range e.AsStruct().Fields() {
+			below = append(below, field.AsStructField().Value())
+		}
+	default:
+	}
+	return below
+}

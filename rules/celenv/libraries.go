@@ -1,0 +1,53 @@
+package celenv
+
+import (
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/ext"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+const (
+	// maxExpression is the longest expression, in code points. A ConfigMap
+	// holds at most 1 MiB; an expression beyond this is a mistake.
+	maxExpression = 64 << 10
+	// maxNesting is how deep an expression may nest.
+	maxNesting = 100
+	// maxRange is the longest list that lists.range makes.
+	maxRange = 100_000
+)
+
+// options declares the language: what the parser accepts and which functions
+// there are. Versions are pinned, so that an update of a module does not change
+// what a rule means.
+func options() []cel.EnvOption {
+	return []cel.EnvOption{
+		cel.CustomTypeAdapter(adapter{}),
+		cel.CrossTypeNumericComparisons(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.EnableMacroCallTracking(),
+		cel.EnableHiddenAccumulatorName(true),
+		cel.EnableIdentifierEscapeSyntax(),
+		cel.ParserExpressionSizeLimit(maxExpression),
+		cel.ParserRecursionLimit(maxNesting),
+		cel.OptionalTypes(cel.OptionalTypesVersion(2)),
+
+		ext.Bindings(ext.BindingsVersion(0)),
+		ext.Encoders(ext.EncodersVersion(1)),
+		ext.Lists(ext.ListsVersion(3), ext.ListsMaxRangeSize(maxRange)),
+		ext.Math(ext.MathVersion(2)),
+		ext.Sets(ext.SetsVersion(0)),
+		ext.Strings(ext.StringsVersion(4)),
+		ext.TwoVarComprehensions(ext.TwoVarComprehensionsVersion(0)),
+
+		library.CIDR(),
+		library.Format(),
+		library.IP(),
+		library.Lists(library.ListsVersion(1)),
+		library.Quantity(),
+		library.Regex(),
+		library.SemverLib(library.SemverVersion(1)),
+		library.URLs(),
+
+		mixedArithmetic(),
+	}
+}

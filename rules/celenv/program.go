@@ -1,0 +1,188 @@
+package celenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+// DefaultCostLimit is how much one evaluation of one expression may cost, in
+// the units of Kubernetes' own CEL, where its per-expression limit for
+// admission policies is ten times as much for a call of all of them.
+const DefaultCostLimit = 1_000_000
+
+// interruptEvery is how many turns of a loop go by between two looks at the
+// context.
+const interruptEvery = 100
+
+// ErrCostLimit is what an evaluation ends with that costs more than the limit.
+var ErrCostLimit = errors.New("the expression costs more than the limit")
+
+// ErrInterrupted is what an evaluation ends with whose context has ended.
+var ErrInterrupted = errors.New("the evaluation was interrupted")
+
+// ProgramOptions say how an expression is run. The zero value is usable.
+type ProgramOptions struct {
+	// CostLimit is the most that one evaluation may cost. 0: DefaultCostLimit.
+	CostLimit uint64
+	// Absent lists for nodes that are has(…) the nodes below them that may be
+	// missing without an error: has() is false then.
+	Absent map[int64][]int64
+}
+
+// Program is an expression that can be run. It is immutable and safe for
+// concurrent use.
+type Program struct {
+	run interpreter.InterpretableV2
+	// bounded is true where the expression cannot run long: its cost is not
+	// tracked and its context not watched.
+	bounded bool
+	limit   uint64
+}
+
+// Program plans the expression.
+func (x *Expression) Program(o ProgramOptions) (*Program, []Issue) {
+	p := &Program{bounded: isBounded(x.ast.Expr()), limit: o.CostLimit}
+	if p.limit == 0 {
+		p.limit = DefaultCostLimit
+	}
+	planner := []interpreter.PlannerOption{
+		interpreter.CustomDecoratorV2(decorateOptional),
+		interpreter.InterruptableEval(),
+		interpreter.Optimize(),
+		interpreter.CompileRegexConstants(interpreter.MatchesRegexOptimization, library.FindRegexOptimization, library.FindAllRegexOptimization),
+	}
+	if !p.bounded {
+		tracker, err := interpreter.NewCostTracker(&library.CostEstimator{},
+			interpreter.CostTrackerLimit(p.limit), interpreter.PresenceTestHasCost(false))
+		if err != nil {
+			return nil, planIssues(x, err)
+		}
+		planner = append(planner, interpreter.CostObserver(interpreter.CostTrackerFactory(tracker.Clone)))
+	}
+	planner = append(planner, orderRanges(x.ast.Expr()), allowAbsent(o.Absent))
+	run, err := x.env.machine.NewInterpretable(x.ast, planner...)
+	if err != nil {
+		return nil, planIssues(x, err)
+	}
+	p.run = run
+	return p, nil
+}
+
+// Eval runs the program. vars resolves the names in the expression's scope;
+// their values are only read.
+//
+// The error is what the expression came to, when it came to none: a *ReadError
+// for what is not there, an error of a Members value as it was, ErrCostLimit,
+// ErrInterrupted, or CEL's own.
+func (p *Program) Eval(ctx context.Context, vars interpreter.Activation) (val ref.Val, err error) {
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		var cancelled interpreter.EvalCancelledError
+		if e, ok := r.(error); ok && errors.As(e, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded {
+			val, err = nil, fmt.Errorf("%w of %d", ErrCostLimit, p.limit)
+			return
+		}
+		val, err = nil, fmt.Errorf("internal error in CEL: %v", r)
+	}()
+	frame, err := interpreter.NewExecutionFrame(vars)
+	if err != nil {
+		return nil, err
+	}
+	defer frame.Close()
+	if !p.bounded {
+		if err := frame.SetContext(ctx, interruptEvery); err != nil {
+			return nil, err
+		}
+	}
+	out := p.run.Exec(frame)
+	celErr, ok := out.(*types.Err)
+	if !ok {
+		return out, nil
+	}
+	if errors.Is(celErr, interpreter.InterruptError{}) {
+		return nil, fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
+	}
+	return nil, celErr
+}
+
+// isBounded says whether an expression does so little that its cost cannot
+// come near any limit: no loops, and only functions that take constant time or
+// look once at a text.
+func isBounded(root ast.Expr) bool {
+	bounded := true
+	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.ComprehensionKind:
+			bounded = false
+		case ast.CallKind:
+			if !isCheap(e.AsCall().FunctionName()) {
+				bounded = false
+			}
+		default:
+		}
+	}))
+	return bounded
+}
+
+func isCheap(function string) bool {
+	switch function {
+	case operators.Conditional, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot,
+		operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
+		operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate,
+		operators.Index, operators.OptIndex, operators.OptSelect, operators.In,
+		"size", "string", "int", "uint", "double", "bool", "type", "dyn", "timestamp", "duration",
+		"startsWith", "endsWith", "lowerAscii", "upperAscii", "trim",
+		"optional.of", "optional.none", "optional.ofNonZeroValue", "hasValue", "value", "or", "orValue":
+		return true
+	}
+	return false
+}
+
+// allowAbsent makes the has() nodes that are listed false where one of their
+// nodes is missing.
+func allowAbsent(absent map[int64][]int64) interpreter.PlannerOption {
+	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		if nodes, ok := absent[i.ID()]; ok {
+			return &lenientHas{InterpretableV2: i, nodes: nodes}, nil
+		}
+		return i, nil
+	})
+}
+
+// lenientHas is a has() that is false where any key on its path is missing.
+type lenientHas struct {
+	interpreter.InterpretableV2
+	nodes []int64
+}
+
+func (h *lenientHas) Eval(vars interpreter.Activation) ref.Val {
+	return h.Exec(interpreter.AsFrame(vars))
+}
+
+func (h *lenientHas) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	val := h.InterpretableV2.Exec(frame)
+	celErr, ok := val.(*types.Err)
+	if !ok {
+		return val
+	}
+	var read *ReadError
+	if errors.As(celErr, &read) && read.Reason != ReasonType {
+		for _, id := range h.nodes {
+			if id == read.NodeID {
+				return types.False
+			}
+		}
+	}
+	return val
+}

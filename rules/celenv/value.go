@@ -1,0 +1,190 @@
+package celenv
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+// ErrNoValue is what ToJSON gives for optional.none().
+var ErrNoValue = errors.New("the value is optional.none()")
+
+// ToJSON makes plain JSON of a value: nil, bool, int64, float64, string,
+// []any, map[string]any. The result shares no memory with the value. Fields
+// that are null or optional.none() are left out of maps, items that are
+// optional.none() out of lists. Bytes become base64, timestamps RFC 3339,
+// durations text such as 1.5s. A value that JSON has no form for is an error,
+// and optional.none() itself is ErrNoValue.
+func ToJSON(val ref.Val) (any, error) {
+	switch v := val.(type) {
+	case types.String:
+		return string(v), nil
+	case types.Int:
+		return int64(v), nil
+	case types.Bool:
+		return bool(v), nil
+	case types.Null:
+		return nil, nil
+	case types.Double:
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return nil, fmt.Errorf("%v has no form in JSON", float64(v))
+		}
+		return float64(v), nil
+	case types.Uint:
+		if v > math.MaxInt64 {
+			return nil, fmt.Errorf("%d does not fit an integer of 64 bits", uint64(v))
+		}
+		return int64(v), nil
+	case types.Bytes:
+		return base64.StdEncoding.EncodeToString(v), nil
+	case types.Timestamp:
+		return timestampText(v), nil
+	case types.Duration:
+		return durationText(v), nil
+	case *types.Optional:
+		if !v.HasValue() {
+			return nil, ErrNoValue
+		}
+		return ToJSON(v.GetValue())
+	case *jsonMap:
+		return CopyJSON(v.fields), nil
+	case *jsonList:
+		return CopyJSON(v.items), nil
+	case traits.Mapper:
+		return mapToJSON(v)
+	case traits.Lister:
+		return listToJSON(v)
+	case *types.Err:
+		return nil, v
+	}
+	return nil, fmt.Errorf("a value of type %s cannot be written into an object; make it a string with string(…)", val.Type().TypeName())
+}
+
+func mapToJSON(m traits.Mapper) (any, error) {
+	size, _ := m.Size().(types.Int)
+	out := make(map[string]any, size)
+	for it := m.Iterator(); it.HasNext() == types.True; {
+		key := it.Next()
+		name, ok := key.(types.String)
+		if !ok {
+			text, err := ToText(key)
+			if err != nil {
+				return nil, fmt.Errorf("key of a map: %w", err)
+			}
+			name = types.String(text)
+		}
+		val, _ := m.Find(key)
+		plain, err := ToJSON(val)
+		if errors.Is(err, ErrNoValue) || (err == nil && plain == nil) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", string(name), err)
+		}
+		out[string(name)] = plain
+	}
+	return out, nil
+}
+
+func listToJSON(l traits.Lister) (any, error) {
+	size, _ := l.Size().(types.Int)
+	out := make([]any, 0, size)
+	for i := types.Int(0); i < size; i++ {
+		plain, err := ToJSON(l.Get(i))
+		if errors.Is(err, ErrNoValue) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("item %d: %w", int(i), err)
+		}
+		out = append(out, plain)
+	}
+	return out, nil
+}
+
+// ToText makes of a value the text that it stands for between other text:
+// strings, ints, bools, whole doubles (without exponent), timestamps
+// (RFC 3339) and durations. Everything else is an error.
+func ToText(val ref.Val) (string, error) {
+	switch v := val.(type) {
+	case types.String:
+		return string(v), nil
+	case types.Int:
+		return strconv.FormatInt(int64(v), 10), nil
+	case types.Uint:
+		return strconv.FormatUint(uint64(v), 10), nil
+	case types.Bool:
+		return strconv.FormatBool(bool(v)), nil
+	case types.Double:
+		f := float64(v)
+		if math.Trunc(f) != f || math.IsInf(f, 0) {
+			return "", fmt.Errorf("%v is not a whole number; say how to write it, such as with string(…) or math.round(…)", f)
+		}
+		return strconv.FormatFloat(f, 'f', -1, 64), nil
+	case types.Timestamp:
+		return timestampText(v), nil
+	case types.Duration:
+		return durationText(v), nil
+	case *types.Err:
+		return "", v
+	case *types.Optional:
+		return "", errors.New("an optional value cannot stand in text; take its value with orValue(…)")
+	case types.Null:
+		return "", errors.New("null cannot stand in text")
+	}
+	return "", fmt.Errorf("a %s cannot stand in text", val.Type().TypeName())
+}
+
+func timestampText(t types.Timestamp) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// durationText is what string(…) makes of a duration in CEL.
+func durationText(d types.Duration) string {
+	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
+}
+
+// CopyJSON copies plain JSON and leaves out of maps what is null. Other
+// numbers than int64 and float64 become one of these.
+func CopyJSON(val any) any {
+	switch v := val.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, field := range v {
+			if field != nil {
+				out[k] = CopyJSON(field)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = CopyJSON(item)
+		}
+		return out
+	case int:
+		return int64(v)
+	case int32:
+		return int64(v)
+	case float32:
+		return float64(v)
+	case json.Number:
+		if i, err := v.Int64(); err == nil {
+			return i
+		}
+		if f, err := v.Float64(); err == nil {
+			return f
+		}
+		return v.String()
+	}
+	return val
+}
+
+// FromJSON makes a value of plain JSON without copying it.
+func FromJSON(val any) ref.Val { return adapter{}.NativeToValue(val) }
