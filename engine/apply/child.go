@@ -1,0 +1,167 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// Child is one object as it should be, ready to be compared and written. It is made by Writer.Prepare and immutable.
+type Child struct {
+	// Object is what is written: normalised, labelled and annotated. Read-only.
+	Object *unstructured.Unstructured
+	// Ref names the child, without a UID.
+	Ref Ref
+	// Owner is for whom it is made.
+	Owner Owner
+
+	kind        kind
+	fingerprint fingerprint
+	// paths holds every rendered path that managedFields can hold.
+	paths *fieldpath.Set
+	// leaves are the paths that must be covered: those under which nothing else was rendered.
+	leaves *fieldpath.Set
+}
+
+// Prepare turns a rendered template into a Child: the object is normalised, labelled with rule, parent and node, given
+// AnnotationOwner and, when controller is not nil, that controller ownerReference, and fingerprinted. rendered is never
+// changed and must have apiVersion, kind, metadata.name and, for a namespaced kind, metadata.namespace.
+//
+// The error is an *InvalidError when the object does not fit its schema (unknown fields, wrong types, duplicate keys in a
+// list); any other error (the schema could not be fetched) is worth another try.
+func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) (*Child, error) {
+	ref := RefOf(rendered)
+	ref.UID = ""
+	if ref.Kind == "" || ref.Name == "" || rendered.GetAPIVersion() == "" {
+		return nil, &InvalidError{Ref: ref, Err: errors.New("apiVersion, kind and metadata.name are required")}
+	}
+	child, err := w.prepare(ctx, rendered, owner, controller)
+	var mismatch *schemaMismatchError
+	if !errors.As(err, &mismatch) {
+		return child, err
+	}
+	// A CRD that has just changed is the likely innocent cause: ask whether the schema is still the newest.
+	changed, recheckErr := w.schemas.Recheck(ctx, rendered.GroupVersionKind().GroupVersion())
+	if recheckErr != nil {
+		return nil, fmt.Errorf("recheck the schema of %s: %w", ref, recheckErr)
+	}
+	if changed {
+		child, err = w.prepare(ctx, rendered, owner, controller)
+	}
+	if errors.As(err, &mismatch) {
+		return nil, &InvalidError{Ref: ref, Err: mismatch.err}
+	}
+	return child, err
+}
+
+func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) (*Child, error) {
+	gvk := rendered.GroupVersionKind()
+	kind, err := loadKind(ctx, w.schemas, gvk)
+	if err != nil {
+		return nil, err
+	}
+	obj := kind.normalise(rendered, w.hasStatus(gvk))
+	child := &Child{Object: obj, Ref: RefOf(obj), Owner: owner, kind: kind}
+	if err := child.mark(controller); err != nil {
+		return nil, err
+	}
+	if err := child.takeFingerprint(); err != nil {
+		return nil, err
+	}
+	return child, nil
+}
+
+// mark adds what makes the object recognisable as this owner's child.
+func (c *Child) mark(controller *metav1.OwnerReference) error {
+	record, err := marshalText(ownerRecord{Owner: c.Owner, Child: c.Ref})
+	if err != nil {
+		return fmt.Errorf("encode the owner of %s: %w", c.Ref, err)
+	}
+	metadata := ensureMap(c.Object.Object, "metadata")
+	labels := ensureMap(metadata, "labels")
+	labels[LabelRule] = c.Owner.RuleID
+	labels[LabelParentUID] = string(c.Owner.Parent.UID)
+	labels[LabelNode] = NodeLabel(c.Owner.Node)
+	annotations := ensureMap(metadata, "annotations")
+	annotations[AnnotationOwner] = record
+	if controller == nil {
+		return nil
+	}
+	reference, err := runtime.DefaultUnstructuredConverter.ToUnstructured(controller)
+	if err != nil {
+		return fmt.Errorf("encode the ownerReference of %s: %w", c.Ref, err)
+	}
+	rendered, _ := metadata["ownerReferences"].([]any)
+	references := make([]any, 0, len(rendered)+1)
+	for _, other := range rendered {
+		if m, ok := other.(map[string]any); !ok || m["uid"] != string(controller.UID) {
+			references = append(references, other)
+		}
+	}
+	metadata["ownerReferences"] = append(references, any(reference))
+	return nil
+}
+
+// schemaMismatchError says that an object does not fit the schema at hand, which may be an old one.
+type schemaMismatchError struct{ err error }
+
+func (e *schemaMismatchError) Error() string { return e.err.Error() }
+func (e *schemaMismatchError) Unwrap() error { return e.err }
+
+// pathSet validates the object against its schema, as the API server does when it is applied (so duplicate list keys are
+// found here), and computes its paths.
+func (c *Child) pathSet() (*fieldpath.Set, error) {
+	value, err := c.kind.converter.ObjectToTyped(c.Object)
+	if err != nil {
+		return nil, &schemaMismatchError{err: oneLine(err)}
+	}
+	set, err := value.ToFieldSet()
+	if err != nil {
+		return nil, &schemaMismatchError{err: oneLine(err)}
+	}
+	return set.Difference(identityPaths()), nil
+}
+
+// identityPaths are the paths that the API server never keeps in managedFields (apimachinery,
+// pkg/util/managedfields/internal/stripmeta.go).
+func identityPaths() *fieldpath.Set {
+	set := fieldpath.NewSet(fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"),
+		fieldpath.MakePathOrDie("metadata"))
+	for _, field := range []string{
+		"name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
+		"resourceVersion",
+	} {
+		set.Insert(fieldpath.MakePathOrDie("metadata", field))
+	}
+	return set
+}
+
+// oneLine turns the library's list of errors, one a line, into one line.
+func oneLine(err error) error {
+	var list typed.ValidationErrors
+	if !errors.As(err, &list) {
+		return err
+	}
+	messages := make([]string, len(list))
+	for i, e := range list {
+		messages[i] = strings.TrimPrefix(e.Error(), ".")
+	}
+	return errors.New(strings.Join(messages, "; "))
+}
+
+// ensureMap returns the map under key, which it adds when it is not there.
+func ensureMap(parent map[string]any, key string) map[string]any {
+	if m, ok := parent[key].(map[string]any); ok {
+		return m
+	}
+	m := map[string]any{}
+	parent[key] = m
+	return m
+}

@@ -1,0 +1,121 @@
+package apply
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// The cover check decides without a request whether the live object still holds what we wrote. The API server takes a
+// path out of our entries as soon as anybody else changes it, so a path that is still there still has our value. The
+// rules:
+//
+//   - Only leaves count: the paths under which nothing else was rendered. What holds a leaf follows from it.
+//   - Only entries of our manager, not of a subresource, in the rendered apiVersion count. Apply and Update count alike.
+//   - A leaf is covered where an entry has it as a member and goes no deeper. An entry that goes deeper was recorded
+//     under another schema, in which the leaf was not one; what it says of the leaf as a whole is not known.
+//   - An entry that ends above the leaf, or holds only its parents, covers nothing: a rendered scalar under a granular
+//     map is not covered by the map.
+//   - The one exception: an empty granular map or struct is covered by anything of ours at its path or below, since the
+//     value is then there, and empty is all that was asked for.
+//   - Identity (apiVersion, kind, name, namespace, uid, ...) is never in managedFields and is not asked for. Labels,
+//     annotations, AnnotationApplied among them, and ownerReferences are.
+
+// covered says whether our entries of live hold every rendered path.
+func (c *Child) covered(live *unstructured.Unstructured) bool {
+	owned := &fieldpath.Set{}
+	for _, e := range ownEntries(live) {
+		if e.apiVersion != c.Object.GetAPIVersion() {
+			continue
+		}
+		set, err := e.fields()
+		if err != nil {
+			continue // an entry that cannot be read covers nothing
+		}
+		owned = owned.Union(set)
+	}
+	covered := true
+	c.leaves.Iterate(func(path fieldpath.Path) {
+		covered = covered && c.leafCovered(path, owned)
+	})
+	return covered
+}
+
+func (c *Child) leafCovered(path fieldpath.Path, owned *fieldpath.Set) bool {
+	member, below := owned.Has(path), hasBelow(owned, path)
+	if member && !below {
+		return true
+	}
+	return (member || below) && c.emptyGranular(path)
+}
+
+// hasBelow says whether a set has members under path.
+func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
+	for _, element := range path {
+		next, ok := set.Children.Get(element)
+		if !ok {
+			return false
+		}
+		set = next
+	}
+	return !set.Empty()
+}
+
+// emptyGranular says whether an empty map was rendered at path whose keys the schema tells apart.
+func (c *Child) emptyGranular(path fieldpath.Path) bool {
+	var at any = c.Object.Object
+	ref := c.kind.root
+	for _, element := range path {
+		var ok bool
+		if at, ref, ok = c.kind.step(at, ref, element); !ok {
+			return false
+		}
+	}
+	m, ok := at.(map[string]any)
+	if !ok || len(m) > 0 {
+		return false
+	}
+	granular := c.kind.atom(ref).Map
+	return granular != nil && granular.ElementRelationship != smdschema.Atomic
+}
+
+// step follows one path element into a value and its type.
+func (k kind) step(at any, ref smdschema.TypeRef, element fieldpath.PathElement) (any, smdschema.TypeRef, bool) {
+	atom := k.atom(ref)
+	switch {
+	case element.FieldName != nil:
+		m, ok := at.(map[string]any)
+		if !ok || atom.Map == nil {
+			return nil, ref, false
+		}
+		v, ok := m[*element.FieldName]
+		return v, fieldType(atom.Map, *element.FieldName), ok
+	case element.Key != nil:
+		items, ok := at.([]any)
+		if !ok || atom.List == nil {
+			return nil, ref, false
+		}
+		for _, item := range items {
+			if hasKeys(item, *element.Key) {
+				return item, atom.List.ElementType, true
+			}
+		}
+	}
+	return nil, ref, false // items of sets are scalars, and indexes do not occur in managedFields of granular lists
+}
+
+// hasKeys says whether a list-map item has these keys. Rendered items have all of them: see completeKeys.
+func hasKeys(item any, keys value.FieldList) bool {
+	m, ok := item.(map[string]any)
+	if !ok {
+		return false
+	}
+	for _, key := range keys {
+		v, ok := m[key.Name]
+		if !ok || !value.Equals(value.NewValueInterface(v), key.Value) {
+			return false
+		}
+	}
+	return true
+}

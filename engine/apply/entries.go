@@ -1,0 +1,97 @@
+package apply
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+const (
+	operationApply  = "Apply"
+	operationUpdate = "Update"
+	// ancientManager is the manager into which the API server folds the oldest Update entries when there are more than
+	// ten (apimachinery, pkg/util/managedfields/internal/capmanagers.go).
+	ancientManager = "ancient-changes"
+)
+
+// entry is one item of metadata.managedFields, read in place.
+type entry struct {
+	manager, operation, apiVersion, subresource string
+	// raw is the item as it stands in the object; read-only.
+	raw map[string]any
+}
+
+// ours says whether the entry records child writes.
+func (e entry) ours() bool {
+	return e.manager == Manager && e.subresource == "" &&
+		(e.operation == operationApply || e.operation == operationUpdate)
+}
+
+// ancient says whether the entry may hold what was in an Update entry of ours.
+func (e entry) ancient() bool {
+	return e.manager == ancientManager && e.operation == operationUpdate && e.subresource == ""
+}
+
+// fields decodes the entry's paths.
+func (e entry) fields() (*fieldpath.Set, error) {
+	text, err := json.Marshal(e.raw["fieldsV1"])
+	if err != nil {
+		return nil, fmt.Errorf("encode fieldsV1 of manager %s: %w", e.manager, err)
+	}
+	set := &fieldpath.Set{}
+	if err := set.FromJSON(bytes.NewReader(text)); err != nil {
+		return nil, fmt.Errorf("decode fieldsV1 of manager %s: %w", e.manager, err)
+	}
+	return set, nil
+}
+
+// entriesOf reads managedFields in the object's order.
+func entriesOf(obj *unstructured.Unstructured) []entry {
+	metadata, ok := obj.Object["metadata"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	items, ok := metadata["managedFields"].([]any)
+	if !ok {
+		return nil
+	}
+	entries := make([]entry, 0, len(items))
+	for _, item := range items {
+		raw, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		e := entry{raw: raw}
+		e.manager, _ = raw["manager"].(string)
+		e.operation, _ = raw["operation"].(string)
+		e.apiVersion, _ = raw["apiVersion"].(string)
+		e.subresource, _ = raw["subresource"].(string)
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// ownEntries are the entries of managedFields that record our child writes.
+func ownEntries(obj *unstructured.Unstructured) []entry {
+	return slices.DeleteFunc(entriesOf(obj), func(e entry) bool { return !e.ours() })
+}
+
+// entriesDigest identifies the content of our entries, without their times and their order.
+func entriesDigest(entries []entry) (string, error) {
+	type content struct {
+		Operation, APIVersion string
+		Fields                any
+	}
+	contents := make([]content, len(entries))
+	for i, e := range entries {
+		contents[i] = content{Operation: e.operation, APIVersion: e.apiVersion, Fields: e.raw["fieldsV1"]}
+	}
+	slices.SortFunc(contents, func(a, b content) int {
+		return bytes.Compare([]byte(a.Operation+" "+a.APIVersion), []byte(b.Operation+" "+b.APIVersion))
+	})
+	return digest(contents)
+}

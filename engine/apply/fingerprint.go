@@ -1,0 +1,104 @@
+package apply
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// hashVersion changes when the way of hashing or normalising changes, so that everything is applied once more.
+const hashVersion = "1"
+
+// fingerprint is what AnnotationApplied records of a write.
+type fingerprint struct {
+	// value is the hash of everything rendered, without AnnotationApplied itself.
+	value string
+	// paths is the hash of the set of rendered paths. Without a schema it also covers the content of lists, because
+	// whether the server tells their items apart is not known.
+	paths string
+}
+
+// String is the annotation's text: hash version, value hash, path-set hash, separated by dots.
+func (f fingerprint) String() string {
+	return hashVersion + "." + f.value + "." + f.paths
+}
+
+// recorded reads the fingerprint of the last write from an object; ok is false where there is none of this version.
+func recorded(obj *unstructured.Unstructured) (f fingerprint, ok bool) {
+	text, ok := metaString(obj, "annotations", AnnotationApplied)
+	if !ok {
+		return fingerprint{}, false
+	}
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 || parts[0] != hashVersion {
+		return fingerprint{}, false
+	}
+	return fingerprint{value: parts[1], paths: parts[2]}, true
+}
+
+// takeFingerprint computes hashes and paths of the object and writes AnnotationApplied into it.
+func (c *Child) takeFingerprint() error {
+	value, err := digest(c.Object.Object)
+	if err != nil {
+		return fmt.Errorf("hash %s: %w", c.Ref, err)
+	}
+	annotations := ensureMap(ensureMap(c.Object.Object, "metadata"), "annotations")
+	annotations[AnnotationApplied] = "" // the path belongs to the set, the text does not belong to the hash
+	set, err := c.pathSet()
+	if err != nil {
+		return err
+	}
+	text, err := set.ToJSON()
+	if err != nil {
+		return fmt.Errorf("encode the paths of %s: %w", c.Ref, err)
+	}
+	hashed := []any{json.RawMessage(text)}
+	if c.kind.deduced {
+		hashed = append(hashed, listsOf(c.Object.Object))
+	}
+	paths, err := digest(hashed)
+	if err != nil {
+		return fmt.Errorf("hash the paths of %s: %w", c.Ref, err)
+	}
+	c.paths, c.leaves = set, set.Leaves()
+	c.fingerprint = fingerprint{value: value, paths: paths}
+	annotations[AnnotationApplied] = c.fingerprint.String()
+	return nil
+}
+
+// listsOf keeps of a value only its maps' shape and its lists in full.
+func listsOf(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, field := range v {
+			out[name] = listsOf(field)
+		}
+		return out
+	case []any:
+		return v
+	default:
+		return nil
+	}
+}
+
+// digest is 128 bits of a SHA-256 over the JSON form of v, in which encoding/json sorts the keys of maps: the same value
+// gives the same 22 characters in every process.
+func digest(v any) (string, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return base64.RawURLEncoding.EncodeToString(sum[:16]), nil
+}
+
+// marshalText is json.Marshal as a string.
+func marshalText(v any) (string, error) {
+	text, err := json.Marshal(v)
+	return string(text), err
+}

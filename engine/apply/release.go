@@ -1,0 +1,216 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// releaseAttempts bounds the reads and rewrites of managedFields that conflict with other writers.
+const releaseAttempts = 3
+
+// release prepares an apply that may drop fields. An apply removes a field that left the template only when the previous
+// *apply* had it and nobody else owns it. But the POST that created the child left an Update entry of ours, which owns
+// those fields too and would keep them. So when the set of paths changes, what our Update entry holds moves to our Apply
+// entry, in managedFields itself, guarded by the resourceVersion.
+//
+// The API server folds the oldest Update entries into one of the manager ancient-changes when there are more than ten;
+// ours may be among them. Which of its paths were ours is not recorded. Those that our Apply entry has (so they have the
+// value that we wrote) and that are no longer rendered are taken out of it; all others stay as they are, and a field
+// that left the template may then remain.
+func (w *Writer) release(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) error {
+	last, ok := recorded(live)
+	if ok && last.paths == child.fingerprint.paths {
+		return nil
+	}
+	if entries, err := child.releasedEntries(live); err != nil || entries == nil {
+		return err
+	}
+	client := w.resource(gvr, child.Ref.Namespace)
+	var conflict error
+	for range releaseAttempts {
+		fresh, err := w.getSame(ctx, gvr, live)
+		if err != nil {
+			return err
+		}
+		if err := child.refuse(fresh); err != nil {
+			return err
+		}
+		entries, err := child.releasedEntries(fresh)
+		if err != nil || entries == nil {
+			return err
+		}
+		patch, err := managedFieldsPatch(fresh, entries)
+		if err != nil {
+			return err
+		}
+		_, err = client.Patch(ctx, child.Ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: Manager})
+		switch {
+		case err == nil:
+			logr.FromContextOrDiscard(ctx).V(2).Info("moved ownership to the apply entry", "child", child.Ref)
+			return nil
+		case apierrors.IsConflict(err):
+			conflict = err
+		case apierrors.IsNotFound(err):
+			return &ReplacedError{Ref: RefOf(live), Err: err}
+		default:
+			return fmt.Errorf("rewrite managedFields of %s: %w", child.Ref, err)
+		}
+	}
+	return fmt.Errorf("rewrite managedFields of %s: %w", child.Ref, conflict)
+}
+
+// managedFieldsPatch replaces managedFields of an object at exactly its resourceVersion.
+func managedFieldsPatch(obj *unstructured.Unstructured, entries []any) ([]byte, error) {
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value"`
+	}
+	patch, err := json.Marshal([]operation{
+		{Op: "replace", Path: "/metadata/managedFields", Value: entries},
+		// replace and not test: a difference is then a 409 that can be told from other refusals
+		{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode managedFields of %s: %w", RefOf(obj), err)
+	}
+	return patch, nil
+}
+
+// releasedEntries returns managedFields of obj with our Update entries moved into our Apply entry and with what should go
+// taken out of ancient-changes; nil when there is nothing to move.
+func (c *Child) releasedEntries(obj *unstructured.Unstructured) ([]any, error) {
+	entries := entriesOf(obj)
+	isUpdate := func(e entry) bool { return e.ours() && e.operation == operationUpdate }
+	base := slices.IndexFunc(entries, func(e entry) bool { return e.ours() && e.operation == operationApply })
+	hadUpdate := slices.ContainsFunc(entries, isUpdate)
+	applied := &fieldpath.Set{}
+	if base >= 0 {
+		set, err := entries[base].fields()
+		if err != nil {
+			return nil, fmt.Errorf("read managedFields of %s: %w", c.Ref, err)
+		}
+		applied = set
+	} else if base = c.updateEntry(entries); base < 0 {
+		return nil, nil
+	}
+	version := entries[base].apiVersion
+
+	gone := c.gone(applied)
+	union, changed := applied, hadUpdate
+	out := make([]any, 0, len(entries)+1)
+	for i, e := range entries {
+		switch {
+		case isUpdate(e):
+			// Paths of another version cannot be added to those of this one; they end up with no owner and stay.
+			if e.apiVersion == version {
+				set, err := e.fields()
+				if err != nil {
+					return nil, fmt.Errorf("read managedFields of %s: %w", c.Ref, err)
+				}
+				union = union.Union(set)
+			}
+		case i == base:
+			// our Apply entry: appended below, with the union
+		case e.ancient() && e.apiVersion == version:
+			item, taken, err := gone.takeFrom(e)
+			if err != nil {
+				return nil, fmt.Errorf("read managedFields of %s: %w", c.Ref, err)
+			}
+			changed = changed || taken
+			if item != nil {
+				out = append(out, item)
+			}
+		default:
+			out = append(out, e.raw)
+		}
+	}
+	if !changed {
+		return nil, nil
+	}
+	item, err := withFields(entries[base], union)
+	if err != nil {
+		return nil, fmt.Errorf("encode managedFields of %s: %w", c.Ref, err)
+	}
+	item["operation"] = operationApply
+	return append(out, item), nil
+}
+
+// updateEntry is the index of the Update entry of ours that becomes the Apply entry: the one in the rendered apiVersion,
+// else any; -1 when there is none.
+func (c *Child) updateEntry(entries []entry) int {
+	found := -1
+	for i, e := range entries {
+		if !e.ours() || e.operation != operationUpdate {
+			continue
+		}
+		if e.apiVersion == c.Object.GetAPIVersion() {
+			return i
+		}
+		found = i
+	}
+	return found
+}
+
+// gonePaths are paths that were applied last and are rendered no more.
+type gonePaths struct {
+	// fields go one by one; items of lists go with all that is in them, which is what an item's end means.
+	fields, items *fieldpath.Set
+}
+
+// gone computes what the last apply had and this one lacks. A path is left out when something is still rendered below it.
+func (c *Child) gone(applied *fieldpath.Set) gonePaths {
+	paths := gonePaths{fields: &fieldpath.Set{}, items: &fieldpath.Set{}}
+	applied.Difference(c.paths).Iterate(func(path fieldpath.Path) {
+		last := path[len(path)-1]
+		switch {
+		case hasBelow(c.paths, path):
+		case last.Key != nil || last.Value != nil:
+			paths.items.Insert(path.Copy())
+		default:
+			paths.fields.Insert(path.Copy())
+		}
+	})
+	return paths
+}
+
+// takeFrom returns an entry's item without these paths (nil when nothing is left), and whether it had any.
+func (g gonePaths) takeFrom(e entry) (item map[string]any, taken bool, err error) {
+	set, err := e.fields()
+	if err != nil {
+		return nil, false, err
+	}
+	left := set.Difference(g.fields).RecursiveDifference(g.items)
+	if left.Equals(set) {
+		return e.raw, false, nil
+	}
+	if left.Empty() {
+		return nil, true, nil
+	}
+	item, err = withFields(e, left)
+	return item, true, err
+}
+
+// withFields copies an entry's item with other paths.
+func withFields(e entry, set *fieldpath.Set) (map[string]any, error) {
+	text, err := set.ToJSON()
+	if err != nil {
+		return nil, err
+	}
+	item := make(map[string]any, len(e.raw))
+	for key, v := range e.raw {
+		item[key] = v
+	}
+	item["fieldsV1"] = json.RawMessage(text)
+	return item, nil
+}

@@ -1,0 +1,169 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// resource is the client for one object's kind and namespace.
+func (w *Writer) resource(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return w.client.Resource(gvr)
+	}
+	return w.client.Resource(gvr).Namespace(namespace)
+}
+
+// create makes a new child. A name that is taken is looked at once, live.
+func (w *Writer) create(ctx context.Context, gvr schema.GroupVersionResource, child *Child) (Result, error) {
+	client := w.resource(gvr, child.Ref.Namespace)
+	answer, err := client.Create(ctx, child.Object, metav1.CreateOptions{
+		FieldManager:    Manager,
+		FieldValidation: metav1.FieldValidationStrict,
+	})
+	if err == nil {
+		logr.FromContextOrDiscard(ctx).V(2).Info("created", "child", child.Ref, "uid", answer.GetUID())
+		w.remember(child, answer)
+		return Result{Live: answer, Action: ActionCreated}, nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return Result{}, child.writeError("create", err)
+	}
+	live, getErr := client.Get(ctx, child.Ref.Name, metav1.GetOptions{})
+	if getErr != nil {
+		return Result{}, fmt.Errorf("read %s, which exists already: %w", child.Ref, getErr)
+	}
+	return w.update(ctx, gvr, child, live)
+}
+
+// update brings an existing object up to date, if it is ours.
+func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
+	if err := child.refuse(live); err != nil {
+		return Result{}, err
+	}
+	if w.InSync(ctx, child, live) {
+		return Result{Live: live, Action: ActionNone}, nil
+	}
+	if err := w.release(ctx, gvr, child, live); err != nil {
+		return Result{}, err
+	}
+	body, err := applyBody(child, live.GetUID())
+	if err != nil {
+		return Result{}, err
+	}
+	force := true
+	answer, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
+		FieldManager:    Manager,
+		Force:           &force,
+		FieldValidation: metav1.FieldValidationStrict,
+	})
+	if err != nil {
+		return Result{}, w.applyError(ctx, gvr, child, live, err)
+	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("applied", "child", child.Ref, "uid", answer.GetUID())
+	w.remember(child, answer)
+	return Result{Live: answer, Action: ActionApplied}, nil
+}
+
+// applyBody is the child with the UID of the object that is meant: without it an apply would create an object that is
+// gone, or merge over another one of the same name.
+func applyBody(child *Child, uid types.UID) ([]byte, error) {
+	content := make(map[string]any, len(child.Object.Object))
+	for key, v := range child.Object.Object {
+		content[key] = v
+	}
+	metadata, _ := content["metadata"].(map[string]any)
+	withUID := make(map[string]any, len(metadata)+1)
+	for key, v := range metadata {
+		withUID[key] = v
+	}
+	withUID["uid"] = string(uid)
+	content["metadata"] = withUID
+	body, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", child.Ref, err)
+	}
+	return body, nil
+}
+
+// applyError finds out what an apply's refusal means. A UID that does not match is answered with 422 on metadata.uid
+// when another object has the name, and with 409 when there is none; but 409 and 404 have other reasons too, so these
+// are followed by one read.
+func (w *Writer) applyError(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, err error) error {
+	if invalidField(err, "metadata.uid") {
+		return &ReplacedError{Ref: RefOf(live), Err: err}
+	}
+	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return child.writeError("apply", err)
+	}
+	if _, getErr := w.getSame(ctx, gvr, live); getErr != nil {
+		return getErr
+	}
+	return child.writeError("apply", err)
+}
+
+// getSame reads the object live again. A *ReplacedError says that it is gone or has another UID now.
+func (w *Writer) getSame(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	ref := RefOf(live)
+	fresh, err := w.resource(gvr, ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, &ReplacedError{Ref: ref, Err: err}
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", ref, err)
+	case fresh.GetUID() != ref.UID:
+		return nil, &ReplacedError{Ref: ref, Err: fmt.Errorf("it has UID %s now", fresh.GetUID())}
+	default:
+		return fresh, nil
+	}
+}
+
+// writeError tells permanent refusals from those that are worth another try.
+func (c *Child) writeError(verb string, err error) error {
+	if permanent(err) {
+		return &InvalidError{Ref: c.Ref, Err: err}
+	}
+	return fmt.Errorf("%s %s: %w", verb, c.Ref, err)
+}
+
+// permanent says whether the API server refused the object itself: 400 (strict decoding), 413, 422, or an apply that does
+// not fit the schema. The last has no reason of its own in the API: it is an internal error that only its text tells.
+func permanent(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	switch status.Status().Code {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	case http.StatusInternalServerError:
+		return strings.Contains(status.Status().Message, "failed to create typed patch object")
+	default:
+		return false
+	}
+}
+
+// invalidField says whether err is a 422 that names the field.
+func invalidField(err error, field string) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity || status.Status().Details == nil {
+		return false
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field == field {
+			return true
+		}
+	}
+	return false
+}

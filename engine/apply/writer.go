@@ -1,0 +1,215 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/dynamic"
+)
+
+// Schemas gives the schemas of kinds. *schemas.Schemas implements it.
+type Schemas interface {
+	// Converter returns the converter that knows gvk. Where the server has no schema for it, the error has a method
+	// NoSchema() bool that returns true; the child is then compared by deduced paths. Any other error is passed on.
+	Converter(ctx context.Context, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error)
+	// Recheck asks the server whether the schemas of gv are still the newest, and says whether they changed. It limits
+	// its own rate.
+	Recheck(ctx context.Context, gv schema.GroupVersion) (changed bool, err error)
+}
+
+// Options configure a Writer.
+type Options struct {
+	// Client sends all requests. Required. Its own rate limit, if any, holds.
+	Client dynamic.Interface
+	// Schemas gives the schemas of kinds. Required.
+	Schemas Schemas
+	// HasStatus says whether a kind has a status subresource; the server then ignores status in the writes of a child.
+	// nil: none has.
+	HasStatus func(schema.GroupVersionKind) bool
+}
+
+func (o Options) validate() error {
+	if o.Client == nil {
+		return errors.New("apply: Options.Client is required")
+	}
+	if o.Schemas == nil {
+		return errors.New("apply: Options.Schemas is required")
+	}
+	return nil
+}
+
+// Writer compares and writes children. It is safe for concurrent use.
+type Writer struct {
+	client    dynamic.Interface
+	schemas   Schemas
+	hasStatus func(schema.GroupVersionKind) bool
+
+	mu sync.Mutex
+	// known maps the UID of a child to the digest of our managedFields entries after the last write or the last
+	// successful cover check, together with the value hash that they belong to. Guarded by mu.
+	known map[types.UID]string
+}
+
+// New returns a Writer, or an error when a required option is missing.
+func New(o Options) (*Writer, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if o.HasStatus == nil {
+		o.HasStatus = func(schema.GroupVersionKind) bool { return false }
+	}
+	return &Writer{
+		client:    o.Client,
+		schemas:   o.Schemas,
+		hasStatus: o.HasStatus,
+		known:     map[types.UID]string{},
+	}, nil
+}
+
+// Action says what Sync did.
+type Action string
+
+// The actions of Sync.
+const (
+	ActionNone    Action = "none"
+	ActionCreated Action = "created"
+	ActionApplied Action = "applied"
+)
+
+// Result is the outcome of a successful Sync.
+type Result struct {
+	// Live is the newest knowledge of the object: the answer of the write, or the object that was found to be in sync.
+	Live *unstructured.Unstructured
+	// Action is what was done.
+	Action Action
+}
+
+// Sync brings one child up to date. live is the newest knowledge of the object, nil where there is none; it is not
+// changed. A child that is in sync costs no request; one that must change costs one, or three when the set of its paths
+// changes for the first time after its creation; a new one costs one.
+//
+// The error is *NameTakenError, *TerminatingError, *ReplacedError or *InvalidError; any other error is worth another try.
+func (w *Writer) Sync(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
+	if live == nil {
+		return w.create(ctx, gvr, child)
+	}
+	return w.update(ctx, gvr, child, live)
+}
+
+// InSync says whether live is as child wants it: the recorded value hash is equal, and our entries in managedFields still
+// hold every rendered path. It sends no request.
+func (w *Writer) InSync(_ context.Context, child *Child, live *unstructured.Unstructured) bool {
+	last, ok := recorded(live)
+	if !ok || last.value != child.fingerprint.value {
+		return false
+	}
+	state, err := entriesDigest(ownEntries(live))
+	if err != nil {
+		return false
+	}
+	state += last.value
+	w.mu.Lock()
+	known := w.known[live.GetUID()]
+	w.mu.Unlock()
+	if known == state {
+		return true
+	}
+	if !child.covered(live) {
+		return false
+	}
+	w.know(live.GetUID(), state)
+	return true
+}
+
+// Forget drops what is kept in memory of the object with that UID. It is called when the object is gone.
+func (w *Writer) Forget(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.known, uid)
+}
+
+// remember keeps our entries in the answer of a write of child.
+func (w *Writer) remember(child *Child, answer *unstructured.Unstructured) {
+	state, err := entriesDigest(ownEntries(answer))
+	if err != nil {
+		w.Forget(answer.GetUID()) // the cover check decides then
+		return
+	}
+	w.know(answer.GetUID(), state+child.fingerprint.value)
+}
+
+func (w *Writer) know(uid types.UID, state string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.known[uid] = state
+}
+
+// RestoresController says whether bringing live up to date would give it a controller ownerReference that it does not
+// have. Before that, the caller reads the parent from the API server: a reference restored while the parent is being
+// deleted with orphaning lets the garbage collector take the child.
+func (c *Child) RestoresController(live *unstructured.Unstructured) bool {
+	wanted := metav1.GetControllerOfNoCopy(c.Object)
+	if wanted == nil || live == nil {
+		return false
+	}
+	for _, reference := range live.GetOwnerReferences() {
+		if reference.UID == wanted.UID {
+			return false
+		}
+	}
+	return true
+}
+
+// refuse says why live must not be written to, or nil.
+func (c *Child) refuse(live *unstructured.Unstructured) error {
+	ref := RefOf(live)
+	switch {
+	case live.GetDeletionTimestamp() != nil:
+		return &TerminatingError{Ref: ref, Reason: "is being deleted; waiting for its end" + finalizersOf(live)}
+	case Owns(live, c.Owner.RuleID, c.Owner.Parent.UID):
+		return nil
+	case earlierParent(live, c.Owner.Parent):
+		return &TerminatingError{Ref: ref, Reason: fmt.Sprintf(
+			"was made for an earlier %s; waiting for its end", c.Owner.Parent)}
+	default:
+		return &NameTakenError{Ref: ref, OwnedBy: ownedBy(live)}
+	}
+}
+
+func finalizersOf(obj *unstructured.Unstructured) string {
+	finalizers := obj.GetFinalizers()
+	if len(finalizers) == 0 {
+		return ""
+	}
+	return ", which its finalizers hold up: " + strings.Join(finalizers, ", ")
+}
+
+// ownedBy tells whose an object is, as far as it shows.
+func ownedBy(obj *unstructured.Unstructured) string {
+	if owner, ok := OwnerOf(obj); ok {
+		return fmt.Sprintf("rule %s for %s", owner.Rule, owner.Parent)
+	}
+	if controller := metav1.GetControllerOfNoCopy(obj); controller != nil {
+		return fmt.Sprintf("%s %s, its controller", controller.Kind, controller.Name)
+	}
+	var managers []string
+	seen := map[string]bool{}
+	for _, e := range entriesOf(obj) {
+		if !seen[e.manager] {
+			seen[e.manager] = true
+			managers = append(managers, e.manager)
+		}
+	}
+	if len(managers) == 0 {
+		return "nobody who is recorded"
+	}
+	return "others (field managers: " + strings.Join(managers, ", ") + ")"
+}
