@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// clusterName is what kubeconfig files call the cluster and the context.
+const clusterName = "controlplane"
+
+// kubeconfig describes the API server at url to a client that trusts the
+// authority and presents the credential.
+func kubeconfig(url, user string, ca *authority, client credential) *clientcmdapi.Config {
+	config := clientcmdapi.NewConfig()
+	config.Clusters[clusterName] = &clientcmdapi.Cluster{
+		Server:                   url,
+		CertificateAuthorityData: ca.pem,
+	}
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: client.certificate,
+		ClientKeyData:         client.key,
+	}
+	config.Contexts[clusterName] = &clientcmdapi.Context{Cluster: clusterName, AuthInfo: user}
+	config.CurrentContext = clusterName
+	return config
+}
+
+// checkKubeconfigPath refuses a file that tells of other clusters, because it
+// will be overwritten.
+func checkKubeconfigPath(path string) error {
+	present, err := clientcmd.LoadFromFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s is there and is not a kubeconfig file that may be overwritten: %w", path, err)
+	}
+	for name := range present.Clusters {
+		if name != clusterName {
+			return fmt.Errorf("%s is not overwritten because it holds the cluster %q", path, name)
+		}
+	}
+	return nil
+}
+
+// writeKubeconfig writes a kubeconfig file that only its owner can read.
+func writeKubeconfig(path string, config *clientcmdapi.Config) error {
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		return fmt.Errorf("write kubeconfig %s: %w", filepath.Base(path), err)
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/kwok/kustomize/stage/node/fast"
+	podfast "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
+	"sigs.k8s.io/kwok/pkg/apis/internalversion"
+	kwokconfig "sigs.k8s.io/kwok/pkg/config"
+	"sigs.k8s.io/kwok/pkg/kwok/controllers"
+	"sigs.k8s.io/kwok/pkg/log"
+	"sigs.k8s.io/kwok/pkg/utils/client"
+)
+
+// Numbers of kwok.
+const (
+	// stageParallelism is how many Pods change their state at the same time.
+	stageParallelism = 16
+	// podRange gives Pods their addresses.
+	podRange = "10.0.0.1/8"
+	// nodeAddress is the address of every fake Node.
+	nodeAddress = "10.0.0.1"
+)
+
+// newKwokCommand builds the component that plays the kubelet of every Node: Nodes
+// and Pods become Ready, the Pods of Jobs complete, deleted Pods go. It uses kwok
+// as a library, because kwok's own command also serves HTTP and renews a lease
+// per Node, which nobody here asks for.
+func newKwokCommand() *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use:   kwokName,
+		Short: "Run kwok, which plays the kubelet of fake nodes",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			ctx = log.NewContext(ctx, log.NewLogger(os.Stderr, log.LevelWarn))
+			controller, err := newKwokController(path)
+			if err != nil {
+				return err
+			}
+			if err := controller.Start(ctx); err != nil {
+				return fmt.Errorf("start kwok: %w", err)
+			}
+			<-ctx.Done()
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&path, "kubeconfig", "", "kubeconfig file of the API server")
+	return cmd
+}
+
+// newKwokController makes kwok's controller with the stages that it embeds.
+func newKwokController(path string) (*controllers.Controller, error) {
+	stages, err := loadStages(fast.DefaultNodeInit, podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete)
+	if err != nil {
+		return nil, err
+	}
+	config, err := componentConfig(path, kwokName)
+	if err != nil {
+		return nil, err
+	}
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	untyped, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make dynamic client: %w", err)
+	}
+	plain := rest.CopyConfig(config)
+	plain.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	requests, err := rest.UnversionedRESTClientFor(plain)
+	if err != nil {
+		return nil, fmt.Errorf("make REST client: %w", err)
+	}
+	clients, err := client.NewClientset("", path)
+	if err != nil {
+		return nil, fmt.Errorf("make kwok's clients: %w", err)
+	}
+	mapper, err := clients.ToRESTMapper()
+	if err != nil {
+		return nil, fmt.Errorf("make REST mapper: %w", err)
+	}
+	controller, err := controllers.NewController(controllers.Config{
+		Clock:                      clock.RealClock{},
+		TypedClient:                typed,
+		DynamicClient:              untyped,
+		RESTClient:                 requests,
+		RESTMapper:                 mapper,
+		ImpersonatingDynamicClient: clients.ToImpersonatingDynamicClient(),
+		ImpersonatingTypedClient:   clients.ToImpersonatingTypedClient(),
+		ManageAllNodes:             true,
+		CIDR:                       podRange,
+		NodeIP:                     nodeAddress,
+		LocalStages:                stages,
+		PodPlayStageParallelism:    stageParallelism,
+		NodePlayStageParallelism:   1,
+		PodsOnNodeSyncParallelism:  1,
+		ID:                         kwokName,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make kwok's controller: %w", err)
+	}
+	return controller, nil
+}
+
+// loadStages decodes stage documents and groups them by the kind they are for.
+func loadStages(documents ...string) (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
+	stages := map[internalversion.StageResourceRef][]*internalversion.Stage{}
+	for _, document := range documents {
+		stage, err := kwokconfig.UnmarshalWithType[*internalversion.Stage](document)
+		if err != nil {
+			return nil, fmt.Errorf("decode stage: %w", err)
+		}
+		stages[stage.Spec.ResourceRef] = append(stages[stage.Spec.ResourceRef], stage)
+	}
+	return stages, nil
+}

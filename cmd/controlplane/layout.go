@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// layout names the files of one control plane.
+//
+//	logs/NAME.log      output of each component
+//	pki/               certificates and keys
+//	clients/NAME       kubeconfig files of the components
+//	etcd/              etcd's data
+//	bin/kubectl        a link to this binary
+type layout struct {
+	root string
+	// sockets is apart from root, because the path of a socket may be no longer
+	// than about 100 bytes.
+	sockets string
+	// temporary says that root goes away with the control plane.
+	temporary bool
+}
+
+// newLayout makes the directories. An empty root stands for a temporary one.
+func newLayout(root string) (*layout, error) {
+	l := &layout{temporary: root == ""}
+	if l.temporary {
+		made, err := os.MkdirTemp("", "controlplane-")
+		if err != nil {
+			return nil, fmt.Errorf("make directory: %w", err)
+		}
+		root = made
+	}
+	absolute, err := filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("find directory: %w", err)
+	}
+	l.root = absolute
+	for _, dir := range []string{l.logs(), l.pki(), l.clients(), filepath.Dir(l.kubectl())} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make directory: %w", err)
+		}
+	}
+	if l.sockets, err = os.MkdirTemp("", "controlplane-"); err != nil {
+		return nil, fmt.Errorf("make directory: %w", err)
+	}
+	return l, nil
+}
+
+func (l *layout) logs() string           { return filepath.Join(l.root, "logs") }
+func (l *layout) pki() string            { return filepath.Join(l.root, "pki") }
+func (l *layout) clients() string        { return filepath.Join(l.root, "clients") }
+func (l *layout) etcdData() string       { return filepath.Join(l.root, "etcd") }
+func (l *layout) kubectl() string        { return filepath.Join(l.root, "bin", kubectlName) }
+func (l *layout) auditPolicy() string    { return filepath.Join(l.root, "audit-policy.yaml") }
+func (l *layout) schedulerConf() string  { return filepath.Join(l.root, "scheduler.yaml") }
+func (l *layout) etcdSocket() string     { return filepath.Join(l.sockets, "client") }
+func (l *layout) etcdPeerSocket() string { return filepath.Join(l.sockets, "peer") }
+
+// client is the kubeconfig file of a component.
+func (l *layout) client(name string) string { return filepath.Join(l.clients(), name) }
+
+// certificate and key are the files of one credential.
+func (l *layout) certificate(name string) string { return filepath.Join(l.pki(), name+".crt") }
+func (l *layout) key(name string) string         { return filepath.Join(l.pki(), name+".key") }
+
+// remove deletes what is not meant to outlive the control plane.
+func (l *layout) remove() error {
+	if err := os.RemoveAll(l.sockets); err != nil {
+		return fmt.Errorf("remove sockets: %w", err)
+	}
+	if !l.temporary {
+		return nil
+	}
+	if err := os.RemoveAll(l.root); err != nil {
+		return fmt.Errorf("remove directory: %w", err)
+	}
+	return nil
+}
+
+// linkKubectl leaves bin/kubectl as a link to the binary, which runs as kubectl
+// when it is called by that name.
+func (l *layout) linkKubectl(executable string) error {
+	if err := os.Remove(l.kubectl()); err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("replace link: %w", err)
+	}
+	if err := os.Symlink(executable, l.kubectl()); err != nil {
+		return fmt.Errorf("link kubectl: %w", err)
+	}
+	return nil
+}

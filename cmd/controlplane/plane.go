@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
+)
+
+// stopGrace is how long a component may take to end. What it would still do
+// after that matters to nobody.
+const stopGrace = 5 * time.Second
+
+// plane is one control plane: its files, its ports and its processes.
+type plane struct {
+	files       *layout
+	options     Options
+	executable  string
+	credentials *credentials
+
+	apiServer, controllerManager, scheduler *port
+
+	// fail ends the context in which the plane runs. It is told of every
+	// component that ends; once that context has ended, it does nothing.
+	fail     context.CancelCauseFunc
+	watchers sync.WaitGroup
+
+	// layers are the running components. Those of one layer need those of the
+	// layers before, and are stopped before them.
+	layers [][]*process
+}
+
+// newPlane prepares what the components read from files, and holds their ports.
+func newPlane(files *layout, o Options, fail context.CancelCauseFunc) (*plane, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this binary: %w", err)
+	}
+	p := &plane{files: files, options: o, executable: executable, fail: fail}
+	if p.credentials, err = issueCredentials(files); err != nil {
+		return nil, err
+	}
+	for _, held := range []**port{&p.apiServer, &p.controllerManager, &p.scheduler} {
+		if *held, err = reservePort(); err != nil {
+			return nil, errors.Join(err, p.releasePorts())
+		}
+	}
+	err = errors.Join(p.writeKubeconfigs(), writeSchedulerConfig(files), writeAuditPolicy(files), files.linkKubectl(executable))
+	if err != nil {
+		return nil, errors.Join(err, p.releasePorts())
+	}
+	return p, nil
+}
+
+func (p *plane) writeKubeconfigs() error {
+	for name, client := range p.credentials.byName {
+		path := p.files.client(name)
+		if name == adminName {
+			path = p.options.Kubeconfig
+		}
+		config := kubeconfig(serverURL(p.apiServer), name, p.credentials.authority, client)
+		if err := writeKubeconfig(path, config); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start starts all components, each layer when the one before is ready.
+func (p *plane) start(ctx context.Context) error {
+	if err := p.startLayer(ctx, component{name: etcdName, args: etcdArgs(p.files), ready: probeEtcd(p.files)}); err != nil {
+		return err
+	}
+	readyz, err := p.probe(adminName, p.apiServer, "/readyz")
+	if err != nil {
+		return err
+	}
+	api := component{name: apiServerName, args: apiServerArgs(p.files, p.options, p.apiServer), ready: readyz}
+	if err := p.startLayer(ctx, api); err != nil {
+		return err
+	}
+	client, err := p.client()
+	if err != nil {
+		return err
+	}
+	if err := createNodes(ctx, client, p.options.Nodes); err != nil {
+		return err
+	}
+	controllers, err := p.controllers(client)
+	if err != nil {
+		return err
+	}
+	return p.startLayer(ctx, controllers...)
+}
+
+// controllers are the components that are clients of the API server.
+func (p *plane) controllers(client kubernetes.Interface) ([]component, error) {
+	var list []component
+	managed := slices.DeleteFunc(slices.Clone(p.options.Controllers), func(name string) bool {
+		return name == names.GarbageCollectorController
+	})
+	if len(managed) < len(p.options.Controllers) {
+		list = append(list, component{name: garbageCollectorName, args: p.clientArgs(garbageCollectorName)})
+	}
+	if len(managed) > 0 {
+		healthz, err := p.probe("", p.controllerManager, "/healthz")
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(managed, names.ServiceAccountController) {
+			healthz = all(healthz, probeServiceAccount(client))
+		}
+		args := controllerManagerArgs(p.files, managed, p.controllerManager)
+		list = append(list, component{name: controllerManagerName, args: args, ready: healthz})
+	}
+	if p.options.Nodes > 0 {
+		healthz, err := p.probe("", p.scheduler, "/healthz")
+		if err != nil {
+			return nil, err
+		}
+		list = append(list,
+			component{name: schedulerName, args: schedulerArgs(p.files, p.scheduler), ready: healthz},
+			component{name: kwokName, args: p.clientArgs(kwokName), ready: probeNodes(client)})
+	}
+	return list, nil
+}
+
+func (p *plane) clientArgs(name string) []string {
+	return []string{"--kubeconfig=" + p.files.client(name)}
+}
+
+// startLayer starts components beside one another and waits until all are ready
+// or one fails.
+func (p *plane) startLayer(ctx context.Context, components ...component) error {
+	p.layers = append(p.layers, nil)
+	layer := &p.layers[len(p.layers)-1]
+	for _, c := range components {
+		started, err := startProcess(p.executable, p.files.logs(), c.name, c.args)
+		if err != nil {
+			return err
+		}
+		*layer = append(*layer, started)
+		p.watchers.Go(func() { p.fail(started.died()) })
+	}
+	waiting, ctx := errgroup.WithContext(ctx)
+	for i, c := range components {
+		if c.ready != nil {
+			waiting.Go(func() error { return (*layer)[i].ready(ctx, p.options.StartTimeout, c.ready) })
+		}
+	}
+	return waiting.Wait()
+}
+
+// stop ends all components, the last layer first, and returns when they are gone.
+func (p *plane) stop() error {
+	for _, layer := range slices.Backward(p.layers) {
+		var ending sync.WaitGroup
+		for _, running := range layer {
+			ending.Go(func() { running.stop(stopGrace) })
+		}
+		ending.Wait()
+	}
+	p.watchers.Wait()
+	return p.releasePorts()
+}
+
+func (p *plane) releasePorts() error {
+	var failures []error
+	for _, held := range []*port{p.apiServer, p.controllerManager, p.scheduler} {
+		if held != nil {
+			failures = append(failures, held.release())
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// probe returns a check of a Kubernetes server, as one of the clients or, with
+// an empty name, as nobody.
+func (p *plane) probe(as string, at *port, path string) (func(context.Context) error, error) {
+	return probeServer(p.credentials.authority, p.credentials.byName[as], at, path)
+}
+
+// client makes an administrator's client.
+func (p *plane) client() (kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", p.options.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("load kubeconfig: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	return client, nil
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const (
+	// tailLines and tailBytes bound what an error shows of a component's log.
+	tailLines = 25
+	tailBytes = 16 << 10
+)
+
+// process is a component that runs as a child of this process.
+type process struct {
+	name    string
+	logFile string
+	cmd     *exec.Cmd
+	// lifeline is the child's standard input. Nothing is written to it; the
+	// child exits when it is closed.
+	lifeline io.WriteCloser
+	// exited is closed when the child has ended and was waited for. exitError
+	// may be read only after that.
+	exited    chan struct{}
+	exitError error
+}
+
+// startProcess starts one component. Its output goes to NAME.log in logDir.
+func startProcess(executable, logDir, name string, args []string) (*process, error) {
+	logFile := filepath.Join(logDir, name+".log")
+	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open log of %s: %w", name, err)
+	}
+	defer log.Close() //nolint:errcheck // the child has its own copy
+
+	line := append([]string{"--" + untilStdinCloses, name}, args...)
+	cmd := exec.Command(executable, line...) //nolint:noctx // ended by stop, in the order in which components depend on one another
+	cmd.Stdout = log
+	cmd.Stderr = log
+	// A Ctrl-C at a terminal goes to the whole process group. The children are
+	// out of it, so that they are ended one after the other.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	lifeline, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("make lifeline of %s: %w", name, err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+
+	p := &process{name: name, logFile: logFile, cmd: cmd, lifeline: lifeline, exited: make(chan struct{})}
+	go func() {
+		defer close(p.exited)
+		p.exitError = cmd.Wait()
+	}()
+	return p, nil
+}
+
+// stop asks the child to end, ends it the hard way after the grace period, and
+// returns when it is gone.
+func (p *process) stop(grace time.Duration) {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.kill()
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-p.exited:
+	case <-timer.C:
+		p.kill()
+		<-p.exited
+	}
+	_ = p.lifeline.Close() // closed already by Wait, in the usual case
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // fails only if it has ended already
+}
+
+// died describes the end of a child that should be running.
+func (p *process) died() error {
+	<-p.exited
+	cause := p.exitError
+	if cause == nil {
+		cause = errors.New("exit status 0")
+	}
+	return p.failure(fmt.Errorf("ended by itself: %w", cause))
+}
+
+// failure adds to a cause which component it is about and the end of its log.
+func (p *process) failure(cause error) error {
+	tail, err := tailOf(p.logFile)
+	if err != nil {
+		return fmt.Errorf("%s %w (its log cannot be shown: %w)", p.name, cause, err)
+	}
+	return fmt.Errorf("%s %w\n--- the end of %s ---\n%s", p.name, cause, p.logFile, tail)
+}
+
+// ready asks check every few milliseconds until it returns nil. It fails with
+// the cause when ctx ends, and with check's last error when the limit has passed.
+func (p *process) ready(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
+	const interval = 20 * time.Millisecond
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+
+	last := errors.New("was not asked yet")
+	for {
+		select {
+		case <-limited.Done():
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return p.failure(fmt.Errorf("did not get ready in %s: %w", limit, last))
+		case <-ticker.C:
+		}
+		err := check(limited)
+		if err == nil {
+			return nil
+		}
+		if limited.Err() == nil { // else the error is only about the limit
+			last = err
+		}
+	}
+}
+
+// tailOf returns the last lines of a file.
+func tailOf(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("open log: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // only read
+	info, err := file.Stat()
+	if err != nil {
+		return "", fmt.Errorf("stat log: %w", err)
+	}
+	data := make([]byte, min(info.Size(), tailBytes))
+	if _, err := file.ReadAt(data, info.Size()-int64(len(data))); err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read log: %w", err)
+	}
+	lines := bytes.Split(bytes.TrimRight(data, "\n"), []byte("\n"))
+	if len(lines) > tailLines {
+		lines = lines[len(lines)-tailLines:]
+	}
+	return string(bytes.Join(lines, []byte("\n"))), nil
+}

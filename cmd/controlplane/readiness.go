@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// probeTimeout bounds one question to a component.
+const probeTimeout = 5 * time.Second
+
+// probe returns a check that is satisfied when a GET answers 200.
+func probe(client *http.Client, url string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+		if err != nil {
+			return fmt.Errorf("make probe: %w", err)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return fmt.Errorf("probe: %w", err)
+		}
+		defer response.Body.Close() //nolint:errcheck // only read
+		body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+		if err != nil {
+			return fmt.Errorf("read answer of %s: %w", request.URL.Path, err)
+		}
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s answered %s: %s", request.URL.Path, response.Status, notOK(body))
+		}
+		return nil
+	}
+}
+
+// notOK picks out of a health report of Kubernetes ("[+]ping ok" a line) the
+// checks that fail.
+func notOK(report []byte) []byte {
+	var failing [][]byte
+	for line := range bytes.SplitSeq(bytes.TrimSpace(report), []byte("\n")) {
+		if !bytes.HasPrefix(line, []byte("[+]")) {
+			failing = append(failing, line)
+		}
+	}
+	return bytes.Join(failing, []byte("; "))
+}
+
+// all is satisfied when each check is, asked in this order.
+func all(checks ...func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for _, check := range checks {
+			if err := check(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// probeEtcd asks etcd on its socket whether it serves.
+func probeEtcd(l *layout) func(context.Context) error {
+	dialer := &net.Dialer{}
+	return probe(&http.Client{
+		Timeout: probeTimeout,
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return dialer.DialContext(ctx, "unix", l.etcdSocket())
+			},
+		},
+	}, "http://etcd/health")
+}
+
+// probeServer asks a Kubernetes server on a port of loopback. The client
+// credential may be empty where the path is open to everybody.
+func probeServer(ca *authority, client credential, p *port, path string) (func(context.Context) error, error) {
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.certificate)
+	config := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	if client.certificate != nil {
+		pair, err := tls.X509KeyPair(client.certificate, client.key)
+		if err != nil {
+			return nil, fmt.Errorf("load client certificate: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return probe(&http.Client{
+		Timeout:   probeTimeout,
+		Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: config},
+	}, serverURL(p)+path), nil
+}
+
+func serverURL(p *port) string {
+	return "https://" + net.JoinHostPort(loopback().String(), strconv.Itoa(p.number))
+}
+
+// probeServiceAccount is satisfied when Pods can be created in the default
+// namespace, which takes its default service account.
+func probeServiceAccount(client kubernetes.Interface) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return errors.New("the default service account is not there yet")
+		}
+		if err != nil {
+			return fmt.Errorf("get default service account: %w", err)
+		}
+		return nil
+	}
+}
