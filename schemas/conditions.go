@@ -1,0 +1,67 @@
+package schemas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+// ConditionsShape says what a kind's schema has of status and status.conditions.
+type ConditionsShape struct {
+	// HasStatus is whether the schema has a field status.
+	HasStatus bool
+	// HasConditions is whether status has a field conditions that is a list.
+	HasConditions bool
+	// ListMap is whether the items of conditions are told apart by their type, so that several managers can own theirs.
+	// Without it the list is atomic, and an apply replaces the conditions of others.
+	ListMap bool
+}
+
+// Conditions returns the shape of gvk's conditions. A kind without a schema has none of them. The error says that the
+// schema could not be loaded or is not published yet, as from Converter.
+func (s *Schemas) Conditions(ctx context.Context, gvk schema.GroupVersionKind) (ConditionsShape, error) {
+	converter, err := s.Converter(ctx, gvk)
+	if errors.Is(err, ErrNoSchema) {
+		return ConditionsShape{}, nil
+	}
+	if err != nil {
+		return ConditionsShape{}, err
+	}
+	bare := &unstructured.Unstructured{}
+	bare.SetGroupVersionKind(gvk)
+	typed, err := converter.ObjectToTyped(bare)
+	if err != nil {
+		return ConditionsShape{}, fmt.Errorf("find %s in its schema: %w", gvk, err)
+	}
+	status, ok := field(typed.Schema(), typed.TypeRef(), "status")
+	if !ok {
+		return ConditionsShape{}, nil
+	}
+	shape := ConditionsShape{HasStatus: true}
+	conditions, ok := field(typed.Schema(), status, "conditions")
+	if !ok {
+		return shape, nil
+	}
+	atom, ok := typed.Schema().Resolve(conditions)
+	if !ok || atom.List == nil {
+		return shape, nil
+	}
+	shape.HasConditions = true
+	shape.ListMap = atom.List.ElementRelationship == smdschema.Associative && slices.Equal(atom.List.Keys, []string{"type"})
+	return shape, nil
+}
+
+// field finds the type of a declared field of a struct.
+func field(s *smdschema.Schema, ref smdschema.TypeRef, name string) (smdschema.TypeRef, bool) {
+	atom, ok := s.Resolve(ref)
+	if !ok || atom.Map == nil {
+		return smdschema.TypeRef{}, false
+	}
+	f, ok := atom.Map.FindField(name)
+	return f.Type, ok
+}

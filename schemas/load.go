@@ -1,0 +1,138 @@
+package schemas
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/openapi"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// load returns what is known of gv. It is read from the server when it is not known, or when it was last checked more
+// than maxAge ago (negative: any age will do). Callers at the same time share one read.
+func (s *Schemas) load(ctx context.Context, gv schema.GroupVersion, maxAge time.Duration) (*entry, error) {
+	for {
+		if e := s.fresh(gv, maxAge); e != nil {
+			return e, nil
+		}
+		led := false
+		result, err, _ := s.flight.Do("document "+gv.String(), func() (any, error) {
+			led = true
+			return s.refresh(ctx, gv)
+		})
+		if !led && sharedCancel(ctx, err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("load the OpenAPI schema of %s: %w", gv, err)
+		}
+		e, ok := result.(*entry)
+		if !ok {
+			return nil, fmt.Errorf("load the OpenAPI schema of %s: unexpected %T", gv, result)
+		}
+		return e, nil
+	}
+}
+
+// sharedCancel says whether the error of a read that another caller led is the end of that caller's context, which means
+// nothing to this one.
+func sharedCancel(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
+}
+
+func (s *Schemas) fresh(gv schema.GroupVersion, maxAge time.Duration) *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.entries[gv]
+	if !ok || e.checked.IsZero() || (maxAge >= 0 && time.Since(e.checked) >= maxAge) {
+		return nil
+	}
+	return e
+}
+
+// refresh reads the index and, when the content hash differs from that of the entry at hand, the document.
+func (s *Schemas) refresh(ctx context.Context, gv schema.GroupVersion) (*entry, error) {
+	index, at, err := s.readIndex(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	old := s.entries[gv]
+	s.mu.Unlock()
+	next := &entry{checked: at}
+	if document, ok := index[indexKey(gv)]; ok {
+		next.url = document.ServerRelativeURL()
+		if old != nil && old.url == next.url {
+			next.converter = old.converter
+		} else if next.converter, err = readConverter(ctx, document); err != nil {
+			return nil, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entries[gv] = next
+	return next, nil
+}
+
+// readIndex returns the index and when it was asked for. Group-versions that are loaded together share one.
+func (s *Schemas) readIndex(ctx context.Context) (map[string]openapi.GroupVersionWithContext, time.Time, error) {
+	for {
+		s.mu.Lock()
+		index, at := s.index, s.indexed
+		s.mu.Unlock()
+		if index != nil && time.Since(at) < recheckInterval {
+			return index, at, nil
+		}
+		led := false
+		_, err, _ := s.flight.Do("index", func() (any, error) {
+			led = true
+			at := time.Now()
+			index, err := s.client.PathsWithContext(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("read the index /openapi/v3: %w", err)
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.index, s.indexed = index, at
+			return nil, nil
+		})
+		if err != nil && (led || !sharedCancel(ctx, err)) {
+			return nil, time.Time{}, err
+		}
+	}
+}
+
+// indexKey is the name of a group-version in the index.
+func indexKey(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "api/" + gv.Version
+	}
+	return "apis/" + gv.Group + "/" + gv.Version
+}
+
+// readConverter reads one document and keeps what converts objects of its kinds.
+func readConverter(ctx context.Context, document openapi.GroupVersionWithContext) (managedfields.TypeConverter, error) {
+	text, err := document.SchemaWithContext(ctx, runtime.ContentTypeJSON)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", document.ServerRelativeURL(), err)
+	}
+	var content struct {
+		Components struct {
+			Schemas map[string]*spec.Schema `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(text, &content); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", document.ServerRelativeURL(), err)
+	}
+	converter, err := managedfields.NewTypeConverter(content.Components.Schemas, false)
+	if err != nil {
+		return nil, fmt.Errorf("convert %s: %w", document.ServerRelativeURL(), err)
+	}
+	return converter, nil
+}

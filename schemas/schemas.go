@@ -1,0 +1,185 @@
+package schemas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/openapi"
+)
+
+const (
+	// settleTime is how long a document may lag behind its CRD. kube-aggregator's OpenAPI v3 controller reads local
+	// documents every second (staging/src/k8s.io/kube-aggregator/pkg/controllers/openapiv3); the rest is for a server
+	// under load.
+	settleTime = 10 * time.Second
+	// recheckInterval is the least time between two reads of the index.
+	recheckInterval = 500 * time.Millisecond
+	// missingInterval is how often the index is read for a kind that is known to have no schema.
+	missingInterval = time.Minute
+)
+
+// noSchemaError is the type of ErrNoSchema. Its method lets callers recognise it who do not import this package.
+type noSchemaError struct{}
+
+func (noSchemaError) Error() string { return "the API server has no schema" }
+
+// NoSchema returns true.
+func (noSchemaError) NoSchema() bool { return true }
+
+// ErrNoSchema says that the API server was asked and publishes no schema for the kind.
+var ErrNoSchema error = noSchemaError{}
+
+// errNotPublished says that the schema of a kind is missing but may still appear.
+var errNotPublished = errors.New("its schema is not published yet")
+
+// Schemas holds the schemas of the group-versions that were asked for. It is safe for concurrent use.
+//
+// Its memory is bounded by the cluster: one entry for each group-version in use, replaced when it changes and never added
+// to, without the documents themselves; and one time for each kind that was asked for in vain.
+type Schemas struct {
+	client openapi.ClientWithContext
+	flight singleflight.Group
+
+	mu sync.Mutex
+	// entries holds what was loaded of each group-version. Entries are immutable. Guarded by mu.
+	entries map[schema.GroupVersion]*entry
+	// forgotten holds when Forget was last called, for settleTime. Guarded by mu.
+	forgotten map[schema.GroupVersion]time.Time
+	// missed holds when a kind without a schema was first asked for. Guarded by mu.
+	missed map[schema.GroupVersionKind]time.Time
+	// index is the newest index and indexed when it was read. Guarded by mu.
+	index   map[string]openapi.GroupVersionWithContext
+	indexed time.Time
+}
+
+// entry is one group-version's document in the form that is used, or the knowledge that there is none.
+type entry struct {
+	// url is where the document was read; it contains the content hash. Empty: the index has no such group-version.
+	url string
+	// converter is nil when url is empty.
+	converter managedfields.TypeConverter
+	// checked is when the index was last known to name this url.
+	checked time.Time
+}
+
+// New returns Schemas that read from client.
+func New(client openapi.ClientWithContext) *Schemas {
+	return &Schemas{
+		client:    client,
+		entries:   map[schema.GroupVersion]*entry{},
+		forgotten: map[schema.GroupVersion]time.Time{},
+		missed:    map[schema.GroupVersionKind]time.Time{},
+	}
+}
+
+// Converter returns the converter that knows gvk, from memory where it can. It is the one that the API server itself
+// computes managedFields with, built from the same schema. The error wraps ErrNoSchema when the server publishes no schema
+// for gvk; any other error says that it could not be loaded, or is not published yet, and is worth another try.
+func (s *Schemas) Converter(ctx context.Context, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error) {
+	gv := gvk.GroupVersion()
+	maxAge := time.Duration(-1) // any age
+	if s.settling(gv) {
+		maxAge = recheckInterval
+	}
+	e, err := s.load(ctx, gv, maxAge)
+	if err != nil {
+		return nil, err
+	}
+	if e.has(gvk) {
+		s.found(gvk)
+		return e.converter, nil
+	}
+	// The document may be older than the kind.
+	since := s.missing(gvk)
+	maxAge = recheckInterval
+	if since >= settleTime {
+		maxAge = missingInterval
+	}
+	if e, err = s.load(ctx, gv, maxAge); err != nil {
+		return nil, err
+	}
+	switch {
+	case e.has(gvk):
+		s.found(gvk)
+		return e.converter, nil
+	case since < settleTime:
+		return nil, fmt.Errorf("%s: %w", gvk, errNotPublished)
+	default:
+		return nil, fmt.Errorf("%w for %s", ErrNoSchema, gvk)
+	}
+}
+
+// Forget says that the kinds of gv changed: what is known of them is checked against the server at the next use, and
+// again until the server has had the time to publish the change.
+func (s *Schemas) Forget(gv schema.GroupVersion) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for other, at := range s.forgotten {
+		if now.Sub(at) >= settleTime {
+			delete(s.forgotten, other)
+		}
+	}
+	s.forgotten[gv] = now
+	if e, ok := s.entries[gv]; ok {
+		s.entries[gv] = &entry{url: e.url, converter: e.converter} // never checked
+	}
+	s.indexed = time.Time{}
+}
+
+// Recheck asks the server whether what is known of gv is still the newest, and loads it again when it is not. changed
+// says whether it did. Without a request it says false when the last check is less than half a second ago.
+func (s *Schemas) Recheck(ctx context.Context, gv schema.GroupVersion) (changed bool, err error) {
+	s.mu.Lock()
+	before := s.entries[gv]
+	s.mu.Unlock()
+	after, err := s.load(ctx, gv, recheckInterval)
+	if err != nil {
+		return false, err
+	}
+	return before == nil || before.url != after.url, nil
+}
+
+// settling says whether gv was forgotten a moment ago.
+func (s *Schemas) settling(gv schema.GroupVersion) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.forgotten[gv]
+	return ok && time.Since(at) < settleTime
+}
+
+// missing returns how long gvk has been asked for in vain.
+func (s *Schemas) missing(gvk schema.GroupVersionKind) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.missed[gvk]
+	if !ok {
+		at = time.Now()
+		s.missed[gvk] = at
+	}
+	return time.Since(at)
+}
+
+func (s *Schemas) found(gvk schema.GroupVersionKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.missed, gvk)
+}
+
+// has says whether the document knows the kind.
+func (e *entry) has(gvk schema.GroupVersionKind) bool {
+	if e.converter == nil {
+		return false
+	}
+	bare := &unstructured.Unstructured{}
+	bare.SetGroupVersionKind(gvk)
+	_, err := e.converter.ObjectToTyped(bare)
+	return err == nil // an object with nothing but its type fails only when the type is unknown
+}
