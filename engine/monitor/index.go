@@ -17,8 +17,9 @@ func ByLabels(ruleLabel, parentLabel string) cache.Indexers {
 		if !ok {
 			return nil, nil
 		}
-		labels := obj.GetLabels()
-		rule, parent := labels[ruleLabel], labels[parentLabel]
+		// Not GetLabels, which copies them all for each object and event.
+		rule, _, _ := unstructured.NestedString(obj.Object, "metadata", "labels", ruleLabel)
+		parent, _, _ := unstructured.NestedString(obj.Object, "metadata", "labels", parentLabel)
 		if rule == "" || parent == "" {
 			return nil, nil
 		}

@@ -90,4 +90,3 @@ func (m *Monitors) ObserveDeleted(key Key, obj *unstructured.Unstructured) {
 		mon.overlay.observeDeleted(obj)
 	}
 }
-
