@@ -26,6 +26,10 @@ func (w *Writer) resource(gvr schema.GroupVersionResource, namespace string) dyn
 }
 
 // create makes a new child. A name that is taken is looked at once, live.
+//
+// A POST does not make us owner of what Go's types cannot tell from nothing: a false, zero or empty text that is left out
+// when it is stored, and an empty struct that is there anyway (NetworkPolicy's podSelector: {}). Others could change it
+// unseen. Where the answer shows such a path, one apply follows, which does record it.
 func (w *Writer) create(ctx context.Context, gvr schema.GroupVersionResource, child *Child) (Result, error) {
 	client := w.resource(gvr, child.Ref.Namespace)
 	answer, err := client.Create(ctx, child.Object, metav1.CreateOptions{
@@ -34,6 +38,11 @@ func (w *Writer) create(ctx context.Context, gvr schema.GroupVersionResource, ch
 	})
 	if err == nil {
 		logr.FromContextOrDiscard(ctx).V(2).Info("created", "child", child.Ref, "uid", answer.GetUID())
+		if !child.covered(answer) {
+			if answer, err = w.apply(ctx, gvr, child, answer); err != nil {
+				return Result{}, err
+			}
+		}
 		w.remember(child, answer)
 		return Result{Live: answer, Action: ActionCreated}, nil
 	}
@@ -58,9 +67,19 @@ func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, ch
 	if err := w.release(ctx, gvr, child, live); err != nil {
 		return Result{}, err
 	}
-	body, err := applyBody(child, live.GetUID())
+	answer, err := w.apply(ctx, gvr, child, live)
 	if err != nil {
 		return Result{}, err
+	}
+	w.remember(child, answer)
+	return Result{Live: answer, Action: ActionApplied}, nil
+}
+
+// apply is one forced server-side apply to exactly the object seen.
+func (w *Writer) apply(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	body, err := applyBody(child, live.GetUID())
+	if err != nil {
+		return nil, err
 	}
 	force := true
 	answer, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
@@ -69,11 +88,10 @@ func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, ch
 		FieldValidation: metav1.FieldValidationStrict,
 	})
 	if err != nil {
-		return Result{}, w.applyError(ctx, gvr, child, live, err)
+		return nil, w.applyError(ctx, gvr, child, live, err)
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("applied", "child", child.Ref, "uid", answer.GetUID())
-	w.remember(child, answer)
-	return Result{Live: answer, Action: ActionApplied}, nil
+	return answer, nil
 }
 
 // applyBody is the child with the UID of the object that is meant: without it an apply would create an object that is

@@ -1,0 +1,144 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// Status is what one field manager has to say in the status of an object.
+type Status struct {
+	// GVR is where the object is.
+	GVR schema.GroupVersionResource
+	// Object is the newest knowledge of it; read-only.
+	Object *unstructured.Unstructured
+	// Manager is the field manager: one for each rule, so that rules do not take fields from one another.
+	Manager string
+	// Content is the whole of what the manager says under status. Paths that it said before and does not say now are
+	// removed, unless another manager has them too.
+	Content map[string]any
+	// Subresource is true where the kind has a status subresource; without one, the object itself is written.
+	Subresource bool
+}
+
+// SyncStatus applies a status where it differs from what the object says, or from what the manager holds. An object whose
+// status is in place costs no request, another one an apply.
+//
+// The error is a *ReplacedError when the object is gone or was replaced, an *InvalidError when the content does not fit
+// the kind's schema; any other error is worth another try.
+func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
+	desired := s.desired()
+	inSync, err := w.statusInSync(ctx, s, desired)
+	if err != nil {
+		return Result{}, err
+	}
+	if inSync {
+		return Result{Live: s.Object, Action: ActionNone}, nil
+	}
+	ref := RefOf(s.Object)
+	desired.SetUID(s.Object.GetUID())
+	body, err := json.Marshal(desired.Object)
+	if err != nil {
+		return Result{}, fmt.Errorf("encode the status of %s: %w", ref, err)
+	}
+	force := true
+	answer, err := w.resource(s.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
+		FieldManager:    s.Manager,
+		Force:           &force,
+		FieldValidation: metav1.FieldValidationStrict,
+	}, s.subresources()...)
+	switch {
+	case err == nil:
+		logr.FromContextOrDiscard(ctx).V(2).Info("applied the status", "parent", ref.String())
+		return Result{Live: answer, Action: ActionApplied}, nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), invalidField(err, "metadata.uid"):
+		return Result{}, &ReplacedError{Ref: ref, Err: err}
+	case permanent(err):
+		return Result{}, &InvalidError{Ref: ref, Err: err}
+	default:
+		return Result{}, fmt.Errorf("apply the status of %s: %w", ref, err)
+	}
+}
+
+// desired is the object as the manager applies it, without a UID.
+func (s Status) desired() *unstructured.Unstructured {
+	desired := &unstructured.Unstructured{Object: map[string]any{"status": s.Content}}
+	desired.SetGroupVersionKind(s.Object.GroupVersionKind())
+	desired.SetName(s.Object.GetName())
+	desired.SetNamespace(s.Object.GetNamespace())
+	return desired
+}
+
+func (s Status) subresources() []string {
+	if s.Subresource {
+		return []string{"status"}
+	}
+	return nil
+}
+
+// statusInSync says whether the manager holds exactly the paths of desired and the object has its values.
+func (w *Writer) statusInSync(ctx context.Context, s Status, desired *unstructured.Unstructured) (bool, error) {
+	kind, err := loadKind(ctx, w.schemas, s.Object.GroupVersionKind())
+	if err != nil {
+		return false, err
+	}
+	wanted, err := kind.converter.ObjectToTyped(desired)
+	if err != nil {
+		return false, nil //nolint:nilerr // the API server says better what does not fit
+	}
+	paths, err := wanted.ToFieldSet()
+	if err != nil {
+		return false, nil //nolint:nilerr // as above
+	}
+	if !s.holds(paths.Difference(identityPaths())) {
+		return false, nil
+	}
+	live, err := kind.converter.ObjectToTyped(s.Object, typed.AllowDuplicates)
+	if err != nil {
+		return false, nil //nolint:nilerr // what cannot be compared is applied
+	}
+	difference, err := wanted.Compare(live.ExtractItems(paths, typed.WithAppendKeyFields()))
+	return err == nil && difference.IsSame(), nil
+}
+
+// holds says whether the manager's entry has exactly these paths.
+func (s Status) holds(paths *fieldpath.Set) bool {
+	entries := entriesOf(s.Object)
+	i := slices.IndexFunc(entries, func(e entry) bool {
+		return e.manager == s.Manager && e.operation == operationApply &&
+			e.apiVersion == s.Object.GetAPIVersion() && (e.subresource == "status") == s.Subresource
+	})
+	if i < 0 {
+		return paths.Empty()
+	}
+	held, err := entries[i].fields()
+	return err == nil && held.Equals(paths)
+}
+
+// HeldByAnother says whether a manager other than the one given holds the condition of that type in the status of obj, and
+// the one given does not hold it too. Such a condition is not ours to write.
+func HeldByAnother(obj *unstructured.Unstructured, manager, conditionType string) bool {
+	path := fieldpath.MakePathOrDie("status", "conditions", fieldpath.KeyByFields("type", conditionType))
+	held := false
+	for _, e := range entriesOf(obj) {
+		set, err := e.fields()
+		if err != nil || !(set.Has(path) || hasBelow(set, path)) {
+			continue
+		}
+		if e.manager == manager {
+			return false
+		}
+		held = true
+	}
+	return held
+}
