@@ -1,3 +1,7 @@
+# Everything a contributor does has a target here; `make help` lists them.
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
 # The version of Kubernetes that the control plane is built from, and reports.
 KUBERNETES_VERSION := $(shell sed -n 's,^[[:space:]]*k8s.io/kubernetes \(v[0-9.]*\)$$,\1,p' cmd/controlplane/go.mod)
 KUBERNETES_MAJOR := $(word 1,$(subst ., ,$(KUBERNETES_VERSION:v%=%)))
@@ -9,9 +13,71 @@ CONTROLPLANE_LDFLAGS := -s -w $(foreach package,k8s.io/component-base/version k8
 	-X $(package).gitCommit=$(KUBERNETES_VERSION) \
 	-X $(package).gitTreeState=clean)
 
+# Linters and other tools are pinned in a module of their own.
+TOOL := go tool -modfile=tools/go.mod
+# How long each fuzz target runs, and which packages have some.
+FUZZTIME ?= 30s
+FUZZPACKAGES := ./rules/...
+
+.PHONY: help
+help: ## List the targets
+	@awk -F':.*## ' '/^[a-z\/-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: bin/kanon bin/controlplane ## Build bin/kanon and bin/controlplane
+
 # Phony: go's own cache knows what has changed. Without VCS stamping a commit
-# elsewhere does not link the binary anew.
+# elsewhere does not link the control plane anew.
+.PHONY: bin/kanon
+bin/kanon:
+	@mkdir -p bin
+	go build -trimpath -o bin/kanon ./cmd/kanon
+
 .PHONY: bin/controlplane
 bin/controlplane:
 	@mkdir -p bin
 	go build -C cmd/controlplane -trimpath -buildvcs=false -ldflags '$(CONTROLPLANE_LDFLAGS)' -o ../../bin/controlplane .
+
+.PHONY: demo
+demo: build ## See a rule at work on a real API server (DEMO=once: run through and exit)
+	@DEMO='$(DEMO)' go run ./cmd/demo
+
+.PHONY: test
+test: build ## Run all tests with the race detector, against the real API server
+	go test -race -timeout 20m ./...
+	go test -C cmd/controlplane -timeout 10m ./...
+
+.PHONY: lint
+lint: ## Check style, imports and formatting
+	$(TOOL) golangci-lint run ./...
+	$(TOOL) golangci-lint run --path-prefix cmd/controlplane ./cmd/controlplane/...
+
+.PHONY: format
+format: ## Format all Go code
+	$(TOOL) golangci-lint fmt
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (default 30s)
+	@set -e; for package in $$(go list $(FUZZPACKAGES)); do \
+		for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+			echo "fuzz $$package $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## Run the benchmarks with allocations, six times each, for benchstat
+	go test -run '^$$' -bench . -benchmem -count 6 ./rules/...
+
+.PHONY: verify
+verify: ## Check that modules are tidy
+	go mod tidy -diff
+	cd cmd/controlplane && go mod tidy -diff
+
+.PHONY: image
+image: ## Build the container image kanon:latest
+	docker build -t kanon:latest .
+
+.PHONY: clean
+clean: ## Remove what the build left
+	rm -rf bin

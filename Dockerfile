@@ -1,0 +1,13 @@
+# A static binary and nothing else, run by a user that owns nothing.
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /kanon ./cmd/kanon
+
+FROM scratch
+COPY --from=build /kanon /kanon
+USER 65532:65532
+ENTRYPOINT ["/kanon"]
+CMD ["run"]
