@@ -12,7 +12,6 @@ import (
 //	pki/               certificates and keys
 //	clients/NAME       kubeconfig files of the components
 //	etcd/              etcd's data
-//	bin/kubectl        a link to this binary
 type layout struct {
 	root string
 	// sockets is apart from root, because the path of a socket may be no longer
@@ -37,7 +36,7 @@ func newLayout(root string) (*layout, error) {
 		return nil, fmt.Errorf("find directory: %w", err)
 	}
 	l.root = absolute
-	for _, dir := range []string{l.logs(), l.pki(), l.clients(), filepath.Dir(l.kubectl())} {
+	for _, dir := range []string{l.logs(), l.pki(), l.clients()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("make directory: %w", err)
 		}
@@ -52,7 +51,6 @@ func (l *layout) logs() string           { return filepath.Join(l.root, "logs") 
 func (l *layout) pki() string            { return filepath.Join(l.root, "pki") }
 func (l *layout) clients() string        { return filepath.Join(l.root, "clients") }
 func (l *layout) etcdData() string       { return filepath.Join(l.root, "etcd") }
-func (l *layout) kubectl() string        { return filepath.Join(l.root, "bin", kubectlName) }
 func (l *layout) auditPolicy() string    { return filepath.Join(l.root, "audit-policy.yaml") }
 func (l *layout) schedulerConf() string  { return filepath.Join(l.root, "scheduler.yaml") }
 func (l *layout) etcdSocket() string     { return filepath.Join(l.sockets, "client") }
@@ -75,18 +73,6 @@ func (l *layout) remove() error {
 	}
 	if err := os.RemoveAll(l.root); err != nil {
 		return fmt.Errorf("remove directory: %w", err)
-	}
-	return nil
-}
-
-// linkKubectl leaves bin/kubectl as a link to the binary, which runs as kubectl
-// when it is called by that name.
-func (l *layout) linkKubectl(executable string) error {
-	if err := os.Remove(l.kubectl()); err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("replace link: %w", err)
-	}
-	if err := os.Symlink(executable, l.kubectl()); err != nil {
-		return fmt.Errorf("link kubectl: %w", err)
 	}
 	return nil
 }

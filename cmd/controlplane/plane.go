@@ -15,8 +15,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 )
 
-// stopGrace is how long a component may take to end. What it would still do
-// after that matters to nobody.
+// stopGrace is how long a component may take to end when its data are kept.
 const stopGrace = 5 * time.Second
 
 // plane is one control plane: its files, its ports and its processes.
@@ -53,7 +52,7 @@ func newPlane(files *layout, o Options, fail context.CancelCauseFunc) (*plane, e
 			return nil, errors.Join(err, p.releasePorts())
 		}
 	}
-	err = errors.Join(p.writeKubeconfigs(), writeSchedulerConfig(files), writeAuditPolicy(files), files.linkKubectl(executable))
+	err = errors.Join(p.writeKubeconfigs(), writeSchedulerConfig(files), writeAuditPolicy(files))
 	if err != nil {
 		return nil, errors.Join(err, p.releasePorts())
 	}
@@ -161,10 +160,14 @@ func (p *plane) startLayer(ctx context.Context, components ...component) error {
 
 // stop ends all components, the last layer first, and returns when they are gone.
 func (p *plane) stop() error {
+	grace := stopGrace
+	if p.files.temporary {
+		grace = 0 // nothing that they could still write is ever read
+	}
 	for _, layer := range slices.Backward(p.layers) {
 		var ending sync.WaitGroup
 		for _, running := range layer {
-			ending.Go(func() { running.stop(stopGrace) })
+			ending.Go(func() { running.stop(grace) })
 		}
 		ending.Wait()
 	}

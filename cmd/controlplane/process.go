@@ -65,10 +65,12 @@ func startProcess(executable, logDir, name string, args []string) (*process, err
 	return p, nil
 }
 
-// stop asks the child to end, ends it the hard way after the grace period, and
-// returns when it is gone.
+// stop asks the child to end, ends it the hard way after the grace period (at
+// once if that is 0), and returns when it is gone.
 func (p *process) stop(grace time.Duration) {
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if grace == 0 {
+		p.kill()
+	} else if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		p.kill()
 	}
 	timer := time.NewTimer(grace)

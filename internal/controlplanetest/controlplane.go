@@ -1,0 +1,186 @@
+package controlplanetest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	// startLimit is how long a control plane may take to get ready. It is far
+	// above what a busy machine needs (4 s where it was measured), and above
+	// cmd/controlplane's own limits, whose messages say more.
+	startLimit = 10 * time.Minute
+	// stopLimit is how long it may take to end before it is killed.
+	stopLimit = time.Minute
+)
+
+// Options are the settings of a control plane. The zero value is the one that
+// tests share.
+type Options struct {
+	// AuditLog is the file in which every API request is recorded, one JSON
+	// object of kind Event (audit.k8s.io/v1) a line. Empty: none.
+	AuditLog string
+	// Controllers are the controllers to run, such as "garbage-collector" and
+	// "namespace". Nil: what workloads, Services and namespaces need.
+	Controllers []string
+	// Nodes is the number of fake nodes; on 0 no Pod is ever scheduled. Nil: 1.
+	Nodes *int
+	// APIArgs are further arguments of kube-apiserver.
+	APIArgs []string
+	// Dir keeps data and logs. Empty: a temporary directory.
+	Dir string
+}
+
+// arguments are those of `controlplane up`.
+func (o Options) arguments(kubeconfig string) []string {
+	// Standard input is a pipe whose other end only this process holds, so the
+	// control plane ends with it, whatever ends it.
+	args := []string{"up", "--until-stdin-closes", "--kubeconfig=" + kubeconfig}
+	if o.AuditLog != "" {
+		args = append(args, "--audit-log="+o.AuditLog)
+	}
+	if len(o.Controllers) > 0 {
+		args = append(args, "--controllers="+strings.Join(o.Controllers, ","))
+	}
+	if o.Nodes != nil {
+		args = append(args, "--nodes="+strconv.Itoa(*o.Nodes))
+	}
+	for _, arg := range o.APIArgs {
+		args = append(args, "--api-arg="+arg)
+	}
+	if o.Dir != "" {
+		args = append(args, "--dir="+o.Dir)
+	}
+	return args
+}
+
+// ControlPlane is a running control plane.
+type ControlPlane struct {
+	// Kubeconfig is the path of the administrator's kubeconfig file.
+	Kubeconfig string
+	// Config is the administrator's client configuration, without a limit on
+	// the rate of requests. Copy it before changing it.
+	Config *rest.Config
+	// Kubectl is the path of a kubectl of the control plane's version.
+	Kubectl string
+
+	command *exec.Cmd
+	stdin   *os.File // write end; nothing is written
+	dir     string   // kubeconfig, kubectl and error output
+	stop    sync.Once
+}
+
+// Start starts a control plane for one test and ends it with the test.
+func Start(t testing.TB, o Options) *ControlPlane {
+	t.Helper()
+	plane, err := start(Binary(t), o)
+	if err != nil {
+		t.Fatalf("start the control plane: %v", err)
+	}
+	t.Cleanup(plane.Stop)
+	return plane
+}
+
+// start starts a control plane and returns when it serves. No goroutine is left
+// running, so that tests can look for leaks of their own.
+func start(binary string, o Options) (*ControlPlane, error) {
+	dir, err := os.MkdirTemp("", "controlplanetest-")
+	if err != nil {
+		return nil, fmt.Errorf("make directory: %w", err)
+	}
+	plane := &ControlPlane{
+		Kubeconfig: filepath.Join(dir, "kubeconfig"),
+		Kubectl:    filepath.Join(dir, "kubectl"),
+		dir:        dir,
+	}
+	if err := plane.run(binary, o); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if plane.Config, err = clientcmd.BuildConfigFromFlags("", plane.Kubeconfig); err != nil {
+		plane.Stop()
+		return nil, fmt.Errorf("load kubeconfig: %w", err)
+	}
+	plane.Config.QPS = -1
+	return plane, nil
+}
+
+// run starts the process and waits for its line "ready".
+func (p *ControlPlane) run(binary string, o Options) error {
+	if err := os.Symlink(binary, p.Kubectl); err != nil {
+		return fmt.Errorf("link kubectl: %w", err)
+	}
+	errorOutput, err := os.Create(filepath.Join(p.dir, "stderr"))
+	if err != nil {
+		return fmt.Errorf("make file for error output: %w", err)
+	}
+	defer errorOutput.Close() //nolint:errcheck // the child has its own copy
+	stdin, input, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("make pipe: %w", err)
+	}
+	defer stdin.Close() //nolint:errcheck // the child has its own copy
+	output, stdout, err := os.Pipe()
+	if err != nil {
+		return errors.Join(fmt.Errorf("make pipe: %w", err), input.Close())
+	}
+	defer output.Close() //nolint:errcheck // nothing follows the line that is read
+
+	p.stdin = input
+	p.command = exec.Command(binary, o.arguments(p.Kubeconfig)...) //nolint:noctx // ended by Stop and by the pipe
+	p.command.Stdin, p.command.Stdout, p.command.Stderr = stdin, stdout, errorOutput
+	err = p.command.Start()
+	_ = stdout.Close() // the child has its own copy; ours would hide its end
+	if err != nil {
+		return errors.Join(fmt.Errorf("start %s: %w", binary, err), input.Close())
+	}
+	if err := waitReady(output); err != nil {
+		p.end()
+		said, readErr := os.ReadFile(errorOutput.Name())
+		return errors.Join(fmt.Errorf("%w:\n%s", err, said), readErr)
+	}
+	return nil
+}
+
+// waitReady reads the one line that says that all is serving.
+func waitReady(output *os.File) error {
+	if err := output.SetReadDeadline(time.Now().Add(startLimit)); err != nil {
+		return fmt.Errorf("limit the wait: %w", err)
+	}
+	line, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("it did not get ready (%w)", err)
+	}
+	if line != "ready\n" {
+		return fmt.Errorf("it said %q instead of being ready", line)
+	}
+	return nil
+}
+
+// Stop ends the control plane and returns when it has ended. It may be called
+// again.
+func (p *ControlPlane) Stop() {
+	p.stop.Do(func() {
+		p.end()
+		_ = os.RemoveAll(p.dir) // left behind in the temporary directory at worst
+	})
+}
+
+// end closes the pipe that keeps the process alive and waits for it.
+func (p *ControlPlane) end() {
+	_ = p.stdin.Close() // a pipe without a reader closes all the same
+	overdue := time.AfterFunc(stopLimit, func() { _ = p.command.Process.Kill() })
+	defer overdue.Stop()
+	_ = p.command.Wait() // how it ends is of no interest any more
+}

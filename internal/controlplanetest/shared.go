@@ -1,0 +1,98 @@
+package controlplanetest
+
+import (
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// shared is the control plane of this test binary. There is one per process
+// because tests of one package have nothing else in common that could carry it.
+var shared sharedPlane //nolint:gochecknoglobals // see above
+
+// sharedPlane starts a control plane at its first use.
+type sharedPlane struct {
+	// mu guards what follows. It is held while the binary is built and the
+	// control plane starts, because every other test has to wait for just that.
+	mu sync.Mutex
+
+	binary      string
+	binaryError error
+
+	plane      *ControlPlane
+	planeError error // the reason why there is none, given to every test
+}
+
+func (s *sharedPlane) findBinary() (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.findBinaryLocked()
+}
+
+func (s *sharedPlane) findBinaryLocked() (string, error) {
+	if s.binary == "" && s.binaryError == nil {
+		s.binary, s.binaryError = buildBinary()
+	}
+	return s.binary, s.binaryError
+}
+
+func (s *sharedPlane) get() (*ControlPlane, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.plane == nil && s.planeError == nil {
+		binary, err := s.findBinaryLocked()
+		if err != nil {
+			s.planeError = err
+			return nil, err
+		}
+		s.plane, s.planeError = start(binary, Options{})
+	}
+	return s.plane, s.planeError
+}
+
+func (s *sharedPlane) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.plane != nil {
+		s.plane.Stop()
+		s.plane = nil
+	}
+}
+
+// Main runs the tests of a test binary and ends the control plane that they
+// shared. It returns the exit code.
+func Main(m *testing.M) int {
+	defer shared.stop()
+	return m.Run()
+}
+
+// Config returns a client configuration for the control plane that the tests of
+// this binary share, as its administrator and without a limit on the rate of
+// requests. The caller may change it.
+func Config(t testing.TB) *rest.Config {
+	t.Helper()
+	return rest.CopyConfig(sharedControlPlane(t).Config)
+}
+
+// Kubeconfig returns the path of the kubeconfig file of the shared control
+// plane.
+func Kubeconfig(t testing.TB) string {
+	t.Helper()
+	return sharedControlPlane(t).Kubeconfig
+}
+
+// Kubectl returns the path of a kubectl of the shared control plane's version.
+func Kubectl(t testing.TB) string {
+	t.Helper()
+	return sharedControlPlane(t).Kubectl
+}
+
+func sharedControlPlane(t testing.TB) *ControlPlane {
+	t.Helper()
+	plane, err := shared.get()
+	if err != nil {
+		t.Fatalf("start the shared control plane: %v", err)
+	}
+	return plane
+}
