@@ -151,9 +151,20 @@ func oneLine(err error) error {
 	}
 	messages := make([]string, len(list))
 	for i, e := range list {
-		messages[i] = strings.TrimPrefix(e.Error(), ".")
+		messages[i] = readable(e.Error())
 	}
 	return errors.New(strings.Join(messages, "; "))
+}
+
+// readable makes one of the library's messages fit to be shown: no leading dot, and values without the Go type that
+// holds them, as in "expected string, got &value.valueUnstructured{Value:true}".
+func readable(message string) string {
+	message = strings.TrimPrefix(message, ".")
+	before, v, ok := strings.Cut(message, "&value.valueUnstructured{Value:")
+	if !ok {
+		return message
+	}
+	return before + strings.TrimSuffix(v, "}")
 }
 
 // ensureMap returns the map under key, which it adds when it is not there.

@@ -1,0 +1,209 @@
+package apply
+
+import (
+	"encoding/json"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// managed returns a managedFields item.
+func managed(t testing.TB, manager, operation, apiVersion, fields string) map[string]any {
+	t.Helper()
+	var decoded map[string]any
+	if err := json.Unmarshal([]byte(fields), &decoded); err != nil {
+		t.Fatalf("%s: %v", fields, err)
+	}
+	return map[string]any{
+		"manager": manager, "operation": operation, "apiVersion": apiVersion, "fieldsType": "FieldsV1", "fieldsV1": decoded,
+	}
+}
+
+// owned is what our entries hold of metadata in every case below.
+const ownedMetadata = `"f:metadata": {
+	"f:labels": {"f:kanon.dev/rule": {}, "f:kanon.dev/parent-uid": {}, "f:kanon.dev/node": {}},
+	"f:annotations": {"f:kanon.dev/owner": {}, "f:kanon.dev/applied": {}},
+	"f:ownerReferences": {"k:{\"uid\":\"parent-uid\"}": {}}}`
+
+func TestCovered(t *testing.T) {
+	const v1 = "test/v1"
+	type entries []map[string]any
+	ours := func(fields string) map[string]any {
+		return managed(t, Manager, "Apply", v1, "{"+ownedMetadata+fields+"}")
+	}
+	tests := map[string]struct {
+		reason  string
+		spec    string
+		entries entries
+		want    bool
+	}{
+		"scalar":           {"the plain case", "{replicas: 1}", entries{ours(`, "f:spec": {"f:replicas": {}}`)}, true},
+		"scalar not owned": {"changed by somebody", "{replicas: 1}", entries{ours(`, "f:spec": {}`)}, false},
+		"scalar, by the parent alone": {
+			"a node above says nothing of what is below a granular map", "{replicas: 1}", entries{ours(`, "f:spec": {".": {}}`)}, false,
+		},
+		"scalar, entry goes deeper": {
+			"recorded when it was something else", "{replicas: 1}", entries{ours(`, "f:spec": {"f:replicas": {".": {}, "f:x": {}}}`)}, false,
+		},
+		"Update entry": {
+			"a POST's entry counts", "{replicas: 1}",
+			entries{managed(t, Manager, "Update", v1, "{"+ownedMetadata+`, "f:spec": {"f:replicas": {}}}`)}, true,
+		},
+		"Apply and Update together": {
+			"each has a part", "{replicas: 1, paused: true}", entries{
+				ours(`, "f:spec": {"f:replicas": {}}`), managed(t, Manager, "Update", v1, `{"f:spec": {"f:paused": {}}}`),
+			}, true,
+		},
+		"another manager": {
+			"whoever else owns it", "{replicas: 1}",
+			entries{ours(""), managed(t, "kubectl", "Apply", v1, `{"f:spec": {"f:replicas": {}}}`)}, false,
+		},
+		"a subresource": {
+			"scale is written by others in the name of nobody", "{replicas: 1}", entries{ours(""), func() map[string]any {
+				e := managed(t, Manager, "Update", v1, `{"f:spec": {"f:replicas": {}}}`)
+				e["subresource"] = "scale"
+				return e
+			}()}, false,
+		},
+		"another version": {
+			"its paths mean something else", "{replicas: 1}",
+			entries{ours(""), managed(t, Manager, "Update", "test/v1beta1", `{"f:spec": {"f:replicas": {}}}`)}, false,
+		},
+		"no entries":    {"managedFields were reset", "{replicas: 1}", nil, false},
+		"garbled entry": {"it covers nothing, and nothing breaks", "{replicas: 1}", entries{managed(t, Manager, "Apply", v1, `{"x:y": 1}`)}, false},
+		"atomic list":   {"the entry ends where the schema does", "{args: [a, b]}", entries{ours(`, "f:spec": {"f:args": {}}`)}, true},
+		"atomic list, entry has items": {
+			"it was granular then", "{args: [a]}", entries{ours(`, "f:spec": {"f:args": {".": {}, "v:\"a\"": {}}}`)}, false,
+		},
+		"atomic map": {"the entry ends where the schema does", "{selector: {a: b}}", entries{ours(`, "f:spec": {"f:selector": {}}`)}, true},
+		"atomic map, entry goes deeper": {
+			"it was granular then", "{selector: {a: b}}", entries{ours(`, "f:spec": {"f:selector": {"f:a": {}}}`)}, false,
+		},
+		"granular map": {"key by key", "{limits: {cpu: a}}", entries{ours(`, "f:spec": {"f:limits": {"f:cpu": {}}}`)}, true},
+		"granular map, entry ends above": {
+			"an empty node under a granular map covers nothing but an empty value", "{limits: {cpu: a}}",
+			entries{ours(`, "f:spec": {"f:limits": {}}`)}, false,
+		},
+		"granular map, another key": {"key by key", "{limits: {cpu: a}}", entries{ours(`, "f:spec": {"f:limits": {"f:memory": {}}}`)}, false},
+		"set":                       {"item by item", "{finalizers: [a, b]}", entries{ours(`, "f:spec": {"f:finalizers": {"v:\"a\"": {}, "v:\"b\"": {}}}`)}, true},
+		"set, an item missing":      {"removed by somebody", "{finalizers: [a, b]}", entries{ours(`, "f:spec": {"f:finalizers": {"v:\"a\"": {}}}`)}, false},
+		"set, entry is the list":    {"it was atomic then", "{finalizers: [a]}", entries{ours(`, "f:spec": {"f:finalizers": {}}`)}, false},
+		"list map, key completed": {
+			"the entry has the default", "{ports: [{port: 80}]}",
+			entries{ours(`, "f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}, "f:protocol": {}}}}`)}, true,
+		},
+		"list map, item without its fields": {
+			"an item alone covers none of them", "{ports: [{port: 80}]}",
+			entries{ours(`, "f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}}}}`)}, false,
+		},
+		"list map, another item": {
+			"removed by somebody", "{ports: [{port: 80}]}",
+			entries{ours(`, "f:spec": {"f:ports": {"k:{\"port\":81,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}, "f:protocol": {}}}}`)}, false,
+		},
+		"empty struct": {"owned as it is", "{emptyDir: {}}", entries{ours(`, "f:spec": {"f:emptyDir": {}}`)}, true},
+		"empty struct, filled since": {
+			"it is there, which was all that was asked for", "{emptyDir: {}}", entries{ours(`, "f:spec": {"f:emptyDir": {"f:medium": {}}}`)}, true,
+		},
+		"empty struct, removed": {"nothing of it is ours", "{emptyDir: {}}", entries{ours(`, "f:spec": {"f:replicas": {}}`)}, false},
+		"nullable":              {"a null is a value", "{nullable: null}", entries{ours(`, "f:spec": {"f:nullable": {}}`)}, true},
+		"defaulted fields are nobody's business": {
+			"what is owned beyond the rendered paths", "{replicas: 1}", entries{ours(`, "f:spec": {"f:replicas": {}, "f:paused": {}}`)}, true,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := prepare(t, rendered+"spec: "+tt.spec)
+			if got := c.covered(withManaged(c.Object, tt.entries...)); got != tt.want {
+				t.Errorf("covered = %t, want %t: %s\nleaves:\n%s", got, tt.want, tt.reason, c.leaves)
+			}
+		})
+	}
+}
+
+// withManaged returns a copy of obj with managedFields.
+func withManaged(obj *unstructured.Unstructured, items ...map[string]any) *unstructured.Unstructured {
+	return with(obj, func(obj *unstructured.Unstructured) {
+		list := make([]any, len(items))
+		for i, item := range items {
+			list[i] = item
+		}
+		obj.Object["metadata"].(map[string]any)["managedFields"] = list
+	})
+}
+
+func TestCoveredMetadata(t *testing.T) {
+	c := prepare(t, rendered)
+	tests := map[string]struct {
+		metadata string
+		want     bool
+	}{
+		"all of it":                 {ownedMetadata, true},
+		"a label of ours is not":    {`"f:metadata": {"f:labels": {"f:kanon.dev/rule": {}, "f:kanon.dev/node": {}}, "f:annotations": {"f:kanon.dev/owner": {}, "f:kanon.dev/applied": {}}, "f:ownerReferences": {"k:{\"uid\":\"parent-uid\"}": {}}}`, false},
+		"the owner is not":          {`"f:metadata": {"f:labels": {"f:kanon.dev/rule": {}, "f:kanon.dev/parent-uid": {}, "f:kanon.dev/node": {}}, "f:annotations": {"f:kanon.dev/applied": {}}, "f:ownerReferences": {"k:{\"uid\":\"parent-uid\"}": {}}}`, false},
+		"the fingerprint is not":    {`"f:metadata": {"f:labels": {"f:kanon.dev/rule": {}, "f:kanon.dev/parent-uid": {}, "f:kanon.dev/node": {}}, "f:annotations": {"f:kanon.dev/owner": {}}, "f:ownerReferences": {"k:{\"uid\":\"parent-uid\"}": {}}}`, false},
+		"the ownerReference is not": {`"f:metadata": {"f:labels": {"f:kanon.dev/rule": {}, "f:kanon.dev/parent-uid": {}, "f:kanon.dev/node": {}}, "f:annotations": {"f:kanon.dev/owner": {}, "f:kanon.dev/applied": {}}, "f:ownerReferences": {"k:{\"uid\":\"other\"}": {}}}`, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			live := withManaged(c.Object, managed(t, Manager, "Apply", "test/v1", "{"+tt.metadata+"}"))
+			if got := c.covered(live); got != tt.want {
+				t.Errorf("covered = %t, want %t\nleaves:\n%s", got, tt.want, c.leaves)
+			}
+		})
+	}
+}
+
+func TestCoveredWithoutASchema(t *testing.T) {
+	const unknown = "apiVersion: v9\nkind: Unknown\nmetadata: {name: a, namespace: ns}\nspec: {list: [{name: a}], map: {a: 1}}\n"
+	c := prepare(t, unknown)
+	tests := map[string]struct {
+		spec string
+		want bool
+	}{
+		"lists atomic, maps granular": {`{"f:list": {}, "f:map": {"f:a": {}}}`, true},
+		"the server knows more":       {`{"f:list": {"k:{\"name\":\"a\"}": {".": {}, "f:name": {}}}, "f:map": {"f:a": {}}}`, false},
+		"the map is atomic":           {`{"f:list": {}, "f:map": {}}`, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			metadata := `"f:metadata": {
+				"f:labels": {"f:kanon.dev/rule": {}, "f:kanon.dev/parent-uid": {}, "f:kanon.dev/node": {}},
+				"f:annotations": {"f:kanon.dev/owner": {}, "f:kanon.dev/applied": {}}, "f:ownerReferences": {}}`
+			live := withManaged(c.Object, managed(t, Manager, "Apply", "v9", "{"+metadata+`, "f:spec": `+tt.spec+"}"))
+			if got := c.covered(live); got != tt.want {
+				t.Errorf("covered = %t, want %t\nleaves:\n%s", got, tt.want, c.leaves)
+			}
+		})
+	}
+}
+
+func TestInSync(t *testing.T) {
+	c := prepare(t, rendered+"spec: {replicas: 1}")
+	live := withManaged(c.Object, managed(t, Manager, "Apply", "test/v1", "{"+ownedMetadata+`, "f:spec": {"f:replicas": {}}}`))
+	live.SetUID("live-uid")
+	w := offline(t)
+	if !w.InSync(t.Context(), c, live) {
+		t.Fatal("not in sync after a restart with everything in place")
+	}
+	stale := with(live, func(o *unstructured.Unstructured) { o.SetAnnotations(nil) })
+	if w.InSync(t.Context(), c, stale) {
+		t.Error("in sync without a recorded hash")
+	}
+	if w.InSync(t.Context(), prepare(t, rendered+"spec: {replicas: 2}"), live) {
+		t.Error("in sync with another value")
+	}
+	taken := withManaged(live, managed(t, Manager, "Apply", "test/v1", "{"+ownedMetadata+"}"))
+	if w.InSync(t.Context(), c, taken) {
+		t.Error("in sync although a field was taken from us")
+	}
+
+	// What a write left is in sync by comparison, even where the cover check would say no.
+	w.remember(c, taken)
+	if !w.InSync(t.Context(), c, taken) {
+		t.Error("not in sync with the answer of our last write")
+	}
+	w.Forget("live-uid")
+	if w.InSync(t.Context(), c, taken) || len(w.known) != 0 {
+		t.Error("Forget forgets nothing")
+	}
+}

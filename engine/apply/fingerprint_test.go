@@ -1,0 +1,186 @@
+package apply
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const fullThing = `
+apiVersion: test/v1
+kind: Thing
+metadata: {name: child, namespace: ns, labels: {a: b}}
+data: {key: value}
+spec:
+  replicas: 2
+  paused: false
+  args: [k, l]
+  selector: {a: b}
+  emptyDir: {}
+  ports: [{port: 80, name: http}, {port: 53, protocol: UDP}]
+`
+
+func prepare(t testing.TB, text string) *Child {
+	t.Helper()
+	owner := testOwner()
+	c, err := offline(t).Prepare(t.Context(), object(t, text), owner, controllerOf(owner.Parent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestPrepareMarksTheChild(t *testing.T) {
+	in := object(t, fullThing)
+	before := in.DeepCopy()
+	owner := testOwner()
+	c, err := offline(t).Prepare(t.Context(), in, owner, controllerOf(owner.Parent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before.Object, in.Object); diff != "" {
+		t.Errorf("the input was changed:\n%s", diff)
+	}
+	wantLabels := map[string]string{"a": "b", LabelRule: owner.RuleID, LabelParentUID: "parent-uid", LabelNode: "thing"}
+	if diff := cmp.Diff(wantLabels, c.Object.GetLabels()); diff != "" {
+		t.Errorf("labels (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(references(owner.Parent), c.Object.GetOwnerReferences()); diff != "" {
+		t.Errorf("ownerReferences (-want +got)\n%s", diff)
+	}
+	if got, ok := OwnerOf(c.Object); !ok || got != owner {
+		t.Errorf("OwnerOf = %+v, %t; want %+v", got, ok, owner)
+	}
+	if got, ok := recorded(c.Object); !ok || got != c.fingerprint {
+		t.Errorf("recorded = %+v, %t; want %+v", got, ok, c.fingerprint)
+	}
+}
+
+func TestPrepareKeepsOtherReferencesAndReplacesItsOwn(t *testing.T) {
+	owner := testOwner()
+	in := object(t, rendered)
+	other := references(Ref{Group: "g", Kind: "K", Name: "n", UID: "other"})[0]
+	other.Controller = nil
+	stale := references(owner.Parent)[0]
+	stale.Name = "stale"
+	in.SetOwnerReferences(append(references(Ref{}), other, stale)[1:])
+	c, err := offline(t).Prepare(t.Context(), in, owner, controllerOf(owner.Parent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(append(references(Ref{}), other, references(owner.Parent)[0])[1:], c.Object.GetOwnerReferences()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestFingerprint(t *testing.T) {
+	base := prepare(t, fullThing).fingerprint
+	tests := map[string]struct {
+		old, new             string
+		sameValue, samePaths bool
+	}{
+		"the order of keys does not matter": {"{key: value}\nspec:\n  replicas: 2", "{key: value}\nspec:\n  replicas: 2", true, true},
+		"an equal number in another form":   {"replicas: 2", "replicas: 2.0", true, true},
+		"what normalising adds":             {"name: http}", "name: http, protocol: TCP}", true, true},
+		"a null":                            {"paused: false", "paused: false\n  nullable2: null", true, true},
+		"a value":                           {"replicas: 2", "replicas: 3", false, true},
+		"an item of an atomic list":         {"[k, l]", "[k, m]", false, true},
+		"a path":                            {"paused: false", "limits: {cpu: a}", false, false},
+		"a key of a granular map":           {"{key: value}", "{key2: value}", false, false},
+		"a key of an atomic map":            {"selector: {a: b}", "selector: {c: b}", false, true},
+		"a key of a list map":               {"port: 53", "port: 54", false, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if !strings.Contains(fullThing, tt.old) {
+				t.Fatalf("%q is not in the object", tt.old)
+			}
+			got := prepare(t, strings.Replace(fullThing, tt.old, tt.new, 1)).fingerprint
+			if (got.value == base.value) != tt.sameValue || (got.paths == base.paths) != tt.samePaths {
+				t.Errorf("fingerprint %s, of the base %s; want same value %t, same paths %t", got, base, tt.sameValue, tt.samePaths)
+			}
+		})
+	}
+}
+
+func TestFingerprintIsStableAcrossProcesses(t *testing.T) {
+	// A fixed text: one that changed with a new version of Kanon or of its libraries would apply everything once more.
+	// When that is meant, raise hashVersion too.
+	const want = "1.frhuYKTgjMN37qxg2zlH-Q.-398lq3BGMBdfAoKqukGTg"
+	if got := prepare(t, fullThing).fingerprint.String(); got != want {
+		t.Errorf("fingerprint = %s, want %s", got, want)
+	}
+}
+
+func TestWithoutASchemaPathsCoverListContents(t *testing.T) {
+	const unknown = "apiVersion: v9\nkind: Unknown\nmetadata: {name: a, namespace: ns}\nspec: {list: [{name: a}], scalar: 1}\n"
+	base := prepare(t, unknown)
+	if !base.kind.deduced {
+		t.Fatal("the kind has a schema")
+	}
+	item := prepare(t, strings.Replace(unknown, "name: a}]", "name: b}]", 1))
+	if item.fingerprint.paths == base.fingerprint.paths {
+		t.Error("two lists that the server may tell apart by their items have one path-set hash")
+	}
+	scalar := prepare(t, strings.Replace(unknown, "scalar: 1", "scalar: 2", 1))
+	if scalar.fingerprint.paths != base.fingerprint.paths || scalar.fingerprint.value == base.fingerprint.value {
+		t.Error("a scalar changes the value hash alone")
+	}
+}
+
+func TestPrepareRefuses(t *testing.T) {
+	tests := map[string]struct{ text, path string }{
+		"duplicate keys of a list map": {
+			"spec: {ports: [{port: 80}, {port: 80, protocol: TCP}]}",
+			`spec.ports: duplicate entries for key [port=80,protocol="TCP"]`,
+		},
+		"duplicate items of a set": {"spec: {finalizers: [a, a]}", `spec.finalizers: duplicate entries for key [="a"]`},
+		"an unknown field":         {"spec: {nonsense: 1}", "spec.nonsense: field not declared in schema"},
+		"a wrong type":             {`spec: {replicas: "2"}`, "spec.replicas: expected numeric"},
+		"no Go types in messages":  {`spec: {args: [true]}`, "spec.args[0]: expected string, got true"},
+		"a list for a map":         {"spec: []", "spec: expected map"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := offline(t).Prepare(t.Context(), object(t, rendered+tt.text), testOwner(), nil)
+			var invalid *InvalidError
+			if !errors.As(err, &invalid) {
+				t.Fatalf("error = %v, want *InvalidError", err)
+			}
+			if !strings.Contains(err.Error(), "Thing.test ns/child") || !strings.Contains(err.Error(), tt.path) {
+				t.Errorf("error %q does not tell the object and %q", err, tt.path)
+			}
+		})
+	}
+}
+
+func TestPrepareNeedsAName(t *testing.T) {
+	_, err := offline(t).Prepare(t.Context(), object(t, "apiVersion: test/v1\nkind: Thing\nmetadata: {generateName: a-}\n"), testOwner(), nil)
+	if class(err) != "invalid" {
+		t.Errorf("error = %v, want *InvalidError", err)
+	}
+}
+
+func TestPrepareAsksForANewerSchemaBeforeItRefuses(t *testing.T) {
+	w := offline(t)
+	source, ok := w.schemas.(*fakeSchemas)
+	if !ok {
+		t.Fatal("not the fake")
+	}
+	source.next = testConverter(t, strings.Replace(testSchemas, "paused: {type: boolean}", "paused: {type: string}", 1))
+	if _, err := w.Prepare(t.Context(), object(t, rendered+"spec: {paused: text}"), testOwner(), nil); err != nil {
+		t.Errorf("refused by an old schema: %v", err)
+	}
+}
+
+func TestPrepareDoesNotTakeAFailureForNoSchema(t *testing.T) {
+	failure := errors.New("connection refused")
+	w := offline(t)
+	w.schemas = &fakeSchemas{err: failure}
+	_, err := w.Prepare(t.Context(), object(t, rendered), testOwner(), nil)
+	if !errors.Is(err, failure) || class(err) == "invalid" {
+		t.Errorf("error = %v, want the failure itself", err)
+	}
+}

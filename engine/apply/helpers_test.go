@@ -1,0 +1,58 @@
+package apply
+
+import (
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// controllerOf is the ownerReference that the engine adds.
+func controllerOf(parent Ref) *metav1.OwnerReference {
+	return &references(parent)[0]
+}
+
+func references(parent Ref) []metav1.OwnerReference {
+	yes := true
+	return []metav1.OwnerReference{{
+		APIVersion: parent.Group + "/v1", Kind: parent.Kind, Name: parent.Name, UID: parent.UID,
+		Controller: &yes, BlockOwnerDeletion: &yes,
+	}}
+}
+
+// with returns a changed copy.
+func with(obj *unstructured.Unstructured, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	changed := obj.DeepCopy()
+	change(changed)
+	return changed
+}
+
+func terminating(obj *unstructured.Unstructured) {
+	now := metav1.NewTime(time.Unix(1700000000, 0))
+	obj.SetDeletionTimestamp(&now)
+}
+
+// class names the type of an error.
+func class(err error) string {
+	var (
+		taken    *NameTakenError
+		ending   *TerminatingError
+		replaced *ReplacedError
+		invalid  *InvalidError
+	)
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &taken):
+		return "taken"
+	case errors.As(err, &ending):
+		return "terminating"
+	case errors.As(err, &replaced):
+		return "replaced"
+	case errors.As(err, &invalid):
+		return "invalid"
+	default:
+		return "other: " + err.Error()
+	}
+}
