@@ -181,5 +181,5 @@ func (e *entry) has(gvk schema.GroupVersionKind) bool {
 	bare := &unstructured.Unstructured{}
 	bare.SetGroupVersionKind(gvk)
 	_, err := e.converter.ObjectToTyped(bare)
-	return err == nil // an object with nothing but its type fails only when the type is unknown
+	return err == nil // every published kind has apiVersion and kind, so only an unknown type fails
 }
