@@ -1,0 +1,167 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// LabelRules marks a ConfigMap that holds rules; its value is "true".
+	LabelRules = "kanon.dev/rules"
+	// AnnotationStatus is where the verdict on a ConfigMap's rules is written, as JSON.
+	AnnotationStatus = "kanon.dev/status"
+	// statusManager is the field manager of AnnotationStatus.
+	statusManager = "kanon-rules"
+)
+
+// ConfigMaps reads documents from the labelled ConfigMaps of one namespace:
+// every key that ends in .yaml or .yml holds some.
+type ConfigMaps struct {
+	client    dynamic.NamespaceableResourceInterface
+	namespace string
+	informer  cache.SharedIndexInformer
+}
+
+// NewConfigMaps prepares to read the labelled ConfigMaps of namespace.
+func NewConfigMaps(client dynamic.Interface, namespace string) *ConfigMaps {
+	gvr := corev1.SchemeGroupVersion.WithResource("configmaps")
+	informer := dynamicinformer.NewFilteredDynamicInformer(client, gvr, namespace, 0, cache.Indexers{},
+		func(o *metav1.ListOptions) { o.LabelSelector = LabelRules + "=true" })
+	return &ConfigMaps{client: client.Resource(gvr), namespace: namespace, informer: informer.Informer()}
+}
+
+// Run publishes what the ConfigMaps hold, once all are known and after each
+// change, until ctx ends. It can be called once.
+func (c *ConfigMaps) Run(ctx context.Context, publish func(Snapshot)) error {
+	changed := make(chan struct{}, 1)
+	notify := func() {
+		select {
+		case changed <- struct{}{}:
+		default: // a look at everything is due already
+		}
+	}
+	registration, err := c.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { notify() },
+		UpdateFunc: func(any, any) { notify() },
+		DeleteFunc: func(any) { notify() },
+	})
+	if err != nil {
+		return fmt.Errorf("watch rule ConfigMaps: %w", err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.informer.RunWithContext(ctx)
+	}()
+	defer func() { <-done }()
+	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		return nil // ctx ended first
+	}
+
+	last := c.read()
+	publish(last)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+			// Our own annotation comes back as a change that changes no text.
+			if next := c.read(); !next.equal(last) {
+				last = next
+				publish(last)
+			}
+		}
+	}
+}
+
+// read takes stock of the informer's store.
+func (c *ConfigMaps) read() Snapshot {
+	var s Snapshot
+	for _, item := range c.informer.GetStore().List() {
+		if obj, ok := item.(*unstructured.Unstructured); ok {
+			s.Bundles = append(s.Bundles, bundleOf(obj))
+		}
+	}
+	slices.SortFunc(s.Bundles, func(a, b Bundle) int {
+		return cmp.Compare(a.Origin.ConfigMap.Name, b.Origin.ConfigMap.Name)
+	})
+	return s
+}
+
+func bundleOf(obj *unstructured.Unstructured) Bundle {
+	b := Bundle{Origin: Origin{
+		ConfigMap: types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()},
+		UID:       obj.GetUID(),
+	}}
+	data, _, _ := unstructured.NestedStringMap(obj.Object, "data") // the API server holds data to strings
+	for key, text := range data {
+		if isDocument(key) {
+			b.Texts = append(b.Texts, Text{Name: b.Origin.String() + "/" + key, Data: []byte(text)})
+		}
+	}
+	slices.SortFunc(b.Texts, func(x, y Text) int { return cmp.Compare(x.Name, y.Name) })
+	return b
+}
+
+// Report writes the verdict on one ConfigMap into its annotation and tells
+// whether that changed it. Nothing is sent when the annotation says so
+// already. A ConfigMap that is gone or was replaced needs no verdict: that
+// is not an error.
+func (c *ConfigMaps) Report(ctx context.Context, origin Origin, report Report) (changed bool, err error) {
+	text, err := json.Marshal(report)
+	if err != nil {
+		return false, fmt.Errorf("report on %s: %w", origin, err)
+	}
+	if c.reported(origin) == string(text) {
+		return false, nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"apiVersion": "v1",
+		"kind":       "ConfigMap",
+		"metadata": map[string]any{
+			"name":        origin.ConfigMap.Name,
+			"namespace":   origin.ConfigMap.Namespace,
+			"uid":         origin.UID,
+			"annotations": map[string]any{AnnotationStatus: string(text)},
+		},
+	})
+	if err != nil {
+		return false, fmt.Errorf("report on %s: %w", origin, err)
+	}
+	force := true
+	_, err = c.client.Namespace(origin.ConfigMap.Namespace).Patch(ctx, origin.ConfigMap.Name, types.ApplyPatchType, patch,
+		metav1.PatchOptions{FieldManager: statusManager, Force: &force})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsInvalid(err):
+		// The uid in the patch did not match: gone, or another of that name.
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("report on %s: %w", origin, err)
+	}
+	return true, nil
+}
+
+// reported is the verdict that the ConfigMap carries now, empty when it has none.
+func (c *ConfigMaps) reported(origin Origin) string {
+	item, exists, err := c.informer.GetStore().GetByKey(origin.ConfigMap.String())
+	if err != nil || !exists {
+		return ""
+	}
+	obj, ok := item.(*unstructured.Unstructured)
+	if !ok || obj.GetUID() != origin.UID {
+		return ""
+	}
+	return obj.GetAnnotations()[AnnotationStatus]
+}

@@ -1,0 +1,160 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/go-logr/logr"
+)
+
+// settle is how long a burst of file events may last before the files are
+// read: an editor that saves by rename sends three or four within milliseconds.
+const settle = 50 * time.Millisecond
+
+// Files reads documents from files and directories and reads them again when
+// they change. A directory counts with its .yaml and .yml files, not with its
+// subdirectories.
+type Files struct {
+	paths []string
+	// known is the last good reading of each path; Run's goroutine alone uses it.
+	known map[string][]Bundle
+}
+
+// NewFiles prepares to read paths. It fails when one of them is not there, so
+// that a mistyped option is found at the start.
+func NewFiles(paths ...string) (*Files, error) {
+	f := &Files{known: make(map[string][]Bundle, len(paths))}
+	for _, path := range paths {
+		clean := filepath.Clean(path)
+		if _, err := os.Stat(clean); err != nil {
+			return nil, fmt.Errorf("read rules: %w", err)
+		}
+		if !slices.Contains(f.paths, clean) {
+			f.paths = append(f.paths, clean)
+		}
+	}
+	return f, nil
+}
+
+// Run publishes what the files hold, at once and after each change, until ctx
+// ends. It returns an error only when the file system cannot be watched.
+func (f *Files) Run(ctx context.Context, publish func(Snapshot)) error {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch rule files: %w", err)
+	}
+	defer func() { _ = watcher.Close() }() // nothing is lost when closing a watch fails
+	for _, dir := range f.directories() {
+		if err := watcher.Add(dir); err != nil {
+			return fmt.Errorf("watch rule files in %s: %w", dir, err)
+		}
+	}
+
+	last := f.read(ctx)
+	publish(last)
+	timer := time.NewTimer(settle)
+	timer.Stop()
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-watcher.Events:
+			timer.Reset(settle)
+		case err := <-watcher.Errors:
+			// Events were lost; what the files hold now is still true.
+			logr.FromContextOrDiscard(ctx).Error(err, "watching rule files")
+			timer.Reset(settle)
+		case <-timer.C:
+			if next := f.read(ctx); !next.equal(last) {
+				last = next
+				publish(last)
+			}
+		}
+	}
+}
+
+// directories lists what must be watched: a file is watched through its
+// directory, because many programs replace a file instead of writing into it.
+func (f *Files) directories() []string {
+	var dirs []string
+	for _, path := range f.paths {
+		dir := path
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			dir = filepath.Dir(path)
+		}
+		if !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// read takes stock of all paths. A path that cannot be read keeps its last
+// good reading.
+func (f *Files) read(ctx context.Context) Snapshot {
+	var s Snapshot
+	for _, path := range f.paths {
+		bundles, err := readPath(path)
+		if err != nil {
+			logr.FromContextOrDiscard(ctx).Error(err, "reading rules; what was read before stays in force", "path", path)
+			bundles = f.known[path]
+		}
+		f.known[path] = bundles
+		s.Bundles = append(s.Bundles, bundles...)
+	}
+	slices.SortFunc(s.Bundles, func(a, b Bundle) int { return cmp.Compare(a.Origin.Path, b.Origin.Path) })
+	// A file named twice, by itself and by its directory, is one origin.
+	s.Bundles = slices.CompactFunc(s.Bundles, func(a, b Bundle) bool { return a.Origin == b.Origin })
+	return s
+}
+
+// readPath reads one file, or the documents of one directory.
+func readPath(path string) ([]Bundle, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		bundle, err := readFile(path)
+		if err != nil {
+			return nil, err
+		}
+		return []Bundle{bundle}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var bundles []Bundle
+	for _, entry := range entries {
+		if entry.IsDir() || !isDocument(entry.Name()) {
+			continue
+		}
+		bundle, err := readFile(filepath.Join(path, entry.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed since the directory was listed
+		}
+		if err != nil {
+			return nil, err
+		}
+		bundles = append(bundles, bundle)
+	}
+	return bundles, nil
+}
+
+func readFile(path string) (Bundle, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Bundle{}, err
+	}
+	return Bundle{Origin: Origin{Path: path}, Texts: []Text{{Name: path, Data: data}}}, nil
+}

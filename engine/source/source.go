@@ -1,0 +1,75 @@
+package source
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Origin is what documents come from as a whole: one ConfigMap or one file.
+// It is comparable; the zero Origin names nothing.
+type Origin struct {
+	// ConfigMap names the ConfigMap; empty for a file.
+	ConfigMap types.NamespacedName
+	// UID is the ConfigMap's, so that a verdict never lands on a successor.
+	UID types.UID
+	// Path names the file as the source was told to read it; empty for a ConfigMap.
+	Path string
+}
+
+// String is the origin as a person would name it.
+func (o Origin) String() string {
+	if o.Path != "" {
+		return o.Path
+	}
+	return "configmap/" + o.ConfigMap.String()
+}
+
+// Text is one piece of YAML that holds rule documents.
+type Text struct {
+	// Name is what findings call it: a path, or configmap/NAMESPACE/NAME/KEY.
+	Name string
+	Data []byte
+}
+
+// Bundle is one origin with its texts, in the order of their names.
+type Bundle struct {
+	Origin Origin
+	Texts  []Text
+}
+
+// Snapshot is everything that one source holds at one moment, in the order of
+// the origins' names.
+type Snapshot struct {
+	Bundles []Bundle
+}
+
+// RuleReport says how one rule of an origin fares.
+type RuleReport struct {
+	Name    string `json:"name"`
+	Ready   bool   `json:"ready"`
+	Message string `json:"message"`
+}
+
+// Report is the verdict on one origin.
+type Report struct {
+	Ready   bool         `json:"ready"`
+	Message string       `json:"message"`
+	Rules   []RuleReport `json:"rules,omitempty"`
+}
+
+// isDocument tells whether a file or a ConfigMap key holds documents, by its name.
+func isDocument(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
+// equal tells whether two snapshots hold the same texts of the same origins.
+func (s Snapshot) equal(other Snapshot) bool {
+	return slices.EqualFunc(s.Bundles, other.Bundles, func(a, b Bundle) bool {
+		return a.Origin == b.Origin && slices.EqualFunc(a.Texts, b.Texts, func(x, y Text) bool {
+			return x.Name == y.Name && bytes.Equal(x.Data, y.Data)
+		})
+	})
+}
