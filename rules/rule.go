@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,7 +39,7 @@ type Rule struct {
 	parent    parentSpec
 	variables []variableSpec
 	children  []childSpec
-	status    *yaml.Node
+	status    *node
 }
 
 // Hash names the content of the rule: 16 hex digits that change when, and
@@ -54,21 +53,21 @@ type parentSpec struct {
 	selector          labels.Selector
 	namespaces        []string
 	namespaceSelector labels.Selector
-	when              *yaml.Node
+	when              *node
 }
 
 // variableSpec is one item of spec.variables or of a child's variables.
 type variableSpec struct {
 	name  string
 	pos   Position
-	value *yaml.Node
+	value *node
 }
 
 // forEachSpec is one dimension of a child's forEach.
 type forEachSpec struct {
 	name string
 	pos  Position
-	in   *yaml.Node
+	in   *node
 }
 
 // dependency is one item of dependsOn.
@@ -82,10 +81,10 @@ type childSpec struct {
 	id        string
 	pos       Position // of the id
 	index     int
-	when      *yaml.Node
+	when      *node
 	forEach   []forEachSpec
 	variables []variableSpec
 	dependsOn []dependency
-	readyWhen *yaml.Node
-	template  *yaml.Node
+	readyWhen *node
+	template  *node
 }

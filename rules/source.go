@@ -1,7 +1,166 @@
 package rules
 
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
 // source is the text of one file or ConfigMap key.
 type source struct {
 	name  string
 	lines []string // without their line ends
 }
+
+func newSource(name string, data []byte) *source {
+	text := strings.TrimPrefix(string(data), "\ufeff")
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimSuffix(l, "\r")
+	}
+	return &source{name: name, lines: lines}
+}
+
+// at is where a node stands.
+func (s *source) at(n *yaml.Node) Position {
+	if n == nil {
+		return Position{File: s.name}
+	}
+	return Position{File: s.name, Line: n.Line, Column: n.Column}
+}
+
+// document is one document of a source.
+type document struct {
+	first, last int // its lines, from 0, last not included
+}
+
+// documents splits the source at the lines that start with ---. In YAML such a
+// line ends a document wherever it stands, even within a block string, so one
+// document that does not parse keeps none of the others from being read.
+func (s *source) documents() []document {
+	var docs []document
+	start := 0
+	for i, l := range s.lines {
+		if i > start && (l == "---" || strings.HasPrefix(l, "--- ") || strings.HasPrefix(l, "---\t")) {
+			docs = append(docs, document{first: start, last: i})
+			start = i
+		}
+	}
+	return append(docs, document{first: start, last: len(s.lines)})
+}
+
+// parse reads a document's lines. A document without content gives no nodes;
+// one in which ... ends a document and another follows gives several.
+func (s *source) parse(d document) ([]*yaml.Node, *Finding) {
+	text := strings.Join(s.lines[d.first:d.last], "\n")
+	nodes, err := parseYAML(text + "\n")
+	if err != nil {
+		return nil, s.syntaxError(d, err)
+	}
+	for _, n := range nodes {
+		shift(n, d.first)
+	}
+	return nodes, nil
+}
+
+func parseYAML(text string) (nodes []*yaml.Node, err error) {
+	dec := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var n yaml.Node
+		err := dec.Decode(&n)
+		if errors.Is(err, io.EOF) {
+			return nodes, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
+			nodes = append(nodes, n.Content[0])
+		}
+	}
+}
+
+// shift moves a tree down by so many lines.
+func shift(n *yaml.Node, lines int) {
+	n.Line += lines
+	for _, c := range n.Content {
+		shift(c, lines)
+	}
+}
+
+// maxProbes bounds how often a document that does not parse is parsed again to
+// find out where it goes wrong.
+const maxProbes = 400
+
+// syntaxError says where a document stops being YAML. The parser names a line,
+// often of the construct around, and no column; so the place is looked for:
+// behind the longest beginning of the document that does parse.
+func (s *source) syntaxError(d document, err error) *Finding {
+	message, line := parserMessage(err)
+	pos := Position{File: s.name, Line: d.first + max(line, 1), Column: 1}
+	if found, ok := s.probe(d, err); ok {
+		pos = found
+	}
+	text := ""
+	if i := pos.Line - 1; i >= 0 && i < len(s.lines) {
+		text = s.lines[i]
+	}
+	return &Finding{Position: pos, Severity: SeverityError, Message: "not YAML: " + message + quoteHint(text)}
+}
+
+// probe looks for the end of the longest beginning that parses.
+func (s *source) probe(d document, failure error) (Position, bool) {
+	lines := s.lines[d.first:d.last]
+	parses := func(n int, rest string) error {
+		_, err := parseYAML(strings.Join(lines[:n], "\n") + "\n" + rest)
+		return err
+	}
+	// The first line with which the parser gives up the same way.
+	low, high := 1, len(lines)
+	for low < high {
+		mid := (low + high) / 2
+		if err := parses(mid, ""); err != nil && err.Error() == failure.Error() {
+			high = mid
+		} else {
+			low = mid + 1
+		}
+	}
+	good := low - 1
+	for probes := 0; good > 0 && parses(good, "") != nil; good-- {
+		if probes++; probes > maxProbes {
+			return Position{}, false
+		}
+	}
+	if good >= len(lines) {
+		return Position{}, false
+	}
+	line := lines[good]
+	if len(line) > maxProbes {
+		return Position{File: s.name, Line: d.first + good + 1, Column: 1}, true
+	}
+	column := len(line)
+	for column > 0 && parses(good, line[:column]) != nil {
+		column--
+	}
+	column = max(column, len(line)-len(strings.TrimLeft(line, " \t")))
+	return Position{File: s.name, Line: d.first + good + 1, Column: utf8.RuneCountInString(line[:column]) + 1}, true
+}
+
+// parserMessage takes the YAML parser's message apart.
+func parserMessage(err error) (message string, line int) {
+	message = strings.TrimPrefix(err.Error(), "yaml: ")
+	var rest string
+	if n, scanErr := fmt.Sscanf(message, "line %d:", &line); scanErr == nil && n == 1 {
+		_, rest, _ = strings.Cut(message, ": ")
+		message = rest
+	}
+	return message, line
+}
+
+// quoted is a name the way findings show it.
+func quoted(s string) string { return strconv.Quote(s) }

@@ -52,9 +52,7 @@ func newDispatcher(env *cel.Env) (interpreter.Dispatcher, error) {
 			if mixed[b.Operator] {
 				b = withDoubles(b)
 			}
-			if replaced, ok := guarded(b); ok {
-				b = replaced
-			}
+			b = guarded(b)
 			if err := dispatcher.Add(b); err != nil {
 				return nil, fmt.Errorf("bind the CEL function %s: %w", name, err)
 			}
@@ -87,28 +85,42 @@ func withDoubles(b *functions.Overload) *functions.Overload {
 // make: as much as etcd takes for a whole object.
 const maxText = 1536 << 10
 
-// guarded puts a bound on functions whose result can be far longer than all of
-// their arguments together, which the cost limit would only notice afterwards.
-func guarded(b *functions.Overload) (*functions.Overload, bool) {
-	if b.Operator != "string_replace_string_string" && b.Operator != "string_replace_string_string_int" && b.Operator != "replace" {
-		return nil, false
-	}
+// guarded replaces what cel-go's own functions do in three cases: the value of
+// optional.none() is a *ReadError like every other read of what is not there
+// (its node is the call's), and replace, whose result can be far longer than all
+// of its arguments together, has a bound, which the cost limit would only
+// notice afterwards.
+func guarded(b *functions.Overload) *functions.Overload {
 	bounded := *b
-	op := bounded.Function
-	if op == nil {
-		return nil, false
-	}
-	bounded.Function = func(args ...ref.Val) ref.Val {
-		text, okText := args[0].(types.String)
-		old, okOld := args[1].(types.String)
-		repl, okRepl := args[2].(types.String)
-		if okText && okOld && okRepl {
-			times := len(text)/max(len(old), 1) + 1
-			if len(text)+times*len(repl) > maxText && len(repl) > len(old) {
+	switch b.Operator {
+	case "value", "optional_value":
+		op := b.Unary
+		bounded.Unary = func(val ref.Val) ref.Val {
+			if opt, ok := val.(*types.Optional); ok && !opt.HasValue() {
+				return types.WrapErr(&ReadError{Reason: ReasonMissing, Key: "value()", Found: "optional_type"})
+			}
+			return op(val)
+		}
+	case "replace", "string_replace_string_string", "string_replace_string_string_int":
+		op := b.Function
+		bounded.Function = func(args ...ref.Val) ref.Val {
+			if tooLong(args) {
 				return types.NewErr("replace could give more than %d bytes", maxText)
 			}
+			return op(args...)
 		}
-		return op(args...)
 	}
-	return &bounded, true
+	return &bounded
+}
+
+// tooLong says whether replace(text, old, new) could exceed maxText.
+func tooLong(args []ref.Val) bool {
+	if len(args) < 3 {
+		return false
+	}
+	text, _ := args[0].(types.String)
+	old, _ := args[1].(types.String)
+	repl, _ := args[2].(types.String)
+	times := len(text)/max(len(old), 1) + 1
+	return len(repl) > len(old) && len(text)+times*(len(repl)-len(old)) > maxText
 }

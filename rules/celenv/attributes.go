@@ -11,6 +11,10 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
+// ErrAbsent marks an error of a Members value that stands for a member that is
+// absent: has() is false then, and ?. gives optional.none().
+var ErrAbsent = errors.New("absent")
+
 // Members is a value whose members the caller computes when they are asked
 // for, such as the variables of a rule. It can only be selected from.
 type Members interface {
@@ -209,7 +213,7 @@ func (k *key) read(obj any) (any, error) {
 func (k *key) readIfPresent(obj any) (any, bool, error) {
 	val, present, err := k.lookup(obj)
 	var missed *ReadError
-	if errors.As(err, &missed) {
+	if errors.As(err, &missed) || errors.Is(err, ErrAbsent) {
 		return nil, false, nil
 	}
 	return val, present, err

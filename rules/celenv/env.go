@@ -113,7 +113,7 @@ func (e *Env) Roots(text string) []Root {
 	if iss.Err() != nil {
 		return nil
 	}
-	return freeNames(parsed.NativeRep(), text)
+	return freeNames(parsed.NativeRep(), text, e.base.HasFunction)
 }
 
 // issues turns cel-go's errors into offsets.
@@ -159,4 +159,10 @@ func offset(text string, loc common.Location) int {
 		return len(text)
 	}
 	return -1
+}
+
+// IsType says whether a name is that of a type or of a constant of CEL's own.
+func (e *Env) IsType(name string) bool {
+	_, ok := e.base.CELTypeProvider().FindIdent(name)
+	return ok
 }

@@ -72,7 +72,7 @@ type Root struct {
 }
 
 // freeNames lists the names that the expression does not declare itself.
-func freeNames(a *ast.AST, text string) []Root {
+func freeNames(a *ast.AST, text string, isFunction func(string) bool) []Root {
 	var roots []Root
 	var walk func(e ast.Expr, bound []string)
 	walk = func(e ast.Expr, bound []string) {
@@ -91,13 +91,26 @@ func freeNames(a *ast.AST, text string) []Root {
 			walk(c.Result(), inner)
 		default:
 			for _, child := range Operands(e) {
-				walk(child, bound)
+				if !isNamespace(e, child, isFunction) {
+					walk(child, bound)
+				}
 			}
 		}
 	}
 	walk(a.Expr(), nil)
 	slices.SortStableFunc(roots, func(x, y Root) int { return cmp.Compare(x.Offset, y.Offset) })
 	return roots
+}
+
+// isNamespace says whether operand is the first part of a function's name, as
+// math is in math.abs(x).
+func isNamespace(e, operand ast.Expr, isFunction func(string) bool) bool {
+	if e.Kind() != ast.CallKind || operand.Kind() != ast.IdentKind {
+		return false
+	}
+	call := e.AsCall()
+	return call.IsMemberFunction() && call.Target().ID() == operand.ID() &&
+		isFunction(operand.AsIdent()+"."+call.FunctionName())
 }
 
 // Operands lists the nodes right below a node that is not a comprehension.

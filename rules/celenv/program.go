@@ -113,6 +113,12 @@ func (p *Program) Eval(ctx context.Context, vars interpreter.Activation) (val re
 	if errors.Is(celErr, interpreter.InterruptError{}) {
 		return nil, fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
 	}
+	var read *ReadError
+	if errors.As(celErr, &read) && read.NodeID == 0 {
+		labelled := *read
+		labelled.NodeID = celErr.NodeID()
+		return nil, &labelled
+	}
 	return nil, celErr
 }
 
@@ -175,6 +181,9 @@ func (h *lenientHas) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	celErr, ok := val.(*types.Err)
 	if !ok {
 		return val
+	}
+	if errors.Is(celErr.Unwrap(), ErrAbsent) {
+		return types.False
 	}
 	var read *ReadError
 	if errors.As(celErr, &read) && read.Reason != ReasonType {

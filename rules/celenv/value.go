@@ -188,3 +188,36 @@ func CopyJSON(val any) any {
 
 // FromJSON makes a value of plain JSON without copying it.
 func FromJSON(val any) ref.Val { return adapter{}.NativeToValue(val) }
+
+// Items are what a value gives to iterate over: the items of a list; of a map
+// one map {key, value} for each entry, by key; nothing for null and for
+// optional.none(). Everything else is an error.
+func Items(val ref.Val) ([]ref.Val, error) {
+	switch v := val.(type) {
+	case types.Null:
+		return nil, nil
+	case *types.Optional:
+		if !v.HasValue() {
+			return nil, nil
+		}
+		return Items(v.GetValue())
+	case traits.Mapper:
+		keys := sortedKeys(v)
+		items := make([]ref.Val, len(keys))
+		for i, k := range keys {
+			entry, _ := v.Find(k)
+			items[i] = types.NewRefValMap(adapter{}, map[ref.Val]ref.Val{
+				types.String("key"): k, types.String("value"): entry,
+			})
+		}
+		return items, nil
+	case traits.Lister:
+		size, _ := v.Size().(types.Int)
+		items := make([]ref.Val, size)
+		for i := range items {
+			items[i] = v.Get(types.Int(i))
+		}
+		return items, nil
+	}
+	return nil, fmt.Errorf("needs a list or a map, and is a %s", val.Type().TypeName())
+}

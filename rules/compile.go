@@ -1,0 +1,373 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/celenv"
+)
+
+// Options say how rules are compiled. The zero value is usable: kinds are then
+// not looked up, and a template without a namespace is given the parent's.
+type Options struct {
+	// Kinds tells which kinds there are. nil: every kind is taken for one that
+	// is there and namespaced.
+	Kinds Kinds
+	// CostLimit is the most that one evaluation of one expression may cost, in
+	// CEL's units. 0: celenv.DefaultCostLimit.
+	CostLimit uint64
+	// MaxItems is the most items that one forEach may have. 0: DefaultMaxItems.
+	MaxItems int
+}
+
+// DefaultMaxItems is ten times as many children as the largest parent that
+// Kanon is measured with.
+const DefaultMaxItems = 10_000
+
+// Program is a compiled rule. It is immutable and safe for concurrent use.
+type Program struct {
+	name, namespace string
+	hash            string
+	suspend         bool
+	prefix          string
+	parent          Parent
+	parentWhen      *expression
+	variables       map[string]*compiledVariable
+	children        []*compiledChild
+	// order lists the children so that each comes after those it needs.
+	order     []int
+	byID      map[string]int
+	status    template
+	ownStatus bool
+	maxItems  int
+}
+
+// Name is the rule's metadata.name.
+func (p *Program) Name() string { return p.name }
+
+// Namespace is the rule's metadata.namespace, empty where it has none.
+func (p *Program) Namespace() string { return p.namespace }
+
+// Hash names the rule's content: 16 hex digits.
+func (p *Program) Hash() string { return p.hash }
+
+// Suspend says whether the rule asks for nothing to be done.
+func (p *Program) Suspend() bool { return p.suspend }
+
+// ConditionPrefix goes before Ready, Reconciling and Stalled.
+func (p *Program) ConditionPrefix() string { return p.prefix }
+
+// HasStatus says whether the rule writes the parent's status.
+func (p *Program) HasStatus() bool { return p.status != nil }
+
+// ReadsStatus says whether an expression reads the parent's own status, so
+// that it must not be evaluated on a copy that is older than the last write.
+func (p *Program) ReadsStatus() bool { return p.ownStatus }
+
+// Parent says which objects the rule is for.
+func (p *Program) Parent() Parent {
+	parent := p.parent
+	parent.Namespaces = slices.Clone(parent.Namespaces)
+	return parent
+}
+
+// Children lists the nodes in the order of the rule.
+func (p *Program) Children() []Child {
+	out := make([]Child, len(p.children))
+	for i, c := range p.children {
+		out[i] = c.Child
+	}
+	return out
+}
+
+// compiledVariable is a variable of the rule or of a child.
+type compiledVariable struct {
+	name  string
+	index int // among the rule's, or among the child's
+	value template
+	// origin and uses are for the compiler.
+	origin *origin
+	uses   *uses
+	spec   variableSpec
+	state  compileState
+}
+
+type compileState uint8
+
+const (
+	stateNew compileState = iota
+	stateCompiling
+	stateDone
+)
+
+// compiledChild is a node of the rule.
+type compiledChild struct {
+	Child
+	kind      Kind
+	builtIn   bool
+	when      *expression
+	forEach   []dimension
+	locals    map[string]*compiledVariable
+	readyWhen *expression
+	template  template
+	// needs are the children that must be settled before this one, and waitsFor
+	// those that must be ready.
+	needs, waitsFor []int
+}
+
+// dimension is one of a child's forEach.
+type dimension struct {
+	name string
+	in   template
+	// path is the place of in.
+	path string
+}
+
+// compiler is what Compile works with.
+type compiler struct {
+	rule      *Rule
+	opts      Options
+	env       *celenv.Env
+	findings  Findings
+	children  map[string]*childSpec
+	variables map[string]*compiledVariable
+	// stack are the variables being compiled, outermost first.
+	stack []string
+}
+
+// Compile turns a rule into a program. The findings are all that was found,
+// sorted; the program is nil when one of them is an error.
+func Compile(r *Rule, o Options) (*Program, Findings) {
+	env, err := celenv.Shared()
+	if err != nil {
+		return nil, Findings{{Position: r.Position, Severity: SeverityError, Message: err.Error()}}
+	}
+	if o.MaxItems == 0 {
+		o.MaxItems = DefaultMaxItems
+	}
+	c := &compiler{rule: r, opts: o, env: env, children: map[string]*childSpec{}, variables: map[string]*compiledVariable{}}
+	for i := range r.children {
+		c.children[r.children[i].id] = &r.children[i]
+	}
+	for i, spec := range r.variables {
+		c.variables[spec.name] = &compiledVariable{name: spec.name, index: i, spec: spec}
+	}
+	p := c.program()
+	findings := c.findings.sorted()
+	if findings.HasErrors() {
+		return nil, findings
+	}
+	return p, findings
+}
+
+func (c *compiler) program() *Program {
+	r := c.rule
+	p := &Program{
+		name: r.Name, namespace: r.Namespace, hash: r.hash, suspend: r.Suspend, prefix: r.ConditionPrefix,
+		variables: c.variables, byID: map[string]int{}, maxItems: c.opts.MaxItems,
+	}
+	all := &uses{}
+	p.parent, p.parentWhen = c.parent(all)
+	for _, name := range slices.Sorted(maps.Keys(c.variables)) {
+		c.compileVariable(c.variables[name], c.ruleScope("spec.variables"))
+		all.add(c.variables[name].uses)
+	}
+	nodes := make([]*nodeUses, 0, len(r.children))
+	for i := range r.children {
+		child, n := c.child(&r.children[i], p)
+		p.children = append(p.children, child)
+		p.byID[child.ID] = i
+		nodes = append(nodes, n)
+		all.add(&n.uses)
+	}
+	if r.status != nil {
+		p.status = c.status(all)
+	}
+	p.ownStatus = all.ownStatus
+	p.order = c.link(p, nodes)
+	c.checkSkips(nodes)
+	c.checkIdentities(p)
+	c.checkRecursion(p)
+	// What only the compiler needs is not kept.
+	for _, v := range p.variables {
+		v.release()
+	}
+	for _, child := range p.children {
+		for _, v := range child.locals {
+			v.release()
+		}
+	}
+	return p
+}
+
+func (v *compiledVariable) release() {
+	v.origin, v.uses, v.spec = nil, nil, variableSpec{}
+}
+
+func (c *compiler) report(pos Position, format string, args ...any) {
+	c.findings = append(c.findings, Finding{Position: pos, Severity: SeverityError, Message: fmt.Sprintf(format, args...)})
+}
+
+// reportAt reports something at an offset of a scalar.
+func (c *compiler) reportAt(n *node, offset int, format string, args ...any) {
+	c.report(c.rule.src.within(n.yaml, offset), format, args...)
+}
+
+func (c *compiler) reportScan(n *node, err error) {
+	var scanErr *scanError
+	if errors.As(err, &scanErr) {
+		c.reportAt(n, scanErr.offset, "%s", scanErr.message)
+		return
+	}
+	c.report(c.rule.src.at(n.yaml), "%s", err.Error())
+}
+
+// reportIssues reports what CEL found; its messages name a function by what it
+// is called inside, which issueText undoes.
+func (c *compiler) reportIssues(issues []celenv.Issue, at func(int) Position) bool {
+	for _, i := range issues {
+		c.report(at(i.Offset), "%s", issueText(i.Message))
+	}
+	return len(issues) > 0
+}
+
+// issueText makes one line of a message of CEL.
+func issueText(message string) string {
+	message = strings.Join(strings.Fields(message), " ")
+	return strings.TrimPrefix(message, "ERROR: ")
+}
+
+func (c *compiler) childIDs() []string {
+	return slices.Sorted(maps.Keys(c.children))
+}
+
+func (c *compiler) ruleScope(place string) *compileScope {
+	return &compileScope{place: place, allowChildren: true}
+}
+
+func (c *compiler) parent(u *uses) (Parent, *expression) {
+	spec := c.rule.parent
+	p := Parent{
+		GVK: spec.gvk, Selector: spec.selector, NamespaceSelector: spec.namespaceSelector,
+		Namespaces: spec.namespaces, Namespaced: true,
+	}
+	if k, ok := c.kind(spec.gvk, spec.pos); ok {
+		p.Namespaced = k.Namespaced
+		if !k.Namespaced && (len(spec.namespaces) > 0 || spec.namespaceSelector != nil) {
+			c.report(spec.pos, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot hold", spec.gvk.Kind)
+		}
+	}
+	if spec.when == nil {
+		return p, nil
+	}
+	when := c.condition(spec.when, &compileScope{place: "spec.parent.when"}, u)
+	return p, when
+}
+
+// kind looks a kind up. Without Options.Kinds every kind is namespaced.
+func (c *compiler) kind(gvk schema.GroupVersionKind, pos Position) (Kind, bool) {
+	if c.opts.Kinds == nil {
+		return Kind{Namespaced: true}, false
+	}
+	k, ok := c.opts.Kinds.Lookup(gvk)
+	if !ok {
+		c.findings = append(c.findings, Finding{
+			Position: pos, Severity: SeverityError, Missing: &gvk,
+			Message: fmt.Sprintf("the cluster has no kind %s in %s", gvk.Kind, gvk.GroupVersion()),
+		})
+		return Kind{Namespaced: true}, false
+	}
+	return k, true
+}
+
+// condition compiles an expression that must give a bool.
+func (c *compiler) condition(n *node, sc *compileScope, u *uses) *expression {
+	x, part := c.whole(n, sc, u)
+	if x == nil {
+		return nil
+	}
+	if k := x.typ.Kind(); k != types.BoolKind && k != types.DynKind {
+		c.reportAt(n, part.offset, "%s must be true or false, and this gives %s", sc.place, typeText(x.typ))
+		return nil
+	}
+	return x.expression
+}
+
+// whole compiles a string that must be one expression and nothing else.
+func (c *compiler) whole(n *node, sc *compileScope, u *uses) (*checkedExpression, part) {
+	s, _ := n.text()
+	parts, err := scan(s)
+	if err != nil {
+		c.reportScan(n, err)
+		return nil, part{}
+	}
+	p, ok := wholeExpression(parts)
+	if !ok || p.spread {
+		c.report(c.rule.src.at(n.yaml), "%s must be one expression, ${…}, with nothing around it", sc.place)
+		return nil, part{}
+	}
+	x, _ := c.expression(n, p, sc, u)
+	return x, p
+}
+
+// variable finds a variable and compiles it if that has not been done.
+func (c *compiler) variable(sc *compileScope, name string) *compiledVariable {
+	if v := sc.locals[name]; v != nil {
+		return c.compileVariable(v, sc)
+	}
+	if v := c.variables[name]; v != nil {
+		return c.compileVariable(v, c.ruleScope("spec.variables"))
+	}
+	return nil
+}
+
+func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compiledVariable {
+	switch v.state {
+	case stateDone:
+		return v
+	case stateCompiling:
+		from := max(slices.Index(c.stack, v.name), 0)
+		c.report(v.spec.pos, "the variables %s need each other", strings.Join(append(slices.Clone(c.stack[from:]), v.name), " → "))
+		v.state, v.uses = stateDone, &uses{}
+		return v
+	}
+	v.state = stateCompiling
+	c.stack = append(c.stack, v.name)
+	u := &uses{}
+	value, from := c.template(v.spec.value, sc, u)
+	c.stack = c.stack[:len(c.stack)-1]
+	v.state, v.value, v.origin, v.uses = stateDone, value, from, u
+	return v
+}
+
+// status compiles spec.status. Its leaves may read children that are skipped.
+func (c *compiler) status(all *uses) template {
+	u := &uses{}
+	n := c.rule.status
+	value, _ := c.template(n, c.ruleScope("spec.status"), u)
+	all.add(u)
+	if x, ok := value.(exprTemplate); ok {
+		// The type is checked again where it is rendered; here only what can
+		// be seen.
+		s, _ := n.text()
+		if expr, issues := c.env.Compile(x.x.text, c.ruleScope("").roots()); len(issues) == 0 {
+			if k := expr.Type().Kind(); k != types.MapKind && k != types.DynKind && !isOptional(expr.Type()) {
+				c.reportAt(n, strings.Index(s, x.x.text), "spec.status must be a map, and this gives %s", typeText(expr.Type()))
+			}
+		}
+	}
+	if _, ok := value.(textTemplate); ok {
+		c.report(c.rule.src.at(n.yaml), "spec.status must be a mapping, or an expression that gives one")
+	}
+	return value
+}
+
+// isUnbounded says whether a selector lets everything through.
+func isUnbounded(s labels.Selector) bool { return s == nil || s.Empty() }

@@ -1,0 +1,212 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// nodeUses is what one child reads, by the part that reads it.
+type nodeUses struct {
+	spec *childSpec
+	uses
+	// conjuncts are the terms of when that are joined by &&, as CEL writes them.
+	conjuncts []string
+	// asked are the children that when tests with has().
+	asked map[string]bool
+}
+
+func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses) {
+	path := "children." + spec.id
+	child := &compiledChild{Child: Child{ID: spec.id, Position: spec.pos, ForEach: len(spec.forEach) > 0}}
+	n := &nodeUses{spec: spec, asked: map[string]bool{}}
+	child.GVK = c.templateKind(spec)
+	child.kind = Kind{Namespaced: true}
+	if child.GVK.Kind != "" {
+		pos := c.rule.src.at(spec.template.get("kind").yaml)
+		child.kind, _ = c.kind(child.GVK, pos)
+	}
+	child.Namespaced = child.kind.Namespaced
+	child.builtIn = isBuiltIn(child.GVK.Group)
+	c.checkMetadata(spec, child, p)
+
+	sc := &compileScope{place: path, allowChildren: true, names: map[string]*origin{}, locals: map[string]*compiledVariable{}}
+	c.dimensions(spec, child, sc, n)
+	c.locals(spec, child, sc)
+	if spec.when != nil {
+		c.childWhen(spec, child, sc, n)
+	}
+	for _, v := range child.locals {
+		c.compileVariable(v, sc)
+		n.ownStatus = n.ownStatus || v.uses.ownStatus
+	}
+	child.template, _ = c.template(spec.template, sc, &n.uses)
+	if spec.readyWhen != nil {
+		ready := *sc
+		ready.place = path + ".readyWhen"
+		ready.names = map[string]*origin{rootSelf: later()}
+		for name, o := range sc.names {
+			ready.names[name] = o
+		}
+		// What readiness reads orders nothing: it is asked when all is written.
+		u := &uses{}
+		child.readyWhen = c.condition(spec.readyWhen, &ready, u)
+		n.ownStatus = n.ownStatus || u.ownStatus
+	}
+	return child, n
+}
+
+// templateKind is the kind that a template renders, which must be written out.
+func (c *compiler) templateKind(spec *childSpec) schema.GroupVersionKind {
+	values := map[string]string{}
+	for _, name := range []string{"apiVersion", "kind"} {
+		n := spec.template.get(name)
+		s, ok := n.text()
+		switch {
+		case n == nil:
+			c.report(c.rule.src.at(spec.template.yaml), "the template of %s is missing %s", spec.id, name)
+		case !ok || s == "":
+			c.report(c.rule.src.at(n.yaml), "%s must be a string", name)
+		case hasExpression(s):
+			c.report(c.rule.src.at(n.yaml), "%s cannot hold an expression: the kinds of a rule must be known before it runs", name)
+		default:
+			values[name] = s
+		}
+	}
+	gv, err := schema.ParseGroupVersion(values["apiVersion"])
+	if err != nil {
+		c.report(c.rule.src.at(spec.template.get("apiVersion").yaml), "apiVersion must be VERSION or GROUP/VERSION, not %q", values["apiVersion"])
+	}
+	if values["apiVersion"] == "" || err != nil {
+		return schema.GroupVersionKind{}
+	}
+	return gv.WithKind(values["kind"])
+}
+
+// checkMetadata looks at what can be seen of the identity that is rendered.
+func (c *compiler) checkMetadata(spec *childSpec, child *compiledChild, p *Program) {
+	metadata := spec.template.get("metadata")
+	at := func(n *node) Position { return c.rule.src.at(n.yaml) }
+	switch {
+	case metadata == nil:
+		c.report(at(spec.template), "the template of %s is missing metadata.name", spec.id)
+		return
+	case metadata.kind != mappingNode:
+		if !isExpressionText(metadata) {
+			c.report(at(metadata), "metadata must be a mapping, and is %s", metadata.what())
+		}
+		return
+	}
+	if n := metadata.get("generateName"); n != nil {
+		c.report(at(n), "generateName would make a new object at every evaluation; render metadata.name from what tells the objects apart")
+	}
+	switch name := metadata.get("name"); {
+	case name == nil:
+		c.report(at(metadata), "the template of %s is missing metadata.name", spec.id)
+	case name.kind != scalarNode || name.value == nil || name.value == "":
+		c.report(at(name), "metadata.name must be a string")
+	default:
+		if _, ok := name.text(); !ok {
+			c.report(at(name), "metadata.name must be a string, and is %s; put quotes around it", name.what())
+		}
+	}
+	namespace := metadata.get("namespace")
+	switch {
+	case namespace != nil && !child.kind.Namespaced:
+		c.report(at(namespace), "%s is cluster-scoped and cannot have a namespace", child.GVK.Kind)
+	case namespace == nil && child.kind.Namespaced && !p.parent.Namespaced && c.opts.Kinds != nil:
+		c.report(at(metadata), "the template of %s needs metadata.namespace, because %s, the parent's kind, is cluster-scoped", spec.id, p.parent.GVK.Kind)
+	}
+	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"} {
+		if n := metadata.get(name); n != nil {
+			c.report(at(n), "metadata.%s is not for a template to set", name)
+		}
+	}
+}
+
+// dimensions compiles forEach. A dimension may use the names of those before.
+func (c *compiler) dimensions(spec *childSpec, child *compiledChild, sc *compileScope, n *nodeUses) {
+	for i, f := range spec.forEach {
+		in := *sc
+		in.place = fmt.Sprintf("children.%s.forEach[%d].in", spec.id, i)
+		in.locals = nil
+		t, from := c.template(f.in, &in, &n.uses)
+		if x, ok := t.(exprTemplate); ok {
+			c.checkRange(f.in, x.x, &in)
+		}
+		if _, ok := t.(textTemplate); ok {
+			c.report(c.rule.src.at(f.in.yaml), "%s must be one expression that gives a list or a map", in.place)
+		}
+		child.forEach = append(child.forEach, dimension{name: f.name, in: t, path: fmt.Sprintf("forEach[%d].in", i)})
+		if from == nil {
+			from = fixed()
+		}
+		sc.names[f.name] = &origin{waits: from.waits}
+	}
+}
+
+// checkRange reports a forEach over what is known to be neither list nor map.
+func (c *compiler) checkRange(n *node, x *expression, sc *compileScope) {
+	expr, issues := c.env.Compile(x.text, sc.roots())
+	if len(issues) > 0 {
+		return
+	}
+	t := expr.Type()
+	switch t.Kind() {
+	case types.ListKind, types.MapKind, types.DynKind, types.NullTypeKind:
+		return
+	}
+	if isOptional(t) {
+		return
+	}
+	s, _ := n.text()
+	c.reportAt(n, strings.Index(s, x.text), "%s must be a list or a map, and this gives %s", sc.place, typeText(t))
+}
+
+// locals prepares the variables of a child; they are compiled when something
+// reads them.
+func (c *compiler) locals(spec *childSpec, child *compiledChild, sc *compileScope) {
+	for i, v := range spec.variables {
+		if c.variables[v.name] != nil {
+			c.report(v.pos, "the rule has a variable called %q already", v.name)
+			continue
+		}
+		sc.locals[v.name] = &compiledVariable{name: v.name, index: i, spec: v}
+	}
+	child.locals = sc.locals
+}
+
+func (c *compiler) childWhen(spec *childSpec, child *compiledChild, sc *compileScope, n *nodeUses) {
+	when := *sc
+	when.place = fmt.Sprintf("children.%s.when", spec.id)
+	u := &uses{}
+	child.when = c.condition(spec.when, &when, u)
+	if child.when == nil {
+		return
+	}
+	for _, r := range u.children {
+		if !r.hard {
+			n.asked[r.id] = true
+		}
+	}
+	n.uses.add(u)
+	if expr, issues := c.env.Compile(child.when.text, when.roots()); len(issues) == 0 {
+		n.conjuncts = conjuncts(expr)
+	}
+}
+
+// isBuiltIn says whether a group is one of Kubernetes' own, whose kinds kstatus
+// knows.
+func isBuiltIn(group string) bool {
+	switch group {
+	case "", "apps", "autoscaling", "batch", "policy",
+		"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "authentication.k8s.io",
+		"authorization.k8s.io", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io",
+		"flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io",
+		"rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io":
+		return true
+	}
+	return false
+}

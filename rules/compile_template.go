@@ -1,0 +1,380 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/rules/celenv"
+)
+
+// compileScope is what the expressions of one part of a rule may use.
+type compileScope struct {
+	// place names the part for messages.
+	place string
+	// names are the origins of the forEach names and of self.
+	names map[string]*origin
+	// locals are the variables of the child.
+	locals map[string]*compiledVariable
+	// allowChildren is false where children cannot be read.
+	allowChildren bool
+}
+
+// roots lists the names that an expression may start with.
+func (s *compileScope) roots() []string {
+	roots := []string{rootParent, rootVariables}
+	if s.allowChildren {
+		roots = append(roots, rootChildren)
+	}
+	for name := range s.names {
+		roots = append(roots, name)
+	}
+	slices.Sort(roots)
+	return roots
+}
+
+func (s *compileScope) variableNames(c *compiler) []string {
+	var names []string
+	for name := range c.variables {
+		names = append(names, name)
+	}
+	for name := range s.locals {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// template compiles a part of the rule. It returns nil, and a finding, where
+// that is not possible. what the part reads is added to u.
+func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *origin) {
+	switch n.kind {
+	case mappingNode:
+		return c.mapping(n, sc, u)
+	case sequenceNode:
+		return c.sequence(n, sc, u)
+	}
+	s, ok := n.text()
+	if !ok || !hasExpression(s) {
+		return constTemplate{value: n.value}, fixed()
+	}
+	parts, err := scan(s)
+	if err != nil {
+		c.reportScan(n, err)
+		return nil, nil
+	}
+	if whole, ok := wholeExpression(parts); ok {
+		if whole.spread {
+			c.reportAt(n, whole.offset, "${...list} can only stand as an item of a list")
+			return nil, nil
+		}
+		x, o := c.expression(n, whole, sc, u)
+		if x == nil {
+			return nil, nil
+		}
+		return exprTemplate{x: x.expression}, o
+	}
+	t := c.textTemplate(n, parts, sc, u)
+	switch {
+	case t == nil:
+		return nil, nil
+	case len(t.parts) == 1 && t.parts[0].x == nil:
+		return constTemplate{value: t.parts[0].text}, fixed()
+	}
+	return *t, fixed()
+}
+
+func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses) *textTemplate {
+	t := &textTemplate{}
+	ok := true
+	for _, p := range parts {
+		if !p.expr {
+			t.parts = append(t.parts, textPart{text: p.text})
+			continue
+		}
+		if p.spread {
+			c.reportAt(n, p.offset, "${...list} can only stand as an item of a list")
+			ok = false
+			continue
+		}
+		x, _ := c.expression(n, p, sc, u)
+		if x == nil {
+			ok = false
+			continue
+		}
+		if wrong := neverText(x.typ); wrong != "" {
+			c.reportAt(n, p.offset, "%s cannot stand in text", wrong)
+		}
+		t.parts = append(t.parts, textPart{x: x.expression})
+	}
+	if !ok {
+		return nil
+	}
+	return t
+}
+
+// neverText names a type that has no text form, where the type is known.
+func neverText(t *types.Type) string {
+	switch t.Kind() {
+	case types.ListKind:
+		return "a list"
+	case types.MapKind:
+		return "a map"
+	case types.NullTypeKind:
+		return "null"
+	case types.BytesKind:
+		return "bytes"
+	case types.OpaqueKind:
+		if isOptional(t) {
+			return "an optional value"
+		}
+		return "a value of type " + t.TypeName()
+	default:
+		return ""
+	}
+}
+
+func (c *compiler) mapping(n *node, sc *compileScope, u *uses) (template, *origin) {
+	t := mapTemplate{}
+	o := &origin{fields: map[string]*origin{}}
+	allConst, ok := true, true
+	for _, f := range n.fields {
+		e := entry{name: f.name}
+		if hasExpression(f.name) {
+			e.key = c.key(f, sc, u)
+			ok = ok && e.key != nil
+			if e.key != nil && len(e.key.parts) == 1 && e.key.parts[0].x == nil {
+				e.name, e.key = e.key.parts[0].text, nil
+			}
+		}
+		value, from := c.template(f.value, sc, u)
+		if value == nil {
+			ok = false
+			continue
+		}
+		e.value = value
+		_, isConst := value.(constTemplate)
+		allConst = allConst && isConst && e.key == nil
+		o.waits = o.waits || from.waits
+		if e.key == nil {
+			o.fields[e.name] = from
+		}
+		t.entries = append(t.entries, e)
+	}
+	switch {
+	case !ok:
+		return nil, nil
+	case allConst:
+		return constTemplate{value: constMap(t)}, o
+	}
+	return t, o
+}
+
+// constMap is a mapping without expressions, rendered.
+func constMap(t mapTemplate) map[string]any {
+	m := make(map[string]any, len(t.entries))
+	for _, e := range t.entries {
+		if c, _ := e.value.(constTemplate); c.value != nil {
+			m[e.name] = c.value
+		}
+	}
+	return m
+}
+
+func (c *compiler) key(f field, sc *compileScope, u *uses) *textTemplate {
+	parts, err := scan(f.name)
+	if err != nil {
+		c.reportScan(f.key, err)
+		return nil
+	}
+	return c.textTemplate(f.key, parts, sc, u)
+}
+
+func (c *compiler) sequence(n *node, sc *compileScope, u *uses) (template, *origin) {
+	t := listTemplate{}
+	o := fixed()
+	allConst, ok := true, true
+	for _, item := range n.items {
+		if x, isSpread := c.spread(item, sc, u); isSpread {
+			allConst = false
+			ok = ok && x != nil
+			t.items = append(t.items, listItem{spread: x})
+			continue
+		}
+		value, from := c.template(item, sc, u)
+		if value == nil {
+			ok = false
+			continue
+		}
+		o = join(o, &origin{waits: from.waits})
+		_, isConst := value.(constTemplate)
+		allConst = allConst && isConst
+		t.items = append(t.items, listItem{value: value})
+	}
+	switch {
+	case !ok:
+		return nil, nil
+	case !allConst:
+		return t, o
+	}
+	list := make([]any, len(t.items))
+	for i, item := range t.items {
+		list[i] = item.value.(constTemplate).value //nolint:forcetypeassert // allConst says so.
+	}
+	return constTemplate{value: list}, o
+}
+
+// spread compiles a list item that is ${...list}.
+func (c *compiler) spread(n *node, sc *compileScope, u *uses) (*expression, bool) {
+	s, ok := n.text()
+	if !ok || !strings.Contains(s, "...") {
+		return nil, false
+	}
+	parts, err := scan(s)
+	if err != nil {
+		return nil, false // template reports it
+	}
+	whole, ok := wholeExpression(parts)
+	if !ok || !whole.spread {
+		return nil, false
+	}
+	x, _ := c.expression(n, whole, sc, u)
+	if x == nil {
+		return nil, true
+	}
+	if k := x.typ.Kind(); k != types.ListKind && k != types.DynKind && k != types.NullTypeKind && !isOptional(x.typ) {
+		c.reportAt(n, whole.offset, "${...list} needs a list, and this gives %s", typeText(x.typ))
+		return nil, true
+	}
+	return x.expression, true
+}
+
+func typeText(t *types.Type) string {
+	switch t.Kind() {
+	case types.IntKind, types.UintKind:
+		return "an int"
+	case types.DoubleKind:
+		return "a double"
+	case types.StringKind:
+		return "a string"
+	case types.BoolKind:
+		return "a bool"
+	}
+	if wrong := neverText(t); wrong != "" {
+		return wrong
+	}
+	return "a " + t.TypeName()
+}
+
+// checkedExpression is an expression with what only the compiler needs.
+type checkedExpression struct {
+	*expression
+	typ  *types.Type
+	expr *celenv.Expression
+}
+
+// expression compiles one ${…} of a scalar. nil, after a finding, where it
+// does not compile.
+func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*checkedExpression, *origin) {
+	at := func(offset int) Position {
+		if offset < 0 {
+			offset = 0
+		}
+		return c.rule.src.within(n.yaml, c.valueOffset(n, p.offset+offset))
+	}
+	if c.unknownRoots(p.text, sc, at) {
+		return nil, nil
+	}
+	expr, issues := c.env.Compile(p.text, sc.roots())
+	if c.reportIssues(issues, at) {
+		return nil, nil
+	}
+	a := &analysis{
+		c: c, scope: sc, expr: expr,
+		at:    func(id int64) Position { return at(expr.Offset(id)) },
+		reads: map[int64]read{}, absent: map[int64][]int64{}, reported: map[int64]bool{},
+	}
+	from := a.value(expr.Root(), nil)
+	a.guardOwnReads()
+	prog, issues := expr.Program(celenv.ProgramOptions{CostLimit: c.opts.CostLimit, Absent: a.absent})
+	if c.reportIssues(issues, at) {
+		return nil, nil
+	}
+	u.add(&a.uses)
+	x := &expression{prog: prog, text: p.text, reads: a.sortedReads()}
+	return &checkedExpression{expression: x, typ: expr.Type(), expr: expr}, from
+}
+
+// guardOwnReads makes the reads of a child soft where the same expression asks
+// whether the child is there: has(children.a) ? children.a.x : …
+func (a *analysis) guardOwnReads() {
+	asked := map[string]bool{}
+	for _, r := range a.uses.children {
+		if !r.hard {
+			asked[r.id] = true
+		}
+	}
+	for i, r := range a.uses.children {
+		if asked[r.id] {
+			a.uses.children[i].hard = false
+		}
+	}
+}
+
+// valueOffset turns an offset in a node's text into one in the YAML value. A
+// key's node and a scalar's are the same in this.
+func (c *compiler) valueOffset(n *node, offset int) int {
+	return min(offset, len(n.yaml.Value))
+}
+
+// unknownRoots reports names that nothing is known of, with what to write
+// instead.
+func (c *compiler) unknownRoots(text string, sc *compileScope, at func(int) Position) bool {
+	found := false
+	roots := sc.roots()
+	for _, r := range c.env.Roots(text) {
+		if slices.Contains(roots, r.Name) || c.env.IsType(r.Name) {
+			continue
+		}
+		found = true
+		c.report(at(r.Offset), "unknown name %q%s", r.Name, c.rootHint(text, r.Name, sc))
+	}
+	return found
+}
+
+// rootHint says what an unknown name could have been meant for.
+func (c *compiler) rootHint(text, name string, sc *compileScope) string {
+	switch {
+	case name == rootChildren:
+		return "; children cannot be read in " + sc.place
+	case name == rootSelf:
+		return "; self is the live object in readyWhen, and is known only there"
+	case name == "schema":
+		return "; the object that the rule is for is parent, as in " + strings.Replace(shorten(text), "schema.", "parent.", 1)
+	case name == "resources":
+		return "; the objects that the rule makes are children, as in children.<id>"
+	case name == "object" || name == "oldObject" || name == "request":
+		return "; the object that the rule is for is parent"
+	case c.children[name] != nil && sc.allowChildren:
+		return fmt.Sprintf("; write children.%s", name)
+	case c.isVariable(name, sc):
+		return fmt.Sprintf("; write variables.%s", name)
+	}
+	if near, ok := nearest(name, sc.roots()); ok {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	if text == name {
+		return fmt.Sprintf("; to have ${%s} as it stands, write $${%s}", name, name)
+	}
+	return fmt.Sprintf("; known here are %s, and to have ${ as it stands, write $${", strings.Join(sc.roots(), ", "))
+}
+
+func (c *compiler) isVariable(name string, sc *compileScope) bool {
+	return c.variables[name] != nil || sc.locals[name] != nil
+}
+
+func isOptional(t *types.Type) bool {
+	return t.Kind() == types.OpaqueKind && t.TypeName() == types.OptionalType.TypeName()
+}

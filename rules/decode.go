@@ -1,0 +1,201 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Decode reads every YAML document in data. name is what findings call the
+// source: a path, or configmap/NAMESPACE/NAME/KEY.
+//
+// The rules and CustomResourceDefinitions that were well formed are returned
+// even when others were not. The findings are all that was found, sorted.
+func Decode(name string, data []byte) (Documents, Findings) {
+	d := &decoder{src: newSource(name, data)}
+	for _, doc := range d.src.documents() {
+		nodes, finding := d.src.parse(doc)
+		if finding != nil {
+			d.findings = append(d.findings, *finding)
+			continue
+		}
+		for _, n := range nodes {
+			b := &builder{src: d.src, findings: &d.findings, anchors: map[*yamlNode]*node{}}
+			before := len(d.findings)
+			if root := b.build(n, 0); root != nil {
+				d.document(root, before)
+			}
+		}
+	}
+	return d.docs, d.findings.sorted()
+}
+
+// decoder turns nodes into rules.
+type decoder struct {
+	src      *source
+	docs     Documents
+	findings Findings
+}
+
+func (d *decoder) report(n *node, format string, args ...any) {
+	d.findings = append(d.findings, Finding{
+		Position: d.src.at(n.yaml), Severity: SeverityError, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// document decodes one document. before is the number of findings before it
+// was built: a document with a finding of its own is not returned.
+func (d *decoder) document(root *node, before int) {
+	if root.kind == scalarNode && root.value == nil {
+		return // a document with nothing in it, as between two lines of ---
+	}
+	if root.kind != mappingNode {
+		d.report(root, "a document must be a mapping, and this is %s", root.what())
+		return
+	}
+	apiVersion, kind := root.get("apiVersion"), root.get("kind")
+	kindText, _ := kind.text()
+	apiText, _ := apiVersion.text()
+	switch {
+	case apiVersion == nil || kind == nil:
+		d.report(root, "a document needs apiVersion and kind, here %s and %s", APIVersion, RuleKind)
+	case kindText == "CustomResourceDefinition" && strings.HasPrefix(apiText, "apiextensions.k8s.io/"):
+		d.crd(root, before)
+	case kindText != RuleKind:
+		d.report(kind, "a document of kind %s; only %s and CustomResourceDefinition can stand here%s",
+			shown(kind), RuleKind, didYouMean(kindText, []string{RuleKind, "CustomResourceDefinition"}))
+	case apiText != APIVersion:
+		d.report(apiVersion, "apiVersion of a %s must be %s, not %s", RuleKind, APIVersion, shown(apiVersion))
+	default:
+		rule := d.rule(root)
+		if len(d.findings) == before {
+			d.docs.Rules = append(d.docs.Rules, rule)
+		}
+	}
+}
+
+func shown(n *node) string {
+	if s, ok := n.text(); ok {
+		return quoted(s)
+	}
+	return n.what()
+}
+
+func (d *decoder) crd(root *node, before int) {
+	metadata := root.get("metadata")
+	if name, ok := metadata.get("name").text(); !ok || name == "" {
+		d.report(root, "a CustomResourceDefinition needs metadata.name")
+	}
+	if len(d.findings) > before {
+		return
+	}
+	object, _ := root.plain().(map[string]any)
+	d.docs.CRDs = append(d.docs.CRDs, &unstructured.Unstructured{Object: object})
+}
+
+func (d *decoder) rule(root *node) *Rule {
+	r := &Rule{src: d.src, Position: d.src.at(root.yaml), hash: root.contentHash()}
+	d.object(root, "", fields{
+		"apiVersion": func(*node) {},
+		"kind":       func(*node) {},
+		"metadata":   func(n *node) { d.metadata(n, r) },
+		"spec":       func(n *node) { d.spec(n, r) },
+	}, "metadata", "spec")
+	return r
+}
+
+func (d *decoder) metadata(n *node, r *Rule) {
+	d.object(n, "metadata", fields{
+		"name": func(n *node) {
+			r.Position = d.src.at(n.yaml)
+			r.Name = d.name(n, "metadata.name", validation.IsDNS1123Subdomain)
+		},
+		"namespace":   func(n *node) { r.Namespace = d.name(n, "metadata.namespace", validation.IsDNS1123Label) },
+		"labels":      func(n *node) { r.Labels = d.stringMap(n, "metadata.labels") },
+		"annotations": func(n *node) { r.Annotations = d.stringMap(n, "metadata.annotations") },
+	}, "name")
+}
+
+func (d *decoder) name(n *node, path string, check func(string) []string) string {
+	s, ok := d.plainString(n, path)
+	if !ok {
+		return ""
+	}
+	if wrong := check(s); len(wrong) > 0 {
+		d.report(n, "%s: %s", path, wrong[0])
+	}
+	return s
+}
+
+func (d *decoder) spec(n *node, r *Rule) {
+	d.object(n, "spec", fields{
+		"parent":    func(n *node) { d.parent(n, &r.parent) },
+		"variables": func(n *node) { r.variables = d.variables(n, "spec.variables") },
+		"children":  func(n *node) { d.children(n, r) },
+		"status": func(n *node) {
+			r.status = n
+			if n.kind == sequenceNode || n.kind == scalarNode && !isExpressionText(n) {
+				d.report(n, "spec.status must be a mapping, or an expression that gives one")
+			}
+		},
+		"suspend": func(n *node) {
+			v, ok := n.value.(bool)
+			if n.kind != scalarNode || !ok {
+				d.report(n, "spec.suspend must be true or false, and is %s", n.what())
+			}
+			r.Suspend = v
+		},
+		"conditionPrefix": func(n *node) { r.ConditionPrefix = d.conditionPrefix(n) },
+	}, "parent")
+}
+
+func isExpressionText(n *node) bool {
+	s, ok := n.text()
+	return ok && hasExpression(s)
+}
+
+func (d *decoder) conditionPrefix(n *node) string {
+	s, ok := d.plainString(n, "spec.conditionPrefix")
+	if !ok || s == "" {
+		return s
+	}
+	if wrong := validation.IsQualifiedName(s + "Ready"); len(wrong) > 0 || strings.Contains(s, "/") {
+		d.report(n, "spec.conditionPrefix must be letters and digits that can stand before Ready, such as Web")
+	}
+	return s
+}
+
+func (d *decoder) parent(n *node, p *parentSpec) {
+	var apiVersion, kind string
+	d.object(n, "spec.parent", fields{
+		"apiVersion": func(n *node) { apiVersion, _ = d.plainString(n, "spec.parent.apiVersion") },
+		"kind": func(n *node) {
+			p.pos = d.src.at(n.yaml)
+			kind, _ = d.plainString(n, "spec.parent.kind")
+		},
+		"selector":          func(n *node) { p.selector = d.selector(n, "spec.parent.selector") },
+		"namespaceSelector": func(n *node) { p.namespaceSelector = d.selector(n, "spec.parent.namespaceSelector") },
+		"namespaces": func(n *node) {
+			for i, item := range d.list(n, "spec.parent.namespaces") {
+				p.namespaces = append(p.namespaces, d.name(item, fmt.Sprintf("spec.parent.namespaces[%d]", i), validation.IsDNS1123Label))
+			}
+			if n.kind == sequenceNode && len(n.items) == 0 {
+				d.report(n, "spec.parent.namespaces is empty, so no parent could match; leave it out to mean all")
+			}
+		},
+		"when": func(n *node) { p.when = d.expression(n, "spec.parent.when") },
+	}, "apiVersion", "kind")
+	p.gvk = d.gvk(n, "spec.parent", apiVersion, kind)
+}
+
+// gvk joins an apiVersion and a kind; both were reported if they are empty.
+func (d *decoder) gvk(n *node, path, apiVersion, kind string) schema.GroupVersionKind {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil || apiVersion != "" && gv.Version == "" {
+		d.report(n.get("apiVersion"), "%s.apiVersion must be VERSION or GROUP/VERSION, not %q", path, apiVersion)
+	}
+	return gv.WithKind(kind)
+}

@@ -1,0 +1,163 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+)
+
+func (d *decoder) variables(n *node, path string) []variableSpec {
+	var out []variableSpec
+	for i, item := range d.list(n, path) {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		v := variableSpec{pos: d.src.at(item.yaml)}
+		d.object(item, at, fields{
+			"name": func(n *node) {
+				v.pos = d.src.at(n.yaml)
+				v.name = d.identifier(n, at+".name")
+			},
+			"value": func(n *node) { v.value = n },
+		}, "name", "value")
+		if slices.ContainsFunc(out, func(o variableSpec) bool { return o.name != "" && o.name == v.name }) {
+			d.report(item.get("name"), "two variables are called %q", v.name)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func (d *decoder) children(n *node, r *Rule) {
+	for i, item := range d.list(n, "spec.children") {
+		c := d.child(item, i)
+		if slices.ContainsFunc(r.children, func(o childSpec) bool { return o.id != "" && o.id == c.id }) {
+			d.report(item.get("id"), "two children are called %q", c.id)
+		}
+		r.children = append(r.children, c)
+	}
+}
+
+func (d *decoder) child(n *node, index int) childSpec {
+	path := fmt.Sprintf("spec.children[%d]", index)
+	c := childSpec{index: index, pos: d.src.at(n.yaml)}
+	d.object(n, path, fields{
+		"id": func(n *node) {
+			c.pos = d.src.at(n.yaml)
+			c.id = d.identifier(n, path+".id")
+		},
+		"when":      func(n *node) { c.when = d.expression(n, path+".when") },
+		"forEach":   func(n *node) { c.forEach = d.forEach(n, path+".forEach") },
+		"variables": func(n *node) { c.variables = d.variables(n, path+".variables") },
+		"dependsOn": func(n *node) {
+			for i, item := range d.list(n, path+".dependsOn") {
+				id, _ := d.plainString(item, fmt.Sprintf("%s.dependsOn[%d]", path, i))
+				c.dependsOn = append(c.dependsOn, dependency{id: id, pos: d.src.at(item.yaml)})
+			}
+		},
+		"readyWhen": func(n *node) { c.readyWhen = d.expression(n, path+".readyWhen") },
+		"template": func(n *node) {
+			c.template = n
+			if n.kind != mappingNode {
+				d.report(n, "%s.template must be a mapping, and is %s", path, n.what())
+			}
+		},
+	}, "id", "template")
+	return c
+}
+
+func (d *decoder) forEach(n *node, path string) []forEachSpec {
+	var out []forEachSpec
+	for i, item := range d.list(n, path) {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		f := forEachSpec{pos: d.src.at(item.yaml)}
+		d.object(item, at, fields{
+			"name": func(n *node) {
+				f.pos = d.src.at(n.yaml)
+				f.name = d.identifier(n, at+".name")
+				switch {
+				case isCELWord(f.name):
+					d.report(n, "%s: %q is a word of CEL; choose another name", at, f.name)
+				case isReserved(f.name):
+					d.report(n, "%s: %q is the name of something else in expressions; choose another", at, f.name)
+				}
+			},
+			"in": func(n *node) {
+				f.in = n
+				if s, ok := n.text(); n.kind == scalarNode && (!ok || !hasExpression(s)) {
+					d.report(n, "%s.in must be an expression that gives a list or a map, or a list, and is %s", at, n.what())
+				}
+			},
+		}, "name", "in")
+		if slices.ContainsFunc(out, func(o forEachSpec) bool { return o.name != "" && o.name == f.name }) {
+			d.report(item.get("name"), "two dimensions are called %q", f.name)
+		}
+		out = append(out, f)
+	}
+	if n.kind == sequenceNode && len(n.items) == 0 {
+		d.report(n, "%s is empty", path)
+	}
+	return out
+}
+
+// identifier is a name that expressions use behind a dot: letters, digits and
+// _, not starting with a digit, and none of the words that CEL has for values.
+func (d *decoder) identifier(n *node, path string) string {
+	s, ok := d.plainString(n, path)
+	if !ok {
+		return ""
+	}
+	valid := s[0] < '0' || s[0] > '9'
+	for i := range len(s) {
+		valid = valid && isNameByte(s[i])
+	}
+	switch {
+	case !valid:
+		d.report(n, "%s: %q cannot be used in expressions: a name is made of letters, digits and _ and does not start with a digit%s", path, s, camelCase(s))
+		return ""
+	case s == "true" || s == "false" || s == "null" || s == "in":
+		d.report(n, "%s: %q is a word of CEL; choose another name", path, s)
+		return ""
+	}
+	return s
+}
+
+// camelCase suggests a name without the characters that names cannot have.
+func camelCase(s string) string {
+	var out []byte
+	upper := false
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case !isNameByte(c):
+			upper = len(out) > 0
+		case upper && c >= 'a' && c <= 'z':
+			out, upper = append(out, c-'a'+'A'), false
+		default:
+			out, upper = append(out, c), false
+		}
+	}
+	if len(out) == 0 || out[0] >= '0' && out[0] <= '9' {
+		return ""
+	}
+	return fmt.Sprintf("; write %q", string(out))
+}
+
+// isCELWord says whether CEL does not take a word for the name of a variable.
+func isCELWord(s string) bool {
+	switch s {
+	case "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
+		"loop", "namespace", "package", "return", "var", "void", "while":
+		return true
+	}
+	return false
+}
+
+// isReserved says whether a name has a meaning of its own in expressions, in
+// this version of the language or, by its design, in a later one.
+func isReserved(s string) bool {
+	switch s {
+	case "parent", "variables", "lookups", "children", "observed", "each", "status", "self", "now", "finalizing",
+		"cel", "math", "sets", "lists", "strings", "base64", "optional", "format",
+		"bool", "bytes", "double", "duration", "dyn", "int", "list", "map", "null_type", "string", "timestamp", "type", "uint":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,297 @@
+package rules
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Evaluation is one evaluation of a rule for one parent, driven by its caller:
+//
+//	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
+//		… bring all objects of the batch up to date …
+//		ev.Applied(node, live) // for each node of the batch
+//	}
+//	out := ev.Outcome()
+//
+// It does no I/O, holds no lock and is not safe for concurrent use.
+type Evaluation struct {
+	// ctx bounds the time that expressions may take. An evaluation ends before
+	// the call that made it does, so the context does not outlive its caller.
+	ctx    context.Context //nolint:containedctx // See above; Next and Outcome run expressions.
+	prog   *Program
+	object *unstructured.Unstructured
+	parent map[string]any
+	// base is the scope outside of all children.
+	base      scope
+	variables []memo
+	nodes     []nodeState
+	// claimed maps what has been rendered to the child that did.
+	claimed map[identity]int
+}
+
+// phase is how far a node has come. It only goes forward.
+type phase uint8
+
+const (
+	nodePending phase = iota
+	// nodeRendered waits for the caller to say what became of it.
+	nodeRendered
+	nodeApplied
+	nodeSkipped
+	nodeWaiting
+	nodeFailed
+	nodeNotApplied
+)
+
+// settled says whether no more will happen to the node.
+func (p phase) settled() bool { return p >= nodeApplied }
+
+// nodeState is what is known of one child in one evaluation.
+type nodeState struct {
+	state phase
+	// problem says why the node, or the first of its items with a problem, is
+	// waiting or failed.
+	problem *problem
+	// partial is true where items are left out because of a problem.
+	partial bool
+	items   []item
+	// list holds the live objects of a forEach.
+	list []any
+	// readiness is asked once.
+	readyKnown bool
+	notReady   *problem
+}
+
+// item is one object of a node.
+type item struct {
+	scope  scope
+	object *unstructured.Unstructured
+	live   *unstructured.Unstructured
+}
+
+// Evaluate starts an evaluation. ctx bounds the time that expressions take;
+// the input is only read.
+func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
+	ev := &Evaluation{
+		ctx: ctx, prog: p, object: in.Parent, parent: in.Parent.Object,
+		variables: make([]memo, len(p.variables)),
+		nodes:     make([]nodeState, len(p.children)),
+		claimed:   make(map[identity]int, len(p.children)+1),
+	}
+	ev.base.ev = ev
+	ev.claimed[identityOf(in.Parent)] = parentClaim
+	return ev
+}
+
+// Matches says whether the rule is for this parent, as far as spec.parent.when
+// says. The error says why that is not known: it is a *WaitingError when the
+// expression reads what is not there yet.
+func (e *Evaluation) Matches() (bool, error) {
+	if e.prog.parentWhen == nil {
+		return true, nil
+	}
+	ok, p := e.prog.parentWhen.isTrue(&e.base)
+	if p == nil {
+		return ok, nil
+	}
+	return false, p.under("spec.parent.when").err()
+}
+
+// WaitingError is an expression that reads what is not there yet.
+type WaitingError struct {
+	// Path is the place in the rule.
+	Path    string
+	Message string
+}
+
+// Error gives the place and what is missing.
+func (e *WaitingError) Error() string { return e.Path + ": " + e.Message }
+
+// EvaluationError is an expression that has no value and will have none before
+// the rule or what it reads is changed.
+type EvaluationError struct {
+	// Path is the place in the rule.
+	Path    string
+	Message string
+}
+
+// Error gives the place and what is wrong.
+func (e *EvaluationError) Error() string { return e.Path + ": " + e.Message }
+
+func (p *problem) err() error {
+	if p.verdict == waits {
+		return &WaitingError{Path: p.path, Message: p.message}
+	}
+	return &EvaluationError{Path: p.path, Message: p.message}
+}
+
+// isTrue evaluates a condition.
+func (x *expression) isTrue(s *scope) (bool, *problem) {
+	val, p := x.eval(s)
+	if p != nil {
+		return false, p
+	}
+	b, ok := val.Value().(bool)
+	if !ok {
+		return false, failure("%s: must be true or false, and is a %s", shorten(x.text), val.Type().TypeName())
+	}
+	return b, nil
+}
+
+// Next gives every node that can be written now, in an order in which each
+// comes after those that it needs. It is empty when nothing more can. A node
+// is given once; it may have no objects.
+func (e *Evaluation) Next() []Rendered {
+	var batch []Rendered
+	for _, i := range e.prog.order {
+		n := &e.nodes[i]
+		if n.state != nodePending || !e.canGo(i) {
+			continue
+		}
+		if e.renderNode(i); n.state != nodeRendered {
+			continue
+		}
+		objects := make([]*unstructured.Unstructured, len(n.items))
+		for j := range n.items {
+			objects[j] = n.items[j].object
+		}
+		batch = append(batch, Rendered{Node: e.prog.children[i].ID, Objects: objects, Partial: n.partial})
+		if len(objects) == 0 {
+			e.settle(i)
+		}
+	}
+	return batch
+}
+
+// canGo says whether all that a child needs is settled, and settles the child
+// itself when it depends on one that is not ready.
+func (e *Evaluation) canGo(i int) bool {
+	child := e.prog.children[i]
+	for _, j := range child.needs {
+		if !e.nodes[j].state.settled() {
+			return false
+		}
+	}
+	for _, j := range child.waitsFor {
+		if !e.nodes[j].state.settled() {
+			return false
+		}
+	}
+	for _, j := range child.waitsFor {
+		if p := e.notReady(j); p != nil {
+			e.stop(i, waiting("waits for %s to be ready: %s", e.prog.children[j].ID, p.Error()).under("dependsOn"))
+			return false
+		}
+	}
+	return true
+}
+
+// stop ends a node without any objects.
+func (e *Evaluation) stop(i int, p *problem) {
+	n := &e.nodes[i]
+	n.problem, n.items, n.partial = p, nil, true
+	n.state = nodeFailed
+	if p.verdict == waits {
+		n.state = nodeWaiting
+	}
+}
+
+// Applied tells what became of a node that Next gave. live are the objects as
+// they are now, in the order of Rendered.Objects; nil stands for one that could
+// not be brought up to date, which makes readers of the node wait. The objects
+// are only read. A node that was not given, or was settled already, is passed
+// over.
+func (e *Evaluation) Applied(node string, live []*unstructured.Unstructured) {
+	i, ok := e.prog.byID[node]
+	if !ok || e.nodes[i].state != nodeRendered {
+		return
+	}
+	n := &e.nodes[i]
+	for j := range n.items {
+		if j < len(live) {
+			n.items[j].live = live[j]
+		}
+	}
+	e.settle(i)
+}
+
+// settle decides what a rendered node has become.
+func (e *Evaluation) settle(i int) {
+	n := &e.nodes[i]
+	for j := range n.items {
+		if n.items[j].live == nil {
+			n.state = nodeNotApplied
+			return
+		}
+	}
+	if n.partial {
+		n.state = nodeFailed
+		if n.problem.verdict == waits {
+			n.state = nodeWaiting
+		}
+		return
+	}
+	n.state = nodeApplied
+	if !e.prog.children[i].ForEach {
+		return
+	}
+	n.list = make([]any, len(n.items))
+	for j := range n.items {
+		n.list[j] = n.items[j].live.Object
+	}
+}
+
+// Outcome says what became of every child and what the status should be. It
+// is meant to be called once, when Next gives nothing more.
+func (e *Evaluation) Outcome() Outcome {
+	out := Outcome{Nodes: make([]NodeOutcome, len(e.nodes))}
+	for i := range e.nodes {
+		out.Nodes[i] = e.nodeOutcome(i)
+	}
+	e.renderStatus(&out)
+	return out
+}
+
+func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
+	n := &e.nodes[i]
+	o := NodeOutcome{ID: e.prog.children[i].ID, HoldPrune: n.partial}
+	p := n.problem
+	switch n.state {
+	case nodeApplied:
+		o.State = StateApplied
+		p = e.notReady(i)
+		o.Ready = p == nil
+	case nodeSkipped:
+		o.State, o.Ready = StateSkipped, true
+	case nodeFailed:
+		o.State = StateFailed
+	case nodeWaiting:
+		o.State = StateWaiting
+	case nodeRendered, nodeNotApplied:
+		o.State, o.HoldPrune = StateNotApplied, true
+		if p == nil {
+			p = failure("could not be brought up to date")
+		}
+	case nodePending:
+		o.State, o.HoldPrune = StateWaiting, true
+		p = waiting("waits for %s", e.unsettledNeed(i))
+	}
+	if p != nil {
+		o.Path, o.Message = p.path, p.message
+	}
+	return o
+}
+
+// unsettledNeed is the first child that i needs and nothing is known of.
+func (e *Evaluation) unsettledNeed(i int) string {
+	child := e.prog.children[i]
+	for _, needs := range [][]int{child.needs, child.waitsFor} {
+		for _, j := range needs {
+			if !e.nodes[j].state.settled() {
+				return e.prog.children[j].ID
+			}
+		}
+	}
+	return child.ID
+}

@@ -1,0 +1,148 @@
+package rules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"kanon.dev/kanon/rules/celenv"
+)
+
+// verdict says what follows from a value that could not be computed.
+type verdict uint8
+
+const (
+	// waits: what is read will be there later.
+	waits verdict = iota + 1
+	// fails: what is read will not be there unless someone changes something.
+	fails
+	// skips: what is read belongs to a child whose when is false.
+	skips
+)
+
+// problem is why an expression or a template has no value now. It is never
+// changed: many readers of one variable share it.
+type problem struct {
+	verdict verdict
+	// path is the place in the rule, relative to where the value is used.
+	path    string
+	message string
+}
+
+// Error gives the path and the message.
+func (p *problem) Error() string {
+	if p.path == "" {
+		return p.message
+	}
+	return p.path + ": " + p.message
+}
+
+// Is lets has() and ?. take what belongs to a skipped child for absent.
+func (p *problem) Is(target error) bool {
+	return p.verdict == skips && target == celenv.ErrAbsent //nolint:errorlint // This is the method that errors.Is asks.
+}
+
+// under is the problem seen from one level further out. Indices start with [.
+func (p *problem) under(segment string) *problem {
+	outer := *p
+	switch {
+	case p.path == "":
+		outer.path = segment
+	case p.path[0] == '[' || segment == "":
+		outer.path = segment + p.path
+	default:
+		outer.path = segment + "." + p.path
+	}
+	return &outer
+}
+
+func failure(format string, args ...any) *problem {
+	return &problem{verdict: fails, message: fmt.Sprintf(format, args...)}
+}
+
+func waiting(format string, args ...any) *problem {
+	return &problem{verdict: waits, message: fmt.Sprintf(format, args...)}
+}
+
+// read is a field or an index that an expression reads, and what follows when
+// it is not there.
+type read struct {
+	node  int64
+	waits bool
+	// text is the read as CEL writes it.
+	text string
+}
+
+// expression is a compiled expression with what is known of its reads.
+type expression struct {
+	prog *celenv.Program
+	text string
+	// reads are sorted by node.
+	reads []read
+}
+
+// eval computes the expression's value.
+func (x *expression) eval(s *scope) (ref.Val, *problem) {
+	val, err := x.prog.Eval(s.ev.ctx, s)
+	if err == nil {
+		return val, nil
+	}
+	return nil, x.explain(err)
+}
+
+// explain decides by where the expression reads whether to wait.
+func (x *expression) explain(err error) *problem {
+	var p *problem
+	if errors.As(err, &p) {
+		return &problem{verdict: p.verdict, message: p.message}
+	}
+	var missed *celenv.ReadError
+	if !errors.As(err, &missed) {
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return failure("the evaluation was ended before it was done: %s", shorten(x.text))
+		}
+		return failure("%s: %s", shorten(x.text), cleanError(err))
+	}
+	r := x.readAt(missed.NodeID)
+	switch {
+	case missed.Reason == celenv.ReasonType:
+		return failure("%s: %s", r.text, missed.Error())
+	case r.waits:
+		return waiting("%s is not there yet", r.text)
+	case missed.Reason == celenv.ReasonIndex:
+		return failure("%s is not there: the list has %d items; read it with [?%s] or test size() first", r.text, missed.Length, missed.Key)
+	}
+	return failure("%s is not there; read it with ?. and give a default with orValue(…), or test it with has(…)", r.text)
+}
+
+// readAt finds a read; one that was not foreseen has failed.
+func (x *expression) readAt(node int64) read {
+	i, ok := slices.BinarySearchFunc(x.reads, node, func(r read, id int64) int { return int(r.node - id) })
+	if !ok {
+		return read{node: node, text: shorten(x.text)}
+	}
+	return x.reads[i]
+}
+
+// cleanError is the text of an error of CEL's own.
+func cleanError(err error) string {
+	var celErr *types.Err
+	if errors.As(err, &celErr) {
+		return celErr.Unwrap().Error()
+	}
+	return err.Error()
+}
+
+// shorten keeps a message readable when an expression is long.
+func shorten(text string) string {
+	const limit = 80
+	runes := []rune(text)
+	if len(runes) <= limit {
+		return text
+	}
+	return string(runes[:limit]) + "…"
+}

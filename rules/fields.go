@@ -1,0 +1,180 @@
+package rules
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+type yamlNode = yaml.Node
+
+// fields says what each field of a mapping is decoded with.
+type fields map[string]func(*node)
+
+// object decodes a mapping: every field that stands there, and a finding for
+// each that does not belong there and each that is missing.
+func (d *decoder) object(n *node, path string, known fields, required ...string) bool {
+	if n.kind != mappingNode {
+		d.report(n, "%s must be a mapping, and is %s", orDocument(path), n.what())
+		return false
+	}
+	for _, f := range n.fields {
+		if decode, ok := known[f.name]; ok {
+			decode(f.value)
+			continue
+		}
+		hint := foreignField(path, f.name)
+		if hint == "" {
+			hint = didYouMean(f.name, slices.Collect(maps.Keys(known)))
+		}
+		d.report(f.key, "unknown field %q in %s%s", f.name, orDocument(path), hint)
+	}
+	for _, name := range required {
+		if n.get(name) == nil {
+			d.report(n, "%s is missing %s", orDocument(path), name)
+		}
+	}
+	return true
+}
+
+func orDocument(path string) string {
+	if path == "" {
+		return "the document"
+	}
+	return path
+}
+
+// foreignField explains the words that other engines use.
+func foreignField(path, name string) string {
+	switch name {
+	case "resources":
+		return "; the objects that a rule makes stand in spec.children"
+	case "schema":
+		return "; spec.parent names the kind, and a CustomResourceDefinition can stand beside the rule as a document of its own"
+	case "includeWhen":
+		return "; write when"
+	case "externalRef":
+		return "; a child is always made by the rule, and this version reads no other objects"
+	case "resource", "object", "manifest":
+		if path != "" && path != "spec" {
+			return "; write template"
+		}
+	}
+	return ""
+}
+
+// list returns the items of a list.
+func (d *decoder) list(n *node, path string) []*node {
+	if n.kind != sequenceNode {
+		d.report(n, "%s must be a list, and is %s", path, n.what())
+		return nil
+	}
+	return n.items
+}
+
+// plainString is a string in a place where expressions are not evaluated.
+func (d *decoder) plainString(n *node, path string) (string, bool) {
+	s, ok := n.text()
+	switch {
+	case n.kind == scalarNode && !ok && n.value != nil:
+		d.report(n, "%s must be a string, and is %s; put quotes around it", path, n.what())
+		return "", false
+	case !ok:
+		d.report(n, "%s must be a string, and is %s", path, n.what())
+		return "", false
+	case hasExpression(s):
+		d.report(n, "%s cannot hold an expression", path)
+		return "", false
+	case s == "":
+		d.report(n, "%s is empty", path)
+		return "", false
+	}
+	return s, true
+}
+
+func (d *decoder) stringMap(n *node, path string) map[string]string {
+	if n.kind != mappingNode {
+		d.report(n, "%s must be a mapping, and is %s", path, n.what())
+		return nil
+	}
+	m := make(map[string]string, len(n.fields))
+	for _, f := range n.fields {
+		at := path + "." + f.name
+		s, ok := f.value.text()
+		switch {
+		case !ok:
+			d.report(f.value, "%s must be a string, and is %s; put quotes around it", at, f.value.what())
+		case hasExpression(s) && path == "metadata.labels":
+			d.report(f.value, "%s cannot hold an expression", at)
+		}
+		m[f.name] = s
+	}
+	return m
+}
+
+// expression is a string that must be one whole expression.
+func (d *decoder) expression(n *node, path string) *node {
+	s, ok := n.text()
+	if !ok || !hasExpression(s) {
+		d.report(n, "%s must be an expression, such as ${…}, and is %s", path, n.what())
+		return nil
+	}
+	return n
+}
+
+// selector decodes a label selector. One without any requirement selects all.
+func (d *decoder) selector(n *node, path string) labels.Selector {
+	var spec metav1.LabelSelector
+	before := len(d.findings)
+	d.object(n, path, fields{
+		"matchLabels": func(n *node) {
+			spec.MatchLabels = d.stringMap(n, path+".matchLabels")
+			d.noExpressions(n, path+".matchLabels")
+		},
+		"matchExpressions": func(n *node) {
+			for i, item := range d.list(n, path+".matchExpressions") {
+				spec.MatchExpressions = append(spec.MatchExpressions, d.requirement(item, fmt.Sprintf("%s.matchExpressions[%d]", path, i)))
+			}
+		},
+	})
+	if len(d.findings) > before {
+		return nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&spec)
+	if err != nil {
+		d.report(n, "%s: %s", path, err.Error())
+		return nil
+	}
+	return selector
+}
+
+func (d *decoder) requirement(n *node, path string) metav1.LabelSelectorRequirement {
+	var r metav1.LabelSelectorRequirement
+	d.object(n, path, fields{
+		"key": func(n *node) { r.Key, _ = d.plainString(n, path+".key") },
+		"operator": func(n *node) {
+			op, _ := d.plainString(n, path+".operator")
+			r.Operator = metav1.LabelSelectorOperator(op)
+		},
+		"values": func(n *node) {
+			for i, item := range d.list(n, path+".values") {
+				v, _ := d.plainString(item, fmt.Sprintf("%s.values[%d]", path, i))
+				r.Values = append(r.Values, v)
+			}
+		},
+	}, "key", "operator")
+	return r
+}
+
+// noExpressions reports the expressions in a mapping of strings.
+func (d *decoder) noExpressions(n *node, path string) {
+	for _, f := range n.fields {
+		if isExpressionText(f.value) {
+			d.report(f.value, "%s.%s cannot hold an expression", path, f.name)
+		}
+	}
+}

@@ -1,0 +1,382 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/rules/celenv"
+)
+
+// origin says where a value comes from, and so what it means when something
+// is missing in it.
+type origin struct {
+	// waits is true for what fills in later: children, self, the parent's status.
+	waits bool
+	// complete is true for the list of a forEach child, which has all its
+	// items or is not there at all.
+	complete bool
+	// root names a value of which the members have origins of their own.
+	root string
+	// fields are the origins of the fields of a mapping in a template.
+	fields map[string]*origin
+}
+
+const (
+	rootParent    = "parent"
+	rootChildren  = "children"
+	rootVariables = "variables"
+	rootSelf      = "self"
+)
+
+func fixed() *origin { return &origin{} }
+func later() *origin { return &origin{waits: true} }
+
+// join is the origin of a value that comes from either.
+func join(a, b *origin) *origin {
+	switch {
+	case a == b || b == nil:
+		return a
+	case a == nil:
+		return b
+	}
+	return &origin{waits: a.waits || b.waits}
+}
+
+// childRef is an expression's use of a child.
+type childRef struct {
+	id string
+	// hard is true where the expression has no value when the child is skipped.
+	hard bool
+	pos  Position
+}
+
+// uses is what a part of a rule reads, variables followed.
+type uses struct {
+	children []childRef
+	// ownStatus is true where the parent's status is read.
+	ownStatus bool
+}
+
+func (u *uses) add(o *uses) {
+	u.children = append(u.children, o.children...)
+	u.ownStatus = u.ownStatus || o.ownStatus
+}
+
+// analysis walks over one expression and finds out what it reads.
+type analysis struct {
+	c     *compiler
+	scope *compileScope
+	expr  *celenv.Expression
+	// at maps a node to its place in the source.
+	at func(id int64) Position
+
+	uses   uses
+	reads  map[int64]read
+	absent map[int64][]int64
+	// presence is true below has(), where nothing is read for its value.
+	presence bool
+	// reported keeps a finding from being given again when a loop's body is
+	// walked over a second time.
+	reported map[int64]bool
+}
+
+// bindings are the names that the expression itself declares.
+type bindings map[string]*origin
+
+func (b bindings) with(names map[string]*origin) bindings {
+	out := make(bindings, len(b)+len(names))
+	for k, v := range b {
+		out[k] = v
+	}
+	for k, v := range names {
+		if k != "" {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func (a *analysis) report(id int64, format string, args ...any) {
+	if a.reported[id] {
+		return
+	}
+	a.reported[id] = true
+	a.c.report(a.at(id), format, args...)
+}
+
+// value is the origin of a node that is used for its value.
+func (a *analysis) value(e ast.Expr, env bindings) *origin {
+	o := a.walk(e, env)
+	if o.root == rootChildren || o.root == rootVariables {
+		a.report(e.ID(), "%s must be followed by a name, as in %s.%s", o.root, o.root, a.exampleMember(o.root))
+		return fixed()
+	}
+	return o
+}
+
+func (a *analysis) exampleMember(root string) string {
+	names := a.c.childIDs()
+	if root == rootVariables {
+		names = a.scope.variableNames(a.c)
+	}
+	if len(names) == 0 {
+		return "name"
+	}
+	return names[0]
+}
+
+func (a *analysis) walk(e ast.Expr, env bindings) *origin {
+	switch e.Kind() {
+	case ast.IdentKind:
+		return a.ident(e, env)
+	case ast.SelectKind:
+		sel := e.AsSelect()
+		return a.selectField(e, sel.Operand(), sel.FieldName(), env, sel.IsTestOnly(), false)
+	case ast.CallKind:
+		return a.call(e, env)
+	case ast.ComprehensionKind:
+		return a.comprehension(e.AsComprehension(), env)
+	case ast.MapKind:
+		return a.mapLiteral(e, env)
+	default:
+		out := fixed()
+		for _, o := range celenv.Operands(e) {
+			out = join(out, a.value(o, env))
+		}
+		return out
+	}
+}
+
+func (a *analysis) ident(e ast.Expr, env bindings) *origin {
+	name := e.AsIdent()
+	if o, ok := env[name]; ok {
+		return o
+	}
+	switch name {
+	case rootParent, rootChildren, rootVariables:
+		return &origin{root: name}
+	case rootSelf:
+		return later()
+	}
+	if o, ok := a.scope.names[name]; ok {
+		return o
+	}
+	return fixed()
+}
+
+func (a *analysis) call(e ast.Expr, env bindings) *origin {
+	call := e.AsCall()
+	args := call.Args()
+	switch call.FunctionName() {
+	case operators.Index, operators.OptIndex, operators.OptSelect:
+		optional := call.FunctionName() != operators.Index
+		if name, ok := literalText(args[1]); ok {
+			return a.selectField(e, args[0], name, env, false, optional)
+		}
+		return a.index(e, args[0], args[1], env, optional)
+	case operators.Conditional:
+		a.value(args[0], env)
+		yes, no := a.walk(args[1], env), a.walk(args[2], env)
+		if yes.root == no.root && yes.root != "" {
+			return yes
+		}
+		return join(yes, no)
+	}
+	out := fixed()
+	for _, o := range celenv.Operands(e) {
+		out = join(out, a.value(o, env))
+	}
+	if call.FunctionName() == "value" && call.IsMemberFunction() {
+		a.note(e.ID(), out.waits, call.Target())
+	}
+	return &origin{waits: out.waits}
+}
+
+func literalText(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	s, ok := e.AsLiteral().(types.String)
+	return string(s), ok
+}
+
+// note keeps what follows when the node cannot be read; shown is the node that
+// the message names.
+func (a *analysis) note(id int64, waits bool, shown ast.Expr) {
+	if old, ok := a.reads[id]; ok && (old.waits || !waits) {
+		return
+	}
+	a.reads[id] = read{node: id, waits: waits, text: a.expr.Source(shown)}
+}
+
+// selectField is operand.name, in all its spellings.
+func (a *analysis) selectField(e, operand ast.Expr, name string, env bindings, presence, optional bool) *origin {
+	outer := a.presence
+	a.presence = a.presence || presence
+	from := a.walk(operand, env)
+	a.presence = outer
+	var missing, value *origin
+	switch from.root {
+	case rootParent:
+		value = fixed()
+		if name == "status" {
+			value = later()
+			a.uses.ownStatus = true
+		}
+		missing = value
+	case rootChildren:
+		value = a.child(e, name, presence || optional || a.presence)
+		missing = later()
+	case rootVariables:
+		value = a.variable(e, name)
+		missing = fixed()
+	default:
+		value, missing = from, from
+		if from.fields != nil {
+			if value = from.fields[name]; value == nil {
+				value = fixed()
+			}
+			missing = fixed()
+		} else if from.complete {
+			value = later()
+		}
+	}
+	if presence {
+		if missing.waits || from.root == rootChildren {
+			a.absent[e.ID()] = a.chain(operand, nil)
+		}
+		return fixed()
+	}
+	if !optional {
+		a.note(e.ID(), missing.waits, e)
+	}
+	return value
+}
+
+// chain lists the nodes of a path from its end to its start.
+func (a *analysis) chain(e ast.Expr, nodes []int64) []int64 {
+	switch e.Kind() {
+	case ast.SelectKind:
+		return a.chain(e.AsSelect().Operand(), append(nodes, e.ID()))
+	case ast.CallKind:
+		if fn := e.AsCall().FunctionName(); fn == operators.Index || fn == operators.OptIndex || fn == operators.OptSelect {
+			return a.chain(e.AsCall().Args()[0], append(nodes, e.ID()))
+		}
+	default:
+	}
+	return nodes
+}
+
+// index is operand[index] with an index that is computed, or a number.
+func (a *analysis) index(e, operand, index ast.Expr, env bindings, optional bool) *origin {
+	a.value(index, env)
+	from := a.walk(operand, env)
+	if from.root == rootChildren || from.root == rootVariables {
+		a.report(e.ID(), "%s must be followed by a name that is written out, as in %s.%s", from.root, from.root, a.exampleMember(from.root))
+		return fixed()
+	}
+	missing, value := from.waits, &origin{waits: from.waits}
+	if from.complete {
+		missing, value = false, later()
+	}
+	if from.fields != nil {
+		for _, f := range from.fields {
+			value = join(value, f)
+		}
+	}
+	if !optional {
+		a.note(e.ID(), missing, e)
+	}
+	return value
+}
+
+func (a *analysis) mapLiteral(e ast.Expr, env bindings) *origin {
+	out := &origin{fields: map[string]*origin{}}
+	static := true
+	for _, entry := range e.AsMap().Entries() {
+		m := entry.AsMapEntry()
+		a.value(m.Key(), env)
+		value := a.value(m.Value(), env)
+		out.waits = out.waits || value.waits
+		if name, ok := literalText(m.Key()); ok {
+			out.fields[name] = value
+		} else {
+			static = false
+		}
+	}
+	if !static {
+		out.fields = nil
+	}
+	return out
+}
+
+// comprehension follows the loop variables to the range and what the loop
+// gives to all that goes into it.
+func (a *analysis) comprehension(c ast.ComprehensionExpr, env bindings) *origin {
+	over := a.value(c.IterRange(), env)
+	item := &origin{waits: over.waits}
+	start := a.walk(c.AccuInit(), env)
+	inner := env.with(map[string]*origin{c.IterVar(): item, c.IterVar2(): item, c.AccuVar(): start})
+	a.walk(c.LoopCondition(), inner)
+	step := a.walk(c.LoopStep(), inner)
+	result := start
+	if step != start {
+		result = join(join(start, step), &origin{waits: over.waits})
+		inner = inner.with(map[string]*origin{c.AccuVar(): result})
+		a.walk(c.LoopStep(), inner)
+	}
+	return a.walk(c.Result(), env.with(map[string]*origin{c.AccuVar(): result}))
+}
+
+// child is children.<id>.
+func (a *analysis) child(e ast.Expr, id string, soft bool) *origin {
+	if !a.scope.allowChildren {
+		a.report(e.ID(), "children cannot be read in %s", a.scope.place)
+		return later()
+	}
+	spec, ok := a.c.children[id]
+	if !ok {
+		a.report(e.ID(), "there is no child called %q%s", id, didYouMean(id, a.c.childIDs()))
+		return later()
+	}
+	a.uses.children = append(a.uses.children, childRef{id: id, hard: !soft, pos: a.at(e.ID())})
+	return &origin{waits: true, complete: len(spec.forEach) > 0}
+}
+
+// variable is variables.<name>.
+func (a *analysis) variable(e ast.Expr, name string) *origin {
+	v := a.c.variable(a.scope, name)
+	if v == nil {
+		a.report(e.ID(), "there is no variable called %q%s", name, didYouMean(name, a.scope.variableNames(a.c)))
+		return fixed()
+	}
+	a.uses.ownStatus = a.uses.ownStatus || v.uses.ownStatus
+	for _, r := range v.uses.children {
+		if !a.scope.allowChildren {
+			a.report(e.ID(), "variables.%s reads children.%s, which cannot be read in %s", name, r.id, a.scope.place)
+		}
+		a.uses.children = append(a.uses.children, childRef{id: r.id, hard: r.hard, pos: a.at(e.ID())})
+	}
+	if v.origin == nil {
+		return fixed()
+	}
+	return v.origin
+}
+
+// sortedReads are the reads in the order of their nodes.
+func (a *analysis) sortedReads() []read {
+	out := make([]read, 0, len(a.reads))
+	for _, r := range a.reads {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(x, y read) int { return cmp.Compare(x.node, y.node) })
+	return out
+}
+
+// place names a part of a rule for a message.
+func place(format string, args ...any) string { return fmt.Sprintf(format, args...) }

@@ -1,0 +1,77 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+)
+
+// notReady says why a child is not ready, nil when it is. A child that is
+// skipped is; one that is not up to date is not.
+func (e *Evaluation) notReady(i int) *problem {
+	n := &e.nodes[i]
+	switch n.state {
+	case nodeSkipped:
+		return nil
+	case nodeApplied:
+	default:
+		if n.problem != nil {
+			return n.problem
+		}
+		return waiting("it is not up to date")
+	}
+	if n.readyKnown {
+		return n.notReady
+	}
+	n.readyKnown = true
+	child := e.prog.children[i]
+	for j := range n.items {
+		p := e.itemNotReady(child, &n.items[j])
+		if p == nil {
+			continue
+		}
+		if child.ForEach {
+			p = &problem{verdict: p.verdict, path: p.path, message: fmt.Sprintf("%s: %s", n.items[j].live.GetName(), p.message)}
+		}
+		n.notReady = p
+		break
+	}
+	return n.notReady
+}
+
+// itemNotReady says why one object is not ready. What readyWhen cannot say yet
+// counts as no.
+func (e *Evaluation) itemNotReady(child *compiledChild, it *item) *problem {
+	if child.readyWhen == nil {
+		return e.notCurrent(child, it)
+	}
+	s := it.scope
+	s.self = it.live.Object
+	ok, p := child.readyWhen.isTrue(&s)
+	switch {
+	case p != nil:
+		return p.under("readyWhen")
+	case !ok:
+		return waiting("%s is false", shorten(child.readyWhen.text)).under("readyWhen")
+	}
+	return nil
+}
+
+// notCurrent asks kstatus. It takes a custom object that says nothing for
+// current, also when its controller has not looked at it yet; so a kind that
+// has a status is not ready before its status is there.
+func (e *Evaluation) notCurrent(child *compiledChild, it *item) *problem {
+	if _, has := it.live.Object["status"]; !has && child.kind.HasStatus && !child.builtIn {
+		return waiting("it has no status yet")
+	}
+	result, err := status.Compute(it.live)
+	switch {
+	case err != nil:
+		return failure("its status cannot be understood: %s", err.Error())
+	case result.Status == status.CurrentStatus:
+		return nil
+	case result.Message == "":
+		return waiting("%s", result.Status)
+	}
+	return waiting("%s: %s", result.Status, result.Message)
+}

@@ -1,0 +1,254 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/google/cel-go/common/types/ref"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/celenv"
+)
+
+// identity is what makes two objects one.
+type identity struct {
+	group, kind, namespace, name string
+}
+
+func identityOf(u *unstructured.Unstructured) identity {
+	gvk := u.GroupVersionKind()
+	return identity{group: gvk.Group, kind: gvk.Kind, namespace: u.GetNamespace(), name: u.GetName()}
+}
+
+func (id identity) String() string {
+	if id.namespace == "" {
+		return fmt.Sprintf("%s %q", id.kind, id.name)
+	}
+	return fmt.Sprintf("%s %q", id.kind, id.namespace+"/"+id.name)
+}
+
+// parentClaim stands for the parent among those that claim an identity.
+const parentClaim = -1
+
+// renderNode renders a child whose needs are settled.
+func (e *Evaluation) renderNode(i int) {
+	child := e.prog.children[i]
+	n := &e.nodes[i]
+	if child.ForEach {
+		e.renderItems(i)
+		return
+	}
+	s := scope{ev: e, child: child, locals: newMemos(child)}
+	object, p := e.renderItem(child, &s)
+	switch {
+	case p != nil:
+		e.stop(i, p)
+		return
+	case object == nil:
+		n.state = nodeSkipped
+		return
+	}
+	id := identityOf(object)
+	if p := e.claim(i, id); p != nil {
+		e.stop(i, p)
+		return
+	}
+	n.items = []item{{scope: s, object: object}}
+	n.state = nodeRendered
+}
+
+func newMemos(child *compiledChild) []memo {
+	if len(child.locals) == 0 {
+		return nil
+	}
+	return make([]memo, len(child.locals))
+}
+
+// claim keeps two children from rendering one object.
+func (e *Evaluation) claim(i int, id identity) *problem {
+	other, taken := e.claimed[id]
+	switch {
+	case !taken:
+		e.claimed[id] = i
+		return nil
+	case other == parentClaim:
+		return failure("%s is the parent itself", id).under("template.metadata.name")
+	}
+	return failure("%s is rendered by %s as well", id, e.prog.children[other].ID).under("template.metadata.name")
+}
+
+// renderItem renders one object; nil when its when is false.
+func (e *Evaluation) renderItem(child *compiledChild, s *scope) (*unstructured.Unstructured, *problem) {
+	if child.when != nil {
+		ok, p := child.when.isTrue(s)
+		if p != nil {
+			return nil, p.under("when")
+		}
+		if !ok {
+			return nil, nil
+		}
+	}
+	val, ok, p := child.template.render(s)
+	if p != nil {
+		return nil, p.under("template")
+	}
+	fields, isMap := val.(map[string]any)
+	if !ok || !isMap {
+		return nil, failure("the template gives no object").under("template")
+	}
+	object := &unstructured.Unstructured{Object: fields}
+	if p := e.identify(child, object); p != nil {
+		return nil, p.under("template.metadata")
+	}
+	return object, nil
+}
+
+// identify checks what names the object and completes its namespace.
+func (e *Evaluation) identify(child *compiledChild, object *unstructured.Unstructured) *problem {
+	metadata, ok := object.Object["metadata"].(map[string]any)
+	if !ok {
+		return failure("must be a map")
+	}
+	name, ok := metadata["name"].(string)
+	switch {
+	case metadata["name"] == nil:
+		return failure("is not there").under("name")
+	case !ok:
+		return failure("must be a string, and is %s; make it one with string(…)", jsonType(metadata["name"])).under("name")
+	case name == "":
+		return failure("is empty").under("name")
+	}
+	if metadata["generateName"] != nil {
+		return failure("would make a new object at every evaluation").under("generateName")
+	}
+	namespace, ok := metadata["namespace"].(string)
+	if metadata["namespace"] != nil && (!ok || namespace == "") {
+		return failure("must be a string that is not empty").under("namespace")
+	}
+	switch {
+	case !child.Namespaced && namespace != "":
+		return failure("%s is cluster-scoped and cannot have a namespace", child.GVK.Kind).under("namespace")
+	case child.Namespaced && namespace == "":
+		if e.object.GetNamespace() != "" {
+			metadata["namespace"] = e.object.GetNamespace()
+		} else if e.prog.parent.Namespaced == false {
+			return failure("is needed, because the parent is cluster-scoped").under("namespace")
+		}
+	}
+	return nil
+}
+
+func jsonType(val any) string {
+	return "a " + celenv.FromJSON(val).Type().TypeName()
+}
+
+// renderItems renders a forEach. An item that waits or fails does not stop the
+// others, but it makes the node partial, because its identity may be unknown.
+func (e *Evaluation) renderItems(i int) {
+	child := e.prog.children[i]
+	n := &e.nodes[i]
+	tuples, p := e.tuples(child)
+	if p != nil {
+		e.stop(i, p)
+		return
+	}
+	n.items = make([]item, 0, len(tuples))
+	first := make(map[identity]int, len(tuples))
+	for _, t := range tuples {
+		s := scope{ev: e, child: child, items: t, locals: newMemos(child)}
+		object, p := e.renderItem(child, &s)
+		if p != nil {
+			n.leaveOut(p)
+			continue
+		}
+		if object == nil {
+			continue
+		}
+		id := identityOf(object)
+		if at, twice := first[id]; twice {
+			if at >= 0 {
+				n.items[at].object = nil
+			}
+			first[id] = -1
+			n.leaveOut(failure("two items are %s", id).under("template.metadata.name"))
+			continue
+		}
+		if p := e.claim(i, id); p != nil {
+			n.leaveOut(p)
+			continue
+		}
+		first[id] = len(n.items)
+		n.items = append(n.items, item{scope: s, object: object})
+	}
+	n.items = withoutEmpty(n.items)
+	n.state = nodeRendered
+}
+
+// leaveOut notes why an item is not rendered. A failure outweighs waiting, as
+// it needs someone to do something.
+func (n *nodeState) leaveOut(p *problem) {
+	n.partial = true
+	if n.problem == nil || n.problem.verdict == waits && p.verdict != waits {
+		n.problem = p
+	}
+}
+
+// withoutEmpty drops the items that turned out to have the identity of a later
+// one.
+func withoutEmpty(items []item) []item {
+	kept := items[:0]
+	for _, it := range items {
+		if it.object != nil {
+			kept = append(kept, it)
+		}
+	}
+	return kept
+}
+
+// tuples are the values of the forEach names for each item: the product of all
+// dimensions, the last of them turning fastest.
+func (e *Evaluation) tuples(child *compiledChild) ([][]ref.Val, *problem) {
+	tuples := [][]ref.Val{nil}
+	for d := range child.forEach {
+		dim := &child.forEach[d]
+		var next [][]ref.Val
+		for _, t := range tuples {
+			values, p := e.values(child, dim, t)
+			if p != nil {
+				return nil, p.under(dim.path)
+			}
+			if len(next)+len(values) > e.prog.maxItems {
+				return nil, failure("more than %d items", e.prog.maxItems).under(dim.path)
+			}
+			for _, v := range values {
+				next = append(next, append(t[:len(t):len(t)], v))
+			}
+		}
+		tuples = next
+	}
+	return tuples, nil
+}
+
+// values are the items of one dimension; before are those of the dimensions
+// before it.
+func (e *Evaluation) values(child *compiledChild, dim *dimension, before []ref.Val) ([]ref.Val, *problem) {
+	s := &scope{ev: e, child: child, items: before}
+	var val ref.Val
+	if t, ok := dim.in.(exprTemplate); ok {
+		v, p := t.x.eval(s)
+		if p != nil {
+			return nil, p
+		}
+		val = v
+	} else {
+		v, _, p := dim.in.render(s)
+		if p != nil {
+			return nil, p
+		}
+		val = celenv.FromJSON(v)
+	}
+	values, err := celenv.Items(val)
+	if err != nil {
+		return nil, failure("%s", err.Error())
+	}
+	return values, nil
+}

@@ -1,0 +1,137 @@
+package rules
+
+import (
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+)
+
+// scope resolves the names of expressions in one place of one evaluation. It
+// is CEL's Activation.
+type scope struct {
+	ev *Evaluation
+	// child is nil outside of a child.
+	child *compiledChild
+	// items are the values of the child's forEach names.
+	items []ref.Val
+	// locals memoise the child's variables.
+	locals []memo
+	// self is the live object, in readyWhen.
+	self map[string]any
+}
+
+// memo is a variable's value once it has been asked for.
+type memo struct {
+	done bool
+	// val is JSON, or what CEL made of one whole expression.
+	val     any
+	absent  bool
+	problem *problem
+}
+
+// Parent implements interpreter.Activation.
+func (s *scope) Parent() interpreter.Activation { return nil }
+
+// ResolveName implements interpreter.Activation.
+func (s *scope) ResolveName(name string) (any, bool) {
+	switch name {
+	case rootParent:
+		return s.ev.parent, true
+	case rootChildren:
+		return (*childrenView)(s), true
+	case rootVariables:
+		return (*variablesView)(s), true
+	case rootSelf:
+		return s.self, s.self != nil
+	}
+	if s.child == nil {
+		return nil, false
+	}
+	for i := range s.items {
+		if s.child.forEach[i].name == name {
+			return s.items[i], true
+		}
+	}
+	return nil, false
+}
+
+// childrenView is children in expressions.
+type childrenView scope
+
+// Member implements celenv.Members.
+func (v *childrenView) Member(id string) (any, bool, error) {
+	i, ok := v.ev.prog.byID[id]
+	if !ok {
+		return nil, false, nil
+	}
+	n := &v.ev.nodes[i]
+	switch n.state {
+	case nodeApplied:
+		if v.ev.prog.children[i].ForEach {
+			return n.list, true, nil
+		}
+		return n.items[0].live.Object, true, nil
+	case nodeSkipped:
+		return nil, false, &problem{verdict: skips, message: "children." + id + " is skipped, because its when is false; read it as children.?" + id}
+	}
+	return nil, false, waiting("children.%s is not there yet", id)
+}
+
+// variablesView is variables in expressions.
+type variablesView scope
+
+// Member implements celenv.Members.
+func (v *variablesView) Member(name string) (any, bool, error) {
+	s := (*scope)(v)
+	var m *memo
+	var variable *compiledVariable
+	if s.child != nil {
+		variable = s.child.locals[name]
+	}
+	if variable != nil {
+		m = &s.locals[variable.index]
+	} else {
+		variable = s.ev.prog.variables[name]
+		if variable == nil {
+			return nil, false, nil
+		}
+		m = &s.ev.variables[variable.index]
+		s = &s.ev.base
+	}
+	if !m.done {
+		m.compute(variable, s)
+	}
+	switch {
+	case m.problem != nil:
+		return nil, false, m.problem
+	case m.absent:
+		return nil, false, nil
+	}
+	return m.val, true, nil
+}
+
+// compute gives a variable its value. Cycles were refused by the compiler, so
+// this ends.
+func (m *memo) compute(v *compiledVariable, s *scope) {
+	m.done = true
+	if t, ok := v.value.(exprTemplate); ok {
+		// CEL's own value is kept: it need not be JSON, nor be copied.
+		val, p := t.x.eval(s)
+		if p != nil {
+			m.problem = p.from(v.name)
+			return
+		}
+		m.val = val
+		return
+	}
+	val, ok, p := v.value.render(s)
+	if p != nil {
+		m.problem = p.from(v.name)
+		return
+	}
+	m.val, m.absent = val, !ok
+}
+
+// from names the variable in which a problem arose.
+func (p *problem) from(variable string) *problem {
+	return &problem{verdict: p.verdict, message: p.message + " (in variables." + variable + ")"}
+}

@@ -1,0 +1,156 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"kanon.dev/kanon/rules/celenv"
+)
+
+// template is a compiled part of a rule. render gives plain JSON that the
+// caller owns; ok is false where the field or item is to be left out.
+type template interface {
+	render(s *scope) (val any, ok bool, p *problem)
+}
+
+// constTemplate is a part without expressions.
+type constTemplate struct{ value any }
+
+func (t constTemplate) render(*scope) (any, bool, *problem) {
+	return celenv.CopyJSON(t.value), true, nil
+}
+
+// exprTemplate is a string that is one whole expression.
+type exprTemplate struct{ x *expression }
+
+func (t exprTemplate) render(s *scope) (any, bool, *problem) {
+	val, p := t.x.eval(s)
+	if p != nil {
+		return nil, false, p
+	}
+	plain, err := celenv.ToJSON(val)
+	switch {
+	case errors.Is(err, celenv.ErrNoValue):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, failure("%s: %s", shorten(t.x.text), cleanError(err))
+	}
+	return plain, true, nil
+}
+
+// textTemplate is a string with expressions between text.
+type textTemplate struct{ parts []textPart }
+
+type textPart struct {
+	text string
+	x    *expression // nil: text
+}
+
+func (t textTemplate) render(s *scope) (any, bool, *problem) {
+	text, p := t.text(s)
+	return text, p == nil, p
+}
+
+func (t textTemplate) text(s *scope) (string, *problem) {
+	var b strings.Builder
+	for _, part := range t.parts {
+		if part.x == nil {
+			b.WriteString(part.text)
+			continue
+		}
+		val, p := part.x.eval(s)
+		if p != nil {
+			return "", p
+		}
+		text, err := celenv.ToText(val)
+		if err != nil {
+			return "", failure("%s: %s", shorten(part.x.text), cleanError(err))
+		}
+		b.WriteString(text)
+	}
+	return b.String(), nil
+}
+
+// mapTemplate is a mapping with an expression somewhere in it.
+type mapTemplate struct{ entries []entry }
+
+type entry struct {
+	name  string
+	key   *textTemplate // for a key with expressions
+	value template
+}
+
+func (t mapTemplate) render(s *scope) (any, bool, *problem) {
+	out := make(map[string]any, len(t.entries))
+	for i := range t.entries {
+		e := &t.entries[i]
+		name, p := e.keyOf(s)
+		if p != nil {
+			return nil, false, p.under("the key " + e.name)
+		}
+		val, ok, p := e.value.render(s)
+		if p != nil {
+			return nil, false, p.under(name)
+		}
+		if !ok || val == nil {
+			continue
+		}
+		if _, twice := out[name]; twice && e.key != nil {
+			return nil, false, failure("two keys are %q", name)
+		}
+		out[name] = val
+	}
+	return out, true, nil
+}
+
+func (e *entry) keyOf(s *scope) (string, *problem) {
+	if e.key == nil {
+		return e.name, nil
+	}
+	return e.key.text(s)
+}
+
+// listTemplate is a list with an expression somewhere in it.
+type listTemplate struct{ items []listItem }
+
+type listItem struct {
+	value  template
+	spread *expression // for ${...list}
+}
+
+func (t listTemplate) render(s *scope) (any, bool, *problem) {
+	out := make([]any, 0, len(t.items))
+	for i, item := range t.items {
+		if item.spread != nil {
+			more, p := item.spliced(s)
+			if p != nil {
+				return nil, false, p.under(fmt.Sprintf("[%d]", i))
+			}
+			out = append(out, more...)
+			continue
+		}
+		val, ok, p := item.value.render(s)
+		if p != nil {
+			return nil, false, p.under(fmt.Sprintf("[%d]", i))
+		}
+		if ok {
+			out = append(out, val)
+		}
+	}
+	return out, true, nil
+}
+
+// spliced are the items that ${...list} stands for; null and optional.none()
+// stand for none.
+func (i listItem) spliced(s *scope) ([]any, *problem) {
+	val, ok, p := exprTemplate{x: i.spread}.render(s)
+	if p != nil || !ok || val == nil {
+		return nil, p
+	}
+	list, isList := val.([]any)
+	if !isList {
+		return nil, failure("${...%s} needs a list", shorten(i.spread.text))
+	}
+	return list, nil
+}

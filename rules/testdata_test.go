@@ -1,0 +1,285 @@
+package rules
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+//nolint:gochecknoglobals // A flag of the test binary.
+var update = flag.Bool("update", false, "rewrite the wanted parts of testdata")
+
+// testKinds are the kinds that the rules in testdata can name.
+type testKinds struct{}
+
+func (testKinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool) {
+	kinds := map[string]Kind{
+		"/v1 ConfigMap":             {Namespaced: true},
+		"/v1 Secret":                {Namespaced: true},
+		"/v1 Service":               {Namespaced: true, HasStatus: true},
+		"/v1 Pod":                   {Namespaced: true, HasStatus: true},
+		"/v1 Namespace":             {HasStatus: true},
+		"/v1 PersistentVolumeClaim": {Namespaced: true, HasStatus: true},
+		"apps/v1 Deployment":        {Namespaced: true, HasStatus: true},
+		"batch/v1 Job":              {Namespaced: true, HasStatus: true},
+		"rbac.authorization.k8s.io/v1 ClusterRole": {},
+		"rbac.authorization.k8s.io/v1 RoleBinding": {Namespaced: true},
+		"networking.k8s.io/v1 NetworkPolicy":       {Namespaced: true},
+		"autoscaling/v2 HorizontalPodAutoscaler":   {Namespaced: true, HasStatus: true},
+		"shop.example.com/v1 WebApp":               {Namespaced: true, HasStatus: true},
+		"shop.example.com/v1 Database":             {Namespaced: true, HasStatus: true},
+		"shop.example.com/v1 Fleet":                {HasStatus: true},
+		"shop.example.com/v1 Note":                 {Namespaced: true},
+	}
+	k, ok := kinds[gvk.Group+"/"+gvk.Version+" "+gvk.Kind]
+	if gvk.Group != "" {
+		return k, ok
+	}
+	return k, ok
+}
+
+// TestData runs the cases in testdata. Each is an archive of
+//
+//	rule.yaml     the source of one rule or several
+//	parent.yaml   the parent; without it the case ends with the findings
+//	live.yaml     what the cluster adds to objects that were written, by kind and name
+//	refused       KIND NAME lines: objects that cannot be brought up to date
+//	findings      what is found (wanted)
+//	outcome       what comes out (wanted)
+func TestData(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			runCase(t, path)
+		})
+	}
+}
+
+func runCase(t *testing.T, path string) {
+	t.Helper()
+	archive, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, f := range archive.Files {
+		files[f.Name] = string(f.Data)
+	}
+	programs, findings := compileAll("rule.yaml", []byte(files["rule.yaml"]), testKinds{})
+	got := map[string]string{"findings": findingsText(findings)}
+	if files["parent.yaml"] != "" {
+		var out strings.Builder
+		for _, p := range programs {
+			text := evaluateText(t, p, files)
+			if again := evaluateText(t, p, files); again != text {
+				t.Errorf("a second evaluation gives something else:\n%s", cmp.Diff(text, again))
+			}
+			out.WriteString(text)
+		}
+		got["outcome"] = out.String()
+	}
+	if *update {
+		rewrite(t, path, archive, got)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if diff := cmp.Diff(files[name], got[name]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func rewrite(t *testing.T, path string, archive *txtar.Archive, got map[string]string) {
+	t.Helper()
+	kept := archive.Files[:0]
+	for _, f := range archive.Files {
+		if f.Name != "findings" && f.Name != "outcome" {
+			kept = append(kept, f)
+		}
+	}
+	archive.Files = kept
+	for _, name := range []string{"findings", "outcome"} {
+		if got[name] != "" {
+			archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(got[name])})
+		}
+	}
+	data := txtar.Format(archive)
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
+		return
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compileAll decodes a source and compiles what is in it.
+func compileAll(name string, data []byte, kinds Kinds) ([]*Program, Findings) {
+	docs, findings := Decode(name, data)
+	var programs []*Program
+	for _, r := range docs.Rules {
+		p, more := Compile(r, Options{Kinds: kinds})
+		findings = append(findings, more...)
+		if p != nil {
+			programs = append(programs, p)
+		}
+	}
+	return programs, findings.sorted()
+}
+
+func findingsText(findings Findings) string {
+	var b strings.Builder
+	for _, f := range findings {
+		fmt.Fprintln(&b, f)
+	}
+	return b.String()
+}
+
+// evaluateText evaluates a rule to the end and writes down what happened.
+func evaluateText(t *testing.T, p *Program, files map[string]string) string {
+	t.Helper()
+	var b strings.Builder
+	parent := objects(t, files["parent.yaml"])[0]
+	before := parent.DeepCopy()
+	ev := p.Evaluate(t.Context(), Input{Parent: parent, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)})
+	matches, err := ev.Matches()
+	if err != nil {
+		fmt.Fprintf(&b, "matches: %v\n", err)
+	}
+	if !matches {
+		fmt.Fprintln(&b, "does not match")
+		return b.String()
+	}
+	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
+		for i, r := range batch {
+			if i == 0 {
+				fmt.Fprintln(&b, "--- batch")
+			}
+			partial := ""
+			if r.Partial {
+				partial = ", partial"
+			}
+			fmt.Fprintf(&b, "%s: %d objects%s\n", r.Node, len(r.Objects), partial)
+			live := make([]*unstructured.Unstructured, len(r.Objects))
+			for j, o := range r.Objects {
+				b.WriteString(indented(t, o.Object))
+				live[j] = liveObject(t, o, files)
+			}
+			ev.Applied(r.Node, live)
+		}
+	}
+	writeOutcome(t, &b, ev.Outcome())
+	if diff := cmp.Diff(before, parent); diff != "" {
+		t.Errorf("the evaluation changed the parent:\n%s", diff)
+	}
+	return b.String()
+}
+
+func writeOutcome(t *testing.T, b *strings.Builder, out Outcome) {
+	t.Helper()
+	if len(out.Nodes) > 0 {
+		fmt.Fprintln(b, "--- nodes")
+	}
+	for _, n := range out.Nodes {
+		fmt.Fprintf(b, "%s: %s", n.ID, n.State)
+		if n.Ready {
+			b.WriteString(", ready")
+		}
+		if n.HoldPrune {
+			b.WriteString(", no pruning")
+		}
+		if n.Path != "" {
+			b.WriteString(": " + n.Path)
+		}
+		if n.Message != "" {
+			b.WriteString(": " + n.Message)
+		}
+		b.WriteString("\n")
+	}
+	if out.Status != nil {
+		fmt.Fprintln(b, "--- status")
+		b.WriteString(indented(t, out.Status))
+	}
+	for _, w := range out.StatusWaiting {
+		fmt.Fprintf(b, "waits: %s\n", w)
+	}
+	for _, f := range out.StatusFailed {
+		fmt.Fprintf(b, "failed: %s: %s\n", f.Path, f.Message)
+	}
+}
+
+func indented(t *testing.T, val any) string {
+	t.Helper()
+	data, err := yaml.Marshal(val)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "  " + strings.ReplaceAll(strings.TrimSuffix(string(data), "\n"), "\n", "\n  ") + "\n"
+}
+
+// liveObject is what the cluster makes of an object: the object with what
+// live.yaml says of it, or nil where it is refused.
+func liveObject(t *testing.T, o *unstructured.Unstructured, files map[string]string) *unstructured.Unstructured {
+	t.Helper()
+	for _, line := range strings.Split(files["refused"], "\n") {
+		if line == o.GetKind()+" "+o.GetName() {
+			return nil
+		}
+	}
+	live := o.DeepCopy()
+	for _, add := range objects(t, files["live.yaml"]) {
+		if add.GetKind() == o.GetKind() && add.GetName() == o.GetName() {
+			overlay(live.Object, add.Object)
+		}
+	}
+	return live
+}
+
+func overlay(to, from map[string]any) {
+	for k, v := range from {
+		if inner, ok := v.(map[string]any); ok {
+			if old, ok := to[k].(map[string]any); ok {
+				overlay(old, inner)
+				continue
+			}
+		}
+		to[k] = v
+	}
+}
+
+func objects(t *testing.T, text string) []*unstructured.Unstructured {
+	t.Helper()
+	var out []*unstructured.Unstructured
+	for _, doc := range strings.Split("\n"+text, "\n---") {
+		if strings.TrimSpace(doc) == "" {
+			continue
+		}
+		data, err := yaml.YAMLToJSON([]byte(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(data); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, o)
+	}
+	return out
+}
