@@ -11,13 +11,15 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 )
 
-var thing = schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "Thing"}
+func thing() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "Thing"}
+}
 
 // thingKind is a kind as discovery shows it, with the definition given.
 func thingKind(uid types.UID, generation int64) Kind {
 	return Kind{
-		GVK:        thing,
-		GVR:        thing.GroupVersion().WithResource("things"),
+		GVK:        thing(),
+		GVR:        thing().GroupVersion().WithResource("things"),
 		Verbs:      sets.New("list", "watch"),
 		Definition: Definition{UID: uid, Generation: generation},
 	}
@@ -45,7 +47,7 @@ func TestDiff(t *testing.T) {
 	scaled := thingKind("a", 1)
 	scaled.Subresources = sets.New("scale")
 
-	only := []schema.GroupVersionKind{thing}
+	only := []schema.GroupVersionKind{thing()}
 	tests := map[string]struct {
 		reason        string
 		before, after *snapshot
@@ -83,7 +85,7 @@ func TestDiff(t *testing.T) {
 
 func TestInherit(t *testing.T) {
 	failed := snapshotOf()
-	failed.failed[thing.GroupVersion()] = errors.New("unreachable")
+	failed.failed[thing().GroupVersion()] = errors.New("unreachable")
 	definitions := map[schema.GroupResource]Definition{{Group: "g", Resource: "things"}: {UID: "b", Generation: 3}}
 
 	tests := map[string]struct {

@@ -105,14 +105,14 @@ func New(o Options) (*Monitors, error) {
 // It may be called once. The error is nil unless an informer could not be set
 // up.
 func (m *Monitors) Run(ctx context.Context) error {
-	var running sync.WaitGroup
-	defer running.Wait()
+	var group sync.WaitGroup
+	defer group.Wait()
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // before running.Wait, also on an error
+	defer cancel() // before group.Wait, also on an error
 
 	for {
 		for _, mon := range m.unstarted() {
-			if err := mon.start(ctx, &running); err != nil {
+			if err := mon.start(ctx, &group); err != nil {
 				return err
 			}
 		}

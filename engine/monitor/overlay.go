@@ -145,8 +145,8 @@ func (o *overlay) resolve(name string) (*unstructured.Unstructured, bool) {
 		return e.object, e.object != nil
 	}
 	obj, found := o.stored(name)
-	if ok && found && obj.GetUID() == e.uid {
-		return nil, false
+	if ok && found && (obj.GetUID() == e.uid || older(obj.GetResourceVersion(), e.version)) {
+		return nil, false // the deleted one, or one that it came after
 	}
 	return obj, found
 }

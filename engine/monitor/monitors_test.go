@@ -1,0 +1,328 @@
+package monitor_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/internal/controlplanetest"
+)
+
+func TestEvents(t *testing.T) {
+	f := newFixture(t)
+	inView := map[string]string{"rule": "r", "parent": "p"}
+	f.create(t, "before", inView)
+	f.create(t, "stranger", map[string]string{"rule": "other"})
+	key := f.key("rule=r")
+	f.monitors.Watch("owner", key)
+
+	f.events.want(t, "added before")
+	if got := f.events.synced(t); got != key {
+		t.Errorf("synced %v, want %v", got, key)
+	}
+	if !f.monitors.HasSynced(key) {
+		t.Error("HasSynced is false after Synced")
+	}
+
+	f.create(t, "one", inView)
+	f.events.want(t, "added one")
+	f.update(t, "one", func(obj *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(obj.Object, "b", "data", "a")
+	})
+	f.events.want(t, "updated one")
+	f.update(t, "one", func(obj *unstructured.Unstructured) { obj.SetLabels(nil) })
+	f.events.want(t, "gone one") // out of the selector's view
+	f.update(t, "one", func(obj *unstructured.Unstructured) { obj.SetLabels(inView) })
+	f.events.want(t, "added one")
+
+	elsewhere := controlplanetest.Namespace(t, f.cfg)
+	f.createIn(t, elsewhere, "hidden", inView)
+	f.delete(t, "one")
+	f.events.want(t, "gone one") // and nothing of the other namespace before it
+
+	if got := names(f.monitors.List(key)); cmp.Diff([]string{"before"}, got) != "" {
+		t.Errorf("lists %v, want before", got)
+	}
+	everywhere := monitor.Key{GVR: configMaps(), Selector: "rule=r"}
+	f.monitors.Watch("owner", key, everywhere)
+	f.events.synced(t)
+	if _, ok := f.monitors.Get(everywhere, elsewhere, "hidden"); !ok {
+		t.Error("the object of the other namespace is not in the view of all namespaces")
+	}
+}
+
+func TestReaders(t *testing.T) {
+	f := newFixture(t)
+	for _, name := range []string{"c", "a", "b"} {
+		f.create(t, name, map[string]string{"rule": "r", "parent": "p-" + name})
+	}
+	key := f.key("rule")
+	if _, ok := f.monitors.Get(key, f.namespace, "a"); ok || f.monitors.List(key) != nil || f.monitors.HasSynced(key) {
+		t.Error("something is known of a key that nobody watches")
+	}
+	f.monitors.Watch("owner", key)
+	f.events.synced(t)
+
+	if diff := cmp.Diff([]string{"a", "b", "c"}, names(f.monitors.List(key))); diff != "" {
+		t.Errorf("wrong list (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"b"}, names(f.monitors.ByIndex(key, monitor.ByParent, "r/p-b"))); diff != "" {
+		t.Errorf("wrong list by index (-want +got):\n%s", diff)
+	}
+	if got := f.monitors.ByIndex(key, "no such index", "r/p-b"); got != nil {
+		t.Errorf("an unknown index lists %v", names(got))
+	}
+	if obj, ok := f.monitors.Get(key, f.namespace, "b"); !ok || obj.GetName() != "b" {
+		t.Errorf("got %v, %t", obj, ok)
+	}
+}
+
+// TestSharedAndReleased holds that owners share one watch, that it ends with the
+// last of them and not before, and that a key can be had again.
+func TestSharedAndReleased(t *testing.T) {
+	f := newFixture(t)
+	labels := map[string]string{"rule": "r", "parent": "p"}
+	f.create(t, "one", labels)
+	key := f.key("rule=r")
+
+	f.monitors.Watch("first", key)
+	f.monitors.Watch("second", key, f.key("rule=none"))
+	f.events.synced(t)
+	f.events.synced(t)
+	f.events.want(t, "added one")
+	f.watches(t, 2)
+
+	f.monitors.Watch("second", key)
+	f.watches(t, 1)
+	f.monitors.Watch("first")
+	f.update(t, "one", func(obj *unstructured.Unstructured) { obj.SetAnnotations(map[string]string{"a": "b"}) })
+	f.events.want(t, "updated one") // the second owner's
+
+	f.monitors.Watch("second")
+	if _, ok := f.monitors.Get(key, f.namespace, "one"); ok {
+		t.Error("the object is in view after the last release")
+	}
+	f.watches(t, 0)
+	f.update(t, "one", func(obj *unstructured.Unstructured) { obj.SetAnnotations(nil) })
+
+	f.monitors.Watch("first", key)
+	f.events.synced(t)
+	f.events.want(t, "added one") // and not an event of the first informer
+	f.delete(t, "one")
+	f.events.want(t, "gone one")
+
+	// Released and wanted again at once, before anything can have stopped.
+	f.create(t, "two", labels)
+	f.events.want(t, "added two")
+	f.monitors.Watch("first")
+	f.monitors.Watch("first", key)
+	f.events.synced(t)
+	f.events.want(t, "added two")
+	f.watches(t, 1)
+}
+
+// TestReadYourWrites holds that what was written is read back at once, whatever the
+// watch has delivered, and that nothing is kept when it has caught up.
+func TestReadYourWrites(t *testing.T) {
+	f := newFixture(t)
+	labels := map[string]string{"rule": "r", "parent": "p"}
+	key := f.key("rule=r")
+	f.monitors.Watch("owner", key)
+	f.events.synced(t)
+
+	read := func(step string, want *unstructured.Unstructured) {
+		t.Helper()
+		got, _ := f.monitors.Get(key, f.namespace, "one")
+		lists := [][]*unstructured.Unstructured{f.monitors.List(key), f.monitors.ByIndex(key, monitor.ByParent, "r/p")}
+		for _, list := range lists {
+			var listed *unstructured.Unstructured
+			if len(list) > 0 {
+				listed = list[0]
+			}
+			if len(list) > 1 || version(listed) != version(got) {
+				t.Errorf("%s: lists %v, gets version %s", step, names(list), version(got))
+			}
+		}
+		if version(got) != version(want) {
+			t.Errorf("%s: reads version %q, want %q", step, version(got), version(want))
+		}
+	}
+	for i := range 50 {
+		obj := f.create(t, "one", labels)
+		f.monitors.Observe(key, obj)
+		read("create", obj)
+		for j := range 3 {
+			obj = f.update(t, "one", func(obj *unstructured.Unstructured) {
+				obj.SetAnnotations(map[string]string{"n": fmt.Sprint(i, j)})
+			})
+			f.monitors.Observe(key, obj)
+			read("update", obj)
+		}
+		out := f.update(t, "one", func(obj *unstructured.Unstructured) { obj.SetLabels(nil) })
+		f.monitors.Observe(key, out)
+		read("out of view", nil)
+		obj = f.update(t, "one", func(obj *unstructured.Unstructured) { obj.SetLabels(labels) })
+		f.monitors.Observe(key, obj)
+		f.monitors.Observe(key, out) // an answer that comes late
+		read("in view again", obj)
+		f.delete(t, "one")
+		f.monitors.ObserveDeleted(key, obj)
+		f.monitors.Observe(key, out)
+		read("delete", nil)
+	}
+
+	last := f.create(t, "last", labels)
+	f.monitors.Observe(key, last)
+	f.events.until(t, "added last")
+	if n := f.monitors.Overlaid(key); n != 0 {
+		t.Errorf("%d entries are left when the watch has caught up", n)
+	}
+	f.delete(t, "last")
+	f.events.want(t, "gone last")
+	f.monitors.Observe(key, last) // an answer that comes later than the deletion
+	if _, ok := f.monitors.Get(key, f.namespace, "last"); ok {
+		t.Error("a late answer brings a deleted object back")
+	}
+	if n := f.monitors.Overlaid(key); n != 0 {
+		t.Errorf("%d entries are left of a late answer", n)
+	}
+}
+
+// TestTransform holds that informers and observations keep objects in one shape.
+func TestTransform(t *testing.T) {
+	drop := func(item any) (any, error) {
+		if obj, ok := item.(*unstructured.Unstructured); ok {
+			unstructured.RemoveNestedField(obj.Object, "data")
+		}
+		return item, nil
+	}
+	f := newFixture(t, func(o *monitor.Options) { o.Transform = drop })
+	key := f.key("rule=r")
+	f.monitors.Watch("owner", key)
+	f.events.synced(t)
+
+	written := f.create(t, "one", map[string]string{"rule": "r"})
+	f.monitors.Observe(key, written)
+	if _, ok := written.Object["data"]; !ok {
+		t.Error("the observed object itself was changed")
+	}
+	check := func(when string) {
+		t.Helper()
+		obj, ok := f.monitors.Get(key, f.namespace, "one")
+		if !ok {
+			t.Fatalf("%s the object is not in view", when)
+		}
+		if _, ok := obj.Object["data"]; ok {
+			t.Errorf("%s the object has its data", when)
+		}
+	}
+	check("before the event")
+	f.events.want(t, "added one")
+	check("after the event")
+}
+
+// TestResourceGoesAway holds that a watch of a resource that went away is logged
+// once, however often it is tried, and that Restart brings the new one into view.
+func TestResourceGoesAway(t *testing.T) {
+	f := newFixture(t)
+	group := fmt.Sprintf("g%d.example.com", time.Now().UnixNano())
+	things := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "things"}
+	f.createDefinition(t, things)
+	f.createThing(t, things, "one")
+
+	key := monitor.Key{GVR: things}
+	f.monitors.Watch("owner", key)
+	f.events.want(t, "added one")
+	f.events.synced(t)
+
+	f.deleteDefinition(t, things)
+	f.events.want(t, "gone one")
+	f.sent.drain()
+	for tries := 0; tries < 4; { // a list and a watch each
+		if path := f.events.receive(t, "a request for things", f.sent.sent); strings.HasSuffix(path, "/things") {
+			tries++
+		}
+	}
+	if n := f.logged.Load(); n != 1 {
+		t.Errorf("%d lines were logged about the resource, want 1", n)
+	}
+
+	f.createDefinition(t, things)
+	f.createThing(t, things, "two")
+	if n := f.monitors.Restart(things); n != 1 {
+		t.Errorf("%d informers were restarted, want 1", n)
+	}
+	f.events.want(t, "added two")
+	if n := f.monitors.Restart(configMaps()); n != 0 {
+		t.Errorf("%d informers of another resource were restarted", n)
+	}
+}
+
+// TestWatchOutsideRun holds that keys may be wanted before Run, and that after Run
+// nothing starts.
+func TestWatchOutsideRun(t *testing.T) {
+	cfg, sent := record(controlplanetest.Config(t))
+	namespace := controlplanetest.Namespace(t, cfg)
+	verifyNoLeaks(t)
+	synced := make(chan monitor.Key, 1)
+	monitors, err := monitor.New(monitor.Options{
+		Client: dynamic.NewForConfigOrDie(cfg),
+		Handle: func(monitor.Event) {},
+		Synced: func(k monitor.Key) { synced <- k },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := monitor.Key{GVR: configMaps(), Namespace: namespace}
+	monitors.Watch("released before Run", monitor.Key{GVR: configMaps()})
+	monitors.Watch("released before Run")
+	monitors.Watch("early", key)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- monitors.Run(ctx) }()
+	if got := <-synced; got != key {
+		t.Errorf("synced %v, want %v", got, key)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if n := sent.openWatches(); n != 0 {
+		t.Errorf("%d watches are open after Run", n)
+	}
+	sent.drain()
+	monitors.Watch("late", monitor.Key{GVR: configMaps()})
+	if len(sent.sent) > 0 || monitors.HasSynced(monitor.Key{GVR: configMaps()}) {
+		t.Error("an informer was started after Run")
+	}
+}
+
+func TestOptions(t *testing.T) {
+	client := dynamic.NewForConfigOrDie(&rest.Config{})
+	handle := func(monitor.Event) {}
+	tests := map[string]struct {
+		options monitor.Options
+		ok      bool
+	}{
+		"only what is required": {options: monitor.Options{Client: client, Handle: handle}, ok: true},
+		"no client":             {options: monitor.Options{Handle: handle}},
+		"no handler":            {options: monitor.Options{Client: client}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := monitor.New(tc.options); (err == nil) != tc.ok {
+				t.Errorf("error %v, want one: %t", err, !tc.ok)
+			}
+		})
+	}
+}

@@ -1,0 +1,47 @@
+package monitor
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestPlan(t *testing.T) {
+	a, b, c := keyOf("a"), keyOf("b"), keyOf("c")
+	tests := map[string]struct {
+		have   []Key
+		wanted map[string][]Key
+		want   plan
+	}{
+		"nothing":           {},
+		"first":             {wanted: map[string][]Key{"x": {a, b}}, want: plan{add: []Key{a, b}}},
+		"shared":            {wanted: map[string][]Key{"x": {a}, "y": {a}}, want: plan{add: []Key{a}}},
+		"named twice":       {wanted: map[string][]Key{"x": {a, a}}, want: plan{add: []Key{a}}},
+		"kept for another":  {have: []Key{a, b}, wanted: map[string][]Key{"y": {a}}, want: plan{keep: []Key{a}, remove: []Key{b}}},
+		"all at once":       {have: []Key{a, b}, wanted: map[string][]Key{"x": {b, c}}, want: plan{add: []Key{c}, keep: []Key{b}, remove: []Key{a}}},
+		"released":          {have: []Key{a, b}, want: plan{remove: []Key{a, b}}},
+		"nothing to change": {have: []Key{a}, wanted: map[string][]Key{"x": {a}, "y": {a}}, want: plan{keep: []Key{a}}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			have := map[Key]*monitor{}
+			for _, key := range tc.have {
+				have[key] = nil
+			}
+			got := planFor(have, tc.wanted)
+			for _, keys := range [][]Key{got.add, got.keep, got.remove} {
+				slices.SortFunc(keys, func(a, b Key) int { return strings.Compare(a.GVR.Resource, b.GVR.Resource) })
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(plan{})); diff != "" {
+				t.Errorf("wrong plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func keyOf(resource string) Key {
+	return Key{GVR: schema.GroupVersionResource{Version: "v1", Resource: resource}}
+}
