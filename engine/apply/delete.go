@@ -44,14 +44,17 @@ func (w *Writer) Delete(ctx context.Context, gvr schema.GroupVersionResource, li
 	}
 }
 
-// claim reads from an object which rule and parent it belongs to.
+// claim reads from an object which rule and parent it belongs to. Without AnnotationOwner the labels name the rule, but
+// only beside a controller that is the parent they name: an EndpointSlice has the labels of its Service and a controller,
+// the Service.
 func claim(obj *unstructured.Unstructured) (ruleID string, parentUID types.UID, ok bool) {
 	if owner, ok := OwnerOf(obj); ok {
 		return owner.RuleID, owner.Parent.UID, owner.Parent.UID != ""
 	}
 	label, labelled := metaString(obj, "labels", LabelRule)
 	controller := metav1.GetControllerOfNoCopy(obj)
-	if !labelled || controller == nil {
+	parent, _ := metaString(obj, "labels", LabelParentUID)
+	if !labelled || controller == nil || string(controller.UID) != parent {
 		return "", "", false
 	}
 	return label, controller.UID, true

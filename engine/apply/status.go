@@ -125,20 +125,28 @@ func (s Status) holds(paths *fieldpath.Set) bool {
 	return err == nil && held.Equals(paths)
 }
 
-// HeldByAnother says whether a manager other than the one given holds the condition of that type in the status of obj, and
-// the one given does not hold it too. Such a condition is not ours to write.
+// HeldByAnother says whether a manager other than the one given holds a field of the condition of that type in the status
+// of obj that the one given does not hold. Such a condition was taken over, or was never the given one's to write. Fields
+// that both hold, because both said the same, decide nothing.
 func HeldByAnother(obj *unstructured.Unstructured, manager, conditionType string) bool {
-	path := fieldpath.MakePathOrDie("status", "conditions", fieldpath.KeyByFields("type", conditionType))
-	held := false
+	own, others := &fieldpath.Set{}, &fieldpath.Set{}
 	for _, e := range entriesOf(obj) {
 		set, err := e.fields()
-		if err != nil || !(set.Has(path) || hasBelow(set, path)) {
-			continue
+		if err != nil {
+			continue // an entry that cannot be read holds nothing that is known
 		}
 		if e.manager == manager {
-			return false
+			own = own.Union(set)
+		} else {
+			others = others.Union(set)
 		}
-		held = true
 	}
-	return held
+	condition := fieldpath.MakePathOrDie("status", "conditions", fieldpath.KeyByFields("type", conditionType))
+	for _, name := range []string{"status", "reason", "message", "observedGeneration", "lastTransitionTime"} {
+		path := append(condition.Copy(), fieldpath.PathElement{FieldName: &name})
+		if others.Has(path) && !own.Has(path) {
+			return true
+		}
+	}
+	return false
 }

@@ -155,8 +155,10 @@ func (c *Child) writeError(verb string, err error) error {
 	return fmt.Errorf("%s %s: %w", verb, c.Ref, err)
 }
 
-// permanent says whether the API server refused the object itself: 400 (strict decoding), 413, 422, or an apply that does
-// not fit the schema. The last has no reason of its own in the API: it is an internal error that only its text tells.
+// permanent says whether the API server refused the object itself: 400 (strict decoding), 413, 422, or one of the two
+// refusals that the server answers as internal errors, without a reason, so that only the text tells them: an apply that
+// does not fit the schema, and an object that etcd does not take. The latter may come with the first apply of an object
+// whose POST was taken, because managedFields then hold its paths twice.
 func permanent(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -166,7 +168,9 @@ func permanent(err error) bool {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		return true
 	case http.StatusInternalServerError:
-		return strings.Contains(status.Status().Message, "failed to create typed patch object")
+		message := status.Status().Message
+		return strings.Contains(message, "failed to create typed patch object") ||
+			strings.Contains(message, "etcdserver: request is too large")
 	default:
 		return false
 	}

@@ -1,0 +1,10 @@
+package apply
+
+import (
+	"os"
+	"testing"
+
+	"kanon.dev/kanon/internal/controlplanetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
