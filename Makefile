@@ -40,7 +40,7 @@ bin/controlplane:
 
 .PHONY: demo
 demo: build ## See a rule at work on a real API server (DEMO=once: run through and exit)
-	@DEMO='$(DEMO)' go run ./cmd/demo
+	@DEMO="$(DEMO)" demo/demo.sh
 
 .PHONY: test
 test: build ## Run all tests with the race detector, against the real API server

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/schemas"
+)
+
+// program is everything that kanon run wires together.
+type program struct {
+	engine      *engine.Engine
+	broadcaster record.EventBroadcaster
+	events      record.EventSink
+}
+
+func newProgram(config *rest.Config, o *runOptions) (*program, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
+	}
+	objects, err1 := dynamic.NewForConfigAndClient(config, client)
+	kinds, err2 := discovery.NewDiscoveryClientForConfigAndClient(config, client)
+	core, err3 := typedcorev1.NewForConfigAndClient(config, client)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
+	}
+	mapper, err := restmapping.New(restmapping.Options{Config: config})
+	if err != nil {
+		return nil, err
+	}
+	sources := []engine.Source{source.NewConfigMaps(objects, o.namespace)}
+	if len(o.rules) > 0 {
+		files, err := source.NewFiles(o.rules...)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, files)
+	}
+	p := &program{
+		broadcaster: record.NewBroadcaster(),
+		events:      &typedcorev1.EventSinkImpl{Interface: core.Events("")},
+	}
+	p.engine, err = engine.New(engine.Options{
+		Client:    objects,
+		Mapper:    mapper,
+		Schemas:   schemas.New(openapi.NewClientWithContext(kinds.RESTClient())),
+		Recorder:  p.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kanon"}),
+		Sources:   sources,
+		Namespace: o.namespace,
+		Workers:   o.workers,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *program) run(ctx context.Context) error {
+	p.broadcaster.StartRecordingToSink(p.events)
+	defer p.broadcaster.Shutdown()
+	return p.engine.Run(ctx)
+}

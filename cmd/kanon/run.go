@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"kanon.dev/kanon/engine"
+)
+
+// runOptions are the flags of kanon run.
+type runOptions struct {
+	kubeconfig string
+	context    string
+	namespace  string
+	rules      []string
+	workers    int
+	verbosity  int
+	logFormat  string
+}
+
+func newRunCommand() *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run rules against a cluster until a signal ends it",
+		Long: `Run rules against a cluster until SIGINT or SIGTERM.
+
+Rules come from ConfigMaps labelled kanon.dev/rules=true in Kanon's own
+namespace, where every key that ends in .yaml or .yml holds documents, and from
+the files that --rules names. Both are followed: a change takes effect at once,
+and a revision with a mistake leaves the last good one running.
+
+The cluster is the one that --kubeconfig, $KUBECONFIG or ~/.kube/config names,
+or, where there is none of these, the one that Kanon runs in.`,
+		Example: `  # Rules from ConfigMaps in namespace kanon-system
+  kanon run
+
+  # Rules from files, against the cluster of a kubeconfig
+  kanon run --kubeconfig admin.kubeconfig --rules rules/ --rules extra.yaml`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return &usageError{err}
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster Kanon runs in")
+	flags.StringVar(&o.context, "context", "", "context in the kubeconfig; default: its current one")
+	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, from which rule ConfigMaps are read")
+	flags.StringArrayVar(&o.rules, "rules", nil, "directory or file with rules; repeatable")
+	flags.IntVar(&o.workers, "workers", 16, "how many parents are reconciled at the same time")
+	flags.IntVarP(&o.verbosity, "verbosity", "v", 0, "how much to log: 0 what begins and ends, 2 writes too, 4 decisions too")
+	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	return cmd
+}
+
+func (o *runOptions) validate() error {
+	var errs []error
+	if o.workers < 1 {
+		errs = append(errs, fmt.Errorf("--workers must be at least 1, not %d", o.workers))
+	}
+	if o.namespace == "" {
+		errs = append(errs, errors.New("--namespace must not be empty"))
+	}
+	if o.logFormat != "text" && o.logFormat != "json" {
+		errs = append(errs, fmt.Errorf("--log-format must be text or json, not %q", o.logFormat))
+	}
+	return errors.Join(errs...)
+}
+
+// run runs the engine until ctx ends.
+func (o *runOptions) run(ctx context.Context) error {
+	log := o.logger()
+	klog.SetLogger(log.WithName("client-go")) // client-go logs through klog where it has no context
+	ctx = logr.NewContext(ctx, log)
+
+	config, err := o.config()
+	if err != nil {
+		return err
+	}
+	program, err := newProgram(config, o)
+	if err != nil {
+		return err
+	}
+	log.Info("Kanon starts", "version", version(), "server", config.Host, "namespace", o.namespace, "rules", strings.Join(o.rules, ","))
+	err = program.run(ctx)
+	log.Info("Kanon has stopped")
+	return err
+}
+
+// logger writes to standard error, so that standard output stays free.
+func (o *runOptions) logger() logr.Logger {
+	// logr's verbosity counts up, slog's level down.
+	options := &slog.HandlerOptions{Level: slog.Level(-o.verbosity)}
+	if o.logFormat == "json" {
+		return logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, options))
+}
+
+// config is the client configuration, without a rate limit of its own: the API
+// server's priority and fairness does that job.
+func (o *runOptions) config() (*rest.Config, error) {
+	loading := clientcmd.NewDefaultClientConfigLoadingRules()
+	loading.ExplicitPath = o.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading,
+		&clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	config.QPS = -1
+	config.UserAgent = "kanon/" + strings.ReplaceAll(version(), " ", "-")
+	return config, nil
+}

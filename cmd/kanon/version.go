@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "kanon", version())
+			return err
+		},
+	}
+}
+
+// version is the module's version, or the commit that the program was built
+// from, as the Go toolchain recorded it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	version, commit, dirty := info.Main.Version, "", ""
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			commit = setting.Value
+		case "vcs.modified":
+			if setting.Value == "true" {
+				dirty = " (modified)"
+			}
+		}
+	}
+	if version != "" && version != "(devel)" {
+		return version
+	}
+	if commit == "" {
+		return "devel"
+	}
+	return "devel " + commit + dirty
+}

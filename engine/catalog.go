@@ -1,0 +1,238 @@
+package engine
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/rules"
+)
+
+// catalog turns the texts of all sources into compiled rules and keeps the
+// last good revision of each. It does no I/O. One goroutine owns it.
+type catalog struct {
+	namespace string // Kanon's own
+	kinds     kinds
+	texts     map[string]*textState
+	entries   map[types.NamespacedName]*entry
+}
+
+// textState is what became of one text.
+type textState struct {
+	origin   source.Origin
+	sum      [sha256.Size]byte
+	docs     rules.Documents
+	findings rules.Findings
+	// conflicts are found at each update: names that another text holds.
+	conflicts rules.Findings
+}
+
+// kindSet is a set of kinds.
+type kindSet map[schema.GroupVersionKind]bool
+
+// entry is one rule, by name, over its revisions.
+type entry struct {
+	id   string
+	name types.NamespacedName
+	// text names the text that holds the newest revision.
+	text string
+	// newest is the newest revision that could be decoded, and findings are
+	// what its compilation found.
+	newest   *rules.Rule
+	findings rules.Findings
+	// good is the newest revision that compiled, as program. Both are nil
+	// until one has.
+	good    *rules.Rule
+	program *rules.Program
+}
+
+func newCatalog(namespace string, known kinds) *catalog {
+	return &catalog{
+		namespace: namespace,
+		kinds:     known,
+		texts:     make(map[string]*textState),
+		entries:   make(map[types.NamespacedName]*entry),
+	}
+}
+
+// update takes in what the sources hold now and which kinds changed since the
+// last call, and compiles what either touches.
+func (c *catalog) update(snapshots []source.Snapshot, changed kindSet) {
+	broken := c.readTexts(snapshots)
+	claims := c.claims()
+	for name, held := range claims {
+		c.settle(name, held, changed)
+	}
+	for name, e := range c.entries {
+		switch {
+		case claims[name] != nil:
+		case broken[e.text]:
+			// What a text that cannot be read whole used to hold is not
+			// known to be gone.
+			c.recompile(e, changed)
+		default:
+			delete(c.entries, name)
+		}
+	}
+}
+
+// readTexts decodes the texts that are new or changed, drops those that are
+// gone, and names those that hold something that could not be decoded.
+func (c *catalog) readTexts(snapshots []source.Snapshot) (broken map[string]bool) {
+	seen := make(map[string]bool)
+	broken = make(map[string]bool)
+	for _, snapshot := range snapshots {
+		for _, bundle := range snapshot.Bundles {
+			for _, text := range bundle.Texts {
+				seen[text.Name] = true
+				sum := sha256.Sum256(text.Data)
+				state := c.texts[text.Name]
+				if state == nil || state.sum != sum || state.origin != bundle.Origin {
+					state = &textState{origin: bundle.Origin, sum: sum}
+					state.docs, state.findings = rules.Decode(text.Name, text.Data)
+					c.texts[text.Name] = state
+				}
+				state.conflicts = nil
+				broken[text.Name] = state.findings.HasErrors()
+			}
+		}
+	}
+	maps.DeleteFunc(c.texts, func(name string, _ *textState) bool { return !seen[name] })
+	return broken
+}
+
+// claim is one text's right to a rule's name.
+type claim struct {
+	text string
+	rule *rules.Rule
+}
+
+// claims lists who holds each rule's name, in the order of the texts' names.
+func (c *catalog) claims() map[types.NamespacedName][]claim {
+	claims := make(map[types.NamespacedName][]claim)
+	for _, text := range slices.Sorted(maps.Keys(c.texts)) {
+		for _, rule := range c.texts[text].docs.Rules {
+			name := types.NamespacedName{Namespace: cmp.Or(rule.Namespace, c.namespace), Name: rule.Name}
+			claims[name] = append(claims[name], claim{text: text, rule: rule})
+		}
+	}
+	return claims
+}
+
+// settle gives a name to one of those that hold it, the one that had it before
+// if it is among them, and compiles what is new in it. For the others the name
+// is a finding.
+func (c *catalog) settle(name types.NamespacedName, held []claim, changed kindSet) {
+	e := c.entries[name]
+	if e == nil {
+		e = &entry{id: apply.RuleID(c.namespace, name.Namespace, name.Name), name: name}
+		c.entries[name] = e
+	}
+	winner := max(0, slices.IndexFunc(held, func(h claim) bool { return h.text == e.text }))
+	for i, h := range held {
+		if i != winner {
+			state := c.texts[h.text]
+			state.conflicts = append(state.conflicts, rules.Finding{
+				Position: h.rule.Position, Severity: rules.SeverityError,
+				Message: fmt.Sprintf("there is a rule %s already, at %s; a rule's name must be unique in its namespace",
+					name, held[winner].rule.Position),
+			})
+		}
+	}
+	e.text = held[winner].text
+	if e.newest != held[winner].rule {
+		e.newest = held[winner].rule
+		c.compile(e)
+		return
+	}
+	c.recompile(e, changed)
+}
+
+// recompile compiles an entry's revisions again where a kind that they use,
+// or lack, changed.
+func (c *catalog) recompile(e *entry, changed kindSet) {
+	uses := e.findings.MissingKinds()
+	if e.program != nil {
+		uses = append(uses, kindsOf(e.program)...)
+	}
+	if !slices.ContainsFunc(uses, func(k schema.GroupVersionKind) bool { return changed[k] }) {
+		return
+	}
+	if e.good != nil && e.good != e.newest {
+		if program, _ := rules.Compile(e.good, rules.Options{Kinds: c.kinds}); program != nil {
+			e.program = program
+		}
+	}
+	c.compile(e)
+}
+
+// compile compiles the newest revision, which becomes the one that runs unless
+// something is wrong with it.
+func (c *catalog) compile(e *entry) {
+	program, findings := rules.Compile(e.newest, rules.Options{Kinds: c.kinds})
+	if program != nil {
+		findings = append(findings, c.kinds.unusable(program, e.newest.Position)...)
+	}
+	if e.newest.Namespace != "" && e.newest.Namespace != c.namespace {
+		findings = append(findings, rules.Finding{
+			Position: e.newest.Position, Severity: rules.SeverityError,
+			Message: fmt.Sprintf("a rule here acts cluster-wide and belongs to namespace %s: leave out metadata.namespace or say %q", c.namespace, c.namespace),
+		})
+	}
+	e.findings = findings
+	if program != nil && !findings.HasErrors() {
+		e.good, e.program = e.newest, program
+	}
+}
+
+// runnable is the program that should run now: the last good one, unless the
+// cluster lacks a kind that it needs or the newest revision asks for a pause.
+func (c *catalog) runnable(e *entry) *rules.Program {
+	if e.program == nil || e.good.Suspend || len(c.missing(e)) > 0 {
+		return nil
+	}
+	return e.program
+}
+
+// missing lists the kinds that the entry's last good revision needs and the
+// cluster lacks.
+func (c *catalog) missing(e *entry) []schema.GroupVersionKind {
+	if e.program == nil {
+		return nil
+	}
+	return slices.DeleteFunc(kindsOf(e.program), func(gvk schema.GroupVersionKind) bool {
+		_, ok := c.kinds.Lookup(gvk)
+		return ok
+	})
+}
+
+// crds lists the CustomResourceDefinitions of all texts, with the text that
+// holds each.
+func (c *catalog) crds() map[string][]*unstructured.Unstructured {
+	found := make(map[string][]*unstructured.Unstructured)
+	for name, state := range c.texts {
+		if len(state.docs.CRDs) > 0 {
+			found[name] = state.docs.CRDs
+		}
+	}
+	return found
+}
+
+// kindsOf lists the kinds that a program reads and writes, each once.
+func kindsOf(p *rules.Program) []schema.GroupVersionKind {
+	kinds := []schema.GroupVersionKind{p.Parent().GVK}
+	for _, child := range p.Children() {
+		if !slices.Contains(kinds, child.GVK) {
+			kinds = append(kinds, child.GVK)
+		}
+	}
+	return kinds
+}

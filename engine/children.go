@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
+)
+
+// errParentLeaving says that the parent turned out to be on its way out.
+var errParentLeaving = errors.New("the parent is being deleted")
+
+// write is one child of a batch: what to write, and what came of it.
+type write struct {
+	node   string
+	object *unstructured.Unstructured
+	live   *unstructured.Unstructured // nil when it failed
+	err    error
+}
+
+// writeBatch brings the nodes that can go now up to date, their children side
+// by side, and tells the evaluation how they are.
+func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
+	var writes []*write
+	for _, node := range batch {
+		for _, object := range node.Objects {
+			p.desired[identityOf(object)] = true
+			writes = append(writes, &write{node: node.Node, object: object})
+		}
+	}
+	var group errgroup.Group
+	group.SetLimit(p.options.ParallelWrites)
+	for _, w := range writes {
+		group.Go(func() error {
+			w.live, w.err = p.writeChild(ctx, w.node, w.object)
+			return nil // each write has its own error
+		})
+	}
+	_ = group.Wait() // always nil
+
+	for _, node := range batch {
+		live := make([]*unstructured.Unstructured, len(node.Objects))
+		for i := range node.Objects {
+			w := writes[0]
+			writes = writes[1:]
+			live[i] = w.live
+			if w.err != nil {
+				p.problems = append(p.problems, problemOf(w))
+			}
+		}
+		p.evaluation.Applied(node.Node, live)
+	}
+}
+
+// writeChild brings one child up to date and returns it as it is now.
+func (p *pass) writeChild(ctx context.Context, node string, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	kind, ok := p.op.children[object.GroupVersionKind()]
+	if !ok {
+		return nil, &missingKindError{gvk: object.GroupVersionKind()}
+	}
+	if err := p.checkScope(kind, object); err != nil {
+		return nil, err
+	}
+	child, err := p.writer.Prepare(ctx, object, p.op.owner(p.parent, node), p.op.controllerRef(p.parent))
+	if err != nil {
+		return nil, err
+	}
+	live, _ := p.monitors.Get(childKey(kind.GVR), object.GetNamespace(), object.GetName())
+	if child.RestoresController(live) {
+		if err := p.checkParent(ctx); err != nil {
+			return nil, err
+		}
+	}
+	result, err := p.writer.Sync(ctx, kind.GVR, child, live)
+	if err != nil {
+		return nil, err
+	}
+	if result.Action != apply.ActionNone {
+		p.monitors.Observe(childKey(kind.GVR), result.Live)
+		logr.FromContextOrDiscard(ctx).V(2).Info("Wrote a child", "action", result.Action, "child", apply.RefOf(result.Live).String())
+	}
+	return result.Live, nil
+}
+
+// checkScope refuses a child that cannot carry an owner reference to the parent:
+// the garbage collector would take it at once.
+func (p *pass) checkScope(kind restmapping.Kind, object *unstructured.Unstructured) error {
+	if !p.op.parent.Namespaced || object.GetNamespace() == p.parent.GetNamespace() {
+		return nil
+	}
+	where := "namespace " + object.GetNamespace()
+	if !kind.Namespaced {
+		where = "no namespace"
+	}
+	return &apply.InvalidError{Ref: apply.RefOf(object), Err: fmt.Errorf(
+		"it would be in %s, but a namespaced parent can own children in its own namespace (%s) only", where, p.parent.GetNamespace())}
+}
+
+// checkParent reads the parent before an owner reference to it is restored on a
+// child that is there: while a parent is deleted with orphaning, Kubernetes
+// takes the references away, and one put back would have the child collected.
+func (p *pass) checkParent(ctx context.Context) error {
+	parent, err := p.getParent(ctx, p.op, p.key)
+	if err != nil {
+		return err
+	}
+	if parent == nil || parent.GetUID() != p.parent.GetUID() || parent.GetDeletionTimestamp() != nil {
+		return errParentLeaving
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Condition types, before the rule's prefix. Ready is always there; the other
+// two, by the conventions of kstatus, only while they are true.
+const (
+	conditionReady       = "Ready"
+	conditionReconciling = "Reconciling"
+	conditionStalled     = "Stalled"
+)
+
+// maxMessage bounds a condition's message, in bytes; the API conventions allow
+// 32 KiB, and the first problems matter most.
+const maxMessage = 4 << 10
+
+// findings are messages of one gravity, in the order they were found, with the
+// reason of the first.
+type findings struct {
+	reason   string
+	messages []string
+}
+
+func (f *findings) add(reason, message string) {
+	if f.reason == "" {
+		f.reason = reason
+	}
+	f.messages = append(f.messages, message)
+}
+
+// state is how one rule fares with one parent.
+type state struct {
+	// condition is conditionReady, conditionReconciling or conditionStalled.
+	condition string
+	reason    string
+	message   string
+}
+
+func newState(stalled, moving findings) state {
+	switch {
+	case len(stalled.messages) > 0:
+		return state{conditionStalled, stalled.reason, joinMessages(stalled.messages)}
+	case len(moving.messages) > 0:
+		return state{conditionReconciling, moving.reason, joinMessages(moving.messages)}
+	default:
+		return state{conditionReady, reasonReady, "every child is up to date and ready"}
+	}
+}
+
+func joinMessages(messages []string) string {
+	text := strings.Join(messages, "; ")
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
+	}
+	return text
+}
+
+// conditions is the state as conditions of the parent, with types prefixed. A
+// lastTransitionTime is kept as long as the status of its condition is.
+func (s state) conditions(prefix string, parent *unstructured.Unstructured, now time.Time) []any {
+	conditions := []any{s.conditionOf(prefix+conditionReady, s.condition == conditionReady, parent, now)}
+	if s.condition != conditionReady {
+		conditions = append(conditions, s.conditionOf(prefix+s.condition, true, parent, now))
+	}
+	return conditions
+}
+
+func (s state) conditionOf(conditionType string, holds bool, parent *unstructured.Unstructured, now time.Time) map[string]any {
+	status := metav1.ConditionFalse
+	if holds {
+		status = metav1.ConditionTrue
+	}
+	since := now.UTC().Format(time.RFC3339)
+	if before := findCondition(parent, conditionType); before != nil && before["status"] == string(status) {
+		if kept, ok := before["lastTransitionTime"].(string); ok {
+			since = kept
+		}
+	}
+	return map[string]any{
+		"type":               conditionType,
+		"status":             string(status),
+		"reason":             s.reason,
+		"message":            s.message,
+		"observedGeneration": parent.GetGeneration(),
+		"lastTransitionTime": since,
+	}
+}
+
+// findCondition is the condition of that type that the object has, or nil.
+func findCondition(obj *unstructured.Unstructured, conditionType string) map[string]any {
+	status, ok := obj.Object["status"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	conditions, ok := status["conditions"].([]any)
+	if !ok {
+		return nil
+	}
+	for _, item := range conditions {
+		if condition, ok := item.(map[string]any); ok && condition["type"] == conditionType {
+			return condition
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/source"
+)
+
+// Engine runs rules. Make it with New and run it once.
+type Engine struct {
+	options  Options
+	monitors *monitor.Monitors
+	writer   *apply.Writer
+	queue    workqueue.TypedRateLimitingInterface[key]
+	running  published
+	news     *news
+	notices  *notices
+}
+
+// New makes an Engine. It sends no request and starts nothing. It fails when
+// options are missing or contradict one another.
+func New(options Options) (*Engine, error) {
+	options.setDefaults()
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		options: options,
+		queue:   newQueue(options.RetryBase, options.RetryMax),
+		news:    newNews(len(options.Sources)),
+		notices: newNotices(options.Recorder),
+	}
+	var err error
+	e.monitors, err = monitor.New(monitor.Options{
+		Client:   options.Client,
+		Handle:   e.handle,
+		Synced:   e.synced,
+		Indexers: map[string]cache.IndexFunc{indexParent: indexByParent},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	e.writer, err = apply.New(apply.Options{Client: options.Client, Schemas: options.Schemas})
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	return e, nil
+}
+
+// Run runs every rule of every source until ctx ends, then stops all that it
+// started and waits for it. The error is nil when ctx ended it. The logger of
+// ctx is used throughout.
+func (e *Engine) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return e.options.Mapper.Run(ctx) })
+	group.Go(func() error { return e.monitors.Run(ctx) })
+	for i, src := range e.options.Sources {
+		group.Go(func() error {
+			return src.Run(ctx, func(s source.Snapshot) { e.news.addSnapshot(i, s) })
+		})
+	}
+	group.Go(func() error { return e.runCatalog(ctx) })
+	for range e.options.Workers {
+		group.Go(func() error { return e.work(ctx) })
+	}
+	group.Go(func() error {
+		<-ctx.Done()
+		e.queue.ShutDown()
+		return nil
+	})
+	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("engine: %w", err)
+	}
+	return nil
+}
+
+// indexParent is the name of the index of children by rule and parent.
+const indexParent = "parent"
+
+// indexByParent puts a child under the rule and the parent that it belongs to.
+func indexByParent(item any) ([]string, error) {
+	obj, ok := item.(*unstructured.Unstructured)
+	if !ok {
+		return nil, nil
+	}
+	if k, ok := keyOfChild(obj); ok {
+		return []string{k.String()}, nil
+	}
+	return nil, nil
+}

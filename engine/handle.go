@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/monitor"
+)
+
+// handle turns one change of an object into the keys that it concerns.
+// Informers call it, one at a time each; it only reads memory.
+func (e *Engine) handle(event monitor.Event) {
+	running := e.running.load()
+	for _, op := range running.byKey[event.Key] {
+		if event.Key == op.parentKey {
+			e.handleParent(op, event)
+		}
+		if op.namespaceKey != nil && event.Key == *op.namespaceKey {
+			e.handleNamespace(op, event)
+		}
+	}
+	if event.Key.Selector == apply.LabelRule {
+		e.handleChild(running, event)
+	}
+}
+
+func (e *Engine) handleParent(op *operator, event monitor.Event) {
+	if obj := newest(event); obj != nil {
+		e.queue.Add(keyOf(op.id, obj))
+	}
+}
+
+// handleNamespace wakes the parents in a Namespace, whose labels may have
+// changed. The Namespace itself may be gone; then its parents are going too.
+func (e *Engine) handleNamespace(op *operator, event monitor.Event) {
+	namespace := newest(event)
+	if namespace == nil {
+		return
+	}
+	for _, parent := range e.monitors.List(op.parentKey) {
+		if parent.GetNamespace() == namespace.GetName() {
+			e.queue.Add(keyOf(op.id, parent))
+		}
+	}
+}
+
+// handleChild wakes the parent of a child, by what the child said before and
+// by what it says now: whoever changes a child may change that too.
+func (e *Engine) handleChild(running *operators, event monitor.Event) {
+	for _, obj := range []*unstructured.Unstructured{event.Old, event.New} {
+		if obj == nil {
+			continue
+		}
+		if k, ok := keyOfChild(obj); ok && running.byID[k.rule] != nil {
+			e.queue.Add(k)
+		}
+	}
+	if event.New == nil && event.Old != nil {
+		e.writer.Forget(event.Old.GetUID())
+	}
+}
+
+// synced wakes what waited for an informer to fill.
+func (e *Engine) synced(key monitor.Key) {
+	for _, op := range e.running.load().byKey[key] {
+		e.enqueueAll(op)
+	}
+}
+
+func newest(event monitor.Event) *unstructured.Unstructured {
+	if event.New != nil {
+		return event.New
+	}
+	return event.Old
+}
+
+func keyOf(rule string, parent *unstructured.Unstructured) key {
+	return key{rule: rule, parent: types.NamespacedName{Namespace: parent.GetNamespace(), Name: parent.GetName()}}
+}
+
+// keyOfChild is the rule and the parent that a child belongs to: by its owner
+// annotation, or where somebody removed that, by its label and its controller.
+// A label alone proves nothing; a key that is woken in error finds nothing to do.
+func keyOfChild(child *unstructured.Unstructured) (key, bool) {
+	if owner, ok := apply.OwnerOf(child); ok {
+		return key{rule: owner.RuleID, parent: types.NamespacedName{Namespace: owner.Parent.Namespace, Name: owner.Parent.Name}}, true
+	}
+	rule := child.GetLabels()[apply.LabelRule]
+	controller := metav1.GetControllerOfNoCopy(child)
+	if rule == "" || controller == nil {
+		return key{}, false
+	}
+	// The parent of a child in a namespace lives there too, or is cluster-scoped.
+	// Which it is cannot be told from here; a cluster-scoped parent is woken by
+	// the state of the child before the annotation went.
+	return key{rule: rule, parent: types.NamespacedName{Namespace: child.GetNamespace(), Name: controller.Name}}, true
+}
+
+// String is the key as an index value.
+func (k key) String() string {
+	return strings.Join([]string{k.rule, k.parent.Namespace, k.parent.Name}, "/")
+}

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/record"
+
+	"kanon.dev/kanon/engine/source"
+)
+
+// notices tells people by Events what is in the way, once for each cause.
+type notices struct {
+	recorder record.EventRecorder
+
+	mu sync.Mutex
+	// told has the trouble that a parent's Event told of last. Guarded by mu.
+	told map[key]state
+}
+
+func newNotices(recorder record.EventRecorder) *notices {
+	return &notices{recorder: recorder, told: make(map[key]state)}
+}
+
+// tell emits an Event when a parent stalls, or stalls for another reason. A
+// parent whose condition said so already, before a restart, needs none.
+func (n *notices) tell(k key, parent *unstructured.Unstructured, s state) {
+	n.mu.Lock()
+	before, known := n.told[k]
+	if s.condition == conditionStalled {
+		n.told[k] = s
+	} else {
+		delete(n.told, k)
+	}
+	n.mu.Unlock()
+	if s.condition != conditionStalled || before == s {
+		return
+	}
+	if condition := findCondition(parent, conditionStalled); !known && condition != nil && condition["message"] == s.message {
+		return
+	}
+	n.recorder.Event(parent, corev1.EventTypeWarning, s.reason, s.message)
+}
+
+// forget drops what is known of a parent that is gone.
+func (n *notices) forget(k key) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.told, k)
+}
+
+// report emits an Event about a ConfigMap whose verdict changed.
+func (n *notices) report(origin source.Origin, report source.Report) {
+	configMap := &corev1.ObjectReference{
+		APIVersion: "v1", Kind: "ConfigMap",
+		Namespace: origin.ConfigMap.Namespace, Name: origin.ConfigMap.Name, UID: origin.UID,
+	}
+	if report.Ready {
+		n.recorder.Event(configMap, corev1.EventTypeNormal, "RulesAccepted", report.Message)
+		return
+	}
+	message := report.Message
+	for _, r := range report.Rules {
+		if !r.Ready {
+			message += "\n" + r.Name + ": " + r.Message
+		}
+	}
+	n.recorder.Event(configMap, corev1.EventTypeWarning, "RulesRefused", joinMessages([]string{message}))
+}

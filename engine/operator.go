@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"iter"
+	"slices"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
+)
+
+// operator is one rule that runs: the compiled program and where in the
+// cluster its objects are. It is immutable, but for events.
+type operator struct {
+	id      string // the rule's
+	name    types.NamespacedName
+	program *rules.Program
+
+	parent    restmapping.Kind
+	parentKey monitor.Key
+	// children has every kind of spec.children, by GVK.
+	children map[schema.GroupVersionKind]restmapping.Kind
+	// retired has the kinds that the rule's children had, since the process
+	// began, and have no more: there may be objects of them to prune.
+	retired map[schema.GroupVersionKind]restmapping.Kind
+	// namespaceKey is the informer of Namespaces; nil unless the rule selects
+	// parents by their Namespace's labels.
+	namespaceKey *monitor.Key
+	// namespaces is the set of spec.parent.namespaces; empty means all.
+	namespaces map[string]bool
+}
+
+// namespacesGVR is where Namespaces are; core/v1 is never absent.
+var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"} //nolint:gochecknoglobals // a constant in all but syntax
+
+// newOperator plans the informers of a program. previous is the operator that
+// it replaces, or nil. It fails when a kind is not there any more.
+func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, previous *operator) (*operator, error) {
+	op := &operator{
+		id: e.id, name: e.name, program: program,
+		children:   make(map[schema.GroupVersionKind]restmapping.Kind),
+		retired:    make(map[schema.GroupVersionKind]restmapping.Kind),
+		namespaces: make(map[string]bool),
+	}
+	for _, gvk := range kindsOf(program) {
+		if _, ok := mapper.Lookup(gvk); !ok {
+			return nil, &missingKindError{gvk: gvk}
+		}
+	}
+	spec := program.Parent()
+	op.parent, _ = mapper.Lookup(spec.GVK)
+	op.parentKey = monitor.Key{GVR: op.parent.GVR}
+	if spec.Selector != nil {
+		op.parentKey.Selector = spec.Selector.String()
+	}
+	for _, namespace := range spec.Namespaces {
+		op.namespaces[namespace] = true
+	}
+	if len(op.namespaces) == 1 && op.parent.Namespaced {
+		op.parentKey.Namespace = spec.Namespaces[0]
+	}
+	if spec.NamespaceSelector != nil {
+		op.namespaceKey = &monitor.Key{GVR: namespacesGVR}
+	}
+	for _, child := range program.Children() {
+		op.children[child.GVK], _ = mapper.Lookup(child.GVK)
+	}
+	if previous != nil {
+		op.retire(previous.children, mapper)
+		op.retire(previous.retired, mapper)
+	}
+	return op, nil
+}
+
+// retire keeps the kinds that are not children any more, as far as the cluster
+// still has them.
+func (op *operator) retire(kinds map[schema.GroupVersionKind]restmapping.Kind, mapper *restmapping.Mapper) {
+	for gvk := range kinds {
+		if _, used := op.children[gvk]; used {
+			continue
+		}
+		if kind, ok := mapper.Lookup(gvk); ok {
+			op.retired[gvk] = kind
+		}
+	}
+}
+
+// childKey is the informer of the children of one resource, of all rules.
+func childKey(gvr schema.GroupVersionResource) monitor.Key {
+	return monitor.Key{GVR: gvr, Selector: apply.LabelRule}
+}
+
+// childKinds lists the kinds of which the rule may have children, retired
+// ones too.
+func (op *operator) childKinds() iter.Seq[restmapping.Kind] {
+	return func(yield func(restmapping.Kind) bool) {
+		for _, kinds := range []map[schema.GroupVersionKind]restmapping.Kind{op.children, op.retired} {
+			for _, kind := range kinds {
+				if !yield(kind) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// keys lists every informer that the operator needs, each once.
+func (op *operator) keys() []monitor.Key {
+	keys := []monitor.Key{op.parentKey}
+	for kind := range op.childKinds() {
+		if key := childKey(kind.GVR); !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	if op.namespaceKey != nil && !slices.Contains(keys, *op.namespaceKey) {
+		keys = append(keys, *op.namespaceKey)
+	}
+	return keys
+}
+
+// selects tells whether the rule is for this parent, by all that does not need
+// an evaluation: labels, namespace, and the Namespace's labels.
+func (op *operator) selects(parent *unstructured.Unstructured, namespaceLabels func(name string) (labels.Set, bool)) bool {
+	spec := op.program.Parent()
+	if spec.Selector != nil && !spec.Selector.Matches(labels.Set(parent.GetLabels())) {
+		return false
+	}
+	if len(op.namespaces) > 0 && !op.namespaces[parent.GetNamespace()] {
+		return false
+	}
+	if spec.NamespaceSelector != nil {
+		set, ok := namespaceLabels(parent.GetNamespace())
+		return ok && spec.NamespaceSelector.Matches(set)
+	}
+	return true
+}
+
+// owner is what the children of a node say of whom they belong to.
+func (op *operator) owner(parent *unstructured.Unstructured, node string) apply.Owner {
+	return apply.Owner{
+		RuleID: op.id, Rule: op.name.String(), Node: node,
+		Parent: apply.Ref{
+			Group: op.parent.GVK.Group, Kind: op.parent.GVK.Kind,
+			Namespace: parent.GetNamespace(), Name: parent.GetName(), UID: parent.GetUID(),
+		},
+	}
+}
+
+// controllerRef is the owner reference that a child of parent carries.
+func (op *operator) controllerRef(parent *unstructured.Unstructured) *metav1.OwnerReference {
+	return metav1.NewControllerRef(parent, op.parent.GVK)
+}
+
+// statusManager is the field manager of what the rule says in a status.
+func (op *operator) statusManager() string { return "kanon-status-" + op.id }
+
+// operators is the set of rules that run: an immutable snapshot.
+type operators struct {
+	byID map[string]*operator
+	// byKey has, for each informer, the operators that need it.
+	byKey map[monitor.Key][]*operator
+}
+
+func newOperators(ops []*operator) *operators {
+	set := &operators{byID: make(map[string]*operator, len(ops)), byKey: make(map[monitor.Key][]*operator)}
+	for _, op := range ops {
+		set.byID[op.id] = op
+		for _, key := range op.keys() {
+			set.byKey[key] = append(set.byKey[key], op)
+		}
+	}
+	return set
+}
+
+// published holds the operators that run now; the catalog's goroutine stores,
+// everyone loads.
+type published struct{ pointer atomic.Pointer[operators] }
+
+func (p *published) load() *operators {
+	if set := p.pointer.Load(); set != nil {
+		return set
+	}
+	return newOperators(nil)
+}
+
+func (p *published) store(set *operators) { p.pointer.Store(set) }

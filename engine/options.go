@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/schemas"
+)
+
+// Source is where rules come from. Run publishes snapshots until ctx ends;
+// what an origin held stays in force until a snapshot says otherwise.
+type Source interface {
+	Run(ctx context.Context, publish func(source.Snapshot)) error
+}
+
+// Reporter is a Source that can be told how its documents fared. Report tells
+// whether the verdict differs from the one that was there before.
+type Reporter interface {
+	Report(ctx context.Context, origin source.Origin, report source.Report) (changed bool, err error)
+}
+
+// Options configure an Engine. Client, Mapper, Schemas and Recorder must be
+// set; the zero value of every other field is its documented default.
+type Options struct {
+	// Client reads, watches and writes every object. It should not limit its
+	// own rate: the API server's priority and fairness does that job.
+	Client dynamic.Interface
+	// Mapper knows the cluster's kinds. The engine runs it.
+	Mapper *restmapping.Mapper
+	// Schemas knows their OpenAPI schemas.
+	Schemas *schemas.Schemas
+	// Recorder takes the Events about parents and rule ConfigMaps.
+	Recorder record.EventRecorder
+	// Sources are where rules come from.
+	Sources []Source
+	// Namespace is Kanon's own; rules that act cluster-wide live in it.
+	// Default: kanon-system.
+	Namespace string
+	// Workers is how many parents are reconciled at the same time. Default: 16.
+	Workers int
+	// ParallelWrites is how many children of one parent are written at the
+	// same time. Default: 4.
+	ParallelWrites int
+	// RetryBase and RetryMax bound the exponential back-off after a failed
+	// reconcile. Defaults: 100 ms and 2 minutes.
+	RetryBase, RetryMax time.Duration
+	// Clock gives the time that rules see. Default: the system's.
+	Clock clock.PassiveClock
+}
+
+// DefaultNamespace is Kanon's own namespace where Options name none.
+const DefaultNamespace = "kanon-system"
+
+func (o *Options) setDefaults() {
+	if o.Namespace == "" {
+		o.Namespace = DefaultNamespace
+	}
+	if o.Workers == 0 {
+		o.Workers = 16
+	}
+	if o.ParallelWrites == 0 {
+		o.ParallelWrites = 4
+	}
+	if o.RetryBase == 0 {
+		o.RetryBase = 100 * time.Millisecond
+	}
+	if o.RetryMax == 0 {
+		o.RetryMax = 2 * time.Minute
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+}
+
+func (o *Options) validate() error {
+	var errs []error
+	for _, required := range []struct {
+		name    string
+		missing bool
+	}{
+		{"Client", o.Client == nil},
+		{"Mapper", o.Mapper == nil},
+		{"Schemas", o.Schemas == nil},
+		{"Recorder", o.Recorder == nil},
+	} {
+		if required.missing {
+			errs = append(errs, errors.New("engine: Options."+required.name+" is not set"))
+		}
+	}
+	if o.Workers < 0 || o.ParallelWrites < 0 {
+		errs = append(errs, errors.New("engine: Options.Workers and ParallelWrites must not be negative"))
+	}
+	if o.RetryBase < 0 || o.RetryMax < o.RetryBase {
+		errs = append(errs, errors.New("engine: Options.RetryMax must be at least RetryBase, and neither negative"))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"kanon.dev/kanon/engine/apply"
+)
+
+// Reasons of conditions and Events. They are part of what users script
+// against, so they do not change.
+const (
+	// reasonReady: everything is up to date and ready.
+	reasonReady = "Ready"
+	// reasonProgressing: everything is up to date, and something is not ready yet.
+	reasonProgressing = "Progressing"
+	// reasonWaiting: something is not there yet that the rule reads.
+	reasonWaiting = "Waiting"
+	// reasonEvaluation: an expression of the rule fails for this parent.
+	reasonEvaluation = "EvaluationFailed"
+	// reasonNameTaken: an object of a child's name exists and is not ours.
+	reasonNameTaken = "NameTaken"
+	// reasonInvalid: the API server refuses an object as it is rendered.
+	reasonInvalid = "Invalid"
+	// reasonForbidden: the API server, a policy or a quota does not allow a write.
+	reasonForbidden = "Forbidden"
+	// reasonTerminating: an object of a child's name is on its way out.
+	reasonTerminating = "Terminating"
+	// reasonWrite: a write failed in a way that may pass.
+	reasonWrite = "WriteFailed"
+	// reasonDelete: a child that is rendered no more cannot be deleted.
+	reasonDelete = "DeleteFailed"
+)
+
+// problem is one thing in the way of a parent.
+type problem struct {
+	subject string // what it concerns: a child, a path in the rule, an object
+	reason  string
+	// stalled is true where nothing will change until somebody changes something.
+	stalled bool
+	err     error
+}
+
+func (p problem) String() string { return fmt.Sprintf("%s: %v", p.subject, p.err) }
+
+// problemOf sorts a failed write into what it means for the parent.
+func problemOf(w *write) problem {
+	p := problem{subject: "child " + w.node, err: w.err, reason: reasonWrite}
+	var (
+		taken       *apply.NameTakenError
+		invalid     *apply.InvalidError
+		terminating *apply.TerminatingError
+	)
+	switch {
+	case errors.As(w.err, &taken):
+		p.reason, p.stalled = reasonNameTaken, true
+	case errors.As(w.err, &invalid):
+		p.reason, p.stalled = reasonInvalid, true
+	case errors.As(w.err, &terminating):
+		p.reason = reasonTerminating
+	case apierrors.IsForbidden(w.err):
+		p.reason, p.stalled = reasonForbidden, true
+	}
+	return p
+}
+
+// passing tells whether a problem is part of the course of things, which the
+// next look settles: it is worth neither a log line nor a word to the user.
+func (p problem) passing() bool {
+	var replaced *apply.ReplacedError
+	return errors.As(p.err, &replaced) || errors.Is(p.err, errParentLeaving) || errors.Is(p.err, context.Canceled)
+}

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/rules"
+)
+
+// prune deletes the children that the rule made for the parent and did not
+// render in this pass. It follows all writes, and deletes nothing while any
+// child could not be brought up to date or any name is not known: what looks
+// superfluous then may be what keeps things running.
+func (p *pass) prune(ctx context.Context) {
+	if len(p.problems) > 0 || p.holdsPrune() {
+		return
+	}
+	for _, stale := range p.stale() {
+		ref := apply.RefOf(stale.object)
+		if err := p.writer.Delete(ctx, stale.gvr, stale.object); err != nil {
+			p.problems = append(p.problems, problem{subject: ref.String(), reason: reasonDelete, err: err})
+			continue
+		}
+		logr.FromContextOrDiscard(ctx).V(2).Info("Pruned a child", "child", ref.String())
+	}
+}
+
+// holdsPrune tells whether a node's outcome forbids pruning.
+func (p *pass) holdsPrune() bool {
+	for _, node := range p.outcome.Nodes {
+		if node.HoldPrune || (node.State != rules.StateApplied && node.State != rules.StateSkipped) {
+			return true
+		}
+	}
+	return false
+}
+
+// staleChild is a child that the rule no longer renders.
+type staleChild struct {
+	gvr    schema.GroupVersionResource
+	object *unstructured.Unstructured
+}
+
+// stale lists the parent's children that are not desired and not on their way
+// out already.
+func (p *pass) stale() []staleChild {
+	var found []staleChild
+	seen := make(map[types.UID]bool)
+	for kind := range p.op.childKinds() {
+		for _, object := range p.monitors.ByIndex(childKey(kind.GVR), indexParent, p.key.String()) {
+			// The index speaks of the parent's name; only proof of ownership
+			// by this very parent allows a deletion.
+			if seen[object.GetUID()] || p.desired[identityOf(object)] || object.GetDeletionTimestamp() != nil ||
+				!apply.Owns(object, p.op.id, p.parent.GetUID()) {
+				continue
+			}
+			seen[object.GetUID()] = true
+			found = append(found, staleChild{gvr: kind.GVR, object: object})
+		}
+	}
+	return found
+}

@@ -1,0 +1,192 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/restmapping"
+)
+
+// reportRetry is how long the catalog waits before it tries again what it could
+// not apply or report.
+const reportRetry = 5 * time.Second
+
+// runCatalog takes in news of rules and kinds until ctx ends: it compiles what
+// changed, publishes the operators that follow, and reports to the sources.
+func (e *Engine) runCatalog(ctx context.Context) error {
+	mapper := e.options.Mapper
+	select {
+	case <-mapper.Synced():
+	case <-ctx.Done():
+		return nil
+	}
+	cancel := mapper.Subscribe(func(c restmapping.Change) {
+		for _, gvk := range slices.Concat(c.Added, c.Removed, c.Changed) {
+			e.options.Schemas.Forget(gvk.GroupVersion())
+		}
+		e.news.addChange(c)
+	})
+	defer cancel()
+
+	catalog := newCatalog(e.options.Namespace, kinds{mapper})
+	definitions := newDefinitions(e.options.Client)
+	last := make(map[source.Origin]source.Report)
+	known := make(map[string]*operator)
+	retry := time.NewTimer(reportRetry)
+	defer retry.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-e.news.signal:
+		case <-retry.C:
+		}
+		retry.Stop()
+		snapshots, changed := e.news.take()
+		catalog.update(snapshots, changed)
+		errs := definitions.apply(ctx, catalog.crds())
+		e.publish(ctx, catalog, known)
+		reports := catalog.reports(errs)
+		if definitions.settling() {
+			// The kinds of a definition applied just now are not served yet;
+			// a report now would complain of kinds that are on their way.
+			retry.Reset(reportRetry)
+			continue
+		}
+		if err := e.report(ctx, reports, last); err != nil || len(errs) > 0 {
+			logr.FromContextOrDiscard(ctx).Error(err, "reporting on rules; trying again", "in", reportRetry)
+			retry.Reset(reportRetry)
+		}
+	}
+}
+
+// publish makes the catalog's runnable programs the operators that run, and
+// starts and stops informers accordingly. known has the last operator of each
+// rule, also of rules that stopped.
+func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*operator) {
+	log := logr.FromContextOrDiscard(ctx)
+	before := e.running.load()
+	var ops, started []*operator
+	for _, entry := range slices.SortedFunc(maps.Values(c.entries), func(a, b *entry) int { return cmp.Compare(a.id, b.id) }) {
+		program := c.runnable(entry)
+		if program == nil {
+			continue
+		}
+		op := before.byID[entry.id]
+		if op == nil || op.program != program {
+			var err error
+			if op, err = newOperator(entry, program, e.options.Mapper, known[entry.id]); err != nil {
+				log.V(1).Info("a kind went away while its rule was being started", "rule", entry.name, "reason", err.Error())
+				continue // the mapper's change is among the news already
+			}
+			started = append(started, op)
+			known[op.id] = op
+		}
+		ops = append(ops, op)
+	}
+	after := newOperators(ops)
+	e.running.store(after)
+
+	for id, op := range before.byID {
+		if after.byID[id] == nil {
+			log.Info("rule stopped", "rule", op.name)
+			e.monitors.Watch(id)
+		}
+	}
+	for _, op := range started {
+		log.Info("rule started", "rule", op.name, "parent", op.parent.GVK.String())
+		e.monitors.Watch(op.id, op.keys()...)
+		e.enqueueAll(op)
+	}
+}
+
+// report tells the sources, the log and the Events what changed in the verdict
+// on each origin. last holds the verdicts given before.
+func (e *Engine) report(ctx context.Context, reports, last map[source.Origin]source.Report) error {
+	var errs []error
+	for origin, report := range reports {
+		if previous, told := last[origin]; told && equalReports(previous, report) {
+			continue
+		}
+		changed, err := e.reportTo(ctx, origin, report)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		last[origin] = report
+		logReport(ctx, origin, report)
+		if changed {
+			e.notices.report(origin, report)
+		}
+	}
+	maps.DeleteFunc(last, func(origin source.Origin, _ source.Report) bool {
+		_, there := reports[origin]
+		return !there
+	})
+	return errors.Join(errs...)
+}
+
+// reportTo gives a verdict to the source that can take it.
+func (e *Engine) reportTo(ctx context.Context, origin source.Origin, report source.Report) (changed bool, err error) {
+	if origin.Path != "" {
+		return false, nil // a file's verdict is in the log
+	}
+	for _, src := range e.options.Sources {
+		if reporter, ok := src.(Reporter); ok {
+			return reporter.Report(ctx, origin, report)
+		}
+	}
+	return false, nil
+}
+
+// logReport writes what an operator of Kanon should know of an origin.
+func logReport(ctx context.Context, origin source.Origin, report source.Report) {
+	log := logr.FromContextOrDiscard(ctx).WithValues("source", origin.String())
+	if report.Ready {
+		log.Info("rules accepted", "message", report.Message)
+	} else {
+		log.Info("rules not in force as written", "message", report.Message)
+	}
+	for _, r := range report.Rules {
+		if !r.Ready {
+			log.Info("rule not in force as written", "rule", r.Name, "message", r.Message)
+		}
+	}
+}
+
+func equalReports(a, b source.Report) bool {
+	return a.Ready == b.Ready && a.Message == b.Message && slices.Equal(a.Rules, b.Rules)
+}
+
+// enqueueAll wakes every parent that the operator may have work for: those in
+// view, and those whose children are, so that a parent that left the view
+// while Kanon was away is found. It does nothing while an informer is still
+// filling: its Synced call comes here again.
+func (e *Engine) enqueueAll(op *operator) {
+	if !e.ready(op) {
+		return
+	}
+	for _, parent := range e.monitors.List(op.parentKey) {
+		e.queue.Add(keyOf(op.id, parent))
+	}
+	for kind := range op.childKinds() {
+		for _, child := range e.monitors.List(childKey(kind.GVR)) {
+			if k, ok := keyOfChild(child); ok && k.rule == op.id {
+				e.queue.Add(k)
+			}
+		}
+	}
+}
+
+// ready tells whether every informer that the operator needs has filled.
+func (e *Engine) ready(op *operator) bool {
+	return !slices.ContainsFunc(op.keys(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
+}

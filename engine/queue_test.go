@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestFairQueueTakesTurns(t *testing.T) {
+	q := &fairQueue{}
+	push := func(rule string, names ...string) {
+		for _, name := range names {
+			q.Push(key{rule: rule, parent: types.NamespacedName{Name: name}})
+		}
+	}
+	push("busy", "1", "2", "3", "4")
+	push("quiet", "a")
+	var got []string
+	for q.Len() > 0 {
+		k := q.Pop()
+		got = append(got, k.rule+k.parent.Name)
+		if len(got) == 2 {
+			push("quiet", "b") // a rule that ran empty takes its turn again
+		}
+	}
+	want := []string{"busy1", "quieta", "busy2", "quietb", "busy3", "busy4"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("order of keys (-want +got):\n%s", diff)
+	}
+	if len(q.lanes) != 0 {
+		t.Errorf("an empty queue keeps %d lanes", len(q.lanes))
+	}
+}
+
+func TestQueueHoldsEachKeyOnce(t *testing.T) {
+	q := newQueue(time.Millisecond, time.Second)
+	defer q.ShutDown()
+	k := key{rule: "r", parent: types.NamespacedName{Name: "p"}}
+	for range 3 {
+		q.Add(k)
+	}
+	if q.Len() != 1 {
+		t.Fatalf("the queue has %d keys, want 1", q.Len())
+	}
+	got, _ := q.Get()
+	q.Add(got) // woken while it is worked on: it comes again, once
+	q.Done(got)
+	if q.Len() != 1 {
+		t.Errorf("a key woken during its work left %d keys, want 1", q.Len())
+	}
+}
+
+func BenchmarkFairQueue(b *testing.B) {
+	q := &fairQueue{}
+	for rule := range 50 {
+		for parent := range 100 {
+			q.Push(key{rule: fmt.Sprint(rule), parent: types.NamespacedName{Name: fmt.Sprint(parent)}})
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		q.Push(q.Pop())
+	}
+}

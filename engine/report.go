@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/rules"
+)
+
+// maxReport bounds the text of one rule's report, in bytes: all annotations of
+// an object together may hold 256 KiB, and the first findings matter most.
+const maxReport = 8 << 10
+
+// reports gives the verdict on every origin. crdErrors holds, by the name of
+// the text, why a CustomResourceDefinition in it could not be applied.
+func (c *catalog) reports(crdErrors map[string]error) map[source.Origin]source.Report {
+	reports := make(map[source.Origin]source.Report)
+	problems := make(map[source.Origin][]string)
+	for name, state := range c.texts {
+		if _, known := reports[state.origin]; !known {
+			reports[state.origin] = source.Report{}
+		}
+		for _, f := range slices.Concat(state.findings, state.conflicts) {
+			problems[state.origin] = append(problems[state.origin], f.String())
+		}
+		if err := crdErrors[name]; err != nil {
+			problems[state.origin] = append(problems[state.origin], name+": error: "+err.Error())
+		}
+	}
+	for _, e := range c.entries {
+		if state, ok := c.texts[e.text]; ok {
+			report := reports[state.origin]
+			report.Rules = append(report.Rules, c.reportRule(e, state))
+			reports[state.origin] = report
+		}
+	}
+	for origin, report := range reports {
+		slices.SortFunc(report.Rules, func(a, b source.RuleReport) int { return cmp.Compare(a.Name, b.Name) })
+		slices.Sort(problems[origin])
+		report.Ready, report.Message = summarize(report.Rules, problems[origin])
+		reports[origin] = report
+	}
+	return reports
+}
+
+// reportRule says how one rule fares.
+func (c *catalog) reportRule(e *entry, state *textState) source.RuleReport {
+	report := source.RuleReport{Name: e.name.Name}
+	missing := c.missing(e)
+	switch {
+	case !slices.Contains(state.docs.Rules, e.newest):
+		report.Message = "its text cannot be read as it stands" + c.runsOn(e)
+	case e.findings.HasErrors():
+		report.Message = clip(textOf(e.findings)) + c.runsOn(e)
+	case len(missing) > 0:
+		report.Message = fmt.Sprintf("stopped: the cluster has no kind %s in %s any more; the rule goes on when it is back",
+			missing[0].Kind, missing[0].GroupVersion())
+	case e.good.Suspend:
+		report.Ready = true
+		report.Message = "suspended: nothing is written"
+	default:
+		report.Ready = true
+		report.Message = cmp.Or(clip(textOf(e.findings)), "running")
+	}
+	return report
+}
+
+// runsOn says that an earlier revision is in force, where one is.
+func (c *catalog) runsOn(e *entry) string {
+	if c.runnable(e) == nil {
+		return ""
+	}
+	return "\nthe last good revision keeps running"
+}
+
+// summarize is the verdict on an origin as a whole.
+func summarize(ruleReports []source.RuleReport, problems []string) (ready bool, message string) {
+	var failing []string
+	for _, r := range ruleReports {
+		if !r.Ready {
+			failing = append(failing, r.Name)
+		}
+	}
+	switch {
+	case len(problems) > 0:
+		return false, clip(strings.Join(problems, "\n"))
+	case len(failing) > 0:
+		return false, fmt.Sprintf("%d of %d rules not in force as written: %s", len(failing), len(ruleReports), strings.Join(failing, ", "))
+	case len(ruleReports) == 0:
+		return true, "no rules"
+	default:
+		return true, fmt.Sprintf("rules in force: %d", len(ruleReports))
+	}
+}
+
+func textOf(findings rules.Findings) string {
+	lines := make([]string, len(findings))
+	for i, f := range findings {
+		lines[i] = f.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// clip shortens a text to maxReport at the end of a line.
+func clip(text string) string {
+	if len(text) <= maxReport {
+		return text
+	}
+	cut := strings.LastIndexByte(text[:maxReport], '\n')
+	if cut < 0 {
+		cut = maxReport
+	}
+	return strings.ToValidUTF8(text[:cut], "") + "\n…"
+}

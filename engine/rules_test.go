@@ -1,0 +1,284 @@
+package engine_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/source"
+)
+
+// noteRule makes one ConfigMap of each Note; $TEXT is its content.
+const noteRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: note}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  children:
+  - id: config
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+      data: {text: $TEXT}
+`
+
+func note(text string) string { return strings.ReplaceAll(noteRule, "$TEXT", text) }
+
+func TestRuleLifecycle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.run()
+	w.parent("Note", "n", "{}")
+
+	w.rule("note", note("first"))
+	w.verdict("note", `"ready":true`)
+	w.await(configMaps, w.home, "n", "is made", has("first", "data", "text"))
+
+	w.rule("note", note("second"))
+	w.await(configMaps, w.home, "n", "follows the rule", has("second", "data", "text"))
+
+	// Broken: the last good revision runs on.
+	w.rule("note", note(`"${parent.spec.}"`))
+	verdict := w.verdict("note", `"ready":false`)
+	for _, want := range []string{"configmap/" + w.kanon + "/note/rule.yaml:13:", "the last good revision keeps running"} {
+		if !strings.Contains(verdict, want) {
+			t.Errorf("the verdict on a broken rule lacks %q:\n%s", want, verdict)
+		}
+	}
+	w.awaitEvent(w.kanon, "note", "RulesRefused")
+	w.delete(configMaps, w.home, "n")
+	w.await(configMaps, w.home, "n", "is put back by the last good revision", has("second", "data", "text"))
+
+	// Not YAML at all: what the text used to hold runs on, too.
+	w.rule("note", "spec: [unclosed\n")
+	w.verdict("note", "cannot be read as it stands")
+	w.delete(configMaps, w.home, "n")
+	w.await(configMaps, w.home, "n", "is put back although the text cannot be read", has("second", "data", "text"))
+
+	// Mended.
+	w.rule("note", note("third"))
+	w.verdict("note", `"ready":true`)
+	w.await(configMaps, w.home, "n", "follows the mended rule", has("third", "data", "text"))
+
+	// Removed: the children stay, and are nobody's business any more.
+	w.delete(configMaps, w.kanon, "note")
+	w.rule("marker", strings.ReplaceAll(note("m"), "name: note", "name: marker")) // its start is later than the stop
+	w.verdict("marker", `"ready":true`)
+	w.await(configMaps, w.home, "n", "is still there", exists)
+	w.delete(configMaps, w.kanon, "marker")
+}
+
+func TestRuleThatDropsAKind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("box", boxRule)
+	w.run()
+	w.parent("Box", "b", "{color: red}")
+	w.await(w.resource("Box"), w.home, "b", "is ready", isTrue("Ready"))
+
+	// The rule no longer mentions Services at all.
+	start := strings.Index(boxRule, "  - id: service")
+	end := strings.Index(boxRule, "  status:")
+	w.rule("box", boxRule[:start]+boxRule[end:strings.Index(boxRule, "    address:")]+"    color: ${children.config.data.color}\n")
+	w.awaitGone(services, w.home, "b")
+	w.get(configMaps, w.home, "b-config")
+}
+
+func TestTwoRulesOnOneParentKind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	other := strings.NewReplacer("name: note", "name: other", `"${parent.metadata.name}"`, `"${parent.metadata.name}-other"`,
+		"spec:\n", "spec:\n  conditionPrefix: Other\n").Replace(note("other"))
+	w.texts("both", map[string]string{"one.yaml": note("one"), "other.yaml": other})
+	w.run()
+	w.parent("Note", "n", "{}")
+	w.await(w.resource("Note"), w.home, "n", "is ready by both rules", func(obj *unstructured.Unstructured) bool {
+		return isTrue("Ready")(obj) && isTrue("OtherReady")(obj)
+	})
+	w.get(configMaps, w.home, "n")
+	w.get(configMaps, w.home, "n-other")
+	w.delete(w.resource("Note"), w.home, "n")
+	w.awaitGone(configMaps, w.home, "n")
+	w.awaitGone(configMaps, w.home, "n-other")
+}
+
+// Two rules that would write the same condition: one has it, and neither takes
+// it from the other for ever.
+func TestTwoRulesWithOneCondition(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	other := strings.NewReplacer("name: note", "name: other", `"${parent.metadata.name}"`, `"${parent.metadata.name}-other"`).Replace(note(`"${parent.spec.absent}"`))
+	w.texts("both", map[string]string{"one.yaml": note("one"), "other.yaml": other})
+	w.run()
+	w.verdict("both", `"ready":true`)
+	w.parent("Note", "n", "{}")
+	w.await(w.resource("Note"), w.home, "n", "has a condition", func(obj *unstructured.Unstructured) bool {
+		return conditionStatus(obj, "Ready") != ""
+	})
+	w.awaitEvent(w.home, "n", "EvaluationFailed")
+	w.quiet()
+}
+
+func TestOneNameInTwoTexts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("b-first", note("first"))
+	w.run()
+	w.verdict("b-first", `"ready":true`)
+	w.parent("Note", "n", "{}")
+	w.await(configMaps, w.home, "n", "is made", has("first", "data", "text"))
+
+	// The name is taken, even by a text that sorts before.
+	w.rule("a-second", note("second"))
+	w.verdict("a-second", "a rule's name must be unique")
+	w.delete(configMaps, w.home, "n")
+	w.await(configMaps, w.home, "n", "is the first rule's", has("first", "data", "text"))
+
+	w.delete(configMaps, w.kanon, "b-first")
+	w.verdict("a-second", `"ready":true`)
+	w.await(configMaps, w.home, "n", "is the second rule's", has("second", "data", "text"))
+}
+
+func TestKindThatComesLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.rule("note", note("x"))
+	w.run()
+	verdict := w.verdict("note", `"ready":false`)
+	if !strings.Contains(verdict, "Note") || !strings.Contains(verdict, "rule.yaml:6:") {
+		t.Errorf("the verdict does not name the missing kind and its place: %s", verdict)
+	}
+	w.define("Note")
+	w.verdict("note", `"ready":true`)
+	w.parent("Note", "n", "{}")
+	w.await(configMaps, w.home, "n", "is made", exists)
+}
+
+func TestDefinitionBesideItsRule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	definition, err := w.definition("Note").MarshalJSON() // JSON is YAML
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.rule("note", string(definition)+"\n---\n"+note("x"))
+	stop := w.run()
+	w.verdict("note", `"ready":true`)
+	w.parent("Note", "n", "{}")
+	w.await(configMaps, w.home, "n", "is made", exists)
+
+	// With the definition in place, a restart writes nothing.
+	stop()
+	before := w.requests.count()
+	w.run()
+	w.parent("Note", "m", "{}")
+	w.await(w.resource("Note"), w.home, "m", "is ready", isTrue("Ready"))
+	for _, request := range w.requests.since(before) {
+		if strings.HasPrefix(request, "PATCH") && strings.Contains(request, "customresourcedefinitions") {
+			t.Errorf("the definition was written again: %s", request)
+		}
+	}
+}
+
+// A kind of parents goes away and comes back: nothing is deleted by mistake, and
+// the rule goes on by itself.
+func TestKindThatGoesAndComesBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note", "Item")
+	w.rule("item", itemRule)
+	w.run()
+	w.verdict("item", `"ready":true`)
+	w.parent("Note", "n", "{}")
+	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
+	config := w.await(configMaps, w.home, "n", "is made", exists)
+
+	// The kind of a child goes: its objects go with it, the other child stays.
+	w.undefine("Item")
+	w.verdict("item", "has no kind Item")
+	w.install(w.definition("Item"))
+	w.verdict("item", `"ready":true`)
+	w.await(w.resource("Item"), w.home, "n", "is made anew", exists)
+	w.await(w.resource("Note"), w.home, "n", "is ready again", isTrue("Ready"))
+	if after := w.get(configMaps, w.home, "n"); after.GetUID() != config.GetUID() {
+		t.Error("the other child was deleted and made again")
+	}
+
+	// The kind of the parent goes and comes back.
+	w.undefine("Note")
+	w.verdict("item", "has no kind Note")
+	w.install(w.definition("Note"))
+	w.verdict("item", `"ready":true`)
+	w.parent("Note", "m", "{}")
+	w.await(w.resource("Note"), w.home, "m", "is ready", isTrue("Ready"))
+}
+
+// itemRule makes an Item and a ConfigMap of each Note.
+const itemRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: item}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  children:
+  - id: config
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+  - id: item
+    readyWhen: ${true}
+    template:
+      apiVersion: $GROUP/v1
+      kind: Item
+      metadata: {name: "${parent.metadata.name}"}
+      spec: {text: x}
+`
+
+func TestRulesFromFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	path := filepath.Join(t.TempDir(), "rule.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(w.expand(note(text))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("first")
+	files, err := source.NewFiles(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run(func(o *engine.Options) { o.Sources = []engine.Source{files} })
+	w.parent("Note", "n", "{}")
+	w.await(configMaps, w.home, "n", "is made", has("first", "data", "text"))
+	write("second")
+	w.await(configMaps, w.home, "n", "follows the file", has("second", "data", "text"))
+	write("${broken")
+	write("third")
+	w.await(configMaps, w.home, "n", "follows the mended file", has("third", "data", "text"))
+}
+
+// undefine removes a custom kind and waits until it is gone.
+func (w *world) undefine(kind string) {
+	w.t.Helper()
+	name := strings.ToLower(kind) + "s." + w.group
+	if err := w.client.Resource(crds).Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.awaitGone(crds, "", name)
+}

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/go-logr/logr"
+)
+
+// verdict is what one reconcile came to.
+type verdict int
+
+const (
+	// settled: nothing is left to do until an event says so.
+	settled verdict = iota
+	// waiting: an event will come; none is missed, so the key can rest.
+	waiting
+	// again: something failed, or depends on what sends no event; the key
+	// comes back with growing pauses.
+	again
+)
+
+// work takes keys from the queue, one at a time, until the queue shuts down.
+func (e *Engine) work(ctx context.Context) error {
+	for {
+		k, shutdown := e.queue.Get()
+		if shutdown {
+			return nil
+		}
+		e.workOn(ctx, k)
+	}
+}
+
+// workOn reconciles one key and gives it back to the queue.
+func (e *Engine) workOn(ctx context.Context, k key) {
+	defer e.queue.Done(k)
+	log := logr.FromContextOrDiscard(ctx).WithValues("rule", k.rule, "parent", k.parent.String())
+	v, err := e.reconcileSafely(logr.NewContext(ctx, log), k)
+	if err != nil && ctx.Err() == nil {
+		log.Error(err, "Reconcile failed; it is tried again")
+	}
+	switch v {
+	case settled, waiting:
+		e.queue.Forget(k)
+	case again:
+		e.queue.AddRateLimited(k)
+	}
+}
+
+// reconcileSafely turns a panic into an error, so that one parent with input
+// that nobody thought of does not end the work on all the others.
+func (e *Engine) reconcileSafely(ctx context.Context, k key) (v verdict, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			v, err = again, fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	v, err = e.reconcile(ctx, k)
+	if errors.Is(err, context.Canceled) {
+		return again, nil
+	}
+	return v, err
+}

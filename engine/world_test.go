@@ -1,0 +1,521 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/testr"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/yaml"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/internal/controlplanetest"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/schemas"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
+
+// patience bounds every wait for a state; a healthy engine needs a fraction.
+const patience = 60 * time.Second
+
+var (
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	services    = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	events      = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+	namespaces  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	crds        = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+)
+
+// world is one test's part of the shared cluster: a namespace for Kanon's rules
+// and one for parents, and an API group of its own for custom kinds.
+type world struct {
+	t      *testing.T
+	config *rest.Config
+	client dynamic.Interface // the test's own
+	// kanon is the namespace of rule ConfigMaps, home that of parents.
+	kanon, home string
+	// group is unique; $GROUP in texts stands for it, $HOME for home.
+	group string
+	// requests has what the engine sent.
+	requests *requestLog
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	return newWorldOn(t, controlplanetest.Config(t))
+}
+
+func newWorldOn(t *testing.T, config *rest.Config) *world {
+	t.Helper()
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		t: t, config: config, client: client,
+		kanon:    controlplanetest.Namespace(t, config),
+		home:     controlplanetest.Namespace(t, config),
+		group:    "t" + rand.String(8) + ".example.com",
+		requests: &requestLog{},
+	}
+	t.Cleanup(w.removeDefinitions)
+	return w
+}
+
+// removeDefinitions removes the world's custom kinds, whoever installed them.
+func (w *world) removeDefinitions() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
+	defer cancel()
+	list, err := w.client.Resource(crds).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		w.t.Errorf("list definitions: %v", err)
+		return
+	}
+	for _, definition := range list.Items {
+		if !strings.HasSuffix(definition.GetName(), "."+w.group) {
+			continue
+		}
+		err := w.client.Resource(crds).Delete(ctx, definition.GetName(), metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			w.t.Errorf("remove %s: %v", definition.GetName(), err)
+		}
+	}
+}
+
+// expand fills in the world's names.
+func (w *world) expand(text string) string {
+	return strings.NewReplacer("$GROUP", w.group, "$HOME", w.home, "$KANON", w.kanon).Replace(text)
+}
+
+// object decodes one YAML document.
+func (w *world) object(text string) *unstructured.Unstructured {
+	w.t.Helper()
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(w.expand(text)), &obj.Object); err != nil {
+		w.t.Fatalf("decode %s: %v", text, err)
+	}
+	return obj
+}
+
+// ---- custom kinds ----
+
+// resource is where objects of a custom kind of this world are.
+func (w *world) resource(kind string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: w.group, Version: "v1", Resource: strings.ToLower(kind) + "s"}
+}
+
+// definition is a CustomResourceDefinition with a free-form spec, and a status
+// with conditions.
+func (w *world) definition(kind string) *unstructured.Unstructured {
+	plural := strings.ToLower(kind) + "s"
+	return w.object(fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]s.$GROUP}
+spec:
+  group: $GROUP
+  scope: Namespaced
+  names: {kind: %[2]s, plural: %[1]s, singular: %[3]s, listKind: %[2]sList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
+          status:
+            type: object
+            x-kubernetes-preserve-unknown-fields: true
+            properties:
+              conditions:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [type]
+                items:
+                  type: object
+                  required: [type, status]
+                  properties:
+                    type: {type: string}
+                    status: {type: string}
+                    reason: {type: string}
+                    message: {type: string}
+                    observedGeneration: {type: integer}
+                    lastTransitionTime: {type: string, format: date-time}
+`, plural, kind, strings.ToLower(kind)))
+}
+
+// define installs custom kinds, waits until they are served, and removes them
+// at the end of the test.
+func (w *world) define(kinds ...string) {
+	w.t.Helper()
+	for _, kind := range kinds {
+		w.install(w.definition(kind))
+	}
+}
+
+func (w *world) install(definition *unstructured.Unstructured) {
+	w.t.Helper()
+	w.create(crds, definition)
+	w.await(crds, "", definition.GetName(), "is established", func(obj *unstructured.Unstructured) bool {
+		return conditionStatus(obj, "Established") == "True"
+	})
+}
+
+// ---- rules ----
+
+// rule writes a rule ConfigMap with one document.
+func (w *world) rule(name, text string) {
+	w.t.Helper()
+	w.texts(name, map[string]string{"rule.yaml": text})
+}
+
+// texts writes a rule ConfigMap, new or changed.
+func (w *world) texts(name string, data map[string]string) {
+	w.t.Helper()
+	expanded := make(map[string]any, len(data))
+	for key, text := range data {
+		expanded[key] = w.expand(text)
+	}
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": name, "namespace": w.kanon, "labels": map[string]any{source.LabelRules: "true"}},
+		"data":     expanded,
+	}}
+	live, err := w.client.Resource(configMaps).Namespace(w.kanon).Get(w.t.Context(), name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		w.create(configMaps, obj)
+	case err != nil:
+		w.t.Fatal(err)
+	default:
+		live.Object["data"] = expanded
+		if _, err := w.client.Resource(configMaps).Namespace(w.kanon).Update(w.t.Context(), live, metav1.UpdateOptions{}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// verdict waits until Kanon's verdict on a rule ConfigMap contains text, and
+// returns it.
+func (w *world) verdict(name, text string) string {
+	w.t.Helper()
+	obj := w.await(configMaps, w.kanon, name, fmt.Sprintf("has a verdict with %q", text), func(obj *unstructured.Unstructured) bool {
+		return strings.Contains(obj.GetAnnotations()[source.AnnotationStatus], text)
+	})
+	return obj.GetAnnotations()[source.AnnotationStatus]
+}
+
+// ---- the engine ----
+
+// run starts an engine on this world's rules and returns a function that stops
+// it and waits for it; the end of the test calls it too.
+func (w *world) run(tweaks ...func(*engine.Options)) (stop func()) {
+	w.t.Helper()
+	config := rest.CopyConfig(w.config)
+	config.Wrap(w.requests.wrap)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	mapper, err := restmapping.New(restmapping.Options{Config: config})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	disco, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	core, err := typedcorev1.NewForConfig(config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	broadcaster := record.NewBroadcaster()
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: core.Events("")})
+	options := engine.Options{
+		Client:    client,
+		Mapper:    mapper,
+		Schemas:   schemas.New(openapi.NewClientWithContext(disco.RESTClient())),
+		Recorder:  broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kanon"}),
+		Sources:   []engine.Source{source.NewConfigMaps(client, w.kanon)},
+		Namespace: w.kanon,
+		RetryMax:  2 * time.Second,
+	}
+	for _, tweak := range tweaks {
+		tweak(&options)
+	}
+	e, err := engine.New(options)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(w.logging(context.Background()))
+	done := make(chan error, 1)
+	go func() { done <- e.Run(ctx) }()
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-done; err != nil {
+				w.t.Errorf("the engine ended with %v", err)
+			}
+			broadcaster.Shutdown()
+		})
+	}
+	w.t.Cleanup(stop)
+	return stop
+}
+
+// logging gives a context the test's log when KANON_TEST_LOG is set.
+func (w *world) logging(ctx context.Context) context.Context {
+	if os.Getenv("KANON_TEST_LOG") == "" {
+		return logr.NewContext(ctx, logr.Discard())
+	}
+	return logr.NewContext(ctx, testr.NewWithInterface(w.t, testr.Options{Verbosity: 4, LogTimestamp: true}))
+}
+
+// ---- objects ----
+
+func (w *world) at(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return w.client.Resource(gvr)
+	}
+	return w.client.Resource(gvr).Namespace(namespace)
+}
+
+func (w *world) create(gvr schema.GroupVersionResource, obj *unstructured.Unstructured) *unstructured.Unstructured {
+	w.t.Helper()
+	made, err := w.at(gvr, obj.GetNamespace()).Create(w.t.Context(), obj, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatalf("create %s %s: %v", obj.GetKind(), obj.GetName(), err)
+	}
+	return made
+}
+
+// parent creates a custom object in the world's home.
+func (w *world) parent(kind, name, spec string) *unstructured.Unstructured {
+	w.t.Helper()
+	obj := w.object(fmt.Sprintf("apiVersion: $GROUP/v1\nkind: %s\nmetadata: {name: %q, namespace: $HOME}\nspec: %s\n", kind, name, spec))
+	return w.create(w.resource(kind), obj)
+}
+
+// patch merges a JSON patch text into an object as another manager would.
+func (w *world) patch(gvr schema.GroupVersionResource, namespace, name, text string, subresources ...string) {
+	w.t.Helper()
+	_, err := w.at(gvr, namespace).Patch(w.t.Context(), name, types.MergePatchType, []byte(w.expand(text)),
+		metav1.PatchOptions{FieldManager: "somebody"}, subresources...)
+	if err != nil {
+		w.t.Fatalf("patch %s %s: %v", gvr.Resource, name, err)
+	}
+}
+
+func (w *world) delete(gvr schema.GroupVersionResource, namespace, name string) {
+	w.t.Helper()
+	if err := w.at(gvr, namespace).Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		w.t.Fatalf("delete %s %s: %v", gvr.Resource, name, err)
+	}
+}
+
+func (w *world) get(gvr schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
+	w.t.Helper()
+	obj, err := w.at(gvr, namespace).Get(w.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatalf("get %s %s: %v", gvr.Resource, name, err)
+	}
+	return obj
+}
+
+// await watches one object until it holds, and returns it then. A condition on
+// an object that is not there is not asked.
+func (w *world) await(gvr schema.GroupVersionResource, namespace, name, what string, holds func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+	w.t.Helper()
+	return w.awaitAny(gvr, namespace, "metadata.name="+name, gvr.Resource+" "+name+" "+what, func(obj *unstructured.Unstructured) bool {
+		return obj != nil && holds(obj)
+	})
+}
+
+// awaitGone watches one object until it is not there.
+func (w *world) awaitGone(gvr schema.GroupVersionResource, namespace, name string) {
+	w.t.Helper()
+	w.awaitAny(gvr, namespace, "metadata.name="+name, gvr.Resource+" "+name+" is gone", func(obj *unstructured.Unstructured) bool {
+		return obj == nil
+	})
+}
+
+// awaitAny watches the one object that a field selector selects; nil stands for
+// its absence.
+func (w *world) awaitAny(gvr schema.GroupVersionResource, namespace, fields, what string, holds func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	var last *unstructured.Unstructured
+	for ctx.Err() == nil {
+		list, err := w.at(gvr, namespace).List(ctx, metav1.ListOptions{FieldSelector: fields})
+		if err != nil {
+			continue // a kind that is just being installed
+		}
+		last = nil
+		if len(list.Items) > 0 {
+			last = &list.Items[0]
+		}
+		if holds(last) {
+			return last
+		}
+		if found, ok := w.follow(ctx, gvr, namespace, fields, list.GetResourceVersion(), &last, holds); ok {
+			return found
+		}
+	}
+	text, _ := yaml.Marshal(last)
+	w.t.Fatalf("gave up waiting until %s; it is now:\n%s", what, text)
+	return nil
+}
+
+// follow watches from a resourceVersion until the state holds or the watch ends.
+func (w *world) follow(ctx context.Context, gvr schema.GroupVersionResource, namespace, fields, version string, last **unstructured.Unstructured, holds func(*unstructured.Unstructured) bool) (*unstructured.Unstructured, bool) {
+	watcher, err := w.at(gvr, namespace).Watch(ctx, metav1.ListOptions{FieldSelector: fields, ResourceVersion: version})
+	if err != nil {
+		return nil, false
+	}
+	defer watcher.Stop()
+	for event := range watcher.ResultChan() {
+		obj, ok := event.Object.(*unstructured.Unstructured)
+		if !ok || event.Type == watch.Error {
+			return nil, false
+		}
+		*last = obj
+		if event.Type == watch.Deleted {
+			*last = nil
+		}
+		if holds(*last) {
+			return *last, true
+		}
+	}
+	return nil, false
+}
+
+// awaitEvent waits for an Event with a reason about an object, by name.
+func (w *world) awaitEvent(namespace, name, reason string) {
+	w.t.Helper()
+	w.awaitAny(events, namespace, "involvedObject.name="+name+",reason="+reason, "there is an Event "+reason+" about "+name,
+		func(obj *unstructured.Unstructured) bool { return obj != nil })
+}
+
+// quiet checks that the engine sends nothing for a while, once it has come to
+// rest: several times as long as its longest pause, RetryMax, must be silent.
+// It is for tests of engines that nothing keeps busy.
+func (w *world) quiet() {
+	w.t.Helper()
+	const span = 3 * time.Second
+	deadline := time.Now().Add(patience)
+	for time.Now().Before(deadline) {
+		before := w.requests.count()
+		<-time.After(span)
+		if w.requests.count() == before {
+			return
+		}
+	}
+	w.t.Errorf("the engine never came to rest; its last requests: %q", w.requests.since(max(0, w.requests.count()-10)))
+}
+
+// exists holds for any object.
+func exists(*unstructured.Unstructured) bool { return true }
+
+// field reads one field; nil when it is not there.
+func field(obj *unstructured.Unstructured, path ...string) any {
+	value, _, _ := unstructured.NestedFieldNoCopy(obj.Object, path...)
+	return value
+}
+
+// has makes a condition for await: a field has a value.
+func has(value any, path ...string) func(*unstructured.Unstructured) bool {
+	return func(obj *unstructured.Unstructured) bool { return field(obj, path...) == value }
+}
+
+// conditionStatus is the status of a condition, empty when it is not there.
+func conditionStatus(obj *unstructured.Unstructured, conditionType string) string {
+	return conditionField(obj, conditionType, "status")
+}
+
+func conditionField(obj *unstructured.Unstructured, conditionType, name string) string {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, item := range conditions {
+		if c, ok := item.(map[string]any); ok && c["type"] == conditionType {
+			text, _ := c[name].(string)
+			return text
+		}
+	}
+	return ""
+}
+
+// isTrue makes a condition for await: a status condition is True.
+func isTrue(conditionType string) func(*unstructured.Unstructured) bool {
+	return func(obj *unstructured.Unstructured) bool { return conditionStatus(obj, conditionType) == "True" }
+}
+
+// ---- requests ----
+
+// requestLog records the requests of an engine, save for watches.
+type requestLog struct {
+	mu      sync.Mutex
+	entries []string // VERB PATH
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (l *requestLog) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Query().Get("watch") == "" {
+			l.mu.Lock()
+			l.entries = append(l.entries, r.Method+" "+r.URL.Path)
+			l.mu.Unlock()
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// since returns the requests after the first n.
+func (l *requestLog) since(n int) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.entries[n:])
+}
+
+func (l *requestLog) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.entries)
+}
+
+// writes are the requests that are no reads.
+func writes(requests []string) []string {
+	return slices.DeleteFunc(slices.Clone(requests), func(r string) bool { return strings.HasPrefix(r, "GET ") })
+}
