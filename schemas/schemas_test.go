@@ -166,7 +166,7 @@ func TestAKindThatIsMissingMayStillBePublished(t *testing.T) {
 			t.Fatalf("first asked: %v, want an error that is not ErrNoSchema", err)
 		}
 		srv.publish(key, publishing("App", ""))
-		time.Sleep(recheckInterval)
+		pass(recheckInterval)
 		mustConvert(t, s, "App")
 
 		// A second kind of a group-version that is known.
@@ -174,7 +174,7 @@ func TestAKindThatIsMissingMayStillBePublished(t *testing.T) {
 			t.Fatalf("second kind: %v, want an error that is not ErrNoSchema", err)
 		}
 		srv.publish(key, publishing("Late", ""))
-		time.Sleep(recheckInterval)
+		pass(recheckInterval)
 		mustConvert(t, s, "Late")
 	})
 }
@@ -187,7 +187,7 @@ func TestAKindWithoutASchema(t *testing.T) {
 		if errors.Is(err, ErrNoSchema) {
 			t.Fatal("nothing is known yet")
 		}
-		time.Sleep(settleTime)
+		pass(settleTime)
 		_, err = s.Converter(t.Context(), gvk("App"))
 		var none interface{ NoSchema() bool }
 		if !errors.Is(err, ErrNoSchema) || !errors.As(err, &none) || !none.NoSchema() {
@@ -207,7 +207,7 @@ func TestAKindWithoutASchema(t *testing.T) {
 			t.Errorf("Conditions = %+v, %v", shape, err)
 		}
 		srv.publish(key, publishing("App", ""))
-		time.Sleep(missingInterval)
+		pass(missingInterval)
 		mustConvert(t, s, "App")
 	})
 }
@@ -221,7 +221,7 @@ func TestForgetLooksUntilTheChangeIsPublished(t *testing.T) {
 		s.Forget(gvk("").GroupVersion())
 		mustConvert(t, s, "App") // the old document is still published
 		srv.publish(key, publishing("App", `, "status": {"type": "object"}`))
-		time.Sleep(recheckInterval)
+		pass(recheckInterval)
 		shape, err := s.Conditions(t.Context(), gvk("App"))
 		if err != nil || !shape.HasStatus {
 			t.Errorf("Conditions = %+v, %v; want the new schema", shape, err)
@@ -229,10 +229,10 @@ func TestForgetLooksUntilTheChangeIsPublished(t *testing.T) {
 		if reads := srv.reads.Load(); reads != 2 {
 			t.Errorf("%d reads of documents, want 2: one for each content", reads)
 		}
-		time.Sleep(settleTime)
+		pass(settleTime)
 		mustConvert(t, s, "App")
 		asked := srv.indexes.Load()
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		mustConvert(t, s, "App")
 		if got := srv.indexes.Load(); got != asked {
 			t.Error("still looking long after the change")
@@ -254,10 +254,10 @@ func TestRecheck(t *testing.T) {
 			}
 		}
 		recheck(false, 1) // a moment ago is new enough
-		time.Sleep(recheckInterval)
+		pass(recheckInterval)
 		recheck(false, 2)
 		srv.publish(key, publishing("App", `, "status": {"type": "object"}`))
-		time.Sleep(recheckInterval)
+		pass(recheckInterval)
 		recheck(true, 3)
 	})
 }
@@ -308,3 +308,6 @@ func TestConditions(t *testing.T) {
 		})
 	}
 }
+
+// pass lets time go by in a synctest bubble.
+func pass(d time.Duration) { <-time.After(d) }
