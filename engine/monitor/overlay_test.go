@@ -261,3 +261,44 @@ func TestOverlayBeforeTheFirstList(t *testing.T) {
 		t.Error("an observation outlives a first list without versions")
 	}
 }
+
+// TestOverlayListsWhileTheStoreCatchesUp holds that a list misses nothing and shows
+// nothing old when an entry is dropped between the questions that it asks.
+func TestOverlayListsWhileTheStoreCatchesUp(t *testing.T) {
+	there, gone := state{uid: "a", matches: true}, state{}
+	tests := map[string]struct {
+		history history
+		want    int // the version listed
+	}{
+		"created": {history: history{gone, there}, want: 2},
+		"changed": {history: history{there, there}, want: 2},
+		"deleted": {history: history{there, gone}, want: 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := testOverlay(ByLabels("rule", "parent"))
+			deliver(t, o, tc.history, 1)
+			if obj := tc.history.object(2); obj != nil {
+				o.observe(obj)
+			} else {
+				o.observeDeleted(tc.history.object(1))
+			}
+			stored := func() []any {
+				items, err := o.store.ByIndex(ByParent, "r/p")
+				if err != nil {
+					t.Fatal(err)
+				}
+				deliver(t, o, tc.history, 2)
+				return items
+			}
+			list := o.list(stored, func() []string { return o.namesByIndex(ByParent, "r/p") }, nil)
+			got := 0
+			if len(list) > 0 {
+				got = versionOf(list[0])
+			}
+			if got != tc.want || len(list) > 1 {
+				t.Errorf("lists %d objects, the first of version %d; want version %d", len(list), got, tc.want)
+			}
+		})
+	}
+}
