@@ -91,6 +91,7 @@ func (c *Child) mark(controller *metav1.OwnerReference) error {
 	labels[LabelNode] = NodeLabel(c.Owner.Node)
 	annotations := ensureMap(metadata, "annotations")
 	annotations[AnnotationOwner] = record
+	delete(annotations, AnnotationApplied) // of the object that a template may have copied
 	if controller == nil {
 		return nil
 	}

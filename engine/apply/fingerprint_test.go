@@ -105,6 +105,19 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
+func TestFingerprintDoesNotCoverItself(t *testing.T) {
+	c := prepare(t, fullThing)
+	again := c.Object.DeepCopy()
+	again.SetOwnerReferences(nil)
+	copied, err := offline(t).Prepare(t.Context(), again, c.Owner, controllerOf(c.Owner.Parent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if copied.fingerprint != c.fingerprint {
+		t.Errorf("of a copy of what was written: %s, want %s", copied.fingerprint, c.fingerprint)
+	}
+}
+
 func TestFingerprintIsStableAcrossProcesses(t *testing.T) {
 	// A fixed text: one that changed with a new version of Kanon or of its libraries would apply everything once more.
 	// When that is meant, raise hashVersion too.

@@ -1,0 +1,70 @@
+package apply
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/openapi"
+
+	"kanon.dev/kanon/internal/controlplanetest"
+	"kanon.dev/kanon/schemas"
+)
+
+// BenchmarkChild measures what a Deployment costs without any request: to prepare it, and to see that it is in sync by
+// comparison (a Writer that wrote it) and by the cover check (a restart).
+func BenchmarkChild(b *testing.B) {
+	config := controlplanetest.Config(b)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	discoveryClient, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w, err := New(Options{Client: client, Schemas: schemas.New(openapi.NewClientWithContext(discoveryClient.RESTClient()))})
+	if err != nil {
+		b.Fatal(err)
+	}
+	rendered := object(b, deployment)
+	rendered.SetNamespace(controlplanetest.Namespace(b, config))
+	owner := testOwner()
+	prepare := func() *Child {
+		c, err := w.Prepare(b.Context(), rendered, owner, controllerOf(owner.Parent))
+		if err != nil {
+			b.Fatal(err)
+		}
+		return c
+	}
+	c := prepare()
+	c.Object.SetOwnerReferences(nil) // the parent is not there, and the child would be collected
+	live, err := client.Resource(resourceOf(c.Object)).Namespace(rendered.GetNamespace()).
+		Create(b.Context(), c.Object, metav1.CreateOptions{FieldManager: Manager})
+	if err != nil {
+		b.Fatal(err)
+	}
+	w.remember(c, live)
+
+	b.Run("prepare", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			prepare()
+		}
+	})
+	b.Run("compare", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if !w.InSync(b.Context(), c, live) {
+				b.Fatal("not in sync")
+			}
+		}
+	})
+	b.Run("cover", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			c.covered(live)
+		}
+	})
+}
