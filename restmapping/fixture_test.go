@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
@@ -103,16 +104,16 @@ func newDefinitions(t *testing.T, cfg *rest.Config) definitions {
 	return definitions{
 		client: apiextensions.NewForConfigOrDie(cfg),
 		cfg:    cfg,
-		group:  "g" + suffix(t) + ".example.com",
+		group:  "g" + suffix(t.Name()) + ".example.com",
 	}
 }
 
-// suffix is a word that no other test of this run has.
-func suffix(t *testing.T) string {
-	return fmt.Sprintf("%s%d", strings.ToLower(t.Name()), time.Now().UnixNano())
+// suffix is a word that no other test of this run has, made of the test's name.
+func suffix(test string) string {
+	return fmt.Sprintf("%s%d", strings.ToLower(test), time.Now().UnixNano())
 }
 
-func (d definitions) crd(kind, version string) *apiextensionsv1.CustomResourceDefinition {
+func (d definitions) crd(kind string) *apiextensionsv1.CustomResourceDefinition {
 	plural := strings.ToLower(kind) + "s"
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + d.group},
@@ -121,7 +122,7 @@ func (d definitions) crd(kind, version string) *apiextensionsv1.CustomResourceDe
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
 			Scope: apiextensionsv1.NamespaceScoped,
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: version, Served: true, Storage: true,
+				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 					Type:       "object",
 					Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": {Type: "object"}},
@@ -224,10 +225,10 @@ func (d definitions) crds() apiextensionsclient.CustomResourceDefinitionInterfac
 // poll waits for what has no event to wait for.
 func poll(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if done() {
-			return
-		}
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		return done(), nil
+	})
+	if err != nil {
+		t.Fatalf("wait for %s: %v", what, err)
 	}
-	t.Fatalf("waited %s for %s", patience, what)
 }

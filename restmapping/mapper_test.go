@@ -82,7 +82,7 @@ func TestDefinitionsComeChangeAndGo(t *testing.T) {
 	defs := newDefinitions(t, cfg)
 	changes := subscribe(t, mapper)
 
-	crd := defs.crd("Thing", "v1")
+	crd := defs.crd("Thing")
 	v1, v2 := gvk(crd, "v1"), gvk(crd, "v2")
 
 	since := defs.create(t, crd)
@@ -136,7 +136,7 @@ func TestReplacedDefinition(t *testing.T) {
 	defs := newDefinitions(t, cfg)
 	changes := subscribe(t, mapper)
 
-	crd := defs.crd("Swap", "v1")
+	crd := defs.crd("Swap")
 	kind := gvk(crd, "v1")
 	changes.wait(t, defs.create(t, crd), "added", kind)
 	before, _ := mapper.Lookup(kind)
@@ -162,7 +162,7 @@ func TestManyDefinitions(t *testing.T) {
 	began, before := time.Now(), sent.count("/apis")
 	var wanted []schema.GroupVersionKind
 	for i := range 20 {
-		crd := defs.crd(fmt.Sprintf("Many%d", i), "v1")
+		crd := defs.crd(fmt.Sprintf("Many%d", i))
 		wanted = append(wanted, gvk(crd, "v1"))
 		defs.create(t, crd)
 	}
@@ -187,7 +187,7 @@ func TestMiss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	crd := defs.crd("Late", "v1")
+	crd := defs.crd("Late")
 	kind := gvk(crd, "v1")
 	var unknown *restmapping.UnknownKindError
 	if _, err := mapper.Kind(t.Context(), kind); !errors.Is(err, restmapping.ErrUnknownKind) || !errors.As(err, &unknown) {
@@ -232,7 +232,7 @@ func TestSilentAtRest(t *testing.T) {
 	nodes := 0
 	plain := controlplanetest.Start(t, controlplanetest.Options{Controllers: []string{"namespace"}, Nodes: &nodes}).Config
 	defs := newDefinitions(t, plain)
-	crd := defs.crd("Quiet", "v1")
+	crd := defs.crd("Quiet")
 	defs.create(t, crd)
 	defs.awaitDiscovery(t, gvk(crd, "v1"))
 
@@ -260,7 +260,7 @@ func TestUnavailableAPIServer(t *testing.T) {
 	client := dynamic.NewForConfigOrDie(cfg).Resource(schema.GroupVersionResource{
 		Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices",
 	})
-	gv := schema.GroupVersion{Group: "absent" + suffix(t) + ".example.com", Version: "v1"}
+	gv := schema.GroupVersion{Group: "absent" + suffix(t.Name()) + ".example.com", Version: "v1"}
 	service := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1",
 		"kind":       "APIService",
@@ -325,7 +325,7 @@ func TestSubscribersAreToldInTurn(t *testing.T) {
 	changes := subscribe(t, mapper)
 
 	for _, name := range []string{"One", "Two"} {
-		crd := defs.crd(name, "v1")
+		crd := defs.crd(name)
 		changes.wait(t, defs.create(t, crd), "added", gvk(crd, "v1"))
 	}
 	calls.Lock()

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -117,10 +118,11 @@ func (f fixture) createIn(t *testing.T, namespace, name string, labels map[strin
 	return created
 }
 
-func (f fixture) update(t *testing.T, name string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+// updateOne changes the object called one.
+func (f fixture) updateOne(t *testing.T, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	t.Helper()
 	client := f.client.Resource(configMaps()).Namespace(f.namespace)
-	obj, err := client.Get(t.Context(), name, metav1.GetOptions{})
+	obj, err := client.Get(t.Context(), "one", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,10 +268,10 @@ func version(obj *unstructured.Unstructured) string {
 // poll waits for what has no event to wait for.
 func poll(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if done() {
-			return
-		}
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		return done(), nil
+	})
+	if err != nil {
+		t.Fatalf("wait for %s: %v", what, err)
 	}
-	t.Fatalf("waited %s for %s", patience, what)
 }

@@ -35,13 +35,13 @@ func TestEvents(t *testing.T) {
 
 	f.create(t, "one", inView)
 	f.events.want(t, "added one")
-	f.update(t, "one", func(obj *unstructured.Unstructured) {
+	f.updateOne(t, func(obj *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(obj.Object, "b", "data", "a")
 	})
 	f.events.want(t, "updated one")
-	f.update(t, "one", func(obj *unstructured.Unstructured) { obj.SetLabels(nil) })
+	f.updateOne(t, func(obj *unstructured.Unstructured) { obj.SetLabels(nil) })
 	f.events.want(t, "gone one") // out of the selector's view
-	f.update(t, "one", func(obj *unstructured.Unstructured) { obj.SetLabels(inView) })
+	f.updateOne(t, func(obj *unstructured.Unstructured) { obj.SetLabels(inView) })
 	f.events.want(t, "added one")
 
 	elsewhere := controlplanetest.Namespace(t, f.cfg)
@@ -104,7 +104,7 @@ func TestSharedAndReleased(t *testing.T) {
 	f.monitors.Watch("second", key)
 	f.watches(t, 1)
 	f.monitors.Watch("first")
-	f.update(t, "one", func(obj *unstructured.Unstructured) { obj.SetAnnotations(map[string]string{"a": "b"}) })
+	f.updateOne(t, func(obj *unstructured.Unstructured) { obj.SetAnnotations(map[string]string{"a": "b"}) })
 	f.events.want(t, "updated one") // the second owner's
 
 	f.monitors.Watch("second")
@@ -112,7 +112,7 @@ func TestSharedAndReleased(t *testing.T) {
 		t.Error("the object is in view after the last release")
 	}
 	f.watches(t, 0)
-	f.update(t, "one", func(obj *unstructured.Unstructured) { obj.SetAnnotations(nil) })
+	f.updateOne(t, func(obj *unstructured.Unstructured) { obj.SetAnnotations(nil) })
 
 	f.monitors.Watch("first", key)
 	f.events.synced(t)
@@ -161,16 +161,16 @@ func TestReadYourWrites(t *testing.T) {
 		f.monitors.Observe(key, obj)
 		read("create", obj)
 		for j := range 3 {
-			obj = f.update(t, "one", func(obj *unstructured.Unstructured) {
+			obj = f.updateOne(t, func(obj *unstructured.Unstructured) {
 				obj.SetAnnotations(map[string]string{"n": fmt.Sprint(i, j)})
 			})
 			f.monitors.Observe(key, obj)
 			read("update", obj)
 		}
-		out := f.update(t, "one", func(obj *unstructured.Unstructured) { obj.SetLabels(nil) })
+		out := f.updateOne(t, func(obj *unstructured.Unstructured) { obj.SetLabels(nil) })
 		f.monitors.Observe(key, out)
 		read("out of view", nil)
-		obj = f.update(t, "one", func(obj *unstructured.Unstructured) { obj.SetLabels(labels) })
+		obj = f.updateOne(t, func(obj *unstructured.Unstructured) { obj.SetLabels(labels) })
 		f.monitors.Observe(key, obj)
 		f.monitors.Observe(key, out) // an answer that comes late
 		read("in view again", obj)

@@ -79,7 +79,7 @@ func testOverlay(indexers cache.Indexers) *overlay {
 }
 
 // deliver brings the store from one version to the next, as a watch does.
-func deliver(t testing.TB, o *overlay, h history, version int) {
+func deliver(t *testing.T, o *overlay, h history, version int) {
 	t.Helper()
 	was, is := h.visible(version-1), h.visible(version)
 	switch {
