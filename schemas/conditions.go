@@ -52,7 +52,7 @@ func (s *Schemas) Conditions(ctx context.Context, gvk schema.GroupVersionKind) (
 		return shape, nil
 	}
 	shape.HasConditions = true
-	shape.ListMap = atom.List.ElementRelationship == smdschema.Associative && slices.Equal(atom.List.Keys, []string{"type"})
+	shape.ListMap = atom.List.ElementRelationship == smdschema.Associative && slices.Equal(atom.Keys, []string{"type"})
 	return shape, nil
 }
 
@@ -62,6 +62,6 @@ func field(s *smdschema.Schema, ref smdschema.TypeRef, name string) (smdschema.T
 	if !ok || atom.Map == nil {
 		return smdschema.TypeRef{}, false
 	}
-	f, ok := atom.Map.FindField(name)
+	f, ok := atom.FindField(name)
 	return f.Type, ok
 }

@@ -46,7 +46,7 @@ func (s *server) PathsWithContext(ctx context.Context) (map[string]openapi.Group
 	return paths, ctx.Err()
 }
 
-func (s *server) publish(key, text string) {
+func (s *server) publish(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.documents == nil {
@@ -99,7 +99,7 @@ func mustConvert(t *testing.T, s *Schemas, kind string) {
 
 func TestConverterAnswersFromMemory(t *testing.T) {
 	srv := &server{}
-	srv.publish(key, publishing("App", ""))
+	srv.publish(publishing("App", ""))
 	s := New(srv)
 	for range 3 {
 		mustConvert(t, s, "App")
@@ -112,7 +112,7 @@ func TestConverterAnswersFromMemory(t *testing.T) {
 func TestCallersAtTheSameTimeShareOneRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := &server{gate: make(chan struct{})}
-		srv.publish(key, publishing("App", ""))
+		srv.publish(publishing("App", ""))
 		s := New(srv)
 		var wg sync.WaitGroup
 		for range 8 {
@@ -134,7 +134,7 @@ func TestCallersAtTheSameTimeShareOneRead(t *testing.T) {
 func TestAnotherCallersEndIsNotOurs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := &server{gate: make(chan struct{})}
-		srv.publish(key, publishing("App", ""))
+		srv.publish(publishing("App", ""))
 		s := New(srv)
 		leader, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -165,7 +165,7 @@ func TestAKindThatIsMissingMayStillBePublished(t *testing.T) {
 		if err == nil || errors.Is(err, ErrNoSchema) {
 			t.Fatalf("first asked: %v, want an error that is not ErrNoSchema", err)
 		}
-		srv.publish(key, publishing("App", ""))
+		srv.publish(publishing("App", ""))
 		pass(recheckInterval)
 		mustConvert(t, s, "App")
 
@@ -173,7 +173,7 @@ func TestAKindThatIsMissingMayStillBePublished(t *testing.T) {
 		if _, err = s.Converter(t.Context(), gvk("Late")); err == nil || errors.Is(err, ErrNoSchema) {
 			t.Fatalf("second kind: %v, want an error that is not ErrNoSchema", err)
 		}
-		srv.publish(key, publishing("Late", ""))
+		srv.publish(publishing("Late", ""))
 		pass(recheckInterval)
 		mustConvert(t, s, "Late")
 	})
@@ -206,7 +206,7 @@ func TestAKindWithoutASchema(t *testing.T) {
 		if err != nil || shape != (ConditionsShape{}) {
 			t.Errorf("Conditions = %+v, %v", shape, err)
 		}
-		srv.publish(key, publishing("App", ""))
+		srv.publish(publishing("App", ""))
 		pass(missingInterval)
 		mustConvert(t, s, "App")
 	})
@@ -215,12 +215,12 @@ func TestAKindWithoutASchema(t *testing.T) {
 func TestForgetLooksUntilTheChangeIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := &server{}
-		srv.publish(key, publishing("App", ""))
+		srv.publish(publishing("App", ""))
 		s := New(srv)
 		mustConvert(t, s, "App")
 		s.Forget(gvk("").GroupVersion())
 		mustConvert(t, s, "App") // the old document is still published
-		srv.publish(key, publishing("App", `, "status": {"type": "object"}`))
+		srv.publish(publishing("App", `, "status": {"type": "object"}`))
 		pass(recheckInterval)
 		shape, err := s.Conditions(t.Context(), gvk("App"))
 		if err != nil || !shape.HasStatus {
@@ -243,7 +243,7 @@ func TestForgetLooksUntilTheChangeIsPublished(t *testing.T) {
 func TestRecheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := &server{}
-		srv.publish(key, publishing("App", ""))
+		srv.publish(publishing("App", ""))
 		s := New(srv)
 		mustConvert(t, s, "App")
 		recheck := func(want bool, wantReads int32) {
@@ -256,7 +256,7 @@ func TestRecheck(t *testing.T) {
 		recheck(false, 1) // a moment ago is new enough
 		pass(recheckInterval)
 		recheck(false, 2)
-		srv.publish(key, publishing("App", `, "status": {"type": "object"}`))
+		srv.publish(publishing("App", `, "status": {"type": "object"}`))
 		pass(recheckInterval)
 		recheck(true, 3)
 	})
@@ -271,9 +271,9 @@ func TestAFailureIsNotNoSchema(t *testing.T) {
 		t.Fatalf("error = %v, want the failure", err)
 	}
 	srv.fail(nil)
-	srv.publish(key, publishing("App", ""))
+	srv.publish(publishing("App", ""))
 	mustConvert(t, s, "App")
-	srv.publish(key, "not JSON")
+	srv.publish("not JSON")
 	s.Forget(gvk("").GroupVersion())
 	if _, err := s.Converter(t.Context(), gvk("App")); err == nil || errors.Is(err, ErrNoSchema) {
 		t.Errorf("error = %v, want one of decoding", err)
@@ -297,7 +297,7 @@ func TestConditions(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			srv := &server{}
-			srv.publish(key, publishing("App", tt.status))
+			srv.publish(publishing("App", tt.status))
 			got, err := New(srv).Conditions(t.Context(), gvk("App"))
 			if err != nil {
 				t.Fatal(err)

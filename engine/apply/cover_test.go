@@ -8,18 +8,18 @@ import (
 )
 
 // managed returns a managedFields item.
-func managed(t testing.TB, manager, operation, apiVersion, fields string) map[string]any {
-	t.Helper()
+func managed(tb testing.TB, manager, operation, apiVersion, fields string) map[string]any {
+	tb.Helper()
 	var decoded map[string]any
 	if err := json.Unmarshal([]byte(fields), &decoded); err != nil {
-		t.Fatalf("%s: %v", fields, err)
+		tb.Fatalf("%s: %v", fields, err)
 	}
 	return map[string]any{
 		"manager": manager, "operation": operation, "apiVersion": apiVersion, "fieldsType": "FieldsV1", "fieldsV1": decoded,
 	}
 }
 
-// owned is what our entries hold of metadata in every case below.
+// ownedMetadata is what our entries hold of metadata in every case below.
 const ownedMetadata = `"f:metadata": {
 	"f:labels": {"f:kanon.dev/rule": {}, "f:kanon.dev/parent-uid": {}, "f:kanon.dev/node": {}},
 	"f:annotations": {"f:kanon.dev/owner": {}, "f:kanon.dev/applied": {}},
@@ -47,7 +47,8 @@ func TestCovered(t *testing.T) {
 		},
 		"Update entry": {
 			"a POST's entry counts", "{replicas: 1}",
-			entries{managed(t, Manager, "Update", v1, "{"+ownedMetadata+`, "f:spec": {"f:replicas": {}}}`)}, true,
+			entries{managed(t, Manager, "Update", v1, "{"+ownedMetadata+`, "f:spec": {"f:replicas": {}}}`)},
+			true,
 		},
 		"Apply and Update together": {
 			"each has a part", "{replicas: 1, paused: true}", entries{
@@ -56,7 +57,8 @@ func TestCovered(t *testing.T) {
 		},
 		"another manager": {
 			"whoever else owns it", "{replicas: 1}",
-			entries{ours(""), managed(t, "kubectl", "Apply", v1, `{"f:spec": {"f:replicas": {}}}`)}, false,
+			entries{ours(""), managed(t, "kubectl", "Apply", v1, `{"f:spec": {"f:replicas": {}}}`)},
+			false,
 		},
 		"a subresource": {
 			"scale is written by others in the name of nobody", "{replicas: 1}", entries{ours(""), func() map[string]any {
@@ -67,7 +69,8 @@ func TestCovered(t *testing.T) {
 		},
 		"another version": {
 			"its paths mean something else", "{replicas: 1}",
-			entries{ours(""), managed(t, Manager, "Update", "test/v1beta1", `{"f:spec": {"f:replicas": {}}}`)}, false,
+			entries{ours(""), managed(t, Manager, "Update", "test/v1beta1", `{"f:spec": {"f:replicas": {}}}`)},
+			false,
 		},
 		"no entries":    {"managedFields were reset", "{replicas: 1}", nil, false},
 		"garbled entry": {"it covers nothing, and nothing breaks", "{replicas: 1}", entries{managed(t, Manager, "Apply", v1, `{"x:y": 1}`)}, false},
@@ -82,7 +85,8 @@ func TestCovered(t *testing.T) {
 		"granular map": {"key by key", "{limits: {cpu: a}}", entries{ours(`, "f:spec": {"f:limits": {"f:cpu": {}}}`)}, true},
 		"granular map, entry ends above": {
 			"an empty node under a granular map covers nothing but an empty value", "{limits: {cpu: a}}",
-			entries{ours(`, "f:spec": {"f:limits": {}}`)}, false,
+			entries{ours(`, "f:spec": {"f:limits": {}}`)},
+			false,
 		},
 		"granular map, another key": {"key by key", "{limits: {cpu: a}}", entries{ours(`, "f:spec": {"f:limits": {"f:memory": {}}}`)}, false},
 		"set":                       {"item by item", "{finalizers: [a, b]}", entries{ours(`, "f:spec": {"f:finalizers": {"v:\"a\"": {}, "v:\"b\"": {}}}`)}, true},
@@ -90,15 +94,18 @@ func TestCovered(t *testing.T) {
 		"set, entry is the list":    {"it was atomic then", "{finalizers: [a]}", entries{ours(`, "f:spec": {"f:finalizers": {}}`)}, false},
 		"list map, key completed": {
 			"the entry has the default", "{ports: [{port: 80}]}",
-			entries{ours(`, "f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}, "f:protocol": {}}}}`)}, true,
+			entries{ours(`, "f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}, "f:protocol": {}}}}`)},
+			true,
 		},
 		"list map, item without its fields": {
 			"an item alone covers none of them", "{ports: [{port: 80}]}",
-			entries{ours(`, "f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}}}}`)}, false,
+			entries{ours(`, "f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}}}}`)},
+			false,
 		},
 		"list map, another item": {
 			"removed by somebody", "{ports: [{port: 80}]}",
-			entries{ours(`, "f:spec": {"f:ports": {"k:{\"port\":81,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}, "f:protocol": {}}}}`)}, false,
+			entries{ours(`, "f:spec": {"f:ports": {"k:{\"port\":81,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}, "f:protocol": {}}}}`)},
+			false,
 		},
 		"empty struct": {"owned as it is", "{emptyDir: {}}", entries{ours(`, "f:spec": {"f:emptyDir": {}}`)}, true},
 		"empty struct, filled since": {

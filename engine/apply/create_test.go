@@ -148,10 +148,10 @@ func TestRefusedObjectsAreInvalid(t *testing.T) {
 	}
 	// The rest is the server's to say.
 	c := w.child(strings.Replace(deployment, "matchLabels: {app: child}", "matchLabels: {app: other}", 1))
-	err := w.fails(c, nil, "invalid", "POST")
+	message := w.fails(c, nil, "invalid", "POST")
 	for _, part := range []string{"Deployment.apps " + w.namespace + "/child", "spec.template.metadata.labels"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("error %q does not tell %q", err, part)
+		if !strings.Contains(message, part) {
+			t.Errorf("error %q does not tell %q", message, part)
 		}
 	}
 	// Also of a change.
@@ -159,7 +159,7 @@ func TestRefusedObjectsAreInvalid(t *testing.T) {
 	live := w.sync(c, nil, ActionCreated, "POST")
 	c = w.child(strings.ReplaceAll(deployment, "app: child", "app: renamed"))
 	w.requests.take()
-	if _, err = w.trySync(c, live); class(err) != "invalid" || !strings.Contains(err.Error(), "immutable") {
+	if _, err := w.trySync(c, live); class(err) != "invalid" || !strings.Contains(err.Error(), "immutable") {
 		t.Errorf("change of an immutable field: %v", err)
 	}
 }
@@ -171,7 +171,7 @@ func TestANameThatIsTaken(t *testing.T) {
 		w := newWorld(t)
 		stranger := w.post("kubectl", text)
 		err := w.fails(w.child(text), nil, "taken", "POST GET")
-		if want := "ConfigMap " + w.namespace + "/child exists already and belongs to others (field managers: kubectl); it is left alone"; err.Error() != want {
+		if want := "ConfigMap " + w.namespace + "/child exists already and belongs to others (field managers: kubectl); it is left alone"; err != want {
 			t.Errorf("error %q, want %q", err, want)
 		}
 		w.fails(w.child(text), stranger, "taken", "")
@@ -197,7 +197,7 @@ func TestANameThatIsTaken(t *testing.T) {
 		w.sync(other, nil, ActionCreated, "POST")
 		w.owner.RuleID, w.owner.Rule = RuleID("kanon-system", "kanon-system", "second"), "kanon-system/second"
 		err := w.fails(w.child(text), nil, "taken", "POST GET")
-		if !strings.Contains(err.Error(), "rule kanon-system/test for ConfigMap") {
+		if !strings.Contains(err, "rule kanon-system/test for ConfigMap") {
 			t.Errorf("error %q does not tell the other rule", err)
 		}
 	})
@@ -219,7 +219,7 @@ func TestANameThatIsTaken(t *testing.T) {
 		}
 		live := w.sync(old, nil, ActionCreated, "POST")
 		got := w.fails(w.child(text), nil, "terminating", "POST GET")
-		if !strings.Contains(got.Error(), "earlier ConfigMap "+w.namespace+"/parent") {
+		if !strings.Contains(got, "earlier ConfigMap "+w.namespace+"/parent") {
 			t.Errorf("error %q does not tell the parent", got)
 		}
 		if w.get(live).GetResourceVersion() != live.GetResourceVersion() {
@@ -234,7 +234,7 @@ func TestANameThatIsTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := w.fails(c, nil, "terminating", "POST GET")
-		if !strings.Contains(err.Error(), "example.test/hold") {
+		if !strings.Contains(err, "example.test/hold") {
 			t.Errorf("error %q does not tell what holds it", err)
 		}
 		w.fails(c, w.get(live), "terminating", "")

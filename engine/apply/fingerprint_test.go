@@ -22,12 +22,12 @@ spec:
   ports: [{port: 80, name: http}, {port: 53, protocol: UDP}]
 `
 
-func prepare(t testing.TB, text string) *Child {
-	t.Helper()
+func prepare(tb testing.TB, text string) *Child {
+	tb.Helper()
 	owner := testOwner()
-	c, err := offline(t).Prepare(t.Context(), object(t, text), owner, controllerOf(owner.Parent))
+	c, err := offline(tb).Prepare(tb.Context(), object(tb, text), owner, controllerOf(owner.Parent))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c
 }
@@ -158,8 +158,7 @@ func TestPrepareRefuses(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := offline(t).Prepare(t.Context(), object(t, rendered+tt.text), testOwner(), nil)
-			var invalid *InvalidError
-			if !errors.As(err, &invalid) {
+			if class(err) != "invalid" {
 				t.Fatalf("error = %v, want *InvalidError", err)
 			}
 			if !strings.Contains(err.Error(), "Thing.test ns/child") || !strings.Contains(err.Error(), tt.path) {

@@ -93,11 +93,12 @@ type ownerRecord struct {
 // namespace of Kanon, namespace of the rule and name of the rule. Two installations, two tenants and long names
 // therefore never meet.
 func RuleID(kanonNamespace, ruleNamespace, ruleName string) string {
-	h := sha256.New()
+	var text []byte
 	for _, part := range []string{kanonNamespace, ruleNamespace, ruleName} {
-		fmt.Fprintf(h, "%d:%s", len(part), part)
+		text = fmt.Appendf(text, "%d:%s", len(part), part)
 	}
-	return hex.EncodeToString(h.Sum(nil))[:16]
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])[:16]
 }
 
 // NodeLabel is the value of LabelNode for a node's id: the id itself where it is a valid label value, otherwise its

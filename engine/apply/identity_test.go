@@ -155,7 +155,8 @@ func TestOwnedByTellsWhose(t *testing.T) {
 	controlled.SetOwnerReferences(references(Ref{Group: "apps", Kind: "ReplicaSet", Name: "rs", UID: "u"}))
 	managed := object(t, rendered+"  \n")
 	managed.Object["metadata"].(map[string]any)["managedFields"] = []any{
-		map[string]any{"manager": "helm", "operation": "Update"}, map[string]any{"manager": "helm", "operation": "Apply"},
+		map[string]any{"manager": "helm", "operation": "Update"},
+		map[string]any{"manager": "helm", "operation": "Apply"},
 		map[string]any{"manager": "kubectl", "operation": "Update"},
 	}
 	c, err := offline(t).Prepare(t.Context(), object(t, rendered), testOwner(), nil)

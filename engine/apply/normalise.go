@@ -2,6 +2,7 @@ package apply
 
 import (
 	"encoding/base64"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -131,7 +132,7 @@ func (k kind) vanishes(v any, ref smdschema.TypeRef) bool {
 	case []any:
 		return len(v) == 0 && atom.List != nil
 	case map[string]any:
-		return len(v) == 0 && atom.Map != nil && len(atom.Map.Fields) == 0 && !isUntyped(atom.Map.ElementType)
+		return len(v) == 0 && atom.Map != nil && len(atom.Fields) == 0 && !isUntyped(atom.Map.ElementType)
 	default:
 		return false
 	}
@@ -164,9 +165,7 @@ func foldStringData(obj *unstructured.Unstructured) map[string]any {
 	}
 	data := map[string]any{}
 	if old, ok := obj.Object["data"].(map[string]any); ok {
-		for key, v := range old {
-			data[key] = v
-		}
+		maps.Copy(data, old)
 	}
 	for key, v := range text {
 		if s, ok := v.(string); ok {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestNormalise(t *testing.T) {
@@ -148,7 +147,7 @@ func FuzzNormalise(f *testing.F) {
 		if err := in.UnmarshalJSON([]byte(text)); err != nil {
 			in.Object = map[string]any{"spec": text}
 		}
-		in.SetGroupVersionKind(schema.GroupVersionKind(thingGVK()))
+		in.SetGroupVersionKind(thingGVK())
 		once := k.normalise(in, false)
 		if diff := cmp.Diff(once.Object, k.normalise(once, false).Object); diff != "" {
 			t.Errorf("normalising twice differs:\n%s", diff)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"maps"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -91,75 +91,87 @@ func managedFieldsPatch(obj *unstructured.Unstructured, entries []any) ([]byte, 
 // taken out of ancient-changes; nil when there is nothing to move.
 func (c *Child) releasedEntries(obj *unstructured.Unstructured) ([]any, error) {
 	entries := entriesOf(obj)
-	isUpdate := func(e entry) bool { return e.ours() && e.operation == operationUpdate }
-	base := slices.IndexFunc(entries, func(e entry) bool { return e.ours() && e.operation == operationApply })
-	hadUpdate := slices.ContainsFunc(entries, isUpdate)
-	applied := &fieldpath.Set{}
-	if base >= 0 {
-		set, err := entries[base].fields()
-		if err != nil {
-			return nil, fmt.Errorf("read managedFields of %s: %w", c.Ref, err)
-		}
-		applied = set
-	} else if base = c.updateEntry(entries); base < 0 {
-		return nil, nil
-	}
-	version := entries[base].apiVersion
-
-	gone := c.gone(applied)
-	union, changed := applied, hadUpdate
-	out := make([]any, 0, len(entries)+1)
-	for i, e := range entries {
-		switch {
-		case isUpdate(e):
-			// Paths of another version cannot be added to those of this one; they end up with no owner and stay.
-			if e.apiVersion == version {
-				set, err := e.fields()
-				if err != nil {
-					return nil, fmt.Errorf("read managedFields of %s: %w", c.Ref, err)
-				}
-				union = union.Union(set)
-			}
-		case i == base:
-			// our Apply entry: appended below, with the union
-		case e.ancient() && e.apiVersion == version:
-			item, taken, err := gone.takeFrom(e)
-			if err != nil {
-				return nil, fmt.Errorf("read managedFields of %s: %w", c.Ref, err)
-			}
-			changed = changed || taken
-			if item != nil {
-				out = append(out, item)
-			}
-		default:
-			out = append(out, e.raw)
-		}
-	}
-	if !changed {
-		return nil, nil
-	}
-	item, err := withFields(entries[base], union)
+	base, applied, err := c.baseEntry(entries)
 	if err != nil {
-		return nil, fmt.Errorf("encode managedFields of %s: %w", c.Ref, err)
+		return nil, fmt.Errorf("read managedFields of %s: %w", c.Ref, err)
+	}
+	if base < 0 {
+		return nil, nil
+	}
+	r := release{version: entries[base].apiVersion, gone: c.gone(applied), union: applied}
+	for i, e := range entries {
+		if i == base && e.operation == operationApply {
+			continue // added at the end, with the union
+		}
+		if err := r.add(e); err != nil {
+			return nil, fmt.Errorf("rewrite managedFields of %s: %w", c.Ref, err)
+		}
+	}
+	if !r.changed {
+		return nil, nil
+	}
+	item, err := withFields(entries[base], r.union)
+	if err != nil {
+		return nil, fmt.Errorf("rewrite managedFields of %s: %w", c.Ref, err)
 	}
 	item["operation"] = operationApply
-	return append(out, item), nil
+	return append(r.items, item), nil
 }
 
-// updateEntry is the index of the Update entry of ours that becomes the Apply entry: the one in the rendered apiVersion,
-// else any; -1 when there is none.
-func (c *Child) updateEntry(entries []entry) int {
-	found := -1
-	for i, e := range entries {
-		if !e.ours() || e.operation != operationUpdate {
-			continue
+// release is a rewrite of managedFields in the making.
+type release struct {
+	version string
+	gone    gonePaths
+	// union is what our Apply entry will hold.
+	union *fieldpath.Set
+	// items are the other entries, rewritten where they must be.
+	items   []any
+	changed bool
+}
+
+// add takes one entry into account.
+func (r *release) add(e entry) error {
+	switch {
+	case e.ours() && e.operation == operationUpdate:
+		r.changed = true
+		if e.apiVersion != r.version {
+			return nil // paths of another version cannot be added to those of this one; they end up with no owner, and stay
 		}
-		if e.apiVersion == c.Object.GetAPIVersion() {
-			return i
+		set, err := e.fields()
+		if err != nil {
+			return err
 		}
-		found = i
+		r.union = r.union.Union(set)
+	case e.ancient() && e.apiVersion == r.version:
+		item, taken, err := r.gone.takeFrom(e)
+		if err != nil {
+			return err
+		}
+		r.changed = r.changed || taken
+		if item != nil {
+			r.items = append(r.items, item)
+		}
+	default:
+		r.items = append(r.items, e.raw)
 	}
-	return found
+	return nil
+}
+
+// baseEntry is the index of the entry that becomes our Apply entry, and what it has applied: our Apply entry itself, else
+// our Update entry in the rendered apiVersion, else any of ours; -1 when we have none.
+func (c *Child) baseEntry(entries []entry) (int, *fieldpath.Set, error) {
+	base := -1
+	for i, e := range entries {
+		switch {
+		case !e.ours():
+		case e.operation == operationApply:
+			set, err := e.fields()
+			return i, set, err
+		case base < 0 || e.apiVersion == c.Object.GetAPIVersion():
+			base = i
+		}
+	}
+	return base, &fieldpath.Set{}, nil
 }
 
 // gonePaths are paths that were applied last and are rendered no more.
@@ -207,10 +219,7 @@ func withFields(e entry, set *fieldpath.Set) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	item := make(map[string]any, len(e.raw))
-	for key, v := range e.raw {
-		item[key] = v
-	}
+	item := maps.Clone(e.raw)
 	item["fieldsV1"] = json.RawMessage(text)
 	return item, nil
 }

@@ -74,11 +74,13 @@ func TestReleasedEntries(t *testing.T) {
 		},
 		"ancient-changes without an Apply entry of ours": {
 			"which of its paths were ours is not recorded, so they stay",
-			entries{managed(t, ancientManager, "Update", v1, spec(`"f:paused": {}`))}, nil,
+			entries{managed(t, ancientManager, "Update", v1, spec(`"f:paused": {}`))},
+			nil,
 		},
 		"ancient-changes of another version": {
 			"paths of another version mean something else",
-			entries{managed(t, Manager, "Apply", v1, spec(`"f:paused": {}`)), managed(t, ancientManager, "Update", "test/v0", spec(`"f:paused": {}`))}, nil,
+			entries{managed(t, Manager, "Apply", v1, spec(`"f:paused": {}`)), managed(t, ancientManager, "Update", "test/v0", spec(`"f:paused": {}`))},
+			nil,
 		},
 		"ancient-changes and a subresource": {
 			"status is not ours",
@@ -86,7 +88,8 @@ func TestReleasedEntries(t *testing.T) {
 				e := managed(t, ancientManager, "Update", v1, spec(`"f:paused": {}`))
 				e["subresource"] = "status"
 				return e
-			}()}, nil,
+			}()},
+			nil,
 		},
 	}
 	for name, tt := range tests {

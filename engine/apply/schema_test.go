@@ -110,43 +110,43 @@ func (f *fakeSchemas) Recheck(context.Context, schema.GroupVersion) (bool, error
 	return true, nil
 }
 
-func testConverter(t testing.TB, text string) managedfields.TypeConverter {
-	t.Helper()
+func testConverter(tb testing.TB, text string) managedfields.TypeConverter {
+	tb.Helper()
 	document, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	definitions := map[string]*spec.Schema{}
 	if err := json.Unmarshal(document, &definitions); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	converter, err := managedfields.NewTypeConverter(definitions, false)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return converter
 }
 
 // offline returns a Writer for what sends no request.
-func offline(t testing.TB) *Writer {
-	t.Helper()
+func offline(tb testing.TB) *Writer {
+	tb.Helper()
 	return &Writer{
-		schemas:   &fakeSchemas{converter: testConverter(t, testSchemas)},
+		schemas:   &fakeSchemas{converter: testConverter(tb, testSchemas)},
 		hasStatus: func(schema.GroupVersionKind) bool { return false },
 		known:     map[types.UID]string{},
 	}
 }
 
 // object reads YAML.
-func object(t testing.TB, text string) *unstructured.Unstructured {
-	t.Helper()
+func object(tb testing.TB, text string) *unstructured.Unstructured {
+	tb.Helper()
 	obj := &unstructured.Unstructured{}
 	document, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := obj.UnmarshalJSON(document); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return obj
 }

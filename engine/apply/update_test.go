@@ -58,7 +58,7 @@ func TestAnObjectThatIsGoneOrReplaced(t *testing.T) {
 	}
 	stranger := w.post("kubectl", configMap)
 	err := w.fails(changed, live, "replaced", "APPLY")
-	if !strings.Contains(err.Error(), string(live.GetUID())) {
+	if !strings.Contains(err, string(live.GetUID())) {
 		t.Errorf("error %q does not tell the UID that was meant", err)
 	}
 	dropped := w.child(strings.Replace(configMap, ", b: two", "", 1))

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -132,11 +133,11 @@ func (r *recorder) take() string {
 
 func resourceOf(obj *unstructured.Unstructured) schema.GroupVersionResource {
 	plural := strings.ToLower(obj.GetKind()) + "s"
-	if strings.HasSuffix(plural, "ys") {
-		plural = strings.TrimSuffix(plural, "ys") + "ies"
+	if stem, ok := strings.CutSuffix(plural, "ys"); ok {
+		plural = stem + "ies"
 	}
-	if strings.HasSuffix(plural, "sss") {
-		plural = strings.TrimSuffix(plural, "s") + "es"
+	if stem, ok := strings.CutSuffix(plural, "sss"); ok {
+		plural = stem + "sses"
 	}
 	return obj.GroupVersionKind().GroupVersion().WithResource(plural)
 }
@@ -218,15 +219,15 @@ func (w *world) sync(c *Child, live *unstructured.Unstructured, action Action, r
 	return result.Live
 }
 
-// fails syncs and demands a class of error, see class, and the requests that were sent for it.
-func (w *world) fails(c *Child, live *unstructured.Unstructured, wantClass, requests string) error {
+// fails syncs, demands a class of error, see class, and the requests that were sent for it, and returns the error's text.
+func (w *world) fails(c *Child, live *unstructured.Unstructured, wantClass, requests string) string {
 	w.t.Helper()
 	w.requests.take()
 	_, err := w.trySync(c, live)
 	if sent := w.requests.take(); class(err) != wantClass || sent != requests {
 		w.t.Fatalf("Sync: %v (%s) by %q, want class %s by %q", err, class(err), sent, wantClass, requests)
 	}
-	return err
+	return fmt.Sprint(err)
 }
 
 // settled demands that a child is in sync without a request, for the Writer that wrote it and for a new one.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -97,17 +98,10 @@ func (w *Writer) apply(ctx context.Context, gvr schema.GroupVersionResource, chi
 // applyBody is the child with the UID of the object that is meant: without it an apply would create an object that is
 // gone, or merge over another one of the same name.
 func applyBody(child *Child, uid types.UID) ([]byte, error) {
-	content := make(map[string]any, len(child.Object.Object))
-	for key, v := range child.Object.Object {
-		content[key] = v
-	}
-	metadata, _ := content["metadata"].(map[string]any)
-	withUID := make(map[string]any, len(metadata)+1)
-	for key, v := range metadata {
-		withUID[key] = v
-	}
-	withUID["uid"] = string(uid)
-	content["metadata"] = withUID
+	content := maps.Clone(child.Object.Object)
+	metadata := maps.Clone(ensureMap(content, "metadata"))
+	metadata["uid"] = string(uid)
+	content["metadata"] = metadata
 	body, err := json.Marshal(content)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", child.Ref, err)
