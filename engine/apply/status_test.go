@@ -1,0 +1,57 @@
+package apply
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestSyncStatus follows the status of one object through what its rule and others do to it.
+func TestSyncStatus(t *testing.T) {
+	w := newWorld(t)
+	w.install("Statused", "x-kubernetes-list-type: map\n                x-kubernetes-list-map-keys: [type]")
+	gadget := w.post("someone", `{apiVersion: apply.example.com/v1, kind: Statused, metadata: {name: g}, spec: {items: []}}`)
+	condition := func(conditionType, status string) any {
+		return map[string]any{"type": conditionType, "status": status}
+	}
+	say := func(live *unstructured.Unstructured, want Action, conditions ...any) *unstructured.Unstructured {
+		t.Helper()
+		w.requests.take()
+		result, err := w.writer.SyncStatus(t.Context(), Status{
+			GVR: resourceOf(gadget), Object: live, Manager: "kanon-status-x", Subresource: true,
+			Content: map[string]any{"conditions": conditions},
+		})
+		requests := map[Action]string{ActionNone: "", ActionApplied: "APPLY"}[want]
+		if sent := w.requests.take(); err != nil || result.Action != want || sent != requests {
+			t.Fatalf("SyncStatus: %s by %q, %v; want %s by %q", result.Action, sent, err, want, requests)
+		}
+		return result.Live
+	}
+	live := say(gadget, ActionApplied, condition("Ready", "False"), condition("Extra", "True"))
+	say(live, ActionNone, condition("Ready", "False"), condition("Extra", "True"))
+
+	live = w.patch("other", live, `[{"op": "add", "path": "/status/conditions/-", "value": {"type": "Theirs", "status": "True"}}]`, "status")
+	live = say(live, ActionNone, condition("Ready", "False"), condition("Extra", "True")) // theirs is none of ours
+	if !HeldByAnother(live, "kanon-status-x", "Theirs") || HeldByAnother(live, "kanon-status-x", "Ready") {
+		t.Error("HeldByAnother does not tell theirs from ours")
+	}
+
+	live = say(live, ActionApplied, condition("Ready", "True")) // Extra goes, Theirs stays
+	if list, _ := fieldValue(live, "status", "conditions").([]any); len(list) != 2 {
+		t.Errorf("conditions = %v, want Ready and Theirs", list)
+	}
+	live = w.patch("other", live, `[{"op": "replace", "path": "/status/conditions/0/status", "value": "Unknown"}]`, "status")
+	live = say(live, ActionApplied, condition("Ready", "True"))
+	say(live, ActionNone, condition("Ready", "True"))
+
+	if err := w.client(gadget).Delete(t.Context(), "g", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.writer.SyncStatus(t.Context(), Status{
+		GVR: resourceOf(gadget), Object: live, Manager: "kanon-status-x", Subresource: true, Content: map[string]any{},
+	})
+	if class(err) != "replaced" {
+		t.Errorf("status of an object that is gone: %v, want *ReplacedError", err)
+	}
+}
