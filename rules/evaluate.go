@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/celenv"
 )
 
 // Evaluation is one evaluation of a rule for one parent, driven by its caller:
@@ -134,7 +136,7 @@ func (x *expression) isTrue(s *scope) (bool, *problem) {
 	}
 	b, ok := val.Value().(bool)
 	if !ok {
-		return false, failure("%s: must be true or false, and is a %s", shorten(x.text), val.Type().TypeName())
+		return false, failure("%s: must be true or false, and is %s", shorten(x.text), celenv.TypeText(val))
 	}
 	return b, nil
 }
@@ -180,7 +182,7 @@ func (e *Evaluation) canGo(i int) bool {
 	}
 	for _, j := range child.waitsFor {
 		if p := e.notReady(j); p != nil {
-			e.stop(i, waiting("waits for %s to be ready: %s", e.prog.children[j].ID, p.Error()).under("dependsOn"))
+			e.stop(i, waiting("waits for %s to be ready: %s", e.prog.children[j].ID, p.message).under("dependsOn"))
 			return false
 		}
 	}

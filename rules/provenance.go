@@ -80,6 +80,9 @@ type analysis struct {
 	absent map[int64][]int64
 	// presence is true below has(), where nothing is read for its value.
 	presence bool
+	// path is the outermost node of the path that is being walked over: what a
+	// message names when a part of the path is not there yet.
+	path ast.Expr
 	// reported keeps a finding from being given again when a loop's body is
 	// walked over a second time.
 	reported map[int64]bool
@@ -111,7 +114,10 @@ func (a *analysis) report(id int64, format string, args ...any) {
 
 // value is the origin of a node that is used for its value.
 func (a *analysis) value(e ast.Expr, env bindings) *origin {
+	outer, presence := a.path, a.presence
+	a.path, a.presence = nil, false
 	o := a.walk(e, env)
+	a.path, a.presence = outer, presence
 	if o.root == rootChildren || o.root == rootVariables {
 		a.report(e.ID(), "%s must be followed by a name, as in %s.%s", o.root, o.root, a.exampleMember(o.root))
 		return fixed()
@@ -205,21 +211,34 @@ func literalText(e ast.Expr) (string, bool) {
 	return string(s), ok
 }
 
-// note keeps what follows when the node cannot be read; shown is the node that
-// the message names.
+// note keeps what follows when the node cannot be read. A message about
+// something that is to come names the whole path, one about a mistake the part
+// of it that is not there.
 func (a *analysis) note(id int64, waits bool, shown ast.Expr) {
 	if old, ok := a.reads[id]; ok && (old.waits || !waits) {
 		return
 	}
+	if waits && a.path != nil {
+		shown = a.path
+	}
 	a.reads[id] = read{node: id, waits: waits, text: a.expr.Source(shown)}
+}
+
+// operand walks over what a field or index is read from.
+func (a *analysis) operand(e, operand ast.Expr, env bindings, presence bool) *origin {
+	path, outer := a.path, a.presence
+	if a.path == nil {
+		a.path = e
+	}
+	a.presence = outer || presence
+	from := a.walk(operand, env)
+	a.path, a.presence = path, outer
+	return from
 }
 
 // selectField is operand.name, in all its spellings.
 func (a *analysis) selectField(e, operand ast.Expr, name string, env bindings, presence, optional bool) *origin {
-	outer := a.presence
-	a.presence = a.presence || presence
-	from := a.walk(operand, env)
-	a.presence = outer
+	from := a.operand(e, operand, env, presence)
 	var missing, value *origin
 	switch from.root {
 	case rootParent:
@@ -275,7 +294,7 @@ func (a *analysis) chain(e ast.Expr, nodes []int64) []int64 {
 // index is operand[index] with an index that is computed, or a number.
 func (a *analysis) index(e, operand, index ast.Expr, env bindings, optional bool) *origin {
 	a.value(index, env)
-	from := a.walk(operand, env)
+	from := a.operand(e, operand, env, false)
 	if from.root == rootChildren || from.root == rootVariables {
 		a.report(e.ID(), "%s must be followed by a name that is written out, as in %s.%s", from.root, from.root, a.exampleMember(from.root))
 		return fixed()

@@ -130,7 +130,7 @@ func (e *Evaluation) identify(child *compiledChild, object *unstructured.Unstruc
 	case child.Namespaced && namespace == "":
 		if e.object.GetNamespace() != "" {
 			metadata["namespace"] = e.object.GetNamespace()
-		} else if e.prog.parent.Namespaced == false {
+		} else if !e.prog.parent.Namespaced {
 			return failure("is needed, because the parent is cluster-scoped").under("namespace")
 		}
 	}
@@ -138,7 +138,7 @@ func (e *Evaluation) identify(child *compiledChild, object *unstructured.Unstruc
 }
 
 func jsonType(val any) string {
-	return "a " + celenv.FromJSON(val).Type().TypeName()
+	return celenv.TypeText(celenv.FromJSON(val))
 }
 
 // renderItems renders a forEach. An item that waits or fails does not stop the

@@ -61,7 +61,8 @@ func newDispatcher(env *cel.Env) (interpreter.Dispatcher, error) {
 	return dispatcher, nil
 }
 
-// withDoubles makes an operator turn an int beside a double into a double.
+// withDoubles makes an operator turn an int beside a double into a double, and
+// say which types do not go together where two do not.
 func withDoubles(b *functions.Overload) *functions.Overload {
 	plain := *b
 	op := plain.Binary
@@ -76,7 +77,12 @@ func withDoubles(b *functions.Overload) *functions.Overload {
 				rhs = types.Double(r)
 			}
 		}
-		return op(lhs, rhs)
+		out := op(lhs, rhs)
+		if types.IsError(out) && lhs.Type() != rhs.Type() {
+			return types.NewErr("%s and %s do not go together here; convert one with string(…), int(…) or double(…)",
+				lhs.Type().TypeName(), rhs.Type().TypeName())
+		}
+		return out
 	}
 	return &plain
 }

@@ -140,7 +140,7 @@ func ToText(val ref.Val) (string, error) {
 	case types.Null:
 		return "", errors.New("null cannot stand in text")
 	}
-	return "", fmt.Errorf("a %s cannot stand in text", val.Type().TypeName())
+	return "", fmt.Errorf("%s cannot stand in text", TypeText(val))
 }
 
 func timestampText(t types.Timestamp) string { return t.UTC().Format(time.RFC3339Nano) }
@@ -189,6 +189,24 @@ func CopyJSON(val any) any {
 // FromJSON makes a value of plain JSON without copying it.
 func FromJSON(val any) ref.Val { return adapter{}.NativeToValue(val) }
 
+// TypeText names the type of a value in a sentence: "a string", "an int".
+func TypeText(val ref.Val) string {
+	switch name := val.Type().TypeName(); name {
+	case "null_type":
+		return "null"
+	case "int":
+		return "an int"
+	case "optional_type":
+		return "an optional value"
+	case "google.protobuf.Timestamp":
+		return "a timestamp"
+	case "google.protobuf.Duration":
+		return "a duration"
+	default:
+		return "a " + name
+	}
+}
+
 // Items are what a value gives to iterate over: the items of a list; of a map
 // one map {key, value} for each entry, by key; nothing for null and for
 // optional.none(). Everything else is an error.
@@ -219,5 +237,5 @@ func Items(val ref.Val) ([]ref.Val, error) {
 		}
 		return items, nil
 	}
-	return nil, fmt.Errorf("needs a list or a map, and is a %s", val.Type().TypeName())
+	return nil, fmt.Errorf("needs a list or a map, and is %s", TypeText(val))
 }
