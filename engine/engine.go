@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
@@ -49,7 +50,14 @@ func New(options Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
-	e.writer, err = apply.New(apply.Options{Client: options.Client, Schemas: options.Schemas})
+	e.writer, err = apply.New(apply.Options{
+		Client:  options.Client,
+		Schemas: options.Schemas,
+		HasStatus: func(gvk schema.GroupVersionKind) bool {
+			kind, _ := options.Mapper.Lookup(gvk)
+			return kind.HasStatus
+		},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}

@@ -109,10 +109,12 @@ func TestDriftIsPutRight(t *testing.T) {
 	w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))
 
 	t.Run("edit", func(t *testing.T) {
+		w := w.in(t)
 		w.patch(configMaps, w.home, "red-config", `{"data":{"color":"grey"}}`)
 		w.await(configMaps, w.home, "red-config", "is red again", has("red", "data", "color"))
 	})
 	t.Run("edit and revert", func(t *testing.T) {
+		w := w.in(t)
 		w.patch(configMaps, w.home, "red-config", `{"data":{"color":"grey"}}`)
 		w.patch(configMaps, w.home, "red-config", `{"data":{"color":"red"}}`)
 		w.await(configMaps, w.home, "red-config", "is red and Kanon's again", func(obj *unstructured.Unstructured) bool {
@@ -120,6 +122,7 @@ func TestDriftIsPutRight(t *testing.T) {
 		})
 	})
 	t.Run("a field of nobody's", func(t *testing.T) {
+		w := w.in(t)
 		w.patch(configMaps, w.home, "red-config", `{"data":{"size":"big","color":"grey"}}`)
 		obj := w.await(configMaps, w.home, "red-config", "is red again", has("red", "data", "color"))
 		if field(obj, "data", "size") != "big" {
@@ -127,6 +130,7 @@ func TestDriftIsPutRight(t *testing.T) {
 		}
 	})
 	t.Run("delete", func(t *testing.T) {
+		w := w.in(t)
 		before := w.get(services, w.home, "red").GetUID()
 		w.delete(services, w.home, "red")
 		after := w.await(services, w.home, "red", "is back", func(obj *unstructured.Unstructured) bool { return obj.GetUID() != before })
@@ -134,6 +138,7 @@ func TestDriftIsPutRight(t *testing.T) {
 			has(field(after, "spec", "clusterIP"), "status", "address"))
 	})
 	t.Run("labels and annotations taken away", func(t *testing.T) {
+		w := w.in(t)
 		w.patch(configMaps, w.home, "red-config", `{"metadata":{"labels":null,"annotations":null}}`)
 		w.await(configMaps, w.home, "red-config", "is marked again", func(obj *unstructured.Unstructured) bool {
 			_, owned := apply.OwnerOf(obj)
@@ -149,7 +154,7 @@ func ownsField(obj *unstructured.Unstructured, path ...string) bool {
 			continue
 		}
 		fields := map[string]any{}
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
 			continue
 		}
 		if _, found, _ := unstructured.NestedFieldNoCopy(fields, path...); found {

@@ -60,11 +60,11 @@ func (n *notices) report(origin source.Origin, report source.Report) {
 		n.recorder.Event(configMap, corev1.EventTypeNormal, "RulesAccepted", report.Message)
 		return
 	}
-	message := report.Message
+	messages := []string{report.Message}
 	for _, r := range report.Rules {
 		if !r.Ready {
-			message += "\n" + r.Name + ": " + r.Message
+			messages = append(messages, r.Name+": "+r.Message)
 		}
 	}
-	n.recorder.Event(configMap, corev1.EventTypeWarning, "RulesRefused", joinMessages([]string{message}))
+	n.recorder.Event(configMap, corev1.EventTypeWarning, "RulesRefused", joinMessages(messages))
 }

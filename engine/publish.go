@@ -87,6 +87,7 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 				log.V(1).Info("a kind went away while its rule was being started", "rule", entry.name, "reason", err.Error())
 				continue // the mapper's change is among the news already
 			}
+			e.restartReplaced(known[entry.id], op)
 			started = append(started, op)
 			known[op.id] = op
 		}
@@ -105,6 +106,23 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 		log.Info("rule started", "rule", op.name, "parent", op.parent.GVK.String())
 		e.monitors.Watch(op.id, op.keys()...)
 		e.enqueueAll(op)
+	}
+}
+
+// restartReplaced starts the informers anew of those kinds whose definition was
+// deleted and made again since the operator before: the old ones watch what is
+// no more, and would find out only when their back-off lets them.
+func (e *Engine) restartReplaced(before, after *operator) {
+	if before == nil {
+		return
+	}
+	if before.parent.Definition.UID != after.parent.Definition.UID {
+		e.monitors.Restart(after.parent.GVR)
+	}
+	for gvk, kind := range after.children {
+		if old, ok := before.children[gvk]; ok && old.Definition.UID != kind.Definition.UID {
+			e.monitors.Restart(kind.GVR)
+		}
 	}
 }
 

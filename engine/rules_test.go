@@ -86,9 +86,8 @@ func TestRuleThatDropsAKind(t *testing.T) {
 	w.await(w.resource("Box"), w.home, "b", "is ready", isTrue("Ready"))
 
 	// The rule no longer mentions Services at all.
-	start := strings.Index(boxRule, "  - id: service")
-	end := strings.Index(boxRule, "  status:")
-	w.rule("box", boxRule[:start]+boxRule[end:strings.Index(boxRule, "    address:")]+"    color: ${children.config.data.color}\n")
+	withoutService, _, _ := strings.Cut(boxRule, "  - id: service")
+	w.rule("box", withoutService+"  status:\n    color: ${children.config.data.color}\n")
 	w.awaitGone(services, w.home, "b")
 	w.get(configMaps, w.home, "b-config")
 }
@@ -221,6 +220,21 @@ func TestKindThatGoesAndComesBack(t *testing.T) {
 	w.verdict("item", "has no kind Note")
 	w.install(w.definition("Note"))
 	w.verdict("item", `"ready":true`)
+	w.parent("Note", "m", "{}")
+	w.await(w.resource("Note"), w.home, "m", "is ready", isTrue("Ready"))
+}
+
+// A kind that is replaced faster than anybody can react is noticed all the same.
+func TestKindReplacedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", note("x"))
+	w.run()
+	w.parent("Note", "n", "{}")
+	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
+	w.undefine("Note")
+	w.install(w.definition("Note"))
 	w.parent("Note", "m", "{}")
 	w.await(w.resource("Note"), w.home, "m", "is ready", isTrue("Ready"))
 }

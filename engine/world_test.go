@@ -44,12 +44,11 @@ func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
 const patience = 60 * time.Second
 
 var (
-	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	services    = schema.GroupVersionResource{Version: "v1", Resource: "services"}
-	events      = schema.GroupVersionResource{Version: "v1", Resource: "events"}
-	namespaces  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	crds        = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	services   = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	events     = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	crds       = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 )
 
 // world is one test's part of the shared cluster: a namespace for Kanon's rules
@@ -86,6 +85,14 @@ func newWorldOn(t *testing.T, config *rest.Config) *world {
 	}
 	t.Cleanup(w.removeDefinitions)
 	return w
+}
+
+// in is the same world for a subtest.
+func (w *world) in(t *testing.T) *world {
+	t.Helper()
+	sub := *w
+	sub.t = t
+	return &sub
 }
 
 // removeDefinitions removes the world's custom kinds, whoever installed them.
@@ -327,10 +334,10 @@ func (w *world) parent(kind, name, spec string) *unstructured.Unstructured {
 }
 
 // patch merges a JSON patch text into an object as another manager would.
-func (w *world) patch(gvr schema.GroupVersionResource, namespace, name, text string, subresources ...string) {
+func (w *world) patch(gvr schema.GroupVersionResource, namespace, name, text string) {
 	w.t.Helper()
 	_, err := w.at(gvr, namespace).Patch(w.t.Context(), name, types.MergePatchType, []byte(w.expand(text)),
-		metav1.PatchOptions{FieldManager: "somebody"}, subresources...)
+		metav1.PatchOptions{FieldManager: "somebody"})
 	if err != nil {
 		w.t.Fatalf("patch %s %s: %v", gvr.Resource, name, err)
 	}
@@ -513,9 +520,4 @@ func (l *requestLog) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.entries)
-}
-
-// writes are the requests that are no reads.
-func writes(requests []string) []string {
-	return slices.DeleteFunc(slices.Clone(requests), func(r string) bool { return strings.HasPrefix(r, "GET ") })
 }
