@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -229,8 +230,7 @@ func (c *compiler) reportScan(n *node, err error) {
 	c.report(c.rule.src.at(n.yaml), "%s", err.Error())
 }
 
-// reportIssues reports what CEL found; its messages name a function by what it
-// is called inside, which issueText undoes.
+// reportIssues reports what CEL found.
 func (c *compiler) reportIssues(issues []celenv.Issue, at func(int) Position) bool {
 	for _, i := range issues {
 		c.report(at(i.Offset), "%s", issueText(i.Message))
@@ -238,10 +238,21 @@ func (c *compiler) reportIssues(issues []celenv.Issue, at func(int) Position) bo
 	return len(issues) > 0
 }
 
-// issueText makes one line of a message of CEL.
+// issueText makes a message of CEL readable: one line, without the list of
+// tokens that could have stood there instead, and with operators as they are
+// written and not by their names inside CEL, such as _+_.
 func issueText(message string) string {
 	message = strings.Join(strings.Fields(message), " ")
-	return strings.TrimPrefix(message, "ERROR: ")
+	message, _, _ = strings.Cut(message, " expecting {")
+	message = strings.TrimSuffix(message, " (in container '')")
+	message = strings.Replace(message, "mismatched input '<EOF>'", "the expression ends too early", 1)
+	words := strings.Split(message, "'")
+	for i, w := range words {
+		if symbol, ok := operators.FindReverse(w); ok && symbol != "" {
+			words[i] = symbol
+		}
+	}
+	return strings.Join(words, "'")
 }
 
 func (c *compiler) childIDs() []string {

@@ -284,7 +284,7 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		}
 		return c.rule.src.within(n.yaml, c.valueOffset(n, p.offset+offset))
 	}
-	if c.unknownRoots(p.text, sc, at) {
+	if c.unknownNames(p.text, sc, at) {
 		return nil, nil
 	}
 	expr, issues := c.env.Compile(p.text, sc.roots())
@@ -329,12 +329,19 @@ func (c *compiler) valueOffset(n *node, offset int) int {
 	return min(offset, len(n.yaml.Value))
 }
 
-// unknownRoots reports names that nothing is known of, with what to write
-// instead.
-func (c *compiler) unknownRoots(text string, sc *compileScope, at func(int) Position) bool {
+// unknownNames reports names and functions that nothing is known of, with what
+// to write instead.
+func (c *compiler) unknownNames(text string, sc *compileScope, at func(int) Position) bool {
 	found := false
 	roots := sc.roots()
-	for _, r := range c.env.Roots(text) {
+	names, functions := c.env.Names(text)
+	for _, f := range functions {
+		if !c.env.IsFunction(f.Name) {
+			found = true
+			c.report(at(f.Offset), "unknown function %q%s", f.Name, didYouMean(f.Name, c.env.FunctionNames()))
+		}
+	}
+	for _, r := range names {
 		if slices.Contains(roots, r.Name) || c.env.IsType(r.Name) {
 			continue
 		}
@@ -357,6 +364,8 @@ func (c *compiler) rootHint(text, name string, sc *compileScope) string {
 		return "; the objects that the rule makes are children, as in children.<id>"
 	case name == "object" || name == "oldObject" || name == "request":
 		return "; the object that the rule is for is parent"
+	case name == "now" || name == "lookups" || name == "observed" || name == "each" || name == "finalizing":
+		return "; this version does not have it yet"
 	case c.children[name] != nil && sc.allowChildren:
 		return fmt.Sprintf("; write children.%s", name)
 	case c.isVariable(name, sc):

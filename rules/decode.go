@@ -64,6 +64,8 @@ func (d *decoder) document(root *node, before int) {
 		d.report(root, "a document needs apiVersion and kind, here %s and %s", APIVersion, RuleKind)
 	case kindText == "CustomResourceDefinition" && strings.HasPrefix(apiText, "apiextensions.k8s.io/"):
 		d.crd(root, before)
+	case kindText == "":
+		d.report(kind, "kind must be a string, and is %s", kind.what())
 	case kindText != RuleKind:
 		d.report(kind, "a document of kind %s; only %s and CustomResourceDefinition can stand here%s",
 			shown(kind), RuleKind, didYouMean(kindText, []string{RuleKind, "CustomResourceDefinition"}))
@@ -125,7 +127,7 @@ func (d *decoder) name(n *node, path string, check func(string) []string) string
 		return ""
 	}
 	if wrong := check(s); len(wrong) > 0 {
-		d.report(n, "%s: %s", path, wrong[0])
+		d.report(n, "%s: %q is not a name that Kubernetes takes: lower case letters, digits and -, with a letter or digit at both ends", path, s)
 	}
 	return s
 }

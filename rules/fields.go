@@ -34,7 +34,7 @@ func (d *decoder) object(n *node, path string, known fields, required ...string)
 		d.report(f.key, "unknown field %q in %s%s", f.name, orDocument(path), hint)
 	}
 	for _, name := range required {
-		if n.get(name) == nil {
+		if n.get(name) == nil && !slices.Contains(n.lost, name) {
 			d.report(n, "%s is missing %s", orDocument(path), name)
 		}
 	}

@@ -44,6 +44,9 @@ type node struct {
 	fields []field
 	// items are a sequence's.
 	items []*node
+	// lost are the fields of a mapping that are not in fields, because what is
+	// wrong with their values was reported.
+	lost []string
 	// size is the number of nodes from here on down.
 	size int
 }
@@ -245,6 +248,7 @@ func (b *builder) mapping(n *yaml.Node, depth int) *node {
 			name, key := b.key(k)
 			value := b.build(v, depth+1)
 			if key == nil || value == nil {
+				out.lost = append(out.lost, name)
 				continue
 			}
 			if first, ok := seen[name]; ok {

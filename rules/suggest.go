@@ -17,13 +17,13 @@ func didYouMean(name string, names []string) string {
 // nearest is the name that is the fewest changes away, if those are few
 // against the name's length.
 func nearest(name string, names []string) (string, bool) {
-	best, bestDistance := "", len(name)/3+1
+	best, bestDistance := "", max(1, len(name)/3)+1
 	sorted := slices.Sorted(slices.Values(names))
 	for _, candidate := range sorted {
 		if candidate == name {
 			continue
 		}
-		if d := distance(name, candidate); d < bestDistance || d == bestDistance && best == "" {
+		if d := distance(name, candidate); d < bestDistance {
 			best, bestDistance = candidate, d
 		}
 	}

@@ -3,6 +3,9 @@ package celenv
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -105,15 +108,40 @@ func (e *Env) Compile(text string, scope Scope) (*Expression, []Issue) {
 	return &Expression{env: e, text: text, ast: checked}, nil
 }
 
-// Roots parses the expression and returns the names that it starts with and
-// their offsets, in the order of the text, without those that the expression
-// itself declares (as in list.map(x, …)). nil where it does not parse.
-func (e *Env) Roots(text string) []Root {
+// Names parses the expression and returns the names that its paths start with,
+// without those that the expression itself declares (as in list.map(x, …)), and
+// the functions that it calls, both in the order of the text. Both are nil
+// where it does not parse.
+func (e *Env) Names(text string) (roots, functions []Name) {
 	parsed, iss := e.base.Parse(text)
 	if iss.Err() != nil {
-		return nil
+		return nil, nil
 	}
-	return freeNames(parsed.NativeRep(), text, e.base.HasFunction)
+	n := &names{ast: parsed.NativeRep(), text: text, isFunction: e.base.HasFunction}
+	n.walk(n.ast.Expr(), nil)
+	return sortNames(n.roots), sortNames(n.functions)
+}
+
+// IsFunction says whether there is a function or a macro of that name.
+func (e *Env) IsFunction(name string) bool {
+	return e.base.HasFunction(name) || slices.ContainsFunc(e.base.Macros(), func(m cel.Macro) bool { return m.Function() == name })
+}
+
+// FunctionNames lists the functions and macros that an author can call, sorted.
+func (e *Env) FunctionNames() []string {
+	seen := map[string]bool{}
+	for name := range e.base.Functions() {
+		seen[name] = true
+	}
+	for _, m := range e.base.Macros() {
+		seen[m.Function()] = true
+	}
+	for name := range seen {
+		if strings.ContainsAny(name, "_@!") || name == "in" {
+			delete(seen, name) // operators, and what macros turn into
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // issues turns cel-go's errors into offsets.

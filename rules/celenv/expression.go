@@ -65,52 +65,62 @@ func (x *Expression) Nodes() []ast.Expr {
 	return nodes
 }
 
-// Root is a name that an expression starts with.
-type Root struct {
+// Name is a name in an expression.
+type Name struct {
 	Name   string
 	Offset int // in bytes from the start of the expression
 }
 
-// freeNames lists the names that the expression does not declare itself.
-func freeNames(a *ast.AST, text string, isFunction func(string) bool) []Root {
-	var roots []Root
-	var walk func(e ast.Expr, bound []string)
-	walk = func(e ast.Expr, bound []string) {
-		switch e.Kind() {
-		case ast.IdentKind:
-			if !slices.Contains(bound, e.AsIdent()) {
-				roots = append(roots, Root{Name: e.AsIdent(), Offset: nodeOffset(a, text, e.ID())})
-			}
-		case ast.ComprehensionKind:
-			c := e.AsComprehension()
-			walk(c.IterRange(), bound)
-			walk(c.AccuInit(), bound)
-			inner := append(slices.Clone(bound), c.AccuVar(), c.IterVar(), c.IterVar2())
-			walk(c.LoopCondition(), inner)
-			walk(c.LoopStep(), inner)
-			walk(c.Result(), inner)
-		default:
-			for _, child := range Operands(e) {
-				if !isNamespace(e, child, isFunction) {
-					walk(child, bound)
-				}
-			}
-		}
-	}
-	walk(a.Expr(), nil)
-	slices.SortStableFunc(roots, func(x, y Root) int { return cmp.Compare(x.Offset, y.Offset) })
-	return roots
+func sortNames(n []Name) []Name {
+	slices.SortStableFunc(n, func(x, y Name) int { return cmp.Compare(x.Offset, y.Offset) })
+	return n
 }
 
-// isNamespace says whether operand is the first part of a function's name, as
-// math is in math.abs(x).
-func isNamespace(e, operand ast.Expr, isFunction func(string) bool) bool {
-	if e.Kind() != ast.CallKind || operand.Kind() != ast.IdentKind {
-		return false
+// names collects what an expression names.
+type names struct {
+	ast              *ast.AST
+	text             string
+	isFunction       func(string) bool
+	roots, functions []Name
+}
+
+// walk collects below e; bound are the names that the expression declared
+// around it.
+func (n *names) walk(e ast.Expr, bound []string) {
+	switch e.Kind() {
+	case ast.IdentKind:
+		if !slices.Contains(bound, e.AsIdent()) {
+			n.roots = append(n.roots, Name{Name: e.AsIdent(), Offset: nodeOffset(n.ast, n.text, e.ID())})
+		}
+		return
+	case ast.ComprehensionKind:
+		c := e.AsComprehension()
+		n.walk(c.IterRange(), bound)
+		n.walk(c.AccuInit(), bound)
+		inner := append(slices.Clone(bound), c.AccuVar(), c.IterVar(), c.IterVar2())
+		n.walk(c.LoopCondition(), inner)
+		n.walk(c.LoopStep(), inner)
+		n.walk(c.Result(), inner)
+		return
+	case ast.CallKind:
+		if call := e.AsCall(); call.IsMemberFunction() && n.isNamespace(e, call.Target()) {
+			for _, arg := range call.Args() {
+				n.walk(arg, bound)
+			}
+			return
+		}
+		n.functions = append(n.functions, Name{Name: e.AsCall().FunctionName(), Offset: nodeOffset(n.ast, n.text, e.ID())})
+	default:
 	}
-	call := e.AsCall()
-	return call.IsMemberFunction() && call.Target().ID() == operand.ID() &&
-		isFunction(operand.AsIdent()+"."+call.FunctionName())
+	for _, operand := range Operands(e) {
+		n.walk(operand, bound)
+	}
+}
+
+// isNamespace says whether the target of a call is the first part of the
+// function's name, as math is in math.abs(x).
+func (n *names) isNamespace(e, target ast.Expr) bool {
+	return target.Kind() == ast.IdentKind && n.isFunction(target.AsIdent()+"."+e.AsCall().FunctionName())
 }
 
 // Operands lists the nodes right below a node that is not a comprehension.
