@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -165,18 +166,24 @@ func (e *Engine) reportTo(ctx context.Context, origin source.Origin, report sour
 	return false, nil
 }
 
-// logReport writes what an operator of Kanon should know of an origin.
+// logReport writes what an operator of Kanon should know of an origin, one
+// finding a line.
 func logReport(ctx context.Context, origin source.Origin, report source.Report) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("source", origin.String())
-	if report.Ready {
-		log.Info("rules accepted", "message", report.Message)
-	} else {
-		log.Info("rules not in force as written", "message", report.Message)
-	}
 	for _, r := range report.Rules {
-		if !r.Ready {
-			log.Info("rule not in force as written", "rule", r.Name, "message", r.Message)
+		if r.Ready {
+			continue
 		}
+		for line := range strings.Lines(r.Message) {
+			log.Info("rule not in force as written", "rule", r.Name, "reason", strings.TrimSuffix(line, "\n"))
+		}
+	}
+	if report.Ready {
+		log.Info("rules accepted", "verdict", report.Message)
+		return
+	}
+	for line := range strings.Lines(report.Message) {
+		log.Info("rules not in force as written", "reason", strings.TrimSuffix(line, "\n"))
 	}
 }
 
