@@ -28,21 +28,21 @@ type credentials struct {
 // issueCredentials makes the authorities and all certificates and writes those
 // that components read from files.
 func issueCredentials(l *layout) (*credentials, error) {
-	ca, err := newAuthority("controlplane")
+	ca, err := newAuthority("controlplane-ca")
 	if err != nil {
 		return nil, err
 	}
-	proxyCA, err := newAuthority("controlplane-front-proxy")
+	proxyCA, err := newAuthority("controlplane-front-proxy-ca")
 	if err != nil {
 		return nil, err
 	}
-	serving, err := ca.server("controlplane", []net.IP{loopback(), serviceAddress()}, []string{
+	serving, err := ca.server("controlplane-serving", []net.IP{loopback(), serviceAddress()}, []string{
 		"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
 	})
 	if err != nil {
 		return nil, err
 	}
-	proxyClient, err := proxyCA.client("front-proxy-client")
+	proxyClient, err := proxyCA.client(proxyClientName)
 	if err != nil {
 		return nil, err
 	}

@@ -12,14 +12,18 @@ import (
 //	pki/               certificates and keys
 //	clients/NAME       kubeconfig files of the components
 //	etcd/              etcd's data
+//	sockets/           etcd's sockets
 type layout struct {
 	root string
-	// sockets is apart from root, because the path of a socket may be no longer
-	// than about 100 bytes.
+	// sockets is somewhere else when the path of root is too long for a socket.
 	sockets string
 	// temporary says that root goes away with the control plane.
 	temporary bool
 }
+
+// longestSocket is how long the path of a socket may be, in bytes: sun_path has
+// 104 on macOS and 108 on Linux, with the byte that ends it.
+const longestSocket = 103
 
 // newLayout makes the directories. An empty root stands for a temporary one.
 func newLayout(root string) (*layout, error) {
@@ -36,13 +40,16 @@ func newLayout(root string) (*layout, error) {
 		return nil, fmt.Errorf("find directory: %w", err)
 	}
 	l.root = absolute
-	for _, dir := range []string{l.logs(), l.pki(), l.clients()} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+	l.sockets = filepath.Join(l.root, "sockets")
+	if len(l.etcdSocket()) > longestSocket {
+		if l.sockets, err = os.MkdirTemp("", "controlplane-"); err != nil {
 			return nil, fmt.Errorf("make directory: %w", err)
 		}
 	}
-	if l.sockets, err = os.MkdirTemp("", "controlplane-"); err != nil {
-		return nil, fmt.Errorf("make directory: %w", err)
+	for _, dir := range []string{l.logs(), l.pki(), l.clients(), l.sockets} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make directory: %w", err)
+		}
 	}
 	return l, nil
 }

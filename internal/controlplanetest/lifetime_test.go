@@ -41,7 +41,7 @@ func TestAuditLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		var e event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
@@ -67,7 +67,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	for name, end := range tests {
 		t.Run(name, func(t *testing.T) {
-			plane := Start(t, Options{})
+			// What a killed one leaves in its directory goes with the test.
+			plane := Start(t, Options{Dir: t.TempDir()})
 			root := plane.command.Process.Pid
 			components := children(t, root)
 			if len(components) != 6 {
@@ -198,7 +199,7 @@ func TestLockFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close()
+	defer func() { _ = other.Close() }()
 	tryLock := func() error { return syscall.Flock(int(other.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 	if err := tryLock(); !errors.Is(err, syscall.EWOULDBLOCK) {
 		t.Errorf("a second lock gave %v, want %v", err, syscall.EWOULDBLOCK)

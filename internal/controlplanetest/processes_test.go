@@ -33,9 +33,14 @@ func children(t *testing.T, parent int) []observed {
 // sign of its end.
 func waitEnded(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(waitLimit); isRunning(t, pid); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	limit := time.After(waitLimit)
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for isRunning(t, pid) {
+		select {
+		case <-limit:
 			t.Fatalf("process %d still runs", pid)
+		case <-again.C:
 		}
 	}
 }
