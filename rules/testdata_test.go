@@ -264,7 +264,7 @@ func overlay(to, from map[string]any) {
 	}
 }
 
-func objects(t *testing.T, text string) []*unstructured.Unstructured {
+func objects(t testing.TB, text string) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
 	for _, doc := range strings.Split("\n"+text, "\n---") {

@@ -15,7 +15,7 @@ func testVars() map[string]any {
 		"parent": map[string]any{
 			"metadata": map[string]any{"name": "web", "labels": map[string]any{"c": "3", "a": "1", "b": "2"}},
 			"spec": map[string]any{
-				"replicas": int64(3), "ratio": 1.5, "empty": nil,
+				"no": false, "replicas": int64(3), "ratio": 1.5, "empty": nil,
 				"ports": []any{int64(80), int64(443)},
 				"items": []any{map[string]any{"name": "x"}, map[string]any{"name": "y", "size": int64(2)}},
 			},
@@ -177,9 +177,16 @@ func nodeSource(x *Expression, id int64) string {
 
 func TestCostLimit(t *testing.T) {
 	t.Parallel()
-	_, err := eval(t, `lists.range(3000).all(x, lists.range(3000).all(y, x + y >= 0))`)
-	if !errors.Is(err, ErrCostLimit) {
-		t.Fatalf("got %v, want ErrCostLimit", err)
+	for _, expr := range []string{
+		`lists.range(3000).all(x, lists.range(3000).all(y, x + y >= 0))`,
+		`lists.range(3000).filter(x, lists.range(3000).filter(y, parent.spec.no) == [])`,
+		`lists.range(100000).map(x, parent.metadata.name + "0123456789012345678901234567890123456789" + "0123456789")`,
+		`lists.range(20).map(x, lists.range(90000))`,
+		`lists.range(3000).map(x, lists.range(3000).map(y, false || parent.spec.no))`,
+	} {
+		if _, err := eval(t, expr); !errors.Is(err, ErrCostLimit) {
+			t.Errorf("%s: got %v, want ErrCostLimit", expr, err)
+		}
 	}
 }
 

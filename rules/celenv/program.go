@@ -13,17 +13,9 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// DefaultCostLimit is how much one evaluation of one expression may cost, in
-// the units of Kubernetes' own CEL, where its per-expression limit for
-// admission policies is ten times as much for a call of all of them.
-const DefaultCostLimit = 1_000_000
-
 // interruptEvery is how many turns of a loop go by between two looks at the
 // context.
 const interruptEvery = 100
-
-// ErrCostLimit is what an evaluation ends with that costs more than the limit.
-var ErrCostLimit = errors.New("the expression costs more than the limit")
 
 // ErrInterrupted is what an evaluation ends with whose context has ended.
 var ErrInterrupted = errors.New("the evaluation was interrupted")
@@ -60,12 +52,7 @@ func (x *Expression) Program(o ProgramOptions) (*Program, []Issue) {
 		interpreter.CompileRegexConstants(interpreter.MatchesRegexOptimization, library.FindRegexOptimization, library.FindAllRegexOptimization),
 	}
 	if !p.bounded {
-		tracker, err := interpreter.NewCostTracker(&library.CostEstimator{},
-			interpreter.CostTrackerLimit(p.limit), interpreter.PresenceTestHasCost(false))
-		if err != nil {
-			return nil, planIssues(x, err)
-		}
-		planner = append(planner, interpreter.CostObserver(interpreter.CostTrackerFactory(tracker.Clone)))
+		planner = append(planner, metered(x.ast.Expr()))
 	}
 	planner = append(planner, orderRanges(x.ast.Expr()), allowAbsent(o.Absent))
 	run, err := x.env.machine.NewInterpretable(x.ast, planner...)
@@ -88,13 +75,15 @@ func (p *Program) Eval(ctx context.Context, vars interpreter.Activation) (val re
 		if r == nil {
 			return
 		}
-		var cancelled interpreter.EvalCancelledError
-		if e, ok := r.(error); ok && errors.As(e, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded {
-			val, err = nil, fmt.Errorf("%w of %d", ErrCostLimit, p.limit)
+		if e, ok := r.(overLimitError); ok {
+			val, err = nil, e
 			return
 		}
 		val, err = nil, fmt.Errorf("internal error in CEL: %v", r)
 	}()
+	if !p.bounded {
+		vars = &meteredVars{Activation: vars, meter: meter{limit: p.limit}}
+	}
 	frame, err := interpreter.NewExecutionFrame(vars)
 	if err != nil {
 		return nil, err
