@@ -126,21 +126,42 @@ func (op *operator) keys() []monitor.Key {
 	return keys
 }
 
+// selection says whether a rule is for a parent.
+type selection int
+
+const (
+	unselected selection = iota
+	selected
+	// undecided: the labels of the parent's Namespace are not known.
+	undecided
+)
+
 // selects tells whether the rule is for this parent, by all that does not need
 // an evaluation: labels, namespace, and the Namespace's labels.
-func (op *operator) selects(parent *unstructured.Unstructured, namespaceLabels func(name string) (labels.Set, bool)) bool {
-	spec := op.program.Parent()
-	if spec.Selector != nil && !spec.Selector.Matches(labels.Set(parent.GetLabels())) {
-		return false
+func (op *operator) selects(parent *unstructured.Unstructured, namespaceLabels func(name string) (labels.Set, bool)) selection {
+	if !op.inView(parent) || (len(op.namespaces) > 0 && !op.namespaces[parent.GetNamespace()]) {
+		return unselected
 	}
-	if len(op.namespaces) > 0 && !op.namespaces[parent.GetNamespace()] {
-		return false
+	selector := op.program.Parent().NamespaceSelector
+	if selector == nil {
+		return selected
 	}
-	if spec.NamespaceSelector != nil {
-		set, ok := namespaceLabels(parent.GetNamespace())
-		return ok && spec.NamespaceSelector.Matches(set)
+	set, known := namespaceLabels(parent.GetNamespace())
+	switch {
+	case !known:
+		return undecided
+	case selector.Matches(set):
+		return selected
+	default:
+		return unselected
 	}
-	return true
+}
+
+// inView tells whether the informer of parents should hold this one.
+func (op *operator) inView(parent *unstructured.Unstructured) bool {
+	selector := op.program.Parent().Selector
+	return (selector == nil || selector.Matches(labels.Set(parent.GetLabels()))) &&
+		(op.parentKey.Namespace == "" || op.parentKey.Namespace == parent.GetNamespace())
 }
 
 // owner is what the children of a node say of whom they belong to.

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/rules"
 )
 
 // Reasons of conditions and Events. They are part of what users script
@@ -65,6 +66,26 @@ func problemOf(w *write) problem {
 		p.reason, p.stalled = reasonForbidden, true
 	}
 	return p
+}
+
+// problemOfPredicate is why it is not known whether the rule is for the parent.
+func problemOfPredicate(err error) problem {
+	var wait *rules.WaitingError
+	if errors.As(err, &wait) {
+		return problem{subject: wait.Path, reason: reasonWaiting, err: errors.New(wait.Message)}
+	}
+	p := problem{subject: "spec.parent.when", reason: reasonEvaluation, stalled: true, err: err}
+	var failed *rules.EvaluationError
+	if errors.As(err, &failed) {
+		p.subject, p.err = failed.Path, errors.New(failed.Message)
+	}
+	return p
+}
+
+// eventful tells whether an event comes when the problem may be gone, so that
+// there is no need to try before.
+func (p problem) eventful() bool {
+	return p.reason == reasonWaiting || p.reason == reasonEvaluation
 }
 
 // passing tells whether a problem is part of the course of things, which the

@@ -76,12 +76,20 @@ func identityOf(obj *unstructured.Unstructured) identity {
 }
 
 func (p *pass) run(ctx context.Context) (verdict, error) {
-	applies, err := p.applies()
+	switch p.op.selects(p.parent, p.namespaceLabels) {
+	case undecided:
+		return waiting, nil // the Namespace's event decides
+	case unselected:
+		return p.release(ctx)
+	case selected:
+	}
+	matches, err := p.evaluation.Matches()
 	if err != nil {
-		p.problems = append(p.problems, problem{subject: "spec.parent.when", reason: reasonEvaluation, stalled: true, err: err})
+		p.problems = append(p.problems, problemOfPredicate(err))
+		p.outcome.Status = p.evaluation.Outcome().Status // what it said stays
 		return p.conclude(ctx)
 	}
-	if !applies {
+	if !matches {
 		return p.release(ctx)
 	}
 	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
@@ -90,14 +98,6 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 	p.outcome = p.evaluation.Outcome()
 	p.prune(ctx)
 	return p.conclude(ctx)
-}
-
-// applies tells whether the rule is for this parent.
-func (p *pass) applies() (bool, error) {
-	if !p.op.selects(p.parent, p.namespaceLabels) {
-		return false, nil
-	}
-	return p.evaluation.Matches()
 }
 
 func (p *pass) namespaceLabels(name string) (labels.Set, bool) {
@@ -130,7 +130,7 @@ func (e *Engine) findParent(ctx context.Context, op *operator, k key) (*unstruct
 	if err != nil {
 		return nil, err
 	}
-	if parent != nil && op.selects(parent, func(string) (labels.Set, bool) { return nil, false }) {
+	if parent != nil && op.inView(parent) {
 		return nil, nil // it is on its way into the view
 	}
 	return parent, nil

@@ -27,24 +27,26 @@ func (p *pass) conclude(ctx context.Context) (verdict, error) {
 	return p.verdict()
 }
 
-// verdict sums the problems up. Only what may pass by itself, or goes away
-// without an event, asks for another try; its errors are returned for the log,
-// unless the user is told or they are part of the course of things.
+// verdict sums the problems up. What goes away without an event asks for
+// another try; what the user is not told of is returned for the log, unless it
+// is part of the course of things.
 func (p *pass) verdict() (verdict, error) {
 	var errs []error
+	v := settled
+	if p.holdsPrune() {
+		v = waiting
+	}
 	for _, problem := range p.problems {
+		if problem.eventful() {
+			v = max(v, waiting)
+			continue
+		}
+		v = again
 		if !problem.stalled && !problem.passing() && problem.reason != reasonTerminating {
 			errs = append(errs, fmt.Errorf("%s: %w", problem.subject, problem.err))
 		}
 	}
-	switch {
-	case len(p.problems) > 0:
-		return again, errors.Join(errs...)
-	case p.holdsPrune():
-		return waiting, nil
-	default:
-		return settled, nil
-	}
+	return v, errors.Join(errs...)
 }
 
 // summarize is the state of the parent, the gravest first.
