@@ -15,7 +15,7 @@ func main() {
 // under which the binary was called; the name of a component stands for that
 // component.
 func run(ctx context.Context, args []string) int {
-	root := newRoot()
+	root := newRoot() //nolint:contextcheck // cobra hands the context on
 	line := args[1:]
 	if name := filepath.Base(args[0]); isComponent(name) {
 		line = append([]string{name}, line...)

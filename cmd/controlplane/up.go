@@ -29,7 +29,10 @@ func newUpCommand() *cobra.Command {
 					stop()
 				}()
 			}
-			return up(ctx, o, func() { fmt.Fprintln(cmd.OutOrStdout(), "ready") })
+			return up(ctx, o, func() error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "ready")
+				return err
+			})
 		},
 	}
 	o.addFlags(cmd.Flags())
@@ -37,9 +40,9 @@ func newUpCommand() *cobra.Command {
 }
 
 // up runs a control plane until ctx ends, which is success. It calls ready once,
-// when everything serves. Whatever the outcome, no process is left when it
-// returns.
-func up(ctx context.Context, o Options, ready func()) (err error) {
+// when everything serves, and gives up if that fails. Whatever the outcome, no
+// process is left when it returns.
+func up(ctx context.Context, o Options, ready func() error) (err error) {
 	o, err = o.complete()
 	if err != nil {
 		return err
@@ -60,7 +63,9 @@ func up(ctx context.Context, o Options, ready func()) (err error) {
 
 	err = plane.start(running)
 	if err == nil {
-		ready()
+		err = ready()
+	}
+	if err == nil {
 		<-running.Done()
 		err = context.Cause(running)
 	}

@@ -23,11 +23,11 @@ const modulePath = "kanon.dev/kanon"
 
 // Binary returns the path of the control plane binary, which it builds at the
 // first call of a test binary. Several test binaries may do so at the same time.
-func Binary(t testing.TB) string {
-	t.Helper()
+func Binary(tb testing.TB) string {
+	tb.Helper()
 	path, err := shared.findBinary()
 	if err != nil {
-		t.Fatalf("get the control plane binary: %v", err)
+		tb.Fatalf("get the control plane binary: %v", err)
 	}
 	return path
 }

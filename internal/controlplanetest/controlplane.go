@@ -83,13 +83,13 @@ type ControlPlane struct {
 }
 
 // Start starts a control plane for one test and ends it with the test.
-func Start(t testing.TB, o Options) *ControlPlane {
-	t.Helper()
-	plane, err := start(Binary(t), o)
+func Start(tb testing.TB, o Options) *ControlPlane {
+	tb.Helper()
+	plane, err := start(Binary(tb), o)
 	if err != nil {
-		t.Fatalf("start the control plane: %v", err)
+		tb.Fatalf("start the control plane: %v", err)
 	}
-	t.Cleanup(plane.Stop)
+	tb.Cleanup(plane.Stop)
 	return plane
 }
 

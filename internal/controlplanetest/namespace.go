@@ -18,24 +18,24 @@ const deleteLimit = 30 * time.Second
 // Namespace makes a namespace for one test and returns its name. It is deleted
 // when the test ends; nobody waits until it is gone, because names are never
 // used twice.
-func Namespace(t testing.TB, config *rest.Config) string {
-	t.Helper()
+func Namespace(tb testing.TB, config *rest.Config) string {
+	tb.Helper()
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		t.Fatalf("make client: %v", err)
+		tb.Fatalf("make client: %v", err)
 	}
 	wanted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	made, err := client.CoreV1().Namespaces().Create(t.Context(), wanted, metav1.CreateOptions{})
+	made, err := client.CoreV1().Namespaces().Create(tb.Context(), wanted, metav1.CreateOptions{})
 	if err != nil {
-		t.Fatalf("create namespace: %v", err)
+		tb.Fatalf("create namespace: %v", err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		// The test's own context has ended by now.
 		ctx, cancel := context.WithTimeout(context.Background(), deleteLimit)
 		defer cancel()
 		err := client.CoreV1().Namespaces().Delete(ctx, made.Name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
-			t.Errorf("delete namespace: %v", err)
+			tb.Errorf("delete namespace: %v", err)
 		}
 	})
 	return made.Name

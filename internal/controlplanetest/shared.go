@@ -70,29 +70,29 @@ func Main(m *testing.M) int {
 // Config returns a client configuration for the control plane that the tests of
 // this binary share, as its administrator and without a limit on the rate of
 // requests. The caller may change it.
-func Config(t testing.TB) *rest.Config {
-	t.Helper()
-	return rest.CopyConfig(sharedControlPlane(t).Config)
+func Config(tb testing.TB) *rest.Config {
+	tb.Helper()
+	return rest.CopyConfig(sharedControlPlane(tb).Config)
 }
 
 // Kubeconfig returns the path of the kubeconfig file of the shared control
 // plane.
-func Kubeconfig(t testing.TB) string {
-	t.Helper()
-	return sharedControlPlane(t).Kubeconfig
+func Kubeconfig(tb testing.TB) string {
+	tb.Helper()
+	return sharedControlPlane(tb).Kubeconfig
 }
 
 // Kubectl returns the path of a kubectl of the shared control plane's version.
-func Kubectl(t testing.TB) string {
-	t.Helper()
-	return sharedControlPlane(t).Kubectl
+func Kubectl(tb testing.TB) string {
+	tb.Helper()
+	return sharedControlPlane(tb).Kubectl
 }
 
-func sharedControlPlane(t testing.TB) *ControlPlane {
-	t.Helper()
+func sharedControlPlane(tb testing.TB) *ControlPlane {
+	tb.Helper()
 	plane, err := shared.get()
 	if err != nil {
-		t.Fatalf("start the shared control plane: %v", err)
+		tb.Fatalf("start the shared control plane: %v", err)
 	}
 	return plane
 }
