@@ -1,0 +1,100 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"kanon.dev/kanon/engine/source"
+)
+
+// Each mistake gives one finding with its place; the last good revision and the
+// other rules run on, and nothing that exists is deleted because of it.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	neighbour := strings.NewReplacer("name: note", "name: neighbour", `"${parent.metadata.name}"`, `"${parent.metadata.name}-neighbour"`).Replace(note("x"))
+	w.texts("rules", map[string]string{"rule.yaml": note("x"), "neighbour.yaml": neighbour})
+	w.run()
+	w.verdict("rules", `"ready":true`)
+	w.parent("Note", "steady", "{}")
+	config := w.await(configMaps, w.home, "steady", "is made", exists)
+
+	cases := map[string]struct {
+		replace []string // in the good rule
+		text    string   // instead of it
+		place   string   // line:column
+		message string
+	}{
+		"unknown field":           {replace: []string{"id: config", "id: config\n    wen: ${true}"}, place: "9:5: ", message: "wen"},
+		"CEL syntax error":        {replace: []string{"{text: x}", `{text: "${parent.}"}`}, place: "13:", message: "yntax"},
+		"unknown id":              {replace: []string{"{text: x}", `{text: "${children.nobody.data.x}"}`}, place: "13:", message: "nobody"},
+		"cycle":                   {replace: []string{"{text: x}", `{text: "${children.other.data.x}"}` + otherChild}, message: "→"},
+		"template without kind":   {replace: []string{"      kind: ConfigMap\n", ""}, place: "", message: "kind"},
+		"template without name":   {replace: []string{`{name: "${parent.metadata.name}"}`, "{}"}, message: "metadata.name"},
+		"not YAML":                {text: "a: b: c\n", place: "1:", message: "not YAML"},
+		"kind the cluster lacks":  {replace: []string{"kind: ConfigMap", "kind: ConfigMop"}, place: "", message: "ConfigMop"},
+		"template without either": {replace: []string{"      apiVersion: v1\n", ""}, message: "apiVersion"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
+			text := c.text
+			if text == "" {
+				text = strings.NewReplacer(c.replace...).Replace(note("x"))
+			}
+			if text == note("x") {
+				t.Fatal("the case changes nothing")
+			}
+			w.texts("rules", map[string]string{"rule.yaml": text, "neighbour.yaml": neighbour})
+			findings := findingsIn(t, w.verdict("rules", c.message))
+			if len(findings) != 1 {
+				t.Errorf("%d findings, want one: %q", len(findings), findings)
+			}
+			if want := "configmap/" + w.kanon + "/rules/rule.yaml:" + c.place; !strings.HasPrefix(findings[0], want) {
+				t.Errorf("the finding is %q, want it to begin with %q", findings[0], want)
+			}
+
+			// Both rules are at work.
+			w.delete(configMaps, w.home, "steady-neighbour")
+			w.await(configMaps, w.home, "steady-neighbour", "is put back", exists)
+			if live := w.get(configMaps, w.home, "steady"); live.GetUID() != config.GetUID() || field(live, "data", "text") != "x" {
+				t.Errorf("what the last good revision made has changed: %v", live.Object)
+			}
+
+			w.texts("rules", map[string]string{"rule.yaml": note("x"), "neighbour.yaml": neighbour})
+			w.verdict("rules", `"ready":true`)
+		})
+	}
+}
+
+// otherChild closes a cycle with the one that comes before it.
+const otherChild = `
+  - id: other
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-other"}
+      data: {x: "${children.config.data.text}"}`
+
+// findingsIn lists the findings, one a line, that a verdict has of the whole and
+// of its rules.
+func findingsIn(t *testing.T, verdict string) []string {
+	t.Helper()
+	var report source.Report
+	if err := json.Unmarshal([]byte(verdict), &report); err != nil {
+		t.Fatalf("the verdict is no JSON: %v: %s", err, verdict)
+	}
+	text := report.Message
+	for _, r := range report.Rules {
+		text += "\n" + r.Message
+	}
+	var findings []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); strings.Contains(line, "error: ") {
+			findings = append(findings, line)
+		}
+	}
+	return findings
+}
