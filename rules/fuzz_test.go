@@ -1,0 +1,119 @@
+package rules
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// seeds are the rules of testdata.
+func seeds(f *testing.F) {
+	f.Helper()
+	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range paths {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range archive.Files {
+			if file.Name == "rule.yaml" {
+				f.Add(file.Data)
+			}
+		}
+	}
+}
+
+// FuzzDecode holds that whatever is decoded ends, and that what is found stands
+// within the source.
+func FuzzDecode(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		docs, findings := Decode("f", data)
+		lines := newSource("f", data).lines
+		for _, finding := range findings {
+			if finding.Line < 1 || finding.Line > len(lines)+1 || finding.Column < 1 || finding.Message == "" {
+				t.Errorf("%+v in %d lines", finding, len(lines))
+			}
+		}
+		for _, r := range docs.Rules {
+			if r.Name == "" || r.parent.gvk.Kind == "" {
+				t.Errorf("a rule without a name or a parent: %+v", r)
+			}
+		}
+	})
+}
+
+// FuzzEvaluate holds that whatever compiles can be evaluated to an end, twice
+// with the same result, without a change of the parent, and to plain JSON.
+func FuzzEvaluate(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		programs, findings := compileAll("f", data, nil)
+		for _, finding := range findings {
+			if finding.Message == "" {
+				t.Errorf("%+v", finding)
+			}
+		}
+		for _, p := range programs {
+			first, second := evaluateJSON(t, p), evaluateJSON(t, p)
+			if first != second {
+				t.Errorf("two evaluations differ:\n%s\n%s", first, second)
+			}
+		}
+	})
+}
+
+const fuzzParent = `{"apiVersion": "shop.example.com/v1", "kind": "WebApp",
+	"metadata": {"name": "shop", "namespace": "team-a", "labels": {"b": "2", "a": "1"}},
+	"spec": {"replicas": 2, "image": "nginx", "ports": [80, 443], "flag": true, "ratio": 1.5, "text": "${x}", "labels": {"b": "2", "a": "1"}},
+	"status": {"phase": "Ready"}}`
+
+func evaluateJSON(t *testing.T, p *Program) string {
+	t.Helper()
+	parent := &unstructured.Unstructured{}
+	if err := parent.UnmarshalJSON([]byte(fuzzParent)); err != nil {
+		t.Fatal(err)
+	}
+	before, err := json.Marshal(parent.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	ev := p.Evaluate(ctx, Input{Parent: parent})
+	var all []any
+	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
+		for _, r := range batch {
+			for _, o := range r.Objects {
+				all = append(all, o.DeepCopy().Object) // DeepCopy panics unless it is plain JSON
+				if o.GetName() == "" || o.GetKind() == "" {
+					t.Errorf("an object without a name: %v", o)
+				}
+			}
+			ev.Applied(r.Node, r.Objects)
+		}
+	}
+	out := ev.Outcome()
+	for _, n := range out.Nodes {
+		if n.State != StateApplied && n.State != StateSkipped && n.Message == "" {
+			t.Errorf("no message: %+v", n)
+		}
+	}
+	after, err := json.Marshal(parent.Object)
+	if err != nil || string(after) != string(before) {
+		t.Errorf("the parent was changed (%v):\n%s\n%s", err, before, after)
+	}
+	text, err := json.Marshal([]any{all, out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
