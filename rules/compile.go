@@ -222,8 +222,7 @@ func (c *compiler) reportAt(n *node, offset int, format string, args ...any) {
 }
 
 func (c *compiler) reportScan(n *node, err error) {
-	var scanErr *scanError
-	if errors.As(err, &scanErr) {
+	if scanErr, ok := errors.AsType[*scanError](err); ok {
 		c.reportAt(n, scanErr.offset, "%s", scanErr.message)
 		return
 	}

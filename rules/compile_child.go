@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/google/cel-go/common/types"
@@ -47,9 +48,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 		ready := *sc
 		ready.place = path + ".readyWhen"
 		ready.names = map[string]*origin{rootSelf: later()}
-		for name, o := range sc.names {
-			ready.names[name] = o
-		}
+		maps.Copy(ready.names, sc.names)
 		// What readiness reads orders nothing: it is asked when all is written.
 		u := &uses{}
 		child.readyWhen = c.condition(spec.readyWhen, &ready, u)
@@ -191,7 +190,7 @@ func (c *compiler) childWhen(spec *childSpec, child *compiledChild, sc *compileS
 			n.asked[r.id] = true
 		}
 	}
-	n.uses.add(u)
+	n.add(u)
 	if expr, issues := c.env.Compile(child.when.text, when.roots()); len(issues) == 0 {
 		n.conjuncts = conjuncts(expr)
 	}

@@ -43,7 +43,7 @@ func (p *problem) Error() string {
 
 // Is lets has() and ?. take what belongs to a skipped child for absent.
 func (p *problem) Is(target error) bool {
-	return p.verdict == skips && target == celenv.ErrAbsent //nolint:errorlint // This is the method that errors.Is asks.
+	return p.verdict == skips && target == celenv.ErrAbsent
 }
 
 // under is the problem seen from one level further out. Indices start with [.
@@ -96,8 +96,7 @@ func (x *expression) eval(s *scope) (ref.Val, *problem) {
 
 // explain decides by where the expression reads whether to wait.
 func (x *expression) explain(err error) *problem {
-	var p *problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*problem](err); ok {
 		return &problem{verdict: p.verdict, message: p.message}
 	}
 	var missed *celenv.ReadError
@@ -130,8 +129,7 @@ func (x *expression) readAt(node int64) read {
 
 // cleanError is the text of an error of CEL's own.
 func cleanError(err error) string {
-	var celErr *types.Err
-	if errors.As(err, &celErr) {
+	if celErr, ok := errors.AsType[*types.Err](err); ok {
 		return celErr.Unwrap().Error()
 	}
 	return err.Error()

@@ -17,10 +17,10 @@ type fields map[string]func(*node)
 
 // object decodes a mapping: every field that stands there, and a finding for
 // each that does not belong there and each that is missing.
-func (d *decoder) object(n *node, path string, known fields, required ...string) bool {
+func (d *decoder) object(n *node, path string, known fields, required ...string) {
 	if n.kind != mappingNode {
 		d.report(n, "%s must be a mapping, and is %s", orDocument(path), n.what())
-		return false
+		return
 	}
 	for _, f := range n.fields {
 		if decode, ok := known[f.name]; ok {
@@ -38,7 +38,6 @@ func (d *decoder) object(n *node, path string, known fields, required ...string)
 			d.report(n, "%s is missing %s", orDocument(path), name)
 		}
 	}
-	return true
 }
 
 func orDocument(path string) string {

@@ -68,7 +68,7 @@ func (fs Findings) MissingKinds() []schema.GroupVersionKind {
 // sorted puts findings in the order of their positions and drops repetitions.
 func (fs Findings) sorted() Findings {
 	slices.SortStableFunc(fs, func(a, b Finding) int {
-		return cmp.Or(a.Position.compare(b.Position), cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(a.compare(b.Position), cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Message, b.Message))
 	})
 	return slices.CompactFunc(fs, func(a, b Finding) bool {
 		return a.Position == b.Position && a.Severity == b.Severity && a.Message == b.Message

@@ -15,7 +15,7 @@ import (
 func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 	for i, n := range nodes {
 		child := p.children[i]
-		for _, r := range n.uses.children {
+		for _, r := range n.children {
 			if j, ok := p.byID[r.id]; ok && !slices.Contains(child.needs, j) {
 				child.needs = append(child.needs, j)
 			}
@@ -95,7 +95,7 @@ func (c *compiler) checkSkips(nodes []*nodeUses) {
 		byID[n.spec.id] = n
 	}
 	for _, reader := range nodes {
-		for _, r := range reader.uses.children {
+		for _, r := range reader.children {
 			target := byID[r.id]
 			if !r.hard || target == nil || target == reader || target.spec.when == nil || len(target.spec.forEach) > 0 {
 				continue

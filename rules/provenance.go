@@ -2,7 +2,7 @@ package rules
 
 import (
 	"cmp"
-	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
@@ -93,9 +93,7 @@ type bindings map[string]*origin
 
 func (b bindings) with(names map[string]*origin) bindings {
 	out := make(bindings, len(b)+len(names))
-	for k, v := range b {
-		out[k] = v
-	}
+	maps.Copy(out, b)
 	for k, v := range names {
 		if k != "" {
 			out[k] = v
@@ -396,6 +394,3 @@ func (a *analysis) sortedReads() []read {
 	slices.SortFunc(out, func(x, y read) int { return cmp.Compare(x.node, y.node) })
 	return out
 }
-
-// place names a part of a rule for a message.
-func place(format string, args ...any) string { return fmt.Sprintf(format, args...) }

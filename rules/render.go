@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -220,7 +221,7 @@ func (e *Evaluation) tuples(child *compiledChild) ([][]ref.Val, *problem) {
 				return nil, failure("more than %d items", e.prog.maxItems).under(dim.path)
 			}
 			for _, v := range values {
-				next = append(next, append(t[:len(t):len(t)], v))
+				next = append(next, append(slices.Clip(t), v))
 			}
 		}
 		tuples = next

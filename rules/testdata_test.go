@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//nolint:gochecknoglobals // A flag of the test binary.
 var update = flag.Bool("update", false, "rewrite the wanted parts of testdata")
 
 // testKinds are the kinds that the rules in testdata can name.
@@ -238,7 +237,7 @@ func indented(t *testing.T, val any) string {
 // live.yaml says of it, or nil where it is refused.
 func liveObject(t *testing.T, o *unstructured.Unstructured, files map[string]string) *unstructured.Unstructured {
 	t.Helper()
-	for _, line := range strings.Split(files["refused"], "\n") {
+	for line := range strings.SplitSeq(files["refused"], "\n") {
 		if line == o.GetKind()+" "+o.GetName() {
 			return nil
 		}
@@ -264,20 +263,20 @@ func overlay(to, from map[string]any) {
 	}
 }
 
-func objects(t testing.TB, text string) []*unstructured.Unstructured {
-	t.Helper()
+func objects(tb testing.TB, text string) []*unstructured.Unstructured {
+	tb.Helper()
 	var out []*unstructured.Unstructured
-	for _, doc := range strings.Split("\n"+text, "\n---") {
+	for doc := range strings.SplitSeq("\n"+text, "\n---") {
 		if strings.TrimSpace(doc) == "" {
 			continue
 		}
 		data, err := yaml.YAMLToJSON([]byte(doc))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		o := &unstructured.Unstructured{}
 		if err := o.UnmarshalJSON(data); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		out = append(out, o)
 	}

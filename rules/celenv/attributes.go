@@ -113,7 +113,7 @@ func (r *relative) Qualify(vars interpreter.Activation, obj any) (any, error) {
 	return k.read(obj)
 }
 
-func (r *relative) QualifyIfPresent(vars interpreter.Activation, obj any, presenceOnly bool) (any, bool, error) {
+func (r *relative) QualifyIfPresent(vars interpreter.Activation, obj any, _ bool) (any, bool, error) {
 	k, err := resolveKey(r.ID(), r.Attribute, vars)
 	if err != nil {
 		return nil, false, err
@@ -139,7 +139,7 @@ func (d *dynamicKey) Qualify(vars interpreter.Activation, obj any) (any, error) 
 	return k.read(obj)
 }
 
-func (d *dynamicKey) QualifyIfPresent(vars interpreter.Activation, obj any, presenceOnly bool) (any, bool, error) {
+func (d *dynamicKey) QualifyIfPresent(vars interpreter.Activation, obj any, _ bool) (any, bool, error) {
 	k, err := resolveKey(d.id, d.attr, vars)
 	if err != nil {
 		return nil, false, err

@@ -155,9 +155,8 @@ func issues(text string, errs []*common.Error) []Issue {
 
 // planIssues turns the error of a planner into an issue.
 func planIssues(x *Expression, err error) []Issue {
-	var celErr *types.Err
 	at := -1
-	if errors.As(err, &celErr) {
+	if celErr, ok := errors.AsType[*types.Err](err); ok {
 		at = x.Offset(celErr.NodeID())
 	}
 	return []Issue{{Offset: at, Message: err.Error()}}

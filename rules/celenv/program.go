@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -176,10 +177,8 @@ func (h *lenientHas) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	}
 	var read *ReadError
 	if errors.As(celErr, &read) && read.Reason != ReasonType {
-		for _, id := range h.nodes {
-			if id == read.NodeID {
-				return types.False
-			}
+		if slices.Contains(h.nodes, read.NodeID) {
+			return types.False
 		}
 	}
 	return val

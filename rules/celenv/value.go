@@ -97,7 +97,7 @@ func mapToJSON(m traits.Mapper) (any, error) {
 func listToJSON(l traits.Lister) (any, error) {
 	size, _ := l.Size().(types.Int)
 	out := make([]any, 0, size)
-	for i := types.Int(0); i < size; i++ {
+	for i := range size {
 		plain, err := ToJSON(l.Get(i))
 		if errors.Is(err, ErrNoValue) {
 			continue
