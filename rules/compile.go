@@ -277,8 +277,7 @@ func (c *compiler) parent(u *uses) (Parent, *expression) {
 	if spec.when == nil {
 		return p, nil
 	}
-	when := c.condition(spec.when, &compileScope{place: "spec.parent.when"}, u)
-	return p, when
+	return p, c.condition(spec.when, &compileScope{place: "spec.parent.when"}, u).compiled()
 }
 
 // kind looks a kind up. Without Options.Kinds every kind is namespaced.
@@ -298,7 +297,7 @@ func (c *compiler) kind(gvk schema.GroupVersionKind, pos Position) (Kind, bool) 
 }
 
 // condition compiles an expression that must give a bool.
-func (c *compiler) condition(n *node, sc *compileScope, u *uses) *expression {
+func (c *compiler) condition(n *node, sc *compileScope, u *uses) *checkedExpression {
 	x, part := c.whole(n, sc, u)
 	if x == nil {
 		return nil
@@ -307,7 +306,7 @@ func (c *compiler) condition(n *node, sc *compileScope, u *uses) *expression {
 		c.reportAt(n, part.offset, "%s must be true or false, and this gives %s", sc.place, typeText(x.typ))
 		return nil
 	}
-	return x.expression
+	return x
 }
 
 // whole compiles a string that must be one expression and nothing else.

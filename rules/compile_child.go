@@ -51,7 +51,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 		maps.Copy(ready.names, sc.names)
 		// What readiness reads orders nothing: it is asked when all is written.
 		u := &uses{}
-		child.readyWhen = c.condition(spec.readyWhen, &ready, u)
+		child.readyWhen = c.condition(spec.readyWhen, &ready, u).compiled()
 		n.ownStatus = n.ownStatus || u.ownStatus
 	}
 	return child, n
@@ -181,19 +181,17 @@ func (c *compiler) childWhen(spec *childSpec, child *compiledChild, sc *compileS
 	when := *sc
 	when.place = fmt.Sprintf("children.%s.when", spec.id)
 	u := &uses{}
-	child.when = c.condition(spec.when, &when, u)
-	if child.when == nil {
+	x := c.condition(spec.when, &when, u)
+	if x == nil {
 		return
 	}
+	child.when, n.conjuncts = x.expression, conjuncts(x.expr)
 	for _, r := range u.children {
 		if !r.hard {
 			n.asked[r.id] = true
 		}
 	}
 	n.add(u)
-	if expr, issues := c.env.Compile(child.when.text, when.roots()); len(issues) == 0 {
-		n.conjuncts = conjuncts(expr)
-	}
 }
 
 // isBuiltIn says whether a group is one of Kubernetes' own, whose kinds kstatus

@@ -275,6 +275,14 @@ type checkedExpression struct {
 	expr *celenv.Expression
 }
 
+// compiled is the expression as programs hold it; nil of nil.
+func (x *checkedExpression) compiled() *expression {
+	if x == nil {
+		return nil
+	}
+	return x.expression
+}
+
 // expression compiles one ${…} of a scalar. nil, after a finding, where it
 // does not compile.
 func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*checkedExpression, *origin) {
@@ -284,10 +292,11 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		}
 		return c.rule.src.within(n.yaml, c.valueOffset(n, p.offset+offset))
 	}
-	if c.unknownNames(p.text, sc, at) {
+	parsed, issues := c.env.Parse(p.text)
+	if c.reportIssues(issues, at) || c.unknownNames(parsed, p.text, sc, at) {
 		return nil, nil
 	}
-	expr, issues := c.env.Compile(p.text, sc.roots())
+	expr, issues := parsed.Check(sc.roots())
 	if c.reportIssues(issues, at) {
 		return nil, nil
 	}
@@ -331,10 +340,10 @@ func (c *compiler) valueOffset(n *node, offset int) int {
 
 // unknownNames reports names and functions that nothing is known of, with what
 // to write instead.
-func (c *compiler) unknownNames(text string, sc *compileScope, at func(int) Position) bool {
+func (c *compiler) unknownNames(parsed *celenv.Parsed, text string, sc *compileScope, at func(int) Position) bool {
 	found := false
 	roots := sc.roots()
-	names, functions := c.env.Names(text)
+	names, functions := parsed.Names()
 	for _, f := range functions {
 		if !c.env.IsFunction(f.Name) {
 			found = true

@@ -1,3 +1,57 @@
 // Package rules reads Kanon's rules, compiles them and evaluates them. It has
-// no client, no log and no clock of its own.
+// no client, no log and no clock of its own, so what runs in a cluster and what
+// checks a rule on a desk are the same code.
+//
+// # From text to program
+//
+// [Decode] reads YAML documents strictly: what it does not know, it reports.
+// Every node keeps its position. [Compile] checks what can be checked before a
+// rule runs, and compiles each ${expression} once, in the environment of package
+// celenv. Both give all findings at once, each with its place, down to the
+// column inside an expression:
+//
+//	docs, findings := rules.Decode("webapp.yaml", data)
+//	for _, rule := range docs.Rules {
+//		program, more := rules.Compile(rule, rules.Options{Kinds: kinds})
+//		findings = append(findings, more...)
+//		...
+//	}
+//
+// # Evaluation
+//
+// A [Program] is immutable. An [Evaluation] is one run of it for one parent,
+// and is driven by its caller, who does all reading and writing:
+//
+//	ev := program.Evaluate(ctx, rules.Input{Parent: parent, Now: time.Now()})
+//	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
+//		for _, node := range batch {
+//			live := write(node.Objects) // nil where that failed
+//			ev.Applied(node.Node, live)
+//		}
+//	}
+//	out := ev.Outcome() // what became of each child, and the status
+//
+// The children form a graph by what they read of one another. A child can go
+// when all that it reads is settled; what it reads of a child that is written is
+// the live object.
+//
+// # What is missing
+//
+// When an expression reads what is not there, it depends on where it reads
+// whether the child waits or has failed. The compiler follows every value to
+// where it comes from (provenance.go): what comes from children, self or the
+// parent's status fills in later; what comes from anywhere else will not. The
+// text of an error is never looked at. Within that, CEL's own rules hold:
+// a || b is true when a waits and b is true, and has() and .? ask without
+// reading. has() differs from CEL in one thing: below a child that is there, the
+// parent's status and self it is false wherever on its path something is missing,
+// not only at the end.
+//
+// # The files
+//
+// source.go, node.go and locate.go turn text into nodes and offsets into
+// positions; decode*.go and fields.go turn nodes into rules; scanner.go finds the
+// expressions in strings; compile*.go, provenance.go and graph.go make programs;
+// evaluate.go, scope.go, render.go, ready.go and status.go run them. testdata
+// holds a case for each behaviour; go test -update rewrites what is wanted.
 package rules

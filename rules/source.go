@@ -95,7 +95,7 @@ func shift(n *yaml.Node, lines int) {
 
 // maxProbes bounds how often a document that does not parse is parsed again to
 // find out where it goes wrong.
-const maxProbes = 400
+const maxProbes = 200
 
 // syntaxError says where a document stops being YAML. The parser names a line,
 // often of the construct around, and no column; so the place is looked for:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -71,9 +72,11 @@ func newEnv() (*Env, error) {
 	}
 	provider := base.CELTypeProvider()
 	factory := newFactory(base.Container, provider)
-	// cel-go has one value for "no such overload" and writes the node's id into
-	// it at its first use. Done here, once, that is no race between evaluations.
+	// cel-go has one value for "no such overload" and one for the overflow of a
+	// timestamp, and writes the node's id into them at their first use. Done here,
+	// once, that is no race between evaluations.
 	types.LabelErrNode(sharedErrorID, types.NoSuchOverloadErr())
+	types.LabelErrNode(sharedErrorID, types.Int(math.MaxInt64).ConvertToType(types.TimestampType))
 	return &Env{
 		base:    base,
 		checker: check,
@@ -84,13 +87,36 @@ func newEnv() (*Env, error) {
 // sharedErrorID marks errors that carry no node of their own.
 const sharedErrorID = -1
 
-// Compile parses and checks the expression. The issues are all that was found;
-// the expression is nil when there are any.
-func (e *Env) Compile(text string, scope Scope) (*Expression, []Issue) {
+// Parsed is an expression whose names and types have not been checked.
+type Parsed struct {
+	env  *Env
+	text string
+	ast  *cel.Ast
+}
+
+// Parse parses an expression. The issues are all that was found; the result is
+// nil when there are any.
+func (e *Env) Parse(text string) (*Parsed, []Issue) {
 	parsed, iss := e.base.Parse(text)
 	if iss.Err() != nil {
 		return nil, issues(text, iss.Errors())
 	}
+	return &Parsed{env: e, text: text, ast: parsed}, nil
+}
+
+// Names returns the names that the paths of the expression start with, without
+// those that it declares itself (as in list.map(x, …)), and the functions that
+// it calls, both in the order of the text.
+func (p *Parsed) Names() (roots, functions []Name) {
+	n := &names{ast: p.ast.NativeRep(), text: p.text, isFunction: p.env.base.HasFunction}
+	n.walk(n.ast.Expr(), nil)
+	return sortNames(n.roots), sortNames(n.functions)
+}
+
+// Check checks names and types. The issues are all that was found; the
+// expression is nil when there are any.
+func (p *Parsed) Check(scope Scope) (*Expression, []Issue) {
+	e := p.env
 	check, err := checker.NewEnv(e.base.Container, e.base.CELTypeProvider(),
 		checker.ValidatedDeclarations(e.checker), checker.CrossTypeNumericComparisons(true))
 	if err != nil {
@@ -101,25 +127,20 @@ func (e *Env) Compile(text string, scope Scope) (*Expression, []Issue) {
 			return nil, []Issue{{Offset: -1, Message: err.Error()}}
 		}
 	}
-	checked, errs := checker.Check(parsed.NativeRep(), parsed.Source(), check)
+	checked, errs := checker.Check(p.ast.NativeRep(), p.ast.Source(), check)
 	if found := errs.GetErrors(); len(found) > 0 {
-		return nil, issues(text, found)
+		return nil, issues(p.text, found)
 	}
-	return &Expression{env: e, text: text, ast: checked}, nil
+	return &Expression{env: e, text: p.text, ast: checked}, nil
 }
 
-// Names parses the expression and returns the names that its paths start with,
-// without those that the expression itself declares (as in list.map(x, …)), and
-// the functions that it calls, both in the order of the text. Both are nil
-// where it does not parse.
-func (e *Env) Names(text string) (roots, functions []Name) {
-	parsed, iss := e.base.Parse(text)
-	if iss.Err() != nil {
-		return nil, nil
+// Compile parses and checks an expression.
+func (e *Env) Compile(text string, scope Scope) (*Expression, []Issue) {
+	parsed, found := e.Parse(text)
+	if parsed == nil {
+		return nil, found
 	}
-	n := &names{ast: parsed.NativeRep(), text: text, isFunction: e.base.HasFunction}
-	n.walk(n.ast.Expr(), nil)
-	return sortNames(n.roots), sortNames(n.functions)
+	return parsed.Check(scope)
 }
 
 // IsFunction says whether there is a function or a macro of that name.

@@ -128,7 +128,7 @@ func ToText(val ref.Val) (string, error) {
 		if math.Trunc(f) != f || math.IsInf(f, 0) {
 			return "", fmt.Errorf("%v is not a whole number; say how to write it, such as with string(…) or math.round(…)", f)
 		}
-		return strconv.FormatFloat(f, 'f', -1, 64), nil
+		return strconv.FormatFloat(f+0, 'f', -1, 64), nil // +0: no "-0"
 	case types.Timestamp:
 		return timestampText(v), nil
 	case types.Duration:

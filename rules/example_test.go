@@ -1,0 +1,82 @@
+package rules_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules"
+)
+
+const example = `apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata:
+  name: greeting
+spec:
+  parent: {apiVersion: shop.example.com/v1, kind: WebApp}
+  children:
+  - id: config
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+      data: {greeting: "Hello, ${parent.spec.who}"}
+  status:
+    config: ${children.config.metadata.name}
+    uid: ${children.config.metadata.uid}
+`
+
+func Example() {
+	docs, findings := rules.Decode("greeting.yaml", []byte(example))
+	if findings.HasErrors() {
+		fmt.Println(findings.Err())
+		return
+	}
+	program, findings := rules.Compile(docs.Rules[0], rules.Options{})
+	if program == nil {
+		fmt.Println(findings.Err())
+		return
+	}
+	parent := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "shop.example.com/v1", "kind": "WebApp",
+		"metadata": map[string]any{"name": "shop", "namespace": "team-a"},
+		"spec":     map[string]any{"who": "world"},
+	}}
+	ev := program.Evaluate(context.Background(), rules.Input{Parent: parent, Now: time.Now()})
+	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
+		for _, node := range batch {
+			for _, object := range node.Objects {
+				data, _, _ := unstructured.NestedString(object.Object, "data", "greeting")
+				fmt.Printf("%s: %s/%s says %q\n", node.Node, object.GetNamespace(), object.GetName(), data)
+			}
+			ev.Applied(node.Node, node.Objects) // a cluster would add a uid
+		}
+	}
+	out := ev.Outcome()
+	fmt.Println(out.Nodes[0].State, out.Status, out.StatusWaiting)
+	// Output:
+	// config: team-a/shop says "Hello, world"
+	// Applied map[config:shop] [status.uid: children.config.metadata.uid is not there yet]
+}
+
+func ExampleDecode_findings() {
+	docs, findings := rules.Decode("rule.yaml", []byte(`apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: r}
+spec:
+  parent: {apiVersion: v1, kind: ConfigMap}
+  status: {home: "${HOME}", name: "${parnt.metadata.name}"}
+`))
+	for _, rule := range docs.Rules {
+		_, more := rules.Compile(rule, rules.Options{})
+		findings = append(findings, more...)
+	}
+	for _, f := range findings {
+		fmt.Println(f)
+	}
+	// Output:
+	// rule.yaml:6:21: error: unknown name "HOME"; to have ${HOME} as it stands, write $${HOME}
+	// rule.yaml:6:38: error: unknown name "parnt"; did you mean "parent"?
+}
