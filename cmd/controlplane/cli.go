@@ -104,6 +104,9 @@ func componentCommand(name string, entry entryPoint) *cobra.Command {
 					os.Exit(1)
 				}()
 			}
+			// The components take from here the name by which clients introduce
+			// themselves (and so that of field managers), and kubectl its plugins.
+			os.Args = append([]string{name}, args...)
 			os.Exit(entry(cmd.Context(), args))
 			return nil
 		},
@@ -140,10 +143,8 @@ func ownComponent(build func() *cobra.Command) entryPoint {
 	}
 }
 
-// runKubectl runs kubectl as its own main does. kubectl looks for plugins and
-// preferences in os.Args, so that is what it is given.
-func runKubectl(_ context.Context, args []string) int {
-	os.Args = append([]string{kubectlName}, args...)
+// runKubectl runs kubectl as its own main does.
+func runKubectl(_ context.Context, _ []string) int {
 	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(os.Args)) // a wrong level is reported when the flags are parsed
 	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
 		kubectlutil.CheckErr(err) // prints and exits with the code that belongs to the error

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -60,21 +61,28 @@ func TestAuditLog(t *testing.T) {
 // TestNothingIsLeft shows that all processes end with the control plane, also
 // when it has no chance to end them.
 func TestNothingIsLeft(t *testing.T) {
-	tests := map[string]func(*ControlPlane){
-		"stop":    (*ControlPlane).Stop,
-		"SIGTERM": func(p *ControlPlane) { signalAndWait(t, p, syscall.SIGTERM) },
-		"SIGKILL": func(p *ControlPlane) { signalAndWait(t, p, syscall.SIGKILL) },
+	tests := map[string]struct {
+		options    Options
+		components int
+		end        func(*ControlPlane)
+	}{
+		"stop":    {small(), 4, (*ControlPlane).Stop},
+		"SIGTERM": {small(), 4, func(p *ControlPlane) { signalAndWait(t, p, syscall.SIGTERM) }},
+		"SIGKILL": {Options{}, 6, func(p *ControlPlane) { signalAndWait(t, p, syscall.SIGKILL) }},
 	}
-	for name, end := range tests {
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			// What a killed one leaves in its directory goes with the test.
-			plane := Start(t, Options{Dir: t.TempDir()})
+			test.options.Dir = t.TempDir()
+			before := goleak.IgnoreCurrent()
+			plane := Start(t, test.options)
+			goleak.VerifyNone(t, before) // or tests could not look for leaks of their own
 			root := plane.command.Process.Pid
 			components := children(t, root)
-			if len(components) != 6 {
-				t.Errorf("the components are %+v, want etcd, API server, controller manager, garbage collector, scheduler and kwok", components)
+			if len(components) != test.components {
+				t.Errorf("%d components run, want %d: %+v", len(components), test.components, components)
 			}
-			end(plane)
+			test.end(plane)
 			waitEnded(t, root)
 			for _, component := range components {
 				waitEnded(t, component.pid)

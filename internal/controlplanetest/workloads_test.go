@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,18 +68,25 @@ func TestWorkloads(t *testing.T) {
 			name := "of-" + kind
 			kubectl(t, fmt.Sprintf(manifest, name), "--namespace", namespace, "apply", "-f", "-")
 			kubectl(t, "", "--namespace", namespace, "rollout", "status", kind+"/"+name, "--timeout", waitLimit.String())
+			output := kubectl(t, "", "--namespace", namespace, "get", kind, name, "-o", "jsonpath={.metadata.managedFields[*].manager}")
+			managers := slices.Sorted(strings.FieldsSeq(output))
+			if want := []string{"kube-controller-manager", "kubectl-client-side-apply"}; !slices.Equal(managers, want) {
+				t.Errorf("its fields are managed by %q, want %q", managers, want)
+			}
 		})
 	}
 }
 
-// kubectl runs kubectl against the shared control plane.
-func kubectl(t *testing.T, input string, args ...string) {
+// kubectl runs kubectl against the shared control plane and returns its output.
+func kubectl(t *testing.T, input string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), Kubectl(t), append([]string{"--kubeconfig", Kubeconfig(t)}, args...)...)
 	cmd.Stdin = strings.NewReader(input)
-	if output, err := cmd.CombinedOutput(); err != nil {
+	output, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, output)
 	}
+	return string(output)
 }
 
 func TestJobCompletes(t *testing.T) {
