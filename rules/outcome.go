@@ -99,6 +99,10 @@ type Outcome struct {
 	// no status. A leaf that waits or failed holds the parent's last value.
 	// It is the caller's and shares no memory with the parent.
 	Status map[string]any
+	// StatusHeld is true where the status waits or failed as a whole: Status is
+	// nil then, what was applied before must stay, and so nothing may be applied
+	// in its place.
+	StatusHeld bool
 	// StatusWaiting says for each leaf of status that waits what it waits for:
 	// "status.url: children.service.spec.clusterIP is not there yet".
 	StatusWaiting []string

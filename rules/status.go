@@ -18,6 +18,7 @@ func (e *Evaluation) renderStatus(out *Outcome) {
 		out.Status = fields
 		return
 	}
+	out.StatusHeld = ok || len(out.StatusWaiting)+len(out.StatusFailed) > 0
 	if ok {
 		out.StatusFailed = append(out.StatusFailed, Problem{Path: "status", Message: "must be a map, and is " + jsonType(val)})
 	}

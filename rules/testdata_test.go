@@ -216,6 +216,9 @@ func writeOutcome(t *testing.T, b *strings.Builder, out Outcome) {
 		fmt.Fprintln(b, "--- status")
 		b.WriteString(indented(t, out.Status))
 	}
+	if out.StatusHeld {
+		fmt.Fprintln(b, "--- status is held")
+	}
 	for _, w := range out.StatusWaiting {
 		fmt.Fprintf(b, "waits: %s\n", w)
 	}
