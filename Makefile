@@ -33,7 +33,7 @@ build: bin/kanon bin/controlplane ## Build bin/kanon and bin/controlplane
 .PHONY: bin/kanon
 bin/kanon:
 	@mkdir -p bin
-	go build -trimpath -o bin/kanon ./cmd/kanon
+	go build -o bin/kanon ./cmd/kanon
 
 .PHONY: bin/controlplane
 bin/controlplane:
@@ -46,13 +46,13 @@ demo: build ## See a rule at work on a real API server (DEMO=once: run through a
 
 .PHONY: test
 test: build ## Run all tests with the race detector, against the real API server
-	go test -race -timeout 20m ./...
+	KANON_CONTROLPLANE='$(CURDIR)/bin/controlplane' go test -race -timeout 20m ./...
 	go test -C cmd/controlplane -timeout 10m ./...
 
 .PHONY: lint
 lint: ## Check style, imports and formatting
 	$(TOOL) golangci-lint run ./...
-	$(TOOL) golangci-lint run --path-prefix cmd/controlplane ./cmd/controlplane/...
+	cd cmd/controlplane && go tool -modfile=../../tools/go.mod golangci-lint run --config ../../.golangci.yml ./...
 
 .PHONY: format
 format: ## Format all Go code
