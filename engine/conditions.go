@@ -92,6 +92,19 @@ func (s state) conditionOf(conditionType string, holds bool, parent *unstructure
 	}
 }
 
+// isKanons tells whether a condition's type is one that Kanon keeps.
+func isKanons(prefix, conditionType string) bool {
+	name, ok := strings.CutPrefix(conditionType, prefix)
+	return ok && (name == conditionReady || name == conditionReconciling || name == conditionStalled)
+}
+
+// typeOf is the type of a condition, empty when it has none.
+func typeOf(condition any) string {
+	fields, _ := condition.(map[string]any)
+	conditionType, _ := fields["type"].(string)
+	return conditionType
+}
+
 // findCondition is the condition of that type that the object has, or nil.
 func findCondition(obj *unstructured.Unstructured, conditionType string) map[string]any {
 	status, ok := obj.Object["status"].(map[string]any)
@@ -103,7 +116,7 @@ func findCondition(obj *unstructured.Unstructured, conditionType string) map[str
 		return nil
 	}
 	for _, item := range conditions {
-		if condition, ok := item.(map[string]any); ok && condition["type"] == conditionType {
+		if condition, ok := item.(map[string]any); ok && typeOf(item) == conditionType {
 			return condition
 		}
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,8 +25,9 @@ func newNotices(recorder record.EventRecorder) *notices {
 }
 
 // tell emits an Event when a parent stalls, or stalls for another reason. A
-// parent whose condition said so already, before a restart, needs none.
-func (n *notices) tell(k key, parent *unstructured.Unstructured, s state) {
+// parent whose condition, of a type with the rule's prefix, said so already,
+// before a restart, needs none.
+func (n *notices) tell(k key, parent *unstructured.Unstructured, prefix string, s state) {
 	n.mu.Lock()
 	before, known := n.told[k]
 	if s.condition == conditionStalled {
@@ -37,7 +39,7 @@ func (n *notices) tell(k key, parent *unstructured.Unstructured, s state) {
 	if s.condition != conditionStalled || before == s {
 		return
 	}
-	if condition := findCondition(parent, conditionStalled); !known && condition != nil && condition["message"] == s.message {
+	if condition := findCondition(parent, prefix+conditionStalled); !known && condition != nil && condition["message"] == s.message {
 		return
 	}
 	n.recorder.Event(parent, corev1.EventTypeWarning, s.reason, s.message)
@@ -48,6 +50,13 @@ func (n *notices) forget(k key) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.told, k)
+}
+
+// forgetRule drops what is known of the parents of a rule that stopped.
+func (n *notices) forgetRule(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.DeleteFunc(n.told, func(k key, _ state) bool { return k.rule == id })
 }
 
 // report emits an Event about a ConfigMap whose verdict changed.

@@ -101,6 +101,7 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 		if after.byID[id] == nil {
 			log.Info("rule stopped", "rule", op.name)
 			e.monitors.Watch(id)
+			e.notices.forgetRule(id)
 		}
 	}
 	for _, op := range started {

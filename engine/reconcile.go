@@ -108,8 +108,13 @@ func (p *pass) namespaceLabels(name string) (labels.Set, bool) {
 	return namespace.GetLabels(), true
 }
 
-// release prunes all that the rule made for a parent that it is not for.
+// release takes back what the rule said in the status of a parent that it is
+// not for, and prunes all that it made for it. The status comes first: a parent
+// that has left the view is found by its children.
 func (p *pass) release(ctx context.Context) (verdict, error) {
+	if err := p.syncStatus(ctx, nil); err != nil {
+		p.addStatusProblem(err)
+	}
 	p.prune(ctx)
 	p.notices.forget(p.key)
 	return p.verdict()

@@ -10,21 +10,46 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/schemas"
 )
 
 // conclude says what came of the pass: in the parent's status, as an Event
 // where something is in the way, and as the verdict.
 func (p *pass) conclude(ctx context.Context) (verdict, error) {
 	state := p.summarize()
-	if err := p.writeStatus(ctx, state); err != nil {
-		w := problemOf(&write{err: err})
-		w.subject = "status"
-		p.problems = append(p.problems, w)
+	if err := p.writeStatus(ctx, p.outcome.Status, state); err != nil {
+		refused := p.addStatusProblem(err)
 		state = p.summarize()
+		if refused {
+			p.keepStatus(ctx, state)
+		}
 	}
-	p.notices.tell(p.key, p.parent, state)
+	p.notices.tell(p.key, p.parent, p.op.program.ConditionPrefix(), state)
 	return p.verdict()
+}
+
+// addStatusProblem notes that the status could not be written, and tells whether
+// it is the content that was refused.
+func (p *pass) addStatusProblem(err error) (refused bool) {
+	problem := problemOf(&write{err: err})
+	problem.subject = "status"
+	p.problems = append(p.problems, problem)
+	return problem.reason == reasonInvalid
+}
+
+// keepStatus writes the state beside what the rule said of the status before:
+// what it says now was refused.
+func (p *pass) keepStatus(ctx context.Context, s state) {
+	held, err := p.writer.HeldStatus(ctx, p.status(nil))
+	if err == nil {
+		err = p.writeStatus(ctx, held, s)
+	}
+	var invalid *apply.InvalidError
+	if err != nil && !errors.As(err, &invalid) {
+		p.addStatusProblem(err)
+	}
 }
 
 // verdict sums the problems up. What goes away without an event asks for
@@ -79,29 +104,26 @@ func (p *pass) summarize() state {
 
 // writeStatus applies what the rule says of the parent's status, and the
 // conditions, where they differ from what is there.
-func (p *pass) writeStatus(ctx context.Context, s state) error {
-	content := maps.Clone(p.outcome.Status)
-	shape, err := p.options.Schemas.Conditions(ctx, p.op.parent.GVK)
+func (p *pass) writeStatus(ctx context.Context, said map[string]any, s state) error {
+	content := maps.Clone(said)
+	shape, err := p.conditionsShape(ctx)
 	if err != nil {
-		return fmt.Errorf("look up the schema of %s: %w", p.op.parent.GVK.Kind, err)
+		return err
 	}
 	if shape.ListMap {
 		if content == nil {
 			content = make(map[string]any, 1)
 		}
-		own, _ := content["conditions"].([]any) // the rule's
-		content["conditions"] = append(own, p.conditions(s)...)
+		rendered, _ := content["conditions"].([]any) // the rule's
+		content["conditions"] = p.conditions(rendered, s, shape)
 	}
-	if content == nil {
-		return nil
-	}
-	result, err := p.writer.SyncStatus(ctx, apply.Status{
-		GVR:         p.op.parent.GVR,
-		Object:      p.parent,
-		Manager:     p.op.statusManager(),
-		Content:     runtime.DeepCopyJSON(content),
-		Subresource: p.op.parent.HasStatus,
-	})
+	return p.syncStatus(ctx, content)
+}
+
+// syncStatus brings the parent's status to a content; nil takes back all that
+// the rule ever said in it.
+func (p *pass) syncStatus(ctx context.Context, content map[string]any) error {
+	result, err := p.writer.SyncStatus(ctx, p.status(runtime.DeepCopyJSON(content)))
 	if err != nil {
 		return err
 	}
@@ -111,14 +133,50 @@ func (p *pass) writeStatus(ctx context.Context, s state) error {
 	return nil
 }
 
-// conditions are those of the state that are ours to write: a condition that
-// another manager has, such as a second rule for the same kind of parent, is
-// left to it. Events speak for both.
-func (p *pass) conditions(s state) []any {
+// status is a content of the parent's status, as the writer takes it.
+func (p *pass) status(content map[string]any) apply.Status {
+	return apply.Status{
+		GVR:         p.op.parent.GVR,
+		Object:      p.parent,
+		Manager:     p.op.statusManager(),
+		Content:     content,
+		Subresource: p.op.parent.HasStatus,
+	}
+}
+
+// conditionsShape is what conditions the parent's kind can take. A kind that no
+// CustomResourceDefinition defines takes none: what they say of a Node, or of a
+// Deployment, is not ours to say.
+func (p *pass) conditionsShape(ctx context.Context) (schemas.ConditionsShape, error) {
+	kind, _ := p.options.Mapper.Lookup(p.op.parent.GVK) // which knows the definition when the operator may not have
+	if kind.Definition == (restmapping.Definition{}) {
+		return schemas.ConditionsShape{}, nil
+	}
+	shape, err := p.options.Schemas.Conditions(ctx, p.op.parent.GVK)
+	if err != nil {
+		return schemas.ConditionsShape{}, fmt.Errorf("look up the schema of %s: %w", p.op.parent.GVK.Kind, err)
+	}
+	return shape, nil
+}
+
+// conditions are those that the rule renders and those of the state, as far as
+// they are ours to write: a condition that another manager has, such as a second
+// rule for the same kind of parent, is left to it. Events speak for both. What
+// the rule renders can hold such a condition too, because a list that waits is
+// the whole of what the parent has.
+func (p *pass) conditions(rendered []any, s state, shape schemas.ConditionsShape) []any {
 	prefix := p.op.program.ConditionPrefix()
-	return slices.DeleteFunc(s.conditions(prefix, p.parent, p.options.Clock.Now()), func(item any) bool {
+	own := s.conditions(prefix, p.parent, p.options.Clock.Now())
+	for _, item := range own {
 		condition, _ := item.(map[string]any)
-		conditionType, _ := condition["type"].(string)
-		return apply.HeldByAnother(p.parent, p.op.statusManager(), conditionType)
+		if !p.op.parent.HasStatus {
+			// Each write is a new generation there, which would ask for the next.
+			delete(condition, "observedGeneration")
+		}
+		maps.DeleteFunc(condition, func(field string, _ any) bool { return !shape.Fields.Has(field) })
+	}
+	rendered = slices.DeleteFunc(slices.Clone(rendered), func(item any) bool { return isKanons(prefix, typeOf(item)) })
+	return slices.DeleteFunc(append(rendered, own...), func(item any) bool {
+		return apply.HeldByAnother(p.parent, p.op.statusManager(), typeOf(item))
 	})
 }

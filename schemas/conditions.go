@@ -20,6 +20,33 @@ type ConditionsShape struct {
 	// ListMap is whether the items of conditions are told apart by their type, so that several managers can own theirs.
 	// Without it the list is atomic, and an apply replaces the conditions of others.
 	ListMap bool
+	// Fields is what a condition can have besides its type.
+	Fields ConditionFields
+}
+
+// ConditionFields says which fields of a metav1.Condition a kind's conditions have.
+type ConditionFields struct {
+	Status, Reason, Message, ObservedGeneration, LastTransitionTime bool
+}
+
+// Has answers by the name that a field has in JSON; type is always there.
+func (f ConditionFields) Has(name string) bool {
+	switch name {
+	case "type":
+		return true
+	case "status":
+		return f.Status
+	case "reason":
+		return f.Reason
+	case "message":
+		return f.Message
+	case "observedGeneration":
+		return f.ObservedGeneration
+	case "lastTransitionTime":
+		return f.LastTransitionTime
+	default:
+		return false
+	}
 }
 
 // Conditions returns the shape of gvk's conditions. A kind without a schema has none of them. The error says that the
@@ -52,8 +79,25 @@ func (s *Schemas) Conditions(ctx context.Context, gvk schema.GroupVersionKind) (
 		return shape, nil
 	}
 	shape.HasConditions = true
+	shape.Fields = fieldsOf(typed.Schema(), atom.List.ElementType)
 	shape.ListMap = atom.List.ElementRelationship == smdschema.Associative && slices.Equal(atom.Keys, []string{"type"})
 	return shape, nil
+}
+
+// fieldsOf finds the fields of a condition: those that are declared, or all where unknown ones are kept.
+func fieldsOf(s *smdschema.Schema, condition smdschema.TypeRef) ConditionFields {
+	has := func(name string) bool {
+		atom, ok := s.Resolve(condition)
+		if !ok || atom.Map == nil {
+			return false
+		}
+		_, declared := atom.FindField(name)
+		return declared || atom.Map.ElementType != (smdschema.TypeRef{})
+	}
+	return ConditionFields{
+		Status: has("status"), Reason: has("reason"), Message: has("message"),
+		ObservedGeneration: has("observedGeneration"), LastTransitionTime: has("lastTransitionTime"),
+	}
 }
 
 // field finds the type of a declared field of a struct.

@@ -292,6 +292,7 @@ func TestConditions(t *testing.T) {
 		"not a list":     {`, "status": {"type": "object", "properties": {"conditions": {"type": "string"}}}`, ConditionsShape{HasStatus: true}},
 		"atomic":         {`, "status": {"type": "object", "properties": {"conditions": {"type": "array", ` + item + `}}}`, ConditionsShape{HasStatus: true, HasConditions: true}},
 		"list map":       {`, "status": {"type": "object", "properties": {"conditions": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"], ` + item + `}}}`, ConditionsShape{HasStatus: true, HasConditions: true, ListMap: true}},
+		"open items":     {`, "status": {"type": "object", "properties": {"conditions": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"], "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"type": {"type": "string"}}}}}}`, ConditionsShape{HasStatus: true, HasConditions: true, ListMap: true, Fields: ConditionFields{true, true, true, true, true}}},
 		"other map keys": {`, "status": {"type": "object", "properties": {"conditions": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type", "lang"], ` + item + `}}}`, ConditionsShape{HasStatus: true, HasConditions: true}},
 	}
 	for name, tt := range tests {

@@ -33,13 +33,16 @@ func onServer(t *testing.T) *Schemas {
 
 func TestBuiltInKinds(t *testing.T) {
 	s := onServer(t)
+	every := ConditionFields{Status: true, Reason: true, Message: true, ObservedGeneration: true, LastTransitionTime: true}
+	older := every
+	older.ObservedGeneration = false
 	tests := map[string]struct {
 		gvk  schema.GroupVersionKind
 		want ConditionsShape
 	}{
 		"ConfigMap":  {schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, ConditionsShape{}},
-		"Service":    {schema.GroupVersionKind{Version: "v1", Kind: "Service"}, ConditionsShape{HasStatus: true, HasConditions: true, ListMap: true}},
-		"Deployment": {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, ConditionsShape{HasStatus: true, HasConditions: true, ListMap: true}},
+		"Service":    {schema.GroupVersionKind{Version: "v1", Kind: "Service"}, ConditionsShape{HasStatus: true, HasConditions: true, ListMap: true, Fields: every}},
+		"Deployment": {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, ConditionsShape{HasStatus: true, HasConditions: true, ListMap: true, Fields: older}},
 		"Ingress":    {schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}, ConditionsShape{HasStatus: true}},
 	}
 	for name, tt := range tests {

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -25,7 +26,7 @@ type Status struct {
 	// Manager is the field manager: one for each rule, so that rules do not take fields from one another.
 	Manager string
 	// Content is the whole of what the manager says under status. Paths that it said before and does not say now are
-	// removed, unless another manager has them too.
+	// removed, unless another manager has them too. nil says nothing: all that it ever said is removed.
 	Content map[string]any
 	// Subresource is true where the kind has a status subresource; without one, the object itself is written.
 	Subresource bool
@@ -37,6 +38,9 @@ type Status struct {
 // The error is a *ReplacedError when the object is gone or was replaced, an *InvalidError when the content does not fit
 // the kind's schema; any other error is worth another try.
 func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
+	if _, held := s.entry(); !held && s.Content == nil {
+		return Result{Live: s.Object, Action: ActionNone}, nil
+	}
 	desired := s.desired()
 	inSync, err := w.statusInSync(ctx, s, desired)
 	if err != nil {
@@ -72,7 +76,10 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 
 // desired is the object as the manager applies it, without a UID.
 func (s Status) desired() *unstructured.Unstructured {
-	desired := &unstructured.Unstructured{Object: map[string]any{"status": s.Content}}
+	desired := &unstructured.Unstructured{Object: map[string]any{}}
+	if s.Content != nil {
+		desired.Object["status"] = s.Content
+	}
 	desired.SetGroupVersionKind(s.Object.GroupVersionKind())
 	desired.SetName(s.Object.GetName())
 	desired.SetNamespace(s.Object.GetNamespace())
@@ -113,16 +120,50 @@ func (w *Writer) statusInSync(ctx context.Context, s Status, desired *unstructur
 
 // holds says whether the manager's entry has exactly these paths.
 func (s Status) holds(paths *fieldpath.Set) bool {
+	e, ok := s.entry()
+	if !ok {
+		return paths.Empty()
+	}
+	held, err := e.fields()
+	return err == nil && held.Equals(paths)
+}
+
+// entry is the manager's entry in managedFields.
+func (s Status) entry() (entry, bool) {
 	entries := entriesOf(s.Object)
 	i := slices.IndexFunc(entries, func(e entry) bool {
 		return e.manager == s.Manager && e.operation == operationApply &&
 			e.apiVersion == s.Object.GetAPIVersion() && (e.subresource == "status") == s.Subresource
 	})
 	if i < 0 {
-		return paths.Empty()
+		return entry{}, false
 	}
-	held, err := entries[i].fields()
-	return err == nil && held.Equals(paths)
+	return entries[i], true
+}
+
+// HeldStatus is what the manager said last, as far as it still holds it, with the values that the object has now; nil
+// when that is nothing. The content of s does not matter. The result shares no memory with the object. The error is that
+// the schema could not be loaded, or that what is there does not fit it.
+func (w *Writer) HeldStatus(ctx context.Context, s Status) (map[string]any, error) {
+	e, ok := s.entry()
+	if !ok {
+		return nil, nil
+	}
+	kind, err := loadKind(ctx, w.schemas, s.Object.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	paths, err := e.fields()
+	if err != nil {
+		return nil, err
+	}
+	live, err := kind.converter.ObjectToTyped(s.Object, typed.AllowDuplicates)
+	if err != nil {
+		return nil, fmt.Errorf("read the status of %s: %w", RefOf(s.Object), oneLine(err))
+	}
+	held, _ := live.ExtractItems(paths.Leaves(), typed.WithAppendKeyFields()).AsValue().Unstructured().(map[string]any)
+	status, _ := held["status"].(map[string]any)
+	return runtime.DeepCopyJSON(status), nil
 }
 
 // HeldByAnother says whether a manager other than the one given holds a field of the condition of that type in the status
