@@ -1,0 +1,151 @@
+package kanontest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+)
+
+// retryPause is the time between two tries to read what is not served yet.
+const retryPause = 100 * time.Millisecond
+
+// errAbsent is what is wrong with an object that is not there.
+var errAbsent = errors.New("it is not there")
+
+// Await watches an object until holds finds nothing wrong with it, and returns
+// it then. holds is not asked while the object is not there.
+func (c *Cluster) Await(ref *unstructured.Unstructured, holds func(live *unstructured.Unstructured) error) *unstructured.Unstructured {
+	c.Helper()
+	return c.await(c.of(ref), fields.OneTermEqualSelector(metav1.ObjectNameField, ref.GetName()), describe(ref),
+		func(live *unstructured.Unstructured) error {
+			if live == nil {
+				return errAbsent
+			}
+			return holds(live)
+		})
+}
+
+// AwaitMatch watches an object until it is as want says; see Differences.
+func (c *Cluster) AwaitMatch(want *unstructured.Unstructured) *unstructured.Unstructured {
+	c.Helper()
+	return c.Await(want, func(live *unstructured.Unstructured) error {
+		if found := Differences(want, live); len(found) > 0 {
+			return errors.New("it differs:\n" + strings.Join(found, "\n"))
+		}
+		return nil
+	})
+}
+
+// AwaitGone watches an object until it is not there.
+func (c *Cluster) AwaitGone(ref *unstructured.Unstructured) {
+	c.Helper()
+	c.await(c.of(ref), fields.OneTermEqualSelector(metav1.ObjectNameField, ref.GetName()), describe(ref),
+		func(live *unstructured.Unstructured) error {
+			if live != nil {
+				return errors.New("it is still there")
+			}
+			return nil
+		})
+}
+
+// AwaitEvent waits for an Event with that reason about an object of that name,
+// and returns its message.
+func (c *Cluster) AwaitEvent(name, reason string) string {
+	c.Helper()
+	event := Ref("v1", "Event", "")
+	selector := fields.SelectorFromSet(fields.Set{"involvedObject.name": name, "reason": reason})
+	found := c.await(c.of(event), selector, "an Event "+reason+" about "+name,
+		func(live *unstructured.Unstructured) error {
+			if live == nil {
+				return errAbsent
+			}
+			return nil
+		})
+	message, _, _ := unstructured.NestedString(found.Object, "message")
+	return message
+}
+
+// await lists and watches the one object that a selector selects until nothing
+// is wrong; nil stands for its absence.
+func (c *Cluster) await(where dynamic.ResourceInterface, selector fields.Selector, what string, holds func(*unstructured.Unstructured) error) *unstructured.Unstructured {
+	c.Helper()
+	ctx, cancel := context.WithTimeout(c.Context(), patience)
+	defer cancel()
+	w := &wait{where: where, selector: selector.String(), holds: holds}
+	for ctx.Err() == nil {
+		if w.look(ctx) {
+			return w.live
+		}
+	}
+	text := "nothing"
+	if w.live != nil {
+		w.live.SetManagedFields(nil)
+		if data, err := yaml.Marshal(w.live.Object); err == nil {
+			text = string(data)
+		}
+	}
+	c.Fatalf("gave up on %s after %s: %v\nthere is now:\n%s", what, patience, w.wrong, text)
+	return nil
+}
+
+// wait is a wait for one object.
+type wait struct {
+	where    dynamic.ResourceInterface
+	selector string
+	holds    func(*unstructured.Unstructured) error
+
+	live  *unstructured.Unstructured // as last seen
+	wrong error                      // what is wrong with it
+}
+
+// is takes in the object as it is now and tells whether nothing is wrong.
+func (w *wait) is(live *unstructured.Unstructured) bool {
+	w.live, w.wrong = live, w.holds(live)
+	return w.wrong == nil
+}
+
+// look lists, and watches from there until nothing is wrong or the watch ends.
+func (w *wait) look(ctx context.Context) bool {
+	list, err := w.where.List(ctx, metav1.ListOptions{FieldSelector: w.selector})
+	if err != nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryPause):
+			w.wrong = err
+		}
+		return false
+	}
+	var live *unstructured.Unstructured
+	if len(list.Items) > 0 {
+		live = &list.Items[0]
+	}
+	if w.is(live) {
+		return true
+	}
+	watcher, err := w.where.Watch(ctx, metav1.ListOptions{FieldSelector: w.selector, ResourceVersion: list.GetResourceVersion()})
+	if err != nil {
+		return false
+	}
+	defer watcher.Stop()
+	for event := range watcher.ResultChan() {
+		obj, ok := event.Object.(*unstructured.Unstructured)
+		if !ok || event.Type == watch.Error || event.Type == watch.Bookmark {
+			return false
+		}
+		if event.Type == watch.Deleted {
+			obj = nil
+		}
+		if w.is(obj) {
+			return true
+		}
+	}
+	return false
+}

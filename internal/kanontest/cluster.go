@@ -1,0 +1,218 @@
+package kanontest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+const (
+	// manager is the field manager of what the tests write.
+	manager = "somebody"
+	// findTries is how often a kind is looked up, retryPause apart.
+	findTries = 100
+)
+
+// Cluster is a cluster as one test sees and changes it, by objects of any kind
+// that it has. Its methods fail the test when something does not come out.
+type Cluster struct {
+	testing.TB // the test
+
+	client dynamic.Interface
+	kinds  meta.ResettableRESTMapper
+	// namespace is where objects are that name none.
+	namespace string
+}
+
+// NewCluster makes a Cluster whose namespace is default.
+func NewCluster(tb testing.TB, config *rest.Config) *Cluster {
+	tb.Helper()
+	client, err1 := dynamic.NewForConfig(config)
+	kinds, err2 := discovery.NewDiscoveryClientForConfig(config)
+	if err := errors.Join(err1, err2); err != nil {
+		tb.Fatalf("make client: %v", err)
+	}
+	return &Cluster{
+		TB: tb, client: client, namespace: metav1.NamespaceDefault,
+		kinds: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds)),
+	}
+}
+
+// In is the same cluster for another test, with the namespace where its objects
+// are that name none.
+func (c *Cluster) In(tb testing.TB, namespace string) *Cluster {
+	tb.Helper()
+	return &Cluster{TB: tb, client: c.client, kinds: c.kinds, namespace: namespace}
+}
+
+// For is the same cluster for another test.
+func (c *Cluster) For(tb testing.TB) *Cluster {
+	tb.Helper()
+	return c.In(tb, c.namespace)
+}
+
+// Ref names an object by kind and name, for the methods that take one.
+func Ref(apiVersion, kind, name string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetAPIVersion(apiVersion)
+	obj.SetKind(kind)
+	obj.SetName(name)
+	return obj
+}
+
+// at finds where objects of a kind are. namespace may be empty.
+func (c *Cluster) at(gvk schema.GroupVersionKind, namespace string) dynamic.ResourceInterface {
+	c.Helper()
+	mapping := c.find(gvk)
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return c.client.Resource(mapping.Resource)
+	}
+	if namespace == "" {
+		namespace = c.namespace
+	}
+	return c.client.Resource(mapping.Resource).Namespace(namespace)
+}
+
+// find looks a kind up. One that was installed just now is served in a moment,
+// which no event tells.
+func (c *Cluster) find(gvk schema.GroupVersionKind) *meta.RESTMapping {
+	c.Helper()
+	for tries := 0; ; tries++ {
+		mapping, err := c.kinds.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if err == nil {
+			return mapping
+		}
+		if tries == findTries || !meta.IsNoMatchError(err) {
+			c.Fatalf("find the kind %s: %v", gvk, err)
+		}
+		<-time.After(retryPause)
+		c.kinds.Reset()
+	}
+}
+
+func (c *Cluster) of(ref *unstructured.Unstructured) dynamic.ResourceInterface {
+	c.Helper()
+	return c.at(ref.GroupVersionKind(), ref.GetNamespace())
+}
+
+// Apply applies objects one after the other. A CustomResourceDefinition is
+// waited for until its kind is served.
+func (c *Cluster) Apply(objects ...*unstructured.Unstructured) {
+	c.Helper()
+	for _, obj := range objects {
+		_, err := c.of(obj).Apply(c.Context(), obj.GetName(), obj, metav1.ApplyOptions{FieldManager: manager, Force: true})
+		if err != nil {
+			c.Fatalf("apply %s: %v", describe(obj), err)
+		}
+		if obj.GetKind() == "CustomResourceDefinition" {
+			c.Await(obj, func(live *unstructured.Unstructured) error {
+				if ConditionStatus(live, "Established") != "True" {
+					return errors.New("it is not established")
+				}
+				return nil
+			})
+		}
+	}
+}
+
+// Get reads an object.
+func (c *Cluster) Get(ref *unstructured.Unstructured) *unstructured.Unstructured {
+	c.Helper()
+	live, err := c.of(ref).Get(c.Context(), ref.GetName(), metav1.GetOptions{})
+	if err != nil {
+		c.Fatalf("get %s: %v", describe(ref), err)
+	}
+	return live
+}
+
+// Patch merges a change, as JSON, into an object.
+func (c *Cluster) Patch(ref *unstructured.Unstructured, change string) {
+	c.Helper()
+	_, err := c.of(ref).Patch(c.Context(), ref.GetName(), types.MergePatchType, []byte(change), metav1.PatchOptions{FieldManager: manager})
+	if err != nil {
+		c.Fatalf("patch %s with %s: %v", describe(ref), change, err)
+	}
+}
+
+// Delete deletes an object and does not wait for its end.
+func (c *Cluster) Delete(ref *unstructured.Unstructured) {
+	c.Helper()
+	if err := c.of(ref).Delete(c.Context(), ref.GetName(), metav1.DeleteOptions{}); err != nil {
+		c.Fatalf("delete %s: %v", describe(ref), err)
+	}
+}
+
+// IsThere tells whether there is an object now.
+func (c *Cluster) IsThere(ref *unstructured.Unstructured) bool {
+	c.Helper()
+	_, err := c.of(ref).Get(c.Context(), ref.GetName(), metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		c.Fatalf("get %s: %v", describe(ref), err)
+	}
+	return err == nil
+}
+
+// ApplyRules puts documents into a ConfigMap that Kanon reads, under the key
+// rule.yaml.
+func (c *Cluster) ApplyRules(namespace, name, text string) {
+	c.Helper()
+	configMap := Ref("v1", "ConfigMap", name)
+	configMap.SetNamespace(namespace)
+	configMap.SetLabels(map[string]string{"kanon.dev/rules": "true"})
+	configMap.Object["data"] = map[string]any{"rule.yaml": text}
+	c.Apply(configMap)
+}
+
+// AwaitVerdict waits until Kanon says of a ConfigMap with rules whether all of
+// them are in force, with a message that contains text.
+func (c *Cluster) AwaitVerdict(namespace, name string, ready bool, text string) {
+	c.Helper()
+	ref := Ref("v1", "ConfigMap", name)
+	ref.SetNamespace(namespace)
+	c.Await(ref, func(live *unstructured.Unstructured) error {
+		annotation := live.GetAnnotations()["kanon.dev/status"]
+		var verdict struct{ Ready bool }
+		if err := json.Unmarshal([]byte(annotation), &verdict); err != nil {
+			return fmt.Errorf("it has no verdict: %w", err)
+		}
+		if verdict.Ready != ready || !strings.Contains(annotation, text) {
+			return fmt.Errorf("the verdict is %s", annotation)
+		}
+		return nil
+	})
+}
+
+// ConditionStatus is the status of a condition, empty when there is none.
+func ConditionStatus(obj *unstructured.Unstructured, conditionType string) string {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, item := range conditions {
+		if condition, ok := item.(map[string]any); ok && condition["type"] == conditionType {
+			status, _ := condition["status"].(string)
+			return status
+		}
+	}
+	return ""
+}
+
+// describe names an object in a message.
+func describe(obj *unstructured.Unstructured) string {
+	if namespace := obj.GetNamespace(); namespace != "" {
+		return fmt.Sprintf("%s %s/%s", obj.GetKind(), namespace, obj.GetName())
+	}
+	return fmt.Sprintf("%s %s", obj.GetKind(), obj.GetName())
+}
