@@ -19,7 +19,9 @@ import (
 // where something is in the way, and as the verdict.
 func (p *pass) conclude(ctx context.Context) (verdict, error) {
 	state := p.summarize()
-	if err := p.writeStatus(ctx, p.outcome.Status, state); err != nil {
+	if p.outcome.StatusHeld {
+		p.keepStatus(ctx, state)
+	} else if err := p.writeStatus(ctx, p.outcome.Status, state); err != nil {
 		refused := p.addStatusProblem(err)
 		state = p.summarize()
 		if refused {
@@ -40,7 +42,7 @@ func (p *pass) addStatusProblem(err error) (refused bool) {
 }
 
 // keepStatus writes the state beside what the rule said of the status before:
-// what it says now was refused.
+// what it says now was refused, or is not known.
 func (p *pass) keepStatus(ctx context.Context, s state) {
 	held, err := p.writer.HeldStatus(ctx, p.status(nil))
 	if err == nil {

@@ -274,3 +274,20 @@ func TestStatusIsReleased(t *testing.T) {
 	w.patch(w.resource("Note"), w.home, "n", `{"spec":{"active":true}}`)
 	w.await(w.resource("Note"), w.home, "n", "is ready again", isTrue("Ready"))
 }
+
+// A status that is one expression keeps what it said while the expression has no
+// value; only the conditions go on.
+func TestStatusThatHasNoValueStays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", note("x")+"  status: \"${has(parent.spec.on) ? {'text': parent.spec.on} : parent.spec.absent}\"\n")
+	w.run()
+	w.parent("Note", "held", "{\"on\": first}")
+	w.await(w.resource("Note"), w.home, "held", "says so", has("first", "status", "text"))
+	w.patch(w.resource("Note"), w.home, "held", `{"spec":{"on":null}}`)
+	stalled := w.await(w.resource("Note"), w.home, "held", "is stalled", isTrue("Stalled"))
+	if got := field(stalled, "status", "text"); got != "first" {
+		t.Errorf("status.text is %v, want what it was", got)
+	}
+}
