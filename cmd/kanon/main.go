@@ -22,6 +22,7 @@ func main() {
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	root := newRoot()
 	root.SetArgs(os.Args[1:])
 	err := root.ExecuteContext(ctx)

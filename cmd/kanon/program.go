@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/discovery"
@@ -23,6 +24,7 @@ import (
 // program is everything that kanon run wires together.
 type program struct {
 	engine      *engine.Engine
+	server      *server
 	broadcaster record.EventBroadcaster
 	events      record.EventSink
 }
@@ -51,6 +53,7 @@ func newProgram(config *rest.Config, o *runOptions) (*program, error) {
 		sources = append(sources, files)
 	}
 	p := &program{
+		server:      &server{client: kinds.RESTClient(), host: config.Host, limit: answerLimit, after: time.After},
 		broadcaster: record.NewBroadcaster(),
 		events:      &typedcorev1.EventSinkImpl{Interface: core.Events("")},
 	}
@@ -69,7 +72,11 @@ func newProgram(config *rest.Config, o *runOptions) (*program, error) {
 	return p, nil
 }
 
+// run runs the engine, once the API server answers, until ctx ends.
 func (p *program) run(ctx context.Context) error {
+	if !p.server.await(ctx) {
+		return nil
+	}
 	p.broadcaster.StartRecordingToSink(p.events)
 	defer p.broadcaster.Shutdown()
 	return p.engine.Run(ctx)

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -18,6 +20,11 @@ func isUsage(err error) bool {
 	return errors.As(err, &usage)
 }
 
+// usageErrorf makes a usageError that ends by pointing to the command's help.
+func usageErrorf(cmd *cobra.Command, format string, args ...any) error {
+	return &usageError{fmt.Errorf(format+"; see '%s --help'", append(args, cmd.CommandPath())...)}
+}
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kanon",
@@ -26,28 +33,68 @@ func newRoot() *cobra.Command {
 
 A rule names a parent kind and says, with CEL expressions inside YAML
 templates, which children each parent has and what its status says.`,
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &usageError{fmt.Errorf("there is no command %q; see 'kanon --help'", args[0])}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  # Run the rules of a directory against the cluster of your kubeconfig
+  kanon run --rules rules/`,
+		Version:       version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		// As git has it: a word of two wrong letters is still near.
+		SuggestionsMinimumDistance: 2,
+		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Args:                       knownCommand,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{fmt.Errorf("%w; see '%s --help'", err, cmd.CommandPath())}
-	})
+	root.SetVersionTemplate("kanon {{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version") // without cobra's -v, which is --verbosity elsewhere
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newRunCommand(), newVersionCommand())
+	root.SetHelpCommand(newHelpCommand())
 	return root
+}
+
+// newHelpCommand is cobra's help command, with an error where that prints the
+// whole help for a command that does not exist.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Explain a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return knownCommand(cmd.Root(), args)
+			}
+			about.InitDefaultHelpFlag() // cobra does so only for the command that runs
+			return about.Help()
+		},
+	}
+}
+
+// knownCommand refuses arguments of the root command, which are commands that
+// there are not.
+func knownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	near := ""
+	if names := root.SuggestionsFor(args[0]); len(names) > 0 {
+		near = fmt.Sprintf(" (did you mean %q?)", names[0])
+	}
+	return usageErrorf(root, "there is no command %q%s", args[0], near)
+}
+
+// flagError makes an error of a flag one of usage. The names of Go's functions
+// that refused a value are left out.
+func flagError(cmd *cobra.Command, err error) error {
+	if number := new(strconv.NumError); errors.As(err, &number) {
+		return usageErrorf(cmd, "%s: not a whole number", strings.TrimSuffix(err.Error(), ": "+number.Error()))
+	}
+	return usageErrorf(cmd, "%w", err)
 }
 
 // noArguments refuses arguments that are not flags.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return &usageError{fmt.Errorf("unexpected argument %q; see '%s --help'", args[0], cmd.CommandPath())}
+		return usageErrorf(cmd, "unexpected argument %q", args[0])
 	}
 	return nil
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -47,10 +47,15 @@ or, where there is none of these, the one that Kanon runs in.`,
 
   # Rules from files, against the cluster of a kubeconfig
   kanon run --kubeconfig admin.kubeconfig --rules rules/ --rules extra.yaml`,
-		Args: noArguments,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageErrorf(cmd, "unexpected argument %q: rules are named with --rules", args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
-				return &usageError{err}
+				return usageErrorf(cmd, "%w", err)
 			}
 			return o.run(cmd.Context())
 		},
@@ -66,29 +71,48 @@ or, where there is none of these, the one that Kanon runs in.`,
 	return cmd
 }
 
+// validate finds what is wrong with the flags by themselves, before a cluster is
+// looked for.
 func (o *runOptions) validate() error {
-	var errs []error
+	var wrong []string
 	if o.workers < 1 {
-		errs = append(errs, fmt.Errorf("--workers must be at least 1, not %d", o.workers))
+		wrong = append(wrong, fmt.Sprintf("--workers must be at least 1, not %d", o.workers))
 	}
 	if o.namespace == "" {
-		errs = append(errs, errors.New("--namespace must not be empty"))
+		wrong = append(wrong, "--namespace must not be empty")
 	}
 	if o.logFormat != "text" && o.logFormat != "json" {
-		errs = append(errs, fmt.Errorf("--log-format must be text or json, not %q", o.logFormat))
+		wrong = append(wrong, fmt.Sprintf("--log-format must be text or json, not %q", o.logFormat))
 	}
-	return errors.Join(errs...)
+	for _, path := range o.rules {
+		if _, err := os.Stat(path); err != nil {
+			wrong = append(wrong, fmt.Sprintf("--rules %s: %v", path, reasonOf(err)))
+		}
+	}
+	if len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "; "))
+	}
+	return nil
+}
+
+// reasonOf is an error of a file without the operation and the path, where a
+// message has the path already.
+func reasonOf(err error) error {
+	if path := new(fs.PathError); errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }
 
 // run runs the engine until ctx ends.
 func (o *runOptions) run(ctx context.Context) error {
-	log := o.logger()
-	klog.SetLogger(log.WithName("client-go")) // client-go logs through klog where it has no context
+	log := newLogger(os.Stderr, o.logFormat, o.verbosity) // standard output stays free
+	klog.SetLogger(log.WithName("client-go"))             // client-go logs through klog where it has no context
 	ctx = logr.NewContext(ctx, log)
 
 	config, err := o.config()
 	if err != nil {
-		return err
+		return fmt.Errorf("find the cluster: %w", err)
 	}
 	program, err := newProgram(config, o)
 	if err != nil {
@@ -100,16 +124,6 @@ func (o *runOptions) run(ctx context.Context) error {
 	return err
 }
 
-// logger writes to standard error, so that standard output stays free.
-func (o *runOptions) logger() logr.Logger {
-	// logr's verbosity counts up, slog's level down.
-	options := &slog.HandlerOptions{Level: slog.Level(-o.verbosity)}
-	if o.logFormat == "json" {
-		return logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, options))
-	}
-	return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, options))
-}
-
 // config is the client configuration, without a rate limit of its own: the API
 // server's priority and fairness does that job.
 func (o *runOptions) config() (*rest.Config, error) {
@@ -117,8 +131,14 @@ func (o *runOptions) config() (*rest.Config, error) {
 	loading.ExplicitPath = o.kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading,
 		&clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("find the cluster: %w", err)
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		return nil, fmt.Errorf("none is configured in %s, and Kanon does not run in one; name a kubeconfig file with --kubeconfig",
+			strings.Join(loading.GetLoadingPrecedence(), " or "))
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--kubeconfig %s: %w", o.kubeconfig, reasonOf(err))
+	case err != nil:
+		return nil, err
 	}
 	config.QPS = -1
 	config.UserAgent = "kanon/" + strings.ReplaceAll(version(), " ", "-")

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"kanon.dev/kanon/internal/controlplanetest"
+	"kanon.dev/kanon/internal/kanontest"
+)
+
+var update = flag.Bool("update", false, "rewrite the wanted outputs in testdata/script")
+
+// TestMain makes this test binary the program kanon, too, for the scripts.
+func TestMain(m *testing.M) {
+	testscript.Main(sharing{m}, map[string]func(){"kanon": main})
+}
+
+// sharing runs tests that share a control plane.
+type sharing struct{ m *testing.M }
+
+func (s sharing) Run() int { return controlplanetest.Main(s.m) }
+
+// TestScripts runs testdata/script. Beside testscript's own commands there are:
+//
+//	exits CODE COMMAND...   the command ends with that exit code
+//	cluster                 $KUBECONFIG is a real cluster's, $NAMESPACE a new namespace in it
+//	kubectl ARGUMENT...     in that namespace
+//	start ARGUMENT...       kanon runs with the arguments, beside the script
+//	await REGEXP            its log gets a line that matches
+//	stop                    SIGTERM ends it with exit code 0; its log is kanon.log then
+//	jsonlines FILE          each line is a JSON object with time, level and msg
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               setUp,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":     command((*script).exits),
+			"cluster":   command((*script).cluster),
+			"kubectl":   command((*script).kubectl),
+			"start":     command((*script).start),
+			"await":     command((*script).await),
+			"stop":      command((*script).stop),
+			"jsonlines": command((*script).jsonLines),
+		},
+	})
+}
+
+// script is a run of one script.
+type script struct {
+	*testscript.TestScript
+	tb testing.TB
+	// kanon is the one that was started; nil when there is none.
+	kanon *kanontest.Process
+}
+
+type scriptKey struct{}
+
+func setUp(env *testscript.Env) error {
+	tb, ok := env.T().(testing.TB)
+	if !ok {
+		return errors.New("scripts are run by go test")
+	}
+	env.Values[scriptKey{}] = &script{tb: tb}
+	env.Setenv("GORACE", "atexit_sleep_ms=10") // else each kanon with the race detector takes a second to end
+	return nil
+}
+
+// command makes a method a command of scripts.
+func command(do func(s *script, args []string)) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		s, ok := ts.Value(scriptKey{}).(*script)
+		if neg || !ok {
+			ts.Fatalf("this command cannot be negated")
+		}
+		s.TestScript = ts
+		do(s, args)
+	}
+}
+
+func (s *script) exits(args []string) {
+	want, err := strconv.Atoi(args[0])
+	s.Check(err)
+	got := 0
+	if err := s.Exec(args[1], args[2:]...); err != nil {
+		exit := new(exec.ExitError)
+		if !errors.As(err, &exit) {
+			s.Fatalf("run %s: %v", args[1], err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		s.Fatalf("the exit code is %d, want %d", got, want)
+	}
+}
+
+func (s *script) cluster([]string) {
+	config := controlplanetest.Config(s.tb)
+	s.Setenv("KUBECONFIG", controlplanetest.Kubeconfig(s.tb))
+	s.Setenv("NAMESPACE", controlplanetest.Namespace(s.tb, config))
+}
+
+func (s *script) kubectl(args []string) {
+	all := append([]string{"--namespace", s.Getenv("NAMESPACE")}, args...)
+	s.Check(s.Exec(controlplanetest.Kubectl(s.tb), all...))
+}
+
+func (s *script) start(args []string) {
+	program, err := exec.LookPath("kanon") // testscript put it there
+	s.Check(err)
+	run := exec.Command(program, args...) //nolint:noctx // ended by stop, or with the script
+	run.Dir = s.MkAbs(".")
+	run.Env = []string{"PATH=" + s.Getenv("PATH"), "HOME=" + s.Getenv("HOME"), "KUBECONFIG=" + s.Getenv("KUBECONFIG")}
+	s.kanon, err = kanontest.Launch(run)
+	s.Check(err)
+	s.Defer(func() {
+		if s.kanon != nil { // the script failed before its stop
+			_ = s.kanon.Stop() // which says why it failed
+			s.Logf("the log of kanon:\n%s", s.kanon.Log())
+		}
+	})
+}
+
+func (s *script) await(args []string) {
+	_, err := s.kanon.AwaitLog(regexp.MustCompile(args[0]))
+	s.Check(err)
+}
+
+func (s *script) stop([]string) {
+	s.Check(s.kanon.Stop())
+	s.Check(os.WriteFile(s.MkAbs("kanon.log"), []byte(s.kanon.Log()), 0o600))
+	s.kanon = nil
+}
+
+func (s *script) jsonLines(args []string) {
+	text := s.ReadFile(filepath.Clean(args[0]))
+	if text == "" {
+		s.Fatalf("%s is empty", args[0])
+	}
+	for line := range strings.Lines(text) {
+		var entry struct{ Time, Level, Msg string }
+		s.Check(json.Unmarshal([]byte(line), &entry))
+		if entry.Time == "" || entry.Level == "" || entry.Msg == "" {
+			s.Fatalf("there is no time, level or msg in %s", line)
+		}
+	}
+}
