@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,13 +22,17 @@ import (
 type catalog struct {
 	namespace string // Kanon's own
 	kinds     kinds
-	texts     map[string]*textState
-	entries   map[types.NamespacedName]*entry
+	// origins has everything that the sources have, also what holds no text.
+	origins map[source.Origin]bool
+	texts   map[string]*textState
+	entries map[types.NamespacedName]*entry
 }
 
 // textState is what became of one text.
 type textState struct {
-	origin   source.Origin
+	origin source.Origin
+	// created is when the origin was made, zero for a file.
+	created  time.Time
 	sum      [sha256.Size]byte
 	docs     rules.Documents
 	findings rules.Findings
@@ -89,14 +94,16 @@ func (c *catalog) update(snapshots []source.Snapshot, changed kindSet) {
 func (c *catalog) readTexts(snapshots []source.Snapshot) (broken map[string]bool) {
 	seen := make(map[string]bool)
 	broken = make(map[string]bool)
+	c.origins = make(map[source.Origin]bool)
 	for _, snapshot := range snapshots {
 		for _, bundle := range snapshot.Bundles {
+			c.origins[bundle.Origin] = true
 			for _, text := range bundle.Texts {
 				seen[text.Name] = true
 				sum := sha256.Sum256(text.Data)
 				state := c.texts[text.Name]
 				if state == nil || state.sum != sum || state.origin != bundle.Origin {
-					state = &textState{origin: bundle.Origin, sum: sum}
+					state = &textState{origin: bundle.Origin, created: bundle.Created, sum: sum}
 					state.docs, state.findings = rules.Decode(text.Name, text.Data)
 					c.texts[text.Name] = state
 				}
@@ -115,10 +122,14 @@ type claim struct {
 	rule *rules.Rule
 }
 
-// claims lists who holds each rule's name, in the order of the texts' names.
+// claims lists who holds each rule's name: files first, then the others by age,
+// so that a restart makes no newcomer the first, and then by the texts' names.
 func (c *catalog) claims() map[types.NamespacedName][]claim {
 	claims := make(map[types.NamespacedName][]claim)
-	for _, text := range slices.Sorted(maps.Keys(c.texts)) {
+	order := slices.SortedFunc(maps.Keys(c.texts), func(a, b string) int {
+		return cmp.Or(c.texts[a].created.Compare(c.texts[b].created), cmp.Compare(a, b))
+	})
+	for _, text := range order {
 		for _, rule := range c.texts[text].docs.Rules {
 			name := types.NamespacedName{Namespace: cmp.Or(rule.Namespace, c.namespace), Name: rule.Name}
 			claims[name] = append(claims[name], claim{text: text, rule: rule})

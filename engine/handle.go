@@ -29,9 +29,15 @@ func (e *Engine) handle(event monitor.Event) {
 }
 
 func (e *Engine) handleParent(op *operator, event monitor.Event) {
-	if obj := newest(event); obj != nil {
-		e.queue.Add(keyOf(op.id, obj))
+	obj := newest(event)
+	if obj == nil {
+		return
 	}
+	k := keyOf(op.id, obj)
+	if e.queue.NumRequeues(k) > 0 && isEcho(event) {
+		return // the pause goes on; workOn looks once more when it is over
+	}
+	e.queue.Add(k)
 }
 
 // handleNamespace wakes the parents in a Namespace, whose labels may have

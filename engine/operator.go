@@ -180,8 +180,11 @@ func (op *operator) controllerRef(parent *unstructured.Unstructured) *metav1.Own
 	return metav1.NewControllerRef(parent, op.parent.GVK)
 }
 
+// statusManagers begins the field managers of what rules say in a status.
+const statusManagers = "kanon-status-"
+
 // statusManager is the field manager of what the rule says in a status.
-func (op *operator) statusManager() string { return "kanon-status-" + op.id }
+func (op *operator) statusManager() string { return statusManagers + op.id }
 
 // operators is the set of rules that run: an immutable snapshot.
 type operators struct {

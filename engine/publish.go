@@ -17,8 +17,11 @@ import (
 )
 
 // reportRetry is how long the catalog waits before it tries again what it could
-// not apply or report.
-const reportRetry = 5 * time.Second
+// not apply or report; the pause grows up to reportRetryMax while nothing is new.
+const (
+	reportRetry    = 5 * time.Second
+	reportRetryMax = 5 * time.Minute
+)
 
 // runCatalog takes in news of rules and kinds until ctx ends: it compiles what
 // changed, publishes the operators that follow, and reports to the sources.
@@ -43,28 +46,33 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 	known := make(map[string]*operator)
 	retry := time.NewTimer(reportRetry)
 	defer retry.Stop()
-	for {
+	for pause := reportRetry; ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-e.news.signal:
+			pause = reportRetry
 		case <-retry.C:
 		}
 		retry.Stop()
 		snapshots, changed := e.news.take()
 		catalog.update(snapshots, changed)
+		definitions.forget(changed)
 		errs := definitions.apply(ctx, catalog.crds())
 		e.publish(ctx, catalog, known)
-		reports := catalog.reports(errs)
 		if definitions.settling() {
 			// The kinds of a definition applied just now are not served yet;
 			// a report now would complain of kinds that are on their way.
 			retry.Reset(reportRetry)
 			continue
 		}
-		if err := e.report(ctx, reports, last); err != nil || len(errs) > 0 {
-			logr.FromContextOrDiscard(ctx).Error(err, "reporting on rules; trying again", "in", reportRetry)
-			retry.Reset(reportRetry)
+		err := e.report(ctx, catalog.reports(errs), last)
+		if err != nil {
+			logr.FromContextOrDiscard(ctx).Error(err, "reporting on rules; trying again", "pause", pause)
+		}
+		if err != nil || len(errs) > 0 {
+			retry.Reset(pause)
+			pause = min(2*pause, reportRetryMax)
 		}
 	}
 }
@@ -128,18 +136,19 @@ func (e *Engine) restartReplaced(before, after *operator) {
 	}
 }
 
-// report tells the sources, the log and the Events what changed in the verdict
-// on each origin. last holds the verdicts given before.
+// report tells the sources the verdict on each origin, which they compare with
+// what the origin says, and the log and the Events what changed in it. last holds
+// the verdicts given before.
 func (e *Engine) report(ctx context.Context, reports, last map[source.Origin]source.Report) error {
 	var errs []error
 	for origin, report := range reports {
-		if previous, told := last[origin]; told && equalReports(previous, report) {
-			continue
-		}
 		changed, err := e.reportTo(ctx, origin, report)
 		if err != nil {
 			errs = append(errs, err)
 			continue
+		}
+		if previous, told := last[origin]; told && equalReports(previous, report) {
+			continue // at the most, somebody had taken it away
 		}
 		last[origin] = report
 		logReport(ctx, origin, report)

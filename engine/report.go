@@ -19,10 +19,14 @@ const maxReport = 8 << 10
 func (c *catalog) reports(crdErrors map[string]error) map[source.Origin]source.Report {
 	reports := make(map[source.Origin]source.Report)
 	problems := make(map[source.Origin][]string)
+	for origin := range c.origins {
+		reports[origin] = source.Report{}
+		problems[origin] = []string{"no key of it ends in .yaml or .yml: it holds no documents"}
+	}
+	for _, state := range c.texts {
+		delete(problems, state.origin)
+	}
 	for name, state := range c.texts {
-		if _, known := reports[state.origin]; !known {
-			reports[state.origin] = source.Report{}
-		}
 		for _, f := range slices.Concat(state.findings, state.conflicts) {
 			problems[state.origin] = append(problems[state.origin], f.String())
 		}

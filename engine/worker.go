@@ -36,17 +36,29 @@ func (e *Engine) work(ctx context.Context) error {
 // workOn reconciles one key and gives it back to the queue.
 func (e *Engine) workOn(ctx context.Context, k key) {
 	defer e.queue.Done(k)
-	log := logr.FromContextOrDiscard(ctx).WithValues("rule", k.rule, "parent", k.parent.String())
+	log := logr.FromContextOrDiscard(ctx).WithValues("rule", e.nameOf(k.rule), "parent", k.parent.String())
 	v, err := e.reconcileSafely(logr.NewContext(ctx, log), k)
 	if err != nil && ctx.Err() == nil {
 		log.Error(err, "Reconcile failed; it is tried again")
 	}
 	switch v {
 	case settled, waiting:
+		failed := e.queue.NumRequeues(k) > 0
 		e.queue.Forget(k)
+		if failed {
+			e.queue.Add(k) // what came of its own writes was passed over meanwhile
+		}
 	case again:
 		e.queue.AddRateLimited(k)
 	}
+}
+
+// nameOf is what people call a rule; its id when it does not run any more.
+func (e *Engine) nameOf(id string) string {
+	if op := e.running.load().byID[id]; op != nil {
+		return op.name.String()
+	}
+	return id
 }
 
 // reconcileSafely turns a panic into an error, so that one parent with input

@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 
 	"kanon.dev/kanon/engine"
@@ -217,17 +218,21 @@ func (w *world) texts(name string, data map[string]string) {
 		"metadata": map[string]any{"name": name, "namespace": w.kanon, "labels": map[string]any{source.LabelRules: "true"}},
 		"data":     expanded,
 	}}
-	live, err := w.client.Resource(configMaps).Namespace(w.kanon).Get(w.t.Context(), name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		w.create(configMaps, obj)
-	case err != nil:
-		w.t.Fatal(err)
-	default:
-		live.Object["data"] = expanded
-		if _, err := w.client.Resource(configMaps).Namespace(w.kanon).Update(w.t.Context(), live, metav1.UpdateOptions{}); err != nil {
-			w.t.Fatal(err)
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // Kanon may be writing its verdict
+		live, err := w.client.Resource(configMaps).Namespace(w.kanon).Get(w.t.Context(), name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			w.create(configMaps, obj)
+			return nil
 		}
+		if err != nil {
+			return err
+		}
+		live.Object["data"] = expanded
+		_, err = w.client.Resource(configMaps).Namespace(w.kanon).Update(w.t.Context(), live, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
 	}
 }
 

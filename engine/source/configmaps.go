@@ -77,7 +77,8 @@ func (c *ConfigMaps) Run(ctx context.Context, publish func(Snapshot)) error {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
-			// Our own annotation comes back as a change that changes no text.
+			// A verdict that was written, or taken away, counts: whoever gives
+			// verdicts puts one back that is gone.
 			if next := c.read(); !next.equal(last) {
 				last = next
 				publish(last)
@@ -101,10 +102,14 @@ func (c *ConfigMaps) read() Snapshot {
 }
 
 func bundleOf(obj *unstructured.Unstructured) Bundle {
-	b := Bundle{Origin: Origin{
-		ConfigMap: types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()},
-		UID:       obj.GetUID(),
-	}}
+	b := Bundle{
+		Origin: Origin{
+			ConfigMap: types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()},
+			UID:       obj.GetUID(),
+		},
+		Created: obj.GetCreationTimestamp().Time,
+		Verdict: obj.GetAnnotations()[AnnotationStatus],
+	}
 	data, _, _ := unstructured.NestedStringMap(obj.Object, "data") // the API server holds data to strings
 	for key, text := range data {
 		if isDocument(key) {

@@ -87,7 +87,18 @@ func TestConfigMapsAreFollowedAndReportedTo(t *testing.T) {
 		t.Errorf("the annotation is %s, want %s", got, want)
 	}
 
-	// The annotation's own event publishes nothing; the next snapshot is the deletion.
+	if s := next(); len(s.Bundles) != 1 || s.Bundles[0].Verdict != want || !s.Bundles[0].Created.Equal(made.CreationTimestamp.Time) {
+		t.Errorf("after the report the snapshot is %+v", s)
+	}
+	// Somebody takes the verdict away: that is news, too.
+	live.Annotations = nil
+	if _, err := client.Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if s := next(); len(s.Bundles) != 1 || s.Bundles[0].Verdict != "" {
+		t.Errorf("without the verdict the snapshot is %+v", s)
+	}
+
 	if err := client.Delete(t.Context(), "rules", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

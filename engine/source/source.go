@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -37,7 +38,11 @@ type Text struct {
 // Bundle is one origin with its texts, in the order of their names.
 type Bundle struct {
 	Origin Origin
-	Texts  []Text
+	// Created is when the origin was made; zero for a file.
+	Created time.Time
+	// Verdict is the report that the origin carries, as text; empty for a file.
+	Verdict string
+	Texts   []Text
 }
 
 // Snapshot is everything that one source holds at one moment, in the order of
@@ -65,10 +70,11 @@ func isDocument(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
-// equal tells whether two snapshots hold the same texts of the same origins.
+// equal tells whether two snapshots hold the same texts of the same origins,
+// with the same verdicts.
 func (s Snapshot) equal(other Snapshot) bool {
 	return slices.EqualFunc(s.Bundles, other.Bundles, func(a, b Bundle) bool {
-		return a.Origin == b.Origin && slices.EqualFunc(a.Texts, b.Texts, func(x, y Text) bool {
+		return a.Origin == b.Origin && a.Verdict == b.Verdict && slices.EqualFunc(a.Texts, b.Texts, func(x, y Text) bool {
 			return x.Name == y.Name && bytes.Equal(x.Data, y.Data)
 		})
 	})
