@@ -39,6 +39,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 	group.SetLimit(p.options.ParallelWrites)
 	for _, w := range writes {
 		group.Go(func() error {
+			defer containPanic(&w.err)
 			w.live, w.err = p.writeChild(ctx, w.node, w.object)
 			return nil // each write has its own error
 		})

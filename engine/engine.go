@@ -36,7 +36,6 @@ func New(options Options) (*Engine, error) {
 	}
 	e := &Engine{
 		options: options,
-		queue:   newQueue(options.RetryBase, options.RetryMax),
 		news:    newNews(len(options.Sources)),
 		notices: newNotices(options.Recorder),
 	}
@@ -68,6 +67,7 @@ func New(options Options) (*Engine, error) {
 // started and waits for it. The error is nil when ctx ended it. The logger of
 // ctx is used throughout.
 func (e *Engine) Run(ctx context.Context) error {
+	e.queue = newQueue(e.options.RetryBase, e.options.RetryMax) // which starts goroutines, as all below does
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.options.Mapper.Run(ctx) })
 	group.Go(func() error { return e.monitors.Run(ctx) })

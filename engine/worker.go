@@ -22,11 +22,12 @@ const (
 	again
 )
 
-// work takes keys from the queue, one at a time, until the queue shuts down.
+// work takes keys from the queue, one at a time, until ctx ends. What waits then
+// is left: the next process looks at everything.
 func (e *Engine) work(ctx context.Context) error {
 	for {
 		k, shutdown := e.queue.Get()
-		if shutdown {
+		if shutdown || ctx.Err() != nil {
 			return nil
 		}
 		e.workOn(ctx, k)
@@ -39,6 +40,10 @@ func (e *Engine) workOn(ctx context.Context, k key) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("rule", e.nameOf(k.rule), "parent", k.parent.String())
 	v, err := e.reconcileSafely(logr.NewContext(ctx, log), k)
 	if err != nil && ctx.Err() == nil {
+		var panicked *panicError
+		if errors.As(err, &panicked) {
+			log = log.WithValues("stack", string(panicked.stack))
+		}
 		log.Error(err, "Reconcile failed; it is tried again")
 	}
 	switch v {
@@ -64,14 +69,26 @@ func (e *Engine) nameOf(id string) string {
 // reconcileSafely turns a panic into an error, so that one parent with input
 // that nobody thought of does not end the work on all the others.
 func (e *Engine) reconcileSafely(ctx context.Context, k key) (v verdict, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			v, err = again, fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
-		}
-	}()
+	v = again // of a panic
+	defer containPanic(&err)
 	v, err = e.reconcile(ctx, k)
 	if errors.Is(err, context.Canceled) {
 		return again, nil
 	}
 	return v, err
+}
+
+// panicError is a panic as an error.
+type panicError struct {
+	cause any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.cause) }
+
+// containPanic is for defer: it makes a panic the error that the function returns.
+func containPanic(err *error) {
+	if cause := recover(); cause != nil {
+		*err = &panicError{cause: cause, stack: debug.Stack()}
+	}
 }
