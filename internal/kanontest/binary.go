@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -32,7 +33,8 @@ func Main(m *testing.M) int {
 }
 
 // Binary returns the path of the program, which it builds at the first call of a
-// test binary, with the settings of the Makefile and the Dockerfile.
+// test binary by the command of the Dockerfile: what is tested is what is
+// shipped.
 func Binary(tb testing.TB) string {
 	tb.Helper()
 	path, err := built.path()
@@ -61,14 +63,48 @@ func (p *program) remove() {
 
 // build builds the program in a new directory.
 func build() (dir string, err error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	dockerfile, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
+	if err != nil {
+		return "", fmt.Errorf("find the build command: %w", err)
+	}
 	dir, err = os.MkdirTemp("", "kanontest-")
 	if err != nil {
 		return "", fmt.Errorf("make directory: %w", err)
 	}
-	command := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir, "kanon.dev/kanon/cmd/kanon") //nolint:noctx // bounded by the test's own timeout
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	line, err := buildCommand(string(dockerfile), filepath.Join(dir, "kanon"))
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	command := exec.Command("sh", "-c", line) //nolint:noctx // bounded by the test's own timeout
+	command.Dir = root
 	if output, err := command.CombinedOutput(); err != nil {
-		return "", errors.Join(fmt.Errorf("%w\n%s", err, output), os.RemoveAll(dir))
+		return "", errors.Join(fmt.Errorf("%s: %w\n%s", line, err, output), os.RemoveAll(dir))
 	}
 	return dir, nil
+}
+
+// moduleRoot is the root of the repository.
+func moduleRoot() (string, error) {
+	output, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output() //nolint:noctx // reads go.mod and ends
+	if err != nil {
+		return "", fmt.Errorf("find the root of the repository: %w", err)
+	}
+	return strings.TrimSpace(string(output)), nil
+}
+
+// buildCommand is the command of a Dockerfile that builds /kanon, with another
+// path for the result.
+func buildCommand(dockerfile, path string) (string, error) {
+	const output = " -o /kanon "
+	for line := range strings.Lines(dockerfile) {
+		command, ok := strings.CutPrefix(strings.TrimSpace(line), "RUN ")
+		if ok && strings.Contains(command, "go build") && strings.Contains(command, output) {
+			return strings.Replace(command, output, " -o '"+path+"' ", 1), nil
+		}
+	}
+	return "", errors.New("no line of the Dockerfile has RUN, go build and" + output)
 }

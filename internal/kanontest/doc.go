@@ -1,8 +1,8 @@
 // Package kanontest runs the kanon program in tests, as a user would, and looks
 // at what comes out.
 //
-// The program is built once for a test binary, the way the container image has
-// it, and each [Process] is one run of it whose log can be waited for. A
+// The program is built once for a test binary, by the command of the Dockerfile,
+// and each [Process] is one run of it whose log can be waited for. A
 // [Cluster] applies objects, watches them until they are as they should be, and
 // says what differs when they do not become so. What an object should be is
 // another object with the fields that matter: [Differences] compares them.

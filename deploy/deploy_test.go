@@ -1,0 +1,216 @@
+// Package deploy_test installs the kustomize base into a cluster, runs the
+// program as the base's ServiceAccount with every example, and holds the roles
+// against what was requested.
+package deploy_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"kanon.dev/kanon/internal/controlplanetest"
+	"kanon.dev/kanon/internal/kanontest"
+)
+
+func TestMain(m *testing.M) { os.Exit(kanontest.Main(m)) }
+
+const (
+	namespace      = "kanon-system"
+	serviceAccount = "kanon"
+)
+
+// TestBase tells one story, in parts that build on one another.
+func TestBase(t *testing.T) {
+	auditLog := filepath.Join(t.TempDir(), "audit.log")
+	plane := controlplanetest.Start(t, controlplanetest.Options{AuditLog: auditLog})
+	client, err := kubernetes.NewForConfig(plane.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := exec.CommandContext(t.Context(), plane.Kubectl, "--kubeconfig", plane.Kubeconfig, "apply", "-k", "base")
+	if output, err := apply.CombinedOutput(); err != nil {
+		t.Fatalf("apply the base: %v\n%s", err, output)
+	}
+	cluster := kanontest.NewCluster(t, plane.Config)
+
+	t.Run("the Deployment becomes available", func(t *testing.T) {
+		cluster.In(t, namespace).AwaitMatch(kanontest.Object(t, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: kanon}
+status: {observedGeneration: 1, replicas: 1, readyReplicas: 1, availableReplicas: 1}
+`))
+	})
+	t.Run("the namespace refuses what is not restricted", func(t *testing.T) {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "plain"},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/image"}}},
+		}
+		_, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "restricted") {
+			t.Errorf("a Pod that says nothing of its security is answered with %v", err)
+		}
+	})
+	t.Run("every example runs with the rights of the base", func(t *testing.T) {
+		runExamples(cluster.For(t), client, kubeconfigOf(t, client, plane.Config))
+	})
+	t.Run("no right is missing and none is idle", func(t *testing.T) {
+		compareRights(t, client, readAuditLog(t, auditLog))
+	})
+	t.Run("what must not be allowed is not", func(t *testing.T) {
+		checkRefusals(t, client)
+	})
+}
+
+// kubeconfigOf writes a kubeconfig file with a token of the ServiceAccount.
+func kubeconfigOf(t *testing.T, client kubernetes.Interface, admin *rest.Config) string {
+	t.Helper()
+	token, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), serviceAccount,
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"it": {Server: admin.Host, CertificateAuthorityData: admin.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"it": {Token: token.Status.Token}},
+		Contexts:       map[string]*clientcmdapi.Context{"it": {Cluster: "it", AuthInfo: "it"}},
+		CurrentContext: "it",
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// runExamples runs the program as the Deployment would, with every example, from
+// the first object to the last: made, changed, put right and pruned.
+func runExamples(cluster *kanontest.Cluster, client kubernetes.Interface, kubeconfig string) {
+	cluster.Helper()
+	deployment, err := client.AppsV1().Deployments(namespace).Get(cluster.Context(), "kanon", metav1.GetOptions{})
+	if err != nil {
+		cluster.Fatal(err)
+	}
+	args := append(deployment.Spec.Template.Spec.Containers[0].Args, "--kubeconfig", kubeconfig)
+	kanon := kanontest.Start(cluster, args...)
+	all := loadExamples(cluster)
+
+	for _, e := range all { // before there are the kinds: rules wait for them
+		cluster.ApplyRules(namespace, e.name, e.rule)
+	}
+	for _, e := range all {
+		cluster.Apply(e.kinds...)
+		cluster.AwaitVerdict(namespace, e.name, true, "")
+	}
+	for _, e := range all {
+		cluster.Apply(e.parent)
+	}
+	storefront := kanontest.Ref("shop.example.com/v1", "WebApp", "storefront")
+	autoscaler := kanontest.Ref("autoscaling/v2", "HorizontalPodAutoscaler", "storefront")
+	children := []*unstructured.Unstructured{autoscaler}
+	for _, e := range all {
+		for _, obj := range e.want {
+			cluster.AwaitMatch(obj)
+			if obj.GroupVersionKind() != e.parent.GroupVersionKind() {
+				children = append(children, obj)
+			}
+		}
+	}
+	cluster.Patch(storefront, `{"spec": {"autoscaling": {"maxReplicas": 5}}}`)
+	cluster.Await(autoscaler, func(*unstructured.Unstructured) error { return nil })
+
+	for _, child := range children {
+		putRight(cluster, child)
+	}
+	for _, e := range all {
+		withdraw(cluster, e)
+	}
+	for _, child := range children {
+		cluster.AwaitGone(child)
+	}
+	if err := kanon.Stop(); err != nil {
+		cluster.Error(err)
+	}
+	for line := range strings.Lines(kanon.Log()) {
+		if strings.Contains(line, `"level":"ERROR"`) || strings.Contains(line, "forbidden") {
+			cluster.Errorf("kanon complains: %s", line)
+		}
+	}
+}
+
+// putRight takes a child out of order and waits until it is put right.
+func putRight(cluster *kanontest.Cluster, child *unstructured.Unstructured) {
+	cluster.Helper()
+	const applied = "kanon.dev/applied"
+	before := cluster.Get(child).GetAnnotations()[applied]
+	cluster.Patch(child, `{"metadata": {"annotations": {"`+applied+`": "broken"}}}`)
+	cluster.Await(child, func(live *unstructured.Unstructured) error {
+		if live.GetAnnotations()[applied] != before {
+			return errors.New("it was not put right")
+		}
+		return nil
+	})
+}
+
+// withdraw breaks an example's rule and mends it so that it is for no parent any
+// more. The Event about the mended rule repeats an earlier one.
+func withdraw(cluster *kanontest.Cluster, e example) {
+	cluster.Helper()
+	const parent = "\n  parent:\n"
+	cluster.ApplyRules(namespace, e.name, strings.Replace(e.rule, parent, parent+"    wen: ${false}\n", 1))
+	cluster.AwaitVerdict(namespace, e.name, false, "wen")
+	cluster.ApplyRules(namespace, e.name, strings.Replace(e.rule, parent, parent+"    when: ${false}\n", 1))
+	cluster.AwaitVerdict(namespace, e.name, true, "")
+}
+
+// example is one of those in examples/.
+type example struct {
+	name, rule string
+	kinds      []*unstructured.Unstructured
+	parent     *unstructured.Unstructured
+	want       []*unstructured.Unstructured
+}
+
+func loadExamples(tb testing.TB) []example {
+	tb.Helper()
+	rules, err := filepath.Glob("../examples/*/rule.yaml")
+	if err != nil || len(rules) < 3 {
+		tb.Fatalf("found the examples %q: %v", rules, err)
+	}
+	var all []example
+	for _, path := range rules {
+		dir := filepath.Dir(path)
+		rule, err := os.ReadFile(path)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		e := example{
+			name: filepath.Base(dir), rule: string(rule),
+			parent: kanontest.ReadManifest(tb, filepath.Join(dir, "parent.yaml"))[0],
+			want:   kanontest.ReadManifest(tb, filepath.Join(dir, "want.yaml")),
+		}
+		if crd := filepath.Join(dir, "crd.yaml"); isFile(crd) {
+			e.kinds = kanontest.ReadManifest(tb, crd)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func isFile(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
