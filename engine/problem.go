@@ -70,13 +70,11 @@ func problemOf(w *write) problem {
 
 // problemOfPredicate is why it is not known whether the rule is for the parent.
 func problemOfPredicate(err error) problem {
-	var wait *rules.WaitingError
-	if errors.As(err, &wait) {
+	if wait, ok := errors.AsType[*rules.WaitingError](err); ok {
 		return problem{subject: wait.Path, reason: reasonWaiting, err: errors.New(wait.Message)}
 	}
 	p := problem{subject: "spec.parent.when", reason: reasonEvaluation, stalled: true, err: err}
-	var failed *rules.EvaluationError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*rules.EvaluationError](err); ok {
 		p.subject, p.err = failed.Path, errors.New(failed.Message)
 	}
 	return p
