@@ -24,7 +24,8 @@ var ErrCostLimit = errors.New("the expression costs more than the limit")
 // so that it costs more than the loop does. The units are near to CEL's: one
 // for a call, a literal list or map and a turn of a loop, and one for every ten bytes of text, or
 // every item of a list, that a call makes. Text that is only looked at costs
-// nothing, since the context bounds the time.
+// nothing, since the context bounds the time; Kanon's own functions, which
+// do more with it, charge for what they read (functions.go).
 type meter struct {
 	cost, limit uint64
 }
@@ -107,15 +108,24 @@ func (n *meteredNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		units += uint64(len(v)) / bytesPerUnit
 	case types.Bytes:
 		units += uint64(len(v)) / bytesPerUnit
+	case *madeMap:
+		if _, ok := n.InterpretableV2.(*ownCall); ok {
+			units += v.entries
+		}
 	case traits.Lister:
 		if size, ok := v.Size().(types.Int); ok && n.sized {
 			units += uint64(max(size, 0))
 		}
 	}
+	charge(frame, units)
+	return val
+}
+
+// charge tells the meter of an evaluation, where it has one.
+func charge(frame *interpreter.ExecutionFrame, units uint64) {
 	if m, ok := frame.ResolveName(meterName); ok {
 		if m, ok := m.(*meter); ok {
 			m.charge(units)
 		}
 	}
-	return val
 }

@@ -26,10 +26,12 @@ type Env struct {
 	checker *checker.Env
 	// machine finds the functions and the values of names at run time.
 	machine interpreter.Interpreter
+	// own are Kanon's own functions by name.
+	own map[string]*function
 }
 
-// Scope are the names that an expression may start with. Their types are not
-// known when it is compiled.
+// Scope are the names that an expression may start with. now is a timestamp;
+// the types of all others are not known when it is compiled.
 type Scope []string
 
 // Issue is something wrong in an expression.
@@ -77,7 +79,12 @@ func newEnv() (*Env, error) {
 	// once, that is no race between evaluations.
 	types.LabelErrNode(sharedErrorID, types.NoSuchOverloadErr())
 	types.LabelErrNode(sharedErrorID, types.Int(math.MaxInt64).ConvertToType(types.TimestampType))
+	own := map[string]*function{}
+	for _, fn := range ownFunctions() {
+		own[fn.name] = fn
+	}
 	return &Env{
+		own:     own,
 		base:    base,
 		checker: check,
 		machine: interpreter.NewInterpreter(dispatcher, base.Container, provider, adapter{}, factory),
@@ -123,7 +130,11 @@ func (p *Parsed) Check(scope Scope) (*Expression, []Issue) {
 		return nil, []Issue{{Offset: -1, Message: err.Error()}}
 	}
 	for _, name := range scope {
-		if err := check.AddIdents(decls.NewVariable(name, types.DynType)); err != nil {
+		typ := types.DynType
+		if name == NowName {
+			typ = types.TimestampType
+		}
+		if err := check.AddIdents(decls.NewVariable(name, typ)); err != nil {
 			return nil, []Issue{{Offset: -1, Message: err.Error()}}
 		}
 	}

@@ -49,5 +49,6 @@ func options() []cel.EnvOption {
 		library.URLs(),
 
 		mixedArithmetic(),
+		ownLibrary(),
 	}
 }

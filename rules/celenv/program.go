@@ -28,6 +28,10 @@ type ProgramOptions struct {
 	// Absent lists for nodes that are has(…) the nodes below them that may be
 	// missing without an error: has() is false then.
 	Absent map[int64][]int64
+	// Moving lists the comparisons, and the calls of functions of a time, that
+	// depend on the clock, with how each operand goes with it: by how many seconds
+	// it grows in a second. What vars gives for ClockName is told when they change.
+	Moving map[int64][]int
 }
 
 // Program is an expression that can be run. It is immutable and safe for
@@ -48,6 +52,8 @@ func (x *Expression) Program(o ProgramOptions) (*Program, []Issue) {
 	}
 	planner := []interpreter.PlannerOption{
 		interpreter.CustomDecoratorV2(decorateOptional),
+		ownCalls(x.env.own, o.Moving),
+		watchComparisons(o.Moving),
 		interpreter.InterruptableEval(),
 		interpreter.Optimize(),
 		interpreter.CompileRegexConstants(interpreter.MatchesRegexOptimization, library.FindRegexOptimization, library.FindAllRegexOptimization),

@@ -1,0 +1,160 @@
+package celenv
+
+import (
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+)
+
+// function is one of Kanon's own functions. It reads nothing but its
+// arguments.
+type function struct {
+	name       string
+	signatures []signature
+	// call computes the value. The arguments are neither errors nor unknown;
+	// where the checker did not know their types, they are of any.
+	call func(args []ref.Val) ref.Val
+	// cost is what a call costs beside the one unit of every call, of its
+	// arguments and what came of them; nil: nothing.
+	cost func(args []ref.Val, result ref.Val) uint64
+	// change is, for a function of a time, how long after the time that it was
+	// given the value changes; false where it never does. moving says which of
+	// the arguments go with the clock, and times which of them may.
+	times  []int
+	change func(args []ref.Val, moving []int) (wait, bool)
+}
+
+// signature is one way to call a function.
+type signature struct {
+	id     string
+	member bool
+	args   []*cel.Type
+	result *cel.Type
+}
+
+// ownFunctions are all of Kanon's own functions. optionalIf is a macro and is
+// not among them.
+func ownFunctions() []*function {
+	var all []*function
+	for _, family := range [][]*function{
+		mergeFunctions(), jsonFunctions(), yamlFunctions(), nameFunctions(), statusFunctions(), timeFunctions(), cronFunctions(),
+	} {
+		all = append(all, family...)
+	}
+	return all
+}
+
+// ownLibrary declares Kanon's own functions and macros.
+func ownLibrary() cel.EnvOption {
+	return func(env *cel.Env) (*cel.Env, error) {
+		env, err := cel.Macros(optionalIfMacro())(env)
+		if err != nil {
+			return nil, fmt.Errorf("declare optionalIf: %w", err)
+		}
+		for _, fn := range ownFunctions() {
+			overloads := make([]cel.FunctionOpt, len(fn.signatures))
+			for i, s := range fn.signatures {
+				overloads[i] = s.declare(fn)
+			}
+			if env, err = cel.Function(fn.name, overloads...)(env); err != nil {
+				return nil, fmt.Errorf("declare %s: %w", fn.name, err)
+			}
+		}
+		return env, nil
+	}
+}
+
+func (s signature) declare(fn *function) cel.FunctionOpt {
+	var binding cel.OverloadOpt
+	switch len(s.args) {
+	case 1:
+		binding = cel.UnaryBinding(func(val ref.Val) ref.Val { return fn.call([]ref.Val{val}) })
+	case 2:
+		binding = cel.BinaryBinding(func(lhs, rhs ref.Val) ref.Val { return fn.call([]ref.Val{lhs, rhs}) })
+	default:
+		binding = cel.FunctionBinding(func(args ...ref.Val) ref.Val { return fn.call(args) })
+	}
+	if s.member {
+		return cel.MemberOverload(s.id, s.args, s.result, binding)
+	}
+	return cel.Overload(s.id, s.args, s.result, binding)
+}
+
+// maxArguments is how many arguments a function takes that takes any number:
+// CEL has no such thing, so each number is a signature of its own.
+const maxArguments = 8
+
+// anyNumber are the signatures of a function of least to maxArguments
+// arguments of one type.
+func anyNumber(name string, least int, arg, result *cel.Type) []signature {
+	var all []signature
+	args := make([]*cel.Type, 0, maxArguments)
+	for len(args) < maxArguments {
+		args = append(args, arg)
+		if n := len(args); n >= least {
+			all = append(all, signature{id: fmt.Sprintf("kanon_%s_%d", name, n), args: args[:n:n], result: result})
+		}
+	}
+	return all
+}
+
+// ownCalls runs the calls of Kanon's own functions: it charges what they cost
+// and notes when calls that depend on the time change. moving has for each of
+// these the arguments that go with the clock.
+func ownCalls(own map[string]*function, moving map[int64][]int) interpreter.PlannerOption {
+	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		call, ok := i.(interpreter.InterpretableCall)
+		if !ok || own[call.Function()] == nil {
+			return i, nil
+		}
+		fn := own[call.Function()]
+		if val, err := constantCron(call); err != nil || val != nil {
+			return val, err
+		}
+		return &ownCall{InterpretableCall: call, fn: fn, moving: moving[call.ID()]}, nil
+	})
+}
+
+// ownCall is a call of one of Kanon's own functions.
+type ownCall struct {
+	interpreter.InterpretableCall
+	fn     *function
+	moving []int
+}
+
+func (n *ownCall) Eval(vars interpreter.Activation) ref.Val {
+	return n.Exec(interpreter.AsFrame(vars))
+}
+
+func (n *ownCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	nodes := n.Args()
+	args := make([]ref.Val, len(nodes))
+	for i, node := range nodes {
+		val := node.Exec(frame)
+		if types.IsUnknownOrError(val) {
+			return val
+		}
+		args[i] = val
+	}
+	val := n.fn.call(args)
+	if n.fn.cost != nil {
+		charge(frame, n.fn.cost(args, val))
+	}
+	if types.IsError(val) {
+		return types.LabelErrNode(n.ID(), val)
+	}
+	if n.moving != nil && n.fn.change != nil {
+		if w, ok := n.fn.change(args, n.moving); ok {
+			noteChange(frame, w)
+		}
+	}
+	return val
+}
+
+// wrongType is the error of an argument that the checker could not see.
+func wrongType(function string, position int, wants string, got ref.Val) ref.Val {
+	return types.NewErr("argument %d of %s must be %s, and is %s", position, function, wants, TypeText(got))
+}

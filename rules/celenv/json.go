@@ -1,0 +1,211 @@
+package celenv
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+var (
+	errTooManyEntries = fmt.Errorf("more than %d entries", maxMerged)
+	errTooDeep        = fmt.Errorf("nested more than %d deep", maxDepth)
+)
+
+// tooLongError is a text of more bytes than there may be.
+type tooLongError int
+
+func (e tooLongError) Error() string { return fmt.Sprintf("more than %d bytes", int(e)) }
+
+// keyTypeError is a key of a map that is not text.
+type keyTypeError struct{ key ref.Val }
+
+func (e keyTypeError) Error() string {
+	return "the keys must be strings, and one is " + TypeText(e.key)
+}
+
+// maxDepth is how deep the values that are read from text, or written as text,
+// may nest. The API server refuses objects that are deeper.
+const maxDepth = 1000
+
+func jsonFunctions() []*function {
+	return []*function{
+		{
+			name:       "toJson",
+			signatures: []signature{{id: "kanon_toJson", args: []*cel.Type{cel.DynType}, result: cel.StringType}},
+			call:       toJSONText,
+		},
+		{
+			name:       "fromJson",
+			signatures: []signature{{id: "kanon_fromJson", args: []*cel.Type{cel.StringType}, result: cel.DynType}},
+			call:       fromJSONText,
+			cost:       func(args []ref.Val, _ ref.Val) uint64 { return textUnits(args...) },
+		},
+	}
+}
+
+func toJSONText(args []ref.Val) ref.Val {
+	text, err := encodeJSON(args[0], maxText)
+	if err != nil {
+		return types.NewErr("toJson: %v", err)
+	}
+	return types.String(text)
+}
+
+// encodeJSON writes a value as JSON of so many bytes at the most, keys sorted,
+// without blanks.
+func encodeJSON(val ref.Val, most int) (string, error) {
+	p := &plainer{left: most, most: most}
+	plain, err := p.value(val, 0)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(plain); err != nil {
+		return "", fmt.Errorf("encode: %w", err)
+	}
+	if b.Len() > most {
+		return "", tooLongError(most)
+	}
+	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+func fromJSONText(args []ref.Val) ref.Val {
+	text, ok := args[0].(types.String)
+	if !ok {
+		return wrongType("fromJson", 1, "a string", args[0])
+	}
+	if len(text) > maxText {
+		return types.NewErr("fromJson: %v", tooLongError(maxText))
+	}
+	var val any
+	if err := utiljson.Unmarshal([]byte(text), &val); err != nil {
+		return types.NewErr("fromJson: %v", err)
+	}
+	if depth(val, 0) > maxDepth {
+		return types.NewErr("fromJson: %v", errTooDeep)
+	}
+	return FromJSON(val)
+}
+
+// depth is how deep a value nests.
+func depth(val any, above int) int {
+	deepest := above
+	switch v := val.(type) {
+	case map[string]any:
+		for _, field := range v {
+			deepest = max(deepest, depth(field, above+1))
+		}
+	case []any:
+		for _, item := range v {
+			deepest = max(deepest, depth(item, above+1))
+		}
+	}
+	return deepest
+}
+
+// plainer makes plain JSON of values for a text form. It differs from ToJSON
+// in that null is kept, since it is what the author wrote, and in that it has a
+// bound: a value can hold another many times over.
+type plainer struct {
+	// left is how many bytes the text may still have, at the least.
+	left, most int
+}
+
+func (p *plainer) value(val any, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, errTooDeep
+	}
+	if p.left--; p.left < 0 {
+		return nil, tooLongError(p.most)
+	}
+	switch v := val.(type) {
+	case map[string]any:
+		return p.fields(&jsonMap{fields: v}, depth)
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			plain, err := p.value(item, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = plain
+		}
+		return out, nil
+	case string:
+		p.left -= len(v)
+		return v, nil
+	case ref.Val:
+		return p.celValue(v, depth)
+	}
+	return val, nil
+}
+
+func (p *plainer) celValue(val ref.Val, depth int) (any, error) {
+	switch v := val.(type) {
+	case types.String:
+		p.left -= len(v)
+	case *types.Optional:
+		if v.HasValue() {
+			return p.celValue(v.GetValue(), depth)
+		}
+	case *jsonList:
+		return p.value(v.items, depth)
+	case traits.Mapper:
+		return p.fields(v, depth)
+	case traits.Lister:
+		return p.items(v, depth)
+	}
+	return ToJSON(val)
+}
+
+func (p *plainer) fields(m traits.Mapper, depth int) (any, error) {
+	out := map[string]any{}
+	err := eachField(m, func(name string, val any) error {
+		p.left -= len(name)
+		plain, err := p.value(val, depth+1)
+		if err != nil {
+			return err
+		}
+		out[name] = plain
+		return nil
+	})
+	return out, err
+}
+
+func (p *plainer) items(l traits.Lister, depth int) (any, error) {
+	out := []any{}
+	for it := l.Iterator(); it.HasNext() == types.True; {
+		plain, err := p.value(it.Next(), depth+1)
+		if errors.Is(err, ErrNoValue) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, plain)
+	}
+	return out, nil
+}
+
+// textUnits is what it costs to read texts once.
+func textUnits(args ...ref.Val) uint64 {
+	units := uint64(0)
+	for _, arg := range args {
+		switch v := arg.(type) {
+		case types.String:
+			units += uint64(len(v)) / bytesPerUnit
+		case types.Bytes:
+			units += uint64(len(v)) / bytesPerUnit
+		}
+	}
+	return units
+}
