@@ -28,7 +28,7 @@ func TestBadInput(t *testing.T) {
 		message string
 	}{
 		"unknown field":           {replace: []string{"id: config", "id: config\n    wen: ${true}"}, place: "9:5: ", message: "wen"},
-		"CEL syntax error":        {replace: []string{"{text: x}", `{text: "${parent.}"}`}, place: "13:", message: "yntax"},
+		"CEL syntax error":        {replace: []string{"{text: x}", `{text: "${parent.}"}`}, place: "13:", message: "KN0303"},
 		"unknown id":              {replace: []string{"{text: x}", `{text: "${children.nobody.data.x}"}`}, place: "13:", message: "nobody"},
 		"cycle":                   {replace: []string{"{text: x}", `{text: "${children.other.data.x}"}` + otherChild}, message: "→"},
 		"template without kind":   {replace: []string{"      kind: ConfigMap\n", ""}, place: "", message: "kind"},

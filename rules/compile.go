@@ -2,12 +2,10 @@ package rules
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -136,33 +134,39 @@ type compiler struct {
 	rule      *Rule
 	opts      Options
 	env       *celenv.Env
-	findings  Findings
+	findings  findingList
 	children  map[string]*childSpec
 	variables map[string]*compiledVariable
 	// stack are the variables being compiled, outermost first.
 	stack []string
+	// unchecked are the kinds of which it was said that nothing is known.
+	unchecked map[schema.GroupVersionKind]bool
 }
 
 // Compile turns a rule into a program. The findings are all that was found,
-// sorted; the program is nil when one of them is an error.
+// sorted; the program is nil when one of them is an error, and for a partial
+// rule, whose other errors Decode has reported. What follows from those is not
+// reported again.
 func Compile(r *Rule, o Options) (*Program, Findings) {
 	env, err := celenv.Shared()
 	if err != nil {
-		return nil, Findings{{Position: r.Position, Severity: SeverityError, Message: err.Error()}}
+		return nil, findingList{newFinding(r.Position, CodeEnvironment, "%s", err.Error())}.finish(r.src)
 	}
 	if o.MaxItems == 0 {
 		o.MaxItems = DefaultMaxItems
 	}
-	c := &compiler{rule: r, opts: o, env: env, children: map[string]*childSpec{}, variables: map[string]*compiledVariable{}}
+	c := &compiler{rule: r, opts: o, env: env, children: map[string]*childSpec{}, variables: map[string]*compiledVariable{}, unchecked: map[schema.GroupVersionKind]bool{}}
 	for i := range r.children {
-		c.children[r.children[i].id] = &r.children[i]
+		if id := r.children[i].id; id != "" {
+			c.children[id] = &r.children[i]
+		}
 	}
 	for i, spec := range r.variables {
 		c.variables[spec.name] = &compiledVariable{name: spec.name, index: i, spec: spec}
 	}
 	p := c.program()
-	findings := c.findings.sorted()
-	if findings.HasErrors() {
+	findings := c.findings.finish(r.src)
+	if r.partial || findings.HasErrors() {
 		return nil, findings
 	}
 	return p, findings
@@ -184,7 +188,9 @@ func (c *compiler) program() *Program {
 	for i := range r.children {
 		child, n := c.child(&r.children[i], p)
 		p.children = append(p.children, child)
-		p.byID[child.ID] = i
+		if child.ID != "" {
+			p.byID[child.ID] = i
+		}
 		nodes = append(nodes, n)
 		all.add(&n.uses)
 	}
@@ -212,46 +218,23 @@ func (v *compiledVariable) release() {
 	v.origin, v.uses, v.spec = nil, nil, variableSpec{}
 }
 
-func (c *compiler) report(pos Position, format string, args ...any) {
-	c.findings = append(c.findings, Finding{Position: pos, Severity: SeverityError, Message: fmt.Sprintf(format, args...)})
+func (c *compiler) report(pos Position, code Code, format string, args ...any) *Finding {
+	f := newFinding(pos, code, format, args...)
+	c.findings = append(c.findings, f)
+	return f
 }
 
 // reportAt reports something at an offset of a scalar.
-func (c *compiler) reportAt(n *node, offset int, format string, args ...any) {
-	c.report(c.rule.src.within(n.yaml, offset), format, args...)
+func (c *compiler) reportAt(n *node, offset int, code Code, format string, args ...any) *Finding {
+	return c.report(c.rule.src.within(n.yaml, offset), code, format, args...)
 }
 
 func (c *compiler) reportScan(n *node, err error) {
 	if scanErr, ok := errors.AsType[*scanError](err); ok {
-		c.reportAt(n, scanErr.offset, "%s", scanErr.message)
+		c.reportAt(n, scanErr.offset, scanErr.code, "%s", scanErr.message).Hint = scanErr.hint
 		return
 	}
-	c.report(c.rule.src.at(n.yaml), "%s", err.Error())
-}
-
-// reportIssues reports what CEL found.
-func (c *compiler) reportIssues(issues []celenv.Issue, at func(int) Position) bool {
-	for _, i := range issues {
-		c.report(at(i.Offset), "%s", issueText(i.Message))
-	}
-	return len(issues) > 0
-}
-
-// issueText makes a message of CEL readable: one line, without the list of
-// tokens that could have stood there instead, and with operators as they are
-// written and not by their names inside CEL, such as _+_.
-func issueText(message string) string {
-	message = strings.Join(strings.Fields(message), " ")
-	message, _, _ = strings.Cut(message, " expecting {")
-	message = strings.TrimSuffix(message, " (in container '')")
-	message = strings.Replace(message, "mismatched input '<EOF>'", "the expression ends too early", 1)
-	words := strings.Split(message, "'")
-	for i, w := range words {
-		if symbol, ok := operators.FindReverse(w); ok && symbol != "" {
-			words[i] = symbol
-		}
-	}
-	return strings.Join(words, "'")
+	c.report(c.rule.src.at(n.yaml), CodeNotClosed, "%s", err.Error())
 }
 
 func (c *compiler) childIDs() []string {
@@ -268,32 +251,16 @@ func (c *compiler) parent(u *uses) (Parent, *expression) {
 		GVK: spec.gvk, Selector: spec.selector, NamespaceSelector: spec.namespaceSelector,
 		Namespaces: spec.namespaces, Namespaced: true,
 	}
-	if k, ok := c.kind(spec.gvk, spec.pos); ok {
+	if k, ok := c.kind(spec.gvk, spec.node, parentVerbs()); ok {
 		p.Namespaced = k.Namespaced
 		if !k.Namespaced && (len(spec.namespaces) > 0 || spec.namespaceSelector != nil) {
-			c.report(spec.pos, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot hold", spec.gvk.Kind)
+			c.report(spec.pos, CodeParentNamespaces, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot hold", spec.gvk.Kind)
 		}
 	}
 	if spec.when == nil {
 		return p, nil
 	}
 	return p, c.condition(spec.when, &compileScope{place: "spec.parent.when"}, u).compiled()
-}
-
-// kind looks a kind up. Without Options.Kinds every kind is namespaced.
-func (c *compiler) kind(gvk schema.GroupVersionKind, pos Position) (Kind, bool) {
-	if c.opts.Kinds == nil {
-		return Kind{Namespaced: true}, false
-	}
-	k, ok := c.opts.Kinds.Lookup(gvk)
-	if !ok {
-		c.findings = append(c.findings, Finding{
-			Position: pos, Severity: SeverityError, Missing: &gvk,
-			Message: fmt.Sprintf("the cluster has no kind %s in %s", gvk.Kind, gvk.GroupVersion()),
-		})
-		return Kind{Namespaced: true}, false
-	}
-	return k, true
 }
 
 // condition compiles an expression that must give a bool.
@@ -303,7 +270,7 @@ func (c *compiler) condition(n *node, sc *compileScope, u *uses) *checkedExpress
 		return nil
 	}
 	if k := x.typ.Kind(); k != types.BoolKind && k != types.DynKind {
-		c.reportAt(n, part.offset, "%s must be true or false, and this gives %s", sc.place, typeText(x.typ))
+		c.reportAt(n, part.offset, CodeResultType, "%s must be true or false, and this gives %s", sc.place, typeText(x.typ))
 		return nil
 	}
 	return x
@@ -319,7 +286,7 @@ func (c *compiler) whole(n *node, sc *compileScope, u *uses) (*checkedExpression
 	}
 	p, ok := wholeExpression(parts)
 	if !ok || p.spread {
-		c.report(c.rule.src.at(n.yaml), "%s must be one expression, ${…}, with nothing around it", sc.place)
+		c.report(c.rule.src.at(n.yaml), CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.place)
 		return nil, part{}
 	}
 	x, _ := c.expression(n, p, sc, u)
@@ -343,7 +310,11 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 		return v
 	case stateCompiling:
 		from := max(slices.Index(c.stack, v.name), 0)
-		c.report(v.spec.pos, "the variables %s need each other", strings.Join(append(slices.Clone(c.stack[from:]), v.name), " → "))
+		c.report(v.spec.pos, CodeVariableCycle, "the variables %s need each other", strings.Join(append(slices.Clone(c.stack[from:]), v.name), " → "))
+		v.state, v.uses = stateDone, &uses{}
+		return v
+	}
+	if v.spec.value == nil { // the reason was reported
 		v.state, v.uses = stateDone, &uses{}
 		return v
 	}
@@ -368,12 +339,12 @@ func (c *compiler) status(all *uses) template {
 		s, _ := n.text()
 		if expr, issues := c.env.Compile(x.x.text, c.ruleScope("").roots()); len(issues) == 0 {
 			if k := expr.Type().Kind(); k != types.MapKind && k != types.DynKind && !isOptional(expr.Type()) {
-				c.reportAt(n, strings.Index(s, x.x.text), "spec.status must be a map, and this gives %s", typeText(expr.Type()))
+				c.reportAt(n, strings.Index(s, x.x.text), CodeResultType, "spec.status must be a map, and this gives %s", typeText(expr.Type()))
 			}
 		}
 	}
 	if _, ok := value.(textTemplate); ok {
-		c.report(c.rule.src.at(n.yaml), "spec.status must be a mapping, or an expression that gives one")
+		c.report(c.rule.src.at(n.yaml), CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
 	}
 	return value
 }

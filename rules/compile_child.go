@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/types"
@@ -21,29 +22,37 @@ type nodeUses struct {
 
 func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses) {
 	path := "children." + spec.id
+	if spec.id == "" {
+		path = spec.label()
+	}
 	child := &compiledChild{Child: Child{ID: spec.id, Position: spec.pos, ForEach: len(spec.forEach) > 0}}
 	n := &nodeUses{spec: spec, asked: map[string]bool{}}
-	child.GVK = c.templateKind(spec)
 	child.kind = Kind{Namespaced: true}
-	if child.GVK.Kind != "" {
-		pos := c.rule.src.at(spec.template.get("kind").yaml)
-		child.kind, _ = c.kind(child.GVK, pos)
+	if spec.template != nil {
+		known := false
+		child.GVK = c.templateKind(spec)
+		child.kind, known = c.kind(child.GVK, spec.template, childVerbs())
+		c.checkMetadata(spec)
+		if known {
+			c.checkScope(spec, child, p)
+		}
 	}
 	child.Namespaced = child.kind.Namespaced
 	child.builtIn = isBuiltIn(child.GVK.Group)
-	c.checkMetadata(spec, child, p)
 
-	sc := &compileScope{place: path, allowChildren: true, names: map[string]*origin{}, locals: map[string]*compiledVariable{}}
+	sc := &compileScope{place: path, allowChildren: true, openNames: spec.openNames, openVariables: spec.openVariables, names: map[string]*origin{}, locals: map[string]*compiledVariable{}}
 	c.dimensions(spec, child, sc, n)
 	c.locals(spec, child, sc)
 	if spec.when != nil {
 		c.childWhen(spec, child, sc, n)
 	}
-	for _, v := range child.locals {
-		c.compileVariable(v, sc)
+	for _, name := range slices.Sorted(maps.Keys(child.locals)) {
+		v := c.compileVariable(child.locals[name], sc)
 		n.ownStatus = n.ownStatus || v.uses.ownStatus
 	}
-	child.template, _ = c.template(spec.template, sc, &n.uses)
+	if spec.template != nil {
+		child.template, _ = c.template(spec.template, sc, &n.uses)
+	}
 	if spec.readyWhen != nil {
 		ready := *sc
 		ready.place = path + ".readyWhen"
@@ -65,78 +74,97 @@ func (c *compiler) templateKind(spec *childSpec) schema.GroupVersionKind {
 		s, ok := n.text()
 		switch {
 		case n == nil:
-			c.report(c.rule.src.at(spec.template.yaml), "the template of %s is missing %s", spec.id, name)
+			if !spec.template.has(name) {
+				c.report(c.rule.src.at(spec.template.yaml), CodeIncomplete, "the template of %s is missing %s", spec.label(), name)
+			}
 		case !ok || s == "":
-			c.report(c.rule.src.at(n.yaml), "%s must be a string", name)
+			c.report(c.rule.src.at(n.yaml), CodeTemplateType, "%s must be a string", name)
 		case hasExpression(s):
-			c.report(c.rule.src.at(n.yaml), "%s cannot hold an expression: the kinds of a rule must be known before it runs", name)
+			c.report(c.rule.src.at(n.yaml), CodeStrayExpression, "%s cannot hold an expression: the kinds of a rule must be known before it runs", name)
 		default:
 			values[name] = s
 		}
 	}
 	gv, err := schema.ParseGroupVersion(values["apiVersion"])
 	if err != nil {
-		c.report(c.rule.src.at(spec.template.get("apiVersion").yaml), "apiVersion must be VERSION or GROUP/VERSION, not %q", values["apiVersion"])
+		c.report(c.rule.src.at(spec.template.get("apiVersion").yaml), CodeGroupVersion, "apiVersion must be VERSION or GROUP/VERSION, not %q", values["apiVersion"])
 	}
-	if values["apiVersion"] == "" || err != nil {
+	if values["apiVersion"] == "" || values["kind"] == "" || err != nil {
 		return schema.GroupVersionKind{}
 	}
 	return gv.WithKind(values["kind"])
 }
 
 // checkMetadata looks at what can be seen of the identity that is rendered.
-func (c *compiler) checkMetadata(spec *childSpec, child *compiledChild, p *Program) {
+func (c *compiler) checkMetadata(spec *childSpec) {
 	metadata := spec.template.get("metadata")
 	at := func(n *node) Position { return c.rule.src.at(n.yaml) }
 	switch {
 	case metadata == nil:
-		c.report(at(spec.template), "the template of %s is missing metadata.name", spec.id)
+		if !spec.template.has("metadata") {
+			c.report(at(spec.template), CodeIncomplete, "the template of %s is missing metadata.name", spec.label())
+		}
 		return
 	case metadata.kind != mappingNode:
 		if !isExpressionText(metadata) {
-			c.report(at(metadata), "metadata must be a mapping, and is %s", metadata.what())
+			c.report(at(metadata), CodeTemplateType, "metadata must be a mapping, and is %s", metadata.what())
 		}
 		return
 	}
-	if n := metadata.get("generateName"); n != nil {
-		c.report(at(n), "generateName would make a new object at every evaluation; render metadata.name from what tells the objects apart")
+	generate := metadata.get("generateName")
+	if generate != nil {
+		c.report(at(generate), CodeGenerateName, "generateName would make a new object at every evaluation").
+			hint("render metadata.name from what tells the objects apart")
 	}
 	switch name := metadata.get("name"); {
 	case name == nil:
-		c.report(at(metadata), "the template of %s is missing metadata.name", spec.id)
+		if !metadata.has("name") && generate == nil {
+			c.report(at(metadata), CodeIncomplete, "the template of %s is missing metadata.name", spec.label())
+		}
 	case name.kind != scalarNode || name.value == nil || name.value == "":
-		c.report(at(name), "metadata.name must be a string")
+		c.report(at(name), CodeTemplateType, "metadata.name must be a string")
 	default:
 		if _, ok := name.text(); !ok {
-			c.report(at(name), "metadata.name must be a string, and is %s; put quotes around it", name.what())
+			c.report(at(name), CodeTemplateType, "metadata.name must be a string, and is %s", name.what()).hint("%s", quotesHint)
 		}
-	}
-	namespace := metadata.get("namespace")
-	switch {
-	case namespace != nil && !child.kind.Namespaced:
-		c.report(at(namespace), "%s is cluster-scoped and cannot have a namespace", child.GVK.Kind)
-	case namespace == nil && child.kind.Namespaced && !p.parent.Namespaced && c.opts.Kinds != nil:
-		c.report(at(metadata), "the template of %s needs metadata.namespace, because %s, the parent's kind, is cluster-scoped", spec.id, p.parent.GVK.Kind)
 	}
 	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"} {
 		if n := metadata.get(name); n != nil {
-			c.report(at(n), "metadata.%s is not for a template to set", name)
+			c.report(at(n), CodeServerField, "metadata.%s is not for a template to set", name)
 		}
+	}
+}
+
+// checkScope compares the namespace that is rendered with the scope of the kind.
+func (c *compiler) checkScope(spec *childSpec, child *compiledChild, p *Program) {
+	metadata := spec.template.get("metadata")
+	if metadata == nil || metadata.kind != mappingNode {
+		return
+	}
+	switch namespace := metadata.get("namespace"); {
+	case namespace != nil && !child.kind.Namespaced:
+		c.report(c.rule.src.at(namespace.yaml), CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", child.GVK.Kind)
+	case !metadata.has("namespace") && child.kind.Namespaced && !p.parent.Namespaced:
+		c.report(c.rule.src.at(metadata.yaml), CodeNamespaceRequired, "the template of %s needs metadata.namespace, because %s, the parent's kind, is cluster-scoped", spec.label(), p.parent.GVK.Kind)
 	}
 }
 
 // dimensions compiles forEach. A dimension may use the names of those before.
 func (c *compiler) dimensions(spec *childSpec, child *compiledChild, sc *compileScope, n *nodeUses) {
 	for i, f := range spec.forEach {
+		if f.in == nil { // the reason was reported
+			sc.names[f.name] = fixed()
+			continue
+		}
 		in := *sc
-		in.place = fmt.Sprintf("children.%s.forEach[%d].in", spec.id, i)
+		in.place = fmt.Sprintf("%s.forEach[%d].in", sc.place, i)
 		in.locals = nil
 		t, from := c.template(f.in, &in, &n.uses)
 		if x, ok := t.(exprTemplate); ok {
 			c.checkRange(f.in, x.x, &in)
 		}
 		if _, ok := t.(textTemplate); ok {
-			c.report(c.rule.src.at(f.in.yaml), "%s must be one expression that gives a list or a map", in.place)
+			c.report(c.rule.src.at(f.in.yaml), CodeNotExpression, "%s must be one expression that gives a list or a map", in.place)
 		}
 		child.forEach = append(child.forEach, dimension{name: f.name, in: t, path: fmt.Sprintf("forEach[%d].in", i)})
 		if from == nil {
@@ -161,15 +189,18 @@ func (c *compiler) checkRange(n *node, x *expression, sc *compileScope) {
 		return
 	}
 	s, _ := n.text()
-	c.reportAt(n, strings.Index(s, x.text), "%s must be a list or a map, and this gives %s", sc.place, typeText(t))
+	c.reportAt(n, strings.Index(s, x.text), CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typeText(t))
 }
 
 // locals prepares the variables of a child; they are compiled when something
 // reads them.
 func (c *compiler) locals(spec *childSpec, child *compiledChild, sc *compileScope) {
 	for i, v := range spec.variables {
+		if v.name == "" {
+			continue // the reason was reported
+		}
 		if c.variables[v.name] != nil {
-			c.report(v.pos, "the rule has a variable called %q already", v.name)
+			c.report(v.pos, CodeNameTwice, "the rule has a variable called %q already", v.name)
 			continue
 		}
 		sc.locals[v.name] = &compiledVariable{name: v.name, index: i, spec: v}
@@ -179,7 +210,7 @@ func (c *compiler) locals(spec *childSpec, child *compiledChild, sc *compileScop
 
 func (c *compiler) childWhen(spec *childSpec, child *compiledChild, sc *compileScope, n *nodeUses) {
 	when := *sc
-	when.place = fmt.Sprintf("children.%s.when", spec.id)
+	when.place = sc.place + ".when"
 	u := &uses{}
 	x := c.condition(spec.when, &when, u)
 	if x == nil {

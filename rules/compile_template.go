@@ -20,6 +20,9 @@ type compileScope struct {
 	locals map[string]*compiledVariable
 	// allowChildren is false where children cannot be read.
 	allowChildren bool
+	// openNames and openVariables are true where names and locals are not all
+	// that there are, because some could not be read.
+	openNames, openVariables bool
 }
 
 // roots lists the names that an expression may start with.
@@ -67,7 +70,7 @@ func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *orig
 	}
 	if whole, ok := wholeExpression(parts); ok {
 		if whole.spread {
-			c.reportAt(n, whole.offset, "${...list} can only stand as an item of a list")
+			c.reportAt(n, whole.offset, CodeStraySpread, "${...list} can only stand as an item of a list")
 			return nil, nil
 		}
 		x, o := c.expression(n, whole, sc, u)
@@ -95,7 +98,7 @@ func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses
 			continue
 		}
 		if p.spread {
-			c.reportAt(n, p.offset, "${...list} can only stand as an item of a list")
+			c.reportAt(n, p.offset, CodeStraySpread, "${...list} can only stand as an item of a list")
 			ok = false
 			continue
 		}
@@ -105,7 +108,7 @@ func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses
 			continue
 		}
 		if wrong := neverText(x.typ); wrong != "" {
-			c.reportAt(n, p.offset, "%s cannot stand in text", wrong)
+			c.reportAt(n, p.offset, CodeNotText, "%s cannot stand in text", wrong)
 		}
 		t.parts = append(t.parts, textPart{x: x.expression})
 	}
@@ -245,7 +248,7 @@ func (c *compiler) spread(n *node, sc *compileScope, u *uses) (*expression, bool
 		return nil, true
 	}
 	if k := x.typ.Kind(); k != types.ListKind && k != types.DynKind && k != types.NullTypeKind && !isOptional(x.typ) {
-		c.reportAt(n, whole.offset, "${...list} needs a list, and this gives %s", typeText(x.typ))
+		c.reportAt(n, whole.offset, CodeResultType, "${...list} needs a list, and this gives %s", typeText(x.typ))
 		return nil, true
 	}
 	return x.expression, true
@@ -293,11 +296,15 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		return c.rule.src.within(n.yaml, c.valueOffset(n, p.offset+offset))
 	}
 	parsed, issues := c.env.Parse(p.text)
-	if c.reportIssues(issues, at) || c.unknownNames(parsed, p.text, sc, at) {
+	if c.reportSyntax(issues, at) {
 		return nil, nil
 	}
-	expr, issues := parsed.Check(sc.roots())
-	if c.reportIssues(issues, at) {
+	roots, unknown := c.unknownNames(parsed, p.text, sc, at)
+	if c.unknownFunctions(parsed, at) {
+		return nil, nil
+	}
+	expr, issues := parsed.Check(roots)
+	if c.reportTypes(issues, at) {
 		return nil, nil
 	}
 	a := &analysis{
@@ -307,8 +314,11 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	}
 	from := a.value(expr.Root(), nil)
 	a.guardOwnReads()
+	if unknown {
+		return nil, nil
+	}
 	prog, issues := expr.Program(celenv.ProgramOptions{CostLimit: c.opts.CostLimit, Absent: a.absent})
-	if c.reportIssues(issues, at) {
+	if c.reportConstants(issues, at) {
 		return nil, nil
 	}
 	u.add(&a.uses)
@@ -338,55 +348,76 @@ func (c *compiler) valueOffset(n *node, offset int) int {
 	return min(offset, len(n.yaml.Value))
 }
 
-// unknownNames reports names and functions that nothing is known of, with what
-// to write instead.
-func (c *compiler) unknownNames(parsed *celenv.Parsed, text string, sc *compileScope, at func(int) Position) bool {
+// unknownFunctions reports functions that there are not.
+func (c *compiler) unknownFunctions(parsed *celenv.Parsed, at func(int) Position) bool {
 	found := false
-	roots := sc.roots()
-	names, functions := parsed.Names()
+	_, functions := parsed.Names()
 	for _, f := range functions {
 		if !c.env.IsFunction(f.Name) {
 			found = true
-			c.report(at(f.Offset), "unknown function %q%s", f.Name, didYouMean(f.Name, c.env.FunctionNames()))
+			c.report(at(f.Offset), CodeUnknownFunction, "unknown function %q", f.Name).hint("%s", didYouMean(f.Name, c.env.FunctionNames()))
 		}
 	}
+	return found
+}
+
+// unknownNames reports names that nothing is known of, with what to write
+// instead. It returns the names that the expression may be checked with: these
+// are among them, so that what else is wrong in it comes out too.
+func (c *compiler) unknownNames(parsed *celenv.Parsed, text string, sc *compileScope, at func(int) Position) (roots []string, unknown bool) {
+	roots = sc.roots()
+	names, functions := parsed.Names()
+	// A macro that was not expanded may declare the name.
+	misused := slices.ContainsFunc(functions, func(f celenv.Name) bool { return isMacro(f.Name) })
 	for _, r := range names {
 		if slices.Contains(roots, r.Name) || c.env.IsType(r.Name) {
 			continue
 		}
-		found = true
-		c.report(at(r.Offset), "unknown name %q%s", r.Name, c.rootHint(text, r.Name, sc))
+		unknown = true
+		if why := outOfScope(r.Name, sc); why != "" {
+			c.report(at(r.Offset), CodeOutOfScope, "%s", why)
+		} else if !sc.openNames && !misused {
+			c.report(at(r.Offset), CodeUnknownName, "unknown name %q", r.Name).hint("%s", c.rootHint(text, r.Name, sc))
+		}
+		roots = append(roots, r.Name)
 	}
-	return found
+	return roots, unknown
+}
+
+// outOfScope says why a name that means something elsewhere does not here.
+func outOfScope(name string, sc *compileScope) string {
+	switch name {
+	case rootChildren:
+		return "children cannot be read in " + sc.place
+	case rootSelf:
+		return "self is the live object in readyWhen, and is known only there"
+	case "now", "lookups", "observed", "each", "finalizing":
+		return "this version does not have " + name + " yet"
+	}
+	return ""
 }
 
 // rootHint says what an unknown name could have been meant for.
 func (c *compiler) rootHint(text, name string, sc *compileScope) string {
 	switch {
-	case name == rootChildren:
-		return "; children cannot be read in " + sc.place
-	case name == rootSelf:
-		return "; self is the live object in readyWhen, and is known only there"
 	case name == "schema":
-		return "; the object that the rule is for is parent, as in " + strings.Replace(shorten(text), "schema.", "parent.", 1)
+		return "the object that the rule is for is parent, as in " + strings.Replace(shorten(text), "schema.", "parent.", 1)
 	case name == "resources":
-		return "; the objects that the rule makes are children, as in children.<id>"
+		return "the objects that the rule makes are children, as in children.<id>"
 	case name == "object" || name == "oldObject" || name == "request":
-		return "; the object that the rule is for is parent"
-	case name == "now" || name == "lookups" || name == "observed" || name == "each" || name == "finalizing":
-		return "; this version does not have it yet"
+		return "the object that the rule is for is parent"
 	case c.children[name] != nil && sc.allowChildren:
-		return fmt.Sprintf("; write children.%s", name)
+		return "write children." + name
 	case c.isVariable(name, sc):
-		return fmt.Sprintf("; write variables.%s", name)
+		return "write variables." + name
 	}
-	if near, ok := nearest(name, sc.roots()); ok {
-		return fmt.Sprintf("; did you mean %q?", near)
+	if near := didYouMean(name, sc.roots()); near != "" {
+		return near
 	}
 	if text == name {
-		return fmt.Sprintf("; to have ${%s} as it stands, write $${%s}", name, name)
+		return fmt.Sprintf("to have ${%s} as it stands, write $${%s}", name, name)
 	}
-	return fmt.Sprintf("; known here are %s, and to have ${ as it stands, write $${", strings.Join(sc.roots(), ", "))
+	return fmt.Sprintf("known here are %s, and to have ${ as it stands, write $${", strings.Join(sc.roots(), ", "))
 }
 
 func (c *compiler) isVariable(name string, sc *compileScope) bool {

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,13 +14,30 @@ import (
 // source: a path, or configmap/NAMESPACE/NAME/KEY.
 //
 // The rules and CustomResourceDefinitions that were well formed are returned
-// even when others were not. The findings are all that was found, sorted.
+// even when others were not, and the other rules as far as they could be read.
+// The findings are all that was found, sorted.
 func Decode(name string, data []byte) (Documents, Findings) {
 	d := &decoder{src: newSource(name, data)}
+	d.decode()
+	return d.docs, d.findings.finish(d.src)
+}
+
+// decoder turns nodes into rules.
+type decoder struct {
+	src *source
+	// mixed is true where other documents may stand among the rules.
+	mixed    bool
+	docs     Documents
+	findings findingList
+}
+
+func (d *decoder) decode() {
 	for _, doc := range d.src.documents() {
 		nodes, finding := d.src.parse(doc)
 		if finding != nil {
-			d.findings = append(d.findings, *finding)
+			if !d.mixed || d.src.mentionsRules(doc) {
+				d.findings = append(d.findings, finding)
+			}
 			continue
 		}
 		for _, n := range nodes {
@@ -30,30 +48,27 @@ func Decode(name string, data []byte) (Documents, Findings) {
 			}
 		}
 	}
-	return d.docs, d.findings.sorted()
 }
 
-// decoder turns nodes into rules.
-type decoder struct {
-	src      *source
-	docs     Documents
-	findings Findings
-}
-
-func (d *decoder) report(n *node, format string, args ...any) {
-	d.findings = append(d.findings, Finding{
-		Position: d.src.at(n.yaml), Severity: SeverityError, Message: fmt.Sprintf(format, args...),
-	})
+func (d *decoder) report(n *node, code Code, format string, args ...any) *Finding {
+	f := newFinding(d.src.at(n.yaml), code, format, args...)
+	d.findings = append(d.findings, f)
+	return f
 }
 
 // document decodes one document. before is the number of findings before it
-// was built: a document with a finding of its own is not returned.
+// was built: with a finding of its own it is not returned as one that is well
+// formed.
 func (d *decoder) document(root *node, before int) {
 	if root.kind == scalarNode && root.value == nil {
 		return // a document with nothing in it, as between two lines of ---
 	}
+	if d.mixed && !concernsRules(root) {
+		d.passOver(root, before)
+		return
+	}
 	if root.kind != mappingNode {
-		d.report(root, "a document must be a mapping, and this is %s", root.what())
+		d.report(root, CodeNotMapping, "a document must be a mapping, and this is %s", root.what())
 		return
 	}
 	apiVersion, kind := root.get("apiVersion"), root.get("kind")
@@ -61,22 +76,42 @@ func (d *decoder) document(root *node, before int) {
 	apiText, _ := apiVersion.text()
 	switch {
 	case apiVersion == nil || kind == nil:
-		d.report(root, "a document needs apiVersion and kind, here %s and %s", APIVersion, RuleKind)
-	case kindText == "CustomResourceDefinition" && strings.HasPrefix(apiText, "apiextensions.k8s.io/"):
+		if !root.broken() {
+			d.report(root, CodeNoKind, "a document needs apiVersion and kind, here %s and %s", APIVersion, RuleKind)
+		}
+	case isCRD(apiText, kindText):
 		d.crd(root, before)
 	case kindText == "":
-		d.report(kind, "kind must be a string, and is %s", kind.what())
+		d.report(kind, CodeNoKind, "kind must be a string, and is %s", kind.what())
 	case kindText != RuleKind:
-		d.report(kind, "a document of kind %s; only %s and CustomResourceDefinition can stand here%s",
-			shown(kind), RuleKind, didYouMean(kindText, []string{RuleKind, "CustomResourceDefinition"}))
-	case apiText != APIVersion:
-		d.report(apiVersion, "apiVersion of a %s must be %s, not %s", RuleKind, APIVersion, shown(apiVersion))
-	default:
-		rule := d.rule(root)
-		if len(d.findings) == before {
-			d.docs.Rules = append(d.docs.Rules, rule)
+		d.report(kind, CodeForeignKind, "a document of kind %s; only %s and CustomResourceDefinition can stand here", shown(kind), RuleKind).
+			hint("%s", didYouMean(kindText, []string{RuleKind, "CustomResourceDefinition"}))
+		if strings.HasPrefix(apiText, "kanon.dev/") {
+			d.ruleDocument(root, before) // nothing else has that apiVersion
 		}
+	default:
+		if apiText != APIVersion {
+			d.report(apiVersion, CodeAPIVersion, "apiVersion of a %s must be %s, not %s", RuleKind, APIVersion, shown(apiVersion))
+			if distance(apiText, APIVersion) > 2 {
+				return // other versions have other fields
+			}
+		}
+		d.ruleDocument(root, before)
 	}
+}
+
+func (d *decoder) ruleDocument(root *node, before int) {
+	rule := d.rule(root)
+	if len(d.findings) == before {
+		d.docs.Rules = append(d.docs.Rules, rule)
+		return
+	}
+	rule.partial = true
+	d.docs.Partial = append(d.docs.Partial, rule)
+}
+
+func isCRD(apiVersion, kind string) bool {
+	return kind == "CustomResourceDefinition" && strings.HasPrefix(apiVersion, "apiextensions.k8s.io/")
 }
 
 func shown(n *node) string {
@@ -89,7 +124,7 @@ func shown(n *node) string {
 func (d *decoder) crd(root *node, before int) {
 	metadata := root.get("metadata")
 	if name, ok := metadata.get("name").text(); !ok || name == "" {
-		d.report(root, "a CustomResourceDefinition needs metadata.name")
+		d.report(root, CodeBrokenCRD, "a CustomResourceDefinition needs metadata.name")
 	}
 	if len(d.findings) > before {
 		return
@@ -100,12 +135,16 @@ func (d *decoder) crd(root *node, before int) {
 
 func (d *decoder) rule(root *node) *Rule {
 	r := &Rule{src: d.src, Position: d.src.at(root.yaml), hash: root.contentHash()}
-	d.object(root, "", fields{
+	r.parent.pos = r.Position
+	found := d.object(root, "", fields{
 		"apiVersion": func(*node) {},
 		"kind":       func(*node) {},
 		"metadata":   func(n *node) { d.metadata(n, r) },
 		"spec":       func(n *node) { d.spec(n, r) },
 	}, "metadata", "spec")
+	if found["spec"] && r.parent.node == nil && len(r.children) == 0 {
+		r.openVariables, r.openChildren = true, true // nothing is known of it
+	}
 	return r
 }
 
@@ -127,7 +166,8 @@ func (d *decoder) name(n *node, path string, check func(string) []string) string
 		return ""
 	}
 	if wrong := check(s); len(wrong) > 0 {
-		d.report(n, "%s: %q is not a name that Kubernetes takes: lower case letters, digits and -, with a letter or digit at both ends", path, s)
+		d.report(n, CodeObjectName, "%s: %q is not a name that Kubernetes takes", path, s).
+			hint("write lower case letters, digits and -, with a letter or digit at both ends")
 	}
 	return s
 }
@@ -135,23 +175,29 @@ func (d *decoder) name(n *node, path string, check func(string) []string) string
 func (d *decoder) spec(n *node, r *Rule) {
 	d.object(n, "spec", fields{
 		"parent":    func(n *node) { d.parent(n, &r.parent) },
-		"variables": func(n *node) { r.variables = d.variables(n, "spec.variables") },
+		"variables": func(n *node) { r.variables, r.openVariables = d.variables(n, "spec.variables") },
 		"children":  func(n *node) { d.children(n, r) },
-		"status": func(n *node) {
-			r.status = n
-			if n.kind == sequenceNode || n.kind == scalarNode && !isExpressionText(n) {
-				d.report(n, "spec.status must be a mapping, or an expression that gives one")
-			}
-		},
+		"status":    func(n *node) { r.status = d.status(n) },
 		"suspend": func(n *node) {
 			v, ok := n.value.(bool)
 			if n.kind != scalarNode || !ok {
-				d.report(n, "spec.suspend must be true or false, and is %s", n.what())
+				d.report(n, CodeFieldType, "spec.suspend must be true or false, and is %s", n.what())
 			}
 			r.Suspend = v
 		},
 		"conditionPrefix": func(n *node) { r.ConditionPrefix = d.conditionPrefix(n) },
 	}, "parent")
+	r.openVariables = r.openVariables || slices.Contains(n.lost, "variables")
+	r.openChildren = r.openChildren || slices.Contains(n.lost, "children")
+}
+
+// status is nil where it can be no status.
+func (d *decoder) status(n *node) *node {
+	if n.kind == sequenceNode || n.kind == scalarNode && !isExpressionText(n) {
+		d.report(n, CodeFieldType, "spec.status must be a mapping, or an expression that gives one")
+		return nil
+	}
+	return n
 }
 
 func isExpressionText(n *node) bool {
@@ -165,14 +211,15 @@ func (d *decoder) conditionPrefix(n *node) string {
 		return s
 	}
 	if wrong := validation.IsQualifiedName(s + "Ready"); len(wrong) > 0 || strings.Contains(s, "/") {
-		d.report(n, "spec.conditionPrefix must be letters and digits that can stand before Ready, such as Web")
+		d.report(n, CodeConditionPrefix, "spec.conditionPrefix must be letters and digits that can stand before Ready, such as Web")
 	}
 	return s
 }
 
 func (d *decoder) parent(n *node, p *parentSpec) {
 	var apiVersion, kind string
-	d.object(n, "spec.parent", fields{
+	p.pos, p.node = d.src.at(n.yaml), n
+	p.gaps = d.object(n, "spec.parent", fields{
 		"apiVersion": func(n *node) { apiVersion, _ = d.plainString(n, "spec.parent.apiVersion") },
 		"kind": func(n *node) {
 			p.pos = d.src.at(n.yaml)
@@ -184,8 +231,8 @@ func (d *decoder) parent(n *node, p *parentSpec) {
 			for i, item := range d.list(n, "spec.parent.namespaces") {
 				p.namespaces = append(p.namespaces, d.name(item, fmt.Sprintf("spec.parent.namespaces[%d]", i), validation.IsDNS1123Label))
 			}
-			if n.kind == sequenceNode && len(n.items) == 0 {
-				d.report(n, "spec.parent.namespaces is empty, so no parent could match; leave it out to mean all")
+			if n.kind == sequenceNode && len(n.items) == 0 && !n.broken() {
+				d.report(n, CodeEmpty, "spec.parent.namespaces is empty, so no parent could match").hint("leave it out to mean all")
 			}
 		},
 		"when": func(n *node) { p.when = d.expression(n, "spec.parent.when") },
@@ -193,11 +240,19 @@ func (d *decoder) parent(n *node, p *parentSpec) {
 	p.gvk = d.gvk(n, "spec.parent", apiVersion, kind)
 }
 
-// gvk joins an apiVersion and a kind; both were reported if they are empty.
+// gvk joins an apiVersion and a kind; both were reported if they are empty. It
+// is empty where it is not known.
 func (d *decoder) gvk(n *node, path, apiVersion, kind string) schema.GroupVersionKind {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil || apiVersion != "" && gv.Version == "" {
-		d.report(n.get("apiVersion"), "%s.apiVersion must be VERSION or GROUP/VERSION, not %q", path, apiVersion)
+		at := n.get("apiVersion")
+		if at == nil {
+			at = n // the field has another name by mistake
+		}
+		d.report(at, CodeGroupVersion, "%s.apiVersion must be VERSION or GROUP/VERSION, not %q", path, apiVersion)
+	}
+	if err != nil || gv.Version == "" || kind == "" {
+		return schema.GroupVersionKind{}
 	}
 	return gv.WithKind(kind)
 }

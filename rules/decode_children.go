@@ -5,8 +5,10 @@ import (
 	"slices"
 )
 
-func (d *decoder) variables(n *node, path string) []variableSpec {
-	var out []variableSpec
+// variables decodes a list of variables. open is true where there are others
+// than those that could be read.
+func (d *decoder) variables(n *node, path string) (out []variableSpec, open bool) {
+	open = n.kind != sequenceNode || len(n.lost) > 0
 	for i, item := range d.list(n, path) {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		v := variableSpec{pos: d.src.at(item.yaml)}
@@ -14,38 +16,45 @@ func (d *decoder) variables(n *node, path string) []variableSpec {
 			"name": func(n *node) {
 				v.pos = d.src.at(n.yaml)
 				v.name = d.identifier(n, at+".name")
+				if v.name != "" && slices.ContainsFunc(out, func(o variableSpec) bool { return o.name == v.name }) {
+					d.report(n, CodeNameTwice, "two variables are called %q", v.name)
+				}
 			},
 			"value": func(n *node) { v.value = n },
 		}, "name", "value")
-		if slices.ContainsFunc(out, func(o variableSpec) bool { return o.name != "" && o.name == v.name }) {
-			d.report(item.get("name"), "two variables are called %q", v.name)
-		}
+		open = open || v.name == ""
 		out = append(out, v)
 	}
-	return out
+	return out, open
 }
 
 func (d *decoder) children(n *node, r *Rule) {
+	r.openChildren = n.kind != sequenceNode || len(n.lost) > 0
 	for i, item := range d.list(n, "spec.children") {
-		c := d.child(item, i)
-		if slices.ContainsFunc(r.children, func(o childSpec) bool { return o.id != "" && o.id == c.id }) {
-			d.report(item.get("id"), "two children are called %q", c.id)
-		}
+		c := d.child(item, i, r.children)
+		r.openChildren = r.openChildren || c.id == ""
 		r.children = append(r.children, c)
 	}
 }
 
-func (d *decoder) child(n *node, index int) childSpec {
+func (d *decoder) child(n *node, index int, before []childSpec) childSpec {
 	path := fmt.Sprintf("spec.children[%d]", index)
 	c := childSpec{index: index, pos: d.src.at(n.yaml)}
-	d.object(n, path, fields{
+	c.gaps = d.object(n, path, fields{
 		"id": func(n *node) {
 			c.pos = d.src.at(n.yaml)
 			c.id = d.identifier(n, path+".id")
+			if c.id != "" && slices.ContainsFunc(before, func(o childSpec) bool { return o.id == c.id }) {
+				d.report(n, CodeNameTwice, "two children are called %q", c.id)
+			}
 		},
-		"when":      func(n *node) { c.when = d.expression(n, path+".when") },
-		"forEach":   func(n *node) { c.forEach = d.forEach(n, path+".forEach") },
-		"variables": func(n *node) { c.variables = d.variables(n, path+".variables") },
+		"when": func(n *node) { c.when = d.expression(n, path+".when") },
+		"forEach": func(n *node) {
+			c.forEach = d.forEach(n, path+".forEach")
+			c.openNames = n.kind != sequenceNode || len(n.lost) > 0 ||
+				slices.ContainsFunc(c.forEach, func(f forEachSpec) bool { return f.name == "" })
+		},
+		"variables": func(n *node) { c.variables, c.openVariables = d.variables(n, path+".variables") },
 		"dependsOn": func(n *node) {
 			for i, item := range d.list(n, path+".dependsOn") {
 				id, _ := d.plainString(item, fmt.Sprintf("%s.dependsOn[%d]", path, i))
@@ -54,12 +63,15 @@ func (d *decoder) child(n *node, index int) childSpec {
 		},
 		"readyWhen": func(n *node) { c.readyWhen = d.expression(n, path+".readyWhen") },
 		"template": func(n *node) {
-			c.template = n
 			if n.kind != mappingNode {
-				d.report(n, "%s.template must be a mapping, and is %s", path, n.what())
+				d.report(n, CodeFieldType, "%s.template must be a mapping, and is %s", path, n.what())
+				return
 			}
+			c.template = n
 		},
 	}, "id", "template")
+	c.openNames = c.openNames || slices.Contains(n.lost, "forEach")
+	c.openVariables = c.openVariables || slices.Contains(n.lost, "variables")
 	return c
 }
 
@@ -71,30 +83,37 @@ func (d *decoder) forEach(n *node, path string) []forEachSpec {
 		d.object(item, at, fields{
 			"name": func(n *node) {
 				f.pos = d.src.at(n.yaml)
-				f.name = d.identifier(n, at+".name")
-				switch {
-				case isCELWord(f.name):
-					d.report(n, "%s: %q is a word of CEL; choose another name", at, f.name)
-				case isReserved(f.name):
-					d.report(n, "%s: %q is the name of something else in expressions; choose another", at, f.name)
-				}
+				f.name = d.dimensionName(n, at, out)
 			},
 			"in": func(n *node) {
-				f.in = n
 				if s, ok := n.text(); n.kind == scalarNode && (!ok || !hasExpression(s)) {
-					d.report(n, "%s.in must be an expression that gives a list or a map, or a list, and is %s", at, n.what())
+					d.report(n, CodeNotExpression, "%s.in must be an expression that gives a list or a map, or a list, and is %s", at, n.what())
+					return
 				}
+				f.in = n
 			},
 		}, "name", "in")
-		if slices.ContainsFunc(out, func(o forEachSpec) bool { return o.name != "" && o.name == f.name }) {
-			d.report(item.get("name"), "two dimensions are called %q", f.name)
-		}
 		out = append(out, f)
 	}
-	if n.kind == sequenceNode && len(n.items) == 0 {
-		d.report(n, "%s is empty", path)
+	if n.kind == sequenceNode && len(n.items) == 0 && len(n.lost) == 0 {
+		d.report(n, CodeEmpty, "%s is empty", path)
 	}
 	return out
+}
+
+// dimensionName is the name of a dimension after those in before.
+func (d *decoder) dimensionName(n *node, path string, before []forEachSpec) string {
+	name := d.identifier(n, path+".name")
+	switch {
+	case name == "":
+	case isCELWord(name):
+		d.report(n, CodeReservedName, "%s: %q is a word of CEL", path, name).hint("choose another name")
+	case isReserved(name):
+		d.report(n, CodeReservedName, "%s: %q is the name of something else in expressions", path, name).hint("choose another name")
+	case slices.ContainsFunc(before, func(o forEachSpec) bool { return o.name == name }):
+		d.report(n, CodeNameTwice, "two dimensions are called %q", name)
+	}
+	return name
 }
 
 // identifier is a name that expressions use behind a dot: letters, digits and
@@ -110,10 +129,11 @@ func (d *decoder) identifier(n *node, path string) string {
 	}
 	switch {
 	case !valid:
-		d.report(n, "%s: %q cannot be used in expressions: a name is made of letters, digits and _ and does not start with a digit%s", path, s, camelCase(s))
+		d.report(n, CodeUnusableName, "%s: %q cannot be used in expressions: a name is made of letters, digits and _ and does not start with a digit", path, s).
+			hint("%s", camelCase(s))
 		return ""
 	case s == "true" || s == "false" || s == "null" || s == "in":
-		d.report(n, "%s: %q is a word of CEL; choose another name", path, s)
+		d.report(n, CodeReservedName, "%s: %q is a word of CEL", path, s).hint("choose another name")
 		return ""
 	}
 	return s
@@ -137,7 +157,7 @@ func camelCase(s string) string {
 	if len(out) == 0 || out[0] >= '0' && out[0] <= '9' {
 		return ""
 	}
-	return fmt.Sprintf("; write %q", string(out))
+	return fmt.Sprintf("write %q", string(out))
 }
 
 // isCELWord says whether CEL does not take a word for the name of a variable.

@@ -331,16 +331,29 @@ spec: {group: shop.example.com, versions: [{name: v1, served: true, schema: {ope
 
 func TestMissingKinds(t *testing.T) {
 	t.Parallel()
-	_, findings := compileAll("rule.yaml", []byte(caseFile(t, "wrong-kinds", "rule.yaml")), testKinds{})
+	_, findings := compileAll("rule.yaml", []byte(`apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: r}
+spec:
+  parent: {apiVersion: shop.example.com/v2, kind: WebApp}
+  children:
+  - id: a
+    template: {apiVersion: apps/v1, kind: Deploymnt, metadata: {name: a}}
+  - id: b
+    template: {apiVersion: unknown.example.com/v1, kind: Thing, metadata: {name: b}}
+  - id: c
+    template: {apiVersion: apps/v1, kind: Deploymnt, metadata: {name: c}}
+`), testKinds{})
 	want := []schema.GroupVersionKind{
 		{Group: "shop.example.com", Version: "v2", Kind: "WebApp"},
 		{Group: "apps", Version: "v1", Kind: "Deploymnt"},
+		{Group: "unknown.example.com", Version: "v1", Kind: "Thing"},
 	}
 	if diff := cmp.Diff(want, findings.MissingKinds()); diff != "" {
 		t.Error(diff)
 	}
 	var asError *FindingsError
-	if !errors.As(findings.Err(), &asError) || len(asError.Findings) != 2 || !strings.Contains(asError.Error(), "rule.yaml:5:51: error: ") {
+	if !errors.As(findings.Err(), &asError) || len(asError.Findings) != 4 || !strings.Contains(asError.Error(), "rule.yaml:5:24: error: ") {
 		t.Errorf("got %v", findings.Err())
 	}
 	if (Findings{{Severity: SeverityWarning}}).Err() != nil {

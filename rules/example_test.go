@@ -3,6 +3,7 @@ package rules_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -66,17 +67,18 @@ func ExampleDecode_findings() {
 kind: Rule
 metadata: {name: r}
 spec:
-  parent: {apiVersion: v1, kind: ConfigMap}
+  parent: {apiVersion: v1, kind: ConfigMap, selctor: {}}
   status: {home: "${HOME}", name: "${parnt.metadata.name}"}
 `))
-	for _, rule := range docs.Rules {
+	for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
 		_, more := rules.Compile(rule, rules.Options{})
 		findings = append(findings, more...)
 	}
 	for _, f := range findings {
-		fmt.Println(f)
+		fmt.Println(f) // one line each; a Printer shows the place too
 	}
 	// Output:
-	// rule.yaml:6:21: error: unknown name "HOME"; to have ${HOME} as it stands, write $${HOME}
-	// rule.yaml:6:38: error: unknown name "parnt"; did you mean "parent"?
+	// rule.yaml:5:45: error: unknown field "selctor" in spec.parent; did you mean "selector"? [KN0101]
+	// rule.yaml:6:21: error: unknown name "HOME"; to have ${HOME} as it stands, write $${HOME} [KN0204]
+	// rule.yaml:6:38: error: unknown name "parnt"; did you mean "parent"? [KN0204]
 }

@@ -16,28 +16,52 @@ type yamlNode = yaml.Node
 type fields map[string]func(*node)
 
 // object decodes a mapping: every field that stands there, and a finding for
-// each that does not belong there and each that is missing.
-func (d *decoder) object(n *node, path string, known fields, required ...string) {
+// each that does not belong there and each that is missing. A field that is
+// known by another name is decoded as what it was meant for, so that what is
+// wrong in it comes out too.
+func (d *decoder) object(n *node, path string, known fields, required ...string) gaps {
+	found := gaps{}
 	if n.kind != mappingNode {
-		d.report(n, "%s must be a mapping, and is %s", orDocument(path), n.what())
-		return
+		d.report(n, CodeFieldType, "%s must be a mapping, and is %s", orDocument(path), n.what())
+		for name := range known {
+			found[name] = true
+		}
+		return found
 	}
+	for _, name := range n.lost {
+		found[name] = true
+	}
+	read := func(name string, value *node) {
+		before := len(d.findings)
+		known[name](value)
+		if len(d.findings) > before || value.broken() {
+			found[name] = true
+		}
+	}
+	meant := map[string]bool{}
 	for _, f := range n.fields {
-		if decode, ok := known[f.name]; ok {
-			decode(f.value)
+		if _, ok := known[f.name]; ok {
+			read(f.name, f.value)
 			continue
 		}
-		hint := foreignField(path, f.name)
-		if hint == "" {
-			hint = didYouMean(f.name, slices.Collect(maps.Keys(known)))
+		unknown := d.report(f.key, CodeUnknownField, "unknown field %q in %s", f.name, orDocument(path))
+		target, hint := foreignField(path, f.name)
+		if near, ok := nearest(f.name, slices.Collect(maps.Keys(known))); ok && hint == "" {
+			target, hint = near, fmt.Sprintf("did you mean %q?", near)
 		}
-		d.report(f.key, "unknown field %q in %s%s", f.name, orDocument(path), hint)
+		unknown.Hint = hint
+		if _, ok := known[target]; ok && !n.has(target) && !meant[target] {
+			meant[target] = true
+			read(target, f.value)
+		}
 	}
 	for _, name := range required {
-		if n.get(name) == nil && !slices.Contains(n.lost, name) {
-			d.report(n, "%s is missing %s", orDocument(path), name)
+		if !n.has(name) && !meant[name] {
+			d.report(n, CodeMissingField, "%s is missing %s", orDocument(path), name)
+			found[name] = true
 		}
 	}
+	return found
 }
 
 func orDocument(path string) string {
@@ -47,29 +71,40 @@ func orDocument(path string) string {
 	return path
 }
 
-// foreignField explains the words that other engines use.
-func foreignField(path, name string) string {
+// foreignField explains the words that other engines use: the field that is
+// meant, where there is one, and what to say.
+func foreignField(path, name string) (target, hint string) {
 	switch name {
 	case "resources":
-		return "; the objects that a rule makes stand in spec.children"
+		return "children", "the objects that a rule makes stand in spec.children"
 	case "schema":
-		return "; spec.parent names the kind, and a CustomResourceDefinition can stand beside the rule as a document of its own"
+		return "", "spec.parent names the kind, and a CustomResourceDefinition can stand beside the rule as a document of its own"
 	case "includeWhen":
-		return "; write when"
+		return "when", "write when"
 	case "externalRef":
-		return "; a child is always made by the rule, and this version reads no other objects"
+		return "", "a child is always made by the rule, and this version reads no other objects"
 	case "resource", "object", "manifest":
 		if path != "" && path != "spec" {
-			return "; write template"
+			return "template", "write template"
 		}
 	}
-	return ""
+	return "", ""
+}
+
+// quotesHint is for scalars that YAML takes for something else than a string.
+const quotesHint = "put quotes around it"
+
+func quotesFor(n *node) string {
+	if n.kind != scalarNode || n.value == nil {
+		return ""
+	}
+	return quotesHint
 }
 
 // list returns the items of a list.
 func (d *decoder) list(n *node, path string) []*node {
 	if n.kind != sequenceNode {
-		d.report(n, "%s must be a list, and is %s", path, n.what())
+		d.report(n, CodeFieldType, "%s must be a list, and is %s", path, n.what())
 		return nil
 	}
 	return n.items
@@ -80,16 +115,16 @@ func (d *decoder) plainString(n *node, path string) (string, bool) {
 	s, ok := n.text()
 	switch {
 	case n.kind == scalarNode && !ok && n.value != nil:
-		d.report(n, "%s must be a string, and is %s; put quotes around it", path, n.what())
+		d.report(n, CodeFieldType, "%s must be a string, and is %s", path, n.what()).hint("%s", quotesHint)
 		return "", false
 	case !ok:
-		d.report(n, "%s must be a string, and is %s", path, n.what())
+		d.report(n, CodeFieldType, "%s must be a string, and is %s", path, n.what())
 		return "", false
 	case hasExpression(s):
-		d.report(n, "%s cannot hold an expression", path)
+		d.report(n, CodeStrayExpression, "%s cannot hold an expression", path)
 		return "", false
 	case s == "":
-		d.report(n, "%s is empty", path)
+		d.report(n, CodeEmpty, "%s is empty", path)
 		return "", false
 	}
 	return s, true
@@ -97,7 +132,7 @@ func (d *decoder) plainString(n *node, path string) (string, bool) {
 
 func (d *decoder) stringMap(n *node, path string) map[string]string {
 	if n.kind != mappingNode {
-		d.report(n, "%s must be a mapping, and is %s", path, n.what())
+		d.report(n, CodeFieldType, "%s must be a mapping, and is %s", path, n.what())
 		return nil
 	}
 	m := make(map[string]string, len(n.fields))
@@ -106,9 +141,9 @@ func (d *decoder) stringMap(n *node, path string) map[string]string {
 		s, ok := f.value.text()
 		switch {
 		case !ok:
-			d.report(f.value, "%s must be a string, and is %s; put quotes around it", at, f.value.what())
+			d.report(f.value, CodeFieldType, "%s must be a string, and is %s", at, f.value.what()).hint("%s", quotesFor(f.value))
 		case hasExpression(s) && path == "metadata.labels":
-			d.report(f.value, "%s cannot hold an expression", at)
+			d.report(f.value, CodeStrayExpression, "%s cannot hold an expression", at)
 		}
 		m[f.name] = s
 	}
@@ -119,7 +154,7 @@ func (d *decoder) stringMap(n *node, path string) map[string]string {
 func (d *decoder) expression(n *node, path string) *node {
 	s, ok := n.text()
 	if !ok || !hasExpression(s) {
-		d.report(n, "%s must be an expression, such as ${…}, and is %s", path, n.what())
+		d.report(n, CodeNotExpression, "%s must be an expression, such as ${…}, and is %s", path, n.what())
 		return nil
 	}
 	return n
@@ -145,7 +180,7 @@ func (d *decoder) selector(n *node, path string) labels.Selector {
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&spec)
 	if err != nil {
-		d.report(n, "%s: %s", path, err.Error())
+		d.report(n, CodeSelector, "%s: %s", path, err.Error())
 		return nil
 	}
 	return selector
@@ -173,7 +208,7 @@ func (d *decoder) requirement(n *node, path string) metav1.LabelSelectorRequirem
 func (d *decoder) noExpressions(n *node, path string) {
 	for _, f := range n.fields {
 		if isExpressionText(f.value) {
-			d.report(f.value, "%s.%s cannot hold an expression", path, f.name)
+			d.report(f.value, CodeStrayExpression, "%s.%s cannot hold an expression", path, f.name)
 		}
 	}
 }

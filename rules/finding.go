@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -22,19 +23,43 @@ const (
 type Finding struct {
 	Position `json:",inline"`
 	Severity Severity `json:"severity"`
-	Message  string   `json:"message"`
+	// Code says what the finding is about, for docs/findings.md.
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	// Hint says what to write instead, where something is known.
+	Hint string `json:"hint,omitempty"`
+	// Text is the line of the source that Position names.
+	Text string `json:"-"`
 	// Missing names the kind that the cluster lacks, when that is what the
 	// finding says: the rule can be compiled again once the kind is there.
 	Missing *schema.GroupVersionKind `json:"-"`
 }
 
-// String gives "file:line:col: severity: message".
+// String gives "file:line:col: severity: message; hint [code]" in one line. See
+// Printer for the form that shows the place.
 func (f Finding) String() string {
-	pos := f.Position.String()
-	if pos != "" {
-		pos += ": "
+	var b strings.Builder
+	if pos := f.Position.String(); pos != "" {
+		b.WriteString(pos + ": ")
 	}
-	return pos + string(f.Severity) + ": " + f.Message
+	b.WriteString(string(f.Severity) + ": " + f.Message)
+	if f.Hint != "" {
+		b.WriteString("; " + f.Hint)
+	}
+	if f.Code != "" {
+		b.WriteString(" [" + string(f.Code) + "]")
+	}
+	return b.String()
+}
+
+// newFinding makes a finding whose line is not known yet.
+func newFinding(pos Position, code Code, format string, args ...any) *Finding {
+	return &Finding{Position: pos, Severity: code.severity(), Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// hint adds what to write instead; an empty format adds nothing.
+func (f *Finding) hint(format string, args ...any) {
+	f.Hint = fmt.Sprintf(format, args...)
 }
 
 // Findings are all that was found in a source or in a rule, sorted by position.
@@ -71,8 +96,21 @@ func (fs Findings) sorted() Findings {
 		return cmp.Or(a.compare(b.Position), cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Message, b.Message))
 	})
 	return slices.CompactFunc(fs, func(a, b Finding) bool {
-		return a.Position == b.Position && a.Severity == b.Severity && a.Message == b.Message
+		return a.Position == b.Position && a.Code == b.Code && a.Message == b.Message
 	})
+}
+
+// findingList are the findings of a source or a rule while it is read.
+type findingList []*Finding
+
+// finish puts the findings in order and gives each its line.
+func (l findingList) finish(src *source) Findings {
+	out := make(Findings, len(l))
+	for i, f := range l {
+		out[i] = *f
+		out[i].Text = src.lineAt(f.Position)
+	}
+	return out.sorted()
 }
 
 // FindingsError is the error form of findings of which one at least is an error.

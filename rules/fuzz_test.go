@@ -3,7 +3,9 @@ package rules
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,6 +39,18 @@ func FuzzDecode(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		docs, findings := Decode("f", data)
+		mixed, more := DecodeManifest("f", data)
+		findings = append(findings, more...)
+		for _, r := range slices.Concat(docs.Partial, mixed.Partial) {
+			p, more := Compile(r, Options{Kinds: testKinds{}})
+			if p != nil {
+				t.Errorf("a program of a rule that could not be read whole: %+v", r)
+			}
+			findings = append(findings, more...)
+		}
+		if err := (Printer{}).Print(io.Discard, findings); err != nil {
+			t.Error(err)
+		}
 		lines := newSource("f", data).lines
 		for _, finding := range findings {
 			if finding.Line < 1 || finding.Line > len(lines)+1 || finding.Column < 1 || finding.Message == "" {

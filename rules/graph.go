@@ -24,33 +24,36 @@ func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 			j, ok := p.byID[d.id]
 			switch {
 			case !ok:
-				c.report(d.pos, "dependsOn: there is no child called %q%s", d.id, didYouMean(d.id, c.childIDs()))
+				if d.id != "" && !c.rule.openChildren {
+					c.report(d.pos, CodeUnknownChild, "dependsOn: there is no child called %q", d.id).hint("%s", didYouMean(d.id, c.childIDs()))
+				}
 			case j == i:
-				c.report(d.pos, "dependsOn: %s cannot depend on itself", d.id)
+				c.report(d.pos, CodeSelfReference, "dependsOn: %s cannot depend on itself", d.id)
 			case !slices.Contains(child.waitsFor, j):
 				child.waitsFor = append(child.waitsFor, j)
 			}
 		}
 	}
-	order, cycle := sortNodes(p.children)
-	if cycle != nil {
+	order, cycles := sortNodes(p.children)
+	for _, cycle := range cycles {
 		ids := make([]string, len(cycle))
 		for i, n := range cycle {
 			ids[i] = p.children[n].ID
 		}
 		first := p.children[cycle[0]]
 		if len(cycle) == 2 {
-			c.report(first.Position, "%s reads itself", ids[0])
+			c.report(first.Position, CodeSelfReference, "%s reads itself", ids[0])
 		} else {
-			c.report(first.Position, "children need each other: %s", strings.Join(ids, " → "))
+			c.report(first.Position, CodeChildCycle, "children need each other: %s", strings.Join(ids, " → "))
 		}
 	}
 	return order
 }
 
-// sortNodes gives an order, as near to that of the rule as it can be, or a
-// cycle that starts and ends with the same node.
-func sortNodes(children []*compiledChild) (order, cycle []int) {
+// sortNodes gives an order, as near to that of the rule as it can be, and
+// cycles that each start and end with the same node: one for each need without
+// which there would be fewer.
+func sortNodes(children []*compiledChild) (order []int, cycles [][]int) {
 	const (
 		unseen = iota
 		open
@@ -58,33 +61,28 @@ func sortNodes(children []*compiledChild) (order, cycle []int) {
 	)
 	state := make([]int, len(children))
 	var path []int
-	var visit func(i int) bool
-	visit = func(i int) bool {
+	var visit func(i int)
+	visit = func(i int) {
 		switch state[i] {
 		case done:
-			return true
+			return
 		case open:
-			cycle = append(slices.Clone(path[slices.Index(path, i):]), i)
-			return false
+			cycles = append(cycles, append(slices.Clone(path[slices.Index(path, i):]), i))
+			return
 		}
 		state[i] = open
 		path = append(path, i)
 		for _, j := range slices.Concat(children[i].needs, children[i].waitsFor) {
-			if !visit(j) {
-				return false
-			}
+			visit(j)
 		}
 		path = path[:len(path)-1]
 		state[i] = done
 		order = append(order, i)
-		return true
 	}
 	for i := range children {
-		if !visit(i) {
-			return nil, cycle
-		}
+		visit(i)
 	}
-	return order, nil
+	return order, cycles
 }
 
 // checkSkips reports reads of children that may be skipped by readers that may
@@ -97,16 +95,25 @@ func (c *compiler) checkSkips(nodes []*nodeUses) {
 	for _, reader := range nodes {
 		for _, r := range reader.children {
 			target := byID[r.id]
-			if !r.hard || target == nil || target == reader || target.spec.when == nil || len(target.spec.forEach) > 0 {
+			if !r.hard || target == nil || target == reader || target.spec.when == nil || len(target.spec.forEach) > 0 || target.spec.gaps["forEach"] {
 				continue
 			}
-			if reader.asked[r.id] || containsAll(reader.conjuncts, target.conjuncts) {
+			if reader.asked[r.id] || containsAll(reader.conjuncts, target.conjuncts) || unsure(reader, target) {
 				continue
 			}
-			c.report(r.pos, "%s reads children.%s, which is not there when its when is false: write children.?%s, or give %s the same when",
-				reader.spec.id, r.id, r.id, reader.spec.id)
+			c.report(r.pos, CodeSkippedChild, "%s reads children.%s, which is not there when its when is false", reader.spec.label(), r.id).
+				hint("write children.?%s, or give %s the same when", r.id, reader.spec.label())
 		}
 	}
+}
+
+// unsure says whether conditions that have errors of their own could make a read
+// of a skipped child a right one.
+func unsure(reader, target *nodeUses) bool {
+	if reader.spec.gaps["when"] {
+		return true
+	}
+	return reader.spec.when != nil && (len(reader.conjuncts) == 0 || len(target.conjuncts) == 0)
 }
 
 func containsAll(have, want []string) bool {
@@ -143,7 +150,7 @@ func (c *compiler) checkIdentities(p *Program) {
 		spec := &c.rule.children[i]
 		metadata := spec.template.get("metadata")
 		name, ok := metadata.get("name").text()
-		if !ok || len(spec.forEach) > 0 || child.GVK.Kind == "" {
+		if !ok || len(spec.forEach) > 0 || spec.gaps["forEach"] || spec.gaps["when"] || child.GVK.Kind == "" {
 			continue
 		}
 		namespace, _ := metadata.get("namespace").text()
@@ -154,7 +161,8 @@ func (c *compiler) checkIdentities(p *Program) {
 			continue
 		}
 		if !exclusive(spec, &c.rule.children[first]) {
-			c.report(c.rule.src.at(metadata.get("name").yaml), "%s is the same object as %s: both are %s %s", child.ID, p.children[first].ID, child.GVK.Kind, quoted(name))
+			c.report(c.rule.src.at(metadata.get("name").yaml), CodeSameObject, "%s is the same object as %s: both are %s %s",
+				spec.label(), c.rule.children[first].label(), child.GVK.Kind, quoted(name))
 		}
 	}
 }
@@ -173,17 +181,19 @@ func exclusive(a, b *childSpec) bool {
 // checkRecursion reports a rule whose children are parents of the same rule,
 // each of which would have children again.
 func (c *compiler) checkRecursion(p *Program) {
-	bounded := p.parentWhen != nil || !isUnbounded(p.parent.Selector)
-	inNamespaces := len(p.parent.Namespaces) > 0 || !isUnbounded(p.parent.NamespaceSelector)
+	parent := c.rule.parent
+	bounded := parent.when != nil || !isUnbounded(p.parent.Selector) || parent.gaps["when"] || parent.gaps["selector"]
+	inNamespaces := len(p.parent.Namespaces) > 0 || !isUnbounded(p.parent.NamespaceSelector) ||
+		parent.gaps["namespaces"] || parent.gaps["namespaceSelector"]
 	for i, child := range p.children {
 		spec := &c.rule.children[i]
-		if bounded || spec.when != nil || child.GVK.GroupKind() != p.parent.GVK.GroupKind() {
+		if bounded || spec.when != nil || spec.gaps["when"] || child.GVK.Kind == "" || child.GVK.GroupKind() != p.parent.GVK.GroupKind() {
 			continue
 		}
 		if inNamespaces && spec.template.get("metadata").get("namespace") != nil {
 			continue // the child may be in a namespace whose objects are no parents
 		}
-		c.report(child.Position, "%s is a %s like the parent, so every child would be a parent with children of its own without end: "+
-			"give the child a when, or the parent a selector or a when, that ends this", child.ID, child.GVK.Kind)
+		c.report(child.Position, CodeRecursion, "%s is a %s like the parent, so every child would be a parent with children of its own without end", spec.label(), child.GVK.Kind).
+			hint("give the child a when, or the parent a selector or a when, that ends this")
 	}
 }

@@ -1,6 +1,13 @@
 package rules
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
 
 // Kind tells what the compiler must know of a kind that a rule names.
 type Kind struct {
@@ -8,10 +15,117 @@ type Kind struct {
 	Namespaced bool
 	// HasStatus is true where the kind has a /status subresource.
 	HasStatus bool
+	// Verbs are what the API can do with the kind's objects, such as "watch";
+	// nil where that is not known.
+	Verbs sets.Set[string]
 }
 
-// Kinds tells which kinds the cluster has.
+// Kinds tells which kinds the cluster has. It may be a KindLister too.
 type Kinds interface {
 	// Lookup answers from memory; false means that the cluster lacks the kind.
 	Lookup(gvk schema.GroupVersionKind) (Kind, bool)
+}
+
+// KindLister is what Kinds can be besides, for better findings about a kind
+// that is not there.
+type KindLister interface {
+	// Known lists the kinds, in any order.
+	Known() []schema.GroupVersionKind
+	// Complete says whether all kinds of a group are known. A kind that is not
+	// there is a warning where they are not: it may be there all the same.
+	Complete(group string) bool
+	// Place names what lacks a kind that is not there, such as "the cluster".
+	Place() string
+}
+
+// parentVerbs and childVerbs are what the engine does with objects.
+func parentVerbs() []string { return []string{"get", "list", "watch"} }
+
+func childVerbs() []string { return append(parentVerbs(), "create", "patch", "delete") }
+
+// kind looks up the kind that a mapping with apiVersion and kind names. false:
+// nothing is known of it, as without Options.Kinds, and it counts as namespaced.
+func (c *compiler) kind(gvk schema.GroupVersionKind, n *node, verbs []string) (Kind, bool) {
+	if c.opts.Kinds == nil || gvk.Kind == "" {
+		return Kind{Namespaced: true}, false
+	}
+	k, ok := c.opts.Kinds.Lookup(gvk)
+	if !ok {
+		c.missingKind(gvk, n)
+		return Kind{Namespaced: true}, false
+	}
+	if k.Verbs != nil && !k.Verbs.HasAll(verbs...) {
+		lacks := slices.DeleteFunc(verbs, k.Verbs.Has)
+		c.report(c.fieldAt(n, "kind"), CodeUnusableKind, "kind %s in %s cannot be used here: its API has no %s",
+			gvk.Kind, gvk.GroupVersion(), strings.Join(lacks, ", "))
+	}
+	return k, true
+}
+
+// fieldAt is where the value of a mapping's field stands, or the mapping where
+// the field has another name by mistake.
+func (c *compiler) fieldAt(n *node, name string) Position {
+	if value := n.get(name); value != nil {
+		n = value
+	}
+	return c.rule.src.at(n.yaml)
+}
+
+// missingKind reports a kind that is not there, at what should be changed.
+func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *node) {
+	place, known, complete := "the cluster", []schema.GroupVersionKind(nil), true
+	if lister, ok := c.opts.Kinds.(KindLister); ok {
+		place, known, complete = lister.Place(), lister.Known(), lister.Complete(gvk.Group)
+	}
+	field, hint := suggestKind(gvk, known)
+	pos := c.fieldAt(n, field)
+	if complete {
+		f := c.report(pos, CodeUnknownKind, "%s has no kind %s in %s", place, gvk.Kind, gvk.GroupVersion())
+		f.Hint, f.Missing = hint, &gvk
+		return
+	}
+	if !c.unchecked[gvk] {
+		c.unchecked[gvk] = true
+		f := c.report(pos, CodeUncheckedKind, "nothing is known here of kind %s in %s, so not all can be checked", gvk.Kind, gvk.GroupVersion())
+		f.Hint, f.Missing = hint, &gvk
+	}
+}
+
+// suggestKind says which of the kinds that there are could be meant, and in
+// which field the difference is.
+func suggestKind(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) (field, hint string) {
+	var versions, groups, siblings, others []string
+	for _, k := range known {
+		switch {
+		case k.Kind == gvk.Kind && k.Group == gvk.Group:
+			versions = append(versions, k.GroupVersion().String())
+		case k.Kind == gvk.Kind:
+			groups = append(groups, k.GroupVersion().String())
+		case k.GroupVersion() == gvk.GroupVersion():
+			siblings = append(siblings, k.Kind)
+		default:
+			others = append(others, k.Kind)
+		}
+	}
+	if places := slices.Concat(versions, groups); len(places) > 0 {
+		if len(versions) > 0 {
+			places = versions
+		}
+		slices.Sort(places)
+		return "apiVersion", fmt.Sprintf("%s is in %s", gvk.Kind, strings.Join(slices.Compact(places), ", "))
+	}
+	if hint := didYouMean(gvk.Kind, siblings); hint != "" {
+		return "kind", hint
+	}
+	near, ok := nearest(gvk.Kind, others)
+	if !ok {
+		return "kind", ""
+	}
+	for _, k := range known {
+		if k.Kind == near {
+			groups = append(groups, k.GroupVersion().String())
+		}
+	}
+	slices.Sort(groups)
+	return "kind", fmt.Sprintf("did you mean %q, which is in %s?", near, strings.Join(slices.Compact(groups), ", "))
 }

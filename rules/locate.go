@@ -33,7 +33,7 @@ func (s *source) within(n *yaml.Node, offset int) Position {
 	if !ok {
 		return s.at(n)
 	}
-	return Position{File: s.name, Line: c.line + 1, Column: utf8.RuneCountInString(c.text()[:c.col]) + 1}
+	return s.outside(Position{File: s.name, Line: c.line + 1, Column: utf8.RuneCountInString(c.text()[:c.col]) + 1})
 }
 
 // byteColumn turns a column in characters, from 1, into an index of bytes.

@@ -45,7 +45,8 @@ type node struct {
 	// items are a sequence's.
 	items []*node
 	// lost are the fields of a mapping that are not in fields, because what is
-	// wrong with their values was reported.
+	// wrong with their values was reported. A sequence has one for each item
+	// that is missing.
 	lost []string
 	// size is the number of nodes from here on down.
 	size int
@@ -69,6 +70,21 @@ func (n *node) get(name string) *node {
 		}
 	}
 	return nil
+}
+
+// has says whether a mapping has the field, be its value in order or not.
+func (n *node) has(name string) bool {
+	return n.get(name) != nil || n != nil && slices.Contains(n.lost, name)
+}
+
+// broken says whether something is missing in the node, or somewhere below it,
+// because it was reported.
+func (n *node) broken() bool {
+	if len(n.lost) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(n.items, (*node).broken) ||
+		slices.ContainsFunc(n.fields, func(f field) bool { return f.value.broken() })
 }
 
 // text is a string scalar's value.
@@ -156,22 +172,22 @@ func (n *node) hashInto(h hash.Hash) {
 // builder makes nodes of what the YAML parser gave.
 type builder struct {
 	src      *source
-	findings *Findings
+	findings *findingList
 	// anchors holds the node of each anchor that is finished; an anchor that
 	// is still being built holds nil.
 	anchors map[*yaml.Node]*node
 }
 
-func (b *builder) report(n *yaml.Node, format string, args ...any) {
-	*b.findings = append(*b.findings, Finding{
-		Position: b.src.at(n), Severity: SeverityError, Message: fmt.Sprintf(format, args...),
-	})
+func (b *builder) report(n *yaml.Node, code Code, format string, args ...any) *Finding {
+	f := newFinding(b.src.at(n), code, format, args...)
+	*b.findings = append(*b.findings, f)
+	return f
 }
 
 // build returns nil after it reported why there is no such node.
 func (b *builder) build(n *yaml.Node, depth int) *node {
 	if depth > maxDepth {
-		b.report(n, "nested deeper than %d levels", maxDepth)
+		b.report(n, CodeTooDeep, "nested deeper than %d levels", maxDepth)
 		return nil
 	}
 	var out *node
@@ -186,7 +202,7 @@ func (b *builder) build(n *yaml.Node, depth int) *node {
 		out = b.scalar(n)
 	}
 	if out != nil && out.size > maxNodes {
-		b.report(n, "more than %d values once its aliases are followed", maxNodes)
+		b.report(n, CodeTooManyValues, "more than %d values once its aliases are followed", maxNodes)
 		return nil
 	}
 	return out
@@ -199,7 +215,7 @@ func (b *builder) alias(n *yaml.Node) *node {
 		// The anchor stands in a part that was not well formed.
 		return nil
 	case target == nil:
-		b.report(n, "*%s refers to a value that it is part of", n.Value)
+		b.report(n, CodeEndlessAlias, "*%s refers to a value that it is part of", n.Value)
 	}
 	return target
 }
@@ -225,6 +241,7 @@ func (b *builder) sequence(n *yaml.Node, depth int) *node {
 		for _, c := range n.Content {
 			item := b.build(c, depth+1)
 			if item == nil {
+				out.lost = append(out.lost, "")
 				continue
 			}
 			out.items = append(out.items, item)
@@ -252,7 +269,7 @@ func (b *builder) mapping(n *yaml.Node, depth int) *node {
 				continue
 			}
 			if first, ok := seen[name]; ok {
-				b.report(k, "duplicate field %q: it stands in line %d already", name, b.src.at(first).Line)
+				b.report(k, CodeDuplicateKey, "duplicate field %q: it stands in line %d already", name, b.src.at(first).Line)
 				continue
 			}
 			seen[name] = k
@@ -281,7 +298,7 @@ func (b *builder) key(n *yaml.Node) (string, *node) {
 		n = n.Alias
 	}
 	if n.Kind != yaml.ScalarNode {
-		b.report(n, "a key must be a string")
+		b.report(n, CodeBadKey, "a key must be a string")
 		return "", nil
 	}
 	return n.Value, &node{kind: scalarNode, yaml: n, value: n.Value, size: 1}
@@ -298,14 +315,14 @@ func (b *builder) merge(n *yaml.Node, depth int) []*node {
 	case from.kind == sequenceNode && !slices.ContainsFunc(from.items, func(i *node) bool { return i.kind != mappingNode }):
 		return from.items
 	}
-	b.report(n, "<< takes a mapping or a list of mappings")
+	b.report(n, CodeBadMerge, "<< takes a mapping or a list of mappings")
 	return nil
 }
 
 func (b *builder) scalar(n *yaml.Node) *node {
-	value, err := scalarValue(n)
+	value, hint, err := scalarValue(n)
 	if err != nil {
-		b.report(n, "%s", err.Error())
+		b.report(n, CodeBadScalar, "%s", err.Error()).hint("%s", hint)
 		return nil
 	}
 	out := &node{kind: scalarNode, yaml: n, value: value, size: 1}
@@ -315,31 +332,33 @@ func (b *builder) scalar(n *yaml.Node) *node {
 	return out
 }
 
-func scalarValue(n *yaml.Node) (any, error) {
+// scalarValue is what a scalar stands for, or why there is none and what to do.
+func scalarValue(n *yaml.Node) (value any, hint string, err error) {
+	const asText = "put quotes around it if it is meant as text"
 	switch tag := n.ShortTag(); tag {
 	case "!!str", "!!timestamp":
-		return n.Value, nil
+		return n.Value, "", nil
 	case "!!null":
-		return nil, nil
+		return nil, "", nil
 	case "!!bool":
 		var v bool
 		if err := n.Decode(&v); err != nil {
-			return nil, fmt.Errorf("%q is not a boolean", n.Value)
+			return nil, "", fmt.Errorf("%q is not a boolean", n.Value)
 		}
-		return v, nil
+		return v, "", nil
 	case "!!int":
 		var v int64
 		if err := n.Decode(&v); err != nil {
-			return nil, fmt.Errorf("%s does not fit an integer of 64 bits; quote it if it is meant as text", n.Value)
+			return nil, asText, fmt.Errorf("%s does not fit an integer of 64 bits", n.Value)
 		}
-		return v, nil
+		return v, "", nil
 	case "!!float":
 		var v float64
 		if err := n.Decode(&v); err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("%s is not a number that JSON has; quote it if it is meant as text", n.Value)
+			return nil, asText, fmt.Errorf("%s is not a number that JSON has", n.Value)
 		}
-		return v, nil
+		return v, "", nil
 	default:
-		return nil, fmt.Errorf("the tag %s has no meaning here", tag)
+		return nil, "", fmt.Errorf("the tag %s has no meaning here", tag)
 	}
 }

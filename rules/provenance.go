@@ -102,12 +102,12 @@ func (b bindings) with(names map[string]*origin) bindings {
 	return out
 }
 
-func (a *analysis) report(id int64, format string, args ...any) {
+func (a *analysis) report(id int64, code Code, format string, args ...any) *Finding {
 	if a.reported[id] {
-		return
+		return &Finding{} // that is kept nowhere
 	}
 	a.reported[id] = true
-	a.c.report(a.at(id), format, args...)
+	return a.c.report(a.at(id), code, format, args...)
 }
 
 // value is the origin of a node that is used for its value.
@@ -117,7 +117,7 @@ func (a *analysis) value(e ast.Expr, env bindings) *origin {
 	o := a.walk(e, env)
 	a.path, a.presence = outer, presence
 	if o.root == rootChildren || o.root == rootVariables {
-		a.report(e.ID(), "%s must be followed by a name, as in %s.%s", o.root, o.root, a.exampleMember(o.root))
+		a.report(e.ID(), CodeNoMember, "%s must be followed by a name, as in %s.%s", o.root, o.root, a.exampleMember(o.root))
 		return fixed()
 	}
 	return o
@@ -294,7 +294,7 @@ func (a *analysis) index(e, operand, index ast.Expr, env bindings, optional bool
 	a.value(index, env)
 	from := a.operand(e, operand, env, false)
 	if from.root == rootChildren || from.root == rootVariables {
-		a.report(e.ID(), "%s must be followed by a name that is written out, as in %s.%s", from.root, from.root, a.exampleMember(from.root))
+		a.report(e.ID(), CodeNoMember, "%s must be followed by a name that is written out, as in %s.%s", from.root, from.root, a.exampleMember(from.root))
 		return fixed()
 	}
 	missing, value := from.waits, &origin{waits: from.waits}
@@ -353,12 +353,13 @@ func (a *analysis) comprehension(c ast.ComprehensionExpr, env bindings) *origin 
 // child is children.<id>.
 func (a *analysis) child(e ast.Expr, id string, soft bool) *origin {
 	if !a.scope.allowChildren {
-		a.report(e.ID(), "children cannot be read in %s", a.scope.place)
-		return later()
+		return later() // unknownNames reported it
 	}
 	spec, ok := a.c.children[id]
 	if !ok {
-		a.report(e.ID(), "there is no child called %q%s", id, didYouMean(id, a.c.childIDs()))
+		if !a.c.rule.openChildren {
+			a.report(e.ID(), CodeUnknownChild, "there is no child called %q", id).hint("%s", didYouMean(id, a.c.childIDs()))
+		}
 		return later()
 	}
 	a.uses.children = append(a.uses.children, childRef{id: id, hard: !soft, pos: a.at(e.ID())})
@@ -369,13 +370,15 @@ func (a *analysis) child(e ast.Expr, id string, soft bool) *origin {
 func (a *analysis) variable(e ast.Expr, name string) *origin {
 	v := a.c.variable(a.scope, name)
 	if v == nil {
-		a.report(e.ID(), "there is no variable called %q%s", name, didYouMean(name, a.scope.variableNames(a.c)))
+		if !a.c.rule.openVariables && !a.scope.openVariables {
+			a.report(e.ID(), CodeUnknownVariable, "there is no variable called %q", name).hint("%s", didYouMean(name, a.scope.variableNames(a.c)))
+		}
 		return fixed()
 	}
 	a.uses.ownStatus = a.uses.ownStatus || v.uses.ownStatus
 	for _, r := range v.uses.children {
 		if !a.scope.allowChildren {
-			a.report(e.ID(), "variables.%s reads children.%s, which cannot be read in %s", name, r.id, a.scope.place)
+			a.report(e.ID(), CodeOutOfScope, "variables.%s reads children.%s, which cannot be read in %s", name, r.id, a.scope.place)
 		}
 		a.uses.children = append(a.uses.children, childRef{id: r.id, hard: r.hard, pos: a.at(e.ID())})
 	}

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +20,10 @@ type Documents struct {
 	// Rules are the rules that could be decoded. A rule for which Decode
 	// reported an error is not among them.
 	Rules []*Rule
+	// Partial are the rules for which Decode reported an error, as far as they
+	// could be read. Compile finds what else is wrong with them and never makes
+	// a program of them.
+	Partial []*Rule
 	// CRDs are the CustomResourceDefinitions beside the rules, as written.
 	CRDs []*unstructured.Unstructured
 }
@@ -40,6 +46,12 @@ type Rule struct {
 	variables []variableSpec
 	children  []childSpec
 	status    *node
+
+	// partial is true where something could not be read.
+	partial bool
+	// openVariables and openChildren are true where there are more of them than
+	// those that could be read, so that a name may be one of those.
+	openVariables, openChildren bool
 }
 
 // Hash names the content of the rule: 16 hex digits that change when, and
@@ -54,12 +66,16 @@ type parentSpec struct {
 	namespaces        []string
 	namespaceSelector labels.Selector
 	when              *node
+	// node is nil where the field is missing or no mapping.
+	node *node
+	gaps gaps
 }
 
 // variableSpec is one item of spec.variables or of a child's variables.
 type variableSpec struct {
-	name  string
-	pos   Position
+	name string
+	pos  Position
+	// value is nil where it could not be read.
 	value *node
 }
 
@@ -67,7 +83,8 @@ type variableSpec struct {
 type forEachSpec struct {
 	name string
 	pos  Position
-	in   *node
+	// in is nil where it could not be read.
+	in *node
 }
 
 // dependency is one item of dependsOn.
@@ -86,5 +103,23 @@ type childSpec struct {
 	variables []variableSpec
 	dependsOn []dependency
 	readyWhen *node
-	template  *node
+	// template is nil where it is missing or no mapping.
+	template *node
+
+	gaps gaps
+	// openVariables and openNames are true where there are more variables, or
+	// forEach names, than those that could be read.
+	openVariables, openNames bool
 }
+
+// label names a child in messages, by its id where it has one.
+func (c *childSpec) label() string {
+	if c.id == "" {
+		return fmt.Sprintf("spec.children[%d]", c.index)
+	}
+	return c.id
+}
+
+// gaps are the fields of a mapping of which not all could be read. What follows
+// from their being incomplete is not reported: the reason was.
+type gaps map[string]bool

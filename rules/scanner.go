@@ -1,9 +1,6 @@
 package rules
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // part is a stretch of a template string: text, or an expression.
 type part struct {
@@ -20,8 +17,13 @@ type part struct {
 // scanError is a template string that is not well formed.
 type scanError struct {
 	offset  int
+	code    Code
 	message string
+	hint    string
 }
+
+// literalHint is for those who wanted no expression.
+const literalHint = "write $${ for a literal ${"
 
 // Error says what is wrong, without the place.
 func (e *scanError) Error() string { return e.message }
@@ -81,7 +83,7 @@ func expressionPart(s string, start, end int) (part, *scanError) {
 	}
 	p.text = strings.TrimRight(trimmed, blank)
 	if p.text == "" {
-		return part{}, &scanError{offset: start - len("${"), message: "the expression is empty; write $${ for a literal ${"}
+		return part{}, &scanError{offset: start - len("${"), code: CodeEmptyExpression, message: "the expression is empty", hint: literalHint}
 	}
 	return p, nil
 }
@@ -105,26 +107,26 @@ func expressionEnd(s string, start int) (int, *scanError) {
 		case c == '"' || c == '\'':
 			next := stringEnd(s, i, isRaw(s, start, i))
 			if next < 0 {
-				return 0, &scanError{message: "the expression is never closed, because a string in it is not"}
+				return 0, &scanError{code: CodeNotClosed, message: "the expression is never closed, because a string in it is not"}
 			}
 			i = next
 		case c == '`':
 			end := strings.IndexByte(s[i+1:], '`')
 			if end < 0 {
-				return 0, &scanError{message: "the expression is never closed, because a ` in it is not"}
+				return 0, &scanError{code: CodeNotClosed, message: "the expression is never closed, because a ` in it is not"}
 			}
 			i += end + 2
 		case strings.HasPrefix(s[i:], "//"):
 			end := strings.IndexByte(s[i:], '\n')
 			if end < 0 {
-				return 0, &scanError{message: "the expression is never closed: // makes a comment of the rest of the line"}
+				return 0, &scanError{code: CodeNotClosed, message: "the expression is never closed: // makes a comment of the rest of the line"}
 			}
 			i += end
 		default:
 			i++
 		}
 	}
-	return 0, &scanError{message: "the expression is never closed; write $${ for a literal ${"}
+	return 0, &scanError{code: CodeNotClosed, message: "the expression is never closed", hint: literalHint}
 }
 
 // isRaw says whether the string that starts at quote has the prefix r, alone
@@ -177,11 +179,11 @@ func wholeExpression(parts []part) (part, bool) {
 	return part{}, false
 }
 
-// quoteHint is appended to the message of YAML that does not parse where it
-// holds an expression.
+// quoteHint is the advice for a line of YAML that does not parse and holds an
+// expression.
 func quoteHint(line string) string {
 	if !hasExpression(line) {
 		return ""
 	}
-	return fmt.Sprintf("; put quotes around the value that holds %s, or write it on the lines below >-", "${…}")
+	return "put quotes around the value that holds ${…}, or write it on the lines below >-"
 }

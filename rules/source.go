@@ -15,10 +15,17 @@ import (
 type source struct {
 	name  string
 	lines []string // without their line ends
+	// outer and holder are set for a text that is itself a value in a file: the
+	// key of a ConfigMap. Positions are then those in the file.
+	outer  *source
+	holder *yaml.Node
 }
 
+// byteOrderMark may stand at the beginning of a text and says nothing.
+const byteOrderMark = "\ufeff"
+
 func newSource(name string, data []byte) *source {
-	text := strings.TrimPrefix(string(data), "\ufeff")
+	text := strings.TrimPrefix(string(data), byteOrderMark)
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
 		lines[i] = strings.TrimSuffix(l, "\r")
@@ -31,7 +38,36 @@ func (s *source) at(n *yaml.Node) Position {
 	if n == nil {
 		return Position{File: s.name}
 	}
-	return Position{File: s.name, Line: n.Line, Column: n.Column}
+	return s.outside(Position{File: s.name, Line: n.Line, Column: n.Column})
+}
+
+// outside turns a position in the text into one in the file that holds it.
+func (s *source) outside(p Position) Position {
+	if s.outer == nil || p.Line < 1 || p.Line > len(s.lines) {
+		return p
+	}
+	text := s.holder.Value
+	start := 0
+	for range p.Line - 1 {
+		start += strings.IndexByte(text[start:], '\n') + 1
+	}
+	line := text[start:]
+	if p.Line == 1 {
+		line = strings.TrimPrefix(line, byteOrderMark)
+		start = len(text) - len(line)
+	}
+	return s.outer.within(s.holder, start+byteColumn(s.lines[p.Line-1], max(p.Column, 1)))
+}
+
+// lineAt is the line of a position that at, within or outside gave.
+func (s *source) lineAt(p Position) string {
+	for s.outer != nil {
+		s = s.outer
+	}
+	if p.Line < 1 || p.Line > len(s.lines) {
+		return ""
+	}
+	return s.lines[p.Line-1]
 }
 
 // document is one document of a source.
@@ -110,7 +146,9 @@ func (s *source) syntaxError(d document, err error) *Finding {
 	if i := pos.Line - 1; i >= 0 && i < len(s.lines) {
 		text = s.lines[i]
 	}
-	return &Finding{Position: pos, Severity: SeverityError, Message: "not YAML: " + message + quoteHint(text)}
+	f := newFinding(s.outside(pos), CodeNotYAML, "not YAML: %s", message)
+	f.Hint = quoteHint(text)
+	return f
 }
 
 // probe looks for the end of the longest beginning that parses.

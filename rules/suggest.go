@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// didYouMean gives `; did you mean "x"?` for the nearest of the names, if one
-// is near, else nothing.
+// didYouMean gives `did you mean "x"?` for the nearest of the names, if one is
+// near, else nothing.
 func didYouMean(name string, names []string) string {
 	if near, ok := nearest(name, names); ok {
-		return fmt.Sprintf("; did you mean %q?", near)
+		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return ""
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/yaml"
 )
 
@@ -25,7 +26,21 @@ var update = flag.Bool("update", false, "rewrite the wanted parts of testdata")
 type testKinds struct{}
 
 func (testKinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool) {
-	kinds := map[string]Kind{
+	k, ok := testKinds{}.all()[gvk]
+	return k, ok
+}
+
+func (testKinds) Known() []schema.GroupVersionKind {
+	return slices.Collect(maps.Keys(testKinds{}.all()))
+}
+
+// Complete is false for one group whose kinds cannot be known.
+func (testKinds) Complete(group string) bool { return group != "unknown.example.com" }
+func (testKinds) Place() string              { return "the cluster" }
+
+func (testKinds) all() map[schema.GroupVersionKind]Kind {
+	out := map[schema.GroupVersionKind]Kind{}
+	for name, kind := range map[string]Kind{
 		"/v1 ConfigMap":             {Namespaced: true},
 		"/v1 Secret":                {Namespaced: true},
 		"/v1 Service":               {Namespaced: true, HasStatus: true},
@@ -42,12 +57,13 @@ func (testKinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool) {
 		"shop.example.com/v1 Database":             {Namespaced: true, HasStatus: true},
 		"shop.example.com/v1 Fleet":                {HasStatus: true},
 		"shop.example.com/v1 Note":                 {Namespaced: true},
+		"authorization.k8s.io/v1 SubjectAccessReview": {Verbs: sets.New("create")},
+	} {
+		apiVersion, k, _ := strings.Cut(name, " ")
+		group, version, _ := strings.Cut(apiVersion, "/")
+		out[schema.GroupVersionKind{Group: group, Version: version, Kind: k}] = kind
 	}
-	k, ok := kinds[gvk.Group+"/"+gvk.Version+" "+gvk.Kind]
-	if gvk.Group != "" {
-		return k, ok
-	}
-	return k, ok
+	return out
 }
 
 // TestData runs the cases in testdata. Each is an archive of
@@ -133,7 +149,7 @@ func rewrite(t *testing.T, path string, archive *txtar.Archive, got map[string]s
 func compileAll(name string, data []byte, kinds Kinds) ([]*Program, Findings) {
 	docs, findings := Decode(name, data)
 	var programs []*Program
-	for _, r := range docs.Rules {
+	for _, r := range slices.Concat(docs.Rules, docs.Partial) {
 		p, more := Compile(r, Options{Kinds: kinds})
 		findings = append(findings, more...)
 		if p != nil {

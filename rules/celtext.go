@@ -1,0 +1,182 @@
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/cel-go/common/operators"
+
+	"kanon.dev/kanon/rules/celenv"
+)
+
+// reportSyntax reports the first error of the parser. Those after it are, more
+// often than not, its consequences.
+func (c *compiler) reportSyntax(issues []celenv.Issue, at func(int) Position) bool {
+	if len(issues) == 0 {
+		return false
+	}
+	first := issues[0]
+	for _, i := range issues {
+		if i.Offset < first.Offset {
+			first = i
+		}
+	}
+	message, hint := syntaxText(first.Message)
+	c.report(at(first.Offset), CodeSyntax, "%s", message).Hint = hint
+	return true
+}
+
+// reportTypes reports what the checker found.
+func (c *compiler) reportTypes(issues []celenv.Issue, at func(int) Position) bool {
+	for _, i := range issues {
+		message, hint := typesText(i.Message)
+		c.report(at(i.Offset), CodeTypes, "%s", message).Hint = hint
+	}
+	return len(issues) > 0
+}
+
+// reportConstants reports what the planner found: it computes what is constant,
+// such as regular expressions.
+func (c *compiler) reportConstants(issues []celenv.Issue, at func(int) Position) bool {
+	for _, i := range issues {
+		c.report(at(i.Offset), CodeBadConstant, "%s", constantText(i.Message))
+	}
+	return len(issues) > 0
+}
+
+// phrase puts a message of cel-go into plain words. A message that none of the
+// patterns fits is shown as it is, so a new version of cel-go costs only style.
+type phrase struct {
+	pattern, text, hint string
+}
+
+// syntaxText is a message of the parser in plain words, and what to do.
+func syntaxText(message string) (text, hint string) {
+	message = strings.Join(strings.Fields(message), " ")
+	message = strings.TrimPrefix(message, "Syntax error: ")
+	if before, _, found := strings.Cut(message, " expecting "); found {
+		if _, only, _ := strings.Cut(message, " expecting "); strings.HasPrefix(only, "'") {
+			hint = "write " + strings.Trim(only, "'") + " there" // one token and no other
+		}
+		message = before
+	}
+	text, more := rephrase(message, []phrase{
+		{`^(?:mismatched|extraneous) input '<EOF>'$`, "the expression ends too early", ""},
+		{`^missing '(.+)' at '<EOF>'$`, "the expression ends before its $1", ""},
+		{`^no viable alternative at input '.*<EOF>'$`, "the expression ends too early", ""},
+		{`^(?:mismatched|extraneous) input '=='?$`, "== has no value on one side", ""},
+		{`^(?:mismatched|extraneous) input '(.+)'$`, "$1 cannot stand here", ""},
+		{`^missing '(.+)' at '(.+)'$`, "$1 is missing before $2", ""},
+		{`^no viable alternative at input '(.+)'$`, "$1 is not how an expression goes on", ""},
+		{`^token recognition error at: '=.*'$`, "a single = is not CEL", "write == to compare"},
+		{`^token recognition error at: '&.*'$`, "a single & is not CEL", "write && for and"},
+		{`^token recognition error at: '\|.*'$`, "a single | is not CEL", "write || for or; there are no pipes, a function is called as f(x) or x.f()"},
+		{`^token recognition error at: '['"].*\\.*$`, "the string is never closed, or has an escape that CEL does not know", "write two backslashes for one"},
+		{`^token recognition error at: '['"].*$`, "the string is never closed", ""},
+		{`^token recognition error at: '(.+)'$`, "$1 is no character of CEL", ""},
+		{`^reserved identifier: (.+)$`, "\"$1\" is a word of CEL and cannot be a name", "write it in backquotes after a dot, as in parent.spec.`$1`"},
+		{`^invalid argument to has\(\) macro$`, "has() asks for a field, as in has(parent.spec.x)", ""},
+		{`^invalid int literal$`, "this number does not fit an integer of 64 bits", ""},
+		{`^argument (?:must be a simple name|is not an identifier)$`, "the first argument must be a name, as in list.map(x, x + 1)", ""},
+	})
+	if more != "" {
+		hint = more
+	}
+	return text, hint
+}
+
+// typesText is a message of the checker in plain words, and what to do.
+func typesText(message string) (text, hint string) {
+	message = strings.TrimSuffix(strings.Join(strings.Fields(message), " "), " (in container '')")
+	if name, args, ok := noOverload(message); ok {
+		return overloadText(name, args)
+	}
+	return rephrase(message, []phrase{
+		{`^undeclared reference to '(has)'$`, "has() cannot be called like this", "write has(parent.spec.x)"},
+		{`^undeclared reference to '(map|filter|all|exists|exists_one|existsOne|sortBy)'$`, "$1() cannot be called like this", "write list.$1(x, …), with a name for the items"},
+		{`^undeclared reference to '(.+)'$`, "$1 cannot be called like this", ""},
+		{`^type '(.+)' does not support field selection$`, "$1 has no fields", ""},
+		{`^expected type '(.+)' but found '(.+)'$`, "$1 is needed here, and this gives $2", ""},
+		{`^incompatible type already exists for expression.*$`, "the types of this expression contradict each other", ""},
+	})
+}
+
+// noOverload takes a message about a call apart: the function and the types of
+// its arguments, the receiver of a method first and with a dot behind it.
+func noOverload(message string) (name, args string, ok bool) {
+	m := regexp.MustCompile(`^found no matching overload for '(.+)' applied to '(.*)'$`).FindStringSubmatch(message)
+	if m == nil {
+		return "", "", false
+	}
+	return m[1], m[2], true
+}
+
+// isMacro says whether a call by that name is expanded when it is parsed, so
+// that one that is left was not written as it has to be.
+func isMacro(name string) bool {
+	switch name {
+	case "has", "map", "filter", "all", "exists", "exists_one", "existsOne", "sortBy":
+		return true
+	}
+	return false
+}
+
+func overloadText(name, args string) (text, hint string) {
+	receiver, rest, method := strings.Cut(args, ".(")
+	if !method {
+		receiver, rest = "", strings.TrimPrefix(args, "(")
+	}
+	list := strings.TrimSuffix(rest, ")")
+	types := strings.Split(list, ", ")
+	symbol, operator := operators.FindReverse(name)
+	switch {
+	case name == operators.Index && len(types) == 2:
+		return fmt.Sprintf("%s has no items of index %s", types[0], types[1]), ""
+	case name == operators.Conditional && types[0] != "bool" && types[0] != "dyn":
+		return fmt.Sprintf("what stands before ? must be true or false, and this gives %s", types[0]), ""
+	case name == operators.Conditional:
+		return "what stands on both sides of : must be of one type, and this gives " + strings.Join(types[1:], " and "), ""
+	case operator && symbol != "" && len(types) == 2:
+		return fmt.Sprintf("%s does not take %s and %s", symbol, types[0], types[1]), "convert one with string(…), int(…) or double(…)"
+	case operator && symbol != "":
+		return fmt.Sprintf("%s does not take %s", symbol, list), ""
+	}
+	if list == "" {
+		list = "no arguments"
+	}
+	switch receiver {
+	case "":
+		return fmt.Sprintf("%s() does not take %s", name, list), ""
+	case "dyn":
+		return fmt.Sprintf("%s() does not take %s", name, list), ""
+	}
+	return fmt.Sprintf("%s() of %s does not take %s", name, receiver, list), ""
+}
+
+// constantText is a message of the planner in plain words.
+func constantText(message string) string {
+	text, _ := rephrase(strings.Join(strings.Fields(message), " "), []phrase{
+		{"^error parsing regexp: (.+)$", "this is no regular expression: $1", ""},
+		{`^type conversion error from 'string' to 'google.protobuf.Duration'$`, "this is no duration, such as 90s or 1h30m", ""},
+		{`^type conversion error from 'string' to 'google.protobuf.Timestamp'$`, "this is no time, such as 2026-01-31T12:00:00Z", ""},
+		{`^type conversion error from '(.+)' to '(.+)'$`, "this $1 cannot be made $2", ""},
+	})
+	return text
+}
+
+func rephrase(message string, phrases []phrase) (text, hint string) {
+	for _, p := range phrases {
+		re := regexp.MustCompile(p.pattern)
+		if m := re.FindStringSubmatchIndex(message); m != nil {
+			return string(re.ExpandString(nil, p.text, message, m)), string(re.ExpandString(nil, p.hint, message, m))
+		}
+	}
+	words := strings.Split(message, "'")
+	for i, w := range words {
+		if symbol, ok := operators.FindReverse(w); ok && symbol != "" {
+			words[i] = symbol
+		}
+	}
+	return strings.Join(words, "'"), ""
+}

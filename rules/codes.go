@@ -1,0 +1,183 @@
+package rules
+
+// Code names what a finding is about. docs/findings.md explains each one. A
+// code keeps its meaning for good, and one that is no longer given is not used
+// again for something else.
+type Code string
+
+// What can be found in the text of a source.
+const (
+	CodeNotYAML       Code = "KN0001"
+	CodeNotMapping    Code = "KN0002"
+	CodeNoKind        Code = "KN0003"
+	CodeForeignKind   Code = "KN0004"
+	CodeAPIVersion    Code = "KN0005"
+	CodeBrokenCRD     Code = "KN0006"
+	CodeDuplicateKey  Code = "KN0007"
+	CodeBadScalar     Code = "KN0008"
+	CodeBadKey        Code = "KN0009"
+	CodeBadMerge      Code = "KN0010"
+	CodeEndlessAlias  Code = "KN0011"
+	CodeTooDeep       Code = "KN0012"
+	CodeTooManyValues Code = "KN0013"
+)
+
+// What can be found in the fields of a rule.
+const (
+	CodeUnknownField     Code = "KN0101"
+	CodeMissingField     Code = "KN0102"
+	CodeFieldType        Code = "KN0103"
+	CodeStrayExpression  Code = "KN0104"
+	CodeEmpty            Code = "KN0105"
+	CodeObjectName       Code = "KN0106"
+	CodeConditionPrefix  Code = "KN0107"
+	CodeSelector         Code = "KN0108"
+	CodeGroupVersion     Code = "KN0109"
+	CodeParentNamespaces Code = "KN0110"
+)
+
+// What can be found in names and in what refers to them.
+const (
+	CodeUnusableName    Code = "KN0201"
+	CodeReservedName    Code = "KN0202"
+	CodeNameTwice       Code = "KN0203"
+	CodeUnknownName     Code = "KN0204"
+	CodeUnknownFunction Code = "KN0205"
+	CodeUnknownChild    Code = "KN0206"
+	CodeUnknownVariable Code = "KN0207"
+	CodeNoMember        Code = "KN0208"
+	CodeOutOfScope      Code = "KN0209"
+)
+
+// What can be found in expressions.
+const (
+	CodeNotClosed       Code = "KN0301"
+	CodeEmptyExpression Code = "KN0302"
+	CodeSyntax          Code = "KN0303"
+	CodeTypes           Code = "KN0304"
+	CodeResultType      Code = "KN0305"
+	CodeNotText         Code = "KN0306"
+	CodeStraySpread     Code = "KN0307"
+	CodeNotExpression   Code = "KN0308"
+	CodeBadConstant     Code = "KN0309"
+	CodeEnvironment     Code = "KN0310"
+)
+
+// What can be found in kinds and templates.
+const (
+	CodeUnknownKind       Code = "KN0401"
+	CodeUncheckedKind     Code = "KN0402"
+	CodeUnusableKind      Code = "KN0403"
+	CodeIncomplete        Code = "KN0404"
+	CodeTemplateType      Code = "KN0405"
+	CodeGenerateName      Code = "KN0406"
+	CodeServerField       Code = "KN0407"
+	CodeNamespaceForbid   Code = "KN0408"
+	CodeNamespaceRequired Code = "KN0409"
+	CodeSameObject        Code = "KN0410"
+)
+
+// What can be found in how the parts of a rule hang together.
+const (
+	CodeChildCycle    Code = "KN0501"
+	CodeSelfReference Code = "KN0502"
+	CodeVariableCycle Code = "KN0503"
+	CodeSkippedChild  Code = "KN0504"
+	CodeRecursion     Code = "KN0505"
+)
+
+// What can be found among the rules of all sources.
+const (
+	CodeRuleTwice     Code = "KN0601"
+	CodeRuleNamespace Code = "KN0602"
+)
+
+// CodeInfo describes a code.
+type CodeInfo struct {
+	Code Code
+	// Title says in a few words what is wrong, as a heading.
+	Title string
+	// Severity is that of every finding with this code.
+	Severity Severity
+}
+
+// Codes lists every code, in order.
+func Codes() []CodeInfo {
+	return []CodeInfo{
+		{CodeNotYAML, "The text is not YAML", SeverityError},
+		{CodeNotMapping, "A document is not a mapping", SeverityError},
+		{CodeNoKind, "A document lacks apiVersion or kind", SeverityError},
+		{CodeForeignKind, "A document of a kind that cannot stand here", SeverityError},
+		{CodeAPIVersion, "A rule of another version of the language", SeverityError},
+		{CodeBrokenCRD, "A CustomResourceDefinition without a name", SeverityError},
+		{CodeDuplicateKey, "A field stands twice", SeverityError},
+		{CodeBadScalar, "A value that JSON has no form for", SeverityError},
+		{CodeBadKey, "A key that is not a string", SeverityError},
+		{CodeBadMerge, "A merge key without a mapping", SeverityError},
+		{CodeEndlessAlias, "An alias that is part of itself", SeverityError},
+		{CodeTooDeep, "Too many levels", SeverityError},
+		{CodeTooManyValues, "Too many values", SeverityError},
+
+		{CodeUnknownField, "An unknown field", SeverityError},
+		{CodeMissingField, "A missing field", SeverityError},
+		{CodeFieldType, "A value of the wrong type", SeverityError},
+		{CodeStrayExpression, "An expression where none is evaluated", SeverityError},
+		{CodeEmpty, "A value is empty", SeverityError},
+		{CodeObjectName, "A name that Kubernetes does not take", SeverityError},
+		{CodeConditionPrefix, "A prefix that conditions cannot have", SeverityError},
+		{CodeSelector, "A selector that does not select", SeverityError},
+		{CodeGroupVersion, "An apiVersion that is none", SeverityError},
+		{CodeParentNamespaces, "Namespaces for a cluster-scoped parent", SeverityError},
+
+		{CodeUnusableName, "A name that expressions cannot use", SeverityError},
+		{CodeReservedName, "A name that means something else already", SeverityError},
+		{CodeNameTwice, "A name is given twice", SeverityError},
+		{CodeUnknownName, "An unknown name", SeverityError},
+		{CodeUnknownFunction, "An unknown function", SeverityError},
+		{CodeUnknownChild, "An unknown child", SeverityError},
+		{CodeUnknownVariable, "An unknown variable", SeverityError},
+		{CodeNoMember, "A name is missing after children or variables", SeverityError},
+		{CodeOutOfScope, "A name that cannot be read here", SeverityError},
+
+		{CodeNotClosed, "An expression is never closed", SeverityError},
+		{CodeEmptyExpression, "An expression is empty", SeverityError},
+		{CodeSyntax, "An expression is not CEL", SeverityError},
+		{CodeTypes, "Types do not go together", SeverityError},
+		{CodeResultType, "An expression gives the wrong type", SeverityError},
+		{CodeNotText, "A value that cannot stand in text", SeverityError},
+		{CodeStraySpread, "A spread outside a list", SeverityError},
+		{CodeNotExpression, "Not one whole expression", SeverityError},
+		{CodeBadConstant, "A constant that cannot be used", SeverityError},
+		{CodeEnvironment, "The CEL environment is broken", SeverityError},
+
+		{CodeUnknownKind, "An unknown kind", SeverityError},
+		{CodeUncheckedKind, "A kind that cannot be checked", SeverityWarning},
+		{CodeUnusableKind, "A kind that Kanon cannot work with", SeverityError},
+		{CodeIncomplete, "A template lacks what names an object", SeverityError},
+		{CodeTemplateType, "A value of the wrong type in a template", SeverityError},
+		{CodeGenerateName, "A template with generateName", SeverityError},
+		{CodeServerField, "A field that is the API server's to set", SeverityError},
+		{CodeNamespaceForbid, "A namespace for a cluster-scoped object", SeverityError},
+		{CodeNamespaceRequired, "A namespace is missing", SeverityError},
+		{CodeSameObject, "Two children are the same object", SeverityError},
+
+		{CodeChildCycle, "Children need each other", SeverityError},
+		{CodeSelfReference, "A child needs itself", SeverityError},
+		{CodeVariableCycle, "Variables need each other", SeverityError},
+		{CodeSkippedChild, "A child that may be skipped is read", SeverityError},
+		{CodeRecursion, "Children that are parents without end", SeverityError},
+
+		{CodeRuleTwice, "Two rules of one name", SeverityError},
+		{CodeRuleNamespace, "A rule outside Kanon's namespace", SeverityError},
+	}
+}
+
+// severity is that of the code's findings.
+func (c Code) severity() Severity {
+	for _, info := range Codes() {
+		if info.Code == c {
+			return info.Severity
+		}
+	}
+	return SeverityError
+}

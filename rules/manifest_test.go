@@ -1,0 +1,110 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const manifest = `# a Deployment of no concern, with what a rule could not have
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: x, name: y}
+spec: .nan
+---
+{{ if .Values.rules }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rules}
+data:
+  block.yaml: |
+    apiVersion: kanon.dev/v1alpha1
+    kind: Rule
+    metadata: {name: block}
+    spec:
+      parent: {apiVersion: v1, kind: ConfigMap}
+      status:
+        note: |
+          日本 ${parnt.spec.x}
+        tabbed: "a	${parent.spec.y +}"
+  folded.yml: >
+    {apiVersion: kanon.dev/v1alpha1, kind: Rule, metadata: {name: folded},
+
+    spec: {parent: {apiVersion: v1, kind: ConfigMap}, staus: {}}}
+  quoted.yaml: "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: quoted}\nspec: {parent: {kind: ConfigMap}}\n"
+  app.yaml: |
+    server: {port: 80}
+  README: "apiVersion: kanon.dev/v1alpha1"
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: kanon.dev/v1alpha1
+  kind: Rule
+  metadata: {name: listed}
+  spec: {parent: {apiVersion: v1, kind: ConfigMap}, status: {x: "${1 +}"}}
+- {apiVersion: v1, kind: Secret}
+---
+apiVersion: kanon.dev/v1alpha1
+kind: Rul
+metadata: {name: misspelt}
+spec: {parent: {apiVersion: v1, kind: ConfigMap}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: labelled, labels: {kanon.dev/rules: "true"}}
+data:
+  app.yaml: |
+    server: {port: 80}
+`
+
+// TestManifest holds that rules are found among other documents, and that
+// findings stand where the file has what is wrong.
+func TestManifest(t *testing.T) {
+	t.Parallel()
+	docs, findings := DecodeManifest("m.yaml", []byte(manifest))
+	var names []string
+	for _, r := range slices.Concat(docs.Rules, docs.Partial) {
+		_, more := Compile(r, Options{Kinds: testKinds{}})
+		findings = append(findings, more...)
+		names = append(names, r.Name)
+	}
+	if diff := cmp.Diff([]string{"block", "listed", "folded", "quoted", "misspelt"}, names); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+	var got strings.Builder
+	if err := (Printer{}).Print(&got, findings.sorted()); err != nil {
+		t.Fatal(err)
+	}
+	want := `m.yaml:21:16: error: unknown name "parnt" [KN0204]
+   21 |           日本 ${parnt.spec.x}
+      |                  ^
+      hint: did you mean "parent"?
+m.yaml:22:37: error: the expression ends too early [KN0303]
+   22 |         tabbed: "a	${parent.spec.y +}"
+      |                   	                 ^
+m.yaml:26:55: error: unknown field "staus" in spec [KN0101]
+   26 |     spec: {parent: {apiVersion: v1, kind: ConfigMap}, staus: {}}}
+      |                                                       ^
+      hint: did you mean "status"?
+m.yaml:27:102: error: spec.parent is missing apiVersion [KN0102]
+   27 | …quoted.yaml: "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: quoted}\nspec: {parent: {kind: ConfigMap}}\n"
+      |                                                                                                     ^
+m.yaml:38:71: error: the expression ends too early [KN0303]
+   38 |   spec: {parent: {apiVersion: v1, kind: ConfigMap}, status: {x: "${1 +}"}}
+      |                                                                       ^
+m.yaml:42:7: error: a document of kind "Rul"; only Rule and CustomResourceDefinition can stand here [KN0004]
+   42 | kind: Rul
+      |       ^
+      hint: did you mean "Rule"?
+m.yaml:51:5: error: a document needs apiVersion and kind, here kanon.dev/v1alpha1 and Rule [KN0003]
+   51 |     server: {port: 80}
+      |     ^
+`
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}

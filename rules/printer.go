@@ -1,0 +1,178 @@
+package rules
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// Printer writes findings for people: each with its line, a caret under the
+// place, and its hint.
+//
+//	rule.yaml:11:28: error: unknown name "parnt" [KN0204]
+//	   11 |       metadata: {name: "${parnt.metadata.name}"}
+//	      |                           ^
+//	      hint: did you mean "parent"?
+//
+// The zero value is ready to use.
+type Printer struct {
+	// Color adds the colours of a terminal (ANSI escape codes).
+	Color bool
+	// Width is how many columns of a line are shown at most; a longer one is cut
+	// around the place. 0: 120.
+	Width int
+}
+
+const defaultPrintWidth = 120
+
+// The escape codes that Color adds.
+const (
+	ansiBold   = "\x1b[1m"
+	ansiRed    = "\x1b[1;31m"
+	ansiYellow = "\x1b[1;33m"
+	ansiBlue   = "\x1b[34m"
+	ansiReset  = "\x1b[0m"
+)
+
+// Print writes findings, one after the other. The error is that of w.
+func (p Printer) Print(w io.Writer, findings Findings) error {
+	for _, f := range findings {
+		if _, err := io.WriteString(w, p.text(f)); err != nil {
+			return fmt.Errorf("print findings: %w", err)
+		}
+	}
+	return nil
+}
+
+func (p Printer) text(f Finding) string {
+	var b strings.Builder
+	if pos := f.Position.String(); pos != "" {
+		b.WriteString(p.in(ansiBold, printable(pos)+":") + " ")
+	}
+	color := ansiRed
+	if f.Severity == SeverityWarning {
+		color = ansiYellow
+	}
+	b.WriteString(p.in(color, string(f.Severity)+":") + " " + printable(f.Message))
+	if f.Code != "" {
+		b.WriteString(" [" + string(f.Code) + "]")
+	}
+	b.WriteString("\n")
+	indent := ""
+	if f.Line > 0 && f.Column > 0 && f.Text != "" {
+		number := fmt.Sprintf("%5s", strconv.Itoa(f.Line))
+		indent = strings.Repeat(" ", len(number)+1)
+		line, caret := p.excerpt(f.Text, f.Column)
+		b.WriteString(p.in(ansiBlue, number+" |") + " " + line + "\n")
+		b.WriteString(p.in(ansiBlue, indent+"|") + " " + caret + p.in(color, "^") + "\n")
+	}
+	if f.Hint != "" {
+		b.WriteString(indent + p.in(ansiBold, "hint:") + " " + printable(f.Hint) + "\n")
+	}
+	return b.String()
+}
+
+func (p Printer) in(color, text string) string {
+	if !p.Color {
+		return text
+	}
+	return color + text + ansiReset
+}
+
+// cell is one character as it is shown.
+type cell struct {
+	text string
+	// columns is how wide it is on a terminal; that of a tab depends on where it
+	// stands, so the line of the caret has a tab below it.
+	columns int
+}
+
+// excerpt is a line as it is shown, and what has to stand before a caret for it
+// to be below the character at column, which counts from 1.
+func (p Printer) excerpt(text string, column int) (line, before string) {
+	var cells []cell
+	for _, r := range text {
+		cells = append(cells, cellOf(r))
+	}
+	at := min(column-1, len(cells))
+	from, to := p.window(cells, at)
+	var shown, caret strings.Builder
+	if from > 0 {
+		shown.WriteString("…")
+		caret.WriteString(" ")
+	}
+	for i := from; i < to; i++ {
+		shown.WriteString(cells[i].text)
+		switch {
+		case i >= at:
+		case cells[i].text == "\t":
+			caret.WriteString("\t")
+		default:
+			caret.WriteString(strings.Repeat(" ", cells[i].columns))
+		}
+	}
+	if to < len(cells) {
+		shown.WriteString("…")
+	}
+	return strings.TrimRight(shown.String(), " \t"), caret.String()
+}
+
+// window is which cells of a line are shown: all, or those around at.
+func (p Printer) window(cells []cell, at int) (from, to int) {
+	limit := p.Width
+	if limit <= 0 {
+		limit = defaultPrintWidth
+	}
+	total := 0
+	for _, c := range cells {
+		total += c.columns
+	}
+	if total <= limit {
+		return 0, len(cells)
+	}
+	from, to = at, at
+	for used := 0; used < limit && (from > 0 || to < len(cells)); {
+		if from > 0 {
+			from--
+			used += cells[from].columns
+		}
+		if to < len(cells) {
+			used += cells[to].columns
+			to++
+		}
+	}
+	return from, to
+}
+
+// cellOf shows a character. What a terminal would take for a command, or what
+// changes the direction of the text around it, is shown as a replacement.
+func cellOf(r rune) cell {
+	switch {
+	case r == '\t':
+		return cell{text: "\t", columns: 1}
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return cell{text: string(r)}
+	case !unicode.IsPrint(r) && r != '\u3000' && r != '\u00a0':
+		return cell{text: "\ufffd", columns: 1}
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return cell{text: string(r), columns: 2}
+	default:
+		return cell{text: string(r), columns: 1}
+	}
+}
+
+// printable is a message in one line without control characters.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) && r != ' ' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
