@@ -9,6 +9,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/schemas"
 )
 
 // Reasons of conditions and Events. They are part of what users script
@@ -91,4 +92,10 @@ func (p problem) eventful() bool {
 func (p problem) passing() bool {
 	var replaced *apply.ReplacedError
 	return errors.As(p.err, &replaced) || errors.Is(p.err, errParentLeaving) || errors.Is(p.err, context.Canceled)
+}
+
+// expected tells whether a problem that the user is told of is part of the course
+// of things, so that the log need not have it.
+func (p problem) expected() bool {
+	return p.reason == reasonTerminating || errors.Is(p.err, schemas.ErrNotPublished)
 }

@@ -72,7 +72,7 @@ func (p *pass) verdict() (verdict, error) {
 			continue
 		}
 		v = again
-		if !problem.stalled && !problem.passing() && problem.reason != reasonTerminating {
+		if !problem.stalled && !problem.passing() && !problem.expected() {
 			errs = append(errs, fmt.Errorf("%s: %w", problem.subject, problem.err))
 		}
 	}

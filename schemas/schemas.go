@@ -36,8 +36,9 @@ func (noSchemaError) NoSchema() bool { return true }
 // ErrNoSchema says that the API server was asked and publishes no schema for the kind.
 var ErrNoSchema error = noSchemaError{}
 
-// errNotPublished says that the schema of a kind is missing but may still appear.
-var errNotPublished = errors.New("its schema is not published yet")
+// ErrNotPublished says that the schema of a kind is missing but may still appear: the API server publishes it a moment
+// after it serves the kind.
+var ErrNotPublished = errors.New("its schema is not published yet")
 
 // Schemas holds the schemas of the group-versions that were asked for. It is safe for concurrent use.
 //
@@ -110,7 +111,7 @@ func (s *Schemas) Converter(ctx context.Context, gvk schema.GroupVersionKind) (m
 		s.found(gvk)
 		return e.converter, nil
 	case since < settleTime:
-		return nil, fmt.Errorf("%s: %w", gvk, errNotPublished)
+		return nil, fmt.Errorf("%s: %w", gvk, ErrNotPublished)
 	default:
 		return nil, fmt.Errorf("%w for %s", ErrNoSchema, gvk)
 	}

@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/schemas"
+)
+
+// TestVerdictOnProblems holds what comes back to the queue and what the log is
+// told, by the error of a write.
+func TestVerdictOnProblems(t *testing.T) {
+	tests := map[string]struct {
+		err    error
+		want   verdict
+		logged bool
+	}{
+		"refused by the network":  {errors.New("connection refused"), again, true},
+		"name taken":              {&apply.NameTakenError{}, again, false},   // a condition and an Event say so
+		"on its way out":          {&apply.TerminatingError{}, again, false}, // it has an end
+		"replaced meanwhile":      {&apply.ReplacedError{}, again, false},    // the next look settles it
+		"kind installed just now": {fmt.Errorf("look up: %w", schemas.ErrNotPublished), again, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := &pass{problems: []problem{problemOf(&write{node: "x", err: test.err})}}
+			got, err := p.verdict()
+			if got != test.want || (err != nil) != test.logged {
+				t.Errorf("verdict = %v, %v; want %v, an error for the log: %t", got, err, test.want, test.logged)
+			}
+		})
+	}
+}
