@@ -93,9 +93,29 @@ func (op *operator) retire(kinds map[schema.GroupVersionKind]restmapping.Kind, m
 	}
 }
 
+// outdated tells whether a retired kind went away, or was replaced: the informer
+// of a kind that is gone would ask for it for ever.
+func (op *operator) outdated(mapper *restmapping.Mapper) bool {
+	for gvk, kind := range op.retired {
+		if now, ok := mapper.Lookup(gvk); !ok || now.GVR != kind.GVR || now.Definition.UID != kind.Definition.UID {
+			return true
+		}
+	}
+	return false
+}
+
 // childKey is the informer of the children of one resource, of all rules.
 func childKey(gvr schema.GroupVersionResource) monitor.Key {
 	return monitor.Key{GVR: gvr, Selector: apply.LabelRule}
+}
+
+// childKind is one of the kinds that childKinds lists.
+func (op *operator) childKind(gvk schema.GroupVersionKind) (restmapping.Kind, bool) {
+	if kind, ok := op.children[gvk]; ok {
+		return kind, true
+	}
+	kind, ok := op.retired[gvk]
+	return kind, ok
 }
 
 // childKinds lists the kinds of which the rule may have children, retired

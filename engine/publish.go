@@ -90,7 +90,7 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 			continue
 		}
 		op := before.byID[entry.id]
-		if op == nil || op.program != program {
+		if op == nil || op.program != program || op.outdated(e.options.Mapper) {
 			var err error
 			if op, err = newOperator(entry, program, e.options.Mapper, known[entry.id]); err != nil {
 				log.V(1).Info("a kind went away while its rule was being started", "rule", entry.name, "reason", err.Error())
@@ -129,8 +129,8 @@ func (e *Engine) restartReplaced(before, after *operator) {
 	if before.parent.Definition.UID != after.parent.Definition.UID {
 		e.monitors.Restart(after.parent.GVR)
 	}
-	for gvk, kind := range after.children {
-		if old, ok := before.children[gvk]; ok && old.Definition.UID != kind.Definition.UID {
+	for kind := range after.childKinds() {
+		if old, ok := before.childKind(kind.GVK); ok && old.Definition.UID != kind.Definition.UID {
 			e.monitors.Restart(kind.GVR)
 		}
 	}

@@ -497,6 +497,13 @@ func isTrue(conditionType string) func(*unstructured.Unstructured) bool {
 type requestLog struct {
 	mu      sync.Mutex
 	entries []string // VERB PATH
+	// all has the watches too, with their times.
+	all []timedRequest
+}
+
+type timedRequest struct {
+	at   time.Time
+	text string
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -505,11 +512,12 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 func (l *requestLog) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		l.mu.Lock()
+		l.all = append(l.all, timedRequest{at: time.Now(), text: r.Method + " " + r.URL.Path})
 		if r.URL.Query().Get("watch") == "" {
-			l.mu.Lock()
 			l.entries = append(l.entries, r.Method+" "+r.URL.Path)
-			l.mu.Unlock()
 		}
+		l.mu.Unlock()
 		return next.RoundTrip(r)
 	})
 }
@@ -519,6 +527,19 @@ func (l *requestLog) since(n int) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.entries[n:])
+}
+
+// allSince returns every request after a time, watches too.
+func (l *requestLog) allSince(from time.Time) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var texts []string
+	for _, r := range l.all {
+		if r.at.After(from) {
+			texts = append(texts, r.text)
+		}
+	}
+	return texts
 }
 
 func (l *requestLog) count() int {
