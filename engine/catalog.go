@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"crypto/sha256"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -104,7 +103,7 @@ func (c *catalog) readTexts(snapshots []source.Snapshot) (broken map[string]bool
 				state := c.texts[text.Name]
 				if state == nil || state.sum != sum || state.origin != bundle.Origin {
 					state = &textState{origin: bundle.Origin, created: bundle.Created, sum: sum}
-					state.docs, state.findings = rules.Decode(text.Name, text.Data)
+					state.docs, state.findings = c.decode(text)
 					c.texts[text.Name] = state
 				}
 				state.conflicts = nil
@@ -114,6 +113,18 @@ func (c *catalog) readTexts(snapshots []source.Snapshot) (broken map[string]bool
 	}
 	maps.DeleteFunc(c.texts, func(name string, _ *textState) bool { return !seen[name] })
 	return broken
+}
+
+// decode reads a text. Of rules that could not be read whole it finds what else
+// is wrong, except with their kinds: that would not be looked at again when the
+// kinds change.
+func (c *catalog) decode(text source.Text) (rules.Documents, rules.Findings) {
+	docs, findings := rules.Decode(text.Name, text.Data)
+	for _, partial := range docs.Partial {
+		_, more := rules.Compile(partial, rules.Options{Namespace: c.namespace})
+		findings = append(findings, more...)
+	}
+	return docs, findings
 }
 
 // claim is one text's right to a rule's name.
@@ -151,11 +162,7 @@ func (c *catalog) settle(name types.NamespacedName, held []claim, changed kindSe
 	for i, h := range held {
 		if i != winner {
 			state := c.texts[h.text]
-			state.conflicts = append(state.conflicts, rules.Finding{
-				Position: h.rule.Position, Severity: rules.SeverityError,
-				Message: fmt.Sprintf("there is a rule %s already, at %s; a rule's name must be unique in its namespace",
-					name, held[winner].rule.Position),
-			})
+			state.conflicts = append(state.conflicts, h.rule.Taken(name.String(), held[winner].rule.Position))
 		}
 	}
 	e.text = held[winner].text
@@ -178,7 +185,7 @@ func (c *catalog) recompile(e *entry, changed kindSet) {
 		return
 	}
 	if e.good != nil && e.good != e.newest {
-		if program, _ := rules.Compile(e.good, rules.Options{Kinds: c.kinds}); program != nil {
+		if program, _ := rules.Compile(e.good, c.options()); program != nil {
 			e.program = program
 		}
 	}
@@ -188,20 +195,15 @@ func (c *catalog) recompile(e *entry, changed kindSet) {
 // compile compiles the newest revision, which becomes the one that runs unless
 // something is wrong with it.
 func (c *catalog) compile(e *entry) {
-	program, findings := rules.Compile(e.newest, rules.Options{Kinds: c.kinds})
-	if program != nil {
-		findings = append(findings, c.kinds.unusable(program, e.newest.Position)...)
-	}
-	if e.newest.Namespace != "" && e.newest.Namespace != c.namespace {
-		findings = append(findings, rules.Finding{
-			Position: e.newest.Position, Severity: rules.SeverityError,
-			Message: fmt.Sprintf("a rule here acts cluster-wide and belongs to namespace %s: leave out metadata.namespace or say %q", c.namespace, c.namespace),
-		})
-	}
+	program, findings := rules.Compile(e.newest, c.options())
 	e.findings = findings
-	if program != nil && !findings.HasErrors() {
+	if program != nil {
 		e.good, e.program = e.newest, program
 	}
+}
+
+func (c *catalog) options() rules.Options {
+	return rules.Options{Kinds: c.kinds, Namespace: c.namespace}
 }
 
 // runnable is the program that should run now: the last good one, unless the

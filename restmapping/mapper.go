@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -120,6 +122,16 @@ func (m *Mapper) Lookup(gvk schema.GroupVersionKind) (Kind, bool) {
 	}
 	kind, ok := s.kinds[gvk]
 	return kind, ok
+}
+
+// Kinds lists every kind that is known, by group, version and kind. Like Lookup
+// it answers from memory.
+func (m *Mapper) Kinds() []Kind {
+	s := m.current.Load()
+	if s == nil {
+		return nil
+	}
+	return slices.SortedFunc(maps.Values(s.kinds), func(a, b Kind) int { return compareGVK(a.GVK, b.GVK) })
 }
 
 // Kind answers from memory if it can. Otherwise it asks the API server, at most

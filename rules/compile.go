@@ -22,6 +22,9 @@ type Options struct {
 	// CostLimit is the most that one evaluation of one expression may cost, in
 	// CEL's units. 0: celenv.DefaultCostLimit.
 	CostLimit uint64
+	// Namespace is Kanon's own, in which rules act cluster-wide; one that names
+	// another is in the wrong place. Empty: not looked at.
+	Namespace string
 	// MaxItems is the most items that one forEach may have. 0: DefaultMaxItems.
 	MaxItems int
 }
@@ -177,6 +180,10 @@ func (c *compiler) program() *Program {
 	p := &Program{
 		name: r.Name, namespace: r.Namespace, hash: r.hash, suspend: r.Suspend, prefix: r.ConditionPrefix,
 		variables: c.variables, byID: map[string]int{}, maxItems: c.opts.MaxItems,
+	}
+	if ns := c.opts.Namespace; ns != "" && r.Namespace != "" && r.Namespace != ns {
+		c.report(r.namespacePos, CodeRuleNamespace, "a rule here acts cluster-wide and belongs to namespace %s", ns).
+			hint("leave out metadata.namespace or say %q", ns)
 	}
 	all := &uses{}
 	p.parent, p.parentWhen = c.parent(all)

@@ -154,7 +154,10 @@ func (d *decoder) metadata(n *node, r *Rule) {
 			r.Position = d.src.at(n.yaml)
 			r.Name = d.name(n, "metadata.name", validation.IsDNS1123Subdomain)
 		},
-		"namespace":   func(n *node) { r.Namespace = d.name(n, "metadata.namespace", validation.IsDNS1123Label) },
+		"namespace": func(n *node) {
+			r.namespacePos = d.src.at(n.yaml)
+			r.Namespace = d.name(n, "metadata.namespace", validation.IsDNS1123Label)
+		},
 		"labels":      func(n *node) { r.Labels = d.stringMap(n, "metadata.labels") },
 		"annotations": func(n *node) { r.Annotations = d.stringMap(n, "metadata.annotations") },
 	}, "name")

@@ -40,8 +40,10 @@ type Rule struct {
 	// ConditionPrefix goes before Ready, Reconciling and Stalled.
 	ConditionPrefix string
 
-	src       *source
-	hash      string
+	src          *source
+	hash         string
+	namespacePos Position
+
 	parent    parentSpec
 	variables []variableSpec
 	children  []childSpec
@@ -57,6 +59,14 @@ type Rule struct {
 // Hash names the content of the rule: 16 hex digits that change when, and
 // only when, the document says something else.
 func (r *Rule) Hash() string { return r.hash }
+
+// Taken is the finding about a rule whose name, given with its namespace, is
+// that of another rule already, which stands at other.
+func (r *Rule) Taken(name string, other Position) Finding {
+	f := newFinding(r.Position, CodeRuleTwice, "there is a rule %s already, at %s; a rule's name must be unique in its namespace", name, other)
+	f.Text = r.src.lineAt(r.Position)
+	return *f
+}
 
 // parentSpec is spec.parent.
 type parentSpec struct {
