@@ -61,6 +61,7 @@ const (
 	CodeNotExpression   Code = "KN0308"
 	CodeBadConstant     Code = "KN0309"
 	CodeEnvironment     Code = "KN0310"
+	CodeMovingTime      Code = "KN0311"
 )
 
 // What can be found in kinds and templates.
@@ -149,6 +150,7 @@ func Codes() []CodeInfo {
 		{CodeNotExpression, "Not one whole expression", SeverityError},
 		{CodeBadConstant, "A constant that cannot be used", SeverityError},
 		{CodeEnvironment, "The CEL environment is broken", SeverityError},
+		{CodeMovingTime, "A value that changes with every second", SeverityError},
 
 		{CodeUnknownKind, "An unknown kind", SeverityError},
 		{CodeUncheckedKind, "A kind that cannot be checked", SeverityWarning},

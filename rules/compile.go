@@ -328,7 +328,9 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 	v.state = stateCompiling
 	c.stack = append(c.stack, v.name)
 	u := &uses{}
-	value, from := c.template(v.spec.value, sc, u)
+	inner := *sc
+	inner.mayMove = true
+	value, from := c.template(v.spec.value, &inner, u)
 	c.stack = c.stack[:len(c.stack)-1]
 	v.state, v.value, v.origin, v.uses = stateDone, value, from, u
 	return v

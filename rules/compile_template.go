@@ -20,6 +20,8 @@ type compileScope struct {
 	locals map[string]*compiledVariable
 	// allowChildren is false where children cannot be read.
 	allowChildren bool
+	// mayMove is true for a variable: only that may hold what goes with the clock.
+	mayMove bool
 	// openNames and openVariables are true where names and locals are not all
 	// that there are, because some could not be read.
 	openNames, openVariables bool
@@ -27,7 +29,7 @@ type compileScope struct {
 
 // roots lists the names that an expression may start with.
 func (s *compileScope) roots() []string {
-	roots := []string{rootParent, rootVariables}
+	roots := []string{rootParent, rootVariables, rootNow}
 	if s.allowChildren {
 		roots = append(roots, rootChildren)
 	}
@@ -79,18 +81,20 @@ func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *orig
 		}
 		return exprTemplate{x: x.expression}, o
 	}
-	t := c.textTemplate(n, parts, sc, u)
+	t, from := c.textTemplate(n, parts, sc, u)
 	switch {
 	case t == nil:
 		return nil, nil
 	case len(t.parts) == 1 && t.parts[0].x == nil:
 		return constTemplate{value: t.parts[0].text}, fixed()
 	}
-	return *t, fixed()
+	return *t, from
 }
 
-func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses) *textTemplate {
-	t := &textTemplate{}
+// textTemplate compiles text with expressions in it. Of where its values come
+// from only the time matters: text as a whole is there, or is not.
+func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses) (*textTemplate, *origin) {
+	t, out := &textTemplate{}, fixed()
 	ok := true
 	for _, p := range parts {
 		if !p.expr {
@@ -102,20 +106,21 @@ func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses
 			ok = false
 			continue
 		}
-		x, _ := c.expression(n, p, sc, u)
+		x, from := c.expression(n, p, sc, u)
 		if x == nil {
 			ok = false
 			continue
 		}
+		out.drifts = out.drifts || from.moves()
 		if wrong := neverText(x.typ); wrong != "" {
 			c.reportAt(n, p.offset, CodeNotText, "%s cannot stand in text", wrong)
 		}
 		t.parts = append(t.parts, textPart{x: x.expression})
 	}
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	return t
+	return t, out
 }
 
 // neverText names a type that has no text form, where the type is known.
@@ -146,8 +151,10 @@ func (c *compiler) mapping(n *node, sc *compileScope, u *uses) (template, *origi
 	for _, f := range n.fields {
 		e := entry{name: f.name}
 		if hasExpression(f.name) {
-			e.key = c.key(f, sc, u)
+			var from *origin
+			e.key, from = c.key(f, sc, u)
 			ok = ok && e.key != nil
+			o.drifts = o.drifts || from.moves()
 			if e.key != nil && len(e.key.parts) == 1 && e.key.parts[0].x == nil {
 				e.name, e.key = e.key.parts[0].text, nil
 			}
@@ -160,7 +167,8 @@ func (c *compiler) mapping(n *node, sc *compileScope, u *uses) (template, *origi
 		e.value = value
 		_, isConst := value.(constTemplate)
 		allConst = allConst && isConst && e.key == nil
-		o.waits = o.waits || from.waits
+		from = steady(from)
+		o.waits, o.drifts = o.waits || from.waits, o.drifts || from.drifts
 		if e.key == nil {
 			o.fields[e.name] = from
 		}
@@ -186,11 +194,11 @@ func constMap(t mapTemplate) map[string]any {
 	return m
 }
 
-func (c *compiler) key(f field, sc *compileScope, u *uses) *textTemplate {
+func (c *compiler) key(f field, sc *compileScope, u *uses) (*textTemplate, *origin) {
 	parts, err := scan(f.name)
 	if err != nil {
 		c.reportScan(f.key, err)
-		return nil
+		return nil, nil
 	}
 	return c.textTemplate(f.key, parts, sc, u)
 }
@@ -200,9 +208,10 @@ func (c *compiler) sequence(n *node, sc *compileScope, u *uses) (template, *orig
 	o := fixed()
 	allConst, ok := true, true
 	for _, item := range n.items {
-		if x, isSpread := c.spread(item, sc, u); isSpread {
+		if x, from, isSpread := c.spread(item, sc, u); isSpread {
 			allConst = false
 			ok = ok && x != nil
+			o.drifts = o.drifts || from.moves()
 			t.items = append(t.items, listItem{spread: x})
 			continue
 		}
@@ -211,7 +220,7 @@ func (c *compiler) sequence(n *node, sc *compileScope, u *uses) (template, *orig
 			ok = false
 			continue
 		}
-		o = join(o, &origin{waits: from.waits})
+		o = join(o, &origin{waits: from.waits, drifts: from.moves()})
 		_, isConst := value.(constTemplate)
 		allConst = allConst && isConst
 		t.items = append(t.items, listItem{value: value})
@@ -230,28 +239,28 @@ func (c *compiler) sequence(n *node, sc *compileScope, u *uses) (template, *orig
 }
 
 // spread compiles a list item that is ${...list}.
-func (c *compiler) spread(n *node, sc *compileScope, u *uses) (*expression, bool) {
+func (c *compiler) spread(n *node, sc *compileScope, u *uses) (*expression, *origin, bool) {
 	s, ok := n.text()
 	if !ok || !strings.Contains(s, "...") {
-		return nil, false
+		return nil, nil, false
 	}
 	parts, err := scan(s)
 	if err != nil {
-		return nil, false // template reports it
+		return nil, nil, false // template reports it
 	}
 	whole, ok := wholeExpression(parts)
 	if !ok || !whole.spread {
-		return nil, false
+		return nil, nil, false
 	}
-	x, _ := c.expression(n, whole, sc, u)
+	x, from := c.expression(n, whole, sc, u)
 	if x == nil {
-		return nil, true
+		return nil, nil, true
 	}
 	if k := x.typ.Kind(); k != types.ListKind && k != types.DynKind && k != types.NullTypeKind && !isOptional(x.typ) {
 		c.reportAt(n, whole.offset, CodeResultType, "${...list} needs a list, and this gives %s", typeText(x.typ))
-		return nil, true
+		return nil, nil, true
 	}
-	return x.expression, true
+	return x.expression, from, true
 }
 
 func typeText(t *types.Type) string {
@@ -310,14 +319,15 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	a := &analysis{
 		c: c, scope: sc, expr: expr,
 		at:    func(id int64) Position { return at(expr.Offset(id)) },
-		reads: map[int64]read{}, absent: map[int64][]int64{}, reported: map[int64]bool{},
+		reads: map[int64]read{}, absent: map[int64][]int64{}, moving: map[int64][]int{}, reported: map[int64]bool{},
 	}
 	from := a.value(expr.Root(), nil)
 	a.guardOwnReads()
+	a.checkMoving(from)
 	if unknown {
 		return nil, nil
 	}
-	prog, issues := expr.Program(celenv.ProgramOptions{CostLimit: c.opts.CostLimit, Absent: a.absent})
+	prog, issues := expr.Program(celenv.ProgramOptions{CostLimit: c.opts.CostLimit, Absent: a.absent, Moving: a.moving})
 	if c.reportConstants(issues, at) {
 		return nil, nil
 	}
@@ -391,7 +401,7 @@ func outOfScope(name string, sc *compileScope) string {
 		return "children cannot be read in " + sc.place
 	case rootSelf:
 		return "self is the live object in readyWhen, and is known only there"
-	case "now", "lookups", "observed", "each", "finalizing":
+	case "lookups", "observed", "each", "finalizing":
 		return "this version does not have " + name + " yet"
 	}
 	return ""

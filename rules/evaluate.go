@@ -2,6 +2,7 @@ package rules
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -24,6 +25,8 @@ type Evaluation struct {
 	prog   *Program
 	object *unstructured.Unstructured
 	parent map[string]any
+	// clock is now, and notes when what was computed from it changes.
+	clock celenv.Clock
 	// base is the scope outside of all children.
 	base      scope
 	variables []memo
@@ -76,7 +79,7 @@ type item struct {
 // the input is only read.
 func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 	ev := &Evaluation{
-		ctx: ctx, prog: p, object: in.Parent, parent: in.Parent.Object,
+		ctx: ctx, prog: p, object: in.Parent, parent: in.Parent.Object, clock: celenv.NewClock(in.Now),
 		variables: make([]memo, len(p.variables)),
 		nodes:     make([]nodeState, len(p.children)),
 		claimed:   make(map[identity]int, len(p.children)+1),
@@ -252,8 +255,15 @@ func (e *Evaluation) Outcome() Outcome {
 		out.Nodes[i] = e.nodeOutcome(i)
 	}
 	e.renderStatus(&out)
+	out.WakeAt = e.WakeAt()
 	return out
 }
+
+// WakeAt is the first time at which one of the expressions that were evaluated
+// so far gives something else because of now alone, in whole seconds UTC; zero
+// where none does. It is part of the Outcome; a caller who stops after Matches
+// asks here.
+func (e *Evaluation) WakeAt() time.Time { return e.clock.WakeAt() }
 
 func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 	n := &e.nodes[i]

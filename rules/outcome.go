@@ -108,4 +108,8 @@ type Outcome struct {
 	StatusWaiting []string
 	// StatusFailed are the leaves of status that cannot be rendered.
 	StatusFailed []Problem
+	// WakeAt is when the rule must be evaluated again because of now alone: the
+	// first time, in whole seconds UTC, at which a comparison with now, or a
+	// function of it, gives something else. Zero: never.
+	WakeAt time.Time
 }

@@ -24,6 +24,10 @@ type origin struct {
 	root string
 	// fields are the origins of the fields of a mapping in a template.
 	fields map[string]*origin
+	// speed and drifts say how the value goes with the clock (now.go): by how many
+	// seconds it grows in a second, or that it changes in a way that is not followed.
+	speed  int
+	drifts bool
 }
 
 const (
@@ -31,6 +35,7 @@ const (
 	rootChildren  = "children"
 	rootVariables = "variables"
 	rootSelf      = "self"
+	rootNow       = celenv.NowName
 )
 
 func fixed() *origin { return &origin{} }
@@ -44,7 +49,7 @@ func join(a, b *origin) *origin {
 	case a == nil:
 		return b
 	}
-	return &origin{waits: a.waits || b.waits}
+	return &origin{waits: a.waits || b.waits, drifts: a.moves() || b.moves()}
 }
 
 // childRef is an expression's use of a child.
@@ -78,6 +83,10 @@ type analysis struct {
 	uses   uses
 	reads  map[int64]read
 	absent map[int64][]int64
+	// moving are the nodes that note when their value changes, and driftsAt is
+	// where a value first goes with the clock in a way that is not followed.
+	moving   map[int64][]int
+	driftsAt ast.Expr
 	// presence is true below has(), where nothing is read for its value.
 	presence bool
 	// path is the outermost node of the path that is being walked over: what a
@@ -166,6 +175,8 @@ func (a *analysis) ident(e ast.Expr, env bindings) *origin {
 		return &origin{root: name}
 	case rootSelf:
 		return later()
+	case rootNow:
+		return clocked(1)
 	}
 	if o, ok := a.scope.names[name]; ok {
 		return o
@@ -184,21 +195,22 @@ func (a *analysis) call(e ast.Expr, env bindings) *origin {
 		}
 		return a.index(e, args[0], args[1], env, optional)
 	case operators.Conditional:
-		a.value(args[0], env)
-		yes, no := a.walk(args[1], env), a.walk(args[2], env)
-		if yes.root == no.root && yes.root != "" {
-			return yes
-		}
-		return join(yes, no)
+		condition := a.value(args[0], env)
+		return a.conditional(e, condition, a.walk(args[1], env), a.walk(args[2], env))
 	}
 	out := fixed()
+	var operands []*origin
 	for _, o := range celenv.Operands(e) {
-		out = join(out, a.value(o, env))
+		operands = append(operands, a.value(o, env))
+		out.waits = out.waits || operands[len(operands)-1].waits
 	}
 	if call.FunctionName() == "value" && call.IsMemberFunction() {
 		a.note(e.ID(), out.waits, call.Target())
 	}
-	return &origin{waits: out.waits}
+	if moved := a.clockedCall(e, operands); moved != nil {
+		out.speed, out.drifts = moved.speed, moved.drifts
+	}
+	return out
 }
 
 func literalText(e ast.Expr) (string, bool) {
@@ -291,13 +303,13 @@ func (a *analysis) chain(e ast.Expr, nodes []int64) []int64 {
 
 // index is operand[index] with an index that is computed, or a number.
 func (a *analysis) index(e, operand, index ast.Expr, env bindings, optional bool) *origin {
-	a.value(index, env)
+	at := a.value(index, env)
 	from := a.operand(e, operand, env, false)
 	if from.root == rootChildren || from.root == rootVariables {
 		a.report(e.ID(), CodeNoMember, "%s must be followed by a name that is written out, as in %s.%s", from.root, from.root, a.exampleMember(from.root))
 		return fixed()
 	}
-	missing, value := from.waits, &origin{waits: from.waits}
+	missing, value := from.waits, &origin{waits: from.waits, drifts: from.moves()}
 	if from.complete {
 		missing, value = false, later()
 	}
@@ -305,6 +317,9 @@ func (a *analysis) index(e, operand, index ast.Expr, env bindings, optional bool
 		for _, f := range from.fields {
 			value = join(value, f)
 		}
+	}
+	if at.moves() {
+		value = join(value, at)
 	}
 	if !optional {
 		a.note(e.ID(), missing, e)
@@ -317,9 +332,10 @@ func (a *analysis) mapLiteral(e ast.Expr, env bindings) *origin {
 	static := true
 	for _, entry := range e.AsMap().Entries() {
 		m := entry.AsMapEntry()
-		a.value(m.Key(), env)
+		key := a.value(m.Key(), env)
 		value := a.value(m.Value(), env)
 		out.waits = out.waits || value.waits
+		out.drifts = out.drifts || key.moves() || value.moves()
 		if name, ok := literalText(m.Key()); ok {
 			out.fields[name] = value
 		} else {
@@ -336,14 +352,14 @@ func (a *analysis) mapLiteral(e ast.Expr, env bindings) *origin {
 // gives to all that goes into it.
 func (a *analysis) comprehension(c ast.ComprehensionExpr, env bindings) *origin {
 	over := a.value(c.IterRange(), env)
-	item := &origin{waits: over.waits}
+	item := &origin{waits: over.waits, drifts: over.moves()}
 	start := a.walk(c.AccuInit(), env)
 	inner := env.with(map[string]*origin{c.IterVar(): item, c.IterVar2(): item, c.AccuVar(): start})
 	a.walk(c.LoopCondition(), inner)
 	step := a.walk(c.LoopStep(), inner)
 	result := start
 	if step != start {
-		result = join(join(start, step), &origin{waits: over.waits})
+		result = join(join(start, step), item)
 		inner = inner.with(map[string]*origin{c.AccuVar(): result})
 		a.walk(c.LoopStep(), inner)
 	}

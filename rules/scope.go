@@ -3,6 +3,8 @@ package rules
 import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
+
+	"kanon.dev/kanon/rules/celenv"
 )
 
 // scope resolves the names of expressions in one place of one evaluation. It
@@ -42,6 +44,10 @@ func (s *scope) ResolveName(name string) (any, bool) {
 		return (*variablesView)(s), true
 	case rootSelf:
 		return s.self, s.self != nil
+	case rootNow:
+		return s.ev.clock.Now(), true
+	case celenv.ClockName:
+		return &s.ev.clock, true
 	}
 	if s.child == nil {
 		return nil, false

@@ -22,19 +22,17 @@ const (
 // Clock is the time of one evaluation, and when something that was computed
 // from it changes. It is not safe for concurrent use.
 type Clock struct {
-	now  ref.Val
 	time time.Time
 	wake time.Time
 }
 
 // NewClock makes a clock that stands at a time, in whole seconds UTC.
 func NewClock(now time.Time) Clock {
-	now = now.UTC().Truncate(time.Second)
-	return Clock{now: types.Timestamp{Time: now}, time: now}
+	return Clock{time: now.UTC().Truncate(time.Second)}
 }
 
 // Now is the time as a value.
-func (c *Clock) Now() ref.Val { return c.now }
+func (c *Clock) Now() ref.Val { return types.Timestamp{Time: c.time} }
 
 // WakeAt is the first time, in whole seconds, at which something that was
 // computed from the clock so far would be different; zero where there is none.
