@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -25,11 +26,15 @@ import (
 type program struct {
 	engine      *engine.Engine
 	server      *server
+	outages     *outages
 	broadcaster record.EventBroadcaster
 	events      record.EventSink
 }
 
 func newProgram(config *rest.Config, o *runOptions) (*program, error) {
+	outages := &outages{now: time.Now}
+	config = rest.CopyConfig(config)
+	config.Wrap(outages.wrap)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
@@ -54,6 +59,7 @@ func newProgram(config *rest.Config, o *runOptions) (*program, error) {
 	}
 	p := &program{
 		server:      &server{client: kinds.RESTClient(), host: config.Host, limit: answerLimit, after: time.After},
+		outages:     outages,
 		broadcaster: record.NewBroadcaster(),
 		events:      &typedcorev1.EventSinkImpl{Interface: core.Events("")},
 	}
@@ -77,6 +83,7 @@ func (p *program) run(ctx context.Context) error {
 	if !p.server.await(ctx) {
 		return nil
 	}
+	p.outages.begin(logr.FromContextOrDiscard(ctx))
 	p.broadcaster.StartRecordingToSink(p.events)
 	defer p.broadcaster.Shutdown()
 	return p.engine.Run(ctx)
