@@ -83,6 +83,7 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 		return p.release(ctx)
 	case selected:
 	}
+	defer p.wakeInTime()
 	matches, err := p.evaluation.Matches()
 	if err != nil {
 		p.problems = append(p.problems, problemOfPredicate(err))
@@ -98,6 +99,15 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 	p.outcome = p.evaluation.Outcome()
 	p.prune(ctx)
 	return p.conclude(ctx)
+}
+
+// wakeInTime has the key come back when something that was computed from now
+// changes. Of several times for one key the queue keeps the first; one that has
+// lost its reason costs an evaluation and nothing more.
+func (p *pass) wakeInTime() {
+	if at := p.evaluation.WakeAt(); !at.IsZero() {
+		p.queue.AddAfter(p.key, at.Sub(p.options.Clock.Now()))
+	}
 }
 
 func (p *pass) namespaceLabels(name string) (labels.Set, bool) {
