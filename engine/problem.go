@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"kanon.dev/kanon/engine/apply"
@@ -29,7 +30,7 @@ const (
 	reasonInvalid = "Invalid"
 	// reasonForbidden: the API server, a policy or a quota does not allow a write.
 	reasonForbidden = "Forbidden"
-	// reasonTerminating: an object of a child's name is on its way out.
+	// reasonTerminating: an object of a child's name, or the namespace, is on its way out.
 	reasonTerminating = "Terminating"
 	// reasonWrite: a write failed in a way that may pass.
 	reasonWrite = "WriteFailed"
@@ -62,6 +63,8 @@ func problemOf(w *write) problem {
 	case errors.As(w.err, &invalid):
 		p.reason, p.stalled = reasonInvalid, true
 	case errors.As(w.err, &terminating):
+		p.reason = reasonTerminating
+	case apierrors.HasStatusCause(w.err, corev1.NamespaceTerminatingCause):
 		p.reason = reasonTerminating
 	case apierrors.IsForbidden(w.err):
 		p.reason, p.stalled = reasonForbidden, true

@@ -210,10 +210,14 @@ func TestANameThatIsTaken(t *testing.T) {
 	})
 	t.Run("of an earlier parent of the name", func(t *testing.T) {
 		w := newWorld(t)
-		// GC would collect a child whose controller is not there, so this one has none.
+		// GC would collect a child whose owners are all gone, so this one has another that is there.
 		earlier := w.owner
 		earlier.Parent.UID = "00000000-0000-0000-0000-000000000000"
-		old, err := w.writer.Prepare(t.Context(), w.object(text), earlier, nil)
+		object := w.object(text)
+		another := controllerRef(w.parent)
+		another.Controller, another.BlockOwnerDeletion = nil, nil
+		object.SetOwnerReferences([]metav1.OwnerReference{*another})
+		old, err := w.writer.Prepare(t.Context(), object, earlier, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,6 +228,19 @@ func TestANameThatIsTaken(t *testing.T) {
 		}
 		if w.get(live).GetResourceVersion() != live.GetResourceVersion() {
 			t.Error("it was written to")
+		}
+	})
+	t.Run("let go by an earlier parent of the name", func(t *testing.T) {
+		w := newWorld(t)
+		earlier := w.owner
+		earlier.Parent.UID = "00000000-0000-0000-0000-000000000000"
+		old, err := w.writer.Prepare(t.Context(), w.object(text), earlier, nil) // without an owner, as after an orphaning deletion
+		if err != nil {
+			t.Fatal(err)
+		}
+		live := w.sync(old, nil, ActionCreated, "POST")
+		if again := w.sync(w.child(text), live, ActionApplied, "GET JSONPATCH APPLY"); again.GetUID() != live.GetUID() {
+			t.Error("it was made anew")
 		}
 	})
 	t.Run("being deleted", func(t *testing.T) {

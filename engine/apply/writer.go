@@ -176,12 +176,21 @@ func (c *Child) refuse(live *unstructured.Unstructured) error {
 		return &TerminatingError{Ref: ref, Reason: "is being deleted; waiting for its end" + finalizersOf(live)}
 	case Owns(live, c.Owner.RuleID, c.Owner.Parent.UID):
 		return nil
+	case c.orphaned(live):
+		return nil
 	case earlierParent(live, c.Owner.Parent):
 		return &TerminatingError{Ref: ref, Reason: fmt.Sprintf(
 			"was made for an earlier %s; waiting for its end", c.Owner.Parent)}
 	default:
 		return &NameTakenError{Ref: ref, OwnedBy: ownedBy(live)}
 	}
+}
+
+// orphaned says whether live was this very child of an earlier object with the parent's name, and was let go when that was
+// deleted with orphaning: nobody will end it, and it returns to the parent that has come in its place.
+func (c *Child) orphaned(live *unstructured.Unstructured) bool {
+	owner, ok := OwnerOf(live)
+	return ok && owner.RuleID == c.Owner.RuleID && owner.Parent.sameObject(c.Owner.Parent) && len(live.GetOwnerReferences()) == 0
 }
 
 func finalizersOf(obj *unstructured.Unstructured) string {

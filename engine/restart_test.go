@@ -1,0 +1,139 @@
+package engine_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply"
+)
+
+// Of two rules with one name the one that was there first keeps it over a
+// restart, and with it its children.
+func TestRestartKeepsTheHolderOfAName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("b-first", note("first"))
+	stop := w.run()
+	w.verdict("b-first", `"ready":true`)
+	w.parent("Note", "n", "{}")
+	made := w.await(configMaps, w.home, "n", "is made", has("first", "data", "text"))
+	// creationTimestamps are whole seconds
+	for !time.Now().Truncate(time.Second).After(w.get(configMaps, w.kanon, "b-first").GetCreationTimestamp().Time) {
+		<-time.After(50 * time.Millisecond)
+	}
+	w.rule("a-second", strings.ReplaceAll(note("second"), `"${parent.metadata.name}"`, `"${parent.metadata.name}-second"`))
+	w.verdict("a-second", "a rule's name must be unique")
+	stop()
+	w.run()
+	w.parent("Note", "m", "{}")
+	w.await(w.resource("Note"), w.home, "m", "is ready", isTrue("Ready"))
+	if config := w.get(configMaps, w.home, "n"); config.GetUID() != made.GetUID() {
+		t.Error("the child was made anew")
+	}
+	w.get(configMaps, w.home, "m")
+}
+
+// A stalled parent is told of once, also over a restart and with a prefix.
+func TestStalledIsToldOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", strings.ReplaceAll(note(`"${parent.spec.text}"`), "spec:\n", "spec:\n  conditionPrefix: Web\n"))
+	stop := w.run()
+	w.parent("Note", "n", "{}")
+	w.await(w.resource("Note"), w.home, "n", "is stalled", isTrue("WebStalled"))
+	w.awaitEvent(w.home, "n", "EvaluationFailed")
+	stop()
+	from := w.requests.count()
+	w.run()
+	w.verdict("note", `"ready":true`)
+	w.parent("Note", "m", "{}")
+	w.awaitEvent(w.home, "m", "EvaluationFailed")
+	w.quiet()
+	events := 0
+	for _, request := range w.requests.since(from) {
+		if strings.HasSuffix(request, "/namespaces/"+w.home+"/events") || strings.Contains(request, "/events/n.") {
+			events++
+		}
+	}
+	if events != 1 {
+		t.Errorf("%d Events after the restart, want the one about the new parent", events)
+	}
+}
+
+// Children that an orphaning deletion left behind are the business of a parent
+// that is made again under the same name: it does not wait for an end of theirs
+// that never comes.
+func TestParentMadeAgainAfterOrphaning(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", note("x"))
+	w.run()
+	w.parent("Note", "n", "{}")
+	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
+	orphan := metav1.DeletePropagationOrphan
+	if err := w.at(w.resource("Note"), w.home).Delete(t.Context(), "n", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitGone(w.resource("Note"), w.home, "n")
+	again := w.parent("Note", "n", "{}")
+	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
+	owner, _ := apply.OwnerOf(w.get(configMaps, w.home, "n"))
+	if owner.Parent.UID != again.GetUID() {
+		t.Errorf("the child's owner is %v", owner.Parent)
+	}
+}
+
+// requestsAtHome are the requests after the first n that concern the world's
+// home: kinds that other tests install are discovered by all engines.
+func (w *world) requestsAtHome(n int) []string {
+	return slices.DeleteFunc(w.requests.since(n), func(r string) bool { return !strings.Contains(r, "/"+w.home+"/") })
+}
+
+// A prune sends one request for each child and one for the status.
+func TestRequestsOfAPrune(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("box", boxRule)
+	w.run()
+	w.parent("Box", "red", "{color: red}")
+	w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))
+	from := w.requests.count()
+	w.patch(w.resource("Box"), w.home, "red", `{"spec":{"served":false}}`)
+	w.awaitGone(services, w.home, "red")
+	w.await(w.resource("Box"), w.home, "red", "has no address", func(obj *unstructured.Unstructured) bool {
+		return field(obj, "status", "address") == nil
+	})
+	w.quiet()
+	if got := w.requestsAtHome(from); len(got) != 2 {
+		t.Errorf("%d requests, want a deletion and a status: %q", len(got), got)
+	}
+}
+
+// A parent that is deleted and was selected by its labels may have left the view
+// only: each of its children asks once at the most, and nothing is written.
+func TestRequestsOfADeletion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("box", strings.ReplaceAll(boxRule, "kind: Box}", "kind: Box, selector: {matchLabels: {use: 'yes'}}}"))
+	w.run()
+	w.create(w.resource("Box"), w.object("apiVersion: $GROUP/v1\nkind: Box\nmetadata: {name: red, namespace: $HOME, labels: {use: 'yes'}}\nspec: {color: red}\n"))
+	w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))
+	from := w.requests.count()
+	w.delete(w.resource("Box"), w.home, "red")
+	w.awaitGone(services, w.home, "red")
+	w.awaitGone(configMaps, w.home, "red-config")
+	w.quiet()
+	if got := w.requestsAtHome(from); len(got) > 2 || slices.ContainsFunc(got, func(r string) bool { return !strings.HasPrefix(r, "GET ") }) {
+		t.Errorf("%d requests, want one look at the parent for each child at the most: %q", len(got), got)
+	}
+}
