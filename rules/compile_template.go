@@ -363,10 +363,15 @@ func (c *compiler) unknownFunctions(parsed *celenv.Parsed, at func(int) Position
 	found := false
 	_, functions := parsed.Names()
 	for _, f := range functions {
-		if !c.env.IsFunction(f.Name) {
-			found = true
+		switch {
+		case c.env.IsFunction(f.Name):
+			continue
+		case f.Name == "random":
+			c.report(at(f.Offset), CodeUnknownFunction, "random can only be called under updatePolicy: CreateOnly, which this version does not have yet")
+		default:
 			c.report(at(f.Offset), CodeUnknownFunction, "unknown function %q", f.Name).hint("%s", didYouMean(f.Name, c.env.FunctionNames()))
 		}
+		found = true
 	}
 	return found
 }
