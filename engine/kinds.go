@@ -29,10 +29,10 @@ func (k kinds) Known() []schema.GroupVersionKind {
 
 // Complete implements rules.KindLister: a kind that the cluster does not show
 // now keeps a rule from running.
-func (kinds) Complete(string) bool { return true }
+func (kinds) Complete(schema.GroupKind) bool { return true }
 
 // Place implements rules.KindLister.
-func (kinds) Place() string { return "the cluster" }
+func (kinds) Place(string) string { return "the cluster" }
 
 // missingKindError says that the cluster has no such kind.
 type missingKindError struct{ gvk schema.GroupVersionKind }

@@ -110,7 +110,7 @@ func Codes() []CodeInfo {
 		{CodeNoKind, "A document lacks apiVersion or kind", SeverityError},
 		{CodeForeignKind, "A document of a kind that cannot stand here", SeverityError},
 		{CodeAPIVersion, "A rule of another version of the language", SeverityError},
-		{CodeBrokenCRD, "A CustomResourceDefinition without a name", SeverityError},
+		{CodeBrokenCRD, "An incomplete CustomResourceDefinition", SeverityError},
 		{CodeDuplicateKey, "A field stands twice", SeverityError},
 		{CodeBadScalar, "A value that JSON has no form for", SeverityError},
 		{CodeBadKey, "A key that is not a string", SeverityError},

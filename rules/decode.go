@@ -122,9 +122,19 @@ func shown(n *node) string {
 }
 
 func (d *decoder) crd(root *node, before int) {
-	metadata := root.get("metadata")
-	if name, ok := metadata.get("name").text(); !ok || name == "" {
-		d.report(root, CodeBrokenCRD, "a CustomResourceDefinition needs metadata.name")
+	spec := root.get("spec")
+	var missing []string
+	need := func(path string, n *node) {
+		if text, _ := n.text(); text == "" && (n == nil || n.kind == scalarNode || len(n.items) == 0) {
+			missing = append(missing, path)
+		}
+	}
+	need("metadata.name", root.get("metadata").get("name"))
+	need("spec.group", spec.get("group"))
+	need("spec.names.kind", spec.get("names").get("kind"))
+	need("spec.versions", spec.get("versions"))
+	if len(missing) > 0 && !root.broken() {
+		d.report(root, CodeBrokenCRD, "a CustomResourceDefinition needs %s", strings.Join(missing, ", "))
 	}
 	if len(d.findings) > before {
 		return

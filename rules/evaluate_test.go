@@ -318,7 +318,7 @@ func TestDecodeCRD(t *testing.T) {
 	docs, findings := Decode("f", []byte("---\n"+`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: webapps.shop.example.com}
-spec: {group: shop.example.com, versions: [{name: v1, served: true, schema: {openAPIV3Schema: {description: "not ${evaluated}", maximum: 1.5, minimum: 1}}}]}
+spec: {group: shop.example.com, names: {kind: WebApp}, versions: [{name: v1, served: true, schema: {openAPIV3Schema: {description: "not ${evaluated}", maximum: 1.5, minimum: 1}}}]}
 ---
 `+ruleFor("")))
 	if len(findings) > 0 || len(docs.Rules) != 1 || len(docs.CRDs) != 1 {

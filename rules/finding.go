@@ -90,8 +90,9 @@ func (fs Findings) MissingKinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// sorted puts findings in the order of their positions and drops repetitions.
-func (fs Findings) sorted() Findings {
+// Sorted puts findings in the order of their positions and drops repetitions. It
+// works in place.
+func (fs Findings) Sorted() Findings {
 	slices.SortStableFunc(fs, func(a, b Finding) int {
 		return cmp.Or(a.compare(b.Position), cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Message, b.Message))
 	})
@@ -110,7 +111,7 @@ func (l findingList) finish(src *source) Findings {
 		out[i] = *f
 		out[i].Text = src.lineAt(f.Position)
 	}
-	return out.sorted()
+	return out.Sorted()
 }
 
 // FindingsError is the error form of findings of which one at least is an error.

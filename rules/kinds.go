@@ -31,11 +31,12 @@ type Kinds interface {
 type KindLister interface {
 	// Known lists the kinds, in any order.
 	Known() []schema.GroupVersionKind
-	// Complete says whether all kinds of a group are known. A kind that is not
-	// there is a warning where they are not: it may be there all the same.
-	Complete(group string) bool
-	// Place names what lacks a kind that is not there, such as "the cluster".
-	Place() string
+	// Complete says whether all kinds of that group and name are known. One that
+	// is not there is only a warning where they are not: it may be there all the
+	// same.
+	Complete(kind schema.GroupKind) bool
+	// Place names what lacks a kind of a group, such as "the cluster".
+	Place(group string) string
 }
 
 // parentVerbs and childVerbs are what the engine does with objects.
@@ -75,7 +76,7 @@ func (c *compiler) fieldAt(n *node, name string) Position {
 func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *node) {
 	place, known, complete := "the cluster", []schema.GroupVersionKind(nil), true
 	if lister, ok := c.opts.Kinds.(KindLister); ok {
-		place, known, complete = lister.Place(), lister.Known(), lister.Complete(gvk.Group)
+		place, known, complete = lister.Place(gvk.Group), lister.Known(), lister.Complete(gvk.GroupKind())
 	}
 	field, hint := suggestKind(gvk, known)
 	pos := c.fieldAt(n, field)

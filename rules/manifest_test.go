@@ -76,7 +76,7 @@ func TestManifest(t *testing.T) {
 		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 	var got strings.Builder
-	if err := (Printer{}).Print(&got, findings.sorted()); err != nil {
+	if err := (Printer{}).Print(&got, findings.Sorted()); err != nil {
 		t.Fatal(err)
 	}
 	want := `m.yaml:21:16: error: unknown name "parnt" [KN0204]

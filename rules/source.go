@@ -146,9 +146,29 @@ func (s *source) syntaxError(d document, err error) *Finding {
 	if i := pos.Line - 1; i >= 0 && i < len(s.lines) {
 		text = s.lines[i]
 	}
+	if strings.HasPrefix(message, "did not find expected ',' or") {
+		// The braces of the expression were taken for those of YAML.
+		if i := bareExpression(text); i >= 0 {
+			pos.Column = max(pos.Column, utf8.RuneCountInString(text[:i])+1)
+		}
+	}
 	f := newFinding(s.outside(pos), CodeNotYAML, "not YAML: %s", message)
 	f.Hint = quoteHint(text)
 	return f
+}
+
+// bareExpression is where the first expression outside of quotes starts, or -1.
+func bareExpression(line string) int {
+	for from := 0; ; {
+		i := strings.Index(line[from:], "${")
+		if i < 0 {
+			return -1
+		}
+		if from += i; strings.Count(line[:from], `"`)%2 == 0 && strings.Count(line[:from], "'")%2 == 0 {
+			return from
+		}
+		from += len("${")
+	}
 }
 
 // probe looks for the end of the longest beginning that parses.

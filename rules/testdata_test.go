@@ -35,8 +35,8 @@ func (testKinds) Known() []schema.GroupVersionKind {
 }
 
 // Complete is false for one group whose kinds cannot be known.
-func (testKinds) Complete(group string) bool { return group != "unknown.example.com" }
-func (testKinds) Place() string              { return "the cluster" }
+func (testKinds) Complete(k schema.GroupKind) bool { return k.Group != "unknown.example.com" }
+func (testKinds) Place(string) string              { return "the cluster" }
 
 func (testKinds) all() map[schema.GroupVersionKind]Kind {
 	out := map[schema.GroupVersionKind]Kind{}
@@ -156,7 +156,7 @@ func compileAll(name string, data []byte, kinds Kinds) ([]*Program, Findings) {
 			programs = append(programs, p)
 		}
 	}
-	return programs, findings.sorted()
+	return programs, findings.Sorted()
 }
 
 func findingsText(findings Findings) string {

@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -28,6 +29,9 @@ func run() int {
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
+	}
+	if errors.Is(err, errFindings) {
+		return 1
 	}
 	fmt.Fprintln(os.Stderr, "kanon:", err)
 	if isUsage(err) {

@@ -34,7 +34,10 @@ func newRoot() *cobra.Command {
 A rule names a parent kind and says, with CEL expressions inside YAML
 templates, which children each parent has and what its status says.`,
 		Example: `  # Run the rules of a directory against the cluster of your kubeconfig
-  kanon run --rules rules/`,
+  kanon run --rules rules/
+
+  # Check rules without running them
+  kanon validate rules/`,
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -47,7 +50,7 @@ templates, which children each parent has and what its status says.`,
 	root.SetVersionTemplate("kanon {{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version") // without cobra's -v, which is --verbosity elsewhere
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRunCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(), newValidateCommand(), newVersionCommand())
 	root.SetHelpCommand(newHelpCommand())
 	return root
 }

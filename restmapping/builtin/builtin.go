@@ -21,7 +21,8 @@ import (
 //go:embed kinds.txt
 var kindsText string
 
-// Table is a set of kinds. It is not safe for use while Define runs.
+// Table is a set of kinds. The zero value holds none. It is not safe for use
+// while Define runs.
 type Table struct {
 	version string
 	kinds   map[schema.GroupVersionKind]restmapping.Kind
@@ -85,6 +86,9 @@ func (t *Table) Define(crd *unstructured.Unstructured) error {
 		subresources := sets.New[string]()
 		if subs, ok := version["subresources"].(map[string]any); ok {
 			subresources = sets.KeySet(subs)
+		}
+		if t.kinds == nil {
+			t.kinds = make(map[schema.GroupVersionKind]restmapping.Kind)
 		}
 		gv := schema.GroupVersion{Group: group, Version: name}
 		t.kinds[gv.WithKind(kind)] = restmapping.Kind{

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/rules"
+)
+
+// input is a text that may hold rules.
+type input struct {
+	name string
+	data []byte
+}
+
+// readInputs reads files, the YAML files below directories, and standard input,
+// each once.
+func readInputs(args []string, stdin io.Reader) ([]input, error) {
+	var inputs []input
+	seen := map[string]bool{}
+	add := func(path string) error {
+		if seen[path] {
+			return nil
+		}
+		seen[path] = true
+		if path == "-" {
+			data, err := io.ReadAll(stdin)
+			inputs = append(inputs, input{name: "stdin", data: data})
+			return err
+		}
+		data, err := os.ReadFile(path)
+		inputs = append(inputs, input{name: path, data: data})
+		return err
+	}
+	for _, arg := range args {
+		files, err := filesOf(arg)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", arg, reasonOf(err))
+		}
+		for _, file := range files {
+			if err := add(file); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, reasonOf(err))
+			}
+		}
+	}
+	return inputs, nil
+}
+
+// filesOf lists the file that an argument names, or those below a directory, in
+// the order of their names. What is hidden is left out.
+func filesOf(arg string) ([]string, error) {
+	if arg == "-" {
+		return []string{arg}, nil
+	}
+	arg = filepath.Clean(arg)
+	info, err := os.Stat(arg)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{arg}, nil
+	}
+	var files []string
+	err = filepath.WalkDir(arg, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path != arg && strings.HasPrefix(entry.Name(), "."):
+			if entry.IsDir() {
+				return filepath.SkipDir
+			}
+		case !entry.IsDir() && (strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml")):
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files, err
+}
+
+// check is what came out of looking at rules.
+type check struct {
+	findings rules.Findings
+	// rules and files count the rules, and the files that have some or should.
+	rules, files int
+}
+
+// checkRules decodes and compiles rules as the engine does, with the kinds that
+// definitions beside them and in schemas add.
+func checkRules(inputs, schemas []input, kinds *knownKinds, namespace string) *check {
+	c := &check{}
+	decoded := make([]rules.Documents, len(inputs))
+	for i, in := range inputs {
+		docs, findings := rules.DecodeManifest(in.name, in.data)
+		kinds.define(docs.CRDs)
+		decoded[i] = docs
+		c.findings = append(c.findings, findings...)
+		if len(findings)+len(docs.Rules) > 0 {
+			c.files++
+		}
+	}
+	for _, in := range schemas {
+		docs, _ := rules.DecodeManifest(in.name, in.data) // rules there are not asked about
+		kinds.define(docs.CRDs)
+	}
+	names := map[types.NamespacedName]rules.Position{}
+	for _, docs := range decoded {
+		all := slices.Concat(docs.Rules, docs.Partial)
+		for _, rule := range all {
+			c.rule(rule, rules.Options{Kinds: kinds, Namespace: namespace})
+			name := types.NamespacedName{Namespace: cmp.Or(rule.Namespace, namespace), Name: rule.Name}
+			if first, taken := names[name]; taken && rule.Name != "" {
+				c.findings = append(c.findings, rule.Taken(name.String(), first))
+				continue
+			}
+			names[name] = rule.Position
+		}
+		c.rules += len(all)
+	}
+	c.findings = c.findings.Sorted()
+	return c
+}
+
+func (c *check) rule(rule *rules.Rule, o rules.Options) {
+	_, findings := rules.Compile(rule, o)
+	for i, f := range findings {
+		if f.Code == rules.CodeUncheckedKind && f.Hint == "" {
+			findings[i].Hint = "give its CustomResourceDefinition with --schemas, or ask the cluster with --cluster"
+		}
+	}
+	c.findings = append(c.findings, findings...)
+}
+
+// summary is the last line of the output.
+func (c *check) summary() string {
+	errors := 0
+	for _, f := range c.findings {
+		if f.Severity == rules.SeverityError {
+			errors++
+		}
+	}
+	found := []string{counted(errors, "error"), counted(len(c.findings)-errors, "warning")}
+	found = slices.DeleteFunc(found, func(s string) bool { return strings.HasPrefix(s, "0 ") })
+	if len(found) == 0 {
+		found = []string{"nothing is wrong"}
+	}
+	return fmt.Sprintf("%s in %s: %s", counted(c.rules, "rule"), counted(c.files, "file"), strings.Join(found, ", "))
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/rules"
+)
+
+// errFindings ends a command whose output has said already what is wrong.
+var errFindings = errors.New("the rules have errors")
+
+// validateOptions are the flags of kanon validate.
+type validateOptions struct {
+	schemas   []string
+	namespace string
+	strict    bool
+	cluster   bool
+	// run has the flags that find the cluster.
+	run runOptions
+}
+
+func newValidateCommand() *cobra.Command {
+	var o validateOptions
+	cmd := &cobra.Command{
+		Use:   "validate FILE|DIR|-...",
+		Short: "Check rules without running them",
+		Long: `Check rules the way kanon run does before it runs them, and show all that is
+wrong: the line, the place in it, a code that docs/findings.md explains, and what
+to write instead where that is known.
+
+A file may hold rules, CustomResourceDefinitions, ConfigMaps with rules, and other
+documents, which are passed over. Of a directory all files below it that end in
+.yaml or .yml are read; - is standard input.
+
+No cluster is needed: known are the kinds of Kubernetes itself and those of the
+CustomResourceDefinitions in the files and in --schemas. With --cluster the kinds
+are those of your cluster.
+
+The exit code is 0 without errors, 1 with errors (with --strict also with
+warnings) or without any rule, and 2 when the command is called wrongly.`,
+		Example: `  # The rules of a directory, with the definitions beside them
+  kanon validate rules/ --schemas crds/
+
+  # A ConfigMap that a tool has made, against the kinds of your cluster
+  kustomize build . | kanon validate --cluster -`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageErrorf(cmd, "name a file or a directory with rules, or - for standard input")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.validate(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions; repeatable")
+	flags.BoolVar(&o.strict, "strict", false, "count warnings as errors")
+	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
+	flags.BoolVar(&o.cluster, "cluster", false, "take the kinds from the cluster")
+	flags.StringVar(&o.run.kubeconfig, "kubeconfig", "", "with --cluster: kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster Kanon runs in")
+	flags.StringVar(&o.run.context, "context", "", "with --cluster: context in the kubeconfig; default: its current one")
+	return cmd
+}
+
+func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
+	inputs, err := readInputs(args, cmd.InOrStdin())
+	if err != nil {
+		return usageErrorf(cmd, "%w", err)
+	}
+	schemas, err := readInputs(o.schemas, cmd.InOrStdin())
+	if err != nil {
+		return usageErrorf(cmd, "--schemas %w", err)
+	}
+	kinds, err := o.kinds(cmd.Context())
+	if err != nil {
+		return err
+	}
+	check := checkRules(inputs, schemas, kinds, o.namespace)
+	out := cmd.OutOrStdout()
+	if err := (rules.Printer{Color: isTerminal(out)}).Print(out, check.findings); err != nil {
+		return err
+	}
+	if check.rules == 0 && len(check.findings) == 0 {
+		return fmt.Errorf("there are no rules in %s", strings.Join(args, ", "))
+	}
+	if _, err := fmt.Fprintln(out, check.summary()); err != nil {
+		return fmt.Errorf("print the summary: %w", err)
+	}
+	if check.findings.HasErrors() || o.strict && len(check.findings) > 0 {
+		return errFindings
+	}
+	return nil
+}
+
+// kinds are those that the rules are checked against.
+func (o *validateOptions) kinds(ctx context.Context) (*knownKinds, error) {
+	if !o.cluster {
+		return builtinKinds()
+	}
+	config, err := o.run.config()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	return clusterKinds(ctx, config)
+}
+
+// isTerminal says whether colours are wanted: what is written to is a terminal
+// that has them, and NO_COLOR (no-color.org) is not set.
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
