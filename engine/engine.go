@@ -78,7 +78,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	group.Go(func() error { return e.runCatalog(ctx) })
 	for range e.options.Workers {
-		group.Go(func() error { return e.work(ctx) })
+		group.Go(func() error { e.work(ctx); return nil })
 	}
 	group.Go(func() error {
 		<-ctx.Done()

@@ -18,8 +18,8 @@ import (
 // conclude says what came of the pass: in the parent's status, as an Event
 // where something is in the way, and as the verdict.
 func (p *pass) conclude(ctx context.Context) (verdict, error) {
-	if ctx.Err() != nil {
-		return again, nil // what was broken off says nothing of the parent
+	if err := ctx.Err(); err != nil {
+		return again, err // what was broken off says nothing of the parent
 	}
 	state := p.summarize()
 	if p.outcome.StatusHeld {

@@ -24,11 +24,11 @@ const (
 
 // work takes keys from the queue, one at a time, until ctx ends. What waits then
 // is left: the next process looks at everything.
-func (e *Engine) work(ctx context.Context) error {
+func (e *Engine) work(ctx context.Context) {
 	for {
 		k, shutdown := e.queue.Get()
 		if shutdown || ctx.Err() != nil {
-			return nil
+			return
 		}
 		e.workOn(ctx, k)
 	}
@@ -40,8 +40,7 @@ func (e *Engine) workOn(ctx context.Context, k key) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("rule", e.nameOf(k.rule), "parent", k.parent.String())
 	v, err := e.reconcileSafely(logr.NewContext(ctx, log), k)
 	if err != nil && ctx.Err() == nil {
-		var panicked *panicError
-		if errors.As(err, &panicked) {
+		if panicked, ok := errors.AsType[*panicError](err); ok {
 			log = log.WithValues("stack", string(panicked.stack))
 		}
 		log.Error(err, "Reconcile failed; it is tried again")
