@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/rules"
+)
+
+// parents defines the kinds that the examples name.
+const parents = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: webapps.shop.example.com}
+spec:
+  {group: shop.example.com, names: {kind: WebApp, plural: webapps}, scope: Namespaced, versions: [{name: v1, served: true, subresources: {status: {}}}]}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: fleets.shop.example.com}
+spec:
+  {group: shop.example.com, names: {kind: Fleet, plural: fleets}, scope: Cluster, versions: [{name: v1, served: true, subresources: {status: {}}}]}
+`
+
+// explained is one code in docs/findings.md.
+type explained struct {
+	code, title, wrong, right string
+}
+
+// TestFindingsAreExplained holds that docs/findings.md explains every code, by
+// the title that the table has, and that its examples are what it says.
+func TestFindingsAreExplained(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "findings.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := explanations(t, string(data))
+	var want, got []string
+	for _, info := range rules.Codes() {
+		want = append(want, string(info.Code)+": "+info.Title)
+	}
+	for _, e := range all {
+		got = append(got, e.code+": "+e.title)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("the headings of docs/findings.md (-want +got):\n%s", diff)
+	}
+	for _, e := range all {
+		t.Run(e.code, func(t *testing.T) {
+			t.Parallel()
+			if e.code == string(rules.CodeEnvironment) {
+				return // no input can cause it
+			}
+			if e.wrong == "" || e.right == "" {
+				t.Fatal("there is no example")
+			}
+			found := exampleFindings(t, e.wrong)
+			if len(found) == 0 {
+				t.Error("nothing is found in the wrong example")
+			}
+			for _, f := range found {
+				if string(f.Code) != e.code {
+					t.Errorf("the wrong example gives %s", f)
+				}
+			}
+			for _, f := range exampleFindings(t, e.right) {
+				t.Errorf("the right example gives %s", f)
+			}
+		})
+	}
+}
+
+func explanations(t *testing.T, text string) []explained {
+	t.Helper()
+	var all []explained
+	for _, section := range regexp.MustCompile(`(?m)^### `).Split(text, -1)[1:] {
+		heading, body, _ := strings.Cut(section, "\n")
+		e := explained{}
+		e.code, e.title, _ = strings.Cut(heading, ": ")
+		blocks := regexp.MustCompile("(?s)\n(Wrong|Right):\n\n```yaml\n(.*?)```").FindAllStringSubmatch(body, -1)
+		for _, b := range blocks {
+			if b[1] == "Wrong" {
+				e.wrong = b[2]
+			} else {
+				e.right = b[2]
+			}
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// exampleFindings checks an example as a key of a ConfigMap that has the label of
+// rules, so that everything in it counts.
+func exampleFindings(t *testing.T, example string) rules.Findings {
+	t.Helper()
+	if !regexp.MustCompile(`(?m)^(- )?(apiVersion|kind):`).MatchString(example) {
+		if !strings.HasPrefix(example, "parent:") {
+			example = "parent: {apiVersion: shop.example.com/v1, kind: WebApp}\n" + example
+		}
+		example = "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: example}\nspec:\n" + indent(example, "  ")
+	}
+	text := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: rules, labels: {kanon.dev/rules: \"true\"}}\ndata:\n  rule.yaml: |\n%s", indent(example, "    "))
+	kinds, err := builtinKinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checkRules([]input{{name: "rule.yaml", data: []byte(text)}}, []input{{name: "crds.yaml", data: []byte(parents)}}, kinds, engine.DefaultNamespace).findings
+}
+
+func indent(text, by string) string {
+	return by + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+by) + "\n"
+}
