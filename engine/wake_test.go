@@ -40,7 +40,9 @@ func TestNowWakes(t *testing.T) {
 	w.await(w.resource("Box"), w.home, "red", "is young", has("young", "status", "color"))
 	w.get(configMaps, w.home, "red-young")
 
-	clock.advance() // the wake comes two seconds after the last evaluation
+	w.quiet() // no event is on its way any more
+
+	clock.advance()
 	w.await(w.resource("Box"), w.home, "red", "is old", has("old", "status", "color"))
 	w.awaitGone(configMaps, w.home, "red-young")
 }
