@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,11 +41,15 @@ func (e *Engine) handleParent(op *operator, event monitor.Event) {
 	e.queue.Add(k)
 }
 
-// handleNamespace wakes the parents in a Namespace, whose labels may have
+// handleNamespace wakes the parents in a Namespace that is new or whose labels
 // changed. The Namespace itself may be gone; then its parents are going too.
+// Before the operator is ready there is nothing to wake: its start wakes all.
 func (e *Engine) handleNamespace(op *operator, event monitor.Event) {
 	namespace := newest(event)
-	if namespace == nil {
+	if namespace == nil || !e.ready(op) {
+		return
+	}
+	if event.Old != nil && event.New != nil && maps.Equal(event.Old.GetLabels(), event.New.GetLabels()) {
 		return
 	}
 	for _, parent := range e.monitors.List(op.parentKey) {
