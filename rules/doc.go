@@ -47,11 +47,18 @@
 // parent's status and self it is false wherever on its path something is missing,
 // not only at the end.
 //
+// # The time
+//
+// now is part of the input. The compiler follows what is computed from it
+// (now.go) and refuses what changes with every second; of the rest, the evaluation
+// says when it changes first, in [Outcome].WakeAt, so that the caller can come back
+// then.
+//
 // # The files
 //
 // source.go, node.go and locate.go turn text into nodes and offsets into
 // positions; decode*.go and fields.go turn nodes into rules; scanner.go finds the
-// expressions in strings; compile*.go, provenance.go and graph.go make programs;
+// expressions in strings; compile*.go, provenance.go, now.go and graph.go make programs;
 // evaluate.go, scope.go, render.go, ready.go and status.go run them. testdata
 // holds a case for each behaviour; go test -update rewrites what is wanted.
 package rules

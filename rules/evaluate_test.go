@@ -32,13 +32,14 @@ func TestRenderedSharesNoMemory(t *testing.T) {
   variables:
   - {name: all, value: "${parent.spec}"}
   - {name: tree, value: {spec: "${parent.spec}", constant: {a: [1]}}}
+  - {name: merged, value: "${deepMerge(parent.spec, {'map': {'z': parent.spec.list}})}"}
   children:
   - id: a
     template: &t
       apiVersion: v1
       kind: ConfigMap
       metadata: {name: a, labels: "${parent.metadata.labels}"}
-      data: {list: "${parent.spec.list}", map: "${parent.spec.map}", all: "${variables.all}", tree: "${variables.tree}", constant: {a: [{b: c}]}}
+      data: {list: "${parent.spec.list}", map: "${parent.spec.map}", all: "${variables.all}", tree: "${variables.tree}", merged: "${variables.merged}", flat: "${merge(parent.spec, {'x': parent.spec.map})}", constant: {a: [{b: c}]}}
   status:
     kept: ${parent.status.waits}
     list: ${parent.spec.list}

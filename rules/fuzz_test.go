@@ -66,7 +66,8 @@ func FuzzDecode(f *testing.F) {
 }
 
 // FuzzEvaluate holds that whatever compiles can be evaluated to an end, twice
-// with the same result, without a change of the parent, and to plain JSON.
+// with the same result, without a change of the parent, and to plain JSON; and
+// that the result is the same up to the second before it says that it changes.
 func FuzzEvaluate(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -77,9 +78,16 @@ func FuzzEvaluate(f *testing.F) {
 			}
 		}
 		for _, p := range programs {
-			first, second := evaluateJSON(t, p), evaluateJSON(t, p)
-			if first != second {
-				t.Errorf("two evaluations differ:\n%s\n%s", first, second)
+			now := time.Date(2026, 3, 5, 6, 7, 8, 0, time.UTC)
+			first, wake := evaluateJSON(t, p, now)
+			later := now.AddDate(0, 5, 3)
+			if !wake.IsZero() {
+				later = wake.Add(-time.Second)
+			}
+			for _, at := range []time.Time{now, later} {
+				if second, _ := evaluateJSON(t, p, at); first != second {
+					t.Errorf("evaluations differ at %v and %v:\n%s\n%s", now, at, first, second)
+				}
 			}
 		}
 	})
@@ -90,7 +98,7 @@ const fuzzParent = `{"apiVersion": "shop.example.com/v1", "kind": "WebApp",
 	"spec": {"replicas": 2, "image": "nginx", "ports": [80, 443], "flag": true, "ratio": 1.5, "text": "${x}", "labels": {"b": "2", "a": "1"}},
 	"status": {"phase": "Ready"}}`
 
-func evaluateJSON(t *testing.T, p *Program) string {
+func evaluateJSON(t *testing.T, p *Program, now time.Time) (string, time.Time) {
 	t.Helper()
 	parent := &unstructured.Unstructured{}
 	if err := parent.UnmarshalJSON([]byte(fuzzParent)); err != nil {
@@ -102,7 +110,7 @@ func evaluateJSON(t *testing.T, p *Program) string {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	ev := p.Evaluate(ctx, Input{Parent: parent})
+	ev := p.Evaluate(ctx, Input{Parent: parent, Now: now})
 	var all []any
 	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 		for _, r := range batch {
@@ -129,5 +137,5 @@ func evaluateJSON(t *testing.T, p *Program) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text)
+	return string(text), out.WakeAt
 }

@@ -24,6 +24,7 @@
 //	...
 //	replicas, err := celenv.ToJSON(val) // int64
 //
-// Kanon's own functions are to be declared in a library of their own beside
-// those in libraries.go.
+// Kanon's own functions stand in a file for each family; functions.go declares
+// them and runs their calls. clock.go is how an expression that reads now tells
+// when its value changes.
 package celenv
