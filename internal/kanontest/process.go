@@ -55,6 +55,8 @@ func Start(tb testing.TB, args ...string) *Process {
 func Launch(command *exec.Cmd) (*Process, error) {
 	p := &Process{command: command, log: newLog(), done: make(chan struct{})}
 	command.Stderr = p.log
+	command.WaitDelay = time.Second // a child that it left behind may hold its standard error
+	endWithParent(command)
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start kanon: %w", err)
 	}
@@ -97,8 +99,8 @@ func (p *Process) AwaitLog(pattern *regexp.Regexp) (line string, err error) {
 // nil when kanon ended in time with exit code 0 and no goroutine's stack in its
 // log. It may be called again.
 func (p *Process) Stop() error {
-	_ = p.command.Process.Signal(syscall.SIGTERM) // fails only when it has ended
-	overdue := time.AfterFunc(stopLimit, func() { _ = p.command.Process.Signal(syscall.SIGQUIT) })
+	_ = p.command.Process.Signal(syscall.SIGTERM)                                                  // fails only when it has ended
+	overdue := time.AfterFunc(stopLimit, func() { _ = p.command.Process.Signal(syscall.SIGQUIT) }) // shows where it hangs
 	defer overdue.Stop()
 	<-p.done
 	var errs []error
