@@ -174,22 +174,19 @@ func (c *catalog) settle(name types.NamespacedName, held []claim, changed kindSe
 	c.recompile(e, changed)
 }
 
-// recompile compiles an entry's revisions again where a kind that they use,
-// or lack, changed.
+// recompile compiles an entry's revisions again where a kind that they use
+// changed. Which kinds a revision uses that does not compile is not known: any
+// may be what it is about.
 func (c *catalog) recompile(e *entry, changed kindSet) {
-	uses := e.findings.MissingKinds()
-	if e.program != nil {
-		uses = append(uses, kindsOf(e.program)...)
-	}
-	if !slices.ContainsFunc(uses, func(k schema.GroupVersionKind) bool { return changed[k] }) {
-		return
-	}
-	if e.good != nil && e.good != e.newest {
+	touched := e.program != nil && slices.ContainsFunc(kindsOf(e.program), func(k schema.GroupVersionKind) bool { return changed[k] })
+	if touched && e.good != e.newest {
 		if program, _ := rules.Compile(e.good, c.options()); program != nil {
 			e.program = program
 		}
 	}
-	c.compile(e)
+	if touched || (e.findings.HasErrors() && len(changed) > 0) {
+		c.compile(e)
+	}
 }
 
 // compile compiles the newest revision, which becomes the one that runs unless
