@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
 	"kanon.dev/kanon/rules/celenv"
@@ -28,21 +29,46 @@ func (c *compiler) reportSyntax(issues []celenv.Issue, at func(int) Position) bo
 }
 
 // reportTypes reports what the checker found.
-func (c *compiler) reportTypes(issues []celenv.Issue, at func(int) Position) bool {
+func (c *compiler) reportTypes(issues []celenv.Issue, text string, at func(int) Position) bool {
 	for _, i := range issues {
 		message, hint := typesText(i.Message)
-		c.report(at(i.Offset), CodeTypes, "%s", message).Hint = hint
+		name, _, _ := noOverload(strings.Join(strings.Fields(i.Message), " "))
+		c.report(at(nameOffset(text, i.Offset, name)), CodeTypes, "%s", message).Hint = hint
 	}
 	return len(issues) > 0
 }
 
 // reportConstants reports what the planner found: it computes what is constant,
 // such as regular expressions.
-func (c *compiler) reportConstants(issues []celenv.Issue, at func(int) Position) bool {
+func (c *compiler) reportConstants(x *celenv.Expression, issues []celenv.Issue, at func(int) Position) bool {
 	for _, i := range issues {
-		c.report(at(i.Offset), CodeBadConstant, "%s", constantText(i.Message))
+		c.report(at(constantOffset(x, i)), CodeBadConstant, "%s", constantText(i.Message))
 	}
 	return len(issues) > 0
+}
+
+// constantOffset is where the constant stands that an issue is about: it has the
+// offset of the call, or none if it is about a regular expression.
+func constantOffset(x *celenv.Expression, issue celenv.Issue) int {
+	found := issue.Offset
+	for _, e := range x.Nodes() {
+		if e.Kind() != ast.CallKind {
+			continue
+		}
+		for _, arg := range e.AsCall().Args() {
+			text, ok := literalText(arg)
+			if !ok {
+				continue
+			}
+			_, err := regexp.Compile(text)
+			wrong := issue.Offset < 0 && err != nil && strings.Contains(issue.Message, err.Error())
+			mine := issue.Offset >= 0 && x.Offset(e.ID()) == issue.Offset
+			if wrong || mine && (found == issue.Offset || strings.Contains(issue.Message, quoted(text))) {
+				found = x.Offset(arg.ID())
+			}
+		}
+	}
+	return found
 }
 
 // phrase puts a message of cel-go into plain words. A message that none of the
@@ -128,6 +154,7 @@ func overloadText(name, args string) (text, hint string) {
 		receiver, rest = "", strings.TrimPrefix(args, "(")
 	}
 	list := strings.TrimSuffix(rest, ")")
+	list = plainTypes(list)
 	types := strings.Split(list, ", ")
 	symbol, operator := operators.FindReverse(name)
 	switch {
@@ -137,6 +164,8 @@ func overloadText(name, args string) (text, hint string) {
 		return fmt.Sprintf("what stands before ? must be true or false, and this gives %s", types[0]), ""
 	case name == operators.Conditional:
 		return "what stands on both sides of : must be of one type, and this gives " + strings.Join(types[1:], " and "), ""
+	case operator && symbol != "" && len(types) == 2 && strings.Contains(list, "optional"):
+		return fmt.Sprintf("%s does not take %s and %s", symbol, types[0], types[1]), "give the optional value a default with orValue(…)"
 	case operator && symbol != "" && len(types) == 2:
 		return fmt.Sprintf("%s does not take %s and %s", symbol, types[0], types[1]), "convert one with string(…), int(…) or double(…)"
 	case operator && symbol != "":
@@ -146,12 +175,17 @@ func overloadText(name, args string) (text, hint string) {
 		list = "no arguments"
 	}
 	switch receiver {
-	case "":
-		return fmt.Sprintf("%s() does not take %s", name, list), ""
-	case "dyn":
+	case "", "dyn":
 		return fmt.Sprintf("%s() does not take %s", name, list), ""
 	}
-	return fmt.Sprintf("%s() of %s does not take %s", name, receiver, list), ""
+	return fmt.Sprintf("%s() of %s does not take %s", name, plainTypes(receiver), list), ""
+}
+
+// plainTypes writes CEL's types in plain words: dyn is what is not known before
+// the rule runs.
+func plainTypes(types string) string {
+	return strings.NewReplacer("optional_type(dyn)", "an optional value", "optional_type", "optional", "dyn", "any",
+		"google.protobuf.Timestamp", "timestamp", "google.protobuf.Duration", "duration", "null_type", "null").Replace(types)
 }
 
 // constantText is a message of the planner in plain words.

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -308,27 +307,27 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	if c.reportSyntax(issues, at) {
 		return nil, nil
 	}
-	roots, unknown := c.unknownNames(parsed, p.text, sc, at)
-	if c.unknownFunctions(parsed, at) {
+	unknown := c.unknownNames(parsed, p.text, sc, at)
+	if unknown.functions {
 		return nil, nil
 	}
-	expr, issues := parsed.Check(roots)
-	if c.reportTypes(issues, at) {
+	expr, issues := parsed.Check(append(sc.roots(), unknown.roots...))
+	if c.reportTypes(issues, p.text, at) {
 		return nil, nil
 	}
 	a := &analysis{
 		c: c, scope: sc, expr: expr,
-		at:    func(id int64) Position { return at(expr.Offset(id)) },
+		at: func(id int64) Position { return at(expr.Offset(id)) }, within: at,
 		reads: map[int64]read{}, absent: map[int64][]int64{}, moving: map[int64][]int{}, reported: map[int64]bool{},
 	}
 	from := a.value(expr.Root(), nil)
 	a.guardOwnReads()
 	a.checkMoving(from)
-	if unknown {
+	if len(unknown.roots) > 0 {
 		return nil, nil
 	}
 	prog, issues := expr.Program(celenv.ProgramOptions{CostLimit: c.opts.CostLimit, Absent: a.absent, Moving: a.moving})
-	if c.reportConstants(issues, at) {
+	if c.reportConstants(expr, issues, at) {
 		return nil, nil
 	}
 	u.add(&a.uses)
@@ -356,83 +355,6 @@ func (a *analysis) guardOwnReads() {
 // key's node and a scalar's are the same in this.
 func (c *compiler) valueOffset(n *node, offset int) int {
 	return min(offset, len(n.yaml.Value))
-}
-
-// unknownFunctions reports functions that there are not.
-func (c *compiler) unknownFunctions(parsed *celenv.Parsed, at func(int) Position) bool {
-	found := false
-	_, functions := parsed.Names()
-	for _, f := range functions {
-		switch {
-		case c.env.IsFunction(f.Name):
-			continue
-		case f.Name == "random":
-			c.report(at(f.Offset), CodeUnknownFunction, "random can only be called under updatePolicy: CreateOnly, which this version does not have yet")
-		default:
-			c.report(at(f.Offset), CodeUnknownFunction, "unknown function %q", f.Name).hint("%s", didYouMean(f.Name, c.env.FunctionNames()))
-		}
-		found = true
-	}
-	return found
-}
-
-// unknownNames reports names that nothing is known of, with what to write
-// instead. It returns the names that the expression may be checked with: these
-// are among them, so that what else is wrong in it comes out too.
-func (c *compiler) unknownNames(parsed *celenv.Parsed, text string, sc *compileScope, at func(int) Position) (roots []string, unknown bool) {
-	roots = sc.roots()
-	names, functions := parsed.Names()
-	// A macro that was not expanded may declare the name.
-	misused := slices.ContainsFunc(functions, func(f celenv.Name) bool { return isMacro(f.Name) })
-	for _, r := range names {
-		if slices.Contains(roots, r.Name) || c.env.IsType(r.Name) {
-			continue
-		}
-		unknown = true
-		if why := outOfScope(r.Name, sc); why != "" {
-			c.report(at(r.Offset), CodeOutOfScope, "%s", why)
-		} else if !sc.openNames && !misused {
-			c.report(at(r.Offset), CodeUnknownName, "unknown name %q", r.Name).hint("%s", c.rootHint(text, r.Name, sc))
-		}
-		roots = append(roots, r.Name)
-	}
-	return roots, unknown
-}
-
-// outOfScope says why a name that means something elsewhere does not here.
-func outOfScope(name string, sc *compileScope) string {
-	switch name {
-	case rootChildren:
-		return "children cannot be read in " + sc.place
-	case rootSelf:
-		return "self is the live object in readyWhen, and is known only there"
-	case "lookups", "observed", "each", "finalizing":
-		return "this version does not have " + name + " yet"
-	}
-	return ""
-}
-
-// rootHint says what an unknown name could have been meant for.
-func (c *compiler) rootHint(text, name string, sc *compileScope) string {
-	switch {
-	case name == "schema":
-		return "the object that the rule is for is parent, as in " + strings.Replace(shorten(text), "schema.", "parent.", 1)
-	case name == "resources":
-		return "the objects that the rule makes are children, as in children.<id>"
-	case name == "object" || name == "oldObject" || name == "request":
-		return "the object that the rule is for is parent"
-	case c.children[name] != nil && sc.allowChildren:
-		return "write children." + name
-	case c.isVariable(name, sc):
-		return "write variables." + name
-	}
-	if near := didYouMean(name, sc.roots()); near != "" {
-		return near
-	}
-	if text == name {
-		return fmt.Sprintf("to have ${%s} as it stands, write $${%s}", name, name)
-	}
-	return fmt.Sprintf("known here are %s, and to have ${ as it stands, write $${", strings.Join(sc.roots(), ", "))
 }
 
 func (c *compiler) isVariable(name string, sc *compileScope) bool {

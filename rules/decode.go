@@ -76,7 +76,7 @@ func (d *decoder) document(root *node, before int) {
 	apiText, _ := apiVersion.text()
 	switch {
 	case apiVersion == nil || kind == nil:
-		if !root.broken() {
+		if !root.partial {
 			d.report(root, CodeNoKind, "a document needs apiVersion and kind, here %s and %s", APIVersion, RuleKind)
 		}
 	case isCRD(apiText, kindText):
@@ -133,7 +133,7 @@ func (d *decoder) crd(root *node, before int) {
 	need("spec.group", spec.get("group"))
 	need("spec.names.kind", spec.get("names").get("kind"))
 	need("spec.versions", spec.get("versions"))
-	if len(missing) > 0 && !root.broken() {
+	if len(missing) > 0 && !root.partial {
 		d.report(root, CodeBrokenCRD, "a CustomResourceDefinition needs %s", strings.Join(missing, ", "))
 	}
 	if len(d.findings) > before {
@@ -244,7 +244,7 @@ func (d *decoder) parent(n *node, p *parentSpec) {
 			for i, item := range d.list(n, "spec.parent.namespaces") {
 				p.namespaces = append(p.namespaces, d.name(item, fmt.Sprintf("spec.parent.namespaces[%d]", i), validation.IsDNS1123Label))
 			}
-			if n.kind == sequenceNode && len(n.items) == 0 && !n.broken() {
+			if n.kind == sequenceNode && len(n.items) == 0 && !n.partial {
 				d.report(n, CodeEmpty, "spec.parent.namespaces is empty, so no parent could match").hint("leave it out to mean all")
 			}
 		},

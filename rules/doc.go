@@ -11,11 +11,16 @@
 // column inside an expression:
 //
 //	docs, findings := rules.Decode("webapp.yaml", data)
-//	for _, rule := range docs.Rules {
+//	for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
 //		program, more := rules.Compile(rule, rules.Options{Kinds: kinds})
 //		findings = append(findings, more...)
 //		...
 //	}
+//
+// A rule in which Decode found an error is in docs.Partial: Compile finds what
+// else is wrong with it, and makes no program of it. A [Printer] shows findings
+// with their lines, and [DecodeManifest] reads rules out of files as their authors
+// keep them.
 //
 // # Evaluation
 //
@@ -57,8 +62,11 @@
 // # The files
 //
 // source.go, node.go and locate.go turn text into nodes and offsets into
-// positions; decode*.go and fields.go turn nodes into rules; scanner.go finds the
-// expressions in strings; compile*.go, provenance.go, now.go and graph.go make programs;
-// evaluate.go, scope.go, render.go, ready.go and status.go run them. testdata
-// holds a case for each behaviour; go test -update rewrites what is wanted.
+// positions, and manifest.go finds rules among other documents; decode*.go and
+// fields.go turn nodes into rules; scanner.go finds the expressions in strings;
+// compile*.go, provenance.go, now.go, unknown.go and graph.go make programs;
+// evaluate.go, scope.go, render.go, ready.go and status.go run them. codes.go,
+// finding.go and printer.go are what is found, and celtext.go has CEL's messages
+// in plain words. testdata holds a case for each behaviour; go test -update
+// rewrites what is wanted.
 package rules

@@ -34,7 +34,7 @@ func (d *decoder) object(n *node, path string, known fields, required ...string)
 	read := func(name string, value *node) {
 		before := len(d.findings)
 		known[name](value)
-		if len(d.findings) > before || value.broken() {
+		if len(d.findings) > before || value.partial {
 			found[name] = true
 		}
 	}

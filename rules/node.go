@@ -48,6 +48,8 @@ type node struct {
 	// wrong with their values was reported. A sequence has one for each item
 	// that is missing.
 	lost []string
+	// partial is true where something is lost here or below.
+	partial bool
 	// size is the number of nodes from here on down.
 	size int
 }
@@ -75,16 +77,6 @@ func (n *node) get(name string) *node {
 // has says whether a mapping has the field, be its value in order or not.
 func (n *node) has(name string) bool {
 	return n.get(name) != nil || n != nil && slices.Contains(n.lost, name)
-}
-
-// broken says whether something is missing in the node, or somewhere below it,
-// because it was reported.
-func (n *node) broken() bool {
-	if len(n.lost) > 0 {
-		return true
-	}
-	return slices.ContainsFunc(n.items, (*node).broken) ||
-		slices.ContainsFunc(n.fields, func(f field) bool { return f.value.broken() })
 }
 
 // text is a string scalar's value.
@@ -241,9 +233,10 @@ func (b *builder) sequence(n *yaml.Node, depth int) *node {
 		for _, c := range n.Content {
 			item := b.build(c, depth+1)
 			if item == nil {
-				out.lost = append(out.lost, "")
+				out.lost, out.partial = append(out.lost, ""), true
 				continue
 			}
+			out.partial = out.partial || item.partial
 			out.items = append(out.items, item)
 			out.size += item.size
 		}
@@ -265,9 +258,10 @@ func (b *builder) mapping(n *yaml.Node, depth int) *node {
 			name, key := b.key(k)
 			value := b.build(v, depth+1)
 			if key == nil || value == nil {
-				out.lost = append(out.lost, name)
+				out.lost, out.partial = append(out.lost, name), true
 				continue
 			}
+			out.partial = out.partial || value.partial
 			if first, ok := seen[name]; ok {
 				b.report(k, CodeDuplicateKey, "duplicate field %q: it stands in line %d already", name, b.src.at(first).Line)
 				continue
@@ -279,6 +273,7 @@ func (b *builder) mapping(n *yaml.Node, depth int) *node {
 		// What is written out wins over what is merged in, and the first of
 		// several merged mappings over the later ones.
 		for _, m := range merged {
+			out.partial = out.partial || m.partial
 			for _, f := range m.fields {
 				if _, ok := seen[f.name]; !ok {
 					seen[f.name] = f.key.yaml

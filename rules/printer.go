@@ -13,7 +13,7 @@ import (
 // Printer writes findings for people: each with its line, a caret under the
 // place, and its hint.
 //
-//	rule.yaml:11:28: error: unknown name "parnt" [KN0204]
+//	rule.yaml:11:27: error: unknown name "parnt" [KN0204]
 //	   11 |       metadata: {name: "${parnt.metadata.name}"}
 //	      |                           ^
 //	      hint: did you mean "parent"?

@@ -77,8 +77,10 @@ type analysis struct {
 	c     *compiler
 	scope *compileScope
 	expr  *celenv.Expression
-	// at maps a node to its place in the source.
-	at func(id int64) Position
+	// at maps a node to its place in the source, and within an offset in the
+	// expression.
+	at     func(id int64) Position
+	within func(offset int) Position
 
 	uses   uses
 	reads  map[int64]read
@@ -117,6 +119,15 @@ func (a *analysis) report(id int64, code Code, format string, args ...any) *Find
 	}
 	a.reported[id] = true
 	return a.c.report(a.at(id), code, format, args...)
+}
+
+// reportName reports something about a name that is read.
+func (a *analysis) reportName(id int64, name string, code Code, format string, args ...any) *Finding {
+	f := a.report(id, code, format, args...)
+	if f.Code != "" {
+		f.Position = a.within(nameOffset(a.expr.Text(), a.expr.Offset(id), name))
+	}
+	return f
 }
 
 // value is the origin of a node that is used for its value.
@@ -374,11 +385,11 @@ func (a *analysis) child(e ast.Expr, id string, soft bool) *origin {
 	spec, ok := a.c.children[id]
 	if !ok {
 		if !a.c.rule.openChildren {
-			a.report(e.ID(), CodeUnknownChild, "there is no child called %q", id).hint("%s", didYouMean(id, a.c.childIDs()))
+			a.reportName(e.ID(), id, CodeUnknownChild, "there is no child called %q", id).hint("%s", didYouMean(id, a.c.childIDs()))
 		}
 		return later()
 	}
-	a.uses.children = append(a.uses.children, childRef{id: id, hard: !soft, pos: a.at(e.ID())})
+	a.uses.children = append(a.uses.children, childRef{id: id, hard: !soft, pos: a.within(nameOffset(a.expr.Text(), a.expr.Offset(e.ID()), id))})
 	return &origin{waits: true, complete: len(spec.forEach) > 0}
 }
 
@@ -387,7 +398,7 @@ func (a *analysis) variable(e ast.Expr, name string) *origin {
 	v := a.c.variable(a.scope, name)
 	if v == nil {
 		if !a.c.rule.openVariables && !a.scope.openVariables {
-			a.report(e.ID(), CodeUnknownVariable, "there is no variable called %q", name).hint("%s", didYouMean(name, a.scope.variableNames(a.c)))
+			a.reportName(e.ID(), name, CodeUnknownVariable, "there is no variable called %q", name).hint("%s", didYouMean(name, a.scope.variableNames(a.c)))
 		}
 		return fixed()
 	}

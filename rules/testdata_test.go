@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -99,6 +100,7 @@ func runCase(t *testing.T, path string) {
 		files[f.Name] = string(f.Data)
 	}
 	programs, findings := compileAll("rule.yaml", []byte(files["rule.yaml"]), testKinds{})
+	checkPlaces(t, findings)
 	got := map[string]string{"findings": findingsText(findings)}
 	if files["parent.yaml"] != "" {
 		var out strings.Builder
@@ -157,6 +159,25 @@ func compileAll(name string, data []byte, kinds Kinds) ([]*Program, Findings) {
 		}
 	}
 	return programs, findings.Sorted()
+}
+
+// checkPlaces holds that a finding about a name stands at the name.
+func checkPlaces(t *testing.T, findings Findings) {
+	t.Helper()
+	about := regexp.MustCompile(`^(?:unknown (?:name|function|field)|duplicate field|there is no (?:child|variable) called) "(.+?)"`)
+	for _, f := range findings {
+		m := about.FindStringSubmatch(f.Message)
+		if m == nil {
+			continue
+		}
+		rest := ""
+		if runes := []rune(f.Text); f.Column <= len(runes) {
+			rest = strings.TrimLeft(string(runes[f.Column-1:]), `"'`)
+		}
+		if !strings.HasPrefix(rest, m[1]) {
+			t.Errorf("%s: at its place stands %q", f, rest)
+		}
+	}
 }
 
 func findingsText(findings Findings) string {

@@ -44,7 +44,7 @@ func clusterKinds(ctx context.Context, config *rest.Config) (*knownKinds, error)
 // it lacks is a finding, or for the API server to say.
 func (k *knownKinds) define(crds []*unstructured.Unstructured) {
 	for _, crd := range crds {
-		_ = k.table.Define(crd) //nolint:errcheck // see above
+		_ = k.table.Define(crd)
 	}
 }
 

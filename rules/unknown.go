@@ -1,0 +1,119 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kanon.dev/kanon/rules/celenv"
+)
+
+// unknownNames is what an expression names and nothing is known of.
+type unknownNames struct {
+	// roots are names that paths start with. An expression can be checked as if
+	// they were known, so that what else is wrong in it comes out too.
+	roots []string
+	// functions says whether there are functions among it.
+	functions bool
+}
+
+// unknownNames reports names and functions that nothing is known of, with what
+// to write instead.
+func (c *compiler) unknownNames(parsed *celenv.Parsed, text string, sc *compileScope, at func(int) Position) unknownNames {
+	var unknown unknownNames
+	names, functions := parsed.Names()
+	names = slices.DeleteFunc(names, func(n celenv.Name) bool {
+		return slices.Contains(sc.roots(), n.Name) || c.env.IsType(n.Name)
+	})
+	misused := false
+	for _, f := range functions {
+		if c.env.IsFunction(f.Name) {
+			// A macro that was not expanded may declare a name.
+			misused = misused || isMacro(f.Name)
+			continue
+		}
+		unknown.functions = true
+		name, offset := f.Name, nameOffset(text, f.Offset, f.Name)
+		// An unknown name before it is taken for the rest of its own: math.foo.
+		names = slices.DeleteFunc(names, func(n celenv.Name) bool {
+			if n.Offset < 0 || n.Offset+len(n.Name)+1 != offset || text[n.Offset+len(n.Name)] != '.' {
+				return false
+			}
+			name, offset = n.Name+"."+f.Name, n.Offset
+			return true
+		})
+		if name == "random" {
+			c.report(at(offset), CodeOutOfScope, "random can only be called under updatePolicy: CreateOnly, which this version does not have yet")
+			continue
+		}
+		c.report(at(offset), CodeUnknownFunction, "unknown function %q", name).hint("%s", didYouMean(name, c.env.FunctionNames()))
+	}
+	for _, n := range names {
+		if why := outOfScope(n.Name, sc); why != "" {
+			c.report(at(n.Offset), CodeOutOfScope, "%s", why)
+		} else if !sc.openNames && !misused {
+			c.report(at(n.Offset), CodeUnknownName, "unknown name %q", n.Name).hint("%s", c.rootHint(text, n.Name, sc))
+		}
+		unknown.roots = append(unknown.roots, n.Name)
+	}
+	return unknown
+}
+
+// nameOffset is where a name stands, of which CEL gives the offset of the dot or
+// the bracket before it, or of the parenthesis behind it. Without a name it is
+// what stands behind the dot.
+func nameOffset(text string, offset int, name string) int {
+	if offset < 0 || offset > len(text) {
+		return offset
+	}
+	if name == "" {
+		return offset + len(text[offset:]) - len(strings.TrimPrefix(text[offset:], "."))
+	}
+	rest := strings.TrimLeft(text[offset:], ".?[\"'` ")
+	if strings.HasPrefix(rest, name) {
+		return len(text) - len(rest)
+	}
+	if before := strings.TrimRight(text[:offset], " "); strings.HasSuffix(before, name) {
+		return len(before) - len(name)
+	}
+	if i := strings.Index(rest, "."+name); i >= 0 { // has(children.name) stands at its parenthesis
+		return len(text) - len(rest) + i + 1
+	}
+	return offset
+}
+
+// outOfScope says why a name that means something elsewhere does not here.
+func outOfScope(name string, sc *compileScope) string {
+	switch name {
+	case rootChildren:
+		return "children cannot be read in " + sc.place
+	case rootSelf:
+		return "self is the live object in readyWhen, and is known only there"
+	case "lookups", "observed", "each", "finalizing":
+		return "this version does not have " + name + " yet"
+	}
+	return ""
+}
+
+// rootHint says what an unknown name could have been meant for.
+func (c *compiler) rootHint(text, name string, sc *compileScope) string {
+	switch {
+	case name == "schema":
+		return "the object that the rule is for is parent, as in " + strings.Replace(shorten(text), "schema.", "parent.", 1)
+	case name == "resources":
+		return "the objects that the rule makes are children, as in children.<id>"
+	case name == "object" || name == "oldObject" || name == "request":
+		return "the object that the rule is for is parent"
+	case c.children[name] != nil && sc.allowChildren:
+		return "write children." + name
+	case c.isVariable(name, sc):
+		return "write variables." + name
+	}
+	if near := didYouMean(name, sc.roots()); near != "" {
+		return near
+	}
+	if text == name {
+		return fmt.Sprintf("to have ${%s} as it stands, write $${%s}", name, name)
+	}
+	return fmt.Sprintf("known here are %s, and to have ${ as it stands, write $${", strings.Join(sc.roots(), ", "))
+}
