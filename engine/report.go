@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,8 +27,9 @@ func (c *catalog) reports(crdErrors map[string]error) map[source.Origin]source.R
 	for _, state := range c.texts {
 		delete(problems, state.origin)
 	}
-	for name, state := range c.texts {
-		for _, f := range slices.Concat(state.findings, state.conflicts) {
+	for _, name := range slices.Sorted(maps.Keys(c.texts)) {
+		state := c.texts[name]
+		for _, f := range slices.Concat(state.findings, state.conflicts).Sorted() {
 			problems[state.origin] = append(problems[state.origin], f.String())
 		}
 		if err := crdErrors[name]; err != nil {
@@ -43,7 +45,6 @@ func (c *catalog) reports(crdErrors map[string]error) map[source.Origin]source.R
 	}
 	for origin, report := range reports {
 		slices.SortFunc(report.Rules, func(a, b source.RuleReport) int { return cmp.Compare(a.Name, b.Name) })
-		slices.Sort(problems[origin])
 		report.Ready, report.Message = summarize(report.Rules, problems[origin])
 		reports[origin] = report
 	}

@@ -19,6 +19,8 @@ import (
 type input struct {
 	name string
 	data []byte
+	// named is true for a file that was asked for by its own name.
+	named bool
 }
 
 // readInputs reads files, the YAML files below directories, and standard input,
@@ -26,18 +28,18 @@ type input struct {
 func readInputs(args []string, stdin io.Reader) ([]input, error) {
 	var inputs []input
 	seen := map[string]bool{}
-	add := func(path string) error {
+	add := func(path string, named bool) error {
 		if seen[path] {
 			return nil
 		}
 		seen[path] = true
 		if path == "-" {
 			data, err := io.ReadAll(stdin)
-			inputs = append(inputs, input{name: "stdin", data: data})
+			inputs = append(inputs, input{name: "stdin", data: data, named: true})
 			return err
 		}
 		data, err := os.ReadFile(path)
-		inputs = append(inputs, input{name: path, data: data})
+		inputs = append(inputs, input{name: path, data: data, named: named})
 		return err
 	}
 	for _, arg := range args {
@@ -46,7 +48,7 @@ func readInputs(args []string, stdin io.Reader) ([]input, error) {
 			return nil, fmt.Errorf("%s: %w", arg, reasonOf(err))
 		}
 		for _, file := range files {
-			if err := add(file); err != nil {
+			if err := add(file, file == filepath.Clean(arg)); err != nil {
 				return nil, fmt.Errorf("%s: %w", file, reasonOf(err))
 			}
 		}
@@ -107,8 +109,12 @@ func checkRules(inputs, schemas []input, kinds *knownKinds, namespace string) *c
 		}
 	}
 	for _, in := range schemas {
-		docs, _ := rules.DecodeManifest(in.name, in.data) // rules there are not asked about
+		docs, findings := rules.Decode(in.name, in.data)
 		kinds.define(docs.CRDs)
+		// What else may stand there was not asked about.
+		c.findings = append(c.findings, slices.DeleteFunc(findings, func(f rules.Finding) bool {
+			return !in.named || f.Code != rules.CodeNotYAML && f.Code != rules.CodeBrokenCRD
+		})...)
 	}
 	names := map[types.NamespacedName]rules.Position{}
 	for _, docs := range decoded {

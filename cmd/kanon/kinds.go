@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -73,7 +74,7 @@ func (k *knownKinds) Known() []schema.GroupVersionKind {
 // Complete implements rules.KindLister. Without a cluster only the groups of
 // Kubernetes itself are known whole, and the kinds whose definition was given.
 func (k *knownKinds) Complete(kind schema.GroupKind) bool {
-	if k.cluster != nil || k.table.HasGroup(kind.Group) {
+	if k.cluster != nil || k.ofKubernetes(kind.Group) {
 		return true
 	}
 	for _, known := range k.table.Kinds() {
@@ -84,12 +85,18 @@ func (k *knownKinds) Complete(kind schema.GroupKind) bool {
 	return false
 }
 
+// ofKubernetes says whether a group is one of Kubernetes' own, in this version or
+// in another: the group of a CustomResourceDefinition has a dot.
+func (k *knownKinds) ofKubernetes(group string) bool {
+	return k.table.HasGroup(group) || !strings.Contains(group, ".")
+}
+
 // Place implements rules.KindLister.
 func (k *knownKinds) Place(group string) string {
 	switch {
 	case k.cluster != nil:
 		return "the cluster"
-	case k.table.HasGroup(group):
+	case k.ofKubernetes(group):
 		return "Kubernetes " + k.table.Version()
 	default:
 		return "the CustomResourceDefinition"
