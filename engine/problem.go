@@ -26,6 +26,8 @@ const (
 	reasonEvaluation = "EvaluationFailed"
 	// reasonNameTaken: an object of a child's name exists and is not ours.
 	reasonNameTaken = "NameTaken"
+	// reasonFieldTaken: another rule says something else in a field of the status.
+	reasonFieldTaken = "FieldTaken"
 	// reasonInvalid: the API server refuses an object as it is rendered.
 	reasonInvalid = "Invalid"
 	// reasonForbidden: the API server, a policy or a quota does not allow a write.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -21,6 +22,9 @@ func (p *pass) conclude(ctx context.Context) (verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return again, err // what was broken off says nothing of the parent
 	}
+	if err := p.yieldStatus(ctx); err != nil {
+		p.addStatusProblem(err)
+	}
 	state := p.summarize()
 	if p.outcome.StatusHeld {
 		p.keepStatus(ctx, state)
@@ -33,6 +37,36 @@ func (p *pass) conclude(ctx context.Context) (verdict, error) {
 	}
 	p.notices.tell(p.key, p.parent, p.op.program.ConditionPrefix(), state)
 	return p.verdict()
+}
+
+// yieldStatus leaves to other rules that run what they say in the parent's status
+// with other values.
+func (p *pass) yieldStatus(ctx context.Context) error {
+	said, contested, err := p.writer.Yield(ctx, p.status(p.outcome.Status), p.isRival)
+	if err != nil {
+		return err
+	}
+	p.outcome.Status = said
+	for _, c := range contested {
+		p.problems = append(p.problems, problem{
+			subject: strings.TrimPrefix(c.Path, "."), reason: reasonFieldTaken, stalled: true,
+			err: fmt.Errorf("rule %s says something else there", p.nameOf(strings.TrimPrefix(c.Manager, statusManagers))),
+		})
+	}
+	return nil
+}
+
+// isRival tells whether a field manager is that of another rule that runs. What a
+// rule left behind that does not run any more may be taken.
+func (p *pass) isRival(manager string) bool {
+	id, ok := strings.CutPrefix(manager, statusManagers)
+	return ok && id != p.op.id && p.running.load().byID[id] != nil
+}
+
+// isOther tells whether a field manager counts as another one's: not that of a
+// rule that does not run.
+func (p *pass) isOther(manager string) bool {
+	return !strings.HasPrefix(manager, statusManagers) || p.isRival(manager)
 }
 
 // addStatusProblem notes that the status could not be written, and tells whether
@@ -182,6 +216,6 @@ func (p *pass) conditions(rendered []any, s state, shape schemas.ConditionsShape
 	}
 	rendered = slices.DeleteFunc(slices.Clone(rendered), func(item any) bool { return isKanons(prefix, typeOf(item)) })
 	return slices.DeleteFunc(append(rendered, own...), func(item any) bool {
-		return apply.HeldByAnother(p.parent, p.op.statusManager(), typeOf(item))
+		return apply.HeldByAnother(p.parent, p.op.statusManager(), typeOf(item), p.isOther)
 	})
 }

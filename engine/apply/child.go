@@ -121,13 +121,23 @@ func (e *schemaMismatchError) Unwrap() error { return e.err }
 func (c *Child) pathSet() (*fieldpath.Set, error) {
 	value, err := c.kind.converter.ObjectToTyped(c.Object)
 	if err != nil {
-		return nil, &schemaMismatchError{err: oneLine(err)}
+		return nil, c.mismatch(err)
 	}
 	set, err := value.ToFieldSet()
 	if err != nil {
-		return nil, &schemaMismatchError{err: oneLine(err)}
+		return nil, c.mismatch(err)
 	}
 	return set.Difference(identityPaths()), nil
+}
+
+// mismatch is an error of the library that says what in the object does not fit; for a Secret without the value.
+func (c *Child) mismatch(err error) error {
+	err = oneLine(err)
+	if c.Ref.Group == "" && c.Ref.Kind == "Secret" {
+		before, _, _ := strings.Cut(err.Error(), ", got ")
+		err = errors.New(before)
+	}
+	return &schemaMismatchError{err: err}
 }
 
 // identityPaths are the paths that the API server never keeps in managedFields (apimachinery,

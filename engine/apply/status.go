@@ -166,19 +166,20 @@ func (w *Writer) HeldStatus(ctx context.Context, s Status) (map[string]any, erro
 	return runtime.DeepCopyJSON(status), nil
 }
 
-// HeldByAnother says whether a manager other than the one given holds a field of the condition of that type in the status
-// of obj that the one given does not hold. Such a condition was taken over, or was never the given one's to write. Fields
+// HeldByAnother says whether a manager other than the one given, one for which counts is true, holds a field of the
+// condition of that type in the status of obj that the one given does not hold. Such a condition was taken over, or was never the given one's to write. Fields
 // that both hold, because both said the same, decide nothing.
-func HeldByAnother(obj *unstructured.Unstructured, manager, conditionType string) bool {
+func HeldByAnother(obj *unstructured.Unstructured, manager, conditionType string, counts func(manager string) bool) bool {
 	own, others := &fieldpath.Set{}, &fieldpath.Set{}
 	for _, e := range entriesOf(obj) {
 		set, err := e.fields()
 		if err != nil {
 			continue // an entry that cannot be read holds nothing that is known
 		}
-		if e.manager == manager {
+		switch {
+		case e.manager == manager:
 			own = own.Union(set)
-		} else {
+		case counts(e.manager):
 			others = others.Union(set)
 		}
 	}
