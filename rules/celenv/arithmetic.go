@@ -91,11 +91,11 @@ func withDoubles(b *functions.Overload) *functions.Overload {
 // make: as much as etcd takes for a whole object.
 const maxText = 1536 << 10
 
-// guarded replaces what cel-go's own functions do in three cases: the value of
+// guarded replaces what cel-go's own functions do in some cases: the value of
 // optional.none() is a *ReadError like every other read of what is not there
-// (its node is the call's), and replace, whose result can be far longer than all
-// of its arguments together, has a bound, which the cost limit would only
-// notice afterwards.
+// (its node is the call's); replace, whose result can be far longer than all of
+// its arguments together, has a bound, which the cost limit would only notice
+// afterwards; and so has json.encode, which is toJson by another name.
 func guarded(b *functions.Overload) *functions.Overload {
 	bounded := *b
 	switch b.Operator {
@@ -107,6 +107,8 @@ func guarded(b *functions.Overload) *functions.Overload {
 			}
 			return op(val)
 		}
+	case "json.encode", "json_encode_dyn":
+		bounded.Unary = func(val ref.Val) ref.Val { return toJSONText([]ref.Val{val}) }
 	case "replace", "string_replace_string_string", "string_replace_string_string_int":
 		op := b.Function
 		bounded.Function = func(args ...ref.Val) ref.Val {

@@ -17,13 +17,33 @@ import (
 // ErrNoValue is what ToJSON gives for optional.none().
 var ErrNoValue = errors.New("the value is optional.none()")
 
+// maxParts is how many values one value that is rendered may have in it: an
+// object that etcd takes has far fewer. A value of CEL can hold another many times
+// over, so it can have more than fit any memory without having cost much.
+const maxParts = 1_000_000
+
+var errTooManyParts = fmt.Errorf("the value has more than %d parts", maxParts)
+
 // ToJSON makes plain JSON of a value: nil, bool, int64, float64, string,
 // []any, map[string]any. The result shares no memory with the value. Fields
 // that are null or optional.none() are left out of maps, items that are
 // optional.none() out of lists. Bytes become base64, timestamps RFC 3339,
-// durations text such as 1.5s. A value that JSON has no form for is an error,
-// and optional.none() itself is ErrNoValue.
+// durations text such as 1.5s. A value that JSON has no form for, and one of more
+// than a million parts, is an error, and optional.none() itself is ErrNoValue.
 func ToJSON(val ref.Val) (any, error) {
+	r := renderer{left: maxParts}
+	return r.value(val)
+}
+
+// renderer makes plain JSON of values, so many at the most.
+type renderer struct {
+	left int
+}
+
+func (r *renderer) value(val ref.Val) (any, error) {
+	if r.left--; r.left < 0 {
+		return nil, errTooManyParts
+	}
 	switch v := val.(type) {
 	case types.String:
 		return string(v), nil
@@ -53,23 +73,35 @@ func ToJSON(val ref.Val) (any, error) {
 		if !v.HasValue() {
 			return nil, ErrNoValue
 		}
-		return ToJSON(v.GetValue())
+		return r.value(v.GetValue())
 	case *jsonMap:
-		return CopyJSON(v.fields), nil
+		return r.copied(v.fields)
 	case *jsonList:
-		return CopyJSON(v.items), nil
+		return r.copied(v.items)
 	case traits.Mapper:
-		return mapToJSON(v)
+		return r.fields(v)
 	case traits.Lister:
-		return listToJSON(v)
+		return r.items(v)
 	case *types.Err:
 		return nil, v
 	}
 	return nil, fmt.Errorf("a value of type %s cannot be written into an object; make it a string with string(…)", val.Type().TypeName())
 }
 
-func mapToJSON(m traits.Mapper) (any, error) {
+// copied copies plain JSON.
+func (r *renderer) copied(val any) (any, error) {
+	out := r.plain(val)
+	if r.left < 0 {
+		return nil, errTooManyParts
+	}
+	return out, nil
+}
+
+func (r *renderer) fields(m traits.Mapper) (any, error) {
 	size, _ := m.Size().(types.Int)
+	if int(size) > r.left {
+		return nil, errTooManyParts
+	}
 	out := make(map[string]any, size)
 	for it := m.Iterator(); it.HasNext() == types.True; {
 		key := it.Next()
@@ -82,11 +114,13 @@ func mapToJSON(m traits.Mapper) (any, error) {
 			name = types.String(text)
 		}
 		val, _ := m.Find(key)
-		plain, err := ToJSON(val)
-		if errors.Is(err, ErrNoValue) || (err == nil && plain == nil) {
+		plain, err := r.value(val)
+		switch {
+		case errors.Is(err, ErrNoValue) || (err == nil && plain == nil):
 			continue
-		}
-		if err != nil {
+		case errors.Is(err, errTooManyParts):
+			return nil, err // where it became too many says nothing
+		case err != nil:
 			return nil, fmt.Errorf("%s: %w", string(name), err)
 		}
 		out[string(name)] = plain
@@ -94,15 +128,20 @@ func mapToJSON(m traits.Mapper) (any, error) {
 	return out, nil
 }
 
-func listToJSON(l traits.Lister) (any, error) {
+func (r *renderer) items(l traits.Lister) (any, error) {
 	size, _ := l.Size().(types.Int)
+	if int(size) > r.left {
+		return nil, errTooManyParts
+	}
 	out := make([]any, 0, size)
 	for i := range size {
-		plain, err := ToJSON(l.Get(i))
-		if errors.Is(err, ErrNoValue) {
+		plain, err := r.value(l.Get(i))
+		switch {
+		case errors.Is(err, ErrNoValue):
 			continue
-		}
-		if err != nil {
+		case errors.Is(err, errTooManyParts):
+			return nil, err
+		case err != nil:
 			return nil, fmt.Errorf("item %d: %w", int(i), err)
 		}
 		out = append(out, plain)
@@ -153,19 +192,28 @@ func durationText(d types.Duration) string {
 // CopyJSON copies plain JSON and leaves out of maps what is null. Other
 // numbers than int64 and float64 become one of these.
 func CopyJSON(val any) any {
+	r := renderer{left: math.MaxInt}
+	return r.plain(val)
+}
+
+// plain copies plain JSON; where r.left is negative afterwards, not all of it.
+func (r *renderer) plain(val any) any {
+	if r.left--; r.left < 0 {
+		return nil
+	}
 	switch v := val.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, field := range v {
 			if field != nil {
-				out[k] = CopyJSON(field)
+				out[k] = r.plain(field)
 			}
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
-			out[i] = CopyJSON(item)
+			out[i] = r.plain(item)
 		}
 		return out
 	case int:
@@ -209,7 +257,8 @@ func TypeText(val ref.Val) string {
 
 // Items are what a value gives to iterate over: the items of a list; of a map
 // one map {key, value} for each entry, by key; nothing for null and for
-// optional.none(). Everything else is an error.
+// optional.none(). Everything else is an error, and so are more than a million
+// items.
 func Items(val ref.Val) ([]ref.Val, error) {
 	switch v := val.(type) {
 	case types.Null:
@@ -231,6 +280,9 @@ func Items(val ref.Val) ([]ref.Val, error) {
 		return items, nil
 	case traits.Lister:
 		size, _ := v.Size().(types.Int)
+		if size > maxParts {
+			return nil, fmt.Errorf("has %d items, and %d are the most", int64(size), maxParts)
+		}
 		items := make([]ref.Val, size)
 		for i := range items {
 			items[i] = v.Get(types.Int(i))
