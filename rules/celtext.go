@@ -33,9 +33,21 @@ func (c *compiler) reportTypes(issues []celenv.Issue, text string, at func(int) 
 	for _, i := range issues {
 		message, hint := typesText(i.Message)
 		name, _, _ := noOverload(strings.Join(strings.Fields(i.Message), " "))
+		if forms := c.env.Forms(name); hint == "" && isName(name) && len(forms) > 0 && len(forms) <= maxForms {
+			hint = "write " + strings.Join(forms, " or ")
+		}
 		c.report(at(nameOffset(text, i.Offset, name)), CodeTypes, "%s", message).Hint = hint
 	}
 	return len(issues) > 0
+}
+
+// maxForms is how many ways to call a function a hint shows: with more, none is
+// the one that is meant.
+const maxForms = 3
+
+// isName says whether a function is called by its name, as operators are not.
+func isName(function string) bool {
+	return function != "" && strings.Trim(function, "_@!?:[]-+*/%<>=&|") == function
 }
 
 // reportConstants reports what the planner found: it computes what is constant,
