@@ -1,0 +1,49 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kanon.dev/kanon/engine"
+)
+
+// TestExamplesAreInOrder holds that nothing is found in the examples, with
+// nothing but what stands beside them.
+func TestExamplesAreInOrder(t *testing.T) {
+	t.Parallel()
+	inputs, err := readInputs([]string{filepath.Join("..", "..", "examples")}, strings.NewReader(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, err := builtinKinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := checkRules(inputs, nil, kinds, engine.DefaultNamespace)
+	if c.rules < 3 || c.files != c.rules {
+		t.Errorf("%d rules in %d files", c.rules, c.files)
+	}
+	for _, f := range c.findings {
+		t.Error(f)
+	}
+}
+
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	for want, text := range map[string]string{
+		"1 rule in 1 file: nothing is wrong":   "  status: {a: 1}\n",
+		"1 rule in 1 file: 1 error":            "  statsu: {a: 1}\n",
+		"1 rule in 1 file: 2 errors":           "  statsu: {a: \"${b}\"}\n",
+		"1 rule in 1 file: 1 error, 1 warning": "  statsu: {a: 1}\n  children: [{id: a, template: {apiVersion: x.example.com/v1, kind: X, metadata: {name: a}}}]\n",
+	} {
+		kinds, err := builtinKinds()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: r}\nspec:\n  parent: {apiVersion: v1, kind: Pod}\n" + text
+		if got := checkRules([]input{{name: "r.yaml", data: []byte(text)}}, nil, kinds, engine.DefaultNamespace).summary(); got != want {
+			t.Errorf("%s: %q", want, got)
+		}
+	}
+}
