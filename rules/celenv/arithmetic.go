@@ -52,7 +52,7 @@ func newDispatcher(env *cel.Env) (interpreter.Dispatcher, error) {
 			if mixed[b.Operator] {
 				b = withDoubles(b)
 			}
-			b = guarded(b)
+			b = withinBounds(guarded(b))
 			if err := dispatcher.Add(b); err != nil {
 				return nil, fmt.Errorf("bind the CEL function %s: %w", name, err)
 			}
