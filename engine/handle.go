@@ -80,6 +80,7 @@ func (e *Engine) synced(key monitor.Key) {
 	for _, op := range e.running.load().byKey[key] {
 		e.enqueueAll(op)
 	}
+	e.news.ring() // the verdict on a rule that was starting changes
 }
 
 func newest(event monitor.Event) *unstructured.Unstructured {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -47,12 +48,14 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 	retry := time.NewTimer(reportRetry)
 	defer retry.Stop()
 	for pause := reportRetry; ; {
+		due := false
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-e.news.signal:
 			pause = reportRetry
 		case <-retry.C:
+			due = true
 		}
 		retry.Stop()
 		snapshots, changed := e.news.take()
@@ -60,13 +63,15 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 		definitions.forget(changed)
 		errs := definitions.apply(ctx, catalog.crds())
 		e.publish(ctx, catalog, known)
-		if definitions.settling() {
-			// The kinds of a definition applied just now are not served yet;
-			// a report now would complain of kinds that are on their way.
+		starting := e.starting()
+		if definitions.settling() || (len(starting) > 0 && !due) {
+			// The kinds of a definition applied just now are not served yet,
+			// and informers are filling: a report now would complain of what
+			// is on its way.
 			retry.Reset(reportRetry)
 			continue
 		}
-		err := e.report(ctx, catalog.reports(errs), last)
+		err := e.report(ctx, catalog.reports(errs, starting), last)
 		if err != nil {
 			logr.FromContextOrDiscard(ctx).Error(err, "reporting on rules; trying again", "pause", pause)
 		}
@@ -93,7 +98,7 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 		if op == nil || op.program != program || op.outdated(e.options.Mapper) {
 			var err error
 			if op, err = newOperator(entry, program, e.options.Mapper, known[entry.id]); err != nil {
-				log.V(1).Info("a kind went away while its rule was being started", "rule", entry.name, "reason", err.Error())
+				log.V(1).Info("a kind went away while its rule was being started", "rule", entry.name.String(), "reason", err.Error())
 				continue // the mapper's change is among the news already
 			}
 			e.restartReplaced(known[entry.id], op)
@@ -107,13 +112,13 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 
 	for id, op := range before.byID {
 		if after.byID[id] == nil {
-			log.Info("rule stopped", "rule", op.name)
+			log.Info("rule stopped", "rule", op.name.String())
 			e.monitors.Watch(id)
 			e.notices.forgetRule(id)
 		}
 	}
 	for _, op := range started {
-		log.Info("rule started", "rule", op.name, "parent", op.parent.GVK.String())
+		log.Info("rule started", "rule", op.name.String(), "parent", op.parent.GVK.String())
 		e.monitors.Watch(op.id, op.keys()...)
 		e.enqueueAll(op)
 	}
@@ -145,13 +150,12 @@ func (e *Engine) report(ctx context.Context, reports, last map[source.Origin]sou
 		changed, err := e.reportTo(ctx, origin, report)
 		if err != nil {
 			errs = append(errs, err)
-			continue
 		}
 		if previous, told := last[origin]; told && equalReports(previous, report) {
 			continue // at the most, somebody had taken it away
 		}
 		last[origin] = report
-		logReport(ctx, origin, report)
+		logReport(ctx, origin, report) // also where the origin cannot be told
 		if changed {
 			e.notices.report(origin, report)
 		}
@@ -180,20 +184,20 @@ func (e *Engine) reportTo(ctx context.Context, origin source.Origin, report sour
 // finding a line.
 func logReport(ctx context.Context, origin source.Origin, report source.Report) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("source", origin.String())
+	if report.Ready {
+		log.Info("rules accepted", "verdict", report.Message)
+		return
+	}
+	for _, problem := range report.Problems {
+		log.Error(errors.New(problem), "rules not in force as written")
+	}
 	for _, r := range report.Rules {
 		if r.Ready {
 			continue
 		}
 		for line := range strings.Lines(r.Message) {
-			log.Info("rule not in force as written", "rule", r.Name, "reason", strings.TrimSuffix(line, "\n"))
+			log.Error(errors.New(strings.TrimSuffix(line, "\n")), "rule not in force as written", "rule", r.Name)
 		}
-	}
-	if report.Ready {
-		log.Info("rules accepted", "verdict", report.Message)
-		return
-	}
-	for line := range strings.Lines(report.Message) {
-		log.Info("rules not in force as written", "reason", strings.TrimSuffix(line, "\n"))
 	}
 }
 
@@ -224,4 +228,23 @@ func (e *Engine) enqueueAll(op *operator) {
 // ready tells whether every informer that the operator needs has filled.
 func (e *Engine) ready(op *operator) bool {
 	return !slices.ContainsFunc(op.keys(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
+}
+
+// starting tells, by the rule's id, why a rule that was started does nothing
+// yet: an informer that it needs has not filled.
+func (e *Engine) starting() map[string]string {
+	reasons := make(map[string]string)
+	for id, op := range e.running.load().byID {
+		for _, key := range op.keys() {
+			if e.monitors.HasSynced(key) {
+				continue
+			}
+			reasons[id] = fmt.Sprintf("starting: reading %s", key.GVR.GroupResource())
+			if err := e.monitors.Failure(key); err != nil {
+				reasons[id] = fmt.Sprintf("it cannot start: %v", err)
+				break // a failure says more than a pause
+			}
+		}
+	}
+	return reasons
 }

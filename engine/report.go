@@ -16,8 +16,9 @@ import (
 const maxReport = 8 << 10
 
 // reports gives the verdict on every origin. crdErrors holds, by the name of
-// the text, why a CustomResourceDefinition in it could not be applied.
-func (c *catalog) reports(crdErrors map[string]error) map[source.Origin]source.Report {
+// the text, why a CustomResourceDefinition in it could not be applied, and
+// starting, by the rule's id, why a rule does nothing yet.
+func (c *catalog) reports(crdErrors map[string]error, starting map[string]string) map[source.Origin]source.Report {
 	reports := make(map[source.Origin]source.Report)
 	problems := make(map[source.Origin][]string)
 	for origin := range c.origins {
@@ -39,20 +40,21 @@ func (c *catalog) reports(crdErrors map[string]error) map[source.Origin]source.R
 	for _, e := range c.entries {
 		if state, ok := c.texts[e.text]; ok {
 			report := reports[state.origin]
-			report.Rules = append(report.Rules, c.reportRule(e, state))
+			report.Rules = append(report.Rules, c.reportRule(e, state, starting[e.id]))
 			reports[state.origin] = report
 		}
 	}
 	for origin, report := range reports {
 		slices.SortFunc(report.Rules, func(a, b source.RuleReport) int { return cmp.Compare(a.Name, b.Name) })
-		report.Ready, report.Message = summarize(report.Rules, problems[origin])
+		report.Problems = problems[origin]
+		report.Ready, report.Message = summarize(report.Rules, report.Problems)
 		reports[origin] = report
 	}
 	return reports
 }
 
 // reportRule says how one rule fares.
-func (c *catalog) reportRule(e *entry, state *textState) source.RuleReport {
+func (c *catalog) reportRule(e *entry, state *textState, starting string) source.RuleReport {
 	report := source.RuleReport{Name: e.name.Name}
 	missing := c.missing(e)
 	switch {
@@ -66,6 +68,8 @@ func (c *catalog) reportRule(e *entry, state *textState) source.RuleReport {
 	case e.good.Suspend:
 		report.Ready = true
 		report.Message = "suspended: nothing is written"
+	case starting != "":
+		report.Message = clip(starting)
 	default:
 		report.Ready = true
 		report.Message = cmp.Or(clip(textOf(e.findings)), "running")

@@ -177,8 +177,9 @@ type health struct {
 	mu sync.Mutex
 	// reason is the outage's, as last logged. Guarded by mu.
 	reason string
-	// last is the time of the newest error. Guarded by mu.
+	// last is the time of the newest error, and err that error. Guarded by mu.
 	last time.Time
+	err  error
 }
 
 // failed records an error and tells whether it is worth a log line.
@@ -187,8 +188,18 @@ func (h *health) failed(err error, now time.Time) bool {
 	defer h.mu.Unlock()
 	reason := reasonOf(err)
 	begins := !h.failing.Swap(true) || now.Sub(h.last) > healthyAfter || reason != h.reason
-	h.reason, h.last = reason, now
+	h.reason, h.last, h.err = reason, now, err
 	return begins
+}
+
+// failure is the newest error of an outage; nil when there is none.
+func (h *health) failure() error {
+	if !h.failing.Load() {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
 }
 
 // recovered ends an outage and tells whether there was one.

@@ -14,6 +14,16 @@ func (m *Monitors) HasSynced(key Key) bool {
 	return mon != nil && mon.hasSynced()
 }
 
+// Failure is the newest error of the key's informer, as long as nothing has come
+// of its tries since; nil when it works, or is not watched.
+func (m *Monitors) Failure(key Key) error {
+	mon := m.monitor(key)
+	if mon == nil {
+		return nil
+	}
+	return mon.health.failure()
+}
+
 // Get returns the newest known state of one object in the key's view. It is
 // read-only. For a cluster-scoped object namespace is "".
 func (m *Monitors) Get(key Key, namespace, name string) (*unstructured.Unstructured, bool) {

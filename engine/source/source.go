@@ -63,6 +63,9 @@ type Report struct {
 	Ready   bool         `json:"ready"`
 	Message string       `json:"message"`
 	Rules   []RuleReport `json:"rules,omitempty"`
+	// Problems are those of the origin that belong to no single rule; Message
+	// has them too.
+	Problems []string `json:"-"`
 }
 
 // isDocument tells whether a file or a ConfigMap key holds documents, by its name.

@@ -1,0 +1,80 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/restmapping"
+)
+
+var (
+	clusterRoles        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
+	clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
+)
+
+// A rule for whose children Kanon has no rights says so, and starts when it is
+// given them, without a restart.
+func TestRightsThatAreMissing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", note("x"))
+	name := "kanon-" + strings.ReplaceAll(w.group, ".", "-")
+	grant := func(part, rules string) {
+		t.Helper()
+		w.create(clusterRoles, w.object(fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: %s-%s}\nrules: %s\n", name, part, rules)))
+		w.create(clusterRoleBindings, w.object(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s-%[2]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s-%[2]s}
+subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[1]s}]
+`, name, part)))
+		t.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
+			defer cancel()
+			for _, gvr := range []schema.GroupVersionResource{clusterRoleBindings, clusterRoles} {
+				if err := w.client.Resource(gvr).Delete(ctx, name+"-"+part, metav1.DeleteOptions{}); err != nil {
+					t.Errorf("remove %s: %v", gvr.Resource, err)
+				}
+			}
+		})
+	}
+	grant("parents", `[{apiGroups: [$GROUP], resources: ["*"], verbs: ["*"]}, {apiGroups: ["", events.k8s.io], resources: [events], verbs: [create, patch]},
+  {apiGroups: [apiextensions.k8s.io, apiregistration.k8s.io], resources: [customresourcedefinitions, apiservices], verbs: [get, list, watch]}]`)
+
+	config := rest.CopyConfig(w.config)
+	config.Impersonate.UserName = name
+	limited, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper, err := restmapping.New(restmapping.Options{Config: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run(func(o *engine.Options) {
+		// Rules and verdicts go by the test's own rights; the work does not.
+		o.Sources = []engine.Source{source.NewConfigMaps(o.Client, w.kanon)}
+		o.Client, o.Mapper = limited, mapper
+	})
+	verdict := w.verdict("note", "it cannot start")
+	for _, want := range []string{"configmaps is forbidden", "cannot list resource"} {
+		if !strings.Contains(verdict, want) {
+			t.Errorf("the verdict lacks %q: %s", want, verdict)
+		}
+	}
+	grant("children", `[{apiGroups: [""], resources: [configmaps], verbs: [get, list, watch, create, patch, delete]}]`)
+	w.verdict("note", `"ready":true`)
+	w.parent("Note", "late", "{}")
+	w.await(configMaps, w.home, "late", "is made", exists)
+}
