@@ -53,6 +53,7 @@ func (x *Expression) Program(o ProgramOptions) (*Program, []Issue) {
 	planner := []interpreter.PlannerOption{
 		interpreter.CustomDecoratorV2(decorateOptional),
 		ownCalls(x.env.own, o.Moving),
+		boundEquality(x.ast),
 		watchComparisons(o.Moving),
 		interpreter.InterruptableEval(),
 		interpreter.Optimize(),

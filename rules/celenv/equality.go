@@ -1,0 +1,121 @@
+package celenv
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+)
+
+// boundEquality keeps ==, != and in from comparing values that hold others so
+// many times over that the comparison would not end.
+func boundEquality(a *ast.AST) interpreter.PlannerOption {
+	deep := map[int64]bool{}
+	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.CallKind {
+			return
+		}
+		args := e.AsCall().Args()
+		switch e.AsCall().FunctionName() {
+		case operators.Equals, operators.NotEquals:
+			deep[e.ID()] = mayBeDeep(a.GetType(args[0].ID())) && mayBeDeep(a.GetType(args[1].ID()))
+		case operators.In:
+			deep[e.ID()] = mayBeDeep(a.GetType(args[0].ID()))
+		}
+	}))
+	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		call, ok := i.(interpreter.InterpretableCall)
+		if !ok || !deep[i.ID()] || len(call.Args()) != 2 {
+			return i, nil
+		}
+		return &deepComparison{InterpretableCall: call}, nil
+	})
+}
+
+// mayBeDeep says whether values of a type can have others in them.
+func mayBeDeep(t *types.Type) bool {
+	switch t.Kind() {
+	case types.ListKind, types.MapKind, types.OpaqueKind, types.DynKind, types.AnyKind, types.TypeParamKind, types.StructKind:
+		return true
+	default:
+		return false
+	}
+}
+
+// deepComparison is ==, != or in of values that can have others in them.
+type deepComparison struct {
+	interpreter.InterpretableCall
+}
+
+func (n *deepComparison) Eval(vars interpreter.Activation) ref.Val {
+	return n.Exec(interpreter.AsFrame(vars))
+}
+
+func (n *deepComparison) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	lhs := n.Args()[0].Exec(frame)
+	if types.IsUnknownOrError(lhs) {
+		return lhs
+	}
+	rhs := n.Args()[1].Exec(frame)
+	if types.IsUnknownOrError(rhs) {
+		return rhs
+	}
+	left := maxParts
+	if !fewParts(lhs, &left) || !fewParts(rhs, &left) {
+		return types.NewErrWithNodeID(n.ID(), "the values that are compared have more than %d parts", maxParts)
+	}
+	switch n.Function() {
+	case operators.Equals:
+		return types.Equal(lhs, rhs)
+	case operators.NotEquals:
+		return types.Bool(types.Equal(lhs, rhs) != types.True)
+	}
+	if c, ok := rhs.(traits.Container); ok {
+		return c.Contains(lhs)
+	}
+	return n.InterpretableCall.Exec(frame)
+}
+
+// fewParts counts the values in a value down from left, and says whether that
+// was enough.
+func fewParts(val any, left *int) bool {
+	if *left--; *left < 0 {
+		return false
+	}
+	switch v := val.(type) {
+	case map[string]any:
+		for _, field := range v {
+			if !fewParts(field, left) {
+				return false
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if !fewParts(item, left) {
+				return false
+			}
+		}
+	case *jsonMap:
+		return fewParts(v.fields, left)
+	case *jsonList:
+		return fewParts(v.items, left)
+	case *types.Optional:
+		return !v.HasValue() || fewParts(v.GetValue(), left)
+	case traits.Mapper:
+		for it := v.Iterator(); it.HasNext() == types.True; {
+			field, _ := v.Find(it.Next())
+			if !fewParts(field, left) {
+				return false
+			}
+		}
+	case traits.Lister:
+		for it := v.Iterator(); it.HasNext() == types.True; {
+			if !fewParts(it.Next(), left) {
+				return false
+			}
+		}
+	}
+	return true
+}
