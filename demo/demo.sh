@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 state=.demo
 export KUBECONFIG="$PWD/$state/kubeconfig"
-controlplane_pid='' kanon_pid=''
+controlplane_pid='' kanon_pid='' watch_pids='' reader_pids=''
 
 # ---- how it looks -----------------------------------------------------------
 
@@ -24,7 +24,9 @@ show() {
 		line="$line $word"
 	done
 	printf '%s\n' "$line"
-	"$@" 2>&1 | sed 's/^/   /'
+	"$@" >"$state/output" 2>&1 && worked=yes || worked=''
+	sed 's/^/   /' "$state/output"
+	[ "$worked" ] || fail "$*"
 }
 fail() {
 	printf '\n%sThis step did not come out: %s%s\n' "$bold" "$1" "$plain" >&2
@@ -32,8 +34,6 @@ fail() {
 	tail -n 15 "$state/kanon.log" "$state/controlplane.log" >&2 || true
 	exit 1
 }
-# check runs a command and fails the demo with a message when it fails.
-check() { message=$1; shift; "$@" >/dev/null || fail "$message"; }
 # field prints one field of an object: KIND/NAME and a JSONPath.
 field() { kubectl get "$1" -o "jsonpath={$2}"; }
 # await polls a command until it succeeds, for at most half a minute.
@@ -50,7 +50,7 @@ await() {
 stop() {
 	status=$?
 	trap - EXIT INT TERM
-	for pid in $kanon_pid $controlplane_pid; do kill "$pid" 2>/dev/null || true; done
+	for pid in $watch_pids $kanon_pid $controlplane_pid; do kill "$pid" 2>/dev/null || true; done
 	for pid in $kanon_pid $controlplane_pid; do wait "$pid" 2>/dev/null || true; done
 	exit "$status"
 }
@@ -61,24 +61,27 @@ is_ready() { grep -q '^ready' "$state/controlplane.out"; }
 is_there_or_dead() { is_ready || ! kill -0 "$controlplane_pid" 2>/dev/null; }
 has_new_uid() { uid=$(field service/storefront .metadata.uid) && [ "$uid" != "$before" ]; }
 is_scaled() { [ "$(field deployment/storefront .status.availableReplicas)" = 5 ]; }
-# follow_webapp prints the WebApp and its Deployment as they change, until the
-# WebApp is ready as it was last written.
-follow_webapp() {
-	printf '   $ kubectl get webapp,deployment --watch\n'
-	last='' tries=0
-	until [ "$last" ] && is_current; do
-		now=$(kubectl get webapp,deployment 2>/dev/null | sed 's/^/   /') || true
-		[ "$now" = "$last" ] || printf '%s\n' "$now"
-		last=$now tries=$((tries + 1))
-		[ "$tries" -lt 300 ] || fail 'the WebApp did not become ready'
-	done
+# watch prints every change of the objects of a kind until unwatch.
+watch() {
+	printf '   $ kubectl get %s --watch\n' "$1"
+	rm -f "$state/$1.watch" && mkfifo "$state/$1.watch"
+	bin/controlplane kubectl get "$1" --watch >"$state/$1.watch" 2>/dev/null &
+	watch_pids="$watch_pids $!"
+	while IFS= read -r line; do printf '   %s\n' "$line"; done <"$state/$1.watch" &
+	reader_pids="$reader_pids $!"
+}
+unwatch() {
+	for pid in $watch_pids; do kill "$pid" 2>/dev/null || true; done
+	for pid in $reader_pids; do wait "$pid" 2>/dev/null || true; done
+	watch_pids='' reader_pids=''
 }
 is_current() {
 	[ "$(field webapp/storefront '.status.conditions[?(@.type=="Ready")].status')" = True ] &&
 		[ "$(field webapp/storefront '.status.conditions[?(@.type=="Ready")].observedGeneration')" = "$(field webapp/storefront .metadata.generation)" ] &&
 		[ "$(field webapp/storefront .status.availableReplicas)" = "$(field webapp/storefront .spec.replicas)" ]
 }
-is_gone() { ! kubectl get "$1"; }
+# is_gone asks for an object; an API server that does not answer is no answer.
+is_gone() { left=$(kubectl get "$1" --ignore-not-found -o name) && [ -z "$left" ]; }
 
 rm -rf "$state" && mkdir -p "$state"
 printf '%sKanon demo%s: rules in, children and status out.\n' "$bold" "$plain"
@@ -108,14 +111,23 @@ note "what Kanon says of it: $(kubectl -n kanon-system get configmap webapp -o '
 
 step 'Create a parent of the new kind, and watch children and status fill in'
 sed 's/^/   | /' examples/webapp/parent.yaml
+watch deployment
+watch webapp
 show kubectl apply -f examples/webapp/parent.yaml
-follow_webapp
+await 'the WebApp did not become ready' is_current
+unwatch
+for child in configmap/storefront-settings deployment/storefront service/storefront; do
+	kubectl get "$child" >/dev/null || fail "there is no $child"
+done
 show kubectl get configmap,deployment,service -l kanon.dev/rule
 note "status: $(field webapp/storefront .status.url), $(field webapp/storefront .status.availableReplicas) available"
 
 step 'Change the parent: five replicas instead of three'
+watch deployment
+watch webapp
 show kubectl patch webapp storefront --type=merge -p '{"spec":{"replicas":5}}'
-follow_webapp
+await 'the WebApp did not become ready again' is_current
+unwatch
 is_scaled || fail 'the Deployment did not get its five replicas'
 
 step 'Somebody deletes a child by mistake: it is put right at once'
@@ -128,6 +140,7 @@ step 'Delete the parent: its children go with it'
 show kubectl delete webapp storefront
 await 'the Deployment was not collected' is_gone deployment/storefront
 await 'the Service was not collected' is_gone service/storefront
+await 'the ConfigMap was not collected' is_gone configmap/storefront-settings
 show kubectl get configmap,deployment,service -l kanon.dev/rule
 
 printf '\n%sEvery step came out.%s\n' "$bold" "$plain"
