@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -85,7 +84,6 @@ func (p *pass) writeChild(ctx context.Context, node string, object *unstructured
 	}
 	if result.Action != apply.ActionNone {
 		p.monitors.Observe(childKey(kind.GVR), result.Live)
-		logr.FromContextOrDiscard(ctx).V(2).Info("Wrote a child", "action", result.Action, "child", apply.RefOf(result.Live).String())
 	}
 	return result.Live, nil
 }

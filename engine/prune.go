@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,9 +23,7 @@ func (p *pass) prune(ctx context.Context) {
 		ref := apply.RefOf(stale.object)
 		if err := p.writer.Delete(ctx, stale.gvr, stale.object); err != nil {
 			p.problems = append(p.problems, problem{subject: ref.String(), reason: reasonDelete, err: err})
-			continue
 		}
-		logr.FromContextOrDiscard(ctx).V(2).Info("Pruned a child", "child", ref.String())
 	}
 }
 

@@ -120,12 +120,16 @@ func (p *pass) namespaceLabels(name string) (labels.Set, bool) {
 
 // release takes back what the rule said in the status of a parent that it is
 // not for, and prunes all that it made for it. The status comes first: a parent
-// that has left the view is found by its children.
+// that has left the view is found by its children. Where it is refused, and not
+// only late, the children need not wait for it.
 func (p *pass) release(ctx context.Context) (verdict, error) {
-	if err := p.syncStatus(ctx, nil); err != nil {
+	err := p.syncStatus(ctx, nil)
+	if err == nil || problemOf(&write{err: err}).stalled {
+		p.prune(ctx)
+	}
+	if err != nil {
 		p.addStatusProblem(err)
 	}
-	p.prune(ctx)
 	p.notices.forget(p.key)
 	return p.verdict()
 }
@@ -153,7 +157,7 @@ func (e *Engine) findParent(ctx context.Context, op *operator, k key) (*unstruct
 
 // getParent reads the parent of a key from the API server; nil when it is gone.
 func (e *Engine) getParent(ctx context.Context, op *operator, k key) (*unstructured.Unstructured, error) {
-	logr.FromContextOrDiscard(ctx).V(2).Info("Reading the parent")
+	logr.FromContextOrDiscard(ctx).V(4).Info("reading the parent")
 	parent, err := e.options.Client.Resource(op.parent.GVR).Namespace(k.parent.Namespace).Get(ctx, k.parent.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
