@@ -17,7 +17,7 @@ CONTROLPLANE_LDFLAGS := -s -w $(foreach package,k8s.io/component-base/version k8
 TOOL := go tool -modfile=tools/go.mod
 # How long each fuzz target runs, and which packages have some.
 FUZZTIME ?= 30s
-FUZZPACKAGES := ./rules/...
+FUZZPACKAGES := ./rules/... ./engine/...
 
 .PHONY: help
 help: ## List the targets
@@ -69,7 +69,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (default 30s)
 
 .PHONY: bench
 bench: ## Run the benchmarks with allocations, six times each, for benchstat
-	go test -run '^$$' -bench . -benchmem -count 6 ./rules/...
+	go test -run '^$$' -bench . -benchmem -count 6 ./rules/... ./engine/...
 
 .PHONY: verify
 verify: ## Check that modules are tidy

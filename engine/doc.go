@@ -9,7 +9,9 @@
 //
 // The engine is level-driven: nothing depends on which event woke a key, and
 // a key may be woken for no reason at any time at no cost but an evaluation.
-// It keeps no state that a restart would lose, save for what only saves work.
+// A restart loses what only saves work, and one thing more: which kinds a rule
+// used to have children of and does not mention any more, so that these are
+// pruned only by the process that saw the change.
 //
 //	e, err := engine.New(engine.Options{
 //		Client:   client,

@@ -15,6 +15,9 @@ import (
 // an object together may hold 256 KiB, and the first findings matter most.
 const maxReport = 8 << 10
 
+// maxReports bounds the text of all rules of one origin together.
+const maxReports = 128 << 10
+
 // reports gives the verdict on every origin. crdErrors holds, by the name of
 // the text, why a CustomResourceDefinition in it could not be applied, and
 // starting, by the rule's id, why a rule does nothing yet.
@@ -46,6 +49,10 @@ func (c *catalog) reports(crdErrors map[string]error, starting map[string]string
 	}
 	for origin, report := range reports {
 		slices.SortFunc(report.Rules, func(a, b source.RuleReport) int { return cmp.Compare(a.Name, b.Name) })
+		limit := min(maxReport, maxReports/max(1, len(report.Rules)))
+		for i := range report.Rules {
+			report.Rules[i].Message = clip(report.Rules[i].Message, limit)
+		}
 		report.Problems = problems[origin]
 		report.Ready, report.Message = summarize(report.Rules, report.Problems)
 		reports[origin] = report
@@ -61,7 +68,7 @@ func (c *catalog) reportRule(e *entry, state *textState, starting string) source
 	case !slices.Contains(state.docs.Rules, e.newest):
 		report.Message = "its text cannot be read as it stands" + c.runsOn(e)
 	case e.findings.HasErrors():
-		report.Message = clip(textOf(e.findings)) + c.runsOn(e)
+		report.Message = textOf(e.findings) + c.runsOn(e)
 	case len(missing) > 0:
 		report.Message = fmt.Sprintf("stopped: the cluster has no kind %s in %s any more; the rule goes on when it is back",
 			missing[0].Kind, missing[0].GroupVersion())
@@ -69,10 +76,10 @@ func (c *catalog) reportRule(e *entry, state *textState, starting string) source
 		report.Ready = true
 		report.Message = "suspended: nothing is written"
 	case starting != "":
-		report.Message = clip(starting)
+		report.Message = starting
 	default:
 		report.Ready = true
-		report.Message = cmp.Or(clip(textOf(e.findings)), "running")
+		report.Message = cmp.Or(textOf(e.findings), "running")
 	}
 	return report
 }
@@ -95,7 +102,7 @@ func summarize(ruleReports []source.RuleReport, problems []string) (ready bool, 
 	}
 	switch {
 	case len(problems) > 0:
-		return false, clip(strings.Join(problems, "\n"))
+		return false, clip(strings.Join(problems, "\n"), maxReport)
 	case len(failing) > 0:
 		return false, fmt.Sprintf("%d of %d rules not in force as written: %s", len(failing), len(ruleReports), strings.Join(failing, ", "))
 	case len(ruleReports) == 0:
@@ -113,14 +120,14 @@ func textOf(findings rules.Findings) string {
 	return strings.Join(lines, "\n")
 }
 
-// clip shortens a text to maxReport at the end of a line.
-func clip(text string) string {
-	if len(text) <= maxReport {
+// clip shortens a text to limit bytes, at the end of a line where it has one.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	cut := strings.LastIndexByte(text[:maxReport], '\n')
+	cut := strings.LastIndexByte(text[:limit], '\n')
 	if cut < 0 {
-		cut = maxReport
+		cut = limit
 	}
 	return strings.ToValidUTF8(text[:cut], "") + "\n…"
 }

@@ -9,7 +9,7 @@
 //		Client:   dynamicClient,
 //		Handle:   func(e monitor.Event) { queue.Add(keyOf(e)) },
 //		Synced:   func(k monitor.Key) { startWaitingFor(k) },
-//		Indexers: monitor.ByLabels("kanon.dev/rule", "kanon.dev/parent-uid"),
+//		Indexers: cache.Indexers{"parent": parentsOf},
 //	})
 //	// ...
 //	go func() { done <- monitors.Run(ctx) }()
@@ -18,7 +18,7 @@
 //	monitors.Watch("rule kanon-system/webapp", parents, children)
 //
 //	// Later, in a worker: all children of one parent, from memory.
-//	for _, child := range monitors.ByIndex(children, monitor.ByParent, "0123456789abcdef/"+uid) {
+//	for _, child := range monitors.ByIndex(children, "parent", "team-a/shop") {
 //		// read-only
 //	}
 //

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -149,13 +150,21 @@ func (c *ConfigMaps) Report(ctx context.Context, origin Origin, report Report) (
 	_, err = c.client.Namespace(origin.ConfigMap.Namespace).Patch(ctx, origin.ConfigMap.Name, types.ApplyPatchType, patch,
 		metav1.PatchOptions{FieldManager: statusManager, Force: &force})
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsInvalid(err):
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), refusesUID(err):
 		// The uid in the patch did not match: gone, or another of that name.
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("report on %s: %w", origin, err)
 	}
 	return true, nil
+}
+
+// refusesUID tells whether the API server answered that the object of that name
+// has another UID.
+func refusesUID(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Details != nil && slices.ContainsFunc(status.Status().Details.Causes,
+		func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
 
 // reported is the verdict that the ConfigMap carries now, empty when it has none.
