@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -120,6 +121,137 @@ func TestJobCompletes(t *testing.T) {
 		}
 	}
 	t.Fatalf("the Job did not complete in %s", waitLimit)
+}
+
+// TestCronJob shows that a CronJob starts the Job that is due and hears of its
+// end. The Job is due at once, because the CronJob says of itself that it last
+// ran three hours ago; the schedule has no other time near.
+func TestCronJob(t *testing.T) {
+	config := Config(t)
+	namespace := Namespace(t, config)
+	client := dynamic.NewForConfigOrDie(config)
+	batch := schema.GroupVersion{Group: "batch", Version: "v1"}
+	cronJobs := client.Resource(batch.WithResource("cronjobs")).Namespace(namespace)
+	now := time.Now().UTC()
+	due := now.Add(-time.Hour).Truncate(time.Minute)
+
+	cronJob := newObject(batch.String(), "CronJob", "daily")
+	cronJob.Object["spec"] = map[string]any{
+		"schedule": fmt.Sprintf("%d %d * * *", due.Minute(), due.Hour()),
+		"timeZone": "Etc/UTC",
+		"suspend":  true,
+		"jobTemplate": map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+			"restartPolicy": "Never",
+			"containers":    []any{map[string]any{"name": "main", "image": "example.com/image"}},
+		}}}},
+	}
+	cronJob = create(t, cronJobs, cronJob)
+	cronJob.Object["status"] = map[string]any{"lastScheduleTime": now.Add(-3 * time.Hour).Format(time.RFC3339)}
+	cronJob, err := cronJobs.UpdateStatus(t.Context(), cronJob, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cronJob.Object["spec"].(map[string]any)["suspend"] = false
+	if cronJob, err = cronJobs.Update(t.Context(), cronJob, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	var last string
+	waitFor(t, cronJobs, cronJob, func(event watch.Event) bool {
+		object := event.Object.(*unstructured.Unstructured).Object
+		last, _, _ = unstructured.NestedString(object, "status", "lastScheduleTime")
+		_, succeeded, _ := unstructured.NestedString(object, "status", "lastSuccessfulTime")
+		return succeeded
+	})
+	if want := due.Format(time.RFC3339); last != want {
+		t.Errorf("a Job was started for %s, want %s", last, want)
+	}
+	jobs, err := client.Resource(batch.WithResource("jobs")).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(jobs.Items) != 1 || !metav1.IsControlledBy(&jobs.Items[0], cronJob) {
+		t.Errorf("the Jobs are %v, want one that the CronJob controls", jobs.Items)
+	}
+}
+
+// TestResourceQuota shows that a quota is kept, and that what is deleted no
+// longer counts.
+func TestResourceQuota(t *testing.T) {
+	config := Config(t)
+	namespace := Namespace(t, config)
+	core := schema.GroupVersion{Version: "v1"}
+	client := func(resource string) dynamic.ResourceInterface {
+		return dynamic.NewForConfigOrDie(config).Resource(core.WithResource(resource)).Namespace(namespace)
+	}
+	pods, quotas := client("pods"), client("resourcequotas")
+	quota := newObject("v1", "ResourceQuota", "one-pod")
+	quota.Object["spec"] = map[string]any{"hard": map[string]any{"pods": "1"}}
+	quota = create(t, quotas, quota)
+	uses := func(want string) {
+		t.Helper()
+		waitFor(t, quotas, quota, func(event watch.Event) bool {
+			quota = event.Object.(*unstructured.Unstructured)
+			used, _, _ := unstructured.NestedString(quota.Object, "status", "used", "pods")
+			return used == want
+		})
+	}
+	uses("0")
+	// No Pod is accepted before its service account is there.
+	waitFor(t, client("serviceaccounts"), newObject("v1", "ServiceAccount", "default"), func(event watch.Event) bool {
+		return event.Type == watch.Added
+	})
+
+	pod := func(name string) *unstructured.Unstructured {
+		object := newObject("v1", "Pod", name)
+		object.Object["spec"] = map[string]any{"containers": []any{map[string]any{"name": "main", "image": "example.com/image"}}}
+		return object
+	}
+	create(t, pods, pod("first"))
+	uses("1")
+	_, err := pods.Create(t.Context(), pod("second"), metav1.CreateOptions{})
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota: one-pod") {
+		t.Errorf("a second Pod is answered with %v, want that the quota forbids it", err)
+	}
+	if err := pods.Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	uses("0")
+	create(t, pods, pod("second"))
+}
+
+// TestClusterRoleAggregation shows that a ClusterRole is given the rules of those
+// that its selector names.
+func TestClusterRoleAggregation(t *testing.T) {
+	roles := dynamic.NewForConfigOrDie(Config(t)).Resource(schema.GroupVersionResource{
+		Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles",
+	})
+	createRole := func(role *unstructured.Unstructured) *unstructured.Unstructured {
+		role = create(t, roles, role)
+		t.Cleanup(func() {
+			if err := roles.Delete(context.Background(), role.GetName(), metav1.DeleteOptions{}); err != nil {
+				t.Errorf("delete ClusterRole: %v", err)
+			}
+		})
+		return role
+	}
+	const label = "controlplanetest.kanon.dev/part-of"
+	whole := newObject("rbac.authorization.k8s.io/v1", "ClusterRole", "controlplanetest-whole")
+	whole.Object["aggregationRule"] = map[string]any{"clusterRoleSelectors": []any{
+		map[string]any{"matchLabels": map[string]any{label: "whole"}},
+	}}
+	whole = createRole(whole)
+	rules := []any{map[string]any{
+		"apiGroups": []any{"controlplanetest.kanon.dev"}, "resources": []any{"wholes"}, "verbs": []any{"get", "list"},
+	}}
+	part := newObject("rbac.authorization.k8s.io/v1", "ClusterRole", "controlplanetest-part")
+	part.SetLabels(map[string]string{label: "whole"})
+	part.Object["rules"] = rules
+	createRole(part)
+	waitFor(t, roles, whole, func(event watch.Event) bool {
+		got, _, _ := unstructured.NestedSlice(event.Object.(*unstructured.Unstructured).Object, "rules")
+		return cmp.Equal(got, rules)
+	})
 }
 
 // TestGarbageCollection shows that a child goes with its parent, also when the
