@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestClientConfig: the rate of requests is the API server's to limit, whichever
+// way the cluster was named.
+func TestClientConfig(t *testing.T) {
+	const content = `apiVersion: v1
+kind: Config
+clusters:
+- {name: one, cluster: {server: 'https://one.example.com'}}
+- {name: two, cluster: {server: 'https://two.example.com'}}
+contexts:
+- {name: first, context: {cluster: one}}
+- {name: second, context: {cluster: two}}
+current-context: first
+`
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	missing := filepath.Join(t.TempDir(), "missing")
+	tests := map[string]struct {
+		variable string
+		options  runOptions
+		want     string
+	}{
+		"flag":                    {missing, runOptions{kubeconfig: path}, "https://one.example.com"},
+		"variable":                {path, runOptions{}, "https://one.example.com"},
+		"context of the flag":     {missing, runOptions{kubeconfig: path, context: "second"}, "https://two.example.com"},
+		"context of the variable": {path, runOptions{context: "second"}, "https://two.example.com"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", test.variable)
+			config, err := test.options.config()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if config.Host != test.want {
+				t.Errorf("the server is %s, want %s", config.Host, test.want)
+			}
+			if config.QPS != -1 || config.RateLimiter != nil {
+				t.Errorf("requests are limited to %v per second by %v, want -1 for no limit", config.QPS, config.RateLimiter)
+			}
+			if !strings.HasPrefix(config.UserAgent, "kanon/") || strings.Contains(config.UserAgent, " ") {
+				t.Errorf("the user agent is %q, want one word that begins with kanon/", config.UserAgent)
+			}
+		})
+	}
+}
