@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
 	"sigs.k8s.io/kwok/kustomize/stage/node/fast"
 	podfast "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
 	"sigs.k8s.io/kwok/pkg/apis/internalversion"
@@ -151,5 +154,48 @@ func TestLoadStages(t *testing.T) {
 	}
 	if _, err := loadStages("kind: Unknown"); err == nil {
 		t.Error("a document that is no stage was accepted")
+	}
+}
+
+// TestClientLimits: at the defaults of 20 and 5 requests a second, what follows
+// from a few thousand objects takes minutes.
+func TestClientLimits(t *testing.T) {
+	const least = 1000 // per second
+	files, err := newLayout(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := newAuthority("test-ca")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := files.client(garbageCollectorName)
+	if err := writeKubeconfig(path, kubeconfig("https://127.0.0.1:1", garbageCollectorName, ca, credential{})); err != nil {
+		t.Fatal(err)
+	}
+	collector, err := componentConfig(path, garbageCollectorName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if collector.QPS != -1 || collector.RateLimiter != nil {
+		t.Errorf("the garbage collector sends %v requests a second, want -1 for no limit", collector.QPS)
+	}
+
+	// The controller manager's own flags say what the arguments mean.
+	manager, err := options.NewKubeControllerManagerOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := &cobra.Command{}
+	sets := manager.Flags(controllermanager.KnownControllers(),
+		controllermanager.ControllersDisabledByDefault(), controllermanager.ControllerAliases())
+	for _, set := range sets.FlagSets {
+		cmd.Flags().AddFlagSet(set)
+	}
+	if err := cmd.ParseFlags(controllerManagerArgs(files, defaultControllers(), &port{number: 1})); err != nil {
+		t.Fatal(err)
+	}
+	if got := manager.Generic.ClientConnection; got.QPS < least || got.Burst < least {
+		t.Errorf("the controller manager sends %v requests a second and %d at once, want at least %d", got.QPS, got.Burst, least)
 	}
 }
