@@ -68,12 +68,18 @@ func TestRuleLifecycle(t *testing.T) {
 	w.verdict("note", `"ready":true`)
 	w.await(configMaps, w.home, "n", "follows the mended rule", has("third", "data", "text"))
 
-	// Removed: the children stay, and are nobody's business any more.
+	// Removed: the children stay, and are nobody's business any more: what
+	// somebody does to one stays done while another rule is seen at work.
 	w.delete(configMaps, w.kanon, "note")
-	w.rule("marker", strings.ReplaceAll(note("m"), "name: note", "name: marker")) // its start is later than the stop
-	w.verdict("marker", `"ready":true`)
-	w.await(configMaps, w.home, "n", "is still there", exists)
-	w.delete(configMaps, w.kanon, "marker")
+	w.rule("marker", strings.NewReplacer("name: note", "name: marker",
+		`"${parent.metadata.name}"`, `"${parent.metadata.name}-marker"`).Replace(note("m")))
+	w.await(configMaps, w.home, "n-marker", "is made by the next rule", exists) // whose start is later than the stop
+	w.patch(configMaps, w.home, "n", `{"data":{"text":"edited"}}`)
+	w.delete(configMaps, w.home, "n-marker")
+	w.await(configMaps, w.home, "n-marker", "is put back by the rule that is there", exists)
+	if got := field(w.get(configMaps, w.home, "n"), "data", "text"); got != "edited" {
+		t.Errorf("a rule that was removed still acts: the text is %v", got)
+	}
 }
 
 func TestRuleThatDropsAKind(t *testing.T) {
@@ -222,6 +228,11 @@ func TestKindThatGoesAndComesBack(t *testing.T) {
 	w.verdict("item", `"ready":true`)
 	w.parent("Note", "m", "{}")
 	w.await(w.resource("Note"), w.home, "m", "is ready", isTrue("Ready"))
+	for _, request := range w.requests.since(0) {
+		if strings.HasPrefix(request, "DELETE ") {
+			t.Errorf("something was deleted: %s", request)
+		}
+	}
 }
 
 // A kind that is replaced faster than anybody can react is noticed all the same.
