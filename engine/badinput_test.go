@@ -27,14 +27,14 @@ func TestBadInput(t *testing.T) {
 		place   string   // line:column
 		message string
 	}{
-		"unknown field":           {replace: []string{"id: config", "id: config\n    wen: ${true}"}, place: "9:5: ", message: "wen"},
-		"CEL syntax error":        {replace: []string{"{text: x}", `{text: "${parent.}"}`}, place: "13:30: ", message: "KN0303"},
-		"unknown id":              {replace: []string{"{text: x}", `{text: "${children.nobody.data.x}"}`}, place: "13:32: ", message: "nobody"},
-		"cycle":                   {replace: []string{"{text: x}", `{text: "${children.other.data.x}"}` + otherChild}, place: "8:9: ", message: "→"},
-		"template without kind":   {replace: []string{"      kind: ConfigMap\n", ""}, place: "10:7: ", message: "kind"},
-		"template without name":   {replace: []string{`{name: "${parent.metadata.name}"}`, "{}"}, place: "12:17: ", message: "metadata.name"},
-		"not YAML":                {text: "a: b: c\n", place: "1:5: ", message: "not YAML"},
-		"kind the cluster lacks":  {replace: []string{"kind: ConfigMap", "kind: ConfigMop"}, place: "11:13: ", message: "ConfigMop"},
+		"unknown field":            {replace: []string{"id: config", "id: config\n    wen: ${true}"}, place: "9:5: ", message: "wen"},
+		"CEL syntax error":         {replace: []string{"{text: x}", `{text: "${parent.}"}`}, place: "13:30: ", message: "KN0303"},
+		"unknown id":               {replace: []string{"{text: x}", `{text: "${children.nobody.data.x}"}`}, place: "13:32: ", message: "nobody"},
+		"cycle":                    {replace: []string{"{text: x}", `{text: "${children.other.data.x}"}` + otherChild}, place: "8:9: ", message: "→"},
+		"template without kind":    {replace: []string{"      kind: ConfigMap\n", ""}, place: "10:7: ", message: "kind"},
+		"template without name":    {replace: []string{`{name: "${parent.metadata.name}"}`, "{}"}, place: "12:17: ", message: "metadata.name"},
+		"not YAML":                 {text: "a: b: c\n", place: "1:5: ", message: "not YAML"},
+		"kind the cluster lacks":   {replace: []string{"kind: ConfigMap", "kind: ConfigMop"}, place: "11:13: ", message: "ConfigMop"},
 		"template without version": {replace: []string{"      apiVersion: v1\n", ""}, place: "10:7: ", message: "apiVersion"},
 	}
 	for name, c := range cases {
