@@ -63,15 +63,16 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 		definitions.forget(changed)
 		errs := definitions.apply(ctx, catalog.crds())
 		e.publish(ctx, catalog, known)
-		starting := e.starting()
-		if definitions.settling() || (len(starting) > 0 && !due) {
-			// The kinds of a definition applied just now are not served yet,
-			// and informers are filling: a report now would complain of what
-			// is on its way.
+		filling, failing := e.starting()
+		if filling || definitions.settling() {
+			// What is on its way, a kind just defined or an informer that
+			// fills, deserves no complaint; if it fails, the next look says so.
 			retry.Reset(reportRetry)
-			continue
+			if !due || definitions.settling() {
+				continue
+			}
 		}
-		err := e.report(ctx, catalog.reports(errs, starting), last)
+		err := e.report(ctx, catalog.reports(errs, failing), last)
 		if err != nil {
 			logr.FromContextOrDiscard(ctx).Error(err, "reporting on rules; trying again", "pause", pause)
 		}
@@ -230,21 +231,23 @@ func (e *Engine) ready(op *operator) bool {
 	return !slices.ContainsFunc(op.keys(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
 }
 
-// starting tells, by the rule's id, why a rule that was started does nothing
-// yet: an informer that it needs has not filled.
-func (e *Engine) starting() map[string]string {
-	reasons := make(map[string]string)
+// starting tells whether an informer that a rule needs has yet to fill, and, by
+// the rule's id, why that fails where it does. A rule whose informers are filling
+// without a failure counts as in force: a restart in a large cluster changes no
+// verdict.
+func (e *Engine) starting() (filling bool, failing map[string]string) {
+	failing = make(map[string]string)
 	for id, op := range e.running.load().byID {
 		for _, key := range op.keys() {
 			if e.monitors.HasSynced(key) {
 				continue
 			}
-			reasons[id] = fmt.Sprintf("starting: reading %s", key.GVR.GroupResource())
+			filling = true
 			if err := e.monitors.Failure(key); err != nil {
-				reasons[id] = fmt.Sprintf("it cannot start: %v", err)
-				break // a failure says more than a pause
+				failing[id] = fmt.Sprintf("it cannot start: %v", err)
+				break
 			}
 		}
 	}
-	return reasons
+	return filling, failing
 }

@@ -87,7 +87,8 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 	matches, err := p.evaluation.Matches()
 	if err != nil {
 		p.problems = append(p.problems, problemOfPredicate(err))
-		p.outcome.Status = p.evaluation.Outcome().Status // what it said stays
+		said := p.evaluation.Outcome()
+		p.outcome.Status, p.outcome.StatusHeld = said.Status, said.StatusHeld // what it said stays
 		return p.conclude(ctx)
 	}
 	if !matches {

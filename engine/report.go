@@ -20,8 +20,8 @@ const maxReports = 128 << 10
 
 // reports gives the verdict on every origin. crdErrors holds, by the name of
 // the text, why a CustomResourceDefinition in it could not be applied, and
-// starting, by the rule's id, why a rule does nothing yet.
-func (c *catalog) reports(crdErrors map[string]error, starting map[string]string) map[source.Origin]source.Report {
+// failing, by the rule's id, why a rule that runs cannot start.
+func (c *catalog) reports(crdErrors map[string]error, failing map[string]string) map[source.Origin]source.Report {
 	reports := make(map[source.Origin]source.Report)
 	problems := make(map[source.Origin][]string)
 	for origin := range c.origins {
@@ -43,7 +43,7 @@ func (c *catalog) reports(crdErrors map[string]error, starting map[string]string
 	for _, e := range c.entries {
 		if state, ok := c.texts[e.text]; ok {
 			report := reports[state.origin]
-			report.Rules = append(report.Rules, c.reportRule(e, state, starting[e.id]))
+			report.Rules = append(report.Rules, c.reportRule(e, state, failing[e.id]))
 			reports[state.origin] = report
 		}
 	}
@@ -61,7 +61,7 @@ func (c *catalog) reports(crdErrors map[string]error, starting map[string]string
 }
 
 // reportRule says how one rule fares.
-func (c *catalog) reportRule(e *entry, state *textState, starting string) source.RuleReport {
+func (c *catalog) reportRule(e *entry, state *textState, failure string) source.RuleReport {
 	report := source.RuleReport{Name: e.name.Name}
 	missing := c.missing(e)
 	switch {
@@ -75,8 +75,8 @@ func (c *catalog) reportRule(e *entry, state *textState, starting string) source
 	case e.good.Suspend:
 		report.Ready = true
 		report.Message = "suspended: nothing is written"
-	case starting != "":
-		report.Message = starting
+	case failure != "":
+		report.Message = failure
 	default:
 		report.Ready = true
 		report.Message = cmp.Or(textOf(e.findings), "running")

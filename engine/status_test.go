@@ -291,3 +291,21 @@ func TestStatusThatHasNoValueStays(t *testing.T) {
 		t.Errorf("status.text is %v, want what it was", got)
 	}
 }
+
+// The same holds while it is not known whether the rule is for the parent.
+func TestStatusStaysWhileThePredicateFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", strings.ReplaceAll(note("x"), "kind: Note}", "kind: Note, when: \"${parent.spec.active}\"}")+
+		"  status: \"${{'text': children.config.data.text}}\"\n")
+	w.run()
+	w.parent("Note", "held", "{active: true}")
+	w.await(w.resource("Note"), w.home, "held", "says so", has("x", "status", "text"))
+	w.patch(w.resource("Note"), w.home, "held", `{"spec":{"active":null}}`)
+	stalled := w.await(w.resource("Note"), w.home, "held", "is stalled", isTrue("Stalled"))
+	if got := field(stalled, "status", "text"); got != "x" {
+		t.Errorf("status.text is %v, want what it was", got)
+	}
+	w.get(configMaps, w.home, "held")
+}
