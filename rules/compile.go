@@ -19,6 +19,9 @@ type Options struct {
 	// Kinds tells which kinds there are. nil: every kind is taken for one that
 	// is there and namespaced.
 	Kinds Kinds
+	// Schemas gives the schemas that expressions and templates are checked
+	// against. nil: they are not.
+	Schemas Schemas
 	// CostLimit is the most that one evaluation of one expression may cost, in
 	// CEL's units. 0: celenv.DefaultCostLimit.
 	CostLimit uint64
@@ -49,6 +52,8 @@ type Program struct {
 	status    template
 	ownStatus bool
 	maxItems  int
+	lookups   []Lookup
+	drifts    bool
 }
 
 // Name is the rule's metadata.name.
@@ -88,6 +93,13 @@ func (p *Program) Children() []Child {
 	}
 	return out
 }
+
+// Lookups lists the nodes of spec.lookups in the order of the rule.
+func (p *Program) Lookups() []Lookup { return slices.Clone(p.lookups) }
+
+// Drifts says whether something that the rule renders changes with every second,
+// as spec.requeueAfter permits.
+func (p *Program) Drifts() bool { return p.drifts }
 
 // compiledVariable is a variable of the rule or of a child.
 type compiledVariable struct {

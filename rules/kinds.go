@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"kanon.dev/kanon/openapi"
 )
 
 // Kind tells what the compiler must know of a kind that a rule names.
@@ -37,6 +39,13 @@ type KindLister interface {
 	Complete(kind schema.GroupKind) bool
 	// Place names what lacks a kind of a group, such as "the cluster".
 	Place(group string) string
+}
+
+// Schemas gives the schemas of kinds, from memory.
+type Schemas interface {
+	// Schema is the schema of whole objects of a kind, with apiVersion, kind and
+	// metadata; nil where none is known.
+	Schema(gvk schema.GroupVersionKind) *openapi.Schema
 }
 
 // parentVerbs and childVerbs are what the engine does with objects.

@@ -38,6 +38,49 @@ type Input struct {
 	Parent *unstructured.Unstructured
 	// Now is the time of the evaluation; expressions see it in whole seconds.
 	Now time.Time
+	// Reader answers what the rule looks up. It may be nil for a rule without
+	// lookups that reads no observed.
+	Reader Reader
+}
+
+// Reader answers from memory what an evaluation reads of the cluster besides
+// the parent. Objects are only read.
+type Reader interface {
+	// Lookup gives the objects that a query is about, in any order; none where
+	// there are none. The error says why that is not known now, as while an
+	// informer fills: what reads the lookup waits.
+	Lookup(q Query) ([]*unstructured.Unstructured, error)
+	// Observed gives the live objects that a node of spec.children made for the
+	// parent, in any order, those that are being deleted too.
+	Observed(node string) []*unstructured.Unstructured
+}
+
+// Query names objects that a lookup reads: one by its name, or those of a
+// selector.
+type Query struct {
+	// Lookup is the id.
+	Lookup string
+	GVK    schema.GroupVersionKind
+	// Namespace is empty for a cluster-scoped kind, and with AllNamespaces.
+	Namespace     string
+	AllNamespaces bool
+	// Name names one object. Empty: all that Selector selects.
+	Name     string
+	Selector labels.Selector
+}
+
+// Lookup describes one node of spec.lookups.
+type Lookup struct {
+	ID       string
+	GVK      schema.GroupVersionKind
+	Position Position
+	// Namespaced is what Options.Kinds said of the kind; true without Kinds.
+	Namespaced bool
+	// Namespace is where all objects of the lookup are, as far as the rule says so
+	// without an expression. Empty: in the parent's, in several, or nowhere.
+	Namespace string
+	// Selector is the lookup's where it holds no expression, else nil.
+	Selector labels.Selector
 }
 
 // Rendered is a node that can be written now.
@@ -108,8 +151,47 @@ type Outcome struct {
 	StatusWaiting []string
 	// StatusFailed are the leaves of status that cannot be rendered.
 	StatusFailed []Problem
+	// Conditions are those of spec.conditions, in order.
+	Conditions []Condition
+	// Events has one item for each of spec.events, in order.
+	Events []Event
+	// RequeueAfter is what spec.requeueAfter says; zero: nothing.
+	RequeueAfter time.Duration
+	// MinInterval is the least time between the starts of two reconciles of the
+	// parent; zero: none.
+	MinInterval time.Duration
 	// WakeAt is when the rule must be evaluated again because of now alone: the
 	// first time, in whole seconds UTC, at which a comparison with now, or a
 	// function of it, gives something else. Zero: never.
 	WakeAt time.Time
+}
+
+// Condition is one condition that the rule says of its parent.
+type Condition struct {
+	Type    string
+	Status  string // True, False or Unknown
+	Reason  string
+	Message string
+	// Held is true where the condition waits or failed: what the parent has of
+	// that type stays, and the other fields are empty.
+	Held bool
+}
+
+// EventState says whether an event's when holds.
+type EventState uint8
+
+const (
+	// EventUnknown means that the event waits or failed: it counts as it did before.
+	EventUnknown EventState = iota
+	// EventOff means that when is false.
+	EventOff
+	// EventOn means that when is true, or not there.
+	EventOn
+)
+
+// Event is one item of spec.events.
+type Event struct {
+	State EventState
+	// Type is Normal or Warning. Type, Reason and Message are set with EventOn.
+	Type, Reason, Message string
 }

@@ -1,0 +1,59 @@
+package openapi
+
+// Type is the type of a JSON value, as far as Kubernetes tells types apart.
+type Type uint8
+
+const (
+	// Any is a value of which nothing more is known.
+	Any Type = iota
+	// Object has Fields, and with Open others that are not known.
+	Object
+	// Map has string keys of any name and values of Items.
+	Map
+	// List has elements of Items.
+	List
+	// String is text; Format and Enum may say more.
+	String
+	// Integer is a whole number.
+	Integer
+	// Number is any number.
+	Number
+	// Boolean is true or false.
+	Boolean
+	// IntOrString is either, such as a port or a quantity.
+	IntOrString
+)
+
+// Schema describes the values that a field can have. It is immutable, and may
+// contain itself.
+type Schema struct {
+	// Name is unique among all schemas in use and stays the same for the same
+	// content: the component's, or the path to a schema within another. Empty
+	// for all but objects.
+	Name string
+	Type Type
+	// Format narrows a string or a number: date-time, duration, byte, int32.
+	Format string
+	// Fields are those of an Object.
+	Fields map[string]*Field
+	// Open is true for an Object that keeps fields which the schema does not name.
+	Open bool
+	// Items is the schema of a List's elements and of a Map's values; nil: Any.
+	Items *Schema
+	// Enum lists the values that can stand there; empty: all of the type.
+	Enum []any
+	// Nullable is true where null is kept as a value.
+	Nullable bool
+	// Keys are the fields by which elements of a List are told apart, as a
+	// list-map; empty: none.
+	Keys []string
+}
+
+// Field is one field of an Object.
+type Field struct {
+	Schema *Schema
+	// Required is true where the API server refuses an object without it.
+	Required bool
+	// Defaulted is true where the API server fills it in.
+	Defaulted bool
+}
