@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/rules"
@@ -90,6 +91,10 @@ func filesOf(arg string) ([]string, error) {
 // check is what came out of looking at rules.
 type check struct {
 	findings rules.Findings
+	// programs are those of the rules without errors.
+	programs []*rules.Program
+	// crds are the definitions beside the rules and in the schemas.
+	crds []*unstructured.Unstructured
 	// rules and files count the rules, and the files that have some or should.
 	rules, files int
 }
@@ -102,6 +107,7 @@ func checkRules(inputs, schemas []input, kinds *knownKinds, namespace string) *c
 	for i, in := range inputs {
 		docs, findings := rules.DecodeManifest(in.name, in.data)
 		kinds.define(docs.CRDs)
+		c.crds = append(c.crds, docs.CRDs...)
 		decoded[i] = docs
 		c.findings = append(c.findings, findings...)
 		if len(findings)+len(docs.Rules) > 0 {
@@ -111,6 +117,7 @@ func checkRules(inputs, schemas []input, kinds *knownKinds, namespace string) *c
 	for _, in := range schemas {
 		docs, findings := rules.Decode(in.name, in.data)
 		kinds.define(docs.CRDs)
+		c.crds = append(c.crds, docs.CRDs...)
 		// What else may stand there was not asked about.
 		c.findings = append(c.findings, slices.DeleteFunc(findings, func(f rules.Finding) bool {
 			return !in.named || f.Code != rules.CodeNotYAML && f.Code != rules.CodeBrokenCRD
@@ -135,7 +142,10 @@ func checkRules(inputs, schemas []input, kinds *knownKinds, namespace string) *c
 }
 
 func (c *check) rule(rule *rules.Rule, o rules.Options) {
-	_, findings := rules.Compile(rule, o)
+	program, findings := rules.Compile(rule, o)
+	if program != nil {
+		c.programs = append(c.programs, program)
+	}
 	for i, f := range findings {
 		if f.Code == rules.CodeUncheckedKind && f.Hint == "" {
 			findings[i].Hint = "give its CustomResourceDefinition with --schemas, or ask the cluster with --cluster"

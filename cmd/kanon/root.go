@@ -37,7 +37,10 @@ templates, which children each parent has and what its status says.`,
   kanon run --rules rules/
 
   # Check rules without running them
-  kanon validate rules/`,
+  kanon validate rules/
+
+  # Show what a rule makes of a parent
+  kanon render rule.yaml parent.yaml`,
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -50,7 +53,7 @@ templates, which children each parent has and what its status says.`,
 	root.SetVersionTemplate("kanon {{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version") // without cobra's -v, which is --verbosity elsewhere
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRunCommand(), newValidateCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(), newValidateCommand(), newRenderCommand(), newVersionCommand())
 	root.SetHelpCommand(newHelpCommand())
 	return root
 }

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// readObjects takes Kubernetes objects out of texts of YAML or JSON, those in lists
+// too, such as kubectl prints.
+func readObjects(inputs []input) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for _, in := range inputs {
+		reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(in.data)))
+		for n := 1; ; n++ {
+			document, err := reader.Read()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err == nil {
+				objects, err = appendObjects(objects, document)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: document %d: %w", in.name, n, err)
+			}
+		}
+	}
+	return objects, nil
+}
+
+// appendObjects adds what a document holds; an empty one holds nothing.
+func appendObjects(objects []*unstructured.Unstructured, document []byte) ([]*unstructured.Unstructured, error) {
+	text, err := yaml.YAMLToJSON(document)
+	if err != nil {
+		return nil, fmt.Errorf("not YAML: %w", err)
+	}
+	if string(text) == "null" {
+		return objects, nil
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(text); err != nil {
+		return nil, fmt.Errorf("not a Kubernetes object: %w", err)
+	}
+	if !object.IsList() {
+		return append(objects, object), nil
+	}
+	err = object.EachListItem(func(item runtime.Object) error {
+		if u, ok := item.(*unstructured.Unstructured); ok {
+			objects = append(objects, u)
+		}
+		return nil
+	})
+	return objects, err
+}

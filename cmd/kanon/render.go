@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/preview"
+	"kanon.dev/kanon/rules"
+)
+
+// errRender ends a command whose output has said already what has no value.
+var errRender = errors.New("the rule fails for this parent")
+
+// renderOptions are the flags of kanon render.
+type renderOptions struct {
+	with    []string
+	schemas []string
+	now     string
+}
+
+func newRenderCommand() *cobra.Command {
+	var o renderOptions
+	cmd := &cobra.Command{
+		Use:   "render RULE PARENT",
+		Short: "Show what a rule makes of a parent, without a cluster",
+		Long: `Show the children and the status that kanon run would apply for a parent, as
+YAML, with what is skipped, what waits and why as comments.
+
+RULE is a file with rules, PARENT one with the objects that they are for; - is
+standard input for one of them. No cluster is asked: what the rule looks up,
+children as they are, and the parent's Namespace are taken from --with. An object
+there that has the kind and the name of a child is that child as it is; one that is
+not rendered any more is a child by its label kanon.dev/node. What is not given is
+not there. The parent gets the defaults of its CustomResourceDefinition, where that
+stands beside the rule or in --schemas.
+
+Left out are the labels and annotations by which Kanon knows its children, its own
+conditions, and the values of Secrets.
+
+The exit code is 0 also where something waits, 1 when the rule has errors, fails
+for the parent or is not for its kind, and 2 when the command is called wrongly.`,
+		Example: `  # The children of a parent that is written down, and what would wait
+  kanon render rule.yaml parent.yaml
+
+  # The same for one in a cluster, with a ConfigMap that the rule looks up
+  kubectl get webapp storefront -o yaml | kanon render rule.yaml - --with settings.yaml
+
+  # As it will be on another day
+  kanon render rule.yaml parent.yaml --now 2030-01-01T00:00:00Z`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageErrorf(cmd, "name a file with a rule and a file with a parent")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.render(cmd, args[0], args[1]) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.with, "with", nil, "directory or file with objects that the cluster has; repeatable")
+	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions; repeatable")
+	flags.StringVar(&o.now, "now", "", "the time that the rule sees, in RFC 3339; default: the time it is")
+	return cmd
+}
+
+func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) error {
+	now, err := o.time()
+	if err != nil {
+		return usageErrorf(cmd, "%w", err)
+	}
+	read := func(args ...string) []input {
+		inputs, readErr := readInputs(args, cmd.InOrStdin())
+		err = errors.Join(err, readErr)
+		return inputs
+	}
+	ruleTexts, parentTexts, withTexts, schemaTexts := read(ruleFile), read(parentFile), read(o.with...), read(o.schemas...)
+	if err != nil {
+		return usageErrorf(cmd, "%w", err)
+	}
+	parents, err1 := readObjects(parentTexts)
+	with, err2 := readObjects(withTexts)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	kinds, err := builtinKinds()
+	if err != nil {
+		return err
+	}
+	check := checkRules(ruleTexts, schemaTexts, kinds, engine.DefaultNamespace)
+	if err := (rules.Printer{Color: isTerminal(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), check.findings); err != nil {
+		return err
+	}
+	switch {
+	case check.findings.HasErrors():
+		return errFindings
+	case len(check.programs) == 0:
+		return fmt.Errorf("there are no rules in %s", ruleFile)
+	}
+	defaults, err := newDefaults(check.crds)
+	if err != nil {
+		return err
+	}
+	for _, parent := range parents {
+		defaults.fill(parent)
+	}
+	previews, err := previewAll(cmd.Context(), check.programs, parents, with, now)
+	if err != nil {
+		return err
+	}
+	return writePreviews(cmd.OutOrStdout(), previews)
+}
+
+func (o *renderOptions) time() (time.Time, error) {
+	if o.now == "" {
+		return time.Now(), nil
+	}
+	now, err := time.Parse(time.RFC3339, o.now)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("--now %q is no time such as 2030-01-01T00:00:00Z", o.now)
+	}
+	return now, nil
+}
+
+// previewAll evaluates each rule for each parent that is of its kind. Objects of
+// other kinds beside the parents are passed over.
+func previewAll(ctx context.Context, programs []*rules.Program, parents, with []*unstructured.Unstructured, now time.Time) ([]*preview.Preview, error) {
+	var previews []*preview.Preview
+	for _, parent := range parents {
+		for _, program := range programs {
+			spec := program.Parent()
+			if parent.GroupVersionKind() != spec.GVK {
+				continue
+			}
+			if spec.Namespaced && parent.GetNamespace() == "" {
+				parent.SetNamespace(metav1.NamespaceDefault)
+			}
+			previews = append(previews, preview.Evaluate(ctx, preview.Input{Program: program, Parent: parent, With: with, Now: now}))
+		}
+	}
+	if len(previews) > 0 {
+		return previews, nil
+	}
+	var wanted []string
+	for _, program := range programs {
+		gvk := program.Parent().GVK
+		wanted = append(wanted, fmt.Sprintf("%s in %s", gvk.Kind, gvk.GroupVersion()))
+	}
+	slices.Sort(wanted)
+	return nil, fmt.Errorf("there is no parent for the rule: it is for %s", strings.Join(slices.Compact(wanted), ", "))
+}
+
+func writePreviews(out io.Writer, previews []*preview.Preview) error {
+	var failed error
+	for i, p := range previews {
+		if i > 0 {
+			if _, err := fmt.Fprintln(out, "---"); err != nil {
+				return fmt.Errorf("write the preview: %w", err)
+			}
+		}
+		if err := p.Write(out); err != nil {
+			return err
+		}
+		if p.Failed() {
+			failed = errRender
+		}
+	}
+	return failed
+}

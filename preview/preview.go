@@ -1,0 +1,121 @@
+package preview
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"kanon.dev/kanon/rules"
+)
+
+// Input is what a preview starts from. Objects are only read.
+type Input struct {
+	Program *rules.Program
+	Parent  *unstructured.Unstructured
+	// With are objects of the cluster besides the parent: what the rule looks up,
+	// children as they are, and the parent's Namespace where the rule selects by
+	// its labels.
+	With []*unstructured.Unstructured
+	Now  time.Time
+}
+
+// Preview is what a rule makes of a parent.
+type Preview struct {
+	// Rule is the rule's name.
+	Rule   string
+	Parent *unstructured.Unstructured
+	// Unmatched says why the rule is not for the parent. Empty: it is, and what
+	// follows is filled in.
+	Unmatched string
+	// Nodes are in the order of spec.children.
+	Nodes []Node
+	// Outcome is the engine's.
+	Outcome rules.Outcome
+	// failed is true where the rule cannot say whether it is for the parent.
+	failed bool
+}
+
+// Node is a child of the rule with the objects that would be applied.
+type Node struct {
+	rules.NodeOutcome
+	Objects []*unstructured.Unstructured
+}
+
+// Evaluate runs the rule once. ctx bounds the time that expressions take.
+func Evaluate(ctx context.Context, in Input) *Preview {
+	w := newWorld(in)
+	if len(in.With) > 0 {
+		// A child as it is may be known only by the name that is rendered for it:
+		// so the first run finds the names, and the second sees the children.
+		w.claim(run(ctx, in, w).Nodes)
+	}
+	return run(ctx, in, w)
+}
+
+// Failed says whether something in the rule has no value for this parent and
+// will have none before somebody changes something.
+func (p *Preview) Failed() bool {
+	for _, n := range p.Nodes {
+		if n.State == rules.StateFailed {
+			return true
+		}
+	}
+	return p.failed || len(p.Outcome.StatusFailed) > 0
+}
+
+func run(ctx context.Context, in Input, w *world) *Preview {
+	p := &Preview{Rule: in.Program.Name(), Parent: in.Parent}
+	if p.Unmatched = unselected(in.Program.Parent(), in.Parent, w); p.Unmatched != "" {
+		return p
+	}
+	ev := in.Program.Evaluate(ctx, rules.Input{Parent: in.Parent, Now: in.Now, Reader: w})
+	switch ok, err := ev.Matches(); {
+	case err != nil:
+		p.Unmatched, p.failed = "it is not known whether it is for the parent: "+err.Error(), true
+		return p
+	case !ok:
+		p.Unmatched = "spec.parent.when is false"
+		return p
+	}
+	rendered := map[string][]*unstructured.Unstructured{}
+	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
+		for _, node := range batch {
+			rendered[node.Node] = node.Objects
+			live := make([]*unstructured.Unstructured, len(node.Objects))
+			for i, object := range node.Objects {
+				live[i] = w.applied(object)
+			}
+			ev.Applied(node.Node, live)
+		}
+	}
+	p.Outcome = ev.Outcome()
+	for _, outcome := range p.Outcome.Nodes {
+		p.Nodes = append(p.Nodes, Node{NodeOutcome: outcome, Objects: rendered[outcome.ID]})
+	}
+	return p
+}
+
+// unselected says why a rule is not for a parent, as far as its labels, its
+// namespace and that one's labels tell; empty where it may be.
+func unselected(spec rules.Parent, parent *unstructured.Unstructured, w *world) string {
+	if s := spec.Selector; s != nil && !s.Matches(labels.Set(parent.GetLabels())) {
+		return "spec.parent.selector does not match its labels"
+	}
+	namespace := parent.GetNamespace()
+	if len(spec.Namespaces) > 0 && !slices.Contains(spec.Namespaces, namespace) {
+		return "spec.parent.namespaces does not have " + namespace
+	}
+	if spec.NamespaceSelector == nil {
+		return ""
+	}
+	switch object := w.namespace(namespace); {
+	case object == nil:
+		return "spec.parent.namespaceSelector needs the Namespace " + namespace + ", which is not given"
+	case !spec.NamespaceSelector.Matches(labels.Set(object.GetLabels())):
+		return "spec.parent.namespaceSelector does not match the labels of Namespace " + namespace
+	}
+	return ""
+}

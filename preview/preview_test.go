@@ -1,0 +1,122 @@
+package preview_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"kanon.dev/kanon/preview"
+	"kanon.dev/kanon/rules"
+)
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(data); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func program(t *testing.T, spec string) *rules.Program {
+	t.Helper()
+	text := "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: r}\nspec:\n" + spec
+	docs, findings := rules.Decode("rule.yaml", []byte(text))
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	p, findings := rules.Compile(docs.Rules[0], rules.Options{})
+	if p == nil {
+		t.Fatal(findings)
+	}
+	return p
+}
+
+const shop = `
+apiVersion: shop.example.com/v1
+kind: Shop
+metadata: {name: corner, namespace: team-a, labels: {tier: web}}
+spec: {url: "http://${x}"}`
+
+// Whether a rule is for a parent, by all that a rule can say of that.
+func TestUnmatched(t *testing.T) {
+	t.Parallel()
+	namespace := `{apiVersion: v1, kind: Namespace, metadata: {name: team-a, labels: {env: prod}}}`
+	tests := map[string]struct {
+		parent string // below spec.parent
+		with   []string
+		want   string
+	}{
+		"nothing said":             {},
+		"selector":                 {parent: "selector: {matchLabels: {tier: web}}"},
+		"selector, other":          {parent: "selector: {matchLabels: {tier: db}}", want: "spec.parent.selector does not match its labels"},
+		"namespaces":               {parent: "namespaces: [team-b, team-a]"},
+		"namespaces, other":        {parent: "namespaces: [team-b]", want: "spec.parent.namespaces does not have team-a"},
+		"namespaceSelector":        {parent: "namespaceSelector: {matchLabels: {env: prod}}", with: []string{namespace}},
+		"namespaceSelector, other": {parent: "namespaceSelector: {matchLabels: {env: dev}}", with: []string{namespace}, want: "spec.parent.namespaceSelector does not match the labels of Namespace team-a"},
+		"namespaceSelector, none":  {parent: "namespaceSelector: {matchLabels: {env: dev}}", want: "spec.parent.namespaceSelector needs the Namespace team-a, which is not given"},
+		"when":                     {parent: "when: ${parent.metadata.name == 'corner'}"},
+		"when, other":              {parent: "when: ${parent.metadata.name == 'x'}", want: "spec.parent.when is false"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := "  parent:\n    apiVersion: shop.example.com/v1\n    kind: Shop\n"
+			if tc.parent != "" {
+				spec += "    " + tc.parent + "\n"
+			}
+			in := preview.Input{Program: program(t, spec), Parent: object(t, shop), Now: time.Now()}
+			for _, text := range tc.with {
+				in.With = append(in.With, object(t, text))
+			}
+			if diff := cmp.Diff(tc.want, preview.Evaluate(t.Context(), in).Unmatched); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What is given is only read, and text of objects is never taken for an expression.
+func TestInputIsOnlyRead(t *testing.T) {
+	t.Parallel()
+	spec := `
+  parent: {apiVersion: shop.example.com/v1, kind: Shop}
+  children:
+  - id: config
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+      data: {url: "${parent.spec.url}"}
+  status: {url: "${children.config.data.url}", note: "${children.config.data.note}"}`
+	config := object(t, `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: corner, namespace: team-a}
+data: {url: old, note: "$${y} ${z}"}`)
+	parent, before, beforeParent := object(t, shop), config.DeepCopy(), object(t, shop)
+	p := preview.Evaluate(t.Context(), preview.Input{
+		Program: program(t, spec), Parent: parent, With: []*unstructured.Unstructured{config}, Now: time.Now(),
+	})
+	if diff := cmp.Diff(map[string]any{"url": "http://${x}", "note": "$${y} ${z}"}, p.Outcome.Status); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	var text strings.Builder
+	if err := p.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "url: http://${x}") {
+		t.Errorf("not as it is:\n%s", text.String())
+	}
+	if diff := cmp.Diff([]*unstructured.Unstructured{before, beforeParent}, []*unstructured.Unstructured{config, parent}); diff != "" {
+		t.Errorf("what was given changed (-before +after):\n%s", diff)
+	}
+}

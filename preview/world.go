@@ -1,0 +1,121 @@
+package preview
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/rules"
+)
+
+// identity is what makes two objects one.
+type identity struct {
+	kind schema.GroupKind
+	name types.NamespacedName
+}
+
+func identityOf(u *unstructured.Unstructured) identity {
+	return identity{
+		kind: u.GroupVersionKind().GroupKind(),
+		name: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()},
+	}
+}
+
+// world is the cluster as far as it was given. It is a rules.Reader.
+type world struct {
+	objects []*unstructured.Unstructured
+	byID    map[identity]*unstructured.Unstructured
+	// nodes says of which child an object is.
+	nodes map[identity]string
+}
+
+func newWorld(in Input) *world {
+	w := &world{
+		objects: in.With,
+		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)), nodes: make(map[identity]string),
+	}
+	ids := map[string]string{} // by what the label says
+	for _, child := range in.Program.Children() {
+		ids[apply.NodeLabel(child.ID)] = child.ID
+	}
+	for _, object := range in.With {
+		id := identityOf(object)
+		w.byID[id] = object
+		if node, ok := ids[object.GetLabels()[apply.LabelNode]]; ok {
+			w.nodes[id] = node
+		}
+	}
+	return w
+}
+
+// claim makes the objects that are rendered children of their nodes.
+func (w *world) claim(nodes []Node) {
+	for _, node := range nodes {
+		for _, object := range node.Objects {
+			if id := identityOf(object); w.byID[id] != nil {
+				w.nodes[id] = node.ID
+			}
+		}
+	}
+}
+
+// Lookup implements rules.Reader.
+func (w *world) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
+	var found []*unstructured.Unstructured
+	for _, object := range w.objects {
+		if q.GVK.GroupKind() != object.GroupVersionKind().GroupKind() {
+			continue
+		}
+		if !q.AllNamespaces && object.GetNamespace() != q.Namespace {
+			continue
+		}
+		if q.Name != "" && object.GetName() == q.Name ||
+			q.Name == "" && q.Selector != nil && q.Selector.Matches(labels.Set(object.GetLabels())) {
+			found = append(found, object)
+		}
+	}
+	return found, nil
+}
+
+// Observed implements rules.Reader.
+func (w *world) Observed(node string) []*unstructured.Unstructured {
+	var found []*unstructured.Unstructured
+	for _, object := range w.objects {
+		if w.nodes[identityOf(object)] == node {
+			found = append(found, object)
+		}
+	}
+	return found
+}
+
+// namespace is the Namespace of that name, or nil.
+func (w *world) namespace(name string) *unstructured.Unstructured {
+	return w.byID[identity{kind: schema.GroupKind{Kind: "Namespace"}, name: types.NamespacedName{Name: name}}]
+}
+
+// applied is a rendered object as a write would answer: laid over what there is.
+func (w *world) applied(rendered *unstructured.Unstructured) *unstructured.Unstructured {
+	there := w.byID[identityOf(rendered)]
+	if there == nil {
+		return rendered
+	}
+	live := there.DeepCopy()
+	overlay(live.Object, rendered.Object)
+	return live
+}
+
+// overlay lays fields over others, mapping by mapping; a list stands as a whole.
+func overlay(under, over map[string]any) {
+	for name, value := range over {
+		above, isMap := value.(map[string]any)
+		below, both := under[name].(map[string]any)
+		if isMap && both {
+			overlay(below, above)
+			continue
+		}
+		under[name] = runtime.DeepCopyJSONValue(value)
+	}
+}

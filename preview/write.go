@@ -1,0 +1,175 @@
+package preview
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"kanon.dev/kanon/rules"
+)
+
+// Write prints the preview as YAML documents: the children in the order of the
+// rule, then the parent with its status. Comments say what is skipped, what waits
+// or failed and why, and what happens besides. Values of Secrets are not shown.
+func (p *Preview) Write(w io.Writer) error {
+	out := &writer{}
+	out.comment("rule %s for %s %s", p.Rule, p.Parent.GetKind(), nameOf(p.Parent))
+	if p.Unmatched != "" {
+		out.comment("nothing is made: %s", p.Unmatched)
+	}
+	for _, node := range p.Nodes {
+		out.node(node)
+	}
+	out.status(p)
+	out.later(p.Outcome)
+	if out.err != nil {
+		return out.err
+	}
+	if _, err := io.WriteString(w, out.text.String()); err != nil {
+		return fmt.Errorf("write the preview: %w", err)
+	}
+	return nil
+}
+
+// writer collects documents and the comments before them.
+type writer struct {
+	text strings.Builder
+	// open is true after a document, which a separator must end.
+	open bool
+	err  error
+}
+
+func (w *writer) comment(format string, args ...any) {
+	w.end()
+	for line := range strings.Lines(fmt.Sprintf(format, args...)) {
+		w.text.WriteString("# " + strings.TrimSuffix(line, "\n") + "\n")
+	}
+}
+
+// end closes the document before.
+func (w *writer) end() {
+	if w.open {
+		w.text.WriteString("---\n")
+		w.open = false
+	}
+}
+
+func (w *writer) document(object map[string]any) {
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		w.err = fmt.Errorf("write an object as YAML: %w", err)
+		return
+	}
+	w.end()
+	w.text.Write(text)
+	w.open = true
+}
+
+func (w *writer) node(n Node) {
+	where := ""
+	if n.Path != "" {
+		where = n.Path + ": "
+	}
+	switch n.State {
+	case rules.StateSkipped:
+		w.comment("child %s is skipped: its when is false", n.ID)
+	case rules.StateWaiting:
+		w.comment("child %s waits: %s%s", n.ID, where, n.Message)
+	case rules.StateFailed:
+		w.comment("child %s fails: %s%s", n.ID, where, n.Message)
+	case rules.StateApplied, rules.StateNotApplied:
+		switch {
+		case len(n.Objects) == 0:
+			w.comment("child %s has no items", n.ID)
+		case n.Ready:
+			w.comment("child %s", n.ID)
+		default:
+			w.comment("child %s, not ready: %s%s", n.ID, where, n.Message)
+		}
+	}
+	for _, object := range n.Objects {
+		w.document(hideSecrets(object).Object)
+	}
+}
+
+// status writes the parent as far as the rule says something of it.
+func (w *writer) status(p *Preview) {
+	out := p.Outcome
+	for _, waiting := range out.StatusWaiting {
+		w.comment("waits: %s", waiting)
+	}
+	for _, failed := range out.StatusFailed {
+		w.comment("fails: %s: %s", failed.Path, failed.Message)
+	}
+	status := out.Status
+	if conditions := conditionsOf(out); len(conditions) > 0 {
+		if status == nil {
+			status = map[string]any{}
+		}
+		said, _ := status["conditions"].([]any)
+		status["conditions"] = append(said, conditions...)
+	}
+	if len(status) == 0 {
+		return
+	}
+	metadata := map[string]any{"name": p.Parent.GetName()}
+	if namespace := p.Parent.GetNamespace(); namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	w.comment("status of the parent")
+	w.document(map[string]any{
+		"apiVersion": p.Parent.GetAPIVersion(), "kind": p.Parent.GetKind(), "metadata": metadata, "status": status,
+	})
+}
+
+// conditionsOf are the conditions of the rule that are known now.
+func conditionsOf(out rules.Outcome) []any {
+	var list []any
+	for _, c := range out.Conditions {
+		if !c.Held {
+			list = append(list, map[string]any{"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message})
+		}
+	}
+	return list
+}
+
+// later writes what happens besides objects.
+func (w *writer) later(out rules.Outcome) {
+	for _, e := range out.Events {
+		if e.State == rules.EventOn {
+			w.comment("event %s %s: %s", e.Type, e.Reason, e.Message)
+		}
+	}
+	if out.RequeueAfter > 0 {
+		w.comment("evaluated again after %s", out.RequeueAfter)
+	}
+	if !out.WakeAt.IsZero() {
+		w.comment("evaluated again at %s", out.WakeAt.Format(time.RFC3339))
+	}
+}
+
+// hideSecrets is an object as it can be shown.
+func hideSecrets(object *unstructured.Unstructured) *unstructured.Unstructured {
+	if gvk := object.GroupVersionKind(); gvk.Group != "" || gvk.Kind != "Secret" {
+		return object
+	}
+	shown := object.DeepCopy()
+	for _, field := range []string{"data", "stringData"} {
+		values, _ := shown.Object[field].(map[string]any)
+		for key := range values {
+			values[key] = "(hidden)"
+		}
+	}
+	return shown
+}
+
+func nameOf(u *unstructured.Unstructured) string {
+	if u.GetNamespace() == "" {
+		return u.GetName()
+	}
+	return u.GetNamespace() + "/" + u.GetName()
+}
