@@ -34,6 +34,10 @@ const (
 	CodeSelector         Code = "KN0108"
 	CodeGroupVersion     Code = "KN0109"
 	CodeParentNamespaces Code = "KN0110"
+	CodeConditionType    Code = "KN0111"
+	CodeReason           Code = "KN0112"
+	CodeNotOneOf         Code = "KN0113"
+	CodeDuration         Code = "KN0114"
 )
 
 // What can be found in names and in what refers to them.
@@ -62,6 +66,7 @@ const (
 	CodeBadConstant     Code = "KN0309"
 	CodeEnvironment     Code = "KN0310"
 	CodeMovingTime      Code = "KN0311"
+	CodeUnknownStatus   Code = "KN0312"
 )
 
 // What can be found in kinds and templates.
@@ -129,6 +134,10 @@ func Codes() []CodeInfo {
 		{CodeSelector, "A selector that does not select", SeverityError},
 		{CodeGroupVersion, "An apiVersion that is none", SeverityError},
 		{CodeParentNamespaces, "Namespaces for a cluster-scoped parent", SeverityError},
+		{CodeConditionType, "A type that conditions cannot have", SeverityError},
+		{CodeReason, "A reason that is no word", SeverityError},
+		{CodeNotOneOf, "A value that is none of those allowed", SeverityError},
+		{CodeDuration, "A duration that is none", SeverityError},
 
 		{CodeUnusableName, "A name that expressions cannot use", SeverityError},
 		{CodeReservedName, "A name that means something else already", SeverityError},
@@ -151,6 +160,7 @@ func Codes() []CodeInfo {
 		{CodeBadConstant, "A constant that cannot be used", SeverityError},
 		{CodeEnvironment, "The CEL environment is broken", SeverityError},
 		{CodeMovingTime, "A value that changes with every second", SeverityError},
+		{CodeUnknownStatus, "A field that spec.status does not render", SeverityError},
 
 		{CodeUnknownKind, "An unknown kind", SeverityError},
 		{CodeUncheckedKind, "A kind that cannot be checked", SeverityWarning},

@@ -52,8 +52,12 @@ type Program struct {
 	status    template
 	ownStatus bool
 	maxItems  int
-	lookups   []Lookup
-	drifts    bool
+
+	conditions                []compiledCondition
+	events                    []compiledEvent
+	requeueAfter, minInterval *compiledDuration
+	lookups                   []Lookup
+	drifts                    bool
 }
 
 // Name is the rule's metadata.name.
@@ -156,6 +160,8 @@ type compiler struct {
 	stack []string
 	// unchecked are the kinds of which it was said that nothing is known.
 	unchecked map[schema.GroupVersionKind]bool
+	// drifts is true where something that is rendered goes with the clock.
+	drifts bool
 }
 
 // Compile turns a rule into a program. The findings are all that was found,
@@ -216,6 +222,10 @@ func (c *compiler) program() *Program {
 	if r.status != nil {
 		p.status = c.status(all)
 	}
+	p.conditions = c.conditions(all)
+	p.events = c.events(all)
+	p.requeueAfter, p.minInterval = c.duration(r.requeueAfter, all), c.duration(r.minInterval, all)
+	p.drifts = c.drifts
 	p.ownStatus = all.ownStatus
 	p.order = c.link(p, nodes)
 	c.checkSkips(nodes)
@@ -352,7 +362,7 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 func (c *compiler) status(all *uses) template {
 	u := &uses{}
 	n := c.rule.status
-	value, _ := c.template(n, c.ruleScope("spec.status"), u)
+	value, _ := c.template(n, c.renderedScope("spec.status"), u)
 	all.add(u)
 	if x, ok := value.(exprTemplate); ok {
 		// The type is checked again where it is rendered; here only what can

@@ -51,7 +51,11 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 		n.ownStatus = n.ownStatus || v.uses.ownStatus
 	}
 	if spec.template != nil {
-		child.template, _ = c.template(spec.template, sc, &n.uses)
+		rendered := *sc
+		rendered.rendered = true
+		var from *origin
+		child.template, from = c.template(spec.template, &rendered, &n.uses)
+		c.checkSteadyIdentity(spec, from)
 	}
 	if spec.readyWhen != nil {
 		ready := *sc

@@ -21,6 +21,9 @@ type compileScope struct {
 	allowChildren bool
 	// mayMove is true for a variable: only that may hold what goes with the clock.
 	mayMove bool
+	// rendered is true for a template: what is in it may go with the clock where
+	// spec.requeueAfter says how often it is rendered.
+	rendered bool
 	// openNames and openVariables are true where names and locals are not all
 	// that there are, because some could not be read.
 	openNames, openVariables bool
@@ -272,6 +275,10 @@ func typeText(t *types.Type) string {
 		return "a string"
 	case types.BoolKind:
 		return "a bool"
+	case types.TimestampKind:
+		return "a timestamp"
+	case types.DurationKind:
+		return "a duration"
 	}
 	if wrong := neverText(t); wrong != "" {
 		return wrong

@@ -199,6 +199,10 @@ func (d *decoder) spec(n *node, r *Rule) {
 			r.Suspend = v
 		},
 		"conditionPrefix": func(n *node) { r.ConditionPrefix = d.conditionPrefix(n) },
+		"conditions":      func(n *node) { r.conditions = d.conditions(n) },
+		"events":          func(n *node) { r.events = d.events(n) },
+		"requeueAfter":    func(n *node) { r.requeueAfter = d.duration(n, "requeueAfter", minRequeue) },
+		"minInterval":     func(n *node) { r.minInterval = d.duration(n, "minInterval", minPause) },
 	}, "parent")
 	r.openVariables = r.openVariables || slices.Contains(n.lost, "variables")
 	r.openChildren = r.openChildren || slices.Contains(n.lost, "children")

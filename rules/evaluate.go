@@ -255,6 +255,10 @@ func (e *Evaluation) Outcome() Outcome {
 		out.Nodes[i] = e.nodeOutcome(i)
 	}
 	e.renderStatus(&out)
+	e.renderConditions(&out)
+	e.renderEvents(&out)
+	out.RequeueAfter = e.duration(e.prog.requeueAfter, &out)
+	out.MinInterval = e.duration(e.prog.minInterval, &out)
 	out.WakeAt = e.WakeAt()
 	return out
 }

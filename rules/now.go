@@ -16,7 +16,8 @@ import (
 // makes steps of a time, does not go with it: its value stays until a time that
 // the evaluation can compute (celenv.Clock). What is made of now in any other way
 // drifts: it can change with every second, and nobody knows when. It may be held
-// in a variable, but nothing can be rendered from it or decided by it.
+// in a variable, but nothing can be decided by it, nor rendered from it unless
+// spec.requeueAfter says how often.
 
 // clocked is an origin that goes with the clock.
 func clocked(speed int) *origin { return &origin{speed: speed} }
@@ -113,10 +114,43 @@ func (a *analysis) checkMoving(from *origin) {
 	if from == nil || a.scope.mayMove || !from.moves() {
 		return
 	}
+	if a.scope.rendered && a.c.rule.requeueAfter != nil {
+		a.c.drifts = true
+		return
+	}
 	at := a.expr.Root()
 	if a.driftsAt != nil {
 		at = a.driftsAt
 	}
+	other := ""
+	if a.scope.rendered {
+		other = "; or say with spec.requeueAfter how often to render it anew"
+	}
 	a.report(at.ID(), CodeMovingTime, "%s must not change with every second, and this does, by way of now", a.scope.place).
-		hint(`compare now with a time, as in now > t, or take steps, as in truncate(now, duration("1h"))`)
+		hint(`compare now with a time, as in now > t, or take steps, as in truncate(now, duration("1h"))%s`, other)
+}
+
+// checkSteadyIdentity reports a name or a namespace that goes with the clock,
+// which would be another object each time.
+func (c *compiler) checkSteadyIdentity(spec *childSpec, from *origin) {
+	if from == nil || c.rule.requeueAfter == nil {
+		return // it was reported
+	}
+	metadata, n := from.fields["metadata"], spec.template.get("metadata")
+	if metadata == nil || n == nil {
+		return
+	}
+	report := func(n *node, what string) {
+		c.report(c.rule.src.at(n.yaml), CodeMovingTime, "%s must not change with every second, which would make a new object each time, and this does, by way of now", what).
+			hint(`take steps, as in truncate(now, duration("1h"))`)
+	}
+	if n.kind != mappingNode && metadata.moves() {
+		report(n, "metadata")
+		return
+	}
+	for _, name := range []string{"name", "namespace"} {
+		if n.get(name) != nil && metadata.fields[name].moves() {
+			report(n.get(name), "metadata."+name)
+		}
+	}
 }

@@ -147,9 +147,12 @@ type Outcome struct {
 	// in its place.
 	StatusHeld bool
 	// StatusWaiting says for each leaf of status that waits what it waits for:
-	// "status.url: children.service.spec.clusterIP is not there yet".
+	// "status.url: children.service.spec.clusterIP is not there yet". It has the
+	// conditions and events that wait as well, such as conditions[Exposed].message
+	// and events[0].when, and requeueAfter and minInterval.
 	StatusWaiting []string
-	// StatusFailed are the leaves of status that cannot be rendered.
+	// StatusFailed are the leaves of status, and the places of the other parts that
+	// StatusWaiting has, that cannot be rendered.
 	StatusFailed []Problem
 	// Conditions are those of spec.conditions, in order.
 	Conditions []Condition

@@ -35,6 +35,7 @@ const (
 	rootChildren  = "children"
 	rootVariables = "variables"
 	rootSelf      = "self"
+	rootStatus    = "status"
 	rootNow       = celenv.NowName
 )
 
@@ -275,6 +276,9 @@ func (a *analysis) selectField(e, operand ast.Expr, name string, env bindings, p
 	case rootVariables:
 		value = a.variable(e, name)
 		missing = fixed()
+	case rootStatus:
+		value, missing = later(), later()
+		a.statusField(e.ID(), name)
 	default:
 		value, missing = from, from
 		if from.fields != nil {

@@ -49,6 +49,11 @@ type Rule struct {
 	children  []childSpec
 	status    *node
 
+	conditions []conditionSpec
+	events     []eventSpec
+	// Each is nil where the field is not there.
+	requeueAfter, minInterval *durationSpec
+
 	// partial is true where something could not be read.
 	partial bool
 	// openVariables and openChildren are true where there are more of them than

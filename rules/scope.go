@@ -19,6 +19,8 @@ type scope struct {
 	locals []memo
 	// self is the live object, in readyWhen.
 	self map[string]any
+	// status is what was rendered, or an error of CEL's, in events.
+	status any
 }
 
 // memo is a variable's value once it has been asked for.
@@ -44,6 +46,8 @@ func (s *scope) ResolveName(name string) (any, bool) {
 		return (*variablesView)(s), true
 	case rootSelf:
 		return s.self, s.self != nil
+	case rootStatus:
+		return s.status, s.status != nil
 	case rootNow:
 		return s.ev.clock.Now(), true
 	case celenv.ClockName:

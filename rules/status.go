@@ -37,11 +37,7 @@ func (e *Evaluation) statusNode(t template, path string, last any, has, whole bo
 	if p == nil {
 		return val, ok && val != nil
 	}
-	if whole := p.under(path); p.verdict == waits {
-		out.StatusWaiting = append(out.StatusWaiting, whole.Error())
-	} else if p.verdict == fails {
-		out.StatusFailed = append(out.StatusFailed, Problem{Path: whole.path, Message: whole.message})
-	}
+	out.note(p.under(path))
 	return keep(last, has && !whole && p.verdict != skips)
 }
 
@@ -53,11 +49,7 @@ func (e *Evaluation) statusMap(m mapTemplate, path string, last any, out *Outcom
 		entry := &m.entries[i]
 		name, p := entry.keyOf(&e.base)
 		if p != nil {
-			if at := p.under(path + "." + entry.name); p.verdict == waits {
-				out.StatusWaiting = append(out.StatusWaiting, at.Error())
-			} else if p.verdict == fails {
-				out.StatusFailed = append(out.StatusFailed, Problem{Path: at.path, Message: at.message})
-			}
+			out.note(p.under(path + "." + entry.name))
 			return nil, false
 		}
 		old, has := fields[name]

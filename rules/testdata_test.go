@@ -256,11 +256,45 @@ func writeOutcome(t *testing.T, b *strings.Builder, out Outcome) {
 	if out.StatusHeld {
 		fmt.Fprintln(b, "--- status is held")
 	}
+	writeSaid(b, out)
 	for _, w := range out.StatusWaiting {
 		fmt.Fprintf(b, "waits: %s\n", w)
 	}
 	for _, f := range out.StatusFailed {
 		fmt.Fprintf(b, "failed: %s: %s\n", f.Path, f.Message)
+	}
+}
+
+// writeSaid writes down what the rule says besides the status.
+func writeSaid(b *strings.Builder, out Outcome) {
+	for i, c := range out.Conditions {
+		if i == 0 {
+			fmt.Fprintln(b, "--- conditions")
+		}
+		if c.Held {
+			fmt.Fprintf(b, "%s: held\n", c.Type)
+			continue
+		}
+		fmt.Fprintf(b, "%s: %s, %s: %q\n", c.Type, c.Status, c.Reason, c.Message)
+	}
+	for i, e := range out.Events {
+		if i == 0 {
+			fmt.Fprintln(b, "--- events")
+		}
+		switch e.State {
+		case EventUnknown:
+			fmt.Fprintf(b, "%d: unknown\n", i)
+		case EventOff:
+			fmt.Fprintf(b, "%d: off\n", i)
+		case EventOn:
+			fmt.Fprintf(b, "%d: %s, %s: %q\n", i, e.Type, e.Reason, e.Message)
+		}
+	}
+	if out.RequeueAfter > 0 {
+		fmt.Fprintf(b, "--- again in %s\n", out.RequeueAfter)
+	}
+	if out.MinInterval > 0 {
+		fmt.Fprintf(b, "--- at most once in %s\n", out.MinInterval)
 	}
 }
 

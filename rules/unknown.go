@@ -89,6 +89,11 @@ func outOfScope(name string, sc *compileScope) string {
 		return "children cannot be read in " + sc.place
 	case rootSelf:
 		return "self is the live object in readyWhen, and is known only there"
+	case rootStatus:
+		if sc.names[rootStatus] == nil && strings.HasPrefix(sc.place, "spec.events") {
+			return "status is what spec.status renders, and this rule has none"
+		}
+		return "status is what spec.status renders, and is known only in spec.events; what the parent has is parent.status"
 	case "lookups", "observed", "each", "finalizing":
 		return "this version does not have " + name + " yet"
 	}

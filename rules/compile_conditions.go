@@ -1,0 +1,161 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/google/cel-go/common/types"
+)
+
+// compiledCondition is one of spec.conditions.
+type compiledCondition struct {
+	typ string
+	// path is its place for messages.
+	path   string
+	status template
+	// reason and message are nil where they were left out.
+	reason, message template
+}
+
+// compiledEvent is one of spec.events.
+type compiledEvent struct {
+	path            string
+	typ             string
+	when            *expression
+	reason, message template
+}
+
+func (c *compiler) conditions(all *uses) []compiledCondition {
+	out := make([]compiledCondition, len(c.rule.conditions))
+	for i := range c.rule.conditions {
+		spec := &c.rule.conditions[i]
+		path := fmt.Sprintf("spec.conditions[%d]", spec.index)
+		field := func(name string, n *node, what string, kinds ...types.Kind) template {
+			if n == nil {
+				return nil
+			}
+			return c.textField(n, c.renderedScope(path+"."+name), all, what, kinds...)
+		}
+		out[i] = compiledCondition{
+			typ: spec.typ, path: fmt.Sprintf("conditions[%s]", spec.typ),
+			status:  field("status", spec.status, "true or false, or True, False or Unknown", types.BoolKind, types.StringKind),
+			reason:  field("reason", spec.reason, "a string", types.StringKind),
+			message: field("message", spec.message, "a string", types.StringKind),
+		}
+		if c.keepsCondition(spec.typ) {
+			c.report(spec.pos, CodeReservedName, "spec.conditions: Kanon itself keeps the condition %s", spec.typ).
+				hint("choose another type")
+		}
+		if spec.reason == nil && !spec.gaps["reason"] && spec.typ != "" && wrongReason(spec.typ, maxConditionReason) != "" {
+			c.report(spec.pos, CodeReason, "spec.conditions: %q cannot be the reason as well, so the condition needs one", spec.typ).
+				hint(`add a reason, a word such as "Available"`)
+		}
+	}
+	c.checkRenderedConditions()
+	return out
+}
+
+// keepsCondition says whether a type is that of a condition that Kanon keeps.
+func (c *compiler) keepsCondition(typ string) bool {
+	prefix := c.rule.ConditionPrefix
+	return typ == prefix+"Ready" || typ == prefix+"Reconciling" || typ == prefix+"Stalled"
+}
+
+// checkRenderedConditions looks at spec.status.conditions, as far as it is
+// written out: what stands there must be nobody else's.
+func (c *compiler) checkRenderedConditions() {
+	list := c.rule.status.get("conditions")
+	if list == nil {
+		return
+	}
+	for _, item := range list.items {
+		n := item.get("type")
+		typ, ok := n.text()
+		switch {
+		case !ok || hasExpression(typ):
+		case c.keepsCondition(typ):
+			c.report(c.rule.src.at(n.yaml), CodeReservedName, "spec.status.conditions: Kanon itself keeps the condition %s", typ).
+				hint("choose another type")
+		case slices.ContainsFunc(c.rule.conditions, func(s conditionSpec) bool { return s.typ == typ }):
+			c.report(c.rule.src.at(n.yaml), CodeNameTwice, "spec.conditions has a condition of the type %q as well", typ).
+				hint("leave it out here")
+		}
+	}
+}
+
+func (c *compiler) events(all *uses) []compiledEvent {
+	out := make([]compiledEvent, len(c.rule.events))
+	for i, spec := range c.rule.events {
+		path := fmt.Sprintf("events[%d]", spec.index)
+		out[i] = compiledEvent{path: path, typ: spec.typ}
+		scope := func(field string) *compileScope {
+			sc := c.ruleScope("spec." + path + "." + field)
+			if c.rule.status != nil {
+				sc.names = map[string]*origin{rootStatus: {waits: true, root: rootStatus}}
+			}
+			return sc
+		}
+		if spec.when != nil {
+			out[i].when = c.condition(spec.when, scope("when"), all).compiled()
+		}
+		if spec.reason != nil {
+			out[i].reason = c.textField(spec.reason, scope("reason"), all, "a string", types.StringKind)
+		}
+		if spec.message != nil {
+			out[i].message = c.textField(spec.message, scope("message"), all, "a string", types.StringKind)
+		}
+	}
+	return out
+}
+
+// renderedScope is that of a part that is rendered: nothing is decided by it.
+func (c *compiler) renderedScope(place string) *compileScope {
+	sc := c.ruleScope(place)
+	sc.rendered = true
+	return sc
+}
+
+// textField compiles a scalar that stands for a text or something like it. What
+// one whole expression gives must be of one of the kinds, if that is known.
+func (c *compiler) textField(n *node, sc *compileScope, u *uses, what string, kinds ...types.Kind) template {
+	s, _ := n.text()
+	parts, err := scan(s)
+	whole, ok := wholeExpression(parts)
+	if err != nil || !ok || whole.spread {
+		t, _ := c.template(n, sc, u)
+		return t
+	}
+	x, _ := c.expression(n, whole, sc, u)
+	if x == nil {
+		return nil
+	}
+	typ := x.typ
+	if isOptional(typ) && len(typ.Parameters()) == 1 {
+		typ = typ.Parameters()[0]
+	}
+	if k := typ.Kind(); k != types.DynKind && !slices.Contains(kinds, k) {
+		f := c.reportAt(n, whole.offset, CodeResultType, "%s must be %s, and this gives %s", sc.place, what, typeText(x.typ))
+		if len(kinds) == 1 && kinds[0] == types.StringKind && neverText(x.typ) == "" {
+			f.hint("write string(…) around it")
+		}
+		return nil
+	}
+	return exprTemplate{x: x.expression}
+}
+
+// statusField is status.<name> in an event.
+func (a *analysis) statusField(id int64, name string) {
+	status := a.c.rule.status
+	if status == nil || status.kind != mappingNode || status.partial || status.has(name) {
+		return
+	}
+	var names []string
+	for _, f := range status.fields {
+		if hasExpression(f.name) {
+			return // it may be one of these
+		}
+		names = append(names, f.name)
+	}
+	a.reportName(id, name, CodeUnknownStatus, "spec.status has no field %q, and status is what that renders", name).
+		hint("%s", didYouMean(name, names))
+}

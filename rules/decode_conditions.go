@@ -1,0 +1,167 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// conditionSpec is one item of spec.conditions.
+type conditionSpec struct {
+	typ   string
+	pos   Position // of the type
+	index int
+	// Each is nil where it was left out or could not be read.
+	status, reason, message *node
+	gaps                    gaps
+}
+
+// eventSpec is one item of spec.events.
+type eventSpec struct {
+	index int
+	typ   string
+	// Each is nil where it was left out or could not be read.
+	when, reason, message *node
+}
+
+const (
+	eventNormal  = "Normal"
+	eventWarning = "Warning"
+)
+
+func (d *decoder) conditions(n *node) []conditionSpec {
+	var out []conditionSpec
+	for i, item := range d.list(n, "spec.conditions") {
+		out = append(out, d.condition(item, i, out))
+	}
+	return out
+}
+
+func (d *decoder) condition(n *node, index int, before []conditionSpec) conditionSpec {
+	path := fmt.Sprintf("spec.conditions[%d]", index)
+	c := conditionSpec{index: index, pos: d.src.at(n.yaml)}
+	c.gaps = d.object(n, path, fields{
+		"type": func(n *node) {
+			c.pos = d.src.at(n.yaml)
+			typ, ok := d.plainString(n, path+".type")
+			if !ok {
+				return
+			}
+			if wrong := validation.IsQualifiedName(typ); len(wrong) > 0 {
+				d.report(n, CodeConditionType, "%s.type: %q is not a type that conditions can have", path, typ).
+					hint("write letters and digits, as in %s", "DatabaseReady")
+				return
+			}
+			if slices.ContainsFunc(before, func(o conditionSpec) bool { return o.typ == typ }) {
+				d.report(n, CodeNameTwice, "two conditions have the type %q", typ)
+			}
+			c.typ = typ
+		},
+		"status": func(n *node) { c.status = d.conditionStatus(n, path+".status") },
+		"reason": func(n *node) { c.reason = d.reason(n, path+".reason", maxConditionReason) },
+		"message": func(n *node) {
+			c.message = d.templateText(n, path+".message")
+		},
+	}, "type", "status")
+	return c
+}
+
+// conditionStatus is what a condition's status is made of. YAML reads True and
+// False as booleans, which are meant as well.
+func (d *decoder) conditionStatus(n *node, path string) *node {
+	_, isBool := n.value.(bool)
+	text, _ := n.text()
+	if n.kind == scalarNode && (isBool || hasExpression(text) || isConditionStatus(text)) {
+		return n
+	}
+	d.report(n, CodeNotOneOf, `%s must be True, False or Unknown, or an expression that gives one of these, true or false; it is %s`, path, shown(n)).
+		hint("%s", didYouMean(text, []string{"True", "False", "Unknown"}))
+	return nil
+}
+
+func isConditionStatus(s string) bool { return s == "True" || s == "False" || s == "Unknown" }
+
+// reason is a word for machines, as far as it is written out.
+func (d *decoder) reason(n *node, path string, longest int) *node {
+	if d.templateText(n, path) == nil {
+		return nil
+	}
+	if text, _ := n.text(); !hasExpression(text) {
+		if wrong := wrongReason(text, longest); wrong != "" {
+			d.report(n, CodeReason, "%s %s, and is %q", path, wrong, text).hint("%s", reasonHint(text))
+			return nil
+		}
+	}
+	return n
+}
+
+func reasonHint(text string) string {
+	if name := camelCase(text); name != "" {
+		return name
+	}
+	return `write a word such as "Available"`
+}
+
+// templateText is a string that may hold expressions; nil after a finding.
+func (d *decoder) templateText(n *node, path string) *node {
+	if _, ok := n.text(); !ok {
+		d.report(n, CodeFieldType, "%s must be a string, and is %s", path, n.what()).hint("%s", quotesFor(n))
+		return nil
+	}
+	return n
+}
+
+func (d *decoder) events(n *node) []eventSpec {
+	var out []eventSpec
+	for i, item := range d.list(n, "spec.events") {
+		out = append(out, d.event(item, i))
+	}
+	return out
+}
+
+func (d *decoder) event(n *node, index int) eventSpec {
+	path := fmt.Sprintf("spec.events[%d]", index)
+	e := eventSpec{index: index, typ: eventNormal}
+	d.object(n, path, fields{
+		"when": func(n *node) { e.when = d.expression(n, path+".when") },
+		"type": func(n *node) {
+			typ, ok := d.plainString(n, path+".type")
+			if ok && typ != eventNormal && typ != eventWarning {
+				d.report(n, CodeNotOneOf, "%s.type must be Normal or Warning, and is %q", path, typ).
+					hint("%s", didYouMean(typ, []string{eventNormal, eventWarning}))
+			}
+			e.typ = typ
+		},
+		"reason":  func(n *node) { e.reason = d.reason(n, path+".reason", maxEventReason) },
+		"message": func(n *node) { e.message = d.templateText(n, path+".message") },
+	}, "reason", "message")
+	return e
+}
+
+const (
+	// maxConditionReason and maxConditionMessage are what metav1.Condition allows,
+	// and maxEventReason what the API server takes in an Event, in bytes.
+	maxConditionReason  = 1024
+	maxConditionMessage = 32768
+	maxEventReason      = 128
+)
+
+// wrongReason says what is asked of a reason that is none, "" of one that is: it
+// is what metav1.Condition allows, [A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?.
+func wrongReason(s string, longest int) string {
+	if len(s) > longest {
+		return fmt.Sprintf("must have at most %d characters", longest)
+	}
+	ok := s != "" && isLetter(s[0])
+	for i := range len(s) {
+		last := i == len(s)-1
+		ok = ok && (isNameByte(s[i]) || !last && (s[i] == ',' || s[i] == ':'))
+	}
+	if !ok {
+		return "must be one word of letters, digits and _ that begins with a letter"
+	}
+	return ""
+}
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
