@@ -21,6 +21,9 @@ type scope struct {
 	self map[string]any
 	// status is what was rendered, or an error of CEL's, in events.
 	status any
+	// readOnly is true where what is rendered will only be read, as a variable's
+	// value is: it may then share memory with what it is made of.
+	readOnly bool
 }
 
 // memo is a variable's value once it has been asked for.
@@ -133,7 +136,9 @@ func (m *memo) compute(v *compiledVariable, s *scope) {
 		m.val = val
 		return
 	}
-	val, ok, p := v.value.render(s)
+	reader := *s
+	reader.readOnly = true
+	val, ok, p := v.value.render(&reader)
 	if p != nil {
 		m.problem = p.from(v.name)
 		return

@@ -9,7 +9,8 @@ import (
 )
 
 // template is a compiled part of a rule. render gives plain JSON that the
-// caller owns; ok is false where the field or item is to be left out.
+// caller owns, or in a scope that is readOnly shares; ok is false where the field
+// or item is to be left out.
 type template interface {
 	render(s *scope) (val any, ok bool, p *problem)
 }
@@ -17,7 +18,10 @@ type template interface {
 // constTemplate is a part without expressions.
 type constTemplate struct{ value any }
 
-func (t constTemplate) render(*scope) (any, bool, *problem) {
+func (t constTemplate) render(s *scope) (any, bool, *problem) {
+	if s.readOnly {
+		return t.value, true, nil
+	}
 	return celenv.CopyJSON(t.value), true, nil
 }
 
@@ -28,6 +32,9 @@ func (t exprTemplate) render(s *scope) (any, bool, *problem) {
 	val, p := t.x.eval(s)
 	if p != nil {
 		return nil, false, p
+	}
+	if shared, ok := celenv.JSON(val); ok && s.readOnly {
+		return shared, true, nil
 	}
 	plain, err := celenv.ToJSON(val)
 	switch {

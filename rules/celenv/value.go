@@ -35,6 +35,18 @@ func ToJSON(val ref.Val) (any, error) {
 	return r.value(val)
 }
 
+// JSON is the map or list of JSON that a value stands for, to be read only; false
+// where it stands for none and ToJSON must make one.
+func JSON(val ref.Val) (any, bool) {
+	switch v := val.(type) {
+	case *jsonMap:
+		return v.fields, true
+	case *jsonList:
+		return v.items, true
+	}
+	return nil, false
+}
+
 // renderer makes plain JSON of values, so many at the most.
 type renderer struct {
 	left int
