@@ -1,5 +1,7 @@
 package openapi
 
+import "strings"
+
 // Type is the type of a JSON value, as far as Kubernetes tells types apart.
 type Type uint8
 
@@ -28,11 +30,13 @@ const (
 // contain itself.
 type Schema struct {
 	// Name is unique among all schemas in use and stays the same for the same
-	// content: the component's, or the path to a schema within another. Empty
-	// for all but objects.
+	// content: the kind's or the component's, with the path to a schema within
+	// another, and a mark for the content. Empty for all but objects. Title is
+	// its readable part.
 	Name string
 	Type Type
-	// Format narrows a string or a number: date-time, duration, byte, int32.
+	// Format narrows a string or a number: date-time, duration, byte, int32. That
+	// of an IntOrString which is a quantity is FormatQuantity.
 	Format string
 	// Fields are those of an Object.
 	Fields map[string]*Field
@@ -47,6 +51,19 @@ type Schema struct {
 	// Keys are the fields by which elements of a List are told apart, as a
 	// list-map; empty: none.
 	Keys []string
+}
+
+// FormatQuantity is the format of a resource.Quantity, such as 500m or 1Gi.
+const FormatQuantity = "quantity"
+
+// markSign begins the part of a name that stands for the content.
+const markSign = "~"
+
+// Title is the name for people: apps/v1.Deployment, io.k8s.api.core.v1.PodSpec,
+// shop.example.com/v1.WebApp.spec.
+func (s *Schema) Title() string {
+	title, _, _ := strings.Cut(s.Name, markSign)
+	return title
 }
 
 // Field is one field of an Object.

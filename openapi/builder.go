@@ -1,0 +1,322 @@
+package openapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	// objectMeta is the component that every object's metadata refers to.
+	objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+	// quantity is the component of a resource.Quantity.
+	quantity = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+	// nativePrefix begins the components that Kubernetes generates from Go types.
+	nativePrefix = "io.k8s."
+)
+
+// builder makes schemas of the components of one document.
+type builder struct {
+	components map[string]*jsonSchema
+	pool       *Pool
+	// sums and made are by component.
+	sums map[string][sha256.Size]byte
+	made map[string]*Schema
+	// shapes and fields hold what is equal once.
+	shapes map[shape]*Schema
+	fields map[Field]*Field
+	// fresh has the objects' schemas that are new, by name. They are pooled when
+	// all are complete: one may refer to another that is still being made.
+	fresh map[string]*Schema
+}
+
+// place is where a schema stands.
+type place struct {
+	// name is that of the next object on the way: what a schema in it is named after.
+	name string
+	// mark tells apart schemas of one name and other content.
+	mark string
+	// native is true in what Kubernetes generates from Go types.
+	native bool
+}
+
+func (p place) below(field string) place {
+	p.name += "." + field
+	return p
+}
+
+func (p place) String() string { return p.name + p.mark }
+
+func newBuilder(components map[string]*jsonSchema, pool *Pool) *builder {
+	return &builder{
+		components: components, pool: pool,
+		sums: map[string][sha256.Size]byte{}, made: map[string]*Schema{},
+		shapes: map[shape]*Schema{}, fields: map[Field]*Field{}, fresh: map[string]*Schema{},
+	}
+}
+
+// named finds the schema of an object that is complete.
+func (b *builder) named(name string) *Schema {
+	if made := b.fresh[name]; made != nil {
+		return made
+	}
+	return b.pool.get(name)
+}
+
+// keep adds a schema to what is shared.
+func (b *builder) keep(s *Schema) { b.fresh[s.Name] = s }
+
+// component makes the schema of a component, once.
+func (b *builder) component(name string) *Schema {
+	for range len(b.components) { // a component may be another one's name
+		s := b.components[name]
+		if s == nil || s.refersTo() == "" {
+			break
+		}
+		name = s.refersTo()
+	}
+	if made := b.made[name]; made != nil {
+		return made
+	}
+	s := b.components[name]
+	switch {
+	case s == nil, s.refersTo() != "":
+		return b.simple(Schema{})
+	case name == quantity:
+		return b.simple(Schema{Type: IntOrString, Format: FormatQuantity})
+	case s.typ() == Object && len(s.Properties) == 0 && !s.EmbeddedResource:
+		// A Go type that says itself how it is written: RawExtension, FieldsV1.
+		return b.simple(Schema{})
+	}
+	p := place{name: name, mark: b.mark(name), native: isNative(name)}
+	if s.typ() != Object {
+		made := &Schema{}
+		b.made[name] = made // it may refer to itself
+		*made = *b.schema(s, p)
+		return made
+	}
+	if made := b.named(p.String()); made != nil {
+		b.made[name] = made
+		return made
+	}
+	made := &Schema{}
+	b.made[name] = made // it may refer to itself
+	b.object(made, s, p)
+	b.keep(made)
+	return made
+}
+
+// kind makes the schema of whole objects of a kind.
+func (b *builder) kind(gvk schema.GroupVersionKind, s *jsonSchema, p place) *Schema {
+	if made := b.named(p.String()); made != nil {
+		return made
+	}
+	made := &Schema{}
+	b.object(made, s, p)
+	text := b.simple(Schema{Type: String})
+	made.Fields["apiVersion"] = b.field(Field{Schema: text, Required: true})
+	made.Fields["kind"] = b.field(Field{Schema: text, Required: true})
+	made.Fields["metadata"] = b.field(Field{Schema: b.metadata(), Defaulted: true})
+	if status := made.Fields["status"]; status != nil {
+		// It is not for whoever makes an object to fill in.
+		made.Fields["status"] = b.field(Field{Schema: status.Schema, Defaulted: status.Defaulted})
+	}
+	b.keep(made)
+	return made
+}
+
+// metadata is that of a whole object, in which the API server fills in something.
+func (b *builder) metadata() *Schema {
+	plain := b.component(objectMeta)
+	if plain.Type != Object {
+		return plain
+	}
+	name := "metadata" + plain.Name[len(objectMeta):]
+	if made := b.named(name); made != nil {
+		return made
+	}
+	made := *plain
+	made.Name = name
+	made.Fields = maps.Clone(plain.Fields)
+	for _, filled := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"} {
+		if f := made.Fields[filled]; f != nil {
+			made.Fields[filled] = b.field(Field{Schema: f.Schema, Defaulted: true})
+		}
+	}
+	b.keep(&made)
+	return &made
+}
+
+// schema makes the schema of what stands in a component.
+func (b *builder) schema(s *jsonSchema, p place) *Schema {
+	if ref := s.refersTo(); ref != "" {
+		made := b.component(ref)
+		if s.Nullable && !made.Nullable {
+			return b.nullable(made)
+		}
+		return made
+	}
+	switch t := s.typ(); t {
+	case Object:
+		if p.native && len(s.Properties) == 0 {
+			return b.simple(Schema{}) // a map of anything
+		}
+		made := &Schema{}
+		b.object(made, s, p)
+		return made
+	case Map:
+		return b.simple(Schema{Type: t, Nullable: s.Nullable, Items: b.items(s.AdditionalProperties.schema, p)})
+	case List:
+		made := Schema{Type: t, Nullable: s.Nullable}
+		if s.Items != nil {
+			made.Items = b.items(s.Items.schema, p)
+		}
+		if s.ListType == "map" {
+			made.Keys = s.ListMapKeys
+		}
+		return b.simple(made)
+	default:
+		made := Schema{Type: t, Nullable: s.Nullable, Format: s.Format}
+		if t == IntOrString && made.Format == "int-or-string" {
+			made.Format = ""
+		}
+		if len(s.Enum) > 0 {
+			made.Enum = enumOf(s.Enum)
+		}
+		return b.simple(made)
+	}
+}
+
+// nullable is a schema that takes null too.
+func (b *builder) nullable(s *Schema) *Schema {
+	nullable := *s
+	nullable.Nullable = true
+	if s.Type != Object {
+		return b.simple(nullable)
+	}
+	nullable.Name = unique.Make(s.Name + "?").Value()
+	if made := b.named(nullable.Name); made != nil {
+		return made
+	}
+	b.keep(&nullable)
+	return &nullable
+}
+
+// items makes the schema of a list's elements or a map's values.
+func (b *builder) items(s *jsonSchema, p place) *Schema {
+	if s == nil {
+		return nil
+	}
+	return b.schema(s, place{name: p.name + "[]", mark: p.mark, native: p.native})
+}
+
+// object fills in an object's schema.
+func (b *builder) object(made *Schema, s *jsonSchema, p place) {
+	additional := s.AdditionalProperties != nil && s.AdditionalProperties.allows
+	*made = Schema{
+		Name: unique.Make(p.String()).Value(), Type: Object, Nullable: s.Nullable,
+		Open:   s.PreserveUnknown || additional,
+		Fields: make(map[string]*Field, len(s.Properties)),
+	}
+	for name, property := range s.Properties {
+		if property == nil {
+			continue
+		}
+		f := Field{Schema: b.schema(property, p.below(name)), Required: slices.Contains(s.Required, name)}
+		if value := bytes.TrimSpace(property.Default); len(value) > 0 && string(value) != "null" {
+			// What Go's zero values look like says nothing of a field that must be there.
+			f.Defaulted = !p.native || !f.Required || !isZero(value)
+			f.Required = f.Required && !f.Defaulted
+		}
+		made.Fields[unique.Make(name).Value()] = b.field(f)
+	}
+	if s.EmbeddedResource {
+		text := b.simple(Schema{Type: String})
+		made.Fields["apiVersion"] = b.field(Field{Schema: text, Required: true})
+		made.Fields["kind"] = b.field(Field{Schema: text, Required: true})
+		made.Fields["metadata"] = b.field(Field{Schema: b.component(objectMeta)})
+	}
+}
+
+func isNative(component string) bool { return strings.HasPrefix(component, nativePrefix) }
+
+// isZero says whether a default is the zero value of a Go type.
+func isZero(value []byte) bool {
+	return slices.Contains([]string{`{}`, `""`, `0`, `false`, `[]`}, string(value))
+}
+
+// enumOf is a list of values as objects hold them: whole numbers are int64.
+func enumOf(values []any) []any {
+	enum := make([]any, 0, len(values))
+	for _, value := range values {
+		switch v := value.(type) {
+		case float64:
+			if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+				value = int64(v)
+			}
+		case string:
+			value = unique.Make(v).Value()
+		}
+		enum = append(enum, value)
+	}
+	return enum
+}
+
+// mark is what tells a component apart from others of its name: the first digits
+// of the hash of all that it consists of.
+func (b *builder) mark(name string) string {
+	reached := map[string]bool{}
+	var reach func(name string)
+	var walk func(s *jsonSchema)
+	reach = func(name string) {
+		if s := b.components[name]; s != nil && !reached[name] {
+			reached[name] = true
+			walk(s)
+		}
+	}
+	walk = func(s *jsonSchema) {
+		if component, ok := strings.CutPrefix(s.Ref, componentPrefix); ok {
+			reach(component)
+		}
+		if s.EmbeddedResource {
+			reach(objectMeta)
+		}
+		s.children(walk)
+	}
+	reach(name)
+	hash := sha256.New()
+	for _, reachedName := range slices.Sorted(maps.Keys(reached)) {
+		sum := b.sum(reachedName)
+		fmt.Fprintf(hash, "%q %x\n", reachedName, sum)
+	}
+	return markOf(hash.Sum(nil))
+}
+
+// sum is the hash of a component without what it refers to.
+func (b *builder) sum(name string) [sha256.Size]byte {
+	sum, ok := b.sums[name]
+	if !ok {
+		sum = sumOf(b.components[name])
+		b.sums[name] = sum
+	}
+	return sum
+}
+
+func sumOf(s *jsonSchema) [sha256.Size]byte {
+	text, err := json.Marshal(s)
+	if err != nil { // what was read as JSON can be written as JSON
+		text = []byte(err.Error())
+	}
+	return sha256.Sum256(text)
+}
+
+func markOf(sum []byte) string { return markSign + hex.EncodeToString(sum[:4]) }

@@ -1,0 +1,17 @@
+// Package builtin has the schemas of the kinds that Kubernetes itself brings along,
+// without a cluster. What checks rules on a desk takes them in place of those that
+// an API server publishes.
+//
+//	kinds, err := builtin.Kinds()
+//	if err != nil {
+//		return err // the embedded file is broken: no input can cause that
+//	}
+//	deployment := kinds.Schema(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+//	// deployment.Fields["spec"].Schema.Fields["replicas"].Schema.Type: openapi.Integer
+//
+// The file is schemas.json.gz, which go generate writes from what the control plane
+// that the tests run against publishes, without descriptions; a test holds that the
+// two are the same. It has 71 kinds in 23 KB, which is what it adds to the program
+// (6.4 MB as published). Reading it takes about 15 ms, once, and 0.5 MiB of memory
+// for as long as the schemas are used.
+package builtin

@@ -1,0 +1,76 @@
+package openapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kinds are the schemas of whole objects, by kind.
+type Kinds map[schema.GroupVersionKind]*Schema
+
+// Schema finds the schema of a kind; nil where there is none.
+func (k Kinds) Schema(gvk schema.GroupVersionKind) *Schema { return k[gvk] }
+
+// errNoComponents says that a text is no document with schemas.
+var errNoComponents = errors.New("it has no components.schemas")
+
+// FromDocument reads the OpenAPI v3 document of a group and version, as an API
+// server publishes it: the answer of GET /openapi/v3/apis/GROUP/VERSION. Only
+// kinds whose objects have metadata of their own are among the result, not lists.
+func FromDocument(data []byte) (Kinds, error) { return new(Pool).FromDocument(data) }
+
+// FromDocument is FromDocument, with schemas that are shared with others.
+func (p *Pool) FromDocument(data []byte) (Kinds, error) {
+	components, err := readDocument(data)
+	if err != nil {
+		return nil, err
+	}
+	b := newBuilder(components, p)
+	kinds := make(Kinds)
+	for name, s := range components {
+		for _, kind := range s.Kinds {
+			if isObject(s) {
+				kinds[kind.gvk()] = b.kind(kind.gvk(), s, b.kindPlace(kind.gvk(), name))
+			}
+		}
+	}
+	p.put(b.fresh)
+	return kinds, nil
+}
+
+// readDocument reads the components of a document.
+func readDocument(data []byte) (map[string]*jsonSchema, error) {
+	var document struct {
+		Components struct {
+			Schemas map[string]*jsonSchema `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(data, &document); err != nil {
+		return nil, fmt.Errorf("decode the OpenAPI document: %w", err)
+	}
+	components := document.Components.Schemas
+	if components == nil {
+		return nil, fmt.Errorf("decode the OpenAPI document: %w", errNoComponents)
+	}
+	for name, s := range components {
+		if s == nil {
+			delete(components, name)
+		}
+	}
+	return components, nil
+}
+
+// isObject says whether a component describes objects that the API server keeps:
+// it has metadata, and not that of a list.
+func isObject(s *jsonSchema) bool {
+	metadata := s.Properties["metadata"]
+	return metadata != nil && metadata.refersTo() == objectMeta
+}
+
+// kindPlace is the place of a kind whose schema is a component.
+func (b *builder) kindPlace(gvk schema.GroupVersionKind, component string) place {
+	return place{name: gvk.GroupVersion().String() + "." + gvk.Kind, mark: b.mark(component), native: isNative(component)}
+}
