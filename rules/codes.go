@@ -67,6 +67,9 @@ const (
 	CodeEnvironment     Code = "KN0310"
 	CodeMovingTime      Code = "KN0311"
 	CodeUnknownStatus   Code = "KN0312"
+	CodeUnknownPath     Code = "KN0320"
+	CodeNeverEqual      Code = "KN0321"
+	CodeOptionalField   Code = "KN0323"
 )
 
 // What can be found in kinds and templates.
@@ -161,6 +164,9 @@ func Codes() []CodeInfo {
 		{CodeEnvironment, "The CEL environment is broken", SeverityError},
 		{CodeMovingTime, "A value that changes with every second", SeverityError},
 		{CodeUnknownStatus, "A field that spec.status does not render", SeverityError},
+		{CodeUnknownPath, "A field that the schema does not have", SeverityError},
+		{CodeNeverEqual, "A comparison that can never hold", SeverityError},
+		{CodeOptionalField, "A field that may be missing", SeverityWarning},
 
 		{CodeUnknownKind, "An unknown kind", SeverityError},
 		{CodeUncheckedKind, "A kind that cannot be checked", SeverityWarning},

@@ -158,6 +158,11 @@ type compiler struct {
 	variables map[string]*compiledVariable
 	// stack are the variables being compiled, outermost first.
 	stack []string
+	// types are those that schemas give, and results what is known of the values
+	// of expressions by the scalars that hold them: of one that is text around
+	// expressions, of the last of them.
+	types   *typeTable
+	results map[*node]typed
 	// unchecked are the kinds of which it was said that nothing is known.
 	unchecked map[schema.GroupVersionKind]bool
 	// drifts is true where something that is rendered goes with the clock.
@@ -176,7 +181,7 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 	if o.MaxItems == 0 {
 		o.MaxItems = DefaultMaxItems
 	}
-	c := &compiler{rule: r, opts: o, env: env, children: map[string]*childSpec{}, variables: map[string]*compiledVariable{}, unchecked: map[schema.GroupVersionKind]bool{}}
+	c := &compiler{rule: r, opts: o, env: env, children: map[string]*childSpec{}, variables: map[string]*compiledVariable{}, unchecked: map[schema.GroupVersionKind]bool{}, types: newTypeTable(), results: map[*node]typed{}}
 	for i := range r.children {
 		if id := r.children[i].id; id != "" {
 			c.children[id] = &r.children[i]

@@ -60,7 +60,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	if spec.readyWhen != nil {
 		ready := *sc
 		ready.place = path + ".readyWhen"
-		ready.names = map[string]*origin{rootSelf: later()}
+		ready.names = map[string]*origin{rootSelf: {waits: true, typ: c.kindType(child.GVK)}}
 		maps.Copy(ready.names, sc.names)
 		// What readiness reads orders nothing: it is asked when all is written.
 		u := &uses{}
@@ -174,7 +174,7 @@ func (c *compiler) dimensions(spec *childSpec, child *compiledChild, sc *compile
 		if from == nil {
 			from = fixed()
 		}
-		sc.names[f.name] = &origin{waits: from.waits}
+		sc.names[f.name] = &origin{waits: from.waits, typ: c.types.item(from.typ)}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/openapi"
 )
 
 // compiledCondition is one of spec.conditions.
@@ -129,9 +131,9 @@ func (c *compiler) textField(n *node, sc *compileScope, u *uses, what string, ki
 	if x == nil {
 		return nil
 	}
-	typ := x.typ
-	if isOptional(typ) && len(typ.Parameters()) == 1 {
-		typ = typ.Parameters()[0]
+	typ := innerType(x.typ)
+	if x.typed.schema != nil && x.typed.schema.Type == openapi.String {
+		typ = types.StringType // a time in an object is text
 	}
 	if k := typ.Kind(); k != types.DynKind && !slices.Contains(kinds, k) {
 		f := c.reportAt(n, whole.offset, CodeResultType, "%s must be %s, and this gives %s", sc.place, what, typeText(x.typ))

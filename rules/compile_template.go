@@ -24,6 +24,8 @@ type compileScope struct {
 	// rendered is true for a template: what is in it may go with the clock where
 	// spec.requeueAfter says how often it is rendered.
 	rendered bool
+	// asked are the paths that are known to be there, because the node's when asks.
+	asked map[string]bool
 	// openNames and openVariables are true where names and locals are not all
 	// that there are, because some could not be read.
 	openNames, openVariables bool
@@ -65,7 +67,7 @@ func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *orig
 	}
 	s, ok := n.text()
 	if !ok || !hasExpression(s) {
-		return constTemplate{value: n.value}, fixed()
+		return constTemplate{value: n.value}, &origin{typ: constType(n.value)}
 	}
 	parts, err := scan(s)
 	if err != nil {
@@ -88,7 +90,7 @@ func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *orig
 	case t == nil:
 		return nil, nil
 	case len(t.parts) == 1 && t.parts[0].x == nil:
-		return constTemplate{value: t.parts[0].text}, fixed()
+		return constTemplate{value: t.parts[0].text}, &origin{typ: constType(t.parts[0].text)}
 	}
 	return *t, from
 }
@@ -96,7 +98,7 @@ func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *orig
 // textTemplate compiles text with expressions in it. Of where its values come
 // from only the time matters: text as a whole is there, or is not.
 func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses) (*textTemplate, *origin) {
-	t, out := &textTemplate{}, fixed()
+	t, out := &textTemplate{}, &origin{typ: typed{typ: types.StringType}}
 	ok := true
 	for _, p := range parts {
 		if !p.expr {
@@ -176,10 +178,11 @@ func (c *compiler) mapping(n *node, sc *compileScope, u *uses) (template, *origi
 		}
 		t.entries = append(t.entries, e)
 	}
-	switch {
-	case !ok:
+	if !ok {
 		return nil, nil
-	case allConst:
+	}
+	o.typ = c.mappingType(t, o.fields)
+	if allConst {
 		return constTemplate{value: constMap(t)}, o
 	}
 	return t, o
@@ -207,13 +210,16 @@ func (c *compiler) key(f field, sc *compileScope, u *uses) (*textTemplate, *orig
 
 func (c *compiler) sequence(n *node, sc *compileScope, u *uses) (template, *origin) {
 	t := listTemplate{}
-	o := fixed()
+	o, kind := fixed(), celenv.NoType()
 	allConst, ok := true, true
 	for _, item := range n.items {
 		if x, from, isSpread := c.spread(item, sc, u); isSpread {
 			allConst = false
 			ok = ok && x != nil
 			o.drifts = o.drifts || from.moves()
+			if x != nil {
+				kind = celenv.Join(kind, c.types.element(c.types.unwrapped(from.typ)).cel())
+			}
 			t.items = append(t.items, listItem{spread: x})
 			continue
 		}
@@ -222,11 +228,13 @@ func (c *compiler) sequence(n *node, sc *compileScope, u *uses) (template, *orig
 			ok = false
 			continue
 		}
+		kind = celenv.Join(kind, innerType(from.typ.cel()))
 		o = join(o, &origin{waits: from.waits, drifts: from.moves()})
 		_, isConst := value.(constTemplate)
 		allConst = allConst && isConst
 		t.items = append(t.items, listItem{value: value})
 	}
+	o = &origin{waits: o.waits, drifts: o.drifts, typ: typed{typ: types.NewListType(kind)}}
 	switch {
 	case !ok:
 		return nil, nil
@@ -289,8 +297,10 @@ func typeText(t *types.Type) string {
 // checkedExpression is an expression with what only the compiler needs.
 type checkedExpression struct {
 	*expression
-	typ  *types.Type
-	expr *celenv.Expression
+	typ *types.Type
+	// typed is the same with the schema, where there is one.
+	typed typed
+	expr  *celenv.Expression
 }
 
 // compiled is the expression as programs hold it; nil of nil.
@@ -333,13 +343,24 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	if len(unknown.roots) > 0 {
 		return nil, nil
 	}
-	prog, issues := expr.Program(celenv.ProgramOptions{CostLimit: c.opts.CostLimit, Absent: a.absent, Moving: a.moving})
+	result, meanings := a.checkTypes()
+	prog, issues := expr.Program(celenv.ProgramOptions{CostLimit: c.opts.CostLimit, Absent: a.absent, Moving: a.moving, Meanings: meanings})
 	if c.reportConstants(expr, issues, at) {
 		return nil, nil
 	}
 	u.add(&a.uses)
 	x := &expression{prog: prog, text: p.text, reads: a.sortedReads()}
-	return &checkedExpression{expression: x, typ: expr.Type(), expr: expr}, from
+	c.results[n] = result
+	typ := expr.Type()
+	if result.known() {
+		typ = result.typ
+	}
+	if from != nil {
+		kept := *from
+		kept.typ = result
+		from = &kept
+	}
+	return &checkedExpression{expression: x, typ: typ, typed: result, expr: expr}, from
 }
 
 // guardOwnReads makes the reads of a child soft where the same expression asks

@@ -110,6 +110,8 @@ func (x *expression) explain(err error) *problem {
 	switch {
 	case missed.Reason == celenv.ReasonType:
 		return failure("%s: %s", r.text, missed.Error())
+	case missed.Reason == celenv.ReasonFormat:
+		return failure("%s is %s", r.text, missed.Found)
 	case r.waits:
 		return waiting("%s is not there yet", r.text)
 	case missed.Reason == celenv.ReasonIndex:

@@ -28,6 +28,9 @@ type origin struct {
 	// seconds it grows in a second, or that it changes in a way that is not followed.
 	speed  int
 	drifts bool
+	// typ is what is known of the value, where the origin is that of a name or of
+	// a part of a template.
+	typ typed
 }
 
 const (

@@ -34,6 +34,9 @@ const (
 	// ReasonType means that the value is of a type that has no keys, or that
 	// the key's type does not fit.
 	ReasonType
+	// ReasonFormat means that the value is text that does not say what it should:
+	// Found tells that then.
+	ReasonFormat
 )
 
 // ReadError is a field or an index that could not be read.
@@ -52,6 +55,8 @@ type ReadError struct {
 // Error says what could not be read.
 func (e *ReadError) Error() string {
 	switch e.Reason {
+	case ReasonFormat:
+		return "the value is " + e.Found
 	case ReasonIndex:
 		return fmt.Sprintf("index %s is out of range: the list has %d items", e.Key, e.Length)
 	case ReasonType:
@@ -96,6 +101,8 @@ func (f *factory) RelativeAttribute(id int64, operand interpreter.Interpretable)
 // relative is cel-go's relative attribute with our own way of being an index.
 type relative struct {
 	interpreter.Attribute
+	// meaning is that of the value that the index is of; 0: what it is.
+	meaning Meaning
 }
 
 func (r *relative) AddQualifier(q interpreter.Qualifier) (interpreter.Attribute, error) {
@@ -110,7 +117,11 @@ func (r *relative) Qualify(vars interpreter.Activation, obj any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.read(obj)
+	val, err := k.read(obj)
+	if err != nil || r.meaning == 0 {
+		return val, err
+	}
+	return r.meaning.value(r.ID(), val)
 }
 
 func (r *relative) QualifyIfPresent(vars interpreter.Activation, obj any, _ bool) (any, bool, error) {
@@ -118,7 +129,12 @@ func (r *relative) QualifyIfPresent(vars interpreter.Activation, obj any, _ bool
 	if err != nil {
 		return nil, false, err
 	}
-	return k.readIfPresent(obj)
+	val, present, err := k.readIfPresent(obj)
+	if err != nil || !present || r.meaning == 0 {
+		return val, present, err
+	}
+	val, err = r.meaning.value(r.ID(), val)
+	return val, err == nil, err
 }
 
 // dynamicKey is a step whose key is itself a path: a[b.c].

@@ -26,8 +26,13 @@ type Env struct {
 	checker *checker.Env
 	// machine finds the functions and the values of names at run time.
 	machine interpreter.Interpreter
+	// dispatcher and factory are what it is made of.
+	dispatcher interpreter.Dispatcher
+	factory    *factory
 	// own are Kanon's own functions by name.
 	own map[string]*function
+	// overloads are the ways to call each function.
+	overloads map[string][]*decls.OverloadDecl
 }
 
 // Scope are the names that an expression may start with. now is a timestamp;
@@ -83,12 +88,21 @@ func newEnv() (*Env, error) {
 	for _, fn := range ownFunctions() {
 		own[fn.name] = fn
 	}
-	return &Env{
-		own:     own,
-		base:    base,
-		checker: check,
-		machine: interpreter.NewInterpreter(dispatcher, base.Container, provider, adapter{}, factory),
-	}, nil
+	e := &Env{
+		own:        own,
+		overloads:  overloads(base.Functions()),
+		base:       base,
+		checker:    check,
+		dispatcher: dispatcher,
+		factory:    factory,
+	}
+	e.machine = e.machineFor(factory)
+	return e, nil
+}
+
+// machineFor runs expressions whose paths the factory makes.
+func (e *Env) machineFor(f interpreter.AttributeFactory) interpreter.Interpreter {
+	return interpreter.NewInterpreter(e.dispatcher, e.base.Container, e.base.CELTypeProvider(), adapter{}, f)
 }
 
 // sharedErrorID marks errors that carry no node of their own.

@@ -26,6 +26,9 @@ func (x *Expression) Root() ast.Expr { return x.ast.Expr() }
 // where it is not.
 func (x *Expression) Type() *types.Type { return x.ast.GetType(x.ast.Expr().ID()) }
 
+// TypeOf is the type of a node, as far as that is known without schemas.
+func (x *Expression) TypeOf(id int64) *types.Type { return x.ast.GetType(id) }
+
 // Offset is where a node stands, in bytes from the start of the text; -1 where
 // that is not known.
 func (x *Expression) Offset(id int64) int {

@@ -32,6 +32,8 @@ type ProgramOptions struct {
 	// depend on the clock, with how each operand goes with it: by how many seconds
 	// it grows in a second. What vars gives for ClockName is told when they change.
 	Moving map[int64][]int
+	// Meanings lists the reads whose values are not what JSON has of them.
+	Meanings map[int64]Meaning
 }
 
 // Program is an expression that can be run. It is immutable and safe for
@@ -63,7 +65,12 @@ func (x *Expression) Program(o ProgramOptions) (*Program, []Issue) {
 		planner = append(planner, metered(x.ast.Expr()))
 	}
 	planner = append(planner, orderRanges(x.ast.Expr()), allowAbsent(o.Absent))
-	run, err := x.env.machine.NewInterpretable(x.ast, planner...)
+	machine := x.env.machine
+	if len(o.Meanings) > 0 {
+		machine = x.env.machineFor(&meaningFactory{factory: x.env.factory, meanings: o.Meanings})
+		planner = append(planner, meantNames(o.Meanings))
+	}
+	run, err := machine.NewInterpretable(x.ast, planner...)
 	if err != nil {
 		return nil, planIssues(x, err)
 	}

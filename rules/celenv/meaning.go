@@ -1,0 +1,168 @@
+package celenv
+
+import (
+	"time"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+)
+
+// Meaning says what a value of JSON is in an expression, by the schema of the
+// field that it is read from.
+type Meaning uint8
+
+const (
+	// MeansTimestamp is for text in the format date-time, or date.
+	MeansTimestamp Meaning = iota + 1
+	// MeansDuration is for text in the format duration.
+	MeansDuration
+	// MeansDouble is for a number that has no fraction in one object and has in
+	// the next.
+	MeansDouble
+)
+
+// MeaningOf is what values of JSON must be made for a type; false for types of
+// which they are.
+func MeaningOf(t *types.Type) (Meaning, bool) {
+	switch t.Kind() {
+	case types.TimestampKind:
+		return MeansTimestamp, true
+	case types.DurationKind:
+		return MeansDuration, true
+	case types.DoubleKind:
+		return MeansDouble, true
+	default:
+		return 0, false
+	}
+}
+
+// value is what a value means. One that is of another type than the schema says
+// stays as it is, as what CEL computed does.
+func (m Meaning) value(id int64, val any) (any, error) {
+	if v, ok := val.(ref.Val); ok {
+		switch v := v.(type) {
+		case types.String:
+			val = string(v)
+		case types.Int:
+			val = int64(v)
+		}
+	}
+	switch v := val.(type) {
+	case string:
+		return m.ofText(id, v)
+	case int64:
+		if m == MeansDouble {
+			return float64(v), nil
+		}
+	}
+	return val, nil
+}
+
+func (m Meaning) ofText(id int64, text string) (any, error) {
+	switch m {
+	case MeansTimestamp:
+		t, err := timeOf(text)
+		if err != nil {
+			return nil, &ReadError{NodeID: id, Reason: ReasonFormat, Found: "no time, such as 2026-01-31T12:00:00Z"}
+		}
+		return types.Timestamp{Time: t}, nil
+	case MeansDuration:
+		d, err := strfmt.ParseDuration(text)
+		if err != nil {
+			return nil, &ReadError{NodeID: id, Reason: ReasonFormat, Found: "no duration, such as 90s or 1h30m"}
+		}
+		return types.Duration{Duration: d}, nil
+	}
+	return text, nil
+}
+
+// timeOf reads text in the format date-time or date.
+func timeOf(text string) (time.Time, error) {
+	if t, err := time.Parse(strfmt.RFC3339FullDate, text); err == nil {
+		return t, nil
+	}
+	t, err := strfmt.ParseDateTime(text)
+	return time.Time(t).UTC(), err
+}
+
+// meaningFactory makes the attributes of an expression in which values of JSON
+// mean something else at some of the nodes.
+type meaningFactory struct {
+	*factory
+	meanings map[int64]Meaning
+}
+
+// NewQualifier makes one step of a path.
+func (f *meaningFactory) NewQualifier(objType *types.Type, id int64, val any, opt bool) (interpreter.Qualifier, error) {
+	q, err := f.factory.NewQualifier(objType, id, val, opt)
+	if m, ok := f.meanings[id]; ok && err == nil {
+		return &meantStep{Qualifier: q, meaning: m}, nil
+	}
+	return q, err
+}
+
+// RelativeAttribute makes a path that starts at the value of an expression, or
+// an index that is one.
+func (f *meaningFactory) RelativeAttribute(id int64, operand interpreter.Interpretable) interpreter.Attribute {
+	r := &relative{Attribute: f.AttributeFactory.RelativeAttribute(id, operand)}
+	r.meaning = f.meanings[id]
+	return r
+}
+
+// meantStep is a step of a path whose value means something else.
+type meantStep struct {
+	interpreter.Qualifier
+	meaning Meaning
+}
+
+func (s *meantStep) Qualify(vars interpreter.Activation, obj any) (any, error) {
+	val, err := s.Qualifier.Qualify(vars, obj)
+	if err != nil {
+		return nil, err
+	}
+	return s.meaning.value(s.ID(), val)
+}
+
+func (s *meantStep) QualifyIfPresent(vars interpreter.Activation, obj any, presenceOnly bool) (any, bool, error) {
+	val, present, err := s.Qualifier.QualifyIfPresent(vars, obj, presenceOnly)
+	if err != nil || !present {
+		return val, present, err
+	}
+	val, err = s.meaning.value(s.ID(), val)
+	return val, err == nil, err
+}
+
+// meantNames gives what names mean that stand alone, such as those of a loop.
+func meantNames(meanings map[int64]Meaning) interpreter.PlannerOption {
+	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		m, ok := meanings[i.ID()]
+		if _, isName := i.(interpreter.InterpretableAttribute); !ok || !isName {
+			return i, nil
+		}
+		return &meantName{InterpretableV2: i, meaning: m}, nil
+	})
+}
+
+// meantName is a name whose value means something else.
+type meantName struct {
+	interpreter.InterpretableV2
+	meaning Meaning
+}
+
+func (n *meantName) Eval(vars interpreter.Activation) ref.Val {
+	return n.Exec(interpreter.AsFrame(vars))
+}
+
+func (n *meantName) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	val := n.InterpretableV2.Exec(frame)
+	if types.IsUnknownOrError(val) {
+		return val
+	}
+	meant, err := n.meaning.value(n.ID(), val)
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return adapter{}.NativeToValue(meant)
+}

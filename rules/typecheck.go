@@ -1,0 +1,333 @@
+package rules
+
+import (
+	"maps"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/celenv"
+)
+
+// typing walks over one expression, which CEL's checker has passed, once more:
+// with the types that schemas give to what it reads. What it finds is reported;
+// the program that runs does not depend on it, but for the texts that are read
+// as times.
+type typing struct {
+	*analysis
+	// texts are the reads of values that are text in an object and something
+	// else in an expression.
+	texts map[int64]celenv.Meaning
+	// asked are the paths, as CEL writes them, that are known to be there.
+	asked map[string]bool
+	// warned are the paths of which it was said that they may be missing.
+	warned map[string]bool
+}
+
+// typeBindings are the types of the names that the expression itself declares.
+type typeBindings map[string]typed
+
+func (b typeBindings) with(names map[string]typed) typeBindings {
+	out := make(typeBindings, len(b)+len(names))
+	maps.Copy(out, b)
+	for k, v := range names {
+		if k != "" {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// checkTypes is the type of the analysed expression, and what its texts mean.
+func (a *analysis) checkTypes() (typed, map[int64]celenv.Meaning) {
+	t := &typing{analysis: a, texts: map[int64]celenv.Meaning{}, asked: map[string]bool{}, warned: map[string]bool{}}
+	maps.Copy(t.asked, a.scope.asked)
+	t.collectAsked()
+	out := t.walk(a.expr.Root(), nil, false)
+	if out.root != "" {
+		return typed{}, t.texts // reported: a member is missing
+	}
+	return out, t.texts
+}
+
+// value is the type of a node that is computed with.
+func (t *typing) value(e ast.Expr, env typeBindings) typed { return t.walk(e, env, true) }
+
+// walk is the type of a node. computed is false where the value goes into the
+// result as it is.
+func (t *typing) walk(e ast.Expr, env typeBindings, computed bool) typed {
+	switch e.Kind() {
+	case ast.IdentKind:
+		return t.read(e, t.name(e, env), computed)
+	case ast.SelectKind:
+		sel := e.AsSelect()
+		from := t.walk(sel.Operand(), env, false)
+		return t.read(e, t.selected(e, sel.Operand(), from, sel.FieldName(), sel.IsTestOnly(), false), computed)
+	case ast.CallKind:
+		return t.call(e, env, computed)
+	case ast.ListKind:
+		return t.list(e.AsList(), env, computed)
+	case ast.MapKind:
+		return t.mapping(e.AsMap(), env, computed)
+	case ast.ComprehensionKind:
+		return t.loop(e.AsComprehension(), env)
+	default:
+		return typed{typ: t.expr.TypeOf(e.ID())}
+	}
+}
+
+// read notes what the text of a read means.
+func (t *typing) read(e ast.Expr, v typed, computed bool) typed {
+	if !computed {
+		return v
+	}
+	if m, ok := celenv.MeaningOf(innerType(v.cel())); ok {
+		t.texts[e.ID()] = m
+	}
+	return v
+}
+
+func (t *typing) name(e ast.Expr, env typeBindings) typed {
+	name := e.AsIdent()
+	if v, ok := env[name]; ok {
+		return v
+	}
+	switch name {
+	case rootParent:
+		return t.c.kindType(t.c.rule.parent.gvk)
+	case rootNow:
+		return typed{typ: types.TimestampType}
+	case rootChildren, rootVariables:
+		return typed{root: name}
+	}
+	if o, ok := t.scope.names[name]; ok {
+		return o.typ
+	}
+	return typed{typ: t.expr.TypeOf(e.ID())}
+}
+
+// member is a member of a root.
+func (t *typing) member(root, name string) typed {
+	switch root {
+	case rootChildren:
+		return t.c.childType(name)
+	case rootVariables:
+		if v := t.c.variable(t.scope, name); v != nil && v.origin != nil {
+			return v.origin.typ
+		}
+	}
+	return typed{}
+}
+
+// selected is operand.name in all its spellings. presence is true for has().
+func (t *typing) selected(e, operand ast.Expr, from typed, name string, presence, optional bool) typed {
+	if from.root != "" {
+		return asOptional(t.member(from.root, name), optional)
+	}
+	typ := from.cel()
+	if isOptional(typ) {
+		from.typ, optional = innerType(typ), true
+		typ = from.typ
+	}
+	out := typed{}
+	switch typ.Kind() {
+	case types.StructKind:
+		s := t.c.types.schemaOf(from)
+		field := s.Fields[name]
+		switch {
+		case field != nil:
+			out = t.c.types.of(field.Schema)
+			if !presence && !optional {
+				t.mayBeMissing(e, operand, name, field)
+			}
+		case !s.Open:
+			t.unknownField(e, operand, name, s, presence)
+		}
+	case types.MapKind:
+		if !celenv.Meet(typ.Parameters()[0], types.StringType) {
+			t.wrongKey(e, operand, typ)
+		}
+		out = t.c.types.element(from)
+	case types.DynKind, types.AnyKind, types.ErrorKind, types.TypeParamKind, types.NullTypeKind, types.OpaqueKind:
+	default:
+		t.noFields(e, operand, name, from)
+	}
+	if presence {
+		return typed{typ: types.BoolType}
+	}
+	return asOptional(out, optional)
+}
+
+// asOptional is the value wrapped, where that is asked for and it is not yet.
+func asOptional(v typed, optional bool) typed {
+	if !optional || isOptional(v.cel()) {
+		return v
+	}
+	v.typ = types.NewOptionalType(v.cel())
+	return v
+}
+
+// indexed is operand[index].
+func (t *typing) indexed(e, operand, index ast.Expr, env typeBindings, optional bool) typed {
+	from := t.walk(operand, env, false)
+	if name, ok := literalText(index); ok && innerType(from.cel()).Kind() != types.ListKind {
+		return t.selected(e, operand, from, name, false, optional)
+	}
+	at := t.value(index, env)
+	typ := from.cel()
+	if isOptional(typ) {
+		from.typ, optional = innerType(typ), true
+		typ = from.typ
+	}
+	out := typed{}
+	switch typ.Kind() {
+	case types.ListKind:
+		if !celenv.Meet(at.cel(), types.IntType) {
+			t.wrongIndex(e, operand, index, at)
+		}
+		out = t.c.types.element(from)
+	case types.MapKind:
+		if !celenv.Meet(typ.Parameters()[0], at.cel()) {
+			t.wrongIndex(e, operand, index, at)
+		}
+		out = t.c.types.element(from)
+	case types.StructKind:
+		if !celenv.Meet(types.StringType, at.cel()) {
+			t.wrongIndex(e, operand, index, at)
+		}
+	case types.DynKind, types.AnyKind, types.ErrorKind, types.TypeParamKind, types.NullTypeKind, types.OpaqueKind:
+	default:
+		t.noItems(e, operand, from)
+	}
+	return asOptional(out, optional)
+}
+
+func (t *typing) list(l ast.ListExpr, env typeBindings, computed bool) typed {
+	item := typed{typ: celenv.NoType()}
+	for i, e := range l.Elements() {
+		v := t.walk(e, env, computed)
+		if l.IsOptional(int32(i)) { //nolint:gosec // A list in an expression is short.
+			v.typ = innerType(v.cel())
+		}
+		item = t.join(item, v)
+	}
+	return typed{typ: types.NewListType(item.cel())}
+}
+
+func (t *typing) mapping(m ast.MapExpr, env typeBindings, computed bool) typed {
+	key, value := typed{typ: celenv.NoType()}, typed{typ: celenv.NoType()}
+	for _, entry := range m.Entries() {
+		pair := entry.AsMapEntry()
+		key = t.join(key, t.value(pair.Key(), env))
+		v := t.walk(pair.Value(), env, computed)
+		if pair.IsOptional() {
+			v.typ = innerType(v.cel())
+		}
+		value = t.join(value, v)
+	}
+	return typed{typ: types.NewMapType(key.cel(), value.cel())}
+}
+
+// join is what is known of a value that is one of both.
+func (t *typing) join(a, b typed) typed {
+	out := t.c.types.fromCEL(celenv.Join(a.cel(), b.cel()))
+	switch {
+	case a.schema != nil && (a.schema == b.schema || b.cel().Kind() == types.NullTypeKind):
+		out.schema = a.schema
+	case b.schema != nil && a.cel().Kind() == types.NullTypeKind:
+		out.schema = b.schema
+	}
+	return out
+}
+
+// loop is a comprehension: what all(), map() and the like are made of.
+func (t *typing) loop(c ast.ComprehensionExpr, env typeBindings) typed {
+	over := t.walk(c.IterRange(), env, false)
+	first, second := t.ranged(over, c.HasIterVar2())
+	start := t.walk(c.AccuInit(), env, false)
+	inner := env.with(map[string]typed{c.IterVar(): first, c.IterVar2(): second, c.AccuVar(): start})
+	if c.IterVar() == "#unused" { // cel.bind
+		return t.walk(c.Result(), env.with(map[string]typed{c.AccuVar(): start}), true)
+	}
+	step := t.value(c.LoopStep(), inner)
+	result := start
+	if joined := celenv.Join(start.cel(), step.cel()); !joined.IsExactType(start.cel()) {
+		result = t.c.types.fromCEL(joined)
+	}
+	inner = inner.with(map[string]typed{c.AccuVar(): result})
+	t.value(c.LoopCondition(), inner)
+	return t.walk(c.Result(), env.with(map[string]typed{c.AccuVar(): result}), true)
+}
+
+// ranged are the types of the names of a loop.
+func (t *typing) ranged(over typed, two bool) (first, second typed) {
+	typ := over.cel()
+	switch typ.Kind() {
+	case types.ListKind:
+		if two {
+			return typed{typ: types.IntType}, t.c.types.element(over)
+		}
+		return t.c.types.element(over), typed{}
+	case types.MapKind, types.StructKind:
+		return typed{typ: types.StringType}, t.c.types.element(over)
+	default:
+		return typed{}, typed{}
+	}
+}
+
+// mayBeMissing warns of a field that is read as if it were always there.
+func (t *typing) mayBeMissing(e, operand ast.Expr, name string, f *openapi.Field) {
+	if f.Required || f.Defaulted {
+		return
+	}
+	if r, ok := t.reads[e.ID()]; !ok || r.waits {
+		return
+	}
+	path := t.expr.Source(e)
+	if t.asked[path] || t.warned[path] || t.isAlwaysThere(operand, name) {
+		return
+	}
+	t.warned[path] = true
+	t.reportName(e.ID(), name, CodeOptionalField, "%s may be missing: the schema neither requires it nor has a default for it", path).
+		hint("read it as %s.?%s, or ask has(%s) first", t.expr.Source(operand), name, path)
+}
+
+// isAlwaysThere says whether the API server sees to a field of every object, of
+// which schemas say nothing.
+func (t *typing) isAlwaysThere(operand ast.Expr, name string) bool {
+	switch t.expr.Source(operand) {
+	case rootParent:
+		// An object without a spec is a rare one, and not what reading a field of
+		// it is about.
+		return name == "apiVersion" || name == "kind" || name == "metadata" || name == "spec"
+	case rootParent + ".metadata":
+		switch name {
+		case "name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation":
+			return true
+		}
+	}
+	return false
+}
+
+// collectAsked notes what the expression asks for before, or while, it reads it.
+func (t *typing) collectAsked() {
+	for _, e := range t.expr.Nodes() {
+		if path, ok := askedPath(t.expr, e); ok {
+			t.asked[path] = true
+		}
+	}
+}
+
+// askedPath is the path of has(path). That a path is not null is no such
+// question: where it is missing, there is nothing to compare.
+func askedPath(x *celenv.Expression, e ast.Expr) (string, bool) {
+	if e.Kind() != ast.SelectKind || !e.AsSelect().IsTestOnly() {
+		return "", false
+	}
+	return x.Source(e.AsSelect().Operand()) + "." + e.AsSelect().FieldName(), true
+}
+
+func isNullLiteral(e ast.Expr) bool {
+	return e.Kind() == ast.LiteralKind && e.AsLiteral() == types.NullValue
+}
