@@ -31,7 +31,7 @@ func caseFile(tb testing.TB, name, file string) string {
 
 func mustCompile(tb testing.TB, source string) *Program {
 	tb.Helper()
-	programs, findings := compileAll("rule.yaml", []byte(source), testKinds{})
+	programs, findings := compileAll("rule.yaml", []byte(source), testKinds{}.options())
 	if len(programs) != 1 {
 		tb.Fatal(findings)
 	}

@@ -270,7 +270,7 @@ spec:
 	if len(docs.Rules) != 1 {
 		t.Fatal(findings)
 	}
-	p, findings := Compile(docs.Rules[0], Options{Kinds: testKinds{}})
+	p, findings := Compile(docs.Rules[0], testKinds{}.options())
 	if p == nil {
 		t.Fatal(findings)
 	}
@@ -344,7 +344,7 @@ spec:
     template: {apiVersion: unknown.example.com/v1, kind: Thing, metadata: {name: b}}
   - id: c
     template: {apiVersion: apps/v1, kind: Deploymnt, metadata: {name: c}}
-`), testKinds{})
+`), testKinds{}.options())
 	want := []schema.GroupVersionKind{
 		{Group: "shop.example.com", Version: "v2", Kind: "WebApp"},
 		{Group: "apps", Version: "v1", Kind: "Deploymnt"},

@@ -42,7 +42,7 @@ func FuzzDecode(f *testing.F) {
 		mixed, more := DecodeManifest("f", data)
 		findings = append(findings, more...)
 		for _, r := range slices.Concat(docs.Partial, mixed.Partial) {
-			p, more := Compile(r, Options{Kinds: testKinds{}})
+			p, more := Compile(r, testKinds{}.options())
 			if p != nil {
 				t.Errorf("a program of a rule that could not be read whole: %+v", r)
 			}
@@ -71,7 +71,7 @@ func FuzzDecode(f *testing.F) {
 func FuzzEvaluate(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		programs, findings := compileAll("f", data, nil)
+		programs, findings := compileAll("f", data, Options{})
 		for _, finding := range findings {
 			if finding.Message == "" {
 				t.Errorf("%+v", finding)

@@ -68,7 +68,7 @@ func TestManifest(t *testing.T) {
 	docs, findings := DecodeManifest("m.yaml", []byte(manifest))
 	var names []string
 	for _, r := range slices.Concat(docs.Rules, docs.Partial) {
-		_, more := Compile(r, Options{Kinds: testKinds{}})
+		_, more := Compile(r, testKinds{}.options())
 		findings = append(findings, more...)
 		names = append(names, r.Name)
 	}

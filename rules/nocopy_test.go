@@ -33,7 +33,7 @@ spec:
       kind: Secret
       metadata: {name: "${parent.metadata.name}-reader"}
       stringData: {of: "${children.child.data.small}"}
-`), testKinds{})
+`), testKinds{}.options())
 	if len(programs) != 1 {
 		t.Fatal(findings)
 	}

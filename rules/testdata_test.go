@@ -19,20 +19,69 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/yaml"
+
+	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/openapi/builtin"
 )
 
 var update = flag.Bool("update", false, "rewrite the wanted parts of testdata")
 
-// testKinds are the kinds that the rules in testdata can name.
-type testKinds struct{}
-
-func (testKinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool) {
-	k, ok := testKinds{}.all()[gvk]
-	return k, ok
+// testKinds are the kinds that the rules in testdata can name, and those that
+// definitions add. Kubernetes' own have their schemas.
+type testKinds struct {
+	defined map[schema.GroupVersionKind]Kind
+	schemas openapi.Kinds
 }
 
-func (testKinds) Known() []schema.GroupVersionKind {
-	return slices.Collect(maps.Keys(testKinds{}.all()))
+// define adds the kinds of CustomResourceDefinitions.
+func (k *testKinds) define(tb testing.TB, text string) {
+	tb.Helper()
+	k.defined, k.schemas = map[schema.GroupVersionKind]Kind{}, openapi.Kinds{}
+	for _, crd := range objects(tb, text) {
+		kinds, err := openapi.FromCRD(crd)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		maps.Copy(k.schemas, kinds)
+		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+		scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
+		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		for _, v := range versions {
+			version, _ := v.(map[string]any)
+			name, _, _ := unstructured.NestedString(version, "name")
+			_, hasStatus, _ := unstructured.NestedMap(version, "subresources", "status")
+			k.defined[schema.GroupVersionKind{Group: group, Version: name, Kind: kind}] =
+				Kind{Namespaced: scope != "Cluster", HasStatus: hasStatus}
+		}
+	}
+}
+
+func (k testKinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool) {
+	if kind, ok := k.defined[gvk]; ok {
+		return kind, true
+	}
+	kind, ok := testKinds{}.all()[gvk]
+	return kind, ok
+}
+
+// options are those that testdata is compiled with.
+func (k testKinds) options() Options { return Options{Kinds: k, Schemas: k} }
+
+// Schema implements Schemas.
+func (k testKinds) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
+	if s := k.schemas.Schema(gvk); s != nil {
+		return s
+	}
+	native, err := builtin.Kinds()
+	if err != nil {
+		panic(err)
+	}
+	return native.Schema(gvk)
+}
+
+func (k testKinds) Known() []schema.GroupVersionKind {
+	return slices.Concat(slices.Collect(maps.Keys(k.defined)), slices.Collect(maps.Keys(testKinds{}.all())))
 }
 
 // Complete is false for one group whose kinds cannot be known.
@@ -70,6 +119,7 @@ func (testKinds) all() map[schema.GroupVersionKind]Kind {
 // TestData runs the cases in testdata. Each is an archive of
 //
 //	rule.yaml     the source of one rule or several
+//	crds.yaml     definitions of kinds that the rule names, with their schemas
 //	parent.yaml   the parent; without it the case ends with the findings
 //	live.yaml     what the cluster adds to objects that were written, by kind and name
 //	refused       KIND NAME lines: objects that cannot be brought up to date
@@ -99,7 +149,9 @@ func runCase(t *testing.T, path string) {
 	for _, f := range archive.Files {
 		files[f.Name] = string(f.Data)
 	}
-	programs, findings := compileAll("rule.yaml", []byte(files["rule.yaml"]), testKinds{})
+	kinds := testKinds{}
+	kinds.define(t, files["crds.yaml"])
+	programs, findings := compileAll("rule.yaml", []byte(files["rule.yaml"]), kinds.options())
 	checkPlaces(t, findings)
 	got := map[string]string{"findings": findingsText(findings)}
 	if files["parent.yaml"] != "" {
@@ -148,11 +200,11 @@ func rewrite(t *testing.T, path string, archive *txtar.Archive, got map[string]s
 }
 
 // compileAll decodes a source and compiles what is in it.
-func compileAll(name string, data []byte, kinds Kinds) ([]*Program, Findings) {
+func compileAll(name string, data []byte, o Options) ([]*Program, Findings) {
 	docs, findings := Decode(name, data)
 	var programs []*Program
 	for _, r := range slices.Concat(docs.Rules, docs.Partial) {
-		p, more := Compile(r, Options{Kinds: kinds})
+		p, more := Compile(r, o)
 		findings = append(findings, more...)
 		if p != nil {
 			programs = append(programs, p)
