@@ -244,5 +244,10 @@ func kindsOf(p *rules.Program) []schema.GroupVersionKind {
 			kinds = append(kinds, child.GVK)
 		}
 	}
+	for _, lookup := range p.Lookups() {
+		if !slices.Contains(kinds, lookup.GVK) {
+			kinds = append(kinds, lookup.GVK)
+		}
+	}
 	return kinds
 }

@@ -20,6 +20,7 @@ var errParentLeaving = errors.New("the parent is being deleted")
 type write struct {
 	node   string
 	object *unstructured.Unstructured
+	before *unstructured.Unstructured // as it was in memory, nil where it was not
 	live   *unstructured.Unstructured // nil when it failed
 	err    error
 }
@@ -39,7 +40,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 	for _, w := range writes {
 		group.Go(func() error {
 			defer containPanic(&w.err)
-			w.live, w.err = p.writeChild(ctx, w.node, w.object)
+			w.live, w.err = p.writeChild(ctx, w)
 			return nil // each write has its own error
 		})
 	}
@@ -51,6 +52,8 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 			w := writes[0]
 			writes = writes[1:]
 			live[i] = w.live
+			p.inputs.found(identityOf(w.object), w.before)
+			p.inputs.left(identityOf(w.object), w.live)
 			if w.err != nil {
 				p.problems = append(p.problems, problemOf(w))
 			}
@@ -60,7 +63,8 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 }
 
 // writeChild brings one child up to date and returns it as it is now.
-func (p *pass) writeChild(ctx context.Context, node string, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstructured, error) {
+	object := w.object
 	kind, ok := p.op.children[object.GroupVersionKind()]
 	if !ok {
 		return nil, &missingKindError{gvk: object.GroupVersionKind()}
@@ -68,11 +72,12 @@ func (p *pass) writeChild(ctx context.Context, node string, object *unstructured
 	if err := p.checkScope(kind, object); err != nil {
 		return nil, err
 	}
-	child, err := p.writer.Prepare(ctx, object, p.op.owner(p.parent, node), p.op.controllerRef(p.parent))
+	child, err := p.writer.Prepare(ctx, object, p.op.owner(p.parent, w.node), p.op.controllerRef(p.parent))
 	if err != nil {
 		return nil, err
 	}
 	live, _ := p.monitors.Get(childKey(kind.GVR), object.GetNamespace(), object.GetName())
+	w.before = live
 	if child.RestoresController(live) {
 		if err := p.checkParent(ctx); err != nil {
 			return nil, err

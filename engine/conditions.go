@@ -1,11 +1,14 @@
 package engine
 
 import (
+	"maps"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules"
 )
 
 // Condition types, before the rule's prefix. Ready is always there; the other
@@ -61,35 +64,54 @@ func joinMessages(messages []string) string {
 	return text
 }
 
-// conditions is the state as conditions of the parent, with types prefixed. A
-// lastTransitionTime is kept as long as the status of its condition is.
+// conditions is the state as conditions of the parent, with types prefixed.
 func (s state) conditions(prefix string, parent *unstructured.Unstructured, now time.Time) []any {
-	conditions := []any{s.conditionOf(prefix+conditionReady, s.condition == conditionReady, parent, now)}
+	conditions := []any{newCondition(s.said(prefix+conditionReady, s.condition == conditionReady), parent, now)}
 	if s.condition != conditionReady {
-		conditions = append(conditions, s.conditionOf(prefix+s.condition, true, parent, now))
+		conditions = append(conditions, newCondition(s.said(prefix+s.condition, true), parent, now))
 	}
 	return conditions
 }
 
-func (s state) conditionOf(conditionType string, holds bool, parent *unstructured.Unstructured, now time.Time) map[string]any {
+func (s state) said(conditionType string, holds bool) rules.Condition {
 	status := metav1.ConditionFalse
 	if holds {
 		status = metav1.ConditionTrue
 	}
+	return rules.Condition{Type: conditionType, Status: string(status), Reason: s.reason, Message: s.message}
+}
+
+// newCondition is a condition as the parent should have it. The lastTransitionTime
+// is kept as long as the status is.
+func newCondition(c rules.Condition, parent *unstructured.Unstructured, now time.Time) map[string]any {
 	since := now.UTC().Format(time.RFC3339)
-	if before := findCondition(parent, conditionType); before != nil && before["status"] == string(status) {
+	if before := findCondition(parent, c.Type); before != nil && before["status"] == c.Status {
 		if kept, ok := before["lastTransitionTime"].(string); ok {
 			since = kept
 		}
 	}
 	return map[string]any{
-		"type":               conditionType,
-		"status":             string(status),
-		"reason":             s.reason,
-		"message":            s.message,
+		"type":               c.Type,
+		"status":             c.Status,
+		"reason":             c.Reason,
+		"message":            c.Message,
 		"observedGeneration": parent.GetGeneration(),
 		"lastTransitionTime": since,
 	}
+}
+
+// ruleConditions are those of spec.conditions: one that has no value now stays as
+// the parent has it.
+func ruleConditions(said []rules.Condition, parent *unstructured.Unstructured, now time.Time) []any {
+	var conditions []any
+	for _, c := range said {
+		if !c.Held {
+			conditions = append(conditions, newCondition(c, parent, now))
+		} else if before := findCondition(parent, c.Type); before != nil {
+			conditions = append(conditions, maps.Clone(before))
+		}
+	}
+	return conditions
 }
 
 // isKanons tells whether a condition's type is one that Kanon keeps.

@@ -25,6 +25,9 @@ type Engine struct {
 	running  published
 	news     *news
 	notices  *notices
+	readers  *readers
+	borrowed *borrowed
+	memories *memories
 }
 
 // New makes an Engine. It sends no request and starts nothing. It fails when
@@ -38,17 +41,22 @@ func New(options Options) (*Engine, error) {
 		options: options,
 		news:    newNews(len(options.Sources)),
 		notices: newNotices(options.Recorder),
+
+		readers:  newReaders(),
+		memories: newMemories(),
 	}
 	var err error
 	e.monitors, err = monitor.New(monitor.Options{
 		Client:   options.Client,
 		Handle:   e.handle,
 		Synced:   e.synced,
-		Indexers: map[string]cache.IndexFunc{indexParent: indexByParent},
+		Failed:   e.failed,
+		Indexers: map[string]cache.IndexFunc{indexParent: indexByParent, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
+	e.borrowed = newBorrowed(e.monitors)
 	e.writer, err = apply.New(apply.Options{
 		Client:  options.Client,
 		Schemas: options.Schemas,

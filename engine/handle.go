@@ -27,6 +27,22 @@ func (e *Engine) handle(event monitor.Event) {
 	if event.Key.Selector == apply.LabelRule {
 		e.handleChild(running, event)
 	}
+	e.handleLookup(running, event)
+}
+
+// handleLookup wakes the parents that read the object through this informer.
+func (e *Engine) handleLookup(running *operators, event monitor.Event) {
+	for k := range e.readers.of(event) {
+		op := running.byID[k.rule]
+		if op == nil {
+			continue
+		}
+		itself := event.Key.GVR == op.parent.GVR && keyOf(k.rule, newest(event)) == k
+		if itself && e.queue.NumRequeues(k) > 0 && isEcho(event) {
+			continue // as in handleParent
+		}
+		e.queue.Add(k)
+	}
 }
 
 func (e *Engine) handleParent(op *operator, event monitor.Event) {
@@ -79,6 +95,9 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 func (e *Engine) synced(key monitor.Key) {
 	for _, op := range e.running.load().byKey[key] {
 		e.enqueueAll(op)
+	}
+	for _, k := range e.borrowed.usersOf(key) {
+		e.queue.Add(k)
 	}
 	e.news.ring() // the verdict on a rule that was starting changes
 }

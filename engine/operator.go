@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,17 +24,25 @@ type operator struct {
 	id      string // the rule's
 	name    types.NamespacedName
 	program *rules.Program
+	// started is when the rule, in this revision, began to run in this process.
+	started time.Time
 
 	parent    restmapping.Kind
 	parentKey monitor.Key
 	// children has every kind of spec.children, by GVK.
 	children map[schema.GroupVersionKind]restmapping.Kind
+	// nodes has the kind of each node of spec.children, by its id.
+	nodes map[string]restmapping.Kind
+	// lookups has each node of spec.lookups, by its id.
+	lookups map[string]lookup
 	// retired has the kinds that the rule's children had, since the process
 	// began, and have no more: there may be objects of them to prune.
 	retired map[schema.GroupVersionKind]restmapping.Kind
 	// namespaceKey is the informer of Namespaces; nil unless the rule selects
 	// parents by their Namespace's labels.
 	namespaceKey *monitor.Key
+	// explained is set once an Event has told why there are no conditions.
+	explained atomic.Bool
 	// namespaces is the set of spec.parent.namespaces; empty means all.
 	namespaces map[string]bool
 }
@@ -45,8 +54,10 @@ var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namesp
 // it replaces, or nil. It fails when a kind is not there any more.
 func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, previous *operator) (*operator, error) {
 	op := &operator{
-		id: e.id, name: e.name, program: program,
+		id: e.id, name: e.name, program: program, started: time.Now(),
 		children:   make(map[schema.GroupVersionKind]restmapping.Kind),
+		nodes:      make(map[string]restmapping.Kind),
+		lookups:    make(map[string]lookup),
 		retired:    make(map[schema.GroupVersionKind]restmapping.Kind),
 		namespaces: make(map[string]bool),
 	}
@@ -71,11 +82,20 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		op.namespaceKey = &monitor.Key{GVR: namespacesGVR}
 	}
 	for _, child := range program.Children() {
-		op.children[child.GVK], _ = mapper.Lookup(child.GVK)
+		kind, _ := mapper.Lookup(child.GVK)
+		op.children[child.GVK], op.nodes[child.ID] = kind, kind
+	}
+	for _, spec := range program.Lookups() {
+		kind, _ := mapper.Lookup(spec.GVK)
+		op.lookups[spec.ID] = newLookup(spec, kind)
 	}
 	if previous != nil {
 		op.retire(previous.children, mapper)
 		op.retire(previous.retired, mapper)
+		if previous.program != nil && previous.program.Hash() == program.Hash() {
+			op.started = previous.started
+			op.explained.Store(previous.explained.Load())
+		}
 	}
 	return op, nil
 }
@@ -91,6 +111,12 @@ func (op *operator) retire(kinds map[schema.GroupVersionKind]restmapping.Kind, m
 			op.retired[gvk] = kind
 		}
 	}
+}
+
+// remains is what is kept of an operator that was stopped, for the one that may
+// come in its place.
+func (op *operator) remains() *operator {
+	return &operator{id: op.id, name: op.name, parent: op.parent, children: op.children, retired: op.retired}
 }
 
 // outdated tells whether a retired kind went away, or was replaced: the informer
@@ -138,6 +164,11 @@ func (op *operator) keys() []monitor.Key {
 	for kind := range op.childKinds() {
 		if key := childKey(kind.GVR); !slices.Contains(keys, key) {
 			keys = append(keys, key)
+		}
+	}
+	for _, l := range op.lookups {
+		if !l.borrowed && !slices.Contains(keys, l.key) {
+			keys = append(keys, l.key)
 		}
 	}
 	if op.namespaceKey != nil && !slices.Contains(keys, *op.namespaceKey) {

@@ -28,6 +28,8 @@ const (
 	reasonNameTaken = "NameTaken"
 	// reasonFieldTaken: another rule says something else in a field of the status.
 	reasonFieldTaken = "FieldTaken"
+	// reasonRestless: a field of the status changes with every evaluation.
+	reasonRestless = "StatusRestless"
 	// reasonInvalid: the API server refuses an object as it is rendered.
 	reasonInvalid = "Invalid"
 	// reasonForbidden: the API server, a policy or a quota does not allow a write.
@@ -36,6 +38,8 @@ const (
 	reasonTerminating = "Terminating"
 	// reasonWrite: a write failed in a way that may pass.
 	reasonWrite = "WriteFailed"
+	// reasonNoConditions: the parent's kind cannot take conditions.
+	reasonNoConditions = "NoConditions"
 	// reasonDelete: a child that is rendered no more cannot be deleted.
 	reasonDelete = "DeleteFailed"
 )
@@ -89,7 +93,7 @@ func problemOfPredicate(err error) problem {
 // eventful tells whether an event comes when the problem may be gone, so that
 // there is no need to try before.
 func (p problem) eventful() bool {
-	return p.reason == reasonWaiting || p.reason == reasonEvaluation
+	return p.reason == reasonWaiting || p.reason == reasonEvaluation || p.reason == reasonRestless
 }
 
 // passing tells whether a problem is part of the course of things, which the

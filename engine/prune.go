@@ -23,7 +23,9 @@ func (p *pass) prune(ctx context.Context) {
 		ref := apply.RefOf(stale.object)
 		if err := p.writer.Delete(ctx, stale.gvr, stale.object); err != nil {
 			p.problems = append(p.problems, problem{subject: ref.String(), reason: reasonDelete, err: err})
+			continue
 		}
+		p.inputs.pruned(identityOf(stale.object))
 	}
 }
 

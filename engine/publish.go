@@ -114,8 +114,8 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 	for id, op := range before.byID {
 		if after.byID[id] == nil {
 			log.Info("rule stopped", "rule", op.name.String())
-			e.monitors.Watch(id)
-			e.notices.forgetRule(id)
+			e.stop(op)
+			known[id] = op.remains()
 		}
 	}
 	for _, op := range started {
@@ -138,6 +138,11 @@ func (e *Engine) restartReplaced(before, after *operator) {
 	for kind := range after.childKinds() {
 		if old, ok := before.childKind(kind.GVK); ok && old.Definition.UID != kind.Definition.UID {
 			e.monitors.Restart(kind.GVR)
+		}
+	}
+	for id, l := range after.lookups {
+		if old, ok := before.lookups[id]; ok && old.kind.GVR == l.kind.GVR && old.kind.Definition.UID != l.kind.Definition.UID {
+			e.monitors.Restart(l.kind.GVR)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/rules"
 )
 
@@ -27,21 +29,21 @@ func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
 	if err != nil {
 		return again, err
 	}
-	if parent == nil {
-		e.notices.forget(k)
+	if parent == nil || parent.GetDeletionTimestamp() != nil {
+		// Of one that is being deleted, the garbage collector takes the children;
+		// a write now could undo what an orphaning deletion is about to do.
+		e.forget(k)
 		return settled, nil
 	}
-	if parent.GetDeletionTimestamp() != nil {
-		// The garbage collector takes the children; a write now could undo
-		// what an orphaning deletion is about to do.
-		e.notices.forget(k)
-		return settled, nil
+	now := e.options.Clock.Now()
+	remembered := e.memories.of(k, op.program.Hash())
+	if rest := remembered.pace.rest(now); rest > 0 {
+		e.queue.AddAfter(k, rest)
+		return later, nil
 	}
-	p := &pass{
-		Engine: e, op: op, key: k, parent: parent,
-		desired:    make(map[identity]bool),
-		evaluation: op.program.Evaluate(ctx, rules.Input{Parent: parent, Now: e.options.Clock.Now()}),
-	}
+	p := e.newPass(op, k, parent, remembered, now)
+	defer p.end()
+	p.evaluation = op.program.Evaluate(ctx, rules.Input{Parent: parent, Now: p.now, Reader: p})
 	return p.run(ctx)
 }
 
@@ -54,11 +56,52 @@ type pass struct {
 	key        key
 	parent     *unstructured.Unstructured
 	evaluation *rules.Evaluation
+	// started is when the pass began, and now the time that the evaluation sees.
+	// due is true where the passing of time is a reason for the pass.
+	started, now time.Time
+	due          bool
+	// memory is kept after the pass, unless the rule turns out not to be for the
+	// parent.
+	memory *memory
+	// reads and borrows are what the evaluation looked up, and the informers that
+	// were started for it.
+	reads   map[subject]bool
+	borrows map[monitor.Key]bool
+	// inputs are what the evaluation saw; nil where nobody asks.
+	inputs *inputs
+	// changed are the leaves of the status that the rule says otherwise than the
+	// parent does; with inputs only.
+	changed []string
 	// desired has every child that the rule rendered in this pass.
 	desired map[identity]bool
 	// problems are the writes that did not succeed, in the order of the nodes.
 	problems []problem
 	outcome  rules.Outcome
+}
+
+func (e *Engine) newPass(op *operator, k key, parent *unstructured.Unstructured, remembered *memory, now time.Time) *pass {
+	p := &pass{
+		Engine: e, op: op, key: k, parent: parent, memory: remembered,
+		started: now, now: remembered.pace.evaluationTime(now, op.program.Drifts()), due: remembered.pace.isDue(now),
+		reads: make(map[subject]bool), borrows: make(map[monitor.Key]bool), desired: make(map[identity]bool),
+	}
+	if op.program.ReadsStatus() {
+		p.inputs = newInputs()
+	}
+	return p
+}
+
+// end keeps what the next pass for the parent needs. A rule that was stopped
+// meanwhile may have been forgotten before that.
+func (p *pass) end() {
+	p.readers.keep(p.key, p.reads)
+	p.borrowed.keep(p.key, p.borrows)
+	if p.memory != nil {
+		p.memories.keep(p.key, p.memory)
+	}
+	if p.running.load().byID[p.key.rule] == nil {
+		p.forget(p.key)
+	}
 }
 
 // identity is what makes a child one and the same: an object under two
@@ -83,12 +126,13 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 		return p.release(ctx)
 	case selected:
 	}
-	defer p.wakeInTime()
+	defer p.planWake()
 	matches, err := p.evaluation.Matches()
 	if err != nil {
 		p.problems = append(p.problems, problemOfPredicate(err))
 		said := p.evaluation.Outcome()
-		p.outcome.Status, p.outcome.StatusHeld = said.Status, said.StatusHeld // what it said stays
+		said.Nodes, said.Events, said.StatusFailed = nil, nil, nil
+		p.outcome = said // what waits in it stays as it was
 		return p.conclude(ctx)
 	}
 	if !matches {
@@ -100,15 +144,6 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 	p.outcome = p.evaluation.Outcome()
 	p.prune(ctx)
 	return p.conclude(ctx)
-}
-
-// wakeInTime has the key come back when something that was computed from now
-// changes. Of several times for one key the queue keeps the first; one that has
-// lost its reason costs an evaluation and nothing more.
-func (p *pass) wakeInTime() {
-	if at := p.evaluation.WakeAt(); !at.IsZero() {
-		p.queue.AddAfter(p.key, at.Sub(p.options.Clock.Now()))
-	}
 }
 
 func (p *pass) namespaceLabels(name string) (labels.Set, bool) {
@@ -132,6 +167,8 @@ func (p *pass) release(ctx context.Context) (verdict, error) {
 		p.addStatusProblem(err)
 	}
 	p.notices.forget(p.key)
+	p.memories.forget(p.key)
+	p.memory = nil
 	return p.verdict()
 }
 

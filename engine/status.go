@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kanon.dev/kanon/engine/apply"
@@ -25,6 +26,9 @@ func (p *pass) conclude(ctx context.Context) (verdict, error) {
 	if err := p.yieldStatus(ctx); err != nil {
 		p.addStatusProblem(err)
 	}
+	if err := p.checkUnrest(ctx); err != nil {
+		p.addStatusProblem(err)
+	}
 	state := p.summarize()
 	if p.outcome.StatusHeld {
 		p.keepStatus(ctx, state)
@@ -34,6 +38,9 @@ func (p *pass) conclude(ctx context.Context) (verdict, error) {
 		if refused {
 			p.keepStatus(ctx, state)
 		}
+	}
+	if !slices.ContainsFunc(p.problems, problem.passing) {
+		p.announce() // else the next pass knows better, and comes soon
 	}
 	p.notices.tell(p.key, p.parent, p.op.program.ConditionPrefix(), state)
 	return p.verdict()
@@ -149,6 +156,7 @@ func (p *pass) writeStatus(ctx context.Context, said map[string]any, s state) er
 	if err != nil {
 		return err
 	}
+	p.explainConditions(shape)
 	if shape.ListMap {
 		if content == nil {
 			content = make(map[string]any, 1)
@@ -168,6 +176,9 @@ func (p *pass) syncStatus(ctx context.Context, content map[string]any) error {
 	}
 	if result.Action != apply.ActionNone {
 		p.monitors.Observe(p.op.parentKey, result.Live)
+		if p.memory != nil {
+			p.memory.unrest.wrote(p.changed)
+		}
 	}
 	return nil
 }
@@ -180,6 +191,7 @@ func (p *pass) status(content map[string]any) apply.Status {
 		Manager:     p.op.statusManager(),
 		Content:     content,
 		Subresource: p.op.parent.HasStatus,
+		Exact:       p.op.program.ReadsStatus(),
 	}
 }
 
@@ -187,8 +199,7 @@ func (p *pass) status(content map[string]any) apply.Status {
 // CustomResourceDefinition defines takes none: what they say of a Node, or of a
 // Deployment, is not ours to say.
 func (p *pass) conditionsShape(ctx context.Context) (schemas.ConditionsShape, error) {
-	kind, _ := p.options.Mapper.Lookup(p.op.parent.GVK) // which knows the definition when the operator may not have
-	if kind.Definition == (restmapping.Definition{}) {
+	if p.isBuiltIn() {
 		return schemas.ConditionsShape{}, nil
 	}
 	shape, err := p.options.Schemas.Conditions(ctx, p.op.parent.GVK)
@@ -198,14 +209,21 @@ func (p *pass) conditionsShape(ctx context.Context) (schemas.ConditionsShape, er
 	return shape, nil
 }
 
-// conditions are those that the rule renders and those of the state, as far as
-// they are ours to write: a condition that another manager has, such as a second
-// rule for the same kind of parent, is left to it. Events speak for both. What
-// the rule renders can hold such a condition too, because a list that waits is
-// the whole of what the parent has.
+// isBuiltIn tells whether no CustomResourceDefinition defines the parent's kind.
+// The mapper knows the definition when the operator may not have yet.
+func (p *pass) isBuiltIn() bool {
+	kind, _ := p.options.Mapper.Lookup(p.op.parent.GVK)
+	return kind.Definition == (restmapping.Definition{})
+}
+
+// conditions are those of the rule, in its conditions or its status, and those of
+// the state, as far as they are ours to write: a condition that another manager
+// has, such as a second rule for the same kind of parent, is left to it. Events
+// speak for both. What the rule renders can hold such a condition too, because a
+// list that waits is the whole of what the parent has.
 func (p *pass) conditions(rendered []any, s state, shape schemas.ConditionsShape) []any {
-	prefix := p.op.program.ConditionPrefix()
-	own := s.conditions(prefix, p.parent, p.options.Clock.Now())
+	prefix, now := p.op.program.ConditionPrefix(), p.options.Clock.Now()
+	own := append(ruleConditions(p.outcome.Conditions, p.parent, now), s.conditions(prefix, p.parent, now)...)
 	for _, item := range own {
 		condition, _ := item.(map[string]any)
 		if !p.op.parent.HasStatus {
@@ -214,8 +232,30 @@ func (p *pass) conditions(rendered []any, s state, shape schemas.ConditionsShape
 		}
 		maps.DeleteFunc(condition, func(field string, _ any) bool { return !shape.Fields.Has(field) })
 	}
-	rendered = slices.DeleteFunc(slices.Clone(rendered), func(item any) bool { return isKanons(prefix, typeOf(item)) })
+	rendered = slices.DeleteFunc(slices.Clone(rendered), func(item any) bool {
+		return isKanons(prefix, typeOf(item)) ||
+			slices.ContainsFunc(p.outcome.Conditions, func(c rules.Condition) bool { return c.Type == typeOf(item) })
+	})
 	return slices.DeleteFunc(append(rendered, own...), func(item any) bool {
 		return apply.HeldByAnother(p.parent, p.op.statusManager(), typeOf(item), p.isOther)
 	})
+}
+
+// explainConditions says once for each revision of a rule why conditions are not
+// written that somebody may wait for: the rule's own, or Kanon's on a kind whose
+// schema has conditions.
+func (p *pass) explainConditions(shape schemas.ConditionsShape) {
+	if shape.ListMap || (len(p.outcome.Conditions) == 0 && !shape.HasConditions) || p.op.explained.Swap(true) {
+		return
+	}
+	kind := p.op.parent.GVK.Kind
+	why := "the schema of its status has no conditions"
+	switch {
+	case shape.HasConditions:
+		why = "its conditions are not a list-map by type (x-kubernetes-list-type: map), so that a write would erase those of others"
+	case p.isBuiltIn():
+		why = "the conditions of a kind that is built into Kubernetes are its controllers' to say"
+	}
+	p.options.Recorder.Eventf(p.parent, corev1.EventTypeWarning, reasonNoConditions,
+		"rule %s writes no conditions to objects of kind %s: %s; what is in the way is told by Events", p.op.name, kind, why)
 }

@@ -17,6 +17,8 @@ const (
 	settled verdict = iota
 	// waiting: an event will come; none is missed, so the key can rest.
 	waiting
+	// later: it is too early, and the key comes back when it is not.
+	later
 	// again: something failed, or depends on what sends no event; the key
 	// comes back with growing pauses.
 	again
@@ -52,6 +54,7 @@ func (e *Engine) workOn(ctx context.Context, k key) {
 		if failed {
 			e.queue.Add(k) // what came of its own writes was passed over meanwhile
 		}
+	case later: // a pause after a failure, if there is one, goes on
 	case again:
 		e.queue.AddRateLimited(k)
 	}

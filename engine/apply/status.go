@@ -28,6 +28,9 @@ type Status struct {
 	// Content is the whole of what the manager says under status. Paths that it said before and does not say now are
 	// removed, unless another manager has them too. nil says nothing: all that it ever said is removed.
 	Content map[string]any
+	// Exact has the status applied only to Object in the version that it has there: a content that was computed from the
+	// status is not written over one that has changed since.
+	Exact bool
 	// Subresource is true where the kind has a status subresource; without one, the object itself is written.
 	Subresource bool
 }
@@ -35,7 +38,7 @@ type Status struct {
 // SyncStatus applies a status where it differs from what the object says, or from what the manager holds. An object whose
 // status is in place costs no request, another one an apply.
 //
-// The error is a *ReplacedError when the object is gone or was replaced, an *InvalidError when the content does not fit
+// The error is a *ReplacedError when the object is gone or was replaced, or with Exact has changed, an *InvalidError when the content does not fit
 // the kind's schema; any other error is worth another try.
 func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 	if _, held := s.entry(); !held && s.Content == nil {
@@ -51,6 +54,9 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 	}
 	ref := RefOf(s.Object)
 	desired.SetUID(s.Object.GetUID())
+	if s.Exact {
+		desired.SetResourceVersion(s.Object.GetResourceVersion())
+	}
 	body, err := json.Marshal(desired.Object)
 	if err != nil {
 		return Result{}, fmt.Errorf("encode the status of %s: %w", ref, err)
@@ -164,6 +170,31 @@ func (w *Writer) HeldStatus(ctx context.Context, s Status) (map[string]any, erro
 	held, _ := live.ExtractItems(paths.Leaves(), typed.WithAppendKeyFields()).AsValue().Unstructured().(map[string]any)
 	status, _ := held["status"].(map[string]any)
 	return runtime.DeepCopyJSON(status), nil
+}
+
+// OthersStatus is the status of s.Object without what the manager of s holds of it; the content of s does not matter. It
+// may share memory with the object. The error is that the schema could not be loaded, or that what is there does not fit it.
+func (w *Writer) OthersStatus(ctx context.Context, s Status) (map[string]any, error) {
+	status, _ := s.Object.Object["status"].(map[string]any)
+	e, ok := s.entry()
+	if !ok {
+		return status, nil
+	}
+	kind, err := loadKind(ctx, w.schemas, s.Object.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	paths, err := e.fields()
+	if err != nil {
+		return nil, err
+	}
+	live, err := kind.converter.ObjectToTyped(s.Object, typed.AllowDuplicates)
+	if err != nil {
+		return nil, fmt.Errorf("read the status of %s: %w", RefOf(s.Object), oneLine(err))
+	}
+	others, _ := live.RemoveItems(paths).AsValue().Unstructured().(map[string]any)
+	status, _ = others["status"].(map[string]any)
+	return status, nil
 }
 
 // HeldByAnother says whether a manager other than the one given, one for which counts is true, holds a field of the

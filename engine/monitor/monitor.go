@@ -117,6 +117,9 @@ func (m *monitor) configure(log logr.Logger) (cache.ResourceEventHandlerRegistra
 	if err := m.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		if m.health.failed(err, time.Now()) {
 			log.Error(err, "Cannot watch; retrying until it works or the watch is released")
+			if m.options.Failed != nil && m.state.Load() == running {
+				m.options.Failed(m.key)
+			}
 		}
 	}); err != nil {
 		return nil, err

@@ -49,6 +49,10 @@ type Options struct {
 	// Handle has returned for every object of its first list.
 	Synced func(Key)
 
+	// Failed, if set, is called when an informer cannot list or watch, once for
+	// each reason in a row; Failure then says why. It must not block.
+	Failed func(Key)
+
 	// Transform, if set, is applied to each object before it is kept; it may
 	// drop fields and must be idempotent. It must leave metadata.namespace,
 	// name, uid, resourceVersion and labels as they are. The default keeps

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
+)
+
+// lookup is one node of spec.lookups and where its objects are read.
+type lookup struct {
+	kind restmapping.Kind
+	// key is the informer, with what of namespace and selector the rule says
+	// without an expression.
+	key monitor.Key
+	// borrowed is true where the namespace is still to be filled in: that of
+	// Secrets is never left open, because they are not all of them kept in memory
+	// for the sake of one.
+	borrowed bool
+	// selective is true where the informer has no objects but the selected ones.
+	selective bool
+}
+
+// newLookup plans how a lookup is served.
+func newLookup(spec rules.Lookup, kind restmapping.Kind) lookup {
+	l := lookup{kind: kind, key: monitor.Key{GVR: kind.GVR}}
+	if kind.Namespaced {
+		l.key.Namespace = spec.Namespace
+	}
+	if spec.Selector != nil {
+		l.key.Selector, l.selective = spec.Selector.String(), true
+	}
+	secret := kind.GVK.Group == "" && kind.GVK.Kind == "Secret"
+	l.borrowed = secret && l.key.Namespace == ""
+	return l
+}
+
+// errAllSecrets answers a lookup that asks for the Secrets of the whole cluster.
+var errAllSecrets = errors.New(`the Secrets of all namespaces are never read together; name a namespace in place of "*"`)
+
+// Lookup implements rules.Reader.
+func (p *pass) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
+	l, ok := p.op.lookups[q.Lookup]
+	if !ok {
+		return nil, &missingKindError{gvk: q.GVK} // not for a query of this rule's program
+	}
+	s := subject{informer: l.key, namespace: q.Namespace, name: q.Name}
+	if l.borrowed {
+		if q.AllNamespaces {
+			return nil, errAllSecrets
+		}
+		s.informer.Namespace = q.Namespace
+		p.borrows[s.informer] = true
+		p.borrowed.use(p.key, s.informer)
+	}
+	selector := labels.Everything() // what is left to be matched in memory
+	if q.Selector != nil && !l.selective {
+		selector = q.Selector
+	}
+	if q.Name == "" {
+		s.selector = selector.String()
+	}
+	// First the index, then memory: what changes in between wakes the parent.
+	p.reads[s] = true
+	p.readers.add(p.key, s, selector)
+	found, err := p.read(s, selector)
+	p.inputs.looked(s, found, err)
+	return found, err
+}
+
+// read answers from memory.
+func (p *pass) read(s subject, selector labels.Selector) ([]*unstructured.Unstructured, error) {
+	if err := p.filled(s.informer); err != nil {
+		return nil, err
+	}
+	if s.name != "" {
+		object, ok := p.monitors.Get(s.informer, s.namespace, s.name)
+		if !ok {
+			return nil, nil
+		}
+		return []*unstructured.Unstructured{object}, nil
+	}
+	var objects []*unstructured.Unstructured
+	if s.namespace == "" || s.namespace == s.informer.Namespace {
+		objects = p.monitors.List(s.informer)
+	} else {
+		objects = p.monitors.ByIndex(s.informer, cache.NamespaceIndex, s.namespace)
+	}
+	if selector.Empty() {
+		return objects, nil
+	}
+	return slices.DeleteFunc(objects, func(obj *unstructured.Unstructured) bool {
+		return !selector.Matches(labels.Set(obj.GetLabels()))
+	}), nil
+}
+
+// filled tells why an informer cannot be read yet; nil when it can.
+func (p *pass) filled(informer monitor.Key) error {
+	if p.monitors.HasSynced(informer) {
+		return nil
+	}
+	what := informer.GVR.GroupResource().String()
+	if informer.Namespace != "" {
+		what += " in namespace " + informer.Namespace
+	}
+	if err := p.monitors.Failure(informer); err != nil {
+		return fmt.Errorf("cannot read %s: %w", what, err)
+	}
+	return fmt.Errorf("%s are being read for the first time", what)
+}
+
+// Observed implements rules.Reader.
+func (p *pass) Observed(node string) []*unstructured.Unstructured {
+	kind, ok := p.op.nodes[node]
+	if !ok {
+		return nil
+	}
+	children := p.monitors.ByIndex(childKey(kind.GVR), indexParent, p.key.String())
+	children = slices.DeleteFunc(children, func(obj *unstructured.Unstructured) bool {
+		return !madeBy(obj, node) || !apply.Owns(obj, p.op.id, p.parent.GetUID())
+	})
+	for _, child := range children {
+		p.inputs.found(identityOf(child), child)
+	}
+	return children
+}
+
+// madeBy tells whether a child is of a node: as its annotation says, or where
+// somebody took that away, its label.
+func madeBy(child *unstructured.Unstructured, node string) bool {
+	if owner, ok := apply.OwnerOf(child); ok {
+		return owner.Node == node
+	}
+	return child.GetLabels()[apply.LabelNode] == apply.NodeLabel(node)
+}
+
+// failed wakes what reads through an informer that cannot fill, so that it says
+// so.
+func (e *Engine) failed(informer monitor.Key) {
+	for _, k := range e.borrowed.usersOf(informer) {
+		e.queue.Add(k)
+	}
+}

@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"maps"
+	"sync"
+)
+
+// memory is what the engine remembers of one parent for one rule between two
+// reconciles, besides what is in the cluster. Losing it costs an evaluation, and
+// with a rule that renders now a write. The worker that has the key has the
+// memory too, so it needs no lock.
+type memory struct {
+	// revision is the rule's content that it belongs to.
+	revision string
+	pace     pace
+	unrest   unrest
+	events   []announced
+}
+
+func (m *memory) empty() bool {
+	return m.pace == pace{} && m.unrest.empty() && len(m.events) == 0
+}
+
+// memories holds the memory of each parent that has one.
+type memories struct {
+	mu sync.Mutex
+	// byKey never has an empty one. Guarded by mu.
+	byKey map[key]*memory
+}
+
+func newMemories() *memories { return &memories{byKey: make(map[key]*memory)} }
+
+// of is what is remembered of a parent for a revision of a rule.
+func (m *memories) of(k key, revision string) *memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if kept := m.byKey[k]; kept != nil && kept.revision == revision {
+		return kept
+	}
+	return &memory{revision: revision}
+}
+
+// keep remembers.
+func (m *memories) keep(k key, kept *memory) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if kept.empty() {
+		delete(m.byKey, k)
+		return
+	}
+	m.byKey[k] = kept
+}
+
+func (m *memories) forget(k key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.byKey, k)
+}
+
+func (m *memories) forgetRule(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.byKey, func(k key, _ *memory) bool { return k.rule == id })
+}
+
+// forget drops all that is known of a parent that is gone, or that the rule is
+// not for any more.
+func (e *Engine) forget(k key) {
+	e.notices.forget(k)
+	e.memories.forget(k)
+	e.readers.keep(k, nil)
+	e.borrowed.keep(k, nil)
+}
+
+// stop ends what a rule has running, and drops what is known of its parents and
+// children: no event will tell of their end.
+func (e *Engine) stop(op *operator) {
+	for kind := range op.childKinds() {
+		for _, child := range e.monitors.List(childKey(kind.GVR)) {
+			if k, ok := keyOfChild(child); ok && k.rule == op.id {
+				e.writer.Forget(child.GetUID())
+			}
+		}
+	}
+	e.monitors.Watch(op.id)
+	e.notices.forgetRule(op.id)
+	e.memories.forgetRule(op.id)
+	e.readers.forgetRule(op.id)
+	e.borrowed.forgetRule(op.id)
+}

@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	labelop "k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/monitor"
+)
+
+// readers is the index of lookups turned round: which parents read an object, by
+// its name or by a selection that it is in. An event asks it whom to wake; that
+// costs a few look-ups by name and by label, however many parents there are.
+//
+// A reader registers before it reads, so that no change falls between the two,
+// and what it did not read any more in its newest pass is dropped after that.
+type readers struct {
+	mu sync.RWMutex
+	// audiences has what is read through each informer. Guarded by mu.
+	audiences map[monitor.Key]*audience
+	// reads has what each parent reads. Guarded by mu.
+	reads map[key]map[subject]bool
+}
+
+// subject is what a lookup reads through an informer: one object, or all that a
+// selector selects.
+type subject struct {
+	informer monitor.Key
+	// namespace is empty for a cluster-scoped object, and for a selection over
+	// all namespaces.
+	namespace string
+	// name is empty for a selection, and selector, in string form, for an object.
+	name, selector string
+}
+
+// keySet is a set of keys.
+type keySet map[key]bool
+
+// audience is who reads through one informer.
+type audience struct {
+	objects    map[types.NamespacedName]keySet
+	selections map[subject]*following
+	// anchored has each selection under one of the labels that an object must
+	// have to be in it; loose has the others by namespace. An event so looks at
+	// few selections, also where each parent has one of its own.
+	anchored map[anchor]map[*following]bool
+	loose    map[string]map[*following]bool
+}
+
+// following is one selection and who reads it.
+type following struct {
+	selector labels.Selector
+	keys     keySet
+	anchors  []anchor // where it is; empty: among the loose
+}
+
+// anchor is a label with its value, in objects of one namespace, or of all.
+type anchor struct{ namespace, label, value string }
+
+func newReaders() *readers {
+	return &readers{audiences: make(map[monitor.Key]*audience), reads: make(map[key]map[subject]bool)}
+}
+
+// add registers a parent as a reader. selector is that of a selection.
+func (r *readers) add(k key, s subject, selector labels.Selector) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reads[k][s] {
+		return
+	}
+	if r.reads[k] == nil {
+		r.reads[k] = make(map[subject]bool, 1)
+	}
+	r.reads[k][s] = true
+	a := r.audiences[s.informer]
+	if a == nil {
+		a = &audience{
+			objects:    make(map[types.NamespacedName]keySet),
+			selections: make(map[subject]*following),
+			anchored:   make(map[anchor]map[*following]bool),
+			loose:      make(map[string]map[*following]bool),
+		}
+		r.audiences[s.informer] = a
+	}
+	a.add(k, s, selector)
+}
+
+// keep drops what a parent read before and does not read any more.
+func (r *readers) keep(k key, read map[subject]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keepLocked(k, read)
+}
+
+func (r *readers) keepLocked(k key, read map[subject]bool) {
+	for s := range r.reads[k] {
+		if read[s] {
+			continue
+		}
+		delete(r.reads[k], s)
+		a := r.audiences[s.informer]
+		if a.remove(k, s); a.empty() {
+			delete(r.audiences, s.informer)
+		}
+	}
+	if len(r.reads[k]) == 0 {
+		delete(r.reads, k)
+	}
+}
+
+// forgetRule drops what the parents of a rule read.
+func (r *readers) forgetRule(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for k := range r.reads {
+		if k.rule == id {
+			r.keepLocked(k, nil)
+		}
+	}
+}
+
+// of lists the parents that a change of an object concerns, by what it was and
+// by what it is.
+func (r *readers) of(event monitor.Event) keySet {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	a := r.audiences[event.Key]
+	if a == nil {
+		return nil
+	}
+	found := make(keySet)
+	for _, obj := range []*unstructured.Unstructured{event.Old, event.New} {
+		if obj != nil {
+			a.collect(obj, found)
+		}
+	}
+	return found
+}
+
+// collect adds who reads an object.
+func (a *audience) collect(obj *unstructured.Unstructured, found keySet) {
+	namespace := obj.GetNamespace()
+	maps.Copy(found, a.objects[types.NamespacedName{Namespace: namespace, Name: obj.GetName()}])
+	if len(a.selections) == 0 {
+		return
+	}
+	set := labels.Set(obj.GetLabels())
+	a.collectSelections(namespace, set, found)
+	if namespace != "" {
+		a.collectSelections("", set, found)
+	}
+}
+
+func (a *audience) collectSelections(namespace string, set labels.Set, found keySet) {
+	for label, value := range set {
+		for f := range a.anchored[anchor{namespace, label, value}] {
+			if f.selector.Matches(set) {
+				maps.Copy(found, f.keys)
+			}
+		}
+	}
+	for f := range a.loose[namespace] {
+		if f.selector.Matches(set) {
+			maps.Copy(found, f.keys)
+		}
+	}
+}
+
+func (a *audience) add(k key, s subject, selector labels.Selector) {
+	if s.name != "" {
+		object := types.NamespacedName{Namespace: s.namespace, Name: s.name}
+		if a.objects[object] == nil {
+			a.objects[object] = make(keySet, 1)
+		}
+		a.objects[object][k] = true
+		return
+	}
+	f := a.selections[s]
+	if f == nil {
+		f = &following{selector: selector, keys: make(keySet, 1), anchors: a.anchorsFor(s.namespace, selector)}
+		a.selections[s] = f
+		for _, at := range f.anchors {
+			if a.anchored[at] == nil {
+				a.anchored[at] = make(map[*following]bool, 1)
+			}
+			a.anchored[at][f] = true
+		}
+		if len(f.anchors) == 0 {
+			if a.loose[s.namespace] == nil {
+				a.loose[s.namespace] = make(map[*following]bool, 1)
+			}
+			a.loose[s.namespace][f] = true
+		}
+	}
+	f.keys[k] = true
+}
+
+// anchorsFor chooses, of the labels that a selector asks for, the one that the
+// fewest other selections stand under.
+func (a *audience) anchorsFor(namespace string, selector labels.Selector) []anchor {
+	requirements, _ := selector.Requirements()
+	var chosen []anchor
+	fewest := 0
+	for _, requirement := range requirements {
+		switch requirement.Operator() {
+		case labelop.Equals, labelop.DoubleEquals, labelop.In:
+		default:
+			continue
+		}
+		var anchors []anchor
+		others := 0
+		for _, value := range requirement.ValuesUnsorted() {
+			at := anchor{namespace, requirement.Key(), value}
+			anchors = append(anchors, at)
+			others += len(a.anchored[at])
+		}
+		if chosen == nil || others < fewest {
+			chosen, fewest = anchors, others
+		}
+	}
+	return chosen
+}
+
+func (a *audience) remove(k key, s subject) {
+	if s.name != "" {
+		object := types.NamespacedName{Namespace: s.namespace, Name: s.name}
+		if delete(a.objects[object], k); len(a.objects[object]) == 0 {
+			delete(a.objects, object)
+		}
+		return
+	}
+	f := a.selections[s]
+	if delete(f.keys, k); len(f.keys) > 0 {
+		return
+	}
+	delete(a.selections, s)
+	for _, at := range f.anchors {
+		if delete(a.anchored[at], f); len(a.anchored[at]) == 0 {
+			delete(a.anchored, at)
+		}
+	}
+	if len(f.anchors) == 0 {
+		if delete(a.loose[s.namespace], f); len(a.loose[s.namespace]) == 0 {
+			delete(a.loose, s.namespace)
+		}
+	}
+}
+
+func (a *audience) empty() bool { return len(a.objects) == 0 && len(a.selections) == 0 }
