@@ -304,7 +304,7 @@ func (c *compiler) condition(n *node, sc *compileScope, u *uses) *checkedExpress
 		return nil
 	}
 	if k := x.typ.Kind(); k != types.BoolKind && k != types.DynKind {
-		c.reportAt(n, part.offset, CodeResultType, "%s must be true or false, and this gives %s", sc.place, typeText(x.typ))
+		c.reportAt(n, part.offset, CodeResultType, "%s must be true or false, and this gives %s", sc.place, typeWords(x.typ))
 		return nil
 	}
 	return x
@@ -367,16 +367,14 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 func (c *compiler) status(all *uses) template {
 	u := &uses{}
 	n := c.rule.status
-	value, _ := c.template(n, c.renderedScope("spec.status"), u)
+	value, from := c.template(n, c.renderedScope("spec.status"), u)
 	all.add(u)
 	if x, ok := value.(exprTemplate); ok {
-		// The type is checked again where it is rendered; here only what can
-		// be seen.
 		s, _ := n.text()
-		if expr, issues := c.env.Compile(x.x.text, c.ruleScope("").roots()); len(issues) == 0 {
-			if k := expr.Type().Kind(); k != types.MapKind && k != types.DynKind && !isOptional(expr.Type()) {
-				c.reportAt(n, strings.Index(s, x.x.text), CodeResultType, "spec.status must be a map, and this gives %s", typeText(expr.Type()))
-			}
+		switch t := innerType(from.typ.cel()); t.Kind() {
+		case types.MapKind, types.StructKind, types.DynKind, types.NullTypeKind:
+		default:
+			c.reportAt(n, strings.Index(s, x.x.text), CodeResultType, "spec.status must be a map, and this gives %s", typeWords(t))
 		}
 	}
 	if _, ok := value.(textTemplate); ok {

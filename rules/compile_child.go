@@ -165,7 +165,7 @@ func (c *compiler) dimensions(spec *childSpec, child *compiledChild, sc *compile
 		in.locals = nil
 		t, from := c.template(f.in, &in, &n.uses)
 		if x, ok := t.(exprTemplate); ok {
-			c.checkRange(f.in, x.x, &in)
+			c.checkRange(f.in, x.x, from.typ, &in)
 		}
 		if _, ok := t.(textTemplate); ok {
 			c.report(c.rule.src.at(f.in.yaml), CodeNotExpression, "%s must be one expression that gives a list or a map", in.place)
@@ -179,21 +179,14 @@ func (c *compiler) dimensions(spec *childSpec, child *compiledChild, sc *compile
 }
 
 // checkRange reports a forEach over what is known to be neither list nor map.
-func (c *compiler) checkRange(n *node, x *expression, sc *compileScope) {
-	expr, issues := c.env.Compile(x.text, sc.roots())
-	if len(issues) > 0 {
-		return
-	}
-	t := expr.Type()
+func (c *compiler) checkRange(n *node, x *expression, typ typed, sc *compileScope) {
+	t := innerType(typ.cel())
 	switch t.Kind() {
-	case types.ListKind, types.MapKind, types.DynKind, types.NullTypeKind:
-		return
-	}
-	if isOptional(t) {
+	case types.ListKind, types.MapKind, types.StructKind, types.DynKind, types.NullTypeKind:
 		return
 	}
 	s, _ := n.text()
-	c.reportAt(n, strings.Index(s, x.text), CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typeText(t))
+	c.reportAt(n, strings.Index(s, x.text), CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typeWords(t))
 }
 
 // locals prepares the variables of a child; they are compiled when something

@@ -136,7 +136,7 @@ func (c *compiler) textField(n *node, sc *compileScope, u *uses, what string, ki
 		typ = types.StringType // a time in an object is text
 	}
 	if k := typ.Kind(); k != types.DynKind && !slices.Contains(kinds, k) {
-		f := c.reportAt(n, whole.offset, CodeResultType, "%s must be %s, and this gives %s", sc.place, what, typeText(x.typ))
+		f := c.reportAt(n, whole.offset, CodeResultType, "%s must be %s, and this gives %s", sc.place, what, typeWords(x.typ))
 		if len(kinds) == 1 && kinds[0] == types.StringKind && neverText(x.typ) == "" {
 			f.hint("write string(…) around it")
 		}

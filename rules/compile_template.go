@@ -134,6 +134,8 @@ func neverText(t *types.Type) string {
 		return "a list"
 	case types.MapKind:
 		return "a map"
+	case types.StructKind:
+		return "an object"
 	case types.NullTypeKind:
 		return "null"
 	case types.BytesKind:
@@ -267,31 +269,10 @@ func (c *compiler) spread(n *node, sc *compileScope, u *uses) (*expression, *ori
 		return nil, nil, true
 	}
 	if k := x.typ.Kind(); k != types.ListKind && k != types.DynKind && k != types.NullTypeKind && !isOptional(x.typ) {
-		c.reportAt(n, whole.offset, CodeResultType, "${...list} needs a list, and this gives %s", typeText(x.typ))
+		c.reportAt(n, whole.offset, CodeResultType, "${...list} needs a list, and this gives %s", typeWords(x.typ))
 		return nil, nil, true
 	}
 	return x.expression, from, true
-}
-
-func typeText(t *types.Type) string {
-	switch t.Kind() {
-	case types.IntKind, types.UintKind:
-		return "an int"
-	case types.DoubleKind:
-		return "a double"
-	case types.StringKind:
-		return "a string"
-	case types.BoolKind:
-		return "a bool"
-	case types.TimestampKind:
-		return "a timestamp"
-	case types.DurationKind:
-		return "a duration"
-	}
-	if wrong := neverText(t); wrong != "" {
-		return wrong
-	}
-	return "a " + t.TypeName()
 }
 
 // checkedExpression is an expression with what only the compiler needs.

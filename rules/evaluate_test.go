@@ -257,7 +257,7 @@ spec:
   conditionPrefix: Web
   parent:
     apiVersion: v1
-    kind: ConfigMap
+    kind: Pod
     selector: {matchLabels: {a: b}, matchExpressions: [{key: c, operator: In, values: [d, e]}]}
     namespaceSelector: {}
     namespaces: [x, "y"]
@@ -265,7 +265,7 @@ spec:
   - id: one
     forEach: [{name: i, in: [1]}]
     template: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: "a${i}"}}
-  status: {n: "${parent.status.n}"}
+  status: {n: "${parent.status.phase}"}
 `))
 	if len(docs.Rules) != 1 {
 		t.Fatal(findings)
@@ -278,7 +278,7 @@ spec:
 		t.Errorf("got %+v", p)
 	}
 	parent := p.Parent()
-	if parent.GVK != (schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}) || !parent.Namespaced ||
+	if parent.GVK != (schema.GroupVersionKind{Version: "v1", Kind: "Pod"}) || !parent.Namespaced ||
 		parent.Selector.String() != "a=b,c in (d,e)" || !parent.NamespaceSelector.Empty() || !cmp.Equal(parent.Namespaces, []string{"x", "y"}) {
 		t.Errorf("got %+v", parent)
 	}
