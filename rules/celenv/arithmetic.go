@@ -52,7 +52,7 @@ func newDispatcher(env *cel.Env) (interpreter.Dispatcher, error) {
 			if mixed[b.Operator] {
 				b = withDoubles(b)
 			}
-			b = withinBounds(guarded(b))
+			b = withSets(withinBounds(guarded(b)))
 			if err := dispatcher.Add(b); err != nil {
 				return nil, fmt.Errorf("bind the CEL function %s: %w", name, err)
 			}
@@ -65,8 +65,13 @@ func newDispatcher(env *cel.Env) (interpreter.Dispatcher, error) {
 // say which types do not go together where two do not.
 func withDoubles(b *functions.Overload) *functions.Overload {
 	plain := *b
-	op := plain.Binary
+	op, adds := plain.Binary, b.Operator == operators.Add
 	plain.Binary = func(lhs, rhs ref.Val) ref.Val {
+		if adds {
+			if out := joined(lhs, rhs); out != nil {
+				return out
+			}
+		}
 		switch l := lhs.(type) {
 		case types.Int:
 			if _, ok := rhs.(types.Double); ok {

@@ -62,10 +62,11 @@ func (n *deepComparison) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	if types.IsUnknownOrError(rhs) {
 		return rhs
 	}
-	left := maxParts
+	left := maxCompared
 	if !fewParts(lhs, &left) || !fewParts(rhs, &left) {
-		return types.NewErrWithNodeID(n.ID(), "the values that are compared have more than %d parts", maxParts)
+		return types.NewErrWithNodeID(n.ID(), "the values that are compared have more than %d parts", maxCompared)
 	}
+	charge(frame, uint64(maxCompared-left)/bytesPerUnit) //nolint:gosec // It is not negative.
 	switch n.Function() {
 	case operators.Equals:
 		return types.Equal(lhs, rhs)

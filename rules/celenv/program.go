@@ -11,15 +11,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
-	"k8s.io/apiserver/pkg/cel/library"
 )
-
-// interruptEvery is how many turns of a loop go by between two looks at the
-// context.
-const interruptEvery = 100
-
-// ErrInterrupted is what an evaluation ends with whose context has ended.
-var ErrInterrupted = errors.New("the evaluation was interrupted")
 
 // ProgramOptions say how an expression is run. The zero value is usable.
 type ProgramOptions struct {
@@ -57,9 +49,8 @@ func (x *Expression) Program(o ProgramOptions) (*Program, []Issue) {
 		ownCalls(x.env.own, o.Moving),
 		boundEquality(x.ast),
 		watchComparisons(o.Moving),
-		interpreter.InterruptableEval(),
 		interpreter.Optimize(),
-		interpreter.CompileRegexConstants(interpreter.MatchesRegexOptimization, library.FindRegexOptimization, library.FindAllRegexOptimization),
+		constantPatterns(),
 	}
 	if !p.bounded {
 		planner = append(planner, metered(x.ast.Expr()))
@@ -84,38 +75,47 @@ func (x *Expression) Program(o ProgramOptions) (*Program, []Issue) {
 // The error is what the expression came to, when it came to none: a *ReadError
 // for what is not there, an error of a Members value as it was, ErrCostLimit,
 // ErrInterrupted, or CEL's own.
-func (p *Program) Eval(ctx context.Context, vars interpreter.Activation) (val ref.Val, err error) {
+func (p *Program) Eval(ctx context.Context, vars interpreter.Activation) (ref.Val, error) {
+	return p.EvalWithin(ctx, vars, nil)
+}
+
+// EvalWithin is Eval within a budget that several evaluations share, with ErrBudget
+// and ErrDeadline among its errors. An expression that cannot run long takes one
+// unit of it, whatever is left.
+func (p *Program) EvalWithin(ctx context.Context, vars interpreter.Activation, budget *Budget) (val ref.Val, err error) {
 	defer func() {
 		r := recover()
 		if r == nil {
 			return
 		}
-		if e, ok := r.(overLimitError); ok {
-			val, err = nil, e
+		if e, ok := r.(endedError); ok {
+			val, err = nil, e.error
 			return
 		}
 		val, err = nil, fmt.Errorf("internal error in CEL: %v", r)
 	}()
-	if !p.bounded {
-		vars = &meteredVars{Activation: vars, meter: meter{limit: p.limit}}
+	if p.bounded {
+		if budget != nil {
+			budget.Cost -= min(budget.Cost, 1)
+		}
+	} else {
+		metered := &meteredVars{Activation: vars, meter: meter{ctx: ctx, budget: budget, limit: p.limit}}
+		if budget != nil {
+			budget.start()
+		}
+		metered.meter.lookAround()
+		defer metered.meter.settle()
+		vars = metered
 	}
 	frame, err := interpreter.NewExecutionFrame(vars)
 	if err != nil {
 		return nil, err
 	}
 	defer frame.Close()
-	if !p.bounded {
-		if err := frame.SetContext(ctx, interruptEvery); err != nil {
-			return nil, err
-		}
-	}
 	out := p.run.Exec(frame)
 	celErr, ok := out.(*types.Err)
 	if !ok {
 		return out, nil
-	}
-	if errors.Is(celErr, interpreter.InterruptError{}) {
-		return nil, fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
 	}
 	var read *ReadError
 	if errors.As(celErr, &read) && read.NodeID == 0 {
@@ -126,12 +126,19 @@ func (p *Program) Eval(ctx context.Context, vars interpreter.Activation) (val re
 	return nil, celErr
 }
 
+// fewNodes is how many nodes an expression may have that is not metered: as many
+// calls that each look at a long text take about a millisecond.
+const fewNodes = 100
+
 // isBounded says whether an expression does so little that its cost cannot
-// come near any limit: no loops, and only functions that take constant time or
-// look once at a text.
+// come near any limit: no loops, and only a few functions that take constant time
+// or look once at a text.
 func isBounded(root ast.Expr) bool {
-	bounded := true
+	bounded, nodes := true, 0
 	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
+		if nodes++; nodes > fewNodes {
+			bounded = false
+		}
 		switch e.Kind() {
 		case ast.ComprehensionKind:
 			bounded = false

@@ -1,0 +1,168 @@
+package celenv
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/cel-go/interpreter"
+)
+
+// heavy are values that are as large as an object can be.
+func heavy(name string) any {
+	switch name {
+	case "text":
+		return strings.Repeat("a", maxText)
+	case "lines":
+		return strings.Repeat("key: [1, 2, {a: b}]\n", maxYAML/20)
+	case "items":
+		items := make([]any, 300_000)
+		for i := range items {
+			items[i] = fmt.Sprint(len(items) - i)
+		}
+		return items
+	case "objects":
+		objects := make([]any, 50_000)
+		for i := range objects {
+			objects[i] = map[string]any{"a": map[string]any{"b": int64(i)}}
+		}
+		return objects
+	}
+	return nil
+}
+
+// No call takes so long that its expression would not end within a tenth of a
+// second of its deadline. What is measured is far below what is asked, for the
+// sake of slow machines.
+func TestCallsEndInTime(t *testing.T) {
+	env, err := Shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	vars := map[string]any{}
+	var scope Scope
+	for _, name := range []string{"text", "lines", "items", "objects"} {
+		vars[name] = heavy(name)
+		scope = append(scope, name)
+	}
+	activation, err := interpreter.NewActivation(vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, expr := range []string{
+		`items.sort()`, `lists.range(50000).sort()`, `lists.range(50000).sortBy(x, -x)`, `lists.range(50000).map(x, string(-x)).sort()`,
+		`items.distinct()`, `objects.distinct()`, `sets.contains(items, items)`, `sets.equivalent(objects, objects)`, `sets.intersects(items, objects)`,
+		`items.join(text)`, `items.join(",")`, `[items, [items, items]].flatten(3)`, `[objects, objects].flatten(5)`,
+		`text.matches("(a|b|c|aa)*b")`, `text.matches("(a{100}){9}b")`, `text.find("(x+x+)+y")`, `text.findAll("a*?b")`, `text.findAll("a")`,
+		`text.matches("(a?){30}" + "a{30}")`, `text.matches(text)`, `"a".matches(text.substring(0, 9000))`,
+		`text.indexOf(text.substring(0, 700000) + "b")`, `text.lastIndexOf("b" + text.substring(0, 700000))`, `text.indexOf("aaaaaaaaab")`,
+		`text.replace("a", "bb")`, `text.replace("a", "b")`, `text.replace("a", text)`, `text.split("a")`, `text.split("")`, `text.reverse()`, `text + text`,
+		`items + items`, `objects + [1]`, `objects == objects`, `{"a": 1} in objects`, `"x" in items`, `items.indexOf("x")`, `items.isSorted()`, `items.min()`,
+		`"%s".format([text])`, `"%s %s".format([items, items])`, `strings.quote(text)`, `text.upperAscii()`, `size(text)`, `text.charAt(1000000)`,
+		`toJson(objects)`, `toYaml(objects)`, `toJson(text)`, `fromYaml(lines)`, `fromJson(toJson(objects))`, `sha256(text)`, `base64.encode(bytes(text))`,
+		`dnsName(text)`, `url("http://" + text.substring(100))`, `isURL(text)`, `isQuantity(text)`, `isSemver(text)`, `isIP(text)`, `isCIDR(text)`,
+		`format.dns1123Label().validate(text)`, `deepMerge({"a": objects}, {"a": objects})`, `int(text)`, `timestamp(text)`, `duration(text)`,
+	} {
+		x, issues := env.Compile(expr, scope)
+		if len(issues) > 0 {
+			t.Errorf("%s: %v", expr, issues)
+			continue
+		}
+		prog, issues := x.Program(ProgramOptions{CostLimit: 1 << 60})
+		if len(issues) > 0 {
+			t.Errorf("%s: %v", expr, issues)
+			continue
+		}
+		const allowed = 20 * time.Millisecond
+		budget := &Budget{Cost: 1 << 60, Time: allowed}
+		start := time.Now()
+		_, err := prog.EvalWithin(t.Context(), activation, budget)
+		took := time.Since(start)
+		if took > allowed+time.Second {
+			t.Errorf("%s: ended %v after its deadline: %v", expr, took-allowed, err)
+		}
+	}
+}
+
+// Lists of texts or of ints are compared in a way of our own, with what cel-go's
+// gives.
+func TestSetsOfScalars(t *testing.T) {
+	t.Parallel()
+	for expr, want := range map[string]any{
+		`["b", "a", "b", "c", "a"].distinct() == ["b", "a", "c"]`: true,
+		`[2, 1, 2].distinct() == [2, 1]`:                          true,
+		`[1, 1.0, "1"].distinct().size()`:                         int64(2),
+		`[].distinct() == []`:                                     true,
+		`lists.range(20000).distinct().size()`:                    int64(20000),
+		`sets.contains(["a", "b"], ["b", "b"])`:                   true,
+		`sets.contains(["a", "b"], ["b", "c"])`:                   false,
+		`sets.contains([1, 2], [dyn(1.0)])`:                       true,
+		`sets.contains([1, 2], [])`:                               true,
+		`sets.contains([], ["a"])`:                                false,
+		`sets.equivalent(["a", "b"], ["b", "a", "a"])`:            true,
+		`sets.equivalent(["a", "b"], ["b"])`:                      false,
+		`sets.intersects([1, 2], [3, 2])`:                         true,
+		`sets.intersects([1, 2], [3])`:                            false,
+		`sets.intersects(["1"], [dyn(1)])`:                        false,
+		`sets.contains(lists.range(20000), lists.range(10000))`:   true,
+	} {
+		got, err := eval(t, expr)
+		if err != nil || got != want {
+			t.Errorf("%s: got %v, %v; want %v", expr, got, err, want)
+		}
+	}
+}
+
+// A budget is shared by what runs in it; its time begins with the first expression
+// that can take long, and anew after Restart.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	env, err := Shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(expr string, b *Budget) error {
+		x, issues := env.Compile(expr, nil)
+		if len(issues) > 0 {
+			t.Fatal(issues)
+		}
+		prog, issues := x.Program(ProgramOptions{})
+		if len(issues) > 0 {
+			t.Fatal(issues)
+		}
+		_, err := prog.EvalWithin(t.Context(), interpreter.EmptyActivation(), b)
+		return err
+	}
+	const loop = `lists.range(1000).all(x, x >= 0)`
+	b := &Budget{Cost: 6000}
+	if err := run(loop, b); err != nil {
+		t.Fatal(err)
+	}
+	left := b.Cost
+	if left >= 5000 {
+		t.Errorf("a loop of 1000 turns left %d of 6000", left)
+	}
+	if err := run(`1 + 1 == 2`, b); err != nil || b.Cost != left-1 {
+		t.Errorf("a small expression: %v, and %d are left of %d", err, b.Cost, left)
+	}
+	if err := run(loop, b); !errors.Is(err, ErrBudget) || b.Cost != 0 {
+		t.Errorf("got %v with %d left, want ErrBudget with nothing left", err, b.Cost)
+	}
+	if err := run(`1 + 1 == 2`, b); err != nil {
+		t.Errorf("a small expression, with nothing left: %v", err)
+	}
+	b = &Budget{Cost: 1 << 40, Time: time.Nanosecond}
+	if err := run(loop, b); !errors.Is(err, ErrDeadline) {
+		t.Errorf("got %v, want ErrDeadline", err)
+	}
+	b.Time = time.Hour
+	if err := run(loop, b); !errors.Is(err, ErrDeadline) {
+		t.Errorf("before a restart: got %v, want ErrDeadline", err)
+	}
+	b.Restart()
+	if err := run(loop, b); err != nil {
+		t.Errorf("after a restart: %v", err)
+	}
+}
