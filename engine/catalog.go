@@ -239,15 +239,16 @@ func (c *catalog) crds() map[string][]*unstructured.Unstructured {
 // kindsOf lists the kinds that a program reads and writes, each once.
 func kindsOf(p *rules.Program) []schema.GroupVersionKind {
 	kinds := []schema.GroupVersionKind{p.Parent().GVK}
-	for _, child := range p.Children() {
-		if !slices.Contains(kinds, child.GVK) {
-			kinds = append(kinds, child.GVK)
+	add := func(gvk schema.GroupVersionKind) {
+		if !slices.Contains(kinds, gvk) {
+			kinds = append(kinds, gvk)
 		}
 	}
+	for _, child := range p.Children() {
+		add(child.GVK)
+	}
 	for _, lookup := range p.Lookups() {
-		if !slices.Contains(kinds, lookup.GVK) {
-			kinds = append(kinds, lookup.GVK)
-		}
+		add(lookup.GVK)
 	}
 	return kinds
 }

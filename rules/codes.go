@@ -51,6 +51,9 @@ const (
 	CodeUnknownVariable Code = "KN0207"
 	CodeNoMember        Code = "KN0208"
 	CodeOutOfScope      Code = "KN0209"
+	CodeUnknownLookup   Code = "KN0210"
+	CodeLookupForm      Code = "KN0211"
+	CodeNotPaired       Code = "KN0212"
 )
 
 // What can be found in expressions.
@@ -93,6 +96,11 @@ const (
 	CodeVariableCycle Code = "KN0503"
 	CodeSkippedChild  Code = "KN0504"
 	CodeRecursion     Code = "KN0505"
+
+	CodeSkippedLookup   Code = "KN0506"
+	CodeUnguardedLookup Code = "KN0507"
+	CodePairedWithOne   Code = "KN0508"
+	CodePairCycle       Code = "KN0509"
 )
 
 // What can be found among the rules of all sources.
@@ -151,6 +159,9 @@ func Codes() []CodeInfo {
 		{CodeUnknownVariable, "An unknown variable", SeverityError},
 		{CodeNoMember, "A name is missing after children or variables", SeverityError},
 		{CodeOutOfScope, "A name that cannot be read here", SeverityError},
+		{CodeUnknownLookup, "An unknown lookup", SeverityError},
+		{CodeLookupForm, "A lookup that does not say what it reads", SeverityError},
+		{CodeNotPaired, "each of a child with other items", SeverityError},
 
 		{CodeNotClosed, "An expression is never closed", SeverityError},
 		{CodeEmptyExpression, "An expression is empty", SeverityError},
@@ -181,9 +192,13 @@ func Codes() []CodeInfo {
 
 		{CodeChildCycle, "Children need each other", SeverityError},
 		{CodeSelfReference, "A child needs itself", SeverityError},
-		{CodeVariableCycle, "Variables need each other", SeverityError},
+		{CodeVariableCycle, "Variables or lookups need each other", SeverityError},
 		{CodeSkippedChild, "A child that may be skipped is read", SeverityError},
 		{CodeRecursion, "Children that are parents without end", SeverityError},
+		{CodeSkippedLookup, "A lookup that may be skipped is read", SeverityError},
+		{CodeUnguardedLookup, "An optional lookup is read as if it were there", SeverityWarning},
+		{CodePairedWithOne, "sameAs of a child that has no items", SeverityError},
+		{CodePairCycle, "sameAs leads back to itself", SeverityError},
 
 		{CodeRuleTwice, "Two rules of one name", SeverityError},
 		{CodeRuleNamespace, "A rule outside Kanon's namespace", SeverityError},

@@ -45,6 +45,8 @@ type Program struct {
 	parent          Parent
 	parentWhen      *expression
 	variables       map[string]*compiledVariable
+	lookups         map[string]*compiledLookup
+	lookupOrder     []string
 	children        []*compiledChild
 	// order lists the children so that each comes after those it needs.
 	order     []int
@@ -56,7 +58,6 @@ type Program struct {
 	conditions                []compiledCondition
 	events                    []compiledEvent
 	requeueAfter, minInterval *compiledDuration
-	lookups                   []Lookup
 	drifts                    bool
 }
 
@@ -99,7 +100,13 @@ func (p *Program) Children() []Child {
 }
 
 // Lookups lists the nodes of spec.lookups in the order of the rule.
-func (p *Program) Lookups() []Lookup { return slices.Clone(p.lookups) }
+func (p *Program) Lookups() []Lookup {
+	out := make([]Lookup, len(p.lookupOrder))
+	for i, id := range p.lookupOrder {
+		out[i] = p.lookups[id].Lookup
+	}
+	return out
+}
 
 // Drifts says whether something that the rule renders changes with every second,
 // as spec.requeueAfter permits.
@@ -125,22 +132,32 @@ const (
 	stateDone
 )
 
+// body is what children and lookups have in common: when they are there, and for
+// which items.
+type body struct {
+	when    *expression
+	forEach []dimension
+	locals  map[string]*compiledVariable
+}
+
 // compiledChild is a node of the rule.
 type compiledChild struct {
 	Child
+	body
 	kind      Kind
 	builtIn   bool
-	when      *expression
-	forEach   []dimension
-	locals    map[string]*compiledVariable
 	readyWhen *expression
 	template  template
 	// needs are the children that must be settled before this one, and waitsFor
 	// those that must be ready.
 	needs, waitsFor []int
+	// root is the child whose items this one has, by sameAs; itself where it has its
+	// own. sameItems is true where another child has the same items.
+	root      int
+	sameItems bool
 }
 
-// dimension is one of a child's forEach.
+// dimension is one of a forEach.
 type dimension struct {
 	name string
 	in   template
@@ -155,8 +172,10 @@ type compiler struct {
 	env       *celenv.Env
 	findings  findingList
 	children  map[string]*childSpec
+	families  map[string]*family
+	lookups   map[string]*lookupState
 	variables map[string]*compiledVariable
-	// stack are the variables being compiled, outermost first.
+	// stack are the variables and lookups being compiled, outermost first.
 	stack []string
 	// types are those that schemas give, and results what is known of the values
 	// of expressions by the scalars that hold them: of one that is text around
@@ -181,21 +200,38 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 	if o.MaxItems == 0 {
 		o.MaxItems = DefaultMaxItems
 	}
-	c := &compiler{rule: r, opts: o, env: env, children: map[string]*childSpec{}, variables: map[string]*compiledVariable{}, unchecked: map[schema.GroupVersionKind]bool{}, types: newTypeTable(), results: map[*node]typed{}}
-	for i := range r.children {
-		if id := r.children[i].id; id != "" {
-			c.children[id] = &r.children[i]
-		}
+	c := &compiler{
+		rule: r, opts: o, env: env, unchecked: map[schema.GroupVersionKind]bool{},
+		children: map[string]*childSpec{}, families: map[string]*family{},
+		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
+		types: newTypeTable(), results: map[*node]typed{},
 	}
-	for i, spec := range r.variables {
-		c.variables[spec.name] = &compiledVariable{name: spec.name, index: i, spec: spec}
-	}
+	c.declare()
 	p := c.program()
 	findings := c.findings.finish(r.src)
 	if r.partial || findings.HasErrors() {
 		return nil, findings
 	}
 	return p, findings
+}
+
+// declare makes the names of the rule known.
+func (c *compiler) declare() {
+	r := c.rule
+	for i := range r.children {
+		if id := r.children[i].id; id != "" {
+			c.children[id] = &r.children[i]
+		}
+	}
+	for i := range r.lookups {
+		if id := r.lookups[i].id; id != "" {
+			c.lookups[id] = newLookupState(&r.lookups[i])
+		}
+	}
+	for i, spec := range r.variables {
+		c.variables[spec.name] = &compiledVariable{name: spec.name, index: i, spec: spec}
+	}
+	c.pairUp()
 }
 
 func (c *compiler) program() *Program {
@@ -214,6 +250,7 @@ func (c *compiler) program() *Program {
 		c.compileVariable(c.variables[name], c.ruleScope("spec.variables"))
 		all.add(c.variables[name].uses)
 	}
+	c.compileLookups(p, all)
 	nodes := make([]*nodeUses, 0, len(r.children))
 	for i := range r.children {
 		child, n := c.child(&r.children[i], p)
@@ -233,7 +270,7 @@ func (c *compiler) program() *Program {
 	p.drifts = c.drifts
 	p.ownStatus = all.ownStatus
 	p.order = c.link(p, nodes)
-	c.checkSkips(nodes)
+	c.checkSkips(nodes, all)
 	c.checkIdentities(p)
 	c.checkRecursion(p)
 	// What only the compiler needs is not kept.
@@ -241,15 +278,22 @@ func (c *compiler) program() *Program {
 		v.release()
 	}
 	for _, child := range p.children {
-		for _, v := range child.locals {
-			v.release()
-		}
+		child.release()
+	}
+	for _, l := range p.lookups {
+		l.release()
 	}
 	return p
 }
 
 func (v *compiledVariable) release() {
 	v.origin, v.uses, v.spec = nil, nil, variableSpec{}
+}
+
+func (b *body) release() {
+	for _, v := range b.locals {
+		v.release()
+	}
 }
 
 func (c *compiler) report(pos Position, code Code, format string, args ...any) *Finding {
@@ -269,10 +313,6 @@ func (c *compiler) reportScan(n *node, err error) {
 		return
 	}
 	c.report(c.rule.src.at(n.yaml), CodeNotClosed, "%s", err.Error())
-}
-
-func (c *compiler) childIDs() []string {
-	return slices.Sorted(maps.Keys(c.children))
 }
 
 func (c *compiler) ruleScope(place string) *compileScope {
@@ -343,8 +383,7 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 	case stateDone:
 		return v
 	case stateCompiling:
-		from := max(slices.Index(c.stack, v.name), 0)
-		c.report(v.spec.pos, CodeVariableCycle, "the variables %s need each other", strings.Join(append(slices.Clone(c.stack[from:]), v.name), " → "))
+		c.reportCycle(v.spec.pos, rootVariables+"."+v.name)
 		v.state, v.uses = stateDone, &uses{}
 		return v
 	}
@@ -353,7 +392,7 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 		return v
 	}
 	v.state = stateCompiling
-	c.stack = append(c.stack, v.name)
+	c.stack = append(c.stack, rootVariables+"."+v.name)
 	u := &uses{}
 	inner := *sc
 	inner.mayMove = true
@@ -361,6 +400,20 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 	c.stack = c.stack[:len(c.stack)-1]
 	v.state, v.value, v.origin, v.uses = stateDone, value, from, u
 	return v
+}
+
+// reportCycle reports a variable or a lookup that needs itself. It is among those
+// that are being compiled.
+func (c *compiler) reportCycle(pos Position, name string) {
+	from := max(slices.Index(c.stack, name), 0)
+	cycle := append(slices.Clone(c.stack[from:]), name)
+	path, what := strings.Join(cycle, " → "), "the variables "
+	if strings.Contains(path, rootLookups+".") {
+		what = ""
+	} else {
+		path = strings.ReplaceAll(path, rootVariables+".", "")
+	}
+	c.report(pos, CodeVariableCycle, "%s%s need each other", what, path)
 }
 
 // status compiles spec.status. Its leaves may read children that are skipped.

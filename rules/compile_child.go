@@ -14,10 +14,7 @@ import (
 type nodeUses struct {
 	spec *childSpec
 	uses
-	// conjuncts are the terms of when that are joined by &&, as CEL writes them.
-	conjuncts []string
-	// asked are the children that when tests with has().
-	asked map[string]bool
+	guard guard
 }
 
 func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses) {
@@ -25,8 +22,8 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	if spec.id == "" {
 		path = spec.label()
 	}
-	child := &compiledChild{Child: Child{ID: spec.id, Position: spec.pos, ForEach: len(spec.forEach) > 0}}
-	n := &nodeUses{spec: spec, asked: map[string]bool{}}
+	child := &compiledChild{Child: Child{ID: spec.id, Position: spec.pos, ForEach: spec.many()}}
+	n := &nodeUses{spec: spec, guard: guard{given: spec.when != nil, lost: spec.gaps["when"]}}
 	child.kind = Kind{Namespaced: true}
 	if spec.template != nil {
 		known := false
@@ -41,11 +38,9 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	child.builtIn = isBuiltIn(child.GVK.Group)
 
 	sc := &compileScope{place: path, allowChildren: true, openNames: spec.openNames, openVariables: spec.openVariables, names: map[string]*origin{}, locals: map[string]*compiledVariable{}}
-	c.dimensions(spec, child, sc, n)
-	c.locals(spec, child, sc)
-	if spec.when != nil {
-		c.childWhen(spec, child, sc, n)
-	}
+	c.childItems(spec, child, sc, n)
+	c.locals(&spec.bodySpec, &child.body, sc)
+	c.when(&spec.bodySpec, &child.body, sc, &n.uses, &n.guard)
 	for _, name := range slices.Sorted(maps.Keys(child.locals)) {
 		v := c.compileVariable(child.locals[name], sc)
 		n.ownStatus = n.ownStatus || v.uses.ownStatus
@@ -153,9 +148,11 @@ func (c *compiler) checkScope(spec *childSpec, child *compiledChild, p *Program)
 	}
 }
 
-// dimensions compiles forEach. A dimension may use the names of those before.
-func (c *compiler) dimensions(spec *childSpec, child *compiledChild, sc *compileScope, n *nodeUses) {
-	for i, f := range spec.forEach {
+// dimensions compiles forEach: sc is given its names, and u what it reads. A
+// dimension may use the names of those before.
+func (c *compiler) dimensions(specs []forEachSpec, sc *compileScope, u *uses) []dimension {
+	var out []dimension
+	for i, f := range specs {
 		if f.in == nil { // the reason was reported
 			sc.names[f.name] = fixed()
 			continue
@@ -163,19 +160,20 @@ func (c *compiler) dimensions(spec *childSpec, child *compiledChild, sc *compile
 		in := *sc
 		in.place = fmt.Sprintf("%s.forEach[%d].in", sc.place, i)
 		in.locals = nil
-		t, from := c.template(f.in, &in, &n.uses)
+		t, from := c.template(f.in, &in, u)
 		if x, ok := t.(exprTemplate); ok {
 			c.checkRange(f.in, x.x, from.typ, &in)
 		}
 		if _, ok := t.(textTemplate); ok {
 			c.report(c.rule.src.at(f.in.yaml), CodeNotExpression, "%s must be one expression that gives a list or a map", in.place)
 		}
-		child.forEach = append(child.forEach, dimension{name: f.name, in: t, path: fmt.Sprintf("forEach[%d].in", i)})
+		out = append(out, dimension{name: f.name, in: t, path: fmt.Sprintf("forEach[%d].in", i)})
 		if from == nil {
 			from = fixed()
 		}
 		sc.names[f.name] = &origin{waits: from.waits, typ: c.types.item(from.typ)}
 	}
+	return out
 }
 
 // checkRange reports a forEach over what is known to be neither list nor map.
@@ -189,9 +187,9 @@ func (c *compiler) checkRange(n *node, x *expression, typ typed, sc *compileScop
 	c.reportAt(n, strings.Index(s, x.text), CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typeWords(t))
 }
 
-// locals prepares the variables of a child; they are compiled when something
-// reads them.
-func (c *compiler) locals(spec *childSpec, child *compiledChild, sc *compileScope) {
+// locals prepares the variables of a child or a lookup; they are compiled when
+// something reads them.
+func (c *compiler) locals(spec *bodySpec, b *body, sc *compileScope) {
 	for i, v := range spec.variables {
 		if v.name == "" {
 			continue // the reason was reported
@@ -202,10 +200,14 @@ func (c *compiler) locals(spec *childSpec, child *compiledChild, sc *compileScop
 		}
 		sc.locals[v.name] = &compiledVariable{name: v.name, index: i, spec: v}
 	}
-	child.locals = sc.locals
+	b.locals = sc.locals
 }
 
-func (c *compiler) childWhen(spec *childSpec, child *compiledChild, sc *compileScope, n *nodeUses) {
+// when compiles the condition of a child or a lookup.
+func (c *compiler) when(spec *bodySpec, b *body, sc *compileScope, all *uses, g *guard) {
+	if spec.when == nil {
+		return
+	}
 	when := *sc
 	when.place = sc.place + ".when"
 	u := &uses{}
@@ -213,13 +215,10 @@ func (c *compiler) childWhen(spec *childSpec, child *compiledChild, sc *compileS
 	if x == nil {
 		return
 	}
-	child.when, n.conjuncts = x.expression, conjuncts(x.expr)
-	for _, r := range u.children {
-		if !r.hard {
-			n.asked[r.id] = true
-		}
-	}
-	n.add(u)
+	b.when = x.expression
+	*g = whenGuard(x, u)
+	g.lost = spec.gaps["when"]
+	all.add(u)
 }
 
 // isBuiltIn says whether a group is one of Kubernetes' own, whose kinds kstatus

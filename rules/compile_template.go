@@ -26,6 +26,9 @@ type compileScope struct {
 	rendered bool
 	// asked are the paths that are known to be there, because the node's when asks.
 	asked map[string]bool
+	// family are the children whose items are paired with the one that is compiled:
+	// what each can be followed by.
+	family []string
 	// openNames and openVariables are true where names and locals are not all
 	// that there are, because some could not be read.
 	openNames, openVariables bool
@@ -33,9 +36,12 @@ type compileScope struct {
 
 // roots lists the names that an expression may start with.
 func (s *compileScope) roots() []string {
-	roots := []string{rootParent, rootVariables, rootNow}
+	roots := []string{rootParent, rootVariables, rootNow, rootLookups}
 	if s.allowChildren {
-		roots = append(roots, rootChildren)
+		roots = append(roots, rootChildren, rootObserved)
+	}
+	if len(s.family) > 0 {
+		roots = append(roots, rootEach)
 	}
 	for name := range s.names {
 		roots = append(roots, name)
@@ -342,22 +348,6 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		from = &kept
 	}
 	return &checkedExpression{expression: x, typ: typ, typed: result, expr: expr}, from
-}
-
-// guardOwnReads makes the reads of a child soft where the same expression asks
-// whether the child is there: has(children.a) ? children.a.x : …
-func (a *analysis) guardOwnReads() {
-	asked := map[string]bool{}
-	for _, r := range a.uses.children {
-		if !r.hard {
-			asked[r.id] = true
-		}
-	}
-	for i, r := range a.uses.children {
-		if asked[r.id] {
-			a.uses.children[i].hard = false
-		}
-	}
 }
 
 // valueOffset turns an offset in a node's text into one in the YAML value. A

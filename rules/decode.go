@@ -153,7 +153,7 @@ func (d *decoder) rule(root *node) *Rule {
 		"spec":       func(n *node) { d.spec(n, r) },
 	}, "metadata", "spec")
 	if found["spec"] && r.parent.node == nil && len(r.children) == 0 {
-		r.openVariables, r.openChildren = true, true // nothing is known of it
+		r.openVariables, r.openLookups, r.openChildren = true, true, true // nothing is known of it
 	}
 	return r
 }
@@ -187,17 +187,12 @@ func (d *decoder) name(n *node, path string, check func(string) []string) string
 
 func (d *decoder) spec(n *node, r *Rule) {
 	d.object(n, "spec", fields{
-		"parent":    func(n *node) { d.parent(n, &r.parent) },
-		"variables": func(n *node) { r.variables, r.openVariables = d.variables(n, "spec.variables") },
-		"children":  func(n *node) { d.children(n, r) },
-		"status":    func(n *node) { r.status = d.status(n) },
-		"suspend": func(n *node) {
-			v, ok := n.value.(bool)
-			if n.kind != scalarNode || !ok {
-				d.report(n, CodeFieldType, "spec.suspend must be true or false, and is %s", n.what())
-			}
-			r.Suspend = v
-		},
+		"parent":          func(n *node) { d.parent(n, &r.parent) },
+		"variables":       func(n *node) { r.variables, r.openVariables = d.variables(n, "spec.variables") },
+		"lookups":         func(n *node) { d.lookups(n, r) },
+		"children":        func(n *node) { d.children(n, r) },
+		"status":          func(n *node) { r.status = d.status(n) },
+		"suspend":         func(n *node) { r.Suspend = d.boolean(n, "spec.suspend") },
 		"conditionPrefix": func(n *node) { r.ConditionPrefix = d.conditionPrefix(n) },
 		"conditions":      func(n *node) { r.conditions = d.conditions(n) },
 		"events":          func(n *node) { r.events = d.events(n) },
@@ -205,6 +200,7 @@ func (d *decoder) spec(n *node, r *Rule) {
 		"minInterval":     func(n *node) { r.minInterval = d.duration(n, "minInterval", minPause) },
 	}, "parent")
 	r.openVariables = r.openVariables || slices.Contains(n.lost, "variables")
+	r.openLookups = r.openLookups || slices.Contains(n.lost, "lookups")
 	r.openChildren = r.openChildren || slices.Contains(n.lost, "children")
 }
 

@@ -50,9 +50,12 @@ func (d *decoder) child(n *node, index int, before []childSpec) childSpec {
 		},
 		"when": func(n *node) { c.when = d.expression(n, path+".when") },
 		"forEach": func(n *node) {
-			c.forEach = d.forEach(n, path+".forEach")
-			c.openNames = n.kind != sequenceNode || len(n.lost) > 0 ||
-				slices.ContainsFunc(c.forEach, func(f forEachSpec) bool { return f.name == "" })
+			if n.kind == mappingNode && !n.has("name") && !n.has("in") {
+				c.sameAs = d.sameAs(n, path+".forEach")
+				c.openNames = c.sameAs == nil
+				return
+			}
+			d.items(n, path+".forEach", &c.bodySpec)
 		},
 		"variables": func(n *node) { c.variables, c.openVariables = d.variables(n, path+".variables") },
 		"dependsOn": func(n *node) {
@@ -70,9 +73,34 @@ func (d *decoder) child(n *node, index int, before []childSpec) childSpec {
 			c.template = n
 		},
 	}, "id", "template")
-	c.openNames = c.openNames || slices.Contains(n.lost, "forEach")
-	c.openVariables = c.openVariables || slices.Contains(n.lost, "variables")
+	c.bodySpec.lose(n)
 	return c
+}
+
+// lose notes what of a body stands there and could not be read.
+func (b *bodySpec) lose(n *node) {
+	b.openNames = b.openNames || slices.Contains(n.lost, "forEach")
+	b.openVariables = b.openVariables || slices.Contains(n.lost, "variables")
+}
+
+// items decodes the dimensions of a forEach.
+func (d *decoder) items(n *node, path string, b *bodySpec) {
+	b.forEach = d.forEach(n, path)
+	b.openNames = n.kind != sequenceNode || len(n.lost) > 0 ||
+		slices.ContainsFunc(b.forEach, func(f forEachSpec) bool { return f.name == "" })
+}
+
+// sameAs decodes a forEach that has the items of another child.
+func (d *decoder) sameAs(n *node, path string) *dependency {
+	var same *dependency
+	d.object(n, path, fields{
+		"sameAs": func(n *node) {
+			if id, ok := d.plainString(n, path+".sameAs"); ok {
+				same = &dependency{id: id, pos: d.src.at(n.yaml)}
+			}
+		},
+	}, "sameAs")
+	return same
 }
 
 func (d *decoder) forEach(n *node, path string) []forEachSpec {

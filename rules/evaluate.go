@@ -25,12 +25,18 @@ type Evaluation struct {
 	prog   *Program
 	object *unstructured.Unstructured
 	parent map[string]any
+	reader Reader
 	// clock is now, and notes when what was computed from it changes.
 	clock celenv.Clock
 	// base is the scope outside of all children.
 	base      scope
 	variables []memo
-	nodes     []nodeState
+	// lookups and observed are what was read of the cluster, once something was.
+	lookups, observed []memo
+	nodes             []nodeState
+	// items are those of the children with sameAs, and of the ones they are paired
+	// with; empty without any.
+	items []familyItems
 	// claimed maps what has been rendered to the child that did.
 	claimed map[identity]int
 }
@@ -79,7 +85,7 @@ type item struct {
 // the input is only read.
 func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 	ev := &Evaluation{
-		ctx: ctx, prog: p, object: in.Parent, parent: in.Parent.Object, clock: celenv.NewClock(in.Now),
+		ctx: ctx, prog: p, object: in.Parent, parent: in.Parent.Object, reader: in.Reader, clock: celenv.NewClock(in.Now),
 		variables: make([]memo, len(p.variables)),
 		nodes:     make([]nodeState, len(p.children)),
 		claimed:   make(map[identity]int, len(p.children)+1),
@@ -184,6 +190,9 @@ func (e *Evaluation) canGo(i int) bool {
 		}
 	}
 	for _, j := range child.waitsFor {
+		if e.prog.samePairs(i, j) {
+			continue // each item waits for the one that it is paired with
+		}
 		if p := e.notReady(j); p != nil {
 			e.stop(i, waiting("waits for %s to be ready: %s", e.prog.children[j].ID, p.message).under("dependsOn"))
 			return false

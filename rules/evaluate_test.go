@@ -102,7 +102,7 @@ func TestConcurrentEvaluations(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 20 {
-				if got := evaluateText(t, p, files); got != files["outcome"] {
+				if got := evaluateText(t, p, files, readerOf(t, files)); got != files["outcome"] {
 					t.Error(cmp.Diff(files["outcome"], got))
 					return
 				}

@@ -82,7 +82,7 @@ func foreignField(path, name string) (target, hint string) {
 	case "includeWhen":
 		return "when", "write when"
 	case "externalRef":
-		return "", "a child is always made by the rule, and this version reads no other objects"
+		return "", "an object that the rule only reads stands in spec.lookups, and is read as lookups.<id>"
 	case "resource", "object", "manifest":
 		if path != "" && path != "spec" {
 			return "template", "write template"

@@ -15,8 +15,8 @@ import (
 func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 	for i, n := range nodes {
 		child := p.children[i]
-		for _, r := range n.children {
-			if j, ok := p.byID[r.id]; ok && !slices.Contains(child.needs, j) {
+		for _, r := range n.nodes {
+			if j, ok := p.byID[r.id]; ok && r.orders() && !slices.Contains(child.needs, j) {
 				child.needs = append(child.needs, j)
 			}
 		}
@@ -32,6 +32,12 @@ func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 			case !slices.Contains(child.waitsFor, j):
 				child.waitsFor = append(child.waitsFor, j)
 			}
+		}
+	}
+	for i, child := range p.children {
+		child.root = i
+		if f := c.families[child.ID]; f != nil && child.sameItems {
+			child.root = p.byID[f.root.id]
 		}
 	}
 	order, cycles := sortNodes(p.children)
@@ -85,35 +91,74 @@ func sortNodes(children []*compiledChild) (order []int, cycles [][]int) {
 	return order, cycles
 }
 
-// checkSkips reports reads of children that may be skipped by readers that may
-// not be.
-func (c *compiler) checkSkips(nodes []*nodeUses) {
+// checkSkips reports reads of nodes that may be skipped, or null, by readers that
+// do not ask. rest is what the parts of the rule read that are no nodes: they may
+// read what is skipped.
+func (c *compiler) checkSkips(nodes []*nodeUses, rest *uses) {
 	byID := map[string]*nodeUses{}
 	for _, n := range nodes {
 		byID[n.spec.id] = n
 	}
 	for _, reader := range nodes {
-		for _, r := range reader.children {
-			target := byID[r.id]
-			if !r.hard || target == nil || target == reader || target.spec.when == nil || len(target.spec.forEach) > 0 || target.spec.gaps["forEach"] {
+		for _, r := range reader.nodes {
+			if !r.hard {
 				continue
 			}
-			if reader.asked[r.id] || containsAll(reader.conjuncts, target.conjuncts) || unsure(reader, target) {
-				continue
+			label := reader.spec.label()
+			switch {
+			case r.past:
+				c.checkPast(label, r, &reader.guard)
+			case r.root == rootLookups:
+				c.checkSkippedLookup(label, r, &reader.guard)
+			case byID[r.id] != reader:
+				c.checkSkippedChild(label, r, &reader.guard, byID[r.id])
 			}
-			c.report(r.pos, CodeSkippedChild, "%s reads children.%s, which is not there when its when is false", reader.spec.label(), r.id).
-				hint("write children.?%s, or give %s the same when", r.id, reader.spec.label())
+		}
+	}
+	for _, r := range rest.nodes {
+		if r.past {
+			c.checkPast("this", r, &guard{})
 		}
 	}
 }
 
-// unsure says whether conditions that have errors of their own could make a read
-// of a skipped child a right one.
-func unsure(reader, target *nodeUses) bool {
-	if reader.spec.gaps["when"] {
-		return true
+// ensured says whether one of the conditions under which a node is read ensures
+// that it is there.
+func ensured(r nodeRef, reader, target *guard) bool {
+	return reader.ensures(r.name(), target) ||
+		slices.ContainsFunc(r.guards, func(g *guard) bool { return g.ensures(r.name(), target) })
+}
+
+func (c *compiler) checkSkippedChild(reader string, r nodeRef, by *guard, target *nodeUses) {
+	if target == nil || !target.guard.given || r.root == rootObserved {
+		return
 	}
-	return reader.spec.when != nil && (len(reader.conjuncts) == 0 || len(target.conjuncts) == 0)
+	if r.root == rootChildren && (target.spec.many() || target.spec.gaps["forEach"]) {
+		return // a list, which lacks what is skipped
+	}
+	if !ensured(r, by, &target.guard) {
+		c.report(r.pos, CodeSkippedChild, "%s reads %s, which is not there when its when is false", reader, r.name()).
+			hint("write %s.?%s, or give %s the same when", r.root, r.id, reader)
+	}
+}
+
+func (c *compiler) checkSkippedLookup(reader string, r nodeRef, by *guard) {
+	l := c.lookups[r.id]
+	if l == nil || !l.guard.given || l.spec.optional || len(l.spec.forEach) > 0 || l.spec.gaps["forEach"] || l.spec.gaps["optional"] {
+		return
+	}
+	if !ensured(r, by, &l.guard) {
+		c.report(r.pos, CodeSkippedLookup, "%s reads %s, which is not there when its when is false", reader, r.name()).
+			hint("write lookups.?%s, give %s the same when, or make the lookup optional", r.id, reader)
+	}
+}
+
+// checkPast reports a read of something in an optional lookup.
+func (c *compiler) checkPast(reader string, r nodeRef, by *guard) {
+	if !by.asked[r.name()] && !by.lost && !slices.ContainsFunc(r.guards, func(g *guard) bool { return g.asked[r.name()] || g.lost }) {
+		c.report(r.pos, CodeUnguardedLookup, "%s reads something in %s, which is optional, and waits as long as that is not there", reader, r.name()).
+			hint("read it as lookups.?%s with a default, or test it with has(lookups.%s)", r.id, r.id)
+	}
 }
 
 func containsAll(have, want []string) bool {
@@ -150,7 +195,7 @@ func (c *compiler) checkIdentities(p *Program) {
 		spec := &c.rule.children[i]
 		metadata := spec.template.get("metadata")
 		name, ok := metadata.get("name").text()
-		if !ok || len(spec.forEach) > 0 || spec.gaps["forEach"] || spec.gaps["when"] || child.GVK.Kind == "" {
+		if !ok || spec.many() || spec.gaps["forEach"] || spec.gaps["when"] || child.GVK.Kind == "" {
 			continue
 		}
 		namespace, _ := metadata.get("namespace").text()

@@ -15,13 +15,16 @@ import (
 // origin says where a value comes from, and so what it means when something
 // is missing in it.
 type origin struct {
-	// waits is true for what fills in later: children, self, the parent's status.
+	// waits is true for what fills in later: children, lookups, what is observed,
+	// self, the parent's status.
 	waits bool
-	// complete is true for the list of a forEach child, which has all its
+	// complete is true for the list of a child or a lookup, which has all its
 	// items or is not there at all.
 	complete bool
 	// root names a value of which the members have origins of their own.
 	root string
+	// optional is the lookup that the value is, where that can be null.
+	optional string
 	// fields are the origins of the fields of a mapping in a template.
 	fields map[string]*origin
 	// speed and drifts say how the value goes with the clock (now.go): by how many
@@ -32,15 +35,6 @@ type origin struct {
 	// a part of a template.
 	typ typed
 }
-
-const (
-	rootParent    = "parent"
-	rootChildren  = "children"
-	rootVariables = "variables"
-	rootSelf      = "self"
-	rootStatus    = "status"
-	rootNow       = celenv.NowName
-)
 
 func fixed() *origin { return &origin{} }
 func later() *origin { return &origin{waits: true} }
@@ -54,26 +48,6 @@ func join(a, b *origin) *origin {
 		return b
 	}
 	return &origin{waits: a.waits || b.waits, drifts: a.moves() || b.moves()}
-}
-
-// childRef is an expression's use of a child.
-type childRef struct {
-	id string
-	// hard is true where the expression has no value when the child is skipped.
-	hard bool
-	pos  Position
-}
-
-// uses is what a part of a rule reads, variables followed.
-type uses struct {
-	children []childRef
-	// ownStatus is true where the parent's status is read.
-	ownStatus bool
-}
-
-func (u *uses) add(o *uses) {
-	u.children = append(u.children, o.children...)
-	u.ownStatus = u.ownStatus || o.ownStatus
 }
 
 // analysis walks over one expression and finds out what it reads.
@@ -140,22 +114,11 @@ func (a *analysis) value(e ast.Expr, env bindings) *origin {
 	a.path, a.presence = nil, false
 	o := a.walk(e, env)
 	a.path, a.presence = outer, presence
-	if o.root == rootChildren || o.root == rootVariables {
+	if isGroup(o.root) {
 		a.report(e.ID(), CodeNoMember, "%s must be followed by a name, as in %s.%s", o.root, o.root, a.exampleMember(o.root))
 		return fixed()
 	}
 	return o
-}
-
-func (a *analysis) exampleMember(root string) string {
-	names := a.c.childIDs()
-	if root == rootVariables {
-		names = a.scope.variableNames(a.c)
-	}
-	if len(names) == 0 {
-		return "name"
-	}
-	return names[0]
 }
 
 func (a *analysis) walk(e ast.Expr, env bindings) *origin {
@@ -180,25 +143,6 @@ func (a *analysis) walk(e ast.Expr, env bindings) *origin {
 	}
 }
 
-func (a *analysis) ident(e ast.Expr, env bindings) *origin {
-	name := e.AsIdent()
-	if o, ok := env[name]; ok {
-		return o
-	}
-	switch name {
-	case rootParent, rootChildren, rootVariables:
-		return &origin{root: name}
-	case rootSelf:
-		return later()
-	case rootNow:
-		return clocked(1)
-	}
-	if o, ok := a.scope.names[name]; ok {
-		return o
-	}
-	return fixed()
-}
-
 func (a *analysis) call(e ast.Expr, env bindings) *origin {
 	call := e.AsCall()
 	args := call.Args()
@@ -219,6 +163,7 @@ func (a *analysis) call(e ast.Expr, env bindings) *origin {
 		operands = append(operands, a.value(o, env))
 		out.waits = out.waits || operands[len(operands)-1].waits
 	}
+	a.noteNullTest(call, operands)
 	if call.FunctionName() == "value" && call.IsMemberFunction() {
 		a.note(e.ID(), out.waits, call.Target())
 	}
@@ -264,37 +209,13 @@ func (a *analysis) operand(e, operand ast.Expr, env bindings, presence bool) *or
 // selectField is operand.name, in all its spellings.
 func (a *analysis) selectField(e, operand ast.Expr, name string, env bindings, presence, optional bool) *origin {
 	from := a.operand(e, operand, env, presence)
-	var missing, value *origin
-	switch from.root {
-	case rootParent:
-		value = fixed()
-		if name == "status" {
-			value = later()
-			a.uses.ownStatus = true
-		}
-		missing = value
-	case rootChildren:
-		value = a.child(e, name, presence || optional || a.presence)
-		missing = later()
-	case rootVariables:
-		value = a.variable(e, name)
-		missing = fixed()
-	case rootStatus:
-		value, missing = later(), later()
-		a.statusField(e.ID(), name)
-	default:
-		value, missing = from, from
-		if from.fields != nil {
-			if value = from.fields[name]; value == nil {
-				value = fixed()
-			}
-			missing = fixed()
-		} else if from.complete {
-			value = later()
-		}
+	soft := presence || optional || a.presence
+	if !soft {
+		a.notePast(e, from)
 	}
+	value, missing := a.member(e, from, name, soft)
 	if presence {
-		if missing.waits || from.root == rootChildren {
+		if missing.waits {
 			a.absent[e.ID()] = a.chain(operand, nil)
 		}
 		return fixed()
@@ -323,9 +244,12 @@ func (a *analysis) chain(e ast.Expr, nodes []int64) []int64 {
 func (a *analysis) index(e, operand, index ast.Expr, env bindings, optional bool) *origin {
 	at := a.value(index, env)
 	from := a.operand(e, operand, env, false)
-	if from.root == rootChildren || from.root == rootVariables {
+	if isGroup(from.root) {
 		a.report(e.ID(), CodeNoMember, "%s must be followed by a name that is written out, as in %s.%s", from.root, from.root, a.exampleMember(from.root))
 		return fixed()
+	}
+	if !optional && !a.presence {
+		a.notePast(e, from)
 	}
 	missing, value := from.waits, &origin{waits: from.waits, drifts: from.moves()}
 	if from.complete {
@@ -382,44 +306,6 @@ func (a *analysis) comprehension(c ast.ComprehensionExpr, env bindings) *origin 
 		a.walk(c.LoopStep(), inner)
 	}
 	return a.walk(c.Result(), env.with(map[string]*origin{c.AccuVar(): result}))
-}
-
-// child is children.<id>.
-func (a *analysis) child(e ast.Expr, id string, soft bool) *origin {
-	if !a.scope.allowChildren {
-		return later() // unknownNames reported it
-	}
-	spec, ok := a.c.children[id]
-	if !ok {
-		if !a.c.rule.openChildren {
-			a.reportName(e.ID(), id, CodeUnknownChild, "there is no child called %q", id).hint("%s", didYouMean(id, a.c.childIDs()))
-		}
-		return later()
-	}
-	a.uses.children = append(a.uses.children, childRef{id: id, hard: !soft, pos: a.within(nameOffset(a.expr.Text(), a.expr.Offset(e.ID()), id))})
-	return &origin{waits: true, complete: len(spec.forEach) > 0}
-}
-
-// variable is variables.<name>.
-func (a *analysis) variable(e ast.Expr, name string) *origin {
-	v := a.c.variable(a.scope, name)
-	if v == nil {
-		if !a.c.rule.openVariables && !a.scope.openVariables {
-			a.reportName(e.ID(), name, CodeUnknownVariable, "there is no variable called %q", name).hint("%s", didYouMean(name, a.scope.variableNames(a.c)))
-		}
-		return fixed()
-	}
-	a.uses.ownStatus = a.uses.ownStatus || v.uses.ownStatus
-	for _, r := range v.uses.children {
-		if !a.scope.allowChildren {
-			a.report(e.ID(), CodeOutOfScope, "variables.%s reads children.%s, which cannot be read in %s", name, r.id, a.scope.place)
-		}
-		a.uses.children = append(a.uses.children, childRef{id: r.id, hard: r.hard, pos: a.at(e.ID())})
-	}
-	if v.origin == nil {
-		return fixed()
-	}
-	return v.origin
 }
 
 // sortedReads are the reads in the order of their nodes.

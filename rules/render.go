@@ -38,7 +38,7 @@ func (e *Evaluation) renderNode(i int) {
 		e.renderItems(i)
 		return
 	}
-	s := scope{ev: e, child: child, locals: newMemos(child)}
+	s := scope{ev: e, body: &child.body, locals: newMemos(&child.body)}
 	object, p := e.renderItem(child, &s)
 	switch {
 	case p != nil:
@@ -57,11 +57,11 @@ func (e *Evaluation) renderNode(i int) {
 	n.state = nodeRendered
 }
 
-func newMemos(child *compiledChild) []memo {
-	if len(child.locals) == 0 {
+func newMemos(b *body) []memo {
+	if len(b.locals) == 0 {
 		return nil
 	}
-	return make([]memo, len(child.locals))
+	return make([]memo, len(b.locals))
 }
 
 // claim keeps two children from rendering one object.
@@ -147,16 +147,16 @@ func jsonType(val any) string {
 func (e *Evaluation) renderItems(i int) {
 	child := e.prog.children[i]
 	n := &e.nodes[i]
-	tuples, p := e.tuples(child)
+	tuples, p := e.itemsOf(i)
 	if p != nil {
 		e.stop(i, p)
 		return
 	}
 	n.items = make([]item, 0, len(tuples))
 	first := make(map[identity]int, len(tuples))
-	for _, t := range tuples {
-		s := scope{ev: e, child: child, items: t, locals: newMemos(child)}
-		object, p := e.renderItem(child, &s)
+	for at, t := range tuples {
+		s := scope{ev: e, body: &child.body, items: t, index: at, locals: newMemos(&child.body)}
+		object, p := e.renderPaired(i, &s)
 		if p != nil {
 			n.leaveOut(p)
 			continue
@@ -182,6 +182,7 @@ func (e *Evaluation) renderItems(i int) {
 	}
 	n.items = withoutEmpty(n.items)
 	n.state = nodeRendered
+	e.notePairs(i)
 }
 
 // leaveOut notes why an item is not rendered. A failure outweighs waiting, as
@@ -207,13 +208,13 @@ func withoutEmpty(items []item) []item {
 
 // tuples are the values of the forEach names for each item: the product of all
 // dimensions, the last of them turning fastest.
-func (e *Evaluation) tuples(child *compiledChild) ([][]ref.Val, *problem) {
+func (e *Evaluation) tuples(b *body) ([][]ref.Val, *problem) {
 	tuples := [][]ref.Val{nil}
-	for d := range child.forEach {
-		dim := &child.forEach[d]
+	for d := range b.forEach {
+		dim := &b.forEach[d]
 		var next [][]ref.Val
 		for _, t := range tuples {
-			values, p := e.values(child, dim, t)
+			values, p := e.values(b, dim, t)
 			if p != nil {
 				return nil, p.under(dim.path)
 			}
@@ -231,8 +232,8 @@ func (e *Evaluation) tuples(child *compiledChild) ([][]ref.Val, *problem) {
 
 // values are the items of one dimension; before are those of the dimensions
 // before it.
-func (e *Evaluation) values(child *compiledChild, dim *dimension, before []ref.Val) ([]ref.Val, *problem) {
-	s := &scope{ev: e, child: child, items: before}
+func (e *Evaluation) values(b *body, dim *dimension, before []ref.Val) ([]ref.Val, *problem) {
+	s := &scope{ev: e, body: b, items: before}
 	var val ref.Val
 	if t, ok := dim.in.(exprTemplate); ok {
 		v, p := t.x.eval(s)

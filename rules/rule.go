@@ -46,6 +46,7 @@ type Rule struct {
 
 	parent    parentSpec
 	variables []variableSpec
+	lookups   []lookupSpec
 	children  []childSpec
 	status    *node
 
@@ -56,9 +57,9 @@ type Rule struct {
 
 	// partial is true where something could not be read.
 	partial bool
-	// openVariables and openChildren are true where there are more of them than
-	// those that could be read, so that a name may be one of those.
-	openVariables, openChildren bool
+	// openVariables, openLookups and openChildren are true where there are more of
+	// them than those that could be read, so that a name may be one of those.
+	openVariables, openLookups, openChildren bool
 }
 
 // Hash names the content of the rule: 16 hex digits that change when, and
@@ -94,7 +95,7 @@ type variableSpec struct {
 	value *node
 }
 
-// forEachSpec is one dimension of a child's forEach.
+// forEachSpec is one dimension of a forEach.
 type forEachSpec struct {
 	name string
 	pos  Position
@@ -102,29 +103,37 @@ type forEachSpec struct {
 	in *node
 }
 
-// dependency is one item of dependsOn.
+// dependency is a child that another one names: in dependsOn, or as sameAs.
 type dependency struct {
 	id  string
 	pos Position
 }
 
-// childSpec is one item of spec.children.
-type childSpec struct {
-	id        string
-	pos       Position // of the id
-	index     int
+// bodySpec is what children and lookups have in common: when they are there,
+// and for which items.
+type bodySpec struct {
 	when      *node
 	forEach   []forEachSpec
 	variables []variableSpec
-	dependsOn []dependency
-	readyWhen *node
-	// template is nil where it is missing or no mapping.
-	template *node
 
 	gaps gaps
 	// openVariables and openNames are true where there are more variables, or
 	// forEach names, than those that could be read.
 	openVariables, openNames bool
+}
+
+// childSpec is one item of spec.children.
+type childSpec struct {
+	bodySpec
+	id    string
+	pos   Position // of the id
+	index int
+	// sameAs is the child whose items this one has; nil where it has its own.
+	sameAs    *dependency
+	dependsOn []dependency
+	readyWhen *node
+	// template is nil where it is missing or no mapping.
+	template *node
 }
 
 // label names a child in messages, by its id where it has one.
@@ -133,6 +142,34 @@ func (c *childSpec) label() string {
 		return fmt.Sprintf("spec.children[%d]", c.index)
 	}
 	return c.id
+}
+
+// many says whether a child makes a list of objects.
+func (c *childSpec) many() bool { return len(c.forEach) > 0 || c.sameAs != nil }
+
+// lookupSpec is one item of spec.lookups.
+type lookupSpec struct {
+	bodySpec
+	id       string
+	pos      Position // of the id
+	index    int
+	gvk      schema.GroupVersionKind
+	optional bool
+	// node is the lookup as a whole.
+	node *node
+	// name, namespace and selector are nil where they are missing or could not be
+	// read.
+	name, namespace, selector *node
+	// labels is the selector where it holds no expression.
+	labels labels.Selector
+}
+
+// label names a lookup in messages and in paths.
+func (l *lookupSpec) label() string {
+	if l.id == "" {
+		return fmt.Sprintf("spec.lookups[%d]", l.index)
+	}
+	return "lookups." + l.id
 }
 
 // gaps are the fields of a mapping of which not all could be read. What follows

@@ -11,11 +11,13 @@ import (
 // is CEL's Activation.
 type scope struct {
 	ev *Evaluation
-	// child is nil outside of a child.
-	child *compiledChild
-	// items are the values of the child's forEach names.
+	// body is the child's or the lookup's; nil outside of both.
+	body *body
+	// items are the values of the forEach names, and index says which of all items
+	// they are.
 	items []ref.Val
-	// locals memoise the child's variables.
+	index int
+	// locals memoise the variables of the child or lookup.
 	locals []memo
 	// self is the live object, in readyWhen.
 	self map[string]any
@@ -45,6 +47,12 @@ func (s *scope) ResolveName(name string) (any, bool) {
 		return s.ev.parent, true
 	case rootChildren:
 		return (*childrenView)(s), true
+	case rootLookups:
+		return (*lookupsView)(s), true
+	case rootObserved:
+		return (*observedView)(s), true
+	case rootEach:
+		return (*eachView)(s), true
 	case rootVariables:
 		return (*variablesView)(s), true
 	case rootSelf:
@@ -56,11 +64,11 @@ func (s *scope) ResolveName(name string) (any, bool) {
 	case celenv.ClockName:
 		return &s.ev.clock, true
 	}
-	if s.child == nil {
+	if s.body == nil {
 		return nil, false
 	}
 	for i := range s.items {
-		if s.child.forEach[i].name == name {
+		if s.body.forEach[i].name == name {
 			return s.items[i], true
 		}
 	}
@@ -97,8 +105,8 @@ func (v *variablesView) Member(name string) (any, bool, error) {
 	s := (*scope)(v)
 	var m *memo
 	var variable *compiledVariable
-	if s.child != nil {
-		variable = s.child.locals[name]
+	if s.body != nil {
+		variable = s.body.locals[name]
 	}
 	if variable != nil {
 		m = &s.locals[variable.index]
@@ -130,7 +138,7 @@ func (m *memo) compute(v *compiledVariable, s *scope) {
 		// CEL's own value is kept: it need not be JSON, nor be copied.
 		val, p := t.x.eval(s)
 		if p != nil {
-			m.problem = p.from(v.name)
+			m.problem = p.in(rootVariables + "." + v.name)
 			return
 		}
 		m.val = val
@@ -140,13 +148,13 @@ func (m *memo) compute(v *compiledVariable, s *scope) {
 	reader.readOnly = true
 	val, ok, p := v.value.render(&reader)
 	if p != nil {
-		m.problem = p.from(v.name)
+		m.problem = p.in(rootVariables + "." + v.name)
 		return
 	}
 	m.val, m.absent = val, !ok
 }
 
-// from names the variable in which a problem arose.
-func (p *problem) from(variable string) *problem {
-	return &problem{verdict: p.verdict, message: p.message + " (in variables." + variable + ")"}
+// in names the variable, or the part of a lookup, in which a problem arose.
+func (p *problem) in(place string) *problem {
+	return &problem{verdict: p.verdict, message: p.message + " (in " + place + ")"}
 }

@@ -128,6 +128,9 @@ func (testKinds) all() map[schema.GroupVersionKind]Kind {
 //	crds.yaml     definitions of kinds that the rule names, with their schemas
 //	parent.yaml   the parent; without it the case ends with the findings
 //	live.yaml     what the cluster adds to objects that were written, by kind and name
+//	lookups.yaml  objects that the cluster has besides
+//	broken        the id of a lookup that cannot be answered
+//	observed.yaml objects that nodes made earlier, each with the label kanon.dev/node
 //	refused       KIND NAME lines: objects that cannot be brought up to date
 //	findings      what is found (wanted)
 //	outcome       what comes out (wanted)
@@ -167,9 +170,11 @@ func runCase(t *testing.T, path string) {
 	if files["parent.yaml"] != "" {
 		var out strings.Builder
 		for _, p := range programs {
-			text := evaluateText(t, p, files)
-			if again := evaluateText(t, p, files); again != text {
-				t.Errorf("a second evaluation gives something else:\n%s", cmp.Diff(text, again))
+			reader := readerOf(t, files)
+			text := evaluateText(t, p, files, reader)
+			reader.checkUnchanged(t, files)
+			if again := evaluateText(t, p, files, reader.turned()); again != text {
+				t.Errorf("a second evaluation, with what is read in another order, gives something else:\n%s", cmp.Diff(text, again))
 			}
 			out.WriteString(text)
 		}
@@ -251,12 +256,12 @@ func findingsText(findings Findings) string {
 }
 
 // evaluateText evaluates a rule to the end and writes down what happened.
-func evaluateText(t *testing.T, p *Program, files map[string]string) string {
+func evaluateText(t *testing.T, p *Program, files map[string]string, reader *testReader) string {
 	t.Helper()
 	var b strings.Builder
 	parent := objects(t, files["parent.yaml"])[0]
 	before := parent.DeepCopy()
-	ev := p.Evaluate(t.Context(), Input{Parent: parent, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)})
+	ev := p.Evaluate(t.Context(), Input{Parent: parent, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Reader: reader})
 	matches, err := ev.Matches()
 	if err != nil {
 		fmt.Fprintf(&b, "matches: %v\n", err)
@@ -284,6 +289,12 @@ func evaluateText(t *testing.T, p *Program, files map[string]string) string {
 		}
 	}
 	writeOutcome(t, &b, ev.Outcome())
+	for i, query := range reader.asked {
+		if i == 0 {
+			fmt.Fprintln(&b, "--- asked")
+		}
+		fmt.Fprintln(&b, query)
+	}
 	if diff := cmp.Diff(before, parent); diff != "" {
 		t.Errorf("the evaluation changed the parent:\n%s", diff)
 	}

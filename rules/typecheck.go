@@ -98,7 +98,8 @@ func (t *typing) name(e ast.Expr, env typeBindings) typed {
 		return t.c.kindType(t.c.rule.parent.gvk)
 	case rootNow:
 		return typed{typ: types.TimestampType}
-	case rootChildren, rootVariables:
+	}
+	if isGroup(name) {
 		return typed{root: name}
 	}
 	if o, ok := t.scope.names[name]; ok {
@@ -110,8 +111,14 @@ func (t *typing) name(e ast.Expr, env typeBindings) typed {
 // member is a member of a root.
 func (t *typing) member(root, name string) typed {
 	switch root {
-	case rootChildren:
+	case rootChildren, rootObserved:
 		return t.c.childType(name)
+	case rootEach:
+		if spec := t.c.children[name]; spec != nil {
+			return t.c.kindType(templateGVK(spec.template))
+		}
+	case rootLookups:
+		return t.c.lookupType(name)
 	case rootVariables:
 		if v := t.c.variable(t.scope, name); v != nil && v.origin != nil {
 			return v.origin.typ
@@ -122,6 +129,9 @@ func (t *typing) member(root, name string) typed {
 
 // selected is operand.name in all its spellings. presence is true for has().
 func (t *typing) selected(e, operand ast.Expr, from typed, name string, presence, optional bool) typed {
+	if from.root != "" && presence {
+		return typed{typ: types.BoolType}
+	}
 	if from.root != "" {
 		return asOptional(t.member(from.root, name), optional)
 	}

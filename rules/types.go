@@ -249,7 +249,20 @@ func (c *compiler) childType(id string) typed {
 		return typed{}
 	}
 	object := c.kindType(templateGVK(spec.template))
-	if len(spec.forEach) > 0 {
+	if spec.many() {
+		return c.types.list(object)
+	}
+	return object
+}
+
+// lookupType is the type of lookups.<id>.
+func (c *compiler) lookupType(id string) typed {
+	l := c.lookups[id]
+	if l == nil {
+		return typed{}
+	}
+	object := c.kindType(l.spec.gvk)
+	if l.spec.list() {
 		return c.types.list(object)
 	}
 	return object

@@ -94,7 +94,14 @@ func outOfScope(name string, sc *compileScope) string {
 			return "status is what spec.status renders, and this rule has none"
 		}
 		return "status is what spec.status renders, and is known only in spec.events; what the parent has is parent.status"
-	case "lookups", "observed", "each", "finalizing":
+	case rootObserved:
+		return "observed cannot be read in " + sc.place
+	case rootEach:
+		if sc.openNames {
+			return "" // it may be known
+		}
+		return "each is the object of the item that is paired with this one, and is known only under forEach: {sameAs: …}"
+	case "finalizing":
 		return "this version does not have " + name + " yet"
 	}
 	return ""
@@ -111,6 +118,8 @@ func (c *compiler) rootHint(text, name string, sc *compileScope) string {
 		return "the object that the rule is for is parent"
 	case c.children[name] != nil && sc.allowChildren:
 		return "write children." + name
+	case c.lookups[name] != nil:
+		return "write lookups." + name
 	case c.isVariable(name, sc):
 		return "write variables." + name
 	}

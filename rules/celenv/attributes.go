@@ -23,6 +23,10 @@ type Members interface {
 	Member(name string) (any, bool, error)
 }
 
+// Nothing is what a Members value gives for a member that is null when it is
+// read, and is not there for has() and ?. all the same.
+type Nothing struct{}
+
 // Reason says why a read failed.
 type Reason int
 
@@ -221,6 +225,9 @@ func (k *key) read(obj any) (any, error) {
 	if !present {
 		return nil, k.fail(ReasonMissing, obj)
 	}
+	if _, isNothing := val.(Nothing); isNothing {
+		return nil, nil
+	}
 	return val, nil
 }
 
@@ -232,7 +239,18 @@ func (k *key) readIfPresent(obj any) (any, bool, error) {
 	if errors.As(err, &missed) || errors.Is(err, ErrAbsent) {
 		return nil, false, nil
 	}
+	if _, isNothing := val.(Nothing); isNothing {
+		return nil, false, nil
+	}
 	return val, present, err
+}
+
+// member asks a Members value.
+func (k *key) member(m Members) (any, bool, error) {
+	if !k.isText {
+		return nil, false, k.fail(ReasonType, m)
+	}
+	return m.Member(k.text)
 }
 
 func (k *key) lookup(obj any) (any, bool, error) {
@@ -240,10 +258,7 @@ func (k *key) lookup(obj any) (any, bool, error) {
 	case nil:
 		return nil, false, nil
 	case Members:
-		if !k.isText {
-			return nil, false, k.fail(ReasonType, obj)
-		}
-		return o.Member(k.text)
+		return k.member(o)
 	case map[string]any:
 		if !k.isText {
 			return nil, false, k.fail(ReasonType, obj)

@@ -1,0 +1,124 @@
+package rules
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// compiledLookup is a node of spec.lookups.
+type compiledLookup struct {
+	Lookup
+	body
+	index    int
+	optional bool
+	// name and selector are templates of which one is given; a selector without
+	// expressions is in fixed, and in Lookup.Selector.
+	name, selector template
+	// namespace is nil where it is left out, and with all.
+	namespace template
+	all       bool
+	fixed     labels.Selector
+}
+
+// lookupState is a lookup while the rule is compiled.
+type lookupState struct {
+	spec     *lookupSpec
+	compiled *compiledLookup
+	state    compileState
+	uses     uses
+	guard    guard
+}
+
+func newLookupState(spec *lookupSpec) *lookupState {
+	l := &compiledLookup{index: spec.index, optional: spec.optional, fixed: spec.labels}
+	l.Lookup = Lookup{ID: spec.id, GVK: spec.gvk, Position: spec.pos, Namespaced: true, Selector: spec.labels}
+	return &lookupState{spec: spec, compiled: l, guard: guard{given: spec.when != nil, lost: spec.gaps["when"]}}
+}
+
+// compileLookups compiles those that nothing has read yet too.
+func (c *compiler) compileLookups(p *Program, all *uses) {
+	p.lookups = make(map[string]*compiledLookup, len(c.lookups))
+	for i := range c.rule.lookups {
+		spec := &c.rule.lookups[i]
+		l := c.lookups[spec.id]
+		if l == nil || l.spec != spec { // it has no id, or one that is taken
+			l = newLookupState(spec)
+		}
+		c.compileLookup(l)
+		c.checkLookupKind(l, p)
+		all.ownStatus = all.ownStatus || l.uses.ownStatus
+		p.lookups[spec.id] = l.compiled
+		p.lookupOrder = append(p.lookupOrder, spec.id)
+	}
+}
+
+// compileLookup compiles a lookup if that has not been done.
+func (c *compiler) compileLookup(l *lookupState) {
+	spec, out := l.spec, l.compiled
+	switch l.state {
+	case stateDone:
+		return
+	case stateCompiling:
+		c.reportCycle(spec.pos, spec.label())
+		return
+	}
+	l.state = stateCompiling
+	c.stack = append(c.stack, spec.label())
+	sc := &compileScope{
+		place: spec.label(), allowChildren: true, openNames: spec.openNames, openVariables: spec.openVariables,
+		names: map[string]*origin{}, locals: map[string]*compiledVariable{},
+	}
+	u := &l.uses
+	out.forEach = c.dimensions(spec.forEach, sc, u)
+	c.locals(&spec.bodySpec, &out.body, sc)
+	c.when(&spec.bodySpec, &out.body, sc, u, &l.guard)
+	for _, name := range slices.Sorted(maps.Keys(out.locals)) {
+		c.compileVariable(out.locals[name], sc)
+	}
+	out.name = c.lookupPart(spec.name, "name", sc, u)
+	if s, _ := spec.namespace.text(); s == allNamespaces {
+		out.all = true
+	} else {
+		out.namespace = c.lookupPart(spec.namespace, "namespace", sc, u)
+		if t, ok := out.namespace.(constTemplate); ok {
+			out.Namespace, _ = t.value.(string)
+		}
+	}
+	if spec.labels == nil {
+		out.selector = c.lookupPart(spec.selector, "selector", sc, u)
+	}
+	c.stack = c.stack[:len(c.stack)-1]
+	l.state = stateDone
+}
+
+// lookupPart compiles a field of a lookup.
+func (c *compiler) lookupPart(n *node, field string, sc *compileScope, u *uses) template {
+	if n == nil {
+		return nil
+	}
+	inner := *sc
+	inner.place = fmt.Sprintf("%s.%s", sc.place, field)
+	t, _ := c.template(n, &inner, u)
+	return t
+}
+
+// checkLookupKind looks up the kind of a lookup, and compares its scope with the
+// namespace.
+func (c *compiler) checkLookupKind(l *lookupState, p *Program) {
+	spec, out := l.spec, l.compiled
+	kind, known := c.kind(spec.gvk, spec.node, parentVerbs())
+	out.Namespaced = kind.Namespaced
+	if !known {
+		return
+	}
+	namespace := spec.node.get("namespace")
+	switch {
+	case namespace != nil && !kind.Namespaced:
+		c.report(c.rule.src.at(namespace.yaml), CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", spec.gvk.Kind)
+	case !spec.node.has("namespace") && kind.Namespaced && !p.parent.Namespaced:
+		c.report(spec.pos, CodeNamespaceRequired, "%s needs a namespace, because %s, the parent's kind, is cluster-scoped", spec.label(), p.parent.GVK.Kind)
+	}
+}

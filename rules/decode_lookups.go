@@ -1,0 +1,212 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+func (d *decoder) lookups(n *node, r *Rule) {
+	r.openLookups = n.kind != sequenceNode || len(n.lost) > 0
+	for i, item := range d.list(n, "spec.lookups") {
+		l := d.lookup(item, i, r.lookups)
+		r.openLookups = r.openLookups || l.id == ""
+		r.lookups = append(r.lookups, l)
+	}
+}
+
+func (d *decoder) lookup(n *node, index int, before []lookupSpec) lookupSpec {
+	path := fmt.Sprintf("spec.lookups[%d]", index)
+	l := lookupSpec{index: index, pos: d.src.at(n.yaml), node: n}
+	var apiVersion, kind string
+	l.gaps = d.object(n, path, fields{
+		"id": func(n *node) {
+			l.pos = d.src.at(n.yaml)
+			l.id = d.identifier(n, path+".id")
+			if l.id != "" && slices.ContainsFunc(before, func(o lookupSpec) bool { return o.id == l.id }) {
+				d.report(n, CodeNameTwice, "two lookups are called %q", l.id)
+			}
+		},
+		"apiVersion": func(n *node) { apiVersion, _ = d.plainString(n, path+".apiVersion") },
+		"kind":       func(n *node) { kind, _ = d.plainString(n, path+".kind") },
+		"name":       func(n *node) { l.name = d.objectText(n, path+".name", isPathSegment) },
+		"namespace":  func(n *node) { l.namespace = d.objectText(n, path+".namespace", isNamespace) },
+		"selector":   func(n *node) { d.lookupSelector(n, path+".selector", &l) },
+		"optional":   func(n *node) { l.optional = d.boolean(n, path+".optional") },
+		"when":       func(n *node) { l.when = d.expression(n, path+".when") },
+		"forEach":    func(n *node) { d.items(n, path+".forEach", &l.bodySpec) },
+		"variables":  func(n *node) { l.variables, l.openVariables = d.variables(n, path+".variables") },
+	}, "id", "apiVersion", "kind")
+	l.bodySpec.lose(n)
+	l.gvk = d.gvk(n, path, apiVersion, kind)
+	d.lookupForm(n, path)
+	return l
+}
+
+// list says whether a lookup gives a list.
+func (l *lookupSpec) list() bool {
+	return len(l.forEach) > 0 || l.gaps["forEach"] || l.selector != nil
+}
+
+// mayBeNull says whether a lookup can be null: one that is optional, and has one
+// object or is skipped.
+func (l *lookupSpec) mayBeNull() bool {
+	return l.optional && len(l.forEach) == 0 && !l.gaps["forEach"] && (l.name != nil || l.when != nil)
+}
+
+// lookupForm reports a lookup that does not say, or says twice, what it reads.
+func (d *decoder) lookupForm(n *node, path string) {
+	if n.kind != mappingNode {
+		return
+	}
+	namespace, _ := n.get("namespace").text()
+	switch {
+	case !n.has("name") && !n.has("selector"):
+		d.report(n, CodeLookupForm, "%s has neither name nor selector", path).
+			hint("give it a name for one object, or a selector for a list; selector: {} selects all")
+	case n.has("name") && n.has("selector"):
+		d.report(n, CodeLookupForm, "%s has both name and selector", path).
+			hint("leave out one: name reads one object, and selector a list")
+	case n.has("name") && namespace == allNamespaces:
+		d.report(n.get("namespace"), CodeLookupForm, `%s names one object, and so cannot be in "*", all namespaces`, path).
+			hint("name its namespace, or use a selector")
+	}
+}
+
+// allNamespaces is how a lookup says that it reads those of all namespaces.
+const allNamespaces = "*"
+
+func (d *decoder) boolean(n *node, path string) bool {
+	v, ok := n.value.(bool)
+	if n.kind != scalarNode || !ok {
+		d.report(n, CodeFieldType, "%s must be true or false, and is %s", path, n.what())
+	}
+	return v
+}
+
+// isPathSegment says what is wrong with the name of an object of any kind.
+func isPathSegment(name string) []string { return path.IsValidPathSegmentName(name) }
+
+// isNamespace says what is wrong with the namespace of a lookup.
+func isNamespace(name string) []string {
+	if name == allNamespaces {
+		return nil
+	}
+	return validation.IsDNS1123Label(name)
+}
+
+// objectText is a string that may hold expressions; without any it is checked.
+func (d *decoder) objectText(n *node, path string, check func(string) []string) *node {
+	s, ok := n.text()
+	switch {
+	case !ok:
+		d.report(n, CodeFieldType, "%s must be a string, and is %s", path, n.what()).hint("%s", quotesFor(n))
+		return nil
+	case s == "":
+		d.report(n, CodeEmpty, "%s is empty", path)
+		return nil
+	case hasExpression(s):
+		return n
+	}
+	if wrong := check(s); len(wrong) > 0 {
+		d.report(n, CodeObjectName, "%s: %q is not a name that Kubernetes takes", path, s)
+		return nil
+	}
+	return n
+}
+
+// lookupSelector decodes a selector that may hold expressions. One without any
+// is checked whole, and of others the fields that are written out.
+func (d *decoder) lookupSelector(n *node, path string, l *lookupSpec) {
+	switch {
+	case isExpressionText(n):
+		l.selector = n
+	case !n.holdsExpression():
+		if l.labels = d.selector(n, path); l.labels != nil {
+			l.selector = n
+		}
+	default:
+		l.selector = n
+		d.object(n, path, fields{
+			"matchLabels": func(n *node) { d.openMapping(n, path+".matchLabels") },
+			"matchExpressions": func(n *node) {
+				if isExpressionText(n) {
+					return
+				}
+				for i, item := range d.list(n, path+".matchExpressions") {
+					d.openRequirement(item, fmt.Sprintf("%s.matchExpressions[%d]", path, i))
+				}
+			},
+		})
+	}
+}
+
+// openMapping is a mapping of strings, or an expression that gives one.
+func (d *decoder) openMapping(n *node, path string) {
+	if isExpressionText(n) {
+		return
+	}
+	if n.kind != mappingNode {
+		d.report(n, CodeFieldType, "%s must be a mapping, and is %s", path, n.what())
+		return
+	}
+	for _, f := range n.fields {
+		d.openText(f.value, path+"."+f.name)
+	}
+}
+
+// openText is a string, with expressions or without.
+func (d *decoder) openText(n *node, path string) {
+	if _, ok := n.text(); !ok {
+		d.report(n, CodeFieldType, "%s must be a string, and is %s", path, n.what()).hint("%s", quotesFor(n))
+	}
+}
+
+func (d *decoder) openRequirement(n *node, path string) {
+	if isExpressionText(n) {
+		return
+	}
+	d.object(n, path, fields{
+		"key": func(n *node) { d.openText(n, path+".key") },
+		"operator": func(n *node) {
+			d.openText(n, path+".operator")
+			if s, ok := n.text(); ok && !hasExpression(s) && !isSelectorOperator(s) {
+				d.report(n, CodeSelector, "%s.operator: %q is not an operator of a selector", path, s).
+					hint("%s", didYouMean(s, selectorOperators()))
+			}
+		},
+		"values": func(n *node) {
+			if isExpressionText(n) {
+				return
+			}
+			for i, item := range d.list(n, path+".values") {
+				d.openText(item, fmt.Sprintf("%s.values[%d]", path, i))
+			}
+		},
+	}, "key", "operator")
+}
+
+func selectorOperators() []string {
+	return []string{
+		string(metav1.LabelSelectorOpIn), string(metav1.LabelSelectorOpNotIn),
+		string(metav1.LabelSelectorOpExists), string(metav1.LabelSelectorOpDoesNotExist),
+	}
+}
+
+func isSelectorOperator(s string) bool { return slices.Contains(selectorOperators(), s) }
+
+// holdsExpression says whether there is an expression in a node or below it.
+func (n *node) holdsExpression() bool {
+	if s, ok := n.text(); ok {
+		return hasExpression(s)
+	}
+	for _, f := range n.fields {
+		if hasExpression(f.name) || f.value.holdsExpression() {
+			return true
+		}
+	}
+	return slices.ContainsFunc(n.items, (*node).holdsExpression)
+}

@@ -1,0 +1,279 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kanon.dev/kanon/rules/celenv"
+)
+
+// lookupsView is lookups in expressions.
+type lookupsView scope
+
+// Member implements celenv.Members. What is looked up is asked for once, at the
+// first read.
+func (v *lookupsView) Member(id string) (any, bool, error) {
+	e := v.ev
+	l := e.prog.lookups[id]
+	if l == nil {
+		return nil, false, nil
+	}
+	if e.lookups == nil {
+		e.lookups = make([]memo, len(e.prog.lookups))
+	}
+	m := &e.lookups[l.index]
+	if !m.done {
+		*m = e.lookUp(l) // which does not come back here: cycles were refused
+	}
+	return m.member()
+}
+
+// member is a memo's value, as that of a member that can be null.
+func (m *memo) member() (any, bool, error) {
+	switch {
+	case m.problem != nil:
+		return nil, false, m.problem
+	case m.absent:
+		return celenv.Nothing{}, true, nil
+	}
+	return m.val, true, nil
+}
+
+// lookUp finds what a lookup gives: an object, or a list of them.
+func (e *Evaluation) lookUp(l *compiledLookup) memo {
+	if len(l.forEach) > 0 {
+		return e.lookUpItems(l)
+	}
+	found := e.lookUpOne(l, &scope{ev: e, body: &l.body, locals: newMemos(&l.body)})
+	switch {
+	case found.problem != nil:
+		return memo{done: true, problem: found.problem}
+	case found.skipped && !l.optional:
+		return memo{done: true, problem: &problem{
+			verdict: skips,
+			message: fmt.Sprintf("lookups.%s is skipped, because its when is false; read it as lookups.?%s", l.ID, l.ID),
+		}}
+	case found.skipped || found.absent:
+		return memo{done: true, absent: true}
+	case l.name == nil:
+		return memo{done: true, val: sortedObjects(found.objects)}
+	}
+	return memo{done: true, val: found.objects[0].Object}
+}
+
+// found is what one item of a lookup came to.
+type found struct {
+	objects         []*unstructured.Unstructured
+	skipped, absent bool
+	problem         *problem
+}
+
+// lookUpItems finds what a lookup with a forEach gives: with a name the object of
+// each item, in the order of the items, with a selector the objects of all items,
+// each once.
+func (e *Evaluation) lookUpItems(l *compiledLookup) memo {
+	tuples, p := e.tuples(&l.body)
+	if p != nil {
+		return memo{done: true, problem: p.in(rootLookups + "." + l.ID)}
+	}
+	var objects []*unstructured.Unstructured
+	var first *problem
+	for i, t := range tuples {
+		one := e.lookUpOne(l, &scope{ev: e, body: &l.body, items: t, index: i, locals: newMemos(&l.body)})
+		if p := one.problem; p != nil && (first == nil || first.verdict == waits && p.verdict != waits) {
+			first = p // a failure needs someone to do something
+		}
+		objects = append(objects, one.objects...)
+	}
+	switch {
+	case first != nil:
+		return memo{done: true, problem: first}
+	case l.name == nil:
+		return memo{done: true, val: sortedObjects(objects)}
+	}
+	list := make([]any, len(objects))
+	for i, o := range objects {
+		list[i] = o.Object
+	}
+	return memo{done: true, val: list}
+}
+
+// lookUpOne finds the objects of one item of a lookup.
+func (e *Evaluation) lookUpOne(l *compiledLookup, s *scope) found {
+	if l.when != nil {
+		ok, p := l.when.isTrue(s)
+		if p != nil {
+			return found{problem: p.in(l.place("when"))}
+		}
+		if !ok {
+			return found{skipped: true}
+		}
+	}
+	q, p := e.query(l, s)
+	if p != nil {
+		return found{problem: p}
+	}
+	var objects []*unstructured.Unstructured
+	if e.reader != nil {
+		var err error
+		if objects, err = e.reader.Lookup(q); err != nil {
+			return found{problem: waiting("lookups.%s is not known yet: %s", l.ID, err.Error())}
+		}
+	}
+	if q.Name == "" {
+		return found{objects: objects}
+	}
+	switch {
+	case len(objects) > 0:
+		return found{objects: objects[:1]}
+	case l.optional:
+		return found{absent: true}
+	}
+	name := q.Name
+	if q.Namespace != "" {
+		name = q.Namespace + "/" + name
+	}
+	return found{problem: waiting("lookups.%s is not there yet: %s %q", l.ID, l.GVK.Kind, name)}
+}
+
+// place names a field of a lookup in messages.
+func (l *compiledLookup) place(field string) string { return rootLookups + "." + l.ID + "." + field }
+
+// query is what one item of a lookup asks for. What is rendered never widens it:
+// only what the rule says without an expression means all.
+func (e *Evaluation) query(l *compiledLookup, s *scope) (Query, *problem) {
+	q := Query{Lookup: l.ID, GVK: l.GVK, AllNamespaces: l.all && l.Namespaced, Selector: l.fixed}
+	if p := e.queryNamespace(l, s, &q); p != nil {
+		return q, p.in(l.place("namespace"))
+	}
+	if l.name != nil {
+		name, ok, p := renderText(l.name, s)
+		switch {
+		case p != nil:
+		case !ok:
+			p = failure("the name has no value; give the lookup a when")
+		default:
+			p = checkRendered("name", name, isPathSegment)
+		}
+		if p != nil {
+			return q, p.in(l.place("name"))
+		}
+		q.Name = name
+		return q, nil
+	}
+	if l.selector == nil {
+		return q, nil
+	}
+	val, _, p := l.selector.render(s)
+	if p == nil {
+		q.Selector, p = renderedSelector(val)
+	}
+	if p != nil {
+		return q, p.at().in(l.place("selector"))
+	}
+	return q, nil
+}
+
+// queryNamespace fills in the namespace of a query: what the rule says, or else
+// the parent's.
+func (e *Evaluation) queryNamespace(l *compiledLookup, s *scope, q *Query) *problem {
+	if !l.Namespaced || q.AllNamespaces {
+		return nil
+	}
+	if l.namespace != nil {
+		namespace, ok, p := renderText(l.namespace, s)
+		if p != nil {
+			return p
+		}
+		if ok {
+			q.Namespace = namespace
+			return checkRendered("namespace", namespace, validation.IsDNS1123Label)
+		}
+	}
+	q.Namespace = e.object.GetNamespace()
+	if q.Namespace == "" && !e.prog.parent.Namespaced {
+		return failure("the namespace is needed, because the parent is cluster-scoped")
+	}
+	return nil
+}
+
+// at moves the path of a problem into its message.
+func (p *problem) at() *problem {
+	return &problem{verdict: p.verdict, message: p.Error()}
+}
+
+// renderText renders a string; false where it is left out.
+func renderText(t template, s *scope) (string, bool, *problem) {
+	val, ok, p := t.render(s)
+	if p != nil || !ok || val == nil {
+		return "", false, p
+	}
+	text, isText := val.(string)
+	if !isText {
+		return "", false, failure("this must be a string, and is %s; make it one with string(…)", jsonType(val))
+	}
+	return text, true, nil
+}
+
+// checkRendered says what is wrong with a name that was rendered.
+func checkRendered(what, name string, check func(string) []string) *problem {
+	if name == "" {
+		return failure("the %s is empty", what)
+	}
+	if wrong := check(name); len(wrong) > 0 {
+		return failure("the %s %s is not one that Kubernetes takes", what, quoted(shorten(name)))
+	}
+	return nil
+}
+
+// renderedSelector makes a selector of what was rendered. One that would select
+// all has failed.
+func renderedSelector(val any) (labels.Selector, *problem) {
+	fields, ok := val.(map[string]any)
+	if !ok {
+		return nil, failure("the selector must be a map with matchLabels or matchExpressions, and is %s", jsonType(val))
+	}
+	var spec metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, &spec, true); err != nil {
+		return nil, failure("this is no selector: %s", strings.TrimPrefix(err.Error(), "strict decoding error: "))
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&spec)
+	if err != nil {
+		return nil, failure("this is no selector: %s", firstLine(err))
+	}
+	if selector.Empty() {
+		return nil, failure("the selector is empty, which would select all; write selector: {} where that is meant")
+	}
+	return selector, nil
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// sortedObjects are objects by namespace and name, each once, as a list of JSON.
+func sortedObjects(objects []*unstructured.Unstructured) []any {
+	sorted := slices.SortedFunc(slices.Values(objects), byName)
+	sorted = slices.CompactFunc(sorted, func(a, b *unstructured.Unstructured) bool { return byName(a, b) == 0 })
+	list := make([]any, len(sorted))
+	for i, o := range sorted {
+		list[i] = o.Object
+	}
+	return list
+}
+
+// byName orders objects of one kind by namespace and name.
+func byName(a, b *unstructured.Unstructured) int {
+	if c := strings.Compare(a.GetNamespace(), b.GetNamespace()); c != 0 {
+		return c
+	}
+	return strings.Compare(a.GetName(), b.GetName())
+}

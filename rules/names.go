@@ -1,0 +1,210 @@
+package rules
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+
+	"kanon.dev/kanon/rules/celenv"
+)
+
+// What expressions can start with, besides the names of a forEach.
+const (
+	rootParent    = "parent"
+	rootChildren  = "children"
+	rootLookups   = "lookups"
+	rootObserved  = "observed"
+	rootEach      = "each"
+	rootVariables = "variables"
+	rootSelf      = "self"
+	rootStatus    = "status"
+	rootNow       = celenv.NowName
+)
+
+// isGroup says whether a root has no value of its own, but only members.
+func isGroup(root string) bool {
+	switch root {
+	case rootVariables, rootChildren, rootLookups, rootObserved, rootEach:
+		return true
+	}
+	return false
+}
+
+// exampleMember is a name that can stand behind a root.
+func (a *analysis) exampleMember(root string) string {
+	names := a.c.childIDs()
+	switch root {
+	case rootVariables:
+		names = a.scope.variableNames(a.c)
+	case rootLookups:
+		names = a.c.lookupIDs()
+	case rootEach:
+		names = a.scope.family
+	}
+	if len(names) == 0 {
+		return "name"
+	}
+	return names[0]
+}
+
+func (c *compiler) childIDs() []string { return slices.Sorted(maps.Keys(c.children)) }
+
+func (c *compiler) lookupIDs() []string { return slices.Sorted(maps.Keys(c.lookups)) }
+
+func (a *analysis) ident(e ast.Expr, env bindings) *origin {
+	name := e.AsIdent()
+	if o, ok := env[name]; ok {
+		return o
+	}
+	if name == rootParent || isGroup(name) {
+		return &origin{root: name}
+	}
+	switch name {
+	case rootSelf:
+		return later()
+	case rootNow:
+		return clocked(1)
+	}
+	if o, ok := a.scope.names[name]; ok {
+		return o
+	}
+	return fixed()
+}
+
+// member is the origin of from.name, and that of the value that is missing where
+// there is none. soft is true where the expression has a value without it.
+func (a *analysis) member(e ast.Expr, from *origin, name string, soft bool) (value, missing *origin) {
+	switch from.root {
+	case rootParent:
+		if name == "status" {
+			a.uses.ownStatus = true
+			return later(), later()
+		}
+		return fixed(), fixed()
+	case rootChildren:
+		return a.child(e, name, soft), later()
+	case rootEach:
+		return a.pair(e, name, soft), later()
+	case rootObserved:
+		return a.observed(e, name), later()
+	case rootLookups:
+		return a.lookup(e, name, soft), later()
+	case rootVariables:
+		return a.variable(e, name), fixed()
+	case rootStatus:
+		a.statusField(e.ID(), name)
+		return later(), later()
+	}
+	switch {
+	case from.fields != nil:
+		if value = from.fields[name]; value == nil {
+			value = fixed()
+		}
+		return value, fixed()
+	case from.complete:
+		return later(), from
+	case from.optional != "":
+		return &origin{waits: from.waits}, from
+	}
+	return from, from
+}
+
+// namePos is where a name stands that the node e reads.
+func (a *analysis) namePos(e ast.Expr, name string) Position {
+	return a.within(nameOffset(a.expr.Text(), a.expr.Offset(e.ID()), name))
+}
+
+// child is children.<id>.
+func (a *analysis) child(e ast.Expr, id string, soft bool) *origin {
+	if !a.scope.allowChildren {
+		return later() // unknownNames reported it
+	}
+	spec := a.childCalled(e, id)
+	if spec == nil {
+		return later()
+	}
+	a.uses.nodes = append(a.uses.nodes, nodeRef{root: rootChildren, id: id, hard: !soft, pos: a.namePos(e, id)})
+	return &origin{waits: true, complete: spec.many()}
+}
+
+// childCalled is the child that the node e names; nil after a finding.
+func (a *analysis) childCalled(e ast.Expr, id string) *childSpec {
+	spec := a.c.children[id]
+	if spec == nil && !a.c.rule.openChildren {
+		a.reportName(e.ID(), id, CodeUnknownChild, "there is no child called %q", id).hint("%s", didYouMean(id, a.c.childIDs()))
+	}
+	return spec
+}
+
+// observed is observed.<id>. It orders nothing, and may be null.
+func (a *analysis) observed(e ast.Expr, id string) *origin {
+	if !a.scope.allowChildren || a.childCalled(e, id) == nil {
+		return later()
+	}
+	a.uses.nodes = append(a.uses.nodes, nodeRef{root: rootObserved, id: id, pos: a.namePos(e, id)})
+	return later()
+}
+
+// pair is each.<id>.
+func (a *analysis) pair(e ast.Expr, id string, soft bool) *origin {
+	if len(a.scope.family) == 0 {
+		return later() // unknownNames reported it
+	}
+	switch {
+	case slices.Contains(a.scope.family, id):
+		a.uses.nodes = append(a.uses.nodes, nodeRef{root: rootEach, id: id, hard: !soft, pos: a.namePos(e, id)})
+	case a.childCalled(e, id) != nil:
+		a.reportName(e.ID(), id, CodeNotPaired, "%s does not have the same items as %s, so each.%s is not there", id, a.scope.place, id).
+			hint("%s", didYouMean(id, a.scope.family))
+	}
+	return later()
+}
+
+// variable is variables.<name>.
+func (a *analysis) variable(e ast.Expr, name string) *origin {
+	v := a.c.variable(a.scope, name)
+	if v == nil {
+		if !a.c.rule.openVariables && !a.scope.openVariables {
+			a.reportName(e.ID(), name, CodeUnknownVariable, "there is no variable called %q", name).hint("%s", didYouMean(name, a.scope.variableNames(a.c)))
+		}
+		return fixed()
+	}
+	a.follow(e, rootVariables+"."+name, v.uses, nil)
+	if v.origin == nil {
+		return fixed()
+	}
+	return v.origin
+}
+
+// lookup is lookups.<id>.
+func (a *analysis) lookup(e ast.Expr, id string, soft bool) *origin {
+	l := a.c.lookups[id]
+	if l == nil {
+		if !a.c.rule.openLookups {
+			f := a.reportName(e.ID(), id, CodeUnknownLookup, "there is no lookup called %q", id)
+			if f.hint("%s", didYouMean(id, a.c.lookupIDs())); f.Hint == "" && a.c.children[id] != nil {
+				f.Hint = "write children." + id
+			}
+		}
+		return later()
+	}
+	a.c.compileLookup(l)
+	a.uses.nodes = append(a.uses.nodes, nodeRef{root: rootLookups, id: id, hard: !soft, pos: a.namePos(e, id)})
+	a.follow(e, rootLookups+"."+id, &l.uses, &l.guard)
+	o := &origin{waits: true, complete: l.spec.list()}
+	if l.spec.mayBeNull() {
+		o.optional = id
+	}
+	return o
+}
+
+// follow takes over what a variable or a lookup reads.
+func (a *analysis) follow(e ast.Expr, name string, read *uses, by *guard) {
+	for _, r := range read.nodes {
+		if r.root != rootLookups && !a.scope.allowChildren {
+			a.report(e.ID(), CodeOutOfScope, "%s reads %s, which cannot be read in %s", name, r.name(), a.scope.place)
+		}
+	}
+	a.uses.follow(read, a.at(e.ID()), by)
+}

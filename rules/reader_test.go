@@ -1,0 +1,82 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// nodeLabel names the node of an object in observed.yaml.
+const nodeLabel = "kanon.dev/node"
+
+// testReader is a cluster that holds some objects.
+type testReader struct {
+	objects []*unstructured.Unstructured
+	// observed are the objects that nodes made, each with nodeLabel.
+	observed []*unstructured.Unstructured
+	// broken is the id of a lookup that cannot be answered.
+	broken string
+	// asked are the queries, in words.
+	asked []string
+}
+
+// readerOf is the reader of a case.
+func readerOf(t *testing.T, files map[string]string) *testReader {
+	t.Helper()
+	return &testReader{
+		objects: objects(t, files["lookups.yaml"]), observed: objects(t, files["observed.yaml"]),
+		broken: strings.TrimSpace(files["broken"]),
+	}
+}
+
+// turned is the same cluster, that gives everything in the opposite order.
+func (r *testReader) turned() *testReader {
+	other := &testReader{objects: slices.Clone(r.objects), observed: slices.Clone(r.observed), broken: r.broken}
+	slices.Reverse(other.objects)
+	slices.Reverse(other.observed)
+	return other
+}
+
+// Lookup implements Reader.
+func (r *testReader) Lookup(q Query) ([]*unstructured.Unstructured, error) {
+	namespace := q.Namespace
+	if q.AllNamespaces {
+		namespace = "*"
+	}
+	what := fmt.Sprintf("%q", q.Name)
+	if q.Name == "" {
+		what = "selector " + q.Selector.String()
+	}
+	r.asked = append(r.asked, strings.TrimSuffix(fmt.Sprintf("%s: %s, %s in %s", q.Lookup, q.GVK.Kind, what, namespace), " in "))
+	if q.Lookup == r.broken {
+		return nil, errors.New("the objects are still being listed")
+	}
+	return slices.DeleteFunc(slices.Clone(r.objects), func(o *unstructured.Unstructured) bool {
+		return o.GroupVersionKind() != q.GVK ||
+			!q.AllNamespaces && o.GetNamespace() != q.Namespace ||
+			q.Name != "" && o.GetName() != q.Name ||
+			q.Name == "" && !q.Selector.Matches(labels.Set(o.GetLabels()))
+	}), nil
+}
+
+// Observed implements Reader.
+func (r *testReader) Observed(node string) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(r.observed), func(o *unstructured.Unstructured) bool {
+		return o.GetLabels()[nodeLabel] != node
+	})
+}
+
+// checkUnchanged holds that nobody changed what the reader gave.
+func (r *testReader) checkUnchanged(t *testing.T, files map[string]string) {
+	t.Helper()
+	fresh := readerOf(t, files)
+	if diff := cmp.Diff([][]*unstructured.Unstructured{fresh.objects, fresh.observed}, [][]*unstructured.Unstructured{r.objects, r.observed}); diff != "" {
+		t.Errorf("the evaluation changed what it only reads:\n%s", diff)
+	}
+}
