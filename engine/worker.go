@@ -24,6 +24,22 @@ const (
 	again
 )
 
+// String names the verdict in the log.
+func (v verdict) String() string {
+	switch v {
+	case settled:
+		return "settled"
+	case waiting:
+		return "waiting"
+	case later:
+		return "later"
+	case again:
+		return "again"
+	default:
+		return "unknown"
+	}
+}
+
 // work takes keys from the queue, one at a time, until ctx ends. What waits then
 // is left: the next process looks at everything.
 func (e *Engine) work(ctx context.Context) {
@@ -47,6 +63,7 @@ func (e *Engine) workOn(ctx context.Context, k key) {
 		}
 		log.Error(err, "Reconcile failed; it is tried again")
 	}
+	log.V(4).Info("Reconciled", "verdict", v)
 	switch v {
 	case settled, waiting:
 		failed := e.queue.NumRequeues(k) > 0

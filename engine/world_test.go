@@ -62,8 +62,10 @@ type world struct {
 	kanon, home string
 	// group is unique; $GROUP in texts stands for it, $HOME for home.
 	group string
-	// requests has what the engine sent.
-	requests *requestLog
+	// requests has what the engine sent, and reconciled how often it looked at
+	// which parent.
+	requests   *requestLog
+	reconciled *tally
 }
 
 func newWorld(t *testing.T) *world {
@@ -83,6 +85,8 @@ func newWorldOn(t *testing.T, config *rest.Config) *world {
 		home:     controlplanetest.Namespace(t, config),
 		group:    "t" + rand.String(8) + ".example.com",
 		requests: &requestLog{},
+
+		reconciled: &tally{of: make(map[string]int)},
 	}
 	t.Cleanup(w.removeDefinitions)
 	return w
@@ -305,12 +309,81 @@ func (w *world) run(tweaks ...func(*engine.Options)) (stop func()) {
 	return stop
 }
 
-// logging gives a context the test's log when KANON_TEST_LOG is set.
+// logging gives a context a log that counts reconciles, and is the test's log as
+// well when KANON_TEST_LOG is set.
 func (w *world) logging(ctx context.Context) context.Context {
-	if os.Getenv("KANON_TEST_LOG") == "" {
-		return logr.NewContext(ctx, logr.Discard())
+	sink := logr.Discard().GetSink()
+	if os.Getenv("KANON_TEST_LOG") != "" {
+		sink = testr.NewWithInterface(w.t, testr.Options{Verbosity: 4, LogTimestamp: true}).GetSink()
 	}
-	return logr.NewContext(ctx, testr.NewWithInterface(w.t, testr.Options{Verbosity: 4, LogTimestamp: true}))
+	return logr.NewContext(ctx, logr.New(&tallySink{LogSink: sink, tally: w.reconciled}))
+}
+
+// tally counts the reconciles of each parent, by namespace/name.
+type tally struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+// looks is how often the parent of that name in the world's home was reconciled.
+func (w *world) looks(parent string) int {
+	w.reconciled.mu.Lock()
+	defer w.reconciled.mu.Unlock()
+	return w.reconciled.of[w.home+"/"+parent]
+}
+
+// tallySink counts the engine's lines about reconciles and passes all on.
+type tallySink struct {
+	logr.LogSink
+
+	tally  *tally
+	parent string
+}
+
+func (s *tallySink) Enabled(int) bool { return true }
+
+func (s *tallySink) Info(level int, message string, values ...any) {
+	if message == "Reconciled" {
+		s.tally.mu.Lock()
+		s.tally.of[s.parent]++
+		s.tally.mu.Unlock()
+	}
+	if s.LogSink != nil && s.LogSink.Enabled(level) {
+		s.LogSink.Info(level, message, values...)
+	}
+}
+
+func (s *tallySink) Init(info logr.RuntimeInfo) {
+	if s.LogSink != nil {
+		s.LogSink.Init(info)
+	}
+}
+
+func (s *tallySink) Error(err error, message string, values ...any) {
+	if s.LogSink != nil {
+		s.LogSink.Error(err, message, values...)
+	}
+}
+
+func (s *tallySink) WithName(name string) logr.LogSink {
+	next := *s
+	if s.LogSink != nil {
+		next.LogSink = s.LogSink.WithName(name)
+	}
+	return &next
+}
+
+func (s *tallySink) WithValues(values ...any) logr.LogSink {
+	next := *s
+	for i := 0; i+1 < len(values); i += 2 {
+		if values[i] == "parent" {
+			next.parent, _ = values[i+1].(string)
+		}
+	}
+	if s.LogSink != nil {
+		next.LogSink = s.LogSink.WithValues(values...)
+	}
+	return &next
 }
 
 // ---- objects ----

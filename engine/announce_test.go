@@ -1,0 +1,109 @@
+package engine_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// saidOf lists what Events with a reason about an object in the world's home say,
+// as often as they were emitted.
+func (w *world) saidOf(name, reason string) []string {
+	w.t.Helper()
+	list, err := w.client.Resource(events).Namespace(w.home).List(w.t.Context(), metav1.ListOptions{
+		FieldSelector: "involvedObject.name=" + name + ",reason=" + reason,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var said []string
+	for _, event := range list.Items {
+		count, _, _ := unstructured.NestedInt64(event.Object, "count")
+		message, _, _ := unstructured.NestedString(event.Object, "message")
+		said = append(said, slices.Repeat([]string{message}, int(count))...)
+	}
+	slices.Sort(said)
+	return said
+}
+
+// awaitSaid waits until Events with a reason say that about an object, as often
+// as it is given, and nothing else.
+func (w *world) awaitSaid(name, reason string, want ...string) {
+	w.t.Helper()
+	slices.Sort(want)
+	w.awaitAny(events, w.home, "involvedObject.name="+name+",reason="+reason,
+		"the Events "+reason+" about "+name+" are "+strings.Join(want, ", "), func(*unstructured.Unstructured) bool {
+			return slices.Equal(w.saidOf(name, reason), want)
+		})
+}
+
+// awaitNextSecond waits until objects that were made before can be told by their
+// creationTimestamps, which are whole seconds, from what is made after.
+func awaitNextSecond() {
+	now := time.Now()
+	<-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now))
+}
+
+const tellingRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: telling}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  status: {color: "${parent.spec.color}"}
+  events:
+  - {when: "${parent.spec.?lit.orValue(false)}", type: Warning, reason: Lit, message: "it is ${status.color}"}
+`
+
+// An event is told when its when turns true and when its text changes, and not at
+// rest, and not again after a restart. Of a parent that was there before the rule,
+// what holds at first is not told.
+func TestEventsOfTheRule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.parent("Note", "old", "{color: red, lit: true}")
+	awaitNextSecond()
+	w.rule("telling", tellingRule)
+	stop := w.run()
+	w.verdict("telling", `"ready":true`)
+	w.await(w.resource("Note"), w.home, "old", "is looked at", has("red", "status", "color"))
+
+	w.parent("Note", "new", "{color: red, lit: true}")
+	w.awaitSaid("new", "Lit", "it is red")
+	w.patch(w.resource("Note"), w.home, "new", `{"spec":{"color":"blue"}}`)
+	w.awaitSaid("new", "Lit", "it is blue", "it is red")
+	w.patch(w.resource("Note"), w.home, "new", `{"spec":{"other":"x"}}`)
+	w.patch(w.resource("Note"), w.home, "old", `{"spec":{"other":"x"}}`)
+	w.quiet()
+	w.patch(w.resource("Note"), w.home, "new", `{"spec":{"lit":false}}`)
+	w.await(w.resource("Note"), w.home, "new", "is out", func(obj *unstructured.Unstructured) bool {
+		return conditionGeneration(obj, "Ready") == obj.GetGeneration()
+	})
+	w.patch(w.resource("Note"), w.home, "new", `{"spec":{"lit":true}}`)
+	w.awaitSaid("new", "Lit", "it is blue", "it is blue", "it is red")
+	if said := w.saidOf("old", "Lit"); len(said) > 0 {
+		t.Errorf("what held before the rule was there is told: %q", said)
+	}
+	w.patch(w.resource("Note"), w.home, "old", `{"spec":{"color":"green"}}`)
+	w.awaitSaid("old", "Lit", "it is green")
+
+	stop()
+	awaitNextSecond()
+	from := w.requests.count()
+	w.run()
+	w.parent("Note", "marker", "{color: red, lit: true}")
+	w.awaitSaid("marker", "Lit", "it is red")
+	w.quiet()
+	for _, request := range w.requestsAtHome(from) {
+		if strings.Contains(request, "/events") && strings.HasPrefix(request, "PATCH") {
+			t.Errorf("an Event was told again: %s", request)
+		}
+	}
+	w.awaitSaid("new", "Lit", "it is blue", "it is blue", "it is red")
+	w.awaitSaid("old", "Lit", "it is green")
+}

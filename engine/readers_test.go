@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/monitor"
+)
+
+var configs = monitor.Key{GVR: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}
+
+func reader(name string) key {
+	return key{rule: "r", parent: types.NamespacedName{Namespace: "home", Name: name}}
+}
+
+func labelled(namespace, name string, set labels.Set) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	obj.SetLabels(set)
+	return obj
+}
+
+// read registers a parent as the reader of an object or of a selection, and
+// returns what it reads.
+func (r *readers) read(t *testing.T, parent, namespace, name, selector string) subject {
+	t.Helper()
+	parsed, err := labels.Parse(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := subject{informer: configs, namespace: namespace, name: name}
+	if name == "" {
+		s.selector = parsed.String()
+	}
+	r.add(reader(parent), s, parsed)
+	return s
+}
+
+func namesOf(keys keySet) []string {
+	names := []string{}
+	for k := range keys {
+		names = append(names, k.parent.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestReadersOfAnEvent(t *testing.T) {
+	r := newReaders()
+	r.read(t, "byName", "a", "x", "")
+	r.read(t, "byOtherName", "a", "y", "")
+	r.read(t, "byNameElsewhere", "b", "x", "")
+	r.read(t, "equal", "a", "", "app=web")
+	r.read(t, "equalAnywhere", "", "", "app=web")
+	r.read(t, "in", "a", "", "app in (web,shop)")
+	r.read(t, "two", "a", "", "app=web,tier=front")
+	r.read(t, "not", "a", "", "app!=web")
+	r.read(t, "exists", "a", "", "app")
+	r.read(t, "all", "a", "", "")
+	r.read(t, "allAnywhere", "", "", "")
+
+	otherInformer := configs
+	otherInformer.Selector = "own=yes"
+	web := labels.Set{"app": "web"}
+	tests := map[string]struct {
+		event monitor.Event
+		want  []string
+	}{
+		"one that appears": {
+			event: monitor.Event{Key: configs, New: labelled("a", "x", nil)},
+			want:  []string{"all", "allAnywhere", "byName", "not"},
+		},
+		"one that goes": {
+			event: monitor.Event{Key: configs, Old: labelled("b", "x", web)},
+			want:  []string{"allAnywhere", "byNameElsewhere", "equalAnywhere"},
+		},
+		"one that leaves a selection": {
+			event: monitor.Event{Key: configs, Old: labelled("a", "z", web), New: labelled("a", "z", nil)},
+			want:  []string{"all", "allAnywhere", "equal", "equalAnywhere", "exists", "in", "not"},
+		},
+		"all requirements count": {
+			event: monitor.Event{Key: configs, New: labelled("a", "z", labels.Set{"app": "web", "tier": "front"})},
+			want:  []string{"all", "allAnywhere", "equal", "equalAnywhere", "exists", "in", "two"},
+		},
+		"another value": {
+			event: monitor.Event{Key: configs, New: labelled("a", "z", labels.Set{"app": "shop"})},
+			want:  []string{"all", "allAnywhere", "exists", "in", "not"},
+		},
+		"another informer": {
+			event: monitor.Event{Key: otherInformer, New: labelled("a", "x", web)},
+			want:  []string{},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, namesOf(r.of(tc.event))); diff != "" {
+				t.Errorf("who is woken (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What a parent does not read any more wakes it no more, and leaves nothing behind.
+func TestReadersForget(t *testing.T) {
+	r := newReaders()
+	kept := r.read(t, "p", "a", "x", "")
+	dropped := []subject{r.read(t, "p", "a", "y", ""), r.read(t, "p", "a", "", "app=web"), r.read(t, "p", "a", "", "!app")}
+	shared := r.read(t, "q", "a", "", "app=web")
+	event := func(name string, set labels.Set) monitor.Event {
+		return monitor.Event{Key: configs, New: labelled("a", name, set)}
+	}
+	r.keep(reader("p"), map[subject]bool{kept: true})
+	for _, s := range dropped {
+		if got := namesOf(r.of(event(s.name, nil))); slices.Contains(got, "p") {
+			t.Errorf("%v still wakes the parent", s)
+		}
+	}
+	if got := namesOf(r.of(event("x", labels.Set{"app": "web"}))); !slices.Equal(got, []string{"p", "q"}) {
+		t.Errorf("what is still read wakes %q", got)
+	}
+	r.keep(reader("p"), nil)
+	if got := namesOf(r.of(event("x", labels.Set{"app": "web"}))); !slices.Equal(got, []string{"q"}) {
+		t.Errorf("after one parent has gone, %q are woken", got)
+	}
+	r.forgetRule("another")
+	if len(r.reads) != 1 || !r.reads[reader("q")][shared] {
+		t.Errorf("the end of another rule left %v", r.reads)
+	}
+	r.forgetRule("r")
+	if len(r.audiences)+len(r.reads) != 0 {
+		t.Errorf("%d audiences and %d readers are left behind", len(r.audiences), len(r.reads))
+	}
+}
+
+// A parent with a selection of its own is found without a look at those of others.
+func TestSelectionsAreAnchored(t *testing.T) {
+	r := newReaders()
+	for i := range 1000 {
+		r.read(t, fmt.Sprint(i), "", "", fmt.Sprintf("app=web,of=p%d", i))
+	}
+	for at, under := range r.audiences[configs].anchored {
+		if len(under) > 2 {
+			t.Errorf("%d selections stand under %v", len(under), at)
+		}
+	}
+	got := maps.Keys(r.of(monitor.Event{Key: configs, New: labelled("a", "x", labels.Set{"app": "web", "of": "p7"})}))
+	if want := []key{reader("7")}; !slices.Equal(slices.Collect(got), want) {
+		t.Error("not the one parent that selects it is woken")
+	}
+}
+
+func BenchmarkReadersOfAnEvent(b *testing.B) {
+	r := newReaders()
+	for i := range 10_000 {
+		s := subject{informer: configs, selector: fmt.Sprintf("app=web,of=p%d", i)}
+		selector, err := labels.Parse(s.selector)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r.add(reader(fmt.Sprint(i)), s, selector)
+	}
+	event := monitor.Event{Key: configs, New: labelled("a", "x", labels.Set{"app": "web", "of": "p7"})}
+	event.Old = event.New
+	b.ReportAllocs()
+	for b.Loop() {
+		r.of(event)
+	}
+}
