@@ -87,6 +87,7 @@ const (
 	CodeNamespaceForbid   Code = "KN0408"
 	CodeNamespaceRequired Code = "KN0409"
 	CodeSameObject        Code = "KN0410"
+	CodeNoSchema          Code = "KN0440"
 )
 
 // What can be found in how the parts of a rule hang together.
@@ -189,6 +190,7 @@ func Codes() []CodeInfo {
 		{CodeNamespaceForbid, "A namespace for a cluster-scoped object", SeverityError},
 		{CodeNamespaceRequired, "A namespace is missing", SeverityError},
 		{CodeSameObject, "Two children are the same object", SeverityError},
+		{CodeNoSchema, "A kind without a schema", SeverityWarning},
 
 		{CodeChildCycle, "Children need each other", SeverityError},
 		{CodeSelfReference, "A child needs itself", SeverityError},

@@ -184,6 +184,8 @@ type compiler struct {
 	results map[*node]typed
 	// unchecked are the kinds of which it was said that nothing is known.
 	unchecked map[schema.GroupVersionKind]bool
+	// asked has, by the scalar of an expression, the paths that it asks for.
+	asked map[*node]map[string]bool
 	// drifts is true where something that is rendered goes with the clock.
 	drifts bool
 }
@@ -204,7 +206,7 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 		rule: r, opts: o, env: env, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*childSpec{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
-		types: newTypeTable(), results: map[*node]typed{},
+		types: newTypeTable(), results: map[*node]typed{}, asked: map[*node]map[string]bool{},
 	}
 	c.declare()
 	p := c.program()

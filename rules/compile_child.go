@@ -219,6 +219,7 @@ func (c *compiler) when(spec *bodySpec, b *body, sc *compileScope, all *uses, g 
 	*g = whenGuard(x, u)
 	g.lost = spec.gaps["when"]
 	all.add(u)
+	sc.asked = c.asked[spec.when]
 }
 
 // isBuiltIn says whether a group is one of Kubernetes' own, whose kinds kstatus

@@ -338,6 +338,7 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	u.add(&a.uses)
 	x := &expression{prog: prog, text: p.text, reads: a.sortedReads()}
 	c.results[n] = result
+	c.noteAsked(n, expr, sc)
 	typ := expr.Type()
 	if result.known() {
 		typ = result.typ

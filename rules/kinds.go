@@ -64,12 +64,43 @@ func (c *compiler) kind(gvk schema.GroupVersionKind, n *node, verbs []string) (K
 		c.missingKind(gvk, n)
 		return Kind{Namespaced: true}, false
 	}
+	c.checkSchema(gvk, n)
 	if k.Verbs != nil && !k.Verbs.HasAll(verbs...) {
 		lacks := slices.DeleteFunc(verbs, k.Verbs.Has)
 		c.report(c.fieldAt(n, "kind"), CodeUnusableKind, "kind %s in %s cannot be used here: its API has no %s",
 			gvk.Kind, gvk.GroupVersion(), strings.Join(lacks, ", "))
 	}
 	return k, true
+}
+
+// checkSchema reports a kind of which there is no schema, once.
+func (c *compiler) checkSchema(gvk schema.GroupVersionKind, n *node) {
+	if c.opts.Schemas == nil || c.unchecked[gvk] || c.opts.Schemas.Schema(gvk) != nil {
+		return
+	}
+	c.unchecked[gvk] = true
+	c.report(c.fieldAt(n, "kind"), CodeNoSchema, "the schema of kind %s in %s is not known here, so its fields are not checked", gvk.Kind, gvk.GroupVersion())
+}
+
+// Kinds lists the kinds that the rule names, each once: what Compile looks up in
+// Options.Kinds and Options.Schemas. Those that cannot be read are left out.
+func (r *Rule) Kinds() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	add := func(gvk schema.GroupVersionKind) {
+		if gvk.Kind != "" && !slices.Contains(kinds, gvk) {
+			kinds = append(kinds, gvk)
+		}
+	}
+	add(r.parent.gvk)
+	for i := range r.lookups {
+		add(r.lookups[i].gvk)
+	}
+	for i := range r.children {
+		if template := r.children[i].template; template != nil {
+			add(templateGVK(template))
+		}
+	}
+	return kinds
 }
 
 // fieldAt is where the value of a mapping's field stands, or the mapping where

@@ -329,6 +329,25 @@ func (t *typing) collectAsked() {
 	}
 }
 
+// noteAsked notes which paths the expression of a scalar asks for, itself or by a
+// variable.
+func (c *compiler) noteAsked(n *node, x *celenv.Expression, sc *compileScope) {
+	asked := c.asked[n]
+	if asked == nil {
+		asked = map[string]bool{}
+		c.asked[n] = asked
+	}
+	for _, e := range x.Nodes() {
+		if path, ok := askedPath(x, e); ok {
+			asked[path] = true
+		} else if e.Kind() == ast.SelectKind && e.AsSelect().Operand().Kind() == ast.IdentKind && e.AsSelect().Operand().AsIdent() == rootVariables {
+			if v := c.variable(sc, e.AsSelect().FieldName()); v != nil {
+				maps.Copy(asked, c.asked[v.spec.value])
+			}
+		}
+	}
+}
+
 // askedPath is the path of has(path). That a path is not null is no such
 // question: where it is missing, there is nothing to compare.
 func askedPath(x *celenv.Expression, e ast.Expr) (string, bool) {

@@ -13,6 +13,7 @@
 //	case err != nil: // could not be loaded, or is not published yet: try again later
 //	}
 //	shape, err := s.Conditions(ctx, parentGVK)
+//	kind, err := s.Kind(ctx, gvk) // what rules are checked against
 //	...
 //	s.Forget(gvk.GroupVersion()) // its CRD changed
 //

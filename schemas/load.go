@@ -67,10 +67,9 @@ func (s *Schemas) refresh(ctx context.Context, gv schema.GroupVersion) (*entry, 
 	s.mu.Unlock()
 	next := &entry{checked: at}
 	if document, ok := index[indexKey(gv)]; ok {
-		next.url = document.ServerRelativeURL()
-		if old != nil && old.url == next.url {
-			next.converter = old.converter
-		} else if next.converter, err = readConverter(ctx, document); err != nil {
+		if old != nil && old.url == document.ServerRelativeURL() {
+			next = old.checkedAt(at)
+		} else if next, err = s.read(ctx, document, at); err != nil {
 			return nil, err
 		}
 	}
@@ -116,23 +115,33 @@ func indexKey(gv schema.GroupVersion) string {
 	return "apis/" + gv.Group + "/" + gv.Version
 }
 
-// readConverter reads one document and keeps what converts objects of its kinds.
-func readConverter(ctx context.Context, document openapi.GroupVersionWithContext) (managedfields.TypeConverter, error) {
+// read reads one document and keeps what converts objects of its kinds, and their schemas.
+func (s *Schemas) read(ctx context.Context, document openapi.GroupVersionWithContext, at time.Time) (*entry, error) {
+	e := &entry{url: document.ServerRelativeURL(), checked: at}
 	text, err := document.SchemaWithContext(ctx, runtime.ContentTypeJSON)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", document.ServerRelativeURL(), err)
+		return nil, fmt.Errorf("read %s: %w", e.url, err)
 	}
+	if e.converter, err = newConverter(text); err != nil {
+		return nil, fmt.Errorf("read %s: %w", e.url, err)
+	}
+	e.kinds, e.kindsErr = s.kinds.FromDocument(text)
+	return e, nil
+}
+
+// newConverter makes a converter of a document.
+func newConverter(text []byte) (managedfields.TypeConverter, error) {
 	var content struct {
 		Components struct {
 			Schemas map[string]*spec.Schema `json:"schemas"`
 		} `json:"components"`
 	}
 	if err := json.Unmarshal(text, &content); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", document.ServerRelativeURL(), err)
+		return nil, fmt.Errorf("decode it: %w", err)
 	}
 	converter, err := managedfields.NewTypeConverter(content.Components.Schemas, false)
 	if err != nil {
-		return nil, fmt.Errorf("convert %s: %w", document.ServerRelativeURL(), err)
+		return nil, fmt.Errorf("convert it: %w", err)
 	}
 	return converter, nil
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/openapi"
@@ -47,6 +46,8 @@ var ErrNotPublished = errors.New("its schema is not published yet")
 type Schemas struct {
 	client openapi.ClientWithContext
 	flight singleflight.Group
+	// kinds shares what the schemas of kinds have in common.
+	kinds kindPool
 
 	mu sync.Mutex
 	// entries holds what was loaded of each group-version. Entries are immutable. Guarded by mu.
@@ -58,16 +59,6 @@ type Schemas struct {
 	// index is the newest index and indexed when it was read. Guarded by mu.
 	index   map[string]openapi.GroupVersionWithContext
 	indexed time.Time
-}
-
-// entry is one group-version's document in the form that is used, or the knowledge that there is none.
-type entry struct {
-	// url is where the document was read; it contains the content hash. Empty: the index has no such group-version.
-	url string
-	// converter is nil when url is empty.
-	converter managedfields.TypeConverter
-	// checked is when the index was last known to name this url.
-	checked time.Time
 }
 
 // New returns Schemas that read from client.
@@ -84,9 +75,18 @@ func New(client openapi.ClientWithContext) *Schemas {
 // computes managedFields with, built from the same schema. The error wraps ErrNoSchema when the server publishes no schema
 // for gvk; any other error says that it could not be loaded, or is not published yet, and is worth another try.
 func (s *Schemas) Converter(ctx context.Context, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error) {
+	e, err := s.find(ctx, gvk)
+	if err != nil {
+		return nil, err
+	}
+	return e.converter, nil
+}
+
+// find returns the document that knows gvk, with the errors of Converter.
+func (s *Schemas) find(ctx context.Context, gvk schema.GroupVersionKind) (*entry, error) {
 	gv := gvk.GroupVersion()
 	maxAge := time.Duration(-1) // any age
-	if s.settling(gv) {
+	if s.Settling(gv) {
 		maxAge = recheckInterval
 	}
 	e, err := s.load(ctx, gv, maxAge)
@@ -95,7 +95,7 @@ func (s *Schemas) Converter(ctx context.Context, gvk schema.GroupVersionKind) (m
 	}
 	if e.has(gvk) {
 		s.found(gvk)
-		return e.converter, nil
+		return e, nil
 	}
 	// The document may be older than the kind.
 	since := s.missing(gvk)
@@ -109,7 +109,7 @@ func (s *Schemas) Converter(ctx context.Context, gvk schema.GroupVersionKind) (m
 	switch {
 	case e.has(gvk):
 		s.found(gvk)
-		return e.converter, nil
+		return e, nil
 	case since < settleTime:
 		return nil, fmt.Errorf("%s: %w", gvk, ErrNotPublished)
 	default:
@@ -130,7 +130,7 @@ func (s *Schemas) Forget(gv schema.GroupVersion) {
 	}
 	s.forgotten[gv] = now
 	if e, ok := s.entries[gv]; ok {
-		s.entries[gv] = &entry{url: e.url, converter: e.converter} // never checked
+		s.entries[gv] = e.checkedAt(time.Time{}) // never
 	}
 	s.indexed = time.Time{}
 }
@@ -148,8 +148,8 @@ func (s *Schemas) Recheck(ctx context.Context, gv schema.GroupVersion) (changed 
 	return before == nil || before.url != after.url, nil
 }
 
-// settling says whether gv was forgotten a moment ago.
-func (s *Schemas) settling(gv schema.GroupVersion) bool {
+// Settling says whether gv was forgotten so short a time ago that the server may not have published the change yet.
+func (s *Schemas) Settling(gv schema.GroupVersion) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, ok := s.forgotten[gv]
@@ -172,15 +172,4 @@ func (s *Schemas) found(gvk schema.GroupVersionKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.missed, gvk)
-}
-
-// has says whether the document knows the kind.
-func (e *entry) has(gvk schema.GroupVersionKind) bool {
-	if e.converter == nil {
-		return false
-	}
-	bare := &unstructured.Unstructured{}
-	bare.SetGroupVersionKind(gvk)
-	_, err := e.converter.ObjectToTyped(bare)
-	return err == nil // every published kind has apiVersion and kind, so only an unknown type fails
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -27,6 +29,15 @@ type input struct {
 // readInputs reads files, the YAML files below directories, and standard input,
 // each once.
 func readInputs(args []string, stdin io.Reader) ([]input, error) {
+	return readFiles(args, stdin, ".yaml", ".yml")
+}
+
+// readSchemas reads what --schemas names, which may be JSON too.
+func readSchemas(args []string, stdin io.Reader) ([]input, error) {
+	return readFiles(args, stdin, ".yaml", ".yml", ".json")
+}
+
+func readFiles(args []string, stdin io.Reader, endings ...string) ([]input, error) {
 	var inputs []input
 	seen := map[string]bool{}
 	add := func(path string, named bool) error {
@@ -44,7 +55,7 @@ func readInputs(args []string, stdin io.Reader) ([]input, error) {
 		return err
 	}
 	for _, arg := range args {
-		files, err := filesOf(arg)
+		files, err := filesOf(arg, endings)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", arg, reasonOf(err))
 		}
@@ -57,9 +68,10 @@ func readInputs(args []string, stdin io.Reader) ([]input, error) {
 	return inputs, nil
 }
 
-// filesOf lists the file that an argument names, or those below a directory, in
-// the order of their names. What is hidden is left out.
-func filesOf(arg string) ([]string, error) {
+// filesOf lists the file that an argument names, or those below a directory whose
+// names end in a certain way, in the order of their names. What is hidden is left
+// out.
+func filesOf(arg string, endings []string) ([]string, error) {
 	if arg == "-" {
 		return []string{arg}, nil
 	}
@@ -80,7 +92,7 @@ func filesOf(arg string) ([]string, error) {
 			if entry.IsDir() {
 				return filepath.SkipDir
 			}
-		case !entry.IsDir() && (strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml")):
+		case !entry.IsDir() && slices.Contains(endings, filepath.Ext(path)):
 			files = append(files, path)
 		}
 		return nil
@@ -100,8 +112,9 @@ type check struct {
 }
 
 // checkRules decodes and compiles rules as the engine does, with the kinds that
-// definitions beside them and in schemas add.
-func checkRules(inputs, schemas []input, kinds *knownKinds, namespace string) *check {
+// definitions beside them and in schemas add. The error says that a schema cannot
+// be read.
+func checkRules(ctx context.Context, inputs, schemas []input, kinds *knownKinds, namespace string) (*check, error) {
 	c := &check{}
 	decoded := make([]rules.Documents, len(inputs))
 	for i, in := range inputs {
@@ -115,19 +128,22 @@ func checkRules(inputs, schemas []input, kinds *knownKinds, namespace string) *c
 		}
 	}
 	for _, in := range schemas {
-		docs, findings := rules.Decode(in.name, in.data)
-		kinds.define(docs.CRDs)
-		c.crds = append(c.crds, docs.CRDs...)
-		// What else may stand there was not asked about.
-		c.findings = append(c.findings, slices.DeleteFunc(findings, func(f rules.Finding) bool {
-			return !in.named || f.Code != rules.CodeNotYAML && f.Code != rules.CodeBrokenCRD
-		})...)
+		if err := c.readSchema(in, kinds); err != nil {
+			return nil, err
+		}
+	}
+	for _, docs := range decoded {
+		for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
+			if err := kinds.load(ctx, rule.Kinds()); err != nil {
+				return nil, err
+			}
+		}
 	}
 	names := map[types.NamespacedName]rules.Position{}
 	for _, docs := range decoded {
 		all := slices.Concat(docs.Rules, docs.Partial)
 		for _, rule := range all {
-			c.rule(rule, rules.Options{Kinds: kinds, Namespace: namespace})
+			c.rule(rule, kinds, namespace)
 			name := types.NamespacedName{Namespace: cmp.Or(rule.Namespace, namespace), Name: rule.Name}
 			if first, taken := names[name]; taken && rule.Name != "" {
 				c.findings = append(c.findings, rule.Taken(name.String(), first))
@@ -138,16 +154,45 @@ func checkRules(inputs, schemas []input, kinds *knownKinds, namespace string) *c
 		c.rules += len(all)
 	}
 	c.findings = c.findings.Sorted()
-	return c
+	return c, nil
 }
 
-func (c *check) rule(rule *rules.Rule, o rules.Options) {
-	program, findings := rules.Compile(rule, o)
+// readSchema adds the kinds of a file with definitions, or of an OpenAPI document.
+func (c *check) readSchema(in input, kinds *knownKinds) error {
+	if isDocument(in.data) {
+		if err := kinds.defineDocument(in.data); err != nil {
+			return fmt.Errorf("--schemas %s: %w", in.name, err)
+		}
+		return nil
+	}
+	docs, findings := rules.Decode(in.name, in.data)
+	kinds.define(docs.CRDs)
+	c.crds = append(c.crds, docs.CRDs...)
+	// What else may stand there was not asked about.
+	c.findings = append(c.findings, slices.DeleteFunc(findings, func(f rules.Finding) bool {
+		return !in.named || f.Code != rules.CodeNotYAML && f.Code != rules.CodeBrokenCRD
+	})...)
+	return nil
+}
+
+// isDocument says whether a text is an OpenAPI document, which is JSON, and not an
+// object.
+func isDocument(data []byte) bool {
+	var content struct {
+		OpenAPI    string          `json:"openapi"`
+		Components json.RawMessage `json:"components"`
+	}
+	return json.Unmarshal(data, &content) == nil && (content.OpenAPI != "" || content.Components != nil)
+}
+
+func (c *check) rule(rule *rules.Rule, kinds *knownKinds, namespace string) {
+	program, findings := rules.Compile(rule, rules.Options{Kinds: kinds, Schemas: kinds, Namespace: namespace})
 	if program != nil {
 		c.programs = append(c.programs, program)
 	}
 	for i, f := range findings {
-		if f.Code == rules.CodeUncheckedKind && f.Hint == "" {
+		unknown := f.Code == rules.CodeUncheckedKind || f.Code == rules.CodeNoSchema && kinds.cluster == nil
+		if unknown && f.Hint == "" {
 			findings[i].Hint = "give its CustomResourceDefinition with --schemas, or ask the cluster with --cluster"
 		}
 	}

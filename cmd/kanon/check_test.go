@@ -20,7 +20,10 @@ func TestExamplesAreInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := checkRules(inputs, nil, kinds, engine.DefaultNamespace)
+	c, err := checkRules(t.Context(), inputs, nil, kinds, engine.DefaultNamespace)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if c.rules < 3 || c.files != c.rules {
 		t.Errorf("%d rules in %d files", c.rules, c.files)
 	}
@@ -42,7 +45,11 @@ func TestSummary(t *testing.T) {
 			t.Fatal(err)
 		}
 		text = "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: r}\nspec:\n  parent: {apiVersion: v1, kind: Pod}\n" + text
-		if got := checkRules([]input{{name: "r.yaml", data: []byte(text)}}, nil, kinds, engine.DefaultNamespace).summary(); got != want {
+		c, err := checkRules(t.Context(), []input{{name: "r.yaml", data: []byte(text)}}, nil, kinds, engine.DefaultNamespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.summary(); got != want {
 			t.Errorf("%s: %q", want, got)
 		}
 	}

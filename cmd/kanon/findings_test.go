@@ -19,13 +19,44 @@ const parents = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: webapps.shop.example.com}
 spec:
-  {group: shop.example.com, names: {kind: WebApp, plural: webapps}, scope: Namespaced, versions: [{name: v1, served: true, subresources: {status: {}}}]}
+  group: shop.example.com
+  names: {kind: WebApp, plural: webapps}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        x-kubernetes-preserve-unknown-fields: true
+        required: [spec]
+        properties:
+          spec:
+            type: object
+            x-kubernetes-preserve-unknown-fields: true
+            properties:
+              replicas: {type: integer, default: 1}
+              serviceType: {type: string}
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: fleets.shop.example.com}
 spec:
-  {group: shop.example.com, names: {kind: Fleet, plural: fleets}, scope: Cluster, versions: [{name: v1, served: true, subresources: {status: {}}}]}
+  group: shop.example.com
+  names: {kind: Fleet, plural: fleets}
+  scope: Cluster
+  versions:
+  - name: v1
+    served: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: legacies.shop.example.com}
+spec:
+  {group: shop.example.com, names: {kind: Legacy, plural: legacies}, scope: Namespaced, versions: [{name: v1, served: true}]}
 `
 
 // explained is one code in docs/findings.md.
@@ -112,7 +143,11 @@ func exampleFindings(t *testing.T, example string) rules.Findings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return checkRules([]input{{name: "rule.yaml", data: []byte(text)}}, []input{{name: "crds.yaml", data: []byte(parents)}}, kinds, engine.DefaultNamespace).findings
+	c, err := checkRules(t.Context(), []input{{name: "rule.yaml", data: []byte(text)}}, []input{{name: "crds.yaml", data: []byte(parents)}}, kinds, engine.DefaultNamespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.findings
 }
 
 func indent(text, by string) string {

@@ -2,30 +2,44 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	clientopenapi "k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 
+	"kanon.dev/kanon/openapi"
+	builtinschemas "kanon.dev/kanon/openapi/builtin"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/restmapping/builtin"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/schemas"
 )
 
-// knownKinds are the kinds that rules are checked against: those of Kubernetes
-// itself or of a cluster, and those that definitions in files add. It is a
-// rules.Kinds and a rules.KindLister.
+// knownKinds are the kinds that rules are checked against, with their schemas:
+// those of Kubernetes itself or of a cluster, and those that definitions in files
+// add. It is a rules.Kinds, a rules.KindLister and a rules.Schemas.
 type knownKinds struct {
 	table *builtin.Table
-	// cluster is nil where no cluster is asked.
+	// pool shares what the schemas have in common.
+	pool openapi.Pool
+	// given has the schemas of what files add, others those of Kubernetes itself,
+	// or of the cluster as far as they were loaded.
+	given, others openapi.Kinds
+	// cluster and live are nil where no cluster is asked.
 	cluster *restmapping.Mapper
+	live    *schemas.Schemas
 }
 
 func builtinKinds() (*knownKinds, error) {
-	table, err := builtin.Load()
-	return &knownKinds{table: table}, err
+	table, err1 := builtin.Load()
+	others, err2 := builtinschemas.Kinds()
+	return &knownKinds{table: table, given: openapi.Kinds{}, others: others}, errors.Join(err1, err2)
 }
 
 // clusterKinds asks a cluster once for all of its kinds.
@@ -38,7 +52,44 @@ func clusterKinds(ctx context.Context, config *rest.Config) (*knownKinds, error)
 	if _, err := mapper.Kind(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}); err != nil {
 		return nil, fmt.Errorf("ask %s for its kinds: %w", config.Host, err)
 	}
-	return &knownKinds{table: &builtin.Table{}, cluster: mapper}, nil
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
+	}
+	return &knownKinds{
+		table: &builtin.Table{}, given: openapi.Kinds{}, others: openapi.Kinds{},
+		cluster: mapper, live: schemas.New(clientopenapi.NewClientWithContext(client.RESTClient())),
+	}, nil
+}
+
+// load asks the cluster, if one is asked, for the schemas of kinds that no file
+// gave. One that has none, or none yet, is checked without.
+func (k *knownKinds) load(ctx context.Context, kinds []schema.GroupVersionKind) error {
+	if k.live == nil {
+		return nil
+	}
+	for _, gvk := range kinds {
+		if _, served := k.cluster.Lookup(gvk); !served || k.Schema(gvk) != nil {
+			continue
+		}
+		s, err := k.live.Kind(ctx, gvk)
+		switch {
+		case errors.Is(err, schemas.ErrNoSchema), errors.Is(err, schemas.ErrNotPublished):
+		case err != nil:
+			return err
+		default:
+			k.others[gvk] = s
+		}
+	}
+	return nil
+}
+
+// Schema implements rules.Schemas.
+func (k *knownKinds) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
+	if s := k.given.Schema(gvk); s != nil {
+		return s
+	}
+	return k.others.Schema(gvk)
 }
 
 // define adds the kinds of definitions. One that defines none adds none: what
@@ -46,7 +97,20 @@ func clusterKinds(ctx context.Context, config *rest.Config) (*knownKinds, error)
 func (k *knownKinds) define(crds []*unstructured.Unstructured) {
 	for _, crd := range crds {
 		_ = k.table.Define(crd)
+		if kinds, err := k.pool.FromCRD(crd); err == nil {
+			maps.Copy(k.given, kinds)
+		}
 	}
+}
+
+// defineDocument adds the kinds of an OpenAPI v3 document.
+func (k *knownKinds) defineDocument(data []byte) error {
+	kinds, err := k.pool.FromDocument(data)
+	if err != nil {
+		return err
+	}
+	maps.Copy(k.given, kinds)
+	return k.table.DefineDocument(data)
 }
 
 // Lookup implements rules.Kinds.

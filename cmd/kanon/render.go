@@ -67,7 +67,7 @@ for the parent or is not for its kind, and 2 when the command is called wrongly.
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.with, "with", nil, "directory or file with objects that the cluster has; repeatable")
-	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions; repeatable")
+	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
 	flags.StringVar(&o.now, "now", "", "the time that the rule sees, in RFC 3339; default: the time it is")
 	return cmd
 }
@@ -82,7 +82,9 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 		err = errors.Join(err, readErr)
 		return inputs
 	}
-	ruleTexts, parentTexts, withTexts, schemaTexts := read(ruleFile), read(parentFile), read(o.with...), read(o.schemas...)
+	ruleTexts, parentTexts, withTexts := read(ruleFile), read(parentFile), read(o.with...)
+	schemaTexts, schemasErr := readSchemas(o.schemas, cmd.InOrStdin())
+	err = errors.Join(err, schemasErr)
 	if err != nil {
 		return usageErrorf(cmd, "%w", err)
 	}
@@ -95,7 +97,10 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 	if err != nil {
 		return err
 	}
-	check := checkRules(ruleTexts, schemaTexts, kinds, engine.DefaultNamespace)
+	check, err := checkRules(cmd.Context(), ruleTexts, schemaTexts, kinds, engine.DefaultNamespace)
+	if err != nil {
+		return err
+	}
 	if err := (rules.Printer{Color: isTerminal(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), check.findings); err != nil {
 		return err
 	}

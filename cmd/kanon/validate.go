@@ -41,8 +41,10 @@ documents, which are passed over. Of a directory all files below it that end in
 .yaml or .yml are read; - is standard input.
 
 No cluster is needed: known are the kinds of Kubernetes itself and those of the
-CustomResourceDefinitions in the files and in --schemas. With --cluster the kinds
-are those of your cluster.
+CustomResourceDefinitions in the files and in --schemas, with their fields. In
+--schemas may also stand what an API server publishes: the output of kubectl get
+--raw /openapi/v3/apis/GROUP/VERSION. With --cluster the kinds and their fields are
+those of your cluster.
 
 The exit code is 0 without errors, 1 with errors (with --strict also with
 warnings) or without any rule, and 2 when the command is called wrongly.`,
@@ -60,7 +62,7 @@ warnings) or without any rule, and 2 when the command is called wrongly.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.validate(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions; repeatable")
+	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
 	flags.BoolVar(&o.strict, "strict", false, "count warnings as errors")
 	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
 	flags.BoolVar(&o.cluster, "cluster", false, "take the kinds from the cluster")
@@ -74,7 +76,7 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageErrorf(cmd, "%w", err)
 	}
-	schemas, err := readInputs(o.schemas, cmd.InOrStdin())
+	schemas, err := readSchemas(o.schemas, cmd.InOrStdin())
 	if err != nil {
 		return usageErrorf(cmd, "--schemas %w", err)
 	}
@@ -82,7 +84,10 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	check := checkRules(inputs, schemas, kinds, o.namespace)
+	check, err := checkRules(cmd.Context(), inputs, schemas, kinds, o.namespace)
+	if err != nil {
+		return err
+	}
 	out := cmd.OutOrStdout()
 	if err := (rules.Printer{Color: isTerminal(out)}).Print(out, check.findings); err != nil {
 		return err

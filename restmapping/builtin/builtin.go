@@ -64,6 +64,13 @@ func (t *Table) Kinds() []restmapping.Kind {
 	})
 }
 
+func (t *Table) add(kind restmapping.Kind) {
+	if t.kinds == nil {
+		t.kinds = make(map[schema.GroupVersionKind]restmapping.Kind)
+	}
+	t.kinds[kind.GVK] = kind
+}
+
 // errNoKind says that a CustomResourceDefinition lacks what makes a kind.
 var errNoKind = errors.New("it lacks spec.group, spec.names.kind or a version that is served")
 
@@ -87,15 +94,12 @@ func (t *Table) Define(crd *unstructured.Unstructured) error {
 		if subs, ok := version["subresources"].(map[string]any); ok {
 			subresources = sets.KeySet(subs)
 		}
-		if t.kinds == nil {
-			t.kinds = make(map[schema.GroupVersionKind]restmapping.Kind)
-		}
 		gv := schema.GroupVersion{Group: group, Version: name}
-		t.kinds[gv.WithKind(kind)] = restmapping.Kind{
+		t.add(restmapping.Kind{
 			GVK: gv.WithKind(kind), GVR: gv.WithResource(plural), Namespaced: scope == "Namespaced",
 			Verbs:     sets.New("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"),
 			HasStatus: subresources.Has("status"), Subresources: subresources,
-		}
+		})
 		defined = true
 	}
 	if !defined {
