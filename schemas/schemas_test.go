@@ -312,3 +312,47 @@ func TestConditions(t *testing.T) {
 
 // pass lets time go by in a synctest bubble.
 func pass(d time.Duration) { <-time.After(d) }
+
+// TestKind holds that Kind and Converter share one document, and that what changed is seen after Forget.
+func TestKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const metadata = `, "metadata": {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}`
+		srv := &server{}
+		srv.publish(publishing("App", metadata))
+		s := New(srv)
+		mustConvert(t, s, "App")
+		before, err := s.Kind(t.Context(), gvk("App"))
+		if err != nil || before.Fields["spec"] == nil || before.Fields["status"] != nil {
+			t.Fatalf("Kind = %+v, %v", before, err)
+		}
+		if reads := srv.reads.Load(); reads != 1 {
+			t.Errorf("%d reads of the document, want 1", reads)
+		}
+		srv.publish(publishing("App", metadata+`, "status": {"type": "object"}`))
+		if now, err := s.Kind(t.Context(), gvk("App")); err != nil || now != before {
+			t.Errorf("without Forget: %v, another schema: %t", err, now != before)
+		}
+		s.Forget(gvk("App").GroupVersion())
+		if !s.Settling(gvk("App").GroupVersion()) {
+			t.Error("it is not settling after Forget")
+		}
+		after, err := s.Kind(t.Context(), gvk("App"))
+		if err != nil || after.Fields["status"] == nil {
+			t.Errorf("after Forget: %+v, %v", after, err)
+		}
+		pass(settleTime)
+		if s.Settling(gvk("App").GroupVersion()) {
+			t.Error("it is settling for ever")
+		}
+	})
+}
+
+// TestKindThatIsNoObject holds that a kind whose document has no objects is one without a schema.
+func TestKindThatIsNoObject(t *testing.T) {
+	srv := &server{}
+	srv.publish(publishing("App", ""))
+	s := New(srv)
+	if _, err := s.Kind(t.Context(), gvk("App")); !errors.Is(err, ErrNoSchema) {
+		t.Errorf("error = %v, want ErrNoSchema", err)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kanon.dev/kanon/internal/controlplanetest"
+	"kanon.dev/kanon/openapi/builtin"
 )
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
@@ -55,6 +56,36 @@ func TestBuiltInKinds(t *testing.T) {
 	}
 	if len(s.entries) != 3 {
 		t.Errorf("%d group-versions loaded, want the three that were asked for", len(s.entries))
+	}
+}
+
+// TestKindsAreThoseThatAreBuiltIn holds that what a server publishes and what is embedded come to the same.
+func TestKindsAreThoseThatAreBuiltIn(t *testing.T) {
+	s := onServer(t)
+	kinds, err := builtin.Kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gvk := range []schema.GroupVersionKind{
+		{Version: "v1", Kind: "Pod"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
+		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+	} {
+		live, err := s.Kind(t.Context(), gvk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := kinds.Schema(gvk).Name; live.Name != want { // which has a hash of the content
+			t.Errorf("the server's is %s, the built-in one %s", live.Name, want)
+		}
+	}
+	pod, err1 := s.Kind(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+	deployment, err2 := s.Kind(t.Context(), schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	template := deployment.Fields["spec"].Schema.Fields["template"].Schema
+	if pod.Fields["spec"].Schema != template.Fields["spec"].Schema {
+		t.Error("two documents do not share the PodSpec")
 	}
 }
 
@@ -119,6 +150,9 @@ func TestACustomResourceThatAppearsChangesAndGoes(t *testing.T) {
 		shape, err := s.Conditions(ctx, widget)
 		return err == nil && shape.HasStatus
 	})
+	if kind, err := s.Kind(t.Context(), widget); err != nil || kind.Fields["status"] == nil {
+		t.Errorf("Kind: %v, without the status that the document has", err)
+	}
 
 	if err := crds.Delete(t.Context(), crd.GetName(), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -12,8 +12,9 @@
 //
 // The table is kinds.txt, which go generate writes from the discovery of the
 // control plane that the tests run against; a test holds that the two are equal. A
-// table can be extended by the kinds that CustomResourceDefinitions define.
+// table can be extended by the kinds that CustomResourceDefinitions define, or that
+// an OpenAPI document tells of.
 //
-// Schemas of the kinds would stand beside the table, taken from the same control
-// plane.
+// The schemas of the kinds are in package openapi/builtin, taken from the same
+// control plane.
 package builtin
