@@ -1,7 +1,14 @@
 package rules_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,4 +99,56 @@ func tableExamples(page string) []functionExample {
 		}
 	}
 	return found
+}
+
+// The reference has every field that is decoded.
+func TestRuleReferenceIsComplete(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := decodedFields(t)
+	if len(names) < 30 {
+		t.Fatalf("found %d fields; they are decoded in another way now", len(names))
+	}
+	for _, name := range names {
+		if !regexp.MustCompile("`(?:[a-zA-Z.]+\\.)?" + name + "`|`forEach: {" + name + ":|spec\\." + name + "\\b").Match(page) {
+			t.Errorf("docs/rules.md does not explain %s", name)
+		}
+	}
+}
+
+// decodedFields are the keys of all literals of the type fields in this package.
+func decodedFields(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob("decode*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, ok := n.(*ast.CompositeLit)
+			if !ok {
+				return true
+			}
+			if name, ok := literal.Type.(*ast.Ident); !ok || name.Name != "fields" {
+				return true
+			}
+			for _, element := range literal.Elts {
+				if pair, ok := element.(*ast.KeyValueExpr); ok {
+					if key, ok := pair.Key.(*ast.BasicLit); ok {
+						found[strings.Trim(key.Value, `"`)] = true
+					}
+				}
+			}
+			return true
+		})
+	}
+	return slices.Sorted(maps.Keys(found))
 }
