@@ -172,13 +172,14 @@ func (w *Writer) HeldStatus(ctx context.Context, s Status) (map[string]any, erro
 	return runtime.DeepCopyJSON(status), nil
 }
 
-// OthersStatus is the status of s.Object without what the manager of s holds of it; the content of s does not matter. It
-// may share memory with the object. The error is that the schema could not be loaded, or that what is there does not fit it.
+// OthersStatus is the status of s.Object without what the manager of s holds of it, and without what is empty then; the
+// content of s does not matter. It may share memory with the object. The error is that the schema could not be loaded, or
+// that what is there does not fit it.
 func (w *Writer) OthersStatus(ctx context.Context, s Status) (map[string]any, error) {
-	status, _ := s.Object.Object["status"].(map[string]any)
 	e, ok := s.entry()
 	if !ok {
-		return status, nil
+		status, _ := s.Object.Object["status"].(map[string]any)
+		return withoutEmpty(status), nil
 	}
 	kind, err := loadKind(ctx, w.schemas, s.Object.GroupVersionKind())
 	if err != nil {
@@ -193,8 +194,30 @@ func (w *Writer) OthersStatus(ctx context.Context, s Status) (map[string]any, er
 		return nil, fmt.Errorf("read the status of %s: %w", RefOf(s.Object), oneLine(err))
 	}
 	others, _ := live.RemoveItems(paths).AsValue().Unstructured().(map[string]any)
-	status, _ = others["status"].(map[string]any)
-	return status, nil
+	status, _ := others["status"].(map[string]any)
+	return withoutEmpty(status), nil
+}
+
+// withoutEmpty leaves out the fields, at any depth, that hold nothing.
+func withoutEmpty(fields map[string]any) map[string]any {
+	left := make(map[string]any, len(fields))
+	for name, value := range fields {
+		switch v := value.(type) {
+		case nil:
+			continue
+		case map[string]any:
+			if v = withoutEmpty(v); len(v) == 0 {
+				continue
+			}
+			value = v
+		case []any:
+			if len(v) == 0 {
+				continue
+			}
+		}
+		left[name] = value
+	}
+	return left
 }
 
 // HeldByAnother says whether a manager other than the one given, one for which counts is true, holds a field of the
