@@ -21,6 +21,7 @@ import (
 type catalog struct {
 	namespace string // Kanon's own
 	kinds     kinds
+	limits    rules.Limits
 	// origins has everything that the sources have, also what holds no text.
 	origins map[source.Origin]bool
 	texts   map[string]*textState
@@ -58,10 +59,11 @@ type entry struct {
 	program *rules.Program
 }
 
-func newCatalog(namespace string, known kinds) *catalog {
+func newCatalog(namespace string, known kinds, limits rules.Limits) *catalog {
 	return &catalog{
 		namespace: namespace,
 		kinds:     known,
+		limits:    limits,
 		texts:     make(map[string]*textState),
 		entries:   make(map[types.NamespacedName]*entry),
 	}
@@ -121,7 +123,7 @@ func (c *catalog) readTexts(snapshots []source.Snapshot) (broken map[string]bool
 func (c *catalog) decode(text source.Text) (rules.Documents, rules.Findings) {
 	docs, findings := rules.Decode(text.Name, text.Data)
 	for _, partial := range docs.Partial {
-		_, more := rules.Compile(partial, rules.Options{Namespace: c.namespace})
+		_, more := rules.Compile(partial, rules.Options{Namespace: c.namespace, Limits: c.limits})
 		findings = append(findings, more...)
 	}
 	return docs, findings
@@ -200,7 +202,7 @@ func (c *catalog) compile(e *entry) {
 }
 
 func (c *catalog) options() rules.Options {
-	return rules.Options{Kinds: c.kinds, Namespace: c.namespace}
+	return rules.Options{Kinds: c.kinds, Namespace: c.namespace, Limits: c.limits}
 }
 
 // runnable is the program that should run now: the last good one, unless the

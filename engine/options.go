@@ -11,6 +11,7 @@ import (
 
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/schemas"
 )
 
@@ -51,6 +52,9 @@ type Options struct {
 	// RetryBase and RetryMax bound the exponential back-off after a failed
 	// reconcile. Defaults: 100 ms and 2 minutes.
 	RetryBase, RetryMax time.Duration
+	// Limits bound what an evaluation of a rule may take. Default: those of package
+	// rules.
+	Limits rules.Limits
 	// Clock gives the time that rules see. Default: the system's.
 	Clock clock.PassiveClock
 }

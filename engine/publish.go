@@ -41,7 +41,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 	})
 	defer cancel()
 
-	catalog := newCatalog(e.options.Namespace, kinds{mapper})
+	catalog := newCatalog(e.options.Namespace, kinds{mapper}, e.options.Limits)
 	definitions := newDefinitions(e.options.Client)
 	last := make(map[source.Origin]source.Report)
 	known := make(map[string]*operator)

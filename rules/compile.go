@@ -22,19 +22,12 @@ type Options struct {
 	// Schemas gives the schemas that expressions and templates are checked
 	// against. nil: they are not.
 	Schemas Schemas
-	// CostLimit is the most that one evaluation of one expression may cost, in
-	// CEL's units. 0: celenv.DefaultCostLimit.
-	CostLimit uint64
 	// Namespace is Kanon's own, in which rules act cluster-wide; one that names
 	// another is in the wrong place. Empty: not looked at.
 	Namespace string
-	// MaxItems is the most items that one forEach may have. 0: DefaultMaxItems.
-	MaxItems int
+	// Limits bound what an evaluation takes.
+	Limits Limits
 }
-
-// DefaultMaxItems is ten times as many children as the largest parent that
-// Kanon is measured with.
-const DefaultMaxItems = 10_000
 
 // Program is a compiled rule. It is immutable and safe for concurrent use.
 type Program struct {
@@ -53,7 +46,7 @@ type Program struct {
 	byID      map[string]int
 	status    template
 	ownStatus bool
-	maxItems  int
+	limits    *Limits
 
 	conditions                []compiledCondition
 	events                    []compiledEvent
@@ -169,6 +162,7 @@ type dimension struct {
 type compiler struct {
 	rule      *Rule
 	opts      Options
+	limits    *Limits
 	env       *celenv.Env
 	findings  findingList
 	children  map[string]*childSpec
@@ -199,11 +193,8 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 	if err != nil {
 		return nil, findingList{newFinding(r.Position, CodeEnvironment, "%s", err.Error())}.finish(r.src)
 	}
-	if o.MaxItems == 0 {
-		o.MaxItems = DefaultMaxItems
-	}
 	c := &compiler{
-		rule: r, opts: o, env: env, unchecked: map[schema.GroupVersionKind]bool{},
+		rule: r, opts: o, limits: o.Limits.withDefaults(), env: env, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*childSpec{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
 		types: newTypeTable(), results: map[*node]typed{}, asked: map[*node]map[string]bool{},
@@ -240,7 +231,7 @@ func (c *compiler) program() *Program {
 	r := c.rule
 	p := &Program{
 		name: r.Name, namespace: r.Namespace, hash: r.hash, suspend: r.Suspend, prefix: r.ConditionPrefix,
-		variables: c.variables, byID: map[string]int{}, maxItems: c.opts.MaxItems,
+		variables: c.variables, byID: map[string]int{}, limits: c.limits,
 	}
 	if ns := c.opts.Namespace; ns != "" && r.Namespace != "" && r.Namespace != ns {
 		c.report(r.namespacePos, CodeRuleNamespace, "a rule here acts cluster-wide and belongs to namespace %s", ns).

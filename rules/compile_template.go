@@ -331,7 +331,7 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		return nil, nil
 	}
 	result, meanings := a.checkTypes()
-	prog, issues := expr.Program(celenv.ProgramOptions{CostLimit: c.opts.CostLimit, Absent: a.absent, Moving: a.moving, Meanings: meanings})
+	prog, issues := expr.Program(celenv.ProgramOptions{CostLimit: c.limits.ExpressionCost, Absent: a.absent, Moving: a.moving, Meanings: meanings})
 	if c.reportConstants(expr, issues, at) {
 		return nil, nil
 	}

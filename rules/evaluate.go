@@ -37,6 +37,11 @@ type Evaluation struct {
 	// items are those of the children with sameAs, and of the ones they are paired
 	// with; empty without any.
 	items []familyItems
+	// budget is what expressions may still cost, and rendered counts the children.
+	budget   celenv.Budget
+	rendered int
+	// room is how many values may still be put into the object that is rendered.
+	room int
 	// claimed maps what has been rendered to the child that did.
 	claimed map[identity]int
 }
@@ -91,14 +96,26 @@ func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 		claimed:   make(map[identity]int, len(p.children)+1),
 	}
 	ev.base.ev = ev
+	ev.budget = celenv.Budget{Cost: p.limits.ReconcileCost, Time: p.limits.Deadline}
 	ev.claimed[identityOf(in.Parent)] = parentClaim
 	return ev
 }
+
+// begin gives the expressions of a call their time, and what is rendered in it its
+// room.
+func (e *Evaluation) begin() {
+	e.budget.Restart()
+	e.makeRoom()
+}
+
+// makeRoom begins another object: none has more values than bytes.
+func (e *Evaluation) makeRoom() { e.room = e.prog.limits.ObjectBytes }
 
 // Matches says whether the rule is for this parent, as far as spec.parent.when
 // says. The error says why that is not known: it is a *WaitingError when the
 // expression reads what is not there yet.
 func (e *Evaluation) Matches() (bool, error) {
+	e.begin()
 	if e.prog.parentWhen == nil {
 		return true, nil
 	}
@@ -154,6 +171,7 @@ func (x *expression) isTrue(s *scope) (bool, *problem) {
 // comes after those that it needs. It is empty when nothing more can. A node
 // is given once; it may have no objects.
 func (e *Evaluation) Next() []Rendered {
+	e.begin()
 	var batch []Rendered
 	for _, i := range e.prog.order {
 		n := &e.nodes[i]
@@ -259,6 +277,7 @@ func (e *Evaluation) settle(i int) {
 // Outcome says what became of every child and what the status should be. It
 // is meant to be called once, when Next gives nothing more.
 func (e *Evaluation) Outcome() Outcome {
+	e.begin()
 	out := Outcome{Nodes: make([]NodeOutcome, len(e.nodes))}
 	for i := range e.nodes {
 		out.Nodes[i] = e.nodeOutcome(i)

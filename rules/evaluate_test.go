@@ -215,7 +215,7 @@ func TestCostLimitOption(t *testing.T) {
 		t.Fatal(findings)
 	}
 	for limit, fails := range map[uint64]bool{0: false, 100: true, 10_000: false} {
-		p, findings := Compile(docs.Rules[0], Options{CostLimit: limit})
+		p, findings := Compile(docs.Rules[0], Options{Limits: Limits{ExpressionCost: limit}})
 		if p == nil {
 			t.Fatal(findings)
 		}
@@ -235,7 +235,7 @@ func TestMaxItems(t *testing.T) {
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "a-${x}-${y}"}}
 `)))
 	for limit, want := range map[int]State{0: StateNotApplied, 99: StateFailed, 100: StateNotApplied} {
-		p, findings := Compile(docs.Rules[0], Options{MaxItems: limit})
+		p, findings := Compile(docs.Rules[0], Options{Limits: Limits{Children: limit}})
 		if p == nil {
 			t.Fatal(findings)
 		}

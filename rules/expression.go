@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -87,9 +86,12 @@ type expression struct {
 
 // eval computes the expression's value.
 func (x *expression) eval(s *scope) (ref.Val, *problem) {
-	val, err := x.prog.Eval(s.ev.ctx, s)
+	val, err := x.prog.EvalWithin(s.ev.ctx, s, &s.ev.budget)
 	if err == nil {
 		return val, nil
+	}
+	if p := s.ev.prog.limits.exceeded(err, x.text); p != nil {
+		return nil, p
 	}
 	return nil, x.explain(err)
 }
@@ -101,7 +103,7 @@ func (x *expression) explain(err error) *problem {
 	}
 	var missed *celenv.ReadError
 	if !errors.As(err, &missed) {
-		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		if errors.Is(err, celenv.ErrInterrupted) {
 			return failure("the evaluation was ended before it was done: %s", shorten(x.text))
 		}
 		return failure("%s: %s", shorten(x.text), cleanError(err))

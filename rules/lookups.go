@@ -92,6 +92,9 @@ func (e *Evaluation) lookUpItems(l *compiledLookup) memo {
 		}
 		objects = append(objects, one.objects...)
 	}
+	if first == nil {
+		first = e.fewFound(l, objects)
+	}
 	switch {
 	case first != nil:
 		return memo{done: true, problem: first}
@@ -128,7 +131,7 @@ func (e *Evaluation) lookUpOne(l *compiledLookup, s *scope) found {
 		}
 	}
 	if q.Name == "" {
-		return found{objects: objects}
+		return found{objects: objects, problem: e.fewFound(l, objects)}
 	}
 	switch {
 	case len(objects) > 0:
@@ -141,6 +144,14 @@ func (e *Evaluation) lookUpOne(l *compiledLookup, s *scope) found {
 		name = q.Namespace + "/" + name
 	}
 	return found{problem: waiting("lookups.%s is not there yet: %s %q", l.ID, l.GVK.Kind, name)}
+}
+
+// fewFound holds what a lookup gives to the length of a list.
+func (e *Evaluation) fewFound(l *compiledLookup, objects []*unstructured.Unstructured) *problem {
+	if p := e.prog.limits.list(len(objects)); p != nil {
+		return failure("%s.%s %s", rootLookups, l.ID, p.message)
+	}
+	return nil
 }
 
 // place names a field of a lookup in messages.

@@ -54,7 +54,7 @@ func (e *Evaluation) renderNode(i int) {
 		return
 	}
 	n.items = []item{{scope: s, object: object}}
-	n.state = nodeRendered
+	e.rendersAll(i)
 }
 
 func newMemos(b *body) []memo {
@@ -88,6 +88,7 @@ func (e *Evaluation) renderItem(child *compiledChild, s *scope) (*unstructured.U
 			return nil, nil
 		}
 	}
+	e.makeRoom()
 	val, ok, p := child.template.render(s)
 	if p != nil {
 		return nil, p.under("template")
@@ -99,6 +100,9 @@ func (e *Evaluation) renderItem(child *compiledChild, s *scope) (*unstructured.U
 	object := &unstructured.Unstructured{Object: fields}
 	if p := e.identify(child, object); p != nil {
 		return nil, p.under("template.metadata")
+	}
+	if p := e.prog.limits.object(fields); p != nil {
+		return nil, p.under("template")
 	}
 	return object, nil
 }
@@ -181,8 +185,23 @@ func (e *Evaluation) renderItems(i int) {
 		n.items = append(n.items, item{scope: s, object: object})
 	}
 	n.items = withoutEmpty(n.items)
-	n.state = nodeRendered
+	e.rendersAll(i)
 	e.notePairs(i)
+}
+
+// rendersAll ends the rendering of a node, unless that makes too many children.
+func (e *Evaluation) rendersAll(i int) {
+	n, most := &e.nodes[i], e.prog.limits.Children
+	total := e.rendered + len(n.items)
+	switch {
+	case total <= most:
+		e.rendered, n.state = total, nodeRendered
+	case e.rendered == 0:
+		e.stop(i, failure("renders %s children, more than the %s allowed by --max-children", figure(len(n.items)), figure(most)))
+	default:
+		e.stop(i, failure("renders %s children, which makes %s with those of other nodes, more than the %s allowed by --max-children",
+			figure(len(n.items)), figure(total), figure(most)))
+	}
 }
 
 // leaveOut notes why an item is not rendered. A failure outweighs waiting, as
@@ -213,17 +232,24 @@ func (e *Evaluation) tuples(b *body) ([][]ref.Val, *problem) {
 	for d := range b.forEach {
 		dim := &b.forEach[d]
 		var next [][]ref.Val
+		count := 0
 		for _, t := range tuples {
 			values, p := e.values(b, dim, t)
 			if p != nil {
 				return nil, p.under(dim.path)
 			}
-			if len(next)+len(values) > e.prog.maxItems {
-				return nil, failure("more than %d items", e.prog.maxItems).under(dim.path)
+			if p := e.prog.limits.list(len(values)); p != nil {
+				return nil, p.under(dim.path)
+			}
+			if count += len(values); count > e.prog.limits.Children {
+				continue // to know how many there are
 			}
 			for _, v := range values {
 				next = append(next, append(slices.Clip(t), v))
 			}
+		}
+		if most := e.prog.limits.Children; count > most {
+			return nil, failure("makes %s items, more than the %s allowed by --max-children", figure(count), figure(most)).under(dim.path)
 		}
 		tuples = next
 	}

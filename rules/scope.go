@@ -146,7 +146,10 @@ func (m *memo) compute(v *compiledVariable, s *scope) {
 	}
 	reader := *s
 	reader.readOnly = true
+	room := s.ev.room
+	s.ev.makeRoom()
 	val, ok, p := v.value.render(&reader)
+	s.ev.room = room
 	if p != nil {
 		m.problem = p.in(rootVariables + "." + v.name)
 		return

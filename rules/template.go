@@ -36,10 +36,15 @@ func (t exprTemplate) render(s *scope) (any, bool, *problem) {
 	if shared, ok := celenv.JSON(val); ok && s.readOnly {
 		return shared, true, nil
 	}
-	plain, err := celenv.ToJSON(val)
+	if p := s.ev.prog.limits.rendered(val, t.x.text); p != nil {
+		return nil, false, p
+	}
+	plain, err := celenv.ToJSONWithin(val, &s.ev.room)
 	switch {
 	case errors.Is(err, celenv.ErrNoValue):
 		return nil, false, nil
+	case errors.Is(err, celenv.ErrTooManyParts):
+		return nil, false, s.ev.prog.limits.tooLarge()
 	case err != nil:
 		return nil, false, failure("%s: %s", shorten(t.x.text), cleanError(err))
 	}
@@ -75,6 +80,9 @@ func (t textTemplate) text(s *scope) (string, *problem) {
 			return "", failure("%s: %s", shorten(part.x.text), cleanError(err))
 		}
 		b.WriteString(text)
+		if b.Len() > s.ev.prog.limits.ObjectBytes {
+			return "", s.ev.prog.limits.tooLarge()
+		}
 	}
 	return b.String(), nil
 }
@@ -135,6 +143,9 @@ func (t listTemplate) render(s *scope) (any, bool, *problem) {
 				return nil, false, p.under(fmt.Sprintf("[%d]", i))
 			}
 			out = append(out, more...)
+			if p := s.ev.prog.limits.list(len(out)); p != nil {
+				return nil, false, p
+			}
 			continue
 		}
 		val, ok, p := item.value.render(s)

@@ -112,9 +112,9 @@ type check struct {
 }
 
 // checkRules decodes and compiles rules as the engine does, with the kinds that
-// definitions beside them and in schemas add. The error says that a schema cannot
+// definitions beside them and in schemas add, and with what else o says. The error says that a schema cannot
 // be read.
-func checkRules(ctx context.Context, inputs, schemas []input, kinds *knownKinds, namespace string) (*check, error) {
+func checkRules(ctx context.Context, inputs, schemas []input, kinds *knownKinds, o rules.Options) (*check, error) {
 	c := &check{}
 	decoded := make([]rules.Documents, len(inputs))
 	for i, in := range inputs {
@@ -143,8 +143,8 @@ func checkRules(ctx context.Context, inputs, schemas []input, kinds *knownKinds,
 	for _, docs := range decoded {
 		all := slices.Concat(docs.Rules, docs.Partial)
 		for _, rule := range all {
-			c.rule(rule, kinds, namespace)
-			name := types.NamespacedName{Namespace: cmp.Or(rule.Namespace, namespace), Name: rule.Name}
+			c.rule(rule, kinds, o)
+			name := types.NamespacedName{Namespace: cmp.Or(rule.Namespace, o.Namespace), Name: rule.Name}
 			if first, taken := names[name]; taken && rule.Name != "" {
 				c.findings = append(c.findings, rule.Taken(name.String(), first))
 				continue
@@ -185,8 +185,9 @@ func isDocument(data []byte) bool {
 	return json.Unmarshal(data, &content) == nil && (content.OpenAPI != "" || content.Components != nil)
 }
 
-func (c *check) rule(rule *rules.Rule, kinds *knownKinds, namespace string) {
-	program, findings := rules.Compile(rule, rules.Options{Kinds: kinds, Schemas: kinds, Namespace: namespace})
+func (c *check) rule(rule *rules.Rule, kinds *knownKinds, o rules.Options) {
+	o.Kinds, o.Schemas = kinds, kinds
+	program, findings := rules.Compile(rule, o)
 	if program != nil {
 		c.programs = append(c.programs, program)
 	}

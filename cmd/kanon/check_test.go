@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/rules"
 )
 
 // TestExamplesAreInOrder holds that nothing is found in the examples, with
@@ -20,7 +21,7 @@ func TestExamplesAreInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := checkRules(t.Context(), inputs, nil, kinds, engine.DefaultNamespace)
+	c, err := checkRules(t.Context(), inputs, nil, kinds, rules.Options{Namespace: engine.DefaultNamespace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestSummary(t *testing.T) {
 			t.Fatal(err)
 		}
 		text = "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: r}\nspec:\n  parent: {apiVersion: v1, kind: Pod}\n" + text
-		c, err := checkRules(t.Context(), []input{{name: "r.yaml", data: []byte(text)}}, nil, kinds, engine.DefaultNamespace)
+		c, err := checkRules(t.Context(), []input{{name: "r.yaml", data: []byte(text)}}, nil, kinds, rules.Options{Namespace: engine.DefaultNamespace})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -143,7 +143,7 @@ func exampleFindings(t *testing.T, example string) rules.Findings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := checkRules(t.Context(), []input{{name: "rule.yaml", data: []byte(text)}}, []input{{name: "crds.yaml", data: []byte(parents)}}, kinds, engine.DefaultNamespace)
+	c, err := checkRules(t.Context(), []input{{name: "rule.yaml", data: []byte(text)}}, []input{{name: "crds.yaml", data: []byte(parents)}}, kinds, rules.Options{Namespace: engine.DefaultNamespace})
 	if err != nil {
 		t.Fatal(err)
 	}

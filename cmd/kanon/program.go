@@ -71,6 +71,7 @@ func newProgram(config *rest.Config, o *runOptions) (*program, error) {
 		Sources:   sources,
 		Namespace: o.namespace,
 		Workers:   o.workers,
+		Limits:    o.limits,
 	})
 	if err != nil {
 		return nil, err

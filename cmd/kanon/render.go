@@ -26,6 +26,7 @@ type renderOptions struct {
 	with    []string
 	schemas []string
 	now     string
+	limits  rules.Limits
 }
 
 func newRenderCommand() *cobra.Command {
@@ -69,10 +70,14 @@ for the parent or is not for its kind, and 2 when the command is called wrongly.
 	flags.StringArrayVar(&o.with, "with", nil, "directory or file with objects that the cluster has; repeatable")
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
 	flags.StringVar(&o.now, "now", "", "the time that the rule sees, in RFC 3339; default: the time it is")
+	addLimits(flags, &o.limits)
 	return cmd
 }
 
 func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) error {
+	if err := checkLimits(o.limits); err != nil {
+		return usageErrorf(cmd, "%w", err)
+	}
 	now, err := o.time()
 	if err != nil {
 		return usageErrorf(cmd, "%w", err)
@@ -97,7 +102,7 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 	if err != nil {
 		return err
 	}
-	check, err := checkRules(cmd.Context(), ruleTexts, schemaTexts, kinds, engine.DefaultNamespace)
+	check, err := checkRules(cmd.Context(), ruleTexts, schemaTexts, kinds, rules.Options{Namespace: engine.DefaultNamespace, Limits: o.limits})
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/rules"
 )
 
 // runOptions are the flags of kanon run.
@@ -26,6 +27,7 @@ type runOptions struct {
 	workers    int
 	verbosity  int
 	logFormat  string
+	limits     rules.Limits
 }
 
 func newRunCommand() *cobra.Command {
@@ -68,6 +70,7 @@ or, where there is none of these, the one that Kanon runs in.`,
 	flags.IntVar(&o.workers, "workers", 16, "how many parents are reconciled at the same time")
 	flags.IntVarP(&o.verbosity, "verbosity", "v", 0, "how much to log: 0 what begins and ends, 2 writes too, 4 decisions too")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	addLimits(flags, &o.limits)
 	return cmd
 }
 
@@ -83,6 +86,9 @@ func (o *runOptions) validate() error {
 	}
 	if o.logFormat != "text" && o.logFormat != "json" {
 		wrong = append(wrong, fmt.Sprintf("--log-format must be text or json, not %q", o.logFormat))
+	}
+	if err := checkLimits(o.limits); err != nil {
+		wrong = append(wrong, err.Error())
 	}
 	for _, path := range o.rules {
 		if _, err := os.Stat(path); err != nil {

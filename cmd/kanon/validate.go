@@ -23,6 +23,7 @@ type validateOptions struct {
 	namespace string
 	strict    bool
 	cluster   bool
+	limits    rules.Limits
 	// run has the flags that find the cluster.
 	run runOptions
 }
@@ -68,10 +69,14 @@ warnings) or without any rule, and 2 when the command is called wrongly.`,
 	flags.BoolVar(&o.cluster, "cluster", false, "take the kinds from the cluster")
 	flags.StringVar(&o.run.kubeconfig, "kubeconfig", "", "with --cluster: kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster Kanon runs in")
 	flags.StringVar(&o.run.context, "context", "", "with --cluster: context in the kubeconfig; default: its current one")
+	addLimits(flags, &o.limits)
 	return cmd
 }
 
 func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
+	if err := checkLimits(o.limits); err != nil {
+		return usageErrorf(cmd, "%w", err)
+	}
 	inputs, err := readInputs(args, cmd.InOrStdin())
 	if err != nil {
 		return usageErrorf(cmd, "%w", err)
@@ -84,7 +89,7 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	check, err := checkRules(cmd.Context(), inputs, schemas, kinds, o.namespace)
+	check, err := checkRules(cmd.Context(), inputs, schemas, kinds, rules.Options{Namespace: o.namespace, Limits: o.limits})
 	if err != nil {
 		return err
 	}

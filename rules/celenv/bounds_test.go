@@ -34,8 +34,8 @@ func heavy(name string) any {
 }
 
 // No call takes so long that its expression would not end within a tenth of a
-// second of its deadline. What is measured is far below what is asked, for the
-// sake of slow machines.
+// second of its deadline. On a machine that has other work to do it may take some
+// times as long, and a few tries.
 func TestCallsEndInTime(t *testing.T) {
 	env, err := Shared()
 	if err != nil {
@@ -75,13 +75,17 @@ func TestCallsEndInTime(t *testing.T) {
 			t.Errorf("%s: %v", expr, issues)
 			continue
 		}
-		const allowed = 20 * time.Millisecond
-		budget := &Budget{Cost: 1 << 60, Time: allowed}
-		start := time.Now()
-		_, err := prog.EvalWithin(t.Context(), activation, budget)
-		took := time.Since(start)
-		if took > allowed+time.Second {
-			t.Errorf("%s: ended %v after its deadline: %v", expr, took-allowed, err)
+		const allowed, tries = 20 * time.Millisecond, 5
+		least := time.Hour
+		for range tries {
+			start := time.Now()
+			_, err = prog.EvalWithin(t.Context(), activation, &Budget{Cost: 1 << 60, Time: allowed})
+			if least = min(least, time.Since(start)); least < allowed+100*time.Millisecond {
+				break
+			}
+		}
+		if least > allowed+500*time.Millisecond {
+			t.Errorf("%s: ended %v after its deadline: %v", expr, least-allowed, err)
 		}
 	}
 }

@@ -121,32 +121,44 @@ type plainer struct {
 }
 
 func (p *plainer) value(val any, depth int) (any, error) {
+	if v, ok := val.(ref.Val); ok {
+		if depth > maxDepth {
+			return nil, errTooDeep
+		}
+		if p.left--; p.left < 0 {
+			return nil, tooLongError(p.most)
+		}
+		return p.celValue(v, depth)
+	}
+	return val, p.measure(val, depth)
+}
+
+// measure takes what is plain JSON already out of the bound.
+func (p *plainer) measure(val any, depth int) error {
 	if depth > maxDepth {
-		return nil, errTooDeep
+		return errTooDeep
 	}
 	if p.left--; p.left < 0 {
-		return nil, tooLongError(p.most)
+		return tooLongError(p.most)
 	}
 	switch v := val.(type) {
 	case map[string]any:
-		return p.fields(&jsonMap{fields: v}, depth)
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			plain, err := p.value(item, depth+1)
-			if err != nil {
-				return nil, err
+		for name, field := range v {
+			p.left -= len(name)
+			if err := p.measure(field, depth+1); err != nil {
+				return err
 			}
-			out[i] = plain
 		}
-		return out, nil
+	case []any:
+		for _, item := range v {
+			if err := p.measure(item, depth+1); err != nil {
+				return err
+			}
+		}
 	case string:
 		p.left -= len(v)
-		return v, nil
-	case ref.Val:
-		return p.celValue(v, depth)
 	}
-	return val, nil
+	return nil
 }
 
 func (p *plainer) celValue(val ref.Val, depth int) (any, error) {
@@ -159,6 +171,8 @@ func (p *plainer) celValue(val ref.Val, depth int) (any, error) {
 		}
 	case *jsonList:
 		return p.value(v.items, depth)
+	case *jsonMap:
+		return p.value(v.fields, depth)
 	case traits.Mapper:
 		return p.fields(v, depth)
 	case traits.Lister:

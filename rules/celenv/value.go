@@ -22,7 +22,8 @@ var ErrNoValue = errors.New("the value is optional.none()")
 // over, so it can have more than fit any memory without having cost much.
 const maxParts = 1_000_000
 
-var errTooManyParts = fmt.Errorf("the value has more than %d parts", maxParts)
+// ErrTooManyParts is what ToJSON gives for a value that has too many values in it.
+var ErrTooManyParts = fmt.Errorf("the value has more than %d parts", maxParts)
 
 // ToJSON makes plain JSON of a value: nil, bool, int64, float64, string,
 // []any, map[string]any. The result shares no memory with the value. Fields
@@ -31,8 +32,31 @@ var errTooManyParts = fmt.Errorf("the value has more than %d parts", maxParts)
 // durations text such as 1.5s. A value that JSON has no form for, and one of more
 // than a million parts, is an error, and optional.none() itself is ErrNoValue.
 func ToJSON(val ref.Val) (any, error) {
-	r := renderer{left: maxParts}
-	return r.value(val)
+	left := maxParts
+	return ToJSONWithin(val, &left)
+}
+
+// ToJSONWithin is ToJSON of a value with so many parts at the most; what it has is
+// taken from left.
+func ToJSONWithin(val ref.Val, left *int) (any, error) {
+	r := renderer{left: *left}
+	out, err := r.value(val)
+	*left = max(r.left, 0)
+	return out, err
+}
+
+// Length is how many items a list, or an optional one, has; false for what is none.
+func Length(val ref.Val) (int, bool) {
+	switch v := val.(type) {
+	case *types.Optional:
+		if v.HasValue() {
+			return Length(v.GetValue())
+		}
+	case traits.Lister:
+		size, _ := v.Size().(types.Int)
+		return int(size), true
+	}
+	return 0, false
 }
 
 // JSON is the map or list of JSON that a value stands for, to be read only; false
@@ -54,7 +78,7 @@ type renderer struct {
 
 func (r *renderer) value(val ref.Val) (any, error) {
 	if r.left--; r.left < 0 {
-		return nil, errTooManyParts
+		return nil, ErrTooManyParts
 	}
 	switch v := val.(type) {
 	case types.String:
@@ -104,7 +128,7 @@ func (r *renderer) value(val ref.Val) (any, error) {
 func (r *renderer) copied(val any) (any, error) {
 	out := r.plain(val)
 	if r.left < 0 {
-		return nil, errTooManyParts
+		return nil, ErrTooManyParts
 	}
 	return out, nil
 }
@@ -112,7 +136,7 @@ func (r *renderer) copied(val any) (any, error) {
 func (r *renderer) fields(m traits.Mapper) (any, error) {
 	size, _ := m.Size().(types.Int)
 	if int(size) > r.left {
-		return nil, errTooManyParts
+		return nil, ErrTooManyParts
 	}
 	out := make(map[string]any, size)
 	for it := m.Iterator(); it.HasNext() == types.True; {
@@ -130,7 +154,7 @@ func (r *renderer) fields(m traits.Mapper) (any, error) {
 		switch {
 		case errors.Is(err, ErrNoValue) || (err == nil && plain == nil):
 			continue
-		case errors.Is(err, errTooManyParts):
+		case errors.Is(err, ErrTooManyParts):
 			return nil, err // where it became too many says nothing
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", string(name), err)
@@ -143,7 +167,7 @@ func (r *renderer) fields(m traits.Mapper) (any, error) {
 func (r *renderer) items(l traits.Lister) (any, error) {
 	size, _ := l.Size().(types.Int)
 	if int(size) > r.left {
-		return nil, errTooManyParts
+		return nil, ErrTooManyParts
 	}
 	out := make([]any, 0, size)
 	for i := range size {
@@ -151,7 +175,7 @@ func (r *renderer) items(l traits.Lister) (any, error) {
 		switch {
 		case errors.Is(err, ErrNoValue):
 			continue
-		case errors.Is(err, errTooManyParts):
+		case errors.Is(err, ErrTooManyParts):
 			return nil, err
 		case err != nil:
 			return nil, fmt.Errorf("item %d: %w", int(i), err)

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"kanon.dev/kanon/rules"
+)
+
+// addLimits declares the flags that bound what an evaluation of a rule may take.
+func addLimits(flags *pflag.FlagSet, l *rules.Limits) {
+	flags.Uint64Var(&l.ExpressionCost, "max-expression-cost", rules.DefaultExpressionCost, "the most that one expression may cost, in CEL's units: about one for each call and turn of a loop")
+	flags.Uint64Var(&l.ReconcileCost, "max-reconcile-cost", rules.DefaultReconcileCost, "the most that all expressions of one evaluation of a rule may cost together")
+	flags.DurationVar(&l.Deadline, "max-evaluation-time", rules.DefaultDeadline, "how long expressions may take between two writes")
+	flags.IntVar(&l.Children, "max-children", rules.DefaultChildren, "the most children that a rule may make for one parent")
+	flags.IntVar(&l.ObjectBytes, "max-object-bytes", rules.DefaultObjectBytes, "the most bytes that a rendered object may have, with what the API server records of its fields")
+	flags.IntVar(&l.ListLength, "max-list-length", rules.DefaultListLength, "the longest list that forEach may go over, or that an expression may put into an object")
+}
+
+// checkLimits finds what is wrong with the values of these flags: none can be
+// switched off.
+func checkLimits(l rules.Limits) error {
+	var wrong []string
+	for _, flag := range []struct {
+		name string
+		ok   bool
+	}{
+		{"max-expression-cost", l.ExpressionCost > 0},
+		{"max-reconcile-cost", l.ReconcileCost > 0},
+		{"max-evaluation-time", l.Deadline > 0},
+		{"max-children", l.Children > 0},
+		{"max-object-bytes", l.ObjectBytes > 0},
+		{"max-list-length", l.ListLength > 0},
+	} {
+		if !flag.ok {
+			wrong = append(wrong, fmt.Sprintf("--%s must be more than 0", flag.name))
+		}
+	}
+	if len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,287 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// compileWithin compiles a rule of which body is the spec's rest.
+func compileWithin(t *testing.T, body string, l Limits) *Program {
+	t.Helper()
+	docs, findings := Decode("f", []byte(ruleFor(body)))
+	if findings.HasErrors() {
+		t.Fatal(findings)
+	}
+	p, findings := Compile(docs.Rules[0], Options{Limits: l})
+	if p == nil {
+		t.Fatal(findings)
+	}
+	return p
+}
+
+// failures evaluates a rule and lists what failed in it: nodes and status.
+func failures(t *testing.T, p *Program, parent *unstructured.Unstructured) []string {
+	t.Helper()
+	ev := p.Evaluate(t.Context(), Input{Parent: parent})
+	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
+		for _, r := range batch {
+			ev.Applied(r.Node, r.Objects)
+		}
+	}
+	var out []string
+	outcome := ev.Outcome()
+	for _, n := range outcome.Nodes {
+		if n.State == StateFailed {
+			out = append(out, fmt.Sprintf("%s: %s: %s", n.ID, n.Path, n.Message))
+		}
+	}
+	for _, f := range outcome.StatusFailed {
+		out = append(out, f.Path+": "+f.Message)
+	}
+	return out
+}
+
+const configMaps = `
+  children:
+  - id: first
+    forEach: [{name: x, in: "${lists.range(600)}"}]
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "a-${x}"}}
+  - id: second
+    forEach: [{name: x, in: "${lists.range(500)}"}]
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "b-${x}"}}
+`
+
+// What goes over a limit fails where it stands, and the message has the figures and
+// the option.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		body   string
+		limits Limits
+		want   []string
+	}{
+		"cost of one expression": {
+			`  status: {a: "${lists.range(500).map(x, x + 1).size()}", b: "${lists.range(5).map(x, x + 1).size()}"}`,
+			Limits{ExpressionCost: 1000},
+			[]string{"status.a: lists.range(500).map(x, x + 1).size(): costs more than the 1,000 allowed by --max-expression-cost"},
+		},
+		"cost of all expressions": {
+			`  status: {a: "${lists.range(500).map(x, x + 1).size()}", b: "${lists.range(501).map(x, x + 1).size()}", c: "${parent.metadata.name}"}`,
+			Limits{ReconcileCost: 4000},
+			[]string{"status.b: lists.range(501).map(x, x + 1).size(): with what the other expressions cost, it is more than the 4,000 allowed by --max-reconcile-cost"},
+		},
+		"children of one node": {
+			configMaps, Limits{Children: 550},
+			[]string{"first: forEach[0].in: makes 600 items, more than the 550 allowed by --max-children"},
+		},
+		"children of all nodes": {
+			configMaps, Limits{Children: 1000},
+			[]string{"second: : renders 500 children, which makes 1,100 with those of other nodes, more than the 1,000 allowed by --max-children"},
+		},
+		"children of a product": {
+			`
+  children:
+  - id: a
+    forEach: [{name: x, in: "${lists.range(100)}"}, {name: y, in: "${lists.range(x)}"}]
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "a-${x}-${y}"}}
+`, Limits{Children: 4000},
+			[]string{"a: forEach[1].in: makes 4,950 items, more than the 4,000 allowed by --max-children"},
+		},
+		"a long forEach": {
+			configMaps, Limits{ListLength: 550},
+			[]string{"first: forEach[0].in: gives 600 items, more than the 550 allowed by --max-list-length"},
+		},
+		"a long list": {
+			`  status: {a: "${lists.range(30)}", b: ["${...lists.range(20)}", "${...lists.range(20)}"], c: "${lists.range(20)}", d: ["${...lists.range(21)}"]}`,
+			Limits{ListLength: 20},
+			[]string{
+				"status.a: lists.range(30): gives 30 items, more than the 20 allowed by --max-list-length",
+				"status.b: gives 40 items, more than the 20 allowed by --max-list-length",
+				"status.d[0]: lists.range(21): gives 21 items, more than the 20 allowed by --max-list-length",
+			},
+		},
+		"a large object": {
+			`
+  variables: [{name: text, value: "${lists.range(100).map(i, '0123456789').join()}"}]
+  children:
+  - id: small
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: "${variables.text}"}}
+  - id: large
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {a: "${variables.text}", b: "${variables.text}"}}
+  status: {a: "${variables.text}", b: "${variables.text}"}
+`, Limits{ObjectBytes: 2000},
+			[]string{
+				"large: template: has 2,319 bytes, with the records of its fields that the API server keeps, more than the 2,000 allowed by --max-object-bytes",
+				"status: has 2,052 bytes, with the records of its fields that the API server keeps, more than the 2,000 allowed by --max-object-bytes",
+			},
+		},
+		"a large text": {
+			`
+  variables: [{name: text, value: "${lists.range(100).map(i, '0123456789').join()}"}]
+  status: {a: "${variables.text}-${variables.text}"}
+`, Limits{ObjectBytes: 2000},
+			[]string{"status.a: is larger than the 2,000 bytes allowed by --max-object-bytes"},
+		},
+		"a value that holds another many times": {
+			`
+  variables:
+  - {name: a, value: ["${parent.metadata.name}"]}
+  - {name: b, value: ["${variables.a}", "${variables.a}", "${variables.a}", "${variables.a}", "${variables.a}"]}
+  - {name: c, value: ["${variables.b}", "${variables.b}", "${variables.b}", "${variables.b}", "${variables.b}"]}
+  - {name: d, value: ["${variables.c}", "${variables.c}", "${variables.c}", "${variables.c}", "${variables.c}"]}
+  status: {a: "${variables.d}", b: "${variables.d}"}
+`, Limits{ObjectBytes: 500},
+			[]string{
+				"status.b: is larger than the 500 bytes allowed by --max-object-bytes",
+				"status: has 1,367 bytes, with the records of its fields that the API server keeps, more than the 500 allowed by --max-object-bytes",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := failures(t, compileWithin(t, test.body, test.limits), parse(t, webApp)[0])
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("what failed (-want +got):\n%s", diff)
+			}
+			if got := failures(t, compileWithin(t, test.body, Limits{}), parse(t, webApp)[0]); got != nil {
+				t.Errorf("with the defaults: %q", got)
+			}
+		})
+	}
+}
+
+// An expression that would go on is ended soon after its deadline, and the message
+// names it and the option. A machine that is busy with other things gets some tries.
+func TestStoppedAtDeadline(t *testing.T) {
+	for name, expr := range map[string]string{
+		"loops":      `lists.range(90000).all(x, lists.range(90000).all(y, x + y >= 0))`,
+		"no steps":   `lists.range(90000).filter(x, lists.range(90000).exists(y, y < 0)).size() > 0`,
+		"regex":      `lists.range(90000).all(x, !parent.spec.text.matches("(x+x+)+y"))`,
+		"find":       `lists.range(90000).all(x, parent.spec.text.findAll("a.b").size() >= 0)`,
+		"sort":       `lists.range(90000).all(x, lists.range(40000).map(y, string(y)).sort().size() > x)`,
+		"replace":    `lists.range(90000).all(x, parent.spec.text.replace("x", "yyyyyyyy").size() > 0)`,
+		"join":       `lists.range(90000).all(x, lists.range(50000).map(y, "abcdefghij").join("-").size() > 0)`,
+		"split":      `lists.range(90000).all(x, parent.spec.text.split("").size() > 0)`,
+		"JSON":       `lists.range(90000).all(x, toJson(lists.range(50000)) != "")`,
+		"search":     `lists.range(90000).all(x, parent.spec.text.indexOf("xxxxxxxxxxxxxxxxxxxxxxxxxy") < 0)`,
+		"sets":       `lists.range(90000).all(x, sets.contains(lists.range(20000), lists.range(20000)))`,
+		"comparison": `lists.range(90000).all(x, lists.range(90000) == lists.range(90000))`,
+		"in":         `lists.range(90000).all(x, !("x" in parent.spec.list))`,
+		"size":       `lists.range(90000).all(x, size(parent.spec.text) > 0)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			parent := parse(t, webApp)[0]
+			list := make([]any, 100_000)
+			for i := range list {
+				list[i] = fmt.Sprint(i)
+			}
+			parent.Object["spec"] = map[string]any{"text": strings.Repeat("x", 100_000), "list": list}
+			const deadline, tries = 20 * time.Millisecond, 5
+			p := compileWithin(t, "  status: {a: '${"+expr+"}'}", Limits{ExpressionCost: 1 << 50, ReconcileCost: 1 << 50, Deadline: deadline})
+			least := time.Hour
+			for range tries {
+				start := time.Now()
+				got := failures(t, p, parent)
+				least = min(least, time.Since(start))
+				want := "status.a: " + shorten(expr) + ": was stopped, because the expressions took longer than the 20ms allowed by --max-evaluation-time"
+				if len(got) != 1 || got[0] != want {
+					t.Fatalf("got %q, want %q", got, want)
+				}
+				if least < deadline+100*time.Millisecond {
+					return
+				}
+			}
+			if least > deadline+500*time.Millisecond {
+				t.Errorf("ended %v after its deadline", least-deadline)
+			}
+		})
+	}
+}
+
+// The time that is spent between the calls, as for writing objects, does not count.
+func TestDeadlineIsOfOneCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // with a clock that only goes on by itself
+		oneCallAtATime(t)
+	})
+}
+
+func oneCallAtATime(t *testing.T) {
+	t.Helper()
+	p := compileWithin(t, `
+  children:
+  - id: a
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {n: "${string(lists.range(100).map(x, x).size())}"}}
+  - id: b
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {n: "${children.a.data.n + string(lists.range(100).map(x, x).size())}"}}
+`, Limits{Deadline: 300 * time.Millisecond})
+	ev := p.Evaluate(t.Context(), Input{Parent: parse(t, webApp)[0]})
+	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
+		<-time.After(time.Second)
+		ev.Applied(batch[0].Node, batch[0].Objects)
+	}
+	for _, n := range ev.Outcome().Nodes {
+		if n.State != StateApplied {
+			t.Errorf("%+v", n)
+		}
+	}
+}
+
+func TestStoredSize(t *testing.T) {
+	t.Parallel()
+	const record = len(`"f:":{},`)
+	for name, test := range map[string]struct {
+		val  any
+		want int
+	}{
+		"text":    {"a\"\n\x01", len(`"a\"\n\u0001"`)},
+		"numbers": {[]any{int64(-12), 1.5, true, nil}, len(`[-12,1.5,false,null,]`)},
+		"fields":  {map[string]any{"ab": "c"}, len(`{"ab":"c",}`) + 2*(record+2)},
+	} {
+		if got := storedSize(test.val); got != test.want {
+			t.Errorf("%s: got %d, want %d", name, got, test.want)
+		}
+	}
+}
+
+// crowd is a cluster that has as many objects as a lookup wants.
+type crowd int
+
+func (c crowd) Lookup(Query) ([]*unstructured.Unstructured, error) {
+	objects := make([]*unstructured.Unstructured, c)
+	for i := range objects {
+		objects[i] = &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": fmt.Sprint(i)}}}
+	}
+	return objects, nil
+}
+
+func (crowd) Observed(string) []*unstructured.Unstructured { return nil }
+
+func TestLookupLength(t *testing.T) {
+	t.Parallel()
+	p := compileWithin(t, `
+  lookups:
+  - {id: all, apiVersion: v1, kind: ConfigMap, selector: {}}
+  - {id: twice, apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {x: "${x}"}}, forEach: [{name: x, in: [a, b]}]}
+  status: {all: "${lookups.all.size()}", twice: "${lookups.twice.size()}"}
+`, Limits{ListLength: 30})
+	for objects, want := range map[int][]Problem{
+		10: nil,
+		20: {{Path: "status.twice", Message: "lookups.twice gives 40 items, more than the 30 allowed by --max-list-length"}},
+		31: {
+			{Path: "status.all", Message: "lookups.all gives 31 items, more than the 30 allowed by --max-list-length"},
+			{Path: "status.twice", Message: "lookups.twice gives 31 items, more than the 30 allowed by --max-list-length"},
+		},
+	} {
+		out := p.Evaluate(t.Context(), Input{Parent: parse(t, webApp)[0], Reader: crowd(objects)}).Outcome()
+		if diff := cmp.Diff(want, out.StatusFailed); diff != "" {
+			t.Errorf("%d objects (-want +got):\n%s", objects, diff)
+		}
+	}
+}
