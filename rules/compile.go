@@ -237,8 +237,9 @@ func (c *compiler) program() *Program {
 		c.report(r.namespacePos, CodeRuleNamespace, "a rule here acts cluster-wide and belongs to namespace %s", ns).
 			hint("leave out metadata.namespace or say %q", ns)
 	}
-	all := &uses{}
-	p.parent, p.parentWhen = c.parent(all)
+	// rest is what the parts of the rule read that are neither nodes nor variables.
+	all, rest := &uses{}, &uses{}
+	p.parent, p.parentWhen = c.parent(rest)
 	for _, name := range slices.Sorted(maps.Keys(c.variables)) {
 		c.compileVariable(c.variables[name], c.ruleScope("spec.variables"))
 		all.add(c.variables[name].uses)
@@ -255,15 +256,15 @@ func (c *compiler) program() *Program {
 		all.add(&n.uses)
 	}
 	if r.status != nil {
-		p.status = c.status(all)
+		p.status = c.status(rest)
 	}
-	p.conditions = c.conditions(all)
-	p.events = c.events(all)
-	p.requeueAfter, p.minInterval = c.duration(r.requeueAfter, all), c.duration(r.minInterval, all)
+	p.conditions = c.conditions(rest)
+	p.events = c.events(rest)
+	p.requeueAfter, p.minInterval = c.duration(r.requeueAfter, rest), c.duration(r.minInterval, rest)
 	p.drifts = c.drifts
-	p.ownStatus = all.ownStatus
+	p.ownStatus = all.ownStatus || rest.ownStatus
 	p.order = c.link(p, nodes)
-	c.checkSkips(nodes, all)
+	c.checkSkips(nodes, rest)
 	c.checkIdentities(p)
 	c.checkRecursion(p)
 	// What only the compiler needs is not kept.

@@ -97,15 +97,18 @@ func (c *compiler) events(all *uses) []compiledEvent {
 			}
 			return sc
 		}
+		u := &uses{}
 		if spec.when != nil {
-			out[i].when = c.condition(spec.when, scope("when"), all).compiled()
+			out[i].when = c.condition(spec.when, scope("when"), u).compiled()
 		}
 		if spec.reason != nil {
-			out[i].reason = c.textField(spec.reason, scope("reason"), all, "a string", types.StringKind)
+			out[i].reason = c.textField(spec.reason, scope("reason"), u, "a string", types.StringKind)
 		}
 		if spec.message != nil {
-			out[i].message = c.textField(spec.message, scope("message"), all, "a string", types.StringKind)
+			out[i].message = c.textField(spec.message, scope("message"), u, "a string", types.StringKind)
 		}
+		u.guardOwn()
+		all.add(u)
 	}
 	return out
 }

@@ -1,10 +1,10 @@
 package rules
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -78,30 +78,45 @@ func (c *compiler) compileLookup(l *lookupState) {
 	for _, name := range slices.Sorted(maps.Keys(out.locals)) {
 		c.compileVariable(out.locals[name], sc)
 	}
-	out.name = c.lookupPart(spec.name, "name", sc, u)
+	out.name = c.lookupText(spec.name, "name", sc, u)
 	if s, _ := spec.namespace.text(); s == allNamespaces {
 		out.all = true
 	} else {
-		out.namespace = c.lookupPart(spec.namespace, "namespace", sc, u)
+		out.namespace = c.lookupText(spec.namespace, "namespace", sc, u)
 		if t, ok := out.namespace.(constTemplate); ok {
 			out.Namespace, _ = t.value.(string)
 		}
 	}
-	if spec.labels == nil {
-		out.selector = c.lookupPart(spec.selector, "selector", sc, u)
+	if spec.labels == nil && spec.selector != nil {
+		out.selector = c.lookupSelector(spec.selector, sc, u)
 	}
 	c.stack = c.stack[:len(c.stack)-1]
 	l.state = stateDone
 }
 
-// lookupPart compiles a field of a lookup.
-func (c *compiler) lookupPart(n *node, field string, sc *compileScope, u *uses) template {
+// lookupText compiles the name or the namespace of a lookup; nil of nil.
+func (c *compiler) lookupText(n *node, field string, sc *compileScope, u *uses) template {
 	if n == nil {
 		return nil
 	}
 	inner := *sc
-	inner.place = fmt.Sprintf("%s.%s", sc.place, field)
-	t, _ := c.template(n, &inner, u)
+	inner.place = sc.place + "." + field
+	return c.textField(n, &inner, u, "a string", types.StringKind)
+}
+
+// lookupSelector compiles a selector with expressions.
+func (c *compiler) lookupSelector(n *node, sc *compileScope, u *uses) template {
+	inner := *sc
+	inner.place = sc.place + ".selector"
+	t, from := c.template(n, &inner, u)
+	if from == nil {
+		return t
+	}
+	switch typ := innerType(from.typ.cel()); typ.Kind() {
+	case types.MapKind, types.StructKind, types.DynKind:
+	default:
+		c.report(c.rule.src.at(n.yaml), CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typeWords(typ))
+	}
 	return t
 }
 

@@ -325,7 +325,7 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		reads: map[int64]read{}, absent: map[int64][]int64{}, moving: map[int64][]int{}, reported: map[int64]bool{},
 	}
 	from := a.value(expr.Root(), nil)
-	a.guardOwnReads()
+	a.uses.guardOwn()
 	a.checkMoving(from)
 	if len(unknown.roots) > 0 {
 		return nil, nil

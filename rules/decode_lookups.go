@@ -42,7 +42,7 @@ func (d *decoder) lookup(n *node, index int, before []lookupSpec) lookupSpec {
 	}, "id", "apiVersion", "kind")
 	l.bodySpec.lose(n)
 	l.gvk = d.gvk(n, path, apiVersion, kind)
-	d.lookupForm(n, path)
+	d.lookupForm(n, path, &l)
 	return l
 }
 
@@ -58,19 +58,21 @@ func (l *lookupSpec) mayBeNull() bool {
 }
 
 // lookupForm reports a lookup that does not say, or says twice, what it reads.
-func (d *decoder) lookupForm(n *node, path string) {
+func (d *decoder) lookupForm(n *node, path string, l *lookupSpec) {
 	if n.kind != mappingNode {
 		return
 	}
 	namespace, _ := n.get("namespace").text()
+	// A field that stands there by a name that is nearly right was reported.
+	named, selects := l.name != nil || n.has("name") || l.gaps["name"], l.selector != nil || n.has("selector") || l.gaps["selector"]
 	switch {
-	case !n.has("name") && !n.has("selector"):
+	case !named && !selects:
 		d.report(n, CodeLookupForm, "%s has neither name nor selector", path).
 			hint("give it a name for one object, or a selector for a list; selector: {} selects all")
-	case n.has("name") && n.has("selector"):
+	case named && selects:
 		d.report(n, CodeLookupForm, "%s has both name and selector", path).
 			hint("leave out one: name reads one object, and selector a list")
-	case n.has("name") && namespace == allNamespaces:
+	case named && namespace == allNamespaces:
 		d.report(n.get("namespace"), CodeLookupForm, `%s names one object, and so cannot be in "*", all namespaces`, path).
 			hint("name its namespace, or use a selector")
 	}

@@ -3,6 +3,7 @@ package rules
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"path/filepath"
 	"slices"
@@ -101,6 +102,45 @@ const fuzzParent = `{"apiVersion": "shop.example.com/v1", "kind": "WebApp",
 	"spec": {"replicas": 2, "image": "nginx", "ports": [80, 443], "flag": true, "ratio": 1.5, "text": "${x}", "labels": {"b": "2", "a": "1"}},
 	"status": {"phase": "Ready"}}`
 
+// fuzzReader is a cluster that has something for every other lookup and node.
+type fuzzReader struct{}
+
+// Lookup implements Reader.
+func (fuzzReader) Lookup(q Query) ([]*unstructured.Unstructured, error) {
+	var found []*unstructured.Unstructured
+	names := []string{q.Name}
+	if q.Name == "" {
+		names = []string{"b", "a", "c"}
+	}
+	for _, name := range names {
+		switch len(name) % 5 {
+		case 3:
+			continue
+		case 4:
+			return nil, errors.New("the objects are still being listed")
+		}
+		found = append(found, fuzzObject(q.GVK.GroupVersion().String(), q.GVK.Kind, q.Namespace, name))
+	}
+	return found, nil
+}
+
+// Observed implements Reader.
+func (fuzzReader) Observed(node string) []*unstructured.Unstructured {
+	if len(node)%2 == 0 {
+		return nil
+	}
+	return []*unstructured.Unstructured{fuzzObject("v1", "ConfigMap", "team-a", "b"), fuzzObject("v1", "ConfigMap", "team-a", "a")}
+}
+
+func fuzzObject(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": apiVersion, "kind": kind,
+		"metadata": map[string]any{"name": name, "namespace": namespace, "labels": map[string]any{"a": name}},
+		"data":     map[string]any{"x": "1", "next": name + "x", "text": "${parent.metadata.name}", "list": "a,b"},
+		"status":   map[string]any{"replicas": int64(2)},
+	}}
+}
+
 func evaluateJSON(t *testing.T, p *Program, now time.Time) (string, time.Time) {
 	t.Helper()
 	parent := &unstructured.Unstructured{}
@@ -113,7 +153,7 @@ func evaluateJSON(t *testing.T, p *Program, now time.Time) (string, time.Time) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	ev := p.Evaluate(ctx, Input{Parent: parent, Now: now})
+	ev := p.Evaluate(ctx, Input{Parent: parent, Now: now, Reader: fuzzReader{}})
 	var all []any
 	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 		for _, r := range batch {

@@ -257,7 +257,7 @@ func renderedSelector(val any) (labels.Selector, *problem) {
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&spec)
 	if err != nil {
-		return nil, failure("this is no selector: %s", firstLine(err))
+		return nil, failure("this is no selector: %s", selectorError(err))
 	}
 	if selector.Empty() {
 		return nil, failure("the selector is empty, which would select all; write selector: {} where that is meant")
@@ -265,9 +265,11 @@ func renderedSelector(val any) (labels.Selector, *problem) {
 	return selector, nil
 }
 
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
+// selectorError is what is wrong with a selector, without the rules for labels
+// that Kubernetes adds.
+func selectorError(err error) string {
+	text, _, _ := strings.Cut(err.Error(), ": a valid label")
+	return text
 }
 
 // sortedObjects are objects by namespace and name, each once, as a list of JSON.

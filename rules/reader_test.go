@@ -3,11 +3,14 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -70,6 +73,62 @@ func (r *testReader) Observed(node string) []*unstructured.Unstructured {
 	return slices.DeleteFunc(slices.Clone(r.observed), func(o *unstructured.Unstructured) bool {
 		return o.GetLabels()[nodeLabel] != node
 	})
+}
+
+// The order in which a cluster gives objects changes nothing, whatever is made of
+// them.
+func TestOrderOfObjects(t *testing.T) {
+	t.Parallel()
+	for name, files := range casesWith(t, "lookups.yaml", "observed.yaml") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			programs, _ := compileCase(t, files)
+			random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // The same order in each run.
+			for _, p := range programs {
+				reader := readerOf(t, files)
+				want := evaluateText(t, p, files, reader)
+				for range 20 {
+					reader.asked = nil
+					random.Shuffle(len(reader.objects), func(i, j int) {
+						reader.objects[i], reader.objects[j] = reader.objects[j], reader.objects[i]
+					})
+					random.Shuffle(len(reader.observed), func(i, j int) {
+						reader.observed[i], reader.observed[j] = reader.observed[j], reader.observed[i]
+					})
+					if got := evaluateText(t, p, files, reader); got != want {
+						t.Fatalf("in another order (-want +got):\n%s", cmp.Diff(want, got))
+					}
+				}
+			}
+		})
+	}
+}
+
+// casesWith are the files of the cases that have one of those that are named.
+func casesWith(t *testing.T, names ...string) map[string]map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]map[string]string{}
+	for _, path := range paths {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := map[string]string{}
+		for _, f := range archive.Files {
+			files[f.Name] = string(f.Data)
+		}
+		if slices.ContainsFunc(names, func(name string) bool { return files[name] != "" }) {
+			found[filepath.Base(path)] = files
+		}
+	}
+	if len(found) == 0 {
+		t.Fatal("no cases")
+	}
+	return found
 }
 
 // checkUnchanged holds that nobody changed what the reader gave.

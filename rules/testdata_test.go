@@ -158,13 +158,7 @@ func runCase(t *testing.T, path string) {
 	for _, f := range archive.Files {
 		files[f.Name] = string(f.Data)
 	}
-	kinds := testKinds{}
-	kinds.define(t, files["crds.yaml"])
-	o := kinds.options()
-	if _, unchecked := files["unchecked"]; unchecked {
-		o.Schemas = nil
-	}
-	programs, findings := compileAll("rule.yaml", []byte(files["rule.yaml"]), o)
+	programs, findings := compileCase(t, files)
 	checkPlaces(t, findings)
 	got := map[string]string{"findings": findingsText(findings)}
 	if files["parent.yaml"] != "" {
@@ -189,6 +183,18 @@ func runCase(t *testing.T, path string) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+}
+
+// compileCase compiles the rules of a case.
+func compileCase(t *testing.T, files map[string]string) ([]*Program, Findings) {
+	t.Helper()
+	kinds := testKinds{}
+	kinds.define(t, files["crds.yaml"])
+	o := kinds.options()
+	if _, unchecked := files["unchecked"]; unchecked {
+		o.Schemas = nil
+	}
+	return compileAll("rule.yaml", []byte(files["rule.yaml"]), o)
 }
 
 func rewrite(t *testing.T, path string, archive *txtar.Archive, got map[string]string) {
@@ -231,7 +237,7 @@ func compileAll(name string, data []byte, o Options) ([]*Program, Findings) {
 // checkPlaces holds that a finding about a name stands at the name.
 func checkPlaces(t *testing.T, findings Findings) {
 	t.Helper()
-	about := regexp.MustCompile(`^(?:unknown (?:name|function|field)|duplicate field|there is no (?:child|variable) called) "(.+?)"`)
+	about := regexp.MustCompile(`^(?:unknown (?:name|function|field)|duplicate field|there is no (?:child|variable|lookup) called) "(.+?)"`)
 	for _, f := range findings {
 		m := about.FindStringSubmatch(f.Message)
 		if m == nil {

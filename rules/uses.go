@@ -83,17 +83,17 @@ func whenGuard(x *checkedExpression, u *uses) guard {
 	return g
 }
 
-// guardOwnReads makes the reads of a node soft where the same expression asks
-// whether the node is there: has(children.a) ? children.a.x : …
-func (a *analysis) guardOwnReads() {
+// guardOwn makes the reads of a node soft where the same part, such as one
+// expression, asks whether the node is there: has(children.a) ? children.a.x : …
+func (u *uses) guardOwn() {
 	asked := map[string]bool{}
-	for _, r := range a.uses.nodes {
+	for _, r := range u.nodes {
 		if !r.hard {
 			asked[r.name()] = true
 		}
 	}
-	for i := range a.uses.nodes {
-		if r := &a.uses.nodes[i]; asked[r.name()] {
+	for i := range u.nodes {
+		if r := &u.nodes[i]; asked[r.name()] {
 			r.hard, r.past = false, false
 		}
 	}
