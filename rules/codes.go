@@ -72,6 +72,7 @@ const (
 	CodeUnknownStatus   Code = "KN0312"
 	CodeUnknownPath     Code = "KN0320"
 	CodeNeverEqual      Code = "KN0321"
+	CodeConstant        Code = "KN0322"
 	CodeOptionalField   Code = "KN0323"
 )
 
@@ -178,6 +179,7 @@ func Codes() []CodeInfo {
 		{CodeUnknownStatus, "A field that spec.status does not render", SeverityError},
 		{CodeUnknownPath, "A field that the schema does not have", SeverityError},
 		{CodeNeverEqual, "A comparison that can never hold", SeverityError},
+		{CodeConstant, "A condition that is always the same", SeverityWarning},
 		{CodeOptionalField, "A field that may be missing", SeverityWarning},
 
 		{CodeUnknownKind, "An unknown kind", SeverityError},

@@ -176,10 +176,10 @@ type compiler struct {
 	// expressions, of the last of them.
 	types   *typeTable
 	results map[*node]typed
+	// asked are the paths that are there because spec.parent.when asks for them.
+	asked map[string]bool
 	// unchecked are the kinds of which it was said that nothing is known.
 	unchecked map[schema.GroupVersionKind]bool
-	// asked has, by the scalar of an expression, the paths that it asks for.
-	asked map[*node]map[string]bool
 	// drifts is true where something that is rendered goes with the clock.
 	drifts bool
 }
@@ -197,7 +197,7 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 		rule: r, opts: o, limits: o.Limits.withDefaults(), env: env, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*childSpec{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
-		types: newTypeTable(), results: map[*node]typed{}, asked: map[*node]map[string]bool{},
+		types: newTypeTable(), results: map[*node]typed{},
 	}
 	c.declare()
 	p := c.program()
@@ -310,7 +310,7 @@ func (c *compiler) reportScan(n *node, err error) {
 }
 
 func (c *compiler) ruleScope(place string) *compileScope {
-	return &compileScope{place: place, allowChildren: true}
+	return &compileScope{place: place, allowChildren: true, asked: c.asked}
 }
 
 func (c *compiler) parent(u *uses) (Parent, *expression) {
@@ -328,7 +328,11 @@ func (c *compiler) parent(u *uses) (Parent, *expression) {
 	if spec.when == nil {
 		return p, nil
 	}
-	return p, c.condition(spec.when, &compileScope{place: "spec.parent.when"}, u).compiled()
+	x := c.condition(spec.when, &compileScope{place: "spec.parent.when"}, u)
+	if x != nil {
+		c.asked = x.holds
+	}
+	return p, x.compiled()
 }
 
 // condition compiles an expression that must give a bool.
@@ -338,8 +342,12 @@ func (c *compiler) condition(n *node, sc *compileScope, u *uses) *checkedExpress
 		return nil
 	}
 	if k := x.typ.Kind(); k != types.BoolKind && k != types.DynKind {
-		c.reportAt(n, part.offset, CodeResultType, "%s must be true or false, and this gives %s", sc.place, typeWords(x.typ))
+		c.reportAt(n, part.offset, CodeResultType, "%s must be true or false, and this gives %s", sc.place, typeWords(x.typ)).
+			Hint = boolHint(x.path(), x.typed)
 		return nil
+	}
+	if holds, ok := truth(x.expr.Root()); ok {
+		c.reportAt(n, part.offset, CodeConstant, "%s is always %t", sc.place, holds)
 	}
 	return x
 }

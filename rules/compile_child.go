@@ -37,7 +37,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	child.Namespaced = child.kind.Namespaced
 	child.builtIn = isBuiltIn(child.GVK.Group)
 
-	sc := &compileScope{place: path, allowChildren: true, openNames: spec.openNames, openVariables: spec.openVariables, names: map[string]*origin{}, locals: map[string]*compiledVariable{}}
+	sc := &compileScope{place: path, allowChildren: true, asked: c.asked, openNames: spec.openNames, openVariables: spec.openVariables, names: map[string]*origin{}, locals: map[string]*compiledVariable{}}
 	c.childItems(spec, child, sc, n)
 	c.locals(&spec.bodySpec, &child.body, sc)
 	c.when(&spec.bodySpec, &child.body, sc, &n.uses, &n.guard)
@@ -216,10 +216,11 @@ func (c *compiler) when(spec *bodySpec, b *body, sc *compileScope, all *uses, g 
 		return
 	}
 	b.when = x.expression
+	sc.asked = maps.Clone(x.holds)
+	maps.Copy(sc.asked, c.asked)
 	*g = whenGuard(x, u)
 	g.lost = spec.gaps["when"]
 	all.add(u)
-	sc.asked = c.asked[spec.when]
 }
 
 // isBuiltIn says whether a group is one of Kubernetes' own, whose kinds kstatus

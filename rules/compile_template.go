@@ -287,6 +287,8 @@ type checkedExpression struct {
 	typ *types.Type
 	// typed is the same with the schema, where there is one.
 	typed typed
+	// holds are the paths that are there where the expression is true.
+	holds map[string]bool
 	expr  *celenv.Expression
 }
 
@@ -330,7 +332,7 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	if len(unknown.roots) > 0 {
 		return nil, nil
 	}
-	result, meanings := a.checkTypes()
+	result, meanings, holds := a.checkTypes()
 	prog, issues := expr.Program(celenv.ProgramOptions{CostLimit: c.limits.ExpressionCost, Absent: a.absent, Moving: a.moving, Meanings: meanings})
 	if c.reportConstants(expr, issues, at) {
 		return nil, nil
@@ -338,17 +340,16 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	u.add(&a.uses)
 	x := &expression{prog: prog, text: p.text, reads: a.sortedReads()}
 	c.results[n] = result
-	c.noteAsked(n, expr, sc)
 	typ := expr.Type()
 	if result.known() {
 		typ = result.typ
 	}
 	if from != nil {
 		kept := *from
-		kept.typ = result
+		kept.typ, kept.holds = result, holds
 		from = &kept
 	}
-	return &checkedExpression{expression: x, typ: typ, typed: result, expr: expr}, from
+	return &checkedExpression{expression: x, typ: typ, typed: result, holds: holds, expr: expr}, from
 }
 
 // valueOffset turns an offset in a node's text into one in the YAML value. A

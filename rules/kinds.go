@@ -70,6 +70,7 @@ func (c *compiler) kind(gvk schema.GroupVersionKind, n *node, verbs []string) (K
 		c.report(c.fieldAt(n, "kind"), CodeUnusableKind, "kind %s in %s cannot be used here: its API has no %s",
 			gvk.Kind, gvk.GroupVersion(), strings.Join(lacks, ", "))
 	}
+	c.checkSchema(gvk, n)
 	return k, true
 }
 

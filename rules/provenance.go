@@ -34,6 +34,8 @@ type origin struct {
 	// typ is what is known of the value, where the origin is that of a name or of
 	// a part of a template.
 	typ typed
+	// holds are, of a variable, the paths that are there where it is true.
+	holds map[string]bool
 }
 
 func fixed() *origin { return &origin{} }

@@ -2,8 +2,10 @@ package rules
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
 	"kanon.dev/kanon/openapi"
@@ -23,6 +25,8 @@ type typing struct {
 	asked map[string]bool
 	// warned are the paths of which it was said that they may be missing.
 	warned map[string]bool
+	// joined are the operands of && and || that were looked at with the whole.
+	joined map[int64]bool
 }
 
 // typeBindings are the types of the names that the expression itself declares.
@@ -39,16 +43,24 @@ func (b typeBindings) with(names map[string]typed) typeBindings {
 	return out
 }
 
-// checkTypes is the type of the analysed expression, and what its texts mean.
-func (a *analysis) checkTypes() (typed, map[int64]celenv.Meaning) {
-	t := &typing{analysis: a, texts: map[int64]celenv.Meaning{}, asked: map[string]bool{}, warned: map[string]bool{}}
+// checkTypes is the type of the analysed expression, what its texts mean, and
+// the paths that are there where it is true.
+func (a *analysis) checkTypes() (out typed, texts map[int64]celenv.Meaning, holds map[string]bool) {
+	t := &typing{analysis: a, texts: map[int64]celenv.Meaning{}, asked: map[string]bool{}, warned: map[string]bool{}, joined: map[int64]bool{}}
 	maps.Copy(t.asked, a.scope.asked)
-	t.collectAsked()
-	out := t.walk(a.expr.Root(), nil, false)
-	if out.root != "" {
-		return typed{}, t.texts // reported: a member is missing
+	for _, e := range a.expr.Nodes() {
+		t.collectAsked(e, t.asked)
 	}
-	return out, t.texts
+	out = t.walk(a.expr.Root(), nil, false)
+	if out.root != "" {
+		out = typed{} // reported: a member is missing
+	}
+	// What was read without asking is there where there is a result.
+	holds = t.warned
+	for _, e := range terms(operators.LogicalAnd, a.expr.Root(), nil) {
+		t.collectAsked(e, holds)
+	}
+	return out, t.texts, holds
 }
 
 // value is the type of a node that is computed with.
@@ -194,17 +206,17 @@ func (t *typing) indexed(e, operand, index ast.Expr, env typeBindings, optional 
 	switch typ.Kind() {
 	case types.ListKind:
 		if !celenv.Meet(at.cel(), types.IntType) {
-			t.wrongIndex(e, operand, index, at)
+			t.wrongIndex(operand, index, from, at)
 		}
 		out = t.c.types.element(from)
 	case types.MapKind:
 		if !celenv.Meet(typ.Parameters()[0], at.cel()) {
-			t.wrongIndex(e, operand, index, at)
+			t.wrongIndex(operand, index, from, at)
 		}
 		out = t.c.types.element(from)
 	case types.StructKind:
 		if !celenv.Meet(types.StringType, at.cel()) {
-			t.wrongIndex(e, operand, index, at)
+			t.wrongIndex(operand, index, from, at)
 		}
 	case types.DynKind, types.AnyKind, types.ErrorKind, types.TypeParamKind, types.NullTypeKind, types.OpaqueKind:
 	default:
@@ -254,6 +266,10 @@ func (t *typing) join(a, b typed) typed {
 // loop is a comprehension: what all(), map() and the like are made of.
 func (t *typing) loop(c ast.ComprehensionExpr, env typeBindings) typed {
 	over := t.walk(c.IterRange(), env, false)
+	if !isRange(over.cel()) {
+		t.report(c.IterRange().ID(), CodeTypes, "%s, and what a loop goes over must be a list or a map", t.subject(c.IterRange(), over)).
+			Hint = optionalHint(t.path(c.IterRange()), over)
+	}
 	first, second := t.ranged(over, c.HasIterVar2())
 	start := t.walk(c.AccuInit(), env, false)
 	inner := env.with(map[string]typed{c.IterVar(): first, c.IterVar2(): second, c.AccuVar(): start})
@@ -268,6 +284,22 @@ func (t *typing) loop(c ast.ComprehensionExpr, env typeBindings) typed {
 	inner = inner.with(map[string]typed{c.AccuVar(): result})
 	t.value(c.LoopCondition(), inner)
 	return t.walk(c.Result(), env.with(map[string]typed{c.AccuVar(): result}), true)
+}
+
+// isRange says whether a loop can go over values of a type.
+func isRange(typ *types.Type) bool {
+	switch typ.Kind() {
+	case types.ListKind, types.MapKind, types.StructKind, types.DynKind, types.AnyKind, types.ErrorKind, types.TypeParamKind:
+		return true
+	default:
+		return false
+	}
+}
+
+// isAccumulator says whether a node is what a loop has come to so far, of which
+// the author wrote nothing.
+func isAccumulator(e ast.Expr) bool {
+	return e.Kind() == ast.IdentKind && strings.HasPrefix(e.AsIdent(), "@")
 }
 
 // ranged are the types of the names of a loop.
@@ -299,8 +331,8 @@ func (t *typing) mayBeMissing(e, operand ast.Expr, name string, f *openapi.Field
 		return
 	}
 	t.warned[path] = true
-	t.reportName(e.ID(), name, CodeOptionalField, "%s may be missing: the schema neither requires it nor has a default for it", path).
-		hint("read it as %s.?%s, or ask has(%s) first", t.expr.Source(operand), name, path)
+	t.reportName(e.ID(), name, CodeOptionalField, "%s may be missing: its schema neither requires it nor has a default for it", path).
+		hint("write %s.?%s, with orValue(…) where there must be a value, or ask has(%s) first", t.expr.Source(operand), name, path)
 }
 
 // isAlwaysThere says whether the API server sees to a field of every object, of
@@ -320,41 +352,33 @@ func (t *typing) isAlwaysThere(operand ast.Expr, name string) bool {
 	return false
 }
 
-// collectAsked notes what the expression asks for before, or while, it reads it.
-func (t *typing) collectAsked() {
-	for _, e := range t.expr.Nodes() {
-		if path, ok := askedPath(t.expr, e); ok {
-			t.asked[path] = true
-		}
-	}
-}
-
-// noteAsked notes which paths the expression of a scalar asks for, itself or by a
-// variable.
-func (c *compiler) noteAsked(n *node, x *celenv.Expression, sc *compileScope) {
-	asked := c.asked[n]
-	if asked == nil {
-		asked = map[string]bool{}
-		c.asked[n] = asked
-	}
-	for _, e := range x.Nodes() {
-		if path, ok := askedPath(x, e); ok {
-			asked[path] = true
-		} else if e.Kind() == ast.SelectKind && e.AsSelect().Operand().Kind() == ast.IdentKind && e.AsSelect().Operand().AsIdent() == rootVariables {
-			if v := c.variable(sc, e.AsSelect().FieldName()); v != nil {
-				maps.Copy(asked, c.asked[v.spec.value])
-			}
-		}
-	}
-}
-
-// askedPath is the path of has(path). That a path is not null is no such
+// collectAsked notes the paths that are there where the node is true: that of
+// has(path), and those of a variable that asks. That a path is not null is no such
 // question: where it is missing, there is nothing to compare.
-func askedPath(x *celenv.Expression, e ast.Expr) (string, bool) {
-	if e.Kind() != ast.SelectKind || !e.AsSelect().IsTestOnly() {
-		return "", false
+func (t *typing) collectAsked(e ast.Expr, asked map[string]bool) {
+	if e.Kind() != ast.SelectKind {
+		return
 	}
-	return x.Source(e.AsSelect().Operand()) + "." + e.AsSelect().FieldName(), true
+	sel := e.AsSelect()
+	switch {
+	case sel.IsTestOnly():
+		asked[t.expr.Source(sel.Operand())+"."+sel.FieldName()] = true
+	case sel.Operand().Kind() == ast.IdentKind && sel.Operand().AsIdent() == rootVariables:
+		if v := t.c.variable(t.scope, sel.FieldName()); v != nil && v.origin != nil {
+			maps.Copy(asked, v.origin.holds)
+		}
+	}
+}
+
+// terms are the parts of an expression that an operator joins.
+func terms(operator string, e ast.Expr, found []ast.Expr) []ast.Expr {
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != operator {
+		return append(found, e)
+	}
+	for _, arg := range e.AsCall().Args() {
+		found = terms(operator, arg, found)
+	}
+	return found
 }
 
 func isNullLiteral(e ast.Expr) bool {

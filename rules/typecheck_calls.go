@@ -1,10 +1,14 @@
 package rules
 
 import (
+	"slices"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 
+	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
 )
 
@@ -21,6 +25,16 @@ func (t *typing) call(e ast.Expr, env typeBindings, computed bool) typed {
 	case operators.In:
 		return t.membership(e, env)
 	}
+	if name := call.FunctionName(); name == operators.LogicalAnd || name == operators.LogicalOr {
+		if !t.joined[e.ID()] {
+			t.checkTerms(e)
+		}
+		for _, arg := range args {
+			if arg.Kind() == ast.CallKind && arg.AsCall().FunctionName() == name {
+				t.joined[arg.ID()] = true // looked at with e
+			}
+		}
+	}
 	passed := isPassing(call.FunctionName())
 	operands := celenv.Operands(e)
 	given := make([]typed, len(operands))
@@ -36,9 +50,21 @@ func (t *typing) call(e ast.Expr, env typeBindings, computed bool) typed {
 	}
 	out := t.c.types.fromCEL(result)
 	if passed && len(given) > 0 && given[0].schema != nil && innerType(result).IsExactType(t.c.types.celType(given[0].schema)) {
-		out.schema = given[0].schema
+		if len(operands) == 1 || keepsEnum(given[0].schema, operands[1]) {
+			out.schema = given[0].schema
+		}
 	}
 	return out
+}
+
+// keepsEnum says whether a value that a field has by default is one that the
+// field can have.
+func keepsEnum(s *openapi.Schema, value ast.Expr) bool {
+	return len(s.Enum) == 0 || value.Kind() == ast.LiteralKind && inEnum(s, value.AsLiteral())
+}
+
+func inEnum(s *openapi.Schema, value ref.Val) bool {
+	return slices.ContainsFunc(s.Enum, func(allowed any) bool { return types.Equal(celenv.FromJSON(allowed), value) == types.True })
 }
 
 // isPassing says whether a function gives its operands as they are.
@@ -55,7 +81,11 @@ func (t *typing) choice(e ast.Expr, env typeBindings, computed bool) typed {
 	args := e.AsCall().Args()
 	condition := t.value(args[0], env)
 	if !celenv.Meet(condition.cel(), types.BoolType) {
-		t.notBool(args[0], condition, "what stands before ? must be true or false")
+		what := "what stands before ? must be true or false"
+		if isAccumulator(args[1]) || isAccumulator(args[2]) {
+			what = loopCondition
+		}
+		t.notBool(args[0], condition, what)
 	}
 	yes, no := t.walk(args[1], env, computed), t.walk(args[2], env, computed)
 	if yes.root != "" || no.root != "" {

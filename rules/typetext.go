@@ -1,13 +1,16 @@
 package rules
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
@@ -61,11 +64,17 @@ const (
 )
 
 // path is a node as the author wrote it, where it is a path; else empty.
-func (t *typing) path(e ast.Expr) string {
-	for inner := e; ; {
+func (t *typing) path(e ast.Expr) string { return pathText(t.expr, e) }
+
+// path is the whole expression, where it is a path.
+func (x *checkedExpression) path() string { return pathText(x.expr, x.expr.Root()) }
+
+func pathText(x *celenv.Expression, e ast.Expr) string {
+	inner := e
+	for {
 		switch inner.Kind() {
 		case ast.IdentKind:
-			if text := t.expr.Source(e); len(text) <= maxShownPath && !strings.HasPrefix(inner.AsIdent(), "@") {
+			if text := x.Source(e); len(text) <= maxShownPath && !strings.HasPrefix(inner.AsIdent(), "@") {
 				return text
 			}
 			return ""
@@ -75,26 +84,38 @@ func (t *typing) path(e ast.Expr) string {
 			}
 			inner = inner.AsSelect().Operand()
 		case ast.CallKind:
-			switch inner.AsCall().FunctionName() {
-			case operators.Index, operators.OptIndex, operators.OptSelect:
-				inner = inner.AsCall().Args()[0]
-			default:
+			if !isStep(inner.AsCall().FunctionName()) {
 				return ""
 			}
+			inner = inner.AsCall().Args()[0]
 		default:
 			return ""
 		}
 	}
 }
 
+// isStep says whether an operator reads from its first operand.
+func isStep(operator string) bool {
+	return operator == operators.Index || operator == operators.OptIndex || operator == operators.OptSelect
+}
+
 // subject names a value and its type: "parent.spec.replicas is an int", or only
 // "this is an int".
 func (t *typing) subject(e ast.Expr, v typed) string {
-	name := t.path(e)
-	if name == "" {
-		name = "this"
+	return t.called(e) + " is " + typeWords(v.cel())
+}
+
+// called is what a sentence calls a value: its path, or the literal, or this.
+func (t *typing) called(e ast.Expr) string {
+	if name := t.path(e); name != "" {
+		return name
 	}
-	return name + " is " + typeWords(v.cel())
+	if e.Kind() == ast.LiteralKind {
+		if text := t.expr.Source(e); len(text) <= maxShownPath {
+			return text
+		}
+	}
+	return "this"
 }
 
 // object names a value within a sentence: "parent.spec.replicas, an int", or only
@@ -102,6 +123,14 @@ func (t *typing) subject(e ast.Expr, v typed) string {
 func (t *typing) object(e ast.Expr, v typed) string {
 	if name := t.path(e); name != "" {
 		return name + ", " + typeWords(v.cel())
+	}
+	return typeWords(v.cel())
+}
+
+// named is a type with the path of the value: "an int (parent.spec.replicas)".
+func (t *typing) named(e ast.Expr, v typed) string {
+	if name := t.path(e); name != "" {
+		return typeWords(v.cel()) + " (" + name + ")"
 	}
 	return typeWords(v.cel())
 }
@@ -145,9 +174,11 @@ func cmpPath(path, otherwise string) string {
 	return path
 }
 
-func (t *typing) wrongIndex(_, operand, index ast.Expr, at typed) {
-	from := t.object(index, at)
-	t.report(index.ID(), CodeTypes, "%s cannot be an index of %s", from, cmpPath(t.path(operand), "this"))
+func (t *typing) wrongIndex(operand, index ast.Expr, from, at typed) {
+	f := t.report(index.ID(), CodeTypes, "%s and cannot be an index of %s, %s", t.subject(index, at), cmpPath(t.path(operand), "this"), typeWords(from.cel()))
+	if from.cel().Kind() != types.ListKind && isScalar(at.cel()) {
+		f.hint("write %s", t.asString(index))
+	}
 }
 
 func (t *typing) noItems(e, operand ast.Expr, from typed) {
@@ -172,12 +203,25 @@ func boolHint(path string, v typed) string {
 	case types.ListKind, types.MapKind:
 		return fmt.Sprintf("write %s.size() > 0", path)
 	case types.OpaqueKind:
-		if isOptional(v.cel()) && innerType(v.cel()).Kind() == types.BoolKind {
+		if innerType(v.cel()).Kind() == types.BoolKind {
 			return fmt.Sprintf("write %s.orValue(false)", path)
 		}
+		return optionalHint(path, v)
 	default:
 	}
 	return ""
+}
+
+// loopCondition is what is said of the condition of filter(), exists() and the
+// like.
+const loopCondition = "what a loop asks of each item must be true or false"
+
+// optionalHint is how to get at an optional's value.
+func optionalHint(path string, v typed) string {
+	if path == "" || !isOptional(v.cel()) {
+		return ""
+	}
+	return fmt.Sprintf("give it a default, as in %s.orValue(…)", path)
 }
 
 func (t *typing) differentBranches(e ast.Expr, yes, no typed) {
@@ -210,20 +254,21 @@ func (t *typing) neverIn(e, item, in ast.Expr, v, element typed) {
 
 // checkEnum reports a literal that a field cannot have, and says whether it did.
 func (t *typing) checkEnum(literal, field ast.Expr, v typed) bool {
-	if literal.Kind() != ast.LiteralKind || v.schema == nil || len(v.schema.Enum) == 0 || isNullLiteral(literal) {
+	if literal.Kind() != ast.LiteralKind || v.schema == nil || len(v.schema.Enum) == 0 || isNullLiteral(literal) || inEnum(v.schema, literal.AsLiteral()) {
 		return false
 	}
-	var names []string
-	for _, allowed := range v.schema.Enum {
-		if types.Equal(celenv.FromJSON(allowed), literal.AsLiteral()) == types.True {
-			return false
-		}
-		names = append(names, fmt.Sprint(allowed))
+	names := make([]string, len(v.schema.Enum))
+	for i, allowed := range v.schema.Enum {
+		names[i] = fmt.Sprint(allowed)
 	}
 	slices.Sort(names)
-	text := fmt.Sprint(literal.AsLiteral().Value())
-	f := t.report(literal.ID(), CodeNeverEqual, "%s is never %q: it is one of %s", cmpPath(t.path(field), "this"), text, strings.Join(names, ", "))
-	f.hint("%s", didYouMean(text, names))
+	for field.Kind() == ast.CallKind && field.AsCall().IsMemberFunction() {
+		field = field.AsCall().Target() // path.orValue(…)
+	}
+	f := t.report(literal.ID(), CodeNeverEqual, "%s is never %s: it is one of %s", cmpPath(t.path(field), "this"), literalWords(literal.AsLiteral()), strings.Join(names, ", "))
+	if text, ok := literalText(literal); ok {
+		f.hint("%s", didYouMean(text, names))
+	}
 	return true
 }
 
@@ -231,22 +276,24 @@ func (t *typing) checkEnum(literal, field ast.Expr, v typed) bool {
 func (t *typing) wrongOperand(e ast.Expr, operands []ast.Expr, given []typed, wrong int) {
 	name := e.AsCall().FunctionName()
 	symbol, isOperator := operators.FindReverse(name)
+	var f *Finding
 	switch {
 	case isOperator && len(operands) == 2:
 		t.wrongOperator(e, symbol, operands, given)
 		return
 	case isOperator:
-		t.report(e.ID(), CodeTypes, "%s does not take %s", symbol, t.object(operands[0], given[0])).
-			Hint = boolHint(t.path(operands[0]), given[0])
+		f := t.report(e.ID(), CodeTypes, "%s does not take %s", symbol, t.object(operands[0], given[0]))
+		if name == operators.LogicalNot {
+			f.Hint = boolHint(t.path(operands[0]), given[0])
+		}
 		return
 	case wrong >= len(operands):
-		t.report(e.ID(), CodeTypes, "%s() cannot be called with so many arguments", name)
+		f = t.report(e.ID(), CodeTypes, "%s() cannot be called with so many arguments", name)
 	case wrong == 0 && e.AsCall().IsMemberFunction():
-		t.reportName(e.ID(), name, CodeTypes, "%s and has no %s()", t.subject(operands[0], given[0]), name)
+		f = t.reportName(e.ID(), name, CodeTypes, "%s and has no %s()", t.subject(operands[0], given[0]), name)
 	default:
-		t.report(operands[wrong].ID(), CodeTypes, "%s() does not take %s here", name, t.object(operands[wrong], given[wrong]))
+		f = t.report(operands[wrong].ID(), CodeTypes, "%s, which %s() does not take here", t.subject(operands[wrong], given[wrong]), name)
 	}
-	f := t.c.findings[len(t.c.findings)-1]
 	switch forms := t.c.env.Forms(name); {
 	case isOptional(given[min(wrong, len(given)-1)].cel()):
 		f.Hint = "give the optional value a default with orValue(…)"
@@ -263,10 +310,17 @@ func (t *typing) wrongOperator(e ast.Expr, symbol string, operands []ast.Expr, g
 	}
 	hint := t.conversion(subject, other, s, o)
 	switch symbol {
+	case "in":
+		t.report(r.ID(), CodeTypes, "%s, and what stands behind in must be a list or a map", t.subject(r, given[1]))
+		return
 	case "&&", "||":
 		for i, v := range given {
 			if !celenv.Meet(v.cel(), types.BoolType) {
-				t.notBool(operands[i], v, "what stands beside "+symbol+" must be true or false")
+				what := "what stands beside " + symbol + " must be true or false"
+				if isAccumulator(operands[1-i]) {
+					what = loopCondition
+				}
+				t.notBool(operands[i], v, what)
 			}
 		}
 		return
@@ -275,41 +329,97 @@ func (t *typing) wrongOperator(e ast.Expr, symbol string, operands []ast.Expr, g
 	case "<", "<=", ">", ">=":
 		t.report(e.ID(), CodeTypes, "%s and cannot be compared with %s", t.subject(subject, s), t.object(other, o)).Hint = hint
 	default:
-		t.report(e.ID(), CodeTypes, "%s does not take %s and %s", symbol, t.object(l, given[0]), t.object(r, given[1])).Hint = hint
+		f := t.report(e.ID(), CodeTypes, "%s does not take %s and %s", symbol, t.named(l, given[0]), t.named(r, given[1]))
+		for i, v := range given {
+			if k := given[1-i].cel().Kind(); v.cel().Kind() == types.StringKind && (k == types.IntKind || k == types.DoubleKind) {
+				f.hint("write %s(%s)", given[1-i].cel().TypeName(), t.short(operands[i]))
+			}
+		}
 	}
 }
 
 // conversion says how to make two values go together.
 func (t *typing) conversion(a, b ast.Expr, av, bv typed) string {
-	if h := t.convert(a, b, av.cel(), bv.cel()); h != "" {
-		return h
+	for range 2 {
+		if hint := t.convert(a, av.cel(), bv.cel()); hint != "" {
+			return hint
+		}
+		a, b, av, bv = b, a, bv, av
 	}
-	return t.convert(b, a, bv.cel(), av.cel())
+	at, bt := av.cel(), bv.cel()
+	switch {
+	case bt.Kind() == types.StringKind && isScalar(at):
+		return "write " + t.asString(a)
+	case at.Kind() == types.StringKind && isScalar(bt):
+		return "write " + t.asString(b)
+	}
+	return ""
 }
 
-// convert says how to make of a what goes together with b.
-func (t *typing) convert(a, b ast.Expr, at, bt *types.Type) string {
-	text := t.expr.Source(a)
-	if len(text) > maxShownPath {
-		text = "…"
-	}
-	_, literal := literalText(a)
+// convert says how to make a of one type what goes together with the other, where
+// there is one good way.
+func (t *typing) convert(a ast.Expr, at, other *types.Type) string {
+	literal, isLiteral := literalText(a)
 	switch {
 	case isOptional(at):
-		return fmt.Sprintf("give it a default, as in %s.orValue(…)", text)
-	case at.Kind() == types.StringKind && bt.Kind() == types.TimestampKind:
-		return fmt.Sprintf("write timestamp(%s)", text)
-	case at.Kind() == types.StringKind && bt.Kind() == types.DurationKind:
-		return fmt.Sprintf("write duration(%s)", text)
-	case literal && b.Kind() != ast.LiteralKind && bt.Kind() != types.StringKind:
+		return fmt.Sprintf("give it a default, as in %s.orValue(…)", t.short(a))
+	case at.Kind() != types.StringKind:
+		return ""
+	case other.Kind() == types.TimestampKind:
+		if _, err := time.ParseDuration(literal); isLiteral && err == nil {
+			return fmt.Sprintf("write duration(%s)", t.short(a))
+		}
+		return fmt.Sprintf("write timestamp(%s)", t.short(a))
+	case other.Kind() == types.DurationKind:
+		return fmt.Sprintf("write duration(%s)", t.short(a))
+	case !isLiteral:
 		return ""
 	}
-	if bt.Kind() == types.StringKind {
-		switch at.Kind() {
-		case types.IntKind, types.DoubleKind, types.BoolKind, types.TimestampKind, types.DurationKind:
-			return fmt.Sprintf("write string(%s)", text)
-		default:
+	var plain any
+	if err := json.Unmarshal([]byte(literal), &plain); err != nil {
+		return ""
+	}
+	switch plain.(type) {
+	case float64:
+		if other.Kind() == types.IntKind || other.Kind() == types.DoubleKind {
+			return "write " + literal + " without quotes"
+		}
+	case bool:
+		if other.Kind() == types.BoolKind {
+			return "write " + literal + " without quotes"
 		}
 	}
 	return ""
+}
+
+// short is a node as written, where it is not long.
+func (t *typing) short(e ast.Expr) string {
+	if text := t.expr.Source(e); len(text) <= maxShownPath {
+		return text
+	}
+	return "…"
+}
+
+func (t *typing) asString(e ast.Expr) string {
+	if e.Kind() == ast.LiteralKind {
+		return quoted(t.short(e))
+	}
+	return "string(" + t.short(e) + ")"
+}
+
+func isScalar(typ *types.Type) bool {
+	switch typ.Kind() {
+	case types.IntKind, types.DoubleKind, types.BoolKind, types.TimestampKind, types.DurationKind:
+		return true
+	default:
+		return false
+	}
+}
+
+// literalWords is a literal as an author writes it.
+func literalWords(v ref.Val) string {
+	if s, ok := v.(types.String); ok {
+		return quoted(string(s))
+	}
+	return fmt.Sprint(v.Value())
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 )
@@ -21,6 +22,8 @@ const (
 	// MeansDouble is for a number that has no fraction in one object and has in
 	// the next.
 	MeansDouble
+	// MeansListOf is added for a list of what means the rest.
+	MeansListOf Meaning = 1 << 7
 )
 
 // MeaningOf is what values of JSON must be made for a type; false for types of
@@ -33,6 +36,9 @@ func MeaningOf(t *types.Type) (Meaning, bool) {
 		return MeansDuration, true
 	case types.DoubleKind:
 		return MeansDouble, true
+	case types.ListKind:
+		m, ok := MeaningOf(t.Parameters()[0])
+		return m | MeansListOf, ok && m&MeansListOf == 0
 	default:
 		return 0, false
 	}
@@ -41,6 +47,9 @@ func MeaningOf(t *types.Type) (Meaning, bool) {
 // value is what a value means. One that is of another type than the schema says
 // stays as it is, as what CEL computed does.
 func (m Meaning) value(id int64, val any) (any, error) {
+	if m&MeansListOf != 0 {
+		return (m &^ MeansListOf).items(id, val)
+	}
 	if v, ok := val.(ref.Val); ok {
 		switch v := v.(type) {
 		case types.String:
@@ -58,6 +67,23 @@ func (m Meaning) value(id int64, val any) (any, error) {
 		}
 	}
 	return val, nil
+}
+
+// items is a list of which each item is what it means.
+func (m Meaning) items(id int64, val any) (any, error) {
+	list, ok := adapter{}.NativeToValue(val).(traits.Lister)
+	if !ok {
+		return val, nil
+	}
+	var out []ref.Val
+	for it := list.Iterator(); it.HasNext() == types.True; {
+		item, err := m.value(id, it.Next())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, adapter{}.NativeToValue(item))
+	}
+	return types.NewRefValList(adapter{}, out), nil
 }
 
 func (m Meaning) ofText(id int64, text string) (any, error) {

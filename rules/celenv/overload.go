@@ -69,9 +69,6 @@ func (b binding) takes(wanted, given []*types.Type) int {
 }
 
 func (b binding) take(wanted, given *types.Type) bool {
-	if isLoose(wanted) || isLoose(given) && wanted.Kind() != types.TypeParamKind {
-		return true
-	}
 	if wanted.Kind() == types.TypeParamKind {
 		name := wanted.TypeName()
 		old, ok := b[name]
@@ -83,6 +80,9 @@ func (b binding) take(wanted, given *types.Type) bool {
 			return false
 		}
 		b[name] = Join(old, given)
+		return true
+	}
+	if isLoose(wanted) || isLoose(given) {
 		return true
 	}
 	if wanted.Kind() == types.MapKind && given.Kind() == types.StructKind {
@@ -123,9 +123,7 @@ func (b binding) replace(t *types.Type) *types.Type {
 // isLoose says whether nothing is known of a value of that type.
 func isLoose(t *types.Type) bool {
 	switch t.Kind() {
-	case types.DynKind, types.AnyKind, types.ErrorKind:
-		return true
-	case types.TypeParamKind:
+	case types.DynKind, types.AnyKind, types.ErrorKind, types.TypeParamKind:
 		return true
 	default:
 		return false

@@ -1,0 +1,78 @@
+package rules
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// truth is what a condition is, whatever it reads; ok is false where that is not
+// plain to see.
+func truth(e ast.Expr) (holds, ok bool) {
+	switch e.Kind() {
+	case ast.LiteralKind:
+		b, isBool := e.AsLiteral().(types.Bool)
+		return bool(b), isBool
+	case ast.CallKind:
+	default:
+		return false, false
+	}
+	args := e.AsCall().Args()
+	switch e.AsCall().FunctionName() {
+	case operators.LogicalNot:
+		holds, ok = truth(args[0])
+		return !holds, ok
+	case operators.LogicalAnd, operators.LogicalOr:
+		left, leftKnown := truth(args[0])
+		right, rightKnown := truth(args[1])
+		decides := e.AsCall().FunctionName() == operators.LogicalOr
+		if leftKnown && left == decides || rightKnown && right == decides {
+			return decides, true
+		}
+		return !decides, leftKnown && rightKnown
+	case operators.Equals, operators.NotEquals:
+		if args[0].Kind() != ast.LiteralKind || args[1].Kind() != ast.LiteralKind {
+			return false, false
+		}
+		equal := types.Equal(args[0].AsLiteral(), args[1].AsLiteral()) == types.True
+		return equal == (e.AsCall().FunctionName() == operators.Equals), true
+	}
+	return false, false
+}
+
+// checkTerms reports terms of && that exclude each other, x == "a" && x == "b",
+// and terms of || of which one always holds, x != "a" || x != "b".
+func (t *typing) checkTerms(e ast.Expr) {
+	joined, compares, outcome := operators.LogicalAnd, operators.Equals, false
+	if e.AsCall().FunctionName() == operators.LogicalOr {
+		joined, compares, outcome = operators.LogicalOr, operators.NotEquals, true
+	}
+	first := map[string]ref.Val{}
+	for _, term := range terms(joined, e, nil) {
+		path, value, ok := t.compared(term, compares)
+		if !ok {
+			continue
+		}
+		if old, twice := first[path]; twice && types.Equal(old, value) != types.True {
+			t.report(term.ID(), CodeNeverEqual, "%s is compared with %s before, so all this is always %t", path, literalWords(old), outcome).
+				Hint = map[bool]string{false: "write || for or", true: "write && for and"}[outcome]
+			return
+		}
+		first[path] = value
+	}
+}
+
+// compared takes a comparison of a path with a literal apart.
+func (t *typing) compared(e ast.Expr, operator string) (path string, value ref.Val, ok bool) {
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != operator {
+		return "", nil, false
+	}
+	args := e.AsCall().Args()
+	for i, literal := range args {
+		if path := t.path(args[1-i]); path != "" && literal.Kind() == ast.LiteralKind {
+			return path, literal.AsLiteral(), true
+		}
+	}
+	return "", nil, false
+}
