@@ -68,7 +68,7 @@ func (c *compiler) compileLookup(l *lookupState) {
 	l.state = stateCompiling
 	c.stack = append(c.stack, spec.label())
 	sc := &compileScope{
-		place: spec.label(), allowChildren: true, openNames: spec.openNames, openVariables: spec.openVariables,
+		place: spec.label(), allowChildren: true, asked: c.asked, openNames: spec.openNames, openVariables: spec.openVariables,
 		names: map[string]*origin{}, locals: map[string]*compiledVariable{},
 	}
 	u := &l.uses

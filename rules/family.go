@@ -89,7 +89,7 @@ func (c *compiler) childItems(spec *childSpec, child *compiledChild, sc *compile
 	if !f.compiled {
 		f.compiled = true
 		rootScope := &compileScope{
-			place: rootChildren + "." + f.root.id, allowChildren: true,
+			place: rootChildren + "." + f.root.id, allowChildren: true, asked: c.asked,
 			openNames: f.root.openNames, openVariables: f.root.openVariables, names: map[string]*origin{},
 		}
 		f.dims = c.dimensions(f.root.forEach, rootScope, &f.uses)
