@@ -102,7 +102,9 @@ func (p *pass) read(s subject, selector labels.Selector) ([]*unstructured.Unstru
 	}), nil
 }
 
-// filled tells why an informer cannot be read yet; nil when it can.
+// filled tells why an informer cannot be read yet; nil when it can. One that is
+// merely on its way makes the pass one that says nothing of the parent: what is in
+// the cluster is not known yet, as after a restart.
 func (p *pass) filled(informer monitor.Key) error {
 	if p.monitors.HasSynced(informer) {
 		return nil
@@ -114,6 +116,7 @@ func (p *pass) filled(informer monitor.Key) error {
 	if err := p.monitors.Failure(informer); err != nil {
 		return fmt.Errorf("cannot read %s: %w", what, err)
 	}
+	p.filling = true
 	return fmt.Errorf("%s are being read for the first time", what)
 }
 

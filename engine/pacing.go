@@ -58,6 +58,9 @@ func (p *pass) planWake() {
 	if !at.IsZero() {
 		p.queue.AddAfter(p.key, at.Sub(p.options.Clock.Now()))
 	}
+	if p.filling {
+		return // it does not count: the next one comes as soon as it can
+	}
 	var next pace
 	if next.interval = p.outcome.MinInterval; next.interval > 0 {
 		next.started = p.started

@@ -67,6 +67,8 @@ type pass struct {
 	// were started for it.
 	reads   map[subject]bool
 	borrows map[monitor.Key]bool
+	// filling is true where the evaluation asked an informer that fills still.
+	filling bool
 	// inputs are what the evaluation saw; nil where nobody asks.
 	inputs *inputs
 	// changed are the leaves of the status that the rule says otherwise than the

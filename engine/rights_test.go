@@ -21,6 +21,59 @@ var (
 	clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
 )
 
+// rightsForParents is what an engine needs for the custom kinds of a world, and
+// rightsForConfigMaps what it needs for children.
+const (
+	rightsForParents = `[{apiGroups: [$GROUP], resources: ["*"], verbs: ["*"]}, {apiGroups: ["", events.k8s.io], resources: [events], verbs: [create, patch]},
+  {apiGroups: [apiextensions.k8s.io, apiregistration.k8s.io], resources: [customresourcedefinitions, apiservices], verbs: [get, list, watch]}]`
+	rightsForConfigMaps = `[{apiGroups: [""], resources: [configmaps], verbs: [get, list, watch, create, patch, delete]}]`
+)
+
+// user is a name that has no rights.
+func (w *world) user() string { return "kanon-" + strings.ReplaceAll(w.group, ".", "-") }
+
+// grant gives a user rights, in the whole cluster, until the end of the test.
+func (w *world) grant(user, part, rules string) {
+	w.t.Helper()
+	w.create(clusterRoles, w.object(fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: %s-%s}\nrules: %s\n", user, part, rules)))
+	w.create(clusterRoleBindings, w.object(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s-%[2]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s-%[2]s}
+subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[1]s}]
+`, user, part)))
+	w.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
+		defer cancel()
+		for _, gvr := range []schema.GroupVersionResource{clusterRoleBindings, clusterRoles} {
+			if err := w.client.Resource(gvr).Delete(ctx, user+"-"+part, metav1.DeleteOptions{}); err != nil {
+				w.t.Errorf("remove %s: %v", gvr.Resource, err)
+			}
+		}
+	})
+}
+
+// runAs starts an engine that works with a user's rights; rules and verdicts go by
+// the test's own.
+func (w *world) runAs(user string) {
+	w.t.Helper()
+	config := rest.CopyConfig(w.config)
+	config.Impersonate.UserName = user
+	limited, err := dynamic.NewForConfig(config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	mapper, err := restmapping.New(restmapping.Options{Config: config})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.run(func(o *engine.Options) {
+		o.Sources = []engine.Source{source.NewConfigMaps(o.Client, w.kanon)}
+		o.Client, o.Mapper = limited, mapper
+	})
+}
+
 // A rule for whose children Kanon has no rights says so, and starts when it is
 // given them, without a restart.
 func TestRightsThatAreMissing(t *testing.T) {
@@ -28,52 +81,16 @@ func TestRightsThatAreMissing(t *testing.T) {
 	w := newWorld(t)
 	w.define("Note")
 	w.rule("note", note("x"))
-	name := "kanon-" + strings.ReplaceAll(w.group, ".", "-")
-	grant := func(part, rules string) {
-		t.Helper()
-		w.create(clusterRoles, w.object(fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: %s-%s}\nrules: %s\n", name, part, rules)))
-		w.create(clusterRoleBindings, w.object(fmt.Sprintf(`
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: %[1]s-%[2]s}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s-%[2]s}
-subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[1]s}]
-`, name, part)))
-		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
-			defer cancel()
-			for _, gvr := range []schema.GroupVersionResource{clusterRoleBindings, clusterRoles} {
-				if err := w.client.Resource(gvr).Delete(ctx, name+"-"+part, metav1.DeleteOptions{}); err != nil {
-					t.Errorf("remove %s: %v", gvr.Resource, err)
-				}
-			}
-		})
-	}
-	grant("parents", `[{apiGroups: [$GROUP], resources: ["*"], verbs: ["*"]}, {apiGroups: ["", events.k8s.io], resources: [events], verbs: [create, patch]},
-  {apiGroups: [apiextensions.k8s.io, apiregistration.k8s.io], resources: [customresourcedefinitions, apiservices], verbs: [get, list, watch]}]`)
-
-	config := rest.CopyConfig(w.config)
-	config.Impersonate.UserName = name
-	limited, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mapper, err := restmapping.New(restmapping.Options{Config: config})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.run(func(o *engine.Options) {
-		// Rules and verdicts go by the test's own rights; the work does not.
-		o.Sources = []engine.Source{source.NewConfigMaps(o.Client, w.kanon)}
-		o.Client, o.Mapper = limited, mapper
-	})
+	user := w.user()
+	w.grant(user, "parents", rightsForParents)
+	w.runAs(user)
 	verdict := w.verdict("note", "it cannot start")
 	for _, want := range []string{"configmaps is forbidden", "cannot list resource"} {
 		if !strings.Contains(verdict, want) {
 			t.Errorf("the verdict lacks %q: %s", want, verdict)
 		}
 	}
-	grant("children", `[{apiGroups: [""], resources: [configmaps], verbs: [get, list, watch, create, patch, delete]}]`)
+	w.grant(user, "children", rightsForConfigMaps)
 	w.verdict("note", `"ready":true`)
 	w.parent("Note", "late", "{}")
 	w.await(configMaps, w.home, "late", "is made", exists)

@@ -23,6 +23,10 @@ func (p *pass) conclude(ctx context.Context) (verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return again, err // what was broken off says nothing of the parent
 	}
+	if p.filling {
+		v, err := p.verdict()
+		return max(v, waiting), err
+	}
 	if err := p.yieldStatus(ctx); err != nil {
 		p.addStatusProblem(err)
 	}
