@@ -19,9 +19,8 @@ import (
 // catalog turns the texts of all sources into compiled rules and keeps the
 // last good revision of each. It does no I/O. One goroutine owns it.
 type catalog struct {
-	namespace string // Kanon's own
-	kinds     kinds
-	limits    rules.Limits
+	// options are what rules are compiled with; they answer from memory.
+	options rules.Options
 	// origins has everything that the sources have, also what holds no text.
 	origins map[source.Origin]bool
 	texts   map[string]*textState
@@ -43,6 +42,12 @@ type textState struct {
 // kindSet is a set of kinds.
 type kindSet map[schema.GroupVersionKind]bool
 
+func (s kindSet) add(kinds []schema.GroupVersionKind) {
+	for _, gvk := range kinds {
+		s[gvk] = true
+	}
+}
+
 // entry is one rule, by name, over its revisions.
 type entry struct {
 	id   string
@@ -59,20 +64,18 @@ type entry struct {
 	program *rules.Program
 }
 
-func newCatalog(namespace string, known kinds, limits rules.Limits) *catalog {
+func newCatalog(options rules.Options) *catalog {
 	return &catalog{
-		namespace: namespace,
-		kinds:     known,
-		limits:    limits,
-		texts:     make(map[string]*textState),
-		entries:   make(map[types.NamespacedName]*entry),
+		options: options,
+		texts:   make(map[string]*textState),
+		entries: make(map[types.NamespacedName]*entry),
 	}
 }
 
-// update takes in what the sources hold now and which kinds changed since the
-// last call, and compiles what either touches.
-func (c *catalog) update(snapshots []source.Snapshot, changed kindSet) {
-	broken := c.readTexts(snapshots)
+// compileAll compiles the rules of the texts that were read last, as far as they
+// or the kinds that they use changed. changed has the kinds that did, or whose
+// schema did, since the last call.
+func (c *catalog) compileAll(changed kindSet) {
 	claims := c.claims()
 	for name, held := range claims {
 		c.settle(name, held, changed)
@@ -80,7 +83,7 @@ func (c *catalog) update(snapshots []source.Snapshot, changed kindSet) {
 	for name, e := range c.entries {
 		switch {
 		case claims[name] != nil:
-		case broken[e.text]:
+		case c.texts[e.text] != nil && c.texts[e.text].findings.HasErrors():
 			// What a text that cannot be read whole used to hold is not
 			// known to be gone.
 			c.recompile(e, changed)
@@ -90,11 +93,10 @@ func (c *catalog) update(snapshots []source.Snapshot, changed kindSet) {
 	}
 }
 
-// readTexts decodes the texts that are new or changed, drops those that are
-// gone, and names those that hold something that could not be decoded.
-func (c *catalog) readTexts(snapshots []source.Snapshot) (broken map[string]bool) {
+// readTexts takes in what the sources hold now: it decodes the texts that are new
+// or changed, drops those that are gone, and says whether there was a new one.
+func (c *catalog) readTexts(snapshots []source.Snapshot) (news bool) {
 	seen := make(map[string]bool)
-	broken = make(map[string]bool)
 	c.origins = make(map[source.Origin]bool)
 	for _, snapshot := range snapshots {
 		for _, bundle := range snapshot.Bundles {
@@ -107,14 +109,29 @@ func (c *catalog) readTexts(snapshots []source.Snapshot) (broken map[string]bool
 					state = &textState{origin: bundle.Origin, created: bundle.Created, sum: sum}
 					state.docs, state.findings = c.decode(text)
 					c.texts[text.Name] = state
+					news = true
 				}
 				state.conflicts = nil
-				broken[text.Name] = state.findings.HasErrors()
 			}
 		}
 	}
 	maps.DeleteFunc(c.texts, func(name string, _ *textState) bool { return !seen[name] })
-	return broken
+	return news
+}
+
+// uses is the set of kinds that rules name, in the texts that were read last and in
+// the revisions that run.
+func (c *catalog) uses() kindSet {
+	used := make(kindSet)
+	for _, state := range c.texts {
+		for _, rule := range state.docs.Rules {
+			used.add(rule.Kinds())
+		}
+	}
+	for _, e := range c.entries {
+		used.add(e.uses())
+	}
+	return used
 }
 
 // decode reads a text. Of rules that could not be read whole it finds what else
@@ -123,7 +140,7 @@ func (c *catalog) readTexts(snapshots []source.Snapshot) (broken map[string]bool
 func (c *catalog) decode(text source.Text) (rules.Documents, rules.Findings) {
 	docs, findings := rules.Decode(text.Name, text.Data)
 	for _, partial := range docs.Partial {
-		_, more := rules.Compile(partial, rules.Options{Namespace: c.namespace, Limits: c.limits})
+		_, more := rules.Compile(partial, rules.Options{Namespace: c.options.Namespace, Limits: c.options.Limits})
 		findings = append(findings, more...)
 	}
 	return docs, findings
@@ -144,7 +161,7 @@ func (c *catalog) claims() map[types.NamespacedName][]claim {
 	})
 	for _, text := range order {
 		for _, rule := range c.texts[text].docs.Rules {
-			name := types.NamespacedName{Namespace: cmp.Or(rule.Namespace, c.namespace), Name: rule.Name}
+			name := types.NamespacedName{Namespace: cmp.Or(rule.Namespace, c.options.Namespace), Name: rule.Name}
 			claims[name] = append(claims[name], claim{text: text, rule: rule})
 		}
 	}
@@ -157,7 +174,7 @@ func (c *catalog) claims() map[types.NamespacedName][]claim {
 func (c *catalog) settle(name types.NamespacedName, held []claim, changed kindSet) {
 	e := c.entries[name]
 	if e == nil {
-		e = &entry{id: apply.RuleID(c.namespace, name.Namespace, name.Name), name: name}
+		e = &entry{id: apply.RuleID(c.options.Namespace, name.Namespace, name.Name), name: name}
 		c.entries[name] = e
 	}
 	winner := max(0, slices.IndexFunc(held, func(h claim) bool { return h.text == e.text }))
@@ -176,13 +193,22 @@ func (c *catalog) settle(name types.NamespacedName, held []claim, changed kindSe
 	c.recompile(e, changed)
 }
 
+// uses lists the kinds that the entry's newest revision and its last good one name.
+func (e *entry) uses() []schema.GroupVersionKind {
+	kinds := e.newest.Kinds()
+	if e.good != nil && e.good != e.newest {
+		kinds = append(kinds, e.good.Kinds()...)
+	}
+	return kinds
+}
+
 // recompile compiles an entry's revisions again where a kind that they use
-// changed. Which kinds a revision uses that does not compile is not known: any
-// may be what it is about.
+// changed. A revision that does not compile may be about any kind: one that a
+// finding should suggest, for example.
 func (c *catalog) recompile(e *entry, changed kindSet) {
-	touched := e.program != nil && slices.ContainsFunc(kindsOf(e.program), func(k schema.GroupVersionKind) bool { return changed[k] })
-	if touched && e.good != e.newest {
-		if program, _ := rules.Compile(e.good, c.options()); program != nil {
+	touched := slices.ContainsFunc(e.uses(), func(k schema.GroupVersionKind) bool { return changed[k] })
+	if touched && e.program != nil && e.good != e.newest {
+		if program, _ := rules.Compile(e.good, c.options); program != nil {
 			e.program = program
 		}
 	}
@@ -194,15 +220,11 @@ func (c *catalog) recompile(e *entry, changed kindSet) {
 // compile compiles the newest revision, which becomes the one that runs unless
 // something is wrong with it.
 func (c *catalog) compile(e *entry) {
-	program, findings := rules.Compile(e.newest, c.options())
+	program, findings := rules.Compile(e.newest, c.options)
 	e.findings = findings
 	if program != nil {
 		e.good, e.program = e.newest, program
 	}
-}
-
-func (c *catalog) options() rules.Options {
-	return rules.Options{Kinds: c.kinds, Namespace: c.namespace, Limits: c.limits}
 }
 
 // runnable is the program that should run now: the last good one, unless the
@@ -221,7 +243,7 @@ func (c *catalog) missing(e *entry) []schema.GroupVersionKind {
 		return nil
 	}
 	return slices.DeleteFunc(kindsOf(e.program), func(gvk schema.GroupVersionKind) bool {
-		_, ok := c.kinds.Lookup(gvk)
+		_, ok := c.options.Kinds.Lookup(gvk)
 		return ok
 	})
 }

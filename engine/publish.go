@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
 )
 
 // reportRetry is how long the catalog waits before it tries again what it could
@@ -41,7 +42,11 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 	})
 	defer cancel()
 
-	catalog := newCatalog(e.options.Namespace, kinds{mapper}, e.options.Limits)
+	schemas := newKindSchemas(mapper, e.options.Schemas, e.options.Client)
+	defer schemas.again.Stop()
+	catalog := newCatalog(rules.Options{
+		Kinds: kinds{mapper}, Schemas: schemas, Namespace: e.options.Namespace, Limits: e.options.Limits,
+	})
 	definitions := newDefinitions(e.options.Client)
 	last := make(map[source.Origin]source.Report)
 	known := make(map[string]*operator)
@@ -56,11 +61,14 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 			pause = reportRetry
 		case <-retry.C:
 			due = true
+		case <-schemas.again.C:
 		}
 		retry.Stop()
 		snapshots, changed := e.news.take()
-		catalog.update(snapshots, changed)
+		newText := catalog.readTexts(snapshots)
 		definitions.forget(changed)
+		maps.Copy(changed, schemas.load(ctx, catalog.uses(), changed, newText))
+		catalog.compileAll(changed)
 		errs := definitions.apply(ctx, catalog.crds())
 		e.publish(ctx, catalog, known)
 		filling, failing := e.starting()

@@ -1,0 +1,150 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/openapi"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/schemas"
+)
+
+// paintRule reads one field of its parent.
+const paintRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: paint}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Wall}
+  children:
+  - id: paint
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+      data: {color: "${parent.spec.?color.orValue('white')}"}
+`
+
+// wallDefinition is a definition whose spec has certain fields and no others.
+func (w *world) wallDefinition(fields ...string) *unstructured.Unstructured {
+	w.t.Helper()
+	definition := w.definition("Wall")
+	properties := map[string]any{}
+	for _, name := range fields {
+		properties[name] = map[string]any{"type": "string"}
+	}
+	versions, _, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	spec := map[string]any{"type": "object", "properties": properties}
+	if err := unstructured.SetNestedMap(versions[0].(map[string]any), spec, "schema", "openAPIV3Schema", "properties", "spec"); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"); err != nil {
+		w.t.Fatal(err)
+	}
+	return definition
+}
+
+// redefine changes the fields that a Wall has.
+func (w *world) redefine(fields ...string) {
+	w.t.Helper()
+	next := w.wallDefinition(fields...)
+	live := w.get(crds, "", next.GetName())
+	live.Object["spec"] = next.Object["spec"]
+	if _, err := w.client.Resource(crds).Update(w.t.Context(), live, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestSchemaThatChanges holds that a rule is checked again when the schema of a kind
+// that it uses changes: the finding comes, the last good revision keeps running,
+// and the finding goes.
+func TestSchemaThatChanges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install(w.wallDefinition("color"))
+	w.run()
+	w.rule("paint", paintRule)
+	w.verdict("paint", "rules in force: 1")
+	w.parent("Wall", "north", `{color: red}`)
+	w.await(configMaps, w.home, "north", "is red", has("red", "data", "color"))
+
+	w.redefine("colour")
+	verdict := w.verdict("paint", "KN0320")
+	for _, part := range []string{`13:37: error: unknown field`, "the last good revision keeps running"} {
+		if !strings.Contains(verdict, part) {
+			t.Errorf("there is no %q in the verdict %s", part, verdict)
+		}
+	}
+	w.parent("Wall", "south", `{}`)
+	w.await(configMaps, w.home, "south", "is made by the last good revision", has("white", "data", "color"))
+
+	// A revision that fits the new schema, and then the old schema again.
+	w.rule("paint", strings.ReplaceAll(paintRule, "?color", "?colour"))
+	w.verdict("paint", "rules in force: 1")
+	w.redefine("color")
+	w.verdict("paint", "KN0320")
+	w.redefine("color", "colour")
+	w.verdict("paint", "rules in force: 1")
+}
+
+// TestRuleThatASchemaMends holds that a rule which was never in force starts when
+// the schema gets what it reads.
+func TestRuleThatASchemaMends(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install(w.wallDefinition("size"))
+	w.run()
+	w.rule("paint", paintRule)
+	w.verdict("paint", "KN0320")
+	w.redefine("size", "color")
+	w.verdict("paint", "rules in force: 1")
+	w.parent("Wall", "north", `{color: red}`)
+	w.await(configMaps, w.home, "north", "is red", has("red", "data", "color"))
+}
+
+// unreadable is an OpenAPI client that fails until it is mended.
+type unreadable struct {
+	openapi.ClientWithContext
+	mended atomic.Bool
+}
+
+func (u *unreadable) PathsWithContext(ctx context.Context) (map[string]openapi.GroupVersionWithContext, error) {
+	if !u.mended.Load() {
+		return nil, errors.New("no schemas today")
+	}
+	return u.ClientWithContext.PathsWithContext(ctx)
+}
+
+// TestSchemaThatCannotBeRead holds that a rule runs without the schema of a kind,
+// says so, and is checked when the schema can be read.
+func TestSchemaThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install(w.wallDefinition("color"))
+	disco, err := discovery.NewDiscoveryClientForConfig(w.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &unreadable{ClientWithContext: openapi.NewClientWithContext(disco.RESTClient())}
+	w.run(func(o *engine.Options) { o.Schemas = schemas.New(client) })
+	w.rule("paint", paintRule)
+	if verdict := w.verdict("paint", "KN0440"); !strings.Contains(verdict, `kind ConfigMap in v1`) || !strings.Contains(verdict, "rules in force: 1") {
+		t.Errorf("the verdict is %s", verdict)
+	}
+	client.mended.Store(true)
+	w.await(configMaps, w.kanon, "paint", "has a verdict without a warning", func(obj *unstructured.Unstructured) bool {
+		verdict := obj.GetAnnotations()[source.AnnotationStatus]
+		return strings.Contains(verdict, "rules in force: 1") && !strings.Contains(verdict, "KN0440")
+	})
+}
