@@ -88,6 +88,17 @@ const (
 	CodeNamespaceForbid   Code = "KN0408"
 	CodeNamespaceRequired Code = "KN0409"
 	CodeSameObject        Code = "KN0410"
+	CodeNoSuchField       Code = "KN0411"
+	CodeFieldForm         Code = "KN0412"
+	CodeFieldEnum         Code = "KN0413"
+	CodeFieldFormat       Code = "KN0414"
+	CodeFieldMissing      Code = "KN0415"
+	CodeItemTwice         Code = "KN0416"
+	CodeFieldResult       Code = "KN0417"
+	CodeNoStatus          Code = "KN0418"
+	CodeNoSubresource     Code = "KN0419"
+	CodeChildStatus       Code = "KN0420"
+	CodeSameItem          Code = "KN0421"
 	CodeNoSchema          Code = "KN0440"
 )
 
@@ -192,6 +203,17 @@ func Codes() []CodeInfo {
 		{CodeNamespaceForbid, "A namespace for a cluster-scoped object", SeverityError},
 		{CodeNamespaceRequired, "A namespace is missing", SeverityError},
 		{CodeSameObject, "Two children are the same object", SeverityError},
+		{CodeNoSuchField, "A field that the kind does not have", SeverityError},
+		{CodeFieldForm, "A value that the field cannot have", SeverityError},
+		{CodeFieldEnum, "A word that the field does not know", SeverityError},
+		{CodeFieldFormat, "Text that is not in the field's format", SeverityError},
+		{CodeFieldMissing, "A field that the kind requires", SeverityError},
+		{CodeItemTwice, "Two items of a list have one key", SeverityError},
+		{CodeFieldResult, "An expression gives what the field cannot have", SeverityError},
+		{CodeNoStatus, "A status that the parent's kind does not have", SeverityError},
+		{CodeNoSubresource, "A status without a subresource", SeverityWarning},
+		{CodeChildStatus, "A template that sets the status", SeverityError},
+		{CodeSameItem, "All items are the same object", SeverityError},
 		{CodeNoSchema, "A kind without a schema", SeverityWarning},
 
 		{CodeChildCycle, "Children need each other", SeverityError},

@@ -171,11 +171,10 @@ type compiler struct {
 	variables map[string]*compiledVariable
 	// stack are the variables and lookups being compiled, outermost first.
 	stack []string
-	// types are those that schemas give, and results what is known of the values
-	// of expressions by the scalars that hold them: of one that is text around
-	// expressions, of the last of them.
+	// types are those that schemas give, and results what is known of the scalars
+	// with expressions in the part of the rule that is being compiled.
 	types   *typeTable
-	results map[*node]typed
+	results map[*node]result
 	// asked are the paths that are there because spec.parent.when asks for them.
 	asked map[string]bool
 	// unchecked are the kinds of which it was said that nothing is known.
@@ -197,7 +196,7 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 		rule: r, opts: o, limits: o.Limits.withDefaults(), env: env, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*childSpec{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
-		types: newTypeTable(), results: map[*node]typed{},
+		types: newTypeTable(), results: map[*node]result{},
 	}
 	c.declare()
 	p := c.program()
@@ -398,7 +397,11 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 	u := &uses{}
 	inner := *sc
 	inner.mayMove = true
+	// What the variable shares by an anchor with what reads it counts there.
+	results := c.results
+	c.results = nil
 	value, from := c.template(v.spec.value, &inner, u)
+	c.results = results
 	c.stack = c.stack[:len(c.stack)-1]
 	v.state, v.value, v.origin, v.uses = stateDone, value, from, u
 	return v
@@ -422,6 +425,7 @@ func (c *compiler) reportCycle(pos Position, name string) {
 func (c *compiler) status(all *uses) template {
 	u := &uses{}
 	n := c.rule.status
+	c.results = map[*node]result{}
 	value, from := c.template(n, c.renderedScope("spec.status"), u)
 	all.add(u)
 	if x, ok := value.(exprTemplate); ok {
@@ -435,6 +439,7 @@ func (c *compiler) status(all *uses) template {
 	if _, ok := value.(textTemplate); ok {
 		c.report(c.rule.src.at(n.yaml), CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
 	}
+	c.conformStatus(n, c.rule.parent.gvk)
 	return value
 }
 

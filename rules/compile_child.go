@@ -25,11 +25,12 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	child := &compiledChild{Child: Child{ID: spec.id, Position: spec.pos, ForEach: spec.many()}}
 	n := &nodeUses{spec: spec, guard: guard{given: spec.when != nil, lost: spec.gaps["when"]}}
 	child.kind = Kind{Namespaced: true}
+	c.results = map[*node]result{}
 	if spec.template != nil {
 		known := false
 		child.GVK = c.templateKind(spec)
 		child.kind, known = c.kind(child.GVK, spec.template, childVerbs())
-		c.checkMetadata(spec)
+		c.checkMetadata(spec, child.GVK)
 		if known {
 			c.checkScope(spec, child, p)
 		}
@@ -51,6 +52,8 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 		var from *origin
 		child.template, from = c.template(spec.template, &rendered, &n.uses)
 		c.checkSteadyIdentity(spec, from)
+		c.conform(spec, child)
+		c.checkItemNames(spec)
 	}
 	if spec.readyWhen != nil {
 		ready := *sc
@@ -95,12 +98,12 @@ func (c *compiler) templateKind(spec *childSpec) schema.GroupVersionKind {
 }
 
 // checkMetadata looks at what can be seen of the identity that is rendered.
-func (c *compiler) checkMetadata(spec *childSpec) {
+func (c *compiler) checkMetadata(spec *childSpec, gvk schema.GroupVersionKind) {
 	metadata := spec.template.get("metadata")
 	at := func(n *node) Position { return c.rule.src.at(n.yaml) }
 	switch {
 	case metadata == nil:
-		if !spec.template.has("metadata") {
+		if !spec.template.has("metadata") && !c.isMisspelt(spec.template, "metadata", gvk) {
 			c.report(at(spec.template), CodeIncomplete, "the template of %s is missing metadata.name", spec.label())
 		}
 		return
@@ -117,7 +120,7 @@ func (c *compiler) checkMetadata(spec *childSpec) {
 	}
 	switch name := metadata.get("name"); {
 	case name == nil:
-		if !metadata.has("name") && generate == nil {
+		if !metadata.has("name") && generate == nil && !c.isMisspelt(metadata, "name", gvk) {
 			c.report(at(metadata), CodeIncomplete, "the template of %s is missing metadata.name", spec.label())
 		}
 	case name.kind != scalarNode || name.value == nil || name.value == "":

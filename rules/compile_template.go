@@ -85,10 +85,12 @@ func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *orig
 			c.reportAt(n, whole.offset, CodeStraySpread, "${...list} can only stand as an item of a list")
 			return nil, nil
 		}
+		before := len(c.findings)
 		x, o := c.expression(n, whole, sc, u)
 		if x == nil {
 			return nil, nil
 		}
+		c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.wrongSince(before)})
 		return exprTemplate{x: x.expression}, o
 	}
 	t, from := c.textTemplate(n, parts, sc, u)
@@ -101,11 +103,23 @@ func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *orig
 	return *t, from
 }
 
+// keep notes what a scalar gives, for the checks that follow.
+func (c *compiler) keep(n *node, r result) {
+	if c.results != nil {
+		c.results[n] = r
+	}
+}
+
+// wrongSince says whether there are errors among the findings from so many on.
+func (c *compiler) wrongSince(before int) bool {
+	return slices.ContainsFunc(c.findings[before:], func(f *Finding) bool { return f.Severity == SeverityError })
+}
+
 // textTemplate compiles text with expressions in it. Of where its values come
 // from only the time matters: text as a whole is there, or is not.
 func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses) (*textTemplate, *origin) {
 	t, out := &textTemplate{}, &origin{typ: typed{typ: types.StringType}}
-	ok := true
+	ok, kept := true, result{}
 	for _, p := range parts {
 		if !p.expr {
 			t.parts = append(t.parts, textPart{text: p.text})
@@ -125,11 +139,13 @@ func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses
 		if wrong := neverText(x.typ); wrong != "" {
 			c.reportAt(n, p.offset, CodeNotText, "%s cannot stand in text", wrong)
 		}
+		kept.items = kept.items || x.items
 		t.parts = append(t.parts, textPart{x: x.expression})
 	}
 	if !ok {
 		return nil, nil
 	}
+	c.keep(n, kept)
 	return t, out
 }
 
@@ -211,6 +227,9 @@ func (c *compiler) key(f field, sc *compileScope, u *uses) (*textTemplate, *orig
 	parts, err := scan(f.name)
 	if err != nil {
 		c.reportScan(f.key, err)
+		if last := c.findings[len(c.findings)-1]; last.Code == CodeNotClosed {
+			last.hint("YAML takes what stands before \": \" for a key: put quotes around the whole ${…}")
+		}
 		return nil, nil
 	}
 	return c.textTemplate(f.key, parts, sc, u)
@@ -270,6 +289,7 @@ func (c *compiler) spread(n *node, sc *compileScope, u *uses) (*expression, *ori
 	if !ok || !whole.spread {
 		return nil, nil, false
 	}
+	before := len(c.findings)
 	x, from := c.expression(n, whole, sc, u)
 	if x == nil {
 		return nil, nil, true
@@ -278,6 +298,7 @@ func (c *compiler) spread(n *node, sc *compileScope, u *uses) (*expression, *ori
 		c.reportAt(n, whole.offset, CodeResultType, "${...list} needs a list, and this gives %s", typeWords(x.typ))
 		return nil, nil, true
 	}
+	c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.wrongSince(before)})
 	return x.expression, from, true
 }
 
@@ -290,6 +311,10 @@ type checkedExpression struct {
 	// holds are the paths that are there where the expression is true.
 	holds map[string]bool
 	expr  *celenv.Expression
+	// nodes are the types of the nodes that were walked over, by id.
+	nodes map[int64]typed
+	// items is true where the expression reads a name of forEach.
+	items bool
 }
 
 // compiled is the expression as programs hold it; nil of nil.
@@ -324,7 +349,7 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	a := &analysis{
 		c: c, scope: sc, expr: expr,
 		at: func(id int64) Position { return at(expr.Offset(id)) }, within: at,
-		reads: map[int64]read{}, absent: map[int64][]int64{}, moving: map[int64][]int{}, reported: map[int64]bool{},
+		reads: map[int64]read{}, absent: map[int64][]int64{}, moving: map[int64][]int{}, reported: map[int64]bool{}, nodes: map[int64]typed{},
 	}
 	from := a.value(expr.Root(), nil)
 	a.uses.guardOwn()
@@ -339,7 +364,6 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	}
 	u.add(&a.uses)
 	x := &expression{prog: prog, text: p.text, reads: a.sortedReads()}
-	c.results[n] = result
 	typ := expr.Type()
 	if result.known() {
 		typ = result.typ
@@ -349,7 +373,7 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		kept.typ, kept.holds = result, holds
 		from = &kept
 	}
-	return &checkedExpression{expression: x, typ: typ, typed: result, holds: holds, expr: expr}, from
+	return &checkedExpression{expression: x, typ: typ, typed: result, holds: holds, expr: expr, nodes: a.nodes, items: a.uses.items}, from
 }
 
 // valueOffset turns an offset in a node's text into one in the YAML value. A

@@ -36,8 +36,8 @@ func TestRenderedSharesNoMemory(t *testing.T) {
   children:
   - id: a
     template: &t
-      apiVersion: v1
-      kind: ConfigMap
+      apiVersion: shop.example.com/v1
+      kind: Note
       metadata: {name: a, labels: "${parent.metadata.labels}"}
       data: {list: "${parent.spec.list}", map: "${parent.spec.map}", all: "${variables.all}", tree: "${variables.tree}", merged: "${variables.merged}", flat: "${merge(parent.spec, {'x': parent.spec.map})}", constant: {a: [{b: c}]}}
   status:
@@ -265,7 +265,7 @@ spec:
   - id: one
     forEach: [{name: i, in: [1]}]
     template: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: "a${i}"}}
-  status: {n: "${parent.status.phase}"}
+  status: {message: "${parent.status.phase}"}
 `))
 	if len(docs.Rules) != 1 {
 		t.Fatal(findings)

@@ -25,7 +25,7 @@ data:
     kind: Rule
     metadata: {name: block}
     spec:
-      parent: {apiVersion: v1, kind: ConfigMap}
+      parent: {apiVersion: v1, kind: Pod}
       status:
         note: |
           日本 ${parnt.spec.x}
@@ -33,7 +33,7 @@ data:
   folded.yml: >
     {apiVersion: kanon.dev/v1alpha1, kind: Rule, metadata: {name: folded},
 
-    spec: {parent: {apiVersion: v1, kind: ConfigMap}, staus: {}}}
+    spec: {parent: {apiVersion: v1, kind: Pod}, staus: {}}}
   quoted.yaml: "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: quoted}\nspec: {parent: {kind: ConfigMap}}\n"
   app.yaml: |
     server: {port: 80}
@@ -45,7 +45,7 @@ items:
 - apiVersion: kanon.dev/v1alpha1
   kind: Rule
   metadata: {name: listed}
-  spec: {parent: {apiVersion: v1, kind: ConfigMap}, status: {x: "${1 +}"}}
+  spec: {parent: {apiVersion: v1, kind: Pod}, status: {x: "${1 +}"}}
 - {apiVersion: v1, kind: Secret}
 ---
 apiVersion: kanon.dev/v1alpha1
@@ -68,7 +68,7 @@ func TestManifest(t *testing.T) {
 	docs, findings := DecodeManifest("m.yaml", []byte(manifest))
 	var names []string
 	for _, r := range slices.Concat(docs.Rules, docs.Partial) {
-		_, more := Compile(r, testKinds{}.options())
+		_, more := Compile(r, Options{Kinds: testKinds{}})
 		findings = append(findings, more...)
 		names = append(names, r.Name)
 	}
@@ -86,16 +86,16 @@ func TestManifest(t *testing.T) {
 m.yaml:22:37: error: the expression ends too early [KN0303]
    22 |         tabbed: "a	${parent.spec.y +}"
       |                   	                 ^
-m.yaml:26:55: error: unknown field "staus" in spec [KN0101]
-   26 |     spec: {parent: {apiVersion: v1, kind: ConfigMap}, staus: {}}}
-      |                                                       ^
+m.yaml:26:49: error: unknown field "staus" in spec [KN0101]
+   26 |     spec: {parent: {apiVersion: v1, kind: Pod}, staus: {}}}
+      |                                                 ^
       hint: did you mean "status"?
 m.yaml:27:102: error: spec.parent is missing apiVersion [KN0102]
    27 | …quoted.yaml: "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: quoted}\nspec: {parent: {kind: ConfigMap}}\n"
       |                                                                                                     ^
-m.yaml:38:71: error: the expression ends too early [KN0303]
-   38 |   spec: {parent: {apiVersion: v1, kind: ConfigMap}, status: {x: "${1 +}"}}
-      |                                                                       ^
+m.yaml:38:65: error: the expression ends too early [KN0303]
+   38 |   spec: {parent: {apiVersion: v1, kind: Pod}, status: {x: "${1 +}"}}
+      |                                                                 ^
 m.yaml:42:7: error: a document of kind "Rul"; only Rule and CustomResourceDefinition can stand here [KN0004]
    42 | kind: Rul
       |       ^

@@ -67,6 +67,7 @@ func (a *analysis) ident(e ast.Expr, env bindings) *origin {
 		return clocked(1)
 	}
 	if o, ok := a.scope.names[name]; ok {
+		a.uses.items = true
 		return o
 	}
 	return fixed()
@@ -153,6 +154,7 @@ func (a *analysis) pair(e ast.Expr, id string, soft bool) *origin {
 	}
 	switch {
 	case slices.Contains(a.scope.family, id):
+		a.uses.items = true
 		a.uses.nodes = append(a.uses.nodes, nodeRef{root: rootEach, id: id, hard: !soft, pos: a.namePos(e, id)})
 	case a.childCalled(e, id) != nil:
 		a.reportName(e.ID(), id, CodeNotPaired, "%s does not have the same items as %s, so each.%s is not there", id, a.scope.place, id).

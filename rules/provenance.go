@@ -69,6 +69,8 @@ type analysis struct {
 	// where a value first goes with the clock in a way that is not followed.
 	moving   map[int64][]int
 	driftsAt ast.Expr
+	// nodes are the types of the nodes, by id.
+	nodes map[int64]typed
 	// presence is true below has(), where nothing is read for its value.
 	presence bool
 	// path is the outermost node of the path that is being walked over: what a

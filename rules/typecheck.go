@@ -69,6 +69,12 @@ func (t *typing) value(e ast.Expr, env typeBindings) typed { return t.walk(e, en
 // walk is the type of a node. computed is false where the value goes into the
 // result as it is.
 func (t *typing) walk(e ast.Expr, env typeBindings, computed bool) typed {
+	out := t.node(e, env, computed)
+	t.nodes[e.ID()] = out
+	return out
+}
+
+func (t *typing) node(e ast.Expr, env typeBindings, computed bool) typed {
 	switch e.Kind() {
 	case ast.IdentKind:
 		return t.read(e, t.name(e, env), computed)

@@ -31,16 +31,20 @@ type uses struct {
 	nodes []nodeRef
 	// ownStatus is true where the parent's status is read.
 	ownStatus bool
+	// items is true where something of the forEach item is read.
+	items bool
 }
 
 func (u *uses) add(o *uses) {
 	u.nodes = append(u.nodes, o.nodes...)
 	u.ownStatus = u.ownStatus || o.ownStatus
+	u.items = u.items || o.items
 }
 
 // follow adds what a variable or a lookup reads that is read at pos.
 func (u *uses) follow(o *uses, pos Position, by *guard) {
 	u.ownStatus = u.ownStatus || o.ownStatus
+	u.items = u.items || o.items
 	for _, r := range o.nodes {
 		r.pos = pos
 		if by != nil {

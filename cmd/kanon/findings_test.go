@@ -54,6 +54,18 @@ spec:
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
+metadata: {name: notes.shop.example.com}
+spec:
+  group: shop.example.com
+  names: {kind: Note, plural: notes}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
 metadata: {name: legacies.shop.example.com}
 spec:
   {group: shop.example.com, names: {kind: Legacy, plural: legacies}, scope: Namespaced, versions: [{name: v1, served: true}]}

@@ -1,0 +1,433 @@
+package rules
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/openapi"
+)
+
+// result is what the compiler knows of a scalar with expressions in it.
+type result struct {
+	// x is nil for text with expressions between other text.
+	x    *checkedExpression
+	part part
+	// items is true where a name of forEach is read.
+	items bool
+	// wrong is true where an error in the expression was reported, so that what
+	// it gives says nothing.
+	wrong bool
+}
+
+// fieldPath is the way from an object to a value in it.
+type fieldPath struct {
+	up   *fieldPath
+	name string // or an index, as [0]
+	// of is the schema of the mapping or the list that has the field.
+	of *openapi.Schema
+}
+
+func (p *fieldPath) to(name string, of *openapi.Schema) *fieldPath {
+	return &fieldPath{up: p, name: name, of: of}
+}
+
+func (p *fieldPath) item(i int, of *openapi.Schema) *fieldPath {
+	return p.to("["+strconv.Itoa(i)+"]", of)
+}
+
+// String writes the path as a field of its kind: Deployment.spec.replicas.
+func (p *fieldPath) String() string {
+	switch {
+	case p.up == nil:
+		return p.name
+	case p.name[0] == '[':
+		return p.up.String() + p.name
+	case strings.ContainsAny(p.name, "./ $"):
+		return p.up.String() + "[" + p.name + "]"
+	}
+	return p.up.String() + "." + p.name
+}
+
+// inKind is the path without its kind: spec.replicas.
+func (p *fieldPath) inKind() string {
+	root := p
+	for root.up != nil {
+		root = root.up
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(p.String(), root.name), ".")
+}
+
+func (p *fieldPath) kind() string {
+	for p.up != nil {
+		p = p.up
+	}
+	return p.name
+}
+
+// conformer compares a part of a rule with the schema of what it renders.
+type conformer struct {
+	c *compiler
+	// builtIn is true for a kind of Kubernetes' own: those have Go types, which
+	// take an empty string for none.
+	builtIn bool
+	// shared is true for an object that others write to as well, so that what is
+	// missing here may come from them.
+	shared bool
+	// noStatus is true where the API server drops what a template says of status.
+	noStatus bool
+}
+
+// schemaOf is the schema of a kind; nil where none is known.
+func (c *compiler) schemaOf(gvk schema.GroupVersionKind) *openapi.Schema {
+	if c.opts.Schemas == nil || gvk.Kind == "" {
+		return nil
+	}
+	return c.opts.Schemas.Schema(gvk)
+}
+
+// conform compares a child's template with the schema of its kind. It comes
+// after the template was compiled, so that the types of its expressions are known.
+func (c *compiler) conform(spec *childSpec, child *compiledChild) {
+	s := c.schemaOf(child.GVK)
+	if s == nil {
+		return
+	}
+	f := &conformer{c: c, builtIn: isBuiltIn(child.GVK.Group), noStatus: child.kind.HasStatus}
+	f.value(spec.template, s, &fieldPath{name: child.GVK.Kind})
+}
+
+// conformStatus compares spec.status with the schema of the parent's status. It
+// comes after the status was compiled.
+func (c *compiler) conformStatus(n *node, gvk schema.GroupVersionKind) {
+	s := c.schemaOf(gvk)
+	subresource := true
+	if c.opts.Kinds != nil {
+		kind, ok := c.opts.Kinds.Lookup(gvk)
+		subresource = !ok || kind.HasStatus
+	}
+	lacks := s != nil && s.Type == openapi.Object && !s.Open && s.Fields["status"] == nil
+	switch {
+	case isBuiltIn(gvk.Group) && (lacks || !subresource):
+		c.report(c.rule.src.at(n.yaml), CodeNoStatus, "a %s has no status", gvk.Kind)
+		return
+	case lacks:
+		c.report(c.rule.src.at(n.yaml), CodeNoStatus, "the schema of %s has no status, so the API server would drop this", gvk.Kind).
+			hint("add status to the schema in the CustomResourceDefinition")
+		return
+	case !subresource:
+		c.report(c.rule.src.at(n.yaml), CodeNoSubresource, "%s has no status subresource, so this is written to the object itself, and whoever changes the object can change it", gvk.Kind).
+			hint("add subresources: {status: {}} to the version in the CustomResourceDefinition")
+	}
+	if s == nil || s.Fields["status"] == nil {
+		return
+	}
+	f := &conformer{c: c, builtIn: isBuiltIn(gvk.Group), shared: true}
+	f.value(n, s.Fields["status"].Schema, (&fieldPath{name: gvk.Kind}).to("status", s))
+}
+
+func (f *conformer) at(n *node) Position { return f.c.rule.src.at(n.yaml) }
+
+// report reports a mistake at a value, unless one was found there already.
+func (f *conformer) report(n *node, code Code, format string, args ...any) *Finding {
+	return f.reportAt(f.at(n), code, format, args...)
+}
+
+func (f *conformer) reportAt(pos Position, code Code, format string, args ...any) *Finding {
+	if slices.ContainsFunc(f.c.findings, func(o *Finding) bool { return o.Position == pos && !isAboutAbsence(o.Code) }) {
+		return &Finding{} // that is kept nowhere
+	}
+	return f.c.report(pos, code, format, args...)
+}
+
+// isAboutAbsence says whether findings of a code are about what is not there:
+// they stand where the mapping begins, and so does its first field.
+func isAboutAbsence(code Code) bool {
+	return code == CodeIncomplete || code == CodeFieldMissing || code == CodeNamespaceRequired
+}
+
+// value compares a value with what can stand there.
+func (f *conformer) value(n *node, s *openapi.Schema, at *fieldPath) {
+	if s == nil || s.Type == openapi.Any {
+		return
+	}
+	switch n.kind {
+	case mappingNode:
+		f.mapping(n, s, at)
+	case sequenceNode:
+		f.sequence(n, s, at)
+	default:
+		f.scalar(n, s, at)
+	}
+}
+
+func (f *conformer) scalar(n *node, s *openapi.Schema, at *fieldPath) {
+	text, isText := n.text()
+	switch {
+	case n.value == nil:
+		// null leaves a field out.
+	case !isText || !hasExpression(text):
+		f.literal(n, s, at)
+	default:
+		f.result(n, s, at)
+	}
+}
+
+func (f *conformer) mapping(n *node, s *openapi.Schema, at *fieldPath) {
+	switch s.Type {
+	case openapi.Object:
+		f.object(n, s, at)
+	case openapi.Map:
+		for _, fd := range n.fields {
+			f.value(fd.value, s.Items, at.to(fd.name, s))
+		}
+	case openapi.List:
+		f.report(n, CodeFieldForm, "%s must be a list, and is a mapping", at).hint("%s", listHint(s))
+	default:
+		f.report(n, CodeFieldForm, "%s must be %s, and is a mapping", at, wants(s))
+	}
+}
+
+// listHint says how a mapping that should be a list is written.
+func listHint(s *openapi.Schema) string {
+	if s.Items != nil && s.Items.Type != openapi.Object && s.Items.Type != openapi.Map {
+		return "write each item on a line of its own, after \"- \""
+	}
+	if len(s.Keys) == 1 {
+		return fmt.Sprintf("write each item as \"- %s: …\", with its other fields below", s.Keys[0])
+	}
+	return "write \"- \" before the first field of each item"
+}
+
+// object compares the fields of a mapping with those of an object.
+func (f *conformer) object(n *node, s *openapi.Schema, at *fieldPath) {
+	given := map[string]bool{}
+	whole := !f.shared
+	for _, name := range n.lost {
+		given[name] = true
+		whole = whole && name != ""
+	}
+	for _, fd := range n.fields {
+		if hasExpression(fd.name) {
+			whole = false // it may be any field
+			continue
+		}
+		name := fd.name
+		known := s.Fields[name]
+		if at.up == nil && name == "status" && f.noStatus {
+			f.report(fd.key, CodeChildStatus, "the API server would drop the status: it is for the controller of %s to write", at.name)
+			continue
+		}
+		if known == nil {
+			if s.Open {
+				continue
+			}
+			if name = f.unknownField(n, fd, s, at); name == "" || given[name] {
+				continue
+			}
+			known = s.Fields[name]
+		}
+		given[name] = given[name] || !isNull(fd.value)
+		if at.up == nil && (name == "apiVersion" || name == "kind") {
+			continue // templateKind looked at them
+		}
+		f.value(fd.value, known.Schema, at.to(name, s))
+	}
+	if whole {
+		f.required(n, s, given, at)
+	}
+}
+
+// listed joins names: a, b and c.
+func listed(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+func isNull(n *node) bool { return n.kind == scalarNode && n.value == nil }
+
+// required reports the fields that an object cannot be without.
+func (f *conformer) required(n *node, s *openapi.Schema, given map[string]bool, at *fieldPath) {
+	var missing []string
+	for name, field := range s.Fields {
+		if field.Required && !field.Defaulted && !given[name] {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	slices.Sort(missing)
+	finding := f.c.report(f.at(n), CodeFieldMissing, "%s is missing %s", at, listed(missing))
+	if slices.ContainsFunc(n.fields, func(fd field) bool { return slices.Contains(missing, fd.name) }) {
+		finding.hint("null leaves a field out")
+	}
+}
+
+// unknownField reports a field that an object does not have. It gives the field
+// that is meant, if that is not there as well.
+func (f *conformer) unknownField(n *node, fd field, s *openapi.Schema, at *fieldPath) (meant string) {
+	near := f.noField(f.at(fd.key), fd.name, s, at)
+	if near == "" || n.has(near) {
+		return ""
+	}
+	return near
+}
+
+// noField reports a name that is none of an object's fields. It gives the field
+// whose name is near.
+func (f *conformer) noField(pos Position, name string, s *openapi.Schema, at *fieldPath) (near string) {
+	finding := f.reportAt(pos, CodeNoSuchField, "%s has no field %s", at.kind(), at.to(name, s).inKind())
+	if near, ok := nearest(name, slices.Collect(maps.Keys(s.Fields))); ok {
+		finding.hint("did you mean %q?", near)
+		return near
+	}
+	above, below := placeAbove(name, at), placeBelow(name, s)
+	switch {
+	case above != "":
+		finding.hint("%s is a field of %s: look at the indentation", name, above)
+	case below != "":
+		finding.hint("%s belongs in %s", name, strings.TrimPrefix(at.inKind()+"."+below, "."))
+	default:
+		finding.Hint = listFields(s)
+	}
+	return ""
+}
+
+// placeAbove is the path of the nearest object around that has a field.
+func placeAbove(name string, at *fieldPath) string {
+	for p := at; p.up != nil; p = p.up {
+		if p.of != nil && p.of.Type == openapi.Object && p.of.Fields[name] != nil {
+			if p.up.up == nil {
+				return p.up.name
+			}
+			return p.up.inKind()
+		}
+	}
+	return ""
+}
+
+// maxHintDepth is how many levels below are searched for a field that stands
+// too high: a container is at spec.template.spec.containers.
+const maxHintDepth = 3
+
+// placeBelow is the path to the one object below that has a field; empty where
+// there is none or more than one on the same level.
+func placeBelow(name string, s *openapi.Schema) string {
+	type place struct {
+		path string
+		s    *openapi.Schema
+	}
+	level := []place{{s: s}}
+	for range maxHintDepth {
+		var next []place
+		var found []string
+		for _, p := range level {
+			for _, below := range slices.Sorted(maps.Keys(p.s.Fields)) {
+				inner := p.s.Fields[below].Schema
+				if inner == nil || inner.Type != openapi.Object || below == "status" || below == "metadata" {
+					continue
+				}
+				path := strings.TrimPrefix(p.path+"."+below, ".")
+				if inner.Fields[name] != nil {
+					found = append(found, path)
+				}
+				next = append(next, place{path: path, s: inner})
+			}
+		}
+		if len(found) > 0 {
+			if len(found) > 1 {
+				return ""
+			}
+			return found[0]
+		}
+		level = next
+	}
+	return ""
+}
+
+// maxListed is how many names a hint lists: one can look over so many.
+const maxListed = 10
+
+// listFields says which fields there are, where they are few.
+func listFields(s *openapi.Schema) string {
+	names := slices.Sorted(maps.Keys(s.Fields))
+	if len(names) == 0 || len(names) > maxListed {
+		return ""
+	}
+	return "known there are " + strings.Join(names, ", ")
+}
+
+// sequence compares a list with its schema.
+func (f *conformer) sequence(n *node, s *openapi.Schema, at *fieldPath) {
+	if s.Type != openapi.List {
+		finding := f.report(n, CodeFieldForm, "%s must be %s, and is a list", at, wants(s))
+		if s.Type == openapi.Object || s.Type == openapi.Map {
+			finding.hint("write its fields without \"- \"")
+		}
+		return
+	}
+	// An item of a list that is one value for the API server is whole, whoever
+	// else writes to the object.
+	inner := *f
+	inner.shared = f.shared && len(s.Keys) > 0
+	for i, item := range n.items {
+		if isSpread(item) {
+			inner.result(item, s, at)
+			continue
+		}
+		inner.value(item, s.Items, at.item(i, s))
+	}
+	f.uniqueItems(n, s, at)
+}
+
+// uniqueItems reports items of a list-map that have the same keys.
+func (f *conformer) uniqueItems(n *node, s *openapi.Schema, at *fieldPath) {
+	if len(s.Keys) == 0 {
+		return
+	}
+	seen := map[string]int{}
+	for i, item := range n.items {
+		identity, first, ok := itemIdentity(item, s.Keys)
+		if !ok {
+			continue
+		}
+		j, twice := seen[identity]
+		if !twice {
+			seen[identity] = i
+			continue
+		}
+		f.report(first, CodeItemTwice, "%s has the same %s as [%d]: each item of this list needs its own",
+			at.item(i, s), listed(s.Keys), j)
+	}
+}
+
+// itemIdentity is what tells an item of a list-map from the others, and the first
+// of its keys; ok is false where not all of that can be seen.
+func itemIdentity(item *node, keys []string) (identity string, first *node, ok bool) {
+	if item.kind != mappingNode || len(item.lost) > 0 || slices.ContainsFunc(item.fields, func(fd field) bool { return hasExpression(fd.name) }) {
+		return "", nil, false
+	}
+	var b strings.Builder
+	for _, key := range keys {
+		n := item.get(key)
+		switch {
+		case n == nil || isNull(n):
+			b.WriteString("-\n") // has a default, the same for all
+			continue
+		case n.kind != scalarNode:
+			return "", nil, false
+		}
+		if first == nil {
+			first = n
+		}
+		fmt.Fprintf(&b, "%T %q\n", n.value, fmt.Sprint(n.value))
+	}
+	return b.String(), first, first != nil
+}

@@ -1,0 +1,364 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/celenv"
+)
+
+// result compares what the expressions of a scalar give with the schema of the
+// field.
+func (f *conformer) result(n *node, s *openapi.Schema, at *fieldPath) {
+	r, ok := f.c.results[n]
+	if !ok || r.wrong {
+		return // that is what has to be mended first
+	}
+	if r.x == nil {
+		f.text(n, s, at)
+		return
+	}
+	e := &resultCheck{conformer: f, n: n, result: r}
+	e.check(r.x.expr.Root(), s, at)
+}
+
+// text compares text around expressions, which is always a string.
+func (f *conformer) text(n *node, s *openapi.Schema, at *fieldPath) {
+	if s.Type == openapi.String || s.Type == openapi.IntOrString || s.Type == openapi.Any {
+		return
+	}
+	finding := f.report(n, CodeFieldResult, "%s must be %s, and text around an expression makes a string", at, wants(s))
+	text, _ := n.text()
+	if blanks := strings.TrimSpace(text); strings.HasPrefix(blanks, "${") && strings.HasSuffix(blanks, "}") && strings.Count(text, "${") == 1 {
+		finding.hint("leave out the blanks around the expression")
+	}
+}
+
+// resultCheck compares what one whole expression gives with a schema.
+type resultCheck struct {
+	*conformer
+	n *node
+	result
+}
+
+// check goes down into what the expression writes out: maps, lists, and both
+// sides of a condition. Of everything else the type is compared.
+func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
+	if s == nil || s.Type == openapi.Any {
+		return
+	}
+	switch e.Kind() {
+	case ast.CallKind:
+		if call := e.AsCall(); call.FunctionName() == operators.Conditional {
+			r.check(call.Args()[1], s, at)
+			r.check(call.Args()[2], s, at)
+			return
+		}
+	case ast.LiteralKind:
+		if r.literal(e, s, at) {
+			return
+		}
+	case ast.ListKind:
+		if s.Type == openapi.List {
+			for i, item := range e.AsList().Elements() {
+				r.check(item, s.Items, at.item(i, s))
+			}
+			return
+		}
+	case ast.MapKind:
+		if s.Type == openapi.Map || s.Type == openapi.Object {
+			r.entries(e.AsMap(), s, at)
+			return
+		}
+	default:
+	}
+	v, walked := r.x.nodes[e.ID()]
+	if !walked {
+		v = typed{typ: r.x.expr.TypeOf(e.ID())}
+	}
+	if m := r.misfit(v, s, 0); m != nil {
+		r.reportAt(r.place(e), CodeFieldResult, "%s must be %s, and this gives %s", at, m.want, m.got).
+			hint("%s", m.hintFor(r.source(e), isOperator(e)))
+	}
+}
+
+// literal compares a constant of CEL; false where it is none that JSON has.
+func (r *resultCheck) literal(e ast.Expr, s *openapi.Schema, at *fieldPath) bool {
+	var value any
+	switch v := e.AsLiteral().(type) {
+	case types.String:
+		value = string(v)
+	case types.Int:
+		value = int64(v)
+	case types.Bool:
+		value = bool(v)
+	default:
+		return false
+	}
+	if _, ok := takes(s, value); !ok {
+		return false // the type says it
+	}
+	r.constant(value, s, at, r.place(e))
+	return true
+}
+
+// entries compares a map that the expression writes out.
+func (r *resultCheck) entries(m ast.MapExpr, s *openapi.Schema, at *fieldPath) {
+	for _, e := range m.Entries() {
+		entry := e.AsMapEntry()
+		name, ok := literalText(entry.Key())
+		if s.Type == openapi.Map {
+			if !ok {
+				name = "…"
+			}
+			r.check(entry.Value(), s.Items, at.to(name, s))
+			continue
+		}
+		field := s.Fields[name]
+		switch {
+		case !ok:
+		case field != nil:
+			r.check(entry.Value(), field.Schema, at.to(name, s))
+		case !s.Open:
+			r.noField(r.place(entry.Key()), name, s, at)
+		}
+	}
+}
+
+// place is where a part of the expression starts.
+func (r *resultCheck) place(e ast.Expr) Position {
+	first := -1
+	var walk func(e ast.Expr)
+	walk = func(e ast.Expr) {
+		if at := r.x.expr.Offset(e.ID()); at >= 0 && (first < 0 || at < first) {
+			first = at
+		}
+		for _, below := range celenv.Operands(e) {
+			walk(below)
+		}
+		if e.Kind() == ast.ComprehensionKind {
+			walk(e.AsComprehension().IterRange())
+		}
+	}
+	walk(e)
+	if e.ID() == r.x.expr.Root().ID() {
+		first = 0
+	}
+	return r.c.rule.src.within(r.n.yaml, r.part.offset+max(first, 0))
+}
+
+// maxShown is how long an expression may be to be written again in a hint.
+const maxShown = 50
+
+// source is a part of the expression for a hint.
+func (r *resultCheck) source(e ast.Expr) string {
+	text := r.x.expr.Source(e)
+	if e.ID() == r.x.expr.Root().ID() {
+		text = r.x.text
+	}
+	if len(text) > maxShown || strings.Contains(text, "\n") {
+		return "…"
+	}
+	return text
+}
+
+// misfit is why values of a type cannot stand in a field.
+type misfit struct {
+	want, got string
+	// convert is how a value can be made to fit, with %s for the expression;
+	// empty where nothing is known.
+	convert string
+}
+
+// hintFor says what to write instead of source. compound is true where source
+// needs parentheses before a dot.
+func (m *misfit) hintFor(source string, compound bool) string {
+	if m.convert == "" {
+		return ""
+	}
+	if compound && strings.Contains(m.convert, "%s.") {
+		source = "(" + source + ")"
+	}
+	return strings.ReplaceAll(m.convert, "%s", source)
+}
+
+// isOperator says whether an expression is an operator with its operands.
+func isOperator(e ast.Expr) bool {
+	if e.Kind() != ast.CallKind {
+		return false
+	}
+	symbol, ok := operators.FindReverse(e.AsCall().FunctionName())
+	return ok && symbol != ""
+}
+
+// maxCompared is how deep two types are compared: a schema may contain itself.
+const maxCompared = 20
+
+// misfit compares what is known of a value with a schema; nil where it can fit.
+func (f *conformer) misfit(v typed, s *openapi.Schema, depth int) *misfit {
+	if s == nil || s.Type == openapi.Any || depth > maxCompared {
+		return nil
+	}
+	t := v.cel()
+	switch t.Kind() {
+	case types.DynKind, types.AnyKind, types.NullTypeKind, types.ErrorKind, types.TypeParamKind:
+		return unionMisfit(v.schema, s)
+	case types.ListKind:
+		if s.Type != openapi.List {
+			return &misfit{want: wants(s), got: "a list"}
+		}
+		if inner := f.misfit(f.c.types.element(v), s.Items, depth+1); inner != nil {
+			return inner.within("a list", "write %s.map(v, "+inner.forEach()+")")
+		}
+		return nil
+	case types.MapKind:
+		return f.mapMisfit(v, s, depth)
+	case types.StructKind:
+		return f.objectMisfit(f.c.types.schemaOf(v), s, depth)
+	case types.OpaqueKind:
+		if isOptional(t) {
+			return f.optionalMisfit(v, s, depth)
+		}
+	default:
+	}
+	return scalarMisfit(t, s)
+}
+
+// unionMisfit compares an int-or-string, which is neither truth nor list nor map.
+func unionMisfit(from, s *openapi.Schema) *misfit {
+	if from == nil || from.Type != openapi.IntOrString {
+		return nil
+	}
+	switch s.Type {
+	case openapi.Boolean, openapi.List, openapi.Map, openapi.Object:
+		return &misfit{want: wants(s), got: wants(from)}
+	}
+	return nil
+}
+
+func (f *conformer) optionalMisfit(v typed, s *openapi.Schema, depth int) *misfit {
+	inner := f.misfit(f.c.types.unwrapped(v), s, depth+1)
+	if inner == nil {
+		return nil
+	}
+	out := &misfit{want: inner.want, got: inner.got + ", where it is there"}
+	if inner.convert != "" {
+		out.convert = "write %s.optMap(v, " + inner.forEach() + ")"
+	}
+	return out
+}
+
+// forEach is how a value called v is made to fit.
+func (m *misfit) forEach() string {
+	return strings.TrimPrefix(m.hintFor("v", false), "write ")
+}
+
+// within is the misfit of a list or a map of such values.
+func (m *misfit) within(container, convert string) *misfit {
+	out := &misfit{want: container + " in which each value is " + m.want, got: container + " in which each is " + m.got}
+	if m.convert != "" {
+		out.convert = convert
+	}
+	return out
+}
+
+func (f *conformer) mapMisfit(v typed, s *openapi.Schema, depth int) *misfit {
+	switch s.Type {
+	case openapi.Map:
+		if inner := f.misfit(f.c.types.element(v), s.Items, depth+1); inner != nil {
+			return inner.within("a mapping", "write %s.transformMap(k, v, "+inner.forEach()+")")
+		}
+		return nil
+	case openapi.Object:
+		return nil // its keys are not known
+	}
+	return &misfit{want: wants(s), got: "a map"}
+}
+
+// objectMisfit compares an object whose fields are known, as far as they are
+// there in any case.
+func (f *conformer) objectMisfit(from, s *openapi.Schema, depth int) *misfit {
+	if from == nil || from == s {
+		return nil
+	}
+	if s.Type != openapi.Map && s.Type != openapi.Object {
+		return &misfit{want: wants(s), got: "a mapping"}
+	}
+	for _, name := range fieldNames(from) {
+		field := from.Fields[name]
+		if !field.Required {
+			continue
+		}
+		into := s.Items
+		if s.Type == openapi.Object {
+			known := s.Fields[name]
+			switch {
+			case known != nil:
+				into = known.Schema
+			case s.Open:
+				continue
+			default:
+				hint := didYouMean(name, fieldNames(s))
+				return &misfit{want: "a mapping without " + name, got: "one that has it", convert: hint}
+			}
+		}
+		if inner := f.misfit(f.c.types.of(field.Schema), into, depth+1); inner != nil {
+			return &misfit{want: "a mapping in which " + name + " is " + inner.want, got: "one in which it is " + inner.got}
+		}
+	}
+	return nil
+}
+
+// scalarMisfit compares a type without parts.
+func scalarMisfit(t *types.Type, s *openapi.Schema) *misfit {
+	m := &misfit{want: wants(s), got: typeWords(t)}
+	accepted := func(kinds ...types.Kind) bool { return slices.Contains(kinds, t.Kind()) }
+	number := accepted(types.IntKind, types.UintKind, types.DoubleKind)
+	switch s.Type {
+	case openapi.String:
+		if accepted(types.StringKind, types.BytesKind, types.TimestampKind, types.DurationKind) {
+			return nil
+		}
+		m.convert = "write string(%s)"
+	case openapi.Integer:
+		switch {
+		case accepted(types.IntKind, types.UintKind):
+			return nil
+		case accepted(types.StringKind, types.DoubleKind):
+			m.convert = "write int(%s)"
+		}
+	case openapi.Number:
+		switch {
+		case number:
+			return nil
+		case accepted(types.StringKind):
+			m.convert = "write double(%s)"
+		}
+	case openapi.IntOrString:
+		switch {
+		case accepted(types.IntKind, types.UintKind, types.StringKind), number && s.Format == openapi.FormatQuantity:
+			return nil
+		case accepted(types.DoubleKind):
+			m.convert = "write int(%s)"
+		case t.Kind() == types.OpaqueKind:
+			m.convert = "write string(%s)"
+		}
+	case openapi.Boolean:
+		switch {
+		case accepted(types.BoolKind):
+			return nil
+		case accepted(types.StringKind):
+			m.convert = "write %s == 'true'"
+		case number:
+			m.convert = "compare it, as in %s > 0"
+		}
+	case openapi.List:
+		m.convert = "write [%s]"
+	}
+	return m
+}

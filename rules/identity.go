@@ -1,0 +1,86 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// isMisspelt says whether a mapping has a field whose name is nearly the one that
+// is missing, so that the finding about that field says enough.
+func (c *compiler) isMisspelt(n *node, name string, gvk schema.GroupVersionKind) bool {
+	return c.schemaOf(gvk) != nil && slices.ContainsFunc(n.fields, func(f field) bool {
+		_, near := nearest(f.name, []string{name})
+		return near && !hasExpression(f.name)
+	})
+}
+
+// checkItemNames reports a forEach whose items would all be the same object. It
+// comes after the template was compiled.
+func (c *compiler) checkItemNames(spec *childSpec) {
+	if len(spec.forEach) == 0 || spec.gaps["forEach"] || c.atMostOneItem(spec) {
+		return
+	}
+	metadata := spec.template.get("metadata")
+	name := metadata.get("name")
+	for _, n := range []*node{name, metadata.get("namespace")} {
+		text, ok := n.text()
+		switch {
+		case n == nil:
+		case !ok:
+			return // the reason was reported
+		case hasExpression(text):
+			if r, compiled := c.results[n]; !compiled || r.items {
+				return
+			}
+		}
+	}
+	if name == nil {
+		return
+	}
+	c.report(c.rule.src.at(name.yaml), CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
+		spec.label(), spec.forEach[0].name).hint("let the name tell the items apart")
+}
+
+// atMostOneItem says whether it can be seen that forEach gives one item at most,
+// as in [x] and in cond ? [x] : [].
+func (c *compiler) atMostOneItem(spec *childSpec) bool {
+	return !slices.ContainsFunc(spec.forEach, func(f forEachSpec) bool {
+		switch {
+		case f.in == nil:
+			return false
+		case f.in.kind == mappingNode:
+			return len(f.in.fields) > 1
+		case f.in.kind == sequenceNode:
+			return len(f.in.items) > 1 || len(f.in.items) == 1 && isSpread(f.in.items[0])
+		}
+		r, ok := c.results[f.in]
+		return ok && r.x != nil && !atMostOne(r.x.expr.Root())
+	})
+}
+
+func atMostOne(e ast.Expr) bool {
+	switch e.Kind() {
+	case ast.ListKind:
+		return e.AsList().Size() <= 1
+	case ast.CallKind:
+		if call := e.AsCall(); call.FunctionName() == operators.Conditional {
+			return atMostOne(call.Args()[1]) && atMostOne(call.Args()[2])
+		}
+	default:
+	}
+	return false
+}
+
+// isSpread says whether an item of a list stands for several.
+func isSpread(n *node) bool {
+	text, _ := n.text()
+	parts, err := scan(text)
+	if err != nil {
+		return false
+	}
+	whole, ok := wholeExpression(parts)
+	return ok && whole.spread
+}
