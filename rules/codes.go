@@ -70,6 +70,7 @@ const (
 	CodeEnvironment     Code = "KN0310"
 	CodeMovingTime      Code = "KN0311"
 	CodeUnknownStatus   Code = "KN0312"
+	CodeTooCostly       Code = "KN0313"
 	CodeUnknownPath     Code = "KN0320"
 	CodeNeverEqual      Code = "KN0321"
 	CodeConstant        Code = "KN0322"
@@ -188,6 +189,7 @@ func Codes() []CodeInfo {
 		{CodeEnvironment, "The CEL environment is broken", SeverityError},
 		{CodeMovingTime, "A value that changes with every second", SeverityError},
 		{CodeUnknownStatus, "A field that spec.status does not render", SeverityError},
+		{CodeTooCostly, "An expression that costs too much", SeverityError},
 		{CodeUnknownPath, "A field that the schema does not have", SeverityError},
 		{CodeNeverEqual, "A comparison that can never hold", SeverityError},
 		{CodeConstant, "A condition that is always the same", SeverityWarning},

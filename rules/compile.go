@@ -345,7 +345,7 @@ func (c *compiler) condition(n *node, sc *compileScope, u *uses) *checkedExpress
 			Hint = boolHint(x.path(), x.typed)
 		return nil
 	}
-	if holds, ok := truth(x.expr.Root()); ok {
+	if holds, ok := truth(x.expr, x.expr.Root()); ok {
 		c.reportAt(n, part.offset, CodeConstant, "%s is always %t", sc.place, holds)
 	}
 	return x

@@ -362,6 +362,7 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	if c.reportConstants(expr, issues, at) {
 		return nil, nil
 	}
+	c.checkCost(expr, at(0))
 	u.add(&a.uses)
 	x := &expression{prog: prog, text: p.text, reads: a.sortedReads()}
 	typ := expr.Type()

@@ -210,7 +210,7 @@ func TestDeadline(t *testing.T) {
 
 func TestCostLimitOption(t *testing.T) {
 	t.Parallel()
-	docs, findings := Decode("f", []byte(ruleFor("  status: {a: \"${lists.range(500).map(x, x + 1).size()}\"}\n")))
+	docs, findings := Decode("f", []byte(ruleFor("  status: {a: \"${lists.range(500 * parent.spec.list.size()).map(x, x + 1).size()}\"}\n")))
 	if findings.HasErrors() {
 		t.Fatal(findings)
 	}

@@ -5,11 +5,13 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"kanon.dev/kanon/rules/celenv"
 )
 
 // truth is what a condition is, whatever it reads; ok is false where that is not
 // plain to see.
-func truth(e ast.Expr) (holds, ok bool) {
+func truth(x *celenv.Expression, e ast.Expr) (holds, ok bool) {
 	switch e.Kind() {
 	case ast.LiteralKind:
 		b, isBool := e.AsLiteral().(types.Bool)
@@ -21,24 +23,24 @@ func truth(e ast.Expr) (holds, ok bool) {
 	args := e.AsCall().Args()
 	switch e.AsCall().FunctionName() {
 	case operators.LogicalNot:
-		holds, ok = truth(args[0])
+		holds, ok = truth(x, args[0])
 		return !holds, ok
 	case operators.LogicalAnd, operators.LogicalOr:
-		left, leftKnown := truth(args[0])
-		right, rightKnown := truth(args[1])
+		left, leftKnown := truth(x, args[0])
+		right, rightKnown := truth(x, args[1])
 		decides := e.AsCall().FunctionName() == operators.LogicalOr
 		if leftKnown && left == decides || rightKnown && right == decides {
 			return decides, true
 		}
 		return !decides, leftKnown && rightKnown
-	case operators.Equals, operators.NotEquals:
-		if args[0].Kind() != ast.LiteralKind || args[1].Kind() != ast.LiteralKind {
-			return false, false
-		}
-		equal := types.Equal(args[0].AsLiteral(), args[1].AsLiteral()) == types.True
-		return equal == (e.AsCall().FunctionName() == operators.Equals), true
+	case operators.Conditional:
+		yes, yesKnown := truth(x, args[1])
+		no, noKnown := truth(x, args[2])
+		return yes, yesKnown && noKnown && yes == no
 	}
-	return false, false
+	val, ok := x.Constant(e)
+	b, isBool := val.(types.Bool)
+	return bool(b), ok && isBool
 }
 
 // checkTerms reports terms of && that exclude each other, x == "a" && x == "b",
