@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -28,9 +27,9 @@ const (
 type builder struct {
 	components map[string]*jsonSchema
 	pool       *Pool
-	// sums and made are by component.
-	sums map[string][sha256.Size]byte
-	made map[string]*Schema
+	// parts and made are by component.
+	parts map[string]part
+	made  map[string]*Schema
 	// shapes and fields hold what is equal once.
 	shapes map[shape]*Schema
 	fields map[Field]*Field
@@ -59,7 +58,7 @@ func (p place) String() string { return p.name + p.mark }
 func newBuilder(components map[string]*jsonSchema, pool *Pool) *builder {
 	return &builder{
 		components: components, pool: pool,
-		sums: map[string][sha256.Size]byte{}, made: map[string]*Schema{},
+		parts: map[string]part{}, made: map[string]*Schema{},
 		shapes: map[shape]*Schema{}, fields: map[Field]*Field{}, fresh: map[string]*Schema{},
 	}
 }
@@ -276,39 +275,51 @@ func enumOf(values []any) []any {
 func (b *builder) mark(name string) string {
 	reached := map[string]bool{}
 	var reach func(name string)
-	var walk func(s *jsonSchema)
 	reach = func(name string) {
-		if s := b.components[name]; s != nil && !reached[name] {
-			reached[name] = true
-			walk(s)
+		if b.components[name] == nil || reached[name] {
+			return
 		}
-	}
-	walk = func(s *jsonSchema) {
-		if component, ok := strings.CutPrefix(s.Ref, componentPrefix); ok {
-			reach(component)
+		reached[name] = true
+		for _, ref := range b.part(name).refs {
+			reach(ref)
 		}
-		if s.EmbeddedResource {
-			reach(objectMeta)
-		}
-		s.children(walk)
 	}
 	reach(name)
 	hash := sha256.New()
-	for _, reachedName := range slices.Sorted(maps.Keys(reached)) {
-		sum := b.sum(reachedName)
-		fmt.Fprintf(hash, "%q %x\n", reachedName, sum)
+	for _, name := range slices.Sorted(maps.Keys(reached)) {
+		sum := b.part(name).sum
+		hash.Write([]byte(name))
+		hash.Write(sum[:]) // of a fixed length, so that nothing runs together
 	}
 	return markOf(hash.Sum(nil))
 }
 
-// sum is the hash of a component without what it refers to.
-func (b *builder) sum(name string) [sha256.Size]byte {
-	sum, ok := b.sums[name]
-	if !ok {
-		sum = sumOf(b.components[name])
-		b.sums[name] = sum
+// part is what a mark needs of one component.
+type part struct {
+	// sum is the hash of the component without what it refers to.
+	sum  [sha256.Size]byte
+	refs []string
+}
+
+func (b *builder) part(name string) part {
+	p, ok := b.parts[name]
+	if ok {
+		return p
 	}
-	return sum
+	p.sum = sumOf(b.components[name])
+	var walk func(s *jsonSchema)
+	walk = func(s *jsonSchema) {
+		if component, ok := strings.CutPrefix(s.Ref, componentPrefix); ok {
+			p.refs = append(p.refs, component)
+		}
+		if s.EmbeddedResource {
+			p.refs = append(p.refs, objectMeta)
+		}
+		s.children(walk)
+	}
+	walk(b.components[name])
+	b.parts[name] = p
+	return p
 }
 
 func sumOf(s *jsonSchema) [sha256.Size]byte {
