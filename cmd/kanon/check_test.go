@@ -36,10 +36,10 @@ func TestExamplesAreInOrder(t *testing.T) {
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	for want, text := range map[string]string{
-		"1 rule in 1 file: nothing is wrong":   "  status: {a: 1}\n",
-		"1 rule in 1 file: 1 error":            "  statsu: {a: 1}\n",
-		"1 rule in 1 file: 2 errors":           "  statsu: {a: \"${b}\"}\n",
-		"1 rule in 1 file: 1 error, 1 warning": "  statsu: {a: 1}\n  children: [{id: a, template: {apiVersion: x.example.com/v1, kind: X, metadata: {name: a}}}]\n",
+		"1 rule in 1 file: nothing is wrong":   "  status: {message: a}\n",
+		"1 rule in 1 file: 1 error":            "  statsu: {message: a}\n",
+		"1 rule in 1 file: 2 errors":           "  statsu: {message: \"${b}\"}\n",
+		"1 rule in 1 file: 1 error, 1 warning": "  statsu: {message: a}\n  children: [{id: a, template: {apiVersion: x.example.com/v1, kind: X, metadata: {name: a}}}]\n",
 	} {
 		kinds, err := builtinKinds()
 		if err != nil {
