@@ -175,6 +175,8 @@ type compiler struct {
 	// with expressions in the part of the rule that is being compiled.
 	types   *typeTable
 	results map[*node]result
+	// expressions are those that were checked.
+	expressions map[checkedText]*celenv.Expression
 	// asked are the paths that are there because spec.parent.when asks for them.
 	asked map[string]bool
 	// unchecked are the kinds of which it was said that nothing is known.
@@ -196,7 +198,7 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 		rule: r, opts: o, limits: o.Limits.withDefaults(), env: env, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*childSpec{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
-		types: newTypeTable(), results: map[*node]result{},
+		types: newTypeTable(), results: map[*node]result{}, expressions: map[checkedText]*celenv.Expression{},
 	}
 	c.declare()
 	p := c.program()

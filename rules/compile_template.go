@@ -325,6 +325,38 @@ func (x *checkedExpression) compiled() *expression {
 	return x.expression
 }
 
+// checkedText is an expression and the names that it may start with.
+type checkedText struct{ text, roots string }
+
+// checked parses an expression and has CEL check it, once for each text: rules say
+// the same again and again, and this is most of what it takes to compile them. nil,
+// after a finding, where it does not check; complete is false where the expression
+// has names that nothing is known of, which was reported.
+func (c *compiler) checked(text string, sc *compileScope, at func(int) Position) (expr *celenv.Expression, complete bool) {
+	roots := sc.roots()
+	key := checkedText{text: text, roots: strings.Join(roots, ",")}
+	if expr := c.expressions[key]; expr != nil {
+		return expr, true
+	}
+	parsed, issues := c.env.Parse(text)
+	if c.reportSyntax(issues, at) {
+		return nil, false
+	}
+	unknown := c.unknownNames(parsed, text, sc, at)
+	if unknown.functions {
+		return nil, false
+	}
+	expr, issues = parsed.Check(append(roots, unknown.roots...))
+	if c.reportTypes(issues, text, at) {
+		return nil, false
+	}
+	if len(unknown.roots) > 0 {
+		return expr, false
+	}
+	c.expressions[key] = expr
+	return expr, true
+}
+
 // expression compiles one ${…} of a scalar. nil, after a finding, where it
 // does not compile.
 func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*checkedExpression, *origin) {
@@ -334,16 +366,8 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		}
 		return c.rule.src.within(n.yaml, c.valueOffset(n, p.offset+offset))
 	}
-	parsed, issues := c.env.Parse(p.text)
-	if c.reportSyntax(issues, at) {
-		return nil, nil
-	}
-	unknown := c.unknownNames(parsed, p.text, sc, at)
-	if unknown.functions {
-		return nil, nil
-	}
-	expr, issues := parsed.Check(append(sc.roots(), unknown.roots...))
-	if c.reportTypes(issues, p.text, at) {
+	expr, complete := c.checked(p.text, sc, at)
+	if expr == nil {
 		return nil, nil
 	}
 	a := &analysis{
@@ -354,7 +378,7 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	from := a.value(expr.Root(), nil)
 	a.uses.guardOwn()
 	a.checkMoving(from)
-	if len(unknown.roots) > 0 {
+	if !complete {
 		return nil, nil
 	}
 	result, meanings, holds := a.checkTypes()
