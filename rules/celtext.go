@@ -172,10 +172,14 @@ func overloadText(name, args string) (text, hint string) {
 	switch {
 	case name == operators.Index && len(types) == 2:
 		return fmt.Sprintf("%s has no items of index %s", types[0], types[1]), ""
-	case name == operators.Conditional && types[0] != "bool" && types[0] != "dyn":
+	case name == operators.Conditional && types[0] != "bool" && types[0] != "any":
 		return fmt.Sprintf("what stands before ? must be true or false, and this gives %s", types[0]), ""
 	case name == operators.Conditional:
-		return "what stands on both sides of : must be of one type, and this gives " + strings.Join(types[1:], " and "), ""
+		text = "what stands on both sides of : must be of one type, and this gives " + strings.Join(types[1:], " and ")
+		if strings.Contains(list, "null") {
+			hint = "write optionalIf(condition, value) for a value that may be left out, or dyn(null)"
+		}
+		return text, hint
 	case operator && symbol != "" && len(types) == 2 && strings.Contains(list, "optional"):
 		return fmt.Sprintf("%s does not take %s and %s", symbol, types[0], types[1]), "give the optional value a default with orValue(…)"
 	case operator && symbol != "" && len(types) == 2:

@@ -242,6 +242,18 @@ func (f *conformer) object(n *node, s *openapi.Schema, at *fieldPath) {
 	}
 }
 
+// missingFields are the fields that an object needs and that are not given, sorted.
+func missingFields(s *openapi.Schema, given map[string]bool) []string {
+	var missing []string
+	for name, field := range s.Fields {
+		if field.Required && !field.Defaulted && !given[name] {
+			missing = append(missing, name)
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}
+
 // listed joins names: a, b and c.
 func listed(names []string) string {
 	if len(names) < 2 {
@@ -254,16 +266,10 @@ func isNull(n *node) bool { return n.kind == scalarNode && n.value == nil }
 
 // required reports the fields that an object cannot be without.
 func (f *conformer) required(n *node, s *openapi.Schema, given map[string]bool, at *fieldPath) {
-	var missing []string
-	for name, field := range s.Fields {
-		if field.Required && !field.Defaulted && !given[name] {
-			missing = append(missing, name)
-		}
-	}
+	missing := missingFields(s, given)
 	if len(missing) == 0 {
 		return
 	}
-	slices.Sort(missing)
 	finding := f.c.report(f.at(n), CodeFieldMissing, "%s is missing %s", at, listed(missing))
 	if slices.ContainsFunc(n.fields, func(fd field) bool { return slices.Contains(missing, fd.name) }) {
 		finding.hint("null leaves a field out")

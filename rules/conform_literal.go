@@ -93,6 +93,9 @@ func takes(s *openapi.Schema, value any) (hint string, ok bool) {
 	return "", true
 }
 
+// withoutQuotes is for text that is a number or a truth value.
+const withoutQuotes = "write it without quotes"
+
 // unquoteHint says how text is written that should be something else.
 func unquoteHint(text string, s *openapi.Schema) string {
 	_, notInt := strconv.ParseInt(text, 10, 64)
@@ -102,7 +105,7 @@ func unquoteHint(text string, s *openapi.Schema) string {
 	case s.Type == openapi.Integer && notInt == nil,
 		s.Type == openapi.Number && notFloat == nil,
 		s.Type == openapi.Boolean && (text == "true" || text == "false"):
-		return "write it without quotes"
+		return withoutQuotes
 	case s.Type == openapi.Boolean && (notBool == nil || isYesOrNo(text)):
 		return "write true or false"
 	case s.Type == openapi.List && s.Items != nil && s.Items.Type == openapi.String && text != "":

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -72,7 +73,12 @@ func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 		}
 	case ast.MapKind:
 		if s.Type == openapi.Map || s.Type == openapi.Object {
-			r.entries(e.AsMap(), s, at)
+			r.entries(e, s, at)
+			return
+		}
+	case ast.ComprehensionKind:
+		if item := mapped(e.AsComprehension()); item != nil && s.Type == openapi.List {
+			r.check(item, s.Items, at.to("[]", s))
 			return
 		}
 	default:
@@ -82,9 +88,47 @@ func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 		v = typed{typ: r.x.expr.TypeOf(e.ID())}
 	}
 	if m := r.misfit(v, s, 0); m != nil {
-		r.reportAt(r.place(e), CodeFieldResult, "%s must be %s, and this gives %s", at, m.want, m.got).
-			hint("%s", m.hintFor(r.source(e), isOperator(e)))
+		text := fmt.Sprintf("must be %s, and this gives %s", m.want, m.got)
+		if m.field != "" {
+			text = fmt.Sprintf("has no field %s, which this gives", m.field)
+		}
+		r.reportAt(r.place(e), CodeFieldResult, "%s %s", at, text).hint("%s", r.hint(e, s, m))
 	}
+}
+
+// hint says how a part of the expression can be made to fit.
+func (r *resultCheck) hint(e ast.Expr, s *openapi.Schema, m *misfit) string {
+	if e.Kind() != ast.LiteralKind {
+		return m.hintFor(r.source(e), isOperator(e))
+	}
+	text, isText := literalText(e)
+	switch {
+	case !isText && s.Type == openapi.String:
+		return "write '" + r.x.expr.Source(e) + "'"
+	case isText && unquoteHint(text, s) == withoutQuotes:
+		return "write " + text
+	}
+	return ""
+}
+
+// mapped is what list.map(x, …) makes of each item; nil for another loop.
+func mapped(c ast.ComprehensionExpr) ast.Expr {
+	step := c.LoopStep()
+	if step.Kind() == ast.CallKind && step.AsCall().FunctionName() == operators.Conditional {
+		step = step.AsCall().Args()[1] // of list.map(x, condition, …)
+	}
+	if step.Kind() != ast.CallKind || step.AsCall().FunctionName() != operators.Add {
+		return nil
+	}
+	args := step.AsCall().Args()
+	if len(args) != 2 || !isAccumulator(args[0]) || args[1].Kind() != ast.ListKind || args[1].AsList().Size() != 1 {
+		return nil
+	}
+	item := args[1].AsList().Elements()[0]
+	if item.Kind() == ast.IdentKind && item.AsIdent() == c.IterVar() {
+		return nil // list.filter(x, …): nothing is made
+	}
+	return item
 }
 
 // literal compares a constant of CEL; false where it is none that JSON has.
@@ -108,8 +152,10 @@ func (r *resultCheck) literal(e ast.Expr, s *openapi.Schema, at *fieldPath) bool
 }
 
 // entries compares a map that the expression writes out.
-func (r *resultCheck) entries(m ast.MapExpr, s *openapi.Schema, at *fieldPath) {
-	for _, e := range m.Entries() {
+func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
+	given := map[string]bool{}
+	whole := !r.shared
+	for _, e := range e.AsMap().Entries() {
 		entry := e.AsMapEntry()
 		name, ok := literalText(entry.Key())
 		if s.Type == openapi.Map {
@@ -122,10 +168,17 @@ func (r *resultCheck) entries(m ast.MapExpr, s *openapi.Schema, at *fieldPath) {
 		field := s.Fields[name]
 		switch {
 		case !ok:
+			whole = false
 		case field != nil:
 			r.check(entry.Value(), field.Schema, at.to(name, s))
 		case !s.Open:
-			r.noField(r.place(entry.Key()), name, s, at)
+			name = r.noField(r.place(entry.Key()), name, s, at)
+		}
+		given[name] = true
+	}
+	if s.Type == openapi.Object && whole {
+		if missing := missingFields(s, given); len(missing) > 0 {
+			r.c.report(r.place(e), CodeFieldMissing, "%s is missing %s", at, listed(missing))
 		}
 	}
 }
@@ -170,6 +223,10 @@ func (r *resultCheck) source(e ast.Expr) string {
 // misfit is why values of a type cannot stand in a field.
 type misfit struct {
 	want, got string
+	// wantMany and gotMany are the same in the plural, where there is one.
+	wantMany, gotMany string
+	// field is one that an object has and should not have.
+	field string
 	// convert is how a value can be made to fit, with %s for the expression;
 	// empty where nothing is known.
 	convert string
@@ -261,6 +318,12 @@ func (m *misfit) forEach() string {
 // within is the misfit of a list or a map of such values.
 func (m *misfit) within(container, convert string) *misfit {
 	out := &misfit{want: container + " in which each value is " + m.want, got: container + " in which each is " + m.got}
+	switch {
+	case m.field != "":
+		out.want, out.got = container+" of mappings without "+m.field, container+" of some that have it"
+	case m.wantMany != "" && m.gotMany != "":
+		out.want, out.got = container+" of "+m.wantMany, container+" of "+m.gotMany
+	}
 	if m.convert != "" {
 		out.convert = convert
 	}
@@ -304,7 +367,7 @@ func (f *conformer) objectMisfit(from, s *openapi.Schema, depth int) *misfit {
 				continue
 			default:
 				hint := didYouMean(name, fieldNames(s))
-				return &misfit{want: "a mapping without " + name, got: "one that has it", convert: hint}
+				return &misfit{want: "a mapping without " + name, got: "one that has it", field: name, convert: hint}
 			}
 		}
 		if inner := f.misfit(f.c.types.of(field.Schema), into, depth+1); inner != nil {
@@ -316,7 +379,10 @@ func (f *conformer) objectMisfit(from, s *openapi.Schema, depth int) *misfit {
 
 // scalarMisfit compares a type without parts.
 func scalarMisfit(t *types.Type, s *openapi.Schema) *misfit {
-	m := &misfit{want: wants(s), got: typeWords(t)}
+	m := &misfit{want: wants(s), wantMany: manyWanted(s), got: typeWords(t)}
+	if article, noun, ok := strings.Cut(m.got, " "); ok && strings.HasPrefix("an", article) {
+		m.gotMany = noun + "s"
+	}
 	accepted := func(kinds ...types.Kind) bool { return slices.Contains(kinds, t.Kind()) }
 	number := accepted(types.IntKind, types.UintKind, types.DoubleKind)
 	switch s.Type {
@@ -361,4 +427,21 @@ func scalarMisfit(t *types.Type, s *openapi.Schema) *misfit {
 		m.convert = "write [%s]"
 	}
 	return m
+}
+
+// manyWanted is wants in the plural; empty where there is none.
+func manyWanted(s *openapi.Schema) string {
+	switch s.Type {
+	case openapi.Object, openapi.Map:
+		return "mappings"
+	case openapi.List:
+		return "lists"
+	case openapi.String:
+		return "strings"
+	case openapi.Integer:
+		return "integers"
+	case openapi.Number:
+		return "numbers"
+	}
+	return ""
 }

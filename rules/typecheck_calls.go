@@ -95,7 +95,9 @@ func (t *typing) choice(e ast.Expr, env typeBindings, computed bool) typed {
 		return typed{}
 	}
 	if !celenv.Meet(yes.cel(), no.cel()) {
-		t.differentBranches(e, yes, no)
+		if yes.cel().Kind() != no.cel().Kind() { // two maps may hold different things
+			t.differentBranches(e, yes, no)
+		}
 		return typed{}
 	}
 	return t.join(yes, no)
