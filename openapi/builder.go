@@ -233,9 +233,9 @@ func (b *builder) object(made *Schema, s *jsonSchema, p place) {
 		f := Field{Schema: b.schema(property, p.below(name)), Required: slices.Contains(s.Required, name)}
 		if value := bytes.TrimSpace(property.Default); len(value) > 0 && string(value) != "null" {
 			// What Go's zero values look like says nothing of a field that must be there.
-			f.Defaulted = !p.native || !f.Required || !isZero(value)
-			f.Required = f.Required && !f.Defaulted
+			f.Defaulted = !p.native || !f.Required || !isZero(value) || takesNone(p.name+"."+name)
 		}
+		f.Required = f.Required && !f.Defaulted && !takesNone(p.name+"."+name)
 		made.Fields[unique.Make(name).Value()] = b.field(f)
 	}
 	if s.EmbeddedResource {
@@ -248,9 +248,26 @@ func (b *builder) object(made *Schema, s *jsonSchema, p place) {
 
 func isNative(component string) bool { return strings.HasPrefix(component, nativePrefix) }
 
-// isZero says whether a default is the zero value of a Go type.
+// isZero says whether a default is the zero value of a Go type, of which the API
+// server cannot tell whether it was given, and which it refuses in most fields that
+// must be there. It takes false.
 func isZero(value []byte) bool {
-	return slices.Contains([]string{`{}`, `""`, `0`, `false`, `[]`}, string(value))
+	return slices.Contains([]string{`{}`, `""`, `0`, `[]`}, string(value))
+}
+
+// takesNone says whether a field that the documents of Kubernetes call required can
+// be left out all the same, as a dry run on its API server shows.
+func takesNone(field string) bool {
+	switch strings.TrimPrefix(field, "io.k8s.api.") {
+	case "core.v1.HTTPHeader.value", "core.v1.Sysctl.value", "core.v1.SleepAction.seconds",
+		"core.v1.ISCSIVolumeSource.lun", "core.v1.ISCSIPersistentVolumeSource.lun",
+		"core.v1.PreferredSchedulingTerm.preference", "core.v1.LimitRangeSpec.limits",
+		"apps/v1.ControllerRevision.revision",
+		"storage.k8s.io/v1.CSIDriver.spec", "storage.v1.CSINodeSpec.drivers",
+		"resource.k8s.io/v1.DeviceClass.spec", "resource.k8s.io/v1.ResourceClaim.spec":
+		return true
+	}
+	return false
 }
 
 // enumOf is a list of values as objects hold them: whole numbers are int64.

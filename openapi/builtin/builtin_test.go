@@ -172,6 +172,41 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// TestRequired holds that what must be there is told apart from what only the
+// documents call required.
+func TestRequired(t *testing.T) {
+	t.Parallel()
+	kinds, err := Kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := func(group, name string) *model.Schema {
+		return kinds.Schema(schema.GroupVersionKind{Group: group, Version: "v1", Kind: name})
+	}
+	deployment := kind("apps", "Deployment").Fields["spec"].Schema
+	pod := deployment.Fields["template"].Schema.Fields["spec"].Schema
+	container := pod.Fields["containers"].Schema.Items
+	header := container.Fields["livenessProbe"].Schema.Fields["httpGet"].Schema.Fields["httpHeaders"].Schema.Items
+	for name, test := range map[string]struct {
+		field *model.Field
+		want  bool
+	}{
+		"a selector":                   {deployment.Fields["selector"], true},
+		"a template":                   {deployment.Fields["template"], true},
+		"containers":                   {pod.Fields["containers"], true},
+		"a container's name":           {container.Fields["name"], true},
+		"a port, whose zero is no one": {kind("", "Service").Fields["spec"].Schema.Fields["ports"].Schema.Items.Fields["port"], true},
+		"a header's value":             {header.Fields["value"], false},
+		"a revision":                   {kind("apps", "ControllerRevision").Fields["revision"], false},
+		"the spec of a driver":         {kind("storage.k8s.io", "CSIDriver").Fields["spec"], false},
+		"a flag":                       {kind("apiextensions.k8s.io", "CustomResourceDefinition").Fields["spec"].Schema.Fields["versions"].Schema.Items.Fields["served"], false},
+	} {
+		if test.field == nil || test.field.Required != test.want {
+			t.Errorf("%s: %+v, want Required %t", name, test.field, test.want)
+		}
+	}
+}
+
 // TestMetadata holds that a definition's objects have the metadata that Kubernetes
 // publishes.
 func TestMetadata(t *testing.T) {
