@@ -31,12 +31,9 @@ type Evaluation struct {
 	// base is the scope outside of all children.
 	base      scope
 	variables []memo
-	// lookups and observed are what was read of the cluster, once something was.
-	lookups, observed []memo
-	nodes             []nodeState
-	// items are those of the children with sameAs, and of the ones they are paired
-	// with; empty without any.
-	items []familyItems
+	nodes     []nodeState
+	// reads is nil until something needs it.
+	reads *reads
 	// budget is what expressions may still cost, and rendered counts the children.
 	budget   celenv.Budget
 	rendered int

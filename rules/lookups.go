@@ -14,6 +14,23 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 )
 
+// reads are what an evaluation has read that most rules do not. Each part is made
+// when it is needed first.
+type reads struct {
+	// lookups and observed are what was read of the cluster.
+	lookups, observed []memo
+	// items are those of the children with sameAs, and of the ones that they are
+	// paired with.
+	items []familyItems
+}
+
+func (e *Evaluation) ownReads() *reads {
+	if e.reads == nil {
+		e.reads = &reads{}
+	}
+	return e.reads
+}
+
 // lookupsView is lookups in expressions.
 type lookupsView scope
 
@@ -25,10 +42,11 @@ func (v *lookupsView) Member(id string) (any, bool, error) {
 	if l == nil {
 		return nil, false, nil
 	}
-	if e.lookups == nil {
-		e.lookups = make([]memo, len(e.prog.lookups))
+	own := e.ownReads()
+	if own.lookups == nil {
+		own.lookups = make([]memo, len(e.prog.lookups))
 	}
-	m := &e.lookups[l.index]
+	m := &own.lookups[l.index]
 	if !m.done {
 		*m = e.lookUp(l) // which does not come back here: cycles were refused
 	}
@@ -85,8 +103,8 @@ func (e *Evaluation) lookUpItems(l *compiledLookup) memo {
 	}
 	var objects []*unstructured.Unstructured
 	var first *problem
-	for i, t := range tuples {
-		one := e.lookUpOne(l, &scope{ev: e, body: &l.body, items: t, index: i, locals: newMemos(&l.body)})
+	for _, t := range tuples {
+		one := e.lookUpOne(l, &scope{ev: e, body: &l.body, items: t, locals: newMemos(&l.body)})
 		if p := one.problem; p != nil && (first == nil || first.verdict == waits && p.verdict != waits) {
 			first = p // a failure needs someone to do something
 		}

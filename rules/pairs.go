@@ -33,10 +33,11 @@ func (e *Evaluation) itemsOf(i int) ([][]ref.Val, *problem) {
 	if !child.sameItems {
 		return e.tuples(&child.body)
 	}
-	if e.items == nil {
-		e.items = make([]familyItems, len(e.nodes))
+	own := e.ownReads()
+	if own.items == nil {
+		own.items = make([]familyItems, len(e.nodes))
 	}
-	root := &e.items[child.root]
+	root := &own.items[child.root]
 	if !root.known {
 		root.known = true
 		root.tuples, root.problem = e.tuples(&child.body)
@@ -51,9 +52,9 @@ func (e *Evaluation) renderPaired(i int, s *scope) (*unstructured.Unstructured, 
 	if !child.sameItems {
 		return e.renderItem(child, s)
 	}
-	own := &e.items[i]
+	own := &e.reads.items[i]
 	if own.pairs == nil {
-		own.pairs = make([]pair, len(e.items[child.root].tuples))
+		own.pairs = make([]pair, len(e.reads.items[child.root].tuples))
 	}
 	object, p := (*unstructured.Unstructured)(nil), e.pairsNotReady(child, s.index)
 	if p == nil {
@@ -69,7 +70,7 @@ func (e *Evaluation) notePairs(i int) {
 		return
 	}
 	for j := range e.nodes[i].items {
-		e.items[i].pairs[e.nodes[i].items[j].scope.index].item = j + 1
+		e.reads.items[i].pairs[e.nodes[i].items[j].scope.index].item = j + 1
 	}
 }
 
@@ -81,7 +82,7 @@ func (p *Program) samePairs(i, j int) bool {
 
 // pairsNotReady says which of the paired items that an item depends on is not
 // ready, and why.
-func (e *Evaluation) pairsNotReady(child *compiledChild, index int) *problem {
+func (e *Evaluation) pairsNotReady(child *compiledChild, index int32) *problem {
 	for _, j := range child.waitsFor {
 		other := e.prog.children[j]
 		if !other.sameItems || other.root != child.root {
@@ -94,7 +95,7 @@ func (e *Evaluation) pairsNotReady(child *compiledChild, index int) *problem {
 	return nil
 }
 
-func (e *Evaluation) pairNotReady(j, index int) *problem {
+func (e *Evaluation) pairNotReady(j int, index int32) *problem {
 	n := &e.nodes[j]
 	at := e.pair(j, index)
 	switch {
@@ -119,11 +120,11 @@ func (e *Evaluation) pairNotReady(j, index int) *problem {
 }
 
 // pair is what became of an item of a child; nil where nothing is known of it.
-func (e *Evaluation) pair(i, index int) *pair {
-	if i >= len(e.items) || index >= len(e.items[i].pairs) {
+func (e *Evaluation) pair(i int, index int32) *pair {
+	if e.reads == nil || i >= len(e.reads.items) || int(index) >= len(e.reads.items[i].pairs) {
 		return nil
 	}
-	return &e.items[i].pairs[index]
+	return &e.reads.items[i].pairs[index]
 }
 
 // eachView is each in expressions.
@@ -159,10 +160,11 @@ func (v *observedView) Member(id string) (any, bool, error) {
 	if !ok {
 		return nil, false, nil
 	}
-	if e.observed == nil {
-		e.observed = make([]memo, len(e.nodes))
+	own := e.ownReads()
+	if own.observed == nil {
+		own.observed = make([]memo, len(e.nodes))
 	}
-	m := &e.observed[i]
+	m := &own.observed[i]
 	if !m.done {
 		*m = e.observe(e.prog.children[i])
 	}

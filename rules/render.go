@@ -159,7 +159,7 @@ func (e *Evaluation) renderItems(i int) {
 	n.items = make([]item, 0, len(tuples))
 	first := make(map[identity]int, len(tuples))
 	for at, t := range tuples {
-		s := scope{ev: e, body: &child.body, items: t, index: at, locals: newMemos(&child.body)}
+		s := scope{ev: e, body: &child.body, items: t, index: int32(at), locals: newMemos(&child.body)} //nolint:gosec // maxItems is far less.
 		object, p := e.renderPaired(i, &s)
 		if p != nil {
 			n.leaveOut(p)

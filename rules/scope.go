@@ -13,10 +13,8 @@ type scope struct {
 	ev *Evaluation
 	// body is the child's or the lookup's; nil outside of both.
 	body *body
-	// items are the values of the forEach names, and index says which of all items
-	// they are.
+	// items are the values of the forEach names.
 	items []ref.Val
-	index int
 	// locals memoise the variables of the child or lookup.
 	locals []memo
 	// self is the live object, in readyWhen.
@@ -26,6 +24,8 @@ type scope struct {
 	// readOnly is true where what is rendered will only be read, as a variable's
 	// value is: it may then share memory with what it is made of.
 	readOnly bool
+	// index says which of all items of the forEach items are.
+	index int32
 }
 
 // memo is a variable's value once it has been asked for.

@@ -1,0 +1,83 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+)
+
+// compiledVariable is a variable of the rule or of a child.
+type compiledVariable struct {
+	name  string
+	index int // among the rule's, or among the child's
+	value template
+	// origin and uses are for the compiler.
+	origin *origin
+	uses   *uses
+	spec   variableSpec
+	state  compileState
+}
+
+type compileState uint8
+
+const (
+	stateNew compileState = iota
+	stateCompiling
+	stateDone
+)
+
+func (v *compiledVariable) release() {
+	v.origin, v.uses, v.spec = nil, nil, variableSpec{}
+}
+
+// variable finds a variable and compiles it if that has not been done.
+func (c *compiler) variable(sc *compileScope, name string) *compiledVariable {
+	if v := sc.locals[name]; v != nil {
+		return c.compileVariable(v, sc)
+	}
+	if v := c.variables[name]; v != nil {
+		return c.compileVariable(v, c.ruleScope("spec.variables"))
+	}
+	return nil
+}
+
+func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compiledVariable {
+	switch v.state {
+	case stateDone:
+		return v
+	case stateCompiling:
+		c.reportCycle(v.spec.pos, rootVariables+"."+v.name)
+		v.state, v.uses = stateDone, &uses{}
+		return v
+	}
+	if v.spec.value == nil { // the reason was reported
+		v.state, v.uses = stateDone, &uses{}
+		return v
+	}
+	v.state = stateCompiling
+	c.stack = append(c.stack, rootVariables+"."+v.name)
+	u := &uses{}
+	inner := *sc
+	inner.mayMove = true
+	// What the variable shares by an anchor with what reads it counts there.
+	results := c.results
+	c.results = nil
+	value, from := c.template(v.spec.value, &inner, u)
+	c.results = results
+	c.stack = c.stack[:len(c.stack)-1]
+	v.state, v.value, v.origin, v.uses = stateDone, value, from, u
+	return v
+}
+
+// reportCycle reports a variable or a lookup that needs itself. It is among those
+// that are being compiled.
+func (c *compiler) reportCycle(pos Position, name string) {
+	from := max(slices.Index(c.stack, name), 0)
+	cycle := append(slices.Clone(c.stack[from:]), name)
+	path, what := strings.Join(cycle, " → "), "the variables "
+	if strings.Contains(path, rootLookups+".") {
+		what = ""
+	} else {
+		path = strings.ReplaceAll(path, rootVariables+".", "")
+	}
+	c.report(pos, CodeVariableCycle, "%s%s need each other", what, path)
+}
