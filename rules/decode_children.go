@@ -73,7 +73,7 @@ func (d *decoder) child(n *node, index int, before []childSpec) childSpec {
 			c.template = n
 		},
 	}, "id", "template")
-	c.bodySpec.lose(n)
+	c.lose(n)
 	return c
 }
 

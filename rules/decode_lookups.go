@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -40,7 +40,7 @@ func (d *decoder) lookup(n *node, index int, before []lookupSpec) lookupSpec {
 		"forEach":    func(n *node) { d.items(n, path+".forEach", &l.bodySpec) },
 		"variables":  func(n *node) { l.variables, l.openVariables = d.variables(n, path+".variables") },
 	}, "id", "apiVersion", "kind")
-	l.bodySpec.lose(n)
+	l.lose(n)
 	l.gvk = d.gvk(n, path, apiVersion, kind)
 	d.lookupForm(n, path, &l)
 	return l
@@ -90,7 +90,7 @@ func (d *decoder) boolean(n *node, path string) bool {
 }
 
 // isPathSegment says what is wrong with the name of an object of any kind.
-func isPathSegment(name string) []string { return path.IsValidPathSegmentName(name) }
+func isPathSegment(name string) []string { return content.IsPathSegmentName(name) }
 
 // isNamespace says what is wrong with the namespace of a lookup.
 func isNamespace(name string) []string {

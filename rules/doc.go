@@ -40,12 +40,19 @@
 // when all that it reads is settled; what it reads of a child that is written is
 // the live object.
 //
+// # What is read besides
+//
+// What a rule reads of the cluster, its lookups and what is observed of its
+// children, comes from the [Reader] of the [Input], which answers from memory. A
+// lookup is asked for once in an evaluation, when something first reads it; what its
+// own name, namespace and selector read counts as read by its readers (uses.go).
+//
 // # What is missing
 //
 // When an expression reads what is not there, it depends on where it reads
 // whether the child waits or has failed. The compiler follows every value to
-// where it comes from (provenance.go): what comes from children, self or the
-// parent's status fills in later; what comes from anywhere else will not. The
+// where it comes from (provenance.go): what comes from children, lookups, observed,
+// self or the parent's status fills in later; what comes from anywhere else will not. The
 // text of an error is never looked at. Within that, CEL's own rules hold:
 // a || b is true when a waits and b is true, and has() and .? ask without
 // reading. has() differs from CEL in one thing: below a child that is there, the
@@ -64,8 +71,9 @@
 // source.go, node.go and locate.go turn text into nodes and offsets into
 // positions, and manifest.go finds rules among other documents; decode*.go and
 // fields.go turn nodes into rules; scanner.go finds the expressions in strings;
-// compile*.go, provenance.go, now.go, unknown.go and graph.go make programs;
-// evaluate.go, scope.go, render.go, ready.go and status.go run them. codes.go,
+// compile*.go, family.go, provenance.go, names.go, uses.go, now.go, unknown.go and
+// graph.go make programs;
+// evaluate.go, scope.go, lookups.go, pairs.go, render.go, ready.go and status.go run them. codes.go,
 // finding.go and printer.go are what is found, and celtext.go has CEL's messages
 // in plain words. testdata holds a case for each behaviour; go test -update
 // rewrites what is wanted.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -97,11 +98,19 @@ func (c *compiler) childItems(spec *childSpec, child *compiledChild, sc *compile
 	}
 	child.forEach, child.sameItems = f.dims, true
 	n.add(&f.uses)
-	for name, o := range f.names {
-		sc.names[name] = o
-	}
+	maps.Copy(sc.names, f.names)
 	if spec.sameAs != nil {
 		sc.openNames = sc.openNames || f.root.openNames
 		sc.family = f.members
+	}
+}
+
+// linkFamilies notes for each child which one has the forEach of its items.
+func (c *compiler) linkFamilies(p *Program) {
+	for i, child := range p.children {
+		child.root = i
+		if f := c.families[child.ID]; f != nil && child.sameItems {
+			child.root = p.byID[f.root.id]
+		}
 	}
 }

@@ -34,12 +34,7 @@ func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 			}
 		}
 	}
-	for i, child := range p.children {
-		child.root = i
-		if f := c.families[child.ID]; f != nil && child.sameItems {
-			child.root = p.byID[f.root.id]
-		}
-	}
+	c.linkFamilies(p)
 	order, cycles := sortNodes(p.children)
 	for _, cycle := range cycles {
 		ids := make([]string, len(cycle))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -73,6 +74,45 @@ func (r *testReader) Observed(node string) []*unstructured.Unstructured {
 	return slices.DeleteFunc(slices.Clone(r.observed), func(o *unstructured.Unstructured) bool {
 		return o.GetLabels()[nodeLabel] != node
 	})
+}
+
+// What the engine must watch is known before the rule runs, as far as the rule says it.
+func TestLookups(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, caseFile(t, "lookups", "rule.yaml"))
+	var got []string
+	for _, l := range p.Lookups() {
+		selector := "-"
+		if l.Selector != nil {
+			selector = "{" + l.Selector.String() + "}"
+		}
+		got = append(got, fmt.Sprintf("%s %s %q %s %v %d", l.ID, l.GVK.Kind, l.Namespace, selector, l.Namespaced, l.Position.Line))
+	}
+	want := []string{
+		`settings ConfigMap "platform" - true 12`,
+		`own ConfigMap "" - true 17`,
+		`zones ConfigMap "" - true 21`,
+		`everything ConfigMap "" {} true 29`,
+		`fixed ConfigMap "" {zone=north} true 34`,
+		`space Namespace "" - false 38`,
+		`unread ConfigMap "" - true 42`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lookups (-want +got):\n%s", diff)
+	}
+}
+
+// Without a reader there is nothing to find, and so what is read waits.
+func TestNoReader(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, caseFile(t, "lookups", "rule.yaml"))
+	ev := p.Evaluate(t.Context(), Input{Parent: objects(t, caseFile(t, "lookups", "parent.yaml"))[0], Now: time.Unix(0, 0)})
+	if batch := ev.Next(); len(batch) != 0 {
+		t.Fatalf("there is something to write: %v", batch)
+	}
+	if got := ev.Outcome().Nodes[0]; got.State != StateWaiting || !got.HoldPrune {
+		t.Errorf("got %+v", got)
+	}
 }
 
 // The order in which a cluster gives objects changes nothing, whatever is made of
