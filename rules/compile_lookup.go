@@ -67,6 +67,8 @@ func (c *compiler) compileLookup(l *lookupState) {
 	}
 	l.state = stateCompiling
 	c.stack = append(c.stack, spec.label())
+	results := c.results // are those of what reads the lookup
+	c.results = nil
 	sc := &compileScope{
 		place: spec.label(), allowChildren: true, asked: c.asked, openNames: spec.openNames, openVariables: spec.openVariables,
 		names: map[string]*origin{}, locals: map[string]*compiledVariable{},
@@ -90,6 +92,7 @@ func (c *compiler) compileLookup(l *lookupState) {
 	if spec.labels == nil && spec.selector != nil {
 		out.selector = c.lookupSelector(spec.selector, sc, u)
 	}
+	c.results = results
 	c.stack = c.stack[:len(c.stack)-1]
 	l.state = stateDone
 }
