@@ -44,7 +44,7 @@ func (u *uses) add(o *uses) {
 // follow adds what a variable or a lookup reads that is read at pos.
 func (u *uses) follow(o *uses, pos Position, by *guard) {
 	u.ownStatus = u.ownStatus || o.ownStatus
-	u.items = u.items || o.items
+	u.items = u.items || o.items && by == nil // a lookup's items are its own
 	for _, r := range o.nodes {
 		r.pos = pos
 		if by != nil {
