@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"unique"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
@@ -115,7 +113,7 @@ func (b *builder) component(name string) *Schema {
 }
 
 // kind makes the schema of whole objects of a kind.
-func (b *builder) kind(gvk schema.GroupVersionKind, s *jsonSchema, p place) *Schema {
+func (b *builder) kind(s *jsonSchema, p place) *Schema {
 	if made := b.named(p.String()); made != nil {
 		return made
 	}

@@ -70,7 +70,7 @@ func (p *Pool) FromCRD(crd *unstructured.Unstructured) (Kinds, error) {
 		s.PreserveUnknown = s.PreserveUnknown || d.Spec.PreserveUnknown
 		gvk := schema.GroupVersionKind{Group: d.Spec.Group, Version: version.Name, Kind: d.Spec.Names.Kind}
 		sum := sumOf(s)
-		kinds[gvk] = b.kind(gvk, s, place{name: gvk.GroupVersion().String() + "." + gvk.Kind, mark: markOf(sum[:])})
+		kinds[gvk] = b.kind(s, place{name: gvk.GroupVersion().String() + "." + gvk.Kind, mark: markOf(sum[:])})
 	}
 	if !served {
 		return nil, fmt.Errorf("read CustomResourceDefinition %s: %w", crd.GetName(), errNoVersion)

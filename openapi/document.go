@@ -33,7 +33,7 @@ func (p *Pool) FromDocument(data []byte) (Kinds, error) {
 	for name, s := range components {
 		for _, kind := range s.Kinds {
 			if isObject(s) {
-				kinds[kind.gvk()] = b.kind(kind.gvk(), s, b.kindPlace(kind.gvk(), name))
+				kinds[kind.gvk()] = b.kind(s, b.kindPlace(kind.gvk(), name))
 			}
 		}
 	}

@@ -67,7 +67,8 @@ func TestKindsAreThoseThatAreBuiltIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, gvk := range []schema.GroupVersionKind{
-		{Version: "v1", Kind: "Pod"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
+		{Version: "v1", Kind: "Pod"},
+		{Group: "apps", Version: "v1", Kind: "Deployment"},
 		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 	} {
 		live, err := s.Kind(t.Context(), gvk)
