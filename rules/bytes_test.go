@@ -1,0 +1,77 @@
+package rules
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestSameBytes holds of every case in testdata: compiled and evaluated again, it
+// gives the same findings, the same objects in the same order, and the same outcome,
+// byte by byte.
+func TestSameBytes(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := map[string]string{}
+			for _, f := range archive.Files {
+				files[f.Name] = string(f.Data)
+			}
+			first := caseBytes(t, files)
+			for range 3 {
+				if again := caseBytes(t, files); again != first {
+					t.Fatalf("this:\n%s\nand then this:\n%s", first, again)
+				}
+			}
+		})
+	}
+}
+
+// caseBytes is all that comes of a case.
+func caseBytes(t *testing.T, files map[string]string) string {
+	t.Helper()
+	programs, findings := compileCase(t, files)
+	all := []any{findings}
+	for _, p := range programs {
+		if files["parent.yaml"] == "" {
+			continue
+		}
+		ev := p.Evaluate(t.Context(), Input{
+			Parent: objects(t, files["parent.yaml"])[0],
+			Now:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Reader: readerOf(t, files),
+		})
+		if ok, err := ev.Matches(); !ok || err != nil {
+			all = append(all, ok, err)
+			continue
+		}
+		for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
+			all = append(all, batch)
+			for _, r := range batch {
+				live := make([]*unstructured.Unstructured, len(r.Objects))
+				for i, o := range r.Objects {
+					live[i] = liveObject(t, o, files)
+				}
+				ev.Applied(r.Node, live)
+			}
+		}
+		all = append(all, ev.Outcome(), p.Drifts(), p.Children(), p.ReadsStatus())
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
