@@ -100,6 +100,7 @@ const (
 	CodeNoSubresource     Code = "KN0419"
 	CodeChildStatus       Code = "KN0420"
 	CodeSameItem          Code = "KN0421"
+	CodeNoConditions      Code = "KN0422"
 	CodeNoSchema          Code = "KN0440"
 )
 
@@ -216,6 +217,7 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeNoSubresource, "A status without a subresource", SeverityWarning},
 		{CodeChildStatus, "A template that sets the status", SeverityError},
 		{CodeSameItem, "All items are the same object", SeverityError},
+		{CodeNoConditions, "Conditions that the parent's kind does not have", SeverityError},
 		{CodeNoSchema, "A kind without a schema", SeverityWarning},
 
 		{CodeChildCycle, "Children need each other", SeverityError},

@@ -240,6 +240,7 @@ func (c *compiler) program() *Program {
 		p.status = c.status(rest)
 	}
 	p.conditions = c.conditions(rest)
+	c.conformConditions(c.rule.parent.gvk)
 	p.events = c.events(rest)
 	p.requeueAfter, p.minInterval = c.duration(r.requeueAfter, rest), c.duration(r.minInterval, rest)
 	p.drifts = c.drifts

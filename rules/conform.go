@@ -130,6 +130,25 @@ func (c *compiler) conformStatus(n *node, gvk schema.GroupVersionKind) {
 	f.value(n, s.Fields["status"].Schema, (&fieldPath{name: gvk.Kind}).to("status", s))
 }
 
+// conformConditions reports spec.conditions of a parent whose schema has no place
+// for them. Those of Kubernetes' own kinds are left to the engine.
+func (c *compiler) conformConditions(gvk schema.GroupVersionKind) {
+	s := c.schemaOf(gvk)
+	if len(c.rule.conditions) == 0 || s == nil || s.Type != openapi.Object || isBuiltIn(gvk.Group) {
+		return
+	}
+	path := "status"
+	if status := s.Fields["status"]; status != nil {
+		s, path = status.Schema, "status.conditions"
+	} else if c.rule.status != nil {
+		return // conformStatus says it
+	}
+	if s.Type == openapi.Object && !s.Open && (path == "status" || s.Fields["conditions"] == nil) {
+		c.report(c.rule.conditions[0].pos, CodeNoConditions, "the schema of %s has no %s, so the API server would drop the conditions", gvk.Kind, path).
+			hint("add status.conditions to the schema in the CustomResourceDefinition")
+	}
+}
+
 func (f *conformer) at(n *node) Position { return f.c.rule.src.at(n.yaml) }
 
 // report reports a mistake at a value, unless one was found there already.

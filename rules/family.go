@@ -16,6 +16,8 @@ type family struct {
 	dims     []dimension
 	names    map[string]*origin
 	uses     uses
+	// single is true where it can be seen that there is one item at most.
+	single bool
 }
 
 // pairUp finds the family of each child that has the items of another one, and
@@ -94,7 +96,7 @@ func (c *compiler) childItems(spec *childSpec, child *compiledChild, sc *compile
 			openNames: f.root.openNames, openVariables: f.root.openVariables, names: map[string]*origin{},
 		}
 		f.dims = c.dimensions(f.root.forEach, rootScope, &f.uses)
-		f.names = rootScope.names
+		f.names, f.single = rootScope.names, c.atMostOneItem(f.root)
 	}
 	child.forEach, child.sameItems = f.dims, true
 	n.add(&f.uses)

@@ -79,6 +79,8 @@ func foreignField(path, name string) (target, hint string) {
 		return "children", "the objects that a rule makes stand in spec.children"
 	case "schema":
 		return "", "spec.parent names the kind, and a CustomResourceDefinition can stand beside the rule as a document of its own"
+	case "sameAs":
+		return "", "write forEach: {sameAs: …}, with the id of the child whose items it has"
 	case "includeWhen":
 		return "when", "write when"
 	case "externalRef":

@@ -20,7 +20,12 @@ func (c *compiler) isMisspelt(n *node, name string, gvk schema.GroupVersionKind)
 // checkItemNames reports a forEach whose items would all be the same object. It
 // comes after the template was compiled.
 func (c *compiler) checkItemNames(spec *childSpec) {
-	if len(spec.forEach) == 0 || spec.gaps["forEach"] || c.atMostOneItem(spec) {
+	root := spec
+	single := c.atMostOneItem(spec)
+	if f := c.families[spec.id]; f != nil && spec.many() {
+		root, single = f.root, f.single
+	}
+	if len(root.forEach) == 0 || root.gaps["forEach"] || single {
 		return
 	}
 	metadata := spec.template.get("metadata")
@@ -41,7 +46,7 @@ func (c *compiler) checkItemNames(spec *childSpec) {
 		return
 	}
 	c.report(c.rule.src.at(name.yaml), CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
-		spec.label(), spec.forEach[0].name).hint("let the name tell the items apart")
+		spec.label(), root.forEach[0].name).hint("let the name tell the items apart")
 }
 
 // atMostOneItem says whether it can be seen that forEach gives one item at most,

@@ -54,6 +54,19 @@ spec:
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
+metadata: {name: meters.shop.example.com}
+spec:
+  group: shop.example.com
+  names: {kind: Meter, plural: meters}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {value: {type: integer}}}}}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
 metadata: {name: notes.shop.example.com}
 spec:
   group: shop.example.com
