@@ -73,6 +73,8 @@ func FuzzEvaluate(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		programs, findings := compileAll("f", data, Options{})
+		typed, more := compileAll("f", data, testKinds{}.options())
+		programs, findings = append(programs, typed...), append(findings, more...)
 		for _, finding := range findings {
 			if finding.Message == "" {
 				t.Errorf("%+v", finding)

@@ -3,6 +3,7 @@ package celenv
 import (
 	"time"
 
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -161,10 +162,12 @@ func (s *meantStep) QualifyIfPresent(vars interpreter.Activation, obj any, prese
 }
 
 // meantNames gives what names mean that stand alone, such as those of a loop.
-func meantNames(meanings map[int64]Meaning) interpreter.PlannerOption {
+func meantNames(root ast.Expr, meanings map[int64]Meaning) interpreter.PlannerOption {
+	names := map[int64]bool{}
+	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) { names[e.ID()] = e.Kind() == ast.IdentKind }))
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		m, ok := meanings[i.ID()]
-		if _, isName := i.(interpreter.InterpretableAttribute); !ok || !isName {
+		if _, isName := i.(interpreter.InterpretableAttribute); !ok || !isName || !names[i.ID()] {
 			return i, nil
 		}
 		return &meantName{InterpretableV2: i, meaning: m}, nil

@@ -59,7 +59,7 @@ func (x *Expression) Program(o ProgramOptions) (*Program, []Issue) {
 	machine := x.env.machine
 	if len(o.Meanings) > 0 {
 		machine = x.env.machineFor(&meaningFactory{factory: x.env.factory, meanings: o.Meanings})
-		planner = append(planner, meantNames(o.Meanings))
+		planner = append(planner, meantNames(x.ast.Expr(), o.Meanings))
 	}
 	run, err := machine.NewInterpretable(x.ast, planner...)
 	if err != nil {
