@@ -77,11 +77,13 @@ func TestLimits(t *testing.T) {
 			[]string{"status.b: lists.range(501).map(x, x + 1).size(): with what the other expressions cost, it is more than the 4,000 allowed by --max-reconcile-cost"},
 		},
 		"children of one node": {
-			configMaps, Limits{Children: 550},
+			configMaps,
+			Limits{Children: 550},
 			[]string{"first: forEach[0].in: makes 600 items, more than the 550 allowed by --max-children"},
 		},
 		"children of all nodes": {
-			configMaps, Limits{Children: 1000},
+			configMaps,
+			Limits{Children: 1000},
 			[]string{"second: : renders 500 children, which makes 1,100 with those of other nodes, more than the 1,000 allowed by --max-children"},
 		},
 		"children of a product": {
@@ -90,11 +92,13 @@ func TestLimits(t *testing.T) {
   - id: a
     forEach: [{name: x, in: "${lists.range(100)}"}, {name: y, in: "${lists.range(x)}"}]
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "a-${x}-${y}"}}
-`, Limits{Children: 4000},
+`,
+			Limits{Children: 4000},
 			[]string{"a: forEach[1].in: makes 4,950 items, more than the 4,000 allowed by --max-children"},
 		},
 		"a long forEach": {
-			configMaps, Limits{ListLength: 550},
+			configMaps,
+			Limits{ListLength: 550},
 			[]string{"first: forEach[0].in: gives 600 items, more than the 550 allowed by --max-list-length"},
 		},
 		"a long list": {
@@ -115,7 +119,8 @@ func TestLimits(t *testing.T) {
   - id: large
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {a: "${variables.text}", b: "${variables.text}"}}
   status: {a: "${variables.text}", b: "${variables.text}"}
-`, Limits{ObjectBytes: 2000},
+`,
+			Limits{ObjectBytes: 2000},
 			[]string{
 				"large: template: has 2,319 bytes, with the records of its fields that the API server keeps, more than the 2,000 allowed by --max-object-bytes",
 				"status: has 2,052 bytes, with the records of its fields that the API server keeps, more than the 2,000 allowed by --max-object-bytes",
@@ -125,7 +130,8 @@ func TestLimits(t *testing.T) {
 			`
   variables: [{name: text, value: "${lists.range(100).map(i, '0123456789').join()}"}]
   status: {a: "${variables.text}-${variables.text}"}
-`, Limits{ObjectBytes: 2000},
+`,
+			Limits{ObjectBytes: 2000},
 			[]string{"status.a: is larger than the 2,000 bytes allowed by --max-object-bytes"},
 		},
 		"a value that holds another many times": {
@@ -136,7 +142,8 @@ func TestLimits(t *testing.T) {
   - {name: c, value: ["${variables.b}", "${variables.b}", "${variables.b}", "${variables.b}", "${variables.b}"]}
   - {name: d, value: ["${variables.c}", "${variables.c}", "${variables.c}", "${variables.c}", "${variables.c}"]}
   status: {a: "${variables.d}", b: "${variables.d}"}
-`, Limits{ObjectBytes: 500},
+`,
+			Limits{ObjectBytes: 500},
 			[]string{
 				"status.b: is larger than the 500 bytes allowed by --max-object-bytes",
 				"status: has 1,367 bytes, with the records of its fields that the API server keeps, more than the 500 allowed by --max-object-bytes",

@@ -7,7 +7,6 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"github.com/google/cel-go/interpreter"
 )
 
 // LeastCost is what one evaluation of the expression costs at the least, in the
@@ -132,6 +131,6 @@ func (x *Expression) Constant(e ast.Expr) (ref.Val, bool) {
 	if len(issues) > 0 {
 		return nil, false
 	}
-	val, err := prog.Eval(nil, interpreter.EmptyActivation()) //nolint:staticcheck // What is bounded looks at no context.
+	val, err := prog.constant()
 	return val, err == nil
 }

@@ -16,7 +16,7 @@ func TestLeastCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for expr, want := range map[string]uint64{
-		`1 + 1`: 0,
+		`1 + 1`:                                                                  0,
 		`lists.range(1000).map(x, x)`:                                            2000,
 		`lists.range(1000).all(x, x >= 0)`:                                       1000,
 		`lists.range(1000).filter(x, x > 3)`:                                     2000,

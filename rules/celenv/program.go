@@ -83,17 +83,7 @@ func (p *Program) Eval(ctx context.Context, vars interpreter.Activation) (ref.Va
 // and ErrDeadline among its errors. An expression that cannot run long takes one
 // unit of it, whatever is left.
 func (p *Program) EvalWithin(ctx context.Context, vars interpreter.Activation, budget *Budget) (val ref.Val, err error) {
-	defer func() {
-		r := recover()
-		if r == nil {
-			return
-		}
-		if e, ok := r.(endedError); ok {
-			val, err = nil, e.error
-			return
-		}
-		val, err = nil, fmt.Errorf("internal error in CEL: %v", r)
-	}()
+	defer recovered(&val, &err)
 	if p.bounded {
 		if budget != nil {
 			budget.Cost -= min(budget.Cost, 1)
@@ -124,6 +114,35 @@ func (p *Program) EvalWithin(ctx context.Context, vars interpreter.Activation, b
 		return nil, &labelled
 	}
 	return nil, celErr
+}
+
+// recovered makes an error of a panic: that of a meter, or a mistake in CEL.
+func recovered(val *ref.Val, err *error) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	*val = nil
+	if e, ok := r.(endedError); ok {
+		*err = e.error
+		return
+	}
+	*err = fmt.Errorf("internal error in CEL: %v", r)
+}
+
+// constant runs a program that is bounded and has no names in it.
+func (p *Program) constant() (val ref.Val, err error) {
+	defer recovered(&val, &err)
+	frame, err := interpreter.NewExecutionFrame(interpreter.EmptyActivation())
+	if err != nil {
+		return nil, err
+	}
+	defer frame.Close()
+	out := p.run.Exec(frame)
+	if celErr, failed := out.(*types.Err); failed {
+		return nil, celErr
+	}
+	return out, nil
 }
 
 // fewNodes is how many nodes an expression may have that is not metered: as many
