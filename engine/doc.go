@@ -9,9 +9,10 @@
 //
 // The engine is level-driven: nothing depends on which event woke a key, and
 // a key may be woken for no reason at any time at no cost but an evaluation.
-// A restart loses what only saves work, and one thing more: which kinds a rule
+// A restart loses what only saves work, and two things more: which kinds a rule
 // used to have children of and does not mention any more, so that these are
-// pruned only by the process that saw the change.
+// pruned only by the process that saw the change; and when a rule that renders
+// now did so last, so that it does at once.
 //
 //	e, err := engine.New(engine.Options{
 //		Client:   client,

@@ -58,6 +58,9 @@ func (p *pass) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
 			return nil, errAllSecrets
 		}
 		s.informer.Namespace = q.Namespace
+		if p.borrows == nil {
+			p.borrows = make(map[monitor.Key]bool, 1)
+		}
 		p.borrows[s.informer] = true
 		p.borrowed.use(p.key, s.informer)
 	}
@@ -69,6 +72,9 @@ func (p *pass) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
 		s.selector = selector.String()
 	}
 	// First the index, then memory: what changes in between wakes the parent.
+	if p.reads == nil {
+		p.reads = make(map[subject]bool, len(p.op.lookups))
+	}
 	p.reads[s] = true
 	p.readers.add(p.key, s, selector)
 	found, err := p.read(s, selector)

@@ -85,7 +85,7 @@ func (e *Engine) newPass(op *operator, k key, parent *unstructured.Unstructured,
 	p := &pass{
 		Engine: e, op: op, key: k, parent: parent, memory: remembered,
 		started: now, now: remembered.pace.evaluationTime(now, op.program.Drifts()), due: remembered.pace.isDue(now),
-		reads: make(map[subject]bool), borrows: make(map[monitor.Key]bool), desired: make(map[identity]bool),
+		desired: make(map[identity]bool),
 	}
 	if op.program.ReadsStatus() {
 		p.inputs = newInputs()

@@ -139,7 +139,11 @@ func (p *pass) summarize() state {
 		stalled.add(reasonEvaluation, failed.Path+": "+failed.Message)
 	}
 	for _, node := range p.outcome.Nodes {
-		message := "child " + node.ID + ": " + node.Message
+		message := "child " + node.ID + ": "
+		if node.Path != "" {
+			message += node.Path + ": "
+		}
+		message += node.Message
 		switch {
 		case node.State == rules.StateFailed:
 			stalled.add(reasonEvaluation, message)

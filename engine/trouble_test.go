@@ -57,7 +57,7 @@ func TestFailedExpressionNamesItsPlace(t *testing.T) {
 	w.parent("Box", "red", "{size: 3}")
 	stalled := w.await(w.resource("Box"), w.home, "red", "is stalled", isTrue("Stalled"))
 	message := conditionField(stalled, "Stalled", "message")
-	for _, want := range []string{"child config", "parent.spec.color"} {
+	for _, want := range []string{"child config: template.data.color: ", "parent.spec.color"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("the message lacks %q: %s", want, message)
 		}

@@ -3,6 +3,7 @@ package apply
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -54,5 +55,43 @@ func TestSyncStatus(t *testing.T) {
 	})
 	if class(err) != "replaced" {
 		t.Errorf("status of an object that is gone: %v, want *ReplacedError", err)
+	}
+}
+
+// TestStatusOfOneVersion holds that a status which was computed from a version of the object is not written over another.
+func TestStatusOfOneVersion(t *testing.T) {
+	w := newWorld(t)
+	w.install("Exact", "x-kubernetes-list-type: map\n                x-kubernetes-list-map-keys: [type]")
+	gadget := w.post("someone", `{apiVersion: apply.example.com/v1, kind: Exact, metadata: {name: g}, spec: {items: []}}`)
+	condition := func(conditionType string) any { return map[string]any{"type": conditionType, "status": "True"} }
+	say := func(live *unstructured.Unstructured, conditionType string) (*unstructured.Unstructured, error) {
+		t.Helper()
+		result, err := w.writer.SyncStatus(t.Context(), Status{
+			GVR: resourceOf(gadget), Object: live, Manager: "kanon-status-x", Subresource: true, Exact: true,
+			Content: map[string]any{"conditions": []any{condition(conditionType)}},
+		})
+		return result.Live, err
+	}
+	live, err := say(gadget, "Ours")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := w.patch("other", live, `[{"op": "add", "path": "/status/conditions/-", "value": {"type": "Theirs", "status": "True"}}]`, "status")
+	if _, err := say(live, "Stale"); class(err) != "replaced" {
+		t.Errorf("a status computed from an old version: %v, want *ReplacedError", err)
+	}
+	if live, err = say(newer, "New"); err != nil {
+		t.Fatal(err)
+	}
+	others, err := w.writer.OthersStatus(t.Context(), Status{GVR: resourceOf(gadget), Object: live, Manager: "kanon-status-x", Subresource: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"conditions": []any{condition("Theirs")}}, others); diff != "" {
+		t.Errorf("what others say (-want +got):\n%s", diff)
+	}
+	others, err = w.writer.OthersStatus(t.Context(), Status{GVR: resourceOf(gadget), Object: gadget, Manager: "kanon-status-x", Subresource: true})
+	if err != nil || len(others) != 0 {
+		t.Errorf("of an object without a status others say %v, %v", others, err)
 	}
 }

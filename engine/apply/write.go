@@ -149,9 +149,9 @@ func (c *Child) writeError(verb string, err error) error {
 	return fmt.Errorf("%s %s: %w", verb, c.Ref, err)
 }
 
-// permanent says whether the API server refused the object itself: 400 (strict decoding), 413, 422, or one of the two
+// permanent says whether the API server refused the object itself: 400 (strict decoding), 413, 422, or one of the three
 // refusals that the server answers as internal errors, without a reason, so that only the text tells them: an apply that
-// does not fit the schema, and an object that etcd does not take. The latter may come with the first apply of an object
+// does not fit the schema, or not the kind's Go type, and an object that etcd does not take. The last may come with the first apply of an object
 // whose POST was taken, because managedFields then hold its paths twice.
 func permanent(err error) bool {
 	var status apierrors.APIStatus
@@ -164,6 +164,7 @@ func permanent(err error) bool {
 	case http.StatusInternalServerError:
 		message := status.Status().Message
 		return strings.Contains(message, "failed to create typed patch object") ||
+			strings.Contains(message, "failed to convert new object") ||
 			strings.Contains(message, "etcdserver: request is too large")
 	default:
 		return false
