@@ -217,7 +217,7 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeNoSubresource, "A status without a subresource", SeverityWarning},
 		{CodeChildStatus, "A template that sets the status", SeverityError},
 		{CodeSameItem, "All items are the same object", SeverityError},
-		{CodeNoConditions, "Conditions that the parent's kind does not have", SeverityError},
+		{CodeNoConditions, "Conditions that the parent's kind does not have", SeverityWarning},
 		{CodeNoSchema, "A kind without a schema", SeverityWarning},
 
 		{CodeChildCycle, "Children need each other", SeverityError},

@@ -130,23 +130,32 @@ func (c *compiler) conformStatus(n *node, gvk schema.GroupVersionKind) {
 	f.value(n, s.Fields["status"].Schema, (&fieldPath{name: gvk.Kind}).to("status", s))
 }
 
-// conformConditions reports spec.conditions of a parent whose schema has no place
-// for them. Those of Kubernetes' own kinds are left to the engine.
+// conformConditions warns of spec.conditions that the engine cannot write.
 func (c *compiler) conformConditions(gvk schema.GroupVersionKind) {
+	if len(c.rule.conditions) == 0 {
+		return
+	}
+	pos := c.rule.conditions[0].pos
+	if isBuiltIn(gvk.Group) && gvk.Kind != "" {
+		c.report(pos, CodeNoConditions, "%s is built into Kubernetes, and Kanon writes no conditions there", gvk.Kind).
+			hint("say it in spec.events")
+		return
+	}
 	s := c.schemaOf(gvk)
-	if len(c.rule.conditions) == 0 || s == nil || s.Type != openapi.Object || isBuiltIn(gvk.Group) {
+	if s == nil || s.Type != openapi.Object || s.Open {
 		return
 	}
 	path := "status"
 	if status := s.Fields["status"]; status != nil {
-		s, path = status.Schema, "status.conditions"
+		path = "status.conditions"
+		if status.Schema.Type != openapi.Object || status.Schema.Open || status.Schema.Fields["conditions"] != nil {
+			return
+		}
 	} else if c.rule.status != nil {
 		return // conformStatus says it
 	}
-	if s.Type == openapi.Object && !s.Open && (path == "status" || s.Fields["conditions"] == nil) {
-		c.report(c.rule.conditions[0].pos, CodeNoConditions, "the schema of %s has no %s, so the API server would drop the conditions", gvk.Kind, path).
-			hint("add status.conditions to the schema in the CustomResourceDefinition")
-	}
+	c.report(pos, CodeNoConditions, "the schema of %s has no %s, so the conditions are not written", gvk.Kind, path).
+		hint("add status.conditions to the schema in the CustomResourceDefinition")
 }
 
 func (f *conformer) at(n *node) Position { return f.c.rule.src.at(n.yaml) }

@@ -51,8 +51,8 @@ func (k *testKinds) define(tb testing.TB, text string) {
 			version, _ := v.(map[string]any)
 			name, _, _ := unstructured.NestedString(version, "name")
 			_, hasStatus, _ := unstructured.NestedMap(version, "subresources", "status")
-			k.defined[schema.GroupVersionKind{Group: group, Version: name, Kind: kind}] =
-				Kind{Namespaced: scope != "Cluster", HasStatus: hasStatus}
+			gvk := schema.GroupVersionKind{Group: group, Version: name, Kind: kind}
+			k.defined[gvk] = Kind{Namespaced: scope != "Cluster", HasStatus: hasStatus}
 		}
 	}
 }
