@@ -48,11 +48,13 @@ demo: build ## See a rule at work on a real API server (DEMO=once: run through a
 test: build ## Run all tests with the race detector, against the real API server
 	KANON_CONTROLPLANE='$(CURDIR)/bin/controlplane' go test -race -timeout 20m ./...
 	go test -C cmd/controlplane -timeout 10m ./...
+	go test -C cmd/kanonbench -timeout 10m ./...
 
 .PHONY: lint
 lint: ## Check style, imports and formatting
 	$(TOOL) golangci-lint run ./...
 	cd cmd/controlplane && go tool -modfile=../../tools/go.mod golangci-lint run --config ../../.golangci.yml ./...
+	cd cmd/kanonbench && go tool -modfile=../../tools/go.mod golangci-lint run --config ../../.golangci.yml ./...
 
 .PHONY: format
 format: ## Format all Go code
@@ -67,14 +69,33 @@ fuzz: ## Run each fuzz target for FUZZTIME (default 30s)
 		done; \
 	done
 
+# What make bench runs, by BENCH: a first look, the default, and two long ones.
+BENCH ?= default
+BENCH_quick   := --parents 100 --rounds 2 --singles 50 --rest 5s
+BENCH_default := --parents 1000 --rounds 5
+BENCH_long    := --parents 1000,5000 --rounds 3
+BENCH_longest := --parents 20000 --rounds 2
+
+.PHONY: bin/kanonbench
+bin/kanonbench:
+	@mkdir -p bin
+	go build -C cmd/kanonbench -o ../../bin/kanonbench .
+
 .PHONY: bench
-bench: ## Run the benchmarks with allocations, six times each, for benchstat
+bench: bin/kanon bin/controlplane bin/kanonbench ## Compare with an operator by hand (BENCH=quick, default, long or longest)
+	$(if $(BENCH_$(BENCH)),,$(error BENCH must be quick, default, long or longest, not $(BENCH)))
+	$(if $(filter quick,$(BENCH)),,go test -run '^$$' -bench . -benchmem ./rules/...)
+	bin/kanonbench run $(BENCH_$(BENCH)) --controlplane bin/controlplane --out bench.txt
+
+.PHONY: microbench
+microbench: ## Run the Go benchmarks with allocations, six times each, for benchstat
 	go test -run '^$$' -bench . -benchmem -count 6 ./rules/... ./engine/...
 
 .PHONY: verify
 verify: ## Check that modules are tidy
 	go mod tidy -diff
 	cd cmd/controlplane && go mod tidy -diff
+	cd cmd/kanonbench && go mod tidy -diff
 
 .PHONY: image
 image: ## Build the container image kanon:latest

@@ -1,0 +1,106 @@
+package app
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Group, Version, Kind and Resource name the parents' kind.
+const (
+	Group    = "bench.kanon.dev"
+	Version  = "v1"
+	Kind     = "App"
+	Resource = "apps"
+)
+
+// Label is on every child and every parent; those who watch select on it.
+const Label = "bench.kanon.dev/app"
+
+// App is the parent.
+type App struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec   Spec   `json:"spec"`
+	Status Status `json:"status,omitzero"`
+}
+
+// Spec is what is wanted.
+type Spec struct {
+	// Revision is told to the ConfigMap and is the Deployment's image tag, so a
+	// change of it changes two of three children.
+	Revision string `json:"revision"`
+	// Extra is the number of ConfigMaps beyond the three children.
+	Extra int `json:"extra,omitempty"`
+}
+
+// Status is what is told.
+type Status struct {
+	// ClusterIP is the Service's address.
+	ClusterIP string `json:"clusterIP,omitempty"`
+}
+
+// List is a list of Apps.
+type List struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+
+	Items []App `json:"items"`
+}
+
+// New makes a parent.
+func New(namespace, name, revision string, extra int) *App {
+	return &App{
+		TypeMeta:   metav1.TypeMeta{APIVersion: GroupVersion().String(), Kind: Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{Label: name}},
+		Spec:       Spec{Revision: revision, Extra: extra},
+	}
+}
+
+// GroupVersion is the parents' API version.
+func GroupVersion() schema.GroupVersion { return schema.GroupVersion{Group: Group, Version: Version} }
+
+// Scheme knows Apps and the kinds of their children.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("add built-in kinds: %w", err)
+		}
+	}
+	scheme.AddKnownTypeWithName(GroupVersion().WithKind(Kind), &App{})
+	scheme.AddKnownTypeWithName(GroupVersion().WithKind(Kind+"List"), &List{})
+	metav1.AddToGroupVersion(scheme, GroupVersion())
+	return scheme, nil
+}
+
+// DeepCopyInto copies a into out.
+func (a *App) DeepCopyInto(out *App) {
+	*out = *a
+	a.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+}
+
+// DeepCopyObject copies a.
+func (a *App) DeepCopyObject() runtime.Object {
+	out := new(App)
+	a.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyObject copies l.
+func (l *List) DeepCopyObject() runtime.Object {
+	out := &List{TypeMeta: l.TypeMeta}
+	l.DeepCopyInto(&out.ListMeta)
+	if l.Items != nil {
+		out.Items = make([]App, len(l.Items))
+		for i := range l.Items {
+			l.Items[i].DeepCopyInto(&out.Items[i])
+		}
+	}
+	return out
+}

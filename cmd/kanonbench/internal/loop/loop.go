@@ -1,0 +1,187 @@
+package loop
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"kanon.dev/kanon/cmd/kanonbench/internal/app"
+)
+
+// errEnded says that the watch of the parents ended, as API servers end each
+// after some time.
+var errEnded = errors.New("the watch of the parents ended")
+
+// Run does the work until ctx ends: first for the parents that there are, then
+// for each that is created or changed, and for all again at each line of again.
+func Run(ctx context.Context, config *rest.Config, again io.Reader, workers int) error {
+	l, err := newLoop(config)
+	if err != nil {
+		return err
+	}
+	lines := make(chan struct{})
+	go func() { // ends with its input or, blocked in a read, with the process
+		for scanner := bufio.NewScanner(again); scanner.Scan(); {
+			select {
+			case lines <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for ctx.Err() == nil {
+		if err := l.pass(ctx, lines, workers); err != nil && !errors.Is(err, errEnded) && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loop has the clients.
+type loop struct {
+	parents  rest.Interface
+	children kubernetes.Interface
+}
+
+func newLoop(config *rest.Config) (*loop, error) {
+	scheme, err := app.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	ours := rest.CopyConfig(config)
+	version := app.GroupVersion()
+	ours.GroupVersion, ours.APIPath = &version, "/apis"
+	ours.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	parents, err := rest.RESTClientFor(ours)
+	if err != nil {
+		return nil, fmt.Errorf("make client of parents: %w", err)
+	}
+	builtin := rest.CopyConfig(config)
+	builtin.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	children, err := kubernetes.NewForConfig(builtin)
+	if err != nil {
+		return nil, fmt.Errorf("make client of children: %w", err)
+	}
+	return &loop{parents: parents, children: children}, nil
+}
+
+// pass lists all parents and does the work for each, then follows them until the
+// watch ends or somebody asks for another pass.
+func (l *loop) pass(ctx context.Context, again <-chan struct{}, workers int) error {
+	var list app.List
+	err := l.parents.Get().Resource(app.Resource).VersionedParams(&metav1.ListOptions{}, metav1.ParameterCodec).Do(ctx).Into(&list)
+	if err != nil {
+		return fmt.Errorf("list parents: %w", err)
+	}
+	events, err := l.parents.Get().Resource(app.Resource).VersionedParams(&metav1.ListOptions{
+		Watch: true, ResourceVersion: list.ResourceVersion,
+	}, metav1.ParameterCodec).Watch(ctx)
+	if err != nil {
+		return fmt.Errorf("watch parents: %w", err)
+	}
+	defer events.Stop()
+
+	work := make(chan *app.App)
+	group, ctx := errgroup.WithContext(ctx)
+	for range workers {
+		group.Go(func() error {
+			for parent := range work {
+				if err := l.converge(ctx, parent); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		defer close(work)
+		seen := make(map[types.UID]int64, len(list.Items))
+		for i := range list.Items {
+			seen[list.Items[i].UID] = list.Items[i].Generation
+			if !send(ctx, work, &list.Items[i]) {
+				return ctx.Err()
+			}
+		}
+		return follow(ctx, seen, events.ResultChan(), again, work)
+	})
+	return group.Wait()
+}
+
+// follow sends the parents that are new or have another spec than was seen, which
+// is the generation by UID.
+func follow(ctx context.Context, seen map[types.UID]int64, events <-chan watch.Event, again <-chan struct{}, work chan<- *app.App) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-again:
+			return errEnded
+		case event, open := <-events:
+			parent, isParent := event.Object.(*app.App)
+			switch {
+			case !open || event.Type == watch.Error:
+				return errEnded
+			case !isParent:
+			case event.Type == watch.Deleted:
+				delete(seen, parent.UID)
+			case seen[parent.UID] != parent.Generation:
+				seen[parent.UID] = parent.Generation
+				if !send(ctx, work, parent) {
+					return ctx.Err()
+				}
+			}
+		}
+	}
+}
+
+func send(ctx context.Context, work chan<- *app.App, parent *app.App) bool {
+	select {
+	case work <- parent:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// converge applies the children of a parent and patches its status.
+func (l *loop) converge(ctx context.Context, parent *app.App) error {
+	if parent.DeletionTimestamp != nil {
+		return nil
+	}
+	force := metav1.ApplyOptions{FieldManager: "kanonbench-loop", Force: true}
+	children := parent.Children()
+	for _, object := range children.ConfigMaps {
+		if _, err := l.children.CoreV1().ConfigMaps(parent.Namespace).Apply(ctx, object, force); err != nil {
+			return fmt.Errorf("apply ConfigMap: %w", err)
+		}
+	}
+	service, err := l.children.CoreV1().Services(parent.Namespace).Apply(ctx, children.Service, force)
+	if err != nil {
+		return fmt.Errorf("apply Service: %w", err)
+	}
+	if _, err := l.children.AppsV1().Deployments(parent.Namespace).Apply(ctx, children.Deployment, force); err != nil {
+		return fmt.Errorf("apply Deployment: %w", err)
+	}
+	patch, err := json.Marshal(map[string]any{"status": app.Status{ClusterIP: service.Spec.ClusterIP}})
+	if err != nil {
+		return fmt.Errorf("encode status: %w", err)
+	}
+	err = l.parents.Patch(types.MergePatchType).Namespace(parent.Namespace).Resource(app.Resource).Name(parent.Name).
+		SubResource("status").Body(patch).Do(ctx).Error()
+	if err != nil && !apierrors.IsNotFound(err) { // deleted meanwhile
+		return fmt.Errorf("patch status: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package plane
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// metric is the API server's count of requests by FlowSchema.
+const metric = "apiserver_flowcontrol_dispatched_requests_total"
+
+// Request is a kind of request. Verb is that of Kubernetes ("create"), Resource
+// its plural, with the subresource ("apps/status").
+type Request struct{ Verb, Resource string }
+
+func (r Request) String() string { return r.Verb + " " + r.Resource }
+
+// IsWrite says whether a request of this kind changes something.
+func (r Request) IsWrite() bool {
+	switch r.Verb {
+	case "get", "list", "watch":
+		return false
+	}
+	return true
+}
+
+// Counts are numbers of requests.
+type Counts map[Request]int
+
+// Count is how many requests engines have sent since the control plane started.
+func (p *Plane) Count(ctx context.Context) (Counts, error) {
+	text, err := p.core.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("get metrics: %w", err)
+	}
+	return parseCounts(text)
+}
+
+// parseCounts reads our counts out of all of the API server's metrics, which are
+// some megabytes: only the lines of the one that is needed are parsed.
+func parseCounts(text []byte) (Counts, error) {
+	var lines bytes.Buffer
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, []byte(metric+"{")) {
+			lines.Write(line)
+		}
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(&lines)
+	if err != nil {
+		return nil, fmt.Errorf("read metrics: %w", err)
+	}
+	counts := make(Counts)
+	for _, one := range families[metric].GetMetric() {
+		for _, label := range one.GetLabel() {
+			if label.GetName() != "flow_schema" {
+				continue
+			}
+			if request, ours := countOf(label.GetValue()); ours {
+				// Without the line of its type the parser takes it for untyped.
+				counts[request] += int(one.GetUntyped().GetValue())
+			}
+		}
+	}
+	return counts, nil
+}
+
+// Sub is what was counted after before was; kinds without a request are left out.
+func (c Counts) Sub(before Counts) Counts {
+	difference := make(Counts)
+	for request, n := range c {
+		if n -= before[request]; n != 0 {
+			difference[request] = n
+		}
+	}
+	return difference
+}
+
+// Writes and Reads are how many requests change something, and how many do not.
+// A watch that begins is a read.
+func (c Counts) Writes() int { return c.sum(true) }
+
+// Reads are those that change nothing.
+func (c Counts) Reads() int { return c.sum(false) }
+
+func (c Counts) sum(writes bool) int {
+	sum := 0
+	for request, n := range c {
+		if request.IsWrite() == writes {
+			sum += n
+		}
+	}
+	return sum
+}
+
+func (c Counts) String() string {
+	parts := make([]string, 0, len(c))
+	for request, n := range c {
+		parts = append(parts, fmt.Sprintf("%s: %d", request, n))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+// Sorted are the kinds of requests, in order of verb and resource.
+func (c Counts) Sorted() []Request {
+	return slices.SortedFunc(maps.Keys(c), func(a, b Request) int { return strings.Compare(a.String(), b.String()) })
+}

@@ -1,0 +1,144 @@
+package plane
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kanon.dev/kanon/cmd/kanonbench/internal/app"
+	"kanon.dev/kanon/cmd/kanonbench/internal/process"
+)
+
+// Options are the settings of a control plane.
+type Options struct {
+	// Binary is the path of cmd/controlplane, built.
+	Binary string
+	// Dir is an existing directory for kubeconfigs; the control plane keeps its
+	// own data in one that it removes at its end.
+	Dir string
+	// Log takes what it says on standard error.
+	Log io.Writer
+}
+
+// Plane is a running control plane.
+type Plane struct {
+	// Config is the administrator's client configuration, without a limit.
+	Config *rest.Config
+	// EngineKubeconfig is the kubeconfig file of the engine that is measured.
+	EngineKubeconfig string
+	// Version is that of Kubernetes.
+	Version string
+
+	process *process.Process
+	core    kubernetes.Interface
+	objects client.Client
+}
+
+// Start starts a control plane and prepares it for engines. The caller must Stop
+// it.
+func Start(ctx context.Context, o Options) (*Plane, error) {
+	admin := filepath.Join(o.Dir, "admin.kubeconfig")
+	running, err := process.Start(process.Options{Stderr: o.Log, ReadStdout: true}, o.Binary,
+		"up", "--kubeconfig="+admin, "--nodes=0", "--controllers=garbage-collector,namespace")
+	if err != nil {
+		return nil, err
+	}
+	p := &Plane{process: running, EngineKubeconfig: filepath.Join(o.Dir, "engine.kubeconfig")}
+	if err := p.prepare(ctx, admin); err != nil {
+		return nil, errors.Join(fmt.Errorf("start control plane: %w", err), p.Stop())
+	}
+	return p, nil
+}
+
+// prepare waits until it serves and makes what engines need.
+func (p *Plane) prepare(ctx context.Context, admin string) error {
+	if err := awaitReady(ctx, p.process.Stdout); err != nil {
+		return err
+	}
+	var err error
+	if p.Config, err = clientcmd.BuildConfigFromFlags("", admin); err != nil {
+		return fmt.Errorf("load kubeconfig: %w", err)
+	}
+	p.Config.QPS = -1
+	scheme, err := app.Scheme()
+	if err != nil {
+		return err
+	}
+	if p.core, err = kubernetes.NewForConfig(p.Config); err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	if p.objects, err = client.New(p.Config, client.Options{Scheme: scheme}); err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	version, err := p.core.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("ask for the version: %w", err)
+	}
+	p.Version = version.GitVersion
+	if err := p.define(ctx); err != nil {
+		return err
+	}
+	if err := p.identify(ctx); err != nil {
+		return err
+	}
+	return p.makeFlowSchemas(ctx)
+}
+
+// awaitReady reads the one line that says that all is serving.
+func awaitReady(ctx context.Context, output io.Reader) error {
+	lines := make(chan string, 1)
+	go func() { // ends with the process, if not before
+		line, _ := bufio.NewReader(output).ReadString('\n')
+		lines <- line
+	}()
+	select {
+	case line := <-lines:
+		if line != "ready\n" {
+			return fmt.Errorf("it said %q instead of being ready", line)
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// PID is the process whose descendants are the components.
+func (p *Plane) PID() int { return p.process.PID() }
+
+// Stop ends it and waits for its end.
+func (p *Plane) Stop() error {
+	if err := p.process.Stop(); err != nil {
+		return fmt.Errorf("control plane: %w", err)
+	}
+	return nil
+}
+
+// writeKubeconfig makes the engine's kubeconfig: the administrator's, with a token.
+func (p *Plane) writeKubeconfig(token string) error {
+	text := fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters:
+- name: bench
+  cluster: {server: %q, certificate-authority-data: %s}
+users:
+- name: engine
+  user: {token: %s}
+contexts:
+- name: bench
+  context: {cluster: bench, user: engine}
+current-context: bench
+`, p.Config.Host, base64Of(p.Config.CAData), token)
+	if err := os.WriteFile(p.EngineKubeconfig, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write kubeconfig: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package report
+
+import (
+	_ "embed" // the text of the page
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// quietLoad is the load average up to which a machine counts as quiet before a
+	// benchmark.
+	quietLoad = 1.5
+	// quietStrangers is how many processors others may keep busy in a phase, as the
+	// median of all phases.
+	quietStrangers = 0.15
+)
+
+//go:embed page.md
+var pageText string
+
+//go:embed results.md
+var resultsText string
+
+// CheckQuiet is an error that says why a run is not to be published: the machine
+// had other work to do.
+func CheckQuiet(run *Run) error {
+	load, err := strconv.ParseFloat(run.Circumstance(KeyLoadBefore), 64)
+	if err != nil {
+		return fmt.Errorf("the results do not say the load before: %w", err)
+	}
+	var errs []error
+	if load >= quietLoad {
+		errs = append(errs, fmt.Errorf("the machine's load was %.2f before, not below %.2f", load, quietLoad))
+	}
+	if busy := strangersOf(run); busy > quietStrangers {
+		errs = append(errs, fmt.Errorf("other programs kept %.2f processors busy meanwhile, more than %.2f", busy, quietStrangers))
+	}
+	return errors.Join(errs...)
+}
+
+// strangersOf is how many processors other programs kept busy, as the median of
+// all phases.
+func strangersOf(run *Run) float64 {
+	var all []float64
+	for _, s := range run.Samples {
+		if busy, ok := s.Value(Strangers); ok {
+			all = append(all, busy)
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	return Quantile(all, 0.5)
+}
+
+// WritePage writes docs/performance.md. plot is where the plot is, as seen from
+// the page. Without a run, which is nil, the page says how to make one.
+func WritePage(w io.Writer, run *Run, plot string) error {
+	results := "## Results\n\nNone have been taken yet on a machine that had nothing else to do.\n"
+	if run != nil {
+		var err error
+		if results, err = resultsOf(run, plot); err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Fprintf(w, "%s\n%s", pageText, results); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	return nil
+}
+
+func resultsOf(run *Run, plot string) (string, error) {
+	var table, requests, facts strings.Builder
+	if err := errors.Join(WriteTable(&table, run), WriteRequests(&requests, run)); err != nil {
+		return "", err
+	}
+	for _, fact := range []struct{ title, value string }{
+		{"Date", run.Circumstance(KeyDate)},
+		{"Machine", run.Circumstance(KeyMachine) + ", shared with the API server"},
+		{"Kubernetes", run.Circumstance(KeyKubernetes)},
+		{"Go", run.Circumstance(KeyGo)},
+		{"Kanon", run.Circumstance(KeyKanon)},
+		{"controller-runtime", run.Circumstance(KeyOperator)},
+		{"Rounds", strconv.Itoa(rounds(run))},
+		{"Load before", run.Circumstance(KeyLoadBefore)},
+		{"Other programs", fmt.Sprintf("%.2f processors, median of all phases", strangersOf(run))},
+	} {
+		fmt.Fprintf(&facts, "| %s | %s |\n", fact.title, fact.value)
+	}
+	return strings.NewReplacer(
+		"{{facts}}", strings.TrimSpace(facts.String()),
+		"{{plot}}", plot,
+		"{{table}}", strings.TrimSpace(table.String()),
+		"{{requests}}", strings.TrimSpace(requests.String()),
+	).Replace(resultsText), nil
+}
+
+// rounds is how often the engine that was measured most often was.
+func rounds(run *Run) int {
+	counts := []int{0}
+	for _, load := range run.Loads() {
+		for _, engine := range []string{Operator, Loop, Kanon} {
+			counts = append(counts, len(run.Numbers(load, New, engine, Time)))
+		}
+	}
+	return slices.Max(counts)
+}

@@ -1,0 +1,135 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the files of testdata anew")
+
+// example is a run of two rounds, with a phase that the loop was not in.
+func example() *Run {
+	load := Load{Parents: 1000, Children: 3}
+	sample := func(phase Phase, engine string, values ...Value) Sample {
+		return Sample{Phase: phase, Engine: engine, Load: load, Values: values}
+	}
+	return &Run{
+		Circumstances: []Circumstance{
+			{KeyDate, "2026-03-05"}, {KeyMachine, "a machine, 2 processors"}, {KeyLoadBefore, "0.20"}, {KeyKanon, "v1"},
+		},
+		Samples: []Sample{
+			sample(New, Operator, Value{Time, 4}, Value{Writes, 4}, Value{"create:configmaps", 1000}, Value{Strangers, 0.01}),
+			sample(New, Loop, Value{Time, 6}, Value{Writes, 4}, Value{"patch:configmaps", 1000}, Value{Strangers, 0.02}),
+			sample(New, Kanon, Value{Time, 3}, Value{Writes, 6}, Value{"create:configmaps", 1000}, Value{Strangers, 0.03}),
+			sample(Rest, Kanon, Value{Requests, 0}),
+			sample(New, Kanon, Value{Time, 5}, Value{Writes, 6}, Value{"patch:apps.status", 1000}),
+			sample(New, Operator, Value{Time, 4}, Value{Writes, 4}),
+			sample(New, Loop, Value{Time, 8}, Value{Writes, 4}),
+			sample(Rest, Kanon, Value{Requests, 2}),
+		},
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for name, write := range map[string]func(io.Writer, *Run) error{
+		"results.txt":  Write,
+		"table.md":     WriteTable,
+		"requests.md":  WriteRequests,
+		"plot.svg":     WritePlot,
+		"empty.md":     func(w io.Writer, _ *Run) error { return WritePage(w, nil, "") },
+		"page.want.md": func(w io.Writer, run *Run) error { return WritePage(w, run, "plot.svg") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got bytes.Buffer
+			if err := write(&got, example()); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", name)
+			if *update {
+				if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		})
+	}
+}
+
+func TestReadWhatIsWritten(t *testing.T) {
+	var text bytes.Buffer
+	if err := Write(&text, example()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(&text, "results")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(example(), got); diff != "" {
+		t.Errorf("read (-written +read):\n%s", diff)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing":          "",
+		"no number":        "BenchmarkNew/engine=kanon/parents=many/children=3 1 2 sec/op\n",
+		"of another kind":  "BenchmarkOther-2 1 2 ns/op\n",
+		"a broken line":    "BenchmarkNew/engine=kanon/parents=1 1 two sec/op\n",
+		"only its setting": "date: 2026-03-05\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if run, err := Read(strings.NewReader(text), "results"); err == nil {
+				t.Errorf("it was read as %+v", run)
+			}
+		})
+	}
+}
+
+func TestPlotIsXML(t *testing.T) {
+	var plot bytes.Buffer
+	if err := WritePlot(&plot, example()); err != nil {
+		t.Fatal(err)
+	}
+	decoder := xml.NewDecoder(&plot)
+	for {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestCheckQuiet(t *testing.T) {
+	if err := CheckQuiet(example()); err != nil {
+		t.Errorf("a quiet run is refused: %v", err)
+	}
+	for name, spoil := range map[string]func(*Run){
+		"load before":    func(r *Run) { r.Circumstances[2].Value = "1.50" },
+		"no load":        func(r *Run) { r.Circumstances = nil },
+		"other programs": func(r *Run) { r.Samples[0].Values[3].Number, r.Samples[1].Values[3].Number = 1, 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := example()
+			spoil(run)
+			if CheckQuiet(run) == nil {
+				t.Error("it counts as quiet")
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package report
+
+import (
+	"fmt"
+	"time"
+)
+
+// row is a line of the table.
+type row struct {
+	title  string
+	phase  Phase
+	unit   string
+	format func(float64) string
+	// Of the target, one is set, if any: what the ratio to the operator by hand may
+	// be at most, or what the number itself may be.
+	ratio, limit *float64
+}
+
+// rows are the lines of the table for a load.
+func rows(load Load) []row {
+	one, cpu := new(1.0), new(1.25)
+	none := new(0.0)
+	return []row{
+		{title: "new parents", phase: New, unit: Time, format: seconds, ratio: one},
+		{title: "– CPU of the engine", phase: New, unit: CPU, format: seconds, ratio: cpu},
+		// The children and the status; an Event is allowed beside them.
+		{title: "– writes per parent", phase: New, unit: Writes, format: plain, limit: new(float64(load.Children + 2))},
+		{title: "– reads per parent", phase: New, unit: Reads, format: plain, limit: none},
+		{title: "change of all", phase: Change, unit: Time, format: seconds, ratio: one},
+		{title: "– CPU of the engine", phase: Change, unit: CPU, format: seconds, ratio: cpu},
+		{title: "– writes per parent", phase: Change, unit: Writes, format: plain, limit: new(float64(load.Children - 1))},
+		{title: "– reads per parent", phase: Change, unit: Reads, format: plain, limit: none},
+		{title: "drift of half put right", phase: Drift, unit: Time, format: seconds, ratio: one},
+		{title: "– CPU of the engine", phase: Drift, unit: CPU, format: seconds, ratio: cpu},
+		{title: "– writes per parent that drifted", phase: Drift, unit: Writes, format: plain, limit: new(2.0)},
+		{title: "– reads per parent that drifted", phase: Drift, unit: Reads, format: plain, limit: none},
+		{title: "deletion of all", phase: Delete, unit: Time, format: seconds, ratio: one},
+		{title: "– CPU of the engine", phase: Delete, unit: CPU, format: seconds, ratio: cpu},
+		{title: "– writes", phase: Delete, unit: AllWrites, format: plain, limit: none},
+		{title: "one new parent, median", phase: One, unit: Median, format: seconds, ratio: one},
+		{title: "one new parent, p99", phase: One, unit: Worst, format: seconds, ratio: one},
+		{title: "restart, all in place: until ready", phase: Restart, unit: Time, format: seconds, limit: new(5.0)},
+		{title: "– CPU of the engine", phase: Restart, unit: CPU, format: seconds},
+		{title: "– writes", phase: Restart, unit: AllWrites, format: plain, limit: none},
+		{title: "– reads", phase: Restart, unit: AllReads, format: plain},
+		{title: "at rest: requests per minute", phase: Rest, unit: Requests, format: plain, limit: none},
+		{title: "at rest: CPU per minute", phase: Rest, unit: CPUMinute, format: seconds, limit: new(0.1)},
+		{title: "memory of an empty process", phase: New, unit: Empty, format: mebibytes, limit: new(50.0 * (1 << 20))},
+		{title: "memory at rest, after a restart", phase: Restart, unit: Resident, format: mebibytes},
+		{
+			title: "– per 1,000 parents, beyond the empty process", phase: Restart, unit: PerParent,
+			format: func(b float64) string { return mebibytes(1000 * b) }, limit: new(10.0 * (1 << 20) / 1000),
+		},
+		{title: "memory at rest, after all that", phase: Rest, unit: Resident, format: mebibytes},
+		{title: "memory, peak", phase: Rest, unit: Peak, format: mebibytes},
+	}
+}
+
+func seconds(s float64) string {
+	if s < 0.1 {
+		return fmt.Sprintf("%.1f ms", s*float64(time.Second/time.Millisecond))
+	}
+	return fmt.Sprintf("%.2f s", s)
+}
+
+func plain(n float64) string { return fmt.Sprintf("%.4g", n) }
+
+func mebibytes(b float64) string { return fmt.Sprintf("%.1f MiB", b/(1<<20)) }

@@ -1,0 +1,137 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// WriteTable writes a table in Markdown for each load of a run, with columns wide
+// enough to be read as it stands.
+func WriteTable(w io.Writer, run *Run) error {
+	for i, load := range run.Loads() {
+		lead := "\n"
+		if i == 0 {
+			lead = ""
+		}
+		if _, err := fmt.Fprintf(w, "%s%s\n\n", lead, titleOf(load)); err != nil {
+			return fmt.Errorf("write table: %w", err)
+		}
+		if err := writeColumns(w, cells(run, load)); err != nil {
+			return fmt.Errorf("write table: %w", err)
+		}
+	}
+	return nil
+}
+
+func titleOf(load Load) string {
+	return fmt.Sprintf("### %s parents with %d children each", thousands(load.Parents), load.Children)
+}
+
+// cells is the table of a load; the first line is the head.
+func cells(run *Run, load Load) [][]string {
+	table := [][]string{{"", "by hand", "bare loop", "Kanon", "Kanon ÷ by hand", "target", ""}}
+	for _, r := range rows(load) {
+		kanon := run.Numbers(load, r.phase, Kanon, r.unit)
+		byHand := run.Numbers(load, r.phase, Operator, r.unit)
+		ratio, hasRatio := SpreadOf(Ratios(kanon, byHand))
+		line := []string{
+			r.title,
+			r.number(byHand),
+			r.number(run.Numbers(load, r.phase, Loop, r.unit)),
+			r.number(kanon),
+			"",
+			r.target(),
+			r.verdict(kanon, ratio, hasRatio),
+		}
+		if hasRatio {
+			line[4] = fmt.Sprintf("%.2f (%.2f–%.2f)", ratio.Median, ratio.Min, ratio.Max)
+		}
+		if line[1] != "" || line[2] != "" || line[3] != "" {
+			table = append(table, line)
+		}
+	}
+	return table
+}
+
+func (r *row) number(numbers []float64) string {
+	spread, ok := SpreadOf(numbers)
+	if !ok {
+		return ""
+	}
+	return r.format(spread.Median)
+}
+
+func (r *row) target() string {
+	switch {
+	case r.ratio != nil:
+		return fmt.Sprintf("≤ %.3g ×", *r.ratio)
+	case r.limit != nil && *r.limit == 0:
+		return "0"
+	case r.limit != nil:
+		return "≤ " + r.format(*r.limit)
+	}
+	return ""
+}
+
+// verdict is whether the target is met, by the medians.
+func (r *row) verdict(kanon []float64, ratio Spread, hasRatio bool) string {
+	number, measured := SpreadOf(kanon)
+	var met bool
+	switch {
+	case r.ratio != nil && hasRatio:
+		met = ratio.Median <= *r.ratio
+	case r.limit != nil && measured:
+		met = number.Median <= *r.limit
+	default:
+		return ""
+	}
+	if met {
+		return "met"
+	}
+	return "missed"
+}
+
+func writeColumns(w io.Writer, table [][]string) error {
+	widths := make([]int, len(table[0]))
+	for _, line := range table {
+		for i, cell := range line {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell), len("---"))
+		}
+	}
+	for i, line := range table {
+		if err := writeLine(w, line, widths); err != nil {
+			return err
+		}
+		if i > 0 {
+			continue
+		}
+		rule := make([]string, len(widths))
+		for j, width := range widths {
+			rule[j] = strings.Repeat("-", width)
+		}
+		if err := writeLine(w, rule, widths); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeLine(w io.Writer, line []string, widths []int) error {
+	var out strings.Builder
+	for i, cell := range line {
+		out.WriteString("| " + cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+1))
+	}
+	_, err := fmt.Fprintln(w, out.String()+"|")
+	return err
+}
+
+// thousands writes a whole number with commas.
+func thousands(n int) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

@@ -1,0 +1,117 @@
+package world
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kanon.dev/kanon/cmd/kanonbench/internal/app"
+)
+
+// writers is how many requests of ours are under way at the same time: more than
+// an engine can keep up with.
+const writers = 16
+
+// stranger is the field manager of those who spoil children.
+const stranger = "someone-else"
+
+// Create creates parents.
+func (w *World) Create(ctx context.Context, names []string, revision string, extra int) error {
+	return each(ctx, names, func(ctx context.Context, name string) error {
+		if err := w.objects.Create(ctx, app.New(w.namespace, name, revision, extra)); err != nil {
+			return fmt.Errorf("create parent %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// Change gives parents another revision.
+func (w *World) Change(ctx context.Context, names []string, revision string) error {
+	patch, err := patchOf(map[string]any{"spec": map[string]any{"revision": revision}})
+	if err != nil {
+		return err
+	}
+	return each(ctx, names, func(ctx context.Context, name string) error {
+		if err := w.objects.Patch(ctx, app.New(w.namespace, name, "", 0), patch); err != nil {
+			return fmt.Errorf("change parent %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// Spoil edits the ConfigMap and the Deployment of parents.
+func (w *World) Spoil(ctx context.Context, names []string) error {
+	data, err := patchOf(map[string]any{"data": map[string]any{app.RevisionKey: "spoilt"}})
+	if err != nil {
+		return err
+	}
+	image, err := json.Marshal([]map[string]any{
+		{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": app.Image("spoilt")},
+	})
+	if err != nil {
+		return fmt.Errorf("encode patch: %w", err)
+	}
+	return each(ctx, names, func(ctx context.Context, name string) error {
+		meta := metav1.ObjectMeta{Namespace: w.namespace, Name: name}
+		config := &corev1.ConfigMap{ObjectMeta: meta}
+		if err := w.objects.Patch(ctx, config, data, client.FieldOwner(stranger)); err != nil {
+			return fmt.Errorf("edit ConfigMap %s: %w", name, err)
+		}
+		deployment := &appsv1.Deployment{ObjectMeta: meta}
+		err := w.objects.Patch(ctx, deployment, client.RawPatch(types.JSONPatchType, image), client.FieldOwner(stranger))
+		if err != nil {
+			return fmt.Errorf("edit Deployment %s: %w", name, err)
+		}
+		w.spoilt(name, versionOf(config), versionOf(deployment))
+		return nil
+	})
+}
+
+// spoilt takes note of our edits. The engine's answers to them may have been seen
+// already.
+func (w *World) spoilt(name string, config, deployment uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.stateLocked(name)
+	s.ConfigMap.Spoilt, s.Deployment.Spoilt = config, deployment
+	w.checkLocked(name)
+}
+
+// Delete deletes parents; the garbage collector takes their children.
+func (w *World) Delete(ctx context.Context, names []string) error {
+	return each(ctx, names, func(ctx context.Context, name string) error {
+		err := w.objects.Delete(ctx, app.New(w.namespace, name, "", 0), client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if err != nil {
+			return fmt.Errorf("delete parent %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+func patchOf(change map[string]any) (client.Patch, error) {
+	text, err := json.Marshal(change)
+	if err != nil {
+		return nil, fmt.Errorf("encode patch: %w", err)
+	}
+	return client.RawPatch(types.MergePatchType, text), nil
+}
+
+// each does something for each name, for several at the same time.
+func each(ctx context.Context, names []string, do func(context.Context, string) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for _, name := range names {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error { return do(ctx, name) })
+	}
+	return group.Wait()
+}

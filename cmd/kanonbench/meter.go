@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"kanon.dev/kanon/cmd/kanonbench/internal/plane"
+	"kanon.dev/kanon/cmd/kanonbench/internal/process"
+	"kanon.dev/kanon/cmd/kanonbench/internal/report"
+)
+
+// reading is what all meters show at one time.
+type reading struct {
+	at     time.Time
+	counts plane.Counts
+	engine time.Duration // CPU of the engine
+	server time.Duration // CPU of the control plane
+	self   time.Duration // CPU of this program
+	busy   time.Duration // of all processors
+}
+
+// read reads all meters. An engine that does not run has used nothing.
+func (r *runner) read(ctx context.Context) (reading, error) {
+	counts, err := r.plane.Count(ctx)
+	if err != nil {
+		return reading{}, err
+	}
+	now := reading{at: time.Now(), counts: counts}
+	if r.process != nil {
+		usage, err := process.Read(r.process.PID())
+		if err != nil {
+			return now, fmt.Errorf("read what %s uses: %w", r.engine.name, err)
+		}
+		now.engine = usage.CPU
+	}
+	self, err := process.Read(os.Getpid())
+	if err != nil {
+		return now, fmt.Errorf("read what this program uses: %w", err)
+	}
+	now.self = self.CPU
+	if now.server, err = process.TreeCPU(r.plane.PID()); err != nil {
+		return now, fmt.Errorf("read what the control plane uses: %w", err)
+	}
+	now.busy, err = process.BusyCPU()
+	return now, err
+}
+
+// between are the values of a phase that lay between two readings: what was used
+// and asked for by n parents.
+func between(before, after reading, n int) []report.Value {
+	counts := after.counts.Sub(before.counts)
+	values := []report.Value{
+		{Unit: report.CPU, Number: (after.engine - before.engine).Seconds()},
+		{Unit: report.ServerCPU, Number: (after.server - before.server).Seconds()},
+		{Unit: report.Strangers, Number: strangers(before, after)},
+		{Unit: report.Writes, Number: float64(counts.Writes()) / float64(n)},
+		{Unit: report.Reads, Number: float64(counts.Reads()) / float64(n)},
+		{Unit: report.AllWrites, Number: float64(counts.Writes())},
+		{Unit: report.AllReads, Number: float64(counts.Reads())},
+	}
+	for _, request := range counts.Sorted() {
+		values = append(values, report.Value{
+			Unit: report.CountUnit(request.Verb, request.Resource), Number: float64(counts[request]),
+		})
+	}
+	return values
+}
+
+// strangers is how many processors were kept busy by programs that have no part in
+// the benchmark.
+func strangers(before, after reading) float64 {
+	ours := after.engine - before.engine + after.server - before.server + after.self - before.self
+	elapsed := after.at.Sub(before.at)
+	return max(0, (after.busy-before.busy-ours).Seconds()/elapsed.Seconds())
+}

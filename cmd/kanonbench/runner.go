@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"kanon.dev/kanon/cmd/kanonbench/internal/plane"
+	"kanon.dev/kanon/cmd/kanonbench/internal/process"
+	"kanon.dev/kanon/cmd/kanonbench/internal/report"
+	"kanon.dev/kanon/cmd/kanonbench/internal/world"
+)
+
+// runner measures one engine under one load.
+type runner struct {
+	plane   *plane.Plane
+	world   *world.World
+	engine  engine
+	load    report.Load
+	extra   int // children beyond the three
+	singles int
+	restFor time.Duration
+	log     io.Writer // what the engine says
+
+	process *process.Process // nil: it does not run
+	samples []report.Sample
+}
+
+// measure runs all phases. The engine has ended when it returns.
+func (r *runner) measure(ctx context.Context) (samples []report.Sample, err error) {
+	limit := 3*time.Minute + r.restFor + time.Duration(r.load.Parents*r.load.Children)*50*time.Millisecond
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it takes longer than %s", limit))
+	defer cancel()
+	defer func() { err = errors.Join(err, r.stop()) }()
+	if err := r.phases(ctx); err != nil {
+		return nil, err
+	}
+	return r.samples, nil
+}
+
+// start starts the engine.
+func (r *runner) start() error {
+	started, err := process.Start(process.Options{Stderr: r.log}, r.engine.program, r.engine.args...)
+	if err != nil {
+		return err
+	}
+	r.process = started
+	return nil
+}
+
+// stop ends the engine, if it runs.
+func (r *runner) stop() error {
+	if r.process == nil {
+		return nil
+	}
+	err := r.process.Stop()
+	r.process = nil
+	if err != nil {
+		return fmt.Errorf("stop %s: %w", r.engine.name, err)
+	}
+	return nil
+}
+
+// tell has an engine that does not see for itself go over all parents.
+func (r *runner) tell() error {
+	if !r.engine.told {
+		return nil
+	}
+	if _, err := io.WriteString(r.process.Stdin, "again\n"); err != nil {
+		return fmt.Errorf("tell %s: %w", r.engine.name, err)
+	}
+	return nil
+}
+
+// bring creates a parent and waits until the engine has seen to it.
+func (r *runner) bring(ctx context.Context, name string) error {
+	done := r.world.Expect([]string{name}, world.Converged(firstRevision, r.extra))
+	if err := r.world.Create(ctx, []string{name}, firstRevision, r.extra); err != nil {
+		return err
+	}
+	_, err := done.Wait(ctx)
+	return err
+}
+
+// remove deletes a parent and waits until nothing is left of it.
+func (r *runner) remove(ctx context.Context, name string) error {
+	done := r.world.Expect([]string{name}, world.Gone())
+	if err := r.world.Delete(ctx, []string{name}); err != nil {
+		return err
+	}
+	_, err := done.Wait(ctx)
+	return err
+}
+
+func (r *runner) add(phase report.Phase, values []report.Value) {
+	r.samples = append(r.samples, report.Sample{Phase: phase, Engine: r.engine.name, Load: r.load, Values: values})
+}
+
+// namesOf makes n names.
+func namesOf(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%05d", prefix, i)
+	}
+	return names
+}
