@@ -93,7 +93,7 @@ func (c *compiler) events(all *uses) []compiledEvent {
 		scope := func(field string) *compileScope {
 			sc := c.ruleScope("spec." + path + "." + field)
 			if c.rule.status != nil {
-				sc.names = map[string]*origin{rootStatus: {waits: true, root: rootStatus}}
+				sc.names = map[string]*origin{rootStatus: {waits: true, root: rootStatus, typ: c.statusType()}}
 			}
 			return sc
 		}

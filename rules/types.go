@@ -242,6 +242,15 @@ func (c *compiler) kindType(gvk schema.GroupVersionKind) typed {
 	return c.types.of(c.opts.Schemas.Schema(gvk))
 }
 
+// statusType is the type of the parent's status.
+func (c *compiler) statusType() typed {
+	parent := c.kindType(c.rule.parent.gvk)
+	if parent.cel().Kind() != types.StructKind || parent.schema.Fields["status"] == nil {
+		return typed{}
+	}
+	return c.types.of(parent.schema.Fields["status"].Schema)
+}
+
 // childType is the type of children.<id>.
 func (c *compiler) childType(id string) typed {
 	spec := c.children[id]
