@@ -157,6 +157,8 @@ type compiler struct {
 	results map[*node]result
 	// expressions are those that were checked.
 	expressions map[checkedText]*celenv.Expression
+	// checkers are those of the scopes so far, by their names.
+	checkers map[string]*celenv.Checker
 	// asked are the paths that are there because spec.parent.when asks for them.
 	asked map[string]bool
 	// unchecked are the kinds of which it was said that nothing is known.
@@ -178,7 +180,7 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 		rule: r, opts: o, limits: o.Limits.withDefaults(), env: env, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*childSpec{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
-		types: newTypeTable(), results: map[*node]result{}, expressions: map[checkedText]*celenv.Expression{},
+		types: newTypeTable(), results: map[*node]result{}, expressions: map[checkedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{},
 	}
 	c.declare()
 	p := c.program()

@@ -346,7 +346,7 @@ func (c *compiler) checked(text string, sc *compileScope, at func(int) Position)
 	if unknown.functions {
 		return nil, false
 	}
-	expr, issues = parsed.Check(append(roots, unknown.roots...))
+	expr, issues = c.checker(append(roots, unknown.roots...)).Check(parsed)
 	if c.reportTypes(issues, text, at) {
 		return nil, false
 	}
@@ -355,6 +355,17 @@ func (c *compiler) checked(text string, sc *compileScope, at func(int) Position)
 	}
 	c.expressions[key] = expr
 	return expr, true
+}
+
+// checker is that of a scope; the parts of a rule have few different ones.
+func (c *compiler) checker(roots []string) *celenv.Checker {
+	key := strings.Join(roots, ",")
+	checker, ok := c.checkers[key]
+	if !ok {
+		checker = c.env.Checker(roots)
+		c.checkers[key] = checker
+	}
+	return checker
 }
 
 // expression compiles one ${…} of a scalar. nil, after a finding, where it

@@ -134,14 +134,21 @@ func (p *Parsed) Names() (roots, functions []Name) {
 	return sortNames(n.roots), sortNames(n.functions)
 }
 
-// Check checks names and types. The issues are all that was found; the
-// expression is nil when there are any.
-func (p *Parsed) Check(scope Scope) (*Expression, []Issue) {
-	e := p.env
+// Checker checks expressions that start with the names of one scope. Making one
+// costs as much as a few expressions do. It is immutable and safe for concurrent
+// use.
+type Checker struct {
+	env   *Env
+	check *checker.Env
+	err   error
+}
+
+// Checker makes one for a scope.
+func (e *Env) Checker(scope Scope) *Checker {
 	check, err := checker.NewEnv(e.base.Container, e.base.CELTypeProvider(),
 		checker.ValidatedDeclarations(e.checker), checker.CrossTypeNumericComparisons(true))
 	if err != nil {
-		return nil, []Issue{{Offset: -1, Message: err.Error()}}
+		return &Checker{err: err}
 	}
 	for _, name := range scope {
 		typ := types.DynType
@@ -149,14 +156,23 @@ func (p *Parsed) Check(scope Scope) (*Expression, []Issue) {
 			typ = types.TimestampType
 		}
 		if err := check.AddIdents(decls.NewVariable(name, typ)); err != nil {
-			return nil, []Issue{{Offset: -1, Message: err.Error()}}
+			return &Checker{err: err}
 		}
 	}
-	checked, errs := checker.Check(p.ast.NativeRep(), p.ast.Source(), check)
+	return &Checker{env: e, check: check}
+}
+
+// Check checks names and types. The issues are all that was found; the
+// expression is nil when there are any.
+func (c *Checker) Check(p *Parsed) (*Expression, []Issue) {
+	if c.err != nil {
+		return nil, []Issue{{Offset: -1, Message: c.err.Error()}}
+	}
+	checked, errs := checker.Check(p.ast.NativeRep(), p.ast.Source(), c.check)
 	if found := errs.GetErrors(); len(found) > 0 {
 		return nil, issues(p.text, found)
 	}
-	return &Expression{env: e, text: p.text, ast: checked}, nil
+	return &Expression{env: c.env, text: p.text, ast: checked}, nil
 }
 
 // Compile parses and checks an expression.
@@ -165,7 +181,7 @@ func (e *Env) Compile(text string, scope Scope) (*Expression, []Issue) {
 	if parsed == nil {
 		return nil, found
 	}
-	return parsed.Check(scope)
+	return e.Checker(scope).Check(parsed)
 }
 
 // IsFunction says whether there is a function or a macro of that name.
