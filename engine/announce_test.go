@@ -30,10 +30,11 @@ func (w *world) saidOf(name, reason string) []string {
 	return said
 }
 
-// awaitSaid waits until Events with a reason say that about an object, as often
-// as it is given, and nothing else.
-func (w *world) awaitSaid(name, reason string, want ...string) {
+// awaitLit waits until the Events Lit about an object say that, as often as it is
+// given, and nothing else.
+func (w *world) awaitLit(name string, want ...string) {
 	w.t.Helper()
+	const reason = "Lit"
 	slices.Sort(want)
 	w.awaitAny(events, w.home, "involvedObject.name="+name+",reason="+reason,
 		"the Events "+reason+" about "+name+" are "+strings.Join(want, ", "), func(*unstructured.Unstructured) bool {
@@ -74,9 +75,9 @@ func TestEventsOfTheRule(t *testing.T) {
 	w.await(w.resource("Note"), w.home, "old", "is looked at", has("red", "status", "color"))
 
 	w.parent("Note", "new", "{color: red, lit: true}")
-	w.awaitSaid("new", "Lit", "it is red")
+	w.awaitLit("new", "it is red")
 	w.patch(w.resource("Note"), w.home, "new", `{"spec":{"color":"blue"}}`)
-	w.awaitSaid("new", "Lit", "it is blue", "it is red")
+	w.awaitLit("new", "it is blue", "it is red")
 	w.patch(w.resource("Note"), w.home, "new", `{"spec":{"other":"x"}}`)
 	w.patch(w.resource("Note"), w.home, "old", `{"spec":{"other":"x"}}`)
 	w.quiet()
@@ -85,25 +86,25 @@ func TestEventsOfTheRule(t *testing.T) {
 		return conditionGeneration(obj, "Ready") == obj.GetGeneration()
 	})
 	w.patch(w.resource("Note"), w.home, "new", `{"spec":{"lit":true}}`)
-	w.awaitSaid("new", "Lit", "it is blue", "it is blue", "it is red")
+	w.awaitLit("new", "it is blue", "it is blue", "it is red")
 	if said := w.saidOf("old", "Lit"); len(said) > 0 {
 		t.Errorf("what held before the rule was there is told: %q", said)
 	}
 	w.patch(w.resource("Note"), w.home, "old", `{"spec":{"color":"green"}}`)
-	w.awaitSaid("old", "Lit", "it is green")
+	w.awaitLit("old", "it is green")
 
 	stop()
 	awaitNextSecond()
 	from := w.requests.count()
 	w.run()
 	w.parent("Note", "marker", "{color: red, lit: true}")
-	w.awaitSaid("marker", "Lit", "it is red")
+	w.awaitLit("marker", "it is red")
 	w.quiet()
 	for _, request := range w.requestsAtHome(from) {
 		if strings.Contains(request, "/events") && strings.HasPrefix(request, "PATCH") {
 			t.Errorf("an Event was told again: %s", request)
 		}
 	}
-	w.awaitSaid("new", "Lit", "it is blue", "it is blue", "it is red")
-	w.awaitSaid("old", "Lit", "it is green")
+	w.awaitLit("new", "it is blue", "it is blue", "it is red")
+	w.awaitLit("old", "it is green")
 }
