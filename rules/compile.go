@@ -302,7 +302,8 @@ func (c *compiler) parent(u *uses) (Parent, *expression) {
 	if k, ok := c.kind(spec.gvk, spec.node, parentVerbs()); ok {
 		p.Namespaced = k.Namespaced
 		if !k.Namespaced && (len(spec.namespaces) > 0 || spec.namespaceSelector != nil) {
-			c.report(spec.pos, CodeParentNamespaces, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot hold", spec.gvk.Kind)
+			c.report(spec.pos, CodeParentNamespaces, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot hold", spec.gvk.Kind).
+				hint("select by labels, with spec.parent.selector")
 		}
 	}
 	if spec.when == nil {

@@ -80,7 +80,7 @@ func (c *compiler) templateKind(spec *childSpec) schema.GroupVersionKind {
 				c.report(c.rule.src.at(spec.template.yaml), CodeIncomplete, "the template of %s is missing %s", spec.label(), name)
 			}
 		case !ok || s == "":
-			c.report(c.rule.src.at(n.yaml), CodeTemplateType, "%s must be a string", name)
+			c.report(c.rule.src.at(n.yaml), CodeTemplateType, "%s must be a string, and is %s", name, n.whatOrEmpty()).hint("%s", quotesFor(n))
 		case hasExpression(s):
 			c.report(c.rule.src.at(n.yaml), CodeStrayExpression, "%s cannot hold an expression: the kinds of a rule must be known before it runs", name)
 		default:
@@ -124,7 +124,7 @@ func (c *compiler) checkMetadata(spec *childSpec, gvk schema.GroupVersionKind) {
 			c.report(at(metadata), CodeIncomplete, "the template of %s is missing metadata.name", spec.label())
 		}
 	case name.kind != scalarNode || name.value == nil || name.value == "":
-		c.report(at(name), CodeTemplateType, "metadata.name must be a string")
+		c.report(at(name), CodeTemplateType, "metadata.name must be a string, and is %s", name.whatOrEmpty())
 	default:
 		if _, ok := name.text(); !ok {
 			c.report(at(name), CodeTemplateType, "metadata.name must be a string, and is %s", name.what()).hint("%s", quotesHint)
@@ -132,7 +132,7 @@ func (c *compiler) checkMetadata(spec *childSpec, gvk schema.GroupVersionKind) {
 	}
 	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"} {
 		if n := metadata.get(name); n != nil {
-			c.report(at(n), CodeServerField, "metadata.%s is not for a template to set", name)
+			c.report(at(n), CodeServerField, "metadata.%s is not for a template to set", name).hint("leave it out")
 		}
 	}
 }
@@ -145,7 +145,8 @@ func (c *compiler) checkScope(spec *childSpec, child *compiledChild, p *Program)
 	}
 	switch namespace := metadata.get("namespace"); {
 	case namespace != nil && !child.kind.Namespaced:
-		c.report(c.rule.src.at(namespace.yaml), CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", child.GVK.Kind)
+		c.report(c.rule.src.at(namespace.yaml), CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", child.GVK.Kind).
+			hint("leave it out")
 	case !metadata.has("namespace") && child.kind.Namespaced && !p.parent.Namespaced:
 		c.report(c.rule.src.at(metadata.yaml), CodeNamespaceRequired, "the template of %s needs metadata.namespace, because %s, the parent's kind, is cluster-scoped", spec.label(), p.parent.GVK.Kind)
 	}
@@ -198,7 +199,7 @@ func (c *compiler) locals(spec *bodySpec, b *body, sc *compileScope) {
 			continue // the reason was reported
 		}
 		if c.variables[v.name] != nil {
-			c.report(v.pos, CodeNameTwice, "the rule has a variable called %q already", v.name)
+			c.report(v.pos, CodeNameTwice, "the rule has a variable called %q already", v.name).hint("choose another name")
 			continue
 		}
 		sc.locals[v.name] = &compiledVariable{name: v.name, index: i, spec: v}

@@ -82,7 +82,7 @@ func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *orig
 	}
 	if whole, ok := wholeExpression(parts); ok {
 		if whole.spread {
-			c.reportAt(n, whole.offset, CodeStraySpread, "${...list} can only stand as an item of a list")
+			c.reportAt(n, whole.offset, CodeStraySpread, "${...list} can only stand as an item of a list").hint("without the dots, ${list} is the list as a whole")
 			return nil, nil
 		}
 		before := len(c.findings)
@@ -126,7 +126,7 @@ func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses
 			continue
 		}
 		if p.spread {
-			c.reportAt(n, p.offset, CodeStraySpread, "${...list} can only stand as an item of a list")
+			c.reportAt(n, p.offset, CodeStraySpread, "${...list} can only stand as an item of a list").hint("without the dots, ${list} is the list as a whole")
 			ok = false
 			continue
 		}
@@ -137,7 +137,7 @@ func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses
 		}
 		out.drifts = out.drifts || from.moves()
 		if wrong := neverText(x.typ); wrong != "" {
-			c.reportAt(n, p.offset, CodeNotText, "%s cannot stand in text", wrong)
+			c.reportAt(n, p.offset, CodeNotText, "%s cannot stand in text", wrong).hint("%s", textHint(x.typ))
 		}
 		kept.items = kept.items || x.items
 		t.parts = append(t.parts, textPart{x: x.expression})
@@ -147,6 +147,24 @@ func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses
 	}
 	c.keep(n, kept)
 	return t, out
+}
+
+// textHint says how a value of a type without a text form is made text.
+func textHint(t *types.Type) string {
+	switch t.Kind() {
+	case types.ListKind:
+		return "write toJson(…), or join strings with list.join(', ')"
+	case types.MapKind, types.StructKind:
+		return "write toJson(…)"
+	case types.BytesKind:
+		return "write base64.encode(…), or string(…) where it is text"
+	case types.OpaqueKind:
+		if isOptional(t) {
+			return "give it a default with orValue(…)"
+		}
+		return "write string(…)"
+	}
+	return ""
 }
 
 // neverText names a type that has no text form, where the type is known.

@@ -17,7 +17,7 @@ func (d *decoder) variables(n *node, path string) (out []variableSpec, open bool
 				v.pos = d.src.at(n.yaml)
 				v.name = d.identifier(n, at+".name")
 				if v.name != "" && slices.ContainsFunc(out, func(o variableSpec) bool { return o.name == v.name }) {
-					d.report(n, CodeNameTwice, "two variables are called %q", v.name)
+					d.report(n, CodeNameTwice, "two variables are called %q", v.name).hint("choose another name")
 				}
 			},
 			"value": func(n *node) { v.value = n },
@@ -45,7 +45,7 @@ func (d *decoder) child(n *node, index int, before []childSpec) childSpec {
 			c.pos = d.src.at(n.yaml)
 			c.id = d.identifier(n, path+".id")
 			if c.id != "" && slices.ContainsFunc(before, func(o childSpec) bool { return o.id == c.id }) {
-				d.report(n, CodeNameTwice, "two children are called %q", c.id)
+				d.report(n, CodeNameTwice, "two children are called %q", c.id).hint("choose another id")
 			}
 		},
 		"when": func(n *node) { c.when = d.expression(n, path+".when") },
@@ -139,7 +139,7 @@ func (d *decoder) dimensionName(n *node, path string, before []forEachSpec) stri
 	case isReserved(name):
 		d.report(n, CodeReservedName, "%s: %q is the name of something else in expressions", path, name).hint("choose another name")
 	case slices.ContainsFunc(before, func(o forEachSpec) bool { return o.name == name }):
-		d.report(n, CodeNameTwice, "two dimensions are called %q", name)
+		d.report(n, CodeNameTwice, "two dimensions are called %q", name).hint("choose another name")
 	}
 	return name
 }

@@ -27,7 +27,7 @@ func (d *decoder) lookup(n *node, index int, before []lookupSpec) lookupSpec {
 			l.pos = d.src.at(n.yaml)
 			l.id = d.identifier(n, path+".id")
 			if l.id != "" && slices.ContainsFunc(before, func(o lookupSpec) bool { return o.id == l.id }) {
-				d.report(n, CodeNameTwice, "two lookups are called %q", l.id)
+				d.report(n, CodeNameTwice, "two lookups are called %q", l.id).hint("choose another id")
 			}
 		},
 		"apiVersion": func(n *node) { apiVersion, _ = d.plainString(n, path+".apiVersion") },

@@ -123,7 +123,8 @@ func (d *decoder) plainString(n *node, path string) (string, bool) {
 		d.report(n, CodeFieldType, "%s must be a string, and is %s", path, n.what())
 		return "", false
 	case hasExpression(s):
-		d.report(n, CodeStrayExpression, "%s cannot hold an expression", path)
+		d.report(n, CodeStrayExpression, "%s cannot hold an expression", path).
+			hint("write it out: it is read before there is a parent")
 		return "", false
 	case s == "":
 		d.report(n, CodeEmpty, "%s is empty", path)

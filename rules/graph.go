@@ -28,7 +28,7 @@ func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 					c.report(d.pos, CodeUnknownChild, "dependsOn: there is no child called %q", d.id).hint("%s", didYouMean(d.id, c.childIDs()))
 				}
 			case j == i:
-				c.report(d.pos, CodeSelfReference, "dependsOn: %s cannot depend on itself", d.id)
+				c.report(d.pos, CodeSelfReference, "dependsOn: %s cannot depend on itself", d.id).hint("leave it out")
 			case !slices.Contains(child.waitsFor, j):
 				child.waitsFor = append(child.waitsFor, j)
 			}
@@ -43,9 +43,11 @@ func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 		}
 		first := p.children[cycle[0]]
 		if len(cycle) == 2 {
-			c.report(first.Position, CodeSelfReference, "%s reads itself", ids[0])
+			c.report(first.Position, CodeSelfReference, "%s reads itself", ids[0]).
+				hint("observed.%s is what is there of it already", ids[0])
 		} else {
-			c.report(first.Position, CodeChildCycle, "children need each other: %s", strings.Join(ids, " → "))
+			c.report(first.Position, CodeChildCycle, "children need each other: %s", strings.Join(ids, " → ")).
+				hint("read one of them as observed.<id>, which waits for nothing")
 		}
 	}
 	return order

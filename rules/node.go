@@ -107,6 +107,14 @@ func (n *node) what() string {
 	return "a string"
 }
 
+// whatOrEmpty is what, with a word for text of which there is none.
+func (n *node) whatOrEmpty() string {
+	if text, ok := n.text(); ok && text == "" {
+		return "empty"
+	}
+	return n.what()
+}
+
 // plain is the node as JSON.
 func (n *node) plain() any {
 	switch n.kind {
@@ -293,7 +301,7 @@ func (b *builder) key(n *yaml.Node) (string, *node) {
 		n = n.Alias
 	}
 	if n.Kind != yaml.ScalarNode {
-		b.report(n, CodeBadKey, "a key must be a string")
+		b.report(n, CodeBadKey, "a key must be a string").hint("put quotes around a value that begins with { or [")
 		return "", nil
 	}
 	return n.Value, &node{kind: scalarNode, yaml: n, value: n.Value, size: 1}
