@@ -325,3 +325,22 @@ func TestSecretsThatAreForbidden(t *testing.T) {
 	w.says("n", "first")
 	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
 }
+
+// Secrets of all namespaces are not kept in memory, whatever a rule asks for.
+func TestSecretsOfAllNamespaces(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("reading", reading(`${string(lookups.all.size())}`, `- {id: all, apiVersion: v1, kind: Secret, namespace: "*", selector: {}}`))
+	w.run()
+	w.parent("Note", "n", "{}")
+	w.await(w.resource("Note"), w.home, "n", "says what to do", func(obj *unstructured.Unstructured) bool {
+		return strings.Contains(conditionField(obj, "Reconciling", "message"), "name a namespace")
+	})
+	w.quiet()
+	for _, request := range w.requests.allSince(time.Time{}) {
+		if strings.HasSuffix(request, "/secrets") {
+			t.Errorf("Secrets were listed: %s", request)
+		}
+	}
+}
