@@ -59,6 +59,16 @@
 // parent's status and self it is false wherever on its path something is missing,
 // not only at the end.
 //
+// # Types
+//
+// The program of an expression is compiled without schemas, so how a rule runs does
+// not depend on them. With [Options].Schemas each expression is looked at a second
+// time (typecheck.go), with the types that schemas give to what it reads, and
+// templates are compared with the fields that they fill (conform*.go). One thing of
+// that goes into the program: text whose format says that it is a time or a
+// duration, and that something is computed with, is read as one. Copied, it stays
+// the text that it is.
+//
 // # The time
 //
 // now is part of the input. The compiler follows what is computed from it
@@ -72,9 +82,9 @@
 // positions, and manifest.go finds rules among other documents; decode*.go and
 // fields.go turn nodes into rules; scanner.go finds the expressions in strings;
 // compile*.go, family.go, provenance.go, names.go, uses.go, now.go, unknown.go and
-// graph.go make programs;
-// evaluate.go, scope.go, lookups.go, pairs.go, render.go, ready.go and status.go run them. codes.go,
-// finding.go and printer.go are what is found, and celtext.go has CEL's messages
-// in plain words. testdata holds a case for each behaviour; go test -update
-// rewrites what is wanted.
+// graph.go make programs; types.go, typecheck*.go, truth.go and conform*.go check
+// them against schemas; evaluate.go, scope.go, lookups.go, pairs.go, render.go,
+// ready.go and status.go run them. codes.go, finding.go and printer.go are what is
+// found, and celtext.go and typetext.go say it in plain words. testdata holds a case
+// for each behaviour; go test -update rewrites what is wanted.
 package rules
