@@ -1,0 +1,77 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kanon.dev/kanon/openapi"
+)
+
+// sequence compares a list with its schema.
+func (f *conformer) sequence(n *node, s *openapi.Schema, at *fieldPath) {
+	if s.Type != openapi.List {
+		finding := f.report(n, CodeFieldForm, "%s must be %s, and is a list", at, wants(s))
+		if s.Type == openapi.Object || s.Type == openapi.Map {
+			finding.hint("write its fields without \"- \"")
+		}
+		return
+	}
+	// An item of a list that is one value for the API server is whole, whoever
+	// else writes to the object.
+	inner := *f
+	inner.shared = f.shared && len(s.Keys) > 0
+	for i, item := range n.items {
+		if isSpread(item) {
+			inner.result(item, s, at)
+			continue
+		}
+		inner.value(item, s.Items, at.item(i, s))
+	}
+	f.uniqueItems(n, s, at)
+}
+
+// uniqueItems reports items of a list-map that have the same keys.
+func (f *conformer) uniqueItems(n *node, s *openapi.Schema, at *fieldPath) {
+	if len(s.Keys) == 0 {
+		return
+	}
+	seen := map[string]int{}
+	for i, item := range n.items {
+		identity, first, ok := itemIdentity(item, s.Keys)
+		if !ok {
+			continue
+		}
+		j, twice := seen[identity]
+		if !twice {
+			seen[identity] = i
+			continue
+		}
+		f.report(first, CodeItemTwice, "%s has the same %s as [%d]: each item of this list needs its own",
+			at.item(i, s), listed(s.Keys), j)
+	}
+}
+
+// itemIdentity is what tells an item of a list-map from the others, and the first
+// of its keys; ok is false where not all of that can be seen.
+func itemIdentity(item *node, keys []string) (identity string, first *node, ok bool) {
+	if item.kind != mappingNode || len(item.lost) > 0 || slices.ContainsFunc(item.fields, func(fd field) bool { return hasExpression(fd.name) }) {
+		return "", nil, false
+	}
+	var b strings.Builder
+	for _, key := range keys {
+		n := item.get(key)
+		switch {
+		case n == nil || isNull(n):
+			b.WriteString("-\n") // has a default, the same for all
+			continue
+		case n.kind != scalarNode:
+			return "", nil, false
+		}
+		if first == nil {
+			first = n
+		}
+		fmt.Fprintf(&b, "%T %q\n", n.value, fmt.Sprint(n.value))
+	}
+	return b.String(), first, first != nil
+}

@@ -1,0 +1,64 @@
+package rules
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/openapi"
+)
+
+// conformStatus compares spec.status with the schema of the parent's status. It
+// comes after the status was compiled.
+func (c *compiler) conformStatus(n *node, gvk schema.GroupVersionKind) {
+	s := c.schemaOf(gvk)
+	subresource := true
+	if c.opts.Kinds != nil {
+		kind, ok := c.opts.Kinds.Lookup(gvk)
+		subresource = !ok || kind.HasStatus
+	}
+	lacks := s != nil && s.Type == openapi.Object && !s.Open && s.Fields["status"] == nil
+	switch {
+	case isBuiltIn(gvk.Group) && (lacks || !subresource):
+		c.report(c.rule.src.at(n.yaml), CodeNoStatus, "a %s has no status", gvk.Kind)
+		return
+	case lacks:
+		c.report(c.rule.src.at(n.yaml), CodeNoStatus, "the schema of %s has no status, so the API server would drop this", gvk.Kind).
+			hint("add status to the schema in the CustomResourceDefinition")
+		return
+	case !subresource:
+		c.report(c.rule.src.at(n.yaml), CodeNoSubresource, "%s has no status subresource, so this is written to the object itself, and whoever changes the object can change it", gvk.Kind).
+			hint("add subresources: {status: {}} to the version in the CustomResourceDefinition")
+	}
+	if s == nil || s.Fields["status"] == nil {
+		return
+	}
+	f := &conformer{c: c, builtIn: isBuiltIn(gvk.Group), shared: true}
+	f.value(n, s.Fields["status"].Schema, (&fieldPath{name: gvk.Kind}).to("status", s))
+}
+
+// conformConditions warns of spec.conditions that the engine cannot write.
+func (c *compiler) conformConditions(gvk schema.GroupVersionKind) {
+	if len(c.rule.conditions) == 0 {
+		return
+	}
+	pos := c.rule.conditions[0].pos
+	if isBuiltIn(gvk.Group) && gvk.Kind != "" {
+		c.report(pos, CodeNoConditions, "%s is built into Kubernetes, and Kanon writes no conditions there", gvk.Kind).
+			hint("say it in spec.events")
+		return
+	}
+	s := c.schemaOf(gvk)
+	if s == nil || s.Type != openapi.Object || s.Open {
+		return
+	}
+	path := "status"
+	if status := s.Fields["status"]; status != nil {
+		path = "status.conditions"
+		if status.Schema.Type != openapi.Object || status.Schema.Open || status.Schema.Fields["conditions"] != nil {
+			return
+		}
+	} else if c.rule.status != nil {
+		return // conformStatus says it
+	}
+	c.report(pos, CodeNoConditions, "the schema of %s has no %s, so the conditions are not written", gvk.Kind, path).
+		hint("add status.conditions to the schema in the CustomResourceDefinition")
+}
