@@ -27,6 +27,7 @@ type runOptions struct {
 	workers    int
 	verbosity  int
 	logFormat  string
+	pprof      string
 	limits     rules.Limits
 }
 
@@ -70,6 +71,7 @@ or, where there is none of these, the one that Kanon runs in.`,
 	flags.IntVar(&o.workers, "workers", 16, "how many parents are reconciled at the same time")
 	flags.IntVarP(&o.verbosity, "verbosity", "v", 0, "how much to log: 0 what begins and ends, 2 writes too, 4 decisions too")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	flags.StringVar(&o.pprof, "pprof", "", "serve Go's profiles on this loopback address, such as 127.0.0.1:6060")
 	addLimits(flags, &o.limits)
 	return cmd
 }
@@ -89,6 +91,11 @@ func (o *runOptions) validate() error {
 	}
 	if err := checkLimits(o.limits); err != nil {
 		wrong = append(wrong, err.Error())
+	}
+	if o.pprof != "" {
+		if err := checkPprofAddress(o.pprof); err != nil {
+			wrong = append(wrong, err.Error())
+		}
 	}
 	for _, path := range o.rules {
 		if _, err := os.Stat(path); err != nil {
@@ -125,6 +132,13 @@ func (o *runOptions) run(ctx context.Context) error {
 		return err
 	}
 	log.Info("Kanon starts", "version", version(), "server", config.Host, "namespace", o.namespace, "rules", strings.Join(o.rules, ","))
+	if o.pprof != "" {
+		stop, err := serveProfiles(ctx, o.pprof)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	err = program.run(ctx)
 	log.Info("Kanon has stopped")
 	return err

@@ -31,7 +31,7 @@ type engine struct {
 
 // engines are those that are compared. The operator and the loop are this program
 // itself.
-func engines(kanon, kubeconfig, rule string) ([]engine, error) {
+func engines(o *Options, kubeconfig, rule string) ([]engine, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -39,9 +39,9 @@ func engines(kanon, kubeconfig, rule string) ([]engine, error) {
 	return []engine{
 		{name: report.Operator, program: self, args: []string{"operator", "--kubeconfig=" + kubeconfig}},
 		{name: report.Loop, program: self, args: []string{"loop", "--kubeconfig=" + kubeconfig}, told: true},
-		{name: report.Kanon, program: kanon, args: []string{
+		{name: report.Kanon, program: o.Kanon, args: append([]string{
 			"run", "--kubeconfig=" + kubeconfig, "--rules=" + rule, fmt.Sprintf("--workers=%d", workers),
-		}},
+		}, o.KanonArgs...)},
 	}, nil
 }
 

@@ -17,6 +17,8 @@ const controlPlaneVariable = "KANON_CONTROLPLANE"
 type Options struct {
 	// Kanon and ControlPlane are the paths of the programs, built.
 	Kanon, ControlPlane string
+	// KanonArgs are further arguments of `kanon run`.
+	KanonArgs []string
 	// Parents are the numbers of parents, each measured by itself.
 	Parents []int
 	// Extra is the number of children of a parent beyond the three.
@@ -44,6 +46,7 @@ func (o *Options) addFlags(cmd *cobra.Command) {
 	}
 	flags.StringVar(&o.Kanon, "kanon", "bin/kanon", "the program kanon")
 	flags.StringVar(&o.ControlPlane, "controlplane", controlPlane, "the program controlplane")
+	flags.StringArrayVar(&o.KanonArgs, "kanon-arg", nil, "further argument of kanon run, such as --pprof=127.0.0.1:6060; repeatable")
 	flags.IntSliceVar(&o.Parents, "parents", []int{1000}, "numbers of parents, each measured by itself")
 	flags.IntVar(&o.Extra, "extra", 0, "children of each parent beyond a ConfigMap, a Service and a Deployment")
 	flags.IntVar(&o.Rounds, "rounds", 5, "how often each engine is measured")

@@ -125,7 +125,7 @@ func (b *benchmark) prepare() (err error) {
 	if err := os.WriteFile(rule, []byte(app.Rule(b.options.Extra > 0)), 0o600); err != nil {
 		return fmt.Errorf("write rule: %w", err)
 	}
-	if b.engines, err = engines(b.options.Kanon, b.plane.EngineKubeconfig, rule); err != nil {
+	if b.engines, err = engines(&b.options, b.plane.EngineKubeconfig, rule); err != nil {
 		return err
 	}
 	if len(b.options.Engines) > 0 {
