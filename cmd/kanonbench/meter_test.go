@@ -1,0 +1,74 @@
+package main
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"kanon.dev/kanon/cmd/kanonbench/internal/plane"
+	"kanon.dev/kanon/cmd/kanonbench/internal/report"
+)
+
+func TestBetween(t *testing.T) {
+	begun := time.Date(2026, 3, 5, 6, 0, 0, 0, time.UTC)
+	before := reading{
+		at: begun, engine: time.Second, server: 10 * time.Second, self: 2 * time.Second, busy: 100 * time.Second,
+		counts: plane.Counts{{Verb: "create", Resource: "configmaps"}: 5, {Verb: "list", Resource: "apps"}: 1},
+	}
+	after := reading{
+		at: begun.Add(10 * time.Second), engine: 3 * time.Second, server: 16 * time.Second, self: 3 * time.Second, busy: 110 * time.Second,
+		counts: plane.Counts{
+			{Verb: "create", Resource: "configmaps"}: 15, {Verb: "patch", Resource: "apps/status"}: 10,
+			{Verb: "list", Resource: "apps"}: 1, {Verb: "watch", Resource: "apps"}: 5,
+		},
+	}
+	sample := report.Sample{Values: between(before, after, 10)}
+	for unit, want := range map[string]float64{
+		report.CPU:          2,
+		report.ServerCPU:    6,
+		report.Strangers:    0.1, // 10 s busy, 9 of them ours, in 10 s
+		report.Writes:       2,
+		report.Reads:        0.5,
+		report.AllWrites:    20,
+		report.AllReads:     5,
+		"create:configmaps": 10,
+		"patch:apps.status": 10,
+		"watch:apps":        5,
+	} {
+		got, ok := sample.Value(unit)
+		if !ok || math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s = %v (%t), want %v", unit, got, ok, want)
+		}
+	}
+	if n, ok := sample.Value("list:apps"); ok {
+		t.Errorf("%v lists were counted that were there before", n)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	good := func() Options {
+		return Options{Kanon: "/proc/self/exe", ControlPlane: "/proc/self/exe", Parents: []int{100}, Rounds: 1, Singles: 1, Rest: time.Second}
+	}
+	o := good()
+	if err := o.validate(); err != nil {
+		t.Errorf("good options are refused: %v", err)
+	}
+	for name, spoil := range map[string]func(*Options){
+		"no parents":      func(o *Options) { o.Parents = nil },
+		"one parent":      func(o *Options) { o.Parents = []int{100, 1} },
+		"no rounds":       func(o *Options) { o.Rounds = 0 },
+		"no singles":      func(o *Options) { o.Singles = 0 },
+		"negative extra":  func(o *Options) { o.Extra = -1 },
+		"no rest":         func(o *Options) { o.Rest = 0 },
+		"no kanon":        func(o *Options) { o.Kanon = "/nowhere/kanon" },
+		"no controlplane": func(o *Options) { o.ControlPlane = "/nowhere/controlplane" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := good()
+			spoil(&o)
+			if o.validate() == nil {
+				t.Error("they are accepted")
+			}
+		})
+	}
+}
