@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ func (k testKinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool) {
 	if kind, ok := k.defined[gvk]; ok {
 		return kind, true
 	}
-	kind, ok := testKinds{}.all()[gvk]
+	kind, ok := testedKinds()[gvk]
 	return kind, ok
 }
 
@@ -74,7 +75,7 @@ func (k testKinds) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
 	if s := k.schemas.Schema(gvk); s != nil {
 		return s
 	}
-	if _, known := (testKinds{}).all()[gvk]; known && len(k.defined) == 0 && gvk.Group == "shop.example.com" {
+	if _, known := testedKinds()[gvk]; known && len(k.defined) == 0 && gvk.Group == "shop.example.com" {
 		return &openapi.Schema{}
 	}
 	native, err := builtin.Kinds()
@@ -85,14 +86,15 @@ func (k testKinds) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
 }
 
 func (k testKinds) Known() []schema.GroupVersionKind {
-	return slices.Concat(slices.Collect(maps.Keys(k.defined)), slices.Collect(maps.Keys(testKinds{}.all())))
+	return slices.Concat(slices.Collect(maps.Keys(k.defined)), slices.Collect(maps.Keys(testedKinds())))
 }
 
 // Complete is false for one group whose kinds cannot be known.
 func (testKinds) Complete(k schema.GroupKind) bool { return k.Group != "unknown.example.com" }
 func (testKinds) Place(string) string              { return "the cluster" }
 
-func (testKinds) all() map[schema.GroupVersionKind]Kind {
+// testedKinds are built once: benchmarks of the compiler ask for each kind.
+var testedKinds = sync.OnceValue(func() map[schema.GroupVersionKind]Kind {
 	out := map[schema.GroupVersionKind]Kind{}
 	for name, kind := range map[string]Kind{
 		"/v1 ConfigMap":             {Namespaced: true},
@@ -118,7 +120,7 @@ func (testKinds) all() map[schema.GroupVersionKind]Kind {
 		out[schema.GroupVersionKind{Group: group, Version: version, Kind: k}] = kind
 	}
 	return out
-}
+})
 
 // TestData runs the cases in testdata. Each is an archive of
 //
