@@ -149,6 +149,8 @@ type compiler struct {
 	families  map[string]*family
 	lookups   map[string]*lookupState
 	variables map[string]*compiledVariable
+	// readers are the parts, besides nodes, that must not read what is skipped.
+	readers []*reader
 	// stack are the variables and lookups being compiled, outermost first.
 	stack []string
 	// types are those that schemas give, and results what is known of the scalars
@@ -241,11 +243,14 @@ func (c *compiler) program() *Program {
 	if r.status != nil {
 		p.status = c.status(rest)
 	}
-	p.conditions = c.conditions(rest)
+	p.conditions = c.conditions()
 	c.conformConditions(c.rule.parent.gvk)
-	p.events = c.events(rest)
+	p.events = c.events()
 	p.requeueAfter, p.minInterval = c.duration(r.requeueAfter, rest), c.duration(r.minInterval, rest)
 	p.drifts = c.drifts
+	for _, r := range c.readers {
+		rest.ownStatus = rest.ownStatus || r.ownStatus
+	}
 	p.ownStatus = all.ownStatus || rest.ownStatus
 	p.order = c.link(p, nodes)
 	c.checkSkips(nodes, rest)

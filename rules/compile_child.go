@@ -61,9 +61,9 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 		ready.names = map[string]*origin{rootSelf: {waits: true, typ: c.kindType(child.GVK)}}
 		maps.Copy(ready.names, sc.names)
 		// What readiness reads orders nothing: it is asked when all is written.
-		u := &uses{}
-		child.readyWhen = c.condition(spec.readyWhen, &ready, u).compiled()
-		n.ownStatus = n.ownStatus || u.ownStatus
+		by := &reader{label: ready.place, id: spec.id, bare: true, guard: n.guard}
+		child.readyWhen = c.condition(spec.readyWhen, &ready, &by.uses).compiled()
+		c.readers = append(c.readers, by)
 	}
 	return child, n
 }

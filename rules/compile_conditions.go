@@ -27,16 +27,17 @@ type compiledEvent struct {
 	reason, message template
 }
 
-func (c *compiler) conditions(all *uses) []compiledCondition {
+func (c *compiler) conditions() []compiledCondition {
 	out := make([]compiledCondition, len(c.rule.conditions))
 	for i := range c.rule.conditions {
 		spec := &c.rule.conditions[i]
 		path := fmt.Sprintf("spec.conditions[%d]", spec.index)
+		by := &reader{label: "the condition " + spec.typ, bare: true}
 		field := func(name string, n *node, what string, kinds ...types.Kind) template {
 			if n == nil {
 				return nil
 			}
-			return c.textField(n, c.renderedScope(path+"."+name), all, what, kinds...)
+			return c.textField(n, c.renderedScope(path+"."+name), &by.uses, what, kinds...)
 		}
 		out[i] = compiledCondition{
 			typ: spec.typ, path: fmt.Sprintf("conditions[%s]", spec.typ),
@@ -44,6 +45,7 @@ func (c *compiler) conditions(all *uses) []compiledCondition {
 			reason:  field("reason", spec.reason, "a string", types.StringKind),
 			message: field("message", spec.message, "a string", types.StringKind),
 		}
+		c.readers = append(c.readers, by)
 		if c.keepsCondition(spec.typ) {
 			c.report(spec.pos, CodeReservedName, "spec.conditions: Kanon itself keeps the condition %s", spec.typ).
 				hint("choose another type")
@@ -85,7 +87,7 @@ func (c *compiler) checkRenderedConditions() {
 	}
 }
 
-func (c *compiler) events(all *uses) []compiledEvent {
+func (c *compiler) events() []compiledEvent {
 	out := make([]compiledEvent, len(c.rule.events))
 	for i, spec := range c.rule.events {
 		path := fmt.Sprintf("events[%d]", spec.index)
@@ -97,9 +99,13 @@ func (c *compiler) events(all *uses) []compiledEvent {
 			}
 			return sc
 		}
-		u := &uses{}
+		by := &reader{label: path, guard: guard{given: spec.when != nil, lost: spec.gaps["when"]}}
+		u := &by.uses
 		if spec.when != nil {
-			out[i].when = c.condition(spec.when, scope("when"), u).compiled()
+			x := c.condition(spec.when, scope("when"), u)
+			if out[i].when, by.guard.lost = x.compiled(), x == nil; x != nil {
+				by.guard = whenGuard(x, u)
+			}
 		}
 		if spec.reason != nil {
 			out[i].reason = c.textField(spec.reason, scope("reason"), u, "a string", types.StringKind)
@@ -107,8 +113,7 @@ func (c *compiler) events(all *uses) []compiledEvent {
 		if spec.message != nil {
 			out[i].message = c.textField(spec.message, scope("message"), u, "a string", types.StringKind)
 		}
-		u.guardOwn()
-		all.add(u)
+		c.readers = append(c.readers, by)
 	}
 	return out
 }

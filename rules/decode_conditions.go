@@ -23,6 +23,7 @@ type eventSpec struct {
 	typ   string
 	// Each is nil where it was left out or could not be read.
 	when, reason, message *node
+	gaps                  gaps
 }
 
 const (
@@ -123,7 +124,7 @@ func (d *decoder) events(n *node) []eventSpec {
 func (d *decoder) event(n *node, index int) eventSpec {
 	path := fmt.Sprintf("spec.events[%d]", index)
 	e := eventSpec{index: index, typ: eventNormal}
-	d.object(n, path, fields{
+	e.gaps = d.object(n, path, fields{
 		"when": func(n *node) { e.when = d.expression(n, path+".when") },
 		"type": func(n *node) {
 			typ, ok := d.plainString(n, path+".type")

@@ -88,27 +88,38 @@ func sortNodes(children []*compiledChild) (order []int, cycles [][]int) {
 	return order, cycles
 }
 
+// reader is a part of the rule that reads nodes and is no node itself: a condition,
+// an event, a readyWhen.
+type reader struct {
+	// label names it in findings.
+	label string
+	// id is the child that it is a part of.
+	id string
+	// bare is true where it cannot have a when of its own.
+	bare bool
+	uses
+	guard guard
+}
+
 // checkSkips reports reads of nodes that may be skipped, or null, by readers that
-// do not ask. rest is what the parts of the rule read that are no nodes: they may
-// read what is skipped.
+// do not ask. rest is what the parts of the rule read that may read what is
+// skipped.
 func (c *compiler) checkSkips(nodes []*nodeUses, rest *uses) {
 	byID := map[string]*nodeUses{}
 	for _, n := range nodes {
 		byID[n.spec.id] = n
+		c.readers = append(c.readers, &reader{label: n.spec.label(), id: n.spec.id, uses: n.uses, guard: n.guard})
 	}
-	for _, reader := range nodes {
-		for _, r := range reader.nodes {
-			if !r.hard {
-				continue
-			}
-			label := reader.spec.label()
+	for _, by := range c.readers {
+		for _, r := range by.nodes {
 			switch {
+			case !r.hard:
 			case r.past:
-				c.checkPast(label, r, &reader.guard)
+				c.checkPast(by.label, r, &by.guard)
 			case r.root == rootLookups:
-				c.checkSkippedLookup(label, r, &reader.guard)
-			case byID[r.id] != reader:
-				c.checkSkippedChild(label, r, &reader.guard, byID[r.id])
+				c.checkSkippedLookup(by, r)
+			case by.id == "" || r.id != by.id:
+				c.checkSkippedChild(by, r, byID[r.id])
 			}
 		}
 	}
@@ -126,27 +137,35 @@ func ensured(r nodeRef, reader, target *guard) bool {
 		slices.ContainsFunc(r.guards, func(g *guard) bool { return g.ensures(r.name(), target) })
 }
 
-func (c *compiler) checkSkippedChild(reader string, r nodeRef, by *guard, target *nodeUses) {
+func (c *compiler) checkSkippedChild(by *reader, r nodeRef, target *nodeUses) {
 	if target == nil || !target.guard.given || r.root == rootObserved {
 		return
 	}
 	if r.root == rootChildren && (target.spec.many() || target.spec.gaps["forEach"]) {
 		return // a list, which lacks what is skipped
 	}
-	if !ensured(r, by, &target.guard) {
-		c.report(r.pos, CodeSkippedChild, "%s reads %s, which is not there when its when is false", reader, r.name()).
-			hint("write %s.?%s, or give %s the same when", r.root, r.id, reader)
+	if !ensured(r, &by.guard, &target.guard) {
+		f := c.report(r.pos, CodeSkippedChild, "%s reads %s, which is not there when its when is false", by.label, r.name())
+		if by.bare {
+			f.hint("write %s.?%s with a default", r.root, r.id)
+			return
+		}
+		f.hint("write %s.?%s, or give %s the same when", r.root, r.id, by.label)
 	}
 }
 
-func (c *compiler) checkSkippedLookup(reader string, r nodeRef, by *guard) {
+func (c *compiler) checkSkippedLookup(by *reader, r nodeRef) {
 	l := c.lookups[r.id]
 	if l == nil || !l.guard.given || l.spec.optional || len(l.spec.forEach) > 0 || l.spec.gaps["forEach"] || l.spec.gaps["optional"] {
 		return
 	}
-	if !ensured(r, by, &l.guard) {
-		c.report(r.pos, CodeSkippedLookup, "%s reads %s, which is not there when its when is false", reader, r.name()).
-			hint("write lookups.?%s, give %s the same when, or make the lookup optional", r.id, reader)
+	if !ensured(r, &by.guard, &l.guard) {
+		f := c.report(r.pos, CodeSkippedLookup, "%s reads %s, which is not there when its when is false", by.label, r.name())
+		if by.bare {
+			f.hint("write lookups.?%s with a default, or make the lookup optional", r.id)
+			return
+		}
+		f.hint("write lookups.?%s, give %s the same when, or make the lookup optional", r.id, by.label)
 	}
 }
 
