@@ -1,0 +1,111 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kanon.dev/kanon/cmd/kanonbench/internal/app"
+	"kanon.dev/kanon/cmd/kanonbench/internal/plane"
+	"kanon.dev/kanon/cmd/kanonbench/internal/report"
+	"kanon.dev/kanon/cmd/kanonbench/internal/world"
+)
+
+// binary is a program of the product, which `make build` builds.
+func binary(t *testing.T, name, variable string) string {
+	t.Helper()
+	if path := os.Getenv(variable); variable != "" && path != "" {
+		return path
+	}
+	path, err := filepath.Abs(filepath.Join("..", "..", "bin", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v; build it with `make build`", err)
+	}
+	return path
+}
+
+// TestRequestsOfKanon holds Kanon to the requests that it has to send, and not one
+// more: in each phase those of the children that differ, and of the status.
+func TestRequestsOfKanon(t *testing.T) {
+	const parents, singles = 20, 3
+	ctx, dir := t.Context(), t.TempDir()
+	log := new(strings.Builder)
+	p, err := plane.Start(ctx, plane.Options{Binary: binary(t, "controlplane", controlPlaneVariable), Dir: dir, Log: log})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log)
+	}
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	w, err := world.New(p.Config, plane.Namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unwatch, err := w.Watch(ctx, p.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unwatch() //nolint:errcheck // the test's context ends it
+
+	rule := filepath.Join(dir, "rule.yaml")
+	if err := os.WriteFile(rule, []byte(app.Rule(false)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := engines(&Options{Kanon: binary(t, "kanon", "")}, p.EngineKubeconfig, rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := new(strings.Builder)
+	r := &runner{
+		plane: p, world: w, engine: all[len(all)-1], singles: singles, restFor: time.Second, log: said,
+		load: report.Load{Parents: parents, Children: ownChildren},
+	}
+	samples, err := r.measure(ctx)
+	if err != nil {
+		t.Fatalf("%v\nKanon said:\n%s", err, said)
+	}
+	got := make(map[report.Phase]map[string]float64)
+	for _, sample := range samples {
+		got[sample.Phase] = requestsOf(sample)
+	}
+	firsts := func(n float64) map[string]float64 {
+		return map[string]float64{"create:configmaps": n, "create:services": n, "create:deployments": n, "patch:apps.status": n}
+	}
+	want := map[report.Phase]map[string]float64{
+		report.New:     firsts(parents),
+		report.Change:  {"patch:configmaps": parents, "patch:deployments": parents},
+		report.Drift:   {"patch:configmaps": parents / 2, "patch:deployments": parents / 2},
+		report.Rest:    {},
+		report.Restart: firsts(1), // of the canary
+		report.One:     firsts(singles),
+		report.Delete:  {},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("requests (-want +got):\n%s\nKanon said:\n%s", diff, said)
+	}
+}
+
+// requestsOf are a sample's requests for parents and children. Watches are left
+// out, because the API server ends them when it likes, and so are Events, which
+// tell of what has happened and may.
+func requestsOf(sample report.Sample) map[string]float64 {
+	requests := make(map[string]float64)
+	for _, value := range sample.Values {
+		verb, resource, isCount := strings.Cut(value.Unit, ":")
+		switch {
+		case !isCount, verb == "watch", resource == "events", resource == plane.OtherResources, resource == plane.NonResources:
+		default:
+			requests[value.Unit] = value.Number
+		}
+	}
+	return requests
+}
