@@ -11,6 +11,16 @@ type pace struct {
 	// seen is the now that the last evaluation saw, and due when something that
 	// it computed from now changes; zero: never.
 	seen, due time.Time
+	// asked is the value of annotationReconcileAt that the last reconcile answered.
+	asked string
+}
+
+// ask takes a new value of annotationReconcileAt for what it is: a reason to reconcile
+// now, and to look at the clock.
+func (p *pace) ask(value string) {
+	if value != "" && value != p.asked {
+		*p = pace{asked: value}
+	}
 }
 
 // rest is how long the parent has to wait still before it may be reconciled.
@@ -61,7 +71,7 @@ func (p *pass) planWake() {
 	if p.filling {
 		return // it does not count: the next one comes as soon as it can
 	}
-	var next pace
+	next := pace{asked: p.parent.GetAnnotations()[annotationReconcileAt]}
 	if next.interval = p.outcome.MinInterval; next.interval > 0 {
 		next.started = p.started
 	}

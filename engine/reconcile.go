@@ -35,8 +35,12 @@ func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
 		e.forget(k)
 		return settled, nil
 	}
+	if isSuspended(parent) {
+		return e.rest(op, k, parent), nil
+	}
 	now := e.options.Clock.Now()
 	remembered := e.memories.of(k, op.program.Hash())
+	remembered.pace.ask(parent.GetAnnotations()[annotationReconcileAt])
 	if rest := remembered.pace.rest(now); rest > 0 {
 		e.queue.AddAfter(k, rest)
 		return later, nil
@@ -141,7 +145,13 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 		return p.release(ctx)
 	}
 	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
+		if p.suspended() {
+			return waiting, nil
+		}
 		p.writeBatch(ctx, batch)
+	}
+	if p.suspended() {
+		return waiting, nil
 	}
 	p.outcome = p.evaluation.Outcome()
 	p.prune(ctx)

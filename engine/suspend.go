@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Annotations that a user sets on a parent. They hold for all rules of its kind.
+const (
+	// annotationSuspend, when true, has everything left as it is.
+	annotationSuspend = "kanon.dev/suspend"
+	// annotationReconcileAt, when it changes, asks for a reconcile at once. Its value
+	// means nothing; the time is what people write.
+	annotationReconcileAt = "kanon.dev/reconcile-at"
+)
+
+// isSuspended tells whether a parent asks for nothing to be done. All that Go takes
+// for true counts: who wrote True did not mean that children may be deleted.
+func isSuspended(parent *unstructured.Unstructured) bool {
+	suspended, err := strconv.ParseBool(parent.GetAnnotations()[annotationSuspend])
+	return err == nil && suspended
+}
+
+// rest leaves a suspended parent alone. All that is remembered of it stays, so that
+// nothing is told twice when it goes on; but it goes on at once, whatever minInterval
+// says. No event tells of a parent that is out of the rule's view, so that one is
+// asked after, with growing pauses.
+func (e *Engine) rest(op *operator, k key, parent *unstructured.Unstructured) verdict {
+	remembered := e.memories.of(k, op.program.Hash())
+	remembered.pace.interval = 0
+	e.memories.keep(k, remembered)
+	if !op.inView(parent) {
+		return again
+	}
+	return settled
+}
+
+// suspended tells whether the parent was suspended since the pass began, as far as
+// memory knows: who suspends a parent first and then changes what its rule reads is
+// not to see anything deleted.
+func (p *pass) suspended() bool {
+	now, ok := p.monitors.Get(p.op.parentKey, p.key.parent.Namespace, p.key.parent.Name)
+	return ok && now.GetUID() == p.parent.GetUID() && isSuspended(now)
+}
