@@ -3,6 +3,8 @@ package engine
 import (
 	"maps"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // memory is what the engine remembers of one parent for one rule between two
@@ -10,8 +12,10 @@ import (
 // with a rule that renders now a write. The worker that has the key has the
 // memory too, so it needs no lock.
 type memory struct {
-	// revision is the rule's content that it belongs to.
+	// revision is the rule's content that it belongs to, and uid the parent: one
+	// that was deleted and made again is another.
 	revision string
+	uid      types.UID
 	pace     pace
 	unrest   unrest
 	events   []announced
@@ -31,13 +35,13 @@ type memories struct {
 func newMemories() *memories { return &memories{byKey: make(map[key]*memory)} }
 
 // of is what is remembered of a parent for a revision of a rule.
-func (m *memories) of(k key, revision string) *memory {
+func (m *memories) of(k key, uid types.UID, revision string) *memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if kept := m.byKey[k]; kept != nil && kept.revision == revision {
+	if kept := m.byKey[k]; kept != nil && kept.revision == revision && kept.uid == uid {
 		return kept
 	}
-	return &memory{revision: revision}
+	return &memory{revision: revision, uid: uid}
 }
 
 // keep remembers.

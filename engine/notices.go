@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 
 	"kanon.dev/kanon/engine/source"
@@ -17,11 +18,17 @@ type notices struct {
 
 	mu sync.Mutex
 	// told has the trouble that a parent's Event told of last. Guarded by mu.
-	told map[key]state
+	told map[key]told
+}
+
+// told is what an Event told of a parent, which may have been made anew since.
+type told struct {
+	uid types.UID
+	state
 }
 
 func newNotices(recorder record.EventRecorder) *notices {
-	return &notices{recorder: recorder, told: make(map[key]state)}
+	return &notices{recorder: recorder, told: make(map[key]told)}
 }
 
 // tell emits an Event when a parent stalls, or stalls for another reason. A
@@ -29,14 +36,15 @@ func newNotices(recorder record.EventRecorder) *notices {
 // before a restart, needs none.
 func (n *notices) tell(k key, parent *unstructured.Unstructured, prefix string, s state) {
 	n.mu.Lock()
+	now := told{uid: parent.GetUID(), state: s}
 	before, known := n.told[k]
 	if s.condition == conditionStalled {
-		n.told[k] = s
+		n.told[k] = now
 	} else {
 		delete(n.told, k)
 	}
 	n.mu.Unlock()
-	if s.condition != conditionStalled || before == s {
+	if s.condition != conditionStalled || before == now {
 		return
 	}
 	if condition := findCondition(parent, prefix+conditionStalled); !known && condition != nil && condition["message"] == s.message {
@@ -56,7 +64,7 @@ func (n *notices) forget(k key) {
 func (n *notices) forgetRule(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	maps.DeleteFunc(n.told, func(k key, _ state) bool { return k.rule == id })
+	maps.DeleteFunc(n.told, func(k key, _ told) bool { return k.rule == id })
 }
 
 // report emits an Event about a ConfigMap whose verdict changed.

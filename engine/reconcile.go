@@ -39,7 +39,7 @@ func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
 		return e.rest(op, k, parent), nil
 	}
 	now := e.options.Clock.Now()
-	remembered := e.memories.of(k, op.program.Hash())
+	remembered := e.memories.of(k, parent.GetUID(), op.program.Hash())
 	remembered.pace.ask(parent.GetAnnotations()[annotationReconcileAt])
 	if rest := remembered.pace.rest(now); rest > 0 {
 		e.queue.AddAfter(k, rest)

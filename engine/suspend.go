@@ -27,7 +27,7 @@ func isSuspended(parent *unstructured.Unstructured) bool {
 // says. No event tells of a parent that is out of the rule's view, so that one is
 // asked after, with growing pauses.
 func (e *Engine) rest(op *operator, k key, parent *unstructured.Unstructured) verdict {
-	remembered := e.memories.of(k, op.program.Hash())
+	remembered := e.memories.of(k, parent.GetUID(), op.program.Hash())
 	remembered.pace.interval = 0
 	e.memories.keep(k, remembered)
 	if !op.inView(parent) {
