@@ -111,6 +111,9 @@ func (p *pass) verdict() (verdict, error) {
 	if p.holdsPrune() {
 		v = waiting
 	}
+	if p.evaluation != nil && p.evaluation.OutOfTime() {
+		v = again // of a machine that is busy no event tells when it is not
+	}
 	for _, problem := range p.problems {
 		if problem.eventful() {
 			v = max(v, waiting)

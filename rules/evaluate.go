@@ -41,6 +41,8 @@ type Evaluation struct {
 	room int
 	// claimed maps what has been rendered to the child that did.
 	claimed map[identity]int
+	// late is true once an expression was stopped at its deadline.
+	late bool
 }
 
 // phase is how far a node has come. It only goes forward.
@@ -293,6 +295,11 @@ func (e *Evaluation) Outcome() Outcome {
 // where none does. It is part of the Outcome; a caller who stops after Matches
 // asks here.
 func (e *Evaluation) WakeAt() time.Time { return e.clock.WakeAt() }
+
+// OutOfTime says whether an expression was stopped because of Limits.Deadline so
+// far. What failed for that may come out otherwise on a machine that is less busy:
+// the evaluation is worth another try without any change.
+func (e *Evaluation) OutOfTime() bool { return e.late }
 
 func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 	n := &e.nodes[i]

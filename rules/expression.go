@@ -91,6 +91,7 @@ func (x *expression) eval(s *scope) (ref.Val, *problem) {
 		return val, nil
 	}
 	if p := s.ev.prog.limits.exceeded(err, x.text); p != nil {
+		s.ev.late = s.ev.late || errors.Is(err, celenv.ErrDeadline)
 		return nil, p
 	}
 	return nil, x.explain(err)
