@@ -84,11 +84,12 @@ func (p *pass) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
 
 // read answers from memory.
 func (p *pass) read(s subject, selector labels.Selector) ([]*unstructured.Unstructured, error) {
-	if err := p.filled(s.informer); err != nil {
+	view, err := p.view(s.informer)
+	if err != nil {
 		return nil, err
 	}
 	if s.name != "" {
-		object, ok := p.monitors.Get(s.informer, s.namespace, s.name)
+		object, ok := view.Get(s.namespace, s.name)
 		if !ok {
 			return nil, nil
 		}
@@ -96,9 +97,9 @@ func (p *pass) read(s subject, selector labels.Selector) ([]*unstructured.Unstru
 	}
 	var objects []*unstructured.Unstructured
 	if s.namespace == "" || s.namespace == s.informer.Namespace {
-		objects = p.monitors.List(s.informer)
+		objects = view.List()
 	} else {
-		objects = p.monitors.ByIndex(s.informer, cache.NamespaceIndex, s.namespace)
+		objects = view.ByIndex(cache.NamespaceIndex, s.namespace)
 	}
 	if selector.Empty() {
 		return objects, nil
@@ -108,38 +109,43 @@ func (p *pass) read(s subject, selector labels.Selector) ([]*unstructured.Unstru
 	}), nil
 }
 
-// filled tells why an informer cannot be read yet; nil when it can. One that is
-// merely on its way makes the pass one that says nothing of the parent: what is in
-// the cluster is not known yet, as after a restart.
-func (p *pass) filled(informer monitor.Key) error {
-	if p.monitors.HasSynced(informer) {
-		return nil
+// view is what an informer shows, or why it cannot be read yet. One that is merely
+// on its way, also because the rule was stopped or replaced while the pass goes on,
+// makes the pass one that says nothing of the parent: what is in the cluster is not
+// known then, as after a restart.
+func (p *pass) view(informer monitor.Key) (*monitor.View, error) {
+	if view := p.monitors.View(informer); view != nil {
+		return view, nil
 	}
 	what := informer.GVR.GroupResource().String()
 	if informer.Namespace != "" {
 		what += " in namespace " + informer.Namespace
 	}
 	if err := p.monitors.Failure(informer); err != nil {
-		return fmt.Errorf("cannot read %s: %w", what, err)
+		return nil, fmt.Errorf("cannot read %s: %w", what, err)
 	}
 	p.filling = true
-	return fmt.Errorf("%s are being read for the first time", what)
+	return nil, fmt.Errorf("%s are being read for the first time", what)
 }
 
 // Observed implements rules.Reader.
-func (p *pass) Observed(node string) []*unstructured.Unstructured {
+func (p *pass) Observed(node string) ([]*unstructured.Unstructured, error) {
 	kind, ok := p.op.nodes[node]
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	children := p.monitors.ByIndex(childKey(kind.GVR), indexParent, p.key.String())
+	view, err := p.view(childKey(kind.GVR))
+	if err != nil {
+		return nil, err
+	}
+	children := view.ByIndex(indexParent, p.key.String())
 	children = slices.DeleteFunc(children, func(obj *unstructured.Unstructured) bool {
 		return !madeBy(obj, node) || !apply.Owns(obj, p.op.id, p.parent.GetUID())
 	})
 	for _, child := range children {
 		p.inputs.found(identityOf(child), child)
 	}
-	return children
+	return children, nil
 }
 
 // madeBy tells whether a child is of a node: as its annotation says, or where

@@ -81,14 +81,14 @@ func (w *world) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
 }
 
 // Observed implements rules.Reader.
-func (w *world) Observed(node string) []*unstructured.Unstructured {
+func (w *world) Observed(node string) ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	for _, object := range w.objects {
 		if w.nodes[identityOf(object)] == node {
 			found = append(found, object)
 		}
 	}
-	return found
+	return found, nil
 }
 
 // namespace is the Namespace of that name, or nil.

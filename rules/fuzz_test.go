@@ -127,11 +127,14 @@ func (fuzzReader) Lookup(q Query) ([]*unstructured.Unstructured, error) {
 }
 
 // Observed implements Reader.
-func (fuzzReader) Observed(node string) []*unstructured.Unstructured {
-	if len(node)%2 == 0 {
-		return nil
+func (fuzzReader) Observed(node string) ([]*unstructured.Unstructured, error) {
+	switch len(node) % 4 {
+	case 0, 2:
+		return nil, nil
+	case 3:
+		return nil, errors.New("the objects are still being listed")
 	}
-	return []*unstructured.Unstructured{fuzzObject("v1", "ConfigMap", "team-a", "b"), fuzzObject("v1", "ConfigMap", "team-a", "a")}
+	return []*unstructured.Unstructured{fuzzObject("v1", "ConfigMap", "team-a", "b"), fuzzObject("v1", "ConfigMap", "team-a", "a")}, nil
 }
 
 func fuzzObject(apiVersion, kind, namespace, name string) *unstructured.Unstructured {

@@ -302,7 +302,7 @@ func (c crowd) Lookup(Query) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-func (crowd) Observed(string) []*unstructured.Unstructured { return nil }
+func (crowd) Observed(string) ([]*unstructured.Unstructured, error) { return nil, nil }
 
 func TestLookupLength(t *testing.T) {
 	t.Parallel()

@@ -51,8 +51,9 @@ type Reader interface {
 	// informer fills: what reads the lookup waits.
 	Lookup(q Query) ([]*unstructured.Unstructured, error)
 	// Observed gives the live objects that a node of spec.children made for the
-	// parent, in any order, those that are being deleted too.
-	Observed(node string) []*unstructured.Unstructured
+	// parent, in any order, those that are being deleted too. The error is as that
+	// of Lookup.
+	Observed(node string) ([]*unstructured.Unstructured, error)
 }
 
 // Query names objects that a lookup reads: one by its name, or those of a

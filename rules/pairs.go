@@ -176,7 +176,10 @@ func (v *observedView) Member(id string) (any, bool, error) {
 func (e *Evaluation) observe(child *compiledChild) memo {
 	var seen []*unstructured.Unstructured
 	if e.reader != nil {
-		seen = slices.Clone(e.reader.Observed(child.ID))
+		var err error
+		if seen, err = e.reader.Observed(child.ID); err != nil {
+			return memo{done: true, problem: waiting("observed.%s is not known yet: %s", child.ID, err.Error())}
+		}
 	}
 	if child.ForEach {
 		return memo{done: true, val: sortedObjects(seen)}

@@ -24,7 +24,7 @@ type testReader struct {
 	objects []*unstructured.Unstructured
 	// observed are the objects that nodes made, each with nodeLabel.
 	observed []*unstructured.Unstructured
-	// broken is the id of a lookup that cannot be answered.
+	// broken is the id of a lookup that cannot be answered, or observed.<id>.
 	broken string
 	// asked are the queries, in words.
 	asked []string
@@ -70,10 +70,13 @@ func (r *testReader) Lookup(q Query) ([]*unstructured.Unstructured, error) {
 }
 
 // Observed implements Reader.
-func (r *testReader) Observed(node string) []*unstructured.Unstructured {
+func (r *testReader) Observed(node string) ([]*unstructured.Unstructured, error) {
+	if "observed."+node == r.broken {
+		return nil, errors.New("the objects are still being listed")
+	}
 	return slices.DeleteFunc(slices.Clone(r.observed), func(o *unstructured.Unstructured) bool {
 		return o.GetLabels()[nodeLabel] != node
-	})
+	}), nil
 }
 
 // What the engine must watch is known before the rule runs, as far as the rule says it.

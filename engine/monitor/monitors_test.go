@@ -86,6 +86,35 @@ func TestReaders(t *testing.T) {
 	}
 }
 
+// TestView holds that who reads by way of a view sees what its informer held, also
+// when that was released or replaced meanwhile, and that there is none before the
+// first list.
+func TestView(t *testing.T) {
+	f := newFixture(t)
+	f.create(t, "one", map[string]string{"rule": "r", "parent": "p"})
+	key := f.key("rule=r")
+	if f.monitors.View(key) != nil {
+		t.Error("there is a view of a key that nobody watches")
+	}
+	f.monitors.Watch("owner", key)
+	f.events.synced(t)
+	view := f.monitors.View(key)
+	read := func(when string) {
+		t.Helper()
+		if _, ok := view.Get(f.namespace, "one"); !ok || len(view.List()) != 1 || len(view.ByIndex(monitor.ByParent, "r/p")) != 1 {
+			t.Errorf("%s the object is not in view", when)
+		}
+	}
+	read("at first")
+	f.monitors.Restart(key.GVR)
+	read("after a restart")
+	f.monitors.Watch("owner")
+	read("after the release")
+	if f.monitors.View(key) != nil {
+		t.Error("there is a view of a key that was released")
+	}
+}
+
 // TestSharedAndReleased holds that owners share one watch, that it ends with the
 // last of them and not before, and that a key can be had again.
 func TestSharedAndReleased(t *testing.T) {

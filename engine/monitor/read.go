@@ -24,6 +24,28 @@ func (m *Monitors) Failure(key Key) error {
 	return mon.health.failure()
 }
 
+// View is what one informer shows that has filled. It goes on showing what that
+// informer held when it is stopped, or replaced by one that has yet to fill: whoever
+// reads by way of it never takes an empty memory for an empty cluster. Keep it for
+// one piece of work only, as it gets old then.
+type View struct {
+	mon      *monitor
+	indexers cache.Indexers
+}
+
+// View is that of a key; nil unless it is watched and HasSynced.
+func (m *Monitors) View(key Key) *View {
+	mon := m.monitor(key)
+	if mon == nil || !mon.hasSynced() {
+		return nil
+	}
+	return m.viewOf(mon)
+}
+
+func (m *Monitors) viewOf(mon *monitor) *View {
+	return &View{mon: mon, indexers: m.options.Indexers}
+}
+
 // Get returns the newest known state of one object in the key's view. It is
 // read-only. For a cluster-scoped object namespace is "".
 func (m *Monitors) Get(key Key, namespace, name string) (*unstructured.Unstructured, bool) {
@@ -31,7 +53,12 @@ func (m *Monitors) Get(key Key, namespace, name string) (*unstructured.Unstructu
 	if mon == nil {
 		return nil, false
 	}
-	return mon.overlay.resolve(cache.NewObjectName(namespace, name).String())
+	return m.viewOf(mon).Get(namespace, name)
+}
+
+// Get is as that of Monitors.
+func (v *View) Get(namespace, name string) (*unstructured.Unstructured, bool) {
+	return v.mon.overlay.resolve(cache.NewObjectName(namespace, name).String())
 }
 
 // List returns the newest known state of every object in the key's view, sorted
@@ -41,7 +68,12 @@ func (m *Monitors) List(key Key) []*unstructured.Unstructured {
 	if mon == nil {
 		return nil
 	}
-	return mon.overlay.list(mon.informer.GetIndexer().List, mon.overlay.names, nil)
+	return m.viewOf(mon).List()
+}
+
+// List is as that of Monitors.
+func (v *View) List() []*unstructured.Unstructured {
+	return v.mon.overlay.list(v.mon.informer.GetIndexer().List, v.mon.overlay.names, nil)
 }
 
 // ByIndex returns the newest known state of every object in the key's view for
@@ -49,19 +81,27 @@ func (m *Monitors) List(key Key) []*unstructured.Unstructured {
 // returns nothing for an index that Options.Indexers does not have.
 func (m *Monitors) ByIndex(key Key, index, value string) []*unstructured.Unstructured {
 	mon := m.monitor(key)
-	indexer, ok := m.options.Indexers[index]
-	if mon == nil || !ok {
+	if mon == nil {
+		return nil
+	}
+	return m.viewOf(mon).ByIndex(index, value)
+}
+
+// ByIndex is as that of Monitors.
+func (v *View) ByIndex(index, value string) []*unstructured.Unstructured {
+	indexer, ok := v.indexers[index]
+	if !ok {
 		return nil
 	}
 	stored := func() []any {
-		items, err := mon.informer.GetIndexer().ByIndex(index, value)
+		items, err := v.mon.informer.GetIndexer().ByIndex(index, value)
 		if err != nil {
 			return nil // only for an unknown index
 		}
 		return items
 	}
-	overlaid := func() []string { return mon.overlay.namesByIndex(index, value) }
-	return mon.overlay.list(stored, overlaid, func(obj *unstructured.Unstructured) bool {
+	overlaid := func() []string { return v.mon.overlay.namesByIndex(index, value) }
+	return v.mon.overlay.list(stored, overlaid, func(obj *unstructured.Unstructured) bool {
 		values, err := indexer(obj)
 		return err == nil && slices.Contains(values, value)
 	})
