@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -104,6 +105,10 @@ func syntaxText(message string) (text, hint string) {
 		{`^missing '(.+)' at '<EOF>'$`, "the expression ends before its $1", ""},
 		{`^no viable alternative at input '.*<EOF>'$`, "the expression ends too early", ""},
 		{`^(?:mismatched|extraneous) input '=='?$`, "== has no value on one side", ""},
+		{`^(?:mismatched|extraneous) input 'and'$`, "and cannot stand here", "write && for and"},
+		{`^(?:mismatched|extraneous) input 'or'$`, "or cannot stand here", "write || for or"},
+		{`^(?:mismatched|extraneous) input 'not'$`, "not cannot stand here", "write ! for not"},
+		{`^(?:mismatched|extraneous) input '\?'$`, "? cannot stand here", "for a default write .? before the field and orValue(…) behind it, as in parent.spec.?x.orValue(1)"},
 		{`^(?:mismatched|extraneous) input '(.+)'$`, "$1 cannot stand here", ""},
 		{`^missing '(.+)' at '(.+)'$`, "$1 is missing before $2", ""},
 		{`^no viable alternative at input '(.+)'$`, "$1 is not how an expression goes on", ""},
@@ -114,7 +119,7 @@ func syntaxText(message string) (text, hint string) {
 		{`^token recognition error at: '['"].*$`, "the string is never closed", ""},
 		{`^token recognition error at: '(.+)'$`, "$1 is no character of CEL", ""},
 		{`^reserved identifier: (.+)$`, "\"$1\" is a word of CEL and cannot be a name", "write it in backquotes after a dot, as in parent.spec.`$1`"},
-		{`^invalid argument to has\(\) macro$`, "has() asks for a field, as in has(parent.spec.x)", ""},
+		{`^invalid argument to has\(\) macro$`, "has() asks for a field, as in has(parent.spec.x)", "ask for a key in brackets as in \"a/b\" in parent.metadata.?labels.orValue({})"},
 		{`^invalid int literal$`, "this number does not fit an integer of 64 bits", ""},
 		{`^argument (?:must be a simple name|is not an identifier)$`, "the first argument must be a name, as in list.map(x, x + 1)", ""},
 	})
@@ -134,7 +139,8 @@ func typesText(message string) (text, hint string) {
 		{`^undeclared reference to '(has)'$`, "has() cannot be called like this", "write has(parent.spec.x)"},
 		{`^undeclared reference to '(map|filter|all|exists|exists_one|existsOne|sortBy)'$`, "$1() cannot be called like this", "write list.$1(x, …), with a name for the items"},
 		{`^undeclared reference to '(.+)'$`, "$1 cannot be called like this", ""},
-		{`^type '(.+)' does not support field selection$`, "$1 has no fields", ""},
+		{`^type '(.+)' does not support field selection$`, "this is of the type $1, which has no fields", ""},
+		{`^expected type 'bool' but found '(.+)'$`, "true or false is needed here, and this gives $1", "for a default write .? before the field and orValue(…) behind it, as in parent.spec.?x.orValue(1)"},
 		{`^expected type '(.+)' but found '(.+)'$`, "$1 is needed here, and this gives $2", ""},
 		{`^incompatible type already exists for expression.*$`, "the types of this expression contradict each other", ""},
 	})
@@ -178,10 +184,14 @@ func overloadText(name, args string) (text, hint string) {
 		text = "what stands on both sides of : must be of one type, and this gives " + strings.Join(types[1:], " and ")
 		if strings.Contains(list, "null") {
 			hint = "write optionalIf(condition, value) for a value that may be left out, or dyn(null)"
+		} else if slices.Contains(types, "string") {
+			hint = "write string(…) around the other one"
 		}
 		return text, hint
 	case operator && symbol != "" && len(types) == 2 && strings.Contains(list, "optional"):
 		return fmt.Sprintf("%s does not take %s and %s", symbol, types[0], types[1]), "give the optional value a default with orValue(…)"
+	case operator && symbol != "" && len(types) == 2 && slices.Contains(types, "string") && (slices.Contains(types, "timestamp") || slices.Contains(types, "duration")):
+		return fmt.Sprintf("%s does not take %s and %s", symbol, types[0], types[1]), "write timestamp(…) around a text that is a time, and duration(…) around one such as 1h"
 	case operator && symbol != "" && len(types) == 2:
 		return fmt.Sprintf("%s does not take %s and %s", symbol, types[0], types[1]), "convert one with string(…), int(…) or double(…)"
 	case operator && symbol != "":

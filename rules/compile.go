@@ -288,7 +288,10 @@ func (c *compiler) reportAt(n *node, offset int, code Code, format string, args 
 
 func (c *compiler) reportScan(n *node, err error) {
 	if scanErr, ok := errors.AsType[*scanError](err); ok {
-		c.reportAt(n, scanErr.offset, scanErr.code, "%s", scanErr.message).Hint = scanErr.hint
+		f := c.reportAt(n, scanErr.offset, scanErr.code, "%s", scanErr.message)
+		if f.Hint = scanErr.hint; n.yaml.LineComment != "" {
+			f.Hint = "what follows a blank and # is a comment in YAML: put quotes around the value"
+		}
 		return
 	}
 	c.report(c.rule.src.at(n.yaml), CodeNotClosed, "%s", err.Error())

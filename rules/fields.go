@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,6 +47,9 @@ func (d *decoder) object(n *node, path string, known fields, required ...string)
 		}
 		unknown := d.report(f.key, CodeUnknownField, "unknown field %q in %s", f.name, orDocument(path))
 		target, hint := foreignField(path, f.name)
+		if hint == "" {
+			hint = misplacedField(n, path, f)
+		}
 		if near, ok := nearest(f.name, slices.Collect(maps.Keys(known))); ok && hint == "" {
 			target, hint = near, fmt.Sprintf("did you mean %q?", near)
 		}
@@ -85,12 +89,40 @@ func foreignField(path, name string) (target, hint string) {
 		return "when", "write when"
 	case "externalRef":
 		return "", "an object that the rule only reads stands in spec.lookups, and is read as lookups.<id>"
-	case "resource", "object", "manifest":
+	case "parentResource":
+		return "", "write parent, with the apiVersion and kind of the objects that the rule is for"
+	case "childResources", "attachments", "composedTemplates":
+		return "", "the objects that a rule makes stand in spec.children"
+	case "hooks":
+		return "", "there are none: expressions in spec.children and spec.status say what the objects are"
+	case "patches", "fromFieldPath", "readinessChecks":
+		if path != "spec" {
+			return "", "the template reads the parent with expressions, such as ${parent.spec.x}, and readyWhen says when the object is ready"
+		}
+	case "labelSelector":
+		return "selector", "write selector"
+	case "resource", "object", "manifest", "base":
 		if path != "" && path != "spec" {
 			return "template", "write template"
 		}
 	}
 	return "", ""
+}
+
+// misplacedField says where a field belongs that stands one level too far out or
+// in.
+func misplacedField(n *node, path string, f field) string {
+	switch {
+	case path == "" && !n.has("spec") && slices.Contains([]string{"parent", "children", "status", "lookups", "variables"}, f.name):
+		return f.name + " stands below spec"
+	case strings.HasSuffix(path, "elector") && f.value.kind == scalarNode:
+		return fmt.Sprintf("write matchLabels: {%s: …}", f.name)
+	case strings.Contains(path, ".forEach[") && !n.has("name") && len(n.fields) == 1:
+		return fmt.Sprintf("write {name: %s, in: …}", f.name)
+	case strings.HasPrefix(path, "spec.lookups[") && f.name == "metadata":
+		return "the name and the namespace of a lookup stand beside its kind"
+	}
+	return ""
 }
 
 // quotesHint is for scalars that YAML takes for something else than a string.
@@ -106,10 +138,24 @@ func quotesFor(n *node) string {
 // list returns the items of a list.
 func (d *decoder) list(n *node, path string) []*node {
 	if n.kind != sequenceNode {
-		d.report(n, CodeFieldType, "%s must be a list, and is %s", path, n.what())
+		d.report(n, CodeFieldType, "%s must be a list, and is %s", path, n.what()).hint("%s", asListHint(n, path))
 		return nil
 	}
 	return n.items
+}
+
+// asListHint says how to write as a list what is none.
+func asListHint(n *node, path string) string {
+	s, ok := n.text()
+	switch {
+	case ok && strings.HasSuffix(path, ".forEach"):
+		return fmt.Sprintf("write [{name: item, in: %q}]", s)
+	case ok && strings.HasSuffix(path, ".dependsOn"):
+		return fmt.Sprintf("write [%s]", s)
+	case n.kind == mappingNode:
+		return "write - before each item"
+	}
+	return ""
 }
 
 // plainString is a string in a place where expressions are not evaluated.
@@ -157,10 +203,25 @@ func (d *decoder) stringMap(n *node, path string) map[string]string {
 func (d *decoder) expression(n *node, path string) *node {
 	s, ok := n.text()
 	if !ok || !hasExpression(s) {
-		d.report(n, CodeNotExpression, "%s must be an expression, such as ${…}, and is %s", path, n.what())
+		d.report(n, CodeNotExpression, "%s must be an expression, such as ${…}, and is %s", path, n.what()).
+			hint("%s", expressionHint(n))
 		return nil
 	}
 	return n
+}
+
+// expressionHint says how to make an expression of what is none.
+func expressionHint(n *node) string {
+	s, ok := n.text()
+	switch {
+	case n.kind == sequenceNode && len(n.items) > 1:
+		return "write one expression, with && between the conditions"
+	case n.kind == sequenceNode:
+		return "write the expression without a list"
+	case ok && s != "" && len(s) <= maxShownPath:
+		return fmt.Sprintf("write ${%s}", s)
+	}
+	return ""
 }
 
 // selector decodes a label selector. One without any requirement selects all.

@@ -225,7 +225,14 @@ func optionalHint(path string, v typed) string {
 }
 
 func (t *typing) differentBranches(e ast.Expr, yes, no typed) {
-	t.report(e.ID(), CodeTypes, "what stands on both sides of : must be of one type, and this gives %s or %s", typeWords(yes.cel()), typeWords(no.cel()))
+	f := t.report(e.ID(), CodeTypes, "what stands on both sides of : must be of one type, and this gives %s or %s", typeWords(yes.cel()), typeWords(no.cel()))
+	branches := e.AsCall().Args()[1:]
+	switch {
+	case yes.cel().Kind() == types.StringKind && isScalar(no.cel()):
+		f.hint("write %s", t.asString(branches[1]))
+	case no.cel().Kind() == types.StringKind && isScalar(yes.cel()):
+		f.hint("write %s", t.asString(branches[0]))
+	}
 }
 
 func (t *typing) neverEqual(e, left, right ast.Expr, l, r typed) {

@@ -46,13 +46,17 @@ func (c *compiler) unknownNames(parsed *celenv.Parsed, text string, sc *compileS
 			c.report(at(offset), CodeOutOfScope, "random can only be called under updatePolicy: CreateOnly, which this version does not have yet")
 			continue
 		}
-		c.report(at(offset), CodeUnknownFunction, "unknown function %q", name).hint("%s", didYouMean(name, c.env.FunctionNames()))
+		hint := foreignFunction(f.Name)
+		if hint == "" {
+			hint = didYouMean(name, c.env.FunctionNames())
+		}
+		c.report(at(offset), CodeUnknownFunction, "unknown function %q", name).hint("%s", hint)
 	}
 	for _, n := range names {
 		if why := outOfScope(n.Name, sc); why != "" {
 			c.report(at(n.Offset), CodeOutOfScope, "%s", why)
 		} else if !sc.openNames && !misused {
-			c.report(at(n.Offset), CodeUnknownName, "unknown name %q", n.Name).hint("%s", c.rootHint(text, n.Name, sc))
+			c.report(at(n.Offset), CodeUnknownName, "unknown name %q", n.Name).hint("%s", c.rootHint(text, n, sc))
 		}
 		unknown.roots = append(unknown.roots, n.Name)
 	}
@@ -108,12 +112,20 @@ func outOfScope(name string, sc *compileScope) string {
 }
 
 // rootHint says what an unknown name could have been meant for.
-func (c *compiler) rootHint(text, name string, sc *compileScope) string {
+func (c *compiler) rootHint(text string, n celenv.Name, sc *compileScope) string {
+	name := n.Name
+	if whole := dashedName(text, n); whole != "" {
+		return fmt.Sprintf("- and / are operators here: a key that has them is written in brackets, as in [%q]", whole)
+	}
 	switch {
 	case name == "schema":
 		return "the object that the rule is for is parent, as in " + strings.Replace(shorten(text), "schema.", "parent.", 1)
 	case name == "resources":
 		return "the objects that the rule makes are children, as in children.<id>"
+	case name == "spec" || name == "metadata" || name == "status" && sc.names[rootStatus] == nil:
+		return "write parent." + name
+	case name == "vars":
+		return "write variables"
 	case name == "object" || name == "oldObject" || name == "request":
 		return "the object that the rule is for is parent"
 	case c.children[name] != nil && sc.allowChildren:
@@ -130,4 +142,45 @@ func (c *compiler) rootHint(text, name string, sc *compileScope) string {
 		return fmt.Sprintf("to have ${%s} as it stands, write $${%s}", name, name)
 	}
 	return fmt.Sprintf("known here are %s, and to have ${ as it stands, write $${", strings.Join(sc.roots(), ", "))
+}
+
+// foreignFunction says how to write what other languages have a function for.
+func foreignFunction(name string) string {
+	switch name {
+	case "len", "length", "count":
+		return "write size(…)"
+	case "default", "coalesce", "getOrDefault", "orDefault":
+		return "write .? before the field that may be missing, and orValue(…) behind it, as in parent.spec.?x.orValue(1)"
+	case "toUpper", "upper", "toUpperCase":
+		return "write upperAscii()"
+	case "toLower", "lower", "toLowerCase":
+		return "write lowerAscii()"
+	case "str", "toString", "String":
+		return "write string(…)"
+	case "b64enc":
+		return "write base64.encode(bytes(…))"
+	case "b64dec":
+		return "write string(base64.decode(…))"
+	}
+	return ""
+}
+
+// dashedName is the whole of a key that has - or / in it, such as app-name, where
+// the name is its last part: labels.app-name is a subtraction in CEL.
+func dashedName(text string, n celenv.Name) string {
+	at := n.Offset
+	if at < 2 || at > len(text) || text[at-1] != '-' && text[at-1] != '/' {
+		return ""
+	}
+	if text[at-1] == '/' {
+		return "…/" + n.Name // where the key begins cannot be seen
+	}
+	start := at - 1
+	for start > 0 && (isNameByte(text[start-1]) || text[start-1] == '-') {
+		start--
+	}
+	if start == at-1 || start == 0 || text[start-1] != '.' && text[start-1] != '?' {
+		return ""
+	}
+	return text[start:at] + n.Name
 }
