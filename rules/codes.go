@@ -101,6 +101,7 @@ const (
 	CodeChildStatus       Code = "KN0420"
 	CodeSameItem          Code = "KN0421"
 	CodeNoConditions      Code = "KN0422"
+	CodeLabel             Code = "KN0423"
 	CodeNoSchema          Code = "KN0440"
 )
 
@@ -218,6 +219,7 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeChildStatus, "A template that sets the status", SeverityError},
 		{CodeSameItem, "All items are the same object", SeverityError},
 		{CodeNoConditions, "Conditions that the parent's kind does not have", SeverityWarning},
+		{CodeLabel, "A label that Kubernetes does not take", SeverityError},
 		{CodeNoSchema, "A kind without a schema", SeverityWarning},
 
 		{CodeChildCycle, "Children need each other", SeverityError},

@@ -130,6 +130,7 @@ func (c *compiler) checkMetadata(spec *childSpec, gvk schema.GroupVersionKind) {
 			c.report(at(name), CodeTemplateType, "metadata.name must be a string, and is %s", name.what()).hint("%s", quotesHint)
 		}
 	}
+	c.checkObjectNames(metadata, gvk.Group)
 	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"} {
 		if n := metadata.get(name); n != nil {
 			c.report(at(n), CodeServerField, "metadata.%s is not for a template to set", name).hint("leave it out")

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -29,6 +30,11 @@ func (f *conformer) result(n *node, s *openapi.Schema, at *fieldPath) {
 
 // text compares text around expressions, which is always a string.
 func (f *conformer) text(n *node, s *openapi.Schema, at *fieldPath) {
+	if s.Format == formatByte && !mayBeBase64(n) {
+		f.report(n, CodeFieldFormat, "%s must be base64, and the text around the expression is none", at).
+			hint("write it as it is in stringData instead of data, or base64.encode(bytes(…))")
+		return
+	}
 	if s.Type == openapi.String || s.Type == openapi.IntOrString || s.Type == openapi.Any {
 		return
 	}
@@ -38,6 +44,18 @@ func (f *conformer) text(n *node, s *openapi.Schema, at *fieldPath) {
 		finding.hint("leave out the blanks around the expression")
 	}
 }
+
+// mayBeBase64 says whether the text around expressions can be a part of base64.
+func mayBeBase64(n *node) bool {
+	text, _ := n.text()
+	parts, err := scan(text)
+	return err != nil || !slices.ContainsFunc(parts, func(p part) bool {
+		return !p.expr && strings.Trim(p.text, base64Signs) != ""
+	})
+}
+
+// base64Signs are those of base64, and the blanks that are passed over in it.
+const base64Signs = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \n\r\t"
 
 // resultCheck compares what one whole expression gives with a schema.
 type resultCheck struct {

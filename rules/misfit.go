@@ -178,7 +178,7 @@ func scalarMisfit(t *types.Type, s *openapi.Schema) *misfit {
 	number := accepted(types.IntKind, types.UintKind, types.DoubleKind)
 	switch s.Type {
 	case openapi.String:
-		if accepted(types.StringKind, types.BytesKind, types.TimestampKind, types.DurationKind) {
+		if accepted(types.StringKind, types.TimestampKind, types.DurationKind) || accepted(types.BytesKind) && s.Format == formatByte {
 			return nil
 		}
 		m.convert = "write string(%s)"

@@ -194,8 +194,33 @@ func (a *analysis) note(id int64, waits bool, shown ast.Expr) {
 	}
 	if waits && a.path != nil {
 		shown = a.path
+		for at := a.path; at.ID() != id; {
+			operand, optional := stepFrom(at)
+			if operand == nil {
+				break
+			}
+			if optional {
+				shown = operand // what stands behind .? need not be there
+			}
+			at = operand
+		}
 	}
 	a.reads[id] = read{node: id, waits: waits, text: a.expr.Source(shown)}
+}
+
+// stepFrom is what a field or an index is read from, and whether it is read with
+// a question mark; nil where the node is no such read.
+func stepFrom(e ast.Expr) (operand ast.Expr, optional bool) {
+	switch e.Kind() {
+	case ast.SelectKind:
+		return e.AsSelect().Operand(), false
+	case ast.CallKind:
+		if fn := e.AsCall().FunctionName(); isStep(fn) {
+			return e.AsCall().Args()[0], fn != operators.Index
+		}
+	default:
+	}
+	return nil, false
 }
 
 // operand walks over what a field or index is read from.

@@ -1,0 +1,77 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// rbacGroup is the group whose objects may have names of all kinds of signs.
+const rbacGroup = "rbac.authorization.k8s.io"
+
+// checkObjectNames reports what the API server refuses in the name, the namespace,
+// the labels and the keys of annotations, as far as it is written out.
+func (c *compiler) checkObjectNames(metadata *node, group string) {
+	if group != rbacGroup {
+		c.checkWritten(metadata.get("name"), "metadata.name", CodeObjectName, "a name", validation.IsDNS1123Subdomain, lowerNames)
+	} else {
+		c.checkWritten(metadata.get("name"), "metadata.name", CodeObjectName, "a name", isPathSegment, "")
+	}
+	c.checkWritten(metadata.get("namespace"), "metadata.namespace", CodeObjectName, "a namespace", validation.IsDNS1123Label, lowerNames)
+	for _, f := range fieldsOf(metadata.get("labels")) {
+		at := "metadata.labels." + f.name
+		c.checkWritten(f.key, at, CodeLabel, "the key of a label", validation.IsQualifiedName, labelNames)
+		c.checkWritten(f.value, at, CodeLabel, "the value of a label", validation.IsValidLabelValue, labelNames)
+	}
+	for _, f := range fieldsOf(metadata.get("annotations")) {
+		qualified := func(key string) []string { return validation.IsQualifiedName(strings.ToLower(key)) }
+		c.checkWritten(f.key, "metadata.annotations."+f.name, CodeLabel, "the key of an annotation", qualified, labelNames)
+	}
+}
+
+const (
+	lowerNames = "write lower case letters, digits, - and ., with a letter or digit at both ends"
+	labelNames = "write letters, digits, -, _ and ., with a letter or digit at both ends, and at most 63 of them"
+)
+
+func fieldsOf(n *node) []field {
+	if n == nil || n.kind != mappingNode {
+		return nil
+	}
+	return n.fields
+}
+
+// checkWritten reports a string that cannot be what it has to be: one without
+// expressions, or one that is wrong whatever its expressions give.
+func (c *compiler) checkWritten(n *node, at string, code Code, what string, check func(string) []string, hint string) {
+	s, ok := n.text()
+	if !ok || s == "" {
+		return
+	}
+	written := s
+	if hasExpression(s) {
+		parts, err := scan(s)
+		if err != nil || !slices.ContainsFunc(parts, func(p part) bool { return !p.expr }) {
+			return
+		}
+		var b strings.Builder
+		b.WriteByte('a') // the ends may be an expression's
+		for _, p := range parts {
+			if p.expr {
+				b.WriteByte('a')
+			} else {
+				b.WriteString(p.text)
+			}
+		}
+		b.WriteByte('a')
+		written = b.String()
+	}
+	if len(check(written)) == 0 {
+		return
+	}
+	if strings.Contains(s, "{{") {
+		hint = "an expression is written ${…}, as in ${parent.metadata.name}"
+	}
+	c.report(c.rule.src.at(n.yaml), code, "%s: %q is not %s that Kubernetes takes", at, s, what).hint("%s", hint)
+}
