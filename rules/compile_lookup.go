@@ -3,6 +3,7 @@ package rules
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/labels"
@@ -116,7 +117,13 @@ func (c *compiler) lookupSelector(n *node, sc *compileScope, u *uses) template {
 		return t
 	}
 	switch typ := innerType(from.typ.cel()); typ.Kind() {
-	case types.MapKind, types.StructKind, types.DynKind:
+	case types.MapKind:
+		// Its values would be matchLabels and matchExpressions.
+		if text, ok := n.text(); ok && typ.Parameters()[1].Kind() == types.StringKind {
+			c.report(c.rule.src.at(n.yaml), CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives a map of strings", inner.place).
+				hint("write matchLabels: %s", strings.TrimSpace(text))
+		}
+	case types.StructKind, types.DynKind:
 	default:
 		c.report(c.rule.src.at(n.yaml), CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typeWords(typ))
 	}

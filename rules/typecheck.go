@@ -25,6 +25,9 @@ type typing struct {
 	asked map[string]bool
 	// warned are the paths of which it was said that they may be missing.
 	warned map[string]bool
+	// withDefaults are the paths that conditions in the expression ask for by way of
+	// a default; nil before they are needed.
+	withDefaults map[string]bool
 	// joined are the operands of && and || that were looked at with the whole.
 	joined map[int64]bool
 }
@@ -59,6 +62,7 @@ func (a *analysis) checkTypes() (out typed, texts map[int64]celenv.Meaning, hold
 	holds = t.warned
 	for _, e := range terms(operators.LogicalAnd, a.expr.Root(), nil) {
 		t.collectAsked(e, holds)
+		t.collectDefaulted(e, holds)
 	}
 	return out, t.texts, holds
 }
@@ -333,7 +337,7 @@ func (t *typing) mayBeMissing(e, operand ast.Expr, name string, f *openapi.Field
 		return
 	}
 	path := t.expr.Source(e)
-	if t.asked[path] || t.warned[path] || t.isAlwaysThere(operand, name) {
+	if t.asked[path] || t.warned[path] || t.isAlwaysThere(operand, name) || t.defaulted()[path] {
 		return
 	}
 	t.warned[path] = true

@@ -123,8 +123,14 @@ func (x *Expression) Constant(e ast.Expr) (ref.Val, bool) {
 	if reads || !isBounded(e) {
 		return nil, false
 	}
-	part, issues := x.env.Compile(x.Source(e), nil)
-	if len(issues) > 0 {
+	return x.ConstantText(x.Source(e))
+}
+
+// ConstantText is the value of a short expression that reads nothing; false for
+// every other one.
+func (x *Expression) ConstantText(text string) (ref.Val, bool) {
+	part, issues := x.env.Compile(text, nil)
+	if len(issues) > 0 || !isBounded(part.Root()) {
 		return nil, false
 	}
 	prog, issues := part.Program(ProgramOptions{})
