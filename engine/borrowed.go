@@ -69,6 +69,12 @@ func (b *borrowed) keepLocked(k key, used map[monitor.Key]bool) {
 	}
 }
 
+func (b *borrowed) addKeys(rule string, found keySet) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	addKeysOf(b.uses, rule, found)
+}
+
 // forgetRule ends the use of all informers by the parents of a rule.
 func (b *borrowed) forgetRule(id string) {
 	b.mu.Lock()

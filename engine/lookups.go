@@ -78,7 +78,7 @@ func (p *pass) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
 	p.reads[s] = true
 	p.readers.add(p.key, s, selector)
 	found, err := p.read(s, selector)
-	p.inputs.looked(s, found, err)
+	p.inputs.looked(s, found, err, p.parent.GetUID())
 	return found, err
 }
 

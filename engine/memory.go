@@ -2,6 +2,7 @@ package engine
 
 import (
 	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -67,6 +68,12 @@ func (m *memories) forgetRule(id string) {
 	maps.DeleteFunc(m.byKey, func(k key, _ *memory) bool { return k.rule == id })
 }
 
+func (m *memories) addKeys(rule string, found keySet) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	addKeysOf(m.byKey, rule, found)
+}
+
 // forget drops all that is known of a parent that is gone, or that the rule is
 // not for any more.
 func (e *Engine) forget(k key) {
@@ -74,6 +81,25 @@ func (e *Engine) forget(k key) {
 	e.memories.forget(k)
 	e.readers.keep(k, nil)
 	e.borrowed.keep(k, nil)
+}
+
+// remembered lists the parents of a rule of which something is known.
+func (e *Engine) remembered(rule string) []key {
+	found := make(keySet)
+	e.notices.addKeys(rule, found)
+	e.memories.addKeys(rule, found)
+	e.readers.addKeys(rule, found)
+	e.borrowed.addKeys(rule, found)
+	return slices.Collect(maps.Keys(found))
+}
+
+// addKeysOf adds the keys of a rule that a map has.
+func addKeysOf[V any](from map[key]V, rule string, found keySet) {
+	for k := range from {
+		if k.rule == rule {
+			found[k] = true
+		}
+	}
 }
 
 // stop ends what a rule has running, and drops what is known of its parents and

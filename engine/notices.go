@@ -60,6 +60,12 @@ func (n *notices) forget(k key) {
 	delete(n.told, k)
 }
 
+func (n *notices) addKeys(rule string, found keySet) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	addKeysOf(n.told, rule, found)
+}
+
 // forgetRule drops what is known of the parents of a rule that stopped.
 func (n *notices) forgetRule(id string) {
 	n.mu.Lock()

@@ -221,7 +221,8 @@ func equalReports(a, b source.Report) bool {
 
 // enqueueAll wakes every parent that the operator may have work for: those in
 // view, and those whose children are, so that a parent that left the view
-// while Kanon was away is found. It does nothing while an informer is still
+// while Kanon was away is found; and those of which something is known, so that it is
+// forgotten of a parent that another revision of the rule does not select. It does nothing while an informer is still
 // filling: its Synced call comes here again.
 func (e *Engine) enqueueAll(op *operator) {
 	if !e.ready(op) {
@@ -236,6 +237,9 @@ func (e *Engine) enqueueAll(op *operator) {
 				e.queue.Add(k)
 			}
 		}
+	}
+	for _, k := range e.remembered(op.id) {
+		e.queue.Add(k)
 	}
 }
 

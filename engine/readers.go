@@ -112,6 +112,12 @@ func (r *readers) keepLocked(k key, read map[subject]bool) {
 	}
 }
 
+func (r *readers) addKeys(rule string, found keySet) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	addKeysOf(r.reads, rule, found)
+}
+
 // forgetRule drops what the parents of a rule read.
 func (r *readers) forgetRule(id string) {
 	r.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // maxUnrest is how many evaluations in a row may change one leaf of a status with
@@ -52,8 +53,9 @@ func newInputs() *inputs {
 	return &inputs{before: make(map[identity]string), after: make(map[identity]string)}
 }
 
-// looked notes what a lookup found.
-func (in *inputs) looked(s subject, found []*unstructured.Unstructured, err error) {
+// looked notes what a lookup found. The parent itself, of which the version changes
+// with its status, is compared apart from that.
+func (in *inputs) looked(s subject, found []*unstructured.Unstructured, err error, parent types.UID) {
 	if in == nil {
 		return
 	}
@@ -61,7 +63,9 @@ func (in *inputs) looked(s subject, found []*unstructured.Unstructured, err erro
 	fmt.Fprintf(&text, "%v %v", s, err)
 	versions := make([]string, len(found))
 	for i, obj := range found {
-		versions[i] = versionOf(obj)
+		if versions[i] = versionOf(obj); obj.GetUID() == parent {
+			versions[i] = "the parent"
+		}
 	}
 	slices.Sort(versions)
 	fmt.Fprintf(&text, "%q", versions)

@@ -72,8 +72,8 @@ func (p *Program) ConditionPrefix() string { return p.prefix }
 // HasStatus says whether the rule writes the parent's status.
 func (p *Program) HasStatus() bool { return p.status != nil }
 
-// ReadsStatus says whether an expression reads the parent's own status, so
-// that it must not be evaluated on a copy that is older than the last write.
+// ReadsStatus says whether an expression reads the parent's own status, or can
+// by way of a lookup, so that it must not be evaluated on a copy that is older than the last write.
 func (p *Program) ReadsStatus() bool { return p.ownStatus }
 
 // Parent says which objects the rule is for.
@@ -251,7 +251,7 @@ func (c *compiler) program() *Program {
 	for _, r := range c.readers {
 		rest.ownStatus = rest.ownStatus || r.ownStatus
 	}
-	p.ownStatus = all.ownStatus || rest.ownStatus
+	p.ownStatus = all.ownStatus || rest.ownStatus || p.looksUpParents()
 	p.order = c.link(p, nodes)
 	c.checkSkips(nodes, rest)
 	c.checkIdentities(p)
@@ -267,6 +267,17 @@ func (c *compiler) program() *Program {
 		l.release()
 	}
 	return p
+}
+
+// looksUpParents says whether a lookup can give the parent itself, and with it its
+// status.
+func (p *Program) looksUpParents() bool {
+	for _, l := range p.lookups {
+		if l.GVK.GroupKind() == p.parent.GVK.GroupKind() {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *body) release() {
