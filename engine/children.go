@@ -55,7 +55,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 			p.inputs.found(identityOf(w.object), w.before)
 			p.inputs.left(identityOf(w.object), w.live)
 			if w.err != nil {
-				p.problems = append(p.problems, problemOf(w))
+				p.problems = append(p.problems, p.told(problemOf(w)))
 			}
 		}
 		p.evaluation.Applied(node.Node, live)

@@ -22,7 +22,7 @@ func (p *pass) prune(ctx context.Context) {
 	for _, stale := range p.stale() {
 		ref := apply.RefOf(stale.object)
 		if err := p.writer.Delete(ctx, stale.gvr, stale.object); err != nil {
-			p.problems = append(p.problems, problem{subject: ref.String(), reason: reasonDelete, err: err})
+			p.problems = append(p.problems, p.told(problem{subject: ref.String(), reason: reasonDelete, err: err}))
 			continue
 		}
 		p.inputs.pruned(identityOf(stale.object))

@@ -83,7 +83,7 @@ func (p *pass) isOther(manager string) bool {
 // addStatusProblem notes that the status could not be written, and tells whether
 // it is the content that was refused.
 func (p *pass) addStatusProblem(err error) (refused bool) {
-	problem := problemOf(&write{err: err})
+	problem := p.told(problemOf(&write{err: err}))
 	problem.subject = "status"
 	p.problems = append(p.problems, problem)
 	return problem.reason == reasonInvalid

@@ -52,6 +52,8 @@ type Program struct {
 	events                    []compiledEvent
 	requeueAfter, minInterval *compiledDuration
 	drifts                    bool
+	// secrets is true for a rule that has to do with Secrets.
+	secrets bool
 }
 
 // Name is the rule's metadata.name.
@@ -248,6 +250,7 @@ func (c *compiler) program() *Program {
 	p.events = c.events()
 	p.requeueAfter, p.minInterval = c.duration(r.requeueAfter, rest), c.duration(r.minInterval, rest)
 	p.drifts = c.drifts
+	p.secrets = p.findSecrets()
 	for _, r := range c.readers {
 		rest.ownStatus = rest.ownStatus || r.ownStatus
 	}

@@ -22,6 +22,8 @@ type compiledLookup struct {
 	namespace template
 	all       bool
 	fixed     labels.Selector
+	// private is true where something of a Secret says what is looked up.
+	private bool
 }
 
 // lookupState is a lookup while the rule is compiled.
@@ -93,6 +95,7 @@ func (c *compiler) compileLookup(l *lookupState) {
 	if spec.labels == nil && spec.selector != nil {
 		out.selector = c.lookupSelector(spec.selector, sc, u)
 	}
+	out.private = c.readsSecret(u)
 	c.results = results
 	c.stack = c.stack[:len(c.stack)-1]
 	l.state = stateDone

@@ -46,7 +46,7 @@ func (c *compiledCondition) render(s *scope) (Condition, *problem) {
 		out.Status = v
 	}
 	if !ok || !isConditionStatus(out.Status) {
-		return out, failure("must be true or false, or True, False or Unknown, and is %s", describe(status, ok)).under("status")
+		return out, failure("must be true or false, or True, False or Unknown, and is %s", s.ev.describe(status, ok)).under("status")
 	}
 	if c.reason != nil {
 		if out.Reason, p = reasonOf(c.reason, s, maxConditionReason); p != nil {
@@ -70,7 +70,7 @@ func reasonOf(t template, s *scope, longest int) (string, *problem) {
 	reason, p := textOf(t, s)
 	if p == nil {
 		if wrong := wrongReason(reason, longest); wrong != "" {
-			p = failure("%s, and is %q", wrong, shorten(reason))
+			p = failure("%s, and is %s", wrong, s.ev.shown(reason))
 		}
 	}
 	if p != nil {
@@ -87,15 +87,15 @@ func textOf(t template, s *scope) (string, *problem) {
 	}
 	text, isText := val.(string)
 	if !isText {
-		return "", failure("must be a string, and is %s", describe(val, ok))
+		return "", failure("must be a string, and is %s", s.ev.describe(val, ok))
 	}
 	return text, nil
 }
 
 // describe names a value for a message: text as it stands, else the type.
-func describe(val any, ok bool) string {
+func (e *Evaluation) describe(val any, ok bool) string {
 	if text, isText := val.(string); isText {
-		return quoted(shorten(text))
+		return e.shown(text)
 	}
 	if !ok {
 		return "not there"

@@ -94,11 +94,11 @@ func (x *expression) eval(s *scope) (ref.Val, *problem) {
 		s.ev.late = s.ev.late || errors.Is(err, celenv.ErrDeadline)
 		return nil, p
 	}
-	return nil, x.explain(err)
+	return nil, x.explain(s.ev, err)
 }
 
 // explain decides by where the expression reads whether to wait.
-func (x *expression) explain(err error) *problem {
+func (x *expression) explain(e *Evaluation, err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return &problem{verdict: p.verdict, message: p.message}
 	}
@@ -107,16 +107,20 @@ func (x *expression) explain(err error) *problem {
 		if errors.Is(err, celenv.ErrInterrupted) {
 			return failure("the evaluation was ended before it was done: %s", shorten(x.text))
 		}
-		return failure("%s: %s", shorten(x.text), cleanError(err))
+		return failure("%s: %s", shorten(x.text), e.reason(err))
 	}
 	r := x.readAt(missed.NodeID)
 	switch {
+	case missed.Reason == celenv.ReasonType && e.prog.secrets: // the key may be computed
+		return failure("%s: it cannot be read from a value of type %s", r.text, missed.Found)
 	case missed.Reason == celenv.ReasonType:
 		return failure("%s: %s", r.text, missed.Error())
 	case missed.Reason == celenv.ReasonFormat:
 		return failure("%s is %s", r.text, missed.Found)
 	case r.waits:
 		return waiting("%s is not there yet", r.text)
+	case missed.Reason == celenv.ReasonIndex && e.prog.secrets:
+		return failure("%s is not there: the list has %d items; read it with [?…] or test size() first", r.text, missed.Length)
 	case missed.Reason == celenv.ReasonIndex:
 		return failure("%s is not there: the list has %d items; read it with [?%s] or test size() first", r.text, missed.Length, missed.Key)
 	}

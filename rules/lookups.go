@@ -157,6 +157,9 @@ func (e *Evaluation) lookUpOne(l *compiledLookup, s *scope) found {
 	case l.optional:
 		return found{absent: true}
 	}
+	if l.private {
+		return found{problem: waiting("lookups.%s is not there yet: %s %s", l.ID, l.GVK.Kind, notShown)}
+	}
 	name := q.Name
 	if q.Namespace != "" {
 		name = q.Namespace + "/" + name
@@ -189,7 +192,7 @@ func (e *Evaluation) query(l *compiledLookup, s *scope) (Query, *problem) {
 		case !ok:
 			p = failure("the name has no value; give the lookup a when")
 		default:
-			p = checkRendered("name", name, isPathSegment)
+			p = e.checkRendered("name", name, isPathSegment)
 		}
 		if p != nil {
 			return q, p.in(l.place("name"))
@@ -202,7 +205,7 @@ func (e *Evaluation) query(l *compiledLookup, s *scope) (Query, *problem) {
 	}
 	val, _, p := l.selector.render(s)
 	if p == nil {
-		q.Selector, p = renderedSelector(val)
+		q.Selector, p = e.renderedSelector(val)
 	}
 	if p != nil {
 		return q, p.at().in(l.place("selector"))
@@ -223,7 +226,7 @@ func (e *Evaluation) queryNamespace(l *compiledLookup, s *scope, q *Query) *prob
 		}
 		if ok {
 			q.Namespace = namespace
-			return checkRendered("namespace", namespace, validation.IsDNS1123Label)
+			return e.checkRendered("namespace", namespace, validation.IsDNS1123Label)
 		}
 	}
 	q.Namespace = e.object.GetNamespace()
@@ -252,30 +255,30 @@ func renderText(t template, s *scope) (string, bool, *problem) {
 }
 
 // checkRendered says what is wrong with a name that was rendered.
-func checkRendered(what, name string, check func(string) []string) *problem {
+func (e *Evaluation) checkRendered(what, name string, check func(string) []string) *problem {
 	if name == "" {
 		return failure("the %s is empty", what)
 	}
 	if wrong := check(name); len(wrong) > 0 {
-		return failure("the %s %s is not one that Kubernetes takes", what, quoted(shorten(name)))
+		return failure("the %s %s is not one that Kubernetes takes", what, e.shown(name))
 	}
 	return nil
 }
 
 // renderedSelector makes a selector of what was rendered. One that would select
 // all has failed.
-func renderedSelector(val any) (labels.Selector, *problem) {
+func (e *Evaluation) renderedSelector(val any) (labels.Selector, *problem) {
 	fields, ok := val.(map[string]any)
 	if !ok {
 		return nil, failure("the selector must be a map with matchLabels or matchExpressions, and is %s", jsonType(val))
 	}
 	var spec metav1.LabelSelector
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, &spec, true); err != nil {
-		return nil, failure("this is no selector: %s", strings.TrimPrefix(err.Error(), "strict decoding error: "))
+		return nil, failure("this is no selector: %s", e.selectorError(err))
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&spec)
 	if err != nil {
-		return nil, failure("this is no selector: %s", selectorError(err))
+		return nil, failure("this is no selector: %s", e.selectorError(err))
 	}
 	if selector.Empty() {
 		return nil, failure("the selector is empty, which would select all; write selector: {} where that is meant")
@@ -285,9 +288,12 @@ func renderedSelector(val any) (labels.Selector, *problem) {
 
 // selectorError is what is wrong with a selector, without the rules for labels
 // that Kubernetes adds.
-func selectorError(err error) string {
+func (e *Evaluation) selectorError(err error) string {
+	if e.prog.secrets {
+		return notShown
+	}
 	text, _, _ := strings.Cut(err.Error(), ": a valid label")
-	return text
+	return strings.TrimPrefix(text, "strict decoding error: ")
 }
 
 // sortedObjects are objects by namespace and name, each once, as a list of JSON.

@@ -101,7 +101,7 @@ func (d *compiledDuration) render(s *scope) (time.Duration, *problem) {
 	says, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, failure("must be a duration such as 90s, 10m or 1h30m, and is %q", shorten(text))
+		return 0, failure("must be a duration such as 90s, 10m or 1h30m, and is %s", s.ev.shown(text))
 	case says < d.least: // by how much can change with the clock, and a message must not
 		return 0, failure("must be at least %s, and is shorter; give null where there should be none", d.least)
 	}

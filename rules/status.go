@@ -58,7 +58,7 @@ func (e *Evaluation) statusMap(m mapTemplate, path string, last any, out *Outcom
 			return nil, false
 		}
 		old, has := fields[name]
-		if val, ok := e.statusNode(entry.value, path+"."+name, old, has, false, out); ok {
+		if val, ok := e.statusNode(entry.value, path+"."+entry.shownKey(name, &e.base), old, has, false, out); ok {
 			rendered[name] = val
 		}
 	}

@@ -46,7 +46,7 @@ func (t exprTemplate) render(s *scope) (any, bool, *problem) {
 	case errors.Is(err, celenv.ErrTooManyParts):
 		return nil, false, s.ev.prog.limits.tooLarge()
 	case err != nil:
-		return nil, false, failure("%s: %s", shorten(t.x.text), cleanError(err))
+		return nil, false, failure("%s: %s", shorten(t.x.text), s.ev.reason(err))
 	}
 	return plain, true, nil
 }
@@ -77,7 +77,7 @@ func (t textTemplate) text(s *scope) (string, *problem) {
 		}
 		text, err := celenv.ToText(val)
 		if err != nil {
-			return "", failure("%s: %s", shorten(part.x.text), cleanError(err))
+			return "", failure("%s: %s", shorten(part.x.text), s.ev.reason(err))
 		}
 		b.WriteString(text)
 		if b.Len() > s.ev.prog.limits.ObjectBytes {
@@ -106,13 +106,13 @@ func (t mapTemplate) render(s *scope) (any, bool, *problem) {
 		}
 		val, ok, p := e.value.render(s)
 		if p != nil {
-			return nil, false, p.under(name)
+			return nil, false, p.under(e.shownKey(name, s))
 		}
 		if !ok || val == nil {
 			continue
 		}
 		if _, twice := out[name]; twice && e.key != nil {
-			return nil, false, failure("two keys are %q", name)
+			return nil, false, failure("two keys are %s", s.ev.shown(name))
 		}
 		out[name] = val
 	}
@@ -124,6 +124,14 @@ func (e *entry) keyOf(s *scope) (string, *problem) {
 		return e.name, nil
 	}
 	return e.key.text(s)
+}
+
+// shownKey is a key in the path of a message.
+func (e *entry) shownKey(name string, s *scope) string {
+	if e.key != nil && s.ev.prog.secrets {
+		return "the key " + e.name
+	}
+	return name
 }
 
 // listTemplate is a list with an expression somewhere in it.

@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"errors"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"kanon.dev/kanon/engine/apply"
+)
+
+// hiddenError is an error of a rule that has to do with Secrets, in words that hold
+// no value of an object.
+type hiddenError struct {
+	err  error
+	text string
+}
+
+func (e *hiddenError) Error() string { return e.text }
+
+func (e *hiddenError) Unwrap() error { return e.err }
+
+// told is a problem as people may read of it: the API server quotes what it refuses,
+// and a policy says what it likes, which for a rule that has to do with Secrets can be
+// what they hold.
+func (p *pass) told(of problem) problem {
+	if p.op.program.HasSecrets() {
+		of.err = withoutValues(of.err)
+	}
+	return of
+}
+
+// withoutValues is an error without the values that it may quote.
+func withoutValues(err error) error {
+	const why = "what it says is not shown, because the rule has to do with Secrets"
+	var (
+		status  apierrors.APIStatus
+		invalid *apply.InvalidError
+	)
+	isStatus, subject := errors.As(err, &status), ""
+	if errors.As(err, &invalid) {
+		subject = invalid.Ref.String() + " is not valid: "
+	}
+	switch {
+	case isStatus && (subject != "" || apierrors.IsInvalid(err)):
+		var fields []string
+		if details := status.Status().Details; details != nil {
+			for _, cause := range details.Causes {
+				fields = append(fields, cause.Field+": "+string(cause.Type))
+			}
+		}
+		if len(fields) == 0 {
+			return &hiddenError{err: err, text: subject + "the API server refuses it; " + why}
+		}
+		return &hiddenError{err: err, text: subject + strings.Join(fields, ", ") + "; " + why}
+	case isStatus && apierrors.IsForbidden(err):
+		for _, denial := range []string{" denied request", " denied the request"} {
+			if before, _, found := strings.Cut(err.Error(), denial); found {
+				return &hiddenError{err: err, text: before + denial + "; " + why}
+			}
+		}
+	case subject != "":
+		before, _, found := strings.Cut(err.Error(), ", got ")
+		if found { // a type that does not fit the schema
+			return &hiddenError{err: err, text: before}
+		}
+	}
+	return err
+}

@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"kanon.dev/kanon/engine/apply"
+)
+
+// What is said of a rule that has to do with Secrets names the field, and no value.
+func TestWithoutValues(t *testing.T) {
+	refused := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "n", field.ErrorList{
+		field.Invalid(field.NewPath("metadata", "labels"), "Hunter2 !", "a valid label must be Hunter2"),
+	})
+	policy := func(text string) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "n", errors.New(text))
+	}
+	tests := map[string]struct {
+		err  error
+		want string
+	}{
+		"refused by the API server": {&apply.InvalidError{Err: refused}, "metadata.labels: FieldValueInvalid"},
+		"a status that is refused":  {refused, "metadata.labels: FieldValueInvalid"},
+		"refused without a field":   {&apply.InvalidError{Err: apierrors.NewBadRequest(`cannot parse "Hunter2"`)}, "the API server refuses it"},
+		"a type that does not fit":  {&apply.InvalidError{Err: errors.New(".data.a: expected string, got Hunter2")}, ".data.a: expected string"},
+		"a policy":                  {policy("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: Hunter2"), "ValidatingAdmissionPolicy 'p' with binding 'b' denied request"},
+		"a webhook":                 {policy(`admission webhook "w" denied the request: Hunter2`), `admission webhook "w" denied the request`},
+		"a right that is missing":   {policy(`User "u" cannot create resource`), `User "u" cannot create resource`},
+		"the network":               {errors.New("connection refused"), "connection refused"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := withoutValues(test.err)
+			if strings.Contains(got.Error(), "Hunter2") || !strings.Contains(got.Error(), test.want) {
+				t.Errorf("it says %q, want %q", got, test.want)
+			}
+			if problemOf(&write{err: got}).reason != problemOf(&write{err: test.err}).reason {
+				t.Error("it is not the same problem any more")
+			}
+		})
+	}
+}

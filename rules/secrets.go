@@ -1,0 +1,78 @@
+package rules
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// notShown stands in a message in place of a value, or of an error that may hold one,
+// of a rule that has to do with Secrets: messages become conditions, Events and lines
+// of logs, which more people read than Secrets.
+const notShown = "(not shown, because the rule has to do with Secrets)"
+
+func isSecret(gvk schema.GroupVersionKind) bool { return gvk.Group == "" && gvk.Kind == "Secret" }
+
+// HasSecrets says whether the parent, a lookup or a child of the rule is a Secret. What
+// is said of an evaluation has no values then, and what others say of its objects,
+// such as the API server, is not to be passed on with values either.
+func (p *Program) HasSecrets() bool { return p.secrets }
+
+func (p *Program) findSecrets() bool {
+	if isSecret(p.parent.GVK) {
+		return true
+	}
+	for _, l := range p.lookups {
+		if isSecret(l.GVK) {
+			return true
+		}
+	}
+	for _, c := range p.children {
+		if isSecret(c.GVK) {
+			return true
+		}
+	}
+	return false
+}
+
+// readsSecret says whether a part of a rule reads something of a lookup or a child that
+// is a Secret.
+func (c *compiler) readsSecret(u *uses) bool {
+	for _, r := range u.nodes {
+		if r.root == rootLookups {
+			if l := c.lookups[r.id]; l != nil && isSecret(l.spec.gvk) {
+				return true
+			}
+			continue
+		}
+		child := c.children[r.id]
+		if child == nil {
+			continue
+		}
+		kind, _ := child.template.get("kind").text()
+		version, _ := child.template.get("apiVersion").text()
+		if isSecret(schema.FromAPIVersionAndKind(version, kind)) {
+			return true
+		}
+	}
+	return false
+}
+
+// shown is a value as a message quotes it.
+func (e *Evaluation) shown(value string) string {
+	if e.prog.secrets {
+		return notShown
+	}
+	return quoted(shorten(value))
+}
+
+// reason is what a message says of an error.
+func (e *Evaluation) reason(err error) string {
+	text := cleanError(err)
+	switch text {
+	case "no such overload", "division by zero", "modulus by zero", "integer overflow", "unsigned integer overflow":
+		return text // there is no value in these
+	}
+	if e.prog.secrets {
+		return "it fails; why is not shown, because the rule has to do with Secrets"
+	}
+	return text
+}
