@@ -71,6 +71,7 @@ const (
 	CodeMovingTime      Code = "KN0311"
 	CodeUnknownStatus   Code = "KN0312"
 	CodeTooCostly       Code = "KN0313"
+	CodeLooksLike       Code = "KN0314"
 	CodeUnknownPath     Code = "KN0320"
 	CodeNeverEqual      Code = "KN0321"
 	CodeConstant        Code = "KN0322"
@@ -192,6 +193,7 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeMovingTime, "A value that changes with every second", SeverityError},
 		{CodeUnknownStatus, "A field that spec.status does not render", SeverityError},
 		{CodeTooCostly, "An expression that costs too much", SeverityError},
+		{CodeLooksLike, "Text that looks like an expression", SeverityWarning},
 		{CodeUnknownPath, "A field that the schema does not have", SeverityError},
 		{CodeNeverEqual, "A comparison that can never hold", SeverityError},
 		{CodeConstant, "A condition that is always the same", SeverityWarning},

@@ -73,6 +73,9 @@ func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *orig
 	}
 	s, ok := n.text()
 	if !ok || !hasExpression(s) {
+		if ok {
+			c.checkPlainText(n, s)
+		}
 		return constTemplate{value: n.value}, &origin{typ: constType(n.value)}
 	}
 	parts, err := scan(s)

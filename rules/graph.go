@@ -215,7 +215,10 @@ func (c *compiler) checkIdentities(p *Program) {
 			continue
 		}
 		namespace, _ := metadata.get("namespace").text()
-		id := identity{child.GVK.Group, child.GVK.Kind, namespace, name}
+		if namespace = sameText(namespace); namespace == "${parent.metadata.namespace}" {
+			namespace = "" // as where it is left out
+		}
+		id := identity{child.GVK.Group, child.GVK.Kind, namespace, sameText(name)}
 		first, twice := seen[id]
 		if !twice {
 			seen[id] = i
@@ -226,6 +229,23 @@ func (c *compiler) checkIdentities(p *Program) {
 				spec.label(), c.rule.children[first].label(), child.GVK.Kind, quoted(name))
 		}
 	}
+}
+
+// sameText is a text without the blanks that expressions begin and end with.
+func sameText(s string) string {
+	parts, err := scan(s)
+	if err != nil {
+		return s
+	}
+	var b strings.Builder
+	for _, p := range parts {
+		if p.expr {
+			b.WriteString("${" + strings.TrimSpace(p.text) + "}")
+		} else {
+			b.WriteString(p.text)
+		}
+	}
+	return b.String()
 }
 
 // exclusive says whether two children have conditions that may leave out one

@@ -1,0 +1,37 @@
+package rules
+
+import (
+	"regexp"
+	"strings"
+)
+
+// checkPlainText warns of text that was meant as an expression: a path that stands
+// there without ${}, or what other tools have for it.
+func (c *compiler) checkPlainText(n *node, s string) {
+	if !strings.Contains(s, "{{") && !strings.Contains(s, rootParent+".") && !strings.Contains(s, rootVariables+".") &&
+		!strings.Contains(s, rootLookups+".") && !strings.Contains(s, rootChildren+".") {
+		return
+	}
+	const path = `(?:parent\.(?:spec|metadata|status)|(?:children|lookups|variables)\.([A-Za-z_]\w*))(?:\.\??[A-Za-z_]\w*|\[[^\]]*\])*`
+	if m := regexp.MustCompile(`^` + path + `$`).FindStringSubmatch(s); m != nil && c.isMember(m[1]) {
+		c.reportAt(n, 0, CodeLooksLike, "this is text as it stands, and not what the path leads to").hint("write ${%s}", s)
+		return
+	}
+	// $(path), {path} and {{path}}.
+	bracketed := regexp.MustCompile(`(?:\$\(|\{\{?) *(` + path + `) *[)}]`)
+	if m := bracketed.FindStringSubmatchIndex(s); m != nil {
+		c.reportAt(n, m[0], CodeLooksLike, "this is text as it stands, and not what the path leads to").hint("write ${%s}", s[m[2]:m[3]])
+		return
+	}
+	foreign := regexp.MustCompile(`\{\{-? *(?:\.(?:Values|Release|Chart)\.|request\.)`)
+	if m := foreign.FindStringIndex(s); m != nil {
+		c.reportAt(n, m[0], CodeLooksLike, "{{ }} means nothing to Kanon, so this is text as it stands").
+			hint("write an expression, such as ${parent.metadata.name}")
+	}
+}
+
+// isMember says whether a child, a lookup or a variable has the name; true for
+// none.
+func (c *compiler) isMember(name string) bool {
+	return name == "" || c.children[name] != nil || c.lookups[name] != nil || c.variables[name] != nil
+}
