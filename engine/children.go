@@ -72,7 +72,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 	if err := p.checkScope(kind, object); err != nil {
 		return nil, err
 	}
-	child, err := p.writer.Prepare(ctx, object, p.op.owner(p.parent, w.node), p.op.controllerRef(p.parent))
+	child, err := p.writer.Prepare(ctx, object, p.op.owner(p.parent, w.node), p.op.controllerRef(p.parent), p.op.policies[w.node])
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,8 @@ type operator struct {
 	children map[schema.GroupVersionKind]restmapping.Kind
 	// nodes has the kind of each node of spec.children, by its id.
 	nodes map[string]restmapping.Kind
+	// policies says how the children of each node are treated, by its id.
+	policies map[string]apply.Policy
 	// lookups has each node of spec.lookups, by its id.
 	lookups map[string]lookup
 	// retired has the kinds that the rule's children had, since the process
@@ -57,6 +59,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		id: e.id, name: e.name, program: program, started: time.Now(),
 		children:   make(map[schema.GroupVersionKind]restmapping.Kind),
 		nodes:      make(map[string]restmapping.Kind),
+		policies:   make(map[string]apply.Policy),
 		lookups:    make(map[string]lookup),
 		retired:    make(map[schema.GroupVersionKind]restmapping.Kind),
 		namespaces: make(map[string]bool),
@@ -84,6 +87,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 	for _, child := range program.Children() {
 		kind, _ := mapper.Lookup(child.GVK)
 		op.children[child.GVK], op.nodes[child.ID] = kind, kind
+		op.policies[child.ID] = policyOf(child)
 	}
 	for _, spec := range program.Lookups() {
 		kind, _ := mapper.Lookup(spec.GVK)
@@ -98,6 +102,19 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		}
 	}
 	return op, nil
+}
+
+// policyOf is what a rule says of a node's children, as the writer takes it.
+func policyOf(child rules.Child) apply.Policy {
+	var policy apply.Policy
+	for _, ignored := range child.Ignore {
+		path := make(apply.Path, len(ignored))
+		for i, step := range ignored {
+			path[i] = apply.Step(step)
+		}
+		policy.Ignore = append(policy.Ignore, path)
+	}
+	return policy
 }
 
 // retire keeps the kinds that are not children any more, as far as the cluster

@@ -38,6 +38,10 @@ const (
 	CodeReason           Code = "KN0112"
 	CodeNotOneOf         Code = "KN0113"
 	CodeDuration         Code = "KN0114"
+
+	CodeIgnorePath     Code = "KN0130"
+	CodeIgnoreIdentity Code = "KN0131"
+	CodeIgnoreTwice    Code = "KN0132"
 )
 
 // What can be found in names and in what refers to them.
@@ -118,6 +122,9 @@ const (
 	CodeUnguardedLookup Code = "KN0507"
 	CodePairedWithOne   Code = "KN0508"
 	CodePairCycle       Code = "KN0509"
+
+	CodeIgnoreUnknown Code = "KN0530"
+	CodeIgnorePart    Code = "KN0531"
 )
 
 // What can be found among the rules of all sources.
@@ -166,6 +173,9 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeReason, "A reason that is no word", SeverityError},
 		{CodeNotOneOf, "A value that is none of those allowed", SeverityError},
 		{CodeDuration, "A duration that is none", SeverityError},
+		{CodeIgnorePath, "A path that cannot be read", SeverityError},
+		{CodeIgnoreIdentity, "A field that cannot be left to others", SeverityError},
+		{CodeIgnoreTwice, "A field is ignored twice", SeverityError},
 
 		{CodeUnusableName, "A name that expressions cannot use", SeverityError},
 		{CodeReservedName, "A name that means something else already", SeverityError},
@@ -233,6 +243,8 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeUnguardedLookup, "An optional lookup is read as if it were there", SeverityWarning},
 		{CodePairedWithOne, "sameAs of a child that has no items", SeverityError},
 		{CodePairCycle, "sameAs leads back to itself", SeverityError},
+		{CodeIgnoreUnknown, "An ignored field that the kind does not have", SeverityError},
+		{CodeIgnorePart, "A part of what is one value cannot be ignored", SeverityError},
 
 		{CodeRuleTwice, "Two rules of one name", SeverityError},
 		{CodeRuleNamespace, "A rule outside Kanon's namespace", SeverityError},

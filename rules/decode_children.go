@@ -65,6 +65,13 @@ func (d *decoder) child(n *node, index int, before []childSpec) childSpec {
 			}
 		},
 		"readyWhen": func(n *node) { c.readyWhen = d.expression(n, path+".readyWhen") },
+		"ignore": func(n *node) {
+			for i, item := range d.list(n, path+".ignore") {
+				if _, ok := d.plainString(item, fmt.Sprintf("%s.ignore[%d]", path, i)); ok {
+					c.ignore = append(c.ignore, item)
+				}
+			}
+		},
 		"template": func(n *node) {
 			if n.kind != mappingNode {
 				d.report(n, CodeFieldType, "%s.template must be a mapping, and is %s", path, n.what())

@@ -30,6 +30,9 @@ type Child struct {
 	ForEach bool
 	// Namespaced is what Options.Kinds said of the kind; true without Kinds.
 	Namespaced bool
+	// Ignore are the fields that are set when an object is made, and left to others
+	// from then on. They are read-only.
+	Ignore []IgnoredPath
 }
 
 // Input is what one evaluation starts from.

@@ -132,6 +132,8 @@ type childSpec struct {
 	sameAs    *dependency
 	dependsOn []dependency
 	readyWhen *node
+	// ignore are texts.
+	ignore []*node
 	// template is nil where it is missing or no mapping.
 	template *node
 }

@@ -32,7 +32,7 @@ func BenchmarkChild(b *testing.B) {
 	rendered.SetNamespace(controlplanetest.Namespace(b, config))
 	owner := testOwner()
 	prepare := func() *Child {
-		c, err := w.Prepare(b.Context(), rendered, owner, controllerOf(owner.Parent))
+		c, err := w.Prepare(b.Context(), rendered, owner, controllerOf(owner.Parent), Policy{})
 		if err != nil {
 			b.Fatal(err)
 		}

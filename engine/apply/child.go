@@ -15,13 +15,16 @@ import (
 
 // Child is one object as it should be, ready to be compared and written. It is made by Writer.Prepare and immutable.
 type Child struct {
-	// Object is what is written: normalised, labelled and annotated. Read-only.
+	// Object is what is applied: normalised, labelled and annotated, without what the policy ignores. Read-only.
 	Object *unstructured.Unstructured
 	// Ref names the child, without a UID.
 	Ref Ref
 	// Owner is for whom it is made.
 	Owner Owner
 
+	policy Policy
+	// whole is the normalised object with what the policy ignores, without marks; nil where it ignores nothing.
+	whole       map[string]any
 	kind        kind
 	fingerprint fingerprint
 	// paths holds every rendered path that managedFields can hold.
@@ -32,17 +35,18 @@ type Child struct {
 
 // Prepare turns a rendered template into a Child: the object is normalised, labelled with rule, parent and node, given
 // AnnotationOwner and, when controller is not nil, that controller ownerReference, and fingerprinted. rendered is never
-// changed and must have apiVersion, kind, metadata.name and, for a namespaced kind, metadata.namespace.
+// changed and must have apiVersion, kind, metadata.name and, for a namespaced kind, metadata.namespace. policy says what is
+// not as usual.
 //
 // The error is an *InvalidError when the object does not fit its schema (unknown fields, wrong types, duplicate keys in a
-// list); any other error (the schema could not be fetched) is worth another try.
-func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) (*Child, error) {
+// list), or when its policy ignores what cannot be ignored in it; any other error (the schema could not be fetched) is worth another try.
+func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference, policy Policy) (*Child, error) {
 	ref := RefOf(rendered)
 	ref.UID = ""
 	if ref.Kind == "" || ref.Name == "" || rendered.GetAPIVersion() == "" {
 		return nil, &InvalidError{Ref: ref, Err: errors.New("apiVersion, kind and metadata.name are required")}
 	}
-	child, err := w.prepare(ctx, rendered, owner, controller)
+	child, err := w.prepare(ctx, rendered, owner, controller, policy)
 	var mismatch *schemaMismatchError
 	if !errors.As(err, &mismatch) {
 		return child, err
@@ -53,7 +57,7 @@ func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructure
 		return nil, fmt.Errorf("recheck the schema of %s: %w", ref, recheckErr)
 	}
 	if changed {
-		child, err = w.prepare(ctx, rendered, owner, controller)
+		child, err = w.prepare(ctx, rendered, owner, controller, policy)
 	}
 	if errors.As(err, &mismatch) {
 		return nil, &InvalidError{Ref: ref, Err: mismatch.err}
@@ -61,14 +65,17 @@ func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructure
 	return child, err
 }
 
-func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) (*Child, error) {
+func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference, policy Policy) (*Child, error) {
 	gvk := rendered.GroupVersionKind()
 	kind, err := loadKind(ctx, w.schemas, gvk)
 	if err != nil {
 		return nil, err
 	}
 	obj := kind.normalise(rendered, w.hasStatus(gvk))
-	child := &Child{Object: obj, Ref: RefOf(obj), Owner: owner, kind: kind}
+	child := &Child{Ref: RefOf(obj), Owner: owner, policy: policy.normalised(gvk.GroupKind()), kind: kind}
+	if err := child.split(obj.Object); err != nil {
+		return nil, err
+	}
 	if err := child.mark(controller); err != nil {
 		return nil, err
 	}

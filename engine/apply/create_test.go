@@ -141,7 +141,7 @@ func TestRefusedObjectsAreInvalid(t *testing.T) {
 		"an unknown field": strings.Replace(deployment, "replicas: 0", "replica: 0", 1),
 		"a duplicate key":  `{apiVersion: v1, kind: Service, metadata: {name: child}, spec: {ports: [{port: 80, name: a}, {port: 80, protocol: TCP, name: b}]}}`,
 	} {
-		_, err := w.writer.Prepare(t.Context(), w.object(text), w.owner, controllerRef(w.parent))
+		_, err := w.writer.Prepare(t.Context(), w.object(text), w.owner, controllerRef(w.parent), Policy{})
 		if class(err) != "invalid" || w.requests.take() != "" {
 			t.Errorf("%s: %v, want *InvalidError without a request", name, err)
 		}
@@ -217,7 +217,7 @@ func TestANameThatIsTaken(t *testing.T) {
 		another := controllerRef(w.parent)
 		another.Controller, another.BlockOwnerDeletion = nil, nil
 		object.SetOwnerReferences([]metav1.OwnerReference{*another})
-		old, err := w.writer.Prepare(t.Context(), object, earlier, nil)
+		old, err := w.writer.Prepare(t.Context(), object, earlier, nil, Policy{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestANameThatIsTaken(t *testing.T) {
 		w := newWorld(t)
 		earlier := w.owner
 		earlier.Parent.UID = "00000000-0000-0000-0000-000000000000"
-		old, err := w.writer.Prepare(t.Context(), w.object(text), earlier, nil) // without an owner, as after an orphaning deletion
+		old, err := w.writer.Prepare(t.Context(), w.object(text), earlier, nil, Policy{}) // without an owner, as after an orphaning deletion
 		if err != nil {
 			t.Fatal(err)
 		}

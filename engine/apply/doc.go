@@ -27,7 +27,7 @@
 //		Node:   "settings",
 //		Parent: apply.Ref{Group: "shop.example.com", Kind: "WebApp", Namespace: "team-a", Name: "front", UID: parent.GetUID()},
 //	}
-//	child, err := w.Prepare(ctx, rendered, owner, metav1.NewControllerRef(parent, parentGVK))
+//	child, err := w.Prepare(ctx, rendered, owner, metav1.NewControllerRef(parent, parentGVK), apply.Policy{})
 //	...
 //	result, err := w.Sync(ctx, configMaps, child, cached) // cached: nil when the informer has none
 //

@@ -25,7 +25,7 @@ spec:
 func prepare(tb testing.TB, text string) *Child {
 	tb.Helper()
 	owner := testOwner()
-	c, err := offline(tb).Prepare(tb.Context(), object(tb, text), owner, controllerOf(owner.Parent))
+	c, err := offline(tb).Prepare(tb.Context(), object(tb, text), owner, controllerOf(owner.Parent), Policy{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestPrepareMarksTheChild(t *testing.T) {
 	in := object(t, fullThing)
 	before := in.DeepCopy()
 	owner := testOwner()
-	c, err := offline(t).Prepare(t.Context(), in, owner, controllerOf(owner.Parent))
+	c, err := offline(t).Prepare(t.Context(), in, owner, controllerOf(owner.Parent), Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestPrepareKeepsOtherReferencesAndReplacesItsOwn(t *testing.T) {
 	stale := references(owner.Parent)[0]
 	stale.Name = "stale"
 	in.SetOwnerReferences(append(references(Ref{}), other, stale)[1:])
-	c, err := offline(t).Prepare(t.Context(), in, owner, controllerOf(owner.Parent))
+	c, err := offline(t).Prepare(t.Context(), in, owner, controllerOf(owner.Parent), Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestFingerprintDoesNotCoverItself(t *testing.T) {
 	c := prepare(t, fullThing)
 	again := c.Object.DeepCopy()
 	again.SetOwnerReferences(nil)
-	copied, err := offline(t).Prepare(t.Context(), again, c.Owner, controllerOf(c.Owner.Parent))
+	copied, err := offline(t).Prepare(t.Context(), again, c.Owner, controllerOf(c.Owner.Parent), Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := offline(t).Prepare(t.Context(), object(t, rendered+tt.text), testOwner(), nil)
+			_, err := offline(t).Prepare(t.Context(), object(t, rendered+tt.text), testOwner(), nil, Policy{})
 			if class(err) != "invalid" {
 				t.Fatalf("error = %v, want *InvalidError", err)
 			}
@@ -169,7 +169,7 @@ func TestPrepareRefuses(t *testing.T) {
 }
 
 func TestPrepareNeedsAName(t *testing.T) {
-	_, err := offline(t).Prepare(t.Context(), object(t, "apiVersion: test/v1\nkind: Thing\nmetadata: {generateName: a-}\n"), testOwner(), nil)
+	_, err := offline(t).Prepare(t.Context(), object(t, "apiVersion: test/v1\nkind: Thing\nmetadata: {generateName: a-}\n"), testOwner(), nil, Policy{})
 	if class(err) != "invalid" {
 		t.Errorf("error = %v, want *InvalidError", err)
 	}
@@ -182,7 +182,7 @@ func TestPrepareAsksForANewerSchemaBeforeItRefuses(t *testing.T) {
 		t.Fatal("not the fake")
 	}
 	source.next = testConverter(t, strings.Replace(testSchemas, "paused: {type: boolean}", "paused: {type: string}", 1))
-	if _, err := w.Prepare(t.Context(), object(t, rendered+"spec: {paused: text}"), testOwner(), nil); err != nil {
+	if _, err := w.Prepare(t.Context(), object(t, rendered+"spec: {paused: text}"), testOwner(), nil, Policy{}); err != nil {
 		t.Errorf("refused by an old schema: %v", err)
 	}
 }
@@ -191,7 +191,7 @@ func TestPrepareDoesNotTakeAFailureForNoSchema(t *testing.T) {
 	failure := errors.New("connection refused")
 	w := offline(t)
 	w.schemas = &fakeSchemas{err: failure}
-	_, err := w.Prepare(t.Context(), object(t, rendered), testOwner(), nil)
+	_, err := w.Prepare(t.Context(), object(t, rendered), testOwner(), nil, Policy{})
 	if !errors.Is(err, failure) || class(err) == "invalid" {
 		t.Errorf("error = %v, want the failure itself", err)
 	}

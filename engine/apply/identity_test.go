@@ -65,7 +65,7 @@ func TestOwns(t *testing.T) {
 	owner := testOwner()
 	child := func(t *testing.T, change func(obj *unstructured.Unstructured)) *unstructured.Unstructured {
 		t.Helper()
-		c, err := offline(t).Prepare(t.Context(), object(t, rendered), owner, controllerOf(owner.Parent))
+		c, err := offline(t).Prepare(t.Context(), object(t, rendered), owner, controllerOf(owner.Parent), Policy{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,13 +118,13 @@ func TestOwns(t *testing.T) {
 
 func TestRefuse(t *testing.T) {
 	owner := testOwner()
-	c, err := offline(t).Prepare(t.Context(), object(t, rendered), owner, controllerOf(owner.Parent))
+	c, err := offline(t).Prepare(t.Context(), object(t, rendered), owner, controllerOf(owner.Parent), Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	earlier := owner
 	earlier.Parent.UID = "earlier-uid"
-	old, err := offline(t).Prepare(t.Context(), object(t, rendered), earlier, controllerOf(earlier.Parent))
+	old, err := offline(t).Prepare(t.Context(), object(t, rendered), earlier, controllerOf(earlier.Parent), Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestOwnedByTellsWhose(t *testing.T) {
 		map[string]any{"manager": "helm", "operation": "Apply"},
 		map[string]any{"manager": "kubectl", "operation": "Update"},
 	}
-	c, err := offline(t).Prepare(t.Context(), object(t, rendered), testOwner(), nil)
+	c, err := offline(t).Prepare(t.Context(), object(t, rendered), testOwner(), nil, Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}

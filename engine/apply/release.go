@@ -21,7 +21,8 @@ const releaseAttempts = 3
 // release prepares an apply that may drop fields. An apply removes a field that left the template only when the previous
 // *apply* had it and nobody else owns it. But the POST that created the child left an Update entry of ours, which owns
 // those fields too and would keep them. So when the set of paths changes, what our Update entry holds moves to our Apply
-// entry, in managedFields itself, guarded by the resourceVersion.
+// entry, in managedFields itself, guarded by the resourceVersion. What the policy ignores does not move, and leaves our
+// Apply entry: nobody else may have it, and the apply would remove it.
 //
 // The API server folds the oldest Update entries into one of the manager ancient-changes when there are more than ten;
 // ours may be among them. Which of its paths were ours is not recorded. Those that our Apply entry has (so they have the
@@ -29,7 +30,7 @@ const releaseAttempts = 3
 // that left the template may then remain.
 func (w *Writer) release(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) error {
 	last, ok := recorded(live)
-	if ok && last.paths == child.fingerprint.paths {
+	if ok && last.paths == child.fingerprint.paths && !child.holdsIgnored(live) {
 		return nil
 	}
 	if entries, err := child.releasedEntries(live); err != nil || entries == nil {
@@ -87,8 +88,8 @@ func managedFieldsPatch(obj *unstructured.Unstructured, entries []any) ([]byte, 
 	return patch, nil
 }
 
-// releasedEntries returns managedFields of obj with our Update entries moved into our Apply entry and with what should go
-// taken out of ancient-changes; nil when there is nothing to move.
+// releasedEntries returns managedFields of obj with our Update entries moved into our Apply entry, with what is ignored
+// taken out of that, and with what should go taken out of ancient-changes; nil when there is nothing to move.
 func (c *Child) releasedEntries(obj *unstructured.Unstructured) ([]any, error) {
 	entries := entriesOf(obj)
 	base, applied, err := c.baseEntry(entries)
@@ -98,7 +99,8 @@ func (c *Child) releasedEntries(obj *unstructured.Unstructured) ([]any, error) {
 	if base < 0 {
 		return nil, nil
 	}
-	r := release{version: entries[base].apiVersion, gone: c.gone(applied), union: applied}
+	kept := c.withoutIgnored(applied)
+	r := release{version: entries[base].apiVersion, gone: c.gone(kept), union: kept, changed: !kept.Equals(applied)}
 	for i, e := range entries {
 		if i == base && e.operation == operationApply {
 			continue // added at the end, with the union
@@ -110,7 +112,7 @@ func (c *Child) releasedEntries(obj *unstructured.Unstructured) ([]any, error) {
 	if !r.changed {
 		return nil, nil
 	}
-	item, err := withFields(entries[base], r.union)
+	item, err := withFields(entries[base], c.withoutIgnored(r.union))
 	if err != nil {
 		return nil, fmt.Errorf("rewrite managedFields of %s: %w", c.Ref, err)
 	}

@@ -189,7 +189,7 @@ func (w *world) patch(manager string, obj *unstructured.Unstructured, patch stri
 // child prepares a child of the parent.
 func (w *world) child(text string) *Child {
 	w.t.Helper()
-	c, err := w.writer.Prepare(w.t.Context(), w.object(text), w.owner, controllerRef(w.parent))
+	c, err := w.writer.Prepare(w.t.Context(), w.object(text), w.owner, controllerRef(w.parent), Policy{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func (w *Writer) resource(gvr schema.GroupVersionResource, namespace string) dyn
 // unseen. Where the answer shows such a path, one apply follows, which does record it.
 func (w *Writer) create(ctx context.Context, gvr schema.GroupVersionResource, child *Child) (Result, error) {
 	client := w.resource(gvr, child.Ref.Namespace)
-	answer, err := client.Create(ctx, child.Object, metav1.CreateOptions{
+	answer, err := client.Create(ctx, child.creation(), metav1.CreateOptions{
 		FieldManager:    Manager,
 		FieldValidation: metav1.FieldValidationStrict,
 	})
@@ -51,6 +51,9 @@ func (w *Writer) create(ctx context.Context, gvr schema.GroupVersionResource, ch
 		return Result{}, child.writeError("create", err)
 	}
 	live, getErr := client.Get(ctx, child.Ref.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(getErr) {
+		return Result{}, &ReplacedError{Ref: child.Ref, Err: getErr} // it went in between; the next try makes it
+	}
 	if getErr != nil {
 		return Result{}, fmt.Errorf("read %s, which exists already: %w", child.Ref, getErr)
 	}
@@ -78,7 +81,11 @@ func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, ch
 
 // apply is one forced server-side apply to exactly the object seen.
 func (w *Writer) apply(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	body, err := applyBody(child, live.GetUID())
+	content, err := w.content(ctx, gvr, child, live)
+	if err != nil {
+		return nil, err
+	}
+	body, err := applyBody(child, content, live.GetUID())
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +102,10 @@ func (w *Writer) apply(ctx context.Context, gvr schema.GroupVersionResource, chi
 	return answer, nil
 }
 
-// applyBody is the child with the UID of the object that is meant: without it an apply would create an object that is
+// applyBody is a child's content with the UID of the object that is meant: without it an apply would create an object that is
 // gone, or merge over another one of the same name.
-func applyBody(child *Child, uid types.UID) ([]byte, error) {
-	content := maps.Clone(child.Object.Object)
+func applyBody(child *Child, content map[string]any, uid types.UID) ([]byte, error) {
+	content = maps.Clone(content)
 	metadata := maps.Clone(ensureMap(content, "metadata"))
 	metadata["uid"] = string(uid)
 	content["metadata"] = metadata

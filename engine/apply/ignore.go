@@ -1,0 +1,177 @@
+package apply
+
+import (
+	"context"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Ignored fields. A child whose policy ignores fields has two forms: the whole one, which is what a POST sends, and the
+// one without these fields, which is hashed, applied and checked. An ignored field is never taken from whoever has it,
+// and nothing is removed for not being applied any more:
+//
+//   - An apply removes a field that our last apply had and this one lacks. So before an apply our Apply entry must hold
+//     no ignored path; where it does (because the field was not ignored before), managedFields are rewritten first, see
+//     Writer.release. What nobody has then stays as it is.
+//   - An apply may have to make what holds an ignored field: a container that was added to the template, or taken away
+//     by somebody. It is made whole, as at a creation; the fresh object decides, not the one in memory.
+//   - The kinds' schemas must let the field be told apart from what is around it. A part of an atomic list or map cannot
+//     be left to others, because an apply replaces the whole; such a child is not valid.
+
+// cut returns the content without what the policy ignores, as it is applied to live (nil: to an object that has all
+// that holds ignored fields). missing is true where live lacks something that holds one. content is not changed.
+func (c *Child) cut(content map[string]any, live *unstructured.Unstructured) (left map[string]any, missing bool, err error) {
+	left = runtime.DeepCopyJSON(content)
+	for _, path := range c.policy.Ignore {
+		cutter := &cutter{kind: c.kind, path: path, against: live != nil}
+		var there any
+		if live != nil {
+			there = live.Object
+		}
+		if _, _, err := cutter.cut(left, c.kind.root, there, 0); err != nil {
+			return nil, false, &schemaMismatchError{err: err}
+		}
+		missing = missing || cutter.missing
+	}
+	return left, missing, nil
+}
+
+// split gives the child its two forms, from the normalised object.
+func (c *Child) split(content map[string]any) error {
+	c.Object = &unstructured.Unstructured{Object: content}
+	if len(c.policy.Ignore) == 0 {
+		return nil
+	}
+	if _, err := c.kind.converter.ObjectToTyped(c.Object); err != nil {
+		return c.mismatch(err) // of the fields that are only created
+	}
+	left, _, err := c.cut(content, nil)
+	if err != nil {
+		return err
+	}
+	c.whole = content
+	c.Object = &unstructured.Unstructured{Object: left}
+	return nil
+}
+
+// creation is what a POST sends.
+func (c *Child) creation() *unstructured.Unstructured {
+	if c.whole == nil {
+		return c.Object
+	}
+	return &unstructured.Unstructured{Object: c.marked(c.whole)}
+}
+
+// marked returns content with the marks that the child's Object has.
+func (c *Child) marked(content map[string]any) map[string]any {
+	content = maps.Clone(content)
+	metadata := maps.Clone(ensureMap(content, "metadata"))
+	content["metadata"] = metadata
+	ours, _ := c.Object.Object["metadata"].(map[string]any)
+	for _, field := range []string{"labels", "annotations"} {
+		own, _ := ours[field].(map[string]any)
+		rendered, _ := metadata[field].(map[string]any)
+		all := make(map[string]any, len(rendered)+len(own))
+		maps.Copy(all, rendered)
+		maps.Copy(all, own)
+		metadata[field] = all
+	}
+	if references, ok := ours["ownerReferences"]; ok {
+		metadata["ownerReferences"] = references
+	}
+	return content
+}
+
+// content is what is applied to live: the child's Object, or, where live lacks what holds an ignored field, the
+// Object with that as it is made.
+func (w *Writer) content(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (map[string]any, error) {
+	if child.whole == nil {
+		return child.Object.Object, nil
+	}
+	if _, missing, err := child.cut(child.whole, live); err != nil || !missing {
+		return child.Object.Object, err
+	}
+	fresh, err := w.getSame(ctx, gvr, live)
+	if err != nil {
+		return nil, err
+	}
+	left, _, err := child.cut(child.whole, fresh)
+	if err != nil {
+		return nil, err
+	}
+	return child.marked(left), nil
+}
+
+// ignores says whether a path of managedFields is one that the policy ignores, or below one.
+func (c *Child) ignores(path fieldpath.Path) bool {
+	for _, ignored := range c.policy.Ignore {
+		if ignored.leadsTo(path) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p Path) leadsTo(path fieldpath.Path) bool {
+	if len(path) < len(p) {
+		return false
+	}
+	for i, step := range p {
+		switch element := path[i]; {
+		case step.Keys != nil:
+			if element.Key == nil || !step.selects(keyOf(element)) {
+				return false
+			}
+		case element.FieldName == nil || *element.FieldName != step.Field:
+			return false
+		}
+	}
+	return true
+}
+
+// keyOf reads the fields that tell an item of a list apart.
+func keyOf(element fieldpath.PathElement) func(name string) any {
+	return func(name string) any {
+		for _, field := range *element.Key {
+			if field.Name == name {
+				return field.Value.Unstructured()
+			}
+		}
+		return nil
+	}
+}
+
+// withoutIgnored is a set of paths without those that the policy ignores.
+func (c *Child) withoutIgnored(set *fieldpath.Set) *fieldpath.Set {
+	if len(c.policy.Ignore) == 0 {
+		return set
+	}
+	ignored := &fieldpath.Set{}
+	set.Iterate(func(path fieldpath.Path) {
+		if c.ignores(path) {
+			ignored.Insert(path.Copy())
+		}
+	})
+	return set.Difference(ignored)
+}
+
+// holdsIgnored says whether our Apply entry of live has a path that the policy ignores. One that cannot be read may.
+func (c *Child) holdsIgnored(live *unstructured.Unstructured) bool {
+	if len(c.policy.Ignore) == 0 {
+		return false
+	}
+	for _, e := range ownEntries(live) {
+		if e.operation != operationApply {
+			continue
+		}
+		set, err := e.fields()
+		if err != nil || !c.withoutIgnored(set).Equals(set) {
+			return true
+		}
+	}
+	return false
+}
