@@ -78,3 +78,25 @@ func (t *typing) compared(e ast.Expr, operator string) (path string, value ref.V
 	}
 	return "", nil, false
 }
+
+// checkParentKind reports a comparison of the parent's kind or apiVersion with
+// another one than that of spec.parent, and says whether it did.
+func (t *typing) checkParentKind(literal, field ast.Expr) bool {
+	text, ok := literalText(literal)
+	gvk := t.c.rule.parent.gvk
+	if !ok || gvk.Kind == "" {
+		return false
+	}
+	is := ""
+	switch t.path(field) {
+	case rootParent + ".kind":
+		is = gvk.Kind
+	case rootParent + ".apiVersion":
+		is = gvk.GroupVersion().String()
+	}
+	if is == "" || is == text {
+		return false
+	}
+	t.report(literal.ID(), CodeNeverEqual, "%s is never %s: the rule is for %s", t.path(field), quoted(text), quoted(is))
+	return true
+}

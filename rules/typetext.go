@@ -261,6 +261,9 @@ func (t *typing) neverIn(e, item, in ast.Expr, v, element typed) {
 
 // checkEnum reports a literal that a field cannot have, and says whether it did.
 func (t *typing) checkEnum(literal, field ast.Expr, v typed) bool {
+	if t.checkParentKind(literal, field) {
+		return true
+	}
 	if literal.Kind() != ast.LiteralKind || v.schema == nil || len(v.schema.Enum) == 0 || isNullLiteral(literal) || inEnum(v.schema, literal.AsLiteral()) {
 		return false
 	}
