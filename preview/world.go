@@ -1,6 +1,8 @@
 package preview
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,8 +35,10 @@ type world struct {
 }
 
 func newWorld(in Input) *world {
+	// The parent is in the cluster too, and as it was given.
+	objects := slices.DeleteFunc(slices.Clone(in.With), func(o *unstructured.Unstructured) bool { return identityOf(o) == identityOf(in.Parent) })
 	w := &world{
-		objects: in.With,
+		objects: append(objects, in.Parent),
 		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)), nodes: make(map[identity]string),
 	}
 	ids := map[string]string{} // by what the label says

@@ -3,8 +3,11 @@ package preview
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -46,8 +49,17 @@ type writer struct {
 func (w *writer) comment(format string, args ...any) {
 	w.end()
 	for line := range strings.Lines(fmt.Sprintf(format, args...)) {
-		w.text.WriteString("# " + strings.TrimSuffix(line, "\n") + "\n")
+		w.text.WriteString("# " + strings.Map(inComment, strings.TrimSuffix(line, "\n")) + "\n")
 	}
+}
+
+// inComment keeps text of objects from ending a comment: YAML has more line breaks than
+// one.
+func inComment(r rune) rune {
+	if r != '\t' && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029') {
+		return ' '
+	}
+	return r
 }
 
 // end closes the document before.
@@ -105,13 +117,13 @@ func (w *writer) status(p *Preview) {
 	for _, failed := range out.StatusFailed {
 		w.comment("fails: %s: %s", failed.Path, failed.Message)
 	}
-	status := out.Status
+	status := maps.Clone(out.Status)
 	if conditions := conditionsOf(out); len(conditions) > 0 {
 		if status == nil {
 			status = map[string]any{}
 		}
 		said, _ := status["conditions"].([]any)
-		status["conditions"] = append(said, conditions...)
+		status["conditions"] = slices.Concat(said, conditions)
 	}
 	if len(status) == 0 {
 		return
@@ -159,9 +171,12 @@ func hideSecrets(object *unstructured.Unstructured) *unstructured.Unstructured {
 	}
 	shown := object.DeepCopy()
 	for _, field := range []string{"data", "stringData"} {
-		values, _ := shown.Object[field].(map[string]any)
+		values, isMap := shown.Object[field].(map[string]any)
 		for key := range values {
 			values[key] = "(hidden)"
+		}
+		if _, there := shown.Object[field]; there && !isMap {
+			shown.Object[field] = "(hidden)" // no Secret that can be, and it may hold what another does
 		}
 	}
 	return shown

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/preview"
@@ -143,6 +144,7 @@ func (o *renderOptions) time() (time.Time, error) {
 // previewAll evaluates each rule for each parent that is of its kind. Objects of
 // other kinds beside the parents are passed over.
 func previewAll(ctx context.Context, programs []*rules.Program, parents, with []*unstructured.Unstructured, now time.Time) ([]*preview.Preview, error) {
+	inDefaultNamespace(programs, with)
 	var previews []*preview.Preview
 	for _, parent := range parents {
 		for _, program := range programs {
@@ -166,6 +168,25 @@ func previewAll(ctx context.Context, programs []*rules.Program, parents, with []
 	}
 	slices.Sort(wanted)
 	return nil, fmt.Errorf("there is no parent for the rule: it is for %s", strings.Join(slices.Compact(wanted), ", "))
+}
+
+// inDefaultNamespace gives the objects without a namespace that rules read or make
+// the one that kubectl would give them, as the parents.
+func inDefaultNamespace(programs []*rules.Program, objects []*unstructured.Unstructured) {
+	namespaced := map[schema.GroupKind]bool{}
+	for _, program := range programs {
+		for _, l := range program.Lookups() {
+			namespaced[l.GVK.GroupKind()] = l.Namespaced
+		}
+		for _, c := range program.Children() {
+			namespaced[c.GVK.GroupKind()] = c.Namespaced
+		}
+	}
+	for _, object := range objects {
+		if object.GetNamespace() == "" && namespaced[object.GroupVersionKind().GroupKind()] {
+			object.SetNamespace(metav1.NamespaceDefault)
+		}
+	}
 }
 
 func writePreviews(out io.Writer, previews []*preview.Preview) error {
