@@ -115,6 +115,16 @@ func (l *Limits) rendered(val ref.Val, text string) *problem {
 	return p
 }
 
+// overdue says whether the time is over. It is asked for each item of a forEach: what
+// one takes may be little, and there may be many of them.
+func (e *Evaluation) overdue() *problem {
+	if !e.budget.Over() {
+		return nil
+	}
+	e.late = true
+	return failure("was stopped, because its items took longer than the %s allowed by --max-evaluation-time", e.prog.limits.Deadline)
+}
+
 func (l *Limits) tooLarge() *problem {
 	return failure("is larger than the %s bytes allowed by --max-object-bytes", figure(l.ObjectBytes))
 }

@@ -312,6 +312,65 @@ func (c crowd) Lookup(Query) ([]*unstructured.Unstructured, error) {
 
 func (crowd) Observed(string) ([]*unstructured.Unstructured, error) { return nil, nil }
 
+// Items that take little each are ended at the deadline too, and a lookup of many
+// items when it has found too much.
+func TestManyItems(t *testing.T) {
+	t.Parallel()
+	const deadline = 50 * time.Millisecond
+	p := compileWithin(t, `
+  lookups:
+  - {id: slow, apiVersion: v1, kind: ConfigMap, name: "n${x}", optional: true, forEach: [{name: x, in: "${lists.range(1000)}"}]}
+  - {id: large, apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {x: "n${x}"}}, forEach: [{name: x, in: "${lists.range(1000)}"}]}
+  children:
+  - id: large
+    forEach: [{name: x, in: "${lookups.large}"}]
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${x.metadata.name}"}}
+  - id: slow
+    forEach: [{name: x, in: "${lookups.slow}"}]
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${x.metadata.name}"}}
+  - id: late
+    forEach: [{name: x, in: [a, b]}]
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${x}"}}
+`, Limits{Deadline: deadline})
+	synctest.Test(t, func(t *testing.T) {
+		asked := map[string]int{}
+		ev := p.Evaluate(t.Context(), Input{Parent: parse(t, webApp)[0], Reader: slowCrowd{asked}})
+		for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
+			t.Errorf("%s is rendered", batch[0].Node)
+		}
+		var got []string
+		for _, n := range ev.Outcome().Nodes {
+			got = append(got, n.Message)
+		}
+		const late = "was stopped, because its items took longer than the 50ms allowed by --max-evaluation-time"
+		want := []string{"lookups.large gives 12,000 items, more than the 10,000 allowed by --max-list-length", "lookups.slow " + late, late}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]int{"slow": 51, "large": 3}, asked); diff != "" {
+			t.Errorf("how often it was asked (-want +got):\n%s", diff)
+		}
+		if !ev.OutOfTime() {
+			t.Error("it is not out of time")
+		}
+	})
+}
+
+// slowCrowd gives 4,000 objects for a selector at once, and none for a name after a
+// while.
+type slowCrowd struct{ asked map[string]int }
+
+func (c slowCrowd) Lookup(q Query) ([]*unstructured.Unstructured, error) {
+	c.asked[q.Lookup]++
+	if q.Name == "" {
+		return crowd(4000).Lookup(q)
+	}
+	<-time.After(time.Millisecond)
+	return nil, nil
+}
+
+func (slowCrowd) Observed(string) ([]*unstructured.Unstructured, error) { return nil, nil }
+
 func TestLookupLength(t *testing.T) {
 	t.Parallel()
 	p := compileWithin(t, `

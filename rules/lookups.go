@@ -104,14 +104,18 @@ func (e *Evaluation) lookUpItems(l *compiledLookup) memo {
 	var objects []*unstructured.Unstructured
 	var first *problem
 	for _, t := range tuples {
+		if p := e.overdue(); p != nil {
+			return memo{done: true, problem: failure("%s.%s %s", rootLookups, l.ID, p.message)}
+		}
 		one := e.lookUpOne(l, &scope{ev: e, body: &l.body, items: t, locals: newMemos(&l.body)})
 		if p := one.problem; p != nil && (first == nil || first.verdict == waits && p.verdict != waits) {
 			first = p // a failure needs someone to do something
 		}
 		objects = append(objects, one.objects...)
-	}
-	if first == nil {
-		first = e.fewFound(l, objects)
+		if p := e.fewFound(l, objects); p != nil { // those of all items together could fill any memory
+			first = p
+			break
+		}
 	}
 	switch {
 	case first != nil:

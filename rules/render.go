@@ -159,6 +159,10 @@ func (e *Evaluation) renderItems(i int) {
 	n.items = make([]item, 0, len(tuples))
 	first := make(map[identity]int, len(tuples))
 	for at, t := range tuples {
+		if p := e.overdue(); p != nil {
+			e.stop(i, p)
+			return
+		}
 		s := scope{ev: e, body: &child.body, items: t, index: int32(at), locals: newMemos(&child.body)} //nolint:gosec // maxItems is far less.
 		object, p := e.renderPaired(i, &s)
 		if p != nil {

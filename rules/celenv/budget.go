@@ -43,6 +43,13 @@ func (b *Budget) start() {
 	}
 }
 
+// Over says whether the time is over. It begins with the first question, as with the
+// first evaluation.
+func (b *Budget) Over() bool {
+	b.start()
+	return !b.deadline.IsZero() && time.Now().After(b.deadline)
+}
+
 // meter counts what one evaluation costs. cel-go's own tracker keeps a stack
 // of values that grows with every turn of a loop and is searched at every turn,
 // so that it costs more than the loop does. The units are near to CEL's: one
