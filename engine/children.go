@@ -84,6 +84,10 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 		}
 	}
 	result, err := p.writer.Sync(ctx, kind.GVR, child, live)
+	var taken *apply.NameTakenError
+	if errors.As(err, &taken) && p.op.adopters[w.node] {
+		result, err = p.adopt(ctx, kind, child, taken)
+	}
 	if err != nil {
 		return nil, err
 	}

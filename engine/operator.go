@@ -35,6 +35,8 @@ type operator struct {
 	nodes map[string]restmapping.Kind
 	// policies says how the children of each node are treated, by its id.
 	policies map[string]apply.Policy
+	// adopters are the nodes that may take over objects which nobody claims.
+	adopters map[string]bool
 	// lookups has each node of spec.lookups, by its id.
 	lookups map[string]lookup
 	// retired has the kinds that the rule's children had, since the process
@@ -60,6 +62,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		children:   make(map[schema.GroupVersionKind]restmapping.Kind),
 		nodes:      make(map[string]restmapping.Kind),
 		policies:   make(map[string]apply.Policy),
+		adopters:   make(map[string]bool),
 		lookups:    make(map[string]lookup),
 		retired:    make(map[schema.GroupVersionKind]restmapping.Kind),
 		namespaces: make(map[string]bool),
@@ -87,7 +90,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 	for _, child := range program.Children() {
 		kind, _ := mapper.Lookup(child.GVK)
 		op.children[child.GVK], op.nodes[child.ID] = kind, kind
-		op.policies[child.ID] = policyOf(child)
+		op.policies[child.ID], op.adopters[child.ID] = policyOf(child), child.Adopt
 	}
 	for _, spec := range program.Lookups() {
 		kind, _ := mapper.Lookup(spec.GVK)

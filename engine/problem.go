@@ -40,6 +40,8 @@ const (
 	reasonWrite = "WriteFailed"
 	// reasonNoConditions: the parent's kind cannot take conditions.
 	reasonNoConditions = "NoConditions"
+	// reasonAdopted: an object that was there already has become a child.
+	reasonAdopted = "Adopted"
 	// reasonDelete: a child that is rendered no more cannot be deleted.
 	reasonDelete = "DeleteFailed"
 )

@@ -37,6 +37,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	}
 	child.Namespaced = child.kind.Namespaced
 	child.builtIn = isBuiltIn(child.GVK.Group)
+	child.Adopt = spec.adopt
 	child.Ignore = c.ignored(spec, child.GVK)
 
 	sc := &compileScope{place: path, allowChildren: true, asked: c.asked, openNames: spec.openNames, openVariables: spec.openVariables, names: map[string]*origin{}, locals: map[string]*compiledVariable{}}

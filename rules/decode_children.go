@@ -65,6 +65,7 @@ func (d *decoder) child(n *node, index int, before []childSpec) childSpec {
 			}
 		},
 		"readyWhen": func(n *node) { c.readyWhen = d.expression(n, path+".readyWhen") },
+		"adopt":     func(n *node) { c.adopt = d.boolean(n, path+".adopt") },
 		"ignore": func(n *node) {
 			for i, item := range d.list(n, path+".ignore") {
 				if _, ok := d.plainString(item, fmt.Sprintf("%s.ignore[%d]", path, i)); ok {

@@ -30,6 +30,9 @@ type Child struct {
 	ForEach bool
 	// Namespaced is what Options.Kinds said of the kind; true without Kinds.
 	Namespaced bool
+	// Adopt says whether the node may take over an object that is there already, if
+	// nobody else claims it.
+	Adopt bool
 	// Ignore are the fields that are set when an object is made, and left to others
 	// from then on. They are read-only.
 	Ignore []IgnoredPath

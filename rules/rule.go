@@ -132,6 +132,7 @@ type childSpec struct {
 	sameAs    *dependency
 	dependsOn []dependency
 	readyWhen *node
+	adopt     bool
 	// ignore are texts.
 	ignore []*node
 	// template is nil where it is missing or no mapping.

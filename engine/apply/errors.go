@@ -1,6 +1,10 @@
 package apply
 
-import "fmt"
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
 
 // NameTakenError says that an object of the child's name exists and is not ours. It is never touched.
 type NameTakenError struct {
@@ -8,10 +12,17 @@ type NameTakenError struct {
 	Ref Ref
 	// OwnedBy tells who owns it: its controller, the rule and parent that made it, or its field managers.
 	OwnedBy string
+	// Free is the object where neither a controller nor a rule claims it, so that Writer.Adopt may take it over; else nil.
+	// It was read from the API server.
+	Free *unstructured.Unstructured
 }
 
 func (e *NameTakenError) Error() string {
-	return fmt.Sprintf("%s exists already and belongs to %s; it is left alone", e.Ref, e.OwnedBy)
+	message := fmt.Sprintf("%s exists already and belongs to %s; it is left alone", e.Ref, e.OwnedBy)
+	if e.Free != nil {
+		message += ", unless the child says adopt: true"
+	}
+	return message
 }
 
 // TerminatingError says that the child's name is still in use by an object that is on its way out: one that is being

@@ -40,7 +40,7 @@ func (w *Writer) create(ctx context.Context, gvr schema.GroupVersionResource, ch
 	if err == nil {
 		logr.FromContextOrDiscard(ctx).V(2).Info("created", "child", child.Ref, "uid", answer.GetUID())
 		if !child.covered(answer) {
-			if answer, err = w.apply(ctx, gvr, child, answer); err != nil {
+			if answer, err = w.apply(ctx, gvr, child, answer, ""); err != nil {
 				return Result{}, err
 			}
 		}
@@ -71,7 +71,7 @@ func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, ch
 	if err := w.release(ctx, gvr, child, live); err != nil {
 		return Result{}, err
 	}
-	answer, err := w.apply(ctx, gvr, child, live)
+	answer, err := w.apply(ctx, gvr, child, live, "")
 	if err != nil {
 		return Result{}, err
 	}
@@ -79,13 +79,13 @@ func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, ch
 	return Result{Live: answer, Action: ActionApplied}, nil
 }
 
-// apply is one forced server-side apply to exactly the object seen.
-func (w *Writer) apply(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// apply is one forced server-side apply to exactly the object seen, and with version only to that resourceVersion of it.
+func (w *Writer) apply(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	content, err := w.content(ctx, gvr, child, live)
 	if err != nil {
 		return nil, err
 	}
-	body, err := applyBody(child, content, live.GetUID())
+	body, err := applyBody(child, content, live.GetUID(), version)
 	if err != nil {
 		return nil, err
 	}
@@ -104,10 +104,13 @@ func (w *Writer) apply(ctx context.Context, gvr schema.GroupVersionResource, chi
 
 // applyBody is a child's content with the UID of the object that is meant: without it an apply would create an object that is
 // gone, or merge over another one of the same name.
-func applyBody(child *Child, content map[string]any, uid types.UID) ([]byte, error) {
+func applyBody(child *Child, content map[string]any, uid types.UID, version string) ([]byte, error) {
 	content = maps.Clone(content)
 	metadata := maps.Clone(ensureMap(content, "metadata"))
 	metadata["uid"] = string(uid)
+	if version != "" {
+		metadata["resourceVersion"] = version
+	}
 	content["metadata"] = metadata
 	body, err := json.Marshal(content)
 	if err != nil {

@@ -82,6 +82,7 @@ const (
 	ActionNone    Action = "none"
 	ActionCreated Action = "created"
 	ActionApplied Action = "applied"
+	ActionAdopted Action = "adopted"
 )
 
 // Result is the outcome of a successful Sync.
@@ -182,7 +183,14 @@ func (c *Child) refuse(live *unstructured.Unstructured) error {
 		return &TerminatingError{Ref: ref, Reason: fmt.Sprintf(
 			"was made for an earlier %s; waiting for its end", c.Owner.Parent)}
 	default:
-		return &NameTakenError{Ref: ref, OwnedBy: ownedBy(live)}
+		taken := &NameTakenError{Ref: ref, OwnedBy: ownedBy(live)}
+		switch {
+		case ref.UID == c.Owner.Parent.UID:
+			taken.OwnedBy = "itself: it is the parent"
+		case c.mayAdopt(live):
+			taken.Free = live
+		}
+		return taken
 	}
 }
 

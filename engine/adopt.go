@@ -1,0 +1,33 @@
+package engine
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/restmapping"
+)
+
+// adopt takes over an object that has a child's name and that nobody claims, for a
+// node that may. What the parent belongs to is never made its child: each would be
+// deleted with the other.
+func (p *pass) adopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameTakenError) (apply.Result, error) {
+	if taken.Free == nil {
+		return apply.Result{}, taken
+	}
+	for _, owner := range p.parent.GetOwnerReferences() {
+		if owner.UID == taken.Free.GetUID() {
+			return apply.Result{}, &apply.NameTakenError{Ref: taken.Ref, OwnedBy: "others: it owns the parent"}
+		}
+	}
+	if err := p.checkParent(ctx); err != nil {
+		return apply.Result{}, err
+	}
+	result, err := p.writer.Adopt(ctx, kind.GVR, child, taken.Free)
+	if err == nil {
+		p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonAdopted,
+			"%s was there already and belongs to this object now, by rule %s", taken.Ref, p.op.name)
+	}
+	return result, err
+}

@@ -1,0 +1,42 @@
+package apply
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Adopt takes over an object that Sync found in the child's place and that nobody claims: live is Free of its
+// *NameTakenError. From then on it is a child like any other, and ends with its parent.
+//
+// It is taken only as it was seen: who claims it in between, such as another parent that adopts it at the same time,
+// changes its resourceVersion, and the apply is refused. Before that, the caller reads the parent from the API server: an
+// object given to a parent that is being deleted would be deleted with it.
+func (w *Writer) Adopt(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
+	err := child.refuse(live)
+	var taken *NameTakenError
+	if err != nil && (!errors.As(err, &taken) || taken.Free == nil) {
+		return Result{}, err
+	}
+	answer, err := w.apply(ctx, gvr, child, live, live.GetResourceVersion())
+	if err != nil {
+		return Result{}, err
+	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("adopted", "child", child.Ref, "uid", answer.GetUID())
+	w.remember(child, answer)
+	return Result{Live: answer, Action: ActionAdopted}, nil
+}
+
+// mayAdopt says whether nobody claims an object: it has no controller, no rule has made it for anybody, and no label says
+// that one has, even though labels are copied. The parent itself is never its own child. An object in which we have applied
+// what is ignored now is left alone too: to adopt it would take that away.
+func (c *Child) mayAdopt(live *unstructured.Unstructured) bool {
+	_, claimed := OwnerOf(live)
+	_, labelled := metaString(live, "labels", LabelRule)
+	return !claimed && !labelled && metav1.GetControllerOfNoCopy(live) == nil &&
+		live.GetUID() != c.Owner.Parent.UID && !c.holdsIgnored(live)
+}
