@@ -13,8 +13,10 @@ import (
 
 // source is the text of one file or ConfigMap key.
 type source struct {
-	name  string
-	lines []string // without their line ends
+	name string
+	// lines are those that YAML counts, without their ends, which are in ends; the
+	// last line may have none.
+	lines, ends []string
 	// outer and holder are set for a text that is itself a value in a file: the
 	// key of a ConfigMap. Positions are then those in the file.
 	outer  *source
@@ -25,12 +27,40 @@ type source struct {
 const byteOrderMark = "\ufeff"
 
 func newSource(name string, data []byte) *source {
-	text := strings.TrimPrefix(string(data), byteOrderMark)
-	lines := strings.Split(text, "\n")
-	for i, l := range lines {
-		lines[i] = strings.TrimSuffix(l, "\r")
+	s := &source{name: name}
+	rest := strings.TrimPrefix(string(data), byteOrderMark)
+	for {
+		line, end := rest, ""
+		if i := strings.IndexAny(rest, lineEnds); i >= 0 {
+			_, size := utf8.DecodeRuneInString(rest[i:])
+			if strings.HasPrefix(rest[i:], "\r\n") {
+				size = len("\r\n")
+			}
+			line, end = rest[:i], rest[i:i+size]
+		}
+		s.lines, s.ends = append(s.lines, line), append(s.ends, end)
+		if end == "" {
+			return s
+		}
+		rest = rest[len(line)+len(end):]
 	}
-	return &source{name: name, lines: lines}
+}
+
+// lineEnds are the characters that end a line in YAML 1.1, section 4.2, which is
+// what the parser counts: NEL, LS and PS besides the usual ones.
+const lineEnds = "\n\r\u0085\u2028\u2029"
+
+// text is that of some lines, each with its end.
+func (s *source) text(first, last int) string {
+	var b strings.Builder
+	for i := first; i < last; i++ {
+		b.WriteString(s.lines[i])
+		b.WriteString(s.ends[i])
+	}
+	if last > first && s.ends[last-1] == "" {
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 // at is where a node stands.
@@ -46,15 +76,12 @@ func (s *source) outside(p Position) Position {
 	if s.outer == nil || p.Line < 1 || p.Line > len(s.lines) {
 		return p
 	}
-	text := s.holder.Value
 	start := 0
-	for range p.Line - 1 {
-		start += strings.IndexByte(text[start:], '\n') + 1
+	if strings.HasPrefix(s.holder.Value, byteOrderMark) {
+		start = len(byteOrderMark)
 	}
-	line := text[start:]
-	if p.Line == 1 {
-		line = strings.TrimPrefix(line, byteOrderMark)
-		start = len(text) - len(line)
+	for i := range p.Line - 1 {
+		start += len(s.lines[i]) + len(s.ends[i])
 	}
 	return s.outer.within(s.holder, start+byteColumn(s.lines[p.Line-1], max(p.Column, 1)))
 }
@@ -93,8 +120,7 @@ func (s *source) documents() []document {
 // parse reads a document's lines. A document without content gives no nodes;
 // one in which ... ends a document and another follows gives several.
 func (s *source) parse(d document) ([]*yaml.Node, *Finding) {
-	text := strings.Join(s.lines[d.first:d.last], "\n")
-	nodes, err := parseYAML(text + "\n")
+	nodes, err := parseYAML(s.text(d.first, d.last))
 	if err != nil {
 		return nil, s.syntaxError(d, err)
 	}
@@ -175,7 +201,7 @@ func bareExpression(line string) int {
 func (s *source) probe(d document, failure error) (Position, bool) {
 	lines := s.lines[d.first:d.last]
 	parses := func(n int, rest string) error {
-		_, err := parseYAML(strings.Join(lines[:n], "\n") + "\n" + rest)
+		_, err := parseYAML(s.text(d.first, d.first+n) + rest)
 		return err
 	}
 	// The first line with which the parser gives up the same way.
