@@ -11,8 +11,8 @@ import (
 
 // adopt takes over an object that has a child's name and that nobody claims, for a
 // node that may. What the parent belongs to is never made its child: each would be
-// deleted with the other.
-func (p *pass) adopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameTakenError) (apply.Result, error) {
+// deleted with the other. The content of what is guarded stays as it is.
+func (p *pass) adopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameTakenError, guarded bool) (apply.Result, error) {
 	if taken.Free == nil {
 		return apply.Result{}, taken
 	}
@@ -24,7 +24,11 @@ func (p *pass) adopt(ctx context.Context, kind restmapping.Kind, child *apply.Ch
 	if err := p.checkParent(ctx); err != nil {
 		return apply.Result{}, err
 	}
-	result, err := p.writer.Adopt(ctx, kind.GVR, child, taken.Free)
+	adopt := p.writer.Adopt
+	if guarded {
+		adopt = p.writer.AdoptAsIs
+	}
+	result, err := adopt(ctx, kind.GVR, child, taken.Free)
 	if err == nil {
 		p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonAdopted,
 			"%s was there already and belongs to this object now, by rule %s", taken.Ref, p.op.name)

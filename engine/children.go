@@ -23,6 +23,9 @@ type write struct {
 	before *unstructured.Unstructured // as it was in memory, nil where it was not
 	live   *unstructured.Unstructured // nil when it failed
 	err    error
+	// guarded is true for an object that must be left as it is if it is there
+	// though nothing was known of it.
+	guarded bool
 }
 
 // writeBatch brings the nodes that can go now up to date, their children side
@@ -32,20 +35,39 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 	for _, node := range batch {
 		for _, object := range node.Objects {
 			p.desired[identityOf(object)] = true
-			writes = append(writes, &write{node: node.Node, object: object})
+			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded})
+		}
+	}
+	written := len(writes)
+	for _, node := range batch {
+		for _, object := range node.Kept {
+			p.desired[identityOf(object)] = true
+			if live, err := p.Live(object); err == nil && live != nil {
+				writes = append(writes, &write{node: node.Node, object: object, before: live})
+			}
 		}
 	}
 	var group errgroup.Group
 	group.SetLimit(p.options.ParallelWrites)
-	for _, w := range writes {
+	for i, w := range writes {
 		group.Go(func() error {
 			defer containPanic(&w.err)
-			w.live, w.err = p.writeChild(ctx, w)
+			if i < written {
+				w.live, w.err = p.writeChild(ctx, w)
+			} else {
+				w.live, w.err = p.keepChild(ctx, w)
+			}
 			return nil // each write has its own error
 		})
 	}
 	_ = group.Wait() // always nil
 
+	for _, w := range writes[written:] {
+		p.inputs.left(identityOf(w.object), w.live)
+		if w.err != nil {
+			p.problems = append(p.problems, problemOf(w))
+		}
+	}
 	for _, node := range batch {
 		live := make([]*unstructured.Unstructured, len(node.Objects))
 		for i := range node.Objects {
@@ -83,11 +105,37 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 			return nil, err
 		}
 	}
-	result, err := p.writer.Sync(ctx, kind.GVR, child, live)
+	var result apply.Result
+	if w.guarded && (live == nil || !apply.Owns(live, p.op.id, p.parent.GetUID())) {
+		result, err = p.writer.Ensure(ctx, kind.GVR, child, live)
+	} else {
+		result, err = p.writer.Sync(ctx, kind.GVR, child, live)
+	}
 	var taken *apply.NameTakenError
 	if errors.As(err, &taken) && p.op.adopters[w.node] {
-		result, err = p.adopt(ctx, kind, child, taken)
+		result, err = p.adopt(ctx, kind, child, taken, w.guarded)
 	}
+	if err != nil {
+		return nil, err
+	}
+	if result.Action != apply.ActionNone {
+		p.monitors.Observe(childKey(kind.GVR), result.Live)
+	}
+	return result.Live, nil
+}
+
+// keepChild leaves the content of a child as it is, and sees to it that it stays
+// known as the parent's: one that loses that would neither be found again nor go
+// with the parent.
+func (p *pass) keepChild(ctx context.Context, w *write) (*unstructured.Unstructured, error) {
+	kind := p.op.children[w.object.GroupVersionKind()]
+	controller := p.op.controllerRef(p.parent)
+	if !apply.Refers(w.before, controller) {
+		if err := p.checkParent(ctx); err != nil {
+			return nil, err
+		}
+	}
+	result, err := p.writer.Claim(ctx, kind.GVR, w.before, p.op.owner(p.parent, w.node), controller)
 	if err != nil {
 		return nil, err
 	}

@@ -148,6 +148,24 @@ func (p *pass) Observed(node string) ([]*unstructured.Unstructured, error) {
 	return children, nil
 }
 
+// Live implements rules.Reader.
+func (p *pass) Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	kind, ok := p.op.children[rendered.GroupVersionKind()]
+	if !ok {
+		return nil, nil
+	}
+	view, err := p.view(childKey(kind.GVR))
+	if err != nil {
+		return nil, err
+	}
+	live, _ := view.Get(rendered.GetNamespace(), rendered.GetName())
+	p.inputs.found(identityOf(rendered), live)
+	if live == nil || live.GetDeletionTimestamp() != nil || !apply.Owns(live, p.op.id, p.parent.GetUID()) {
+		return nil, nil
+	}
+	return live, nil
+}
+
 // madeBy tells whether a child is of a node: as its annotation says, or where
 // somebody took that away, its label.
 func madeBy(child *unstructured.Unstructured, node string) bool {

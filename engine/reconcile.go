@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"time"
 
@@ -47,7 +48,7 @@ func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
 	}
 	p := e.newPass(op, k, parent, remembered, now)
 	defer p.end()
-	p.evaluation = op.program.Evaluate(ctx, rules.Input{Parent: parent, Now: p.now, Reader: p})
+	p.evaluation = op.program.Evaluate(ctx, rules.Input{Parent: parent, Now: p.now, Reader: p, Random: rand.Reader})
 	return p.run(ctx)
 }
 

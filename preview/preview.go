@@ -42,6 +42,15 @@ type Preview struct {
 type Node struct {
 	rules.NodeOutcome
 	Objects []*unstructured.Unstructured
+	// Kept are those that would not be: that are not to be made, or left as they are.
+	Kept []Kept
+}
+
+// Kept is an object of which nothing is written.
+type Kept struct {
+	Object *unstructured.Unstructured
+	// Why says why nothing is written.
+	Why string
 }
 
 // Evaluate runs the rule once. ctx bounds the time that expressions take.
@@ -80,10 +89,13 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 		p.Unmatched = "spec.parent.when is false"
 		return p
 	}
-	rendered := map[string][]*unstructured.Unstructured{}
+	rendered, kept := map[string][]*unstructured.Unstructured{}, map[string][]Kept{}
 	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 		for _, node := range batch {
 			rendered[node.Node] = node.Objects
+			for _, object := range node.Kept {
+				kept[node.Node] = append(kept[node.Node], Kept{Object: object, Why: w.whyKept(node.Node, object)})
+			}
 			live := make([]*unstructured.Unstructured, len(node.Objects))
 			for i, object := range node.Objects {
 				live[i] = w.applied(object)
@@ -93,7 +105,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 	}
 	p.Outcome = ev.Outcome()
 	for _, outcome := range p.Outcome.Nodes {
-		p.Nodes = append(p.Nodes, Node{NodeOutcome: outcome, Objects: rendered[outcome.ID]})
+		p.Nodes = append(p.Nodes, Node{NodeOutcome: outcome, Objects: rendered[outcome.ID], Kept: kept[outcome.ID]})
 	}
 	return p
 }

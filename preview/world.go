@@ -32,6 +32,8 @@ type world struct {
 	byID    map[identity]*unstructured.Unstructured
 	// nodes says of which child an object is.
 	nodes map[identity]string
+	// once has the children that are made once and not changed.
+	once map[string]bool
 }
 
 func newWorld(in Input) *world {
@@ -40,10 +42,12 @@ func newWorld(in Input) *world {
 	w := &world{
 		objects: append(objects, in.Parent),
 		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)), nodes: make(map[identity]string),
+		once: make(map[string]bool),
 	}
 	ids := map[string]string{} // by what the label says
 	for _, child := range in.Program.Children() {
 		ids[apply.NodeLabel(child.ID)] = child.ID
+		w.once[child.ID] = child.UpdatePolicy == rules.UpdateCreateOnly
 	}
 	for _, object := range in.With {
 		id := identityOf(object)
@@ -59,10 +63,17 @@ func newWorld(in Input) *world {
 func (w *world) claim(nodes []Node) {
 	for _, node := range nodes {
 		for _, object := range node.Objects {
-			if id := identityOf(object); w.byID[id] != nil {
-				w.nodes[id] = node.ID
-			}
+			w.claimOne(node.ID, object)
 		}
+		for _, kept := range node.Kept {
+			w.claimOne(node.ID, kept.Object)
+		}
+	}
+}
+
+func (w *world) claimOne(node string, object *unstructured.Unstructured) {
+	if id := identityOf(object); w.byID[id] != nil {
+		w.nodes[id] = node
 	}
 }
 
@@ -93,6 +104,28 @@ func (w *world) Observed(node string) ([]*unstructured.Unstructured, error) {
 		}
 	}
 	return found, nil
+}
+
+// Live implements rules.Reader.
+func (w *world) Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	live := w.byID[identityOf(rendered)]
+	if live == nil || live.GetDeletionTimestamp() != nil {
+		return nil, nil
+	}
+	return live, nil
+}
+
+// whyKept says why nothing is written of an object.
+func (w *world) whyKept(node string, object *unstructured.Unstructured) string {
+	live, _ := w.Live(object) // never fails
+	switch {
+	case live == nil:
+		return "is not made: its createWhen is false"
+	case w.once[node]:
+		return "stays as it is: its updatePolicy is CreateOnly"
+	default:
+		return "stays as it is: its updateWhen is false"
+	}
 }
 
 // namespace is the Namespace of that name, or nil.

@@ -88,20 +88,26 @@ func (w *writer) node(n Node) {
 	}
 	switch n.State {
 	case rules.StateSkipped:
-		w.comment("child %s is skipped: its when is false", n.ID)
+		if len(n.Kept) == 0 {
+			w.comment("child %s is skipped: its when is false", n.ID)
+		}
 	case rules.StateWaiting:
 		w.comment("child %s waits: %s%s", n.ID, where, n.Message)
 	case rules.StateFailed:
 		w.comment("child %s fails: %s%s", n.ID, where, n.Message)
 	case rules.StateApplied, rules.StateNotApplied:
 		switch {
-		case len(n.Objects) == 0:
+		case len(n.Objects) == 0 && len(n.Kept) > 0 && n.Ready:
+		case len(n.Objects) == 0 && len(n.Kept) == 0:
 			w.comment("child %s has no items", n.ID)
 		case n.Ready:
 			w.comment("child %s", n.ID)
 		default:
 			w.comment("child %s, not ready: %s%s", n.ID, where, n.Message)
 		}
+	}
+	for _, kept := range n.Kept {
+		w.comment("child %s: %s %s %s", n.ID, kept.Object.GetKind(), nameOf(kept.Object), kept.Why)
 	}
 	for _, object := range n.Objects {
 		w.document(hideSecrets(object).Object)

@@ -44,6 +44,12 @@ const (
 	CodeIgnoreTwice    Code = "KN0132"
 )
 
+// What can be found in how a child is to be written.
+const (
+	CodeIdleCondition  Code = "KN0140"
+	CodeRandomIdentity Code = "KN0141"
+)
+
 // What can be found in names and in what refers to them.
 const (
 	CodeUnusableName    Code = "KN0201"
@@ -125,6 +131,9 @@ const (
 
 	CodeIgnoreUnknown Code = "KN0530"
 	CodeIgnorePart    Code = "KN0531"
+
+	CodeUncreatedChild Code = "KN0540"
+	CodeShortLivedJob  Code = "KN0541"
 )
 
 // What can be found among the rules of all sources.
@@ -176,6 +185,9 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeIgnorePath, "A path that cannot be read", SeverityError},
 		{CodeIgnoreIdentity, "A field that cannot be left to others", SeverityError},
 		{CodeIgnoreTwice, "A field is ignored twice", SeverityError},
+
+		{CodeIdleCondition, "A condition that decides nothing", SeverityError},
+		{CodeRandomIdentity, "A name made at random", SeverityError},
 
 		{CodeUnusableName, "A name that expressions cannot use", SeverityError},
 		{CodeReservedName, "A name that means something else already", SeverityError},
@@ -245,6 +257,8 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodePairCycle, "sameAs leads back to itself", SeverityError},
 		{CodeIgnoreUnknown, "An ignored field that the kind does not have", SeverityError},
 		{CodeIgnorePart, "A part of what is one value cannot be ignored", SeverityError},
+		{CodeUncreatedChild, "A child that may not be made is read", SeverityError},
+		{CodeShortLivedJob, "A Job that removes itself is made again", SeverityWarning},
 
 		{CodeRuleTwice, "Two rules of one name", SeverityError},
 		{CodeRuleNamespace, "A rule outside Kanon's namespace", SeverityError},

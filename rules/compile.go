@@ -122,7 +122,9 @@ type compiledChild struct {
 	kind      Kind
 	builtIn   bool
 	readyWhen *expression
-	template  template
+	// createWhen and updateWhen are nil where they are always true.
+	createWhen, updateWhen *expression
+	template               template
 	// needs are the children that must be settled before this one, and waitsFor
 	// those that must be ready.
 	needs, waitsFor []int

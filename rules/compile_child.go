@@ -15,6 +15,8 @@ type nodeUses struct {
 	spec *childSpec
 	uses
 	guard guard
+	// creation is the guard that createWhen makes for those who read the child.
+	creation guard
 }
 
 func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses) {
@@ -22,7 +24,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	if spec.id == "" {
 		path = spec.label()
 	}
-	child := &compiledChild{Child: Child{ID: spec.id, Position: spec.pos, ForEach: spec.many()}}
+	child := &compiledChild{Child: Child{ID: spec.id, Position: spec.pos, ForEach: spec.many(), UpdatePolicy: spec.updatePolicy}}
 	n := &nodeUses{spec: spec, guard: guard{given: spec.when != nil, lost: spec.gaps["when"]}}
 	child.kind = Kind{Namespaced: true}
 	c.results = map[*node]result{}
@@ -40,7 +42,9 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	child.Adopt = spec.adopt
 	child.Ignore = c.ignored(spec, child.GVK)
 
-	sc := &compileScope{place: path, allowChildren: true, asked: c.asked, openNames: spec.openNames, openVariables: spec.openVariables, names: map[string]*origin{}, locals: map[string]*compiledVariable{}}
+	// What was not decoded may have been CreateOnly.
+	once := spec.updatePolicy == UpdateCreateOnly || spec.gaps["updatePolicy"]
+	sc := &compileScope{place: path, ownRandom: once, allowChildren: true, asked: c.asked, openNames: spec.openNames, openVariables: spec.openVariables, names: map[string]*origin{}, locals: map[string]*compiledVariable{}}
 	c.childItems(spec, child, sc, n)
 	c.locals(&spec.bodySpec, &child.body, sc)
 	c.when(&spec.bodySpec, &child.body, sc, &n.uses, &n.guard)
@@ -50,24 +54,58 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	}
 	if spec.template != nil {
 		rendered := *sc
-		rendered.rendered = true
+		rendered.rendered, rendered.random = true, once
 		var from *origin
 		child.template, from = c.template(spec.template, &rendered, &n.uses)
 		c.checkSteadyIdentity(spec, from)
+		c.checkRandomIdentity(spec, &n.uses)
 		c.conform(spec, child)
 		c.checkItemNames(spec)
 	}
 	if spec.readyWhen != nil {
-		ready := *sc
-		ready.place = path + ".readyWhen"
-		ready.names = map[string]*origin{rootSelf: {waits: true, typ: c.kindType(child.GVK)}}
-		maps.Copy(ready.names, sc.names)
 		// What readiness reads orders nothing: it is asked when all is written.
+		ready := c.selfScope(sc, child, path+".readyWhen")
 		by := &reader{label: ready.place, id: spec.id, bare: true, guard: n.guard}
-		child.readyWhen = c.condition(spec.readyWhen, &ready, &by.uses).compiled()
+		child.readyWhen = c.condition(spec.readyWhen, ready, &by.uses).compiled()
 		c.readers = append(c.readers, by)
 	}
+	c.writeConditions(spec, child, sc, n)
 	return child, n
+}
+
+// selfScope is the scope of an expression that knows the live object.
+func (c *compiler) selfScope(sc *compileScope, child *compiledChild, place string) *compileScope {
+	own := *sc
+	own.place = place
+	own.names = map[string]*origin{rootSelf: {waits: true, typ: c.kindType(child.GVK)}}
+	maps.Copy(own.names, sc.names)
+	return &own
+}
+
+// writeConditions compiles what says whether an object may be made and written.
+func (c *compiler) writeConditions(spec *childSpec, child *compiledChild, sc *compileScope, n *nodeUses) {
+	n.creation = guard{given: spec.createWhen != nil, lost: spec.gaps["createWhen"]}
+	if spec.createWhen != nil {
+		create := *sc
+		create.place = sc.place + ".createWhen"
+		u := &uses{}
+		if x := c.condition(spec.createWhen, &create, u); x != nil {
+			child.createWhen = x.compiled()
+			n.creation = whenGuard(x, u)
+			n.creation.lost = spec.gaps["createWhen"]
+		}
+		n.add(u)
+	}
+	if spec.createWhen == nil && spec.when == nil && !spec.gaps["createWhen"] && !spec.gaps["when"] {
+		c.checkShortLived(spec, child)
+	}
+	if spec.updateWhen != nil && spec.updatePolicy == UpdateCreateOnly {
+		c.report(c.rule.src.at(spec.updateWhen.yaml), CodeIdleCondition, "updateWhen decides nothing: with updatePolicy CreateOnly, %s is never changed", spec.label()).
+			hint("leave out one of the two")
+	}
+	if spec.updateWhen != nil {
+		child.updateWhen = c.condition(spec.updateWhen, c.selfScope(sc, child, sc.place+".updateWhen"), &n.uses).compiled()
+	}
 }
 
 // templateKind is the kind that a template renders, which must be written out.
@@ -228,6 +266,18 @@ func (c *compiler) when(spec *bodySpec, b *body, sc *compileScope, all *uses, g 
 	*g = whenGuard(x, u)
 	g.lost = spec.gaps["when"]
 	all.add(u)
+}
+
+// checkShortLived reports a Job that removes itself when it is done and would then
+// be made and run again, for ever.
+func (c *compiler) checkShortLived(spec *childSpec, child *compiledChild) {
+	if child.GVK.Group != "batch" || child.GVK.Kind != "Job" {
+		return
+	}
+	if ttl := spec.template.get("spec").get("ttlSecondsAfterFinished"); ttl != nil && (ttl.kind != scalarNode || ttl.value != nil) {
+		c.report(c.rule.src.at(ttl.yaml), CodeShortLivedJob, "%s removes itself when it is done, and is then made and run again", spec.label()).
+			hint("say when it is to be made with createWhen, as from a status that tells that it has succeeded; or leave out ttlSecondsAfterFinished")
+	}
 }
 
 // isBuiltIn says whether a group is one of Kubernetes' own, whose kinds kstatus

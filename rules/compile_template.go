@@ -24,6 +24,9 @@ type compileScope struct {
 	// rendered is true for a template: what is in it may go with the clock where
 	// spec.requeueAfter says how often it is rendered.
 	rendered bool
+	// random is true where random can be called, and ownRandom where it can be in
+	// the variables of the child.
+	random, ownRandom bool
 	// asked are the paths that are known to be there, because the node's when asks.
 	asked map[string]bool
 	// family are the children whose items are paired with the one that is compiled:
@@ -419,6 +422,9 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		return nil, nil
 	}
 	c.checkCost(expr, at(0))
+	if a.random {
+		a.uses.random = append(a.uses.random, n)
+	}
 	u.add(&a.uses)
 	x := &expression{prog: prog, text: p.text, reads: a.sortedReads()}
 	typ := expr.Type()

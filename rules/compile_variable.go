@@ -57,7 +57,7 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 	c.stack = append(c.stack, rootVariables+"."+v.name)
 	u := &uses{}
 	inner := *sc
-	inner.mayMove = true
+	inner.mayMove, inner.random = true, sc.ownRandom
 	// What the variable shares by an anchor with what reads it counts there.
 	results := c.results
 	c.results = nil

@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // variables decodes a list of variables. open is true where there are others
@@ -39,7 +40,7 @@ func (d *decoder) children(n *node, r *Rule) {
 
 func (d *decoder) child(n *node, index int, before []childSpec) childSpec {
 	path := fmt.Sprintf("spec.children[%d]", index)
-	c := childSpec{index: index, pos: d.src.at(n.yaml)}
+	c := childSpec{index: index, pos: d.src.at(n.yaml), updatePolicy: UpdateApply}
 	c.gaps = d.object(n, path, fields{
 		"id": func(n *node) {
 			c.pos = d.src.at(n.yaml)
@@ -64,8 +65,11 @@ func (d *decoder) child(n *node, index int, before []childSpec) childSpec {
 				c.dependsOn = append(c.dependsOn, dependency{id: id, pos: d.src.at(item.yaml)})
 			}
 		},
-		"readyWhen": func(n *node) { c.readyWhen = d.expression(n, path+".readyWhen") },
-		"adopt":     func(n *node) { c.adopt = d.boolean(n, path+".adopt") },
+		"readyWhen":    func(n *node) { c.readyWhen = d.expression(n, path+".readyWhen") },
+		"createWhen":   func(n *node) { c.createWhen = d.expression(n, path+".createWhen") },
+		"updatePolicy": func(n *node) { c.updatePolicy = d.updatePolicy(n, path+".updatePolicy") },
+		"updateWhen":   func(n *node) { c.updateWhen = d.expression(n, path+".updateWhen") },
+		"adopt":        func(n *node) { c.adopt = d.boolean(n, path+".adopt") },
 		"ignore": func(n *node) {
 			for i, item := range d.list(n, path+".ignore") {
 				if _, ok := d.plainString(item, fmt.Sprintf("%s.ignore[%d]", path, i)); ok {
@@ -83,6 +87,15 @@ func (d *decoder) child(n *node, index int, before []childSpec) childSpec {
 	}, "id", "template")
 	c.lose(n)
 	return c
+}
+
+func (d *decoder) updatePolicy(n *node, path string) UpdatePolicy {
+	text, ok := d.plainString(n, path)
+	if ok && !slices.Contains(updatePolicies(), text) {
+		d.report(n, CodeNotOneOf, "%s must be %s, and is %q", path, strings.Join(updatePolicies(), " or "), text).
+			hint("%s", didYouMean(text, updatePolicies()))
+	}
+	return UpdatePolicy(text)
 }
 
 // lose notes what of a body stands there and could not be read.

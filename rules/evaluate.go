@@ -27,7 +27,8 @@ type Evaluation struct {
 	parent map[string]any
 	reader Reader
 	// clock is now, and notes when what was computed from it changes.
-	clock celenv.Clock
+	clock  celenv.Clock
+	random celenv.Random
 	// base is the scope outside of all children.
 	base      scope
 	variables []memo
@@ -54,6 +55,8 @@ const (
 	nodeRendered
 	nodeApplied
 	nodeSkipped
+	// nodeUncreated has no object, and createWhen keeps one from being made.
+	nodeUncreated
 	nodeWaiting
 	nodeFailed
 	nodeNotApplied
@@ -71,6 +74,8 @@ type nodeState struct {
 	// partial is true where items are left out because of a problem.
 	partial bool
 	items   []item
+	// uncreated are rendered objects that createWhen keeps from being made.
+	uncreated []*unstructured.Unstructured
 	// list holds the live objects of a forEach.
 	list []any
 	// readiness is asked once.
@@ -83,7 +88,21 @@ type item struct {
 	scope  scope
 	object *unstructured.Unstructured
 	live   *unstructured.Unstructured
+	// fate says what is to be done; live is known from the start unless it is written.
+	fate fate
 }
+
+// fate is what is to become of an item.
+type fate uint8
+
+const (
+	// fateWritten: the object is to be brought up to date.
+	fateWritten fate = iota
+	// fateKept: the object is there, and is left as it is.
+	fateKept
+	// fateUncreated: there is no object, and createWhen keeps it from being made.
+	fateUncreated
+)
 
 // Evaluate starts an evaluation. ctx bounds the time that expressions take;
 // the input is only read.
@@ -94,7 +113,7 @@ func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 		nodes:     make([]nodeState, len(p.children)),
 		claimed:   make(map[identity]int, len(p.children)+1),
 	}
-	ev.base.ev = ev
+	ev.base.ev, ev.random.Source = ev, in.Random
 	ev.budget = celenv.Budget{Cost: p.limits.ReconcileCost, Time: p.limits.Deadline}
 	ev.claimed[identityOf(in.Parent)] = parentClaim
 	return ev
@@ -177,19 +196,33 @@ func (e *Evaluation) Next() []Rendered {
 		if n.state != nodePending || !e.canGo(i) {
 			continue
 		}
-		if e.renderNode(i); n.state != nodeRendered {
+		if e.renderNode(i); n.state != nodeRendered && n.state != nodeUncreated {
 			continue
 		}
-		objects := make([]*unstructured.Unstructured, len(n.items))
-		for j := range n.items {
-			objects[j] = n.items[j].object
-		}
-		batch = append(batch, Rendered{Node: e.prog.children[i].ID, Objects: objects, Partial: n.partial})
-		if len(objects) == 0 {
+		rendered := e.toWrite(i)
+		batch = append(batch, rendered)
+		if len(rendered.Objects) == 0 && n.state == nodeRendered {
 			e.settle(i)
 		}
 	}
 	return batch
+}
+
+// toWrite sorts the objects of a node that was rendered by what is to be done.
+func (e *Evaluation) toWrite(i int) Rendered {
+	n, child := &e.nodes[i], e.prog.children[i]
+	out := Rendered{
+		Node: child.ID, Objects: make([]*unstructured.Unstructured, 0, len(n.items)),
+		Kept: n.uncreated, Guarded: child.guarded(), Partial: n.partial,
+	}
+	for j := range n.items {
+		if it := &n.items[j]; it.fate == fateWritten {
+			out.Objects = append(out.Objects, it.object)
+		} else {
+			out.Kept = append(out.Kept, it.object)
+		}
+	}
+	return out
 }
 
 // canGo says whether all that a child needs is settled, and settles the child
@@ -240,9 +273,10 @@ func (e *Evaluation) Applied(node string, live []*unstructured.Unstructured) {
 	}
 	n := &e.nodes[i]
 	for j := range n.items {
-		if j < len(live) {
-			n.items[j].live = live[j]
+		if n.items[j].fate != fateWritten || len(live) == 0 {
+			continue
 		}
+		n.items[j].live, live = live[0], live[1:]
 	}
 	e.settle(i)
 }
@@ -312,6 +346,9 @@ func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 		o.Ready = p == nil
 	case nodeSkipped:
 		o.State, o.Ready = StateSkipped, true
+	case nodeUncreated:
+		o.State, o.Ready = StateSkipped, true
+		p = &problem{path: "createWhen", message: "is false, and there is no such object"}
 	case nodeFailed:
 		o.State = StateFailed
 	case nodeWaiting:

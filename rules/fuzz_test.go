@@ -137,6 +137,17 @@ func (fuzzReader) Observed(node string) ([]*unstructured.Unstructured, error) {
 	return []*unstructured.Unstructured{fuzzObject("v1", "ConfigMap", "team-a", "b"), fuzzObject("v1", "ConfigMap", "team-a", "a")}, nil
 }
 
+// Live implements Reader.
+func (fuzzReader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	switch len(rendered.GetName()) % 3 {
+	case 0:
+		return nil, nil
+	case 1:
+		return nil, errors.New("the objects are still being listed")
+	}
+	return fuzzObject(rendered.GetAPIVersion(), rendered.GetKind(), rendered.GetNamespace(), rendered.GetName()), nil
+}
+
 func fuzzObject(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": apiVersion, "kind": kind,

@@ -138,18 +138,27 @@ func ensured(r nodeRef, reader, target *guard) bool {
 }
 
 func (c *compiler) checkSkippedChild(by *reader, r nodeRef, target *nodeUses) {
-	if target == nil || !target.guard.given || r.root == rootObserved {
+	if target == nil || r.root == rootObserved {
 		return
 	}
 	if r.root == rootChildren && (target.spec.many() || target.spec.gaps["forEach"]) {
 		return // a list, which lacks what is skipped
 	}
-	if !ensured(r, &by.guard, &target.guard) {
-		f := c.report(r.pos, CodeSkippedChild, "%s reads %s, which is not there when its when is false", by.label, r.name())
-		if by.bare {
-			f.hint("write %s.?%s with a default", r.root, r.id)
-			return
-		}
+	var f *Finding
+	switch {
+	case target.creation.given && !ensured(r, &by.guard, &target.creation):
+		f = c.report(r.pos, CodeUncreatedChild, "%s reads %s, which is not there when its createWhen keeps it from being made", by.label, r.name())
+	case target.guard.given && !ensured(r, &by.guard, &target.guard):
+		f = c.report(r.pos, CodeSkippedChild, "%s reads %s, which is not there when its when is false", by.label, r.name())
+	default:
+		return
+	}
+	switch {
+	case by.bare:
+		f.hint("write %s.?%s with a default", r.root, r.id)
+	case f.Code == CodeUncreatedChild:
+		f.hint("write %s.?%s with a default, or give %s a when of that condition", r.root, r.id, by.label)
+	default:
 		f.hint("write %s.?%s, or give %s the same when", r.root, r.id, by.label)
 	}
 }

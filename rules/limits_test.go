@@ -312,6 +312,8 @@ func (c crowd) Lookup(Query) ([]*unstructured.Unstructured, error) {
 
 func (crowd) Observed(string) ([]*unstructured.Unstructured, error) { return nil, nil }
 
+func (crowd) Live(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return nil, nil }
+
 // Items that take little each are ended at the deadline too, and a lookup of many
 // items when it has found too much.
 func TestManyItems(t *testing.T) {
@@ -370,6 +372,10 @@ func (c slowCrowd) Lookup(q Query) ([]*unstructured.Unstructured, error) {
 }
 
 func (slowCrowd) Observed(string) ([]*unstructured.Unstructured, error) { return nil, nil }
+
+func (slowCrowd) Live(*unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return nil, nil
+}
 
 func TestLookupLength(t *testing.T) {
 	t.Parallel()

@@ -173,6 +173,12 @@ func (a *analysis) variable(e ast.Expr, name string) *origin {
 		return fixed()
 	}
 	a.follow(e, rootVariables+"."+name, v.uses, nil)
+	if len(v.uses.random) > 0 {
+		a.random = true
+		if !a.scope.random && a.scope.locals[name] != nil { // of the others it was reported
+			a.report(e.ID(), CodeOutOfScope, "variables.%s is made with random, and can be read in the template only: %s would see another value than the object has", name, a.scope.place)
+		}
+	}
 	if v.origin == nil {
 		return fixed()
 	}

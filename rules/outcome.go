@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"io"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,7 +37,22 @@ type Child struct {
 	// Ignore are the fields that are set when an object is made, and left to others
 	// from then on. They are read-only.
 	Ignore []IgnoredPath
+	// UpdatePolicy says how its objects are changed.
+	UpdatePolicy UpdatePolicy
 }
+
+// UpdatePolicy says how the objects of a child are changed.
+type UpdatePolicy string
+
+const (
+	// UpdateApply means that an object is changed whenever it differs.
+	UpdateApply UpdatePolicy = "Apply"
+	// UpdateCreateOnly means that an object is made once and not changed after that.
+	UpdateCreateOnly UpdatePolicy = "CreateOnly"
+)
+
+// updatePolicies are those that a rule can ask for.
+func updatePolicies() []string { return []string{string(UpdateApply), string(UpdateCreateOnly)} }
 
 // Input is what one evaluation starts from.
 type Input struct {
@@ -47,6 +63,9 @@ type Input struct {
 	// Reader answers what the rule looks up. It may be nil for a rule without
 	// lookups that reads no observed.
 	Reader Reader
+	// Random gives the bytes that random(n) is made of. nil: it gives asterisks, for
+	// an evaluation of which nothing is written.
+	Random io.Reader
 }
 
 // Reader answers from memory what an evaluation reads of the cluster besides
@@ -60,6 +79,10 @@ type Reader interface {
 	// parent, in any order, those that are being deleted too. The error is as that
 	// of Lookup.
 	Observed(node string) ([]*unstructured.Unstructured, error)
+	// Live gives the live object that a rendered one names, where it belongs to the
+	// parent and is not being deleted, and nil otherwise. It is asked of children
+	// with createWhen, updateWhen or an updatePolicy only. The error is as that of Lookup.
+	Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
 // Query names objects that a lookup reads: one by its name, or those of a
@@ -96,6 +119,14 @@ type Rendered struct {
 	// Objects are the objects to bring up to date, in the order of the items.
 	// They are the caller's: they share no memory with anything else.
 	Objects []*unstructured.Unstructured
+	// Kept are rendered objects that are neither to be written nor to be pruned:
+	// createWhen keeps them from being made, or updateWhen, or an updatePolicy
+	// CreateOnly, from being changed.
+	Kept []*unstructured.Unstructured
+	// Guarded is true where an object of Objects that is not there as far as the
+	// Reader knows, and is there after all, must be left as it is: the next evaluation
+	// decides about it.
+	Guarded bool
 	// Partial is true where items of a forEach are left out because they wait
 	// or failed: the node's objects that are not in Objects must not be pruned.
 	Partial bool
@@ -107,7 +138,8 @@ type State string
 const (
 	// StateApplied means that every object of the node is up to date.
 	StateApplied State = "Applied"
-	// StateSkipped means that the node's when is false: it has no objects.
+	// StateSkipped means that the node's when is false, or that its createWhen is
+	// and there is no object: it has none.
 	StateSkipped State = "Skipped"
 	// StateWaiting means that the node, or an item of it, reads what is not there yet.
 	StateWaiting State = "Waiting"

@@ -24,7 +24,9 @@ type pair struct {
 	// item is one more than its index in nodeState.items; 0: it is not there.
 	item    int
 	skipped bool
-	problem *problem
+	// uncreated is true where createWhen keeps it from being made.
+	uncreated bool
+	problem   *problem
 }
 
 // itemsOf are the items of a forEach.
@@ -47,21 +49,23 @@ func (e *Evaluation) itemsOf(i int) ([][]ref.Val, *problem) {
 
 // renderPaired renders one item of a forEach, and notes what became of it for
 // those that are paired with it.
-func (e *Evaluation) renderPaired(i int, s *scope) (*unstructured.Unstructured, *problem) {
+func (e *Evaluation) renderPaired(i int, it *item) *problem {
 	child := e.prog.children[i]
 	if !child.sameItems {
-		return e.renderItem(child, s)
+		return e.renderItem(child, it)
 	}
 	own := &e.reads.items[i]
 	if own.pairs == nil {
 		own.pairs = make([]pair, len(e.reads.items[child.root].tuples))
 	}
-	object, p := (*unstructured.Unstructured)(nil), e.pairsNotReady(child, s.index)
+	p := e.pairsNotReady(child, it.scope.index)
 	if p == nil {
-		object, p = e.renderItem(child, s)
+		p = e.renderItem(child, it)
 	}
-	own.pairs[s.index] = pair{skipped: p == nil && object == nil, problem: p}
-	return object, p
+	own.pairs[it.scope.index] = pair{
+		skipped: p == nil && it.object == nil, uncreated: it.fate == fateUncreated, problem: p,
+	}
+	return p
 }
 
 // notePairs notes where the items are that were rendered.
@@ -101,9 +105,9 @@ func (e *Evaluation) pairNotReady(j int, index int32) *problem {
 	switch {
 	case at == nil && n.problem != nil:
 		return n.problem
-	case at == nil || at.item == 0 && at.problem == nil && !at.skipped:
+	case at == nil || at.item == 0 && at.problem == nil && !at.skipped && !at.uncreated:
 		return waiting("it is not up to date")
-	case at.skipped:
+	case at.skipped, at.uncreated:
 		return nil
 	case at.problem != nil:
 		return at.problem
@@ -140,6 +144,8 @@ func (v *eachView) Member(id string) (any, bool, error) {
 	switch {
 	case at != nil && at.skipped:
 		return nil, false, &problem{verdict: skips, message: "each." + id + " is skipped, because its when is false; read it as each.?" + id}
+	case at != nil && at.uncreated:
+		return nil, false, &problem{verdict: skips, message: "each." + id + " is not there, and is not made, because its createWhen is false; read it as each.?" + id}
 	case at == nil || at.item == 0:
 		return nil, false, waiting("each.%s is not there yet", id)
 	}

@@ -73,6 +73,8 @@ type analysis struct {
 	nodes map[int64]typed
 	// presence is true below has(), where nothing is read for its value.
 	presence bool
+	// random is true where the value is made at random, as far as it was walked.
+	random bool
 	// path is the outermost node of the path that is being walked over: what a
 	// message names when a part of the path is not there yet.
 	path ast.Expr
@@ -168,6 +170,7 @@ func (a *analysis) call(e ast.Expr, env bindings) *origin {
 		out.waits = out.waits || operands[len(operands)-1].waits
 	}
 	a.noteNullTest(call, operands)
+	a.noteRandom(e)
 	if call.FunctionName() == "value" && call.IsMemberFunction() {
 		a.note(e.ID(), out.waits, call.Target())
 	}

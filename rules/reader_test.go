@@ -79,6 +79,18 @@ func (r *testReader) Observed(node string) ([]*unstructured.Unstructured, error)
 	}), nil
 }
 
+// Live implements Reader.
+func (r *testReader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if name := rendered.GetName(); name == r.broken {
+		return nil, errors.New("the objects are still being listed")
+	}
+	i := slices.IndexFunc(r.observed, func(o *unstructured.Unstructured) bool { return identityOf(o) == identityOf(rendered) })
+	if i < 0 || r.observed[i].GetDeletionTimestamp() != nil {
+		return nil, nil
+	}
+	return r.observed[i], nil
+}
+
 // What the engine must watch is known before the rule runs, as far as the rule says it.
 func TestLookups(t *testing.T) {
 	t.Parallel()

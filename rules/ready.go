@@ -7,11 +7,12 @@ import (
 )
 
 // notReady says why a child is not ready, nil when it is. A child that is
-// skipped is; one that is not up to date is not.
+// skipped is, and so is one that is not to be made; one that is not up to date is
+// not.
 func (e *Evaluation) notReady(i int) *problem {
 	n := &e.nodes[i]
 	switch n.state {
-	case nodeSkipped:
+	case nodeSkipped, nodeUncreated:
 		return nil
 	case nodeApplied:
 	default:

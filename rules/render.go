@@ -38,22 +38,26 @@ func (e *Evaluation) renderNode(i int) {
 		e.renderItems(i)
 		return
 	}
-	s := scope{ev: e, body: &child.body, locals: newMemos(&child.body)}
-	object, p := e.renderItem(child, &s)
+	it := item{scope: scope{ev: e, body: &child.body, locals: newMemos(&child.body)}}
+	p := e.renderItem(child, &it)
 	switch {
 	case p != nil:
 		e.stop(i, p)
 		return
-	case object == nil:
+	case it.object == nil:
 		n.state = nodeSkipped
 		return
 	}
-	id := identityOf(object)
+	id := identityOf(it.object)
 	if p := e.claim(i, id); p != nil {
 		e.stop(i, p)
 		return
 	}
-	n.items = []item{{scope: s, object: object}}
+	if it.fate == fateUncreated {
+		n.state, n.uncreated = nodeUncreated, []*unstructured.Unstructured{it.object}
+		return
+	}
+	n.items = []item{it}
 	e.rendersAll(i)
 }
 
@@ -77,34 +81,82 @@ func (e *Evaluation) claim(i int, id identity) *problem {
 	return failure("%s is rendered by %s as well", id, e.prog.children[other].ID).under("template.metadata.name")
 }
 
-// renderItem renders one object; nil when its when is false.
-func (e *Evaluation) renderItem(child *compiledChild, s *scope) (*unstructured.Unstructured, *problem) {
+// renderItem renders the object of an item, which has none when its when is false,
+// and decides what is to be done with it.
+func (e *Evaluation) renderItem(child *compiledChild, it *item) *problem {
 	if child.when != nil {
-		ok, p := child.when.isTrue(s)
+		ok, p := child.when.isTrue(&it.scope)
 		if p != nil {
-			return nil, p.under("when")
+			return p.under("when")
 		}
 		if !ok {
-			return nil, nil
+			return nil
 		}
 	}
 	e.makeRoom()
-	val, ok, p := child.template.render(s)
+	val, ok, p := child.template.render(&it.scope)
 	if p != nil {
-		return nil, p.under("template")
+		return p.under("template")
 	}
 	fields, isMap := val.(map[string]any)
 	if !ok || !isMap {
-		return nil, failure("the template gives no object").under("template")
+		return failure("the template gives no object").under("template")
 	}
 	object := &unstructured.Unstructured{Object: fields}
 	if p := e.identify(child, object); p != nil {
-		return nil, p.under("template.metadata")
+		return p.under("template.metadata")
 	}
 	if p := e.prog.limits.object(fields); p != nil {
-		return nil, p.under("template")
+		return p.under("template")
 	}
-	return object, nil
+	if p := e.decide(child, it, object); p != nil {
+		return p
+	}
+	it.object = object
+	return nil
+}
+
+// guarded says whether an object that is there may have to stay as it is.
+func (c *compiledChild) guarded() bool {
+	return c.updateWhen != nil || c.UpdatePolicy == UpdateCreateOnly
+}
+
+// decide asks createWhen about an object that is not there, and updateWhen about
+// one that is.
+func (e *Evaluation) decide(child *compiledChild, it *item, object *unstructured.Unstructured) *problem {
+	if child.createWhen == nil && !child.guarded() {
+		return nil
+	}
+	var live *unstructured.Unstructured
+	if e.reader != nil {
+		var err error
+		if live, err = e.reader.Live(object); err != nil {
+			return waiting("it is not known yet whether it is there: %s", err.Error())
+		}
+	}
+	switch {
+	case live == nil && child.createWhen != nil:
+		ok, p := child.createWhen.isTrue(&it.scope)
+		if p != nil {
+			return p.under("createWhen")
+		}
+		if !ok {
+			it.fate = fateUncreated
+		}
+	case live != nil && child.UpdatePolicy == UpdateCreateOnly:
+		it.fate, it.live = fateKept, live
+	case live != nil && child.updateWhen != nil:
+		s := it.scope
+		s.self = live.Object
+		ok, p := child.updateWhen.isTrue(&s)
+		if p != nil {
+			return p.under("updateWhen")
+		}
+		if !ok {
+			it.fate, it.live = fateKept, live
+		}
+	}
+	return nil
 }
 
 // identify checks what names the object and completes its namespace.
@@ -163,16 +215,15 @@ func (e *Evaluation) renderItems(i int) {
 			e.stop(i, p)
 			return
 		}
-		s := scope{ev: e, body: &child.body, items: t, index: int32(at), locals: newMemos(&child.body)} //nolint:gosec // maxItems is far less.
-		object, p := e.renderPaired(i, &s)
-		if p != nil {
+		it := item{scope: scope{ev: e, body: &child.body, items: t, index: int32(at), locals: newMemos(&child.body)}} //nolint:gosec // maxItems is far less.
+		if p := e.renderPaired(i, &it); p != nil {
 			n.leaveOut(p)
 			continue
 		}
-		if object == nil {
+		if it.object == nil {
 			continue
 		}
-		id := identityOf(object)
+		id := identityOf(it.object)
 		if at, twice := first[id]; twice {
 			if at >= 0 {
 				n.items[at].object = nil
@@ -186,9 +237,9 @@ func (e *Evaluation) renderItems(i int) {
 			continue
 		}
 		first[id] = len(n.items)
-		n.items = append(n.items, item{scope: s, object: object})
+		n.items = append(n.items, it)
 	}
-	n.items = withoutEmpty(n.items)
+	n.dropMissing()
 	e.rendersAll(i)
 	e.notePairs(i)
 }
@@ -217,16 +268,20 @@ func (n *nodeState) leaveOut(p *problem) {
 	}
 }
 
-// withoutEmpty drops the items that turned out to have the identity of a later
-// one.
-func withoutEmpty(items []item) []item {
-	kept := items[:0]
-	for _, it := range items {
-		if it.object != nil {
+// dropMissing leaves out the items that turned out to have the identity of a later
+// one, and puts those apart that are not to be made.
+func (n *nodeState) dropMissing() {
+	kept := n.items[:0]
+	for _, it := range n.items {
+		switch {
+		case it.object == nil:
+		case it.fate == fateUncreated:
+			n.uncreated = append(n.uncreated, it.object)
+		default:
 			kept = append(kept, it)
 		}
 	}
-	return kept
+	n.items = kept
 }
 
 // tuples are the values of the forEach names for each item: the product of all

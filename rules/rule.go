@@ -133,6 +133,9 @@ type childSpec struct {
 	dependsOn []dependency
 	readyWhen *node
 	adopt     bool
+	// createWhen and updateWhen say whether the object may be made, and written.
+	createWhen, updateWhen *node
+	updatePolicy           UpdatePolicy
 	// ignore are texts.
 	ignore []*node
 	// template is nil where it is missing or no mapping.

@@ -63,6 +63,8 @@ func (s *scope) ResolveName(name string) (any, bool) {
 		return s.ev.clock.Now(), true
 	case celenv.ClockName:
 		return &s.ev.clock, true
+	case celenv.RandomSource:
+		return &s.ev.random, true
 	}
 	if s.body == nil {
 		return nil, false
@@ -93,6 +95,8 @@ func (v *childrenView) Member(id string) (any, bool, error) {
 		return n.items[0].live.Object, true, nil
 	case nodeSkipped:
 		return nil, false, &problem{verdict: skips, message: "children." + id + " is skipped, because its when is false; read it as children.?" + id}
+	case nodeUncreated:
+		return nil, false, &problem{verdict: skips, message: "children." + id + " is not there, and is not made, because its createWhen is false; read it as children.?" + id}
 	}
 	return nil, false, waiting("children.%s is not there yet", id)
 }

@@ -293,6 +293,9 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 				b.WriteString(indented(t, o.Object))
 				live[j] = liveObject(t, o, files)
 			}
+			for _, o := range r.Kept {
+				fmt.Fprintf(&b, "  kept: %s\n", identityOf(o))
+			}
 			ev.Applied(r.Node, live)
 		}
 	}

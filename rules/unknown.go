@@ -42,10 +42,6 @@ func (c *compiler) unknownNames(parsed *celenv.Parsed, text string, sc *compileS
 			name, offset = n.Name+"."+f.Name, n.Offset
 			return true
 		})
-		if name == "random" {
-			c.report(at(offset), CodeOutOfScope, "random can only be called under updatePolicy: CreateOnly, which this version does not have yet")
-			continue
-		}
 		hint := foreignFunction(f.Name)
 		if hint == "" {
 			hint = didYouMean(name, c.env.FunctionNames())
@@ -92,7 +88,7 @@ func outOfScope(name string, sc *compileScope) string {
 	case rootChildren:
 		return "children cannot be read in " + sc.place
 	case rootSelf:
-		return "self is the live object in readyWhen, and is known only there"
+		return "self is the live object in readyWhen and updateWhen, and is known only there"
 	case rootStatus:
 		if sc.names[rootStatus] == nil && strings.HasPrefix(sc.place, "spec.events") {
 			return "status is what spec.status renders, and this rule has none"

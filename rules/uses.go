@@ -33,12 +33,15 @@ type uses struct {
 	ownStatus bool
 	// items is true where something of the forEach item is read.
 	items bool
+	// random are the scalars with expressions that are made at random.
+	random []*node
 }
 
 func (u *uses) add(o *uses) {
 	u.nodes = append(u.nodes, o.nodes...)
 	u.ownStatus = u.ownStatus || o.ownStatus
 	u.items = u.items || o.items
+	u.random = append(u.random, o.random...)
 }
 
 // follow adds what a variable or a lookup reads that is read at pos.

@@ -17,9 +17,7 @@ import (
 // changes its resourceVersion, and the apply is refused. Before that, the caller reads the parent from the API server: an
 // object given to a parent that is being deleted would be deleted with it.
 func (w *Writer) Adopt(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
-	err := child.refuse(live)
-	var taken *NameTakenError
-	if err != nil && (!errors.As(err, &taken) || taken.Free == nil) {
+	if err := child.refuseAdoption(live); err != nil {
 		return Result{}, err
 	}
 	answer, err := w.apply(ctx, gvr, child, live, live.GetResourceVersion())
@@ -29,6 +27,29 @@ func (w *Writer) Adopt(ctx context.Context, gvr schema.GroupVersionResource, chi
 	logr.FromContextOrDiscard(ctx).V(2).Info("adopted", "child", child.Ref, "uid", answer.GetUID())
 	w.remember(child, answer)
 	return Result{Live: answer, Action: ActionAdopted}, nil
+}
+
+// AdoptAsIs is Adopt of an object of which the content is to stay: it is given what makes it the owner's and nothing else.
+func (w *Writer) AdoptAsIs(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
+	if err := child.refuseAdoption(live); err != nil {
+		return Result{}, err
+	}
+	result, err := w.claim(ctx, gvr, child, live)
+	if err != nil {
+		return Result{}, err
+	}
+	result.Action = ActionAdopted
+	return result, nil
+}
+
+// refuseAdoption says why live must not be taken over, or nil.
+func (c *Child) refuseAdoption(live *unstructured.Unstructured) error {
+	err := c.refuse(live)
+	var taken *NameTakenError
+	if errors.As(err, &taken) && taken.Free != nil {
+		return nil
+	}
+	return err
 }
 
 // mayAdopt says whether nobody claims an object: it has no controller, no rule has made it for anybody, and no label says

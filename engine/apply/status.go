@@ -71,7 +71,7 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 	case err == nil:
 		logr.FromContextOrDiscard(ctx).V(2).Info("applied the status", "parent", ref.String())
 		return Result{Live: answer, Action: ActionApplied}, nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), invalidField(err, "metadata.uid"):
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), wrongUID(err):
 		return Result{}, &ReplacedError{Ref: ref, Err: err}
 	case permanent(err):
 		return Result{}, &InvalidError{Ref: ref, Err: err}

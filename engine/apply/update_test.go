@@ -39,7 +39,7 @@ func TestApplyAndUID(t *testing.T) {
 		t.Errorf("an apply with a UID of what is not there: %v, want 409", err)
 	}
 	obj.SetUID("00000000-0000-0000-0000-000000000000")
-	if _, err := w.rawApply("x", obj); !invalidField(err, "metadata.uid") {
+	if _, err := w.rawApply("x", obj); !wrongUID(err) {
 		t.Errorf("an apply with the UID of another object: %v, want 422 on metadata.uid", err)
 	}
 }

@@ -32,25 +32,11 @@ func (w *Writer) resource(gvr schema.GroupVersionResource, namespace string) dyn
 // when it is stored, and an empty struct that is there anyway (NetworkPolicy's podSelector: {}). Others could change it
 // unseen. Where the answer shows such a path, one apply follows, which does record it.
 func (w *Writer) create(ctx context.Context, gvr schema.GroupVersionResource, child *Child) (Result, error) {
-	client := w.resource(gvr, child.Ref.Namespace)
-	answer, err := client.Create(ctx, child.creation(), metav1.CreateOptions{
-		FieldManager:    Manager,
-		FieldValidation: metav1.FieldValidationStrict,
-	})
-	if err == nil {
-		logr.FromContextOrDiscard(ctx).V(2).Info("created", "child", child.Ref, "uid", answer.GetUID())
-		if !child.covered(answer) {
-			if answer, err = w.apply(ctx, gvr, child, answer, ""); err != nil {
-				return Result{}, err
-			}
-		}
-		w.remember(child, answer)
-		return Result{Live: answer, Action: ActionCreated}, nil
-	}
+	result, err := w.post(ctx, gvr, child)
 	if !apierrors.IsAlreadyExists(err) {
-		return Result{}, child.writeError("create", err)
+		return result, err
 	}
-	live, getErr := client.Get(ctx, child.Ref.Name, metav1.GetOptions{})
+	live, getErr := w.resource(gvr, child.Ref.Namespace).Get(ctx, child.Ref.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(getErr) {
 		return Result{}, &ReplacedError{Ref: child.Ref, Err: getErr} // it went in between; the next try makes it
 	}
@@ -58,6 +44,25 @@ func (w *Writer) create(ctx context.Context, gvr schema.GroupVersionResource, ch
 		return Result{}, fmt.Errorf("read %s, which exists already: %w", child.Ref, getErr)
 	}
 	return w.update(ctx, gvr, child, live)
+}
+
+// post makes a new child; the error says AlreadyExists where the name is taken.
+func (w *Writer) post(ctx context.Context, gvr schema.GroupVersionResource, child *Child) (Result, error) {
+	answer, err := w.resource(gvr, child.Ref.Namespace).Create(ctx, child.creation(), metav1.CreateOptions{
+		FieldManager:    Manager,
+		FieldValidation: metav1.FieldValidationStrict,
+	})
+	if err != nil {
+		return Result{}, child.writeError("create", err)
+	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("created", "child", child.Ref, "uid", answer.GetUID())
+	if !child.covered(answer) {
+		if answer, err = w.apply(ctx, gvr, child, answer, ""); err != nil {
+			return Result{}, err
+		}
+	}
+	w.remember(child, answer)
+	return Result{Live: answer, Action: ActionCreated}, nil
 }
 
 // update brings an existing object up to date, if it is ours.
@@ -123,7 +128,7 @@ func applyBody(child *Child, content map[string]any, uid types.UID, version stri
 // when another object has the name, and with 409 when there is none; but 409 and 404 have other reasons too, so these
 // are followed by one read.
 func (w *Writer) applyError(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, err error) error {
-	if invalidField(err, "metadata.uid") {
+	if wrongUID(err) {
 		return &ReplacedError{Ref: RefOf(live), Err: err}
 	}
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
@@ -181,14 +186,14 @@ func permanent(err error) bool {
 	}
 }
 
-// invalidField says whether err is a 422 that names the field.
-func invalidField(err error, field string) bool {
+// wrongUID says whether err is a 422 on metadata.uid: another object has the name.
+func wrongUID(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity || status.Status().Details == nil {
 		return false
 	}
 	for _, cause := range status.Status().Details.Causes {
-		if cause.Field == field {
+		if cause.Field == "metadata.uid" {
 			return true
 		}
 	}

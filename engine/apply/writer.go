@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -161,12 +162,12 @@ func (c *Child) RestoresController(live *unstructured.Unstructured) bool {
 	if wanted == nil || live == nil {
 		return false
 	}
-	for _, reference := range live.GetOwnerReferences() {
-		if reference.UID == wanted.UID {
-			return false
-		}
-	}
-	return true
+	return !Refers(live, wanted)
+}
+
+// Refers says whether obj has an ownerReference to the object that wanted refers to.
+func Refers(obj *unstructured.Unstructured, wanted *metav1.OwnerReference) bool {
+	return slices.ContainsFunc(obj.GetOwnerReferences(), func(have metav1.OwnerReference) bool { return have.UID == wanted.UID })
 }
 
 // refuse says why live must not be written to, or nil.

@@ -10,13 +10,16 @@ import (
 )
 
 // function is one of Kanon's own functions. It reads nothing but its
-// arguments.
+// arguments, apart from random.
 type function struct {
 	name       string
 	signatures []signature
 	// call computes the value. The arguments are neither errors nor unknown;
 	// where the checker did not know their types, they are of any.
 	call func(args []ref.Val) ref.Val
+	// within computes the value in place of call where it depends on what the
+	// activation gives; nil: it does not.
+	within func(frame *interpreter.ExecutionFrame, args []ref.Val) ref.Val
 	// cost is what a call costs beside the one unit of every call, of its
 	// arguments and what came of them; nil: nothing.
 	cost func(args []ref.Val, result ref.Val) uint64
@@ -41,6 +44,7 @@ func ownFunctions() []*function {
 	var all []*function
 	for _, family := range [][]*function{
 		mergeFunctions(), jsonFunctions(), yamlFunctions(), nameFunctions(), statusFunctions(), timeFunctions(), cronFunctions(),
+		randomFunctions(),
 	} {
 		all = append(all, family...)
 	}
@@ -139,7 +143,12 @@ func (n *ownCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		}
 		args[i] = val
 	}
-	val := n.fn.call(args)
+	var val ref.Val
+	if n.fn.within != nil {
+		val = n.fn.within(frame, args)
+	} else {
+		val = n.fn.call(args)
+	}
 	if n.fn.cost != nil {
 		charge(frame, n.fn.cost(args, val))
 	}

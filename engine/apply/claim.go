@@ -1,0 +1,116 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Ensure creates a child whose content is not to be changed where it is there. live is nil, or an object that is not the
+// parent's as it stands. One of ours that has the name all the same, because somebody took away the label by which it is
+// found, or because it was orphaned by an earlier parent, gets back what makes it ours and nothing else.
+//
+// The errors are those of Sync.
+func (w *Writer) Ensure(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
+	if live != nil {
+		return w.reclaim(ctx, gvr, child, live)
+	}
+	result, err := w.post(ctx, gvr, child)
+	if !apierrors.IsAlreadyExists(err) {
+		return result, err
+	}
+	live, err = w.resource(gvr, child.Ref.Namespace).Get(ctx, child.Ref.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return Result{}, &ReplacedError{Ref: child.Ref, Err: err} // as in create
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("read %s, which exists already: %w", child.Ref, err)
+	}
+	return w.reclaim(ctx, gvr, child, live)
+}
+
+func (w *Writer) reclaim(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
+	if err := child.refuse(live); err != nil {
+		return Result{}, err
+	}
+	return w.claim(ctx, gvr, child, live)
+}
+
+// Claim gives an object of ours whose content is left as it is what makes it ours, where it lacks some of that: labels,
+// AnnotationOwner and the controller ownerReference. A complete one costs no request.
+func (w *Writer) Claim(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) (Result, error) {
+	child, err := unfinished(live, owner, controller)
+	if err != nil {
+		return Result{}, err
+	}
+	return w.reclaim(ctx, gvr, child, live)
+}
+
+// unfinished is a child of which nothing is known but what makes it the owner's.
+func unfinished(live *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) (*Child, error) {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetGroupVersionKind(live.GroupVersionKind())
+	object.SetNamespace(live.GetNamespace())
+	object.SetName(live.GetName())
+	child := &Child{Object: object, Ref: RefOf(object), Owner: owner}
+	if err := child.mark(controller); err != nil {
+		return nil, err
+	}
+	return child, nil
+}
+
+// claim writes what live lacks of the marks of child, in exactly the version seen.
+func (w *Writer) claim(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
+	missing := child.missingMarks(live)
+	if len(missing) == 0 {
+		return Result{Live: live, Action: ActionNone}, nil
+	}
+	missing["uid"], missing["resourceVersion"] = string(live.GetUID()), live.GetResourceVersion()
+	body, err := json.Marshal(map[string]any{"metadata": missing})
+	if err != nil {
+		return Result{}, fmt.Errorf("encode the marks of %s: %w", child.Ref, err)
+	}
+	answer, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.MergePatchType, body,
+		metav1.PatchOptions{FieldManager: Manager, FieldValidation: metav1.FieldValidationStrict})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), wrongUID(err):
+		return Result{}, &ReplacedError{Ref: RefOf(live), Err: err}
+	case err != nil:
+		return Result{}, child.writeError("mark", err)
+	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("marked", "child", child.Ref, "uid", answer.GetUID())
+	return Result{Live: answer, Action: ActionApplied}, nil
+}
+
+// missingMarks is what live lacks in its metadata of what makes it the owner's child.
+func (c *Child) missingMarks(live *unstructured.Unstructured) map[string]any {
+	missing := map[string]any{}
+	wanted := ensureMap(c.Object.Object, "metadata")
+	for _, marks := range []struct {
+		field string
+		keys  []string
+	}{
+		{"labels", []string{LabelRule, LabelParentUID, LabelNode}},
+		{"annotations", []string{AnnotationOwner}},
+	} {
+		for _, key := range marks.keys {
+			value := ensureMap(wanted, marks.field)[key]
+			if have, ok := metaString(live, marks.field, key); !ok || have != value {
+				ensureMap(missing, marks.field)[key] = value
+			}
+		}
+	}
+	if c.RestoresController(live) {
+		references, _, _ := unstructured.NestedSlice(live.Object, "metadata", "ownerReferences")
+		own, _ := wanted["ownerReferences"].([]any)
+		missing["ownerReferences"] = append(references, own[len(own)-1])
+	}
+	return missing
+}

@@ -1,0 +1,173 @@
+package engine_test
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply"
+)
+
+// tokenRule makes a Secret once, with a password at random, and tells another
+// object of it.
+const tokenRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: token}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  children:
+  - id: secret
+    when: ${parent.spec.?on.orValue(true)}
+    updatePolicy: CreateOnly
+    variables: [{name: password, value: "${random(24)}"}]
+    template:
+      apiVersion: v1
+      kind: Secret
+      metadata: {name: "${parent.metadata.name}-secret"}
+      stringData:
+        password: ${variables.password}
+        url: db://${variables.password}@${parent.spec.color}
+  - id: reader
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-reader"}
+      data: {hash: "${sha256(children.?secret.data.password.orValue(''))}", color: "${parent.spec.color}"}
+`
+
+// An object that is made once keeps what it was made with, whatever changes, and
+// its readers see that; it goes when it is not rendered any more.
+func TestCreateOnly(t *testing.T) {
+	t.Parallel()
+	secretObjects := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("token", tokenRule)
+	stop := w.run()
+	boxes := w.resource("Box")
+	w.parent("Box", "b", "{color: red}")
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+	made := w.get(secretObjects, w.home, "b-secret")
+	password, url := decoded(t, made, "password"), decoded(t, made, "url")
+	if len(password) != 24 || url != "db://"+password+"@red" {
+		t.Fatalf("the password has %d characters, want 24, and the same in the URL", len(password))
+	}
+	hash := field(w.get(configMaps, w.home, "b-reader"), "data", "hash")
+	same := func(when string) {
+		t.Helper()
+		now := w.get(secretObjects, w.home, "b-secret")
+		if now.GetUID() != made.GetUID() || decoded(t, now, "password") != password || decoded(t, now, "url") != url {
+			t.Errorf("%s: the Secret is another one, or has other values", when)
+		}
+		if got := field(w.get(configMaps, w.home, "b-reader"), "data", "hash"); got != hash {
+			t.Errorf("%s: its reader sees another value", when)
+		}
+	}
+
+	w.patch(boxes, w.home, "b", `{"spec":{"color":"blue"}}`)
+	w.await(configMaps, w.home, "b-reader", "is updated", has("blue", "data", "color"))
+	same("after a change of the parent")
+	w.quiet()
+	stop()
+	from := w.requests.count()
+	stop = w.run()
+	w.patch(boxes, w.home, "b", `{"spec":{"other":"x"}}`)
+	w.await(boxes, w.home, "b", "is looked at", func(obj *unstructured.Unstructured) bool {
+		return conditionGeneration(obj, "Ready") == obj.GetGeneration()
+	})
+	w.quiet()
+	if got := w.requestsAtHome(from); len(got) != 1 {
+		t.Errorf("%d requests after a restart, want one for the condition's generation: %q", len(got), got)
+	}
+	same("after a restart")
+	w.patch(secretObjects, w.home, "b-secret", `{"data":{"more":"eA=="}}`)
+	w.quiet()
+	if got := field(w.get(secretObjects, w.home, "b-secret"), "data", "more"); got != "eA==" {
+		t.Errorf("what somebody added is %v, want it left alone", got)
+	}
+	stop()
+
+	// Out of view, it is found by its name, and taken back as it is.
+	w.patch(secretObjects, w.home, "b-secret", `{"metadata":{"labels":{"`+apply.LabelRule+`":null}}}`)
+	w.run()
+	w.await(secretObjects, w.home, "b-secret", "is labelled again", func(obj *unstructured.Unstructured) bool {
+		return obj.GetLabels()[apply.LabelRule] != ""
+	})
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+	w.quiet()
+	same("after its label was taken away")
+
+	// Of an orphaning deletion it is left over, and returns to the parent of that name as it is.
+	orphan := metav1.DeletePropagationOrphan
+	if err := w.at(boxes, w.home).Delete(t.Context(), "b", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitGone(boxes, w.home, "b")
+	parent := w.parent("Box", "b", "{color: green}")
+	w.await(secretObjects, w.home, "b-secret", "is the new parent's", func(obj *unstructured.Unstructured) bool {
+		owner, ok := apply.OwnerOf(obj)
+		references := obj.GetOwnerReferences()
+		return ok && owner.Parent.UID == parent.GetUID() && len(references) == 1 && references[0].UID == parent.GetUID()
+	})
+	w.await(configMaps, w.home, "b-reader", "is updated", has("green", "data", "color"))
+	w.quiet()
+	same("after the parent was made anew")
+
+	w.delete(secretObjects, w.home, "b-secret")
+	again := w.await(secretObjects, w.home, "b-secret", "is made anew", func(obj *unstructured.Unstructured) bool { return obj.GetUID() != made.GetUID() })
+	if decoded(t, again, "password") == password {
+		t.Error("the new Secret has the old password")
+	}
+	w.patch(boxes, w.home, "b", `{"spec":{"on":false}}`)
+	w.awaitGone(secretObjects, w.home, "b-secret")
+}
+
+// An object that was there before is taken over as it is.
+func TestCreateOnlyAdopts(t *testing.T) {
+	t.Parallel()
+	secretObjects := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("token", strings.ReplaceAll(tokenRule, "updatePolicy: CreateOnly", "updatePolicy: CreateOnly\n    adopt: true"))
+	w.create(secretObjects, w.object(`{apiVersion: v1, kind: Secret, metadata: {name: b-secret, namespace: $HOME}, stringData: {password: mine}}`))
+	parent := w.parent("Box", "b", "{color: red}")
+	w.run()
+	w.await(w.resource("Box"), w.home, "b", "is ready", isTrue("Ready"))
+	w.quiet()
+	secret := w.get(secretObjects, w.home, "b-secret")
+	if owner, ok := apply.OwnerOf(secret); !ok || owner.Parent.UID != parent.GetUID() || len(secret.GetOwnerReferences()) != 1 {
+		t.Errorf("the Secret belongs to %v with owner references %v, want the parent", owner.Parent, secret.GetOwnerReferences())
+	}
+	if decoded(t, secret, "password") != "mine" || field(secret, "data", "url") != nil {
+		t.Error("the Secret that was there has other content now")
+	}
+}
+
+// What the API server refuses of a Secret does not show its values.
+func TestCreateOnlyTellsNoSecrets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("token", strings.ReplaceAll(tokenRule, "kind: Secret", "kind: Secret\n      type: kubernetes.io/tls"))
+	w.run()
+	w.parent("Box", "b", "{color: red}")
+	stalled := w.await(w.resource("Box"), w.home, "b", "is stalled", isTrue("Stalled"))
+	if message := conditionField(stalled, "Stalled", "message"); strings.Contains(message, "db://") || !strings.Contains(message, "tls.crt") {
+		t.Errorf("the condition says %q; want what is missing, and no value", message)
+	}
+}
+
+func decoded(t *testing.T, secret *unstructured.Unstructured, key string) string {
+	t.Helper()
+	text, _ := field(secret, "data", key).(string)
+	value, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(value)
+}
