@@ -18,6 +18,9 @@ kind: Rule
 metadata: {name: r}
 spec:
   parent: {apiVersion: v1, kind: ConfigMap}
+  lookups:
+  - {id: one, apiVersion: v1, kind: ConfigMap, name: one}
+  - {id: all, apiVersion: v1, kind: ConfigMap, selector: {}}
   variables:
   - {name: data, value: {all: "${parent.data}"}}
   children:
@@ -32,7 +35,11 @@ spec:
       apiVersion: v1
       kind: Secret
       metadata: {name: "${parent.metadata.name}-reader"}
-      stringData: {of: "${children.child.data.small}"}
+      stringData:
+        of: ${children.child.data.small}
+        one: ${lookups.one.data.small}
+        all: ${lookups.all[0].data.small}
+        before: ${observed.child.data.small}
 `), testKinds{}.options())
 	if len(programs) != 1 {
 		t.Fatal(findings)
@@ -62,7 +69,7 @@ func measure(t *testing.T, p *Program, fields int) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range rounds {
-		ev := p.Evaluate(t.Context(), Input{Parent: parent, Now: time.Unix(0, 0)})
+		ev := p.Evaluate(t.Context(), Input{Parent: parent, Now: time.Unix(0, 0), Reader: always{parent}})
 		nodes := 0
 		for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 			for _, r := range batch {
@@ -76,4 +83,13 @@ func measure(t *testing.T, p *Program, fields int) uint64 {
 	}
 	runtime.ReadMemStats(&after)
 	return (after.TotalAlloc - before.TotalAlloc) / rounds
+}
+
+// always finds the same objects, whatever is asked.
+type always []*unstructured.Unstructured
+
+func (a always) Lookup(Query) ([]*unstructured.Unstructured, error)    { return a, nil }
+func (a always) Observed(string) ([]*unstructured.Unstructured, error) { return a, nil }
+func (a always) Live(*unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return a[0], nil
 }
