@@ -28,6 +28,7 @@ type Engine struct {
 	readers  *readers
 	borrowed *borrowed
 	memories *memories
+	records  *records
 }
 
 // New makes an Engine. It sends no request and starts nothing. It fails when
@@ -57,6 +58,7 @@ func New(options Options) (*Engine, error) {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	e.borrowed = newBorrowed(e.monitors)
+	e.records = newRecords(options.Client, options.Namespace, e.recorded)
 	e.writer, err = apply.New(apply.Options{
 		Client:  options.Client,
 		Schemas: options.Schemas,
@@ -84,6 +86,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			return src.Run(ctx, func(s source.Snapshot) { e.news.addSnapshot(i, s) })
 		})
 	}
+	group.Go(func() error { e.records.run(ctx); return nil })
 	group.Go(func() error { return e.runCatalog(ctx) })
 	for range e.options.Workers {
 		group.Go(func() error { e.work(ctx); return nil })

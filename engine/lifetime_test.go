@@ -15,32 +15,40 @@ import (
 	"kanon.dev/kanon/engine"
 )
 
-// meddler is a client whose creations go through a function first.
+// meddler is a client whose creations go through functions first, where they are set.
 type meddler struct {
 	dynamic.Interface
 	create func(ctx context.Context, obj *unstructured.Unstructured)
+	refuse func(obj *unstructured.Unstructured) error
 }
 
 func (m *meddler) Resource(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
-	return &meddledKind{NamespaceableResourceInterface: m.Interface.Resource(gvr), create: m.create}
+	return &meddledKind{NamespaceableResourceInterface: m.Interface.Resource(gvr), meddler: m}
 }
 
 type meddledKind struct {
 	dynamic.NamespaceableResourceInterface
-	create func(ctx context.Context, obj *unstructured.Unstructured)
+	meddler *meddler
 }
 
 func (m *meddledKind) Namespace(namespace string) dynamic.ResourceInterface {
-	return &meddledNamespace{ResourceInterface: m.NamespaceableResourceInterface.Namespace(namespace), create: m.create}
+	return &meddledNamespace{ResourceInterface: m.NamespaceableResourceInterface.Namespace(namespace), meddler: m.meddler}
 }
 
 type meddledNamespace struct {
 	dynamic.ResourceInterface
-	create func(ctx context.Context, obj *unstructured.Unstructured)
+	meddler *meddler
 }
 
 func (m *meddledNamespace) Create(ctx context.Context, obj *unstructured.Unstructured, options metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error) {
-	m.create(ctx, obj)
+	if m.meddler.create != nil {
+		m.meddler.create(ctx, obj)
+	}
+	if m.meddler.refuse != nil {
+		if err := m.meddler.refuse(obj); err != nil {
+			return nil, err
+		}
+	}
 	return m.ResourceInterface.Create(ctx, obj, options, subresources...)
 }
 
@@ -79,7 +87,10 @@ func TestEndInTheMiddle(t *testing.T) {
 	var creations atomic.Int32
 	stop := w.run(func(o *engine.Options) {
 		o.Workers = 1
-		o.Client = &meddler{Interface: o.Client, create: func(ctx context.Context, _ *unstructured.Unstructured) {
+		o.Client = &meddler{Interface: o.Client, create: func(ctx context.Context, obj *unstructured.Unstructured) {
+			if obj.GetNamespace() != w.home {
+				return // what is remembered of the rule
+			}
 			if creations.Add(1) == 1 {
 				close(reached)
 			}

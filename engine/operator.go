@@ -2,6 +2,7 @@ package engine
 
 import (
 	"iter"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -39,12 +40,19 @@ type operator struct {
 	adopters map[string]bool
 	// lookups has each node of spec.lookups, by its id.
 	lookups map[string]lookup
-	// retired has the kinds that the rule's children had, since the process
-	// began, and have no more: there may be objects of them to prune.
+	// origin is where the rule stands.
+	origin recordedOrigin
+	// retired has the kinds that the rule's children had and have no more: there may
+	// be objects of them to prune.
 	retired map[schema.GroupVersionKind]restmapping.Kind
+	// absent are kinds that its children had and that the cluster does not show.
+	absent []schema.GroupVersionKind
 	// namespaceKey is the informer of Namespaces; nil unless the rule selects
 	// parents by their Namespace's labels.
 	namespaceKey *monitor.Key
+	// remembered is set once the rule's record says what it must before anything is
+	// written.
+	remembered atomic.Bool
 	// explained is set once an Event has told why there are no conditions.
 	explained atomic.Bool
 	// namespaces is the set of spec.parent.namespaces; empty means all.
@@ -97,8 +105,9 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		op.lookups[spec.ID] = newLookup(spec, kind)
 	}
 	if previous != nil {
-		op.retire(previous.children, mapper)
-		op.retire(previous.retired, mapper)
+		op.retire(maps.Keys(previous.children), mapper)
+		op.retire(maps.Keys(previous.retired), mapper)
+		op.retire(slices.Values(previous.absent), mapper)
 		if previous.program != nil && previous.program.Hash() == program.Hash() {
 			op.started = previous.started
 			op.explained.Store(previous.explained.Load())
@@ -122,13 +131,15 @@ func policyOf(child rules.Child) apply.Policy {
 
 // retire keeps the kinds that are not children any more, as far as the cluster
 // still has them.
-func (op *operator) retire(kinds map[schema.GroupVersionKind]restmapping.Kind, mapper *restmapping.Mapper) {
+func (op *operator) retire(kinds iter.Seq[schema.GroupVersionKind], mapper *restmapping.Mapper) {
 	for gvk := range kinds {
 		if _, used := op.children[gvk]; used {
 			continue
 		}
 		if kind, ok := mapper.Lookup(gvk); ok {
 			op.retired[gvk] = kind
+		} else if !slices.Contains(op.absent, gvk) {
+			op.absent = append(op.absent, gvk)
 		}
 	}
 }
@@ -136,12 +147,17 @@ func (op *operator) retire(kinds map[schema.GroupVersionKind]restmapping.Kind, m
 // remains is what is kept of an operator that was stopped, for the one that may
 // come in its place.
 func (op *operator) remains() *operator {
-	return &operator{id: op.id, name: op.name, parent: op.parent, children: op.children, retired: op.retired}
+	return &operator{id: op.id, name: op.name, parent: op.parent, children: op.children, retired: op.retired, absent: op.absent}
 }
 
-// outdated tells whether a retired kind went away, or was replaced: the informer
-// of a kind that is gone would ask for it for ever.
+// outdated tells whether a retired kind went away, or was replaced, or came back:
+// the informer of a kind that is gone would ask for it for ever.
 func (op *operator) outdated(mapper *restmapping.Mapper) bool {
+	for _, gvk := range op.absent {
+		if _, ok := mapper.Lookup(gvk); ok {
+			return true
+		}
+	}
 	for gvk, kind := range op.retired {
 		if now, ok := mapper.Lookup(gvk); !ok || now.GVR != kind.GVR || now.Definition.UID != kind.Definition.UID {
 			return true

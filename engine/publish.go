@@ -71,7 +71,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 		catalog.compileAll(changed)
 		errs := definitions.apply(ctx, catalog.crds())
 		e.publish(ctx, catalog, known)
-		filling, failing := e.starting()
+		filling, failing := e.starting(catalog)
 		if filling || definitions.settling() {
 			// What is on its way, a kind just defined or an informer that
 			// fills, deserves no complaint; if it fails, the next look says so.
@@ -96,6 +96,9 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 // rule, also of rules that stopped.
 func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*operator) {
 	log := logr.FromContextOrDiscard(ctx)
+	if loaded, _ := e.records.isLoaded(); !loaded {
+		return // what it has to do with is not known; the bell rings when it is
+	}
 	before := e.running.load()
 	var ops, started []*operator
 	for _, entry := range slices.SortedFunc(maps.Values(c.entries), func(a, b *entry) int { return cmp.Compare(a.id, b.id) }) {
@@ -106,10 +109,11 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 		op := before.byID[entry.id]
 		if op == nil || op.program != program || op.outdated(e.options.Mapper) {
 			var err error
-			if op, err = newOperator(entry, program, e.options.Mapper, known[entry.id]); err != nil {
+			if op, err = newOperator(entry, program, e.options.Mapper, e.previous(known[entry.id], entry)); err != nil {
 				log.V(1).Info("a kind went away while its rule was being started", "rule", entry.name.String(), "reason", err.Error())
 				continue // the mapper's change is among the news already
 			}
+			e.remember(op, c.originOf(entry))
 			e.restartReplaced(known[entry.id], op)
 			started = append(started, op)
 			known[op.id] = op
@@ -243,18 +247,34 @@ func (e *Engine) enqueueAll(op *operator) {
 	}
 }
 
-// ready tells whether every informer that the operator needs has filled.
+// ready tells whether the rule may begin: whether its record says what it must, and
+// every informer that the operator needs has filled.
 func (e *Engine) ready(op *operator) bool {
-	return !slices.ContainsFunc(op.keys(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
+	return e.isRemembered(op) && !slices.ContainsFunc(op.keys(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
 }
 
-// starting tells whether an informer that a rule needs has yet to fill, and, by
-// the rule's id, why that fails where it does. A rule whose informers are filling
+// starting tells whether a record that a rule needs has yet to be written or an
+// informer to fill, and, by the rule's id, why that fails where it does. A rule whose informers are filling
 // without a failure counts as in force: a restart in a large cluster changes no
 // verdict.
-func (e *Engine) starting() (filling bool, failing map[string]string) {
+func (e *Engine) starting(c *catalog) (filling bool, failing map[string]string) {
 	failing = make(map[string]string)
+	if loaded, err := e.records.isLoaded(); !loaded {
+		for _, entry := range c.entries {
+			if err != nil {
+				failing[entry.id] = fmt.Sprintf("it cannot start: what is remembered of rules cannot be read: %v", err)
+			}
+		}
+		return true, failing
+	}
 	for id, op := range e.running.load().byID {
+		if !e.isRemembered(op) {
+			filling = true
+			if err := e.records.failure(id); err != nil {
+				failing[id] = fmt.Sprintf("it cannot start: it cannot be remembered over a restart: %v", err)
+				continue
+			}
+		}
 		for _, key := range op.keys() {
 			if e.monitors.HasSynced(key) {
 				continue

@@ -18,6 +18,8 @@ import (
 
 var (
 	clusterRoles        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
+	roles               = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}
+	roleBindings        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
 	clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
 )
 
@@ -54,10 +56,25 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[1]s}]
 	})
 }
 
+// grantRecords lets a user keep what is remembered of rules.
+func (w *world) grantRecords(user string) {
+	w.t.Helper()
+	w.create(roles, w.object("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: kanon, namespace: $KANON}\n"+
+		"rules: [{apiGroups: [''], resources: [configmaps], verbs: [get, list, create, patch, delete]}]\n"))
+	w.create(roleBindings, w.object(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: kanon, namespace: $KANON}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: kanon}
+subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %s}]
+`, user)))
+}
+
 // runAs starts an engine that works with a user's rights; rules and verdicts go by
 // the test's own.
 func (w *world) runAs(user string) {
 	w.t.Helper()
+	w.grantRecords(user)
 	config := rest.CopyConfig(w.config)
 	config.Impersonate.UserName = user
 	limited, err := dynamic.NewForConfig(config)

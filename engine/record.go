@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/source"
+)
+
+const (
+	// labelRecord marks a record; its value is "true".
+	labelRecord = "kanon.dev/state"
+	// recordPrefix begins the name of a record; the rule's id follows.
+	recordPrefix = "kanon-state-"
+	// recordKey is where a record's ConfigMap has it, as JSON.
+	recordKey = "record"
+	// recordManager is the field manager of records.
+	recordManager = "kanon-state"
+)
+
+// ruleRecord is what is remembered of a rule over restarts, in a ConfigMap of Kanon's
+// namespace: what a fresh process could not know of objects that the rule's text
+// does not mention any more. It is written before what it tells of is done.
+type ruleRecord struct {
+	// Rule is namespace/name.
+	Rule string `json:"rule"`
+	// Origin is where the rule stood last.
+	Origin recordedOrigin `json:"origin"`
+	// Revision is the last one that was let delete what it does not render.
+	Revision string `json:"revision,omitempty"`
+	// Parents are the kinds of parents that the rule has had, the present one last.
+	Parents []recordedKind `json:"parents"`
+	// Children are the kinds of objects that it may have made.
+	Children []recordedKind `json:"children,omitempty"`
+	// OnRuleDeletion is what the rule said last.
+	OnRuleDeletion string `json:"onRuleDeletion,omitempty"`
+}
+
+// recordedOrigin is a source.Origin, without what changes when it is made anew.
+type recordedOrigin struct {
+	ConfigMap string `json:"configMap,omitempty"`
+	Path      string `json:"path,omitempty"`
+}
+
+func originOf(o source.Origin) recordedOrigin {
+	if o.Path != "" {
+		return recordedOrigin{Path: o.Path}
+	}
+	return recordedOrigin{ConfigMap: o.ConfigMap.String()}
+}
+
+// recordedKind is a kind in a record.
+type recordedKind struct {
+	Group   string `json:"group,omitempty"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+	// Revision is the one that was last let delete objects of the kind; it is kept
+	// where the rule has none of it as children any more.
+	Revision string `json:"revision,omitempty"`
+}
+
+func (k recordedKind) gvk() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
+}
+
+func kindToRecord(gvk schema.GroupVersionKind) recordedKind {
+	return recordedKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
+}
+
+// indexOfKind is where kinds have gvk, or -1.
+func indexOfKind(kinds []recordedKind, gvk schema.GroupVersionKind) int {
+	return slices.IndexFunc(kinds, func(k recordedKind) bool { return k.gvk() == gvk })
+}
+
+// addChild notes a kind of children.
+func (r *ruleRecord) addChild(gvk schema.GroupVersionKind) {
+	if indexOfKind(r.Children, gvk) < 0 {
+		r.Children = append(r.Children, kindToRecord(gvk))
+	}
+}
+
+// addParent notes the kind of the parents.
+func (r *ruleRecord) addParent(gvk schema.GroupVersionKind) {
+	if i := indexOfKind(r.Parents, gvk); i >= 0 {
+		r.Parents = slices.Delete(r.Parents, i, i+1)
+	}
+	r.Parents = append(r.Parents, kindToRecord(gvk))
+}
+
+func (r *ruleRecord) clone() ruleRecord {
+	c := *r
+	c.Parents, c.Children = slices.Clone(r.Parents), slices.Clone(r.Children)
+	return c
+}
+
+// equal tells whether two records say the same.
+func (r *ruleRecord) equal(other *ruleRecord) bool {
+	return r.Rule == other.Rule && r.Origin == other.Origin && r.Revision == other.Revision &&
+		r.OnRuleDeletion == other.OnRuleDeletion &&
+		slices.Equal(r.Parents, other.Parents) && slices.Equal(r.Children, other.Children)
+}
+
+// configMap is the object that holds the record.
+func (r *ruleRecord) configMap(namespace, id string) (*unstructured.Unstructured, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encode the record of rule %s: %w", r.Rule, err)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1",
+		"kind":       "ConfigMap",
+		"metadata": map[string]any{
+			"name": recordPrefix + id, "namespace": namespace,
+			"labels": map[string]any{labelRecord: "true"},
+		},
+		"data": map[string]any{recordKey: string(text)},
+	}}, nil
+}
+
+// readRecord reads a record from its ConfigMap.
+func readRecord(object *unstructured.Unstructured) (ruleRecord, error) {
+	var r ruleRecord
+	text, _, err := unstructured.NestedString(object.Object, "data", recordKey)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &r)
+	}
+	if err != nil {
+		return r, fmt.Errorf("read the record in ConfigMap %s: %w",
+			types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, err)
+	}
+	return r, nil
+}
+
+func compareKinds(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) }

@@ -1,0 +1,81 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/apply"
+)
+
+// recordOf is the name of the record of a rule in this world.
+func (w *world) recordOf(rule string) string {
+	return "kanon-state-" + apply.RuleID(w.kanon, w.kanon, rule)
+}
+
+// A kind that the rule mentions no more while Kanon is away is pruned by the next
+// process, which cannot know of it but by the record.
+func TestKindThatIsDroppedWhileAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("box", boxRule)
+	stop := w.run()
+	w.parent("Box", "b", "{color: red}")
+	w.await(w.resource("Box"), w.home, "b", "is ready", isTrue("Ready"))
+	w.await(configMaps, w.kanon, w.recordOf("box"), "tells of the Service", func(obj *unstructured.Unstructured) bool {
+		text, _ := field(obj, "data", "record").(string)
+		return strings.Contains(text, `"kind":"Service"`) && strings.Contains(text, `"rule":"`+w.kanon+`/box"`)
+	})
+	stop()
+
+	withoutService, _, _ := strings.Cut(boxRule, "  - id: service")
+	w.rule("box", withoutService)
+	stop = w.run()
+	w.awaitGone(services, w.home, "b")
+	w.get(configMaps, w.home, "b-config")
+
+	// Nothing is written by a restart.
+	w.quiet()
+	stop()
+	from := w.requests.count()
+	w.run()
+	w.quiet()
+	for _, request := range w.requests.since(from) {
+		if !strings.HasPrefix(request, "GET ") {
+			t.Errorf("after a restart: %s", request)
+		}
+	}
+}
+
+// A rule that cannot be remembered does not begin to write, says why, and begins
+// when it can be.
+func TestRuleThatCannotBeRemembered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", note("x"))
+	w.parent("Note", "n", "{}")
+	var allowed atomic.Bool
+	w.run(func(o *engine.Options) {
+		o.Client = &meddler{Interface: o.Client, create: func(ctx context.Context, obj *unstructured.Unstructured) {
+			if obj.GetNamespace() == w.home && !allowed.Load() {
+				t.Errorf("%s was made before its rule was remembered", obj.GetName())
+			}
+		}, refuse: func(obj *unstructured.Unstructured) error {
+			if strings.HasPrefix(obj.GetName(), "kanon-state-") && !allowed.Load() {
+				return errors.New("no room for this")
+			}
+			return nil
+		}}
+	})
+	w.verdict("note", "it cannot be remembered over a restart: write ConfigMap "+w.recordOf("note")+" in namespace "+w.kanon+": no room for this")
+	allowed.Store(true)
+	w.await(configMaps, w.home, "n", "is made", exists)
+	w.verdict("note", `"ready":true`)
+}

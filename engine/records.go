@@ -1,0 +1,360 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+const (
+	// recordRetry is the first pause before a record that could not be read or
+	// written is tried again; the pause grows up to recordRetryMax.
+	recordRetry    = time.Second
+	recordRetryMax = time.Minute
+)
+
+// records keeps the record of each rule, and brings to the cluster what is wanted of
+// them. Only run sends requests, so nobody waits for the API server here; whoever
+// needs a record to say something asks for it, and goes on when written tells so.
+type records struct {
+	client    dynamic.Interface
+	namespace string
+	// written is called, from run, when the record of a rule was read, written or
+	// removed, or that failed for a new reason. Empty: all of them.
+	written func(id string)
+	// signal holds a token while there is something to write.
+	signal chan struct{}
+
+	mu sync.Mutex
+	// loaded is true once the records that there are have been read; failed says
+	// why that does not succeed. Guarded by mu, as is all below.
+	loaded bool
+	failed error
+	byID   map[string]*recordState
+}
+
+// recordState is a record as it is and as it should be.
+type recordState struct {
+	// object is the ConfigMap as it was seen last, nil where there is none, and
+	// stored what it says.
+	object *unstructured.Unstructured
+	stored ruleRecord
+	// wanted is what it should say; nothing is to be left where remove is true.
+	wanted ruleRecord
+	remove bool
+	// err is why the last attempt failed.
+	err error
+}
+
+func (s *recordState) dirty() bool {
+	if s.remove {
+		return true
+	}
+	return s.object == nil || !s.stored.equal(&s.wanted)
+}
+
+func newRecords(client dynamic.Interface, namespace string, written func(id string)) *records {
+	return &records{
+		client: client, namespace: namespace, written: written,
+		signal: make(chan struct{}, 1), byID: make(map[string]*recordState),
+	}
+}
+
+// isLoaded tells whether it is known which records there are, and if not, why that
+// could not be read, where it was tried.
+func (r *records) isLoaded() (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.loaded, r.failed
+}
+
+// stored is the record of a rule as the cluster has it.
+func (r *records) stored(id string) (ruleRecord, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.byID[id]
+	if s == nil || s.object == nil || s.remove {
+		return ruleRecord{}, false
+	}
+	return s.stored.clone(), true
+}
+
+// ids lists the rules that have a record.
+func (r *records) ids() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.byID))
+}
+
+// failure is why the record of a rule is not as it should be; nil where it is, or
+// where nothing has gone wrong yet.
+func (r *records) failure(id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.byID[id]; s != nil {
+		return s.err
+	}
+	return nil
+}
+
+// want changes what the record of a rule should say.
+func (r *records) want(id string, change func(*ruleRecord)) {
+	r.mu.Lock()
+	s := r.byID[id]
+	if s == nil {
+		s = &recordState{}
+		r.byID[id] = s
+	}
+	s.remove = false
+	change(&s.wanted)
+	dirty := s.dirty()
+	r.mu.Unlock()
+	if dirty {
+		r.ring()
+	}
+}
+
+// remove has the record of a rule removed.
+func (r *records) remove(id string) {
+	r.mu.Lock()
+	s := r.byID[id]
+	if s != nil {
+		s.remove = true
+	}
+	r.mu.Unlock()
+	if s != nil {
+		r.ring()
+	}
+}
+
+func (r *records) ring() {
+	select {
+	case r.signal <- struct{}{}:
+	default: // it is ringing already
+	}
+}
+
+// run reads the records and writes what is wanted of them, until ctx ends. What
+// fails is tried again.
+func (r *records) run(ctx context.Context) {
+	retry := time.NewTimer(0)
+	defer retry.Stop()
+	for pause := recordRetry; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.signal:
+		case <-retry.C:
+		}
+		retry.Stop()
+		if r.bringUpToDate(ctx) {
+			pause = recordRetry
+			continue
+		}
+		retry.Reset(pause)
+		pause = min(2*pause, recordRetryMax)
+	}
+}
+
+// bringUpToDate reads the records, if that was not done, and writes those that are
+// not as they should be. It tells whether all of that succeeded.
+func (r *records) bringUpToDate(ctx context.Context) bool {
+	if loaded, _ := r.isLoaded(); !loaded && !r.load(ctx) {
+		return false
+	}
+	good := true
+	for _, id := range r.ids() {
+		good = r.write(ctx, id) && good
+	}
+	return good
+}
+
+// load reads the records that there are.
+func (r *records) load(ctx context.Context) bool {
+	list, err := r.configMaps().List(ctx, metav1.ListOptions{LabelSelector: labelRecord + "=true"})
+	if err != nil && ctx.Err() != nil {
+		return false
+	}
+	r.mu.Lock()
+	before := r.failed
+	r.failed = err
+	if err == nil {
+		r.loaded = true
+		for i := range list.Items {
+			r.takeLocked(ctx, &list.Items[i])
+		}
+	}
+	r.mu.Unlock()
+	if err == nil || !sameText(before, err) {
+		if err != nil {
+			logr.FromContextOrDiscard(ctx).Error(err, "reading what is remembered of rules; none starts before that succeeds")
+		}
+		r.written("")
+	}
+	return err == nil
+}
+
+// takeLocked takes in a record that was read. One that cannot be understood counts
+// as none: its rule is then taken for a new one, which is written over it.
+func (r *records) takeLocked(ctx context.Context, object *unstructured.Unstructured) {
+	id, ok := strings.CutPrefix(object.GetName(), recordPrefix)
+	if !ok {
+		return
+	}
+	stored, err := readRecord(object)
+	if err != nil {
+		logr.FromContextOrDiscard(ctx).Error(err, "what is remembered of a rule cannot be understood")
+		return
+	}
+	s := r.byID[id]
+	if s == nil {
+		s = &recordState{wanted: stored.clone()}
+		r.byID[id] = s
+	}
+	s.object, s.stored = object, stored
+}
+
+func (r *records) configMaps() dynamic.ResourceInterface {
+	return r.client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(r.namespace)
+}
+
+// write brings the record of one rule to the cluster, if it is not there as it
+// should be.
+func (r *records) write(ctx context.Context, id string) bool {
+	r.mu.Lock()
+	s := r.byID[id]
+	if s == nil || !s.dirty() {
+		r.mu.Unlock()
+		return true
+	}
+	object, wanted, remove := s.object, s.wanted.clone(), s.remove
+	r.mu.Unlock()
+
+	var answer *unstructured.Unstructured
+	var err error
+	if remove {
+		err = r.deleteObject(ctx, object)
+	} else {
+		answer, err = r.writeObject(ctx, id, object, &wanted)
+	}
+	if err != nil && ctx.Err() != nil {
+		return false
+	}
+
+	r.mu.Lock()
+	before := s.err
+	s.err = err
+	switch {
+	case err != nil:
+	case !remove:
+		s.object, s.stored = answer, wanted
+	case s.remove:
+		delete(r.byID, id)
+	default: // it is wanted again
+		s.object, s.stored = nil, ruleRecord{}
+	}
+	again := err == nil && s.dirty()
+	r.mu.Unlock()
+	if err == nil || !sameText(before, err) {
+		if err != nil {
+			logr.FromContextOrDiscard(ctx).Error(err, "remembering a rule; it is tried again", "rule", wanted.Rule)
+		}
+		r.written(id)
+	}
+	if again {
+		r.ring()
+	}
+	return err == nil
+}
+
+// writeObject makes the ConfigMap of a record, or brings the one that is there up to
+// date, and returns it.
+func (r *records) writeObject(ctx context.Context, id string, live *unstructured.Unstructured, wanted *ruleRecord) (*unstructured.Unstructured, error) {
+	desired, err := wanted.configMap(r.namespace, id)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := r.createOrUpdate(ctx, live, desired)
+	if live == nil && apierrors.IsNotFound(err) {
+		// Kanon's namespace is not there: it was started out of the cluster.
+		if err = r.createNamespace(ctx); err == nil {
+			answer, err = r.createOrUpdate(ctx, nil, desired)
+		}
+	}
+	if apierrors.IsAlreadyExists(err) || live != nil && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)) {
+		// Somebody removed it, or made it, or changed it. What we want is what counts.
+		live, err = r.configMaps().Get(ctx, desired.GetName(), metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			answer, err = r.createOrUpdate(ctx, nil, desired)
+		case err == nil:
+			answer, err = r.createOrUpdate(ctx, live, desired)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write ConfigMap %s in namespace %s: %w", desired.GetName(), r.namespace, err)
+	}
+	return answer, nil
+}
+
+func (r *records) createOrUpdate(ctx context.Context, live, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if live == nil {
+		return r.configMaps().Create(ctx, desired, metav1.CreateOptions{FieldManager: recordManager})
+	}
+	patch := desired.DeepCopy()
+	patch.SetUID(live.GetUID())
+	patch.SetResourceVersion(live.GetResourceVersion())
+	body, err := json.Marshal(patch.Object)
+	if err != nil {
+		return nil, err
+	}
+	return r.configMaps().Patch(ctx, desired.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: recordManager})
+}
+
+// createNamespace makes Kanon's own namespace, for one that runs by the rights of
+// whoever started it.
+func (r *records) createNamespace(ctx context.Context) error {
+	namespace := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": r.namespace},
+	}}
+	_, err := r.client.Resource(namespacesGVR).Create(ctx, namespace, metav1.CreateOptions{FieldManager: recordManager})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("make namespace %s, which is not there: %w", r.namespace, err)
+	}
+	return nil
+}
+
+// deleteObject removes the ConfigMap of a record, exactly as it was seen or written.
+func (r *records) deleteObject(ctx context.Context, live *unstructured.Unstructured) error {
+	if live == nil {
+		return nil
+	}
+	uid := live.GetUID()
+	err := r.configMaps().Delete(ctx, live.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // gone, or another one that somebody made
+	}
+	if err != nil {
+		return fmt.Errorf("remove ConfigMap %s in namespace %s: %w", live.GetName(), r.namespace, err)
+	}
+	return nil
+}
+
+// sameText tells whether two errors say the same.
+func sameText(a, b error) bool {
+	return errors.Is(a, b) || a != nil && b != nil && a.Error() == b.Error()
+}

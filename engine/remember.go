@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/restmapping"
+)
+
+// remember asks for what the record of a rule must say before the rule writes
+// anything: the kinds of objects that it is about to make, above all. They are never
+// taken out here, so a kind that the rule drops is still known after a restart.
+func (e *Engine) remember(op *operator, origin recordedOrigin) {
+	op.origin = origin
+	e.records.want(op.id, op.enter)
+}
+
+// enter puts into a record what the operator needs to have in it.
+func (op *operator) enter(r *ruleRecord) {
+	r.Rule, r.Origin = op.name.String(), op.origin
+	if n := len(r.Parents); n == 0 || r.Parents[n-1].gvk() != op.parent.GVK {
+		r.addParent(op.parent.GVK)
+	}
+	for _, gvk := range slices.SortedFunc(maps.Keys(op.children), compareKinds) {
+		r.addChild(gvk)
+	}
+}
+
+// isRemembered tells whether the cluster has the operator's record.
+func (e *Engine) isRemembered(op *operator) bool {
+	if op.remembered.Load() {
+		return true
+	}
+	stored, ok := e.records.stored(op.id)
+	if !ok {
+		return false
+	}
+	entered := stored.clone()
+	op.enter(&entered)
+	if !entered.equal(&stored) {
+		return false
+	}
+	op.remembered.Store(true)
+	return true
+}
+
+// recorded wakes what waited for a record. The records call it.
+func (e *Engine) recorded(id string) {
+	if op := e.running.load().byID[id]; op != nil {
+		e.enqueueAll(op)
+	}
+	e.news.ring()
+}
+
+// previous is the operator in whose place a new one comes: the one that this process
+// knows, or else what is remembered of it.
+func (e *Engine) previous(known *operator, entry *entry) *operator {
+	stored, ok := e.records.stored(entry.id)
+	if known != nil || !ok {
+		return known
+	}
+	return stored.remains(entry)
+}
+
+// remains is what a record knows of the operator that a rule had in another process.
+func (r *ruleRecord) remains(e *entry) *operator {
+	op := &operator{id: e.id, name: e.name, retired: make(map[schema.GroupVersionKind]restmapping.Kind)}
+	for _, kind := range r.Children {
+		op.absent = append(op.absent, kind.gvk()) // as far as it is known here
+	}
+	return op
+}
+
+// originOf is where a rule stands.
+func (c *catalog) originOf(e *entry) recordedOrigin {
+	if state := c.texts[e.text]; state != nil {
+		return originOf(state.origin)
+	}
+	return originOf(source.Origin{})
+}
