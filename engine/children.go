@@ -21,7 +21,7 @@ type write struct {
 	node   string
 	object *unstructured.Unstructured
 	before *unstructured.Unstructured // as it was in memory, nil where it was not
-	live   *unstructured.Unstructured // nil when it failed
+	live   *unstructured.Unstructured // nil when it is not known as it should be
 	err    error
 	// guarded is true for an object that must be left as it is if it is there
 	// though nothing was known of it.
@@ -105,6 +105,9 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 			return nil, err
 		}
 	}
+	if err := p.heldByContest(child, live); err != nil {
+		return live, err
+	}
 	var result apply.Result
 	if w.guarded && (live == nil || !apply.Owns(live, p.op.id, p.parent.GetUID())) {
 		result, err = p.writer.Ensure(ctx, kind.GVR, child, live)
@@ -121,7 +124,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 	if result.Action != apply.ActionNone {
 		p.monitors.Observe(childKey(kind.GVR), result.Live)
 	}
-	return result.Live, nil
+	return result.Live, p.noteContest(child, result)
 }
 
 // keepChild leaves the content of a child as it is, and sees to it that it stays

@@ -20,10 +20,11 @@ type memory struct {
 	pace     pace
 	unrest   unrest
 	events   []announced
+	contests contests
 }
 
 func (m *memory) empty() bool {
-	return m.pace == pace{} && m.unrest.empty() && len(m.events) == 0
+	return m.pace == pace{} && m.unrest.empty() && len(m.events) == 0 && m.contests.empty()
 }
 
 // memories holds the memory of each parent that has one.

@@ -38,6 +38,8 @@ const (
 	reasonTerminating = "Terminating"
 	// reasonWrite: a write failed in a way that may pass.
 	reasonWrite = "WriteFailed"
+	// reasonContested: others keep taking back fields of a child.
+	reasonContested = "Contested"
 	// reasonNoConditions: the parent's kind cannot take conditions.
 	reasonNoConditions = "NoConditions"
 	// reasonAdopted: an object that was there already has become a child.
@@ -64,8 +66,11 @@ func problemOf(w *write) problem {
 		taken       *apply.NameTakenError
 		invalid     *apply.InvalidError
 		terminating *apply.TerminatingError
+		contested   *contestedError
 	)
 	switch {
+	case errors.As(w.err, &contested):
+		p.reason, p.stalled = reasonContested, true
 	case errors.As(w.err, &taken):
 		p.reason, p.stalled = reasonNameTaken, true
 	case errors.As(w.err, &invalid):
@@ -92,10 +97,15 @@ func problemOfPredicate(err error) problem {
 	return p
 }
 
-// eventful tells whether an event comes when the problem may be gone, so that
-// there is no need to try before.
+// eventful tells whether an event comes when the problem may be gone, or the key
+// comes back by itself, so that there is no need to try before.
 func (p problem) eventful() bool {
-	return p.reason == reasonWaiting || p.reason == reasonEvaluation || p.reason == reasonRestless
+	switch p.reason {
+	case reasonWaiting, reasonEvaluation, reasonRestless, reasonContested:
+		return true
+	default:
+		return false
+	}
 }
 
 // passing tells whether a problem is part of the course of things, which the

@@ -104,6 +104,7 @@ func (p *pass) end() {
 	p.readers.keep(p.key, p.reads)
 	p.borrowed.keep(p.key, p.borrows)
 	if p.memory != nil {
+		p.memory.contests.sweep(p.started)
 		p.memories.keep(p.key, p.memory)
 	}
 	if p.running.load().byID[p.key.rule] == nil {

@@ -24,6 +24,16 @@ import (
 
 // covered says whether our entries of live hold every rendered path.
 func (c *Child) covered(live *unstructured.Unstructured) bool {
+	owned := c.owned(live)
+	covered := true
+	c.leaves.Iterate(func(path fieldpath.Path) {
+		covered = covered && c.leafCovered(path, owned)
+	})
+	return covered
+}
+
+// owned are the paths that our entries of live hold, in the rendered apiVersion.
+func (c *Child) owned(live *unstructured.Unstructured) *fieldpath.Set {
 	owned := &fieldpath.Set{}
 	for _, e := range ownEntries(live) {
 		if e.apiVersion != c.Object.GetAPIVersion() {
@@ -35,11 +45,7 @@ func (c *Child) covered(live *unstructured.Unstructured) bool {
 		}
 		owned = owned.Union(set)
 	}
-	covered := true
-	c.leaves.Iterate(func(path fieldpath.Path) {
-		covered = covered && c.leafCovered(path, owned)
-	})
-	return covered
+	return owned
 }
 
 func (c *Child) leafCovered(path fieldpath.Path, owned *fieldpath.Set) bool {

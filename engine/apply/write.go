@@ -81,7 +81,11 @@ func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, ch
 		return Result{}, err
 	}
 	w.remember(child, answer)
-	return Result{Live: answer, Action: ActionApplied}, nil
+	result := Result{Live: answer, Action: ActionApplied}
+	if last, ok := recorded(live); !ok || last.value == child.fingerprint.value {
+		result.Lost = child.Lost(live)
+	}
+	return result, nil
 }
 
 // apply is one forced server-side apply to exactly the object seen, and with version only to that resourceVersion of it.

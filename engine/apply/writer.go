@@ -92,6 +92,8 @@ type Result struct {
 	Live *unstructured.Unstructured
 	// Action is what was done.
 	Action Action
+	// Lost are the rendered paths that an apply took back, see Child.Lost; none where what is rendered changed too.
+	Lost []Contested
 }
 
 // Sync brings one child up to date. live is the newest knowledge of the object, nil where there is none; it is not

@@ -7,11 +7,11 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// Contested is one path of a status that two managers want.
+// Contested is one path that two managers want.
 type Contested struct {
-	// Path is written as in managedFields, such as .status.url.
+	// Path is written as in managedFields, such as .status.url; of a child, as in a rule's ignore.
 	Path string
-	// Manager holds it.
+	// Manager holds it; empty where nobody does, as of a field that somebody removed.
 	Manager string
 }
 

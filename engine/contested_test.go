@@ -1,0 +1,126 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// contestedRule makes two ConfigMaps of each Note, of which others will want one.
+const contestedRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: contested}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  children:
+  - id: config
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+      data: {color: "${parent.spec.color}", "a.b": x}
+  - id: other
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-other"}
+      data: {color: "${parent.spec.color}"}
+`
+
+// paint keeps data.color of a ConfigMap at a value, as a controller would, until
+// the function that it returns is called.
+func (w *world) paint(name, color string) (stop func()) {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			w.paintUntilItEnds(ctx, name, color)
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+func (w *world) paintUntilItEnds(ctx context.Context, name, color string) {
+	watcher, err := w.at(configMaps, w.home).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		return
+	}
+	defer watcher.Stop()
+	for event := range watcher.ResultChan() {
+		if obj, ok := event.Object.(*unstructured.Unstructured); ok && field(obj, "data", "color") != color {
+			_, _ = w.at(configMaps, w.home).Patch(ctx, name, types.MergePatchType, // the next event tries again
+				fmt.Appendf(nil, `{"data":{"color":%q}}`, color), metav1.PatchOptions{FieldManager: "painter"})
+		}
+	}
+}
+
+// A field that another controller wants otherwise is given up after a few rounds;
+// the parent says which field, whose, and what can be done, and all heals when the
+// other stops.
+func TestContestedField(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("contested", contestedRule)
+	w.run()
+	w.parent("Note", "n", "{color: red}")
+	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
+
+	// Somebody who tries it by hand, twice, starts no contest.
+	for range 2 {
+		w.patch(configMaps, w.home, "n", `{"data":{"color":"green"}}`)
+		w.await(configMaps, w.home, "n", "is put right", has("red", "data", "color"))
+	}
+	w.quiet()
+	if w.get(w.resource("Note"), w.home, "n"); len(w.saidOf("n", "Contested")) > 0 {
+		t.Error("two changes by hand count as a contest")
+	}
+
+	stop := w.paint("n", "blue")
+	stalled := w.await(w.resource("Note"), w.home, "n", "is stalled", isTrue("Stalled"))
+	if reason := conditionField(stalled, "Stalled", "reason"); reason != "Contested" {
+		t.Errorf("the reason is %q", reason)
+	}
+	message := conditionField(stalled, "Stalled", "message")
+	for _, want := range []string{"child config: data.color of ConfigMap " + w.home + "/n ", "painter", `ignore: ["data.color"]`} {
+		if !strings.Contains(message, want) {
+			t.Errorf("the message lacks %q: %s", want, message)
+		}
+	}
+	from := w.requests.count()
+	w.patch(w.resource("Note"), w.home, "n", `{"spec":{"other":"x"}}`)
+	<-time.After(6 * time.Second)
+	// RetryMax is 2 s: six seconds hold three tries, each with an apply, and the
+	// parent has a new generation.
+	if got := w.requestsAtHome(from); len(got) > 8 {
+		t.Errorf("%d requests in 6 s: %q", len(got), got)
+	}
+	if said := w.saidOf("n", "Contested"); len(said) != 1 {
+		t.Errorf("it is told %d times: %q", len(said), said)
+	}
+	// What is rendered anew is written, and the other child goes on.
+	w.patch(w.resource("Note"), w.home, "n", `{"spec":{"color":"pink"}}`)
+	w.await(configMaps, w.home, "n-other", "follows", has("pink", "data", "color"))
+	w.await(w.resource("Note"), w.home, "n", "is stalled", isTrue("Stalled"))
+	stop()
+	w.await(configMaps, w.home, "n", "is the rule's", has("pink", "data", "color"))
+	w.await(w.resource("Note"), w.home, "n", "is ready again", isTrue("Ready"))
+	w.quiet()
+
+	// What the message advises ends it too.
+	stop = w.paint("n", "blue")
+	w.await(w.resource("Note"), w.home, "n", "is stalled", isTrue("Stalled"))
+	w.rule("contested", strings.ReplaceAll(contestedRule, "- id: config", "- id: config\n    ignore: [\"data.color\"]"))
+	w.await(w.resource("Note"), w.home, "n", "is ready with what others say", isTrue("Ready"))
+	w.await(configMaps, w.home, "n", "is the other's", has("blue", "data", "color"))
+	w.quiet()
+	stop()
+}
