@@ -94,12 +94,16 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 	if err := p.checkScope(kind, object); err != nil {
 		return nil, err
 	}
-	child, err := p.writer.Prepare(ctx, object, p.op.owner(p.parent, w.node), p.op.controllerRef(p.parent), p.op.policies[w.node])
+	live, _ := p.monitors.Get(childKey(kind.GVR), object.GetNamespace(), object.GetName())
+	w.before = live
+	owner, controller, policy := p.op.owner(p.parent, w.node), p.op.controllerRef(p.parent), p.op.policies[w.node]
+	if p.writer.Unchanged(ctx, object, owner, controller, policy, live) {
+		return live, nil
+	}
+	child, err := p.writer.Prepare(ctx, object, owner, controller, policy)
 	if err != nil {
 		return nil, err
 	}
-	live, _ := p.monitors.Get(childKey(kind.GVR), object.GetNamespace(), object.GetName())
-	w.before = live
 	if child.RestoresController(live) {
 		if err := p.checkParent(ctx); err != nil {
 			return nil, err

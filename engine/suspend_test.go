@@ -226,7 +226,7 @@ spec:
 	w.run(func(o *engine.Options) { o.RetryBase, o.RetryMax = time.Hour, time.Hour })
 	parent := w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: $HOME, labels: {exposed: 'yes'}}\n"))
 	w.awaitEvent(w.home, "web", "NameTaken")
-	w.quiet() // what the start of the rule still asks for would find the name free
+	w.quiet()                         // what the start of the rule still asks for would find the name free
 	w.delete(services, w.home, "web") // of which no event tells, as the Service is none of Kanon's
 	w.patch(configMaps, w.home, "web", `{"metadata":{"annotations":{"kanon.dev/reconcile-at":"now"}}}`)
 	w.await(services, w.home, "web", "is made", func(obj *unstructured.Unstructured) bool { return metav1.IsControlledBy(obj, parent) })

@@ -53,6 +53,14 @@ func BenchmarkChild(b *testing.B) {
 			prepare()
 		}
 	})
+	b.Run("glance", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if !w.Unchanged(b.Context(), rendered, owner, controllerOf(owner.Parent), Policy{}, live) {
+				b.Fatal("changed")
+			}
+		}
+	})
 	b.Run("compare", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

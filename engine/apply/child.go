@@ -23,6 +23,8 @@ type Child struct {
 	Owner Owner
 
 	policy Policy
+	// source is what the child was prepared from.
+	source source
 	// whole is the normalised object with what the policy ignores, without marks; nil where it ignores nothing.
 	whole       map[string]any
 	kind        kind
@@ -72,7 +74,10 @@ func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructure
 		return nil, err
 	}
 	obj := kind.normalise(rendered, w.hasStatus(gvk))
-	child := &Child{Ref: RefOf(obj), Owner: owner, policy: policy.normalised(gvk.GroupKind()), kind: kind}
+	child := &Child{
+		Ref: RefOf(obj), Owner: owner, policy: policy.normalised(gvk.GroupKind()), kind: kind,
+		source: w.sourceOf(kind, rendered, owner, controller, policy),
+	}
 	if err := child.split(obj.Object); err != nil {
 		return nil, err
 	}

@@ -125,9 +125,17 @@ func TestEveryForeignChangeOfAnOwnedFieldIsDrift(t *testing.T) {
 			w.sync(c, nil, ActionCreated, "POST")
 			w.settled(c)
 			before := specText(t, w.get(c.Object))
+			c = w.child(deployment) // by the Writer that remembers
+			w.sync(c, w.get(c.Object), ActionNone, "")
+			if !w.unchanged(deployment, w.get(c.Object)) {
+				t.Fatal("changed before anybody did anything")
+			}
 			tt.change(w, c.Object)
 
 			live := w.get(c.Object)
+			if w.unchanged(deployment, live) {
+				t.Error("not noticed at a glance")
+			}
 			remembering := w.writer
 			w.restart()
 			if remembering.InSync(t.Context(), c, live) || w.writer.InSync(t.Context(), c, live) {
@@ -203,6 +211,11 @@ func TestWhatIsNotOursIsNoDrift(t *testing.T) {
 			c := w.child(deployment)
 			w.sync(c, nil, ActionCreated, "POST")
 			change(w, c.Object)
+			live := w.get(c.Object)
+			w.sync(c, live, ActionNone, "")
+			if !w.unchanged(deployment, live) {
+				t.Error("found to be in sync, and looked at again all the same")
+			}
 			w.settled(c)
 		})
 	}

@@ -11,7 +11,8 @@ import (
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// Policy says how a child is treated where that is not as usual. The zero value is as usual.
+// Policy says how a child is treated where that is not as usual. The zero value is as usual. What it says of the content
+// belongs into Writer.sourceOf too.
 type Policy struct {
 	// Ignore are the fields that are set when what holds them is made, and left to others from then on: they are not
 	// applied again, do not count as drift, and are not removed.

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"hash/maphash"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -133,7 +134,8 @@ func offline(tb testing.TB) *Writer {
 	return &Writer{
 		schemas:   &fakeSchemas{converter: testConverter(tb, testSchemas)},
 		hasStatus: func(schema.GroupVersionKind) bool { return false },
-		known:     map[types.UID]string{},
+		seed:      maphash.MakeSeed(),
+		known:     map[types.UID]glance{},
 	}
 }
 

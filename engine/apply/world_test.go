@@ -8,8 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -196,6 +198,12 @@ func (w *world) child(text string) *Child {
 	return c
 }
 
+// unchanged asks the Writer whether a child that was made from this text is in sync at a glance.
+func (w *world) unchanged(text string, live *unstructured.Unstructured) bool {
+	w.t.Helper()
+	return w.writer.Unchanged(w.t.Context(), w.object(text), w.owner, controllerRef(w.parent), Policy{}, live)
+}
+
 func controllerRef(parent *unstructured.Unstructured) *metav1.OwnerReference {
 	return metav1.NewControllerRef(parent, parent.GroupVersionKind())
 }
@@ -275,14 +283,20 @@ func wantFields(t *testing.T, obj *unstructured.Unstructured, manager string, wa
 	}
 }
 
-// until watches obj, from its present state on, until done; the end of the test's context bounds it.
+// until watches obj, from its present state on, until done; a minute bounds it.
 func (w *world) until(ctx context.Context, obj *unstructured.Unstructured, done func(live *unstructured.Unstructured) bool) {
 	w.t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	stream, err := w.client(obj).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + obj.GetName()})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	defer stream.Stop()
+	// Of an object that was gone before, the watch says nothing.
+	if _, err := w.client(obj).Get(ctx, obj.GetName(), metav1.GetOptions{}); apierrors.IsNotFound(err) && done(nil) {
+		return
+	}
 	for event := range stream.ResultChan() {
 		live, ok := event.Object.(*unstructured.Unstructured)
 		if !ok {

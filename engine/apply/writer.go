@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"sync"
@@ -53,10 +54,13 @@ type Writer struct {
 	schemas   Schemas
 	hasStatus func(schema.GroupVersionKind) bool
 
+	// seed is what sources are hashed with.
+	seed maphash.Seed
+
 	mu sync.Mutex
-	// known maps the UID of a child to the digest of our managedFields entries after the last write or the last
-	// successful cover check, together with the value hash that they belong to. Guarded by mu.
-	known map[types.UID]string
+	// known maps the UID of a child to what it was after the last write or the last successful cover check. Guarded
+	// by mu.
+	known map[types.UID]glance
 }
 
 // New returns a Writer, or an error when a required option is missing.
@@ -71,7 +75,8 @@ func New(o Options) (*Writer, error) {
 		client:    o.Client,
 		schemas:   o.Schemas,
 		hasStatus: o.HasStatus,
-		known:     map[types.UID]string{},
+		seed:      maphash.MakeSeed(),
+		known:     map[types.UID]glance{},
 	}, nil
 }
 
@@ -123,13 +128,10 @@ func (w *Writer) InSync(_ context.Context, child *Child, live *unstructured.Unst
 	w.mu.Lock()
 	known := w.known[live.GetUID()]
 	w.mu.Unlock()
-	if known == state {
-		return true
-	}
-	if !child.covered(live) {
+	if known.state != state && !child.covered(live) {
 		return false
 	}
-	w.know(live.GetUID(), state)
+	w.know(live, glance{version: live.GetResourceVersion(), state: state, source: child.source})
 	return true
 }
 
@@ -147,13 +149,13 @@ func (w *Writer) remember(child *Child, answer *unstructured.Unstructured) {
 		w.Forget(answer.GetUID()) // the cover check decides then
 		return
 	}
-	w.know(answer.GetUID(), state+child.fingerprint.value)
+	w.know(answer, glance{version: answer.GetResourceVersion(), state: state + child.fingerprint.value, source: child.source})
 }
 
-func (w *Writer) know(uid types.UID, state string) {
+func (w *Writer) know(live *unstructured.Unstructured, seen glance) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.known[uid] = state
+	w.known[live.GetUID()] = seen
 }
 
 // RestoresController says whether bringing live up to date would give it a controller ownerReference that it does not

@@ -1,0 +1,110 @@
+package apply
+
+import (
+	"context"
+	"hash/maphash"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+)
+
+// Most looks at a child find that nothing has changed: its own creation comes back as an event, or its status moves. So
+// the writer remembers what a child was made from, and sees by comparing hashes that it would be prepared as it was.
+
+// glance is what the writer remembers of a child that was in sync.
+type glance struct {
+	// version is the newest resourceVersion in which the child was seen to be in sync.
+	version string
+	// state is the digest of our managedFields entries, together with the value hash that they belong to.
+	state string
+	// source identifies what the child was prepared from.
+	source source
+}
+
+// source identifies what a Child is prepared from: a hash of the rendered object and of all that is said of it, and
+// the schema, by which it is normalised. The zero source stands for none, and is equal to nothing.
+type source struct {
+	hash      uint64
+	converter managedfields.TypeConverter
+}
+
+// sourceOf hashes with a seed of the process's own, so hashes of 64 bits are enough: nobody can search for two
+// objects with one hash.
+func (w *Writer) sourceOf(k kind, rendered *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference, policy Policy) source {
+	h := hasher{seed: w.seed}
+	sum := h.value(rendered.Object)
+	sum = h.join(sum, maphash.Comparable(h.seed, owner))
+	if controller != nil {
+		sum = h.join(sum, maphash.Comparable(h.seed, [...]string{controller.APIVersion, controller.Kind, controller.Name, string(controller.UID)}))
+	}
+	for _, path := range policy.Ignore {
+		sum = h.join(sum, maphash.String(h.seed, path.String()))
+	}
+	return source{hash: sum, converter: k.converter}
+}
+
+// Unchanged says whether live is the child that Sync left, or found, in sync when it was last given this very object,
+// owner, controller and policy, and is so still. It sends no request and changes nothing; false means only that Prepare
+// and Sync have to look.
+func (w *Writer) Unchanged(ctx context.Context, rendered *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference, policy Policy, live *unstructured.Unstructured) bool {
+	if live == nil || live.GetDeletionTimestamp() != nil {
+		return false
+	}
+	w.mu.Lock()
+	known, ok := w.known[live.GetUID()]
+	w.mu.Unlock()
+	if !ok || known.source == (source{}) {
+		return false
+	}
+	kind, err := loadKind(ctx, w.schemas, rendered.GroupVersionKind())
+	if err != nil || known.source != w.sourceOf(kind, rendered, owner, controller, policy) {
+		return false
+	}
+	if known.version == live.GetResourceVersion() {
+		return true
+	}
+	last, ok := recorded(live)
+	if !ok || !Owns(live, owner.RuleID, owner.Parent.UID) {
+		return false
+	}
+	state, err := entriesDigest(ownEntries(live))
+	if err != nil || state+last.value != known.state {
+		return false
+	}
+	known.version = live.GetResourceVersion()
+	w.know(live, known)
+	return true
+}
+
+// hasher hashes JSON values, as unstructured objects hold them.
+type hasher struct{ seed maphash.Seed }
+
+// value is the hash of v. The order of a map's keys makes no difference, as the hashes of its entries are added up.
+func (h hasher) value(v any) uint64 {
+	switch v := v.(type) {
+	case map[string]any:
+		sum := maphash.Comparable(h.seed, [...]int{1, len(v)})
+		for name, field := range v {
+			sum += h.join(maphash.String(h.seed, name), h.value(field))
+		}
+		return sum
+	case []any:
+		sum := maphash.Comparable(h.seed, [...]int{2, len(v)})
+		for _, item := range v {
+			sum = h.join(sum, h.value(item))
+		}
+		return sum
+	case nil:
+		return maphash.Comparable(h.seed, [...]int{3, 0})
+	case string:
+		return maphash.String(h.seed, v)
+	default:
+		return maphash.Comparable(h.seed, v)
+	}
+}
+
+// join hashes two hashes in their order.
+func (h hasher) join(a, b uint64) uint64 {
+	return maphash.Comparable(h.seed, [...]uint64{a, b})
+}

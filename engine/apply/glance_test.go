@@ -1,0 +1,77 @@
+package apply
+
+import (
+	"hash/maphash"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestUnchanged holds what a glance must see besides drift: all that a child is made from.
+func TestUnchanged(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	c := w.child(deployment)
+	live := w.sync(c, nil, ActionCreated, "POST")
+	rendered, controller := w.object(deployment), controllerRef(w.parent)
+	if !w.writer.Unchanged(ctx, rendered, w.owner, controller, Policy{}, live) {
+		t.Fatal("changed before anybody did anything")
+	}
+	status := w.patch("other", live, `[{"op": "add", "path": "/status/replicas", "value": 5}]`, "status")
+	for range 2 { // by our entries, and then by the version
+		if !w.writer.Unchanged(ctx, rendered, w.owner, controller, Policy{}, status) {
+			t.Error("a status is taken for a change")
+		}
+	}
+	node := w.owner
+	node.Node = "other"
+	tests := map[string]bool{
+		"nothing live": w.writer.Unchanged(ctx, rendered, w.owner, controller, Policy{}, nil),
+		"another object": w.writer.Unchanged(ctx, with(rendered, func(u *unstructured.Unstructured) {
+			_ = unstructured.SetNestedField(u.Object, "1", "metadata", "labels", "tier")
+		}), w.owner, controller, Policy{}, status),
+		"another owner":        w.writer.Unchanged(ctx, rendered, node, controller, Policy{}, status),
+		"no controller":        w.writer.Unchanged(ctx, rendered, w.owner, nil, Policy{}, status),
+		"another policy":       w.writer.Unchanged(ctx, rendered, w.owner, controller, Policy{Ignore: []Path{{{Field: "spec"}, {Field: "replicas"}}}}, status),
+		"one that is going":    w.writer.Unchanged(ctx, rendered, w.owner, controller, Policy{}, with(status, terminating)),
+		"one of the same name": w.writer.Unchanged(ctx, rendered, w.owner, controller, Policy{}, with(status, func(u *unstructured.Unstructured) { u.SetUID("other") })),
+	}
+	for name, got := range tests {
+		if got {
+			t.Errorf("%s: taken for unchanged", name)
+		}
+	}
+	w.writer.Forget(status.GetUID())
+	if w.unchanged(deployment, status) {
+		t.Error("remembered though forgotten")
+	}
+}
+
+// TestHash holds that what differs in JSON has different hashes, and that the order of keys makes none.
+func TestHash(t *testing.T) {
+	h := hasher{seed: maphash.MakeSeed()}
+	values := []any{
+		nil, true, false, "", "1", int64(1), 1.5, "a", "b", []any{}, map[string]any{}, []any{nil}, []any{"a", "b"}, []any{"b", "a"},
+		[]any{[]any{"a"}, "b"}, []any{[]any{"a", "b"}}, map[string]any{"a": "b"}, map[string]any{"b": "a"}, map[string]any{"a": nil},
+		map[string]any{"a": "b", "c": "d"}, map[string]any{"a": "d", "c": "b"}, map[string]any{"a": map[string]any{"b": "c"}},
+	}
+	seen := map[uint64]any{}
+	for _, v := range values {
+		sum := h.value(v)
+		if other, ok := seen[sum]; ok {
+			t.Errorf("%#v and %#v have one hash", v, other)
+		}
+		seen[sum] = v
+	}
+	many := map[string]any{}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
+		many[name] = metav1.NamespaceDefault + name
+	}
+	want := h.value(many)
+	for range 20 { // a map is walked in another order each time
+		if h.value(many) != want {
+			t.Fatal("the order of the keys shows in the hash")
+		}
+	}
+}
