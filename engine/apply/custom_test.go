@@ -52,7 +52,9 @@ spec:
                   properties: {port: {type: integer}, protocol: {type: string, default: TCP}, note: {type: string}}
           status:
             type: object
+            x-kubernetes-preserve-unknown-fields: true
             properties:
+              named: {type: object, additionalProperties: {type: object, additionalProperties: {type: string}}}
               conditions:
                 type: array
                 CONDITIONS

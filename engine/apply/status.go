@@ -120,7 +120,7 @@ func (w *Writer) statusInSync(ctx context.Context, s Status, desired *unstructur
 	if err != nil {
 		return false, nil //nolint:nilerr // what cannot be compared is applied
 	}
-	difference, err := wanted.Compare(live.ExtractItems(paths, typed.WithAppendKeyFields()))
+	difference, err := wanted.Compare(live.ExtractItems(paths.Leaves(), typed.WithAppendKeyFields()))
 	return err == nil && difference.IsSame(), nil
 }
 

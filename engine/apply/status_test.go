@@ -58,6 +58,31 @@ func TestSyncStatus(t *testing.T) {
 	}
 }
 
+// TestStatusOfMaps holds that maps in a status, in a schema or outside of it, are seen to be in sync, and to differ.
+func TestStatusOfMaps(t *testing.T) {
+	w := newWorld(t)
+	w.install("Mapped", "")
+	mapped := w.post("someone", `{apiVersion: apply.example.com/v1, kind: Mapped, metadata: {name: m}, spec: {items: []}}`)
+	content := func(color string) map[string]any {
+		inner := map[string]any{"color": color, "size": "big"}
+		return map[string]any{"free": map[string]any{"inner": inner, "list": []any{inner}, "empty": map[string]any{}}, "named": map[string]any{"a": inner}}
+	}
+	say := func(live *unstructured.Unstructured, color string, want Action) *unstructured.Unstructured {
+		t.Helper()
+		result, err := w.writer.SyncStatus(t.Context(), Status{
+			GVR: resourceOf(mapped), Object: live, Manager: "kanon-status-x", Subresource: true, Content: content(color),
+		})
+		if err != nil || result.Action != want {
+			t.Fatalf("SyncStatus: %s, %v; want %s", result.Action, err, want)
+		}
+		return result.Live
+	}
+	live := say(mapped, "red", ActionApplied)
+	live = say(live, "red", ActionNone)
+	live = say(live, "blue", ActionApplied)
+	say(live, "blue", ActionNone)
+}
+
 // TestStatusOfOneVersion holds that a status which was computed from a version of the object is not written over another.
 func TestStatusOfOneVersion(t *testing.T) {
 	w := newWorld(t)
