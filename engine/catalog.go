@@ -25,6 +25,13 @@ type catalog struct {
 	origins map[source.Origin]bool
 	texts   map[string]*textState
 	entries map[types.NamespacedName]*entry
+	// complete is true where every source has been read, and every text understood:
+	// a rule that is not in entries then is gone.
+	complete bool
+	// removed has the ids of rules that were in entries and are gone.
+	removed map[string]bool
+	// removals are those that are under way, by the rule's id.
+	removals map[string]*removal
 }
 
 // textState is what became of one text.
@@ -69,6 +76,9 @@ func newCatalog(options rules.Options) *catalog {
 		options: options,
 		texts:   make(map[string]*textState),
 		entries: make(map[types.NamespacedName]*entry),
+
+		removed:  make(map[string]bool),
+		removals: make(map[string]*removal),
 	}
 }
 
@@ -89,6 +99,7 @@ func (c *catalog) compileAll(changed kindSet) {
 			c.recompile(e, changed)
 		default:
 			delete(c.entries, name)
+			c.removed[e.id] = true
 		}
 	}
 }
@@ -116,6 +127,8 @@ func (c *catalog) readTexts(snapshots []source.Snapshot) (news bool) {
 		}
 	}
 	maps.DeleteFunc(c.texts, func(name string, _ *textState) bool { return !seen[name] })
+	c.complete = !slices.ContainsFunc(snapshots, func(s source.Snapshot) bool { return !s.Complete }) &&
+		!slices.ContainsFunc(slices.Collect(maps.Values(c.texts)), func(s *textState) bool { return s.findings.HasErrors() })
 	return news
 }
 
@@ -177,6 +190,7 @@ func (c *catalog) settle(name types.NamespacedName, held []claim, changed kindSe
 		e = &entry{id: apply.RuleID(c.options.Namespace, name.Namespace, name.Name), name: name}
 		c.entries[name] = e
 	}
+	delete(c.removed, e.id)
 	winner := max(0, slices.IndexFunc(held, func(h claim) bool { return h.text == e.text }))
 	for i, h := range held {
 		if i != winner {

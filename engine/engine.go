@@ -66,6 +66,7 @@ func New(options Options) (*Engine, error) {
 			kind, _ := options.Mapper.Lookup(gvk)
 			return kind.HasStatus
 		},
+		IsGone: e.isGone,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)

@@ -40,6 +40,8 @@ type operator struct {
 	adopters map[string]bool
 	// lookups has each node of spec.lookups, by its id.
 	lookups map[string]lookup
+	// removal is set where the rule, or its kind of parents, is gone, and what it left is cleared away.
+	removal *removal
 	// origin is where the rule stands.
 	origin recordedOrigin
 	// retired has the kinds that the rule's children had and have no more: there may
@@ -276,6 +278,9 @@ func (op *operator) statusManager() string { return statusManagers + op.id }
 // operators is the set of rules that run: an immutable snapshot.
 type operators struct {
 	byID map[string]*operator
+	// rules has the ids of all rules that there are, running or not, nil where that is
+	// not known for sure.
+	rules map[string]bool
 	// byKey has, for each informer, the operators that need it.
 	byKey map[monitor.Key][]*operator
 }

@@ -16,7 +16,7 @@ import (
 // child could not be brought up to date or any name is not known: what looks
 // superfluous then may be what keeps things running.
 func (p *pass) prune(ctx context.Context) {
-	if len(p.problems) > 0 || p.holdsPrune() || p.suspended() {
+	if len(p.problems) > 0 || p.holdsPrune() || p.suspended() || p.op.removal.keepsChildren() {
 		return
 	}
 	for _, stale := range p.stale() {

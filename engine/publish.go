@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,19 +100,19 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 	}
 	before := e.running.load()
 	var ops, started []*operator
-	for _, entry := range slices.SortedFunc(maps.Values(c.entries), func(a, b *entry) int { return cmp.Compare(a.id, b.id) }) {
-		program := c.runnable(entry)
-		if program == nil {
-			continue
-		}
+	for _, run := range e.runs(c) {
+		entry := run.entry
 		op := before.byID[entry.id]
-		if op == nil || op.program != program || op.outdated(e.options.Mapper) {
+		if op == nil || op.program != run.program || op.outdated(e.options.Mapper) {
 			var err error
-			if op, err = newOperator(entry, program, e.options.Mapper, e.previous(known[entry.id], entry)); err != nil {
+			if op, err = newOperator(entry, run.program, e.options.Mapper, e.previous(known[entry.id], entry)); err != nil {
 				log.V(1).Info("a kind went away while its rule was being started", "rule", entry.name.String(), "reason", err.Error())
 				continue // the mapper's change is among the news already
 			}
-			e.remember(op, c.originOf(entry))
+			op.removal = run.removal
+			if op.removal == nil {
+				e.remember(op, c.originOf(entry))
+			}
 			e.restartReplaced(known[entry.id], op)
 			started = append(started, op)
 			known[op.id] = op
@@ -121,17 +120,24 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 		ops = append(ops, op)
 	}
 	after := newOperators(ops)
+	after.rules = c.ids()
 	e.running.store(after)
 
 	for id, op := range before.byID {
 		if after.byID[id] == nil {
 			log.Info("rule stopped", "rule", op.name.String())
 			e.stop(op)
-			known[id] = op.remains()
+			if known[id] = op.remains(); op.removal != nil {
+				delete(known, id) // nothing of it is left
+			}
 		}
 	}
 	for _, op := range started {
-		log.Info("rule started", "rule", op.name.String(), "parent", op.parent.GVK.String())
+		if op.removal != nil {
+			log.Info("clearing away what a rule left", "rule", op.name.String(), "parent", op.parent.GVK.String(), "children", op.removal.children)
+		} else {
+			log.Info("rule started", "rule", op.name.String(), "parent", op.parent.GVK.String())
+		}
 		e.monitors.Watch(op.id, op.keys()...)
 		e.enqueueAll(op)
 	}
@@ -232,19 +238,32 @@ func (e *Engine) enqueueAll(op *operator) {
 	if !e.ready(op) {
 		return
 	}
+	keys := e.keysOf(op)
+	if op.removal != nil && op.removal.begin(keys) {
+		e.finish(op)
+	}
+	for k := range keys {
+		e.queue.Add(k)
+	}
+}
+
+// keysOf lists the parents that the operator may have work for.
+func (e *Engine) keysOf(op *operator) keySet {
+	found := make(keySet)
 	for _, parent := range e.monitors.List(op.parentKey) {
-		e.queue.Add(keyOf(op.id, parent))
+		found[keyOf(op.id, parent)] = true
 	}
 	for kind := range op.childKinds() {
 		for _, child := range e.monitors.List(childKey(kind.GVR)) {
 			if k, ok := keyOfChild(child); ok && k.rule == op.id {
-				e.queue.Add(k)
+				found[k] = true
 			}
 		}
 	}
 	for _, k := range e.remembered(op.id) {
-		e.queue.Add(k)
+		found[k] = true
 	}
+	return found
 }
 
 // ready tells whether the rule may begin: whether its record says what it must, and

@@ -30,6 +30,9 @@ func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
 	if err != nil {
 		return again, err
 	}
+	if op.removal != nil {
+		return e.withdraw(ctx, op, k, parent)
+	}
 	if parent == nil || parent.GetDeletionTimestamp() != nil {
 		// Of one that is being deleted, the garbage collector takes the children;
 		// a write now could undo what an orphaning deletion is about to do.

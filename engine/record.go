@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/rules"
 )
 
 const (
@@ -39,20 +40,22 @@ type ruleRecord struct {
 	// Children are the kinds of objects that it may have made.
 	Children []recordedKind `json:"children,omitempty"`
 	// OnRuleDeletion is what the rule said last.
-	OnRuleDeletion string `json:"onRuleDeletion,omitempty"`
+	OnRuleDeletion rules.RuleDeletion `json:"onRuleDeletion"`
 }
 
 // recordedOrigin is a source.Origin, without what changes when it is made anew.
 type recordedOrigin struct {
+	Namespace string `json:"namespace,omitempty"`
 	ConfigMap string `json:"configMap,omitempty"`
 	Path      string `json:"path,omitempty"`
 }
 
 func originOf(o source.Origin) recordedOrigin {
-	if o.Path != "" {
-		return recordedOrigin{Path: o.Path}
-	}
-	return recordedOrigin{ConfigMap: o.ConfigMap.String()}
+	return recordedOrigin{Namespace: o.ConfigMap.Namespace, ConfigMap: o.ConfigMap.Name, Path: o.Path}
+}
+
+func (o recordedOrigin) origin() source.Origin {
+	return source.Origin{ConfigMap: types.NamespacedName{Namespace: o.Namespace, Name: o.ConfigMap}, Path: o.Path}
 }
 
 // recordedKind is a kind in a record.

@@ -20,7 +20,10 @@ func (e *Engine) remember(op *operator, origin recordedOrigin) {
 
 // enter puts into a record what the operator needs to have in it.
 func (op *operator) enter(r *ruleRecord) {
-	r.Rule, r.Origin = op.name.String(), op.origin
+	if op.removal != nil {
+		return // nothing is made any more
+	}
+	r.Rule, r.Origin, r.OnRuleDeletion = op.name.String(), op.origin, op.program.OnRuleDeletion()
 	if n := len(r.Parents); n == 0 || r.Parents[n-1].gvk() != op.parent.GVK {
 		r.addParent(op.parent.GVK)
 	}

@@ -71,7 +71,11 @@ func (p *pass) yieldStatus(ctx context.Context) error {
 // rule left behind that does not run any more may be taken.
 func (p *pass) isRival(manager string) bool {
 	id, ok := strings.CutPrefix(manager, statusManagers)
-	return ok && id != p.op.id && p.running.load().byID[id] != nil
+	if !ok || id == p.op.id {
+		return false
+	}
+	rival := p.running.load().byID[id]
+	return rival != nil && rival.removal == nil
 }
 
 // isOther tells whether a field manager counts as another one's: not that of a

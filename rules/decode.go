@@ -144,7 +144,7 @@ func (d *decoder) crd(root *node, before int) {
 }
 
 func (d *decoder) rule(root *node) *Rule {
-	r := &Rule{src: d.src, Position: d.src.at(root.yaml), hash: root.contentHash()}
+	r := &Rule{src: d.src, Position: d.src.at(root.yaml), hash: root.contentHash(), onRuleDeletion: OrphanChildren}
 	r.parent.pos = r.Position
 	found := d.object(root, "", fields{
 		"apiVersion": func(*node) {},
@@ -197,6 +197,7 @@ func (d *decoder) spec(n *node, r *Rule) {
 		"conditions":      func(n *node) { r.conditions = d.conditions(n) },
 		"events":          func(n *node) { r.events = d.events(n) },
 		"requeueAfter":    func(n *node) { r.requeueAfter = d.duration(n, "requeueAfter", minRequeue) },
+		"onRuleDeletion":  func(n *node) { r.onRuleDeletion = d.onRuleDeletion(n) },
 		"minInterval":     func(n *node) { r.minInterval = d.duration(n, "minInterval", minPause) },
 	}, "parent")
 	r.openVariables = r.openVariables || slices.Contains(n.lost, "variables")

@@ -55,6 +55,8 @@ type Rule struct {
 	// Each is nil where the field is not there.
 	requeueAfter, minInterval *durationSpec
 
+	onRuleDeletion RuleDeletion
+
 	// partial is true where something could not be read.
 	partial bool
 	// openVariables, openLookups and openChildren are true where there are more of

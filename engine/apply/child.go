@@ -25,6 +25,8 @@ type Child struct {
 	policy Policy
 	// source is what the child was prepared from.
 	source source
+	// isGone is as in Options; nil: no rule is.
+	isGone func(Owner) bool
 	// whole is the normalised object with what the policy ignores, without marks; nil where it ignores nothing.
 	whole       map[string]any
 	kind        kind
@@ -75,7 +77,7 @@ func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructure
 	}
 	obj := kind.normalise(rendered, w.hasStatus(gvk))
 	child := &Child{
-		Ref: RefOf(obj), Owner: owner, policy: policy.normalised(gvk.GroupKind()), kind: kind,
+		Ref: RefOf(obj), Owner: owner, policy: policy.normalised(gvk.GroupKind()), kind: kind, isGone: w.isGone,
 		source: w.sourceOf(kind, rendered, owner, controller, policy),
 	}
 	if err := child.split(obj.Object); err != nil {

@@ -50,6 +50,7 @@ func (w *Writer) Claim(ctx context.Context, gvr schema.GroupVersionResource, liv
 	if err != nil {
 		return Result{}, err
 	}
+	child.isGone = w.isGone
 	return w.reclaim(ctx, gvr, child, live)
 }
 

@@ -36,6 +36,9 @@ type Options struct {
 	// HasStatus says whether a kind has a status subresource; the server then ignores status in the writes of a child.
 	// nil: none has.
 	HasStatus func(schema.GroupVersionKind) bool
+	// IsGone says whether the rule that an owner names is known to be no more. What it made for a parent is then taken
+	// over by another rule that renders it for the same parent. nil: none is.
+	IsGone func(Owner) bool
 }
 
 func (o Options) validate() error {
@@ -53,6 +56,7 @@ type Writer struct {
 	client    dynamic.Interface
 	schemas   Schemas
 	hasStatus func(schema.GroupVersionKind) bool
+	isGone    func(Owner) bool
 
 	// seed is what sources are hashed with.
 	seed maphash.Seed
@@ -71,8 +75,12 @@ func New(o Options) (*Writer, error) {
 	if o.HasStatus == nil {
 		o.HasStatus = func(schema.GroupVersionKind) bool { return false }
 	}
+	if o.IsGone == nil {
+		o.IsGone = func(Owner) bool { return false }
+	}
 	return &Writer{
 		client:    o.Client,
+		isGone:    o.IsGone,
 		schemas:   o.Schemas,
 		hasStatus: o.HasStatus,
 		seed:      maphash.MakeSeed(),
@@ -182,7 +190,7 @@ func (c *Child) refuse(live *unstructured.Unstructured) error {
 		return &TerminatingError{Ref: ref, Reason: "is being deleted; waiting for its end" + finalizersOf(live)}
 	case Owns(live, c.Owner.RuleID, c.Owner.Parent.UID):
 		return nil
-	case c.orphaned(live):
+	case c.orphaned(live), c.inherits(live):
 		return nil
 	case earlierParent(live, c.Owner.Parent):
 		return &TerminatingError{Ref: ref, Reason: fmt.Sprintf(
@@ -204,6 +212,12 @@ func (c *Child) refuse(live *unstructured.Unstructured) error {
 func (c *Child) orphaned(live *unstructured.Unstructured) bool {
 	owner, ok := OwnerOf(live)
 	return ok && owner.RuleID == c.Owner.RuleID && owner.Parent.sameObject(c.Owner.Parent) && len(live.GetOwnerReferences()) == 0
+}
+
+// inherits says whether live was made for the same parent by a rule that is no more, as when a rule is renamed.
+func (c *Child) inherits(live *unstructured.Unstructured) bool {
+	owner, ok := OwnerOf(live)
+	return ok && c.isGone != nil && owner.Parent.UID == c.Owner.Parent.UID && c.isGone(owner)
 }
 
 func finalizersOf(obj *unstructured.Unstructured) string {

@@ -90,7 +90,7 @@ func (c *ConfigMaps) Run(ctx context.Context, publish func(Snapshot)) error {
 
 // read takes stock of the informer's store.
 func (c *ConfigMaps) read() Snapshot {
-	var s Snapshot
+	s := Snapshot{Complete: true}
 	for _, item := range c.informer.GetStore().List() {
 		if obj, ok := item.(*unstructured.Unstructured); ok {
 			s.Bundles = append(s.Bundles, bundleOf(obj))
@@ -178,4 +178,9 @@ func (c *ConfigMaps) reported(origin Origin) string {
 		return ""
 	}
 	return obj.GetAnnotations()[AnnotationStatus]
+}
+
+// Covers tells whether a ConfigMap of that name would be read.
+func (c *ConfigMaps) Covers(origin Origin) bool {
+	return origin.Path == "" && origin.ConfigMap.Namespace == c.namespace
 }

@@ -101,12 +101,12 @@ func (f *Files) directories() []string {
 // read takes stock of all paths. A path that cannot be read keeps its last
 // good reading.
 func (f *Files) read(ctx context.Context) Snapshot {
-	var s Snapshot
+	s := Snapshot{Complete: true}
 	for _, path := range f.paths {
 		bundles, err := readPath(path)
 		if err != nil {
 			logr.FromContextOrDiscard(ctx).Error(err, "reading rules; what was read before stays in force", "path", path)
-			bundles = f.known[path]
+			bundles, s.Complete = f.known[path], false
 		}
 		f.known[path] = bundles
 		s.Bundles = append(s.Bundles, bundles...)
@@ -157,4 +157,10 @@ func readFile(path string) (Bundle, error) {
 		return Bundle{}, err
 	}
 	return Bundle{Origin: Origin{Path: path}, Texts: []Text{{Name: path, Data: data}}}, nil
+}
+
+// Covers tells whether a file with that path would be read.
+func (f *Files) Covers(origin Origin) bool {
+	return origin.Path != "" && (slices.Contains(f.paths, origin.Path) ||
+		slices.Contains(f.paths, filepath.Dir(origin.Path)) && isDocument(origin.Path))
 }

@@ -49,6 +49,9 @@ type Bundle struct {
 // the origins' names.
 type Snapshot struct {
 	Bundles []Bundle
+	// Complete is true where all that there is could be read. What is missing in a
+	// Snapshot that is not may be there all the same.
+	Complete bool
 }
 
 // RuleReport says how one rule of an origin fares.
@@ -76,7 +79,7 @@ func isDocument(name string) bool {
 // equal tells whether two snapshots hold the same texts of the same origins,
 // with the same verdicts.
 func (s Snapshot) equal(other Snapshot) bool {
-	return slices.EqualFunc(s.Bundles, other.Bundles, func(a, b Bundle) bool {
+	return s.Complete == other.Complete && slices.EqualFunc(s.Bundles, other.Bundles, func(a, b Bundle) bool {
 		return a.Origin == b.Origin && a.Verdict == b.Verdict && slices.EqualFunc(a.Texts, b.Texts, func(x, y Text) bool {
 			return x.Name == y.Name && bytes.Equal(x.Data, y.Data)
 		})

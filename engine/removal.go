@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/rules"
+)
+
+// removal is what is left to do for a rule that is gone, or that has another kind of
+// parents now: each parent of the old kind is given back as one that the rule is not
+// for. A rule without children or status stands in for the one that is gone.
+type removal struct {
+	entry   *entry
+	program *rules.Program
+	// parent is the kind of the parents that are given back.
+	parent schema.GroupVersionKind
+	// children says what becomes of the children.
+	children rules.RuleDeletion
+
+	mu sync.Mutex
+	// begun is true once the parents are known, and pending has those that are to be
+	// given back still. Guarded by mu.
+	begun   bool
+	pending keySet
+}
+
+// keepsChildren tells whether nothing is to be deleted. Without a removal it does not
+// apply.
+func (r *removal) keepsChildren() bool { return r != nil && r.children != rules.DeleteChildren }
+
+// begin notes the parents that are to be given back, the first time, and tells
+// whether there are none.
+func (r *removal) begin(keys keySet) (finished bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.begun {
+		r.begun, r.pending = true, maps.Clone(keys)
+	}
+	return len(r.pending) == 0
+}
+
+// done notes that a parent was given back, and tells whether it was the last one.
+func (r *removal) done(k key) (finished bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pending, k)
+	return r.begun && len(r.pending) == 0
+}
+
+// run is one rule that is to run, or to be cleared away.
+type run struct {
+	entry   *entry
+	program *rules.Program
+	removal *removal
+}
+
+// runs lists what is to run now, in the order of the rules' ids.
+func (e *Engine) runs(c *catalog) []run {
+	var found []run
+	known := c.ids()
+	for _, entry := range c.entries {
+		program := c.runnable(entry)
+		if program == nil {
+			delete(c.removals, entry.id)
+			continue
+		}
+		if r := e.formerParents(c, entry, program); r != nil {
+			found = append(found, run{entry: entry, program: r.program, removal: r})
+			continue
+		}
+		delete(c.removals, entry.id)
+		found = append(found, run{entry: entry, program: program})
+	}
+	remembered := e.records.ids()
+	maps.DeleteFunc(c.removals, func(id string, _ *removal) bool { return !slices.Contains(remembered, id) })
+	for _, id := range remembered {
+		if r := e.removedRule(c, known, id); r != nil {
+			found = append(found, run{entry: r.entry, program: r.program, removal: r})
+		}
+	}
+	slices.SortFunc(found, func(a, b run) int { return cmp.Compare(a.entry.id, b.entry.id) })
+	return found
+}
+
+// formerParents is the removal of what a rule left at a kind of parents that it has
+// no more; nil where there is none. The rule begins with the new kind after that.
+func (e *Engine) formerParents(c *catalog, entry *entry, program *rules.Program) *removal {
+	stored, ok := e.records.stored(entry.id)
+	if !ok {
+		return nil
+	}
+	now := program.Parent().GVK.GroupKind()
+	for _, kind := range stored.Parents {
+		if kind.gvk().GroupKind() == now {
+			continue // another version has the same objects
+		}
+		if r := c.removalOf(entry, kind.gvk(), stored.OnRuleDeletion); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// removedRule is the removal of what a rule left that is not there any more; nil where
+// it is there, or where that is in doubt: a source that was not read, or a text that
+// cannot be understood, may hold it. A rule that was seen to go may be cleared away
+// even so, as far as nothing is deleted.
+func (e *Engine) removedRule(c *catalog, known map[string]bool, id string) *removal {
+	stored, ok := e.records.stored(id)
+	if !ok || c.has(id) || len(stored.Parents) == 0 {
+		return nil
+	}
+	sure := known != nil && (c.removed[id] || e.covers(stored.Origin.origin()))
+	if !sure && (!c.removed[id] || stored.OnRuleDeletion == rules.DeleteChildren) {
+		return nil
+	}
+	namespace, name, _ := strings.Cut(stored.Rule, "/")
+	gone := &entry{id: id, name: types.NamespacedName{Namespace: namespace, Name: name}}
+	return c.removalOf(gone, stored.Parents[len(stored.Parents)-1].gvk(), stored.OnRuleDeletion)
+}
+
+// covers tells whether one of the sources would have found what stands at an origin:
+// what was read from files by a process that was started with other options is not
+// gone because this one does not read them.
+func (e *Engine) covers(origin source.Origin) bool {
+	return slices.ContainsFunc(e.options.Sources, func(s Source) bool {
+		covering, ok := s.(interface{ Covers(source.Origin) bool })
+		return ok && covering.Covers(origin)
+	})
+}
+
+// has tells whether there is a rule with that id.
+func (c *catalog) has(id string) bool {
+	for _, e := range c.entries {
+		if e.id == id {
+			return true
+		}
+	}
+	return false
+}
+
+// ids has the ids of all rules; nil where it is not sure that these are all.
+func (c *catalog) ids() map[string]bool {
+	if !c.complete {
+		return nil
+	}
+	ids := make(map[string]bool, len(c.entries))
+	for _, e := range c.entries {
+		ids[e.id] = true
+	}
+	return ids
+}
+
+// removalOf is the removal of a rule from a kind of parents, the same one as before if
+// that is under way; nil where the cluster does not show the kind.
+func (c *catalog) removalOf(e *entry, parent schema.GroupVersionKind, children rules.RuleDeletion) *removal {
+	if r := c.removals[e.id]; r != nil && r.parent == parent && r.children == children {
+		return r
+	}
+	text := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %q}\nspec: {parent: {apiVersion: %q, kind: %q}}\n",
+		rules.APIVersion, rules.RuleKind, e.name.Name, parent.GroupVersion().String(), parent.Kind)
+	docs, _ := rules.Decode("removed "+e.name.String(), []byte(text))
+	if len(docs.Rules) == 0 {
+		return nil
+	}
+	program, _ := rules.Compile(docs.Rules[0], rules.Options{Kinds: c.options.Kinds})
+	if program == nil {
+		return nil
+	}
+	r := &removal{entry: e, program: program, parent: parent, children: children}
+	c.removals[e.id] = r
+	return r
+}
+
+// withdraw takes back what a rule that is gone said of one parent, and finishes the
+// removal with the last one. parent is nil where it is gone too.
+func (e *Engine) withdraw(ctx context.Context, op *operator, k key, parent *unstructured.Unstructured) (verdict, error) {
+	var v verdict
+	var err error
+	if parent != nil && parent.GetDeletionTimestamp() == nil {
+		p := e.newPass(op, k, parent, &memory{}, e.options.Clock.Now())
+		v, err = p.release(ctx)
+		p.end()
+	}
+	if v != settled || err != nil {
+		return v, err
+	}
+	e.forget(k)
+	if op.removal.done(k) {
+		e.finish(op)
+	}
+	return settled, nil
+}
+
+// finish forgets a rule, or its former kind of parents, once nothing of it is left.
+func (e *Engine) finish(op *operator) {
+	stored, ok := e.records.stored(op.id)
+	if !ok {
+		return
+	}
+	left := slices.DeleteFunc(stored.Parents, func(kind recordedKind) bool { return kind.gvk() == op.removal.parent })
+	if len(left) == 0 {
+		e.records.remove(op.id)
+		return
+	}
+	e.records.want(op.id, func(r *ruleRecord) { r.Parents = left })
+}
+
+// isGone tells whether the rule that a child's owner names is known to be no more, and
+// was one of this installation.
+func (e *Engine) isGone(owner apply.Owner) bool {
+	namespace, name, ok := strings.Cut(owner.Rule, "/")
+	known := e.running.load().rules
+	return ok && known != nil && !known[owner.RuleID] && apply.RuleID(e.options.Namespace, namespace, name) == owner.RuleID
+}

@@ -1,0 +1,161 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/source"
+)
+
+// hasNoStatus holds for a parent about which nothing is said any more.
+func hasNoStatus(obj *unstructured.Unstructured) bool {
+	status, _ := field(obj, "status").(map[string]any)
+	return len(status) == 0
+}
+
+// ending is a rule whose children have something of all that must be given back.
+func ending(name, onRuleDeletion string) string {
+	return strings.NewReplacer("name: note", "name: "+name, "spec:\n", "spec:\n  onRuleDeletion: "+onRuleDeletion+"\n").Replace(note("x")) +
+		"  - id: once\n    updatePolicy: CreateOnly\n    template:\n      apiVersion: v1\n      kind: ConfigMap\n" +
+		"      metadata: {name: \"${parent.metadata.name}-once\"}\n      data: {text: y}\n  status: {said: \"yes\"}\n"
+}
+
+// A rule that is removed takes back what it said in the status of its parents,
+// leaves their children, and is forgotten. It is the same when that happens while
+// Kanon is away.
+func TestRuleThatIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", ending("note", "Orphan"))
+	w.rule("other", strings.NewReplacer("name: note", "name: other", "kind: Note", "kind: Box",
+		`"${parent.metadata.name}"`, `"${parent.metadata.name}-other"`).Replace(note("o")))
+	w.define("Box")
+	stop := w.run()
+	w.parent("Box", "b", "{}")
+	w.await(configMaps, w.home, "b-other", "is made by the other rule", exists)
+	for _, away := range []bool{false, true} {
+		name := map[bool]string{false: "here", true: "away"}[away]
+		w.parent("Note", name, "{}")
+		w.await(w.resource("Note"), w.home, name, "is ready", isTrue("Ready"))
+		if away {
+			stop()
+		}
+		w.delete(configMaps, w.kanon, "note")
+		if away {
+			w.run()
+		}
+		w.await(w.resource("Note"), w.home, name, "has no status", hasNoStatus)
+		w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
+		w.quiet()
+		w.get(configMaps, w.home, name)
+		w.get(configMaps, w.home, name+"-once")
+		w.get(configMaps, w.kanon, w.recordOf("other"))
+		if !away {
+			w.delete(w.resource("Note"), w.home, name)
+			w.awaitGone(configMaps, w.home, name) // with its parent, as ever
+			w.rule("note", ending("note", "Orphan"))
+		}
+	}
+}
+
+// With onRuleDeletion: Delete the children go too; but only where it is sure that the
+// rule is gone.
+func TestRuleThatIsRemovedWithItsChildren(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", ending("note", "Delete"))
+	w.texts("other", map[string]string{"a.yaml": "kind: [broken\n"})
+	stop := w.run()
+	w.parent("Note", "n", "{}")
+	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
+
+	// What cannot be read may hold the rule: nothing happens, then or after a restart.
+	w.delete(configMaps, w.kanon, "note")
+	w.quiet()
+	stop()
+	stop = w.run()
+	w.quiet()
+	w.get(configMaps, w.home, "n")
+	stop()
+
+	// A process that does not read where the rule stood knows nothing of it.
+	w.delete(configMaps, w.kanon, "other")
+	elsewhere, err := source.NewFiles(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop = w.run(func(o *engine.Options) { o.Sources = []engine.Source{elsewhere} })
+	w.quiet()
+	w.get(configMaps, w.home, "n")
+	stop()
+
+	w.run()
+	w.awaitGone(configMaps, w.home, "n")
+	w.awaitGone(configMaps, w.home, "n-once")
+	w.await(w.resource("Note"), w.home, "n", "has no status", hasNoStatus)
+	w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
+}
+
+// A rule that is given another name takes over what it made under the old one:
+// nothing is deleted, nothing is made anew, and no name is found taken.
+func TestRuleThatIsRenamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", ending("note", "Orphan"))
+	w.run()
+	w.parent("Note", "n", "{}")
+	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
+	before := map[string]*unstructured.Unstructured{}
+	for _, name := range []string{"n", "n-once"} {
+		before[name] = w.get(configMaps, w.home, name)
+	}
+	from := w.requests.count()
+	w.rule("note", ending("renamed", "Orphan"))
+	for name, was := range before {
+		now := w.await(configMaps, w.home, name, "is the renamed rule's", func(obj *unstructured.Unstructured) bool {
+			owner, ok := apply.OwnerOf(obj)
+			return ok && owner.Rule == w.kanon+"/renamed"
+		})
+		if now.GetUID() != was.GetUID() {
+			t.Errorf("%s was made anew", name)
+		}
+	}
+	w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
+	w.quiet()
+	if ready := w.get(w.resource("Note"), w.home, "n"); !isTrue("Ready")(ready) || field(ready, "status", "said") != "yes" {
+		t.Errorf("the parent is %v", field(ready, "status"))
+	}
+	for _, request := range w.requests.since(from) {
+		if strings.HasPrefix(request, "DELETE ") && strings.Contains(request, w.home) || strings.HasSuffix(request, w.home+"/events") {
+			t.Errorf("renaming the rule sent %s", request)
+		}
+	}
+}
+
+// A rule that turns to another kind of parents lets go of those of the first.
+func TestRuleWithAnotherKindOfParents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note", "Box")
+	w.rule("note", note("x"))
+	w.run()
+	w.parent("Note", "n", "{}")
+	w.parent("Box", "b", "{}")
+	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
+	w.rule("note", strings.ReplaceAll(note("x"), "kind: Note", "kind: Box"))
+	w.await(w.resource("Note"), w.home, "n", "has no status", hasNoStatus)
+	w.await(w.resource("Box"), w.home, "b", "is ready", isTrue("Ready"))
+	w.get(configMaps, w.home, "n")
+	w.await(configMaps, w.kanon, w.recordOf("note"), "has one kind of parents", func(obj *unstructured.Unstructured) bool {
+		text, _ := field(obj, "data", "record").(string)
+		return strings.Contains(text, `"Box"`) && !strings.Contains(text, `"Note"`)
+	})
+	w.quiet()
+}
