@@ -3,13 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
-	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
 
@@ -21,8 +20,11 @@ type write struct {
 	node   string
 	object *unstructured.Unstructured
 	before *unstructured.Unstructured // as it was in memory, nil where it was not
-	live   *unstructured.Unstructured // nil when it is not known as it should be
-	err    error
+	// controller is the owner reference that ties it to the parent; nil where it is
+	// tracked by its labels.
+	controller *metav1.OwnerReference
+	live       *unstructured.Unstructured // nil when it is not known as it should be
+	err        error
 	// guarded is true for an object that must be left as it is if it is there
 	// though nothing was known of it.
 	guarded bool
@@ -47,14 +49,17 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 			}
 		}
 	}
+	p.tie(ctx, writes)
 	var group errgroup.Group
 	group.SetLimit(p.options.ParallelWrites)
 	for i, w := range writes {
 		group.Go(func() error {
 			defer containPanic(&w.err)
-			if i < written {
+			switch {
+			case w.err != nil:
+			case i < written:
 				w.live, w.err = p.writeChild(ctx, w)
-			} else {
+			default:
 				w.live, w.err = p.keepChild(ctx, w)
 			}
 			return nil // each write has its own error
@@ -91,16 +96,13 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 	if !ok {
 		return nil, &missingKindError{gvk: object.GroupVersionKind()}
 	}
-	if err := p.checkScope(kind, object); err != nil {
-		return nil, err
-	}
 	live, _ := p.monitors.Get(childKey(kind.GVR), object.GetNamespace(), object.GetName())
 	w.before = live
-	owner, controller, policy := p.op.owner(p.parent, w.node), p.op.controllerRef(p.parent), p.op.policies[w.node]
-	if p.writer.Unchanged(ctx, object, owner, controller, policy, live) {
+	owner, policy := p.op.owner(p.parent, w.node), p.op.policies[w.node]
+	if p.writer.Unchanged(ctx, object, owner, w.controller, policy, live) {
 		return live, nil
 	}
-	child, err := p.writer.Prepare(ctx, object, owner, controller, policy)
+	child, err := p.writer.Prepare(ctx, object, owner, w.controller, policy)
 	if err != nil {
 		return nil, err
 	}
@@ -136,13 +138,12 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 // with the parent.
 func (p *pass) keepChild(ctx context.Context, w *write) (*unstructured.Unstructured, error) {
 	kind := p.op.children[w.object.GroupVersionKind()]
-	controller := p.op.controllerRef(p.parent)
-	if !apply.Refers(w.before, controller) {
+	if w.controller != nil && !apply.Refers(w.before, w.controller) {
 		if err := p.checkParent(ctx); err != nil {
 			return nil, err
 		}
 	}
-	result, err := p.writer.Claim(ctx, kind.GVR, w.before, p.op.owner(p.parent, w.node), controller)
+	result, err := p.writer.Claim(ctx, kind.GVR, w.before, p.op.owner(p.parent, w.node), w.controller)
 	if err != nil {
 		return nil, err
 	}
@@ -150,20 +151,6 @@ func (p *pass) keepChild(ctx context.Context, w *write) (*unstructured.Unstructu
 		p.monitors.Observe(childKey(kind.GVR), result.Live)
 	}
 	return result.Live, nil
-}
-
-// checkScope refuses a child that cannot carry an owner reference to the parent:
-// the garbage collector would take it at once.
-func (p *pass) checkScope(kind restmapping.Kind, object *unstructured.Unstructured) error {
-	if !p.op.parent.Namespaced || object.GetNamespace() == p.parent.GetNamespace() {
-		return nil
-	}
-	where := "namespace " + object.GetNamespace()
-	if !kind.Namespaced {
-		where = "no namespace"
-	}
-	return &apply.InvalidError{Ref: apply.RefOf(object), Err: fmt.Errorf(
-		"it would be in %s, but a namespaced parent can own children in its own namespace (%s) only", where, p.parent.GetNamespace())}
 }
 
 // checkParent reads the parent before an owner reference to it is restored on a

@@ -29,6 +29,7 @@ type Engine struct {
 	borrowed *borrowed
 	memories *memories
 	records  *records
+	held     *held
 }
 
 // New makes an Engine. It sends no request and starts nothing. It fails when
@@ -45,6 +46,7 @@ func New(options Options) (*Engine, error) {
 
 		readers:  newReaders(),
 		memories: newMemories(),
+		held:     newHeld(),
 	}
 	var err error
 	e.monitors, err = monitor.New(monitor.Options{

@@ -82,6 +82,7 @@ func (e *Engine) forget(k key) {
 	e.memories.forget(k)
 	e.readers.keep(k, nil)
 	e.borrowed.keep(k, nil)
+	e.held.set(k, false)
 }
 
 // remembered lists the parents of a rule of which something is known.
@@ -91,6 +92,7 @@ func (e *Engine) remembered(rule string) []key {
 	e.memories.addKeys(rule, found)
 	e.readers.addKeys(rule, found)
 	e.borrowed.addKeys(rule, found)
+	e.held.addKeys(rule, found)
 	return slices.Collect(maps.Keys(found))
 }
 
@@ -118,4 +120,5 @@ func (e *Engine) stop(op *operator) {
 	e.memories.forgetRule(op.id)
 	e.readers.forgetRule(op.id)
 	e.borrowed.forgetRule(op.id)
+	e.held.forgetRule(op.id)
 }

@@ -31,23 +31,24 @@ func newNotices(recorder record.EventRecorder) *notices {
 	return &notices{recorder: recorder, told: make(map[key]told)}
 }
 
-// tell emits an Event when a parent stalls, or stalls for another reason. A
-// parent whose condition, of a type with the rule's prefix, said so already,
+// tell emits an Event when a parent stalls, or cannot go, or does so for another
+// reason. A parent whose condition, of a type with the rule's prefix, said so already,
 // before a restart, needs none.
 func (n *notices) tell(k key, parent *unstructured.Unstructured, prefix string, s state) {
 	n.mu.Lock()
 	now := told{uid: parent.GetUID(), state: s}
 	before, known := n.told[k]
-	if s.condition == conditionStalled {
+	worth := s.condition == conditionStalled || s.reason == reasonDeleting
+	if worth {
 		n.told[k] = now
 	} else {
 		delete(n.told, k)
 	}
 	n.mu.Unlock()
-	if s.condition != conditionStalled || before == now {
+	if !worth || before == now {
 		return
 	}
-	if condition := findCondition(parent, prefix+conditionStalled); !known && condition != nil && condition["message"] == s.message {
+	if condition := findCondition(parent, prefix+s.condition); !known && condition != nil && condition["message"] == s.message {
 		return
 	}
 	n.recorder.Event(parent, corev1.EventTypeWarning, s.reason, s.message)

@@ -57,6 +57,8 @@ type operator struct {
 	remembered atomic.Bool
 	// explained is set once an Event has told why there are no conditions.
 	explained atomic.Bool
+	// sought is set once parents that are held out of view were looked for.
+	sought atomic.Bool
 	// namespaces is the set of spec.parent.namespaces; empty means all.
 	namespaces map[string]bool
 }

@@ -44,6 +44,8 @@ const (
 	reasonNoConditions = "NoConditions"
 	// reasonAdopted: an object that was there already has become a child.
 	reasonAdopted = "Adopted"
+	// reasonDeleting: the parent is being deleted, and something keeps its children.
+	reasonDeleting = "Deleting"
 	// reasonDelete: a child that is rendered no more cannot be deleted.
 	reasonDelete = "DeleteFailed"
 )
@@ -101,7 +103,7 @@ func problemOfPredicate(err error) problem {
 // comes back by itself, so that there is no need to try before.
 func (p problem) eventful() bool {
 	switch p.reason {
-	case reasonWaiting, reasonEvaluation, reasonRestless, reasonContested:
+	case reasonWaiting, reasonEvaluation, reasonRestless, reasonContested, reasonDeleting:
 		return true
 	default:
 		return false

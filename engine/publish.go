@@ -245,6 +245,9 @@ func (e *Engine) enqueueAll(op *operator) {
 	for k := range keys {
 		e.queue.Add(k)
 	}
+	if op.mustSeek() {
+		e.queue.Add(seekKey(op))
+	}
 }
 
 // keysOf lists the parents that the operator may have work for.

@@ -26,6 +26,9 @@ func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
 	if op == nil || !e.ready(op) {
 		return waiting, nil // its start wakes every parent
 	}
+	if k.seeks() {
+		return e.seek(ctx, op)
+	}
 	parent, err := e.findParent(ctx, op, k)
 	if err != nil {
 		return again, err
@@ -33,16 +36,20 @@ func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
 	if op.removal != nil {
 		return e.withdraw(ctx, op, k, parent)
 	}
-	if parent == nil || parent.GetDeletionTimestamp() != nil {
+	if parent == nil || (parent.GetDeletionTimestamp() != nil && !op.holds(parent)) {
 		// Of one that is being deleted, the garbage collector takes the children;
 		// a write now could undo what an orphaning deletion is about to do.
 		e.forget(k)
 		return settled, nil
 	}
+	e.held.set(k, op.holds(parent))
 	if isSuspended(parent) {
 		return e.rest(op, k, parent), nil
 	}
 	now := e.options.Clock.Now()
+	if parent.GetDeletionTimestamp() != nil {
+		return e.leave(ctx, op, k, parent, now)
+	}
 	remembered := e.memories.of(k, parent.GetUID(), op.program.Hash())
 	remembered.pace.ask(parent.GetAnnotations()[annotationReconcileAt])
 	if rest := remembered.pace.rest(now); rest > 0 {
@@ -84,6 +91,8 @@ type pass struct {
 	changed []string
 	// desired has every child that the rule rendered in this pass.
 	desired map[identity]bool
+	// holding is true where something needs the rule's finalizer on the parent.
+	holding bool
 	// problems are the writes that did not succeed, in the order of the nodes.
 	problems []problem
 	outcome  rules.Outcome
@@ -160,6 +169,7 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 	}
 	p.outcome = p.evaluation.Outcome()
 	p.prune(ctx)
+	p.unhold(ctx)
 	return p.conclude(ctx)
 }
 
@@ -179,6 +189,7 @@ func (p *pass) release(ctx context.Context) (verdict, error) {
 	err := p.syncStatus(ctx, nil)
 	if err == nil || problemOf(&write{err: err}).stalled {
 		p.prune(ctx)
+		p.unhold(ctx)
 	}
 	if err != nil {
 		p.addStatusProblem(err)
@@ -196,7 +207,7 @@ func (e *Engine) findParent(ctx context.Context, op *operator, k key) (*unstruct
 		return parent, nil
 	}
 	whole := op.parentKey.Selector == "" && op.parentKey.Namespace == ""
-	if whole || !e.hasChildren(op, k) {
+	if whole || (!e.hasChildren(op, k) && !e.held.has(k)) {
 		return nil, nil
 	}
 	// Out of the view is not gone: only the API server knows which it is.

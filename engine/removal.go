@@ -189,7 +189,11 @@ func (c *catalog) removalOf(e *entry, parent schema.GroupVersionKind, children r
 func (e *Engine) withdraw(ctx context.Context, op *operator, k key, parent *unstructured.Unstructured) (verdict, error) {
 	var v verdict
 	var err error
-	if parent != nil && parent.GetDeletionTimestamp() == nil {
+	switch {
+	case parent == nil:
+	case parent.GetDeletionTimestamp() != nil && op.holds(parent):
+		v, err = e.leave(ctx, op, k, parent, e.options.Clock.Now())
+	case parent.GetDeletionTimestamp() == nil:
 		p := e.newPass(op, k, parent, &memory{}, e.options.Clock.Now())
 		v, err = p.release(ctx)
 		p.end()

@@ -40,6 +40,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	child.Namespaced = child.kind.Namespaced
 	child.builtIn = isBuiltIn(child.GVK.Group)
 	child.Adopt = spec.adopt
+	child.Elsewhere = spec.namesNamespace()
 	child.Ignore = c.ignored(spec, child.GVK)
 
 	// What was not decoded may have been CreateOnly.
@@ -191,6 +192,13 @@ func (c *compiler) checkScope(spec *childSpec, child *compiledChild, p *Program)
 	case !metadata.has("namespace") && child.kind.Namespaced && !p.parent.Namespaced:
 		c.report(c.rule.src.at(metadata.yaml), CodeNamespaceRequired, "the template of %s needs metadata.namespace, because %s, the parent's kind, is cluster-scoped", spec.label(), p.parent.GVK.Kind)
 	}
+}
+
+// namesNamespace tells whether the template names a namespace, or may.
+func (spec *childSpec) namesNamespace() bool {
+	metadata := spec.template.get("metadata")
+	return metadata != nil && (metadata.kind != mappingNode || metadata.has("namespace") || metadata.partial ||
+		slices.ContainsFunc(metadata.fields, func(f field) bool { return hasExpression(f.name) }))
 }
 
 // dimensions compiles forEach: sc is given its names, and u what it reads. A

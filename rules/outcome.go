@@ -31,6 +31,9 @@ type Child struct {
 	ForEach bool
 	// Namespaced is what Options.Kinds said of the kind; true without Kinds.
 	Namespaced bool
+	// Elsewhere is true where the template names a namespace, which may be another
+	// than the parent's.
+	Elsewhere bool
 	// Adopt says whether the node may take over an object that is there already, if
 	// nobody else claims it.
 	Adopt bool

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,7 +45,8 @@ func (w *Writer) reclaim(ctx context.Context, gvr schema.GroupVersionResource, c
 }
 
 // Claim gives an object of ours whose content is left as it is what makes it ours, where it lacks some of that: labels,
-// AnnotationOwner and the controller ownerReference. A complete one costs no request.
+// AnnotationOwner and the controller ownerReference. With a controller of nil, it loses the one to the owner's parent that it
+// may have. A complete one costs no request.
 func (w *Writer) Claim(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) (Result, error) {
 	child, err := unfinished(live, owner, controller)
 	if err != nil {
@@ -108,10 +110,16 @@ func (c *Child) missingMarks(live *unstructured.Unstructured) map[string]any {
 			}
 		}
 	}
-	if c.RestoresController(live) {
-		references, _, _ := unstructured.NestedSlice(live.Object, "metadata", "ownerReferences")
-		own, _ := wanted["ownerReferences"].([]any)
+	references, _, _ := unstructured.NestedSlice(live.Object, "metadata", "ownerReferences")
+	own, referring := wanted["ownerReferences"].([]any)
+	switch {
+	case c.RestoresController(live):
 		missing["ownerReferences"] = append(references, own[len(own)-1])
+	case !referring && RefersTo(live, c.Owner.Parent.UID):
+		missing["ownerReferences"] = slices.DeleteFunc(references, func(reference any) bool {
+			fields, ok := reference.(map[string]any)
+			return ok && fields["uid"] == string(c.Owner.Parent.UID)
+		})
 	}
 	return missing
 }

@@ -179,7 +179,12 @@ func (c *Child) RestoresController(live *unstructured.Unstructured) bool {
 
 // Refers says whether obj has an ownerReference to the object that wanted refers to.
 func Refers(obj *unstructured.Unstructured, wanted *metav1.OwnerReference) bool {
-	return slices.ContainsFunc(obj.GetOwnerReferences(), func(have metav1.OwnerReference) bool { return have.UID == wanted.UID })
+	return RefersTo(obj, wanted.UID)
+}
+
+// RefersTo says whether obj has an ownerReference to the object with that UID.
+func RefersTo(obj *unstructured.Unstructured, uid types.UID) bool {
+	return slices.ContainsFunc(obj.GetOwnerReferences(), func(have metav1.OwnerReference) bool { return have.UID == uid })
 }
 
 // refuse says why live must not be written to, or nil.
@@ -187,7 +192,7 @@ func (c *Child) refuse(live *unstructured.Unstructured) error {
 	ref := RefOf(live)
 	switch {
 	case live.GetDeletionTimestamp() != nil:
-		return &TerminatingError{Ref: ref, Reason: "is being deleted; waiting for its end" + finalizersOf(live)}
+		return &TerminatingError{Ref: ref, Reason: Terminating(live)}
 	case Owns(live, c.Owner.RuleID, c.Owner.Parent.UID):
 		return nil
 	case c.orphaned(live), c.inherits(live):
@@ -218,6 +223,11 @@ func (c *Child) orphaned(live *unstructured.Unstructured) bool {
 func (c *Child) inherits(live *unstructured.Unstructured) bool {
 	owner, ok := OwnerOf(live)
 	return ok && c.isGone != nil && owner.Parent.UID == c.Owner.Parent.UID && c.isGone(owner)
+}
+
+// Terminating says of an object that is being deleted what is waited for.
+func Terminating(obj *unstructured.Unstructured) string {
+	return "is being deleted; waiting for its end" + finalizersOf(obj)
 }
 
 func finalizersOf(obj *unstructured.Unstructured) string {

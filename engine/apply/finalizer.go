@@ -1,0 +1,142 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// finalizerAttempts bounds the reads and removals of a finalizer that conflict with other writers.
+const finalizerAttempts = 3
+
+// Finalizer is what keeps an object until somebody has done his part.
+type Finalizer struct {
+	// GVR is where the object is.
+	GVR schema.GroupVersionResource
+	// Object is the newest knowledge of it; read-only.
+	Object *unstructured.Unstructured
+	// Name is the finalizer.
+	Name string
+	// Manager is the field manager that adds it, and nothing else.
+	Manager string
+}
+
+// Has says whether an object carries a finalizer.
+func Has(obj *unstructured.Unstructured, finalizer string) bool {
+	return slices.Contains(obj.GetFinalizers(), finalizer)
+}
+
+// AddFinalizer adds a finalizer by server-side apply to exactly the object seen, and with exact only to the version seen of
+// it, and returns the object as it is then. One that is there costs no request.
+//
+// The error is a *ReplacedError when the object is gone, was replaced, is being deleted, or with exact has changed.
+func (w *Writer) AddFinalizer(ctx context.Context, f Finalizer, exact bool) (*unstructured.Unstructured, error) {
+	if Has(f.Object, f.Name) {
+		return f.Object, nil
+	}
+	ref := RefOf(f.Object)
+	wanted := &unstructured.Unstructured{Object: map[string]any{}}
+	wanted.SetGroupVersionKind(f.Object.GroupVersionKind())
+	wanted.SetNamespace(ref.Namespace)
+	wanted.SetName(ref.Name)
+	wanted.SetUID(ref.UID)
+	wanted.SetFinalizers([]string{f.Name})
+	if exact {
+		wanted.SetResourceVersion(f.Object.GetResourceVersion())
+	}
+	body, err := json.Marshal(wanted.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encode the finalizer of %s: %w", ref, err)
+	}
+	force := true
+	answer, err := w.resource(f.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
+		FieldManager:    f.Manager,
+		Force:           &force,
+		FieldValidation: metav1.FieldValidationStrict,
+	})
+	switch {
+	case err == nil:
+		logr.FromContextOrDiscard(ctx).V(2).Info("added the finalizer", "parent", ref.String())
+		return answer, nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), wrongUID(err), takesNoFinalizer(err):
+		return nil, &ReplacedError{Ref: ref, Err: err}
+	default:
+		return nil, fmt.Errorf("add a finalizer to %s: %w", ref, err)
+	}
+}
+
+// takesNoFinalizer says whether err is a 422 on metadata.finalizers: an object that is being deleted takes no new ones.
+func takesNoFinalizer(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Field == "metadata.finalizers"
+	})
+}
+
+// RemoveFinalizer removes a finalizer, whoever owns it, in exactly the version seen of the object, which is read again where
+// it has changed. It returns the object as it was left; nil where it is gone or was replaced, and so has no such finalizer.
+func (w *Writer) RemoveFinalizer(ctx context.Context, f Finalizer) (*unstructured.Unstructured, error) {
+	ref, live := RefOf(f.Object), f.Object
+	var conflict error
+	for range finalizerAttempts {
+		at := slices.Index(live.GetFinalizers(), f.Name)
+		if at < 0 {
+			return live, nil
+		}
+		patch, err := withoutFinalizer(live, at)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := w.resource(f.GVR, ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: f.Manager})
+		switch {
+		case err == nil:
+			logr.FromContextOrDiscard(ctx).V(2).Info("removed the finalizer", "parent", ref.String())
+			return answer, nil
+		case apierrors.IsNotFound(err):
+			return nil, nil
+		case !apierrors.IsConflict(err) && !permanent(err): // a patch of one that was replaced may not fit it at all
+			return nil, fmt.Errorf("remove the finalizer of %s: %w", ref, err)
+		}
+		conflict = err
+		live, err = w.getSame(ctx, f.GVR, live)
+		var replaced *ReplacedError
+		switch {
+		case errors.As(err, &replaced):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("remove the finalizer of %s: %w", ref, conflict)
+}
+
+// withoutFinalizer removes the finalizer at an index of an object at exactly its resourceVersion.
+func withoutFinalizer(obj *unstructured.Unstructured, at int) ([]byte, error) {
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value,omitempty"`
+	}
+	patch, err := json.Marshal([]operation{
+		{Op: "remove", Path: fmt.Sprintf("/metadata/finalizers/%d", at)},
+		{Op: "replace", Path: "/metadata/uid", Value: obj.GetUID()},
+		{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode the finalizers of %s: %w", RefOf(obj), err)
+	}
+	return patch, nil
+}

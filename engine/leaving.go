@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply"
+)
+
+// leave sees a parent off that is being deleted and that the rule holds: the
+// children that only the rule can end are ended, and when the API server has none
+// of them any more, the parent is let go.
+func (e *Engine) leave(ctx context.Context, op *operator, k key, parent *unstructured.Unstructured, now time.Time) (verdict, error) {
+	p := e.newPass(op, k, parent, e.memories.of(k, parent.GetUID(), op.program.Hash()), now)
+	defer p.end()
+	gone, err := p.endChildren(ctx)
+	if err == nil && gone {
+		err = p.letGo(ctx, op, parent)
+	}
+	if err != nil {
+		p.problems = append(p.problems, problemOfFinalizer(err))
+	}
+	if gone && err == nil {
+		p.memory = nil
+		e.forget(k)
+		return settled, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return again, err
+	}
+	if len(p.problems) > 0 {
+		state := p.summarize()
+		p.keepStatus(ctx, state)
+		p.notices.tell(p.key, p.parent, op.program.ConditionPrefix(), state)
+	}
+	v, err := p.verdict()
+	return max(v, waiting), err // the end of a child is an event
+}
+
+// endChildren ends the children that only the rule can end, and tells whether they
+// are all gone, which only the API server knows for certain.
+func (p *pass) endChildren(ctx context.Context) (gone bool, err error) {
+	children := p.tracked()
+	if len(children) == 0 {
+		if children, err = p.listTracked(ctx); err != nil {
+			return false, err
+		}
+	}
+	for _, child := range children {
+		p.endChild(ctx, child)
+	}
+	return len(children) == 0, nil
+}
+
+// endChild deletes a child, or says what keeps one that is being deleted.
+func (p *pass) endChild(ctx context.Context, child staleChild) {
+	ref := apply.RefOf(child.object)
+	if child.object.GetDeletionTimestamp() != nil {
+		if len(child.object.GetFinalizers()) > 0 {
+			p.problems = append(p.problems, problem{subject: ref.String(), reason: reasonDeleting, err: errors.New(apply.Terminating(child.object))})
+		}
+		return
+	}
+	if err := p.writer.Delete(ctx, child.gvr, child.object); err != nil {
+		p.problems = append(p.problems, p.told(problem{subject: ref.String(), reason: reasonDelete, err: err}))
+	}
+}

@@ -1,0 +1,282 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/restmapping"
+)
+
+// Children are tied to their parent in one of two ways. Where Kubernetes allows it
+// they carry a controller ownerReference, and the garbage collector takes them when
+// the parent goes. All others are known by their labels and the owner annotation,
+// and a finalizer of the rule holds the parent until they are gone.
+
+const (
+	// finalizers begins the finalizer by which a rule holds a parent.
+	finalizers = "kanon.dev/rule-"
+	// holders begins the field manager of that finalizer.
+	holders = "kanon-finalizer-"
+	// seekPage is how many parents are read at once when those are sought that are
+	// held out of view.
+	seekPage = 500
+)
+
+// finalizer is what holds the rule's parents.
+func (op *operator) finalizer(parent *unstructured.Unstructured) apply.Finalizer {
+	return apply.Finalizer{GVR: op.parent.GVR, Object: parent, Name: finalizers + op.id, Manager: holders + op.id}
+}
+
+// holds tells whether the rule holds a parent.
+func (op *operator) holds(parent *unstructured.Unstructured) bool {
+	return apply.Has(parent, finalizers+op.id)
+}
+
+// refers tells whether a child can carry an owner reference to its parent: one in
+// another namespace, or in none, would be taken for garbage at once.
+func (op *operator) refers(parent, child *unstructured.Unstructured) bool {
+	return !op.parent.Namespaced || child.GetNamespace() == parent.GetNamespace()
+}
+
+// mayHold tells whether the rule may have children that need the finalizer.
+func (op *operator) mayHold() bool {
+	if !op.parent.Namespaced {
+		return false
+	}
+	for _, child := range op.program.Children() {
+		if child.Elsewhere || !op.children[child.GVK].Namespaced {
+			return true
+		}
+	}
+	return false
+}
+
+// tie decides how children are tied to the parent, and holds it before the first
+// write of one that needs that. Those do not go where it cannot be held.
+func (p *pass) tie(ctx context.Context, writes []*write) {
+	var loose []*write
+	for _, w := range writes {
+		if p.op.refers(p.parent, w.object) {
+			w.controller = p.op.controllerRef(p.parent)
+		} else {
+			loose = append(loose, w)
+		}
+	}
+	if len(loose) == 0 {
+		return
+	}
+	if err := p.hold(ctx); err != nil {
+		for _, w := range loose {
+			w.err = err
+		}
+	}
+}
+
+// hold sees to it that the parent stays until the rule has let it go: the finalizer
+// is there, before anything is written that only the rule can take back. It costs
+// nothing where it is. Only one goroutine of a pass may call it.
+func (p *pass) hold(ctx context.Context) error {
+	p.holding = true
+	if p.op.holds(p.parent) {
+		return nil
+	}
+	held, err := p.writer.AddFinalizer(ctx, p.op.finalizer(p.parent), p.op.program.ReadsStatus())
+	if err != nil {
+		return err
+	}
+	p.held.set(p.key, true)
+	p.monitors.Observe(p.op.parentKey, held)
+	if held.GetGeneration() == p.parent.GetGeneration() {
+		p.parent = held // else the conditions would speak of a parent that nobody looked at
+	}
+	return nil
+}
+
+// unhold lets a parent go that nothing needs to hold any more. It comes after all
+// writes and prunes.
+func (p *pass) unhold(ctx context.Context) {
+	if p.holding || !p.op.holds(p.parent) || len(p.problems) > 0 || p.holdsPrune() || p.suspended() {
+		return
+	}
+	var err error
+	if !p.op.removal.keepsChildren() {
+		err = p.checkEnded(ctx)
+	}
+	if err == nil {
+		err = p.letGo(ctx, p.op, p.parent)
+	}
+	if err != nil && (!errors.Is(err, errNotEnded) || p.op.removal != nil) {
+		p.problems = append(p.problems, problemOfFinalizer(err))
+	}
+}
+
+// errNotEnded says that the API server has children of which memory does not know
+// yet, or of which the prune is held: an event follows.
+var errNotEnded = errors.New("there are children still that are tracked by their labels")
+
+// checkEnded fails unless the children that only the rule can end are gone or going.
+func (p *pass) checkEnded(ctx context.Context) error {
+	children, err := p.listTracked(ctx)
+	if err == nil && slices.ContainsFunc(children, func(child staleChild) bool { return child.object.GetDeletionTimestamp() == nil }) {
+		err = errNotEnded
+	}
+	return err
+}
+
+// letGo takes the rule's finalizer from a parent, whoever put it there. What the
+// rule made stays as it is: who wants it gone sees to that before.
+func (e *Engine) letGo(ctx context.Context, op *operator, parent *unstructured.Unstructured) error {
+	left, err := e.writer.RemoveFinalizer(ctx, op.finalizer(parent))
+	if err != nil {
+		return err
+	}
+	e.held.set(keyOf(op.id, parent), false)
+	if left != nil {
+		e.monitors.Observe(op.parentKey, left)
+	}
+	return nil
+}
+
+func problemOfFinalizer(err error) problem {
+	p := problemOf(&write{err: err})
+	p.subject = "finalizer"
+	return p
+}
+
+// isTracked tells whether a child is the parent's and only the rule can end it.
+func (p *pass) isTracked(child *unstructured.Unstructured) bool {
+	return apply.Owns(child, p.op.id, p.parent.GetUID()) && !apply.RefersTo(child, p.parent.GetUID())
+}
+
+// tracked lists the parent's children that only the rule can end, as far as memory
+// knows.
+func (p *pass) tracked() []staleChild {
+	var found []staleChild
+	seen := make(map[identity]bool)
+	for kind := range p.op.childKinds() {
+		for _, child := range p.monitors.ByIndex(childKey(kind.GVR), indexParent, p.key.String()) {
+			if id := identityOf(child); !seen[id] && p.isTracked(child) {
+				seen[id] = true
+				found = append(found, staleChild{gvr: kind.GVR, object: child})
+			}
+		}
+	}
+	return found
+}
+
+// listTracked is tracked by the API server's word. It fails where one kind cannot
+// be listed, or where it is not known whether there is such a kind: nothing is known
+// of the parent's children then.
+func (p *pass) listTracked(ctx context.Context) ([]staleChild, error) {
+	for _, gvk := range p.op.absent {
+		var unknown *restmapping.UnknownKindError // with a kind, all its objects went
+		if _, err := p.options.Mapper.Kind(ctx, gvk); err != nil && !errors.As(err, &unknown) {
+			return nil, err
+		}
+	}
+	options := metav1.ListOptions{
+		LabelSelector: apply.LabelRule + "=" + p.op.id + "," + apply.LabelParentUID + "=" + string(p.parent.GetUID()),
+	}
+	var found []staleChild
+	seen := make(map[identity]bool)
+	for kind := range p.op.childKinds() {
+		list, err := p.options.Client.Resource(kind.GVR).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list %s of %s: %w", kind.GVR.GroupResource(), apply.RefOf(p.parent), err)
+		}
+		for i := range list.Items {
+			child := &list.Items[i]
+			if id := identityOf(child); !seen[id] && p.isTracked(child) {
+				seen[id] = true
+				found = append(found, staleChild{gvr: kind.GVR, object: child})
+			}
+		}
+	}
+	return found, nil
+}
+
+// held has the parents that rules hold, so that one which left its rule's view is
+// looked after although it has no children any more.
+type held struct {
+	mu   sync.Mutex
+	keys keySet // guarded by mu
+}
+
+func newHeld() *held { return &held{keys: make(keySet)} }
+
+func (h *held) set(k key, holds bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if holds {
+		h.keys[k] = true
+	} else {
+		delete(h.keys, k)
+	}
+}
+
+func (h *held) has(k key) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.keys[k]
+}
+
+func (h *held) addKeys(rule string, found keySet) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	addKeysOf(h.keys, rule, found)
+}
+
+func (h *held) forgetRule(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.DeleteFunc(h.keys, func(k key, _ bool) bool { return k.rule == id })
+}
+
+// seekKey is the work of looking once, when a rule starts, for parents that it holds
+// and does not see.
+func seekKey(op *operator) key { return key{rule: op.id} }
+
+func (k key) seeks() bool { return k.parent.Name == "" }
+
+// mustSeek tells whether parents may be out of view, held since before the rule
+// started: one without children is found by nothing else.
+func (op *operator) mustSeek() bool {
+	narrow := op.parentKey.Selector != "" || op.parentKey.Namespace != ""
+	return narrow && op.mayHold() && !op.sought.Swap(true)
+}
+
+// seek wakes the parents that the rule holds and does not see. Where Kanon may not
+// list them all, it cannot have held what it cannot read.
+func (e *Engine) seek(ctx context.Context, op *operator) (verdict, error) {
+	options := metav1.ListOptions{Limit: seekPage}
+	for {
+		list, err := e.options.Client.Resource(op.parent.GVR).List(ctx, options)
+		if apierrors.IsForbidden(err) {
+			logr.FromContextOrDiscard(ctx).V(1).Info("parents that are held out of view are not looked for", "reason", err.Error())
+			return settled, nil
+		}
+		if err != nil {
+			return again, fmt.Errorf("look for parents out of view: %w", err)
+		}
+		for i := range list.Items {
+			if parent := &list.Items[i]; op.holds(parent) && !op.inView(parent) {
+				k := keyOf(op.id, parent)
+				e.held.set(k, true)
+				e.queue.Add(k)
+			}
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return settled, nil
+		}
+	}
+}
