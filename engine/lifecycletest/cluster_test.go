@@ -1,0 +1,249 @@
+package lifecycletest_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/yaml"
+
+	"kanon.dev/kanon/engine/source"
+)
+
+// cluster is what all lanes share: the custom kinds, and a view of all objects
+// that is kept by watches.
+type cluster struct {
+	config *rest.Config
+	client dynamic.Interface
+	group  string
+
+	// mu guards what follows.
+	mu      sync.Mutex
+	objects map[string]map[identity]*unstructured.Unstructured // by the sequence's prefix
+	// newest is the newest resourceVersion seen of each kind.
+	newest map[string]int64
+	// listeners are told that something changed, by the sequence's prefix.
+	listeners map[string]chan struct{}
+}
+
+func newCluster(t *testing.T, config *rest.Config) *cluster {
+	t.Helper()
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{
+		config: config, client: client, group: "t" + rand.String(8) + ".example.com",
+		objects:   make(map[string]map[identity]*unstructured.Unstructured),
+		newest:    make(map[string]int64),
+		listeners: make(map[string]chan struct{}),
+	}
+	c.define(t, item, "Namespaced")
+	c.define(t, thing, "Namespaced")
+	c.define(t, hub, "Cluster")
+	c.define(t, beacon, "Cluster")
+	c.observe(t)
+	return c
+}
+
+func (c *cluster) gvr(kind string) schema.GroupVersionResource {
+	resource := strings.ToLower(kind) + "s"
+	switch kind {
+	case configMap, secret, service, "Namespace":
+		return schema.GroupVersionResource{Version: "v1", Resource: resource}
+	default:
+		return schema.GroupVersionResource{Group: c.group, Version: "v1", Resource: resource}
+	}
+}
+
+func (c *cluster) at(kind, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return c.client.Resource(c.gvr(kind))
+	}
+	return c.client.Resource(c.gvr(kind)).Namespace(namespace)
+}
+
+// define installs a custom kind; parents have a status with conditions.
+func (c *cluster) define(t *testing.T, kind, scope string) {
+	t.Helper()
+	status := ""
+	if kind == item || kind == hub {
+		status = `
+          status:
+            type: object
+            x-kubernetes-preserve-unknown-fields: true
+            properties:
+              conditions:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [type]
+                items:
+                  type: object
+                  required: [type, status]
+                  properties:
+                    type: {type: string}
+                    status: {type: string}
+                    reason: {type: string}
+                    message: {type: string}
+                    observedGeneration: {type: integer}
+                    lastTransitionTime: {type: string, format: date-time}`
+	}
+	lower := strings.ToLower(kind)
+	text := fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]ss.%[2]s}
+spec:
+  group: %[2]s
+  scope: %[4]s
+  names: {kind: %[3]s, plural: %[1]ss, singular: %[1]s, listKind: %[3]sList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: %[5]s
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}%[6]s
+`, lower, c.group, kind, scope, map[bool]string{true: "{status: {}}", false: "{}"}[status != ""], status)
+	definition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &definition.Object); err != nil {
+		t.Fatal(err)
+	}
+	definitions := c.client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	if _, err := definitions.Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := definitions.Delete(context.Background(), definition.GetName(), metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// observe watches all kinds until the end of the test.
+func (c *cluster) observe(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	factory := dynamicinformer.NewDynamicSharedInformerFactory(c.client, 0)
+	t.Cleanup(func() { cancel(); factory.Shutdown() })
+	var synced []cache.InformerSynced
+	for _, kind := range []string{configMap, secret, service, thing, beacon, item, hub} {
+		informer := factory.ForResource(c.gvr(kind)).Informer()
+		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { c.seen(obj, true) },
+			UpdateFunc: func(_, obj any) { c.seen(obj, true) },
+			DeleteFunc: func(obj any) { c.seen(obj, false) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synced = append(synced, registration.HasSynced)
+	}
+	factory.Start(ctx.Done())
+	if limit, cancel := context.WithTimeout(ctx, *patience); !cache.WaitForCacheSync(limit.Done(), synced...) {
+		cancel()
+		t.Fatal("the watches did not start")
+	} else {
+		cancel()
+	}
+}
+
+// seen takes in one event.
+func (c *cluster) seen(event any, there bool) {
+	if final, ok := event.(cache.DeletedFinalStateUnknown); ok {
+		event = final.Obj
+	}
+	obj, ok := event.(*unstructured.Unstructured)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	version, _ := strconv.ParseInt(obj.GetResourceVersion(), 10, 64)
+	c.newest[obj.GetKind()] = max(c.newest[obj.GetKind()], version)
+	prefix, _, ok := strings.Cut(obj.GetName(), "-")
+	if !ok {
+		return
+	}
+	prefix += "-"
+	if _, ours := c.listeners[prefix]; !ours || obj.GetLabels()[source.LabelRules] != "" {
+		return
+	}
+	id := identity{obj.GetKind(), obj.GetNamespace(), obj.GetName()}
+	if there {
+		c.objects[prefix][id] = obj
+	} else {
+		delete(c.objects[prefix], id)
+	}
+	select {
+	case c.listeners[prefix] <- struct{}{}:
+	default:
+	}
+}
+
+// listen begins to keep what there is of a sequence.
+func (c *cluster) listen(prefix string) (changed chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changed = make(chan struct{}, 1)
+	c.listeners[prefix], c.objects[prefix] = changed, make(map[identity]*unstructured.Unstructured)
+	return changed
+}
+
+// drop ends what listen began.
+func (c *cluster) drop(prefix string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.listeners, prefix)
+	delete(c.objects, prefix)
+}
+
+// view is what there is of a sequence; ok is false while the watches have not
+// shown what the test itself wrote.
+func (c *cluster) view(prefix string, w *writes) (objects map[identity]*unstructured.Unstructured, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for kind, version := range w.versions {
+		if c.newest[kind] < version {
+			return nil, false
+		}
+	}
+	objects = make(map[identity]*unstructured.Unstructured, len(c.objects[prefix]))
+	for id, obj := range c.objects[prefix] {
+		if w.deleted[id] == obj.GetUID() && obj.GetDeletionTimestamp() == nil {
+			return nil, false
+		}
+		objects[id] = obj
+	}
+	return objects, true
+}
+
+// writes are what a sequence wrote itself.
+type writes struct {
+	versions map[string]int64
+	deleted  map[identity]types.UID
+}
+
+func newWrites() *writes {
+	return &writes{versions: make(map[string]int64), deleted: make(map[identity]types.UID)}
+}
+
+func (w *writes) wrote(obj *unstructured.Unstructured) {
+	version, _ := strconv.ParseInt(obj.GetResourceVersion(), 10, 64)
+	w.versions[obj.GetKind()] = max(w.versions[obj.GetKind()], version)
+}

@@ -1,0 +1,204 @@
+package lifecycletest_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply"
+)
+
+// contentOf is what an object has where its kind keeps a flat map.
+func contentOf(obj *unstructured.Unstructured) content {
+	path := []string{"spec"}
+	switch obj.GetKind() {
+	case configMap, secret:
+		path = []string{"data"}
+	case service:
+		path = []string{"spec", "selector"}
+	}
+	values, _, _ := unstructured.NestedMap(obj.Object, path...)
+	c := content{}
+	for key, value := range values {
+		text := fmt.Sprint(value)
+		if obj.GetKind() == secret {
+			plain, _ := base64.StdEncoding.DecodeString(text)
+			text = string(plain)
+		}
+		c[key] = text
+	}
+	return c
+}
+
+// judge compares what there is with what must be; it returns the differences,
+// one a line, sorted.
+func (m *model) judge(objects map[identity]*unstructured.Unstructured) []string {
+	var diff []string
+	for id, t := range m.tracks {
+		diff = append(diff, t.judge(id, objects[id])...)
+	}
+	for id, obj := range objects {
+		diff = append(diff, m.judgeOther(id, obj)...)
+	}
+	for id, uid := range m.strangers {
+		if obj := objects[id]; obj == nil || obj.GetUID() != uid || contentOf(obj)["stranger"] != "true" || len(contentOf(obj)) != 1 {
+			diff = append(diff, fmt.Sprintf("%s is a stranger's and was touched", id))
+		}
+	}
+	for name, p := range m.parents {
+		if p != nil && objects[p.id] == nil {
+			diff = append(diff, fmt.Sprintf("%s is gone", p.id))
+		}
+		for _, slot := range slots {
+			if p != nil && parentKind(slot) == p.id.kind {
+				diff = append(diff, m.judgeStatus(unit{slot, name}, objects[p.id])...)
+			}
+		}
+	}
+	slices.Sort(diff)
+	return diff
+}
+
+func (t *track) judge(id identity, obj *unstructured.Unstructured) []string {
+	switch {
+	case t.class == free:
+		return nil
+	case t.class == absent:
+		if obj != nil {
+			return []string{fmt.Sprintf("%s must not be there (%s)", id, t)}
+		}
+		return nil
+	case obj == nil:
+		return []string{fmt.Sprintf("%s is missing (%s)", id, t)}
+	case t.steady && obj.GetUID() != t.uid:
+		return []string{fmt.Sprintf("%s was deleted though it was wanted all the time (%s)", id, t)}
+	case obj.GetDeletionTimestamp() != nil:
+		return []string{fmt.Sprintf("%s is being deleted (%s)", id, t)}
+	case t.class == kept:
+		return nil
+	}
+	var diff []string
+	if _, owned := apply.OwnerOf(obj); !owned || obj.GetLabels()[apply.LabelRule] == "" {
+		diff = append(diff, fmt.Sprintf("%s is not marked", id))
+	}
+	want := t.values
+	if t.frozen {
+		if !t.steady || t.loose {
+			return diff
+		}
+		want = t.was
+	}
+	got := contentOf(obj)
+	for key, value := range want {
+		if key != t.ignored && got[key] != value {
+			return append(diff, fmt.Sprintf("%s has %s, want %s (%s)", id, got, want, t))
+		}
+	}
+	for key := range got {
+		if _, there := want[key]; !there && key != t.ignored && key != "stranger" {
+			return append(diff, fmt.Sprintf("%s has %s, want %s (%s)", id, got, want, t))
+		}
+	}
+	return diff
+}
+
+// judgeOther looks at an object that no track is about.
+func (m *model) judgeOther(id identity, obj *unstructured.Unstructured) []string {
+	if m.tracks[id] != nil || m.strangers[id] != "" || id == m.lookup() {
+		return nil
+	}
+	if m.stays(m.unitOf(id)) {
+		return nil
+	}
+	if id.kind == item || id.kind == hub {
+		if m.parents[id.name] == nil && !m.lingers() {
+			return []string{fmt.Sprintf("%s was deleted and is still there, with finalizers %v", id, obj.GetFinalizers())}
+		}
+		return nil
+	}
+	return []string{fmt.Sprintf("%s is nobody's", id)}
+}
+
+// stays tells whether an object of a unit that no state of the inputs asked for
+// stays all the same: inputs that changed shortly after another may have met in
+// the engine as they never did here.
+func (m *model) stays(u unit) bool {
+	return u.slot != "" && (m.mode(u) == frozen || m.mode(u) == live && m.held[u])
+}
+
+// lingers tells whether something may keep a deleted parent.
+func (m *model) lingers() bool {
+	for _, t := range m.tracks {
+		if t.blocked {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeStatus compares what a rule says in a parent's status, which is also how
+// the engine tells that it has seen the last of it.
+func (m *model) judgeStatus(u unit, obj *unstructured.Unstructured) []string {
+	if obj == nil {
+		return nil
+	}
+	said, _, _ := unstructured.NestedStringMap(obj.Object, "status", u.slot)
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	var ready map[string]any
+	var diff []string
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		name, _ := condition["type"].(string)
+		if name == prefixOf(u.slot)+"Ready" {
+			ready = condition
+		}
+		if m.silent[u] && strings.HasPrefix(name, prefixOf(u.slot)) {
+			diff = append(diff, fmt.Sprintf("%s still has a condition of %s: %v", obj.GetName(), u.slot, condition))
+		}
+	}
+	if m.silent[u] && len(said) > 0 {
+		diff = append(diff, fmt.Sprintf("%s still has a status of %s: %v", obj.GetName(), u.slot, said))
+	}
+	r := m.clean[u]
+	if r == nil {
+		return diff
+	}
+	want := content{"version": r.version, "color": m.parents[u.parent].color}
+	if got := content(said); got.String() != want.String() {
+		diff = append(diff, fmt.Sprintf("%s has the status %s of %s, want %s", obj.GetName(), got, u.slot, want))
+	}
+	if ready == nil || ready["status"] != "True" || ready["observedGeneration"] != obj.GetGeneration() {
+		diff = append(diff, fmt.Sprintf("%s is not ready for %s: generation %d, %v", obj.GetName(), u.slot, obj.GetGeneration(), conditions))
+	}
+	return diff
+}
+
+// remember takes what there is at rest as the point to start from.
+func (m *model) remember(objects map[identity]*unstructured.Unstructured) {
+	for id, t := range m.tracks {
+		obj := objects[id]
+		switch {
+		case obj != nil && (t.class == exact || t.class == kept):
+			t.steady, t.uid, t.was, t.loose = true, obj.GetUID(), contentOf(obj), false
+			if t.class == exact {
+				t.stripped, t.doubtful = false, false
+			}
+		case obj == nil && t.class == absent:
+			delete(m.tracks, id)
+		}
+	}
+	for id := range objects {
+		if u := m.unitOf(id); m.tracks[id] == nil && m.strangers[id] == "" && m.stays(u) {
+			m.tracks[id] = &track{unit: u, class: free}
+		}
+	}
+	for _, r := range m.rules {
+		if !r.broken {
+			r.running = r.text
+		}
+	}
+	m.moved = false
+}

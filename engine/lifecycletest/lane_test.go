@@ -1,0 +1,248 @@
+package lifecycletest_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/testr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/internal/controlplanetest"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/schemas"
+)
+
+// lane is one engine with its own namespace of rules, and the namespaces of the
+// sequences that run on it.
+type lane struct {
+	t *testing.T
+	*cluster
+
+	kanon  string
+	homes  []string
+	aways  []string
+	log    logr.Logger
+	writes *requestLog
+	end    func() // nil while the engine is stopped
+}
+
+func newLane(t *testing.T, c *cluster, width int) *lane {
+	t.Helper()
+	l := &lane{t: t, cluster: c, kanon: controlplanetest.Namespace(t, c.config), writes: &requestLog{}, log: logr.Discard()}
+	if *logs {
+		l.log = testr.NewWithInterface(t, testr.Options{Verbosity: 4, LogTimestamp: true})
+	}
+	for range width {
+		l.homes = append(l.homes, controlplanetest.Namespace(t, c.config))
+		l.aways = append(l.aways, controlplanetest.Namespace(t, c.config))
+	}
+	return l
+}
+
+// start starts an engine, unless one runs.
+func (l *lane) start() {
+	if l.end != nil {
+		return
+	}
+	config := rest.CopyConfig(l.config)
+	config.Wrap(l.writes.wrap)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	mapper, err := restmapping.New(restmapping.Options{Config: config})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	disco, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	e, err := engine.New(engine.Options{
+		Client:    client,
+		Mapper:    mapper,
+		Schemas:   schemas.New(openapi.NewClientWithContext(disco.RESTClient())),
+		Recorder:  &record.FakeRecorder{}, // drops them
+		Sources:   []engine.Source{source.NewConfigMaps(client, l.kanon)},
+		Namespace: l.kanon,
+		RetryMax:  time.Second,
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(logr.NewContext(context.Background(), l.log))
+	done := make(chan error, 1)
+	go func() { done <- e.Run(ctx) }()
+	l.end = func() {
+		cancel()
+		if err := <-done; err != nil {
+			l.t.Errorf("the engine ended with %v", err)
+		}
+	}
+}
+
+// stop ends the engine, whatever it is doing, and tells the sequences' models.
+func (l *lane) stop(sequences []*sequence) {
+	if l.end == nil {
+		return
+	}
+	l.end()
+	l.end = nil
+	for _, s := range sequences {
+		s.model.stop()
+	}
+}
+
+// settle waits until the engine has sent nothing for a while.
+func (l *lane) settle() {
+	const span = time.Second
+	for deadline := time.Now().Add(*patience); time.Now().Before(deadline); {
+		before := l.writes.total()
+		<-time.After(span)
+		if l.writes.total() == before {
+			return
+		}
+	}
+}
+
+// run has a batch of sequences live their lives side by side.
+func (l *lane) run(sequences []*sequence, rounds []roundEnd) {
+	l.start()
+	defer func() { l.stop(sequences) }()
+	for i, end := range rounds {
+		inParallel(sequences, func(s *sequence) { s.perform(i) })
+		switch end {
+		case endRest:
+			l.start()
+			inParallel(sequences, func(s *sequence) { s.rest("after round " + string(rune('0'+i))) })
+		case endRestart:
+			l.stop(sequences)
+			l.start()
+		case endStop:
+			l.stop(sequences)
+		case endNothing:
+			l.start()
+		}
+	}
+	l.start()
+	inParallel(sequences, (*sequence).finish)
+	l.checkFreshStart(sequences)
+	inParallel(sequences, (*sequence).tearDown)
+}
+
+// checkFreshStart restarts the engine with everything in place: it must write
+// nothing.
+func (l *lane) checkFreshStart(sequences []*sequence) {
+	l.settle()
+	l.stop(sequences)
+	l.writes.clear()
+	l.start()
+	l.settle()
+	for _, s := range sequences {
+		if s.failure != "" {
+			continue
+		}
+		for _, request := range l.writes.about(s.names) {
+			s.fail("a fresh start with everything in place sent " + request)
+		}
+	}
+	inParallel(sequences, func(s *sequence) { s.rest("after a fresh start") })
+}
+
+// inParallel runs f for those that have not failed.
+func inParallel(sequences []*sequence, f func(*sequence)) {
+	var group sync.WaitGroup
+	for _, s := range sequences {
+		if s.failure == "" {
+			group.Go(func() { f(s) })
+		}
+	}
+	group.Wait()
+}
+
+// requestLog records the writes of an engine.
+type requestLog struct {
+	mu      sync.Mutex
+	entries []string // VERB PATH
+	count   int      // of all requests but watches
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (l *requestLog) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		l.mu.Lock()
+		if r.URL.Query().Get("watch") == "" {
+			l.count++
+		}
+		if r.Method != http.MethodGet {
+			entry := r.Method + " " + r.URL.Path
+			if r.Method == http.MethodPatch && r.GetBody != nil {
+				if body, err := r.GetBody(); err == nil {
+					text, _ := io.ReadAll(body)
+					entry += " " + string(text)
+				}
+			}
+			l.entries = append(l.entries, entry)
+		}
+		l.mu.Unlock()
+		return next.RoundTrip(r)
+	})
+}
+
+func (l *requestLog) total() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.count
+}
+
+func (l *requestLog) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = nil
+}
+
+// about lists the writes of objects whose name begins with a prefix, or in a
+// namespace.
+func (l *requestLog) about(n names) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []string
+	for _, entry := range l.entries {
+		if strings.Contains(entry, "/"+n.prefix) || strings.Contains(entry, "/"+n.home+"/") || strings.Contains(entry, "/"+n.away+"/") {
+			found = append(found, entry)
+		}
+	}
+	return found
+}
+
+// clean removes what a sequence left behind on purpose, or because it failed.
+func (l *lane) clean(s *sequence) {
+	ctx := l.t.Context()
+	for _, slot := range slots {
+		_ = l.at(configMap, l.kanon).Delete(ctx, s.rule(slot), metav1.DeleteOptions{}) // gone already at best
+	}
+	objects, _ := l.view(s.prefix, newWrites())
+	for id, obj := range objects {
+		if len(obj.GetFinalizers()) > 0 {
+			_, _ = l.at(id.kind, id.namespace).Patch(ctx, id.name, mergePatch, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		}
+		_ = l.at(id.kind, id.namespace).Delete(ctx, id.name, metav1.DeleteOptions{})
+	}
+	l.drop(s.prefix)
+}

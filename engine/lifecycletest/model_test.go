@@ -1,0 +1,279 @@
+package lifecycletest_test
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// class is what must be the case of an object once the cluster is at rest.
+type class int
+
+const (
+	// absent: it must not be there.
+	absent class = iota
+	// exact: it must be there, with the content that the rule says.
+	exact
+	// kept: it must be there; nobody may have deleted it.
+	kept
+	// free: nothing is known, because the order of what happened decides it.
+	free
+)
+
+func (c class) String() string { return [...]string{"absent", "exact", "kept", "free"}[c] }
+
+// unit is a rule and a parent.
+type unit struct{ slot, parent string }
+
+// track is what the model knows of one object that a rule makes, made, or might
+// have made.
+type track struct {
+	unit
+	class  class
+	values content // where exact
+	// steady is true while every state since the last rest wanted the object,
+	// which was there then with this uid and this content.
+	steady bool
+	uid    types.UID
+	was    content
+	// loose is content that others may have changed and no rule puts right.
+	loose bool
+	// frozen is content that nobody but a user changes: it stays as it was.
+	frozen bool
+	// blocked is true while a foreign finalizer is on it.
+	blocked bool
+	// stripped is true while its labels may be gone.
+	stripped bool
+	// doubtful is true while it may still be a stranger's.
+	doubtful bool
+	// retained is true once the object was left behind on purpose.
+	retained bool
+	// ignored is a field that is not compared.
+	ignored string
+}
+
+// rule is one rule document.
+type rule struct {
+	text   *revision // as written; nil: there is none
+	broken bool      // as written it does not compile
+	// running is the last good revision of which it is certain that the engine
+	// has it; where broken is false, text counts.
+	running *revision
+}
+
+// effective is the revision in force; nil where none is, or it is not certain
+// which.
+func (r *rule) effective() *revision {
+	if r.broken {
+		return r.running
+	}
+	return r.text
+}
+
+// model is the state of one sequence's inputs, and what must follow.
+type model struct {
+	names
+	parents map[string]*parent // by name; nil: deleted
+	rules   map[string]*rule
+	look    string // the lookup's value; empty: not there
+	prod    bool   // the namespace's label
+	tracks  map[identity]*track
+	// strangers are objects of children's names that nobody may touch, by UID.
+	strangers map[identity]types.UID
+	// clean are the units in which nothing is in the way of the status.
+	clean map[unit]*revision
+	// held are the units in which nothing is pruned.
+	held map[unit]bool
+	// silent are the units that must say nothing in the status.
+	silent map[unit]bool
+	// lingering are parents that were deleted and may take a while.
+	lingering map[string]bool
+	// moved is true once the namespace's label changed since the last rest.
+	moved bool
+}
+
+func newModel(n names) *model {
+	m := &model{
+		names: n, parents: make(map[string]*parent), rules: make(map[string]*rule), tracks: make(map[identity]*track),
+		strangers: make(map[identity]types.UID), prod: true, lingering: make(map[string]bool),
+	}
+	for _, slot := range slots {
+		m.rules[slot] = &rule{}
+	}
+	return m
+}
+
+// mode says what a rule has to do with a parent.
+type mode int
+
+const (
+	gone     mode = iota // the parent is deleted
+	frozen               // everything stays as it is
+	released             // the rule is not for the parent
+	live
+)
+
+func (m *model) mode(u unit) mode {
+	p, r := m.parents[u.parent], m.rules[u.slot].effective()
+	switch {
+	case p == nil:
+		return gone
+	case r == nil, r.suspend, p.suspend:
+		return frozen
+	case u.slot == "r1" && !m.prod, r.selector && !p.tier, r.predicate && !p.on:
+		return released
+	default:
+		return live
+	}
+}
+
+// update computes the class of every object after a change of the inputs.
+func (m *model) update() {
+	m.clean, m.silent = make(map[unit]*revision), make(map[unit]bool)
+	wanted := make(map[identity]*track)
+	held := make(map[unit]bool)
+	for name := range m.parents {
+		for _, slot := range slots {
+			u := unit{slot, name}
+			if p := m.parents[name]; p != nil && p.id.kind != parentKind(slot) {
+				continue
+			}
+			switch m.mode(u) {
+			case live:
+				m.want(u, wanted, held)
+			case released:
+				m.silent[u] = true
+			case gone, frozen:
+			}
+		}
+	}
+	for id, w := range wanted {
+		if m.tracks[id] == nil {
+			m.tracks[id] = &track{unit: w.unit}
+		}
+	}
+	for id, t := range m.tracks {
+		m.classify(id, t, wanted[id], held[t.unit])
+	}
+	m.held = held
+}
+
+// want adds what a rule in force makes of its parent; held is true for a unit in
+// which nothing is pruned.
+func (m *model) want(u unit, wanted map[identity]*track, held map[unit]bool) {
+	p, r := m.parents[u.parent], m.rules[u.slot].effective()
+	stuck := make(map[string]bool)
+	for _, nd := range r.nodes {
+		if nd.when && !p.show {
+			continue
+		}
+		items := []string{""}
+		if nd.each {
+			items = p.items
+		}
+		waits := nd.looks && m.look == "" && !r.optional || nd.reads && stuck["a"]
+		look := m.look
+		if look == "" {
+			look = "none"
+		}
+		for _, item := range items {
+			id := identity{nd.kind, m.namespaceOf(nd), childName(p.id.name, u.slot, nd, item)}
+			t := &track{unit: u, class: exact, values: nd.values(r, p, item, look), frozen: nd.createOnly}
+			if nd.ignore {
+				t.ignored = "free"
+			}
+			known := m.tracks[id]
+			if m.strangers[id] != "" && nd.adopt {
+				known = &track{unit: u, doubtful: true}
+				m.tracks[id] = known
+				delete(m.strangers, id)
+			}
+			switch {
+			case known != nil && known.doubtful && !nd.adopt:
+				stuck[nd.letter], held[u] = true, true
+				t.class = free
+			case m.strangers[id] != "":
+				stuck[nd.letter], held[u] = true, true
+				continue
+			case known != nil && known.blocked && !known.steady:
+				stuck[nd.letter], held[u] = true, true
+				t.class = free
+			case waits:
+				stuck[nd.letter], held[u] = true, true
+				t.class = kept
+			}
+			wanted[id] = t
+		}
+	}
+	if !held[u] {
+		m.clean[u] = r
+	}
+}
+
+// classify says what must be the case of an object that is known. w is what a
+// rule wants of it, or nil.
+func (m *model) classify(id identity, t, w *track, held bool) {
+	switch {
+	case w != nil:
+		t.unit, t.class, t.values, t.frozen, t.ignored = w.unit, w.class, w.values, w.frozen, w.ignored
+		if w.class == exact {
+			t.retained = false
+		}
+	case t.retained:
+		t.class = kept
+	case m.mode(t.unit) == frozen:
+		t.class = kept
+	case held && m.mode(t.unit) == live:
+		t.class = free
+	default:
+		t.class = absent
+	}
+	if t.class == kept && !t.steady {
+		t.class = free
+	}
+	if t.class == absent && (t.blocked || t.stripped || t.doubtful) {
+		t.class, t.steady = free, false
+	}
+	if t.class == absent || t.class == free {
+		t.steady = false
+	}
+}
+
+// unsettle forgets what was certain of an object.
+func (m *model) unsettle(id identity) {
+	if t := m.tracks[id]; t != nil {
+		t.steady = false
+	}
+}
+
+// stop is the engine's end: which revisions it had is lost.
+func (m *model) stop() {
+	for _, r := range m.rules {
+		r.running = nil
+	}
+	m.update()
+}
+
+// childrenOf lists the objects of a parent.
+func (m *model) childrenOf(parent string) []identity {
+	var found []identity
+	for id, t := range m.tracks {
+		if t.parent == parent {
+			found = append(found, id)
+		}
+	}
+	return found
+}
+
+// unitOf is the unit that an object was made for, by its name.
+func (m *model) unitOf(id identity) unit {
+	parts := strings.SplitN(id.name, "-", 4)
+	if len(parts) < 4 {
+		return unit{}
+	}
+	return unit{slot: parts[2], parent: parts[0] + "-" + parts[1]}
+}
+func (t *track) String() string {
+	return fmt.Sprintf("%s of %s and %s, steady %v, retained %v", t.class, t.slot, t.parent, t.steady, t.retained)
+}

@@ -1,0 +1,116 @@
+package lifecycletest_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kanon.dev/kanon/internal/controlplanetest"
+)
+
+var (
+	seed      = flag.Uint64("seed", 1, "what everything random is drawn from")
+	sequences = flag.Int("sequences", 500, "how many sequences to run")
+	only      = flag.Int("only", -1, "the number of the one sequence to run")
+	// patience bounds every wait for a state; a healthy engine needs a fraction.
+	patience = flag.Duration("patience", time.Minute, "how long a sequence may take to come to rest")
+	logs     = flag.Bool("logs", false, "show the engines' logs")
+	skipped  = numbers("skip", "the operations to leave out of the one sequence, such as 4,7")
+)
+
+// numbers defines a flag that is a list of numbers.
+func numbers(name, usage string) *[]int {
+	var list []int
+	flag.Func(name, usage, func(text string) error {
+		for part := range strings.SplitSeq(text, ",") {
+			n, err := strconv.Atoi(part)
+			if err != nil {
+				return err
+			}
+			list = append(list, n)
+		}
+		return nil
+	})
+	return &list
+}
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
+
+const (
+	lanes = 4
+	// width is how many sequences live side by side on one engine.
+	width = 25
+	// rounds is into how many parts a life is divided.
+	rounds = 6
+)
+
+// roundEnd is what happens to the engine between two rounds.
+type roundEnd int
+
+const (
+	endNothing roundEnd = iota
+	endRest             // everything comes to rest
+	endRestart          // in the middle of what it is doing
+	endStop             // it is away during the next round
+)
+
+func (e roundEnd) String() string { return [...]string{"-", "rest", "restart", "stop"}[e] }
+
+func drawEnds(random *rand.Rand) []roundEnd {
+	ends := make([]roundEnd, rounds)
+	for i := range ends {
+		ends[i] = oneOf(random, endNothing, endRest, endRest, endRest, endRestart, endRestart, endStop)
+	}
+	return ends
+}
+
+// TestRandomLives runs random sequences of operations; see the package's doc.
+func TestRandomLives(t *testing.T) {
+	c := newCluster(t, controlplanetest.Config(t))
+	batches := make(chan int)
+	go func() {
+		defer close(batches)
+		for first := 0; first < *sequences; first += width {
+			if *only < 0 || (first <= *only && *only < first+width) {
+				batches <- first
+			}
+		}
+	}()
+	var group sync.WaitGroup
+	for range lanes {
+		l := newLane(t, c, width)
+		group.Go(func() {
+			for first := range batches {
+				l.runBatch(first)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// runBatch runs the sequences from a number on, and reports what went wrong.
+func (l *lane) runBatch(first int) {
+	ends := drawEnds(rand.New(rand.NewPCG(*seed, 1<<32+uint64(first))))
+	var batch []*sequence
+	for i := range width {
+		number := first + i
+		if number >= *sequences || (*only >= 0 && number != *only) {
+			continue
+		}
+		s := newSequence(l, *seed, number, i, rounds)
+		s.changed = l.listen(s.prefix)
+		batch = append(batch, s)
+	}
+	l.run(batch, ends)
+	for _, s := range batch {
+		if s.failure != "" {
+			l.t.Errorf("-seed %d -only %d: between the rounds %v\n%s%s", *seed, s.number, ends, s.failure, strings.Join(s.story, "\n"))
+		}
+		l.clean(s)
+	}
+}

@@ -1,0 +1,435 @@
+package lifecycletest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+
+	"kanon.dev/kanon/engine/source"
+)
+
+const mergePatch = types.MergePatchType
+
+// foreignFinalizer is what operations put on children.
+const foreignFinalizer = "test.example.com/hold"
+
+// sequence is one random life: its operations, its model, and how it went.
+type sequence struct {
+	names
+
+	lane     *lane
+	number   int
+	model    *model
+	plan     [][]step
+	versions int
+	writes   *writes
+	changed  chan struct{}
+	// story is what was done, for a report; failure is what went wrong.
+	story   []string
+	failure string
+}
+
+// step is one operation: its number in the sequence, and the seed of all that is
+// random in it, so that steps can be left out without changing the others.
+type step struct {
+	number int
+	do     operation
+	seed   uint64
+}
+
+// newSequence draws a sequence's plan.
+func newSequence(l *lane, seed uint64, number, place, rounds int) *sequence {
+	n := names{group: l.group, prefix: fmt.Sprintf("s%d-", number), home: l.homes[place], away: l.aways[place]}
+	s := &sequence{names: n, lane: l, number: number, model: newModel(n), writes: newWrites(), plan: make([][]step, rounds)}
+	random := rand.New(rand.NewPCG(seed, uint64(number)))
+	count := 6 + random.IntN(10)
+	for i := range count + len(beginning) {
+		st := step{number: i, seed: random.Uint64()}
+		round := random.IntN(rounds)
+		st.do = pick(operations, random)
+		if i < len(beginning) {
+			st.do, round = beginning[i], 0
+		}
+		if !slices.Contains(*skipped, i) {
+			s.plan[round] = append(s.plan[round], st)
+		}
+	}
+	return s
+}
+
+func pick(weighted []weightedOperation, random *rand.Rand) operation {
+	sum := 0
+	for _, w := range weighted {
+		sum += w.weight
+	}
+	n := random.IntN(sum)
+	for _, w := range weighted {
+		if n < w.weight {
+			return w.do
+		}
+		n -= w.weight
+	}
+	return nil
+}
+
+func (s *sequence) fail(text string) { s.failure += text + "\n" }
+
+func (s *sequence) note(format string, values ...any) {
+	s.story = append(s.story, time.Now().Format("05.000 ")+fmt.Sprintf(format, values...))
+}
+
+// perform does the operations of one round, without waiting for anything.
+func (s *sequence) perform(round int) {
+	for _, st := range s.plan[round] {
+		random := rand.New(rand.NewPCG(st.seed, st.seed))
+		before := len(s.story)
+		if err := st.do(s, random); err != nil {
+			s.fail(fmt.Sprintf("operation %d: %v", st.number, err))
+			return
+		}
+		if len(s.story) > before {
+			s.story[len(s.story)-1] += fmt.Sprintf("   [%d]", st.number)
+		}
+		s.model.update()
+	}
+}
+
+// rest waits until the cluster is as the model says, and remembers it.
+func (s *sequence) rest(when string) {
+	deadline := time.NewTimer(*patience)
+	defer deadline.Stop()
+	last := []string{"the watches did not catch up"}
+	for {
+		if objects, ok := s.lane.view(s.prefix, s.writes); ok {
+			if last = s.model.judge(objects); len(last) == 0 {
+				s.model.remember(objects)
+				s.note("-- at rest %s", when)
+				return
+			}
+		}
+		select {
+		case <-s.changed:
+		case <-deadline.C:
+			s.note("-- never came to rest %s", when)
+			s.fail("never came to rest " + when + ":\n  " + strings.Join(last, "\n  "))
+			return
+		}
+	}
+}
+
+// finish brings the inputs into a state in which nothing is in the way, and
+// waits for what must follow.
+func (s *sequence) finish() {
+	steps := []func() error{
+		func() error { return s.setLook("final") },
+		func() error { return s.setProd(true) },
+		s.unblockAll,
+		s.removeStrangers,
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.model.parents)) {
+		if p := s.model.parents[name]; p != nil && p.suspend {
+			steps = append(steps, func() error { return s.changeParent(p.id.name, func(p *parent) { p.suspend = false }) })
+		}
+	}
+	for _, slot := range slots {
+		r := s.model.rules[slot]
+		if r.text == nil {
+			continue
+		}
+		steps = append(steps, func() error {
+			text := *r.text
+			text.suspend, text.version = false, s.newVersion()
+			return s.writeRule(slot, &text, false)
+		})
+	}
+	for _, do := range steps {
+		if err := do(); err != nil {
+			s.fail(err.Error())
+			return
+		}
+		s.model.update()
+	}
+	s.rest("at the end")
+}
+
+// tearDown removes all parents and rules; nothing may be left then but what was
+// left behind on purpose.
+func (s *sequence) tearDown() {
+	var parents, rules []func() error
+	for name := range s.model.parents {
+		if s.model.parents[name] != nil {
+			parents = append(parents, func() error { return s.deleteParent(name, metav1.DeletePropagationBackground) })
+		}
+	}
+	for _, slot := range slots {
+		rules = append(rules, func() error { return s.removeRule(slot) })
+	}
+	if s.number%2 == 0 {
+		parents, rules = rules, parents
+	}
+	for _, do := range append(parents, rules...) {
+		if err := do(); err != nil {
+			s.fail(err.Error())
+			return
+		}
+		s.model.update()
+	}
+	s.rest("after everything was removed")
+}
+
+// ---- what operations are made of ----
+
+func (s *sequence) newVersion() string {
+	s.versions++
+	return fmt.Sprintf("v%d", s.versions)
+}
+
+// create makes an object; taken tells that there was one.
+func (s *sequence) create(ctx context.Context, obj *unstructured.Unstructured) (made *unstructured.Unstructured, taken bool, err error) {
+	made, err = s.lane.at(obj.GetKind(), obj.GetNamespace()).Create(ctx, obj, metav1.CreateOptions{FieldManager: "somebody"})
+	if apierrors.IsAlreadyExists(err) {
+		return nil, true, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("create %s %s: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	s.writes.wrote(made)
+	return made, false, nil
+}
+
+// patch merges into an object; nothing happens where there is none.
+func (s *sequence) patch(id identity, change map[string]any) (answer *unstructured.Unstructured, err error) {
+	body, err := json.Marshal(change)
+	if err != nil {
+		return nil, err
+	}
+	answer, err = s.lane.at(id.kind, id.namespace).Patch(s.lane.t.Context(), id.name, mergePatch, body, metav1.PatchOptions{FieldManager: "somebody"})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("patch %s: %w", id, err)
+	}
+	s.writes.wrote(answer)
+	return answer, nil
+}
+
+// delete removes an object, if it is there.
+func (s *sequence) delete(id identity, policy metav1.DeletionPropagation) error {
+	ctx := s.lane.t.Context()
+	live, err := s.lane.at(id.kind, id.namespace).Get(ctx, id.name, metav1.GetOptions{})
+	if err == nil {
+		err = s.lane.at(id.kind, id.namespace).Delete(ctx, id.name, metav1.DeleteOptions{PropagationPolicy: &policy})
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("delete %s: %w", id, err)
+	}
+	s.writes.deleted[id] = live.GetUID()
+	return nil
+}
+
+// object is a parent as it is written.
+func (s *sequence) object(p *parent) map[string]any {
+	labels := map[string]any{"seq": s.prefix + "x", "tier": nil}
+	if p.tier {
+		labels["tier"] = "web"
+	}
+	annotations := map[string]any{"kanon.dev/suspend": nil}
+	if p.suspend {
+		annotations["kanon.dev/suspend"] = "true"
+	}
+	items := make([]any, len(p.items))
+	for i, item := range p.items {
+		items[i] = item
+	}
+	return map[string]any{
+		"apiVersion": s.group + "/v1", "kind": p.id.kind,
+		"metadata": map[string]any{"name": p.id.name, "namespace": p.id.namespace, "labels": labels, "annotations": annotations},
+		"spec":     map[string]any{"color": p.color, "items": items, "on": p.on, "show": p.show, "tick": int64(p.ticks)},
+	}
+}
+
+func (s *sequence) createParent(p *parent) error {
+	text := s.object(p)
+	metadata, _ := text["metadata"].(map[string]any)
+	for _, field := range []string{"labels", "annotations"} { // nulls are for patches
+		entries, _ := metadata[field].(map[string]any)
+		maps.DeleteFunc(entries, func(_ string, value any) bool { return value == nil })
+	}
+	_, taken, err := s.create(s.lane.t.Context(), &unstructured.Unstructured{Object: text})
+	if err != nil || taken {
+		return err
+	}
+	s.note("create %+v", *p)
+	s.model.parents[p.id.name] = p
+	return nil
+}
+
+func (s *sequence) changeParent(name string, change func(p *parent)) error {
+	p := s.model.parents[name].clone()
+	change(p)
+	p.ticks++
+	if _, err := s.patch(p.id, s.object(p)); err != nil {
+		return err
+	}
+	s.note("change %+v", *p)
+	s.model.parents[name] = p
+	return nil
+}
+
+func (s *sequence) deleteParent(name string, policy metav1.DeletionPropagation) error {
+	if err := s.delete(s.model.parents[name].id, policy); err != nil {
+		return err
+	}
+	s.note("delete %s, %s", name, policy)
+	s.model.parents[name] = nil
+	if policy == metav1.DeletePropagationOrphan {
+		for _, id := range s.model.childrenOf(name) {
+			s.model.tracks[id].retained = true
+		}
+	}
+	return nil
+}
+
+// writeRule writes a rule's ConfigMap, new or changed.
+func (s *sequence) writeRule(slot string, r *revision, broken bool) error {
+	ctx := s.lane.t.Context()
+	rules := s.lane.at(configMap, s.lane.kanon)
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": s.rule(slot), "namespace": s.lane.kanon, "labels": map[string]any{source.LabelRules: "true"}},
+		"data":     map[string]any{"rule.yaml": s.text(slot, r, broken)},
+	}}
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // Kanon may be writing its verdict
+		live, err := rules.Get(ctx, s.rule(slot), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			_, err = rules.Create(ctx, obj, metav1.CreateOptions{})
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		live.Object["data"] = obj.Object["data"]
+		_, err = rules.Update(ctx, live, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("write rule %s: %w", slot, err)
+	}
+	s.note("rule %s is %v, broken %v", slot, *r, broken)
+	s.model.rules[slot].text, s.model.rules[slot].broken = r, broken
+	if broken && s.lane.end == nil {
+		s.model.rules[slot].running = nil
+	}
+	return nil
+}
+
+func (s *sequence) removeRule(slot string) error {
+	err := s.lane.at(configMap, s.lane.kanon).Delete(s.lane.t.Context(), s.rule(slot), metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove rule %s: %w", slot, err)
+	}
+	s.note("rule %s is removed", slot)
+	*s.model.rules[slot] = rule{}
+	return nil
+}
+
+func (s *sequence) setLook(value string) error {
+	id := s.lookup()
+	s.model.look = value
+	s.note("the lookup is %q", value)
+	if value == "" {
+		return s.delete(id, metav1.DeletePropagationBackground)
+	}
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": configMap, "metadata": map[string]any{"name": id.name, "namespace": id.namespace},
+		"data": map[string]any{"value": value},
+	}}
+	if _, taken, err := s.create(s.lane.t.Context(), obj); err != nil || !taken {
+		return err
+	}
+	_, err := s.patch(id, map[string]any{"data": map[string]any{"value": value}})
+	return err
+}
+
+func (s *sequence) setProd(prod bool) error {
+	env := "test"
+	if prod {
+		env = "prod"
+	}
+	s.model.prod, s.model.moved = prod, true
+	s.note("the namespace is %s", env)
+	_, err := s.patch(identity{"Namespace", "", s.home}, map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{"env": env, "seq": s.prefix + "x"}},
+	})
+	delete(s.writes.versions, "Namespace") // not watched
+	return err
+}
+
+func (s *sequence) unblockAll() error {
+	for id, t := range s.model.tracks {
+		if t.blocked {
+			if err := s.unblock(id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unblock takes the foreign finalizer from an object.
+func (s *sequence) unblock(id identity) error {
+	s.note("free %s", id)
+	s.model.tracks[id].blocked = false
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		live, err := s.lane.at(id.kind, id.namespace).Get(s.lane.t.Context(), id.name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		live.SetFinalizers(slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return f == foreignFinalizer }))
+		_, err = s.lane.at(id.kind, id.namespace).Update(s.lane.t.Context(), live, metav1.UpdateOptions{FieldManager: "somebody"})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+func (s *sequence) removeStrangers() error {
+	for id := range s.model.strangers {
+		if err := s.delete(id, metav1.DeletePropagationBackground); err != nil {
+			return err
+		}
+		s.note("the stranger %s goes", id)
+		delete(s.model.strangers, id)
+	}
+	for id, t := range s.model.tracks {
+		if t.doubtful {
+			if err := s.delete(id, metav1.DeletePropagationBackground); err != nil {
+				return err
+			}
+			t.doubtful, t.steady = false, false
+		}
+	}
+	return nil
+}
