@@ -50,11 +50,12 @@ func New(options Options) (*Engine, error) {
 	}
 	var err error
 	e.monitors, err = monitor.New(monitor.Options{
-		Client:   options.Client,
-		Handle:   e.handle,
-		Synced:   e.synced,
-		Failed:   e.failed,
-		Indexers: map[string]cache.IndexFunc{indexParent: indexByParent, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		Client:    options.Client,
+		Handle:    e.handle,
+		Synced:    e.synced,
+		Failed:    e.failed,
+		Transform: compact,
+		Indexers:  map[string]cache.IndexFunc{indexParent: indexByParent, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
@@ -103,6 +104,14 @@ func (e *Engine) Run(ctx context.Context) error {
 		return fmt.Errorf("engine: %w", err)
 	}
 	return nil
+}
+
+// compact is the form in which informers keep an object.
+func compact(item any) (any, error) {
+	if obj, ok := item.(*unstructured.Unstructured); ok {
+		return apply.Compact(obj), nil
+	}
+	return item, nil
 }
 
 // indexParent is the name of the index of children by rule and parent.

@@ -31,7 +31,11 @@ spec:
 	made := w.post(Manager, fmt.Sprintf(deployment, "replicas: 3"))
 	upgraded := false
 	for !upgraded { // the Deployment's controller writes its status meanwhile
-		patch, err := csaupgrade.UpgradeManagedFieldsPatch(w.get(made), sets.New(Manager), Manager)
+		live, err := w.client(made).Get(t.Context(), made.GetName(), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(Manager), Manager)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -36,14 +38,37 @@ func (e entry) ancient() bool {
 	return e.manager == ancientManager && e.operation == operationUpdate && e.subresource == ""
 }
 
+// text is the entry's paths as JSON, with sorted keys.
+func (e entry) text() (string, error) {
+	if text, ok := e.raw["fieldsV1"].(string); ok {
+		return text, nil // see Compact
+	}
+	text, err := marshalText(e.raw["fieldsV1"])
+	if err != nil {
+		return "", fmt.Errorf("encode fieldsV1 of manager %s: %w", e.manager, err)
+	}
+	return text, nil
+}
+
+// item is the entry as the API server takes it.
+func (e entry) item() map[string]any {
+	text, ok := e.raw["fieldsV1"].(string)
+	if !ok {
+		return e.raw
+	}
+	item := maps.Clone(e.raw)
+	item["fieldsV1"] = json.RawMessage(text)
+	return item
+}
+
 // fields decodes the entry's paths.
 func (e entry) fields() (*fieldpath.Set, error) {
-	text, err := json.Marshal(e.raw["fieldsV1"])
+	text, err := e.text()
 	if err != nil {
-		return nil, fmt.Errorf("encode fieldsV1 of manager %s: %w", e.manager, err)
+		return nil, err
 	}
 	set := &fieldpath.Set{}
-	if err := set.FromJSON(bytes.NewReader(text)); err != nil {
+	if err := set.FromJSON(strings.NewReader(text)); err != nil {
 		return nil, fmt.Errorf("decode fieldsV1 of manager %s: %w", e.manager, err)
 	}
 	return set, nil
@@ -83,12 +108,15 @@ func ownEntries(obj *unstructured.Unstructured) []entry {
 // entriesDigest identifies the content of our entries, without their times and their order.
 func entriesDigest(entries []entry) (string, error) {
 	type content struct {
-		Operation, APIVersion string
-		Fields                any
+		Operation, APIVersion, Fields string
 	}
 	contents := make([]content, len(entries))
 	for i, e := range entries {
-		contents[i] = content{Operation: e.operation, APIVersion: e.apiVersion, Fields: e.raw["fieldsV1"]}
+		text, err := e.text()
+		if err != nil {
+			return "", err
+		}
+		contents[i] = content{Operation: e.operation, APIVersion: e.apiVersion, Fields: text}
 	}
 	slices.SortFunc(contents, func(a, b content) int {
 		return bytes.Compare([]byte(a.Operation+" "+a.APIVersion), []byte(b.Operation+" "+b.APIVersion))

@@ -164,7 +164,7 @@ func (r *release) add(e entry) error {
 			r.items = append(r.items, item)
 		}
 	default:
-		r.items = append(r.items, e.raw)
+		r.items = append(r.items, e.item())
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func (g gonePaths) takeFrom(e entry) (item map[string]any, taken bool, err error
 	}
 	left := set.Difference(g.fields).RecursiveDifference(g.items)
 	if left.Equals(set) {
-		return e.raw, false, nil
+		return e.item(), false, nil
 	}
 	if left.Empty() {
 		return nil, true, nil

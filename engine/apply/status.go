@@ -116,12 +116,21 @@ func (w *Writer) statusInSync(ctx context.Context, s Status, desired *unstructur
 	if !s.holds(paths.Difference(identityPaths())) {
 		return false, nil
 	}
-	live, err := kind.converter.ObjectToTyped(s.Object, typed.AllowDuplicates)
+	live, err := kind.status(s.Object)
 	if err != nil {
 		return false, nil //nolint:nilerr // what cannot be compared is applied
 	}
 	difference, err := wanted.Compare(live.ExtractItems(paths.Leaves(), typed.WithAppendKeyFields()))
 	return err == nil && difference.IsSame(), nil
+}
+
+// status reads the status of a live object; but for its name the rest of it is left out.
+func (k kind) status(obj *unstructured.Unstructured) (*typed.TypedValue, error) {
+	live := Status{Object: obj}.desired()
+	if status, ok := obj.Object["status"]; ok {
+		live.Object["status"] = status
+	}
+	return k.converter.ObjectToTyped(live, typed.AllowDuplicates)
 }
 
 // holds says whether the manager's entry has exactly these paths.
@@ -163,7 +172,7 @@ func (w *Writer) HeldStatus(ctx context.Context, s Status) (map[string]any, erro
 	if err != nil {
 		return nil, err
 	}
-	live, err := kind.converter.ObjectToTyped(s.Object, typed.AllowDuplicates)
+	live, err := kind.status(s.Object)
 	if err != nil {
 		return nil, fmt.Errorf("read the status of %s: %w", RefOf(s.Object), oneLine(err))
 	}
@@ -189,7 +198,7 @@ func (w *Writer) OthersStatus(ctx context.Context, s Status) (map[string]any, er
 	if err != nil {
 		return nil, err
 	}
-	live, err := kind.converter.ObjectToTyped(s.Object, typed.AllowDuplicates)
+	live, err := kind.status(s.Object)
 	if err != nil {
 		return nil, fmt.Errorf("read the status of %s: %w", RefOf(s.Object), oneLine(err))
 	}

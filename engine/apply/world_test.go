@@ -168,13 +168,14 @@ func (w *world) post(manager, text string) *unstructured.Unstructured {
 	return created
 }
 
+// get reads an object, in the form in which informers keep it.
 func (w *world) get(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	w.t.Helper()
 	live, err := w.client(obj).Get(w.t.Context(), obj.GetName(), metav1.GetOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return live
+	return Compact(live)
 }
 
 // patch changes obj by a JSON patch as manager, perhaps in a subresource.
@@ -264,8 +265,14 @@ func fieldsOf(t *testing.T, obj *unstructured.Unstructured, manager string) map[
 		if e.manager != manager {
 			continue
 		}
-		content, _ := e.raw["fieldsV1"].(map[string]any)
-		content = (&unstructured.Unstructured{Object: content}).DeepCopy().Object
+		paths, err := e.text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var content map[string]any
+		if err := json.Unmarshal([]byte(paths), &content); err != nil {
+			t.Fatal(err)
+		}
 		delete(content, "f:metadata")
 		text, err := json.Marshal(content)
 		if err != nil {

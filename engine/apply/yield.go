@@ -73,7 +73,7 @@ func (k kind) differing(s Status) (wanted *typed.TypedValue, paths *fieldpath.Se
 	if err != nil {
 		return nil, nil, false
 	}
-	live, err := k.converter.ObjectToTyped(s.Object, typed.AllowDuplicates)
+	live, err := k.status(s.Object)
 	if err != nil {
 		return nil, nil, false
 	}

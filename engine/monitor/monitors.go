@@ -53,10 +53,10 @@ type Options struct {
 	// each reason in a row; Failure then says why. It must not block.
 	Failed func(Key)
 
-	// Transform, if set, is applied to each object before it is kept; it may
-	// drop fields and must be idempotent. It must leave metadata.namespace,
-	// name, uid, resourceVersion and labels as they are. The default keeps
-	// objects whole.
+	// Transform, if set, gives the form in which an object is kept; it may leave
+	// fields out and must be idempotent. It must not change the object, but what
+	// it returns may share memory with it. It must leave metadata.namespace, name,
+	// uid, resourceVersion and labels as they are. The default keeps objects whole.
 	Transform cache.TransformFunc
 
 	// Indexers, if set, are kept by every informer and are asked by ByIndex.

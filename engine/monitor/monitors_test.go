@@ -3,6 +3,7 @@ package monitor_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -230,7 +231,9 @@ func TestReadYourWrites(t *testing.T) {
 func TestTransform(t *testing.T) {
 	drop := func(item any) (any, error) {
 		if obj, ok := item.(*unstructured.Unstructured); ok {
-			unstructured.RemoveNestedField(obj.Object, "data")
+			content := maps.Clone(obj.Object)
+			delete(content, "data")
+			return &unstructured.Unstructured{Object: content}, nil
 		}
 		return item, nil
 	}

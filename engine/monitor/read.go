@@ -119,7 +119,7 @@ func (m *Monitors) Observe(key Key, obj *unstructured.Unstructured) {
 		return
 	}
 	if m.options.Transform != nil {
-		kept, err := m.options.Transform(obj.DeepCopy())
+		kept, err := m.options.Transform(obj)
 		if err != nil {
 			return // the informer will say so
 		}
