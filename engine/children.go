@@ -55,6 +55,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 	for i, w := range writes {
 		group.Go(func() error {
 			defer containPanic(&w.err)
+			defer p.begin(w.object)()
 			switch {
 			case w.err != nil:
 			case i < written:
@@ -99,7 +100,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 	live, _ := p.monitors.Get(childKey(kind.GVR), object.GetNamespace(), object.GetName())
 	w.before = live
 	owner, policy := p.op.owner(p.parent, w.node), p.op.policies[w.node]
-	if p.writer.Unchanged(ctx, object, owner, w.controller, policy, live) {
+	if !p.memory.contests.known(identityOf(object)) && p.writer.Unchanged(ctx, object, owner, w.controller, policy, live) {
 		return live, nil
 	}
 	child, err := p.writer.Prepare(ctx, object, owner, w.controller, policy)
@@ -128,7 +129,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 		return nil, err
 	}
 	if result.Action != apply.ActionNone {
-		p.monitors.Observe(childKey(kind.GVR), result.Live)
+		p.observe(childKey(kind.GVR), result.Live)
 	}
 	return result.Live, p.noteContest(child, result)
 }
@@ -148,7 +149,7 @@ func (p *pass) keepChild(ctx context.Context, w *write) (*unstructured.Unstructu
 		return nil, err
 	}
 	if result.Action != apply.ActionNone {
-		p.monitors.Observe(childKey(kind.GVR), result.Live)
+		p.observe(childKey(kind.GVR), result.Live)
 	}
 	return result.Live, nil
 }

@@ -28,6 +28,7 @@ type Engine struct {
 	readers  *readers
 	borrowed *borrowed
 	memories *memories
+	causes   *causes
 	records  *records
 	held     *held
 }
@@ -47,6 +48,7 @@ func New(options Options) (*Engine, error) {
 		readers:  newReaders(),
 		memories: newMemories(),
 		held:     newHeld(),
+		causes:   newCauses(),
 	}
 	var err error
 	e.monitors, err = monitor.New(monitor.Options{

@@ -41,7 +41,7 @@ func (e *Engine) handleLookup(running *operators, event monitor.Event) {
 		if itself && e.queue.NumRequeues(k) > 0 && isEcho(event) {
 			continue // as in handleParent
 		}
-		e.queue.Add(k)
+		e.wake(k, event)
 	}
 }
 
@@ -54,7 +54,7 @@ func (e *Engine) handleParent(op *operator, event monitor.Event) {
 	if e.queue.NumRequeues(k) > 0 && isEcho(event) {
 		return // the pause goes on; workOn looks once more when it is over
 	}
-	e.queue.Add(k)
+	e.wake(k, event)
 }
 
 // handleNamespace wakes the parents in a Namespace that is new or whose labels
@@ -70,7 +70,7 @@ func (e *Engine) handleNamespace(op *operator, event monitor.Event) {
 	}
 	for _, parent := range e.monitors.List(op.parentKey) {
 		if parent.GetNamespace() == namespace.GetName() {
-			e.queue.Add(keyOf(op.id, parent))
+			e.wake(keyOf(op.id, parent), event)
 		}
 	}
 }
@@ -82,13 +82,23 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 		if obj == nil {
 			continue
 		}
-		if k, ok := keyOfChild(obj); ok && running.byID[k.rule] != nil {
-			e.queue.Add(k)
+		k, ok := keyOfChild(obj)
+		if op := running.byID[k.rule]; !ok || op == nil {
+			continue
+		} else if op.looksBack.Load() {
+			e.causes.note(k, event, e.options.Clock.Now()) // to others, what they wrote themselves is no news
 		}
+		e.queue.Add(k)
 	}
 	if event.New == nil && event.Old != nil {
 		e.writer.Forget(event.Old.GetUID())
 	}
+}
+
+// wake has a key looked at because of an event.
+func (e *Engine) wake(k key, event monitor.Event) {
+	e.causes.note(k, event, e.options.Clock.Now())
+	e.queue.Add(k)
 }
 
 // synced wakes what waited for an informer to fill.

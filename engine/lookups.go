@@ -134,6 +134,7 @@ func (p *pass) Observed(node string) ([]*unstructured.Unstructured, error) {
 	if !ok {
 		return nil, nil
 	}
+	p.op.looksBack.Store(true)
 	view, err := p.view(childKey(kind.GVR))
 	if err != nil {
 		return nil, err
@@ -154,6 +155,7 @@ func (p *pass) Live(rendered *unstructured.Unstructured) (*unstructured.Unstruct
 	if !ok {
 		return nil, nil
 	}
+	p.op.looksBack.Store(true)
 	view, err := p.view(childKey(kind.GVR))
 	if err != nil {
 		return nil, err

@@ -80,6 +80,7 @@ func (m *memories) addKeys(rule string, found keySet) {
 func (e *Engine) forget(k key) {
 	e.notices.forget(k)
 	e.memories.forget(k)
+	e.causes.forget(k)
 	e.readers.keep(k, nil)
 	e.borrowed.keep(k, nil)
 	e.held.set(k, false)
@@ -90,6 +91,7 @@ func (e *Engine) remembered(rule string) []key {
 	found := make(keySet)
 	e.notices.addKeys(rule, found)
 	e.memories.addKeys(rule, found)
+	e.causes.addKeys(rule, found)
 	e.readers.addKeys(rule, found)
 	e.borrowed.addKeys(rule, found)
 	e.held.addKeys(rule, found)
@@ -118,6 +120,7 @@ func (e *Engine) stop(op *operator) {
 	e.monitors.Watch(op.id)
 	e.notices.forgetRule(op.id)
 	e.memories.forgetRule(op.id)
+	e.causes.forgetRule(op.id)
 	e.readers.forgetRule(op.id)
 	e.borrowed.forgetRule(op.id)
 	e.held.forgetRule(op.id)

@@ -59,6 +59,8 @@ type operator struct {
 	explained atomic.Bool
 	// sought is set once parents that are held out of view were looked for.
 	sought atomic.Bool
+	// looksBack is set once an expression has asked how a child was before this pass.
+	looksBack atomic.Bool
 	// namespaces is the set of spec.parent.namespaces; empty means all.
 	namespaces map[string]bool
 }
@@ -285,12 +287,21 @@ type operators struct {
 	rules map[string]bool
 	// byKey has, for each informer, the operators that need it.
 	byKey map[monitor.Key][]*operator
+	// reads has the resources of which objects are parents, or are looked up.
+	reads map[schema.GroupVersionResource]bool
 }
 
 func newOperators(ops []*operator) *operators {
-	set := &operators{byID: make(map[string]*operator, len(ops)), byKey: make(map[monitor.Key][]*operator)}
+	set := &operators{
+		byID: make(map[string]*operator, len(ops)), byKey: make(map[monitor.Key][]*operator),
+		reads: make(map[schema.GroupVersionResource]bool),
+	}
 	for _, op := range ops {
 		set.byID[op.id] = op
+		set.reads[op.parent.GVR] = true
+		for _, l := range op.lookups {
+			set.reads[l.kind.GVR] = true
+		}
 		for _, key := range op.keys() {
 			set.byKey[key] = append(set.byKey[key], op)
 		}

@@ -40,6 +40,8 @@ const (
 	reasonWrite = "WriteFailed"
 	// reasonContested: others keep taking back fields of a child.
 	reasonContested = "Contested"
+	// reasonLoop: rules cause one another, or themselves, to write for ever.
+	reasonLoop = "Loop"
 	// reasonNoConditions: the parent's kind cannot take conditions.
 	reasonNoConditions = "NoConditions"
 	// reasonAdopted: an object that was there already has become a child.
@@ -103,7 +105,7 @@ func problemOfPredicate(err error) problem {
 // comes back by itself, so that there is no need to try before.
 func (p problem) eventful() bool {
 	switch p.reason {
-	case reasonWaiting, reasonEvaluation, reasonRestless, reasonContested, reasonDeleting:
+	case reasonWaiting, reasonEvaluation, reasonRestless, reasonContested, reasonDeleting, reasonLoop:
 		return true
 	default:
 		return false

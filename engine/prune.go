@@ -21,7 +21,11 @@ func (p *pass) prune(ctx context.Context) {
 	}
 	for _, stale := range p.stale() {
 		ref := apply.RefOf(stale.object)
-		if err := p.writer.Delete(ctx, stale.gvr, stale.object); err != nil {
+		end := p.begin(stale.object)
+		err := p.writer.Delete(ctx, stale.gvr, stale.object)
+		p.deleted(stale.object)
+		end()
+		if err != nil {
 			p.problems = append(p.problems, p.told(problem{subject: ref.String(), reason: reasonDelete, err: err}))
 			continue
 		}

@@ -132,6 +132,11 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 			}
 		}
 	}
+	if len(started) > 0 {
+		for _, k := range e.causes.release() {
+			e.queue.Add(k) // what went round may come to rest now
+		}
+	}
 	for _, op := range started {
 		if op.removal != nil {
 			log.Info("clearing away what a rule left", "rule", op.name.String(), "parent", op.parent.GVK.String(), "children", op.removal.children)

@@ -56,7 +56,13 @@ func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
 		e.queue.AddAfter(k, rest)
 		return later, nil
 	}
+	history, loop, rest := e.causes.take(k, now, e.options.RetryMax)
+	if rest > 0 {
+		e.queue.AddAfter(k, rest)
+		return later, nil
+	}
 	p := e.newPass(op, k, parent, remembered, now)
+	p.history, p.loop = history, loop
 	defer p.end()
 	p.evaluation = op.program.Evaluate(ctx, rules.Input{Parent: parent, Now: p.now, Reader: p, Random: rand.Reader})
 	return p.run(ctx)
@@ -78,6 +84,10 @@ type pass struct {
 	// memory is kept after the pass, unless the rule turns out not to be for the
 	// parent.
 	memory *memory
+	// history is what led to the pass, as far as it was rules; loop is not nil where
+	// that is always the pass before.
+	history *history
+	loop    *loop
 	// reads and borrows are what the evaluation looked up, and the informers that
 	// were started for it.
 	reads   map[subject]bool
@@ -102,7 +112,7 @@ func (e *Engine) newPass(op *operator, k key, parent *unstructured.Unstructured,
 	p := &pass{
 		Engine: e, op: op, key: k, parent: parent, memory: remembered,
 		started: now, now: remembered.pace.evaluationTime(now, op.program.Drifts()), due: remembered.pace.isDue(now),
-		desired: make(map[identity]bool),
+		desired: make(map[identity]bool), history: &history{},
 	}
 	if op.program.ReadsStatus() {
 		p.inputs = newInputs()
@@ -150,13 +160,14 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 	matches, err := p.evaluation.Matches()
 	if err != nil {
 		p.problems = append(p.problems, problemOfPredicate(err))
+	} else if !matches {
+		return p.release(ctx)
+	}
+	if err != nil || p.descendsTooFar() {
 		said := p.evaluation.Outcome()
 		said.Nodes, said.Events, said.StatusFailed = nil, nil, nil
 		p.outcome = said // what waits in it stays as it was
 		return p.conclude(ctx)
-	}
-	if !matches {
-		return p.release(ctx)
 	}
 	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
 		if p.suspended() {
@@ -170,6 +181,7 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 	p.outcome = p.evaluation.Outcome()
 	p.prune(ctx)
 	p.unhold(ctx)
+	p.rejoin(p.started)
 	return p.conclude(ctx)
 }
 

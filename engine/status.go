@@ -185,12 +185,13 @@ func (p *pass) writeStatus(ctx context.Context, said map[string]any, s state) er
 // syncStatus brings the parent's status to a content; nil takes back all that
 // the rule ever said in it.
 func (p *pass) syncStatus(ctx context.Context, content map[string]any) error {
+	defer p.begin(p.parent)()
 	result, err := p.writer.SyncStatus(ctx, p.status(runtime.DeepCopyJSON(content)))
 	if err != nil {
 		return err
 	}
 	if result.Action != apply.ActionNone {
-		p.monitors.Observe(p.op.parentKey, result.Live)
+		p.observe(p.op.parentKey, result.Live)
 		if p.memory != nil {
 			p.memory.unrest.wrote(p.changed)
 		}

@@ -90,12 +90,13 @@ func (p *pass) hold(ctx context.Context) error {
 	if p.op.holds(p.parent) {
 		return nil
 	}
+	defer p.begin(p.parent)()
 	held, err := p.writer.AddFinalizer(ctx, p.op.finalizer(p.parent), p.op.program.ReadsStatus())
 	if err != nil {
 		return err
 	}
 	p.held.set(p.key, true)
-	p.monitors.Observe(p.op.parentKey, held)
+	p.observe(p.op.parentKey, held)
 	if held.GetGeneration() == p.parent.GetGeneration() {
 		p.parent = held // else the conditions would speak of a parent that nobody looked at
 	}

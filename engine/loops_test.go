@@ -1,0 +1,167 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine"
+)
+
+// countingRule counts a child up, from what it was before, as far as $MOST.
+const countingRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: counting}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  variables:
+  - {name: last, value: "${observed.config == null ? 0 : int(observed.config.data.n)}"}
+  children:
+  - id: config
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+      data: {n: "${string(variables.last < $MOST ? variables.last + 1 : variables.last)}", text: "${parent.spec.text}"}
+`
+
+func counting(most int) string {
+	return strings.ReplaceAll(countingRule, "$MOST", fmt.Sprint(most))
+}
+
+// A child that counts itself up is slowed down, and the parent says so; it heals
+// with the rule. What takes its steps and comes to rest is no loop, and neither are
+// changes that others make.
+func TestChildThatCountsItself(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("counting", counting(20))
+	w.run()
+	w.parent("Note", "n", "{text: a}")
+	w.await(configMaps, w.home, "n", "has taken its steps", has("20", "data", "n"))
+	for i := range 60 {
+		w.patch(w.resource("Note"), w.home, "n", fmt.Sprintf(`{"spec":{"text":"b%d"}}`, i))
+	}
+	w.await(configMaps, w.home, "n", "follows", has("b59", "data", "text"))
+	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
+	if said := w.saidOf("n", "Loop"); len(said) > 0 {
+		t.Fatalf("steps that end are a loop: %q", said)
+	}
+
+	w.rule("counting", counting(1_000_000))
+	stalled := w.await(w.resource("Note"), w.home, "n", "is stalled", isTrue("Stalled"))
+	message := conditionField(stalled, "Stalled", "message")
+	if want := fmt.Sprintf("(rule %s/counting for %s/n writes ConfigMap %s/n → rule %s/counting for %s/n)",
+		w.kanon, w.home, w.home, w.kanon, w.home); !strings.Contains(message, want) {
+		t.Errorf("the message lacks %q: %s", want, message)
+	}
+	from := w.requests.count()
+	<-time.After(6 * time.Second)
+	// RetryMax is 2 s: six seconds hold three rounds.
+	if got := w.requestsAtHome(from); len(got) == 0 || len(got) > 6 {
+		t.Errorf("%d requests in 6 s: %q", len(got), got)
+	}
+	if said := w.saidOf("n", "Loop"); len(said) != 1 {
+		t.Errorf("it is told %d times: %q", len(said), said)
+	}
+	// Somebody else's change does not wait.
+	w.patch(w.resource("Note"), w.home, "n", `{"spec":{"text":"last"}}`)
+	w.await(configMaps, w.home, "n", "follows", has("last", "data", "text"))
+	w.rule("counting", counting(20))
+	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
+	w.quiet()
+}
+
+// feedingRule computes a status from that of another parent.
+const feedingRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: feeding}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  lookups:
+  - {id: other, apiVersion: $GROUP/v1, kind: Note, name: "${parent.spec.other}"}
+  status: {n: "${lookups.other.?status.?n.orValue(0) + 1}"}
+`
+
+// Two parents that compute from one another are slowed down, and each says by what
+// way it comes back to it; it heals when one of them does not any more.
+func TestParentsThatFeedOneAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("feeding", feedingRule)
+	w.run(func(o *engine.Options) { o.RetryMax = time.Second })
+	w.parent("Note", "a", "{other: b}")
+	w.parent("Note", "b", "{other: a}")
+	chain := fmt.Sprintf("rule %s/feeding for %s/a writes Note.%s %s/a → rule %s/feeding for %s/b writes Note.%s %s/b",
+		w.kanon, w.home, w.group, w.home, w.kanon, w.home, w.group, w.home)
+	stalled := w.await(w.resource("Note"), w.home, "a", "is stalled", isTrue("Stalled"))
+	if message := conditionField(stalled, "Stalled", "message"); !strings.Contains(message, chain) {
+		t.Errorf("the message lacks %q: %s", chain, message)
+	}
+	w.await(w.resource("Note"), w.home, "b", "is stalled", isTrue("Stalled"))
+	from := w.requests.count()
+	<-time.After(4 * time.Second)
+	if got := w.requestsAtHome(from); len(got) > 14 {
+		t.Errorf("%d requests in 4 s: %q", len(got), got)
+	}
+	w.parent("Note", "c", "{other: c0}")
+	w.patch(w.resource("Note"), w.home, "b", `{"spec":{"other":"c"}}`)
+	for _, name := range []string{"a", "b"} {
+		w.await(w.resource("Note"), w.home, name, "is not stalled", func(obj *unstructured.Unstructured) bool { return !isTrue("Stalled")(obj) })
+	}
+	w.quiet()
+}
+
+// breedingRules make a Task of each Note, and a Note of each Task.
+const breedingRules = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: notes}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  children:
+  - {id: task, template: {apiVersion: $GROUP/v1, kind: Task, metadata: {name: "${parent.metadata.name}-t"}, spec: {}}}
+---
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: tasks}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Task}
+  children:
+  - {id: note, template: {apiVersion: $GROUP/v1, kind: Note, metadata: {name: "${parent.metadata.name}-n"}, spec: {}}}
+`
+
+// Rules that make parents for one another end after some generations, and the last
+// one says why.
+func TestRulesThatBreed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note", "Task")
+	w.rule("breeding", breedingRules)
+	w.run()
+	w.parent("Note", "n", "{}")
+	last := "n" + strings.Repeat("-t-n", 16)
+	stalled := w.await(w.resource("Note"), w.home, last, "is stalled", isTrue("Stalled"))
+	message := conditionField(stalled, "Stalled", "message")
+	for _, want := range []string{"16 times over", "by rule " + w.kanon + "/tasks", "by rule " + w.kanon + "/notes"} {
+		if !strings.Contains(message, want) {
+			t.Errorf("the message lacks %q: %s", want, message)
+		}
+	}
+	w.quiet()
+	list, err := w.at(w.resource("Note"), w.home).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) != 17 {
+		t.Errorf("there are %d Notes", len(list.Items))
+	}
+}
