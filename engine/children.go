@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
 
@@ -28,6 +29,11 @@ type write struct {
 	// guarded is true for an object that must be left as it is if it is there
 	// though nothing was known of it.
 	guarded bool
+	// renewal says whether it is to be made anew, recreated that it was deleted for
+	// that, and pending why it will be later.
+	renewal   rules.Renewal
+	recreated *recreation
+	pending   error
 }
 
 // writeBatch brings the nodes that can go now up to date, their children side
@@ -35,9 +41,9 @@ type write struct {
 func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 	var writes []*write
 	for _, node := range batch {
-		for _, object := range node.Objects {
+		for i, object := range node.Objects {
 			p.desired[identityOf(object)] = true
-			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded})
+			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded, renewal: node.Renewal(i)})
 		}
 	}
 	written := len(writes)
@@ -67,6 +73,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 		})
 	}
 	_ = group.Wait() // always nil
+	p.noteRecreations(writes)
 
 	for _, w := range writes[written:] {
 		p.inputs.left(identityOf(w.object), w.live)
@@ -99,8 +106,10 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 	}
 	live, _ := p.monitors.Get(childKey(kind.GVR), object.GetNamespace(), object.GetName())
 	w.before = live
+	p.carryRecreation(object, live)
 	owner, policy := p.op.owner(p.parent, w.node), p.op.policies[w.node]
-	if !p.memory.contests.known(identityOf(object)) && p.writer.Unchanged(ctx, object, owner, w.controller, policy, live) {
+	if w.renewal != rules.RenewalDue && !p.memory.contests.known(identityOf(object)) &&
+		p.writer.Unchanged(ctx, object, owner, w.controller, policy, live) {
 		return live, nil
 	}
 	child, err := p.writer.Prepare(ctx, object, owner, w.controller, policy)
@@ -115,16 +124,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 	if err := p.heldByContest(child, live); err != nil {
 		return live, err
 	}
-	var result apply.Result
-	if w.guarded && (live == nil || !apply.Owns(live, p.op.id, p.parent.GetUID())) {
-		result, err = p.writer.Ensure(ctx, kind.GVR, child, live)
-	} else {
-		result, err = p.writer.Sync(ctx, kind.GVR, child, live)
-	}
-	var taken *apply.NameTakenError
-	if errors.As(err, &taken) && p.op.adopters[w.node] {
-		result, err = p.adopt(ctx, kind, child, taken, w.guarded)
-	}
+	result, err := p.write(ctx, kind, child, w)
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +132,20 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 		p.observe(childKey(kind.GVR), result.Live)
 	}
 	return result.Live, p.noteContest(child, result)
+}
+
+// writeInPlace makes a child, or changes the one that is there.
+func (p *pass) writeInPlace(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
+	write := p.writer.Sync
+	if w.guarded && (w.before == nil || !apply.Owns(w.before, p.op.id, p.parent.GetUID())) {
+		write = p.writer.Ensure
+	}
+	result, err := write(ctx, kind.GVR, child, w.before)
+	var taken *apply.NameTakenError
+	if errors.As(err, &taken) && p.op.adopters[w.node] {
+		return p.adopt(ctx, kind, child, taken, w.guarded)
+	}
+	return result, err
 }
 
 // keepChild leaves the content of a child as it is, and sees to it that it stays

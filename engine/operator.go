@@ -38,6 +38,9 @@ type operator struct {
 	policies map[string]apply.Policy
 	// adopters are the nodes that may take over objects which nobody claims.
 	adopters map[string]bool
+	// recreators are the nodes whose objects may be made anew for the sake of a
+	// change, with their updatePolicy.
+	recreators map[string]rules.UpdatePolicy
 	// lookups has each node of spec.lookups, by its id.
 	lookups map[string]lookup
 	// removal is set where the rule, or its kind of parents, is gone, and what it left is cleared away.
@@ -77,6 +80,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		nodes:      make(map[string]restmapping.Kind),
 		policies:   make(map[string]apply.Policy),
 		adopters:   make(map[string]bool),
+		recreators: make(map[string]rules.UpdatePolicy),
 		lookups:    make(map[string]lookup),
 		retired:    make(map[schema.GroupVersionKind]restmapping.Kind),
 		namespaces: make(map[string]bool),
@@ -105,6 +109,9 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		kind, _ := mapper.Lookup(child.GVK)
 		op.children[child.GVK], op.nodes[child.ID] = kind, kind
 		op.policies[child.ID], op.adopters[child.ID] = policyOf(child), child.Adopt
+		if child.UpdatePolicy == rules.UpdateRecreate || child.UpdatePolicy == rules.UpdateApplyOrRecreate {
+			op.recreators[child.ID] = child.UpdatePolicy
+		}
 	}
 	for _, spec := range program.Lookups() {
 		kind, _ := mapper.Lookup(spec.GVK)
@@ -124,7 +131,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 
 // policyOf is what a rule says of a node's children, as the writer takes it.
 func policyOf(child rules.Child) apply.Policy {
-	var policy apply.Policy
+	policy := apply.Policy{Content: child.UpdatePolicy == rules.UpdateRecreate}
 	for _, ignored := range child.Ignore {
 		path := make(apply.Path, len(ignored))
 		for i, step := range ignored {

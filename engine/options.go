@@ -52,6 +52,10 @@ type Options struct {
 	// RetryBase and RetryMax bound the exponential back-off after a failed
 	// reconcile. Defaults: 100 ms and 2 minutes.
 	RetryBase, RetryMax time.Duration
+	// RecreateBase and RecreateMax bound the exponential back-off of objects that are
+	// deleted and made anew again and again. One that lasts twice RecreateMax begins
+	// anew. Defaults: 10 seconds and 5 minutes.
+	RecreateBase, RecreateMax time.Duration
 	// Limits bound what an evaluation of a rule may take. Default: those of package
 	// rules.
 	Limits rules.Limits
@@ -78,6 +82,12 @@ func (o *Options) setDefaults() {
 	if o.RetryMax == 0 {
 		o.RetryMax = 2 * time.Minute
 	}
+	if o.RecreateBase == 0 {
+		o.RecreateBase = 10 * time.Second
+	}
+	if o.RecreateMax == 0 {
+		o.RecreateMax = 5 * time.Minute
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -103,6 +113,9 @@ func (o *Options) validate() error {
 	}
 	if o.RetryBase < 0 || o.RetryMax < o.RetryBase {
 		errs = append(errs, errors.New("engine: Options.RetryMax must be at least RetryBase, and neither negative"))
+	}
+	if o.RecreateBase < 0 || o.RecreateMax < o.RecreateBase {
+		errs = append(errs, errors.New("engine: Options.RecreateMax must be at least RecreateBase, and neither negative"))
 	}
 	return errors.Join(errs...)
 }

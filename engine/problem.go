@@ -48,6 +48,8 @@ const (
 	reasonAdopted = "Adopted"
 	// reasonDeleting: the parent is being deleted, and something keeps its children.
 	reasonDeleting = "Deleting"
+	// reasonRecreating: an object is deleted and made anew.
+	reasonRecreating = "Recreating"
 	// reasonDelete: a child that is rendered no more cannot be deleted.
 	reasonDelete = "DeleteFailed"
 )
@@ -81,6 +83,8 @@ func problemOf(w *write) problem {
 		p.reason, p.stalled = reasonInvalid, true
 	case errors.As(w.err, &terminating):
 		p.reason = reasonTerminating
+	case errors.As(w.err, new(*tooSoonError)):
+		p.reason = reasonRecreating
 	case apierrors.HasStatusCause(w.err, corev1.NamespaceTerminatingCause):
 		p.reason = reasonTerminating
 	case apierrors.IsForbidden(w.err):
@@ -105,7 +109,7 @@ func problemOfPredicate(err error) problem {
 // comes back by itself, so that there is no need to try before.
 func (p problem) eventful() bool {
 	switch p.reason {
-	case reasonWaiting, reasonEvaluation, reasonRestless, reasonContested, reasonDeleting, reasonLoop:
+	case reasonWaiting, reasonEvaluation, reasonRestless, reasonContested, reasonDeleting, reasonLoop, reasonRecreating:
 		return true
 	default:
 		return false

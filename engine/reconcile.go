@@ -105,7 +105,9 @@ type pass struct {
 	holding bool
 	// problems are the writes that did not succeed, in the order of the nodes.
 	problems []problem
-	outcome  rules.Outcome
+	// pending are those of what will be done later, which is in nobody's way.
+	pending []problem
+	outcome rules.Outcome
 }
 
 func (e *Engine) newPass(op *operator, k key, parent *unstructured.Unstructured, remembered *memory, now time.Time) *pass {

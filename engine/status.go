@@ -134,7 +134,7 @@ func (p *pass) verdict() (verdict, error) {
 // summarize is the state of the parent, the gravest first.
 func (p *pass) summarize() state {
 	var stalled, moving findings
-	for _, problem := range p.problems {
+	for _, problem := range slices.Concat(p.problems, p.pending) {
 		switch {
 		case problem.stalled:
 			stalled.add(problem.reason, problem.String())

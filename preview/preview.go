@@ -44,12 +44,15 @@ type Node struct {
 	Objects []*unstructured.Unstructured
 	// Kept are those that would not be: that are not to be made, or left as they are.
 	Kept []Kept
+	// Anew are those of Objects for which the object that is there would be deleted, or
+	// may be.
+	Anew []Kept
 }
 
-// Kept is an object of which nothing is written.
+// Kept is an object with which something else is done than to apply it.
 type Kept struct {
 	Object *unstructured.Unstructured
-	// Why says why nothing is written.
+	// Why says what is done and why.
 	Why string
 }
 
@@ -89,7 +92,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 		p.Unmatched = "spec.parent.when is false"
 		return p
 	}
-	rendered, kept := map[string][]*unstructured.Unstructured{}, map[string][]Kept{}
+	rendered, kept, anew := map[string][]*unstructured.Unstructured{}, map[string][]Kept{}, map[string][]Kept{}
 	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 		for _, node := range batch {
 			rendered[node.Node] = node.Objects
@@ -98,6 +101,9 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 			}
 			live := make([]*unstructured.Unstructured, len(node.Objects))
 			for i, object := range node.Objects {
+				if why := w.whyAnew(node.Node, object, node.Renewal(i)); why != "" {
+					anew[node.Node] = append(anew[node.Node], Kept{Object: object, Why: why})
+				}
 				live[i] = w.applied(object)
 			}
 			ev.Applied(node.Node, live)
@@ -105,7 +111,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 	}
 	p.Outcome = ev.Outcome()
 	for _, outcome := range p.Outcome.Nodes {
-		p.Nodes = append(p.Nodes, Node{NodeOutcome: outcome, Objects: rendered[outcome.ID], Kept: kept[outcome.ID]})
+		p.Nodes = append(p.Nodes, Node{NodeOutcome: outcome, Objects: rendered[outcome.ID], Kept: kept[outcome.ID], Anew: anew[outcome.ID]})
 	}
 	return p
 }

@@ -32,8 +32,8 @@ type world struct {
 	byID    map[identity]*unstructured.Unstructured
 	// nodes says of which child an object is.
 	nodes map[identity]string
-	// once has the children that are made once and not changed.
-	once map[string]bool
+	// children are those of the rule, by their ids.
+	children map[string]rules.Child
 }
 
 func newWorld(in Input) *world {
@@ -42,12 +42,12 @@ func newWorld(in Input) *world {
 	w := &world{
 		objects: append(objects, in.Parent),
 		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)), nodes: make(map[identity]string),
-		once: make(map[string]bool),
+		children: make(map[string]rules.Child),
 	}
 	ids := map[string]string{} // by what the label says
 	for _, child := range in.Program.Children() {
 		ids[apply.NodeLabel(child.ID)] = child.ID
-		w.once[child.ID] = child.UpdatePolicy == rules.UpdateCreateOnly
+		w.children[child.ID] = child
 	}
 	for _, object := range in.With {
 		id := identityOf(object)
@@ -121,7 +121,7 @@ func (w *world) whyKept(node string, object *unstructured.Unstructured) string {
 	switch {
 	case live == nil:
 		return "is not made: its createWhen is false"
-	case w.once[node]:
+	case w.children[node].UpdatePolicy == rules.UpdateCreateOnly:
 		return "stays as it is: its updatePolicy is CreateOnly"
 	default:
 		return "stays as it is: its updateWhen is false"

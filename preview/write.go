@@ -109,6 +109,9 @@ func (w *writer) node(n Node) {
 	for _, kept := range n.Kept {
 		w.comment("child %s: %s %s %s", n.ID, kept.Object.GetKind(), nameOf(kept.Object), kept.Why)
 	}
+	for _, anew := range n.Anew {
+		w.comment("child %s: %s %s %s", n.ID, anew.Object.GetKind(), nameOf(anew.Object), anew.Why)
+	}
 	for _, object := range n.Objects {
 		w.document(hideSecrets(object).Object)
 	}

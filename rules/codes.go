@@ -136,6 +136,12 @@ const (
 	CodeShortLivedJob  Code = "KN0541"
 )
 
+// What can be found in how a child is to be made anew and rolled out.
+const (
+	CodeRecreateOnce  Code = "KN0740"
+	CodeRecreateLoses Code = "KN0741"
+)
+
 // What can be found among the rules of all sources.
 const (
 	CodeRuleTwice     Code = "KN0601"
@@ -262,6 +268,9 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 
 		{CodeRuleTwice, "Two rules of one name", SeverityError},
 		{CodeRuleNamespace, "A rule outside Kanon's namespace", SeverityError},
+
+		{CodeRecreateOnce, "A child that is made once, and made anew", SeverityError},
+		{CodeRecreateLoses, "Made anew, a child would lose what is in it", SeverityError},
 	}
 }
 

@@ -125,7 +125,9 @@ type compiledChild struct {
 	readyWhen *expression
 	// createWhen and updateWhen are nil where they are always true.
 	createWhen, updateWhen *expression
-	template               template
+	// recreateWhen is nil where it is never true.
+	recreateWhen *expression
+	template     template
 	// needs are the children that must be settled before this one, and waitsFor
 	// those that must be ready.
 	needs, waitsFor []int

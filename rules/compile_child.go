@@ -107,6 +107,7 @@ func (c *compiler) writeConditions(spec *childSpec, child *compiledChild, sc *co
 	if spec.updateWhen != nil {
 		child.updateWhen = c.condition(spec.updateWhen, c.selfScope(sc, child, sc.place+".updateWhen"), &n.uses).compiled()
 	}
+	c.renewal(spec, child, sc, n)
 }
 
 // templateKind is the kind that a template renders, which must be written out.

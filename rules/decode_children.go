@@ -65,9 +65,12 @@ func (d *decoder) child(n *node, index int, before []childSpec) childSpec {
 				c.dependsOn = append(c.dependsOn, dependency{id: id, pos: d.src.at(item.yaml)})
 			}
 		},
-		"readyWhen":    func(n *node) { c.readyWhen = d.expression(n, path+".readyWhen") },
-		"createWhen":   func(n *node) { c.createWhen = d.expression(n, path+".createWhen") },
-		"updatePolicy": func(n *node) { c.updatePolicy = d.updatePolicy(n, path+".updatePolicy") },
+		"readyWhen":  func(n *node) { c.readyWhen = d.expression(n, path+".readyWhen") },
+		"createWhen": func(n *node) { c.createWhen = d.expression(n, path+".createWhen") },
+		"updatePolicy": func(n *node) {
+			c.updatePolicy, c.updatePolicyPos = d.updatePolicy(n, path+".updatePolicy"), d.src.at(n.yaml)
+		},
+		"recreateWhen": func(n *node) { c.recreateWhen = d.expression(n, path+".recreateWhen") },
 		"updateWhen":   func(n *node) { c.updateWhen = d.expression(n, path+".updateWhen") },
 		"adopt":        func(n *node) { c.adopt = d.boolean(n, path+".adopt") },
 		"ignore": func(n *node) {
@@ -92,7 +95,8 @@ func (d *decoder) child(n *node, index int, before []childSpec) childSpec {
 func (d *decoder) updatePolicy(n *node, path string) UpdatePolicy {
 	text, ok := d.plainString(n, path)
 	if ok && !slices.Contains(updatePolicies(), text) {
-		d.report(n, CodeNotOneOf, "%s must be %s, and is %q", path, strings.Join(updatePolicies(), " or "), text).
+		names := updatePolicies()
+		d.report(n, CodeNotOneOf, "%s must be %s or %s, and is %q", path, strings.Join(names[:len(names)-1], ", "), names[len(names)-1], text).
 			hint("%s", didYouMean(text, updatePolicies()))
 	}
 	return UpdatePolicy(text)

@@ -90,6 +90,8 @@ type item struct {
 	live   *unstructured.Unstructured
 	// fate says what is to be done; live is known from the start unless it is written.
 	fate fate
+	// renewal says whether one that is there is to be made anew.
+	renewal Renewal
 }
 
 // fate is what is to become of an item.
@@ -218,6 +220,9 @@ func (e *Evaluation) toWrite(i int) Rendered {
 	for j := range n.items {
 		if it := &n.items[j]; it.fate == fateWritten {
 			out.Objects = append(out.Objects, it.object)
+			if child.renews() {
+				out.renewals = append(out.renewals, it.renewal)
+			}
 		} else {
 			out.Kept = append(out.Kept, it.object)
 		}

@@ -50,12 +50,33 @@ type UpdatePolicy string
 const (
 	// UpdateApply means that an object is changed whenever it differs.
 	UpdateApply UpdatePolicy = "Apply"
+	// UpdateApplyOrRecreate means that an object is changed whenever it differs, and is
+	// deleted and made anew where the API server allows no such change.
+	UpdateApplyOrRecreate UpdatePolicy = "ApplyOrRecreate"
+	// UpdateRecreate means that an object is deleted and made anew whenever something
+	// else is rendered for it.
+	UpdateRecreate UpdatePolicy = "Recreate"
 	// UpdateCreateOnly means that an object is made once and not changed after that.
 	UpdateCreateOnly UpdatePolicy = "CreateOnly"
 )
 
 // updatePolicies are those that a rule can ask for.
-func updatePolicies() []string { return []string{string(UpdateApply), string(UpdateCreateOnly)} }
+func updatePolicies() []string {
+	return []string{string(UpdateApply), string(UpdateApplyOrRecreate), string(UpdateRecreate), string(UpdateCreateOnly)}
+}
+
+// Renewal says whether an object that is there is to be deleted and made anew.
+type Renewal uint8
+
+const (
+	// RenewalByPolicy means that the updatePolicy of its node says so, or does not.
+	RenewalByPolicy Renewal = iota
+	// RenewalDue means that it is, because its recreateWhen is true.
+	RenewalDue
+	// RenewalBarred means that it must not be, because its createWhen is not known to
+	// allow for the new one.
+	RenewalBarred
+)
 
 // Input is what one evaluation starts from.
 type Input struct {
@@ -133,6 +154,16 @@ type Rendered struct {
 	// Partial is true where items of a forEach are left out because they wait
 	// or failed: the node's objects that are not in Objects must not be pruned.
 	Partial bool
+	// renewals are those of Objects; nil where the node asks for none.
+	renewals []Renewal
+}
+
+// Renewal says whether one of Objects, by its index, is to be deleted and made anew.
+func (r *Rendered) Renewal(i int) Renewal {
+	if r.renewals == nil {
+		return RenewalByPolicy
+	}
+	return r.renewals[i]
 }
 
 // State says what became of a node in one evaluation.

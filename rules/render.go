@@ -124,7 +124,7 @@ func (c *compiledChild) guarded() bool {
 // decide asks createWhen about an object that is not there, and updateWhen about
 // one that is.
 func (e *Evaluation) decide(child *compiledChild, it *item, object *unstructured.Unstructured) *problem {
-	if child.createWhen == nil && !child.guarded() {
+	if child.createWhen == nil && !child.guarded() && !child.renews() {
 		return nil
 	}
 	var live *unstructured.Unstructured
@@ -155,6 +155,9 @@ func (e *Evaluation) decide(child *compiledChild, it *item, object *unstructured
 		if !ok {
 			it.fate, it.live = fateKept, live
 		}
+	}
+	if live != nil && it.fate == fateWritten {
+		return e.decideRenewal(child, it, live)
 	}
 	return nil
 }

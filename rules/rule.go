@@ -137,7 +137,10 @@ type childSpec struct {
 	adopt     bool
 	// createWhen and updateWhen say whether the object may be made, and written.
 	createWhen, updateWhen *node
-	updatePolicy           UpdatePolicy
+	// recreateWhen says whether it is to be deleted and made anew.
+	recreateWhen    *node
+	updatePolicy    UpdatePolicy
+	updatePolicyPos Position
 	// ignore are texts.
 	ignore []*node
 	// template is nil where it is missing or no mapping.

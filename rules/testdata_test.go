@@ -290,6 +290,9 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 			fmt.Fprintf(&b, "%s: %d objects%s\n", r.Node, len(r.Objects), partial)
 			live := make([]*unstructured.Unstructured, len(r.Objects))
 			for j, o := range r.Objects {
+				if renewal := map[Renewal]string{RenewalDue: "to be made anew", RenewalBarred: "not to be made anew"}[r.Renewal(j)]; renewal != "" {
+					fmt.Fprintf(&b, "  %s:\n", renewal)
+				}
 				b.WriteString(indented(t, o.Object))
 				live[j] = liveObject(t, o, files)
 			}

@@ -88,7 +88,7 @@ func outOfScope(name string, sc *compileScope) string {
 	case rootChildren:
 		return "children cannot be read in " + sc.place
 	case rootSelf:
-		return "self is the live object in readyWhen and updateWhen, and is known only there"
+		return "self is the live object in readyWhen, updateWhen and recreateWhen, and is known only there"
 	case rootStatus:
 		if sc.names[rootStatus] == nil && strings.HasPrefix(sc.place, "spec.events") {
 			return "status is what spec.status renders, and this rule has none"

@@ -80,6 +80,11 @@ func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructure
 		Ref: RefOf(obj), Owner: owner, policy: policy.normalised(gvk.GroupKind()), kind: kind, isGone: w.isGone,
 		source: w.sourceOf(kind, rendered, owner, controller, policy),
 	}
+	if policy.Content {
+		if child.fingerprint.content, err = contentOf(rendered, policy); err != nil {
+			return nil, err
+		}
+	}
 	if err := child.split(obj.Object); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func (w *Writer) Delete(ctx context.Context, gvr schema.GroupVersionResource, li
 	if live.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	err := w.deleteExactly(ctx, gvr, live)
+	err := w.deleteExactly(ctx, gvr, live, metav1.DeletePropagationBackground)
 	if !apierrors.IsConflict(err) {
 		return err
 	}
@@ -40,7 +40,7 @@ func (w *Writer) Delete(ctx context.Context, gvr schema.GroupVersionResource, li
 	case fresh.GetDeletionTimestamp() != nil, !Owns(fresh, ruleID, parentUID):
 		return nil
 	default:
-		return w.deleteExactly(ctx, gvr, fresh)
+		return w.deleteExactly(ctx, gvr, fresh, metav1.DeletePropagationBackground)
 	}
 }
 
@@ -61,10 +61,9 @@ func claim(obj *unstructured.Unstructured) (ruleID string, parentUID types.UID, 
 }
 
 // deleteExactly deletes obj in the version given. An object that is gone is no error.
-func (w *Writer) deleteExactly(ctx context.Context, gvr schema.GroupVersionResource, obj *unstructured.Unstructured) error {
+func (w *Writer) deleteExactly(ctx context.Context, gvr schema.GroupVersionResource, obj *unstructured.Unstructured, propagation metav1.DeletionPropagation) error {
 	ref := RefOf(obj)
 	version := obj.GetResourceVersion()
-	propagation := metav1.DeletePropagationBackground
 	err := w.resource(gvr, ref.Namespace).Delete(ctx, ref.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &ref.UID, ResourceVersion: &version},
 		PropagationPolicy: &propagation,

@@ -32,6 +32,7 @@
 //	result, err := w.Sync(ctx, configMaps, child, cached) // cached: nil when the informer has none
 //
 // result.Action is then "created", "applied" or "none", and result.Live the newest knowledge of the object. Errors that
-// a caller decides on are typed: [NameTakenError], [TerminatingError], [ReplacedError] and [InvalidError]. Every other
+// a caller decides on are typed: [NameTakenError], [TerminatingError], [ReplacedError] and [InvalidError], which may
+// be due to an [ImmutableError]. Every other
 // error is worth another try later.
 package apply

@@ -68,3 +68,19 @@ func (e *InvalidError) Error() string {
 }
 
 func (e *InvalidError) Unwrap() error { return e.Err }
+
+// ImmutableError is the cause of an *InvalidError where the API server refuses the change, and not what the object would
+// be: it may be accepted as a new object, see Writer.WouldCreate.
+type ImmutableError struct {
+	// Live is the object that cannot be changed, as it was seen.
+	Live *unstructured.Unstructured
+	// Err is the API server's answer.
+	Err error
+}
+
+func (e *ImmutableError) Error() string { return e.Err.Error() }
+
+func (e *ImmutableError) Unwrap() error { return e.Err }
+
+// Fields are those of which the API server refuses a change.
+func (e *ImmutableError) Fields() []string { return immutableFields(e.Err) }

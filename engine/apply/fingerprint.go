@@ -20,11 +20,18 @@ type fingerprint struct {
 	// paths is the hash of the set of rendered paths. Without a schema it also covers the content of lists, because
 	// whether the server tells their items apart is not known.
 	paths string
+	// content is the hash of what was rendered, where Policy.Content asks for it; else empty.
+	content string
 }
 
-// String is the annotation's text: hash version, value hash, path-set hash, separated by dots.
+// String is the annotation's text: hash version, value hash, path-set hash and, where it is asked for, content hash,
+// separated by dots.
 func (f fingerprint) String() string {
-	return hashVersion + "." + f.value + "." + f.paths
+	text := hashVersion + "." + f.value + "." + f.paths
+	if f.content != "" {
+		text += "." + f.content
+	}
+	return text
 }
 
 // recorded reads the fingerprint of the last write from an object; ok is false where there is none of this version.
@@ -34,10 +41,14 @@ func recorded(obj *unstructured.Unstructured) (f fingerprint, ok bool) {
 		return fingerprint{}, false
 	}
 	parts := strings.Split(text, ".")
-	if len(parts) != 3 || parts[0] != hashVersion {
+	if len(parts) < 3 || len(parts) > 4 || parts[0] != hashVersion {
 		return fingerprint{}, false
 	}
-	return fingerprint{value: parts[1], paths: parts[2]}, true
+	f = fingerprint{value: parts[1], paths: parts[2]}
+	if len(parts) == 4 {
+		f.content = parts[3]
+	}
+	return f, true
 }
 
 // takeFingerprint computes hashes and paths of the object and writes AnnotationApplied into it.
@@ -65,7 +76,7 @@ func (c *Child) takeFingerprint() error {
 		return fmt.Errorf("hash the paths of %s: %w", c.Ref, err)
 	}
 	c.paths, c.leaves = set, set.Leaves()
-	c.fingerprint = fingerprint{value: value, paths: paths}
+	c.fingerprint.value, c.fingerprint.paths = value, paths
 	annotations[AnnotationApplied] = c.fingerprint.String()
 	return nil
 }

@@ -41,6 +41,7 @@ func (w *Writer) sourceOf(k kind, rendered *unstructured.Unstructured, owner Own
 	for _, path := range policy.Ignore {
 		sum = h.join(sum, maphash.String(h.seed, path.String()))
 	}
+	sum = h.join(sum, maphash.Comparable(h.seed, policy.Content))
 	return source{hash: sum, converter: k.converter}
 }
 

@@ -31,8 +31,11 @@ const (
 const (
 	// AnnotationOwner names rule, node, parent and the child itself, as JSON. See OwnerOf.
 	AnnotationOwner = "kanon.dev/owner"
-	// AnnotationApplied records what was written last: hash version, value hash and path-set hash.
+	// AnnotationApplied records what was written last: hash version, value hash, path-set hash and, with Policy.Content,
+	// content hash.
 	AnnotationApplied = "kanon.dev/applied"
+	// AnnotationRecreated says how often a child was made anew in a row, and when last.
+	AnnotationRecreated = "kanon.dev/recreated"
 )
 
 // Ref names one object. The version is left out on purpose: one object under two apiVersions is one object.

@@ -17,6 +17,8 @@ type Policy struct {
 	// Ignore are the fields that are set when what holds them is made, and left to others from then on: they are not
 	// applied again, do not count as drift, and are not removed.
 	Ignore []Path
+	// Content asks for AnnotationApplied to tell by itself whether the content is another one: see Outdated.
+	Content bool
 }
 
 // Path leads from an object to a field, or to items of a list. What is below is meant too.

@@ -135,6 +135,9 @@ func (w *Writer) applyError(ctx context.Context, gvr schema.GroupVersionResource
 	if wrongUID(err) {
 		return &ReplacedError{Ref: RefOf(live), Err: err}
 	}
+	if isImmutable(err) {
+		return &InvalidError{Ref: child.Ref, Err: &ImmutableError{Live: live, Err: err}}
+	}
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return child.writeError("apply", err)
 	}

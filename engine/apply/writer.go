@@ -125,7 +125,7 @@ func (w *Writer) Sync(ctx context.Context, gvr schema.GroupVersionResource, chil
 // hold every rendered path. It sends no request.
 func (w *Writer) InSync(_ context.Context, child *Child, live *unstructured.Unstructured) bool {
 	last, ok := recorded(live)
-	if !ok || last.value != child.fingerprint.value {
+	if !ok || last.value != child.fingerprint.value || child.fingerprint.content != "" && last.content != child.fingerprint.content {
 		return false
 	}
 	state, err := entriesDigest(ownEntries(live))
@@ -231,7 +231,10 @@ func Terminating(obj *unstructured.Unstructured) string {
 }
 
 func finalizersOf(obj *unstructured.Unstructured) string {
-	finalizers := obj.GetFinalizers()
+	// The garbage collector's own say that what the object owns goes first.
+	finalizers := slices.DeleteFunc(obj.GetFinalizers(), func(name string) bool {
+		return name == metav1.FinalizerDeleteDependents || name == metav1.FinalizerOrphanDependents
+	})
 	if len(finalizers) == 0 {
 		return ""
 	}

@@ -1,0 +1,90 @@
+package apply
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// The value hash of AnnotationApplied covers all that an apply sends: what the template gives, in the normal form that the
+// kind's schema makes of it, and the marks of the child. It tells that an apply is due. It does not tell that the content
+// is another one, because a schema and the marks can change too. Where something that cannot be undone depends on that,
+// AnnotationApplied also has a hash of what was rendered and nothing else.
+
+// contentOf is the hash of a rendered object without what the policy ignores, and without AnnotationRecreated.
+func contentOf(rendered *unstructured.Unstructured, policy Policy) (string, error) {
+	object := runtime.DeepCopyJSON(rendered.Object)
+	dropField(object, Path{{Field: "metadata"}, {Field: "annotations"}, {Field: AnnotationRecreated}})
+	for _, path := range policy.Ignore {
+		dropField(object, path)
+	}
+	hash, err := digest(object)
+	if err != nil {
+		return "", fmt.Errorf("hash the content of %s: %w", RefOf(rendered), err)
+	}
+	return hash, nil
+}
+
+// dropField takes what a path names out of a value, as far as it is there, and what is empty after that.
+func dropField(v any, path Path) {
+	step, rest := path[0], path[1:]
+	switch v := v.(type) {
+	case map[string]any:
+		if len(rest) > 0 {
+			dropField(v[step.Field], rest)
+		}
+		if len(rest) == 0 || isEmpty(v[step.Field]) {
+			delete(v, step.Field)
+		}
+	case []any:
+		for i, item := range v {
+			m, ok := item.(map[string]any)
+			switch {
+			case !ok || !step.selects(func(name string) any { return m[name] }):
+			case len(rest) > 0:
+				dropField(m, rest)
+			default:
+				v[i] = nil // its place tells nothing of what it was
+			}
+		}
+	}
+}
+
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// Outdated says whether live was last applied with another content than rendered has, by AnnotationApplied alone: what
+// others changed in live is no matter. known is false where live does not say.
+func Outdated(rendered, live *unstructured.Unstructured, policy Policy) (outdated, known bool) {
+	last, ok := recorded(live)
+	if !ok || last.content == "" {
+		return false, false
+	}
+	content, err := contentOf(rendered, policy)
+	return content != last.content, err == nil
+}
+
+// Outdated says whether live was last applied as something else than the child, or not at all. Where live does not say
+// with what content it was applied, other marks or another normal form count as well.
+func (c *Child) Outdated(live *unstructured.Unstructured) bool {
+	last, ok := recorded(live)
+	if !ok || last.content == "" || c.fingerprint.content == "" {
+		return !ok || last.value != c.fingerprint.value
+	}
+	return last.content != c.fingerprint.content
+}
+
+// Changed says whether it is certain that live was last applied with another content than the child has.
+func (c *Child) Changed(live *unstructured.Unstructured) bool {
+	last, ok := recorded(live)
+	return ok && last.content != "" && c.fingerprint.content != "" &&
+		last.content != c.fingerprint.content && last.value != c.fingerprint.value
+}

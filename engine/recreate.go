@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
+)
+
+// recreation says how often in a row an object was deleted to be made anew, and
+// when it was last. The object itself says so, by an annotation that it is made
+// with, so that a restart forgets it only where it comes between the two.
+type recreation struct {
+	count int
+	at    time.Time
+}
+
+// recreationOf is what an object says; the zero value where it was never made anew.
+func recreationOf(live *unstructured.Unstructured) recreation {
+	count, at, _ := strings.Cut(live.GetAnnotations()[apply.AnnotationRecreated], " ")
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 1 {
+		return recreation{}
+	}
+	since, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		return recreation{}
+	}
+	return recreation{count: n, at: since}
+}
+
+// String is the annotation's text.
+func (r recreation) String() string {
+	return strconv.Itoa(r.count) + " " + r.at.UTC().Format(time.RFC3339)
+}
+
+// standing is the recreation as far as it counts still: an object that has lasted
+// begins anew.
+func (r recreation) standing(now time.Time, longest time.Duration) recreation {
+	if r.count == 0 || now.Sub(r.at) >= 2*longest {
+		return recreation{}
+	}
+	return r
+}
+
+// wait is how long the object has to stay before it may be made anew once more: not
+// at all the first time, and twice as long each time after that.
+func (r recreation) wait(now time.Time, base, longest time.Duration) time.Duration {
+	r = r.standing(now, longest)
+	if r.count == 0 {
+		return 0
+	}
+	pause := base
+	for i := 1; i < r.count && pause < longest; i++ {
+		pause *= 2
+	}
+	pause = min(pause, longest)
+	return min(r.at.Add(pause).Sub(now), pause) // a clock that was put back makes nobody wait longer
+}
+
+// carryRecreation has an object say what the one before it, or the one that it is
+// applied to, says of how often it was made anew.
+func (p *pass) carryRecreation(object, live *unstructured.Unstructured) {
+	text := ""
+	if live != nil {
+		text = live.GetAnnotations()[apply.AnnotationRecreated]
+	} else if last, ok := p.memory.recreations[identityOf(object)]; ok {
+		text = recreation{count: last.count, at: p.started}.String()
+	}
+	if text == "" {
+		return
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = make(map[string]string, 1)
+	}
+	annotations[apply.AnnotationRecreated] = text
+	object.SetAnnotations(annotations)
+}
+
+// noteRecreations remembers what was deleted to be made anew, until it is.
+func (p *pass) noteRecreations(writes []*write) {
+	for _, w := range writes {
+		id := identityOf(w.object)
+		switch {
+		case w.recreated != nil:
+			if p.memory.recreations == nil {
+				p.memory.recreations = make(map[identity]recreation)
+			}
+			p.memory.recreations[id] = *w.recreated
+		case w.live != nil:
+			delete(p.memory.recreations, id)
+		}
+		if w.pending != nil {
+			p.pending = append(p.pending, problem{subject: "child " + w.node, reason: reasonRecreating, err: w.pending})
+		}
+	}
+}
+
+// write brings a child up to date in place, or where the rule wants another object
+// instead, deletes the one that is there; then the error says that its end is awaited.
+func (p *pass) write(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
+	policy := p.op.recreators[w.node]
+	owned := w.before != nil && w.before.GetDeletionTimestamp() == nil && apply.Owns(w.before, p.op.id, p.parent.GetUID())
+	switch {
+	case owned && w.renewal == rules.RenewalDue:
+		err := p.recreate(ctx, kind, child, w, w.before, "its recreateWhen is true")
+		if !errors.As(err, new(*tooSoonError)) {
+			return apply.Result{}, err
+		}
+		w.pending = err
+		if policy == rules.UpdateRecreate && child.Changed(w.before) {
+			return p.leave(ctx, w)
+		}
+	case owned && policy == rules.UpdateRecreate && child.Changed(w.before):
+		if w.renewal == rules.RenewalBarred {
+			return p.leave(ctx, w)
+		}
+		return apply.Result{}, p.recreate(ctx, kind, child, w, w.before, "its content has changed")
+	}
+	result, err := p.writeInPlace(ctx, kind, child, w)
+	var immutable *apply.ImmutableError
+	if policy == "" || !errors.As(err, &immutable) || !apply.Owns(immutable.Live, p.op.id, p.parent.GetUID()) {
+		return result, err
+	}
+	if w.renewal == rules.RenewalBarred {
+		return apply.Result{}, fmt.Errorf("it is not made anew, because its createWhen is not true: %w", err)
+	}
+	return apply.Result{}, p.recreate(ctx, kind, child, w, immutable.Live,
+		"the API server lets nobody change "+strings.Join(immutable.Fields(), ", "))
+}
+
+// leave is write of an object of which the content is to stay.
+func (p *pass) leave(ctx context.Context, w *write) (apply.Result, error) {
+	live, err := p.keepChild(ctx, w)
+	return apply.Result{Live: live, Action: apply.ActionNone}, err
+}
+
+// recreate deletes an object of ours that is to be made anew, when it is time, and
+// when the API server says that it would take the new one. It never returns nil.
+func (p *pass) recreate(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) error {
+	longest, now := p.options.RecreateMax, p.started
+	last := recreationOf(live).standing(now, longest)
+	if wait := last.wait(now, p.options.RecreateBase, longest); wait > 0 {
+		p.queue.AddAfter(p.key, wait)
+		return &tooSoonError{ref: apply.RefOf(live), why: why, count: last.count, at: now.Add(wait)}
+	}
+	if err := p.writer.WouldCreate(ctx, kind.GVR, child, live); err != nil {
+		return fmt.Errorf("it is not made anew (%s), because a new one would be refused: %w", why, err)
+	}
+	if err := p.checkParent(ctx); err != nil {
+		return err
+	}
+	if err := p.writer.DeleteInForeground(ctx, kind.GVR, live, child.Owner); err != nil {
+		return err
+	}
+	w.recreated = &recreation{count: last.count + 1, at: now}
+	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonRecreating,
+		"%s is deleted and made anew, by rule %s: %s", apply.RefOf(live), p.op.name, why)
+	return apply.Leaving(live)
+}
+
+// tooSoonError says that an object is to be made anew, and was so not long ago.
+type tooSoonError struct {
+	ref   apply.Ref
+	why   string
+	count int
+	at    time.Time
+}
+
+func (e *tooSoonError) Error() string {
+	times := "once"
+	if e.count > 1 {
+		times = strconv.Itoa(e.count) + " times in a row"
+	}
+	return fmt.Sprintf("%s is to be made anew: %s; it was so %s already, and is again at %s",
+		e.ref, e.why, times, e.at.UTC().Format(time.RFC3339))
+}

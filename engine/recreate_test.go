@@ -1,0 +1,439 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine"
+)
+
+var (
+	jobs         = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	statefulSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
+)
+
+// fixedRule renders what the API server does not let anybody change, and a reader of
+// it. $POLICY stands for the updatePolicy of most.
+const fixedRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: fixed}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  children:
+  - id: job
+    updatePolicy: $POLICY
+    readyWhen: ${self.metadata.name != ""}
+    template:
+      apiVersion: batch/v1
+      kind: Job
+      metadata: {name: "${parent.metadata.name}"}
+      spec:
+        suspend: true
+        template:
+          spec:
+            restartPolicy: ${parent.spec.?restart.orValue("Never")}
+            containers: [{name: main, image: "job:${parent.spec.v}"}]
+  - id: service
+    updatePolicy: $POLICY
+    template:
+      apiVersion: v1
+      kind: Service
+      metadata: {name: "${parent.metadata.name}"}
+      spec:
+        clusterIP: ${parent.spec.?ip}
+        type: NodePort
+        ports: [{name: http, port: 80, nodePort: "${parent.spec.?nodePort}"}]
+  - id: set
+    updatePolicy: $POLICY
+    readyWhen: ${self.metadata.name != ""}
+    template:
+      apiVersion: apps/v1
+      kind: StatefulSet
+      metadata: {name: "${parent.metadata.name}"}
+      spec:
+        serviceName: s-${parent.spec.v}
+        replicas: 0
+        selector: {matchLabels: {app: x}}
+        template:
+          metadata: {labels: {app: x}}
+          spec: {containers: [{name: main, image: x}]}
+  - id: config
+    updatePolicy: $POLICY
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}", labels: {v: "${parent.spec.v}"}}
+      immutable: true
+      data: {v: "${parent.spec.v}"}
+  - id: reader
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-reader"}
+      data:
+        v: ${children.config.data.v}
+        uid: ${children.config.metadata.uid}
+`
+
+func recreating(policy string) string { return strings.ReplaceAll(fixedRule, "$POLICY", policy) }
+
+// uid is that of an object in the world's home.
+func (w *world) uid(gvr schema.GroupVersionResource, name string) types.UID {
+	w.t.Helper()
+	return w.get(gvr, w.home, name).GetUID()
+}
+
+// another makes a condition for await: the object is not the one with that UID, and is
+// not on its way out.
+func another(uid types.UID) func(*unstructured.Unstructured) bool {
+	return func(obj *unstructured.Unstructured) bool {
+		return obj.GetUID() != uid && obj.GetDeletionTimestamp() == nil
+	}
+}
+
+// soon has objects made anew without any pause.
+func soon(o *engine.Options) { o.RecreateBase, o.RecreateMax = time.Nanosecond, time.Nanosecond }
+
+// What the API server lets nobody change is deleted and made anew; what it lets be
+// changed is changed.
+func TestApplyOrRecreate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("fixed", recreating("ApplyOrRecreate"))
+	stop := w.run()
+	boxes := w.resource("Box")
+	w.parent("Box", "b", `{v: "1"}`)
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+	kinds := []schema.GroupVersionResource{jobs, statefulSets, configMaps}
+	before := map[string]types.UID{}
+	for _, gvr := range append(kinds, services) {
+		before[gvr.Resource] = w.uid(gvr, "b")
+	}
+	reader := w.uid(configMaps, "b-reader")
+
+	w.patch(boxes, w.home, "b", `{"spec":{"v":"2"}}`)
+	for _, gvr := range kinds {
+		w.await(gvr, w.home, "b", "is another one", another(before[gvr.Resource]))
+	}
+	config := w.await(configMaps, w.home, "b", "is as rendered", has("2", "data", "v"))
+	w.await(configMaps, w.home, "b-reader", "reads the new one", has(string(config.GetUID()), "data", "uid"))
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+	w.quiet()
+	if field(w.get(statefulSets, w.home, "b"), "spec", "serviceName") != "s-2" {
+		t.Error("the StatefulSet is not as rendered")
+	}
+	if w.uid(services, "b") != before["services"] || w.uid(configMaps, "b-reader") != reader {
+		t.Error("what could be changed was made anew")
+	}
+	w.awaitEvent(w.home, "b", "Recreating")
+
+	// The address is the Service's as long as it is there; the port is kept for the new one.
+	w.patch(boxes, w.home, "b", `{"spec":{"nodePort":`+freePort(w)+`}}`)
+	w.await(boxes, w.home, "b", "is ready", isReadyAt)
+	if w.uid(services, "b") != before["services"] {
+		t.Error("a Service was made anew for a port")
+	}
+	w.patch(boxes, w.home, "b", `{"spec":{"ip":"`+freeAddress(w)+`"}}`)
+	w.await(services, w.home, "b", "is another one", another(before["services"]))
+	w.await(boxes, w.home, "b", "is ready", isReadyAt)
+	w.quiet()
+
+	stop()
+	from := w.requests.count()
+	w.run()
+	w.quiet()
+	if got := writesIn(w.requests.since(from)); len(got) > 0 {
+		t.Errorf("a restart writes %q", got)
+	}
+}
+
+// isReadyAt holds for a parent that is ready in its newest generation.
+func isReadyAt(obj *unstructured.Unstructured) bool {
+	return isTrue("Ready")(obj) && conditionGeneration(obj, "Ready") == obj.GetGeneration()
+}
+
+// writesIn are the requests that change something.
+func writesIn(requests []string) []string {
+	var writes []string
+	for _, request := range requests {
+		if !strings.HasPrefix(request, "GET ") && !strings.Contains(request, "/events") {
+			writes = append(writes, request)
+		}
+	}
+	return writes
+}
+
+// freePort is a node port that the API server gave away and took back.
+func freePort(w *world) string {
+	w.t.Helper()
+	probe := w.create(services, w.object(`{apiVersion: v1, kind: Service, metadata: {name: probe, namespace: $HOME}, spec: {type: NodePort, ports: [{port: 80}]}}`))
+	ports, _, _ := unstructured.NestedSlice(probe.Object, "spec", "ports")
+	w.delete(services, w.home, "probe")
+	port, _ := ports[0].(map[string]any)
+	return fmt.Sprint(port["nodePort"])
+}
+
+// freeAddress is an address as freePort is a port.
+func freeAddress(w *world) string {
+	w.t.Helper()
+	probe := w.create(services, w.object(`{apiVersion: v1, kind: Service, metadata: {name: probe, namespace: $HOME}, spec: {ports: [{port: 80}]}}`))
+	w.delete(services, w.home, "probe")
+	address, _, _ := unstructured.NestedString(probe.Object, "spec", "clusterIP")
+	return address
+}
+
+// The old object is gone before the new one is made. What holds it is named; those who
+// read it wait; and nobody asks again and again.
+func TestRecreateAwaitsTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("fixed", recreating("ApplyOrRecreate"))
+	stop := w.run()
+	boxes := w.resource("Box")
+	w.parent("Box", "b", `{v: "1"}`)
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+	w.patch(configMaps, w.home, "b", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+	w.quiet()
+	held := w.uid(configMaps, "b")
+
+	w.patch(boxes, w.home, "b", `{"spec":{"v":"2"}}`)
+	waiting := w.await(boxes, w.home, "b", "waits", func(obj *unstructured.Unstructured) bool {
+		return strings.Contains(conditionField(obj, "Reconciling", "message"), "example.com/hold")
+	})
+	if message := conditionField(waiting, "Reconciling", "message"); strings.Contains(message, "foregroundDeletion") {
+		t.Errorf("the condition says %q, want only what others hold", message)
+	}
+	w.quiet()
+	if got := field(w.get(configMaps, w.home, "b-reader"), "data", "v"); got != "1" {
+		t.Errorf("the reader has %v, want it to wait", got)
+	}
+	if obj := w.get(configMaps, w.home, "b"); obj.GetUID() != held || obj.GetDeletionTimestamp() == nil {
+		t.Error("the old object is not on its way out")
+	}
+
+	stop()
+	w.run() // in the middle of it
+	w.quiet()
+	w.patch(configMaps, w.home, "b", `{"metadata":{"finalizers":null}}`)
+	w.await(configMaps, w.home, "b", "is another one", another(held))
+	w.await(configMaps, w.home, "b-reader", "is updated", has("2", "data", "v"))
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+}
+
+// What would be refused as a new object as well does not cost the old one.
+func TestRecreateOnlyWhatWouldBeAccepted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("fixed", recreating("ApplyOrRecreate"))
+	w.run()
+	boxes := w.resource("Box")
+	w.parent("Box", "b", `{v: "1"}`)
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+	old := w.uid(jobs, "b")
+	from := w.requests.count()
+	w.patch(boxes, w.home, "b", `{"spec":{"v":"2","restart":"Always"}}`)
+	stalled := w.await(boxes, w.home, "b", "is stalled", isTrue("Stalled"))
+	message := conditionField(stalled, "Stalled", "message")
+	for _, part := range []string{"child job: it is not made anew", "change spec.template.spec)", "spec.template.spec.restartPolicy: "} {
+		if !strings.Contains(message, part) {
+			t.Errorf("the condition says %q, want it to say %s", message, part)
+		}
+	}
+	for _, request := range w.requests.since(from) {
+		if strings.HasPrefix(request, "DELETE ") && strings.Contains(request, "/jobs/") {
+			t.Errorf("sent %s", request)
+		}
+	}
+	if w.uid(jobs, "b") != old {
+		t.Fatal("the Job was deleted for what is refused")
+	}
+	w.patch(boxes, w.home, "b", `{"spec":{"restart":"OnFailure"}}`)
+	w.await(jobs, w.home, "b", "is another one", another(old))
+	w.await(boxes, w.home, "b", "is ready", isReadyAt)
+}
+
+// Recreate makes an object anew when something else is rendered for it, and for no
+// other reason.
+func TestRecreate(t *testing.T) {
+	t.Parallel()
+	const rule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: anew}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  children:
+  - id: config
+    updatePolicy: Recreate
+    createWhen: ${parent.spec.?create.orValue(true)}
+    updateWhen: ${!parent.spec.?frozen.orValue(false)}
+    ignore: [data.others]
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+      data: {v: "${parent.spec.v}", others: "${parent.spec.v}", same: x}
+`
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("anew", strings.Replace(rule, "    updatePolicy: Recreate\n", "", 1))
+	stop := w.run(soon)
+	boxes := w.resource("Box")
+	w.parent("Box", "b", `{v: "1"}`)
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+	first := w.uid(configMaps, "b")
+	keeps := func(uid types.UID, after string) {
+		t.Helper()
+		w.quiet()
+		if w.uid(configMaps, "b") != uid {
+			t.Fatalf("%s, it is another object", after)
+		}
+	}
+
+	w.rule("anew", rule)
+	w.verdict("anew", `"ready":true`)
+	keeps(first, "after the policy was chosen")
+	w.patch(configMaps, w.home, "b", `{"data":{"same":"y","v":"z"}}`)
+	w.await(configMaps, w.home, "b", "is put right", func(obj *unstructured.Unstructured) bool {
+		return field(obj, "data", "same") == "x" && field(obj, "data", "v") == "1"
+	})
+	keeps(first, "after a drift")
+	w.rule("anew", strings.Replace(rule, "id: config", "id: renamed", 1))
+	w.await(configMaps, w.home, "b", "has other marks", func(obj *unstructured.Unstructured) bool {
+		return obj.GetLabels()["kanon.dev/node"] == "renamed"
+	})
+	keeps(first, "after another name for the node")
+
+	w.patch(boxes, w.home, "b", `{"spec":{"frozen":true,"v":"2"}}`)
+	keeps(first, "while it must not be changed")
+	w.patch(boxes, w.home, "b", `{"spec":{"frozen":false,"create":false}}`)
+	keeps(first, "while a new one must not be made")
+	if got := field(w.get(configMaps, w.home, "b"), "data", "v"); got != "1" {
+		t.Errorf("its content is %v, want it to stay", got)
+	}
+	w.patch(boxes, w.home, "b", `{"spec":{"create":true}}`)
+	second := w.await(configMaps, w.home, "b", "is another one", another(first))
+	if field(second, "data", "v") != "2" || field(second, "data", "others") != "2" {
+		t.Errorf("the new one has %v", field(second, "data"))
+	}
+	keeps(second.GetUID(), "at rest")
+	stop()
+	w.run(soon)
+	keeps(second.GetUID(), "after a restart")
+}
+
+// What is not the parent's is not deleted for a change.
+func TestRecreateOnlyWhatIsOurs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("fixed", strings.ReplaceAll(recreating("ApplyOrRecreate"), "updatePolicy:", "adopt: true\n    updatePolicy:"))
+	stranger := w.create(configMaps, w.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: $HOME}, immutable: true, data: {v: mine}}`))
+	w.run()
+	w.parent("Box", "b", `{v: "1"}`)
+	stalled := w.await(w.resource("Box"), w.home, "b", "is stalled", isTrue("Stalled"))
+	if message := conditionField(stalled, "Stalled", "message"); !strings.Contains(message, "immutable") {
+		t.Errorf("the condition says %q", message)
+	}
+	if now := w.get(configMaps, w.home, "b"); now.GetUID() != stranger.GetUID() || now.GetDeletionTimestamp() != nil {
+		t.Error("what somebody else made was deleted")
+	}
+}
+
+// An object of which recreateWhen is true is made anew, and when it comes to that
+// again soon, only after a pause, which a restart does not cut short.
+func TestRecreateWhen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box", "Task")
+	w.rule("tasks", `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: tasks}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  children:
+  - id: task
+    recreateWhen: ${self.status.phase == "Failed"}
+    createWhen: ${!parent.spec.?done.orValue(false)}
+    readyWhen: ${self.?status.phase.orValue("") == "Done"}
+    template:
+      apiVersion: $GROUP/v1
+      kind: Task
+      metadata: {name: "${parent.metadata.name}"}
+      spec: {v: "${parent.spec.v}"}
+  - id: other
+    when: ${parent.spec.v == "1"}
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+`)
+	hourly := func(o *engine.Options) { o.RecreateBase, o.RecreateMax = time.Hour, time.Hour }
+	stop := w.run(hourly)
+	boxes, tasks := w.resource("Box"), w.resource("Task")
+	fails := func() types.UID {
+		t.Helper()
+		live := w.get(tasks, w.home, "b")
+		live.Object["status"] = map[string]any{"phase": "Failed"}
+		if _, err := w.at(tasks, w.home).UpdateStatus(t.Context(), live, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return live.GetUID()
+	}
+	w.parent("Box", "b", `{v: "1"}`)
+	w.await(tasks, w.home, "b", "is made", exists)
+	w.await(configMaps, w.home, "b", "is made", exists)
+
+	first := fails()
+	second := w.await(tasks, w.home, "b", "is another one", another(first)).GetUID()
+	w.awaitEvent(w.home, "b", "Recreating")
+	w.quiet()
+	if got := w.get(tasks, w.home, "b").GetAnnotations()["kanon.dev/recreated"]; !strings.HasPrefix(got, "1 ") || w.uid(tasks, "b") != second {
+		t.Errorf("it says %q, or was made anew once more", got)
+	}
+
+	fails()
+	pending := w.await(boxes, w.home, "b", "says what is to come", func(obj *unstructured.Unstructured) bool {
+		return conditionField(obj, "Reconciling", "reason") == "Recreating"
+	})
+	if message := conditionField(pending, "Reconciling", "message"); !strings.Contains(message, "its recreateWhen is true; it was so once already, and is again at ") {
+		t.Errorf("the condition says %q", message)
+	}
+	w.patch(boxes, w.home, "b", `{"spec":{"v":"2"}}`) // it is kept up to date, and holds up no pruning
+	w.await(tasks, w.home, "b", "is changed in place", has("2", "spec", "v"))
+	w.awaitGone(configMaps, w.home, "b")
+	w.quiet()
+	stop()
+	from := w.requests.count()
+	stop = w.run(hourly)
+	w.quiet()
+	if got := writesIn(w.requests.since(from)); len(got) > 0 || w.uid(tasks, "b") != second {
+		t.Errorf("a restart writes %q", got)
+	}
+
+	stop()
+	w.run(func(o *engine.Options) { o.RecreateBase, o.RecreateMax = time.Nanosecond, time.Hour })
+	third := w.await(tasks, w.home, "b", "is another one", another(second))
+	if got := third.GetAnnotations()["kanon.dev/recreated"]; !strings.HasPrefix(got, "2 ") {
+		t.Errorf("it says %q, want that this is the second time", got)
+	}
+	w.patch(boxes, w.home, "b", `{"spec":{"done":true}}`)
+	w.quiet()
+	fails()
+	w.quiet()
+	if live := w.get(tasks, w.home, "b"); live.GetUID() != third.GetUID() || live.GetDeletionTimestamp() != nil {
+		t.Error("it was deleted though createWhen allows for no new one")
+	}
+}

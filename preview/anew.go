@@ -1,0 +1,57 @@
+package preview
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/rules"
+)
+
+// whyAnew says why the object that is there would be deleted for one that is rendered,
+// or what decides about it; empty where it would not be.
+func (w *world) whyAnew(node string, rendered *unstructured.Unstructured, renewal rules.Renewal) string {
+	if live, _ := w.Live(rendered); live == nil { // never fails
+		return ""
+	}
+	policy := w.children[node].UpdatePolicy
+	switch {
+	case renewal == rules.RenewalDue:
+		return "is deleted and made anew: its recreateWhen is true"
+	case policy != rules.UpdateRecreate && policy != rules.UpdateApplyOrRecreate || !w.outdated(node, rendered):
+		return ""
+	case policy == rules.UpdateRecreate && renewal == rules.RenewalBarred:
+		return "is changed and stays as it is: it is not deleted as long as its createWhen allows for no new one"
+	case policy == rules.UpdateRecreate:
+		return "is deleted and made anew: something else is rendered for it"
+	case renewal == rules.RenewalBarred:
+		return ""
+	}
+	return "is changed, or deleted and made anew where the API server does not allow the change"
+}
+
+// outdated says whether something else is rendered than what is there was applied with,
+// as far as it says; else whether it differs.
+func (w *world) outdated(node string, rendered *unstructured.Unstructured) bool {
+	live, _ := w.Live(rendered) // never fails
+	if live == nil {
+		return false
+	}
+	if outdated, known := apply.Outdated(rendered, live, policyOf(w.children[node])); known {
+		return outdated
+	}
+	return !equality.Semantic.DeepEqual(live.Object, w.applied(rendered).Object)
+}
+
+// policyOf is what a child ignores, as the engine takes it.
+func policyOf(child rules.Child) apply.Policy {
+	var policy apply.Policy
+	for _, ignored := range child.Ignore {
+		path := make(apply.Path, len(ignored))
+		for i, step := range ignored {
+			path[i] = apply.Step(step)
+		}
+		policy.Ignore = append(policy.Ignore, path)
+	}
+	return policy
+}

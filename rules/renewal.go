@@ -1,0 +1,70 @@
+package rules
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// renews says whether an object of the child may be deleted and made anew.
+func (c *compiledChild) renews() bool {
+	return c.recreateWhen != nil || c.UpdatePolicy == UpdateRecreate || c.UpdatePolicy == UpdateApplyOrRecreate
+}
+
+// decideRenewal asks recreateWhen about an object that is there and may be changed,
+// and createWhen whether one may be made in its place: what could not be made is not
+// deleted for it. What recreateWhen cannot say yet counts as no.
+func (e *Evaluation) decideRenewal(child *compiledChild, it *item, live *unstructured.Unstructured) *problem {
+	if !child.renews() {
+		return nil
+	}
+	if child.recreateWhen != nil {
+		s := it.scope
+		s.self = live.Object
+		ok, p := child.recreateWhen.isTrue(&s)
+		if p != nil && p.verdict != waits {
+			return p.under("recreateWhen")
+		}
+		if ok {
+			it.renewal = RenewalDue
+		}
+	}
+	if child.createWhen != nil {
+		if ok, p := child.createWhen.isTrue(&it.scope); p != nil || !ok {
+			it.renewal = RenewalBarred
+		}
+	}
+	return nil
+}
+
+// renewal compiles recreateWhen, and looks at what an updatePolicy may delete.
+func (c *compiler) renewal(spec *childSpec, child *compiledChild, sc *compileScope, n *nodeUses) {
+	if spec.recreateWhen != nil {
+		if spec.updatePolicy == UpdateCreateOnly {
+			c.report(c.rule.src.at(spec.recreateWhen.yaml), CodeRecreateOnce, "recreateWhen and updatePolicy CreateOnly contradict each other: %s would be made once, and again", spec.label()).
+				hint("leave out one of the two")
+		}
+		child.recreateWhen = c.condition(spec.recreateWhen, c.selfScope(sc, child, sc.place+".recreateWhen"), &n.uses).compiled()
+	}
+	if !holdsOthers(child.GVK) {
+		return
+	}
+	pos, what := spec.updatePolicyPos, "updatePolicy "+string(spec.updatePolicy)
+	switch {
+	case spec.recreateWhen != nil:
+		pos, what = c.rule.src.at(spec.recreateWhen.yaml), "recreateWhen"
+	case !child.renews():
+		return
+	}
+	c.report(pos, CodeRecreateLoses, "%s would delete %s, a %s, and with it all that is in it", what, spec.label(), child.GVK.Kind).
+		hint("render another name for the new one, so that the old one is pruned, with the care that takes")
+}
+
+// holdsOthers says whether all that is in an object of the kind goes with it.
+func holdsOthers(gvk schema.GroupVersionKind) bool {
+	return slices.Contains([]schema.GroupKind{
+		{Kind: "Namespace"}, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"},
+		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+	}, gvk.GroupKind())
+}
