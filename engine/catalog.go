@@ -23,8 +23,10 @@ type catalog struct {
 	options rules.Options
 	// origins has everything that the sources have, also what holds no text.
 	origins map[source.Origin]bool
-	texts   map[string]*textState
-	entries map[types.NamespacedName]*entry
+	// confirmations has what origins say of revisions that may delete.
+	confirmations map[source.Origin]string
+	texts         map[string]*textState
+	entries       map[types.NamespacedName]*entry
 	// complete is true where every source has been read, and every text understood:
 	// a rule that is not in entries then is gone.
 	complete bool
@@ -108,10 +110,10 @@ func (c *catalog) compileAll(changed kindSet) {
 // or changed, drops those that are gone, and says whether there was a new one.
 func (c *catalog) readTexts(snapshots []source.Snapshot) (news bool) {
 	seen := make(map[string]bool)
-	c.origins = make(map[source.Origin]bool)
+	c.origins, c.confirmations = make(map[source.Origin]bool), make(map[source.Origin]string)
 	for _, snapshot := range snapshots {
 		for _, bundle := range snapshot.Bundles {
-			c.origins[bundle.Origin] = true
+			c.origins[bundle.Origin], c.confirmations[bundle.Origin] = true, bundle.Confirmed
 			for _, text := range bundle.Texts {
 				seen[text.Name] = true
 				sum := sha256.Sum256(text.Data)

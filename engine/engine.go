@@ -31,6 +31,7 @@ type Engine struct {
 	causes   *causes
 	records  *records
 	held     *held
+	guards   *guards
 }
 
 // New makes an Engine. It sends no request and starts nothing. It fails when
@@ -49,6 +50,7 @@ func New(options Options) (*Engine, error) {
 		memories: newMemories(),
 		held:     newHeld(),
 		causes:   newCauses(),
+		guards:   newGuards(),
 	}
 	var err error
 	e.monitors, err = monitor.New(monitor.Options{

@@ -126,4 +126,5 @@ func (e *Engine) stop(op *operator) {
 	e.readers.forgetRule(op.id)
 	e.borrowed.forgetRule(op.id)
 	e.held.forgetRule(op.id)
+	e.guards.forgetRule(op.id)
 }

@@ -50,6 +50,8 @@ const (
 	reasonDeleting = "Deleting"
 	// reasonRecreating: an object is deleted and made anew.
 	reasonRecreating = "Recreating"
+	// reasonPruneHeld: a new revision of a rule would delete more than it may.
+	reasonPruneHeld = "PruneHeld"
 	// reasonDelete: a child that is rendered no more cannot be deleted.
 	reasonDelete = "DeleteFailed"
 )

@@ -19,7 +19,11 @@ func (p *pass) prune(ctx context.Context) {
 	if len(p.problems) > 0 || p.holdsPrune() || p.suspended() || p.op.removal.keepsChildren() {
 		return
 	}
-	for _, stale := range p.stale() {
+	stales := p.stale()
+	if !p.mayPrune(stales) {
+		return
+	}
+	for _, stale := range stales {
 		ref := apply.RefOf(stale.object)
 		end := p.begin(stale.object)
 		err := p.writer.Delete(ctx, stale.gvr, stale.object)
@@ -67,4 +71,30 @@ func (p *pass) stale() []staleChild {
 		}
 	}
 	return found
+}
+
+// mayPrune tells whether these children may be deleted. A revision of the rule that is
+// new may have to wait with that; see guard.
+func (p *pass) mayPrune(stale []staleChild) bool {
+	p.judged = true
+	return p.op.removal != nil || p.decide(p.op, p.key, refsOf(stale))
+}
+
+func refsOf(stale []staleChild) []apply.Ref {
+	refs := make([]apply.Ref, len(stale))
+	for i, s := range stale {
+		refs[i] = apply.RefOf(s.object)
+	}
+	return refs
+}
+
+// childrenOf lists what a rule may have made for the parent of a key.
+func (e *Engine) childrenOf(op *operator, k key) []apply.Ref {
+	var refs []apply.Ref
+	for kind := range op.childKinds() {
+		for _, object := range e.monitors.ByIndex(childKey(kind.GVR), indexParent, k.String()) {
+			refs = append(refs, apply.RefOf(object))
+		}
+	}
+	return refs
 }

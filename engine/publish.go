@@ -71,6 +71,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 		errs := definitions.apply(ctx, catalog.crds())
 		e.publish(ctx, catalog, known)
 		filling, failing := e.starting(catalog)
+		maps.Copy(failing, e.guards.held())
 		if filling || definitions.settling() {
 			// What is on its way, a kind just defined or an informer that
 			// fills, deserves no complaint; if it fails, the next look says so.
@@ -118,6 +119,7 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 			known[op.id] = op
 		}
 		ops = append(ops, op)
+		e.confirm(op, c.confirmed(entry))
 	}
 	after := newOperators(ops)
 	after.rules = c.ids()
@@ -244,7 +246,9 @@ func (e *Engine) enqueueAll(op *operator) {
 		return
 	}
 	keys := e.keysOf(op)
-	if op.removal != nil && op.removal.begin(keys) {
+	if op.removal == nil {
+		e.guard(op, keys)
+	} else if op.removal.begin(keys) {
 		e.finish(op)
 	}
 	for k := range keys {
@@ -277,7 +281,7 @@ func (e *Engine) keysOf(op *operator) keySet {
 // ready tells whether the rule may begin: whether its record says what it must, and
 // every informer that the operator needs has filled.
 func (e *Engine) ready(op *operator) bool {
-	return e.isRemembered(op) && !slices.ContainsFunc(op.keys(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
+	return e.isRemembered(op) && e.isTurnOf(op) && !slices.ContainsFunc(op.keys(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
 }
 
 // starting tells whether a record that a rule needs has yet to be written or an

@@ -31,10 +31,14 @@ func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
 	}
 	parent, err := e.findParent(ctx, op, k)
 	if err != nil {
+		e.doubt(op, k, e.childrenOf(op, k))
 		return again, err
 	}
 	if op.removal != nil {
 		return e.withdraw(ctx, op, k, parent)
+	}
+	if parent == nil || parent.GetDeletionTimestamp() != nil {
+		e.excuse(op, k)
 	}
 	if parent == nil || (parent.GetDeletionTimestamp() != nil && !op.holds(parent)) {
 		// Of one that is being deleted, the garbage collector takes the children;
@@ -44,6 +48,7 @@ func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
 	}
 	e.held.set(k, op.holds(parent))
 	if isSuspended(parent) {
+		e.doubt(op, k, e.childrenOf(op, k))
 		return e.rest(op, k, parent), nil
 	}
 	now := e.options.Clock.Now()
@@ -65,7 +70,11 @@ func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
 	p.history, p.loop = history, loop
 	defer p.end()
 	p.evaluation = op.program.Evaluate(ctx, rules.Input{Parent: parent, Now: p.now, Reader: p, Random: rand.Reader})
-	return p.run(ctx)
+	v, err := p.run(ctx)
+	if !p.judged {
+		e.doubt(op, k, refsOf(p.stale()))
+	}
+	return v, err
 }
 
 // pass is one reconcile in progress: what is known of the parent, and what
@@ -103,6 +112,8 @@ type pass struct {
 	desired map[identity]bool
 	// holding is true where something needs the rule's finalizer on the parent.
 	holding bool
+	// judged is true once it was asked what of the parent's children may be deleted.
+	judged bool
 	// problems are the writes that did not succeed, in the order of the nodes.
 	problems []problem
 	// pending are those of what will be done later, which is in nobody's way.
@@ -200,6 +211,9 @@ func (p *pass) namespaceLabels(name string) (labels.Set, bool) {
 // that has left the view is found by its children. Where it is refused, and not
 // only late, the children need not wait for it.
 func (p *pass) release(ctx context.Context) (verdict, error) {
+	if !p.suspended() && !p.mayPrune(p.stale()) {
+		return p.verdict() // the parent is left as it is until it is sure that this is meant
+	}
 	err := p.syncStatus(ctx, nil)
 	if err == nil || problemOf(&write{err: err}).stalled {
 		p.prune(ctx)

@@ -18,6 +18,15 @@ func (w *world) recordOf(rule string) string {
 	return "kanon-state-" + apply.RuleID(w.kanon, w.kanon, rule)
 }
 
+// awaitRecord waits until the record of a rule has a text.
+func (w *world) awaitRecord(rule, text string) {
+	w.t.Helper()
+	w.await(configMaps, w.kanon, w.recordOf(rule), "says "+text, func(obj *unstructured.Unstructured) bool {
+		record, _ := field(obj, "data", "record").(string)
+		return strings.Contains(record, text)
+	})
+}
+
 // A kind that the rule mentions no more while Kanon is away is pruned by the next
 // process, which cannot know of it but by the record.
 func TestKindThatIsDroppedWhileAway(t *testing.T) {
@@ -28,10 +37,7 @@ func TestKindThatIsDroppedWhileAway(t *testing.T) {
 	stop := w.run()
 	w.parent("Box", "b", "{color: red}")
 	w.await(w.resource("Box"), w.home, "b", "is ready", isTrue("Ready"))
-	w.await(configMaps, w.kanon, w.recordOf("box"), "tells of the Service", func(obj *unstructured.Unstructured) bool {
-		text, _ := field(obj, "data", "record").(string)
-		return strings.Contains(text, `"kind":"Service"`) && strings.Contains(text, `"rule":"`+w.kanon+`/box"`)
-	})
+	w.awaitRecord("box", `"kind":"Service"`)
 	stop()
 
 	withoutService, _, _ := strings.Cut(boxRule, "  - id: service")

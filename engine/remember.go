@@ -8,6 +8,7 @@ import (
 
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
 )
 
 // remember asks for what the record of a rule must say before the rule writes
@@ -53,7 +54,11 @@ func (e *Engine) isRemembered(op *operator) bool {
 // recorded wakes what waited for a record. The records call it.
 func (e *Engine) recorded(id string) {
 	if op := e.running.load().byID[id]; op != nil {
-		e.enqueueAll(op)
+		if op.removal == nil && e.looked(op) {
+			e.judge(op)
+		} else {
+			e.enqueueAll(op)
+		}
 	}
 	e.news.ring()
 }
@@ -83,4 +88,17 @@ func (c *catalog) originOf(e *entry) recordedOrigin {
 		return originOf(state.origin)
 	}
 	return originOf(source.Origin{})
+}
+
+// confirmed lists the revisions of a rule that may delete what they would, as its
+// document or what holds it says.
+func (c *catalog) confirmed(e *entry) []string {
+	var revisions []string
+	if state := c.texts[e.text]; state != nil {
+		revisions = rules.ConfirmedRevisions(c.confirmations[state.origin])
+	}
+	if e.good != nil {
+		revisions = append(revisions, e.good.Confirmed()...)
+	}
+	return revisions
 }

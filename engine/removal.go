@@ -229,3 +229,26 @@ func (e *Engine) isGone(owner apply.Owner) bool {
 	known := e.running.load().rules
 	return ok && known != nil && !known[owner.RuleID] && apply.RuleID(e.options.Namespace, namespace, name) == owner.RuleID
 }
+
+// isTurnOf tells whether a removal may begin to delete: not before the other rules for
+// the same kind of parents have taken over what they render. It holds for all else.
+func (e *Engine) isTurnOf(op *operator) bool {
+	if op.removal == nil || op.removal.keepsChildren() {
+		return true
+	}
+	for _, other := range e.running.load().byID {
+		if other.removal == nil && other.parent.GVK.GroupKind() == op.parent.GVK.GroupKind() && !e.looked(other) {
+			return false
+		}
+	}
+	return true
+}
+
+// wakeRemovals wakes the removals that may have waited for a rule.
+func (e *Engine) wakeRemovals(op *operator) {
+	for _, other := range e.running.load().byID {
+		if other.removal != nil && other.parent.GVK.GroupKind() == op.parent.GVK.GroupKind() {
+			e.enqueueAll(other)
+		}
+	}
+}

@@ -53,6 +53,7 @@ type Program struct {
 	requeueAfter, minInterval *compiledDuration
 	drifts                    bool
 	onRuleDeletion            RuleDeletion
+	pruneLimit                int
 	// secrets is true for a rule that has to do with Secrets.
 	secrets bool
 }
@@ -223,7 +224,7 @@ func (c *compiler) program() *Program {
 	r := c.rule
 	p := &Program{
 		name: r.Name, namespace: r.Namespace, hash: r.hash, suspend: r.Suspend, prefix: r.ConditionPrefix,
-		variables: c.variables, byID: map[string]int{}, limits: c.limits, onRuleDeletion: r.onRuleDeletion,
+		variables: c.variables, byID: map[string]int{}, limits: c.limits, onRuleDeletion: r.onRuleDeletion, pruneLimit: r.pruneLimit,
 	}
 	if ns := c.opts.Namespace; ns != "" && r.Namespace != "" && r.Namespace != ns {
 		c.report(r.namespacePos, CodeRuleNamespace, "a rule here acts cluster-wide and belongs to namespace %s", ns).

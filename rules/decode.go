@@ -144,7 +144,7 @@ func (d *decoder) crd(root *node, before int) {
 }
 
 func (d *decoder) rule(root *node) *Rule {
-	r := &Rule{src: d.src, Position: d.src.at(root.yaml), hash: root.contentHash(), onRuleDeletion: OrphanChildren}
+	r := &Rule{src: d.src, Position: d.src.at(root.yaml), hash: root.revision(), onRuleDeletion: OrphanChildren, pruneLimit: defaultPruneLimit}
 	r.parent.pos = r.Position
 	found := d.object(root, "", fields{
 		"apiVersion": func(*node) {},
@@ -198,6 +198,7 @@ func (d *decoder) spec(n *node, r *Rule) {
 		"events":          func(n *node) { r.events = d.events(n) },
 		"requeueAfter":    func(n *node) { r.requeueAfter = d.duration(n, "requeueAfter", minRequeue) },
 		"onRuleDeletion":  func(n *node) { r.onRuleDeletion = d.onRuleDeletion(n) },
+		"pruneLimit":      func(n *node) { r.pruneLimit = d.pruneLimit(n) },
 		"minInterval":     func(n *node) { r.minInterval = d.duration(n, "minInterval", minPause) },
 	}, "parent")
 	r.openVariables = r.openVariables || slices.Contains(n.lost, "variables")

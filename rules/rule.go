@@ -56,6 +56,7 @@ type Rule struct {
 	requeueAfter, minInterval *durationSpec
 
 	onRuleDeletion RuleDeletion
+	pruneLimit     int
 
 	// partial is true where something could not be read.
 	partial bool
@@ -65,7 +66,7 @@ type Rule struct {
 }
 
 // Hash names the content of the rule: 16 hex digits that change when, and
-// only when, the document says something else.
+// only when, the document says something else. AnnotationConfirmPrune does not count.
 func (r *Rule) Hash() string { return r.hash }
 
 // Taken is the finding about a rule whose name, given with its namespace, is

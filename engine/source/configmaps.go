@@ -23,6 +23,8 @@ const (
 	LabelRules = "kanon.dev/rules"
 	// AnnotationStatus is where the verdict on a ConfigMap's rules is written, as JSON.
 	AnnotationStatus = "kanon.dev/status"
+	// AnnotationConfirmPrune is as in package rules, for all rules of a ConfigMap.
+	AnnotationConfirmPrune = "kanon.dev/confirm-prune"
 	// statusManager is the field manager of AnnotationStatus.
 	statusManager = "kanon-rules"
 )
@@ -109,7 +111,7 @@ func bundleOf(obj *unstructured.Unstructured) Bundle {
 			UID:       obj.GetUID(),
 		},
 		Created: obj.GetCreationTimestamp().Time,
-		Verdict: obj.GetAnnotations()[AnnotationStatus],
+		Verdict: obj.GetAnnotations()[AnnotationStatus], Confirmed: obj.GetAnnotations()[AnnotationConfirmPrune],
 	}
 	data, _, _ := unstructured.NestedStringMap(obj.Object, "data") // the API server holds data to strings
 	for key, text := range data {

@@ -42,7 +42,9 @@ type Bundle struct {
 	Created time.Time
 	// Verdict is the report that the origin carries, as text; empty for a file.
 	Verdict string
-	Texts   []Text
+	// Confirmed is the value of AnnotationConfirmPrune that the origin carries; empty for a file.
+	Confirmed string
+	Texts     []Text
 }
 
 // Snapshot is everything that one source holds at one moment, in the order of
@@ -80,7 +82,7 @@ func isDocument(name string) bool {
 // with the same verdicts.
 func (s Snapshot) equal(other Snapshot) bool {
 	return s.Complete == other.Complete && slices.EqualFunc(s.Bundles, other.Bundles, func(a, b Bundle) bool {
-		return a.Origin == b.Origin && a.Verdict == b.Verdict && slices.EqualFunc(a.Texts, b.Texts, func(x, y Text) bool {
+		return a.Origin == b.Origin && a.Verdict == b.Verdict && a.Confirmed == b.Confirmed && slices.EqualFunc(a.Texts, b.Texts, func(x, y Text) bool {
 			return x.Name == y.Name && bytes.Equal(x.Data, y.Data)
 		})
 	})

@@ -1,0 +1,229 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/rules"
+)
+
+var claims = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+
+// revisionOf is what the rule in a text is confirmed by.
+func (w *world) revisionOf(text string) string {
+	w.t.Helper()
+	docs, findings := rules.Decode("rule.yaml", []byte(w.expand(text)))
+	if len(docs.Rules) != 1 {
+		w.t.Fatalf("%v", findings)
+	}
+	return docs.Rules[0].Hash()
+}
+
+// confirm annotates a rule ConfigMap.
+func (w *world) confirm(name, value string) {
+	w.t.Helper()
+	w.patch(configMaps, w.kanon, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, rules.AnnotationConfirmPrune, value))
+}
+
+// configs counts the ConfigMaps at home whose names begin so.
+func (w *world) configs(prefix string) int {
+	w.t.Helper()
+	list, err := w.at(configMaps, w.home).List(w.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	n := 0
+	for _, obj := range list.Items {
+		if strings.HasPrefix(obj.GetName(), prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// A revision that would delete much is held, over a restart too, until it is confirmed
+// or taken back; what goes because of its parent goes meanwhile.
+func TestRevisionThatWouldDeleteMuch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", note("x"))
+	stop := w.run()
+	const parents = 11
+	for i := range parents {
+		w.parent("Note", fmt.Sprintf("n-%02d", i), "{keep: true}")
+	}
+	for i := range parents {
+		w.await(w.resource("Note"), w.home, fmt.Sprintf("n-%02d", i), "is ready", isTrue("Ready"))
+	}
+
+	// A selector that nobody has: all would go, and no status may go either.
+	unselecting := strings.ReplaceAll(note("x"), "kind: Note}", "kind: Note, selector: {matchLabels: {use: 'yes'}}}")
+	w.rule("note", unselecting)
+	revision := w.revisionOf(unselecting)
+	verdict := w.verdict("note", "PruneHeld")
+	for _, want := range []string{"would delete 11 objects", "pruneLimit is 10", "ConfigMap " + w.home + "/n-00", " and 1 more", `kanon.dev/confirm-prune: \"` + revision} {
+		if !strings.Contains(jsonText(verdict), want) && !strings.Contains(verdict, want) {
+			t.Errorf("the verdict lacks %q: %s", want, verdict)
+		}
+	}
+	w.awaitEvent(w.kanon, "note", "RulesRefused")
+	w.quiet()
+	stop()
+	stop = w.run()
+	w.verdict("note", "PruneHeld")
+	w.quiet()
+	if n := w.configs("n-"); n != parents {
+		t.Fatalf("%d children are left of %d", n, parents)
+	}
+	if !isTrue("Ready")(w.get(w.resource("Note"), w.home, "n-00")) {
+		t.Error("a parent lost its status")
+	}
+
+	// Taken back: nothing happened.
+	w.rule("note", note("x"))
+	w.verdict("note", `"ready":true`)
+	w.quiet()
+	if n := w.configs("n-"); n != parents {
+		t.Fatalf("%d children are left of %d", n, parents)
+	}
+
+	// Another name for every child: the new ones are made, and the old ones are held.
+	renaming := strings.ReplaceAll(note("x"), `"${parent.metadata.name}"`, `"m-${parent.metadata.name}"`)
+	w.rule("note", renaming)
+	w.verdict("note", "PruneHeld")
+	w.await(configMaps, w.home, "m-n-10", "is made", exists)
+	// A parent that goes takes what is held of it along, and ten may be deleted.
+	w.delete(w.resource("Note"), w.home, "n-10")
+	w.verdict("note", `"ready":true`)
+	for i := range parents {
+		w.awaitGone(configMaps, w.home, fmt.Sprintf("n-%02d", i))
+	}
+
+	// From now on what goes goes because of its parent, whatever its number.
+	w.rule("note", strings.ReplaceAll(renaming, "kind: Note}", "kind: Note, when: '${parent.spec.keep}'}"))
+	w.verdict("note", `"ready":true`)
+	w.quiet()
+	for i := range parents {
+		w.parent("Note", fmt.Sprintf("o-%02d", i), "{keep: true}")
+	}
+	for i := range parents {
+		w.await(configMaps, w.home, fmt.Sprintf("m-o-%02d", i), "is made", exists)
+	}
+	for i := range parents {
+		w.patch(w.resource("Note"), w.home, fmt.Sprintf("o-%02d", i), `{"spec":{"keep":false}}`)
+	}
+	for i := range parents {
+		w.awaitGone(configMaps, w.home, fmt.Sprintf("m-o-%02d", i))
+	}
+	w.confirm("note", "none") // means nothing
+	w.rule("note", strings.ReplaceAll(unselecting, "spec:\n", "spec:\n  pruneLimit: 9\n"))
+	w.verdict("note", "PruneHeld")
+	stop()
+	w.confirm("note", "other, "+w.revisionOf(strings.ReplaceAll(unselecting, "spec:\n", "spec:\n  pruneLimit: 9\n")))
+	w.run()
+	w.verdict("note", `"ready":true`)
+	for i := range parents - 1 {
+		w.awaitGone(configMaps, w.home, fmt.Sprintf("m-n-%02d", i))
+		w.await(w.resource("Note"), w.home, fmt.Sprintf("n-%02d", i), "has no status", hasNoStatus)
+	}
+}
+
+func jsonText(verdict string) string {
+	var report struct{ Rules []struct{ Message string } }
+	if err := json.Unmarshal([]byte(verdict), &report); err != nil || len(report.Rules) == 0 {
+		return ""
+	}
+	return report.Rules[0].Message
+}
+
+// An object that holds more than itself is never deleted unasked, and a rule in a file
+// is confirmed by its own annotation, which makes no new revision of it.
+func TestRevisionThatWouldDeleteAVolume(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	const volume = `  - id: volume
+    template:
+      apiVersion: v1
+      kind: PersistentVolumeClaim
+      metadata: {name: "${parent.metadata.name}"}
+      spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`
+	dir := t.TempDir()
+	write := func(text string) {
+		t.Helper()
+		next := filepath.Join(dir, "next")
+		if err := os.WriteFile(next, []byte(w.expand(text)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(next, filepath.Join(dir, "rule.yaml")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(note("x") + volume)
+	files, err := source.NewFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run(func(o *engine.Options) { o.Sources = []engine.Source{files} })
+	w.parent("Note", "n", "{}")
+	made := w.await(claims, w.home, "n", "is made", exists)
+	w.awaitRecord("note", w.revisionOf(note("x")+volume))
+	write(note("y"))
+	w.await(configMaps, w.home, "n", "follows the rule", has("y", "data", "text"))
+	w.quiet()
+	if w.get(claims, w.home, "n").GetDeletionTimestamp() != nil {
+		t.Error("the volume was deleted")
+	}
+	confirmed := strings.ReplaceAll(note("y"), "metadata: {name: note}",
+		"metadata: {name: note, annotations: {kanon.dev/confirm-prune: '"+w.revisionOf(note("y"))+"'}}")
+	if w.revisionOf(confirmed) != w.revisionOf(note("y")) {
+		t.Error("the annotation makes a new revision")
+	}
+	write(confirmed)
+	w.await(claims, w.home, "n", "goes", func(obj *unstructured.Unstructured) bool {
+		return obj.GetDeletionTimestamp() != nil && obj.GetUID() == made.GetUID()
+	})
+	w.patch(claims, w.home, "n", `{"metadata":{"finalizers":null}}`)
+	w.awaitGone(claims, w.home, "n")
+}
+
+// Without its record a rule is taken for a new one while there are children of it:
+// what happened to a parent while Kanon was away cannot be told from what the rule does.
+func TestRuleWithoutItsRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	text := strings.NewReplacer("spec:\n", "spec:\n  pruneLimit: 0\n", "  - id: config\n", "  - id: config\n    when: ${parent.spec.keep}\n").Replace(note("x"))
+	w.rule("note", text)
+	for _, forgotten := range []bool{false, true} {
+		name := fmt.Sprintf("n-%t", forgotten)
+		stop := w.run()
+		w.parent("Note", name, "{keep: true}")
+		w.await(w.resource("Note"), w.home, name, "is ready", isTrue("Ready"))
+		w.awaitRecord("note", w.revisionOf(text))
+		stop()
+		w.patch(w.resource("Note"), w.home, name, `{"spec":{"keep":false}}`)
+		if !forgotten {
+			stop = w.run()
+			w.awaitGone(configMaps, w.home, name)
+			stop()
+			continue
+		}
+		w.delete(configMaps, w.kanon, w.recordOf("note"))
+		w.run()
+		w.verdict("note", "PruneHeld")
+		w.get(configMaps, w.home, name)
+	}
+}
