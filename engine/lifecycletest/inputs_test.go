@@ -61,6 +61,11 @@ type node struct {
 	away       bool // in the other namespace
 }
 
+// loose tells whether no owner reference can tie the node's objects to a parent.
+func (nd node) loose(slot string) bool {
+	return parentKind(slot) == item && (nd.away || nd.kind == beacon)
+}
+
 // revision is the text of a rule.
 type revision struct {
 	version   string // part of each object and of the status
@@ -69,15 +74,7 @@ type revision struct {
 	predicate bool
 	optional  bool // whether the lookup is
 	suspend   bool
-}
-
-func (r *revision) node(letter string) *node {
-	for i := range r.nodes {
-		if r.nodes[i].letter == letter {
-			return &r.nodes[i]
-		}
-	}
-	return nil
+	delete    bool // onRuleDeletion: Delete
 }
 
 // looks tells whether the status has the lookup's value.
@@ -100,11 +97,11 @@ func parentKind(slot string) string {
 type names struct {
 	group      string
 	prefix     string // begins every name
-	home, away string // namespaces
+	kanon      string // the namespace of rules
+	home, away string // namespaces of parents and children
 }
 
-func (n names) rule(slot string) string { return n.prefix + slot }
-func (n names) lookup() identity        { return identity{configMap, n.home, n.prefix + "look"} }
+func (n names) lookup() identity { return identity{configMap, n.home, n.prefix + "look"} }
 
 // childName is the name of a child, or the expression that gives it.
 func childName(parent, slot string, nd node, item string) string {
@@ -116,7 +113,7 @@ func childName(parent, slot string, nd node, item string) string {
 }
 
 // text is the rule as YAML; JSON is YAML.
-func (n names) text(slot string, r *revision, broken bool) string {
+func (n names) text(name, slot string, r *revision, broken bool) string {
 	spec := map[string]any{
 		"parent":          n.parentText(slot, r),
 		"conditionPrefix": prefixOf(slot),
@@ -138,12 +135,15 @@ func (n names) text(slot string, r *revision, broken bool) string {
 	if r.suspend {
 		spec["suspend"] = true
 	}
+	if r.delete {
+		spec["onRuleDeletion"] = "Delete"
+	}
 	if broken {
-		spec["children"] = "${"
+		spec["requeueAfter"] = "${nothing.of.that.name}"
 	}
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "kanon.dev/v1alpha1", "kind": "Rule",
-		"metadata": map[string]any{"name": n.rule(slot)}, "spec": spec,
+		"metadata": map[string]any{"name": name}, "spec": spec,
 	})
 	if err != nil {
 		panic(err)

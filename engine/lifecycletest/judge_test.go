@@ -126,13 +126,29 @@ func (m *model) judgeOther(id identity, obj *unstructured.Unstructured) []string
 // stays all the same: inputs that changed shortly after another may have met in
 // the engine as they never did here.
 func (m *model) stays(u unit) bool {
-	return u.slot != "" && (m.mode(u) == frozen || m.mode(u) == live && m.held[u])
+	r := m.rules[u.slot]
+	if r == nil {
+		return false
+	}
+	switch m.mode(u) {
+	case frozen, removed, limbo:
+		return true
+	case live:
+		return m.held[u] || r.renamed
+	default:
+		return r.renamed || r.text == nil && r.unties
+	}
 }
 
 // lingers tells whether something may keep a deleted parent.
 func (m *model) lingers() bool {
 	for _, t := range m.tracks {
 		if t.blocked {
+			return true
+		}
+	}
+	for name := range m.parents {
+		if m.inLimbo(name) {
 			return true
 		}
 	}
@@ -162,9 +178,16 @@ func (m *model) judgeStatus(u unit, obj *unstructured.Unstructured) []string {
 	if m.silent[u] && len(said) > 0 {
 		diff = append(diff, fmt.Sprintf("%s still has a status of %s: %v", obj.GetName(), u.slot, said))
 	}
+	held := slices.Contains(obj.GetFinalizers(), "kanon.dev/rule-"+apply.RuleID(m.kanon, m.kanon, m.rules[u.slot].name))
+	if held && m.silent[u] {
+		diff = append(diff, fmt.Sprintf("%s still has the finalizer of %s", obj.GetName(), u.slot))
+	}
 	r := m.clean[u]
 	if r == nil {
 		return diff
+	}
+	if held != m.holds[u] {
+		diff = append(diff, fmt.Sprintf("%s has the finalizer of %s: %v, want %v", obj.GetName(), u.slot, held, m.holds[u]))
 	}
 	want := content{"version": r.version, "color": m.parents[u.parent].color}
 	if got := content(said); got.String() != want.String() {
@@ -184,7 +207,7 @@ func (m *model) remember(objects map[identity]*unstructured.Unstructured) {
 		case obj != nil && (t.class == exact || t.class == kept):
 			t.steady, t.uid, t.was, t.loose = true, obj.GetUID(), contentOf(obj), false
 			if t.class == exact {
-				t.stripped, t.doubtful = false, false
+				t.stripped, t.doubtful, t.lost = false, false, false
 			}
 		case obj == nil && t.class == absent:
 			delete(m.tracks, id)
@@ -192,10 +215,11 @@ func (m *model) remember(objects map[identity]*unstructured.Unstructured) {
 	}
 	for id := range objects {
 		if u := m.unitOf(id); m.tracks[id] == nil && m.strangers[id] == "" && m.stays(u) {
-			m.tracks[id] = &track{unit: u, class: free}
+			m.tracks[id] = &track{unit: u, class: free, untied: id.namespace != m.home && parentKind(u.slot) == item, lost: m.rules[u.slot].renamed}
 		}
 	}
 	for _, r := range m.rules {
+		r.renamed = false
 		if !r.broken {
 			r.running = r.text
 		}

@@ -235,7 +235,7 @@ func (l *requestLog) about(n names) []string {
 func (l *lane) clean(s *sequence) {
 	ctx := l.t.Context()
 	for _, slot := range slots {
-		_ = l.at(configMap, l.kanon).Delete(ctx, s.rule(slot), metav1.DeleteOptions{}) // gone already at best
+		_ = l.at(configMap, l.kanon).Delete(ctx, s.model.rules[slot].name, metav1.DeleteOptions{}) // gone already at best
 	}
 	objects, _ := l.view(s.prefix, newWrites())
 	for id, obj := range objects {

@@ -49,17 +49,26 @@ type track struct {
 	doubtful bool
 	// retained is true once the object was left behind on purpose.
 	retained bool
+	// untied is true for what no owner reference ties to the parent.
+	untied bool
+	// lost is true for what may have been left behind on purpose.
+	lost bool
 	// ignored is a field that is not compared.
 	ignored string
 }
 
 // rule is one rule document.
 type rule struct {
+	name   string    // changes when it is renamed
 	text   *revision // as written; nil: there is none
+	before *revision // the last text of a rule that was removed
 	broken bool      // as written it does not compile
 	// running is the last good revision of which it is certain that the engine
 	// has it; where broken is false, text counts.
 	running *revision
+	// unties is true once a text had nodes of which the objects are untied, and
+	// renamed once the rule had another name.
+	unties, renamed bool
 }
 
 // effective is the revision in force; nil where none is, or it is not certain
@@ -85,10 +94,12 @@ type model struct {
 	clean map[unit]*revision
 	// held are the units in which nothing is pruned.
 	held map[unit]bool
+	// holds are the units in which the rule must hold the parent.
+	holds map[unit]bool
 	// silent are the units that must say nothing in the status.
 	silent map[unit]bool
-	// lingering are parents that were deleted and may take a while.
-	lingering map[string]bool
+	// kinds are those of all parents that there ever were, by name.
+	kinds map[string]string
 	// moved is true once the namespace's label changed since the last rest.
 	moved bool
 }
@@ -96,10 +107,10 @@ type model struct {
 func newModel(n names) *model {
 	m := &model{
 		names: n, parents: make(map[string]*parent), rules: make(map[string]*rule), tracks: make(map[identity]*track),
-		strangers: make(map[identity]types.UID), prod: true, lingering: make(map[string]bool),
+		strangers: make(map[identity]types.UID), prod: true, kinds: make(map[string]string),
 	}
 	for _, slot := range slots {
-		m.rules[slot] = &rule{}
+		m.rules[slot] = &rule{name: n.prefix + slot}
 	}
 	return m
 }
@@ -109,7 +120,9 @@ type mode int
 
 const (
 	gone     mode = iota // the parent is deleted
+	limbo                // the parent is deleted, and may be held by a rule that does not run
 	frozen               // everything stays as it is
+	removed              // there is no such rule any more
 	released             // the rule is not for the parent
 	live
 )
@@ -117,8 +130,12 @@ const (
 func (m *model) mode(u unit) mode {
 	p, r := m.parents[u.parent], m.rules[u.slot].effective()
 	switch {
+	case p == nil && m.inLimbo(u.parent):
+		return limbo
 	case p == nil:
 		return gone
+	case !p.suspend && m.rules[u.slot].text == nil:
+		return removed
 	case r == nil, r.suspend, p.suspend:
 		return frozen
 	case u.slot == "r1" && !m.prod, r.selector && !p.tier, r.predicate && !p.on:
@@ -128,9 +145,19 @@ func (m *model) mode(u unit) mode {
 	}
 }
 
+// inLimbo tells whether a deleted parent may be held by a rule that does not run.
+func (m *model) inLimbo(parent string) bool {
+	for slot, r := range m.rules {
+		if r.unties && parentKind(slot) == m.kinds[parent] && (r.text != nil && r.effective() == nil || r.text != nil && r.text.suspend) {
+			return true
+		}
+	}
+	return false
+}
+
 // update computes the class of every object after a change of the inputs.
 func (m *model) update() {
-	m.clean, m.silent = make(map[unit]*revision), make(map[unit]bool)
+	m.clean, m.silent, m.holds = make(map[unit]*revision), make(map[unit]bool), make(map[unit]bool)
 	wanted := make(map[identity]*track)
 	held := make(map[unit]bool)
 	for name := range m.parents {
@@ -142,15 +169,15 @@ func (m *model) update() {
 			switch m.mode(u) {
 			case live:
 				m.want(u, wanted, held)
-			case released:
+			case released, removed:
 				m.silent[u] = true
-			case gone, frozen:
+			case gone, limbo, frozen:
 			}
 		}
 	}
 	for id, w := range wanted {
 		if m.tracks[id] == nil {
-			m.tracks[id] = &track{unit: w.unit}
+			m.tracks[id] = &track{unit: w.unit, untied: w.untied}
 		}
 	}
 	for id, t := range m.tracks {
@@ -179,7 +206,7 @@ func (m *model) want(u unit, wanted map[identity]*track, held map[unit]bool) {
 		}
 		for _, item := range items {
 			id := identity{nd.kind, m.namespaceOf(nd), childName(p.id.name, u.slot, nd, item)}
-			t := &track{unit: u, class: exact, values: nd.values(r, p, item, look), frozen: nd.createOnly}
+			t := &track{unit: u, untied: nd.loose(u.slot), class: exact, values: nd.values(r, p, item, look), frozen: nd.createOnly}
 			if nd.ignore {
 				t.ignored = "free"
 			}
@@ -204,6 +231,7 @@ func (m *model) want(u unit, wanted map[identity]*track, held map[unit]bool) {
 				t.class = kept
 			}
 			wanted[id] = t
+			m.holds[u] = m.holds[u] || t.untied
 		}
 	}
 	if !held[u] {
@@ -214,6 +242,7 @@ func (m *model) want(u unit, wanted map[identity]*track, held map[unit]bool) {
 // classify says what must be the case of an object that is known. w is what a
 // rule wants of it, or nil.
 func (m *model) classify(id identity, t, w *track, held bool) {
+	rule, mode := m.rules[t.slot], m.mode(t.unit)
 	switch {
 	case w != nil:
 		t.unit, t.class, t.values, t.frozen, t.ignored = w.unit, w.class, w.values, w.frozen, w.ignored
@@ -222,27 +251,29 @@ func (m *model) classify(id identity, t, w *track, held bool) {
 		}
 	case t.retained:
 		t.class = kept
-	case m.mode(t.unit) == frozen:
+	case mode == frozen:
 		t.class = kept
-	case held && m.mode(t.unit) == live:
+	case mode == limbo, held && mode == live:
 		t.class = free
+	case mode == removed && rule.before != nil && rule.before.delete:
+		t.class = absent
+		if rule.running != rule.before {
+			t.class, t.lost = free, true // it is not certain which text the engine had
+		}
+	case mode == removed:
+		t.class = kept
+	case mode == gone && rule.text == nil && t.untied:
+		t.class, t.lost = free, true
 	default:
 		t.class = absent
 	}
 	if t.class == kept && !t.steady {
 		t.class = free
 	}
-	if t.class == absent && (t.blocked || t.stripped || t.doubtful) {
-		t.class, t.steady = free, false
+	if t.class == absent && (t.blocked || t.stripped || t.doubtful || t.lost) {
+		t.class = free
 	}
 	if t.class == absent || t.class == free {
-		t.steady = false
-	}
-}
-
-// unsettle forgets what was certain of an object.
-func (m *model) unsettle(id identity) {
-	if t := m.tracks[id]; t != nil {
 		t.steady = false
 	}
 }

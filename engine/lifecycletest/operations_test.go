@@ -30,6 +30,7 @@ var operations = []weightedOperation{
 	{12, (*sequence).editRule},
 	{4, (*sequence).breakRule},
 	{3, (*sequence).dropRule},
+	{3, (*sequence).moveRule},
 	{6, (*sequence).moveLook},
 	{4, (*sequence).moveNamespace},
 	{16, (*sequence).harmChild},
@@ -67,7 +68,11 @@ func (s *sequence) moveParent(random *rand.Rand) error {
 		return s.createParent(s.newParent(name, random))
 	}
 	change := func(f func(*parent)) error { return s.changeParent(p.id.name, f) }
-	switch random.IntN(14) {
+	what := random.IntN(14)
+	if what > 10 && p.suspend { // what holds it would hold it for ever
+		what = 10
+	}
+	switch what {
 	case 0, 1, 2:
 		return change(func(p *parent) { p.color = oneOf(random, colors...) })
 	case 3, 4:
@@ -100,9 +105,10 @@ func (s *sequence) editRule(random *rand.Rand) error {
 		next.suspend, next.version = !before.suspend, s.newVersion()
 		return s.writeRule(slot, &next, false)
 	}
-	r := &revision{version: s.newVersion(), selector: chance(random, 30), predicate: chance(random, 30), optional: chance(random, 50), suspend: chance(random, 5)}
+	r := &revision{version: s.newVersion(), selector: chance(random, 30), predicate: chance(random, 30), optional: chance(random, 50), suspend: chance(random, 5), delete: chance(random, 30)}
+	loose := chance(random, 50)
 	for _, nd := range vocabulary {
-		if nd.kind == beacon && slot != "r2" {
+		if nd.loose(slot) && !loose {
 			continue
 		}
 		if !chance(random, 55) && nd.letter != "a" {
@@ -130,7 +136,9 @@ var vocabulary = []node{
 	{letter: "h", kind: thing, each: true, reads: true},
 	{letter: "i", kind: configMap, createOnly: true},
 	{letter: "k", kind: configMap, ignore: true},
+	{letter: "m", kind: configMap, away: true},
 	{letter: "n", kind: beacon},
+	{letter: "o", kind: secret, away: true, each: true},
 }
 
 // breakRule makes a rule one that does not compile, or mends it.
@@ -147,6 +155,15 @@ func (s *sequence) breakRule(random *rand.Rand) error {
 
 func (s *sequence) dropRule(random *rand.Rand) error {
 	return s.removeRule(oneOf(random, slots...))
+}
+
+// moveRule gives a rule another name, if its end leaves the children where they are.
+func (s *sequence) moveRule(random *rand.Rand) error {
+	slot, first := oneOf(random, slots...), chance(random, 50)
+	if r := s.model.rules[slot]; r.text == nil || r.broken || r.running != r.text || r.text.delete {
+		return nil
+	}
+	return s.renameRule(slot, first)
 }
 
 func (s *sequence) moveLook(random *rand.Rand) error {
@@ -211,6 +228,9 @@ func (s *sequence) harmChild(random *rand.Rand) error {
 		_, err := s.patch(id, map[string]any{"metadata": map[string]any{"labels": nil}})
 		return err
 	case 4:
+		if t.untied {
+			return nil // then nothing says whose it is
+		}
 		s.note("strip the annotations of %s", id)
 		t.stripped = true
 		_, err := s.patch(id, map[string]any{"metadata": map[string]any{"annotations": nil}})

@@ -50,7 +50,7 @@ type step struct {
 
 // newSequence draws a sequence's plan.
 func newSequence(l *lane, seed uint64, number, place, rounds int) *sequence {
-	n := names{group: l.group, prefix: fmt.Sprintf("s%d-", number), home: l.homes[place], away: l.aways[place]}
+	n := names{group: l.group, kanon: l.kanon, prefix: fmt.Sprintf("s%d-", number), home: l.homes[place], away: l.aways[place]}
 	s := &sequence{names: n, lane: l, number: number, model: newModel(n), writes: newWrites(), plan: make([][]step, rounds)}
 	random := rand.New(rand.NewPCG(seed, uint64(number)))
 	count := 6 + random.IntN(10)
@@ -275,7 +275,7 @@ func (s *sequence) createParent(p *parent) error {
 		return err
 	}
 	s.note("create %+v", *p)
-	s.model.parents[p.id.name] = p
+	s.model.parents[p.id.name], s.model.kinds[p.id.name] = p, p.id.kind
 	return nil
 }
 
@@ -299,7 +299,9 @@ func (s *sequence) deleteParent(name string, policy metav1.DeletionPropagation) 
 	s.model.parents[name] = nil
 	if policy == metav1.DeletePropagationOrphan {
 		for _, id := range s.model.childrenOf(name) {
-			s.model.tracks[id].retained = true
+			t := s.model.tracks[id]
+			t.retained, t.lost = true, true
+			t.steady = t.steady && !t.untied
 		}
 	}
 	return nil
@@ -307,15 +309,15 @@ func (s *sequence) deleteParent(name string, policy metav1.DeletionPropagation) 
 
 // writeRule writes a rule's ConfigMap, new or changed.
 func (s *sequence) writeRule(slot string, r *revision, broken bool) error {
-	ctx := s.lane.t.Context()
-	rules := s.lane.at(configMap, s.lane.kanon)
+	ctx, known := s.lane.t.Context(), s.model.rules[slot]
+	rules := s.lane.at(configMap, s.kanon)
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": s.rule(slot), "namespace": s.lane.kanon, "labels": map[string]any{source.LabelRules: "true"}},
-		"data":     map[string]any{"rule.yaml": s.text(slot, r, broken)},
+		"metadata": map[string]any{"name": known.name, "namespace": s.kanon, "labels": map[string]any{source.LabelRules: "true"}},
+		"data":     map[string]any{"rule.yaml": s.text(known.name, slot, r, broken)},
 	}}
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // Kanon may be writing its verdict
-		live, err := rules.Get(ctx, s.rule(slot), metav1.GetOptions{})
+		live, err := rules.Get(ctx, known.name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			_, err = rules.Create(ctx, obj, metav1.CreateOptions{})
 			return err
@@ -330,25 +332,63 @@ func (s *sequence) writeRule(slot string, r *revision, broken bool) error {
 	if err != nil {
 		return fmt.Errorf("write rule %s: %w", slot, err)
 	}
-	s.note("rule %s is %v, broken %v", slot, *r, broken)
-	s.model.rules[slot].text, s.model.rules[slot].broken = r, broken
+	s.note("rule %s, %s, is %v, broken %v", slot, known.name, *r, broken)
+	known.text, known.broken = r, broken
+	known.unties = known.unties || slices.ContainsFunc(r.nodes, func(nd node) bool { return nd.loose(slot) })
 	if broken && s.lane.end == nil {
-		s.model.rules[slot].running = nil
+		known.running = nil
 	}
 	return nil
 }
 
 func (s *sequence) removeRule(slot string) error {
-	err := s.lane.at(configMap, s.lane.kanon).Delete(s.lane.t.Context(), s.rule(slot), metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
+	r := s.model.rules[slot]
+	if r.text == nil {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("remove rule %s: %w", slot, err)
+	if err := s.removeText(r.name); err != nil {
+		return err
 	}
 	s.note("rule %s is removed", slot)
-	*s.model.rules[slot] = rule{}
+	r.before, r.text, r.broken = r.text, nil, false
 	return nil
+}
+
+func (s *sequence) removeText(name string) error {
+	err := s.lane.at(configMap, s.kanon).Delete(s.lane.t.Context(), name, metav1.DeleteOptions{})
+	if err != nil {
+		return fmt.Errorf("remove rule %s: %w", name, err)
+	}
+	return nil
+}
+
+// renameRule gives a rule another name. What it makes is taken over; what it makes
+// no more may be left behind.
+func (s *sequence) renameRule(slot string, first bool) error {
+	r := s.model.rules[slot]
+	text := *r.text
+	text.version = s.newVersion()
+	before := r.name
+	r.name += "y"
+	if first {
+		if err := s.writeRule(slot, &text, false); err != nil {
+			return err
+		}
+	}
+	if err := s.removeText(before); err != nil {
+		return err
+	}
+	s.note("rule %s is removed", before)
+	r.renamed, r.running = true, nil
+	for _, t := range s.model.tracks {
+		if t.slot == slot {
+			t.lost = true
+		}
+	}
+	if first {
+		return nil
+	}
+	return s.writeRule(slot, &text, false)
 }
 
 func (s *sequence) setLook(value string) error {
