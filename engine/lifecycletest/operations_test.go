@@ -92,8 +92,12 @@ func (s *sequence) moveParent(random *rand.Rand) error {
 		s.model.update()
 		return s.createParent(s.newParent(name, random))
 	default:
-		return s.deleteParent(p.id.name, oneOf(random, metav1.DeletePropagationBackground, metav1.DeletePropagationBackground,
-			metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan))
+		policy := oneOf(random, metav1.DeletePropagationBackground, metav1.DeletePropagationBackground,
+			metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan)
+		if policy == metav1.DeletePropagationOrphan && (s.model.rules["r0"].unties || s.model.rules["r1"].unties) {
+			policy = metav1.DeletePropagationBackground
+		}
+		return s.deleteParent(p.id.name, policy)
 	}
 }
 
