@@ -185,12 +185,15 @@ func (c *catalog) removalOf(e *entry, parent schema.GroupVersionKind, children r
 }
 
 // withdraw takes back what a rule that is gone said of one parent, and finishes the
-// removal with the last one. parent is nil where it is gone too.
+// removal with the last one. parent is nil where it is gone too. A parent that is
+// suspended is left alone until it is not; its event comes here again.
 func (e *Engine) withdraw(ctx context.Context, op *operator, k key, parent *unstructured.Unstructured) (verdict, error) {
 	var v verdict
 	var err error
 	switch {
 	case parent == nil:
+	case isSuspended(parent):
+		return e.rest(op, k, parent), nil
 	case parent.GetDeletionTimestamp() != nil && op.holds(parent):
 		v, err = e.leave(ctx, op, k, parent, e.options.Clock.Now())
 	case parent.GetDeletionTimestamp() == nil:

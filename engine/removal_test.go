@@ -102,6 +102,34 @@ func TestRuleThatIsRemovedWithItsChildren(t *testing.T) {
 	w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
 }
 
+// A parent that is suspended keeps its children and its status until it is not, also
+// when the rule goes.
+func TestSuspendedParentOfARuleThatIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", ending("note", "Delete"))
+	w.run()
+	for _, name := range []string{"m", "n"} {
+		w.parent("Note", name, "{}")
+		w.await(w.resource("Note"), w.home, name, "is ready", isTrue("Ready"))
+	}
+	w.patch(w.resource("Note"), w.home, "n", `{"metadata":{"annotations":{"kanon.dev/suspend":"true"}}}`)
+	w.quiet()
+	w.delete(configMaps, w.kanon, "note")
+	w.awaitGone(configMaps, w.home, "m")
+	w.quiet()
+	if n := w.get(w.resource("Note"), w.home, "n"); hasNoStatus(n) {
+		t.Error("the suspended parent has no status")
+	}
+	w.get(configMaps, w.home, "n")
+	w.get(configMaps, w.kanon, w.recordOf("note"))
+	w.patch(w.resource("Note"), w.home, "n", `{"metadata":{"annotations":null}}`)
+	w.awaitGone(configMaps, w.home, "n")
+	w.await(w.resource("Note"), w.home, "n", "has no status", hasNoStatus)
+	w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
+}
+
 // A rule that is given another name takes over what it made under the old one:
 // nothing is deleted, nothing is made anew, and no name is found taken.
 func TestRuleThatIsRenamed(t *testing.T) {
