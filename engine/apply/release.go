@@ -82,11 +82,6 @@ func (w *Writer) moveOwnership(ctx context.Context, gvr schema.GroupVersionResou
 
 // managedFieldsPatch replaces managedFields of an object at exactly its resourceVersion.
 func managedFieldsPatch(obj *unstructured.Unstructured, entries []any) ([]byte, error) {
-	type operation struct {
-		Op    string `json:"op"`
-		Path  string `json:"path"`
-		Value any    `json:"value"`
-	}
 	patch, err := json.Marshal([]operation{
 		{Op: "replace", Path: "/metadata/managedFields", Value: entries},
 		// replace and not test: a difference is then a 409 that can be told from other refusals

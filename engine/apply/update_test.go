@@ -52,12 +52,12 @@ func TestAnObjectThatIsGoneOrReplaced(t *testing.T) {
 	if err := w.client(live).Delete(t.Context(), "child", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.fails(changed, live, "replaced", "APPLY GET")
+	w.fails(changed, live, "replaced", "JSONPATCH GET")
 	if _, err := w.client(live).Get(t.Context(), "child", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("it was created again: %v", err)
 	}
 	stranger := w.post("kubectl", configMap)
-	err := w.fails(changed, live, "replaced", "APPLY")
+	err := w.fails(changed, live, "replaced", "JSONPATCH APPLY")
 	if !strings.Contains(err, string(live.GetUID())) {
 		t.Errorf("error %q does not tell the UID that was meant", err)
 	}
@@ -96,8 +96,8 @@ func TestAFieldThatLeavesTheTemplateGoes(t *testing.T) {
 	live := w.sync(c, nil, ActionCreated, "POST")
 	live = w.patch("other", live, `[{"op": "add", "path": "/data/theirs", "value": "x"}]`)
 
-	c = w.child(strings.Replace(configMap, "one", "three", 1)) // the same paths: a plain apply
-	live = w.sync(c, live, ActionApplied, "APPLY")
+	c = w.child(strings.Replace(configMap, "one", "three", 1)) // the same paths
+	live = w.sync(c, live, ActionApplied, "JSONPATCH")
 
 	c = w.child(strings.Replace(configMap, "b: two", "c: new", 1))
 	live = w.sync(c, live, ActionApplied, "GET JSONPATCH APPLY")

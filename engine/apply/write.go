@@ -73,10 +73,7 @@ func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, ch
 	if w.InSync(ctx, child, live) {
 		return Result{Live: live, Action: ActionNone}, nil
 	}
-	if err := w.release(ctx, gvr, child, live); err != nil {
-		return Result{}, err
-	}
-	answer, err := w.apply(ctx, gvr, child, live, "")
+	answer, err := w.change(ctx, gvr, child, live)
 	if err != nil {
 		return Result{}, err
 	}
@@ -86,6 +83,17 @@ func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, ch
 		result.Lost = child.Lost(live)
 	}
 	return result, nil
+}
+
+// change writes what is not as it should be: values alone by a patch, anything else by an apply.
+func (w *Writer) change(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if answer, done, err := w.amend(ctx, gvr, child, live); done || err != nil {
+		return answer, err
+	}
+	if err := w.release(ctx, gvr, child, live); err != nil {
+		return nil, err
+	}
+	return w.apply(ctx, gvr, child, live, "")
 }
 
 // apply is one forced server-side apply to exactly the object seen, and with version only to that resourceVersion of it.

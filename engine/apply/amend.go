@@ -1,0 +1,188 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// An apply costs the API server about twice what another write of the same object does (5.4 to 7.0 against 2.5 to 3.4 ms of
+// processor time for a Deployment, v1.36.3), because it merges by the schema. Where only values change there is nothing
+// to merge: a JSON patch that replaces them does the same. It is an Update, so it suits a child of which all that we own is
+// in one Update entry, as its POST left it: the entry stays the only one. Everything else is applied.
+//
+// The patch is computed from memory, which may be old. So it tests the UID, and the keys of each list item on its way;
+// where a test fails, nothing is written and the child is applied.
+
+// errStale says that a patch was computed from an object that has changed since.
+var errStale = errors.New("the object is not as it was")
+
+// amend brings a child up to date that differs in nothing but values of fields that are there. done is false where an
+// apply is needed instead.
+func (w *Writer) amend(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (answer *unstructured.Unstructured, done bool, err error) {
+	body, ok := child.amendment(live)
+	if !ok {
+		return nil, false, nil
+	}
+	answer, err = w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.JSONPatchType, body,
+		metav1.PatchOptions{FieldManager: Manager, FieldValidation: metav1.FieldValidationStrict})
+	switch {
+	case testFailed(err):
+		logr.FromContextOrDiscard(ctx).V(4).Info("cannot amend", "child", child.Ref, "reason", errStale.Error())
+		return nil, false, nil
+	case err != nil:
+		return nil, false, w.applyError(ctx, gvr, child, live, err)
+	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("amended", "child", child.Ref, "uid", answer.GetUID())
+	// A value that the API server writes in a form of its own (1000m is 1) was no change to it, and may still be another's.
+	return answer, child.covered(answer), nil
+}
+
+// testFailed says whether the API server refused a JSON patch as such: because of a test, or because of a path that is not
+// there. A refusal of the object that comes out names causes.
+func testFailed(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0
+}
+
+// operation is one step of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// amendment is the patch that amends live; false where it takes an apply: where we own by another entry than that of a
+// POST, where the set of paths is another one, and where a path is not there or is not ours though it has our value.
+func (c *Child) amendment(live *unstructured.Unstructured) ([]byte, bool) {
+	last, ok := recorded(live)
+	if !ok || last.paths != c.fingerprint.paths || c.kind.deduced || c.holdsIgnored(live) || !c.updatedOnly(live) {
+		return nil, false
+	}
+	patch := []operation{{Op: "test", Path: "/metadata/uid", Value: string(live.GetUID())}}
+	owned, possible := c.owned(live), true
+	c.leaves.Iterate(func(path fieldpath.Path) {
+		if !possible {
+			return
+		}
+		steps, changed, ok := c.replace(path, live)
+		if possible = ok && (changed || c.leafCovered(path, owned)); possible && changed {
+			patch = append(patch, steps...)
+		}
+	})
+	if !possible || len(patch) == 1 {
+		return nil, false
+	}
+	body, err := json.Marshal(patch)
+	return body, err == nil
+}
+
+// updatedOnly says whether all that we own of live is in one Update entry in the rendered apiVersion.
+func (c *Child) updatedOnly(live *unstructured.Unstructured) bool {
+	own := ownEntries(live)
+	return len(own) == 1 && own[0].operation == operationUpdate && own[0].apiVersion == c.Object.GetAPIVersion()
+}
+
+// replace is how a leaf of live gets the rendered value. changed is false where it has that. ok is false where it cannot
+// be replaced: where it is not there, and where others may have a part of what is.
+func (c *Child) replace(path fieldpath.Path, live *unstructured.Unstructured) (steps []operation, changed, ok bool) {
+	var want, have any = c.Object.Object, live.Object
+	ref, pointer := c.kind.root, ""
+	for _, element := range path {
+		if element.Value != nil { // an item of a set is there or not
+			list, isList := have.([]any)
+			return nil, false, isList && contains(list, *element.Value)
+		}
+		if want, ref, ok = c.kind.step(want, ref, element); !ok {
+			return nil, false, false
+		}
+		var at string
+		if have, at, ok = follow(have, element); !ok {
+			return nil, false, false
+		}
+		pointer += "/" + at
+		if element.Key != nil {
+			for _, key := range *element.Key {
+				steps = append(steps, operation{Op: "test", Path: pointer + "/" + escaped(key.Name), Value: key.Value.Unstructured()})
+			}
+		}
+	}
+	if value.Equals(value.NewValueInterface(want), value.NewValueInterface(have)) {
+		return nil, false, true
+	}
+	if vanishing(want) {
+		return nil, false, false
+	}
+	if !c.kind.indivisible(ref, want) || !c.kind.indivisible(ref, have) {
+		return nil, false, c.emptyGranular(path)
+	}
+	return append(steps, operation{Op: "replace", Path: pointer, Value: want}), true, true
+}
+
+// indivisible says whether a value of a type is replaced as a whole by whoever applies it.
+func (k kind) indivisible(ref smdschema.TypeRef, v any) bool {
+	atom := k.atom(ref)
+	switch v.(type) {
+	case map[string]any:
+		return atom.Map != nil && atom.Map.ElementRelationship == smdschema.Atomic
+	case []any:
+		return atom.List != nil && atom.List.ElementRelationship == smdschema.Atomic
+	default:
+		return v != nil
+	}
+}
+
+// vanishing says whether Go's types may drop a value when it is stored: it could not be seen to be ours, see create.
+func vanishing(v any) bool {
+	return v == false || v == "" || v == int64(0) || v == 0.0
+}
+
+// follow is one step down into a live value, and the step in a JSON pointer.
+func follow(at any, element fieldpath.PathElement) (next any, step string, ok bool) {
+	switch {
+	case element.FieldName != nil:
+		m, _ := at.(map[string]any)
+		next, ok = m[*element.FieldName]
+		return next, escaped(*element.FieldName), ok
+	case element.Key != nil:
+		items, _ := at.([]any)
+		for i, item := range items {
+			if hasKeys(item, *element.Key) {
+				return item, strconv.Itoa(i), true
+			}
+		}
+	}
+	return nil, "", false
+}
+
+// escaped is a name as JSON pointers have it (RFC 6901).
+func escaped(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+// contains says whether a set has an item.
+func contains(set []any, item value.Value) bool {
+	for _, other := range set {
+		if value.Equals(value.NewValueInterface(other), item) {
+			return true
+		}
+	}
+	return false
+}

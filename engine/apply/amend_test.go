@@ -1,0 +1,172 @@
+package apply
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestAmendment holds which changes are amended, and by what: nothing but values of fields that are there, and never what
+// others may have a part of. The child was posted with one spec; somebody did something to it; now it has another spec.
+func TestAmendment(t *testing.T) {
+	const posted = `{replicas: 1, args: [a], selector: {a: b}, emptyDir: {}, free: {x: 1},
+		finalizers: [f], limits: {cpu: "1"}, ports: [{port: 80, name: http}, {port: 53, protocol: UDP}]}`
+	changed := func(from, to string) string { return strings.Replace(posted, from, to, 1) }
+	tests := map[string]struct {
+		spec string
+		live func(spec map[string]any)
+		// loses is a part of our entry that somebody has taken.
+		loses string
+		// applied is true where the child has been applied before.
+		applied bool
+		want    string // the steps but for UID and fingerprint; none: an apply
+	}{
+		"a scalar":                        {spec: changed("replicas: 1", "replicas: 2"), want: "replace /spec/replicas=2"},
+		"a scalar that may not be stored": {spec: changed("replicas: 1", "replicas: 0")},
+		"an atomic list":                  {spec: changed("[a]", "[a, b]"), want: "replace /spec/args=[a b]"},
+		"an atomic map":                   {spec: changed("a: b", "c: d"), want: "replace /spec/selector=map[c:d]"},
+		"a key of a map":                  {spec: changed(`"1"`, `"2"`), want: "replace /spec/limits/cpu=2"},
+		"an item of a list map": {
+			spec: changed("http", "web"),
+			want: "test /spec/ports/0/port=80, test /spec/ports/0/protocol=TCP, replace /spec/ports/0/name=web",
+		},
+		"an item that others moved": {
+			spec: changed("http", "web"),
+			live: func(spec map[string]any) {
+				ports, _ := spec["ports"].([]any)
+				spec["ports"] = append([]any{map[string]any{"port": int64(1), "protocol": "TCP"}}, ports...)
+			},
+			want: "test /spec/ports/1/port=80, test /spec/ports/1/protocol=TCP, replace /spec/ports/1/name=web",
+		},
+		"beside what others put into an empty struct": {
+			spec: changed("replicas: 1", "replicas: 2"),
+			live: func(spec map[string]any) { spec["emptyDir"] = map[string]any{"medium": "Memory"} },
+			want: "replace /spec/replicas=2",
+		},
+		"beside an item of a set by others": {
+			spec: changed("replicas: 1", "replicas: 2"),
+			live: func(spec map[string]any) { spec["finalizers"] = []any{"theirs", "f"} },
+			want: "replace /spec/replicas=2",
+		},
+		"a scalar that is a map now": {spec: changed("replicas: 1", "replicas: 2"), live: func(spec map[string]any) { spec["replicas"] = map[string]any{"x": "y"} }},
+		"drift":                      {spec: posted, live: func(spec map[string]any) { spec["replicas"] = int64(7) }, loses: `"f:replicas":{},`, want: "replace /spec/replicas=1"},
+		"drift that was restored":    {spec: posted, loses: `"f:replicas":{},`},
+		"a field that was removed":   {spec: changed("replicas: 1", "replicas: 2"), live: func(spec map[string]any) { delete(spec, "args") }},
+		"an item of a set that went": {spec: changed("replicas: 1", "replicas: 2"), live: func(spec map[string]any) { spec["finalizers"] = []any{"theirs"} }},
+		"an item that was removed":   {spec: changed("replicas: 1", "replicas: 2"), live: func(spec map[string]any) { spec["ports"] = []any{} }},
+		"another set of paths":       {spec: changed("replicas: 1, ", "")},
+		"a new field":                {spec: changed("replicas: 1", "replicas: 1, paused: true")},
+		"a child that was applied":   {spec: changed("replicas: 1", "replicas: 2"), applied: true},
+		"a child that is in sync":    {spec: posted},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			thing := func(spec string) *Child {
+				return prepare(t, "{apiVersion: test/v1, kind: Thing, metadata: {name: child, namespace: ns}, spec: "+spec+"}")
+			}
+			before := thing(posted)
+			paths, err := before.paths.ToJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.loses != "" && !strings.Contains(string(paths), tt.loses) {
+				t.Fatalf("%s is not in %s", tt.loses, paths)
+			}
+			operation := operationUpdate
+			if tt.applied {
+				operation = operationApply
+			}
+			live := withManaged(before.Object, managed(t, Manager, operation, "test/v1", strings.Replace(string(paths), tt.loses, "", 1)))
+			live.SetUID("uid")
+			if tt.live != nil {
+				spec, _, _ := unstructured.NestedMap(live.Object, "spec")
+				tt.live(spec)
+				live.Object["spec"] = spec
+			}
+			body, _ := thing(tt.spec).amendment(live)
+			if got := stepsOf(t, body); got != tt.want {
+				t.Errorf("amended by %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// stepsOf writes the steps of a patch, but for the UID, which must come first, and the fingerprint.
+func stepsOf(t *testing.T, body []byte) string {
+	t.Helper()
+	if body == nil {
+		return ""
+	}
+	var patch []operation
+	if err := json.Unmarshal(body, &patch); err != nil {
+		t.Fatal(err)
+	}
+	if first := patch[0]; first != (operation{Op: "test", Path: "/metadata/uid", Value: "uid"}) {
+		t.Errorf("the first step is %v", first)
+	}
+	var steps []string
+	for _, step := range patch[1:] {
+		if !strings.HasSuffix(step.Path, "kanon.dev~1applied") {
+			steps = append(steps, fmt.Sprintf("%s %s=%v", step.Op, step.Path, step.Value))
+		}
+	}
+	return strings.Join(steps, ", ")
+}
+
+// TestAmend holds, on the API server, what an amendment may rest on.
+func TestAmend(t *testing.T) {
+	t.Run("old knowledge of a list", func(t *testing.T) {
+		w := newWorld(t)
+		live := w.sync(w.child(deployment), nil, ActionCreated, "POST")
+		w.patch("other", live, `[{"op": "add", "path": "/spec/template/spec/containers/0", "value": {"name": "sidecar", "image": "i"}}]`)
+		c := w.child(strings.Replace(deployment, "main:1", "main:2", 1))
+		after := w.sync(c, live, ActionApplied, "JSONPATCH APPLY") // live is as it was before
+		containers, _ := fieldValue(after, "spec", "template", "spec", "containers").([]any)
+		images := map[string]bool{}
+		for _, container := range containers {
+			m, _ := container.(map[string]any)
+			images[fmt.Sprint(m["name"], " ", m["image"])] = true
+		}
+		if !images["main example.test/main:2"] || !images["sidecar i"] || len(images) != 2 {
+			t.Errorf("containers are %v", images)
+		}
+		w.settled(c)
+	})
+	t.Run("one entry, and a field goes later", func(t *testing.T) {
+		w := newWorld(t)
+		live := w.sync(w.child(deployment), nil, ActionCreated, "POST")
+		before := fieldsOf(t, live, Manager)
+		c := w.child(strings.NewReplacer("main:1", "main:2", "tier: web", "tier: back").Replace(deployment))
+		live = w.sync(c, live, ActionApplied, "JSONPATCH")
+		wantFields(t, live, Manager, before)
+		w.settled(c)
+		c = w.child(strings.Replace(deployment, ", labels: {tier: web}", "", 1))
+		live = w.sync(c, w.get(live), ActionApplied, "GET JSONPATCH APPLY")
+		if got := fieldValue(live, "metadata", "labels", "tier"); got != nil {
+			t.Errorf("the label that left the template is still %v", got)
+		}
+		w.settled(c)
+	})
+	t.Run("a value in another form", func(t *testing.T) {
+		w := newWorld(t)
+		const limited = deployment + "        resources: {limits: {cpu: 1000m}}\n"
+		c := w.child(limited)
+		live := w.sync(c, nil, ActionCreated, "POST")
+		const cpu = "/spec/template/spec/containers/0/resources/limits/cpu"
+		w.patch("other", live, `[{"op": "replace", "path": "`+cpu+`", "value": "2"}]`)
+		live = w.patch("other", live, `[{"op": "replace", "path": "`+cpu+`", "value": "1"}]`)
+		w.sync(c, live, ActionApplied, "JSONPATCH APPLY") // the patch changes nothing, so it takes nothing back
+		w.settled(c)
+	})
+	t.Run("a value that is refused", func(t *testing.T) {
+		w := newWorld(t)
+		live := w.sync(w.child(deployment), nil, ActionCreated, "POST")
+		message := w.fails(w.child(strings.ReplaceAll(deployment, "app: child", "app: other")), live, "invalid", "JSONPATCH")
+		if !strings.Contains(message, "spec.selector") || !strings.Contains(message, "immutable") {
+			t.Errorf("the message is %q", message)
+		}
+	})
+}
