@@ -48,23 +48,27 @@ func (p *parent) clone() *parent {
 
 // node is one entry of spec.children.
 type node struct {
-	letter     string
-	kind       string
-	suffix     string // changes the objects' names
-	when       bool
-	each       bool // forEach over the parent's items
-	reads      bool // reads child a
-	looks      bool // reads the lookup
-	createOnly bool
-	ignore     bool
-	adopt      bool
-	away       bool // in the other namespace
+	letter    string
+	kind      string
+	suffix    string // changes the objects' names
+	when      bool
+	each      bool   // forEach over the parent's items
+	reads     bool   // reads child a
+	looks     bool   // reads the lookup
+	policy    string // updatePolicy, where it is not Apply
+	immutable bool   // the API server refuses changes
+	ignore    bool
+	adopt     bool
+	away      bool // in the other namespace
 }
 
 // loose tells whether no owner reference can tie the node's objects to a parent.
 func (nd node) loose(slot string) bool {
 	return parentKind(slot) == item && (nd.away || nd.kind == beacon)
 }
+
+// remade tells whether the node's objects are deleted and made anew when they change.
+func (nd node) remade() bool { return nd.policy == "Recreate" || nd.policy == "ApplyOrRecreate" }
 
 // revision is the text of a rule.
 type revision struct {
@@ -117,6 +121,7 @@ func (n names) text(name, slot string, r *revision, broken bool) string {
 	spec := map[string]any{
 		"parent":          n.parentText(slot, r),
 		"conditionPrefix": prefixOf(slot),
+		"pruneLimit":      1000, // revisions here delete much, and mean it
 		"status": map[string]any{slot: map[string]any{
 			"version": r.version, "color": "${parent.spec.color}",
 		}},
@@ -196,8 +201,11 @@ func (n names) nodeText(slot string, r *revision, nd node) map[string]any {
 			values["look"] = "${lookups.?look.data.value.orValue('none')}"
 		}
 	}
-	if nd.createOnly {
-		out["updatePolicy"] = "CreateOnly"
+	if nd.policy != "" {
+		out["updatePolicy"] = nd.policy
+	}
+	if nd.remade() {
+		delete(values, "version") // what is remade often has to wait
 	}
 	if nd.ignore {
 		out["ignore"] = []any{"data.free"}
@@ -220,6 +228,9 @@ func (n names) nodeText(slot string, r *revision, nd node) map[string]any {
 		template["spec"] = map[string]any{"selector": values, "ports": []any{map[string]any{"port": 80}}}
 	default:
 		template["spec"] = values
+	}
+	if nd.immutable {
+		template["immutable"] = true
 	}
 	out["template"] = template
 	return out
@@ -248,6 +259,9 @@ func (n names) namespaceOf(nd node) string {
 // values is what a child must contain.
 func (nd node) values(r *revision, p *parent, item, look string) content {
 	c := content{"color": p.color, "version": r.version}
+	if nd.remade() {
+		delete(c, "version")
+	}
 	if nd.each {
 		c["item"] = item
 	}

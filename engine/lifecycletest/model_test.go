@@ -41,6 +41,8 @@ type track struct {
 	loose bool
 	// frozen is content that nobody but a user changes: it stays as it was.
 	frozen bool
+	// remade is true for what is deleted and made anew when its content changes.
+	remade bool
 	// blocked is true while a foreign finalizer is on it.
 	blocked bool
 	// stripped is true while its labels may be gone.
@@ -206,7 +208,7 @@ func (m *model) want(u unit, wanted map[identity]*track, held map[unit]bool) {
 		}
 		for _, item := range items {
 			id := identity{nd.kind, m.namespaceOf(nd), childName(p.id.name, u.slot, nd, item)}
-			t := &track{unit: u, untied: nd.loose(u.slot), class: exact, values: nd.values(r, p, item, look), frozen: nd.createOnly}
+			t := &track{unit: u, untied: nd.loose(u.slot), class: exact, values: nd.values(r, p, item, look), frozen: nd.policy == "CreateOnly", remade: nd.remade()}
 			if nd.ignore {
 				t.ignored = "free"
 			}
@@ -245,7 +247,10 @@ func (m *model) classify(id identity, t, w *track, held bool) {
 	rule, mode := m.rules[t.slot], m.mode(t.unit)
 	switch {
 	case w != nil:
-		t.unit, t.class, t.values, t.frozen, t.ignored = w.unit, w.class, w.values, w.frozen, w.ignored
+		if w.remade && t.values.String() != w.values.String() {
+			t.steady = false
+		}
+		t.unit, t.class, t.values, t.frozen, t.remade, t.ignored = w.unit, w.class, w.values, w.frozen, w.remade, w.ignored
 		if w.class == exact {
 			t.retained = false
 		}

@@ -115,7 +115,7 @@ func (s *sequence) editRule(random *rand.Rand) error {
 		if nd.loose(slot) && !loose {
 			continue
 		}
-		if !chance(random, 55) && nd.letter != "a" {
+		if !chance(random, 55) && nd.letter != "a" || nd.remade() && !chance(random, 3) {
 			continue
 		}
 		nd.when = nd.letter != "a" && chance(random, 40)
@@ -138,8 +138,10 @@ var vocabulary = []node{
 	{letter: "f", kind: thing},
 	{letter: "g", kind: configMap, looks: true},
 	{letter: "h", kind: thing, each: true, reads: true},
-	{letter: "i", kind: configMap, createOnly: true},
+	{letter: "i", kind: configMap, policy: "CreateOnly"},
 	{letter: "k", kind: configMap, ignore: true},
+	{letter: "q", kind: configMap, policy: "Recreate"},
+	{letter: "r", kind: configMap, policy: "ApplyOrRecreate", immutable: true},
 	{letter: "m", kind: configMap, away: true},
 	{letter: "n", kind: beacon},
 	{letter: "o", kind: secret, away: true, each: true},

@@ -215,7 +215,7 @@ func (s *sequence) patch(id identity, change map[string]any) (answer *unstructur
 		return nil, err
 	}
 	answer, err = s.lane.at(id.kind, id.namespace).Patch(s.lane.t.Context(), id.name, mergePatch, body, metav1.PatchOptions{FieldManager: "somebody"})
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) { // as a change of what is immutable
 		return nil, nil
 	}
 	if err != nil {
