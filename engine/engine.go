@@ -28,10 +28,12 @@ type Engine struct {
 	readers  *readers
 	borrowed *borrowed
 	memories *memories
-	causes   *causes
-	records  *records
-	held     *held
-	guards   *guards
+	// orphanings is of parents on their way out.
+	orphanings *orphanings
+	causes     *causes
+	records    *records
+	held       *held
+	guards     *guards
 }
 
 // New makes an Engine. It sends no request and starts nothing. It fails when
@@ -48,9 +50,11 @@ func New(options Options) (*Engine, error) {
 
 		readers:  newReaders(),
 		memories: newMemories(),
-		held:     newHeld(),
-		causes:   newCauses(),
-		guards:   newGuards(),
+
+		orphanings: newOrphanings(),
+		held:       newHeld(),
+		causes:     newCauses(),
+		guards:     newGuards(),
 	}
 	var err error
 	e.monitors, err = monitor.New(monitor.Options{

@@ -18,6 +18,7 @@ func (e *Engine) handle(event monitor.Event) {
 	running := e.running.load()
 	for _, op := range running.byKey[event.Key] {
 		if event.Key == op.parentKey {
+			e.orphanings.see(event)
 			e.handleParent(op, event)
 		}
 		if op.namespaceKey != nil && event.Key == *op.namespaceKey {

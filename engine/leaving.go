@@ -12,7 +12,7 @@ import (
 
 // leave sees a parent off that is being deleted and that the rule holds: the
 // children that only the rule can end are ended, and when the API server has none
-// of them any more, the parent is let go.
+// of them any more, the parent is let go. One that is deleted with orphaning goes alone.
 func (e *Engine) leave(ctx context.Context, op *operator, k key, parent *unstructured.Unstructured, now time.Time) (verdict, error) {
 	p := e.newPass(op, k, parent, e.memories.of(k, parent.GetUID(), op.program.Hash()), now)
 	defer p.end()
@@ -41,13 +41,16 @@ func (e *Engine) leave(ctx context.Context, op *operator, k key, parent *unstruc
 }
 
 // endChildren ends the children that only the rule can end, and tells whether they
-// are all gone, which only the API server knows for certain.
+// are all gone, or left behind, which only the API server knows for certain.
 func (p *pass) endChildren(ctx context.Context) (gone bool, err error) {
 	children := p.tracked()
 	if len(children) == 0 {
 		if children, err = p.listTracked(ctx); err != nil {
 			return false, err
 		}
+	}
+	if p.isOrphaning(children) {
+		return true, nil
 	}
 	for _, child := range children {
 		p.endChild(ctx, child)

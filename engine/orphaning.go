@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/monitor"
+)
+
+// orphanings has the parents that were seen to be deleted with orphaning: all their
+// children are to stay. The finalizer that says so is gone as soon as the garbage
+// collector has done its part, while the rule's own may hold the parent still.
+type orphanings struct {
+	mu   sync.Mutex
+	uids map[types.UID]bool // guarded by mu
+}
+
+func newOrphanings() *orphanings { return &orphanings{uids: make(map[types.UID]bool)} }
+
+// see takes in one event of a parent.
+func (o *orphanings) see(event monitor.Event) {
+	orphaning := event.New != nil && event.New.GetDeletionTimestamp() != nil && apply.Has(event.New, metav1.FinalizerOrphanDependents)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case orphaning:
+		o.uids[event.New.GetUID()] = true
+	case event.New == nil && event.Old != nil:
+		delete(o.uids, event.Old.GetUID())
+	}
+}
+
+func (o *orphanings) has(uid types.UID) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.uids[uid]
+}
+
+// isOrphaning tells whether the parent, which is being deleted, is to leave all its
+// children behind; children are those without an owner reference. Where the finalizer
+// was not seen a child tells, which lost a reference that it must have had: with a
+// parent that is being deleted it was the garbage collector that took it.
+func (p *pass) isOrphaning(children []staleChild) bool {
+	return apply.Has(p.parent, metav1.FinalizerOrphanDependents) || p.orphanings.has(p.parent.GetUID()) ||
+		slices.ContainsFunc(children, func(child staleChild) bool { return p.op.refers(p.parent, child.object) })
+}
