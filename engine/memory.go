@@ -21,12 +21,14 @@ type memory struct {
 	unrest   unrest
 	events   []announced
 	contests contests
+	placing  placing
 	// recreations has the objects that were deleted to be made anew and are not yet.
 	recreations map[identity]recreation
 }
 
 func (m *memory) empty() bool {
-	return m.pace == pace{} && m.unrest.empty() && len(m.events) == 0 && m.contests.empty() && len(m.recreations) == 0
+	return m.pace == pace{} && m.unrest.empty() && len(m.events) == 0 && m.contests.empty() &&
+		m.placing.foreign == nil && len(m.recreations) == 0
 }
 
 // memories holds the memory of each parent that has one.

@@ -56,6 +56,18 @@ const (
 	reasonDelete = "DeleteFailed"
 )
 
+// isReason tells whether a word is one that Kanon's own conditions have for a reason.
+func isReason(word string) bool {
+	switch word {
+	case reasonReady, reasonProgressing, reasonWaiting, reasonEvaluation, reasonNameTaken, reasonFieldTaken,
+		reasonRestless, reasonInvalid, reasonForbidden, reasonTerminating, reasonWrite, reasonContested, reasonLoop,
+		reasonNoConditions, reasonAdopted, reasonDeleting, reasonDelete, reasonRecreating, reasonPruneHeld:
+		return true
+	default:
+		return false
+	}
+}
+
 // problem is one thing in the way of a parent.
 type problem struct {
 	subject string // what it concerns: a child, a path in the rule, an object

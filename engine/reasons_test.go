@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Each reason of a condition or an Event is explained to users.
+// Each reason of a condition or an Event is known, and explained to users.
 func TestReasonsAreExplained(t *testing.T) {
 	docs, err := os.ReadFile("../docs/rules.md")
 	if err != nil {
@@ -33,6 +33,9 @@ func TestReasonsAreExplained(t *testing.T) {
 		found++
 		if !strings.Contains(string(docs), "`"+reason+"`") {
 			t.Errorf("docs/rules.md does not explain the reason %s", reason)
+		}
+		if !isReason(reason) {
+			t.Errorf("isReason does not know %s", reason)
 		}
 		return true
 	})

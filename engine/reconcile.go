@@ -214,7 +214,7 @@ func (p *pass) release(ctx context.Context) (verdict, error) {
 	if !p.suspended() && !p.mayPrune(p.stale()) {
 		return p.verdict() // the parent is left as it is until it is sure that this is meant
 	}
-	err := p.syncStatus(ctx, nil)
+	err := p.releaseStatus(ctx)
 	if err == nil || problemOf(&write{err: err}).stalled {
 		p.prune(ctx)
 		p.unhold(ctx)

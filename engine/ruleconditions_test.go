@@ -104,20 +104,13 @@ func TestConditionsOfOthersAreLeft(t *testing.T) {
 func TestKindsThatTakeNoConditions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	bare, atomic := w.definition("Bare"), w.definition("Atomic")
+	bare, atomic := w.definition("Bare"), w.atomicDefinition("Atomic")
 	unstructured.RemoveNestedField(statusSchema(t, bare), "properties", "conditions")
-	conditions, _, err := unstructured.NestedFieldNoCopy(statusSchema(t, atomic), "properties", "conditions")
-	if err != nil {
-		t.Fatal(err)
-	}
-	delete(conditions.(map[string]any), "x-kubernetes-list-type")
-	delete(conditions.(map[string]any), "x-kubernetes-list-map-keys")
 	w.install(bare)
 	w.install(atomic)
-	for _, kind := range []string{"Bare", "Atomic"} {
-		name := strings.ToLower(kind)
-		w.rule(name, strings.NewReplacer("{name: conditions}", "{name: "+name+"}", "kind: Note", "kind: "+kind).Replace(conditionsRule))
-	}
+	w.rule("bare", strings.NewReplacer("{name: conditions}", "{name: bare}", "kind: Note", "kind: Bare").Replace(conditionsRule))
+	w.rule("atomic", strings.NewReplacer("name: note", "name: atomic", "kind: Note", "kind: Atomic").Replace(note("x"))+
+		"  status: {conditions: [{type: Whole, status: \"True\"}]}\n")
 	w.rule("service", strings.NewReplacer("{name: conditions}", "{name: service}",
 		"apiVersion: $GROUP/v1, kind: Note}", "apiVersion: v1, kind: Service, namespaces: [$HOME]}",
 		"${parent.spec.lit}", "True", "${parent.spec.by}", "x").Replace(conditionsRule))
@@ -128,7 +121,7 @@ func TestKindsThatTakeNoConditions(t *testing.T) {
 	w.parent("Bare", "b", "{lit: true, by: one}")
 	w.parent("Atomic", "a", "{lit: true, by: one}")
 	w.create(services, w.object("apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: $HOME}\nspec: {ports: [{port: 80}]}\n"))
-	for name, why := range map[string]string{"b": "has no conditions", "a": "not a list-map", "s": "built into Kubernetes"} {
+	for name, why := range map[string]string{"b": "has no conditions", "a": "says the list as a whole", "s": "built into Kubernetes"} {
 		w.awaitEvent(w.home, name, "NoConditions")
 		w.await(configMaps, w.home, name, "is made all the same", exists)
 		if said := w.saidOf(name, "NoConditions"); len(said) != 1 || !strings.Contains(said[0], why) {

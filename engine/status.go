@@ -171,7 +171,7 @@ func (p *pass) writeStatus(ctx context.Context, said map[string]any, s state) er
 	if err != nil {
 		return err
 	}
-	p.explainConditions(shape)
+	p.explainConditions(shape, content)
 	if shape.ListMap {
 		if content == nil {
 			content = make(map[string]any, 1)
@@ -179,7 +179,10 @@ func (p *pass) writeStatus(ctx context.Context, said map[string]any, s state) er
 		rendered, _ := content["conditions"].([]any) // the rule's
 		content["conditions"] = p.conditions(rendered, s, shape)
 	}
-	return p.syncStatus(ctx, content)
+	if err := p.syncStatus(ctx, content); err != nil || !p.places(shape, content) {
+		return err
+	}
+	return p.placeConditions(ctx, p.conditions(nil, s, shape))
 }
 
 // syncStatus brings the parent's status to a content; nil takes back all that
@@ -260,15 +263,15 @@ func (p *pass) conditions(rendered []any, s state, shape schemas.ConditionsShape
 // explainConditions says once for each revision of a rule why conditions are not
 // written that somebody may wait for: the rule's own, or Kanon's on a kind whose
 // schema has conditions.
-func (p *pass) explainConditions(shape schemas.ConditionsShape) {
-	if shape.ListMap || (len(p.outcome.Conditions) == 0 && !shape.HasConditions) || p.op.explained.Swap(true) {
+func (p *pass) explainConditions(shape schemas.ConditionsShape, said map[string]any) {
+	if shape.ListMap || p.places(shape, said) || (len(p.outcome.Conditions) == 0 && !shape.HasConditions) || p.op.explained.Swap(true) {
 		return
 	}
 	kind := p.op.parent.GVK.Kind
 	why := "the schema of its status has no conditions"
 	switch {
 	case shape.HasConditions:
-		why = "its conditions are not a list-map by type (x-kubernetes-list-type: map), so that a write would erase those of others"
+		why = "its conditions are not a list-map by type (x-kubernetes-list-type: map), and the rule's status says the list as a whole"
 	case p.isBuiltIn():
 		why = "the conditions of a kind that is built into Kubernetes are its controllers' to say"
 	}

@@ -188,6 +188,9 @@ func (p *pass) othersDigest(ctx context.Context) (digest [sha256.Size]byte, err 
 	if err != nil {
 		return digest, err
 	}
+	if shape, err := p.conditionsShape(ctx); err == nil && p.places(shape, p.outcome.Status) {
+		status = p.withoutOwn(status)
+	}
 	slices.Sort(p.inputs.lookups)
 	data, err := json.Marshal([]any{withoutEcho(p.parent), status, p.inputs.lookups})
 	if err != nil {

@@ -80,6 +80,15 @@ func (p *Program) HasStatus() bool { return p.status != nil }
 // by way of a lookup, so that it must not be evaluated on a copy that is older than the last write.
 func (p *Program) ReadsStatus() bool { return p.ownStatus }
 
+// ConditionTypes lists the types of spec.conditions in the order of the rule.
+func (p *Program) ConditionTypes() []string {
+	names := make([]string, len(p.conditions))
+	for i := range p.conditions {
+		names[i] = p.conditions[i].typ
+	}
+	return names
+}
+
 // Parent says which objects the rule is for.
 func (p *Program) Parent() Parent {
 	parent := p.parent
