@@ -3,6 +3,7 @@ package schemas
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +22,8 @@ type entry struct {
 	url string
 	// converter is nil when url is empty.
 	converter managedfields.TypeConverter
+	// known remembers which kinds converter knows, as bool by GVK.
+	known *sync.Map
 	// kinds has the schemas of the document's kinds, or kindsErr says why they could not be read.
 	kinds    openapi.Kinds
 	kindsErr error
@@ -40,10 +43,14 @@ func (e *entry) has(gvk schema.GroupVersionKind) bool {
 	if e.converter == nil {
 		return false
 	}
+	if known, ok := e.known.Load(gvk); ok {
+		return known == true
+	}
 	bare := &unstructured.Unstructured{}
 	bare.SetGroupVersionKind(gvk)
 	_, err := e.converter.ObjectToTyped(bare)
-	return err == nil // every published kind has apiVersion and kind, so only an unknown type fails
+	e.known.Store(gvk, err == nil) // every published kind has apiVersion and kind, so only an unknown type fails
+	return err == nil
 }
 
 // Kind returns the schema of whole objects of gvk, from memory where it can: the same document as Converter's, in the

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -117,7 +118,7 @@ func indexKey(gv schema.GroupVersion) string {
 
 // read reads one document and keeps what converts objects of its kinds, and their schemas.
 func (s *Schemas) read(ctx context.Context, document openapi.GroupVersionWithContext, at time.Time) (*entry, error) {
-	e := &entry{url: document.ServerRelativeURL(), checked: at}
+	e := &entry{url: document.ServerRelativeURL(), checked: at, known: &sync.Map{}}
 	text, err := document.SchemaWithContext(ctx, runtime.ContentTypeJSON)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", e.url, err)

@@ -174,7 +174,7 @@ func follow(at any, element fieldpath.PathElement) (next any, step string, ok bo
 
 // escaped is a name as JSON pointers have it (RFC 6901).
 func escaped(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
 // contains says whether a set has an item.

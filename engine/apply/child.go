@@ -71,7 +71,7 @@ func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructure
 
 func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference, policy Policy) (*Child, error) {
 	gvk := rendered.GroupVersionKind()
-	kind, err := loadKind(ctx, w.schemas, gvk)
+	kind, err := w.kinds.load(ctx, w.schemas, gvk)
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func (w *world) install(kind, conditions string) {
 	gvk := schema.GroupVersionKind{Group: "apply.example.com", Version: "v1", Kind: kind}
 	// Publishing has no event; the bound is on a machine under load.
 	err := wait.PollUntilContextTimeout(w.t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		k, err := loadKind(ctx, clusterSchemas(w.t), gvk)
+		k, err := (&kinds{}).load(ctx, clusterSchemas(w.t), gvk)
 		return err == nil && !k.deduced, nil
 	})
 	if err != nil {

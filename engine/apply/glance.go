@@ -58,7 +58,7 @@ func (w *Writer) Unchanged(ctx context.Context, rendered *unstructured.Unstructu
 	if !ok || known.source == (source{}) {
 		return false
 	}
-	kind, err := loadKind(ctx, w.schemas, rendered.GroupVersionKind())
+	kind, err := w.kinds.load(ctx, w.schemas, rendered.GroupVersionKind())
 	if err != nil || known.source != w.sourceOf(kind, rendered, owner, controller, policy) {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,8 +22,11 @@ type kind struct {
 	deduced bool
 }
 
-// loadKind fetches the schema of gvk. A server that has none is no error; a fetch that failed is.
-func loadKind(ctx context.Context, schemas Schemas, gvk schema.GroupVersionKind) (kind, error) {
+// kinds remembers what was found of each GVK in the schema that it had last.
+type kinds struct{ byGVK sync.Map }
+
+// load fetches the schema of gvk. A server that has none is no error; a fetch that failed is.
+func (k *kinds) load(ctx context.Context, schemas Schemas, gvk schema.GroupVersionKind) (kind, error) {
 	converter, err := schemas.Converter(ctx, gvk)
 	var none interface{ NoSchema() bool }
 	if errors.As(err, &none) && none.NoSchema() {
@@ -31,7 +35,16 @@ func loadKind(ctx context.Context, schemas Schemas, gvk schema.GroupVersionKind)
 	if err != nil {
 		return kind{}, fmt.Errorf("load the schema of %s: %w", gvk, err)
 	}
-	return newKind(gvk, converter, false)
+	if last, ok := k.byGVK.Load(gvk); ok {
+		if last, ok := last.(kind); ok && last.converter == converter {
+			return last, nil
+		}
+	}
+	found, err := newKind(gvk, converter, false)
+	if err == nil {
+		k.byGVK.Store(gvk, found)
+	}
+	return found, err
 }
 
 // newKind finds the type of gvk in a converter by converting an object that has nothing but its type.

@@ -83,7 +83,7 @@ func TestNormalise(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := object(t, tt.in)
 			before := in.DeepCopy()
-			k, err := loadKind(t.Context(), offline(t).schemas, in.GroupVersionKind())
+			k, err := (&kinds{}).load(t.Context(), offline(t).schemas, in.GroupVersionKind())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func TestNormalise(t *testing.T) {
 func TestNormaliseSharesNothingWithItsInput(t *testing.T) {
 	in := object(t, "apiVersion: test/v1\nkind: Thing\nspec: {args: [a], free: {deep: [{x: 1}]}, ports: [{port: 1}]}")
 	before := in.DeepCopy()
-	k, err := loadKind(t.Context(), offline(t).schemas, thingGVK())
+	k, err := (&kinds{}).load(t.Context(), offline(t).schemas, thingGVK())
 	if err != nil {
 		t.Fatal(err)
 	}

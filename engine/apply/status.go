@@ -101,7 +101,7 @@ func (s Status) subresources() []string {
 
 // statusInSync says whether the manager holds exactly the paths of desired and the object has its values.
 func (w *Writer) statusInSync(ctx context.Context, s Status, desired *unstructured.Unstructured) (bool, error) {
-	kind, err := loadKind(ctx, w.schemas, s.Object.GroupVersionKind())
+	kind, err := w.kinds.load(ctx, w.schemas, s.Object.GroupVersionKind())
 	if err != nil {
 		return false, err
 	}
@@ -164,7 +164,7 @@ func (w *Writer) HeldStatus(ctx context.Context, s Status) (map[string]any, erro
 	if !ok {
 		return nil, nil
 	}
-	kind, err := loadKind(ctx, w.schemas, s.Object.GroupVersionKind())
+	kind, err := w.kinds.load(ctx, w.schemas, s.Object.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (w *Writer) OthersStatus(ctx context.Context, s Status) (map[string]any, er
 		status, _ := s.Object.Object["status"].(map[string]any)
 		return withoutEmpty(status), nil
 	}
-	kind, err := loadKind(ctx, w.schemas, s.Object.GroupVersionKind())
+	kind, err := w.kinds.load(ctx, w.schemas, s.Object.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}

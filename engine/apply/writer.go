@@ -57,6 +57,7 @@ type Writer struct {
 	schemas   Schemas
 	hasStatus func(schema.GroupVersionKind) bool
 	isGone    func(Owner) bool
+	kinds     kinds
 
 	// seed is what sources are hashed with.
 	seed maphash.Seed

@@ -39,7 +39,7 @@ func (w *Writer) Yield(ctx context.Context, s Status, counts func(manager string
 	if len(rivals) == 0 || len(s.Content) == 0 {
 		return s.Content, nil, nil
 	}
-	kind, err := loadKind(ctx, w.schemas, s.Object.GroupVersionKind())
+	kind, err := w.kinds.load(ctx, w.schemas, s.Object.GroupVersionKind())
 	if err != nil {
 		return nil, nil, err
 	}
