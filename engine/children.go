@@ -108,7 +108,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 	w.before = live
 	p.carryRecreation(object, live)
 	owner, policy := p.op.owner(p.parent, w.node), p.op.policies[w.node]
-	if w.renewal != rules.RenewalDue && !p.memory.contests.known(identityOf(object)) &&
+	if !w.isDue() && !p.memory.contests.known(identityOf(object)) &&
 		p.writer.Unchanged(ctx, object, owner, w.controller, policy, live) {
 		return live, nil
 	}

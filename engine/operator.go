@@ -41,6 +41,8 @@ type operator struct {
 	// recreators are the nodes whose objects may be made anew for the sake of a
 	// change, with their updatePolicy.
 	recreators map[string]rules.UpdatePolicy
+	// ordered are the nodes whose objects are removed one after the other.
+	ordered map[string]bool
 	// lookups has each node of spec.lookups, by its id.
 	lookups map[string]lookup
 	// removal is set where the rule, or its kind of parents, is gone, and what it left is cleared away.
@@ -81,6 +83,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		policies:   make(map[string]apply.Policy),
 		adopters:   make(map[string]bool),
 		recreators: make(map[string]rules.UpdatePolicy),
+		ordered:    make(map[string]bool),
 		lookups:    make(map[string]lookup),
 		retired:    make(map[schema.GroupVersionKind]restmapping.Kind),
 		namespaces: make(map[string]bool),
@@ -112,6 +115,9 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		if child.UpdatePolicy == rules.UpdateRecreate || child.UpdatePolicy == rules.UpdateApplyOrRecreate {
 			op.recreators[child.ID] = child.UpdatePolicy
 		}
+		if child.Ordered {
+			op.ordered[child.ID] = true
+		}
 	}
 	for _, spec := range program.Lookups() {
 		kind, _ := mapper.Lookup(spec.GVK)
@@ -131,7 +137,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 
 // policyOf is what a rule says of a node's children, as the writer takes it.
 func policyOf(child rules.Child) apply.Policy {
-	policy := apply.Policy{Content: child.UpdatePolicy == rules.UpdateRecreate}
+	policy := apply.Policy{Content: child.UpdatePolicy == rules.UpdateRecreate || child.Rollout}
 	for _, ignored := range child.Ignore {
 		path := make(apply.Path, len(ignored))
 		for i, step := range ignored {

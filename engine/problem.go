@@ -48,6 +48,8 @@ const (
 	reasonAdopted = "Adopted"
 	// reasonDeleting: the parent is being deleted, and something keeps its children.
 	reasonDeleting = "Deleting"
+	// reasonRollout: a rollout waits for an object that has failed.
+	reasonRollout = "RolloutStalled"
 	// reasonRecreating: an object is deleted and made anew.
 	reasonRecreating = "Recreating"
 	// reasonPruneHeld: a new revision of a rule would delete more than it may.

@@ -23,7 +23,7 @@ func (p *pass) prune(ctx context.Context) {
 	if !p.mayPrune(stales) {
 		return
 	}
-	for _, stale := range stales {
+	for _, stale := range p.inOrder(stales) {
 		ref := apply.RefOf(stale.object)
 		end := p.begin(stale.object)
 		err := p.writer.Delete(ctx, stale.gvr, stale.object)

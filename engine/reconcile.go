@@ -69,6 +69,7 @@ func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
 	p := e.newPass(op, k, parent, remembered, now)
 	p.history, p.loop = history, loop
 	defer p.end()
+	p.outdated = p.outdatedIn(ctx)
 	p.evaluation = op.program.Evaluate(ctx, rules.Input{Parent: parent, Now: p.now, Reader: p, Random: rand.Reader})
 	v, err := p.run(ctx)
 	if !p.judged {
@@ -108,6 +109,8 @@ type pass struct {
 	// changed are the leaves of the status that the rule says otherwise than the
 	// parent does; with inputs only.
 	changed []string
+	// outdated is what Outdated asks of an older object.
+	outdated func(node string, rendered, live *unstructured.Unstructured) bool
 	// desired has every child that the rule rendered in this pass.
 	desired map[identity]bool
 	// holding is true where something needs the rule's finalizer on the parent.

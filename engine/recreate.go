@@ -106,19 +106,24 @@ func (p *pass) noteRecreations(writes []*write) {
 	}
 }
 
+// isDue tells whether an object is to be made anew whatever is rendered.
+func (w *write) isDue() bool {
+	return w.renewal == rules.RenewalDue || w.renewal == rules.RenewalDueOnly
+}
+
 // write brings a child up to date in place, or where the rule wants another object
 // instead, deletes the one that is there; then the error says that its end is awaited.
 func (p *pass) write(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
 	policy := p.op.recreators[w.node]
 	owned := w.before != nil && w.before.GetDeletionTimestamp() == nil && apply.Owns(w.before, p.op.id, p.parent.GetUID())
 	switch {
-	case owned && w.renewal == rules.RenewalDue:
+	case owned && w.isDue():
 		err := p.recreate(ctx, kind, child, w, w.before, "its recreateWhen is true")
 		if !errors.As(err, new(*tooSoonError)) {
 			return apply.Result{}, err
 		}
 		w.pending = err
-		if policy == rules.UpdateRecreate && child.Changed(w.before) {
+		if w.renewal == rules.RenewalDueOnly || policy == rules.UpdateRecreate && child.Changed(w.before) {
 			return p.leave(ctx, w)
 		}
 	case owned && policy == rules.UpdateRecreate && child.Changed(w.before):
@@ -160,9 +165,12 @@ func (p *pass) recreate(ctx context.Context, kind restmapping.Kind, child *apply
 	if err := p.checkParent(ctx); err != nil {
 		return err
 	}
+	end := p.begin(live)
+	defer end()
 	if err := p.writer.DeleteInForeground(ctx, kind.GVR, live, child.Owner); err != nil {
 		return err
 	}
+	p.deleted(live)
 	w.recreated = &recreation{count: last.count + 1, at: now}
 	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonRecreating,
 		"%s is deleted and made anew, by rule %s: %s", apply.RefOf(live), p.op.name, why)

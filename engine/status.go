@@ -152,6 +152,8 @@ func (p *pass) summarize() state {
 		}
 		message += node.Message
 		switch {
+		case node.Stalled:
+			stalled.add(reasonRollout, message)
 		case node.State == rules.StateFailed:
 			stalled.add(reasonEvaluation, message)
 		case node.State == rules.StateWaiting:

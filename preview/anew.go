@@ -16,7 +16,7 @@ func (w *world) whyAnew(node string, rendered *unstructured.Unstructured, renewa
 	}
 	policy := w.children[node].UpdatePolicy
 	switch {
-	case renewal == rules.RenewalDue:
+	case renewal == rules.RenewalDue, renewal == rules.RenewalDueOnly:
 		return "is deleted and made anew: its recreateWhen is true"
 	case policy != rules.UpdateRecreate && policy != rules.UpdateApplyOrRecreate || !w.outdated(node, rendered):
 		return ""
@@ -28,6 +28,11 @@ func (w *world) whyAnew(node string, rendered *unstructured.Unstructured, renewa
 		return ""
 	}
 	return "is changed, or deleted and made anew where the API server does not allow the change"
+}
+
+// Outdated implements rules.Reader.
+func (w *world) Outdated(node string, rendered, _ *unstructured.Unstructured) bool {
+	return w.outdated(node, rendered)
 }
 
 // outdated says whether something else is rendered than what is there was applied with,

@@ -97,7 +97,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 		for _, node := range batch {
 			rendered[node.Node] = node.Objects
 			for _, object := range node.Kept {
-				kept[node.Node] = append(kept[node.Node], Kept{Object: object, Why: w.whyKept(node.Node, object)})
+				kept[node.Node] = append(kept[node.Node], Kept{Object: object, Why: w.whyKept(node.Node, object, slices.Contains(node.Held, object))})
 			}
 			live := make([]*unstructured.Unstructured, len(node.Objects))
 			for i, object := range node.Objects {

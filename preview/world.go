@@ -116,11 +116,13 @@ func (w *world) Live(rendered *unstructured.Unstructured) (*unstructured.Unstruc
 }
 
 // whyKept says why nothing is written of an object.
-func (w *world) whyKept(node string, object *unstructured.Unstructured) string {
+func (w *world) whyKept(node string, object *unstructured.Unstructured, held bool) string {
 	live, _ := w.Live(object) // never fails
 	switch {
 	case live == nil:
 		return "is not made: its createWhen is false"
+	case held:
+		return "stays as it is for now: its rollout has not come to it"
 	case w.children[node].UpdatePolicy == rules.UpdateCreateOnly:
 		return "stays as it is: its updatePolicy is CreateOnly"
 	default:

@@ -140,6 +140,8 @@ const (
 const (
 	CodeRecreateOnce  Code = "KN0740"
 	CodeRecreateLoses Code = "KN0741"
+	CodeIdleRollout   Code = "KN0742"
+	CodeRolloutShare  Code = "KN0743"
 )
 
 // What can be found among the rules of all sources.
@@ -271,6 +273,8 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 
 		{CodeRecreateOnce, "A child that is made once, and made anew", SeverityError},
 		{CodeRecreateLoses, "Made anew, a child would lose what is in it", SeverityError},
+		{CodeIdleRollout, "A rollout that decides nothing", SeverityError},
+		{CodeRolloutShare, "A number of items that is none", SeverityError},
 	}
 }
 

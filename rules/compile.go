@@ -137,7 +137,9 @@ type compiledChild struct {
 	createWhen, updateWhen *expression
 	// recreateWhen is nil where it is never true.
 	recreateWhen *expression
-	template     template
+	// rollout is nil where all objects may be updated at once.
+	rollout  *compiledRollout
+	template template
 	// needs are the children that must be settled before this one, and waitsFor
 	// those that must be ready.
 	needs, waitsFor []int

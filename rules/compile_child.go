@@ -108,6 +108,7 @@ func (c *compiler) writeConditions(spec *childSpec, child *compiledChild, sc *co
 		child.updateWhen = c.condition(spec.updateWhen, c.selfScope(sc, child, sc.place+".updateWhen"), &n.uses).compiled()
 	}
 	c.renewal(spec, child, sc, n)
+	c.rollout(spec, child, n)
 }
 
 // templateKind is the kind that a template renders, which must be written out.

@@ -70,6 +70,7 @@ func (d *decoder) child(n *node, index int, before []childSpec) childSpec {
 		"updatePolicy": func(n *node) {
 			c.updatePolicy, c.updatePolicyPos = d.updatePolicy(n, path+".updatePolicy"), d.src.at(n.yaml)
 		},
+		"rollout":      func(n *node) { c.rollout = d.rollout(n, path+".rollout") },
 		"recreateWhen": func(n *node) { c.recreateWhen = d.expression(n, path+".recreateWhen") },
 		"updateWhen":   func(n *node) { c.updateWhen = d.expression(n, path+".updateWhen") },
 		"adopt":        func(n *node) { c.adopt = d.boolean(n, path+".adopt") },

@@ -78,6 +78,11 @@ type nodeState struct {
 	uncreated []*unstructured.Unstructured
 	// list holds the live objects of a forEach.
 	list []any
+	// leftOut is one more than the index of the first item that is left out.
+	leftOut int32
+	// rollingOut says what a rollout waits for; stalled that it does so in vain.
+	rollingOut *problem
+	stalled    bool
 	// readiness is asked once.
 	readyKnown bool
 	notReady   *problem
@@ -92,6 +97,10 @@ type item struct {
 	fate fate
 	// renewal says whether one that is there is to be made anew.
 	renewal Renewal
+	// before is the object that is there, where it was asked for, and held is true
+	// where a rollout leaves that as it is for now.
+	before *unstructured.Unstructured
+	held   bool
 }
 
 // fate is what is to become of an item.
@@ -215,16 +224,20 @@ func (e *Evaluation) toWrite(i int) Rendered {
 	n, child := &e.nodes[i], e.prog.children[i]
 	out := Rendered{
 		Node: child.ID, Objects: make([]*unstructured.Unstructured, 0, len(n.items)),
-		Kept: n.uncreated, Guarded: child.guarded(), Partial: n.partial,
+		Kept: n.uncreated, Guarded: child.guarded() || child.rollout != nil, Partial: n.partial,
 	}
 	for j := range n.items {
-		if it := &n.items[j]; it.fate == fateWritten {
-			out.Objects = append(out.Objects, it.object)
-			if child.renews() {
-				out.renewals = append(out.renewals, it.renewal)
-			}
-		} else {
+		it := &n.items[j]
+		if it.held {
+			out.Held = append(out.Held, it.object)
+		}
+		if it.fate != fateWritten {
 			out.Kept = append(out.Kept, it.object)
+			continue
+		}
+		out.Objects = append(out.Objects, it.object)
+		if child.renews() {
+			out.renewals = append(out.renewals, it.renewal)
 		}
 	}
 	return out
@@ -342,7 +355,7 @@ func (e *Evaluation) OutOfTime() bool { return e.late }
 
 func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 	n := &e.nodes[i]
-	o := NodeOutcome{ID: e.prog.children[i].ID, HoldPrune: n.partial}
+	o := NodeOutcome{ID: e.prog.children[i].ID, HoldPrune: n.partial, Stalled: n.stalled}
 	p := n.problem
 	switch n.state {
 	case nodeApplied:

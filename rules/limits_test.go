@@ -314,6 +314,8 @@ func (crowd) Observed(string) ([]*unstructured.Unstructured, error) { return nil
 
 func (crowd) Live(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return nil, nil }
 
+func (crowd) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool { return false }
+
 // Items that take little each are ended at the deadline too, and a lookup of many
 // items when it has found too much.
 func TestManyItems(t *testing.T) {
@@ -376,6 +378,8 @@ func (slowCrowd) Observed(string) ([]*unstructured.Unstructured, error) { return
 func (slowCrowd) Live(*unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return nil, nil
 }
+
+func (slowCrowd) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool { return false }
 
 func TestLookupLength(t *testing.T) {
 	t.Parallel()

@@ -93,3 +93,5 @@ func (a always) Observed(string) ([]*unstructured.Unstructured, error) { return 
 func (a always) Live(*unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return a[0], nil
 }
+
+func (always) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool { return false }

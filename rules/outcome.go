@@ -42,6 +42,9 @@ type Child struct {
 	Ignore []IgnoredPath
 	// UpdatePolicy says how its objects are changed.
 	UpdatePolicy UpdatePolicy
+	// Rollout is true where its objects are updated a few at a time, and Ordered where
+	// they are made, and removed, one after the other as well.
+	Rollout, Ordered bool
 }
 
 // UpdatePolicy says how the objects of a child are changed.
@@ -73,6 +76,8 @@ const (
 	RenewalByPolicy Renewal = iota
 	// RenewalDue means that it is, because its recreateWhen is true.
 	RenewalDue
+	// RenewalDueOnly is RenewalDue of an object that is left as it is until then.
+	RenewalDueOnly
 	// RenewalBarred means that it must not be, because its createWhen is not known to
 	// allow for the new one.
 	RenewalBarred
@@ -107,6 +112,10 @@ type Reader interface {
 	// parent and is not being deleted, and nil otherwise. It is asked of children
 	// with createWhen, updateWhen or an updatePolicy only. The error is as that of Lookup.
 	Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	// Outdated says whether a node's live object was last applied as something else
+	// than is rendered, whatever others changed in it since. It is asked of children
+	// with a rollout only.
+	Outdated(node string, rendered, live *unstructured.Unstructured) bool
 }
 
 // Query names objects that a lookup reads: one by its name, or those of a
@@ -147,6 +156,9 @@ type Rendered struct {
 	// createWhen keeps them from being made, or updateWhen, or an updatePolicy
 	// CreateOnly, from being changed.
 	Kept []*unstructured.Unstructured
+	// Held are those of Kept, and of Objects that are to be made anew, which a rollout
+	// leaves as they are for now.
+	Held []*unstructured.Unstructured
 	// Guarded is true where an object of Objects that is not there as far as the
 	// Reader knows, and is there after all, must be left as it is: the next evaluation
 	// decides about it.
@@ -196,6 +208,9 @@ type NodeOutcome struct {
 	// Message says why the node is not Applied, or why it is not ready. It
 	// stays the same as long as the cause does.
 	Message string
+	// Stalled is true where a rollout waits for an object that has failed, or does not
+	// know how many may be updated.
+	Stalled bool
 	// HoldPrune is true where not every object that the node should have is
 	// known or up to date: no object that the node made may be pruned.
 	HoldPrune bool

@@ -91,6 +91,11 @@ func (r *testReader) Live(rendered *unstructured.Unstructured) (*unstructured.Un
 	return r.observed[i], nil
 }
 
+// Outdated implements Reader: an annotation says so.
+func (r *testReader) Outdated(_ string, _, live *unstructured.Unstructured) bool {
+	return live.GetAnnotations()["outdated"] != ""
+}
+
 // What the engine must watch is known before the rule runs, as far as the rule says it.
 func TestLookups(t *testing.T) {
 	t.Parallel()

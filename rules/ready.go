@@ -25,6 +25,10 @@ func (e *Evaluation) notReady(i int) *problem {
 		return n.notReady
 	}
 	n.readyKnown = true
+	if n.rollingOut != nil {
+		n.notReady = n.rollingOut
+		return n.notReady
+	}
 	child := e.prog.children[i]
 	for j := range n.items {
 		p := e.itemNotReady(child, &n.items[j])

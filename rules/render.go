@@ -124,7 +124,7 @@ func (c *compiledChild) guarded() bool {
 // decide asks createWhen about an object that is not there, and updateWhen about
 // one that is.
 func (e *Evaluation) decide(child *compiledChild, it *item, object *unstructured.Unstructured) *problem {
-	if child.createWhen == nil && !child.guarded() && !child.renews() {
+	if child.createWhen == nil && !child.guarded() && !child.renews() && child.rollout == nil {
 		return nil
 	}
 	var live *unstructured.Unstructured
@@ -134,6 +134,7 @@ func (e *Evaluation) decide(child *compiledChild, it *item, object *unstructured
 			return waiting("it is not known yet whether it is there: %s", err.Error())
 		}
 	}
+	it.before = live
 	switch {
 	case live == nil && child.createWhen != nil:
 		ok, p := child.createWhen.isTrue(&it.scope)
@@ -220,7 +221,7 @@ func (e *Evaluation) renderItems(i int) {
 		}
 		it := item{scope: scope{ev: e, body: &child.body, items: t, index: int32(at), locals: newMemos(&child.body)}} //nolint:gosec // maxItems is far less.
 		if p := e.renderPaired(i, &it); p != nil {
-			n.leaveOut(p)
+			n.leaveOut(it.scope.index, p)
 			continue
 		}
 		if it.object == nil {
@@ -232,11 +233,11 @@ func (e *Evaluation) renderItems(i int) {
 				n.items[at].object = nil
 			}
 			first[id] = -1
-			n.leaveOut(failure("two items are %s", id).under("template.metadata.name"))
+			n.leaveOut(it.scope.index, failure("two items are %s", id).under("template.metadata.name"))
 			continue
 		}
 		if p := e.claim(i, id); p != nil {
-			n.leaveOut(p)
+			n.leaveOut(it.scope.index, p)
 			continue
 		}
 		first[id] = len(n.items)
@@ -244,6 +245,7 @@ func (e *Evaluation) renderItems(i int) {
 	}
 	n.dropMissing()
 	e.rendersAll(i)
+	e.rollOut(i)
 	e.notePairs(i)
 }
 
@@ -264,8 +266,11 @@ func (e *Evaluation) rendersAll(i int) {
 
 // leaveOut notes why an item is not rendered. A failure outweighs waiting, as
 // it needs someone to do something.
-func (n *nodeState) leaveOut(p *problem) {
+func (n *nodeState) leaveOut(index int32, p *problem) {
 	n.partial = true
+	if n.leftOut == 0 || index < n.leftOut {
+		n.leftOut = index + 1
+	}
 	if n.problem == nil || n.problem.verdict == waits && p.verdict != waits {
 		n.problem = p
 	}

@@ -142,6 +142,8 @@ type childSpec struct {
 	recreateWhen    *node
 	updatePolicy    UpdatePolicy
 	updatePolicyPos Position
+	// rollout is nil where it is not there.
+	rollout *rolloutSpec
 	// ignore are texts.
 	ignore []*node
 	// template is nil where it is missing or no mapping.

@@ -290,7 +290,9 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 			fmt.Fprintf(&b, "%s: %d objects%s\n", r.Node, len(r.Objects), partial)
 			live := make([]*unstructured.Unstructured, len(r.Objects))
 			for j, o := range r.Objects {
-				if renewal := map[Renewal]string{RenewalDue: "to be made anew", RenewalBarred: "not to be made anew"}[r.Renewal(j)]; renewal != "" {
+				if renewal := map[Renewal]string{
+					RenewalDue: "to be made anew", RenewalDueOnly: "to be made anew, or left", RenewalBarred: "not to be made anew",
+				}[r.Renewal(j)]; renewal != "" {
 					fmt.Fprintf(&b, "  %s:\n", renewal)
 				}
 				b.WriteString(indented(t, o.Object))
@@ -298,6 +300,9 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 			}
 			for _, o := range r.Kept {
 				fmt.Fprintf(&b, "  kept: %s\n", identityOf(o))
+			}
+			for _, o := range r.Held {
+				fmt.Fprintf(&b, "  held: %s\n", identityOf(o))
 			}
 			ev.Applied(r.Node, live)
 		}
@@ -327,6 +332,9 @@ func writeOutcome(t *testing.T, b *strings.Builder, out Outcome) {
 		}
 		if n.HoldPrune {
 			b.WriteString(", no pruning")
+		}
+		if n.Stalled {
+			b.WriteString(", stalled")
 		}
 		if n.Path != "" {
 			b.WriteString(": " + n.Path)

@@ -1,0 +1,96 @@
+package rules
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+const (
+	orderParallel     = "Parallel"
+	orderOrderedReady = "OrderedReady"
+)
+
+// rolloutSpec is rollout of a child.
+type rolloutSpec struct {
+	node *node
+	// max is maxUnavailable where it is an expression, else nil; share is what is
+	// written out.
+	max   *node
+	share share
+	// ordered is true for order OrderedReady.
+	ordered   bool
+	partition int64
+}
+
+// share is a number of items: so many, or so many in a hundred.
+type share struct {
+	count, percent int64
+}
+
+// of is the share of a number of items, at least one.
+func (s share) of(items int) int {
+	if s.percent > 0 {
+		return max(1, int(int64(items)*s.percent/100))
+	}
+	return int(s.count)
+}
+
+var errShare = errors.New("must be a number from 1 on, or text from 1% to 100%")
+
+// shareOf reads maxUnavailable.
+func shareOf(val any) (share, error) {
+	switch val := val.(type) {
+	case int64:
+		if val >= 1 && val <= 1<<30 {
+			return share{count: val}, nil
+		}
+	case string:
+		text, percent := strings.CutSuffix(val, "%")
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err == nil && percent && n >= 1 && n <= 100 {
+			return share{percent: n}, nil
+		}
+	}
+	return share{}, errShare
+}
+
+func (d *decoder) rollout(n *node, path string) *rolloutSpec {
+	r := &rolloutSpec{node: n, share: share{count: 1}}
+	d.object(n, path, fields{
+		"maxUnavailable": func(n *node) {
+			if text, ok := n.text(); ok && hasExpression(text) {
+				r.max = n
+				return
+			}
+			var err error
+			if r.share, err = shareOf(n.value); err != nil {
+				d.report(n, CodeRolloutShare, "%s.maxUnavailable %s, and is %s", path, err.Error(), n.shown())
+			}
+		},
+		"order": func(n *node) {
+			text, ok := d.plainString(n, path+".order")
+			if ok && text != orderParallel && text != orderOrderedReady {
+				d.report(n, CodeNotOneOf, "%s.order must be %s or %s, and is %q", path, orderParallel, orderOrderedReady, text).
+					hint("%s", didYouMean(text, []string{orderParallel, orderOrderedReady}))
+			}
+			r.ordered = text == orderOrderedReady
+		},
+		"partition": func(n *node) {
+			partition, ok := n.value.(int64)
+			if n.kind != scalarNode || !ok || partition < 0 {
+				d.report(n, CodeFieldType, "%s.partition must be a number from 0 on, and is %s", path, n.shown())
+			}
+			r.partition = partition
+		},
+	})
+	return r
+}
+
+// shown is a scalar as it is written, and what anything else is.
+func (n *node) shown() string {
+	if n.kind == scalarNode {
+		return n.yaml.Value
+	}
+	return n.what()
+}

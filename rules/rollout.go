@@ -1,0 +1,220 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// A rollout decides which items of a forEach are updated in this evaluation, from what
+// is there alone: which of them were applied with what is rendered now (Reader.Outdated)
+// and which are ready. So it goes on after a restart, and goes back when the rule or its
+// input does. What is held back is left as it is.
+
+// compiledRollout is rollout of a child.
+type compiledRollout struct {
+	rolloutSpec
+	// value is maxUnavailable where it is an expression, else nil.
+	value template
+}
+
+// rollout compiles rollout, of which maxUnavailable is for all items.
+func (c *compiler) rollout(spec *childSpec, child *compiledChild, n *nodeUses) {
+	r := spec.rollout
+	if r == nil {
+		return
+	}
+	pos := c.rule.src.at(r.node.yaml)
+	switch {
+	case !spec.many() && !spec.gaps["forEach"]:
+		c.report(pos, CodeIdleRollout, "rollout decides nothing: %s is one object", spec.label()).
+			hint("leave it out, or give the child a forEach")
+	case spec.updatePolicy == UpdateCreateOnly && (!r.ordered || r.node.has("maxUnavailable") || r.node.has("partition")):
+		c.report(pos, CodeIdleRollout, "rollout decides nothing: with updatePolicy CreateOnly, %s is never updated", spec.label()).
+			hint("leave it out; only order: OrderedReady says something of how items are made and removed")
+	}
+	child.rollout = &compiledRollout{rolloutSpec: *r}
+	child.Rollout, child.Ordered = true, r.ordered
+	if r.max == nil {
+		return
+	}
+	sc := c.ruleScope("children." + spec.label() + ".rollout.maxUnavailable")
+	child.rollout.value = c.textField(r.max, sc, &n.uses, "an int, or text such as 25%", types.IntKind, types.StringKind)
+}
+
+// turn is how an item stands in a rollout.
+type turn struct {
+	// there is false for one that has to be made.
+	there bool
+	// outdated is true where it was applied with something else than is rendered now.
+	outdated bool
+	// notReady says why it is not ready.
+	notReady *problem
+	// failed is true where its own status says that it will not become ready.
+	failed bool
+}
+
+// rollOut leaves those items as they are that are not to be updated yet, and leaves out
+// those that are not to be made yet.
+func (e *Evaluation) rollOut(i int) {
+	child, n := e.prog.children[i], &e.nodes[i]
+	if child.rollout == nil || n.state != nodeRendered {
+		return
+	}
+	turns := make([]turn, len(n.items))
+	for j := range n.items {
+		turns[j] = e.turnOf(child, &n.items[j])
+	}
+	if child.rollout.ordered {
+		e.makeInOrder(n, turns)
+	}
+	e.updateInOrder(child, n, turns)
+	n.dropMissing()
+}
+
+func (e *Evaluation) turnOf(child *compiledChild, it *item) turn {
+	if it.before == nil {
+		return turn{notReady: waiting("it is not there yet")}
+	}
+	t := turn{there: true}
+	if it.fate == fateWritten && e.reader != nil {
+		t.outdated = e.reader.Outdated(child.ID, it.object, it.before)
+	}
+	probe := *it
+	probe.live = it.before
+	t.notReady = e.itemNotReady(child, &probe)
+	if t.notReady == nil && unobserved(it.before) {
+		t.notReady = waiting("its controller has not seen its newest generation yet")
+	}
+	if t.notReady != nil {
+		result, err := status.Compute(it.before)
+		t.failed = t.notReady.verdict != waits || err == nil && result.Status == status.FailedStatus
+	}
+	return t
+}
+
+// unobserved says whether the status of an object is about an older generation of it.
+func unobserved(obj *unstructured.Unstructured) bool {
+	observed, found, err := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
+	return found && err == nil && observed < obj.GetGeneration()
+}
+
+// makeInOrder lets an item be made only when all before it are ready.
+func (e *Evaluation) makeInOrder(n *nodeState, turns []turn) {
+	var before *problem
+	failed := false
+	for j := range n.items {
+		it, t := &n.items[j], &turns[j]
+		if before == nil && n.leftOut > 0 && it.scope.index >= n.leftOut {
+			before = n.problem
+		}
+		switch {
+		case !t.there && before != nil:
+			n.leaveOut(it.scope.index, waiting("%s is made when those before it are ready: %s", it.object.GetName(), before.message).under("rollout.order"))
+			n.stalled = n.stalled || failed
+			it.object = nil
+		case t.notReady != nil && before == nil:
+			before = waiting("%s: %s", it.object.GetName(), t.notReady.message)
+			failed = t.failed
+		}
+	}
+}
+
+// updateInOrder lets outdated items be updated, from the last to the first, as long as
+// fewer than maxUnavailable of them are not ready, for whatever reason. One that is not
+// ready anyway does not wait for that, so that a change which mends it reaches it; but
+// of those that have been updated, no more than maxUnavailable may be not ready.
+func (e *Evaluation) updateInOrder(child *compiledChild, n *nodeState, turns []turn) {
+	limit, p := e.maxUnavailable(child.rollout, len(turns))
+	unavailable, underWay := 0, 0
+	for j, t := range turns {
+		if t.notReady != nil {
+			unavailable++
+		}
+		if t.underWay() && n.items[j].object != nil {
+			underWay++
+		}
+	}
+	left := 0
+	for j := len(turns) - 1; j >= 0; j-- {
+		t, it := &turns[j], &n.items[j]
+		goes := underWay < limit && (t.notReady != nil || unavailable < limit)
+		switch {
+		case !t.outdated:
+		case int64(it.scope.index) < child.rollout.partition:
+			it.holdBack()
+		case !goes:
+			it.holdBack()
+			left++
+		default:
+			underWay++
+			if t.notReady == nil {
+				unavailable++
+			}
+		}
+	}
+	if left > 0 {
+		stalled := false
+		n.rollingOut, stalled = n.explain(turns, left, p)
+		n.stalled = n.stalled || stalled
+	}
+}
+
+// underWay says whether an item has been updated, or is being made, and is not ready.
+func (t turn) underWay() bool { return t.notReady != nil && !t.outdated }
+
+// holdBack leaves an item as it is. One that is to be made anew is, all the same.
+func (it *item) holdBack() {
+	it.held = true
+	if it.renewal == RenewalDue {
+		it.renewal = RenewalDueOnly
+		return
+	}
+	it.fate, it.live = fateKept, it.before
+}
+
+// explain says what a rollout waits for, and whether it waits in vain.
+func (n *nodeState) explain(turns []turn, left int, unknown *problem) (p *problem, stalled bool) {
+	text := fmt.Sprintf("%d of %d items are still to be updated", left, len(turns))
+	if unknown != nil {
+		return waiting("%s; %s", text, unknown.message).under(unknown.path).under("rollout"), unknown.verdict != waits
+	}
+	blocks := -1
+	for j, t := range turns {
+		// The last of those that are under way, or else the last that is not ready.
+		if t.notReady != nil && n.items[j].object != nil && (blocks < 0 || t.underWay() || !turns[blocks].underWay()) {
+			blocks = j
+		}
+	}
+	if blocks >= 0 {
+		why := turns[blocks].notReady
+		if why.path != "" {
+			text += fmt.Sprintf("; waits for %s: %s: %s", n.items[blocks].object.GetName(), why.path, why.message)
+		} else {
+			text += fmt.Sprintf("; waits for %s: %s", n.items[blocks].object.GetName(), why.message)
+		}
+		stalled = turns[blocks].failed
+	}
+	return waiting("%s", text).under("rollout"), stalled
+}
+
+// maxUnavailable is how many items may be not ready at the same time.
+func (e *Evaluation) maxUnavailable(r *compiledRollout, items int) (int, *problem) {
+	if r.value == nil {
+		return r.share.of(items), nil
+	}
+	val, ok, p := r.value.render(&e.base)
+	if p != nil {
+		return 0, p.under("maxUnavailable")
+	}
+	if !ok {
+		val = nil
+	}
+	says, err := shareOf(val)
+	if err != nil {
+		return 0, failure("%s, and is %s", err.Error(), jsonType(val)).under("maxUnavailable")
+	}
+	return says.of(items), nil
+}
