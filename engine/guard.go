@@ -184,13 +184,13 @@ func (e *Engine) decide(op *operator, k key, refs []apply.Ref) bool {
 }
 
 // doubt notes that it is not known what a parent would lose to the revision; at the
-// most it is refs.
-func (e *Engine) doubt(op *operator, k key, refs []apply.Ref) {
+// most it is refs. It tells whether the parent's objects may be deleted all the same.
+func (e *Engine) doubt(op *operator, k key, refs []apply.Ref) bool {
 	e.guards.mu.Lock()
 	g := e.guards.ofLocked(op)
 	if g == nil || g.released || !g.holds(k) {
 		e.guards.mu.Unlock()
-		return
+		return g != nil
 	}
 	g.drop(k)
 	if len(refs) > 0 {
@@ -199,6 +199,7 @@ func (e *Engine) doubt(op *operator, k key, refs []apply.Ref) {
 	}
 	e.guards.mu.Unlock()
 	e.judge(op)
+	return len(refs) == 0
 }
 
 // excuse takes a parent that is gone out of the guard.

@@ -52,6 +52,8 @@ const (
 	reasonRollout = "RolloutStalled"
 	// reasonRecreating: an object is deleted and made anew.
 	reasonRecreating = "Recreating"
+	// reasonDeleted: deleteWhen had the parent deleted.
+	reasonDeleted = "Deleted"
 	// reasonPruneHeld: a new revision of a rule would delete more than it may.
 	reasonPruneHeld = "PruneHeld"
 	// reasonDelete: a child that is rendered no more cannot be deleted.

@@ -76,14 +76,43 @@ func (p *pass) stale() []staleChild {
 // mayPrune tells whether these children may be deleted. A revision of the rule that is
 // new may have to wait with that; see guard.
 func (p *pass) mayPrune(stale []staleChild) bool {
+	if p.op.removal != nil {
+		return true
+	}
 	p.judged = true
-	return p.op.removal != nil || p.decide(p.op, p.key, refsOf(stale))
+	switch p.outcome.Deletion {
+	case rules.DeletionUnknown:
+		return p.doubt(p.op, p.key, p.atRisk(stale))
+	case rules.DeletionOn:
+		return p.decide(p.op, p.key, p.atRisk(stale))
+	default:
+		return p.decide(p.op, p.key, refsOf(stale))
+	}
+}
+
+// atRisk lists what a parent may lose at the most: these children, and itself where
+// the rule can delete it.
+func (p *pass) atRisk(stale []staleChild) []apply.Ref {
+	refs := refsOf(stale)
+	if p.op.program.DeletesParents() {
+		refs = append(refs, apply.RefOf(p.parent))
+	}
+	return refs
 }
 
 func refsOf(stale []staleChild) []apply.Ref {
 	refs := make([]apply.Ref, len(stale))
 	for i, s := range stale {
 		refs[i] = apply.RefOf(s.object)
+	}
+	return refs
+}
+
+// riskOf is atRisk of a parent that is not evaluated.
+func (e *Engine) riskOf(op *operator, k key, parent *unstructured.Unstructured) []apply.Ref {
+	refs := e.childrenOf(op, k)
+	if op.program.DeletesParents() {
+		refs = append(refs, apply.RefOf(parent))
 	}
 	return refs
 }

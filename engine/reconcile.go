@@ -48,7 +48,7 @@ func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
 	}
 	e.held.set(k, op.holds(parent))
 	if isSuspended(parent) {
-		e.doubt(op, k, e.childrenOf(op, k))
+		e.doubt(op, k, e.riskOf(op, k, parent))
 		return e.rest(op, k, parent), nil
 	}
 	now := e.options.Clock.Now()
@@ -73,7 +73,7 @@ func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
 	p.evaluation = op.program.Evaluate(ctx, rules.Input{Parent: parent, Now: p.now, Reader: p, Random: rand.Reader})
 	v, err := p.run(ctx)
 	if !p.judged {
-		e.doubt(op, k, refsOf(p.stale()))
+		e.doubt(op, k, p.atRisk(p.stale()))
 	}
 	return v, err
 }
@@ -198,6 +198,9 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 	p.prune(ctx)
 	p.unhold(ctx)
 	p.rejoin(p.started)
+	if p.deleteParent(ctx) {
+		return settled, nil
+	}
 	return p.conclude(ctx)
 }
 

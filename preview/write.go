@@ -165,6 +165,9 @@ func (w *writer) later(out rules.Outcome) {
 			w.comment("event %s %s: %s", e.Type, e.Reason, e.Message)
 		}
 	}
+	if out.Deletion == rules.DeletionOn {
+		w.comment("the parent is deleted: deleteWhen is true")
+	}
 	if out.RequeueAfter > 0 {
 		w.comment("evaluated again after %s", out.RequeueAfter)
 	}

@@ -136,6 +136,11 @@ const (
 	CodeShortLivedJob  Code = "KN0541"
 )
 
+// What can be found in what a rule deletes.
+const (
+	CodePowerfulParent Code = "KN0720"
+)
+
 // What can be found in how a child is to be made anew and rolled out.
 const (
 	CodeRecreateOnce  Code = "KN0740"
@@ -270,6 +275,7 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 
 		{CodeRuleTwice, "Two rules of one name", SeverityError},
 		{CodeRuleNamespace, "A rule outside Kanon's namespace", SeverityError},
+		{CodePowerfulParent, "A parent that a rule may not delete", SeverityError},
 
 		{CodeRecreateOnce, "A child that is made once, and made anew", SeverityError},
 		{CodeRecreateLoses, "Made anew, a child would lose what is in it", SeverityError},

@@ -54,6 +54,7 @@ type Program struct {
 	drifts                    bool
 	onRuleDeletion            RuleDeletion
 	pruneLimit                int
+	deleteWhen                *expression
 	// secrets is true for a rule that has to do with Secrets.
 	secrets bool
 }
@@ -266,6 +267,7 @@ func (c *compiler) program() *Program {
 	c.conformConditions(c.rule.parent.gvk)
 	p.events = c.events()
 	p.requeueAfter, p.minInterval = c.duration(r.requeueAfter, rest), c.duration(r.minInterval, rest)
+	p.deleteWhen = c.compileDeleteWhen(rest)
 	p.drifts = c.drifts
 	p.secrets = p.findSecrets()
 	for _, r := range c.readers {

@@ -198,6 +198,7 @@ func (d *decoder) spec(n *node, r *Rule) {
 		"events":          func(n *node) { r.events = d.events(n) },
 		"requeueAfter":    func(n *node) { r.requeueAfter = d.duration(n, "requeueAfter", minRequeue) },
 		"onRuleDeletion":  func(n *node) { r.onRuleDeletion = d.onRuleDeletion(n) },
+		"deleteWhen":      func(n *node) { r.deleteWhen = d.expression(n, "spec.deleteWhen") },
 		"pruneLimit":      func(n *node) { r.pruneLimit = d.pruneLimit(n) },
 		"minInterval":     func(n *node) { r.minInterval = d.duration(n, "minInterval", minPause) },
 	}, "parent")

@@ -338,6 +338,7 @@ func (e *Evaluation) Outcome() Outcome {
 	e.renderEvents(&out)
 	out.RequeueAfter = e.duration(e.prog.requeueAfter, &out)
 	out.MinInterval = e.duration(e.prog.minInterval, &out)
+	e.renderDeletion(&out)
 	out.WakeAt = e.WakeAt()
 	return out
 }

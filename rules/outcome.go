@@ -237,7 +237,7 @@ type Outcome struct {
 	// StatusWaiting says for each leaf of status that waits what it waits for:
 	// "status.url: children.service.spec.clusterIP is not there yet". It has the
 	// conditions and events that wait as well, such as conditions[Exposed].message
-	// and events[0].when, and requeueAfter and minInterval.
+	// and events[0].when, and requeueAfter, minInterval and deleteWhen.
 	StatusWaiting []string
 	// StatusFailed are the leaves of status, and the places of the other parts that
 	// StatusWaiting has, that cannot be rendered.
@@ -251,6 +251,8 @@ type Outcome struct {
 	// MinInterval is the least time between the starts of two reconciles of the
 	// parent; zero: none.
 	MinInterval time.Duration
+	// Deletion says whether the parent is to be deleted.
+	Deletion Deletion
 	// WakeAt is when the rule must be evaluated again because of now alone: the
 	// first time, in whole seconds UTC, at which a comparison with now, or a
 	// function of it, gives something else. Zero: never.

@@ -57,6 +57,8 @@ type Rule struct {
 
 	onRuleDeletion RuleDeletion
 	pruneLimit     int
+	// deleteWhen is nil where the field is not there.
+	deleteWhen *node
 
 	// partial is true where something could not be read.
 	partial bool

@@ -385,6 +385,13 @@ func writeSaid(b *strings.Builder, out Outcome) {
 			fmt.Fprintf(b, "%d: %s, %s: %q\n", i, e.Type, e.Reason, e.Message)
 		}
 	}
+	switch out.Deletion {
+	case DeletionOff:
+	case DeletionUnknown:
+		b.WriteString("--- it is not known whether the parent is to be deleted\n")
+	case DeletionOn:
+		b.WriteString("--- the parent is to be deleted\n")
+	}
 	if out.RequeueAfter > 0 {
 		fmt.Fprintf(b, "--- again in %s\n", out.RequeueAfter)
 	}

@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/rules"
+)
+
+// deleteParent deletes the parent where the rule says so, and tells whether that was
+// done: exactly the object that was evaluated, in the version that it had. One that
+// has changed meanwhile is evaluated anew.
+func (p *pass) deleteParent(ctx context.Context) (done bool) {
+	if p.outcome.Deletion != rules.DeletionOn || p.filling || p.suspended() || !p.mayPrune(p.stale()) {
+		return false
+	}
+	uid, version, background := p.parent.GetUID(), p.parent.GetResourceVersion(), metav1.DeletePropagationBackground
+	err := p.options.Client.Resource(p.op.parent.GVR).Namespace(p.parent.GetNamespace()).Delete(ctx, p.parent.GetName(), metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+		PropagationPolicy: &background,
+	})
+	ref := apply.RefOf(p.parent)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true
+	case apierrors.IsConflict(err):
+		p.problems = append(p.problems, problemOf(&write{err: &apply.ReplacedError{Ref: ref, Err: err}}))
+		return false
+	case err != nil:
+		problem := problemOf(&write{err: fmt.Errorf("delete %s: %w", ref, err)})
+		problem.subject = "deleteWhen"
+		p.problems = append(p.problems, problem)
+		return false
+	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("deleted the parent", "uid", uid)
+	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonDeleted, "rule %s says that it is to be deleted now", p.op.name)
+	return true
+}
