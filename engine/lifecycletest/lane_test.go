@@ -156,7 +156,7 @@ func (l *lane) checkFreshStart(sequences []*sequence) {
 			continue
 		}
 		for _, request := range l.writes.about(s.names) {
-			s.fail("a fresh start with everything in place sent " + request)
+			s.fail("a fresh start with everything in place sent " + request.text)
 		}
 	}
 	inParallel(sequences, func(s *sequence) { s.rest("after a fresh start") })
@@ -173,11 +173,17 @@ func inParallel(sequences []*sequence, f func(*sequence)) {
 	group.Wait()
 }
 
+// sentWrite is one request: VERB PATH, and the body of a patch.
+type sentWrite struct {
+	at   time.Time
+	text string
+}
+
 // requestLog records the writes of an engine.
 type requestLog struct {
 	mu      sync.Mutex
-	entries []string // VERB PATH
-	count   int      // of all requests but watches
+	entries []sentWrite
+	count   int // of all requests but watches
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -198,7 +204,7 @@ func (l *requestLog) wrap(next http.RoundTripper) http.RoundTripper {
 					entry += " " + string(text)
 				}
 			}
-			l.entries = append(l.entries, entry)
+			l.entries = append(l.entries, sentWrite{time.Now(), entry})
 		}
 		l.mu.Unlock()
 		return next.RoundTrip(r)
@@ -219,12 +225,12 @@ func (l *requestLog) clear() {
 
 // about lists the writes of objects whose name begins with a prefix, or in a
 // namespace.
-func (l *requestLog) about(n names) []string {
+func (l *requestLog) about(n names) []sentWrite {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var found []string
+	var found []sentWrite
 	for _, entry := range l.entries {
-		if strings.Contains(entry, "/"+n.prefix) || strings.Contains(entry, "/"+n.home+"/") || strings.Contains(entry, "/"+n.away+"/") {
+		if strings.Contains(entry.text, "/"+n.prefix) || strings.Contains(entry.text, "/"+n.home+"/") || strings.Contains(entry.text, "/"+n.away+"/") {
 			found = append(found, entry)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"os"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ var (
 	// patience bounds every wait for a state; a healthy engine needs a fraction.
 	patience = flag.Duration("patience", time.Minute, "how long a sequence may take to come to rest")
 	logs     = flag.Bool("logs", false, "show the engines' logs")
+	stacks   = flag.String("stacks", "", "the file that is to have all goroutines when a sequence does not come to rest")
 	skipped  = numbers("skip", "the operations to leave out of the one sequence, such as 4,7")
 )
 
@@ -67,6 +69,19 @@ func drawEnds(random *rand.Rand) []roundEnd {
 		ends[i] = oneOf(random, endNothing, endRest, endRest, endRest, endRestart, endRestart, endStop)
 	}
 	return ends
+}
+
+// writeStacks says what everybody was doing when the first sequence gave up.
+func writeStacks() {
+	if *stacks == "" {
+		return
+	}
+	file, err := os.OpenFile(*stacks, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return
+	}
+	defer file.Close()                             //nolint:errcheck // as above
+	_ = pprof.Lookup("goroutine").WriteTo(file, 1) // at best
 }
 
 // TestRandomLives runs random sequences of operations; see the package's doc.

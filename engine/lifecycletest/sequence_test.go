@@ -1,6 +1,7 @@
 package lifecycletest_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -83,10 +84,23 @@ func pick(weighted []weightedOperation, random *rand.Rand) operation {
 	return nil
 }
 
-func (s *sequence) fail(text string) { s.failure += text + "\n" }
+// fail ends the sequence's life with what went wrong, and tells what the engine
+// deleted.
+func (s *sequence) fail(text string) {
+	s.failure += text + "\n"
+	for _, request := range s.lane.writes.about(s.names) {
+		if strings.HasPrefix(request.text, "DELETE") {
+			s.story = append(s.story, request.at.Format(clock)+request.text)
+		}
+	}
+	slices.SortStableFunc(s.story, func(a, b string) int { return cmp.Compare(a[:len(clock)], b[:len(clock)]) })
+}
+
+// clock is how times are written.
+const clock = "15:04:05.000 "
 
 func (s *sequence) note(format string, values ...any) {
-	s.story = append(s.story, time.Now().Format("05.000 ")+fmt.Sprintf(format, values...))
+	s.story = append(s.story, time.Now().Format(clock)+fmt.Sprintf(format, values...))
 }
 
 // perform does the operations of one round, without waiting for anything.
@@ -122,6 +136,7 @@ func (s *sequence) rest(when string) {
 		case <-s.changed:
 		case <-deadline.C:
 			s.note("-- never came to rest %s", when)
+			writeStacks()
 			s.fail("never came to rest " + when + ":\n  " + strings.Join(last, "\n  "))
 			return
 		}
