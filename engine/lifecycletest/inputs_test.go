@@ -60,6 +60,7 @@ type node struct {
 	ignore    bool
 	adopt     bool
 	away      bool // in the other namespace
+	orphan    bool // stays when it is pruned or the parent goes
 }
 
 // loose tells whether no owner reference can tie the node's objects to a parent.
@@ -200,6 +201,9 @@ func (n names) nodeText(slot string, r *revision, nd node) map[string]any {
 		if r.optional {
 			values["look"] = "${lookups.?look.data.value.orValue('none')}"
 		}
+	}
+	if nd.orphan {
+		out["deletionPolicy"] = "Orphan"
 	}
 	if nd.policy != "" {
 		out["updatePolicy"] = nd.policy

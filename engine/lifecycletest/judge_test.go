@@ -110,7 +110,7 @@ func (m *model) judgeOther(id identity, obj *unstructured.Unstructured) []string
 	if m.tracks[id] != nil || m.strangers[id] != "" || id == m.lookup() {
 		return nil
 	}
-	if m.stays(m.unitOf(id)) {
+	if m.stays(id, m.unitOf(id)) {
 		return nil
 	}
 	if id.kind == item || id.kind == hub {
@@ -125,10 +125,13 @@ func (m *model) judgeOther(id identity, obj *unstructured.Unstructured) []string
 // stays tells whether an object of a unit that no state of the inputs asked for
 // stays all the same: inputs that changed shortly after another may have met in
 // the engine as they never did here.
-func (m *model) stays(u unit) bool {
+func (m *model) stays(id identity, u unit) bool {
 	r := m.rules[u.slot]
 	if r == nil {
 		return false
+	}
+	if r.orphans && strings.HasSuffix(id.name, "-s") {
+		return true
 	}
 	switch m.mode(u) {
 	case frozen, removed, limbo:
@@ -214,8 +217,8 @@ func (m *model) remember(objects map[identity]*unstructured.Unstructured) {
 		}
 	}
 	for id := range objects {
-		if u := m.unitOf(id); m.tracks[id] == nil && m.strangers[id] == "" && m.stays(u) {
-			m.tracks[id] = &track{unit: u, class: free, untied: id.namespace != m.home && parentKind(u.slot) == item, lost: m.rules[u.slot].renamed}
+		if u := m.unitOf(id); m.tracks[id] == nil && m.strangers[id] == "" && m.stays(id, u) {
+			m.tracks[id] = &track{unit: u, class: free, untied: id.namespace != m.home && parentKind(u.slot) == item, lost: m.rules[u.slot].renamed || m.rules[u.slot].orphans}
 		}
 	}
 	for _, r := range m.rules {

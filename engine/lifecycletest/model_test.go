@@ -49,6 +49,8 @@ type track struct {
 	stripped bool
 	// doubtful is true while it may still be a stranger's.
 	doubtful bool
+	// orphan is true for what stays when it is wanted no more.
+	orphan bool
 	// retained is true once the object was left behind on purpose.
 	retained bool
 	// untied is true for what no owner reference ties to the parent.
@@ -71,6 +73,8 @@ type rule struct {
 	// unties is true once a text had nodes of which the objects are untied, and
 	// renamed once the rule had another name.
 	unties, renamed bool
+	// orphans is true once a text had nodes that leave their objects behind.
+	orphans bool
 }
 
 // effective is the revision in force; nil where none is, or it is not certain
@@ -179,7 +183,7 @@ func (m *model) update() {
 	}
 	for id, w := range wanted {
 		if m.tracks[id] == nil {
-			m.tracks[id] = &track{unit: w.unit, untied: w.untied}
+			m.tracks[id] = &track{unit: w.unit, untied: w.untied, orphan: w.orphan}
 		}
 	}
 	for id, t := range m.tracks {
@@ -208,7 +212,7 @@ func (m *model) want(u unit, wanted map[identity]*track, held map[unit]bool) {
 		}
 		for _, item := range items {
 			id := identity{nd.kind, m.namespaceOf(nd), childName(p.id.name, u.slot, nd, item)}
-			t := &track{unit: u, untied: nd.loose(u.slot), class: exact, values: nd.values(r, p, item, look), frozen: nd.policy == "CreateOnly", remade: nd.remade()}
+			t := &track{unit: u, untied: nd.loose(u.slot), class: exact, values: nd.values(r, p, item, look), frozen: nd.policy == "CreateOnly", remade: nd.remade(), orphan: nd.orphan}
 			if nd.ignore {
 				t.ignored = "free"
 			}
@@ -254,6 +258,10 @@ func (m *model) classify(id identity, t, w *track, held bool) {
 		if w.class == exact {
 			t.retained = false
 		}
+	case t.orphan && (mode == gone || mode == released || mode == live && !held):
+		t.class, t.retained, t.lost = kept, true, true
+	case t.orphan && mode == removed:
+		t.class, t.lost = free, true
 	case t.retained:
 		t.class = kept
 	case mode == frozen:

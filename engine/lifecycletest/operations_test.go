@@ -142,6 +142,7 @@ var vocabulary = []node{
 	{letter: "k", kind: configMap, ignore: true},
 	{letter: "q", kind: configMap, policy: "Recreate"},
 	{letter: "r", kind: configMap, policy: "ApplyOrRecreate", immutable: true},
+	{letter: "s", kind: configMap, orphan: true},
 	{letter: "m", kind: configMap, away: true},
 	{letter: "n", kind: beacon},
 	{letter: "o", kind: secret, away: true, each: true},
@@ -163,10 +164,11 @@ func (s *sequence) dropRule(random *rand.Rand) error {
 	return s.removeRule(oneOf(random, slots...))
 }
 
-// moveRule gives a rule another name, if its end leaves the children where they are.
+// moveRule gives a rule another name, if its end leaves the children where they are;
+// what was left behind would not come back to another rule.
 func (s *sequence) moveRule(random *rand.Rand) error {
 	slot, first := oneOf(random, slots...), chance(random, 50)
-	if r := s.model.rules[slot]; r.text == nil || r.broken || r.running != r.text || r.text.delete {
+	if r := s.model.rules[slot]; r.text == nil || r.broken || r.running != r.text || r.text.delete || r.orphans {
 		return nil
 	}
 	return s.renameRule(slot, first)

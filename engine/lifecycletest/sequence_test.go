@@ -350,6 +350,7 @@ func (s *sequence) writeRule(slot string, r *revision, broken bool) error {
 	s.note("rule %s, %s, is %v, broken %v", slot, known.name, *r, broken)
 	known.text, known.broken = r, broken
 	known.unties = known.unties || slices.ContainsFunc(r.nodes, func(nd node) bool { return nd.loose(slot) })
+	known.orphans = known.orphans || slices.ContainsFunc(r.nodes, func(nd node) bool { return nd.orphan })
 	if broken && s.lane.end == nil {
 		known.running = nil
 	}
