@@ -142,7 +142,6 @@ var vocabulary = []node{
 	{letter: "k", kind: configMap, ignore: true},
 	{letter: "q", kind: configMap, policy: "Recreate"},
 	{letter: "r", kind: configMap, policy: "ApplyOrRecreate", immutable: true},
-	{letter: "s", kind: configMap, orphan: true},
 	{letter: "m", kind: configMap, away: true},
 	{letter: "n", kind: beacon},
 	{letter: "o", kind: secret, away: true, each: true},

@@ -19,7 +19,7 @@ var (
 	sequences = flag.Int("sequences", 500, "how many sequences to run")
 	only      = flag.Int("only", -1, "the number of the one sequence to run")
 	// patience bounds every wait for a state; a healthy engine needs a fraction.
-	patience = flag.Duration("patience", time.Minute, "how long a sequence may take to come to rest")
+	patience = flag.Duration("patience", 3*time.Minute, "how long a sequence may take to come to rest")
 	logs     = flag.Bool("logs", false, "show the engines' logs")
 	stacks   = flag.String("stacks", "", "the file that is to have all goroutines when a sequence does not come to rest")
 	skipped  = numbers("skip", "the operations to leave out of the one sequence, such as 4,7")
@@ -44,9 +44,9 @@ func numbers(name, usage string) *[]int {
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
 
 const (
-	lanes = 4
+	lanes = 3
 	// width is how many sequences live side by side on one engine.
-	width = 25
+	width = 12
 	// rounds is into how many parts a life is divided.
 	rounds = 6
 )
