@@ -290,5 +290,8 @@ func kindsOf(p *rules.Program) []schema.GroupVersionKind {
 	for _, lookup := range p.Lookups() {
 		add(lookup.GVK)
 	}
+	for _, patch := range p.Patches() {
+		add(patch.GVK)
+	}
 	return kinds
 }

@@ -34,6 +34,8 @@ type Engine struct {
 	records    *records
 	held       *held
 	guards     *guards
+
+	contributions *contributions
 }
 
 // New makes an Engine. It sends no request and starts nothing. It fails when
@@ -55,6 +57,8 @@ func New(options Options) (*Engine, error) {
 		held:       newHeld(),
 		causes:     newCauses(),
 		guards:     newGuards(),
+
+		contributions: newContributions(),
 	}
 	var err error
 	e.monitors, err = monitor.New(monitor.Options{

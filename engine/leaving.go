@@ -16,6 +16,7 @@ import (
 func (e *Engine) leave(ctx context.Context, op *operator, k key, parent *unstructured.Unstructured, now time.Time) (verdict, error) {
 	p := e.newPass(op, k, parent, e.memories.of(k, parent.GetUID(), op.program.Hash()), now)
 	defer p.end()
+	p.dropContributions(k)
 	gone, err := p.endChildren(ctx)
 	if err == nil && gone {
 		err = p.letGo(ctx, op, parent)

@@ -52,10 +52,17 @@ func (p *pass) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
 	if !ok {
 		return nil, &missingKindError{gvk: q.GVK} // not for a query of this rule's program
 	}
+	found, s, err := p.look(l, q)
+	p.inputs.looked(s, found, err, p.parent.GetUID())
+	return found, err
+}
+
+// look reads what a query asks for, and has what changes in it wake the parent.
+func (p *pass) look(l lookup, q rules.Query) ([]*unstructured.Unstructured, subject, error) {
 	s := subject{informer: l.key, namespace: q.Namespace, name: q.Name}
 	if l.borrowed {
 		if q.AllNamespaces {
-			return nil, errAllSecrets
+			return nil, s, errAllSecrets
 		}
 		s.informer.Namespace = q.Namespace
 		if p.borrows == nil {
@@ -78,8 +85,7 @@ func (p *pass) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
 	p.reads[s] = true
 	p.readers.add(p.key, s, selector)
 	found, err := p.read(s, selector)
-	p.inputs.looked(s, found, err, p.parent.GetUID())
-	return found, err
+	return found, s, err
 }
 
 // read answers from memory.

@@ -82,6 +82,7 @@ func (m *memories) addKeys(rule string, found keySet) {
 // forget drops all that is known of a parent that is gone, or that the rule is
 // not for any more.
 func (e *Engine) forget(k key) {
+	e.dropContributions(k)
 	e.notices.forget(k)
 	e.memories.forget(k)
 	e.causes.forget(k)
@@ -129,4 +130,5 @@ func (e *Engine) stop(op *operator) {
 	e.borrowed.forgetRule(op.id)
 	e.held.forgetRule(op.id)
 	e.guards.forgetRule(op.id)
+	e.contributions.forgetRule(op.id)
 }

@@ -47,6 +47,8 @@ type operator struct {
 	lookups map[string]lookup
 	// removal is set where the rule, or its kind of parents, is gone, and what it left is cleared away.
 	removal *removal
+	// patches has each node of spec.patches, by its id.
+	patches map[string]patchPlan
 	// origin is where the rule stands.
 	origin recordedOrigin
 	// retired has the kinds that the rule's children had and have no more: there may
@@ -85,6 +87,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		recreators: make(map[string]rules.UpdatePolicy),
 		ordered:    make(map[string]bool),
 		lookups:    make(map[string]lookup),
+		patches:    make(map[string]patchPlan),
 		retired:    make(map[schema.GroupVersionKind]restmapping.Kind),
 		namespaces: make(map[string]bool),
 	}
@@ -123,6 +126,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		kind, _ := mapper.Lookup(spec.GVK)
 		op.lookups[spec.ID] = newLookup(spec, kind)
 	}
+	op.planPatches(program, mapper)
 	if previous != nil {
 		op.retire(maps.Keys(previous.children), mapper)
 		op.retire(maps.Keys(previous.retired), mapper)
@@ -224,6 +228,11 @@ func (op *operator) keys() []monitor.Key {
 	for _, l := range op.lookups {
 		if !l.borrowed && !slices.Contains(keys, l.key) {
 			keys = append(keys, l.key)
+		}
+	}
+	for _, plan := range op.patches {
+		if !plan.borrowed && !slices.Contains(keys, plan.key) {
+			keys = append(keys, plan.key)
 		}
 	}
 	if op.namespaceKey != nil && !slices.Contains(keys, *op.namespaceKey) {

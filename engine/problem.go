@@ -56,6 +56,10 @@ const (
 	reasonDeleted = "Deleted"
 	// reasonPruneHeld: a new revision of a rule would delete more than it may.
 	reasonPruneHeld = "PruneHeld"
+	// reasonHeld: a patch is left as it is until all is known that it needs.
+	reasonHeld = "Held"
+	// reasonContradiction: two parents set a field of one object to different values.
+	reasonContradiction = "Contradiction"
 	// reasonDelete: a child that is rendered no more cannot be deleted.
 	reasonDelete = "DeleteFailed"
 )
@@ -78,7 +82,14 @@ type problem struct {
 	reason  string
 	// stalled is true where nothing will change until somebody changes something.
 	stalled bool
-	err     error
+	// elsewhere is true where another key sees to it, and wakes the parent.
+	elsewhere bool
+	err       error
+}
+
+// same tells whether two problems say the same.
+func (p problem) same(other problem) bool {
+	return p.reason == other.reason && p.stalled == other.stalled && sameText(p.err, other.err)
 }
 
 func (p problem) String() string { return fmt.Sprintf("%s: %v", p.subject, p.err) }
@@ -130,7 +141,7 @@ func (p problem) eventful() bool {
 	case reasonWaiting, reasonEvaluation, reasonRestless, reasonContested, reasonDeleting, reasonLoop, reasonRecreating:
 		return true
 	default:
-		return false
+		return p.elsewhere
 	}
 }
 

@@ -170,6 +170,11 @@ func (e *Engine) restartReplaced(before, after *operator) {
 			e.monitors.Restart(l.kind.GVR)
 		}
 	}
+	for id, plan := range after.patches {
+		if old, ok := before.patches[id]; ok && old.kind.GVR == plan.kind.GVR && old.kind.Definition.UID != plan.kind.Definition.UID {
+			e.monitors.Restart(plan.kind.GVR)
+		}
+	}
 }
 
 // report tells the sources the verdict on each origin, which they compare with
@@ -245,6 +250,7 @@ func (e *Engine) enqueueAll(op *operator) {
 	if !e.ready(op) {
 		return
 	}
+	e.beginPatches(op)
 	keys := e.keysOf(op)
 	if op.removal == nil {
 		e.guard(op, keys)

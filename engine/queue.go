@@ -12,6 +12,9 @@ import (
 type key struct {
 	rule   string // the rule's id
 	parent types.NamespacedName
+	// patch is set for one of the rule's patches, in the target that stands in the
+	// parent's place. Without a target: in all objects that it is not for any more.
+	patch string
 }
 
 // newQueue makes the work queue: deduplicating, backing off per key from base

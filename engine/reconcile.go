@@ -22,6 +22,9 @@ import (
 // parent, evaluates the rule, writes children node by node, prunes, and writes
 // the status.
 func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
+	if k.patch != "" {
+		return e.reconcilePatch(ctx, k)
+	}
 	op := e.running.load().byID[k.rule]
 	if op == nil || !e.ready(op) {
 		return waiting, nil // its start wakes every parent
@@ -29,6 +32,7 @@ func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
 	if k.seeks() {
 		return e.seek(ctx, op)
 	}
+	defer func() { e.addKeys(e.contributions.looked(k)) }()
 	parent, err := e.findParent(ctx, op, k)
 	if err != nil {
 		e.doubt(op, k, e.childrenOf(op, k))
@@ -180,6 +184,7 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 		return p.release(ctx)
 	}
 	if err != nil || p.descendsTooFar() {
+		p.contributeUnknown()
 		said := p.evaluation.Outcome()
 		said.Nodes, said.Events, said.StatusFailed = nil, nil, nil
 		p.outcome = said // what waits in it stays as it was
@@ -200,6 +205,9 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 	p.rejoin(p.started)
 	if p.deleteParent(ctx) {
 		return settled, nil
+	}
+	if p.contribute(ctx) {
+		return waiting, nil // comes back when they are applied, or cannot be
 	}
 	return p.conclude(ctx)
 }
@@ -228,6 +236,7 @@ func (p *pass) release(ctx context.Context) (verdict, error) {
 	if err != nil {
 		p.addStatusProblem(err)
 	}
+	p.dropContributions(p.key)
 	p.notices.forget(p.key)
 	p.memories.forget(p.key)
 	p.memory = nil

@@ -39,6 +39,8 @@ type ruleRecord struct {
 	Parents []recordedKind `json:"parents"`
 	// Children are the kinds of objects that it may have made.
 	Children []recordedKind `json:"children,omitempty"`
+	// Patches are those by which it may have set something.
+	Patches []recordedPatch `json:"patches,omitempty"`
 	// OnRuleDeletion is what the rule said last.
 	OnRuleDeletion rules.RuleDeletion `json:"onRuleDeletion"`
 }
@@ -98,7 +100,7 @@ func (r *ruleRecord) addParent(gvk schema.GroupVersionKind) {
 
 func (r *ruleRecord) clone() ruleRecord {
 	c := *r
-	c.Parents, c.Children = slices.Clone(r.Parents), slices.Clone(r.Children)
+	c.Parents, c.Children, c.Patches = slices.Clone(r.Parents), slices.Clone(r.Children), slices.Clone(r.Patches)
 	return c
 }
 
@@ -106,7 +108,8 @@ func (r *ruleRecord) clone() ruleRecord {
 func (r *ruleRecord) equal(other *ruleRecord) bool {
 	return r.Rule == other.Rule && r.Origin == other.Origin && r.Revision == other.Revision &&
 		r.OnRuleDeletion == other.OnRuleDeletion &&
-		slices.Equal(r.Parents, other.Parents) && slices.Equal(r.Children, other.Children)
+		slices.Equal(r.Parents, other.Parents) && slices.Equal(r.Children, other.Children) &&
+		slices.Equal(r.Patches, other.Patches)
 }
 
 // configMap is the object that holds the record.

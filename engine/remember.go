@@ -31,6 +31,7 @@ func (op *operator) enter(r *ruleRecord) {
 	for _, gvk := range slices.SortedFunc(maps.Keys(op.children), compareKinds) {
 		r.addChild(gvk)
 	}
+	op.enterPatches(r)
 }
 
 // isRemembered tells whether the cluster has the operator's record.

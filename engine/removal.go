@@ -59,6 +59,13 @@ func (r *removal) done(k key) (finished bool) {
 	return r.begun && len(r.pending) == 0
 }
 
+// over tells whether every parent was given back.
+func (r *removal) over() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.begun && len(r.pending) == 0
+}
+
 // run is one rule that is to run, or to be cleared away.
 type run struct {
 	entry   *entry
@@ -214,8 +221,8 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k key, parent *unst
 // finish forgets a rule, or its former kind of parents, once nothing of it is left.
 func (e *Engine) finish(op *operator) {
 	stored, ok := e.records.stored(op.id)
-	if !ok {
-		return
+	if !ok || e.patchesRetired(op.id) {
+		return // the last patch that is released comes here again
 	}
 	left := slices.DeleteFunc(stored.Parents, func(kind recordedKind) bool { return kind.gvk() == op.removal.parent })
 	if len(left) == 0 {

@@ -162,6 +162,7 @@ func (p *pass) summarize() state {
 			moving.add(reasonProgressing, message)
 		}
 	}
+	p.summarizePatches(&stalled, &moving)
 	return newState(stalled, moving)
 }
 

@@ -56,6 +56,9 @@ func (e *Engine) work(ctx context.Context) {
 func (e *Engine) workOn(ctx context.Context, k key) {
 	defer e.queue.Done(k)
 	log := logr.FromContextOrDiscard(ctx).WithValues("rule", e.nameOf(k.rule), "parent", k.parent.String())
+	if k.patch != "" {
+		log = logr.FromContextOrDiscard(ctx).WithValues("rule", e.nameOf(k.rule), "patch", k.patch, "target", k.parent.String())
+	}
 	v, err := e.reconcileSafely(logr.NewContext(ctx, log), k)
 	if err != nil && ctx.Err() == nil {
 		if panicked, ok := errors.AsType[*panicError](err); ok {

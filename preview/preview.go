@@ -75,7 +75,7 @@ func (p *Preview) Failed() bool {
 			return true
 		}
 	}
-	return p.failed || len(p.Outcome.StatusFailed) > 0
+	return p.failed || patchFailed(p.Outcome.Patches) || len(p.Outcome.StatusFailed) > 0
 }
 
 func run(ctx context.Context, in Input, w *world) *Preview {

@@ -27,6 +27,9 @@ func (p *Preview) Write(w io.Writer) error {
 	for _, node := range p.Nodes {
 		out.node(node)
 	}
+	for _, patch := range p.Outcome.Patches {
+		out.patch(patch)
+	}
 	out.status(p)
 	out.later(p.Outcome)
 	if out.err != nil {

@@ -155,6 +155,15 @@ const (
 	CodeRuleNamespace Code = "KN0602"
 )
 
+// What can be found in patches.
+const (
+	CodePatchTarget      Code = "KN0760"
+	CodePatchID          Code = "KN0761"
+	CodePatchIdentity    Code = "KN0762"
+	CodePatchReadsItself Code = "KN0763"
+	CodePatchSecret      Code = "KN0764"
+)
+
 // CodeInfo describes a code.
 type CodeInfo struct {
 	Code Code
@@ -281,6 +290,12 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeRecreateLoses, "Made anew, a child would lose what is in it", SeverityError},
 		{CodeIdleRollout, "A rollout that decides nothing", SeverityError},
 		{CodeRolloutShare, "A number of items that is none", SeverityError},
+
+		{CodePatchTarget, "A patch that does not say what it is for", SeverityError},
+		{CodePatchID, "An id that a patch cannot have", SeverityError},
+		{CodePatchIdentity, "A patch that sets which object it is for", SeverityError},
+		{CodePatchReadsItself, "A patch that reads what it writes", SeverityError},
+		{CodePatchSecret, "Values of a Secret that cannot be given back", SeverityWarning},
 	}
 }
 

@@ -41,6 +41,7 @@ type Program struct {
 	lookups         map[string]*compiledLookup
 	lookupOrder     []string
 	children        []*compiledChild
+	patches         []*compiledPatch
 	// order lists the children so that each comes after those it needs.
 	order     []int
 	byID      map[string]int
@@ -260,6 +261,7 @@ func (c *compiler) program() *Program {
 		nodes = append(nodes, n)
 		all.add(&n.uses)
 	}
+	p.patches = c.patches(p, rest)
 	if r.status != nil {
 		p.status = c.status(rest)
 	}
@@ -287,6 +289,9 @@ func (c *compiler) program() *Program {
 	}
 	for _, l := range p.lookups {
 		l.release()
+	}
+	for _, patch := range p.patches {
+		patch.release()
 	}
 	return p
 }

@@ -24,6 +24,8 @@ type compiledLookup struct {
 	fixed     labels.Selector
 	// private is true where something of a Secret says what is looked up.
 	private bool
+	// where is the place in messages, for what is no lookup but found as one.
+	where string
 }
 
 // lookupState is a lookup while the rule is compiled.

@@ -412,6 +412,7 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	}
 	from := a.value(expr.Root(), nil)
 	a.uses.guardOwn()
+	a.noteFields()
 	a.checkMoving(from)
 	if !complete {
 		return nil, nil

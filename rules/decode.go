@@ -191,6 +191,7 @@ func (d *decoder) spec(n *node, r *Rule) {
 		"variables":       func(n *node) { r.variables, r.openVariables = d.variables(n, "spec.variables") },
 		"lookups":         func(n *node) { d.lookups(n, r) },
 		"children":        func(n *node) { d.children(n, r) },
+		"patches":         func(n *node) { d.patches(n, r) },
 		"status":          func(n *node) { r.status = d.status(n) },
 		"suspend":         func(n *node) { r.Suspend = d.boolean(n, "spec.suspend") },
 		"conditionPrefix": func(n *node) { r.ConditionPrefix = d.conditionPrefix(n) },

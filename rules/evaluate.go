@@ -333,6 +333,7 @@ func (e *Evaluation) Outcome() Outcome {
 	for i := range e.nodes {
 		out.Nodes[i] = e.nodeOutcome(i)
 	}
+	e.renderPatches(&out)
 	e.renderStatus(&out)
 	e.renderConditions(&out)
 	e.renderEvents(&out)

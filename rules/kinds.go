@@ -101,6 +101,11 @@ func (r *Rule) Kinds() []schema.GroupVersionKind {
 			add(templateGVK(template))
 		}
 	}
+	for i := range r.patches {
+		if target := r.patches[i].target; target != nil {
+			add(target.gvk)
+		}
+	}
 	return kinds
 }
 

@@ -180,7 +180,12 @@ func (e *Evaluation) fewFound(l *compiledLookup, objects []*unstructured.Unstruc
 }
 
 // place names a field of a lookup in messages.
-func (l *compiledLookup) place(field string) string { return rootLookups + "." + l.ID + "." + field }
+func (l *compiledLookup) place(field string) string {
+	if l.where != "" {
+		return l.where + "." + field
+	}
+	return rootLookups + "." + l.ID + "." + field
+}
 
 // query is what one item of a lookup asks for. What is rendered never widens it:
 // only what the rule says without an expression means all.

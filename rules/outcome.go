@@ -226,6 +226,8 @@ type Problem struct {
 type Outcome struct {
 	// Nodes are in the order of spec.children.
 	Nodes []NodeOutcome
+	// Patches are in the order of spec.patches.
+	Patches []PatchOutcome
 	// Status is what the parent's status should say, nil where the rule has
 	// no status. A leaf that waits or failed holds the parent's last value.
 	// It is the caller's and shares no memory with the parent.

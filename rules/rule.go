@@ -48,6 +48,7 @@ type Rule struct {
 	variables []variableSpec
 	lookups   []lookupSpec
 	children  []childSpec
+	patches   []patchSpec
 	status    *node
 
 	conditions []conditionSpec

@@ -11,7 +11,8 @@ const notShown = "(not shown, because the rule has to do with Secrets)"
 
 func isSecret(gvk schema.GroupVersionKind) bool { return gvk.Group == "" && gvk.Kind == "Secret" }
 
-// HasSecrets says whether the parent, a lookup or a child of the rule is a Secret. What
+// HasSecrets says whether the parent, a lookup, a child or the target of a patch of the
+// rule is a Secret. What
 // is said of an evaluation has no values then, and what others say of its objects,
 // such as the API server, is not to be passed on with values either.
 func (p *Program) HasSecrets() bool { return p.secrets }
@@ -27,6 +28,11 @@ func (p *Program) findSecrets() bool {
 	}
 	for _, c := range p.children {
 		if isSecret(c.GVK) {
+			return true
+		}
+	}
+	for _, patch := range p.patches {
+		if isSecret(patch.GVK) {
 			return true
 		}
 	}

@@ -344,6 +344,7 @@ func writeOutcome(t *testing.T, b *strings.Builder, out Outcome) {
 		}
 		b.WriteString("\n")
 	}
+	writePatches(t, b, out.Patches)
 	if out.Status != nil {
 		fmt.Fprintln(b, "--- status")
 		b.WriteString(indented(t, out.Status))
@@ -357,6 +358,42 @@ func writeOutcome(t *testing.T, b *strings.Builder, out Outcome) {
 	}
 	for _, f := range out.StatusFailed {
 		fmt.Fprintf(b, "failed: %s: %s\n", f.Path, f.Message)
+	}
+}
+
+// writePatches writes down what patches set, and what of it is not known.
+func writePatches(t *testing.T, b *strings.Builder, patches []PatchOutcome) {
+	t.Helper()
+	if len(patches) > 0 {
+		fmt.Fprintln(b, "--- patches")
+	}
+	for _, p := range patches {
+		fmt.Fprintf(b, "%s: %s", p.ID, p.State)
+		if p.Unknown {
+			b.WriteString(", not all targets are known")
+		}
+		if p.Path != "" {
+			b.WriteString(": " + p.Path)
+		}
+		if p.Message != "" {
+			b.WriteString(": " + p.Message)
+		}
+		b.WriteString("\n")
+		for _, c := range p.Contributions {
+			where := c.Target.Namespace + "/" + c.Target.Name
+			if c.Target.AllNamespaces {
+				where = "*/"
+			}
+			if c.Target.Name == "" {
+				where += "{" + c.Target.Selector.String() + "}"
+			}
+			fmt.Fprintf(b, "%s:\n", where)
+			if c.Object == nil {
+				b.WriteString("  not known\n")
+				continue
+			}
+			b.WriteString(indented(t, c.Object.Object))
+		}
 	}
 }
 

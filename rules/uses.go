@@ -35,6 +35,8 @@ type uses struct {
 	items bool
 	// random are the scalars with expressions that are made at random.
 	random []*node
+	// fields are what is read of objects of the cluster, in rules with patches only.
+	fields []fieldRead
 }
 
 func (u *uses) add(o *uses) {
@@ -42,12 +44,17 @@ func (u *uses) add(o *uses) {
 	u.ownStatus = u.ownStatus || o.ownStatus
 	u.items = u.items || o.items
 	u.random = append(u.random, o.random...)
+	u.fields = append(u.fields, o.fields...)
 }
 
 // follow adds what a variable or a lookup reads that is read at pos.
 func (u *uses) follow(o *uses, pos Position, by *guard) {
 	u.ownStatus = u.ownStatus || o.ownStatus
 	u.items = u.items || o.items && by == nil // a lookup's items are its own
+	for _, r := range o.fields {
+		r.pos = pos
+		u.fields = append(u.fields, r)
+	}
 	for _, r := range o.nodes {
 		r.pos = pos
 		if by != nil {

@@ -20,6 +20,8 @@ type kind struct {
 	// deduced is true where the server has no schema for the kind: maps are then granular and lists atomic, as the
 	// server itself deduces them.
 	deduced bool
+	// version is the apiVersion.
+	version string
 }
 
 // kinds remembers what was found of each GVK in the schema that it had last.
@@ -55,7 +57,7 @@ func newKind(gvk schema.GroupVersionKind, converter managedfields.TypeConverter,
 	if err != nil {
 		return kind{}, fmt.Errorf("find %s in its schema: %w", gvk, err)
 	}
-	return kind{converter: converter, schema: typed.Schema(), root: typed.TypeRef(), deduced: deduced}, nil
+	return kind{converter: converter, schema: typed.Schema(), root: typed.TypeRef(), deduced: deduced, version: gvk.GroupVersion().String()}, nil
 }
 
 // atom resolves a reference to a type; the zero Atom where it cannot be resolved, which allows nothing and promises

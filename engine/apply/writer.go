@@ -66,6 +66,9 @@ type Writer struct {
 	// known maps the UID of a child to what it was after the last write or the last successful cover check. Guarded
 	// by mu.
 	known map[types.UID]glance
+	// patched is the digest of the entry of each manager of patches after its last write, with what it set. Guarded by
+	// mu.
+	patched map[patchedKey]string
 }
 
 // New returns a Writer, or an error when a required option is missing.
@@ -86,6 +89,7 @@ func New(o Options) (*Writer, error) {
 		hasStatus: o.HasStatus,
 		seed:      maphash.MakeSeed(),
 		known:     map[types.UID]glance{},
+		patched:   map[patchedKey]string{},
 	}, nil
 }
 

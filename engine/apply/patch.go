@@ -1,0 +1,342 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// Patches. A patch sets fields of an object that is not ours. What all parents of one patch set in one object is put
+// together and applied by one manager, see PatchManager: with a manager for each parent, every write to an object that
+// five hundred parents patch took the API server more than a second.
+
+// patchManagers begins the field managers of patches.
+const patchManagers = "kanon-patch-"
+
+// PatchManager is the field manager of one patch of a rule, in every object that it is for. A patch's id has at most 63
+// characters, so that the name has fewer than the 128 that the API server takes.
+func PatchManager(ruleID, patch string) string { return PatchManagers(ruleID) + patch }
+
+// PatchManagers begins the field managers of all patches of a rule.
+func PatchManagers(ruleID string) string { return patchManagers + ruleID + "-" }
+
+// Part is what one parent sets in an object.
+type Part struct {
+	kind  kind
+	value *typed.TypedValue
+	// paths are those that the part has, without what names an object.
+	paths *fieldpath.Set
+	// joined are the names of what is put into the joined list of the kind.
+	joined []string
+	// digest tells parts apart that say different things.
+	digest string
+}
+
+// Part prepares what a parent sets: object has apiVersion, kind and the fields, and is not changed.
+//
+// The error is an *InvalidError when the fields do not fit the kind's schema; any other error is worth another try.
+func (w *Writer) Part(ctx context.Context, object *unstructured.Unstructured) (*Part, error) {
+	part, err := w.part(ctx, object)
+	var mismatch *schemaMismatchError
+	if !errors.As(err, &mismatch) {
+		return part, err
+	}
+	// As in Prepare.
+	changed, recheckErr := w.schemas.Recheck(ctx, object.GroupVersionKind().GroupVersion())
+	if recheckErr != nil {
+		return nil, fmt.Errorf("recheck the schema of %s: %w", object.GetKind(), recheckErr)
+	}
+	if changed {
+		part, err = w.part(ctx, object)
+	}
+	if errors.As(err, &mismatch) {
+		return nil, &InvalidError{Ref: RefOf(object), Err: mismatch.err}
+	}
+	return part, err
+}
+
+func (w *Writer) part(ctx context.Context, object *unstructured.Unstructured) (*Part, error) {
+	gvk := object.GroupVersionKind()
+	kind, err := w.kinds.load(ctx, w.schemas, gvk)
+	if err != nil {
+		return nil, err
+	}
+	child := &Child{Ref: RefOf(object), Object: kind.normalise(object, w.hasStatus(gvk)), kind: kind}
+	if _, err := kind.converter.ObjectToTyped(child.Object); err != nil {
+		return nil, child.mismatch(err)
+	}
+	content, names := splitJoined(child.Object)
+	value, err := kind.converter.ObjectToTyped(content)
+	if err != nil {
+		return nil, child.mismatch(err)
+	}
+	return newPart(kind, value, names)
+}
+
+func newPart(kind kind, value *typed.TypedValue, names []string) (*Part, error) {
+	set, err := value.ToFieldSet()
+	if err != nil {
+		return nil, fmt.Errorf("list the fields of a patch: %w", err)
+	}
+	p := &Part{kind: kind, value: value, paths: set.Difference(identityPaths()), joined: names}
+	if p.digest, err = digest([]any{p.content(), names}); err != nil {
+		return nil, fmt.Errorf("hash a patch: %w", err)
+	}
+	return p, nil
+}
+
+// content is the part as an object; read-only.
+func (p *Part) content() map[string]any {
+	content, _ := p.value.AsValue().Unstructured().(map[string]any)
+	return content
+}
+
+// Same says whether two parts say the same.
+func (p *Part) Same(other *Part) bool { return p.digest == other.digest }
+
+// Contradiction is a field that two parts set to different values.
+type Contradiction struct {
+	// Part is the index of the part that is left out, and Other of one that it contradicts.
+	Part, Other int
+	// Path is the field, such as spec.replicas.
+	Path string
+}
+
+// Merge puts parts together, by the list keys of the kind's schema: two containers of different names are two, and what
+// is set in one container by two parts comes together. A part that sets a field to another value than one before it is
+// left out as a whole, since half of it may mean something else. Without any part the result is nil.
+func Merge(parts []*Part) (*Part, []Contradiction, error) {
+	if len(parts) == 0 {
+		return nil, nil, nil
+	}
+	if merged, err := mergeAll(distinct(parts)); err != nil || merged != nil {
+		return merged, nil, err
+	}
+	var merged *Part
+	var contradictions []Contradiction
+	var taken []int
+	for i, part := range parts {
+		if merged == nil {
+			merged, taken = part, append(taken, i)
+			continue
+		}
+		path, err := merged.contradicts(part)
+		if err != nil {
+			return nil, nil, err
+		}
+		if path != nil {
+			other := taken[0]
+			for _, j := range taken {
+				if at, err := parts[j].contradicts(part); err == nil && at != nil {
+					other, path = j, at
+					break
+				}
+			}
+			contradictions = append(contradictions, Contradiction{Part: i, Other: other, Path: pathText(path)})
+			continue
+		}
+		if merged, err = merged.with(part); err != nil {
+			return nil, nil, err
+		}
+		taken = append(taken, i)
+	}
+	return merged, contradictions, nil
+}
+
+// distinct leaves out parts that say what one before says.
+func distinct(parts []*Part) []*Part {
+	seen := make(map[string]bool, len(parts))
+	out := make([]*Part, 0, len(parts))
+	for _, part := range parts {
+		if !seen[part.digest] {
+			seen[part.digest] = true
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// mergeAll puts together parts that do not contradict one another; nil where two do. It halves, so that hundreds of
+// parts cost little more than reading them.
+func mergeAll(parts []*Part) (*Part, error) {
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	left, err := mergeAll(parts[:len(parts)/2])
+	if err != nil || left == nil {
+		return nil, err
+	}
+	right, err := mergeAll(parts[len(parts)/2:])
+	if err != nil || right == nil {
+		return nil, err
+	}
+	if path, err := left.contradicts(right); err != nil || path != nil {
+		return nil, err
+	}
+	return left.with(right)
+}
+
+func (p *Part) with(other *Part) (*Part, error) {
+	value, err := p.value.Merge(other.value)
+	if err != nil {
+		return nil, fmt.Errorf("merge patches: %w", oneLine(err))
+	}
+	names := slices.Sorted(slices.Values(append(slices.Clone(p.joined), other.joined...)))
+	return newPart(p.kind, value, slices.Compact(names))
+}
+
+// contradicts gives a field that both have with different values; nil where there is none.
+func (p *Part) contradicts(other *Part) (fieldpath.Path, error) {
+	common := p.paths.Intersection(other.paths)
+	if common.Empty() {
+		return nil, nil
+	}
+	mine, theirs := p.value.ExtractItems(common, typed.WithAppendKeyFields()), other.value.ExtractItems(common, typed.WithAppendKeyFields())
+	difference, err := mine.Compare(theirs)
+	if err != nil {
+		return nil, fmt.Errorf("compare patches: %w", oneLine(err))
+	}
+	var found fieldpath.Path
+	difference.Modified.Leaves().Iterate(func(path fieldpath.Path) {
+		if found == nil {
+			found = path.Copy()
+		}
+	})
+	return found, nil
+}
+
+// pathText is a path for messages: as in managedFields, without the dot before it.
+func pathText(path fieldpath.Path) string {
+	text := path.String()
+	if len(text) > 0 && text[0] == '.' {
+		return text[1:]
+	}
+	return text
+}
+
+// FieldHeldError says that a field is not taken from another manager.
+type FieldHeldError struct {
+	// Ref is the object.
+	Ref Ref
+	// Path is the field, and Manager who has it.
+	Path, Manager string
+	// Why says why it is not taken.
+	Why string
+}
+
+func (e *FieldHeldError) Error() string {
+	return fmt.Sprintf("%s: %s has another value, of field manager %s; %s", e.Ref, e.Path, e.Manager, e.Why)
+}
+
+// HoldsPatch says whether obj holds what a part sets: with its values, and in the entry of manager. It sends no request.
+func HoldsPatch(obj *unstructured.Unstructured, manager string, part *Part) bool {
+	if planJoin(obj, manager, part.joined).changed {
+		return false
+	}
+	held, _ := patchEntry(obj, manager)
+	if part.paths.Empty() {
+		return true
+	}
+	if held == nil || !part.paths.Difference(held).Empty() {
+		return false
+	}
+	return part.kind.hasValues(obj, part)
+}
+
+// hasValues says whether an object has the values of a part.
+func (k kind) hasValues(obj *unstructured.Unstructured, part *Part) bool {
+	live, err := k.typedLive(obj)
+	if err != nil {
+		return false // what cannot be compared is applied
+	}
+	difference, err := part.value.ExtractItems(part.paths, typed.WithAppendKeyFields()).
+		Compare(live.ExtractItems(part.paths, typed.WithAppendKeyFields()))
+	return err == nil && difference.IsSame()
+}
+
+// typedLive is an object of the cluster without managedFields, of which memory has another form; see Compact.
+func (k kind) typedLive(obj *unstructured.Unstructured) (*typed.TypedValue, error) {
+	content := maps.Clone(obj.Object)
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		content["metadata"] = metadata
+	}
+	return k.converter.ObjectToTyped(&unstructured.Unstructured{Object: content}, typed.AllowDuplicates)
+}
+
+// patchEntry is what a manager of patches holds in an object, whatever the apiVersion that it was applied with; nil when
+// it has no entry.
+func patchEntry(obj *unstructured.Unstructured, manager string) (*fieldpath.Set, string) {
+	var held *fieldpath.Set
+	version := ""
+	for _, e := range entriesOf(obj) {
+		if e.manager != manager || e.operation != operationApply {
+			continue
+		}
+		set, err := e.fields()
+		if err != nil {
+			set = &fieldpath.Set{} // it is there, and is applied anew
+		}
+		if held == nil {
+			held = set
+		} else {
+			held = held.Union(set)
+		}
+		version = e.apiVersion
+	}
+	return held, version
+}
+
+// Patched lists the patches of a rule that hold something in obj, by id.
+func Patched(obj *unstructured.Unstructured, ruleID string) []string {
+	var ids []string
+	prefix := PatchManagers(ruleID)
+	for _, e := range entriesOf(obj) {
+		if len(e.manager) > len(prefix) && e.manager[:len(prefix)] == prefix && e.operation == operationApply {
+			ids = append(ids, e.manager[len(prefix):])
+		}
+	}
+	record, _ := joinedIn(obj)
+	for _, managers := range record.Items {
+		for _, manager := range managers {
+			if id, ok := strings.CutPrefix(manager, prefix); ok && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// Shrinks says whether applying a part (nil: nothing) would take away or change something that the manager holds in obj.
+func Shrinks(obj *unstructured.Unstructured, manager string, part *Part) bool {
+	var wanted []string
+	if part != nil {
+		wanted = part.joined
+	}
+	record, _ := joinedIn(obj)
+	if slices.ContainsFunc(record.by(manager), func(name string) bool { return !slices.Contains(wanted, name) }) {
+		return true
+	}
+	held, _ := patchEntry(obj, manager)
+	if held == nil || held.Empty() {
+		return false
+	}
+	if part == nil || !held.Difference(part.paths).Empty() {
+		return true
+	}
+	live, err := part.kind.typedLive(obj)
+	if err != nil {
+		return true
+	}
+	difference, err := live.ExtractItems(held, typed.WithAppendKeyFields()).
+		Compare(part.value.ExtractItems(held, typed.WithAppendKeyFields()))
+	return err != nil || !difference.IsSame()
+}

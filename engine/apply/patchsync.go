@@ -1,0 +1,194 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Patch is what one manager has to set in an object.
+type Patch struct {
+	// GVR is where the object is.
+	GVR schema.GroupVersionResource
+	// Object is the newest knowledge of it; read-only.
+	Object *unstructured.Unstructured
+	// Manager is the field manager, see PatchManager.
+	Manager string
+	// Content is what is to be set; nil: nothing, so that all that the manager ever set is released.
+	Content *Part
+	// Refuse keeps fields that other managers have with other values from being taken.
+	Refuse bool
+	// Keeps says why a field is not taken from a manager, with Refuse or without; empty where it may be. nil: it may be
+	// taken from all.
+	Keeps func(manager string) string
+}
+
+// SyncPatch brings what a patch sets in an object up to date. An object in which it is in place costs no request, another
+// one an apply. Before the first apply that takes a field with another value, that value is remembered in the object
+// (AnnotationTaken), which costs a request of its own; and one that was remembered is given back before the apply that
+// releases its field, so that the field never has a default in between.
+//
+// The error is a *ReplacedError when the object is gone, was replaced, or has changed since (read it again), a
+// *FieldHeldError when a field is not to be taken, an *InvalidError when the API server refuses what comes out; any other
+// error is worth another try.
+func (w *Writer) SyncPatch(ctx context.Context, p Patch) (Result, error) {
+	before := p.Object
+	live, err := w.join(ctx, p)
+	if err != nil {
+		return Result{}, err
+	}
+	p.Object = live
+	held, _ := patchEntry(p.Object, p.Manager)
+	if held == nil && (p.Content == nil || p.Content.paths.Empty()) || w.patchInSync(p, held) {
+		if live != before {
+			return Result{Live: live, Action: ActionApplied}, nil
+		}
+		return Result{Live: live, Action: ActionNone}, nil
+	}
+	if held == nil {
+		held = &fieldpath.Set{}
+	}
+	if live, err = w.giveBack(ctx, p, held); err != nil {
+		return Result{}, err
+	}
+	p.Object = live
+	if p.Content != nil {
+		if live, err = w.take(ctx, p, held); err != nil {
+			return Result{}, err
+		}
+		p.Object = live
+	}
+	version := ""
+	if p.Content != nil && !p.Content.paths.Difference(held).Empty() {
+		version = live.GetResourceVersion() // what it takes is what was looked at
+	}
+	answer, err := w.applyPatch(ctx, p, version)
+	if err != nil {
+		return Result{}, err
+	}
+	w.rememberPatch(p, answer)
+	return Result{Live: answer, Action: ActionApplied}, nil
+}
+
+// patchInSync says whether nothing is to be done: the entry and what is set are as after the last write, or the entry
+// has exactly these paths and the object these values.
+func (w *Writer) patchInSync(p Patch, held *fieldpath.Set) bool {
+	if p.Content == nil || held == nil {
+		return false
+	}
+	state, err := patchState(p, p.Object)
+	if err != nil {
+		return false
+	}
+	w.mu.Lock()
+	known := w.patched[patchedKey{p.Object.GetUID(), p.Manager}]
+	w.mu.Unlock()
+	if known == state {
+		return true
+	}
+	_, version := patchEntry(p.Object, p.Manager)
+	if version != p.Content.kind.version || !held.Equals(p.Content.paths) || !p.Content.kind.hasValues(p.Object, p.Content) {
+		return false
+	}
+	w.knowPatch(p, p.Object, state)
+	return true
+}
+
+// patchedKey names what one manager of patches has in one object.
+type patchedKey struct {
+	uid     types.UID
+	manager string
+}
+
+// patchState identifies the entry of the manager together with what it is to set.
+func patchState(p Patch, obj *unstructured.Unstructured) (string, error) {
+	var own []entry
+	for _, e := range entriesOf(obj) {
+		if e.manager == p.Manager {
+			own = append(own, e)
+		}
+	}
+	state, err := entriesDigest(own)
+	if err != nil || p.Content == nil {
+		return state, err
+	}
+	return state + p.Content.digest, nil
+}
+
+func (w *Writer) rememberPatch(p Patch, answer *unstructured.Unstructured) {
+	state, err := patchState(p, answer)
+	if err != nil || p.Content == nil {
+		state = "" // nothing is known then
+	}
+	w.knowPatch(p, answer, state)
+}
+
+func (w *Writer) knowPatch(p Patch, obj *unstructured.Unstructured, state string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := patchedKey{obj.GetUID(), p.Manager}
+	if state == "" {
+		delete(w.patched, key)
+		return
+	}
+	w.patched[key] = state
+}
+
+// ForgetPatch drops what is kept in memory of what a manager has in the object with that UID.
+func (w *Writer) ForgetPatch(uid types.UID, manager string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.patched, patchedKey{uid, manager})
+}
+
+// applyPatch is one server-side apply to exactly the object seen, which it never creates; with version only to that
+// resourceVersion of it.
+func (w *Writer) applyPatch(ctx context.Context, p Patch, version string) (*unstructured.Unstructured, error) {
+	ref := RefOf(p.Object)
+	content := map[string]any{}
+	if p.Content != nil {
+		content = maps.Clone(p.Content.content())
+	}
+	metadata, _ := content["metadata"].(map[string]any)
+	if metadata = maps.Clone(metadata); metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["name"], metadata["uid"] = ref.Name, string(ref.UID)
+	if ref.Namespace != "" {
+		metadata["namespace"] = ref.Namespace
+	}
+	if version != "" {
+		metadata["resourceVersion"] = version
+	}
+	content["apiVersion"], content["kind"], content["metadata"] = p.Object.GetAPIVersion(), p.Object.GetKind(), metadata
+	body, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("encode the patch of %s: %w", ref, err)
+	}
+	force := !p.Refuse || p.Content == nil
+	answer, err := w.resource(p.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
+		FieldManager:    p.Manager,
+		Force:           &force,
+		FieldValidation: metav1.FieldValidationStrict,
+	})
+	switch {
+	case err == nil:
+		logr.FromContextOrDiscard(ctx).V(2).Info("patched", "target", ref.String(), "manager", p.Manager)
+		return answer, nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), wrongUID(err):
+		return nil, &ReplacedError{Ref: ref, Err: err}
+	case permanent(err):
+		return nil, &InvalidError{Ref: ref, Err: err}
+	default:
+		return nil, fmt.Errorf("patch %s: %w", ref, err)
+	}
+}

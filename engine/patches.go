@@ -1,0 +1,437 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
+)
+
+// patchPlan is one node of spec.patches and where its targets are.
+type patchPlan struct {
+	rules.Patch
+	// lookup finds the targets.
+	lookup
+	manager string
+}
+
+// newPatchPlan plans how a patch of the operator is carried out.
+func newPatchPlan(op *operator, patch rules.Patch, kind restmapping.Kind) patchPlan {
+	plan := patchPlan{Patch: patch, manager: apply.PatchManager(op.id, patch.ID)}
+	if patch.Parent {
+		plan.lookup = lookup{kind: kind, key: op.parentKey}
+		return plan
+	}
+	plan.lookup = newLookup(rules.Lookup{GVK: patch.GVK, Namespaced: patch.Namespaced, Namespace: patch.Namespace, Selector: patch.Selector}, kind)
+	return plan
+}
+
+// whole tells whether the informer shows every object that the patch could ever have
+// been for.
+func (p patchPlan) whole() bool { return !p.borrowed && p.key.Namespace == "" && p.key.Selector == "" }
+
+// informerFor is the informer that shows the targets in a namespace.
+func (p patchPlan) informerFor(namespace string) monitor.Key {
+	informer := p.key
+	if p.borrowed {
+		informer.Namespace = namespace
+	}
+	return informer
+}
+
+// planPatches plans what the rule says in spec.patches.
+func (op *operator) planPatches(program *rules.Program, mapper *restmapping.Mapper) {
+	for _, patch := range program.Patches() {
+		kind, _ := mapper.Lookup(patch.GVK)
+		op.patches[patch.ID] = newPatchPlan(op, patch, kind)
+	}
+}
+
+// beginPatches opens the wave of a rule that starts: its targets are left alone until
+// each parent was looked at. What the rule patched before, as the targets themselves
+// tell, is looked at then.
+func (e *Engine) beginPatches(op *operator) {
+	if e.contributions.hasBegun(op) {
+		return
+	}
+	e.retirePatches(op.id, op)
+	found := make(keySet)
+	for id, plan := range op.patches {
+		if !plan.whole() {
+			found[key{rule: op.id, patch: id}] = true // others are looked for
+		}
+		if plan.borrowed {
+			continue
+		}
+		for _, object := range e.monitors.List(plan.key) {
+			for _, patched := range apply.Patched(object, op.id) {
+				if op.patches[patched].key == plan.key {
+					found[key{rule: op.id, patch: patched, parent: keyOf("", object).parent}] = true
+				}
+			}
+		}
+	}
+	e.addKeys(e.contributions.begin(op, e.monitors.List(op.parentKey), found))
+}
+
+func (e *Engine) addKeys(keys []key) {
+	for _, k := range keys {
+		e.queue.Add(k)
+	}
+}
+
+// contribute says what the parent contributes by patches, and takes in how that
+// fares. It tells whether something is about to be applied for the first time: the
+// pass that follows that knows how it went.
+func (p *pass) contribute(ctx context.Context) (soon bool) {
+	for _, outcome := range p.outcome.Patches {
+		plan := p.op.patches[outcome.ID]
+		now := p.contribution(ctx, plan, outcome)
+		p.addKeys(p.contributions.set(p.key, outcome.ID, now))
+		for _, target := range slices.SortedFunc(maps.Keys(now.parts), compareTargets) {
+			found, known := p.contributions.stateOf(p.key, outcome.ID, target)
+			switch {
+			case !known:
+				soon = true
+			case found.err == nil, found.reason == reasonHeld && p.isInPlace(plan, target, now.parts[target]):
+			default:
+				p.problems = append(p.problems, p.told(found))
+			}
+		}
+	}
+	return soon
+}
+
+// contribution makes of what was rendered what is set in each target.
+func (p *pass) contribution(ctx context.Context, plan patchPlan, outcome rules.PatchOutcome) *contribution {
+	now := &contribution{
+		uid: p.parent.GetUID(), created: p.parent.GetCreationTimestamp().Time, open: outcome.Unknown,
+		parts: make(map[types.NamespacedName]*apply.Part), doubtful: make(map[types.NamespacedName]bool),
+	}
+	for _, item := range outcome.Contributions {
+		targets, err := p.targets(plan, item.Target)
+		if err != nil {
+			now.open = true
+			p.addPatchProblem(outcome.ID, problem{reason: reasonWaiting, err: err})
+			continue
+		}
+		var part *apply.Part
+		if item.Object != nil {
+			if part, err = p.writer.Part(ctx, item.Object); err != nil {
+				p.addPatchProblem(outcome.ID, problemOf(&write{err: err}))
+			}
+		}
+		for _, target := range targets {
+			p.addPart(now, outcome.ID, target, part)
+		}
+	}
+	now.known = !now.open && len(now.doubtful) == 0
+	return now
+}
+
+// addPart adds what one item of a patch sets in a target. A second item for the same
+// target is put together with the first.
+func (p *pass) addPart(now *contribution, patch string, target types.NamespacedName, part *apply.Part) {
+	switch before := now.parts[target]; {
+	case part == nil || now.doubtful[target]:
+		now.doubtful[target] = true
+		delete(now.parts, target)
+	case before == nil:
+		now.parts[target] = part
+	default:
+		merged, contradictions, err := apply.Merge([]*apply.Part{before, part})
+		if err == nil && len(contradictions) > 0 {
+			err = fmt.Errorf("two items set %s of %s to different values", contradictions[0].Path, shortName(target))
+		}
+		if err != nil {
+			p.addPatchProblem(patch, problem{reason: reasonContradiction, stalled: true, elsewhere: true, err: err})
+			now.doubtful[target] = true
+			delete(now.parts, target)
+			return
+		}
+		now.parts[target] = merged
+	}
+}
+
+// summarizePatches adds the patches of which it is not known what they set.
+func (p *pass) summarizePatches(stalled, moving *findings) {
+	for _, patch := range p.outcome.Patches {
+		message := "patch " + patch.ID + ": "
+		if patch.Path != "" {
+			message += patch.Path + ": "
+		}
+		switch message += patch.Message; patch.State {
+		case rules.StateFailed:
+			stalled.add(reasonEvaluation, message)
+		case rules.StateWaiting:
+			moving.add(reasonWaiting, message)
+		}
+	}
+}
+
+func (p *pass) addPatchProblem(patch string, of problem) {
+	of.subject = "patch " + patch
+	p.problems = append(p.problems, p.told(of))
+}
+
+// targets lists the objects that an item of a patch is for: the one that it names, or
+// those that its selector selects now. What comes into a selection or leaves it wakes
+// the parent, as with a lookup.
+func (p *pass) targets(plan patchPlan, target rules.Target) ([]types.NamespacedName, error) {
+	if target.Name != "" {
+		return []types.NamespacedName{{Namespace: target.Namespace, Name: target.Name}}, nil
+	}
+	found, _, err := p.look(plan.lookup, rules.Query{
+		GVK: plan.GVK, Namespace: target.Namespace, AllNamespaces: target.AllNamespaces, Selector: target.Selector,
+	})
+	if err != nil {
+		return nil, err
+	}
+	names := make([]types.NamespacedName, len(found))
+	for i, object := range found {
+		names[i] = keyOf("", object).parent
+	}
+	return names, nil
+}
+
+// isInPlace tells whether what the parent sets in a target is there.
+func (p *pass) isInPlace(plan patchPlan, target types.NamespacedName, part *apply.Part) bool {
+	live, ok := p.monitors.Get(plan.informerFor(target.Namespace), target.Namespace, target.Name)
+	return ok && apply.HoldsPatch(live, plan.manager, part)
+}
+
+// contributeUnknown says that nothing is known now of what the parent contributes:
+// what it did before stays.
+func (p *pass) contributeUnknown() {
+	for id := range p.op.patches {
+		p.addKeys(p.contributions.set(p.key, id, &contribution{
+			uid: p.parent.GetUID(), created: p.parent.GetCreationTimestamp().Time, open: true,
+		}))
+	}
+}
+
+// dropContributions ends what a parent contributes that is gone, or that the rule is
+// not for.
+func (e *Engine) dropContributions(k key) { e.addKeys(e.contributions.drop(k)) }
+
+// reconcilePatch brings what a patch sets in one target up to date: what all parents
+// contribute to it, and nothing else.
+func (e *Engine) reconcilePatch(ctx context.Context, k key) (verdict, error) {
+	if k.parent == (types.NamespacedName{}) {
+		return e.sweep(ctx, k)
+	}
+	op := e.running.load().byID[k.rule]
+	if op == nil || !e.ready(op) {
+		return waiting, nil // the rule's start comes here again
+	}
+	plan, ok := op.patches[k.patch]
+	if !ok {
+		return settled, nil
+	}
+	saw, current := e.contributions.collect(op, k)
+	if !current {
+		return waiting, nil // the start of the next operator comes here again
+	}
+	t := &patching{Engine: e, op: op, plan: plan, key: k, saw: saw}
+	if len(t.saw.parts) > 0 {
+		t.follow()
+	}
+	came := t.runSafely(ctx)
+	e.addKeys(e.contributions.finish(k, t.saw, came, t.left))
+	if !e.contributions.contributes(k) && came.err == nil {
+		e.readers.keep(k, nil)
+		e.borrowed.keep(k, nil)
+	}
+	switch {
+	case came.err == nil:
+		return settled, nil
+	case came.reason == reasonWaiting, came.reason == reasonHeld, came.reason == reasonFieldTaken:
+		return waiting, nil // for an event of the target, of its informer, or of a parent
+	case came.stalled, came.passing(), came.expected():
+		return again, nil // the parents are told
+	default:
+		return again, fmt.Errorf("patch %s: %w", k.patch, came.err)
+	}
+}
+
+// patching is one look at a target.
+type patching struct {
+	*Engine
+
+	op   *operator
+	plan patchPlan
+	key  key
+	saw  collected
+	// left are the problems of parents whose part is left out.
+	left map[types.NamespacedName]problem
+}
+
+func (t *patching) name() string {
+	return apply.Ref{
+		Group: t.plan.GVK.Group, Kind: t.plan.GVK.Kind, Namespace: t.key.parent.Namespace, Name: t.key.parent.Name,
+	}.String()
+}
+
+// follow has the target's events wake the key. It comes before the target is read.
+func (t *patching) follow() {
+	informer := t.plan.informerFor(t.key.parent.Namespace)
+	if t.plan.borrowed {
+		t.borrowed.use(t.key, informer)
+	}
+	s := subject{informer: informer, namespace: t.key.parent.Namespace, name: t.key.parent.Name}
+	t.readers.add(t.key, s, labels.Everything())
+}
+
+// runSafely is run, with a panic as a problem: the look is to be ended in any case.
+func (t *patching) runSafely(ctx context.Context) (came problem) {
+	var err error
+	defer func() {
+		if err != nil {
+			came = t.problem(err)
+		}
+	}()
+	defer containPanic(&err)
+	return t.run(ctx)
+}
+
+// run gives what is in the way; a problem without an error where nothing is.
+func (t *patching) run(ctx context.Context) problem {
+	if t.saw.pending {
+		return t.held("waits until all parents of the rule were looked at")
+	}
+	merged, contradictions, err := apply.Merge(t.saw.parts)
+	if err != nil {
+		return t.problem(err)
+	}
+	t.leaveOut(contradictions)
+	live, err := t.live(ctx, merged == nil)
+	switch {
+	case err != nil:
+		return t.problem(err)
+	case live == nil && merged == nil:
+		return problem{}
+	case live == nil:
+		return problem{subject: t.subject(), reason: reasonWaiting, err: fmt.Errorf("%s is not there yet", t.name())}
+	case live.GetDeletionTimestamp() != nil && merged == nil:
+		return problem{}
+	case t.saw.doubt != "" && apply.Shrinks(live, t.plan.manager, merged):
+		return t.held(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there", t.name(), t.saw.doubt))
+	}
+	result, err := t.writer.SyncPatch(ctx, apply.Patch{
+		GVR: t.plan.kind.GVR, Object: live, Manager: t.plan.manager, Content: merged, Refuse: t.plan.Refuse, Keeps: t.keeps,
+	})
+	if err != nil {
+		return t.problem(err)
+	}
+	if result.Action != apply.ActionNone {
+		t.monitors.Observe(t.plan.informerFor(t.key.parent.Namespace), result.Live)
+	}
+	if merged == nil {
+		t.writer.ForgetPatch(live.GetUID(), t.plan.manager)
+	}
+	return problem{}
+}
+
+// live is the target as it is known; nil where it is not there. Where the patch is to
+// be released, one that has left the informer's view is read.
+func (t *patching) live(ctx context.Context, release bool) (*unstructured.Unstructured, error) {
+	target := t.key.parent
+	informer := t.plan.informerFor(target.Namespace)
+	if view := t.monitors.View(informer); view != nil {
+		if live, ok := view.Get(target.Namespace, target.Name); ok {
+			return live, nil
+		}
+	} else if !release {
+		return nil, t.unread(informer)
+	}
+	if !release || t.plan.whole() {
+		return nil, nil
+	}
+	return t.readTarget(ctx, t.plan.kind.GVR, target)
+}
+
+// unread says why an informer does not show the target yet.
+func (t *patching) unread(informer monitor.Key) error {
+	if err := t.monitors.Failure(informer); err != nil {
+		return &unreadError{fmt.Errorf("cannot read %s: %w", informer.GVR.GroupResource(), err)}
+	}
+	return &unreadError{fmt.Errorf("%s are being read for the first time", informer.GVR.GroupResource())}
+}
+
+// unreadError says that an informer has not filled; its event comes.
+type unreadError struct{ err error }
+
+func (e *unreadError) Error() string { return e.err.Error() }
+func (e *unreadError) Unwrap() error { return e.err }
+
+func (t *patching) subject() string { return "patch " + t.key.patch }
+
+func (t *patching) held(why string) problem {
+	return problem{subject: t.subject(), reason: reasonHeld, elsewhere: true, err: errors.New(why)}
+}
+
+// problem sorts what went wrong into what it means for the parents.
+func (t *patching) problem(err error) problem {
+	p := problemOf(&write{err: err})
+	p.subject, p.elsewhere = t.subject(), true
+	if field, ok := errors.AsType[*apply.FieldHeldError](err); ok {
+		p.reason, p.stalled, p.err = reasonFieldTaken, true, field
+	}
+	if unread, ok := errors.AsType[*unreadError](err); ok {
+		p.reason, p.err = reasonWaiting, unread
+	}
+	if t.op.program.HasSecrets() {
+		p.err = withoutValues(p.err)
+	}
+	return p
+}
+
+// leaveOut notes the parents whose part contradicts that of an older one.
+func (t *patching) leaveOut(contradictions []apply.Contradiction) {
+	t.left = make(map[types.NamespacedName]problem, len(contradictions))
+	for _, c := range contradictions {
+		t.left[t.saw.parents[c.Part]] = problem{
+			subject: t.subject(), reason: reasonContradiction, stalled: true, elsewhere: true,
+			err: fmt.Errorf("%s: %s %s, which is older, sets %s to another value, so nothing is set there for this one",
+				t.name(), t.op.parent.GVK.Kind, shortName(t.saw.parents[c.Other]), c.Path),
+		}
+	}
+}
+
+// keeps says why a patch takes nothing from a manager: who has the field there would
+// put it back, for ever.
+func (t *patching) keeps(manager string) string {
+	if manager == apply.Manager {
+		return "a rule makes the object and sets the field; let that rule ignore it"
+	}
+	for id, op := range t.running.load().byID {
+		patch, ok := strings.CutPrefix(manager, apply.PatchManagers(id))
+		if !ok || manager == t.plan.manager {
+			continue
+		}
+		if _, there := op.patches[patch]; there {
+			return fmt.Sprintf("patch %s of rule %s sets it to something else", patch, op.name)
+		}
+	}
+	return ""
+}
+
+func compareTargets(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }
+
+func shortName(name types.NamespacedName) string {
+	if name.Namespace == "" {
+		return name.Name
+	}
+	return name.String()
+}

@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply"
+)
+
+// A sweep looks for objects that hold something of a patch which no informer shows: of
+// a patch that the rule does not have any more, or of one of which the informer shows
+// a part of the kind's objects only. Who manages a field is written in the object, so
+// nobody needs to remember the objects, but only the kinds; the rule's record does.
+
+// sweepPage is how many objects one request of a sweep asks for.
+const sweepPage = 500
+
+// recordedPatch is a patch in a record.
+type recordedPatch struct {
+	ID string `json:"id"`
+	recordedKind
+}
+
+// addPatch notes a patch with the kind of its targets.
+func (r *ruleRecord) addPatch(id string, gvk schema.GroupVersionKind) {
+	if p := (recordedPatch{ID: id, recordedKind: kindToRecord(gvk)}); !slices.Contains(r.Patches, p) {
+		r.Patches = append(r.Patches, p)
+	}
+}
+
+// enterPatches puts the operator's patches into its record.
+func (op *operator) enterPatches(r *ruleRecord) {
+	for _, patch := range op.program.Patches() {
+		r.addPatch(patch.ID, patch.GVK)
+	}
+}
+
+// isPatch tells whether a patch of a record is one that the operator has.
+func (op *operator) isPatch(p recordedPatch) bool {
+	plan, ok := op.patches[p.ID]
+	return ok && plan.GVK == p.gvk()
+}
+
+// retirePatches has what a rule patched before, and patches no more, released. op is nil
+// for a rule that is gone.
+func (e *Engine) retirePatches(id string, op *operator) {
+	stored, _ := e.records.stored(id)
+	retired := slices.DeleteFunc(stored.Patches, func(p recordedPatch) bool { return op != nil && op.isPatch(p) })
+	e.contributions.retire(id, retired)
+	for _, p := range retired {
+		e.queue.Add(key{rule: id, patch: p.ID})
+	}
+}
+
+// retire notes the patches of a rule that are to be released.
+func (c *contributions) retire(rule string, patches []recordedPatch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(patches) == 0 {
+		delete(c.retired, rule)
+		return
+	}
+	c.retired[rule] = patches
+}
+
+// retiredKinds are the kinds of a retired patch.
+func (c *contributions) retiredKinds(name patchName) []recordedPatch {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var found []recordedPatch
+	for _, p := range c.retired[name.rule] {
+		if p.ID == name.patch {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// released notes that a retired patch holds nothing any more.
+func (c *contributions) released(rule string, patch recordedPatch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.retired[rule] = slices.DeleteFunc(slices.Clone(c.retired[rule]), func(p recordedPatch) bool { return p == patch })
+	if len(c.retired[rule]) == 0 {
+		delete(c.retired, rule)
+	}
+}
+
+// patchesRetired tells whether something that a rule patched is still to be released.
+func (e *Engine) patchesRetired(rule string) bool {
+	e.contributions.mu.Lock()
+	defer e.contributions.mu.Unlock()
+	return len(e.contributions.retired[rule]) > 0
+}
+
+// sweep looks for the objects of one patch: those of a retired one are released, and
+// those of another are looked at.
+func (e *Engine) sweep(ctx context.Context, k key) (verdict, error) {
+	if e.contributions.isBusy(patchName{k.rule, k.patch}) {
+		return again, nil // a write that has begun is released too
+	}
+	var errs []error
+	for _, p := range e.contributions.retiredKinds(patchName{k.rule, k.patch}) {
+		err := e.eachPatched(ctx, p.gvk(), k, func(gvr schema.GroupVersionResource, object *unstructured.Unstructured) error {
+			if object.GetDeletionTimestamp() != nil {
+				return nil
+			}
+			_, err := e.writer.SyncPatch(ctx, apply.Patch{GVR: gvr, Object: object, Manager: apply.PatchManager(k.rule, k.patch)})
+			return err
+		})
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		e.contributions.released(k.rule, p)
+		if e.running.load().byID[k.rule] != nil {
+			e.records.want(k.rule, func(r *ruleRecord) {
+				r.Patches = slices.DeleteFunc(r.Patches, func(other recordedPatch) bool { return other == p })
+			})
+		}
+	}
+	if op := e.running.load().byID[k.rule]; op != nil && op.removal != nil && op.removal.over() {
+		e.finish(op)
+	}
+	if op := e.running.load().byID[k.rule]; op != nil {
+		if plan, ok := op.patches[k.patch]; ok && !plan.whole() {
+			errs = append(errs, e.eachPatched(ctx, plan.GVK, k, func(_ schema.GroupVersionResource, object *unstructured.Unstructured) error {
+				e.queue.Add(key{rule: k.rule, patch: k.patch, parent: keyOf("", object).parent})
+				return nil
+			}))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return again, fmt.Errorf("release what patch %s left behind: %w", k.patch, err)
+	}
+	return settled, nil
+}
+
+// eachPatched calls f for every object of a kind that holds something of a patch. A kind
+// that the cluster does not have has none.
+func (e *Engine) eachPatched(ctx context.Context, gvk schema.GroupVersionKind, k key, f func(schema.GroupVersionResource, *unstructured.Unstructured) error) error {
+	kind, ok := e.options.Mapper.Lookup(gvk)
+	if !ok {
+		return nil
+	}
+	var errs []error
+	options := metav1.ListOptions{Limit: sweepPage}
+	for {
+		list, err := e.options.Client.Resource(kind.GVR).List(ctx, options)
+		if err != nil {
+			return fmt.Errorf("list %s: %w", kind.GVR.GroupResource(), err)
+		}
+		for i := range list.Items {
+			if slices.Contains(apply.Patched(&list.Items[i], k.rule), k.patch) {
+				errs = append(errs, f(kind.GVR, &list.Items[i]))
+			}
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return errors.Join(errs...)
+		}
+	}
+}
+
+// readTarget reads a target that no informer shows; nil where it is gone.
+func (e *Engine) readTarget(ctx context.Context, gvr schema.GroupVersionResource, target types.NamespacedName) (*unstructured.Unstructured, error) {
+	object, err := e.options.Client.Resource(gvr).Namespace(target.Namespace).Get(ctx, target.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read %s %s: %w", gvr.GroupResource(), shortName(target), err)
+	}
+	return object, nil
+}

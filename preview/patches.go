@@ -1,0 +1,71 @@
+package preview
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules"
+)
+
+// patch writes what a patch sets: one document for each target, with the fields only.
+func (w *writer) patch(p rules.PatchOutcome) {
+	where := ""
+	if p.Path != "" {
+		where = p.Path + ": "
+	}
+	switch p.State {
+	case rules.StateSkipped:
+		w.comment("patch %s is skipped: its when is false, or it has no items", p.ID)
+	case rules.StateWaiting:
+		w.comment("patch %s waits: %s%s", p.ID, where, p.Message)
+	case rules.StateFailed, rules.StateNotApplied:
+		w.comment("patch %s fails: %s%s", p.ID, where, p.Message)
+	case rules.StateApplied:
+	}
+	for _, c := range p.Contributions {
+		if c.Object == nil {
+			continue
+		}
+		w.comment("patch %s of %s %s, if it is there", p.ID, c.Object.GetKind(), targetText(c.Target))
+		w.document(hideSecrets(named(c)).Object)
+	}
+}
+
+// named is a contribution with the name of its target, where it has one.
+func named(c rules.Contribution) *unstructured.Unstructured {
+	if c.Target.Name == "" {
+		return c.Object
+	}
+	object := c.Object.DeepCopy()
+	object.SetName(c.Target.Name)
+	if c.Target.Namespace != "" {
+		object.SetNamespace(c.Target.Namespace)
+	}
+	return object
+}
+
+// targetText says which objects a contribution is for.
+func targetText(t rules.Target) string {
+	if t.Name != "" {
+		return strings.TrimPrefix(t.Namespace+"/"+t.Name, "/")
+	}
+	text := "objects"
+	if !t.Selector.Empty() {
+		text = "objects with the labels " + t.Selector.String()
+	}
+	switch {
+	case t.AllNamespaces:
+		return text + " in all namespaces"
+	case t.Namespace != "":
+		return text + " in namespace " + t.Namespace
+	}
+	return text
+}
+
+// patchFailed says whether a patch has no value and will have none before somebody
+// changes something.
+func patchFailed(patches []rules.PatchOutcome) bool {
+	return slices.ContainsFunc(patches, func(p rules.PatchOutcome) bool { return p.State == rules.StateFailed })
+}

@@ -1,0 +1,127 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// patchSpec is one item of spec.patches.
+type patchSpec struct {
+	bodySpec
+	id    string
+	pos   Position // of the id
+	index int
+	// target says which objects are patched; nil: the parent.
+	target *lookupSpec
+	refuse bool
+	// template is nil where it is missing or no mapping.
+	template *node
+}
+
+// label names a patch in messages, by its id where it has one.
+func (p *patchSpec) label() string {
+	if p.id == "" {
+		return fmt.Sprintf("spec.patches[%d]", p.index)
+	}
+	return "patches." + p.id
+}
+
+func (d *decoder) patches(n *node, r *Rule) {
+	for i, item := range d.list(n, "spec.patches") {
+		r.patches = append(r.patches, d.patch(item, i, r.patches))
+	}
+}
+
+func (d *decoder) patch(n *node, index int, before []patchSpec) patchSpec {
+	path := fmt.Sprintf("spec.patches[%d]", index)
+	p := patchSpec{index: index, pos: d.src.at(n.yaml)}
+	p.gaps = d.object(n, path, fields{
+		"id": func(n *node) {
+			p.pos = d.src.at(n.yaml)
+			p.id = d.patchID(n, path+".id")
+			if p.id != "" && slices.ContainsFunc(before, func(o patchSpec) bool { return o.id == p.id }) {
+				d.report(n, CodeNameTwice, "two patches are called %q", p.id).hint("choose another id")
+			}
+		},
+		"when":      func(n *node) { p.when = d.expression(n, path+".when") },
+		"forEach":   func(n *node) { d.items(n, path+".forEach", &p.bodySpec) },
+		"variables": func(n *node) { p.variables, p.openVariables = d.variables(n, path+".variables") },
+		"target":    func(n *node) { p.target = d.target(n, path+".target") },
+		"conflict": func(n *node) {
+			text, ok := d.plainString(n, path+".conflict")
+			if ok && !slices.Contains(conflictPolicies(), text) {
+				d.report(n, CodeNotOneOf, "%s.conflict must be %s, and is %q", path, strings.Join(conflictPolicies(), " or "), text).
+					hint("%s", didYouMean(text, conflictPolicies()))
+			}
+			p.refuse = text == conflictRefuse
+		},
+		"template": func(n *node) {
+			if n.kind != mappingNode {
+				d.report(n, CodeFieldType, "%s.template must be a mapping, and is %s", path, n.what())
+				return
+			}
+			if len(n.fields) == 0 && !n.partial {
+				d.report(n, CodeEmpty, "%s.template is empty", path)
+			}
+			p.template = n
+		},
+	}, "id", "template")
+	p.lose(n)
+	return p
+}
+
+// What a patch does with a field that another manager has with another value.
+const (
+	conflictOverride = "Override"
+	conflictRefuse   = "Refuse"
+)
+
+func conflictPolicies() []string { return []string{conflictOverride, conflictRefuse} }
+
+// patchID is the id of a patch. No expression uses it, but a field manager is named
+// after it.
+func (d *decoder) patchID(n *node, path string) string {
+	s, ok := d.plainString(n, path)
+	if !ok {
+		return ""
+	}
+	if strings.Contains(s, ".") || len(validation.IsValidLabelValue(s)) > 0 {
+		d.report(n, CodePatchID, "%s: %q cannot be the id of a patch: it is made of letters, digits, - and _, at most 63, with a letter or digit at both ends", path, s)
+		return ""
+	}
+	return s
+}
+
+// target decodes which objects a patch is for.
+func (d *decoder) target(n *node, path string) *lookupSpec {
+	t := &lookupSpec{pos: d.src.at(n.yaml), node: n}
+	var apiVersion, kind string
+	t.gaps = d.object(n, path, fields{
+		"apiVersion": func(n *node) { apiVersion, _ = d.plainString(n, path+".apiVersion") },
+		"kind":       func(n *node) { kind, _ = d.plainString(n, path+".kind") },
+		"name":       func(n *node) { t.name = d.objectText(n, path+".name", isPathSegment) },
+		"namespace":  func(n *node) { t.namespace = d.objectText(n, path+".namespace", isNamespace) },
+		"selector":   func(n *node) { d.lookupSelector(n, path+".selector", t) },
+	}, "apiVersion", "kind")
+	t.gvk = d.gvk(n, path, apiVersion, kind)
+	if n.kind != mappingNode {
+		return t
+	}
+	namespace, _ := n.get("namespace").text()
+	named, selects := t.name != nil || n.has("name") || t.gaps["name"], t.selector != nil || n.has("selector") || t.gaps["selector"]
+	switch {
+	case !named && !selects:
+		d.report(n, CodePatchTarget, "%s has neither name nor selector", path).
+			hint("give it a name for one object, or a selector for several; selector: {} selects all, and without a target the patch is for the parent")
+	case named && selects:
+		d.report(n, CodePatchTarget, "%s has both name and selector", path).
+			hint("leave out one: name is for one object, and selector for several")
+	case named && namespace == allNamespaces:
+		d.report(n.get("namespace"), CodePatchTarget, `%s names one object, and so cannot be in "*", all namespaces`, path).
+			hint("name its namespace, or use a selector")
+	}
+	return t
+}
