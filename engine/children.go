@@ -21,6 +21,8 @@ type write struct {
 	node   string
 	object *unstructured.Unstructured
 	before *unstructured.Unstructured // as it was in memory, nil where it was not
+	// owner is what it says of whom it belongs to.
+	owner apply.Owner
 	// controller is the owner reference that ties it to the parent; nil where it is
 	// tracked by its labels.
 	controller *metav1.OwnerReference
@@ -107,12 +109,12 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 	live, _ := p.monitors.Get(childKey(kind.GVR), object.GetNamespace(), object.GetName())
 	w.before = live
 	p.carryRecreation(object, live)
-	owner, policy := p.op.owner(p.parent, w.node), p.op.policies[w.node]
+	policy := p.op.policies[w.node]
 	if !w.isDue() && !p.memory.contests.known(identityOf(object)) &&
-		p.writer.Unchanged(ctx, object, owner, w.controller, policy, live) {
+		p.writer.Unchanged(ctx, object, w.owner, w.controller, policy, live) {
 		return live, nil
 	}
-	child, err := p.writer.Prepare(ctx, object, owner, w.controller, policy)
+	child, err := p.writer.Prepare(ctx, object, w.owner, w.controller, policy)
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +144,16 @@ func (p *pass) writeInPlace(ctx context.Context, kind restmapping.Kind, child *a
 	}
 	result, err := write(ctx, kind.GVR, child, w.before)
 	var taken *apply.NameTakenError
-	if errors.As(err, &taken) && p.op.adopters[w.node] {
+	switch {
+	case !errors.As(err, &taken):
+		return result, err
+	case taken.Returns:
+		return p.takeBack(ctx, kind, child, taken, w.guarded)
+	case p.op.adopters[w.node]:
 		return p.adopt(ctx, kind, child, taken, w.guarded)
+	default:
+		return result, err
 	}
-	return result, err
 }
 
 // keepChild leaves the content of a child as it is, and sees to it that it stays
@@ -158,7 +166,7 @@ func (p *pass) keepChild(ctx context.Context, w *write) (*unstructured.Unstructu
 			return nil, err
 		}
 	}
-	result, err := p.writer.Claim(ctx, kind.GVR, w.before, p.op.owner(p.parent, w.node), w.controller)
+	result, err := p.writer.Claim(ctx, kind.GVR, w.before, w.owner, w.controller)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,7 +13,7 @@ import (
 
 // leave sees a parent off that is being deleted and that the rule holds: the
 // children that only the rule can end are ended, and when the API server has none
-// of them any more, the parent is let go. One that is deleted with orphaning goes alone.
+// of them any more, the parent is let go.
 func (e *Engine) leave(ctx context.Context, op *operator, k key, parent *unstructured.Unstructured, now time.Time) (verdict, error) {
 	p := e.newPass(op, k, parent, e.memories.of(k, parent.GetUID(), op.program.Hash()), now)
 	defer p.end()
@@ -42,7 +43,7 @@ func (e *Engine) leave(ctx context.Context, op *operator, k key, parent *unstruc
 }
 
 // endChildren ends the children that only the rule can end, and tells whether they
-// are all gone, or left behind, which only the API server knows for certain.
+// are all gone, which only the API server knows for certain.
 func (p *pass) endChildren(ctx context.Context) (gone bool, err error) {
 	children := p.tracked()
 	if len(children) == 0 {
@@ -50,16 +51,29 @@ func (p *pass) endChildren(ctx context.Context) (gone bool, err error) {
 			return false, err
 		}
 	}
-	if p.isOrphaning(children) {
-		return true, nil
+	if len(children) > 0 && p.op.decidesLate() {
+		if p.decideLate(ctx); p.filling {
+			return false, nil // it is not known yet what is to stay
+		}
 	}
+	// Those that tell of an orphaning come last: as long as there are others, they
+	// must go on telling.
+	telling := slices.DeleteFunc(slices.Clone(children), func(child staleChild) bool { return !lostReference(child.object) })
+	p.orphaning = p.isOrphaning(telling)
 	for _, child := range children {
-		p.endChild(ctx, child)
+		if !lostReference(child.object) {
+			p.endChild(ctx, child)
+		}
+	}
+	for _, child := range telling {
+		if len(p.problems) == 0 {
+			p.endChild(ctx, child)
+		}
 	}
 	return len(children) == 0, nil
 }
 
-// endChild deletes a child, or says what keeps one that is being deleted.
+// endChild deletes a child or lets it go, or says what keeps one that is being deleted.
 func (p *pass) endChild(ctx context.Context, child staleChild) {
 	ref := apply.RefOf(child.object)
 	if child.object.GetDeletionTimestamp() != nil {
@@ -68,7 +82,7 @@ func (p *pass) endChild(ctx context.Context, child staleChild) {
 		}
 		return
 	}
-	if err := p.writer.Delete(ctx, child.gvr, child.object); err != nil {
+	if err := p.part(ctx, child, p.staysWhenDeleted(child.object)); err != nil {
 		p.problems = append(p.problems, p.told(problem{subject: ref.String(), reason: reasonDelete, err: err}))
 	}
 }

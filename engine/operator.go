@@ -43,6 +43,9 @@ type operator struct {
 	recreators map[string]rules.UpdatePolicy
 	// ordered are the nodes whose objects are removed one after the other.
 	ordered map[string]bool
+	// deletions says what becomes of the children of each node, by its id, as far as
+	// that needs no expression.
+	deletions map[string]rules.Ending
 	// lookups has each node of spec.lookups, by its id.
 	lookups map[string]lookup
 	// removal is set where the rule, or its kind of parents, is gone, and what it left is cleared away.
@@ -86,6 +89,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		adopters:   make(map[string]bool),
 		recreators: make(map[string]rules.UpdatePolicy),
 		ordered:    make(map[string]bool),
+		deletions:  make(map[string]rules.Ending),
 		lookups:    make(map[string]lookup),
 		patches:    make(map[string]patchPlan),
 		retired:    make(map[schema.GroupVersionKind]restmapping.Kind),
@@ -121,6 +125,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		if child.Ordered {
 			op.ordered[child.ID] = true
 		}
+		op.deletions[child.ID] = child.Ending
 	}
 	for _, spec := range program.Lookups() {
 		kind, _ := mapper.Lookup(spec.GVK)

@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
@@ -41,10 +41,15 @@ func (o *orphanings) has(uid types.UID) bool {
 }
 
 // isOrphaning tells whether the parent, which is being deleted, is to leave all its
-// children behind; children are those without an owner reference. Where the finalizer
-// was not seen a child tells, which lost a reference that it must have had: with a
-// parent that is being deleted it was the garbage collector that took it.
-func (p *pass) isOrphaning(children []staleChild) bool {
-	return apply.Has(p.parent, metav1.FinalizerOrphanDependents) || p.orphanings.has(p.parent.GetUID()) ||
-		slices.ContainsFunc(children, func(child staleChild) bool { return p.op.refers(p.parent, child.object) })
+// children behind. Where the finalizer was not seen a child tells, which lost its
+// reference: with a parent that is being deleted it was the garbage collector that took it.
+func (p *pass) isOrphaning(telling []staleChild) bool {
+	return len(telling) > 0 || apply.Has(p.parent, metav1.FinalizerOrphanDependents) || p.orphanings.has(p.parent.GetUID())
+}
+
+// lostReference tells whether a child of a parent to which it has no owner reference
+// was given one.
+func lostReference(child *unstructured.Unstructured) bool {
+	owner, ok := apply.OwnerOf(child)
+	return ok && !owner.Tracked
 }

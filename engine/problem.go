@@ -60,6 +60,8 @@ const (
 	reasonHeld = "Held"
 	// reasonContradiction: two parents set a field of one object to different values.
 	reasonContradiction = "Contradiction"
+	// reasonOrphaned: an object that was a child stays, and is none any more.
+	reasonOrphaned = "Orphaned"
 	// reasonDelete: a child that is rendered no more cannot be deleted.
 	reasonDelete = "DeleteFailed"
 )

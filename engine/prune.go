@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,7 +27,7 @@ func (p *pass) prune(ctx context.Context) {
 	for _, stale := range p.inOrder(stales) {
 		ref := apply.RefOf(stale.object)
 		end := p.begin(stale.object)
-		err := p.writer.Delete(ctx, stale.gvr, stale.object)
+		err := p.part(ctx, stale, p.staysWhenPruned(stale.object))
 		p.deleted(stale.object)
 		end()
 		if err != nil {
@@ -80,6 +81,7 @@ func (p *pass) mayPrune(stale []staleChild) bool {
 		return true
 	}
 	p.judged = true
+	stale = slices.DeleteFunc(slices.Clone(stale), func(child staleChild) bool { return p.staysWhenPruned(child.object) })
 	switch p.outcome.Deletion {
 	case rules.DeletionUnknown:
 		return p.doubt(p.op, p.key, p.atRisk(stale))

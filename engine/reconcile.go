@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/rules"
 )
@@ -121,6 +122,11 @@ type pass struct {
 	holding bool
 	// judged is true once it was asked what of the parent's children may be deleted.
 	judged bool
+	// orphaning is true where the parent is being deleted and all children stay.
+	orphaning bool
+	// decided says, while the parent is being deleted, which children stay, as far as
+	// the rule can be evaluated.
+	decided map[identity]apply.Retain
 	// problems are the writes that did not succeed, in the order of the nodes.
 	problems []problem
 	// pending are those of what will be done later, which is in nobody's way.

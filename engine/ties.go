@@ -15,6 +15,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
 )
 
 // Children are tied to their parent in one of two ways. Where Kubernetes allows it
@@ -50,15 +51,10 @@ func (op *operator) refers(parent, child *unstructured.Unstructured) bool {
 
 // mayHold tells whether the rule may have children that need the finalizer.
 func (op *operator) mayHold() bool {
-	if !op.parent.Namespaced {
-		return false
-	}
-	for _, child := range op.program.Children() {
-		if child.Elsewhere || !op.children[child.GVK].Namespaced {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(op.program.Children(), func(child rules.Child) bool {
+		outside := op.parent.Namespaced && (child.Elsewhere || !op.children[child.GVK].Namespaced)
+		return outside || op.mayOrphan(child.ID)
+	})
 }
 
 // tie decides how children are tied to the parent, and holds it before the first
@@ -66,9 +62,12 @@ func (op *operator) mayHold() bool {
 func (p *pass) tie(ctx context.Context, writes []*write) {
 	var loose []*write
 	for _, w := range writes {
-		if p.op.refers(p.parent, w.object) {
+		w.owner = p.op.owner(p.parent, w.node)
+		w.owner.Retain = retainOf(p.evaluation.Ending(w.object))
+		if p.op.refers(p.parent, w.object) && !p.op.mayOrphan(w.node) {
 			w.controller = p.op.controllerRef(p.parent)
 		} else {
+			w.owner.Tracked = true
 			loose = append(loose, w)
 		}
 	}

@@ -42,6 +42,9 @@ type Preview struct {
 type Node struct {
 	rules.NodeOutcome
 	Objects []*unstructured.Unstructured
+	// Stays says of each of Objects when it would stay, in place of being deleted;
+	// empty: never.
+	Stays []string
 	// Kept are those that would not be: that are not to be made, or left as they are.
 	Kept []Kept
 	// Anew are those of Objects for which the object that is there would be deleted, or
@@ -92,10 +95,14 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 		p.Unmatched = "spec.parent.when is false"
 		return p
 	}
-	rendered, kept, anew := map[string][]*unstructured.Unstructured{}, map[string][]Kept{}, map[string][]Kept{}
+	rendered, stays := map[string][]*unstructured.Unstructured{}, map[string][]string{}
+	kept, anew := map[string][]Kept{}, map[string][]Kept{}
 	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 		for _, node := range batch {
 			rendered[node.Node] = node.Objects
+			for _, object := range node.Objects {
+				stays[node.Node] = append(stays[node.Node], whenItStays(ev.Ending(object)))
+			}
 			for _, object := range node.Kept {
 				kept[node.Node] = append(kept[node.Node], Kept{Object: object, Why: w.whyKept(node.Node, object, slices.Contains(node.Held, object))})
 			}
@@ -111,9 +118,24 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 	}
 	p.Outcome = ev.Outcome()
 	for _, outcome := range p.Outcome.Nodes {
-		p.Nodes = append(p.Nodes, Node{NodeOutcome: outcome, Objects: rendered[outcome.ID], Kept: kept[outcome.ID], Anew: anew[outcome.ID]})
+		p.Nodes = append(p.Nodes, Node{
+			NodeOutcome: outcome, Objects: rendered[outcome.ID], Stays: stays[outcome.ID], Kept: kept[outcome.ID], Anew: anew[outcome.ID],
+		})
 	}
 	return p
+}
+
+// whenItStays says when a child is not deleted.
+func whenItStays(d rules.Ending) string {
+	switch {
+	case d.WhenPruned == rules.EndOrphan && d.WhenDeleted == rules.EndOrphan:
+		return "when the rule renders it no more, and when the parent is deleted"
+	case d.WhenPruned == rules.EndOrphan:
+		return "when the rule renders it no more"
+	case d.WhenDeleted == rules.EndOrphan:
+		return "when the parent is deleted"
+	}
+	return ""
 }
 
 // unselected says why a rule is not for a parent, as far as its labels, its

@@ -115,7 +115,10 @@ func (w *writer) node(n Node) {
 	for _, anew := range n.Anew {
 		w.comment("child %s: %s %s %s", n.ID, anew.Object.GetKind(), nameOf(anew.Object), anew.Why)
 	}
-	for _, object := range n.Objects {
+	for i, object := range n.Objects {
+		if when := n.Stays[i]; when != "" {
+			w.comment("child %s: %s %s stays %s", n.ID, object.GetKind(), nameOf(object), when)
+		}
 		w.document(hideSecrets(object).Object)
 	}
 }

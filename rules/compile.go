@@ -141,6 +141,7 @@ type compiledChild struct {
 	recreateWhen *expression
 	// rollout is nil where all objects may be updated at once.
 	rollout  *compiledRollout
+	deletion compiledDeletion
 	template template
 	// needs are the children that must be settled before this one, and waitsFor
 	// those that must be ready.

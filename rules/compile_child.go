@@ -71,6 +71,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 		c.readers = append(c.readers, by)
 	}
 	c.writeConditions(spec, child, sc, n)
+	c.deletion(spec, child, sc, &n.uses)
 	return child, n
 }
 

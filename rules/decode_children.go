@@ -70,10 +70,11 @@ func (d *decoder) child(n *node, index int, before []childSpec) childSpec {
 		"updatePolicy": func(n *node) {
 			c.updatePolicy, c.updatePolicyPos = d.updatePolicy(n, path+".updatePolicy"), d.src.at(n.yaml)
 		},
-		"rollout":      func(n *node) { c.rollout = d.rollout(n, path+".rollout") },
-		"recreateWhen": func(n *node) { c.recreateWhen = d.expression(n, path+".recreateWhen") },
-		"updateWhen":   func(n *node) { c.updateWhen = d.expression(n, path+".updateWhen") },
-		"adopt":        func(n *node) { c.adopt = d.boolean(n, path+".adopt") },
+		"rollout":        func(n *node) { c.rollout = d.rollout(n, path+".rollout") },
+		"deletionPolicy": func(n *node) { c.deletion = d.deletionPolicy(n, path+".deletionPolicy") },
+		"recreateWhen":   func(n *node) { c.recreateWhen = d.expression(n, path+".recreateWhen") },
+		"updateWhen":     func(n *node) { c.updateWhen = d.expression(n, path+".updateWhen") },
+		"adopt":          func(n *node) { c.adopt = d.boolean(n, path+".adopt") },
 		"ignore": func(n *node) {
 			for i, item := range d.list(n, path+".ignore") {
 				if _, ok := d.plainString(item, fmt.Sprintf("%s.ignore[%d]", path, i)); ok {

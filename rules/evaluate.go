@@ -42,6 +42,9 @@ type Evaluation struct {
 	room int
 	// claimed maps what has been rendered to the child that did.
 	claimed map[identity]int
+	// deletions says of rendered objects what is to become of them, where they are not
+	// simply deleted.
+	deletions map[identity]Ending
 	// late is true once an expression was stopped at its deadline.
 	late bool
 }

@@ -148,7 +148,9 @@ func (fuzzReader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstr
 	return fuzzObject(rendered.GetAPIVersion(), rendered.GetKind(), rendered.GetNamespace(), rendered.GetName()), nil
 }
 
-func (fuzzReader) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool { return false }
+func (fuzzReader) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool {
+	return false
+}
 
 func fuzzObject(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{

@@ -314,7 +314,9 @@ func (crowd) Observed(string) ([]*unstructured.Unstructured, error) { return nil
 
 func (crowd) Live(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return nil, nil }
 
-func (crowd) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool { return false }
+func (crowd) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool {
+	return false
+}
 
 // Items that take little each are ended at the deadline too, and a lookup of many
 // items when it has found too much.
@@ -379,7 +381,9 @@ func (slowCrowd) Live(*unstructured.Unstructured) (*unstructured.Unstructured, e
 	return nil, nil
 }
 
-func (slowCrowd) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool { return false }
+func (slowCrowd) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool {
+	return false
+}
 
 func TestLookupLength(t *testing.T) {
 	t.Parallel()

@@ -94,4 +94,6 @@ func (a always) Live(*unstructured.Unstructured) (*unstructured.Unstructured, er
 	return a[0], nil
 }
 
-func (always) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool { return false }
+func (always) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool {
+	return false
+}

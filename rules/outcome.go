@@ -45,6 +45,9 @@ type Child struct {
 	// Rollout is true where its objects are updated a few at a time, and Ordered where
 	// they are made, and removed, one after the other as well.
 	Rollout, Ordered bool
+	// Ending says what becomes of its objects; empty where only an expression knows,
+	// whose value Evaluation.Ending has.
+	Ending Ending
 }
 
 // UpdatePolicy says how the objects of a child are changed.

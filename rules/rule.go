@@ -146,7 +146,8 @@ type childSpec struct {
 	updatePolicy    UpdatePolicy
 	updatePolicyPos Position
 	// rollout is nil where it is not there.
-	rollout *rolloutSpec
+	rollout  *rolloutSpec
+	deletion deletionSpec
 	// ignore are texts.
 	ignore []*node
 	// template is nil where it is missing or no mapping.

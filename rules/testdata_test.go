@@ -296,6 +296,9 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 					fmt.Fprintf(&b, "  %s:\n", renewal)
 				}
 				b.WriteString(indented(t, o.Object))
+				if d := ev.Ending(o); d != (Ending{EndDelete, EndDelete}) {
+					fmt.Fprintf(&b, "  when pruned: %s, when deleted: %s\n", d.WhenPruned, d.WhenDeleted)
+				}
 				live[j] = liveObject(t, o, files)
 			}
 			for _, o := range r.Kept {

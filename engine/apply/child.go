@@ -25,6 +25,8 @@ type Child struct {
 	policy Policy
 	// source is what the child was prepared from.
 	source source
+	// returning is true where one that was let go may be taken back.
+	returning bool
 	// isGone is as in Options; nil: no rule is.
 	isGone func(Owner) bool
 	// whole is the normalised object with what the policy ignores, without marks; nil where it ignores nothing.

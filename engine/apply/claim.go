@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -110,16 +109,15 @@ func (c *Child) missingMarks(live *unstructured.Unstructured) map[string]any {
 			}
 		}
 	}
-	references, _, _ := unstructured.NestedSlice(live.Object, "metadata", "ownerReferences")
+	if _, ok := metaString(live, "annotations", AnnotationRetained); ok {
+		ensureMap(missing, "annotations")[AnnotationRetained] = nil
+	}
 	own, referring := wanted["ownerReferences"].([]any)
 	switch {
 	case c.RestoresController(live):
-		missing["ownerReferences"] = append(references, own[len(own)-1])
+		missing["ownerReferences"] = append(withoutReference(live, c.Owner.Parent.UID), own[len(own)-1])
 	case !referring && RefersTo(live, c.Owner.Parent.UID):
-		missing["ownerReferences"] = slices.DeleteFunc(references, func(reference any) bool {
-			fields, ok := reference.(map[string]any)
-			return ok && fields["uid"] == string(c.Owner.Parent.UID)
-		})
+		missing["ownerReferences"] = withoutReference(live, c.Owner.Parent.UID)
 	}
 	return missing
 }

@@ -15,6 +15,8 @@ type NameTakenError struct {
 	// Free is the object where neither a controller nor a rule claims it, so that Writer.Adopt may take it over; else nil.
 	// It was read from the API server.
 	Free *unstructured.Unstructured
+	// Returns is true where Free was let go by the owner that wants it again, so that Writer.Return may take it back.
+	Returns bool
 }
 
 func (e *NameTakenError) Error() string {

@@ -83,6 +83,10 @@ type Owner struct {
 	Node string `json:"node"`
 	// Parent is the object that the child belongs to, with its UID.
 	Parent Ref `json:"parent"`
+	// Tracked is true where the child carries no ownerReference to the parent, and was not meant to when it was written last.
+	Tracked bool `json:"tracked,omitempty"`
+	// Retain says when the child is to be let go, as was decided when it was written last.
+	Retain Retain `json:"retain,omitempty"`
 }
 
 // ownerRecord is the annotation's content: the owner and the child itself, so that a copy of the annotation on another

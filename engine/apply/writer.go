@@ -200,7 +200,7 @@ func (c *Child) refuse(live *unstructured.Unstructured) error {
 		return &TerminatingError{Ref: ref, Reason: Terminating(live)}
 	case Owns(live, c.Owner.RuleID, c.Owner.Parent.UID):
 		return nil
-	case c.orphaned(live), c.inherits(live):
+	case c.orphaned(live), c.inherits(live), c.returning && c.returns(live):
 		return nil
 	case earlierParent(live, c.Owner.Parent):
 		return &TerminatingError{Ref: ref, Reason: fmt.Sprintf(
@@ -210,6 +210,8 @@ func (c *Child) refuse(live *unstructured.Unstructured) error {
 		switch {
 		case ref.UID == c.Owner.Parent.UID:
 			taken.OwnedBy = "itself: it is the parent"
+		case c.returns(live):
+			taken.Free, taken.Returns = live, true
 		case c.mayAdopt(live):
 			taken.Free = live
 		}

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
+)
+
+// What becomes of a child that is not wanted any more is said by its deletionPolicy.
+// Where that needs no expression, the rule that runs now has the word. Else it is what
+// was decided when the child was written last, which its owner annotation keeps: the
+// node that rendered it may not do so any more.
+
+// retainOf is a decision as a child records it.
+func retainOf(d rules.Ending) apply.Retain {
+	return apply.RetainWhen(d.WhenPruned == rules.EndOrphan, d.WhenDeleted == rules.EndOrphan)
+}
+
+// mayOrphan tells whether children of a node may have to stay when their parent goes,
+// so that the garbage collector must not take them.
+func (op *operator) mayOrphan(node string) bool {
+	return op.deletions[node].WhenDeleted != rules.EndDelete
+}
+
+// decidesLate tells whether an expression says what becomes of children when their
+// parent goes.
+func (op *operator) decidesLate() bool {
+	for _, deletion := range op.deletions {
+		if deletion.WhenDeleted == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// staysWhenPruned tells whether a child that is rendered no more is let go.
+func (p *pass) staysWhenPruned(child *unstructured.Unstructured) bool {
+	owner, recorded := apply.OwnerOf(child)
+	deletion, known := p.deletionOf(child)
+	switch {
+	case known && deletion.WhenPruned != "":
+		return deletion.WhenPruned == rules.EndOrphan
+	case recorded:
+		return owner.Retain.WhenPruned()
+	default:
+		return known // what was decided is not known any more
+	}
+}
+
+// staysWhenDeleted tells whether a child is let go now that its parent is being
+// deleted.
+func (p *pass) staysWhenDeleted(child *unstructured.Unstructured) bool {
+	if p.orphaning {
+		return true
+	}
+	if decided, ok := p.decided[identityOf(child)]; ok {
+		return decided.WhenDeleted()
+	}
+	owner, recorded := apply.OwnerOf(child)
+	deletion, known := p.deletionOf(child)
+	switch {
+	case known && deletion.WhenDeleted != "":
+		return deletion.WhenDeleted == rules.EndOrphan
+	case recorded:
+		return owner.Retain.WhenDeleted()
+	default:
+		return known
+	}
+}
+
+// deletionOf is what the rule says of the node that made a child, where it has that
+// node still.
+func (p *pass) deletionOf(child *unstructured.Unstructured) (rules.Ending, bool) {
+	for node, deletion := range p.op.deletions {
+		if madeBy(child, node) {
+			return deletion, true
+		}
+	}
+	return rules.Ending{}, false
+}
+
+// part ends what ties a child to the parent: it is deleted, or stays and is let go.
+func (p *pass) part(ctx context.Context, child staleChild, stays bool) error {
+	if !stays {
+		return p.writer.Delete(ctx, child.gvr, child.object)
+	}
+	free, err := p.writer.Orphan(ctx, child.gvr, child.object, p.op.owner(p.parent, ""))
+	if err != nil || free == nil {
+		return err
+	}
+	p.monitors.Observe(childKey(child.gvr), free)
+	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonOrphaned,
+		"%s stays, and belongs to this object no longer, by the deletionPolicy of rule %s", apply.RefOf(free), p.op.name)
+	return nil
+}
+
+// takeBack makes an object a child again that was let go by this rule for this parent.
+func (p *pass) takeBack(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameTakenError, guarded bool) (apply.Result, error) {
+	if err := p.checkParent(ctx); err != nil {
+		return apply.Result{}, err
+	}
+	result, err := p.writer.Return(ctx, kind.GVR, child, taken.Free, guarded)
+	if err == nil {
+		p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonAdopted,
+			"%s belongs to this object again, by rule %s", taken.Ref, p.op.name)
+	}
+	return result, err
+}
+
+// decideLate evaluates the rule for a parent that is being deleted, to know what it
+// says now of children that stay or go: the last write may be older than the parent's
+// last change. Nothing is written.
+func (p *pass) decideLate(ctx context.Context) {
+	p.evaluation = p.op.program.Evaluate(ctx, rules.Input{Parent: p.parent, Now: p.now, Reader: p})
+	if matches, err := p.evaluation.Matches(); err != nil || !matches {
+		return
+	}
+	p.decided = make(map[identity]apply.Retain)
+	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
+		for _, node := range batch {
+			live := make([]*unstructured.Unstructured, len(node.Objects))
+			for i, object := range node.Objects {
+				live[i], _ = p.Live(object) // what is not known is not there
+				p.decided[identityOf(object)] = retainOf(p.evaluation.Ending(object))
+			}
+			for _, object := range node.Kept {
+				p.decided[identityOf(object)] = retainOf(p.evaluation.Ending(object))
+			}
+			p.evaluation.Applied(node.Node, live)
+		}
+	}
+}

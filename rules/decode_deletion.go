@@ -1,0 +1,38 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+)
+
+// deletionSpec is a child's deletionPolicy. Each part is nil where it was left out or
+// could not be read.
+type deletionSpec struct {
+	whenPruned, whenDeleted *node
+}
+
+// deletionPolicy reads one policy for both cases, or one for each.
+func (d *decoder) deletionPolicy(n *node, path string) deletionSpec {
+	if n.kind != mappingNode {
+		one := d.deletionWord(n, path)
+		return deletionSpec{whenPruned: one, whenDeleted: one}
+	}
+	var spec deletionSpec
+	d.object(n, path, fields{
+		"whenPruned":  func(n *node) { spec.whenPruned = d.deletionWord(n, path+".whenPruned") },
+		"whenDeleted": func(n *node) { spec.whenDeleted = d.deletionWord(n, path+".whenDeleted") },
+	})
+	return spec
+}
+
+// deletionWord is Delete or Orphan, or an expression that gives one of them; nil after
+// a finding.
+func (d *decoder) deletionWord(n *node, path string) *node {
+	text, ok := n.text()
+	if ok && (hasExpression(text) || slices.Contains(deletionPolicies(), text)) {
+		return n
+	}
+	d.report(n, CodeNotOneOf, "%s must be %s, or an expression that gives one of these, and is %s", path, strings.Join(deletionPolicies(), " or "), shown(n)).
+		hint("%s", didYouMean(text, deletionPolicies()))
+	return nil
+}
