@@ -71,7 +71,8 @@ func isReason(word string) bool {
 	switch word {
 	case reasonReady, reasonProgressing, reasonWaiting, reasonEvaluation, reasonNameTaken, reasonFieldTaken,
 		reasonRestless, reasonInvalid, reasonForbidden, reasonTerminating, reasonWrite, reasonContested, reasonLoop,
-		reasonNoConditions, reasonAdopted, reasonDeleting, reasonDelete, reasonRecreating, reasonPruneHeld:
+		reasonNoConditions, reasonAdopted, reasonDeleting, reasonRollout, reasonRecreating, reasonDeleted,
+		reasonPruneHeld, reasonHeld, reasonContradiction, reasonDelete:
 		return true
 	default:
 		return false
