@@ -53,8 +53,8 @@ type contestedError struct {
 	fields []apply.Contested
 	// nameOf is what people call a field manager.
 	nameOf func(manager string) string
-	// rest is how long to wait before the next look.
-	rest time.Duration
+	// patched is true where it is a patch that sets them, which can ignore nothing.
+	patched bool
 }
 
 func (e *contestedError) Error() string {
@@ -66,7 +66,7 @@ func (e *contestedError) Error() string {
 			name = e.nameOf(f.Manager)
 		}
 		managers[name] = true
-		if !apply.IsMark(f.Path) {
+		if !e.patched && !apply.IsMark(f.Path) {
 			ignored = append(ignored, fmt.Sprintf("%q", f.Path))
 		}
 	}
@@ -211,12 +211,12 @@ func (p *pass) contested(child *apply.Child) error {
 		return nil
 	}
 	p.queue.AddAfter(p.key, rest+time.Millisecond)
-	return &contestedError{object: child.Ref, fields: fields, nameOf: p.managerName, rest: rest}
+	return &contestedError{object: child.Ref, fields: fields, nameOf: p.managerName}
 }
 
 // managerName is what people call a field manager: that of a rule by the rule.
-func (p *pass) managerName(manager string) string {
-	for id, op := range p.running.load().byID {
+func (e *Engine) managerName(manager string) string {
+	for id, op := range e.running.load().byID {
 		if strings.Contains(manager, id) {
 			return "rule " + op.name.String()
 		}

@@ -124,3 +124,40 @@ func TestContestedField(t *testing.T) {
 	w.quiet()
 	stop()
 }
+
+// What a patch sets and another controller takes back is given up in the same way.
+func TestContestedPatch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("r", patchRule(`
+- id: color
+  target: {apiVersion: v1, kind: ConfigMap, name: shared, namespace: "${parent.metadata.namespace}"}
+  template: {data: {color: red}}`))
+	w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shared, namespace: $HOME}\ndata: {color: none}\n"))
+	w.run()
+	w.parent("Note", "n", "{}")
+	w.await(configMaps, w.home, "shared", "is patched", has("red", "data", "color"))
+	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
+	stop := w.paint("shared", "blue")
+	stalled := w.await(w.resource("Note"), w.home, "n", "is stalled", isTrue("Stalled"))
+	if reason := conditionField(stalled, "Stalled", "reason"); reason != "Contested" {
+		t.Errorf("the reason is %q", reason)
+	}
+	message := conditionField(stalled, "Stalled", "message")
+	for _, want := range []string{"patch color: data.color of ConfigMap " + w.home + "/shared ", "painter"} {
+		if !strings.Contains(message, want) {
+			t.Errorf("the message lacks %q: %s", want, message)
+		}
+	}
+	from := w.requests.count()
+	<-time.After(4 * time.Second)
+	// RetryMax is 2 s: four seconds hold two tries; each remembers, applies, and may look.
+	if got := w.requestsAtHome(from); len(got) > 12 {
+		t.Errorf("%d requests in 4 s: %q", len(got), got)
+	}
+	stop()
+	w.await(configMaps, w.home, "shared", "is patched again", has("red", "data", "color"))
+	w.await(w.resource("Note"), w.home, "n", "is ready again", isTrue("Ready"))
+	w.quiet()
+}

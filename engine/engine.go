@@ -31,9 +31,11 @@ type Engine struct {
 	// orphanings is of parents on their way out.
 	orphanings *orphanings
 	causes     *causes
-	records    *records
-	held       *held
-	guards     *guards
+	// contested are the contests about what patches set.
+	contested *patchContests
+	records   *records
+	held      *held
+	guards    *guards
 
 	contributions *contributions
 }
@@ -56,6 +58,7 @@ func New(options Options) (*Engine, error) {
 		orphanings: newOrphanings(),
 		held:       newHeld(),
 		causes:     newCauses(),
+		contested:  newPatchContests(),
 		guards:     newGuards(),
 
 		contributions: newContributions(),

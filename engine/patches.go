@@ -256,8 +256,9 @@ func (e *Engine) reconcilePatch(ctx context.Context, k key) (verdict, error) {
 	switch {
 	case came.err == nil:
 		return settled, nil
-	case came.reason == reasonWaiting, came.reason == reasonHeld, came.reason == reasonFieldTaken:
-		return waiting, nil // for an event of the target, of its informer, or of a parent
+	case came.reason == reasonWaiting, came.reason == reasonHeld, came.reason == reasonFieldTaken,
+		came.reason == reasonContested:
+		return waiting, nil // for an event of the target, of its informer, or of a parent, or for the end of a pause
 	case came.stalled, came.passing(), came.expected():
 		return again, nil // the parents are told
 	default:
@@ -328,14 +329,14 @@ func (t *patching) run(ctx context.Context) problem {
 	case t.saw.doubt != "" && apply.Shrinks(live, t.plan.manager, merged):
 		return t.held(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there", t.name(), t.saw.doubt))
 	}
-	result, err := t.writer.SyncPatch(ctx, apply.Patch{
+	result, err := t.sync(ctx, apply.Patch{
 		GVR: t.plan.kind.GVR, Object: live, Manager: t.plan.manager, Content: merged, Refuse: t.plan.Refuse, Keeps: t.keeps,
 	})
+	if result.Live != nil && result.Action != apply.ActionNone {
+		t.monitors.Observe(t.plan.informerFor(t.key.parent.Namespace), result.Live)
+	}
 	if err != nil {
 		return t.problem(err)
-	}
-	if result.Action != apply.ActionNone {
-		t.monitors.Observe(t.plan.informerFor(t.key.parent.Namespace), result.Live)
 	}
 	if merged == nil {
 		t.writer.ForgetPatch(live.GetUID(), t.plan.manager)

@@ -14,7 +14,7 @@ import (
 )
 
 // Reasons of conditions and Events. They are part of what users script
-// against, so they do not change.
+// against, so they do not change. Each is in isReason and in docs/rules.md, too.
 const (
 	// reasonReady: everything is up to date and ready.
 	reasonReady = "Ready"
@@ -72,7 +72,7 @@ func isReason(word string) bool {
 	case reasonReady, reasonProgressing, reasonWaiting, reasonEvaluation, reasonNameTaken, reasonFieldTaken,
 		reasonRestless, reasonInvalid, reasonForbidden, reasonTerminating, reasonWrite, reasonContested, reasonLoop,
 		reasonNoConditions, reasonAdopted, reasonDeleting, reasonRollout, reasonRecreating, reasonDeleted,
-		reasonPruneHeld, reasonHeld, reasonContradiction, reasonDelete:
+		reasonPruneHeld, reasonHeld, reasonContradiction, reasonOrphaned, reasonDelete:
 		return true
 	default:
 		return false

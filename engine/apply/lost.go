@@ -17,14 +17,36 @@ func (c *Child) Lost(live *unstructured.Unstructured) []Contested {
 			uncovered.Insert(path.Copy())
 		}
 	})
-	return holders(live, uncovered)
+	return holders(live, uncovered, entry.ours)
 }
+
+// LostPatch names the paths that a patch sets and its entry in the object does not hold, as Child.Lost; none where it is
+// not known that the patch was there before.
+func (w *Writer) LostPatch(p Patch) []Contested {
+	if p.Content == nil {
+		return nil
+	}
+	held, _ := patchEntry(p.Object, p.Manager)
+	if held == nil {
+		w.mu.Lock()
+		known := w.patched[patchedKey{p.Object.GetUID(), p.Manager}]
+		w.mu.Unlock()
+		if known == "" {
+			return nil
+		}
+		held = &fieldpath.Set{} // the API server drops an entry that holds nothing
+	}
+	return holders(p.Object, p.Content.paths.Leaves().Difference(held), func(e entry) bool { return e.manager == p.Manager })
+}
+
+// Content identifies what is set: it is the same for two parts that say the same.
+func (p *Part) Content() string { return p.digest }
 
 // Content identifies what is rendered: it is the same for two children that are the same.
 func (c *Child) Content() string { return c.fingerprint.value }
 
 // holders names, for each path, the other manager of obj that wrote it last, and none where nobody holds it.
-func holders(obj *unstructured.Unstructured, paths *fieldpath.Set) []Contested {
+func holders(obj *unstructured.Unstructured, paths *fieldpath.Set, own func(entry) bool) []Contested {
 	if paths.Empty() {
 		return nil
 	}
@@ -34,7 +56,7 @@ func holders(obj *unstructured.Unstructured, paths *fieldpath.Set) []Contested {
 	}
 	var others []holding
 	for _, e := range entriesOf(obj) {
-		if e.ours() || e.manager == ancientManager {
+		if own(e) || e.manager == ancientManager {
 			continue
 		}
 		if fields, err := e.fields(); err == nil { // an entry that cannot be read holds nothing that is known

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"kanon.dev/kanon/engine/apply"
+)
+
+// patchContests has the contests about the targets of patches, by the key of each.
+type patchContests struct {
+	mu sync.Mutex
+	// of never has an empty one between two looks. Guarded by mu.
+	of map[key]*contests
+}
+
+func newPatchContests() *patchContests { return &patchContests{of: make(map[key]*contests)} }
+
+// about are those of a target. The worker that has the key is the only one to use it.
+func (c *patchContests) about(k key) *contests {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of[k] == nil {
+		c.of[k] = &contests{}
+	}
+	return c.of[k]
+}
+
+// done ends a look at a target.
+func (c *patchContests) done(k key, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if it := c.of[k]; it != nil {
+		if it.sweep(now); it.empty() {
+			delete(c.of, k)
+		}
+	}
+}
+
+// sync brings the target up to date, unless others keep taking back what is set there.
+func (t *patching) sync(ctx context.Context, patch apply.Patch) (apply.Result, error) {
+	now, about, content := t.options.Clock.Now(), t.contested.about(t.key), ""
+	defer t.contested.done(t.key, now)
+	if patch.Content != nil {
+		content = patch.Content.Content()
+	}
+	id, lost := identityOf(patch.Object), t.writer.LostPatch(patch)
+	result := apply.Result{Live: patch.Object, Action: apply.ActionNone}
+	if about.hold(id, content, lost, now, t.options.RetryMax) == nil {
+		var err error
+		if result, err = t.writer.SyncPatch(ctx, patch); err != nil {
+			return result, err
+		}
+		if result.Action != apply.ActionNone {
+			about.wrote(id, content, lost, now)
+		}
+	}
+	fields, rest := about.open(id, content, now)
+	if len(fields) == 0 {
+		return result, nil
+	}
+	t.queue.AddAfter(t.key, rest+time.Millisecond)
+	return result, &contestedError{object: apply.RefOf(patch.Object), fields: fields, nameOf: t.managerName, patched: true}
+}
