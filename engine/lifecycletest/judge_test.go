@@ -223,8 +223,8 @@ func (m *model) remember(objects map[identity]*unstructured.Unstructured) {
 	}
 	for _, r := range m.rules {
 		r.renamed = false
-		if !r.broken {
-			r.running = r.text
+		if r.text != nil && !r.broken {
+			r.running, r.deletes = r.text, r.text.delete
 		}
 	}
 	m.moved = false

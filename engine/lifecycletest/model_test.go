@@ -70,6 +70,8 @@ type rule struct {
 	// running is the last good revision of which it is certain that the engine
 	// has it; where broken is false, text counts.
 	running *revision
+	// deletes is true while a text with onRuleDeletion: Delete may be in force.
+	deletes bool
 	// unties is true once a text had nodes of which the objects are untied, and
 	// renamed once the rule had another name.
 	unties, renamed bool
@@ -268,11 +270,10 @@ func (m *model) classify(id identity, t, w *track, held bool) {
 		t.class = kept
 	case mode == limbo, held && mode == live:
 		t.class = free
-	case mode == removed && rule.before != nil && rule.before.delete:
+	case mode == removed && rule.deletes && rule.running == rule.before && rule.before.delete:
 		t.class = absent
-		if rule.running != rule.before {
-			t.class, t.lost = free, true // it is not certain which text the engine had
-		}
+	case mode == removed && rule.deletes:
+		t.class, t.lost = free, true // it is not certain which text the engine had
 	case mode == removed:
 		t.class = kept
 	case mode == gone && rule.text == nil && t.untied:

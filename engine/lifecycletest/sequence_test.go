@@ -348,7 +348,11 @@ func (s *sequence) writeRule(slot string, r *revision, broken bool) error {
 		return fmt.Errorf("write rule %s: %w", slot, err)
 	}
 	s.note("rule %s, %s, is %v, broken %v", slot, known.name, *r, broken)
+	if known.text == nil {
+		known.running = nil
+	}
 	known.text, known.broken = r, broken
+	known.deletes = known.deletes || r.delete
 	known.unties = known.unties || slices.ContainsFunc(r.nodes, func(nd node) bool { return nd.loose(slot) })
 	known.orphans = known.orphans || slices.ContainsFunc(r.nodes, func(nd node) bool { return nd.orphan })
 	if broken && s.lane.end == nil {
