@@ -129,6 +129,7 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 		if after.byID[id] == nil {
 			log.Info("rule stopped", "rule", op.name.String())
 			e.stop(op)
+			e.wakeRemovals(op)
 			if known[id] = op.remains(); op.removal != nil {
 				delete(known, id) // nothing of it is left
 			}
@@ -254,6 +255,9 @@ func (e *Engine) enqueueAll(op *operator) {
 	keys := e.keysOf(op)
 	if op.removal == nil {
 		e.guard(op, keys)
+		if e.looked(op) {
+			e.wakeRemovals(op) // nobody else tells them where the revision is an old one
+		}
 	} else if op.removal.begin(keys) {
 		e.finish(op)
 	}

@@ -254,7 +254,8 @@ func (e *Engine) isTurnOf(op *operator) bool {
 	return true
 }
 
-// wakeRemovals wakes the removals that may have waited for a rule.
+// wakeRemovals wakes the removals that may have waited for a rule: until it has looked
+// at all its parents, or runs no more.
 func (e *Engine) wakeRemovals(op *operator) {
 	for _, other := range e.running.load().byID {
 		if other.removal != nil && other.parent.GVK.GroupKind() == op.parent.GVK.GroupKind() {

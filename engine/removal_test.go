@@ -130,6 +130,29 @@ func TestSuspendedParentOfARuleThatIsRemoved(t *testing.T) {
 	w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
 }
 
+// A removal that deletes waits until other rules for the same parents have looked at
+// them all. One that was found after a restart does not wait for ever for a rule that
+// had looked before that.
+func TestRemovalBesideAnotherRuleOverARestart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", ending("note", "Delete"))
+	w.rule("other", strings.NewReplacer("name: note", "name: other", `"${parent.metadata.name}"`, `"${parent.metadata.name}-other"`,
+		"spec:\n", "spec:\n  conditionPrefix: Other\n").Replace(note("x")))
+	stop := w.run()
+	w.parent("Note", "n", "{}")
+	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
+	w.await(w.resource("Note"), w.home, "n", "is ready for the other rule", isTrue("OtherReady"))
+	w.quiet()
+	stop()
+	w.delete(configMaps, w.kanon, "note")
+	w.run()
+	w.awaitGone(configMaps, w.home, "n")
+	w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
+	w.get(configMaps, w.home, "n-other")
+}
+
 // A rule that is given another name takes over what it made under the old one:
 // nothing is deleted, nothing is made anew, and no name is found taken.
 func TestRuleThatIsRenamed(t *testing.T) {
