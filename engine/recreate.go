@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -89,6 +90,9 @@ func (p *pass) carryRecreation(object, live *unstructured.Unstructured) {
 
 // noteRecreations remembers what was deleted to be made anew, until it is.
 func (p *pass) noteRecreations(writes []*write) {
+	maps.DeleteFunc(p.memory.recreations, func(_ identity, r recreation) bool {
+		return r.standing(p.started, p.options.RecreateMax).count == 0
+	})
 	for _, w := range writes {
 		id := identityOf(w.object)
 		switch {
@@ -134,7 +138,12 @@ func (p *pass) write(ctx context.Context, kind restmapping.Kind, child *apply.Ch
 	}
 	result, err := p.writeInPlace(ctx, kind, child, w)
 	var immutable *apply.ImmutableError
-	if policy == "" || !errors.As(err, &immutable) || !apply.Owns(immutable.Live, p.op.id, p.parent.GetUID()) {
+	switch {
+	case !errors.As(err, &immutable) || !apply.Owns(immutable.Live, p.op.id, p.parent.GetUID()):
+		return result, err
+	case policy == "" && rules.MayRecreate(child.Object.GroupVersionKind()):
+		return result, fmt.Errorf("%w; updatePolicy: ApplyOrRecreate would delete it and make it anew", err)
+	case policy == "":
 		return result, err
 	}
 	if w.renewal == rules.RenewalBarred {

@@ -20,7 +20,7 @@ var (
 )
 
 // fixedRule renders what the API server does not let anybody change, and a reader of
-// it. $POLICY stands for the updatePolicy of most.
+// it.
 const fixedRule = `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
@@ -29,7 +29,7 @@ spec:
   parent: {apiVersion: $GROUP/v1, kind: Box}
   children:
   - id: job
-    updatePolicy: $POLICY
+    updatePolicy: ApplyOrRecreate
     readyWhen: ${self.metadata.name != ""}
     template:
       apiVersion: batch/v1
@@ -42,7 +42,7 @@ spec:
             restartPolicy: ${parent.spec.?restart.orValue("Never")}
             containers: [{name: main, image: "job:${parent.spec.v}"}]
   - id: service
-    updatePolicy: $POLICY
+    updatePolicy: ApplyOrRecreate
     template:
       apiVersion: v1
       kind: Service
@@ -52,7 +52,7 @@ spec:
         type: NodePort
         ports: [{name: http, port: 80, nodePort: "${parent.spec.?nodePort}"}]
   - id: set
-    updatePolicy: $POLICY
+    updatePolicy: ApplyOrRecreate
     readyWhen: ${self.metadata.name != ""}
     template:
       apiVersion: apps/v1
@@ -66,7 +66,7 @@ spec:
           metadata: {labels: {app: x}}
           spec: {containers: [{name: main, image: x}]}
   - id: config
-    updatePolicy: $POLICY
+    updatePolicy: ApplyOrRecreate
     template:
       apiVersion: v1
       kind: ConfigMap
@@ -82,8 +82,6 @@ spec:
         v: ${children.config.data.v}
         uid: ${children.config.metadata.uid}
 `
-
-func recreating(policy string) string { return strings.ReplaceAll(fixedRule, "$POLICY", policy) }
 
 // uid is that of an object in the world's home.
 func (w *world) uid(gvr schema.GroupVersionResource, name string) types.UID {
@@ -108,7 +106,7 @@ func TestApplyOrRecreate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.define("Box")
-	w.rule("fixed", recreating("ApplyOrRecreate"))
+	w.rule("fixed", fixedRule)
 	stop := w.run()
 	boxes := w.resource("Box")
 	w.parent("Box", "b", `{v: "1"}`)
@@ -197,7 +195,7 @@ func TestRecreateAwaitsTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.define("Box")
-	w.rule("fixed", recreating("ApplyOrRecreate"))
+	w.rule("fixed", fixedRule)
 	stop := w.run()
 	boxes := w.resource("Box")
 	w.parent("Box", "b", `{v: "1"}`)
@@ -235,7 +233,7 @@ func TestRecreateOnlyWhatWouldBeAccepted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.define("Box")
-	w.rule("fixed", recreating("ApplyOrRecreate"))
+	w.rule("fixed", fixedRule)
 	w.run()
 	boxes := w.resource("Box")
 	w.parent("Box", "b", `{v: "1"}`)
@@ -338,7 +336,7 @@ func TestRecreateOnlyWhatIsOurs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.define("Box")
-	w.rule("fixed", strings.ReplaceAll(recreating("ApplyOrRecreate"), "updatePolicy:", "adopt: true\n    updatePolicy:"))
+	w.rule("fixed", strings.ReplaceAll(fixedRule, "updatePolicy:", "adopt: true\n    updatePolicy:"))
 	stranger := w.create(configMaps, w.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: $HOME}, immutable: true, data: {v: mine}}`))
 	w.run()
 	w.parent("Box", "b", `{v: "1"}`)

@@ -81,8 +81,10 @@ type nodeState struct {
 	uncreated []*unstructured.Unstructured
 	// list holds the live objects of a forEach.
 	list []any
-	// leftOut is one more than the index of the first item that is left out.
+	// leftOut is one more than the index of the first item that is left out, and missing
+	// how many are.
 	leftOut int32
+	missing int
 	// rollingOut says what a rollout waits for; stalled that it does so in vain.
 	rollingOut *problem
 	stalled    bool

@@ -271,6 +271,7 @@ func (e *Evaluation) rendersAll(i int) {
 // it needs someone to do something.
 func (n *nodeState) leaveOut(index int32, p *problem) {
 	n.partial = true
+	n.missing++
 	if n.leftOut == 0 || index < n.leftOut {
 		n.leftOut = index + 1
 	}

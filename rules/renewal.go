@@ -47,7 +47,7 @@ func (c *compiler) renewal(spec *childSpec, child *compiledChild, sc *compileSco
 		}
 		child.recreateWhen = c.condition(spec.recreateWhen, c.selfScope(sc, child, sc.place+".recreateWhen"), &n.uses).compiled()
 	}
-	if !holdsOthers(child.GVK) {
+	if MayRecreate(child.GVK) {
 		return
 	}
 	pos, what := spec.updatePolicyPos, "updatePolicy "+string(spec.updatePolicy)
@@ -61,10 +61,13 @@ func (c *compiler) renewal(spec *childSpec, child *compiledChild, sc *compileSco
 		hint("render another name for the new one, so that the old one is pruned, with the care that takes")
 }
 
-// holdsOthers says whether all that is in an object of the kind goes with it.
-func holdsOthers(gvk schema.GroupVersionKind) bool {
-	return slices.Contains([]schema.GroupKind{
-		{Kind: "Namespace"}, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"},
+// MayRecreate says whether objects of a kind may be deleted to be made anew: not
+// where all that is in them goes with them.
+func MayRecreate(gvk schema.GroupVersionKind) bool {
+	return !slices.Contains([]schema.GroupKind{
+		{Kind: "Namespace"},
+		{Kind: "PersistentVolume"},
+		{Kind: "PersistentVolumeClaim"},
 		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
 	}, gvk.GroupKind())
 }

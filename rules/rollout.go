@@ -67,10 +67,11 @@ func (e *Evaluation) rollOut(i int) {
 	for j := range n.items {
 		turns[j] = e.turnOf(child, &n.items[j])
 	}
+	missing := n.missing
 	if child.rollout.ordered {
 		e.makeInOrder(n, turns)
 	}
-	e.updateInOrder(child, n, turns)
+	e.updateInOrder(child, n, turns, missing)
 	n.dropMissing()
 }
 
@@ -125,10 +126,11 @@ func (e *Evaluation) makeInOrder(n *nodeState, turns []turn) {
 // updateInOrder lets outdated items be updated, from the last to the first, as long as
 // fewer than maxUnavailable of them are not ready, for whatever reason. One that is not
 // ready anyway does not wait for that, so that a change which mends it reaches it; but
-// of those that have been updated, no more than maxUnavailable may be not ready.
-func (e *Evaluation) updateInOrder(child *compiledChild, n *nodeState, turns []turn) {
-	limit, p := e.maxUnavailable(child.rollout, len(turns))
-	unavailable, underWay := 0, 0
+// of those that have been updated, no more than maxUnavailable may be not ready. Items
+// of which nothing is known, because they could not be rendered, count as not ready.
+func (e *Evaluation) updateInOrder(child *compiledChild, n *nodeState, turns []turn, unknown int) {
+	limit, p := e.maxUnavailable(child.rollout, len(turns)+unknown)
+	unavailable, underWay := unknown, 0
 	for j, t := range turns {
 		if t.notReady != nil {
 			unavailable++

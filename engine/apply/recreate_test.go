@@ -53,9 +53,8 @@ func TestImmutable(t *testing.T) {
 			if !errors.As(err, new(*InvalidError)) {
 				t.Fatalf("got %v, want an InvalidError", err)
 			}
-			var immutable *ImmutableError
 			var fields []string
-			if errors.As(err, &immutable) {
+			if immutable, ok := errors.AsType[*ImmutableError](err); ok {
 				fields = immutable.Fields()
 				if immutable.Live.GetUID() != live.GetUID() {
 					t.Error("the error has another object")
