@@ -15,8 +15,9 @@ import (
 func (p *pass) Outdated(node string, rendered, live *unstructured.Unstructured) bool {
 	outdated, known := apply.Outdated(rendered, live, p.op.policies[node])
 	if !known {
-		// It was made before the node had a rollout, so it says less.
-		return p.outdated(node, rendered, live)
+		// It was made before the node had a rollout, so it says less. Where nothing is
+		// written there is no need to look closer.
+		return p.outdated == nil || p.outdated(node, rendered, live)
 	}
 	return outdated
 }
