@@ -369,7 +369,7 @@ func (c *contributions) finish(k key, saw collected, came problem, left map[type
 	}
 	state := c.patches[name]
 	if state == nil || state.targets[k.parent] == nil || came.passing() {
-		return nil // the next look comes soon, and knows better
+		return nil // the next look knows better
 	}
 	t := state.targets[k.parent]
 	var wake []key

@@ -82,6 +82,11 @@ func (e *Engine) beginPatches(op *operator) {
 			}
 		}
 	}
+	for _, k := range e.remembered(op.id) {
+		if k.patch != "" {
+			e.queue.Add(k) // to be followed still, or not any more
+		}
+	}
 	e.addKeys(e.contributions.begin(op, e.monitors.List(op.parentKey), found))
 }
 
@@ -129,7 +134,7 @@ func (p *pass) contribution(ctx context.Context, plan patchPlan, outcome rules.P
 		var part *apply.Part
 		if item.Object != nil {
 			if part, err = p.writer.Part(ctx, item.Object); err != nil {
-				p.addPatchProblem(outcome.ID, problemOf(&write{err: err}))
+				p.addPatchProblem(outcome.ID, problemOfPart(err))
 			}
 		}
 		for _, target := range targets {
@@ -138,6 +143,16 @@ func (p *pass) contribution(ctx context.Context, plan patchPlan, outcome rules.P
 	}
 	now.known = !now.open && len(now.doubtful) == 0
 	return now
+}
+
+// problemOfPart is why what is set is not known although it was rendered.
+func problemOfPart(err error) problem {
+	of := problemOf(&write{err: err})
+	if invalid, ok := errors.AsType[*apply.InvalidError](err); ok {
+		// Another schema would be another start of the rule.
+		of.err, of.elsewhere = fmt.Errorf("what it sets is not valid: %w", invalid.Err), true
+	}
+	return of
 }
 
 // addPart adds what one item of a patch sets in a target. A second item for the same
@@ -237,6 +252,8 @@ func (e *Engine) reconcilePatch(ctx context.Context, k key) (verdict, error) {
 	}
 	plan, ok := op.patches[k.patch]
 	if !ok {
+		e.readers.keep(k, nil)
+		e.borrowed.keep(k, nil)
 		return settled, nil
 	}
 	saw, current := e.contributions.collect(op, k)
@@ -256,7 +273,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k key) (verdict, error) {
 	switch {
 	case came.err == nil:
 		return settled, nil
-	case came.reason == reasonWaiting, came.reason == reasonHeld, came.reason == reasonFieldTaken,
+	case errors.Is(came.err, errNotNow), came.reason == reasonWaiting, came.reason == reasonHeld, came.reason == reasonFieldTaken,
 		came.reason == reasonContested:
 		return waiting, nil // for an event of the target, of its informer, or of a parent, or for the end of a pause
 	case came.stalled, came.passing(), came.expected():
@@ -309,7 +326,7 @@ func (t *patching) runSafely(ctx context.Context) (came problem) {
 // run gives what is in the way; a problem without an error where nothing is.
 func (t *patching) run(ctx context.Context) problem {
 	if t.saw.pending {
-		return t.held("waits until all parents of the rule were looked at")
+		return t.problem(errNotNow) // the end of the wave comes here again
 	}
 	merged, contradictions, err := apply.Merge(t.saw.parts)
 	if err != nil {
@@ -367,8 +384,11 @@ func (t *patching) unread(informer monitor.Key) error {
 	if err := t.monitors.Failure(informer); err != nil {
 		return &unreadError{fmt.Errorf("cannot read %s: %w", informer.GVR.GroupResource(), err)}
 	}
-	return &unreadError{fmt.Errorf("%s are being read for the first time", informer.GVR.GroupResource())}
+	return errNotNow // when it has filled, the key comes again
 }
+
+// errNotNow says that nothing is known of a target yet, and that what is comes soon.
+var errNotNow = errors.New("it is being looked at for the first time")
 
 // unreadError says that an informer has not filled; its event comes.
 type unreadError struct{ err error }

@@ -50,7 +50,7 @@ spec:
     spec: {containers: [{name: app, image: "app:1"}]}
 `
 
-// managersOf lists the field managers of an object that have something of patches.
+// patchManagersOf lists the field managers of an object that have something of patches.
 func patchManagersOf(obj *unstructured.Unstructured) []string {
 	var found []string
 	for _, e := range obj.GetManagedFields() {
@@ -61,7 +61,7 @@ func patchManagersOf(obj *unstructured.Unstructured) []string {
 	return found
 }
 
-// patchesSince are the engine's writes to objects of a resource.
+// writesSince are the engine's writes to objects of a resource.
 func (w *world) writesSince(from int, resource string) []string {
 	return slices.DeleteFunc(w.requests.since(from), func(r string) bool {
 		return strings.HasPrefix(r, "GET ") || !strings.Contains(r, "/"+resource+"/")

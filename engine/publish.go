@@ -283,7 +283,9 @@ func (e *Engine) keysOf(op *operator) keySet {
 		}
 	}
 	for _, k := range e.remembered(op.id) {
-		found[k] = true
+		if k.patch == "" {
+			found[k] = true
+		}
 	}
 	return found
 }

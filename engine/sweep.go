@@ -120,12 +120,12 @@ func (e *Engine) sweep(ctx context.Context, k key) (verdict, error) {
 			errs = append(errs, err)
 			continue
 		}
-		e.contributions.released(k.rule, p)
 		if e.running.load().byID[k.rule] != nil {
 			e.records.want(k.rule, func(r *ruleRecord) {
 				r.Patches = slices.DeleteFunc(r.Patches, func(other recordedPatch) bool { return other == p })
 			})
 		}
+		e.contributions.released(k.rule, p) // after that, the record may be removed
 	}
 	if op := e.running.load().byID[k.rule]; op != nil && op.removal != nil && op.removal.over() {
 		e.finish(op)
