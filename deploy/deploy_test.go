@@ -68,6 +68,20 @@ status: {observedGeneration: 1, replicas: 1, readyReplicas: 1, availableReplicas
 	t.Run("every example runs with the rights of the base", func(t *testing.T) {
 		runExamples(cluster.For(t), client, kubeconfigOf(t, client, plane.Config))
 	})
+	t.Run("kubectl shows Rule objects", func(t *testing.T) {
+		get := exec.CommandContext(t.Context(), plane.Kubectl, "--kubeconfig", plane.Kubeconfig, "get", "rules", "-n", namespace)
+		output, err := get.CombinedOutput()
+		lines := strings.Split(string(output), "\n")
+		if err != nil || len(lines) < 2 {
+			t.Fatalf("%v\n%s", err, output)
+		}
+		if got := strings.Join(strings.Fields(lines[0]), " "); got != "NAME READY PARENT PARENTS CHILDREN AGE" {
+			t.Errorf("the columns are %s", got)
+		}
+		if got := strings.Fields(lines[1]); len(got) != 6 || got[0] != "foo" || got[1] != "True" || got[2] != "Foo" || got[3] != "1" {
+			t.Errorf("the rule is shown as %q", got)
+		}
+	})
 	t.Run("no right is missing and none is idle", func(t *testing.T) {
 		compareRights(t, client, readAuditLog(t, auditLog))
 	})
@@ -146,6 +160,16 @@ func runExamples(cluster *kanontest.Cluster, client kubernetes.Interface, kubeco
 	removed.Delete(kanontest.Ref("v1", "ConfigMap", all[0].name))
 	record := kanontest.Ref("v1", "ConfigMap", "kanon-state-"+apply.RuleID(namespace, namespace, all[0].name))
 	removed.AwaitGone(record)
+
+	object := kanontest.Object(cluster.TB, all[0].rule)
+	object.SetNamespace(namespace)
+	removed.Apply(object)
+	removed.Await(object, func(live *unstructured.Unstructured) error {
+		if kanontest.ConditionStatus(live, "Ready") != "True" {
+			return errors.New("the Rule object is not in force")
+		}
+		return nil
+	})
 	if err := kanon.Stop(); err != nil {
 		cluster.Error(err)
 	}

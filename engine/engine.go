@@ -38,6 +38,7 @@ type Engine struct {
 	guards    *guards
 
 	contributions *contributions
+	census        *census
 }
 
 // New makes an Engine. It sends no request and starts nothing. It fails when
@@ -62,6 +63,7 @@ func New(options Options) (*Engine, error) {
 		guards:     newGuards(),
 
 		contributions: newContributions(),
+		census:        newCensus(),
 	}
 	var err error
 	e.monitors, err = monitor.New(monitor.Options{
@@ -106,6 +108,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		})
 	}
 	group.Go(func() error { e.records.run(ctx); return nil })
+	group.Go(func() error { e.census.run(ctx, e.news.ring); return nil })
 	group.Go(func() error { return e.runCatalog(ctx) })
 	for range e.options.Workers {
 		group.Go(func() error { e.work(ctx); return nil })

@@ -16,6 +16,9 @@ import (
 // Informers call it, one at a time each; it only reads memory.
 func (e *Engine) handle(event monitor.Event) {
 	running := e.running.load()
+	if event.Old == nil || event.New == nil {
+		e.census.mark()
+	}
 	for _, op := range running.byKey[event.Key] {
 		if event.Key == op.parentKey {
 			e.orphanings.see(event)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/rules"
 )
 
 // notices tells people by Events what is in the way, once for each cause.
@@ -74,14 +75,18 @@ func (n *notices) forgetRule(id string) {
 	maps.DeleteFunc(n.told, func(k key, _ told) bool { return k.rule == id })
 }
 
-// report emits an Event about a ConfigMap whose verdict changed.
+// report emits an Event about a ConfigMap or a Rule object whose verdict changed.
 func (n *notices) report(origin source.Origin, report source.Report) {
-	configMap := &corev1.ObjectReference{
+	holder := &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "ConfigMap",
 		Namespace: origin.ConfigMap.Namespace, Name: origin.ConfigMap.Name, UID: origin.UID,
 	}
+	if origin.Rule.Name != "" {
+		holder.APIVersion, holder.Kind = rules.APIVersion, rules.RuleKind
+		holder.Namespace, holder.Name = origin.Rule.Namespace, origin.Rule.Name
+	}
 	if report.Ready {
-		n.recorder.Event(configMap, corev1.EventTypeNormal, "RulesAccepted", report.Message)
+		n.recorder.Event(holder, corev1.EventTypeNormal, "RulesAccepted", report.Message)
 		return
 	}
 	messages := []string{report.Message}
@@ -90,5 +95,5 @@ func (n *notices) report(origin source.Origin, report source.Report) {
 			messages = append(messages, r.Name+": "+r.Message)
 		}
 	}
-	n.recorder.Event(configMap, corev1.EventTypeWarning, "RulesRefused", joinMessages(messages))
+	n.recorder.Event(holder, corev1.EventTypeWarning, "RulesRefused", joinMessages(messages))
 }

@@ -88,24 +88,27 @@ func (p *pass) mayPrune(stale []staleChild) bool {
 	case rules.DeletionOn:
 		return p.decide(p.op, p.key, p.atRisk(stale))
 	default:
-		return p.decide(p.op, p.key, refsOf(stale))
+		return p.decide(p.op, p.key, p.toDelete(stale))
 	}
 }
 
 // atRisk lists what a parent may lose at the most: these children, and itself where
 // the rule can delete it.
 func (p *pass) atRisk(stale []staleChild) []apply.Ref {
-	refs := refsOf(stale)
+	refs := p.toDelete(stale)
 	if p.op.program.DeletesParents() {
 		refs = append(refs, apply.RefOf(p.parent))
 	}
 	return refs
 }
 
-func refsOf(stale []staleChild) []apply.Ref {
-	refs := make([]apply.Ref, len(stale))
-	for i, s := range stale {
-		refs[i] = apply.RefOf(s.object)
+// toDelete lists those of the children that would be deleted, and not let go.
+func (p *pass) toDelete(stale []staleChild) []apply.Ref {
+	var refs []apply.Ref
+	for _, s := range stale {
+		if !p.staysWhenPruned(s.object) {
+			refs = append(refs, apply.RefOf(s.object))
+		}
 	}
 	return refs
 }

@@ -80,7 +80,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 				continue
 			}
 		}
-		err := e.report(ctx, catalog.reports(errs, failing), last)
+		err := e.report(ctx, e.count(catalog, catalog.reports(errs, failing)), last)
 		if err != nil {
 			logr.FromContextOrDiscard(ctx).Error(err, "reporting on rules; trying again", "pause", pause)
 		}
@@ -210,7 +210,7 @@ func (e *Engine) reportTo(ctx context.Context, origin source.Origin, report sour
 		return false, nil // a file's verdict is in the log
 	}
 	for _, src := range e.options.Sources {
-		if reporter, ok := src.(Reporter); ok {
+		if reporter, ok := src.(Reporter); ok && covers(src, origin) {
 			return reporter.Report(ctx, origin, report)
 		}
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -41,6 +42,9 @@ type ruleRecord struct {
 	Children []recordedKind `json:"children,omitempty"`
 	// Patches are those by which it may have set something.
 	Patches []recordedPatch `json:"patches,omitempty"`
+	// ConditionPrefix and Conditions say which conditions of the parents are the rule's.
+	ConditionPrefix string   `json:"conditionPrefix,omitempty"`
+	Conditions      []string `json:"conditions,omitempty"`
 	// OnRuleDeletion is what the rule said last.
 	OnRuleDeletion rules.RuleDeletion `json:"onRuleDeletion"`
 }
@@ -49,14 +53,21 @@ type ruleRecord struct {
 type recordedOrigin struct {
 	Namespace string `json:"namespace,omitempty"`
 	ConfigMap string `json:"configMap,omitempty"`
+	Rule      string `json:"rule,omitempty"`
 	Path      string `json:"path,omitempty"`
 }
 
 func originOf(o source.Origin) recordedOrigin {
-	return recordedOrigin{Namespace: o.ConfigMap.Namespace, ConfigMap: o.ConfigMap.Name, Path: o.Path}
+	return recordedOrigin{
+		Namespace: cmp.Or(o.ConfigMap.Namespace, o.Rule.Namespace),
+		ConfigMap: o.ConfigMap.Name, Rule: o.Rule.Name, Path: o.Path,
+	}
 }
 
 func (o recordedOrigin) origin() source.Origin {
+	if o.Rule != "" {
+		return source.Origin{Rule: types.NamespacedName{Namespace: o.Namespace, Name: o.Rule}}
+	}
 	return source.Origin{ConfigMap: types.NamespacedName{Namespace: o.Namespace, Name: o.ConfigMap}, Path: o.Path}
 }
 
@@ -101,15 +112,16 @@ func (r *ruleRecord) addParent(gvk schema.GroupVersionKind) {
 func (r *ruleRecord) clone() ruleRecord {
 	c := *r
 	c.Parents, c.Children, c.Patches = slices.Clone(r.Parents), slices.Clone(r.Children), slices.Clone(r.Patches)
+	c.Conditions = slices.Clone(r.Conditions)
 	return c
 }
 
 // equal tells whether two records say the same.
 func (r *ruleRecord) equal(other *ruleRecord) bool {
 	return r.Rule == other.Rule && r.Origin == other.Origin && r.Revision == other.Revision &&
-		r.OnRuleDeletion == other.OnRuleDeletion &&
-		slices.Equal(r.Parents, other.Parents) && slices.Equal(r.Children, other.Children) &&
-		slices.Equal(r.Patches, other.Patches)
+		r.OnRuleDeletion == other.OnRuleDeletion && r.ConditionPrefix == other.ConditionPrefix &&
+		slices.Equal(r.Conditions, other.Conditions) && slices.Equal(r.Parents, other.Parents) &&
+		slices.Equal(r.Children, other.Children) && slices.Equal(r.Patches, other.Patches)
 }
 
 // configMap is the object that holds the record.

@@ -25,6 +25,7 @@ func (op *operator) enter(r *ruleRecord) {
 		return // nothing is made any more
 	}
 	r.Rule, r.Origin, r.OnRuleDeletion = op.name.String(), op.origin, op.program.OnRuleDeletion()
+	r.ConditionPrefix, r.Conditions = op.program.ConditionPrefix(), op.program.ConditionTypes()
 	if n := len(r.Parents); n == 0 || r.Parents[n-1].gvk() != op.parent.GVK {
 		r.addParent(op.parent.GVK)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -113,7 +114,7 @@ func (e *Engine) formerParents(c *catalog, entry *entry, program *rules.Program)
 		if kind.gvk().GroupKind() == now {
 			continue // another version has the same objects
 		}
-		if r := c.removalOf(entry, kind.gvk(), stored.OnRuleDeletion); r != nil {
+		if r := c.removalOf(entry, kind.gvk(), &stored); r != nil {
 			return r
 		}
 	}
@@ -135,17 +136,19 @@ func (e *Engine) removedRule(c *catalog, known map[string]bool, id string) *remo
 	}
 	namespace, name, _ := strings.Cut(stored.Rule, "/")
 	gone := &entry{id: id, name: types.NamespacedName{Namespace: namespace, Name: name}}
-	return c.removalOf(gone, stored.Parents[len(stored.Parents)-1].gvk(), stored.OnRuleDeletion)
+	return c.removalOf(gone, stored.Parents[len(stored.Parents)-1].gvk(), &stored)
 }
 
 // covers tells whether one of the sources would have found what stands at an origin:
 // what was read from files by a process that was started with other options is not
 // gone because this one does not read them.
 func (e *Engine) covers(origin source.Origin) bool {
-	return slices.ContainsFunc(e.options.Sources, func(s Source) bool {
-		covering, ok := s.(interface{ Covers(source.Origin) bool })
-		return ok && covering.Covers(origin)
-	})
+	return slices.ContainsFunc(e.options.Sources, func(s Source) bool { return covers(s, origin) })
+}
+
+func covers(s Source, origin source.Origin) bool {
+	covering, ok := s.(interface{ Covers(source.Origin) bool })
+	return ok && covering.Covers(origin)
 }
 
 // has tells whether there is a rule with that id.
@@ -172,13 +175,11 @@ func (c *catalog) ids() map[string]bool {
 
 // removalOf is the removal of a rule from a kind of parents, the same one as before if
 // that is under way; nil where the cluster does not show the kind.
-func (c *catalog) removalOf(e *entry, parent schema.GroupVersionKind, children rules.RuleDeletion) *removal {
-	if r := c.removals[e.id]; r != nil && r.parent == parent && r.children == children {
+func (c *catalog) removalOf(e *entry, parent schema.GroupVersionKind, stored *ruleRecord) *removal {
+	if r := c.removals[e.id]; r != nil && r.parent == parent && r.children == stored.OnRuleDeletion {
 		return r
 	}
-	text := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %q}\nspec: {parent: {apiVersion: %q, kind: %q}}\n",
-		rules.APIVersion, rules.RuleKind, e.name.Name, parent.GroupVersion().String(), parent.Kind)
-	docs, _ := rules.Decode("removed "+e.name.String(), []byte(text))
+	docs, _ := rules.Decode("removed "+e.name.String(), standIn(e.name.Name, parent, stored))
 	if len(docs.Rules) == 0 {
 		return nil
 	}
@@ -186,9 +187,27 @@ func (c *catalog) removalOf(e *entry, parent schema.GroupVersionKind, children r
 	if program == nil {
 		return nil
 	}
-	r := &removal{entry: e, program: program, parent: parent, children: children}
+	r := &removal{entry: e, program: program, parent: parent, children: stored.OnRuleDeletion}
 	c.removals[e.id] = r
 	return r
+}
+
+// standIn is the text of a rule that makes nothing, for the same parents and with the
+// same conditions as the one that is gone.
+func standIn(name string, parent schema.GroupVersionKind, stored *ruleRecord) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\nmetadata: {name: %q}\nspec:\n  parent: {apiVersion: %q, kind: %q}\n",
+		rules.APIVersion, rules.RuleKind, name, parent.GroupVersion().String(), parent.Kind)
+	if stored.ConditionPrefix != "" {
+		fmt.Fprintf(&b, "  conditionPrefix: %q\n", stored.ConditionPrefix)
+	}
+	for i, conditionType := range stored.Conditions {
+		if i == 0 {
+			b.WriteString("  conditions:\n")
+		}
+		fmt.Fprintf(&b, "  - {type: %q, status: Unknown}\n", conditionType)
+	}
+	return b.Bytes()
 }
 
 // withdraw takes back what a rule that is gone said of one parent, and finishes the

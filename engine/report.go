@@ -77,6 +77,9 @@ func (c *catalog) reportRule(e *entry, state *textState, failure string) source.
 		report.Message = "suspended: nothing is written"
 	case failure != "":
 		report.Message = failure
+		if strings.HasPrefix(failure, reasonPruneHeld) {
+			report.Reason = reasonPruneHeld
+		}
 	default:
 		report.Ready = true
 		report.Message = cmp.Or(textOf(e.findings), "running")

@@ -49,7 +49,7 @@ func newProgram(config *rest.Config, o *runOptions) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources := []engine.Source{source.NewConfigMaps(objects, o.namespace)}
+	sources := []engine.Source{source.NewConfigMaps(objects, o.namespace), source.NewRuleObjects(objects, o.namespace)}
 	if len(o.rules) > 0 {
 		files, err := source.NewFiles(o.rules...)
 		if err != nil {

@@ -39,9 +39,10 @@ func newRunCommand() *cobra.Command {
 		Long: `Run rules against a cluster until SIGINT or SIGTERM.
 
 Rules come from ConfigMaps labelled kanon.dev/rules=true in Kanon's own
-namespace, where every key that ends in .yaml or .yml holds documents, and from
-the files that --rules names. Both are followed: a change takes effect at once,
-and a revision with a mistake leaves the last good one running.
+namespace, where every key that ends in .yaml or .yml holds documents, from Rule
+objects there, if the cluster has that kind, and from the files that --rules names.
+All are followed: a change takes effect at once, and a revision with a mistake
+leaves the last good one running.
 
 The cluster is the one that --kubeconfig, $KUBECONFIG or ~/.kube/config names,
 or, where there is none of these, the one that Kanon runs in.`,

@@ -184,5 +184,5 @@ func (c *ConfigMaps) reported(origin Origin) string {
 
 // Covers tells whether a ConfigMap of that name would be read.
 func (c *ConfigMaps) Covers(origin Origin) bool {
-	return origin.Path == "" && origin.ConfigMap.Namespace == c.namespace
+	return origin.Path == "" && origin.Rule.Name == "" && origin.ConfigMap.Namespace == c.namespace
 }

@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Origin is what documents come from as a whole: one ConfigMap or one file.
-// It is comparable; the zero Origin names nothing.
+// Origin is what documents come from as a whole: one ConfigMap, one Rule object or one
+// file. It is comparable; the zero Origin names nothing.
 type Origin struct {
-	// ConfigMap names the ConfigMap; empty for a file.
-	ConfigMap types.NamespacedName
-	// UID is the ConfigMap's, so that a verdict never lands on a successor.
+	// ConfigMap and Rule name the object; both are empty for a file.
+	ConfigMap, Rule types.NamespacedName
+	// UID is the object's, so that a verdict never lands on a successor.
 	UID types.UID
-	// Path names the file as the source was told to read it; empty for a ConfigMap.
+	// Path names the file as the source was told to read it; empty for an object.
 	Path string
 }
 
@@ -24,6 +24,9 @@ type Origin struct {
 func (o Origin) String() string {
 	if o.Path != "" {
 		return o.Path
+	}
+	if o.Rule.Name != "" {
+		return "rule/" + o.Rule.String()
 	}
 	return "configmap/" + o.ConfigMap.String()
 }
@@ -61,6 +64,8 @@ type RuleReport struct {
 	Name    string `json:"name"`
 	Ready   bool   `json:"ready"`
 	Message string `json:"message"`
+	// Reason is one word for why it is not ready, where there is one.
+	Reason string `json:"-"`
 }
 
 // Report is the verdict on one origin.
@@ -71,6 +76,9 @@ type Report struct {
 	// Problems are those of the origin that belong to no single rule; Message
 	// has them too.
 	Problems []string `json:"-"`
+	// Parents and Children are how many objects the rule of a Rule object has, and below zero where
+	// that is not known; they do not count for others.
+	Parents, Children int `json:"-"`
 }
 
 // isDocument tells whether a file or a ConfigMap key holds documents, by its name.

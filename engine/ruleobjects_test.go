@@ -1,0 +1,105 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/source"
+)
+
+var ruleObjects = schema.GroupVersionResource{Group: "kanon.dev", Version: "v1alpha1", Resource: "rules"}
+
+// counts makes a condition for await: a Rule object says how many objects it has.
+func counts(parents, children int64) func(*unstructured.Unstructured) bool {
+	return func(obj *unstructured.Unstructured) bool {
+		return isTrue("Ready")(obj) && field(obj, "status", "parents") == parents && field(obj, "status", "children") == children
+	}
+}
+
+// Rules can be objects of their own, whenever that kind is installed. Their status says
+// how they fare and what they have; at rest and by a restart nothing is written. With
+// the kind all of them go, and none counts as removed.
+func TestRuleObjects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	withObjects := func(o *engine.Options) { o.Sources = append(o.Sources, source.NewRuleObjects(o.Client, w.kanon)) }
+	stop := w.run(withObjects)
+	text, err := os.ReadFile("../deploy/base/crd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.install(w.object(string(text)))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
+		defer cancel()
+		_ = w.client.Resource(crds).Delete(ctx, "rules.kanon.dev", metav1.DeleteOptions{})
+	})
+
+	object := w.object(strings.NewReplacer("name: note}", "name: note, namespace: $KANON}", "spec:\n", "spec:\n  onRuleDeletion: Delete\n").Replace(note("first")))
+	w.create(ruleObjects, object)
+	w.await(ruleObjects, w.kanon, "note", "has nothing", counts(0, 0))
+	for _, name := range []string{"m", "n"} {
+		w.parent("Note", name, "{}")
+		w.await(configMaps, w.home, name, "is made", has("first", "data", "text"))
+	}
+	w.await(ruleObjects, w.kanon, "note", "has two of each", counts(2, 2))
+	w.quiet()
+	stop()
+	from := w.requests.count()
+	stop = w.run(withObjects)
+	w.quiet()
+	for _, request := range w.requests.since(from) {
+		if !strings.HasPrefix(request, "GET ") {
+			t.Errorf("after a restart: %s", request)
+		}
+	}
+
+	w.patch(ruleObjects, w.kanon, "note", `{"spec":{"childs":[]}}`)
+	refused := w.await(ruleObjects, w.kanon, "note", "is refused", func(obj *unstructured.Unstructured) bool {
+		return conditionStatus(obj, "Ready") == "False"
+	})
+	if message := conditionField(refused, "Ready", "message"); !strings.Contains(message, `unknown field "childs"`) {
+		t.Errorf("the condition says %s", message)
+	}
+	w.awaitEvent(w.kanon, "note", "RulesRefused")
+	w.patch(ruleObjects, w.kanon, "note", `{"spec":{"childs":null,"pruneLimit":0,"parent":{"selector":{"matchLabels":{"use":"yes"}}}}}`)
+	held := w.await(ruleObjects, w.kanon, "note", "is held", func(obj *unstructured.Unstructured) bool {
+		return conditionField(obj, "Ready", "reason") == "PruneHeld"
+	})
+	_, revision, _ := strings.Cut(conditionField(held, "Ready", "message"), `kanon.dev/confirm-prune: "`)
+	w.delete(w.resource("Note"), w.home, "m")
+	w.awaitGone(configMaps, w.home, "m")
+	w.get(configMaps, w.home, "n")
+
+	// With the kind go the objects; this is no way to remove rules.
+	w.patch(ruleObjects, w.kanon, "note", `{"spec":{"parent":{"selector":null}}}`)
+	w.await(ruleObjects, w.kanon, "note", "is in force", counts(1, 1))
+	w.delete(crds, "", "rules.kanon.dev")
+	w.awaitGone(crds, "", "rules.kanon.dev")
+	w.quiet()
+	w.get(configMaps, w.home, "n")
+	stop()
+	stop = w.run(withObjects)
+	w.quiet()
+	w.get(configMaps, w.home, "n")
+
+	w.install(w.object(string(text)))
+	w.create(ruleObjects, object.DeepCopy())
+	w.await(ruleObjects, w.kanon, "note", "is in force", counts(1, 1))
+	w.patch(ruleObjects, w.kanon, "note", `{"metadata":{"annotations":{"kanon.dev/confirm-prune":"`+strings.TrimSuffix(revision, `"`)+`"}},"spec":{"pruneLimit":0,"parent":{"selector":{"matchLabels":{"use":"yes"}}}}}`)
+	w.awaitGone(configMaps, w.home, "n")
+	w.patch(ruleObjects, w.kanon, "note", `{"spec":{"parent":{"selector":null}}}`)
+	w.await(configMaps, w.home, "n", "is made again", exists)
+	w.delete(ruleObjects, w.kanon, "note")
+	w.awaitGone(configMaps, w.home, "n")
+	w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
+	stop()
+}

@@ -1,0 +1,327 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/yaml"
+)
+
+// RuleObjects reads the Rule objects of one namespace, while the cluster has such a
+// kind. It can be installed at any time.
+type RuleObjects struct {
+	client     dynamic.Interface
+	namespace  string
+	definition cache.SharedIndexInformer
+
+	mu sync.Mutex
+	// rules is the informer of the objects, nil while there is no such kind, and last
+	// what was published last. Guarded by mu.
+	rules *ruleInformer
+	last  Snapshot
+}
+
+// ruleInformer watches Rule objects as long as one definition of them is there.
+type ruleInformer struct {
+	uid      types.UID
+	informer cache.SharedIndexInformer
+	synced   cache.InformerSynced
+	stop     func()
+}
+
+// NewRuleObjects prepares to read the Rule objects of namespace.
+func NewRuleObjects(client dynamic.Interface, namespace string) *RuleObjects {
+	name := fields.OneTermEqualSelector(metav1.ObjectNameField, rulesGVR().GroupResource().String()).String()
+	definition := dynamicinformer.NewFilteredDynamicInformer(client,
+		apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"), metav1.NamespaceAll, 0, cache.Indexers{},
+		func(o *metav1.ListOptions) { o.FieldSelector = name })
+	return &RuleObjects{client: client, namespace: namespace, definition: definition.Informer()}
+}
+
+func rulesGVR() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "kanon.dev", Version: "v1alpha1", Resource: "rules"}
+}
+
+// Run publishes what the Rule objects hold, once it is known whether there can be any,
+// and after each change, until ctx ends. It can be called once.
+func (r *RuleObjects) Run(ctx context.Context, publish func(Snapshot)) error {
+	changed := make(chan struct{}, 1)
+	notify := func() {
+		select {
+		case changed <- struct{}{}:
+		default: // a look at everything is due already
+		}
+	}
+	registration, err := r.definition.AddEventHandler(handler(notify))
+	if err != nil {
+		return fmt.Errorf("watch the definition of Rule objects: %w", err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.definition.RunWithContext(ctx)
+	}()
+	defer func() { <-done }()
+	defer r.unwatch()
+	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		return nil // ctx ended first
+	}
+	notify()
+	for published := false; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+			next, known, err := r.look(ctx, notify)
+			if err != nil {
+				return err
+			}
+			if known && (!published || !next.equal(r.last)) {
+				published = true
+				r.mu.Lock()
+				r.last = next
+				r.mu.Unlock()
+				publish(next)
+			}
+		}
+	}
+}
+
+func handler(notify func()) cache.ResourceEventHandlerFuncs {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { notify() },
+		UpdateFunc: func(any, any) { notify() },
+		DeleteFunc: func(any) { notify() },
+	}
+}
+
+// look takes stock. With the kind all its objects go, which is not to be taken for
+// the removal of all rules: what was known stays, and is not complete.
+func (r *RuleObjects) look(ctx context.Context, notify func()) (next Snapshot, known bool, err error) {
+	uid := r.served()
+	if uid == "" {
+		r.unwatch()
+		next = r.last
+		next.Complete = len(next.Bundles) == 0
+		return next, true, nil
+	}
+	if r.rules == nil || r.rules.uid != uid {
+		r.unwatch()
+		if err := r.watch(ctx, uid, notify); err != nil {
+			return Snapshot{}, false, err
+		}
+	}
+	if !r.rules.synced() {
+		return Snapshot{}, false, nil // its first event, or the end of its list, comes here again
+	}
+	return r.read(), true, nil
+}
+
+// served is the UID of the definition of Rule objects; empty where there is none, or
+// it is on its way.
+func (r *RuleObjects) served() types.UID {
+	for _, item := range r.definition.GetStore().List() {
+		definition, ok := item.(*unstructured.Unstructured)
+		if !ok || definition.GetDeletionTimestamp() != nil {
+			continue
+		}
+		conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
+		for _, c := range conditions {
+			if condition, ok := c.(map[string]any); ok && condition["type"] == string(apiextensionsv1.Established) && condition["status"] == "True" {
+				return definition.GetUID()
+			}
+		}
+	}
+	return ""
+}
+
+// watch starts an informer of the objects.
+func (r *RuleObjects) watch(ctx context.Context, uid types.UID, notify func()) error {
+	informer := dynamicinformer.NewFilteredDynamicInformer(r.client, rulesGVR(), r.namespace, 0, cache.Indexers{}, nil).Informer()
+	registration, err := informer.AddEventHandler(handler(notify))
+	if err != nil {
+		return fmt.Errorf("watch Rule objects: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { informer.RunWithContext(ctx) })
+	running.Go(func() {
+		if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+			notify() // there may be no object to tell of it
+		}
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rules = &ruleInformer{uid: uid, informer: informer, synced: registration.HasSynced, stop: func() {
+		cancel()
+		running.Wait()
+	}}
+	return nil
+}
+
+// unwatch stops the informer of the objects, if there is one.
+func (r *RuleObjects) unwatch() {
+	r.mu.Lock()
+	rules := r.rules
+	r.rules = nil
+	r.mu.Unlock()
+	if rules != nil {
+		rules.stop()
+	}
+}
+
+// read takes stock of the informer's store.
+func (r *RuleObjects) read() Snapshot {
+	s := Snapshot{Complete: true}
+	for _, item := range r.rules.informer.GetStore().List() {
+		object, ok := item.(*unstructured.Unstructured)
+		if !ok {
+			continue
+		}
+		bundle, err := bundleOfRule(object)
+		if err != nil {
+			s.Complete = false
+			continue
+		}
+		s.Bundles = append(s.Bundles, bundle)
+	}
+	slices.SortFunc(s.Bundles, func(a, b Bundle) int { return cmp.Compare(a.Origin.Rule.Name, b.Origin.Rule.Name) })
+	return s
+}
+
+// bundleOfRule is a Rule object as a document: what the API server and others add to
+// its metadata is no part of it.
+func bundleOfRule(object *unstructured.Unstructured) (Bundle, error) {
+	origin := Origin{Rule: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, UID: object.GetUID()}
+	text, err := yaml.Marshal(map[string]any{
+		"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(),
+		"metadata": map[string]any{"name": object.GetName(), "namespace": object.GetNamespace()},
+		"spec":     object.Object["spec"],
+	})
+	if err != nil {
+		return Bundle{}, fmt.Errorf("read %s: %w", origin, err)
+	}
+	status, err := json.Marshal(object.Object["status"])
+	if err != nil {
+		return Bundle{}, fmt.Errorf("read %s: %w", origin, err)
+	}
+	return Bundle{
+		Origin: origin, Created: object.GetCreationTimestamp().Time, Verdict: string(status),
+		Confirmed: object.GetAnnotations()[AnnotationConfirmPrune],
+		Texts:     []Text{{Name: origin.String(), Data: text}},
+	}, nil
+}
+
+// Covers tells whether a Rule object of that name would be read.
+func (r *RuleObjects) Covers(origin Origin) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return origin.Rule.Namespace == r.namespace && r.rules != nil && r.rules.synced()
+}
+
+// Report writes the verdict on one Rule object into its status, with a condition Ready
+// and what the rule has, and tells whether the verdict is another one. Nothing is sent
+// where the status says so already.
+func (r *RuleObjects) Report(ctx context.Context, origin Origin, report Report) (changed bool, err error) {
+	r.mu.Lock()
+	rules := r.rules
+	r.mu.Unlock()
+	if rules == nil {
+		return false, nil
+	}
+	item, exists, err := rules.informer.GetStore().GetByKey(origin.Rule.String())
+	if err != nil || !exists {
+		return false, nil //nolint:nilerr // One that is gone needs no verdict.
+	}
+	object, ok := item.(*unstructured.Unstructured)
+	if !ok || object.GetUID() != origin.UID {
+		return false, nil
+	}
+	if report.Parents < 0 {
+		report.Parents, report.Children = int(numberOf(object, "parents")), int(numberOf(object, "children"))
+	}
+	before := readyOf(object)
+	ready := report.condition(object, before)
+	changed = before["status"] != ready["status"] || before["message"] != ready["message"]
+	if !changed && before["observedGeneration"] == ready["observedGeneration"] && before["reason"] == ready["reason"] &&
+		numberOf(object, "parents") == int64(report.Parents) && numberOf(object, "children") == int64(report.Children) {
+		return false, nil
+	}
+	status := map[string]any{"conditions": []any{ready}}
+	if report.Parents >= 0 {
+		status["parents"], status["children"] = report.Parents, report.Children
+	}
+	patch, err := json.Marshal(map[string]any{
+		"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(),
+		"metadata": map[string]any{"name": origin.Rule.Name, "namespace": origin.Rule.Namespace, "uid": origin.UID},
+		"status":   status,
+	})
+	if err != nil {
+		return false, fmt.Errorf("report on %s: %w", origin, err)
+	}
+	force := true
+	_, err = r.client.Resource(rulesGVR()).Namespace(origin.Rule.Namespace).Patch(ctx, origin.Rule.Name, types.ApplyPatchType, patch,
+		metav1.PatchOptions{FieldManager: statusManager, Force: &force}, "status")
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), refusesUID(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("report on %s: %w", origin, err)
+	}
+	return changed, nil
+}
+
+// condition is the verdict as the condition Ready of a Rule object.
+func (r Report) condition(object *unstructured.Unstructured, before map[string]any) map[string]any {
+	status, reason, message := "False", "NotInForce", r.Message
+	if r.Ready {
+		status, reason = "True", "InForce"
+	}
+	if len(r.Rules) == 1 && len(r.Problems) == 0 {
+		message = r.Rules[0].Message
+		reason = cmp.Or(r.Rules[0].Reason, reason)
+	}
+	since := time.Now().UTC().Format(time.RFC3339)
+	if kept, ok := before["lastTransitionTime"].(string); ok && before["status"] == status {
+		since = kept
+	}
+	return map[string]any{
+		"type": "Ready", "status": status, "reason": reason, "message": message,
+		"observedGeneration": object.GetGeneration(), "lastTransitionTime": since,
+	}
+}
+
+// readyOf is the condition Ready of an object; nil where it has none.
+func readyOf(object *unstructured.Unstructured) map[string]any {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, item := range conditions {
+		if condition, ok := item.(map[string]any); ok && condition["type"] == "Ready" {
+			return condition
+		}
+	}
+	return nil
+}
+
+// numberOf is a number in an object's status, -1 where there is none.
+func numberOf(object *unstructured.Unstructured, field string) int64 {
+	n, found, err := unstructured.NestedInt64(object.Object, "status", field)
+	if err != nil || !found {
+		return -1
+	}
+	return n
+}
