@@ -244,3 +244,49 @@ spec:
 		t.Errorf("requests: %s; want a dry run, an end and a beginning for each: %s", got, want)
 	}
 }
+
+// What was made before there was a rollout, and has not had its turn, ends with its
+// parent as everything else.
+func TestRolloutOfWhatWasThereBefore(t *testing.T) {
+	t.Parallel()
+	const rule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: rolled}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  children:
+  - id: configs
+    forEach: [{name: i, in: "${parent.spec.items}"}]
+    deletionPolicy: ${parent.spec.ending}
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "c-${i}"}
+      data: {v: "1"}
+`
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("rolled", rule)
+	w.run()
+	boxes := w.resource("Box")
+	w.parent("Box", "b", `{ending: Orphan, items: [a, b]}`)
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+	from := w.requests.count()
+	w.rule("rolled", strings.NewReplacer("    deletionPolicy", "    rollout: {partition: 1}\n    deletionPolicy", `"1"`, `"2"`).Replace(rule))
+	w.await(configMaps, w.home, "c-b", "is updated", has("2", "data", "v"))
+	w.quiet()
+	if got := field(w.get(configMaps, w.home, "c-a"), "data", "v"); got != "1" {
+		t.Errorf("the one below the partition has %v", got)
+	}
+	for _, request := range w.requests.since(from) {
+		if strings.HasPrefix(request, "PATCH ") && strings.HasSuffix(request, "/configmaps/c-a") {
+			t.Errorf("sent %s", request)
+		}
+	}
+	w.patch(boxes, w.home, "b", `{"spec":{"ending":"Delete"}}`)
+	w.delete(boxes, w.home, "b")
+	w.awaitGone(configMaps, w.home, "c-a")
+	w.awaitGone(configMaps, w.home, "c-b")
+	w.awaitGone(boxes, w.home, "b")
+}
