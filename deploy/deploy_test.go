@@ -175,7 +175,7 @@ func runExamples(cluster *kanontest.Cluster, client kubernetes.Interface, kubeco
 	}
 	for line := range strings.Lines(kanon.Log()) {
 		refused := strings.Contains(line, "not in force as written") // this test breaks a rule
-		cutOff := strings.Contains(line, "context canceled") // the answer about the record, by the end
+		cutOff := strings.Contains(line, "context canceled")         // the answer about the record, by the end
 		if (strings.Contains(line, `"level":"ERROR"`) && !refused && !cutOff) || strings.Contains(line, "forbidden") {
 			cluster.Errorf("kanon complains: %s", line)
 		}
