@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -132,10 +133,15 @@ func (e *Engine) sweep(ctx context.Context, k key) (verdict, error) {
 	}
 	if op := e.running.load().byID[k.rule]; op != nil {
 		if plan, ok := op.patches[k.patch]; ok && !plan.whole() {
-			errs = append(errs, e.eachPatched(ctx, plan.GVK, k, func(_ schema.GroupVersionResource, object *unstructured.Unstructured) error {
+			err := e.eachPatched(ctx, plan.GVK, k, func(_ schema.GroupVersionResource, object *unstructured.Unstructured) error {
 				e.queue.Add(key{rule: k.rule, patch: k.patch, parent: keyOf("", object).parent})
 				return nil
-			}))
+			})
+			if apierrors.IsForbidden(err) { // as where Secrets may be read in some namespaces only
+				logr.FromContextOrDiscard(ctx).V(1).Info("targets that a patch left are not looked for", "reason", err.Error())
+				err = nil
+			}
+			errs = append(errs, err)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
