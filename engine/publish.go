@@ -129,7 +129,6 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 		if after.byID[id] == nil {
 			log.Info("rule stopped", "rule", op.name.String())
 			e.stop(op)
-			e.wakeRemovals(op)
 			if known[id] = op.remains(); op.removal != nil {
 				delete(known, id) // nothing of it is left
 			}
@@ -148,6 +147,11 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 		}
 		e.monitors.Watch(op.id, op.keys()...)
 		e.enqueueAll(op)
+	}
+	for _, op := range ops {
+		if op.removal != nil && !slices.Contains(started, op) {
+			e.enqueueAll(op) // what it waited for may run no more
+		}
 	}
 }
 

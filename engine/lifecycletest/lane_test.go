@@ -156,6 +156,9 @@ func (l *lane) checkFreshStart(sequences []*sequence) {
 			continue
 		}
 		for _, request := range l.writes.about(s.names) {
+			if strings.Contains(request.text, "/kanon-state-") {
+				continue // it may forget a kind of which nothing was left at its start
+			}
 			s.fail("a fresh start with everything in place sent " + request.text)
 		}
 	}
