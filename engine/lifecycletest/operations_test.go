@@ -94,9 +94,6 @@ func (s *sequence) moveParent(random *rand.Rand) error {
 	default:
 		policy := oneOf(random, metav1.DeletePropagationBackground, metav1.DeletePropagationBackground,
 			metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan)
-		if policy == metav1.DeletePropagationOrphan && (s.model.rules["r0"].unties || s.model.rules["r1"].unties) {
-			policy = metav1.DeletePropagationBackground
-		}
 		return s.deleteParent(p.id.name, policy)
 	}
 }
@@ -142,6 +139,7 @@ var vocabulary = []node{
 	{letter: "k", kind: configMap, ignore: true},
 	{letter: "q", kind: configMap, policy: "Recreate"},
 	{letter: "r", kind: configMap, policy: "ApplyOrRecreate", immutable: true},
+	{letter: "s", kind: configMap, orphan: true},
 	{letter: "m", kind: configMap, away: true},
 	{letter: "n", kind: beacon},
 	{letter: "o", kind: secret, away: true, each: true},
@@ -169,6 +167,11 @@ func (s *sequence) moveRule(random *rand.Rand) error {
 	slot, first := oneOf(random, slots...), chance(random, 50)
 	if r := s.model.rules[slot]; r.text == nil || r.broken || r.running != r.text || r.text.delete || r.orphans {
 		return nil
+	}
+	for _, t := range s.model.tracks {
+		if t.slot == slot && (t.retained || t.lost) {
+			return nil
+		}
 	}
 	return s.renameRule(slot, first)
 }
