@@ -65,7 +65,7 @@ type node struct {
 
 // loose tells whether no owner reference can tie the node's objects to a parent.
 func (nd node) loose(slot string) bool {
-	return parentKind(slot) == item && (nd.away || nd.kind == beacon)
+	return nd.orphan || parentKind(slot) == item && (nd.away || nd.kind == beacon)
 }
 
 // remade tells whether the node's objects are deleted and made anew when they change.
