@@ -36,6 +36,8 @@ type sequence struct {
 	versions int
 	writes   *writes
 	changed  chan struct{}
+	// busy is true once an operation was done since the last rest.
+	busy bool
 	// story is what was done, for a report; failure is what went wrong.
 	story   []string
 	failure string
@@ -116,6 +118,7 @@ func (s *sequence) perform(round int) {
 			s.story[len(s.story)-1] += fmt.Sprintf("   [%d]", st.number)
 		}
 		s.model.update()
+		s.busy = true
 	}
 }
 
@@ -128,6 +131,7 @@ func (s *sequence) rest(when string) {
 		if objects, ok := s.lane.view(s.prefix, s.writes); ok {
 			if last = s.model.judge(objects); len(last) == 0 {
 				s.model.remember(objects)
+				s.busy = false
 				s.note("-- at rest %s", when)
 				return
 			}
@@ -316,7 +320,9 @@ func (s *sequence) deleteParent(name string, policy metav1.DeletionPropagation) 
 		for _, id := range s.model.childrenOf(name) {
 			t := s.model.tracks[id]
 			t.retained, t.lost = true, true
-			t.steady = t.steady && !t.untied
+			// A write under way while the garbage collector takes the references can
+			// put one back to the parent that is gone, and the child goes with it.
+			t.steady = t.steady && !t.untied && !s.busy
 		}
 	}
 	return nil
