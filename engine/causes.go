@@ -190,6 +190,20 @@ func (c *causes) note(k key, event monitor.Event, now time.Time) {
 	}
 }
 
+// hand has a key know that a pass is the cause of its next one, without an event.
+func (c *causes) hand(k key, how *history) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	it := c.news[k]
+	if it == nil {
+		it = &cause{}
+		c.news[k] = it
+	}
+	if !it.others && len(it.deeds) < maxNews {
+		it.deeds = append(it.deeds, how)
+	}
+}
+
 func versionAt(obj *unstructured.Unstructured) version {
 	return version{uid: obj.GetUID(), resource: obj.GetResourceVersion()}
 }
@@ -267,7 +281,11 @@ func (c *causes) forgetRule(id string) {
 func (c *causes) addKeys(rule string, found keySet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	addKeysOf(c.loops, rule, found)
+	for k := range c.loops {
+		if k.rule == rule && k.patch == "" {
+			found[k] = true
+		}
+	}
 }
 
 // release lets all keys out of their loops, because rules have changed, and lists
@@ -302,4 +320,12 @@ func (p *pass) observe(informer monitor.Key, obj *unstructured.Unstructured) {
 // deleted notes that the pass deleted an object.
 func (p *pass) deleted(obj *unstructured.Unstructured) {
 	p.causes.did(version{uid: obj.GetUID()}, p.deed(obj).history(), p.options.Clock.Now())
+}
+
+// addPatches has the targets looked at of which the pass says something else now.
+func (p *pass) addPatches(keys []key) {
+	for _, k := range keys {
+		p.causes.hand(k, p.history.with(p.key, "its part of patch "+k.patch))
+	}
+	p.addKeys(keys)
 }

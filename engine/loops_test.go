@@ -165,3 +165,41 @@ func TestRulesThatBreed(t *testing.T) {
 		t.Errorf("there are %d Notes", len(list.Items))
 	}
 }
+
+// Two parents that patch one another with what they compute from what was patched.
+func TestParentsThatPatchOneAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note", "Task")
+	const rule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: FROM}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: FROM}
+  patches:
+  - id: count
+    target: {apiVersion: $GROUP/v1, kind: TO, name: "${parent.metadata.name}", namespace: "${parent.metadata.namespace}"}
+    template: {spec: {count: "${parent.spec.count + 1}"}}
+`
+	notes := strings.NewReplacer("name: FROM", "name: notes", "FROM", "Note", "TO", "Task").Replace(rule)
+	tasks := strings.NewReplacer("name: FROM", "name: tasks", "FROM", "Task", "TO", "Note").Replace(rule)
+	w.texts("rules", map[string]string{"notes.yaml": notes, "tasks.yaml": tasks})
+	w.run(func(o *engine.Options) { o.RetryMax = time.Second })
+	w.verdict("rules", `"ready":true`)
+	w.parent("Note", "x", "{count: 0}")
+	w.parent("Task", "x", "{count: 0}")
+	for _, kind := range []string{"Note", "Task"} {
+		w.await(w.resource(kind), w.home, "x", "is stalled", func(obj *unstructured.Unstructured) bool {
+			return conditionField(obj, "Stalled", "reason") == "Loop"
+		})
+	}
+	from := w.requests.count()
+	<-time.After(4 * time.Second)
+	if got := w.requestsAtHome(from); len(got) > 30 {
+		t.Errorf("%d requests in 4 s: %q", len(got), got[:10])
+	}
+	w.texts("rules", map[string]string{"notes.yaml": notes})
+	w.await(w.resource("Note"), w.home, "x", "is ready", isTrue("Ready"))
+	w.quiet()
+}

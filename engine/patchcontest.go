@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"kanon.dev/kanon/engine/apply"
 )
 
@@ -48,6 +50,7 @@ func (t *patching) sync(ctx context.Context, patch apply.Patch) (apply.Result, e
 	id, lost := identityOf(patch.Object), t.writer.LostPatch(patch)
 	result := apply.Result{Live: patch.Object, Action: apply.ActionNone}
 	if about.hold(id, content, lost, now, t.options.RetryMax) == nil {
+		defer t.causes.begin(id, t.deed(patch.Object))()
 		var err error
 		if result, err = t.writer.SyncPatch(ctx, patch); err != nil {
 			return result, err
@@ -62,4 +65,9 @@ func (t *patching) sync(ctx context.Context, patch apply.Patch) (apply.Result, e
 	}
 	t.queue.AddAfter(t.key, rest+time.Millisecond)
 	return result, &contestedError{object: apply.RefOf(patch.Object), fields: fields, nameOf: t.managerName, patched: true}
+}
+
+// deed is a write of the target.
+func (t *patching) deed(target *unstructured.Unstructured) *deed {
+	return &deed{key: t.key, wrote: apply.RefOf(target), why: t.history}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -103,7 +104,7 @@ func (p *pass) contribute(ctx context.Context) (soon bool) {
 	for _, outcome := range p.outcome.Patches {
 		plan := p.op.patches[outcome.ID]
 		now := p.contribution(ctx, plan, outcome)
-		p.addKeys(p.contributions.set(p.key, outcome.ID, now))
+		p.addPatches(p.contributions.set(p.key, outcome.ID, now))
 		for _, target := range slices.SortedFunc(maps.Keys(now.parts), compareTargets) {
 			found, known := p.contributions.stateOf(p.key, outcome.ID, target)
 			switch {
@@ -230,7 +231,7 @@ func (p *pass) isInPlace(plan patchPlan, target types.NamespacedName, part *appl
 // what it did before stays.
 func (p *pass) contributeUnknown() {
 	for id := range p.op.patches {
-		p.addKeys(p.contributions.set(p.key, id, &contribution{
+		p.addPatches(p.contributions.set(p.key, id, &contribution{
 			uid: p.parent.GetUID(), created: p.parent.GetCreationTimestamp().Time, open: true,
 		}))
 	}
@@ -256,16 +257,31 @@ func (e *Engine) reconcilePatch(ctx context.Context, k key) (verdict, error) {
 		e.borrowed.keep(k, nil)
 		return settled, nil
 	}
+	now := e.options.Clock.Now()
+	history, loop, rest := e.causes.take(k, now, e.options.RetryMax)
+	if rest > 0 {
+		e.queue.AddAfter(k, rest)
+		return later, nil
+	}
+	if loop != nil {
+		e.queue.AddAfter(k, loop.retreat.rest(now)+time.Millisecond) // the parents in it say so
+	}
 	saw, current := e.contributions.collect(op, k)
 	if !current {
 		return waiting, nil // the start of the next operator comes here again
 	}
-	t := &patching{Engine: e, op: op, plan: plan, key: k, saw: saw}
+	t := &patching{Engine: e, op: op, plan: plan, key: k, saw: saw, history: history}
 	if len(t.saw.parts) > 0 {
 		t.follow()
 	}
 	came := t.runSafely(ctx)
-	e.addKeys(e.contributions.finish(k, t.saw, came, t.left))
+	told := e.contributions.finish(k, t.saw, came, t.left)
+	for _, parent := range told {
+		if t.did != nil {
+			e.causes.hand(parent, t.did) // which may see the target before its event
+		}
+	}
+	e.addKeys(told)
 	if !e.contributions.contributes(k) && came.err == nil {
 		e.readers.keep(k, nil)
 		e.borrowed.keep(k, nil)
@@ -291,6 +307,10 @@ type patching struct {
 	plan patchPlan
 	key  key
 	saw  collected
+	// history is what led to the look, as far as it was rules.
+	history *history
+	// did is not nil where the look wrote: what follows from that.
+	did *history
 	// left are the problems of parents whose part is left out.
 	left map[types.NamespacedName]problem
 }
@@ -350,6 +370,8 @@ func (t *patching) run(ctx context.Context) problem {
 		GVR: t.plan.kind.GVR, Object: live, Manager: t.plan.manager, Content: merged, Refuse: t.plan.Refuse, Keeps: t.keeps,
 	})
 	if result.Live != nil && result.Action != apply.ActionNone {
+		t.did = t.deed(result.Live).history()
+		t.causes.did(versionAt(result.Live), t.did, t.options.Clock.Now())
 		t.monitors.Observe(t.plan.informerFor(t.key.parent.Namespace), result.Live)
 	}
 	if err != nil {
