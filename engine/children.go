@@ -184,7 +184,7 @@ func (p *pass) checkParent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if parent == nil || parent.GetUID() != p.parent.GetUID() || parent.GetDeletionTimestamp() != nil {
+	if parent == nil || parent.GetUID() != p.parent.GetUID() || (parent.GetDeletionTimestamp() != nil && !p.finalizing) {
 		return errParentLeaving
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/rules"
 )
 
 // leave sees a parent off that is being deleted and that the rule holds: the
@@ -17,10 +18,16 @@ import (
 func (e *Engine) leave(ctx context.Context, op *operator, k key, parent *unstructured.Unstructured, now time.Time) (verdict, error) {
 	p := e.newPass(op, k, parent, e.memories.of(k, parent.GetUID(), op.program.Hash()), now)
 	defer p.end()
+	if p.finalizes() {
+		if done, v, err := p.finalize(ctx); !done {
+			return v, err
+		}
+		p.problems, p.outcome = nil, rules.Outcome{}
+	}
 	p.dropContributions(k)
 	gone, err := p.endChildren(ctx)
 	if err == nil && gone {
-		err = p.letGo(ctx, op, parent)
+		err = p.letGo(ctx, op, p.parent)
 	}
 	if err != nil {
 		p.problems = append(p.problems, problemOfFinalizer(err))
@@ -60,7 +67,7 @@ func (p *pass) endChildren(ctx context.Context) (gone bool, err error) {
 	// must go on telling.
 	telling := slices.DeleteFunc(slices.Clone(children), func(child staleChild) bool { return !lostReference(child.object) })
 	p.orphaning = p.isOrphaning(telling)
-	for _, child := range children {
+	for _, child := range p.lastRank(children) {
 		if !lostReference(child.object) {
 			p.endChild(ctx, child)
 		}

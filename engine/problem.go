@@ -60,6 +60,10 @@ const (
 	reasonHeld = "Held"
 	// reasonContradiction: two parents set a field of one object to different values.
 	reasonContradiction = "Contradiction"
+	// reasonFinalizing: the parent is being deleted, and its cleanup is not done.
+	reasonFinalizing = "Finalizing"
+	// reasonFinalizeTimeout: that takes longer than the rule allows for.
+	reasonFinalizeTimeout = "FinalizeTimeout"
 	// reasonOrphaned: an object that was a child stays, and is none any more.
 	reasonOrphaned = "Orphaned"
 	// reasonDelete: a child that is rendered no more cannot be deleted.
@@ -72,7 +76,8 @@ func isReason(word string) bool {
 	case reasonReady, reasonProgressing, reasonWaiting, reasonEvaluation, reasonNameTaken, reasonFieldTaken,
 		reasonRestless, reasonInvalid, reasonForbidden, reasonTerminating, reasonWrite, reasonContested, reasonLoop,
 		reasonNoConditions, reasonAdopted, reasonDeleting, reasonRollout, reasonRecreating, reasonDeleted,
-		reasonPruneHeld, reasonHeld, reasonContradiction, reasonOrphaned, reasonDelete:
+		reasonPruneHeld, reasonHeld, reasonContradiction, reasonOrphaned, reasonFinalizing,
+		reasonFinalizeTimeout, reasonDelete:
 		return true
 	default:
 		return false
@@ -141,7 +146,7 @@ func problemOfPredicate(err error) problem {
 // comes back by itself, so that there is no need to try before.
 func (p problem) eventful() bool {
 	switch p.reason {
-	case reasonWaiting, reasonEvaluation, reasonRestless, reasonContested, reasonDeleting, reasonLoop, reasonRecreating:
+	case reasonWaiting, reasonEvaluation, reasonRestless, reasonContested, reasonDeleting, reasonFinalizing, reasonFinalizeTimeout, reasonLoop, reasonRecreating:
 		return true
 	default:
 		return p.elsewhere

@@ -122,6 +122,8 @@ type pass struct {
 	holding bool
 	// judged is true once it was asked what of the parent's children may be deleted.
 	judged bool
+	// finalizing is true while the parent is being deleted and the rule has its say.
+	finalizing bool
 	// orphaning is true where the parent is being deleted and all children stay.
 	orphaning bool
 	// decided says, while the parent is being deleted, which children stay, as far as
@@ -189,7 +191,7 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 	} else if !matches {
 		return p.release(ctx)
 	}
-	if err != nil || p.descendsTooFar() {
+	if err != nil || p.descendsTooFar() || !p.holdToFinalize(ctx) {
 		p.contributeUnknown()
 		said := p.evaluation.Outcome()
 		said.Nodes, said.Events, said.StatusFailed = nil, nil, nil

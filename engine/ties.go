@@ -44,14 +44,15 @@ func (op *operator) holds(parent *unstructured.Unstructured) bool {
 }
 
 // refers tells whether a child can carry an owner reference to its parent: one in
-// another namespace, or in none, would be taken for garbage at once.
+// another namespace, or in none, would be taken for garbage at once, and one of a rule that
+// finalizes by a foreground deletion before the rule has its say.
 func (op *operator) refers(parent, child *unstructured.Unstructured) bool {
-	return !op.parent.Namespaced || child.GetNamespace() == parent.GetNamespace()
+	return !op.program.Finalizes() && (!op.parent.Namespaced || child.GetNamespace() == parent.GetNamespace())
 }
 
 // mayHold tells whether the rule may have children that need the finalizer.
 func (op *operator) mayHold() bool {
-	return slices.ContainsFunc(op.program.Children(), func(child rules.Child) bool {
+	return op.program.Finalizes() || slices.ContainsFunc(op.program.Children(), func(child rules.Child) bool {
 		outside := op.parent.Namespaced && (child.Elsewhere || !op.children[child.GVK].Namespaced)
 		return outside || op.mayOrphan(child.ID)
 	})
@@ -100,6 +101,19 @@ func (p *pass) hold(ctx context.Context) error {
 		p.parent = held // else the conditions would speak of a parent that nobody looked at
 	}
 	return nil
+}
+
+// holdToFinalize holds the parent of a rule that has to finalize it, whether it has
+// children or not, and tells whether it is held.
+func (p *pass) holdToFinalize(ctx context.Context) bool {
+	if !p.op.program.Finalizes() {
+		return true
+	}
+	if err := p.hold(ctx); err != nil {
+		p.problems = append(p.problems, problemOfFinalizer(err))
+		return false
+	}
+	return true
 }
 
 // unhold lets a parent go that nothing needs to hold any more. It comes after all

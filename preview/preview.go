@@ -86,7 +86,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 	if p.Unmatched = unselected(in.Program.Parent(), in.Parent, w); p.Unmatched != "" {
 		return p
 	}
-	ev := in.Program.Evaluate(ctx, rules.Input{Parent: in.Parent, Now: in.Now, Reader: w})
+	ev := in.Program.Evaluate(ctx, rules.Input{Parent: in.Parent, Now: in.Now, Reader: w, Finalizing: in.Program.Finalizes() && in.Parent.GetDeletionTimestamp() != nil})
 	switch ok, err := ev.Matches(); {
 	case err != nil:
 		p.Unmatched, p.failed = "it is not known whether it is for the parent: "+err.Error(), true

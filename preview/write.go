@@ -91,7 +91,11 @@ func (w *writer) node(n Node) {
 	}
 	switch n.State {
 	case rules.StateSkipped:
-		if len(n.Kept) == 0 {
+		switch {
+		case len(n.Kept) > 0:
+		case n.Message != "":
+			w.comment("child %s %s", n.ID, n.Message)
+		default:
 			w.comment("child %s is skipped: its when is false", n.ID)
 		}
 	case rules.StateWaiting:

@@ -52,6 +52,7 @@ type Program struct {
 	conditions                []compiledCondition
 	events                    []compiledEvent
 	requeueAfter, minInterval *compiledDuration
+	finalize                  *compiledFinalize
 	drifts                    bool
 	onRuleDeletion            RuleDeletion
 	pruneLimit                int
@@ -142,6 +143,8 @@ type compiledChild struct {
 	// rollout is nil where all objects may be updated at once.
 	rollout  *compiledRollout
 	deletion compiledDeletion
+	// rank is how many nodes must be there before this one, one after the other.
+	rank     int
 	template template
 	// needs are the children that must be settled before this one, and waitsFor
 	// those that must be ready.
@@ -277,7 +280,9 @@ func (c *compiler) program() *Program {
 		rest.ownStatus = rest.ownStatus || r.ownStatus
 	}
 	p.ownStatus = all.ownStatus || rest.ownStatus || p.looksUpParents()
+	p.finalize = c.compileFinalize(rest)
 	p.order = c.link(p, nodes)
+	p.rankChildren()
 	c.checkSkips(nodes, rest)
 	c.checkIdentities(p)
 	c.checkRecursion(p)

@@ -49,6 +49,9 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	c.childItems(spec, child, sc, n)
 	c.locals(&spec.bodySpec, &child.body, sc)
 	c.when(&spec.bodySpec, &child.body, sc, &n.uses, &n.guard)
+	if child.Cleanup = spec.cleanup; spec.cleanup {
+		n.guard = n.guard.under(finalizingGuard())
+	}
 	for _, name := range slices.Sorted(maps.Keys(child.locals)) {
 		v := c.compileVariable(child.locals[name], sc)
 		n.ownStatus = n.ownStatus || v.uses.ownStatus

@@ -39,7 +39,7 @@ type compileScope struct {
 
 // roots lists the names that an expression may start with.
 func (s *compileScope) roots() []string {
-	roots := []string{rootParent, rootVariables, rootNow, rootLookups}
+	roots := []string{rootParent, rootVariables, rootNow, rootLookups, rootFinalizing}
 	if s.allowChildren {
 		roots = append(roots, rootChildren, rootObserved)
 	}

@@ -193,6 +193,7 @@ func (d *decoder) spec(n *node, r *Rule) {
 		"children":        func(n *node) { d.children(n, r) },
 		"patches":         func(n *node) { d.patches(n, r) },
 		"status":          func(n *node) { r.status = d.status(n) },
+		"finalize":        func(n *node) { d.finalize(n, r) },
 		"suspend":         func(n *node) { r.Suspend = d.boolean(n, "spec.suspend") },
 		"conditionPrefix": func(n *node) { r.ConditionPrefix = d.conditionPrefix(n) },
 		"conditions":      func(n *node) { r.conditions = d.conditions(n) },

@@ -32,14 +32,14 @@ func (d *decoder) variables(n *node, path string) (out []variableSpec, open bool
 func (d *decoder) children(n *node, r *Rule) {
 	r.openChildren = n.kind != sequenceNode || len(n.lost) > 0
 	for i, item := range d.list(n, "spec.children") {
-		c := d.child(item, i, r.children)
+		c := d.child(item, "spec.children", i, r.children)
 		r.openChildren = r.openChildren || c.id == ""
 		r.children = append(r.children, c)
 	}
 }
 
-func (d *decoder) child(n *node, index int, before []childSpec) childSpec {
-	path := fmt.Sprintf("spec.children[%d]", index)
+func (d *decoder) child(n *node, list string, index int, before []childSpec) childSpec {
+	path := fmt.Sprintf("%s[%d]", list, index)
 	c := childSpec{index: index, pos: d.src.at(n.yaml), updatePolicy: UpdateApply}
 	c.gaps = d.object(n, path, fields{
 		"id": func(n *node) {

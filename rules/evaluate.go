@@ -29,6 +29,8 @@ type Evaluation struct {
 	// clock is now, and notes when what was computed from it changes.
 	clock  celenv.Clock
 	random celenv.Random
+	// finalizing is as in Input.
+	finalizing bool
 	// base is the scope outside of all children.
 	base      scope
 	variables []memo
@@ -132,6 +134,12 @@ func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 	ev.base.ev, ev.random.Source = ev, in.Random
 	ev.budget = celenv.Budget{Cost: p.limits.ReconcileCost, Time: p.limits.Deadline}
 	ev.claimed[identityOf(in.Parent)] = parentClaim
+	ev.finalizing = in.Finalizing
+	for i, child := range p.children {
+		if child.Cleanup && !in.Finalizing {
+			ev.nodes[i].state = nodeSkipped
+		}
+	}
 	return ev
 }
 
@@ -345,6 +353,7 @@ func (e *Evaluation) Outcome() Outcome {
 	out.RequeueAfter = e.duration(e.prog.requeueAfter, &out)
 	out.MinInterval = e.duration(e.prog.minInterval, &out)
 	e.renderDeletion(&out)
+	e.renderFinalization(&out)
 	out.WakeAt = e.WakeAt()
 	return out
 }
@@ -371,6 +380,9 @@ func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 		o.Ready = p == nil
 	case nodeSkipped:
 		o.State, o.Ready = StateSkipped, true
+		if e.prog.children[i].Cleanup && !e.finalizing {
+			p = &problem{path: "finalize", message: "is made while the parent is being deleted"}
+		}
 	case nodeUncreated:
 		o.State, o.Ready = StateSkipped, true
 		p = &problem{path: "createWhen", message: "is false, and there is no such object"}

@@ -149,7 +149,11 @@ func (c *compiler) checkSkippedChild(by *reader, r nodeRef, target *nodeUses) {
 	case target.creation.given && !ensured(r, &by.guard, &target.creation):
 		f = c.report(r.pos, CodeUncreatedChild, "%s reads %s, which is not there when its createWhen keeps it from being made", by.label, r.name())
 	case target.guard.given && !ensured(r, &by.guard, &target.guard):
-		f = c.report(r.pos, CodeSkippedChild, "%s reads %s, which is not there when its when is false", by.label, r.name())
+		absent := "when its when is false"
+		if target.spec.cleanup && target.spec.when == nil {
+			absent = "as long as the parent is not being deleted"
+		}
+		f = c.report(r.pos, CodeSkippedChild, "%s reads %s, which is not there %s", by.label, r.name(), absent)
 	default:
 		return
 	}

@@ -20,6 +20,8 @@ const (
 	rootSelf      = "self"
 	rootStatus    = "status"
 	rootNow       = celenv.NowName
+
+	rootFinalizing = "finalizing"
 )
 
 // isGroup says whether a root has no value of its own, but only members.

@@ -34,6 +34,9 @@ type Child struct {
 	// Elsewhere is true where the template names a namespace, which may be another
 	// than the parent's.
 	Elsewhere bool
+	// Cleanup is true for a node of spec.finalize, which has objects only while the
+	// parent is being deleted.
+	Cleanup bool
 	// Adopt says whether the node may take over an object that is there already, if
 	// nobody else claims it.
 	Adopt bool
@@ -95,6 +98,9 @@ type Input struct {
 	// Reader answers what the rule looks up. It may be nil for a rule without
 	// lookups that reads no observed.
 	Reader Reader
+	// Finalizing is true while the parent is being deleted, for a rule with
+	// spec.finalize.
+	Finalizing bool
 	// Random gives the bytes that random(n) is made of. nil: it gives asterisks, for
 	// an evaluation of which nothing is written.
 	Random io.Reader
@@ -256,6 +262,8 @@ type Outcome struct {
 	// MinInterval is the least time between the starts of two reconciles of the
 	// parent; zero: none.
 	MinInterval time.Duration
+	// Finalization is set with Input.Finalizing only.
+	Finalization Finalization
 	// Deletion says whether the parent is to be deleted.
 	Deletion Deletion
 	// WakeAt is when the rule must be evaluated again because of now alone: the

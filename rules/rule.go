@@ -51,6 +51,9 @@ type Rule struct {
 	patches   []patchSpec
 	status    *node
 
+	// finalize is nil where the field is not there.
+	finalize *finalizeSpec
+
 	conditions []conditionSpec
 	events     []eventSpec
 	// Each is nil where the field is not there.
@@ -148,6 +151,8 @@ type childSpec struct {
 	// rollout is nil where it is not there.
 	rollout  *rolloutSpec
 	deletion deletionSpec
+	// cleanup is true for those of spec.finalize.
+	cleanup bool
 	// ignore are texts.
 	ignore []*node
 	// template is nil where it is missing or no mapping.
@@ -157,6 +162,9 @@ type childSpec struct {
 // label names a child in messages, by its id where it has one.
 func (c *childSpec) label() string {
 	if c.id == "" {
+		if c.cleanup {
+			return fmt.Sprintf("spec.finalize.children[%d]", c.index)
+		}
 		return fmt.Sprintf("spec.children[%d]", c.index)
 	}
 	return c.id

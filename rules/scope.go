@@ -59,6 +59,8 @@ func (s *scope) ResolveName(name string) (any, bool) {
 		return s.self, s.self != nil
 	case rootStatus:
 		return s.status, s.status != nil
+	case rootFinalizing:
+		return s.ev.finalizing, true
 	case rootNow:
 		return s.ev.clock.Now(), true
 	case celenv.ClockName:
@@ -94,6 +96,9 @@ func (v *childrenView) Member(id string) (any, bool, error) {
 		}
 		return n.items[0].live.Object, true, nil
 	case nodeSkipped:
+		if v.ev.prog.children[i].Cleanup && !v.ev.finalizing {
+			return nil, false, &problem{verdict: skips, message: "children." + id + " is there only while the parent is being deleted; read it as children.?" + id}
+		}
 		return nil, false, &problem{verdict: skips, message: "children." + id + " is skipped, because its when is false; read it as children.?" + id}
 	case nodeUncreated:
 		return nil, false, &problem{verdict: skips, message: "children." + id + " is not there, and is not made, because its createWhen is false; read it as children.?" + id}

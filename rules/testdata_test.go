@@ -269,7 +269,7 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 	var b strings.Builder
 	parent := objects(t, files["parent.yaml"])[0]
 	before := parent.DeepCopy()
-	ev := p.Evaluate(t.Context(), Input{Parent: parent, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Reader: reader})
+	ev := p.Evaluate(t.Context(), Input{Parent: parent, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Reader: reader, Finalizing: p.Finalizes() && parent.GetDeletionTimestamp() != nil})
 	matches, err := ev.Matches()
 	if err != nil {
 		fmt.Fprintf(&b, "matches: %v\n", err)
@@ -327,6 +327,9 @@ func writeOutcome(t *testing.T, b *strings.Builder, out Outcome) {
 	t.Helper()
 	if len(out.Nodes) > 0 {
 		fmt.Fprintln(b, "--- nodes")
+	}
+	if f := out.Finalization; f != (Finalization{}) {
+		fmt.Fprintf(b, "finalization: done %t, failed %t, timeout %s: %s\n", f.Done, f.Failed, f.Timeout, f.Waits)
 	}
 	for _, n := range out.Nodes {
 		fmt.Fprintf(b, "%s: %s", n.ID, n.State)

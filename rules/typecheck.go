@@ -120,6 +120,8 @@ func (t *typing) name(e ast.Expr, env typeBindings) typed {
 		return t.c.kindType(t.c.rule.parent.gvk)
 	case rootNow:
 		return typed{typ: types.TimestampType}
+	case rootFinalizing:
+		return typed{typ: types.BoolType}
 	}
 	if isGroup(name) {
 		return typed{root: name}

@@ -123,6 +123,27 @@ func (w *Writer) RemoveFinalizer(ctx context.Context, f Finalizer) (*unstructure
 	return nil, fmt.Errorf("remove the finalizer of %s: %w", ref, conflict)
 }
 
+// Annotate sets an annotation of exactly the object seen, and returns the object as it is then.
+//
+// The error is a *ReplacedError when it is gone or was replaced.
+func (w *Writer) Annotate(ctx context.Context, f Finalizer, key, value string) (*unstructured.Unstructured, error) {
+	ref := RefOf(f.Object)
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": ref.UID, "annotations": map[string]any{key: value}}})
+	if err != nil {
+		return nil, fmt.Errorf("encode an annotation of %s: %w", ref, err)
+	}
+	answer, err := w.resource(f.GVR, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body,
+		metav1.PatchOptions{FieldManager: f.Manager, FieldValidation: metav1.FieldValidationStrict})
+	switch {
+	case err == nil:
+		return answer, nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), wrongUID(err):
+		return nil, &ReplacedError{Ref: ref, Err: err}
+	default:
+		return nil, fmt.Errorf("annotate %s: %w", ref, err)
+	}
+}
+
 // withoutFinalizer removes the finalizer at an index of an object at exactly its resourceVersion.
 func withoutFinalizer(obj *unstructured.Unstructured, at int) ([]byte, error) {
 	type operation struct {

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/rules"
+)
+
+// A rule with spec.finalize keeps a parent that is being deleted, and all that it made
+// for it, until its cleanup is done. That this is so is noted on the parent, because
+// what told of it goes next: the children, in the reverse order of their dependence.
+
+// annotationFinalized begins the annotation that notes it, which ends with the rule's
+// id.
+const annotationFinalized = "kanon.dev/finalized-"
+
+// finalizes tells whether the rule has to finalize the parent still.
+func (p *pass) finalizes() bool {
+	_, done := p.parent.GetAnnotations()[annotationFinalized+p.op.id]
+	return p.op.program.Finalizes() && !done
+}
+
+// finalize reconciles a parent that is being deleted as the rule says for that, and
+// tells whether it is done, so that the children can go. Else it has told what there
+// is to wait for.
+func (p *pass) finalize(ctx context.Context) (done bool, v verdict, err error) {
+	p.finalizing = true
+	switch p.op.selects(p.parent, p.namespaceLabels) {
+	case undecided:
+		return false, waiting, nil
+	case unselected:
+		return true, settled, nil
+	case selected:
+	}
+	p.evaluation = p.op.program.Evaluate(ctx, rules.Input{Parent: p.parent, Now: p.now, Reader: p, Random: rand.Reader, Finalizing: true})
+	defer p.planWake()
+	matches, err := p.evaluation.Matches()
+	if err != nil {
+		p.problems = append(p.problems, problemOfPredicate(err))
+		said := p.evaluation.Outcome()
+		said.Nodes, said.Events, said.StatusFailed = nil, nil, nil
+		p.outcome = said
+		v, err = p.conclude(ctx)
+		return false, v, err
+	}
+	if !matches {
+		return true, settled, nil
+	}
+	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
+		if p.suspended() {
+			return false, waiting, nil
+		}
+		p.writeBatch(ctx, batch)
+	}
+	if p.suspended() {
+		return false, waiting, nil
+	}
+	p.outcome = p.evaluation.Outcome()
+	p.prune(ctx)
+	if p.outcome.Finalization.Done && !p.filling {
+		if err = p.noteFinalized(ctx); err == nil {
+			return true, settled, nil
+		}
+		p.problems = append(p.problems, problemOfFinalizer(err))
+	}
+	if p.contribute(ctx) {
+		return false, waiting, nil
+	}
+	p.tellFinalizing()
+	v, err = p.conclude(ctx)
+	return false, v, err
+}
+
+// noteFinalized has the parent say that its children can go.
+func (p *pass) noteFinalized(ctx context.Context) error {
+	noted, err := p.writer.Annotate(ctx, p.op.finalizer(p.parent), annotationFinalized+p.op.id, "true")
+	if err != nil {
+		return err
+	}
+	p.monitors.Observe(p.op.parentKey, noted)
+	p.parent = noted
+	return nil
+}
+
+// tellFinalizing says what the parent waits for, and that it has done so for too long.
+func (p *pass) tellFinalizing() {
+	f := p.outcome.Finalization
+	if f.Waits == "" {
+		return
+	}
+	waits := problem{subject: "spec.finalize", reason: reasonFinalizing, err: errors.New(f.Waits), stalled: f.Failed}
+	if f.Timeout > 0 {
+		left := p.parent.GetDeletionTimestamp().Add(f.Timeout).Sub(p.options.Clock.Now())
+		if left > 0 {
+			p.queue.AddAfter(p.key, left)
+		} else {
+			waits.reason, waits.stalled = reasonFinalizeTimeout, true
+			waits.err = fmt.Errorf("%s, for longer than %s; the parent stays until that changes, or until somebody removes the finalizer %s", f.Waits, f.Timeout, finalizers+p.op.id)
+		}
+	}
+	p.problems = append(p.problems, waits)
+}
+
+// lastRank are those of some children that nothing depends on any more: of a rule that
+// finalizes, the others have to wait until these are gone.
+func (p *pass) lastRank(children []staleChild) []staleChild {
+	if !p.op.program.Finalizes() {
+		return children
+	}
+	rank := func(child staleChild) int {
+		owner, ok := apply.OwnerOf(child.object)
+		if !ok {
+			return math.MaxInt
+		}
+		if rank := p.op.program.Rank(owner.Node); rank >= 0 {
+			return rank
+		}
+		return math.MaxInt // of a node that is no more: nothing depends on it
+	}
+	last := math.MinInt
+	for _, child := range children {
+		last = max(last, rank(child))
+	}
+	return slices.DeleteFunc(slices.Clone(children), func(child staleChild) bool { return rank(child) < last })
+}

@@ -1,0 +1,103 @@
+package rules
+
+import "time"
+
+// compiledFinalize is spec.finalize.
+type compiledFinalize struct {
+	// until is nil where the children of finalize decide by being ready.
+	until   *expression
+	timeout *compiledDuration
+}
+
+// Finalization says how far a rule has come with a parent that is being deleted.
+type Finalization struct {
+	// Done is true where nothing is left to do but to end the children.
+	Done bool
+	// Waits says why it is not done; Failed is true where that will not change before the
+	// rule or what it reads does.
+	Waits  string
+	Failed bool
+	// Timeout is how long it may take; zero: for ever.
+	Timeout time.Duration
+}
+
+// Finalizes says whether the rule has a say in how its parents go.
+func (p *Program) Finalizes() bool { return p.finalize != nil }
+
+// Rank says how many nodes must be there, one after the other, before the one with
+// that id; -1 where the rule has no such node.
+func (p *Program) Rank(node string) int {
+	i, ok := p.byID[node]
+	if !ok {
+		return -1
+	}
+	return p.children[i].rank
+}
+
+// rankChildren counts the nodes that each one follows on.
+func (p *Program) rankChildren() {
+	for _, i := range p.order {
+		child := p.children[i]
+		for _, needs := range [][]int{child.needs, child.waitsFor} {
+			for _, j := range needs {
+				child.rank = max(child.rank, p.children[j].rank+1)
+			}
+		}
+	}
+}
+
+// finalizingGuard is the condition under which all that belongs to spec.finalize is
+// there.
+func finalizingGuard() guard {
+	return guard{given: true, conjuncts: []string{rootFinalizing}, asked: map[string]bool{}}
+}
+
+// under adds the condition under which the part is there at all.
+func (g guard) under(outer guard) guard {
+	return guard{
+		given: true, lost: g.lost, asked: g.asked,
+		conjuncts: append(append([]string{}, outer.conjuncts...), g.conjuncts...),
+	}
+}
+
+func (c *compiler) compileFinalize(rest *uses) *compiledFinalize {
+	spec := c.rule.finalize
+	if spec == nil {
+		return nil
+	}
+	out := &compiledFinalize{timeout: c.duration(spec.timeout, rest)}
+	if spec.until != nil {
+		by := &reader{label: "spec.finalize.until", bare: true, guard: finalizingGuard()}
+		out.until = c.condition(spec.until, c.ruleScope("spec.finalize.until"), &by.uses).compiled()
+		c.readers = append(c.readers, by)
+	}
+	return out
+}
+
+// renderFinalization fills in how far the rule has come with a parent that is being
+// deleted.
+func (e *Evaluation) renderFinalization(out *Outcome) {
+	if !e.finalizing || e.prog.finalize == nil {
+		return
+	}
+	f := &out.Finalization
+	f.Timeout = e.duration(e.prog.finalize.timeout, out)
+	if until := e.prog.finalize.until; until != nil {
+		holds, p := until.isTrue(&e.base)
+		switch {
+		case p != nil:
+			f.Waits, f.Failed = "until: "+p.message, p.verdict == fails
+		case !holds:
+			f.Waits = "until is false"
+		}
+		f.Done = holds && p == nil
+		return
+	}
+	for i, child := range e.prog.children {
+		if node := out.Nodes[i]; child.Cleanup && !node.Ready {
+			f.Waits = "waits for child " + node.ID + " to be ready"
+			return
+		}
+	}
+	f.Done = true
+}
