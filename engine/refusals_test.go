@@ -207,7 +207,8 @@ func refusals(webhook *denier) map[string]refusal {
 			spoil:  func(w *world) { w.input("immutable", map[string]string{"immutable": "yes", "text": "b"}) },
 			mend:   func(w *world) { w.delete(configMaps, w.home, "immutable") },
 			reason: "Invalid", messages: []string{
-				"child config: ConfigMap ", "/immutable is not valid", "data: Forbidden: field is immutable when `immutable` is set"},
+				"child config: ConfigMap ", "/immutable is not valid", "data: Forbidden: field is immutable when `immutable` is set",
+			},
 		},
 		"finalizer": {
 			spoil: func(w *world) {

@@ -52,9 +52,20 @@ func TestUnchanged(t *testing.T) {
 func TestHash(t *testing.T) {
 	h := hasher{seed: maphash.MakeSeed()}
 	values := []any{
-		nil, true, false, "", "1", int64(1), 1.5, "a", "b", []any{}, map[string]any{}, []any{nil}, []any{"a", "b"}, []any{"b", "a"},
-		[]any{[]any{"a"}, "b"}, []any{[]any{"a", "b"}}, map[string]any{"a": "b"}, map[string]any{"b": "a"}, map[string]any{"a": nil},
-		map[string]any{"a": "b", "c": "d"}, map[string]any{"a": "d", "c": "b"}, map[string]any{"a": map[string]any{"b": "c"}},
+		nil, true, false, "", "1", int64(1), 1.5, "a", "b",
+		[]any{},
+		map[string]any{},
+		[]any{nil},
+		[]any{"a", "b"},
+		[]any{"b", "a"},
+		[]any{[]any{"a"}, "b"},
+		[]any{[]any{"a", "b"}},
+		map[string]any{"a": "b"},
+		map[string]any{"b": "a"},
+		map[string]any{"a": nil},
+		map[string]any{"a": "b", "c": "d"},
+		map[string]any{"a": "d", "c": "b"},
+		map[string]any{"a": map[string]any{"b": "c"}},
 	}
 	seen := map[uint64]any{}
 	for _, v := range values {

@@ -319,6 +319,7 @@ func (m *model) unitOf(id identity) unit {
 	}
 	return unit{slot: parts[2], parent: parts[0] + "-" + parts[1]}
 }
+
 func (t *track) String() string {
 	return fmt.Sprintf("%s of %s and %s, steady %v, retained %v", t.class, t.slot, t.parent, t.steady, t.retained)
 }
