@@ -226,13 +226,13 @@ func (e *Engine) judge(op *operator) {
 	}
 	confirmed := slices.Contains(e.guards.confirmed[op.id], g.revision)
 	looked := len(g.pending) == 0
-	clear := g.clear(confirmed)
-	ask := clear && !g.asked
-	g.asked = g.asked || clear
-	var free []key
+	free := g.clear(confirmed)
+	ask := free && !g.asked
+	g.asked = g.asked || free
+	var freed []key
 	if g.asked && e.mayDelete(op) {
 		g.released = true
-		free = slices.Collect(maps.Keys(g.doomed))
+		freed = slices.Collect(maps.Keys(g.doomed))
 		g.pending, g.doubtful, g.doomed = nil, nil, nil
 	}
 	first := looked && !g.looked
@@ -242,7 +242,7 @@ func (e *Engine) judge(op *operator) {
 	if ask {
 		e.records.want(op.id, e.acted(op))
 	}
-	for _, k := range free {
+	for _, k := range freed {
 		e.queue.Add(k)
 	}
 	if held || looked && ask {

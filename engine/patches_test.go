@@ -221,7 +221,7 @@ func TestPatchGivesBack(t *testing.T) {
 		t.Error("the annotation is there still")
 	}
 	if !slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager == "owner" && strings.Contains(string(e.FieldsV1.Raw), `"f:replicas"`)
+		return e.Manager == "owner" && strings.Contains(e.FieldsV1.GetRawString(), `"f:replicas"`)
 	}) {
 		t.Errorf("replicas do not belong to their owner: %v", live.GetManagedFields())
 	}

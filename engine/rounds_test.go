@@ -31,6 +31,7 @@ func TestRoundsOfAContest(t *testing.T) {
 	}
 	cases := map[string]func(t *testing.T, c *contests){
 		"a few quick rounds": func(t *testing.T, c *contests) {
+			t.Helper()
 			fight(c, maxRounds, time.Second)
 			if lose(c, "a", color) {
 				t.Fatal("it goes on")
@@ -67,20 +68,23 @@ func TestRoundsOfAContest(t *testing.T) {
 				t.Error("it is not forgotten")
 			}
 		},
-		"rounds far apart": func(t *testing.T, c *contests) { fight(c, 3*maxRounds, contestWindow+time.Second) },
+		"rounds far apart": func(_ *testing.T, c *contests) { fight(c, 3*maxRounds, contestWindow+time.Second) },
 		"two changes by hand": func(t *testing.T, c *contests) {
+			t.Helper()
 			fight(c, 2, time.Second)
 			if fields, _ := c.open(id, "a", now); fields != nil {
 				t.Errorf("contested are %v", fields)
 			}
 		},
 		"another content": func(t *testing.T, c *contests) {
+			t.Helper()
 			fight(c, maxRounds, time.Second)
 			if !lose(c, "b", color) {
 				t.Error("what is rendered anew is not written")
 			}
 		},
 		"one field and another": func(t *testing.T, c *contests) {
+			t.Helper()
 			for i := range 3 * maxRounds {
 				path := string(rune('a' + i%4))
 				if i < 4*(maxRounds-1) && !lose(c, "a", []apply.Contested{{Path: path}}) {

@@ -286,7 +286,12 @@ func (c *compiler) program() *Program {
 	c.checkSkips(nodes, rest)
 	c.checkIdentities(p)
 	c.checkRecursion(p)
-	// What only the compiler needs is not kept.
+	p.release()
+	return p
+}
+
+// release drops what only the compiler needs.
+func (p *Program) release() {
 	for _, v := range p.variables {
 		v.release()
 	}
@@ -299,7 +304,6 @@ func (c *compiler) program() *Program {
 	for _, patch := range p.patches {
 		patch.release()
 	}
-	return p
 }
 
 // looksUpParents says whether a lookup can give the parent itself, and with it its

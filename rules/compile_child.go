@@ -66,16 +66,22 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 		c.conform(spec, child)
 		c.checkItemNames(spec)
 	}
-	if spec.readyWhen != nil {
-		// What readiness reads orders nothing: it is asked when all is written.
-		ready := c.selfScope(sc, child, path+".readyWhen")
-		by := &reader{label: ready.place, id: spec.id, bare: true, guard: n.guard}
-		child.readyWhen = c.condition(spec.readyWhen, ready, &by.uses).compiled()
-		c.readers = append(c.readers, by)
-	}
+	c.readiness(spec, child, sc, n.guard)
 	c.writeConditions(spec, child, sc, n)
 	c.deletion(spec, child, sc, &n.uses)
 	return child, n
+}
+
+// readiness compiles readyWhen. What it reads orders nothing: it is asked when all is
+// written.
+func (c *compiler) readiness(spec *childSpec, child *compiledChild, sc *compileScope, guard guard) {
+	if spec.readyWhen == nil {
+		return
+	}
+	ready := c.selfScope(sc, child, sc.place+".readyWhen")
+	by := &reader{label: ready.place, id: spec.id, bare: true, guard: guard}
+	child.readyWhen = c.condition(spec.readyWhen, ready, &by.uses).compiled()
+	c.readers = append(c.readers, by)
 }
 
 // selfScope is the scope of an expression that knows the live object.

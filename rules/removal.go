@@ -30,7 +30,7 @@ func (d *decoder) onRuleDeletion(n *node) RuleDeletion {
 	return RuleDeletion(text)
 }
 
-// AnnotationConfirmPrune, on a rule's document or on what holds it, lets a revision of
+// AnnotationConfirmPrune is the annotation that, on a rule's document or on what holds it, lets a revision of
 // the rule delete more than PruneLimit objects. Its value is the revision's Hash, of
 // which the annotation is no part; several stand with commas between them.
 const AnnotationConfirmPrune = "kanon.dev/confirm-prune"

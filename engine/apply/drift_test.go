@@ -131,13 +131,13 @@ func TestEveryForeignChangeOfAnOwnedFieldIsDrift(t *testing.T) {
 			before := specText(t, w.get(c.Object))
 			c = w.child(deployment) // by the Writer that remembers
 			w.sync(c, w.get(c.Object), ActionNone, "")
-			if !w.unchanged(deployment, w.get(c.Object)) {
+			if !w.unchanged(w.get(c.Object)) {
 				t.Fatal("changed before anybody did anything")
 			}
 			tt.change(w, c.Object)
 
 			live := w.get(c.Object)
-			if w.unchanged(deployment, live) {
+			if w.unchanged(live) {
 				t.Error("not noticed at a glance")
 			}
 			remembering := w.writer
@@ -220,7 +220,7 @@ func TestWhatIsNotOursIsNoDrift(t *testing.T) {
 			change(w, c.Object)
 			live := w.get(c.Object)
 			w.sync(c, live, ActionNone, "")
-			if !w.unchanged(deployment, live) {
+			if !w.unchanged(live) {
 				t.Error("found to be in sync, and looked at again all the same")
 			}
 			w.settled(c)

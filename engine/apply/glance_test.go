@@ -43,7 +43,7 @@ func TestUnchanged(t *testing.T) {
 		}
 	}
 	w.writer.Forget(status.GetUID())
-	if w.unchanged(deployment, status) {
+	if w.unchanged(status) {
 		t.Error("remembered though forgotten")
 	}
 }

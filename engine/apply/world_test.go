@@ -199,10 +199,10 @@ func (w *world) child(text string) *Child {
 	return c
 }
 
-// unchanged asks the Writer whether a child that was made from this text is in sync at a glance.
-func (w *world) unchanged(text string, live *unstructured.Unstructured) bool {
+// unchanged asks the Writer whether the Deployment is in sync at a glance.
+func (w *world) unchanged(live *unstructured.Unstructured) bool {
 	w.t.Helper()
-	return w.writer.Unchanged(w.t.Context(), w.object(text), w.owner, controllerRef(w.parent), Policy{}, live)
+	return w.writer.Unchanged(w.t.Context(), w.object(deployment), w.owner, controllerRef(w.parent), Policy{}, live)
 }
 
 func controllerRef(parent *unstructured.Unstructured) *metav1.OwnerReference {

@@ -189,7 +189,7 @@ func (m *model) update() {
 		}
 	}
 	for id, t := range m.tracks {
-		m.classify(id, t, wanted[id], held[t.unit])
+		m.classify(t, wanted[id], held[t.unit])
 	}
 	m.held = held
 }
@@ -249,7 +249,7 @@ func (m *model) want(u unit, wanted map[identity]*track, held map[unit]bool) {
 
 // classify says what must be the case of an object that is known. w is what a
 // rule wants of it, or nil.
-func (m *model) classify(id identity, t, w *track, held bool) {
+func (m *model) classify(t, w *track, held bool) {
 	rule, mode := m.rules[t.slot], m.mode(t.unit)
 	switch {
 	case w != nil:
