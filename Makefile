@@ -50,6 +50,11 @@ test: build ## Run all tests with the race detector, against the real API server
 	go test -C cmd/controlplane -timeout 10m ./...
 	go test -C cmd/kanonbench -timeout 10m ./...
 
+.PHONY: lives
+lives: build ## Run SEQUENCES (default 500) random lives of parents, rules and children, drawn from SEED (default 1)
+	KANON_CONTROLPLANE='$(CURDIR)/bin/controlplane' go test -timeout 60m ./engine/lifecycletest \
+		-seed $(or $(SEED),1) -sequences $(or $(SEQUENCES),500)
+
 .PHONY: lint
 lint: ## Check style, imports and formatting
 	$(TOOL) golangci-lint run ./...

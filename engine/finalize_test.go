@@ -136,7 +136,8 @@ func TestFinalizeInReverse(t *testing.T) {
 			deleted = append(deleted, request[strings.LastIndex(request, "/")+1:])
 		}
 	}
-	if !slices.Equal(deleted, []string{"red-top", "red-base"}) {
+	// A look before the informer shows the end asks for it once more.
+	if !slices.Equal(slices.Compact(deleted), []string{"red-top", "red-base"}) {
 		t.Errorf("the deletions were %q, want the dependent first", deleted)
 	}
 

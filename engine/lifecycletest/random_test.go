@@ -16,7 +16,7 @@ import (
 
 var (
 	seed      = flag.Uint64("seed", 1, "what everything random is drawn from")
-	sequences = flag.Int("sequences", 500, "how many sequences to run")
+	sequences = flag.Int("sequences", 36, "how many sequences to run; make lives runs 500")
 	only      = flag.Int("only", -1, "the number of the one sequence to run")
 	// patience bounds every wait for a state; a healthy engine needs a fraction.
 	patience = flag.Duration("patience", 3*time.Minute, "how long a sequence may take to come to rest")
