@@ -42,7 +42,9 @@ func (d *decoder) lookup(n *node, index int, before []lookupSpec) lookupSpec {
 	}, "id", "apiVersion", "kind")
 	l.lose(n)
 	l.gvk = d.gvk(n, path, apiVersion, kind)
-	d.lookupForm(n, path, &l)
+	d.whichForm(n, path, &l, CodeLookupForm,
+		"give it a name for one object, or a selector for a list; selector: {} selects all",
+		"leave out one: name reads one object, and selector a list")
 	return l
 }
 
@@ -57,8 +59,9 @@ func (l *lookupSpec) mayBeNull() bool {
 	return l.optional && len(l.forEach) == 0 && !l.gaps["forEach"] && (l.name != nil || l.when != nil)
 }
 
-// lookupForm reports a lookup that does not say, or says twice, what it reads.
-func (d *decoder) lookupForm(n *node, path string, l *lookupSpec) {
+// whichForm reports a place that does not say, or says twice, which objects it means.
+// none and both are what to do about it.
+func (d *decoder) whichForm(n *node, path string, l *lookupSpec, code Code, none, both string) {
 	if n.kind != mappingNode {
 		return
 	}
@@ -67,13 +70,11 @@ func (d *decoder) lookupForm(n *node, path string, l *lookupSpec) {
 	named, selects := l.name != nil || n.has("name") || l.gaps["name"], l.selector != nil || n.has("selector") || l.gaps["selector"]
 	switch {
 	case !named && !selects:
-		d.report(n, CodeLookupForm, "%s has neither name nor selector", path).
-			hint("give it a name for one object, or a selector for a list; selector: {} selects all")
+		d.report(n, code, "%s has neither name nor selector", path).hint("%s", none)
 	case named && selects:
-		d.report(n, CodeLookupForm, "%s has both name and selector", path).
-			hint("leave out one: name reads one object, and selector a list")
+		d.report(n, code, "%s has both name and selector", path).hint("%s", both)
 	case named && namespace == allNamespaces:
-		d.report(n.get("namespace"), CodeLookupForm, `%s names one object, and so cannot be in "*", all namespaces`, path).
+		d.report(n.get("namespace"), code, `%s names one object, and so cannot be in "*", all namespaces`, path).
 			hint("name its namespace, or use a selector")
 	}
 }

@@ -107,21 +107,8 @@ func (d *decoder) target(n *node, path string) *lookupSpec {
 		"selector":   func(n *node) { d.lookupSelector(n, path+".selector", t) },
 	}, "apiVersion", "kind")
 	t.gvk = d.gvk(n, path, apiVersion, kind)
-	if n.kind != mappingNode {
-		return t
-	}
-	namespace, _ := n.get("namespace").text()
-	named, selects := t.name != nil || n.has("name") || t.gaps["name"], t.selector != nil || n.has("selector") || t.gaps["selector"]
-	switch {
-	case !named && !selects:
-		d.report(n, CodePatchTarget, "%s has neither name nor selector", path).
-			hint("give it a name for one object, or a selector for several; selector: {} selects all, and without a target the patch is for the parent")
-	case named && selects:
-		d.report(n, CodePatchTarget, "%s has both name and selector", path).
-			hint("leave out one: name is for one object, and selector for several")
-	case named && namespace == allNamespaces:
-		d.report(n.get("namespace"), CodePatchTarget, `%s names one object, and so cannot be in "*", all namespaces`, path).
-			hint("name its namespace, or use a selector")
-	}
+	d.whichForm(n, path, t, CodePatchTarget,
+		"give it a name for one object, or a selector for several; selector: {} selects all, and without a target the patch is for the parent",
+		"leave out one: name is for one object, and selector for several")
 	return t
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,9 +25,6 @@ import (
 // The patch is computed from memory, which may be old. So it tests the UID, and the keys of each list item on its way;
 // where a test fails, nothing is written and the child is applied.
 
-// errStale says that a patch was computed from an object that has changed since.
-var errStale = errors.New("the object is not as it was")
-
 // amend brings a child up to date that differs in nothing but values of fields that are there. done is false where an
 // apply is needed instead.
 func (w *Writer) amend(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (answer *unstructured.Unstructured, done bool, err error) {
@@ -41,7 +36,7 @@ func (w *Writer) amend(ctx context.Context, gvr schema.GroupVersionResource, chi
 		metav1.PatchOptions{FieldManager: Manager, FieldValidation: metav1.FieldValidationStrict})
 	switch {
 	case testFailed(err):
-		logr.FromContextOrDiscard(ctx).V(4).Info("cannot amend", "child", child.Ref, "reason", errStale.Error())
+		logr.FromContextOrDiscard(ctx).V(4).Info("the child has changed since it was looked at; applying it", "child", child.Ref)
 		return nil, false, nil
 	case err != nil:
 		return nil, false, w.applyError(ctx, gvr, child, live, err)
@@ -60,13 +55,6 @@ func testFailed(err error) bool {
 	}
 	details := status.Status().Details
 	return details == nil || len(details.Causes) == 0
-}
-
-// operation is one step of a JSON patch (RFC 6902).
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value"`
 }
 
 // amendment is the patch that amends live; false where it takes an apply: where we own by another entry than that of a
@@ -114,13 +102,13 @@ func (c *Child) replace(path fieldpath.Path, live *unstructured.Unstructured) (s
 			return nil, false, false
 		}
 		var at string
-		if have, at, ok = follow(have, element); !ok {
+		if have, at, ok = stepInto(have, element); !ok {
 			return nil, false, false
 		}
 		pointer += "/" + at
 		if element.Key != nil {
 			for _, key := range *element.Key {
-				steps = append(steps, operation{Op: "test", Path: pointer + "/" + escaped(key.Name), Value: key.Value.Unstructured()})
+				steps = append(steps, operation{Op: "test", Path: pointer + "/" + escapePointer(key.Name), Value: key.Value.Unstructured()})
 			}
 		}
 	}
@@ -152,29 +140,6 @@ func (k kind) indivisible(ref smdschema.TypeRef, v any) bool {
 // vanishing says whether Go's types may drop a value when it is stored: it could not be seen to be ours, see create.
 func vanishing(v any) bool {
 	return v == false || v == "" || v == int64(0) || v == 0.0
-}
-
-// follow is one step down into a live value, and the step in a JSON pointer.
-func follow(at any, element fieldpath.PathElement) (next any, step string, ok bool) {
-	switch {
-	case element.FieldName != nil:
-		m, _ := at.(map[string]any)
-		next, ok = m[*element.FieldName]
-		return next, escaped(*element.FieldName), ok
-	case element.Key != nil:
-		items, _ := at.([]any)
-		for i, item := range items {
-			if hasKeys(item, *element.Key) {
-				return item, strconv.Itoa(i), true
-			}
-		}
-	}
-	return nil, "", false
-}
-
-// escaped is a name as JSON pointers have it (RFC 6901).
-func escaped(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
 // contains says whether a set has an item.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -19,11 +18,6 @@ import (
 // The error is a *ReplacedError when the object has changed, is gone or was replaced, an *InvalidError when the list is
 // refused; any other error is worth another try.
 func (w *Writer) PlaceConditions(ctx context.Context, s Status, conditions []any) (Result, error) {
-	type operation struct {
-		Op    string `json:"op"`
-		Path  string `json:"path"`
-		Value any    `json:"value"`
-	}
 	ref := RefOf(s.Object)
 	operations := []operation{
 		{Op: "replace", Path: "/metadata/uid", Value: s.Object.GetUID()},
@@ -40,17 +34,11 @@ func (w *Writer) PlaceConditions(ctx context.Context, s Status, conditions []any
 	}
 	answer, err := w.resource(s.GVR, ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, patch,
 		metav1.PatchOptions{FieldManager: s.Manager, FieldValidation: metav1.FieldValidationStrict}, s.subresources()...)
-	switch {
-	case err == nil:
-		logr.FromContextOrDiscard(ctx).V(2).Info("placed the conditions", "parent", ref.String())
-		return Result{Live: answer, Action: ActionApplied}, nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), wrongUID(err):
-		return Result{}, &ReplacedError{Ref: ref, Err: err}
-	case permanent(err):
-		return Result{}, &InvalidError{Ref: ref, Err: err}
-	default:
-		return Result{}, fmt.Errorf("place the conditions of %s: %w", ref, err)
+	if err != nil {
+		return Result{}, refusal("place the conditions of", ref, err)
 	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("placed the conditions", "parent", ref.String())
+	return Result{Live: answer, Action: ActionApplied}, nil
 }
 
 // HoldsConditions tells whether the manager of s wrote the list of conditions as a whole, and nobody has since.

@@ -3,6 +3,7 @@ package apply
 import (
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -86,3 +87,18 @@ func (e *ImmutableError) Unwrap() error { return e.Err }
 
 // Fields are those of which the API server refuses a change.
 func (e *ImmutableError) Fields() []string { return immutableFields(e.Err) }
+
+// refusal is the error for a write to an object last seen as ref that the API server answered with err, nil for none: a
+// *ReplacedError, an *InvalidError, or one that is worth another try and begins with verb.
+func refusal(verb string, ref Ref, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), wrongUID(err):
+		return &ReplacedError{Ref: ref, Err: err}
+	case permanent(err):
+		return &InvalidError{Ref: ref, Err: err}
+	default:
+		return fmt.Errorf("%s %s: %w", verb, ref, err)
+	}
+}

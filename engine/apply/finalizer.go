@@ -146,11 +146,6 @@ func (w *Writer) Annotate(ctx context.Context, f Finalizer, key, value string) (
 
 // withoutFinalizer removes the finalizer at an index of an object at exactly its resourceVersion.
 func withoutFinalizer(obj *unstructured.Unstructured, at int) ([]byte, error) {
-	type operation struct {
-		Op    string `json:"op"`
-		Path  string `json:"path"`
-		Value any    `json:"value,omitempty"`
-	}
 	patch, err := json.Marshal([]operation{
 		{Op: "remove", Path: fmt.Sprintf("/metadata/finalizers/%d", at)},
 		{Op: "replace", Path: "/metadata/uid", Value: obj.GetUID()},

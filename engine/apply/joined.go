@@ -175,15 +175,15 @@ func (w *Writer) join(ctx context.Context, p Patch) (*unstructured.Unstructured,
 	answer, err := w.resource(p.GVR, ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, body,
 		metav1.PatchOptions{FieldManager: writer, FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
-		return nil, givenError(ref, "join "+field+" of", err)
+		return nil, refusal("join "+field+" of", ref, err)
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("joined a list", "target", ref.String(), "manager", p.Manager)
 	return answer, nil
 }
 
 // operations are the JSON patch that carries out the plan.
-func (plan joinPlan) operations(obj *unstructured.Unstructured, field string) ([]map[string]any, error) {
-	operations := []map[string]any{{"op": "replace", "path": "/metadata/resourceVersion", "value": obj.GetResourceVersion()}}
+func (plan joinPlan) operations(obj *unstructured.Unstructured, field string) ([]operation, error) {
+	operations := []operation{{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()}}
 	before, there := obj.Object[field].([]any)
 	items := slices.DeleteFunc(slices.Clone(before), func(item any) bool { return slices.Contains(plan.remove, nameOfItem(item)) })
 	for _, name := range plan.add {
@@ -191,9 +191,9 @@ func (plan joinPlan) operations(obj *unstructured.Unstructured, field string) ([
 	}
 	switch {
 	case len(items) > 0:
-		operations = append(operations, map[string]any{"op": "add", "path": "/" + field, "value": items})
+		operations = append(operations, operation{Op: "add", Path: "/" + field, Value: items})
 	case there:
-		operations = append(operations, map[string]any{"op": "remove", "path": "/" + field})
+		operations = append(operations, operation{Op: "remove", Path: "/" + field})
 	}
 	annotation := "/metadata/annotations/" + escapePointer(AnnotationJoined)
 	_, marked := joinedIn(obj)
@@ -204,11 +204,11 @@ func (plan joinPlan) operations(obj *unstructured.Unstructured, field string) ([
 			return nil, err
 		}
 		if obj.GetAnnotations() == nil {
-			operations = append(operations, map[string]any{"op": "add", "path": "/metadata/annotations", "value": map[string]any{}})
+			operations = append(operations, operation{Op: "add", Path: "/metadata/annotations", Value: map[string]any{}})
 		}
-		operations = append(operations, map[string]any{"op": "add", "path": annotation, "value": text})
+		operations = append(operations, operation{Op: "add", Path: annotation, Value: text})
 	case marked:
-		operations = append(operations, map[string]any{"op": "remove", "path": annotation})
+		operations = append(operations, operation{Op: "remove", Path: annotation})
 	}
 	return operations, nil
 }

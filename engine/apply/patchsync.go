@@ -7,7 +7,6 @@ import (
 	"maps"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -180,15 +179,9 @@ func (w *Writer) applyPatch(ctx context.Context, p Patch, version string) (*unst
 		Force:           &force,
 		FieldValidation: metav1.FieldValidationStrict,
 	})
-	switch {
-	case err == nil:
-		logr.FromContextOrDiscard(ctx).V(2).Info("patched", "target", ref.String(), "manager", p.Manager)
-		return answer, nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), wrongUID(err):
-		return nil, &ReplacedError{Ref: ref, Err: err}
-	case permanent(err):
-		return nil, &InvalidError{Ref: ref, Err: err}
-	default:
-		return nil, fmt.Errorf("patch %s: %w", ref, err)
+	if err != nil {
+		return nil, refusal("patch", ref, err)
 	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("patched", "target", ref.String(), "manager", p.Manager)
+	return answer, nil
 }

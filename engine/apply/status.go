@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -67,17 +66,11 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 		Force:           &force,
 		FieldValidation: metav1.FieldValidationStrict,
 	}, s.subresources()...)
-	switch {
-	case err == nil:
-		logr.FromContextOrDiscard(ctx).V(2).Info("applied the status", "parent", ref.String())
-		return Result{Live: answer, Action: ActionApplied}, nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), wrongUID(err):
-		return Result{}, &ReplacedError{Ref: ref, Err: err}
-	case permanent(err):
-		return Result{}, &InvalidError{Ref: ref, Err: err}
-	default:
-		return Result{}, fmt.Errorf("apply the status of %s: %w", ref, err)
+	if err != nil {
+		return Result{}, refusal("apply the status of", ref, err)
 	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("applied the status", "parent", ref.String())
+	return Result{Live: answer, Action: ActionApplied}, nil
 }
 
 // desired is the object as the manager applies it, without a UID.

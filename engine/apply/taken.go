@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -168,20 +166,7 @@ func (w *Writer) writeTaken(ctx context.Context, p Patch, list []taken) (*unstru
 	}
 	answer, err := w.resource(p.GVR, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body,
 		metav1.PatchOptions{FieldManager: takenManager, FieldValidation: metav1.FieldValidationStrict})
-	return answer, givenError(ref, "remember what is taken from", err)
-}
-
-func givenError(ref Ref, verb string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), wrongUID(err):
-		return &ReplacedError{Ref: ref, Err: err}
-	case permanent(err):
-		return &InvalidError{Ref: ref, Err: err}
-	default:
-		return fmt.Errorf("%s %s: %w", verb, ref, err)
-	}
+	return answer, refusal("remember what is taken from", ref, err)
 }
 
 // giveBack puts back what the patch took and sets no more, unless another patch has the field still, or somebody else
@@ -242,7 +227,7 @@ func (w *Writer) giveBackTo(ctx context.Context, p Patch, live *unstructured.Uns
 	if owner == "" {
 		owner = takenManager
 	}
-	operations := []map[string]any{{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()}}
+	operations := []operation{{Op: "replace", Path: "/metadata/resourceVersion", Value: live.GetResourceVersion()}}
 	paths := &fieldpath.Set{}
 	for _, t := range list {
 		path, _ := t.path()
@@ -250,25 +235,25 @@ func (w *Writer) giveBackTo(ctx context.Context, p Patch, live *unstructured.Uns
 		if !ok {
 			continue // what held it is gone
 		}
-		operations = append(operations, map[string]any{"op": "add", "path": pointer, "value": t.Value})
+		operations = append(operations, operation{Op: "add", Path: pointer, Value: t.Value})
 		paths.Insert(path)
 	}
 	annotation := "/metadata/annotations/" + escapePointer(AnnotationTaken)
 	if len(kept) == 0 {
-		operations = append(operations, map[string]any{"op": "remove", "path": annotation})
+		operations = append(operations, operation{Op: "remove", Path: annotation})
 	} else {
 		text, err := marshalText(kept)
 		if err != nil {
 			return nil, fmt.Errorf("encode what is taken from %s: %w", ref, err)
 		}
-		operations = append(operations, map[string]any{"op": "replace", "path": annotation, "value": text})
+		operations = append(operations, operation{Op: "replace", Path: annotation, Value: text})
 	}
 	if !paths.Empty() {
 		entries, err := handedOver(live, p.Manager, owner, paths)
 		if err != nil {
 			return nil, fmt.Errorf("rewrite managedFields of %s: %w", ref, err)
 		}
-		operations = append(operations, map[string]any{"op": "replace", "path": "/metadata/managedFields", "value": entries})
+		operations = append(operations, operation{Op: "replace", Path: "/metadata/managedFields", Value: entries})
 	}
 	body, err := json.Marshal(operations)
 	if err != nil {
@@ -276,7 +261,7 @@ func (w *Writer) giveBackTo(ctx context.Context, p Patch, live *unstructured.Uns
 	}
 	answer, err := w.resource(p.GVR, ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: owner})
 	if err != nil {
-		return nil, givenError(ref, "give back what was taken from", err)
+		return nil, refusal("give back what was taken from", ref, err)
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("gave back what was taken", "target", ref.String(), "owner", owner)
 	return answer, nil
@@ -358,47 +343,4 @@ func lookUp(at any, path fieldpath.Path) (any, bool) {
 		at = next
 	}
 	return at, true
-}
-
-// stepInto is the value that one element of a path leads to, and how a JSON pointer says it.
-func stepInto(at any, element fieldpath.PathElement) (next any, token string, ok bool) {
-	switch {
-	case element.FieldName != nil:
-		fields, isMap := at.(map[string]any)
-		next, ok = fields[*element.FieldName]
-		return next, escapePointer(*element.FieldName), isMap && ok
-	case element.Key != nil:
-		items, _ := at.([]any)
-		for i, item := range items {
-			if hasKeys(item, *element.Key) {
-				return item, strconv.Itoa(i), true
-			}
-		}
-	case element.Value != nil:
-		items, _ := at.([]any)
-		for i, item := range items {
-			if value.Equals(value.NewValueInterface(item), *element.Value) {
-				return item, strconv.Itoa(i), true
-			}
-		}
-	}
-	return nil, "", false
-}
-
-// pointerTo is the JSON pointer to a path of an object; false where what holds the field is not there.
-func pointerTo(at any, path fieldpath.Path) (string, bool) {
-	var b strings.Builder
-	for i, element := range path {
-		next, token, ok := stepInto(at, element)
-		if !ok && (i < len(path)-1 || element.FieldName == nil) {
-			return "", false
-		}
-		b.WriteString("/" + token)
-		at = next
-	}
-	return b.String(), true
-}
-
-func escapePointer(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }

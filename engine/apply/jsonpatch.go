@@ -1,0 +1,60 @@
+package apply
+
+import (
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// operation is one step of a JSON patch (RFC 6902). A remove has no use for Value, and the API server passes over it.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// stepInto is the value that one element of a path leads to, and how a JSON pointer says it.
+func stepInto(at any, element fieldpath.PathElement) (next any, token string, ok bool) {
+	switch {
+	case element.FieldName != nil:
+		fields, isMap := at.(map[string]any)
+		next, ok = fields[*element.FieldName]
+		return next, escapePointer(*element.FieldName), isMap && ok
+	case element.Key != nil:
+		items, _ := at.([]any)
+		for i, item := range items {
+			if hasKeys(item, *element.Key) {
+				return item, strconv.Itoa(i), true
+			}
+		}
+	case element.Value != nil:
+		items, _ := at.([]any)
+		for i, item := range items {
+			if value.Equals(value.NewValueInterface(item), *element.Value) {
+				return item, strconv.Itoa(i), true
+			}
+		}
+	}
+	return nil, "", false
+}
+
+// pointerTo is the JSON pointer to a path of an object; false where what holds the field is not there.
+func pointerTo(at any, path fieldpath.Path) (string, bool) {
+	var b strings.Builder
+	for i, element := range path {
+		next, token, ok := stepInto(at, element)
+		if !ok && (i < len(path)-1 || element.FieldName == nil) {
+			return "", false
+		}
+		b.WriteString("/" + token)
+		at = next
+	}
+	return b.String(), true
+}
+
+// escapePointer is a name as a step of a JSON pointer (RFC 6901).
+func escapePointer(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
