@@ -100,6 +100,7 @@ spec:
       data: {color: "${parent.spec.color}"}
   status:
     colors: ${children.items.map(i, i.data.color).join(",")}
+    frozen: ${children.items.map(i, i.data.?frozen.orValue("false")).join(",")}
 `
 
 // What updateWhen leaves as it is is not written, whatever becomes of it, is seen
@@ -121,6 +122,8 @@ func TestUpdateWhen(t *testing.T) {
 	colors("red,red")
 	made := w.get(configMaps, w.home, "b-a")
 	w.patch(configMaps, w.home, "b-a", `{"data":{"frozen":"true"}}`)
+	// Nothing orders what two watches bring: blue could be there before the frost.
+	w.await(boxes, w.home, "b", "says that a child is frozen", has("true,false", "status", "frozen"))
 	w.patch(boxes, w.home, "b", `{"spec":{"color":"blue"}}`)
 	colors("red,blue")
 	w.patch(configMaps, w.home, "b-a", `{"data":{"color":"changed"}}`)
