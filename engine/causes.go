@@ -11,6 +11,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/queue"
 )
 
 const (
@@ -35,9 +36,9 @@ type causes struct {
 	// writing has the writes on their way, of which the event may come first.
 	writing map[identity]*deed
 	// news has what woke each key since its last pass began.
-	news map[key]*cause
+	news map[queue.Key]*cause
 	// loops has the keys that go round in one.
-	loops map[key]*loop
+	loops map[queue.Key]*loop
 }
 
 // version is one state of one object.
@@ -55,7 +56,7 @@ type cause struct {
 
 // deed is a write, and what led to it.
 type deed struct {
-	key
+	key   queue.Key
 	wrote apply.Ref
 	why   *history
 	// underway is how many writes of the object are on their way.
@@ -74,12 +75,12 @@ type history struct {
 }
 
 type turns struct {
-	key
+	key   queue.Key
 	count int
 }
 
 // of is how many passes of a key are in the history.
-func (h *history) of(k key) int {
+func (h *history) of(k queue.Key) int {
 	for _, t := range h.turns {
 		if t.key == k {
 			return t.count
@@ -89,7 +90,7 @@ func (h *history) of(k key) int {
 }
 
 // add makes the passes of a key at least so many.
-func (h *history) add(k key, count int) {
+func (h *history) add(k queue.Key, count int) {
 	for i := range h.turns {
 		if h.turns[i].key == k {
 			h.turns[i].count = max(h.turns[i].count, count)
@@ -101,14 +102,14 @@ func (h *history) add(k key, count int) {
 
 // step is one pass in a history, and the object that it wrote.
 type step struct {
-	key
+	key   queue.Key
 	wrote string
 }
 
 func newCauses() *causes {
 	return &causes{
 		deeds: make(map[version]*history), old: make(map[version]*history),
-		writing: make(map[identity]*deed), news: make(map[key]*cause), loops: make(map[key]*loop),
+		writing: make(map[identity]*deed), news: make(map[queue.Key]*cause), loops: make(map[queue.Key]*loop),
 	}
 }
 
@@ -162,7 +163,7 @@ func (c *causes) deedLocked(v version) *history {
 }
 
 // note takes in that a change of an object wakes a key.
-func (c *causes) note(k key, event monitor.Event, now time.Time) {
+func (c *causes) note(k queue.Key, event monitor.Event, now time.Time) {
 	obj := newest(event)
 	if obj == nil {
 		return
@@ -191,7 +192,7 @@ func (c *causes) note(k key, event monitor.Event, now time.Time) {
 }
 
 // hand has a key know that a pass is the cause of its next one, without an event.
-func (c *causes) hand(k key, how *history) {
+func (c *causes) hand(k queue.Key, how *history) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	it := c.news[k]
@@ -211,7 +212,7 @@ func versionAt(obj *unstructured.Unstructured) version {
 // take begins a pass: it returns the history that led to it, empty where anybody
 // else had to do with it, and the loop that the key is in. A rest says that the key
 // is to be left alone for so long still.
-func (c *causes) take(k key, now time.Time, limit time.Duration) (how *history, in *loop, rest time.Duration) {
+func (c *causes) take(k queue.Key, now time.Time, limit time.Duration) (how *history, in *loop, rest time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	it, in := c.news[k], c.loops[k]
@@ -240,7 +241,7 @@ func (c *causes) take(k key, now time.Time, limit time.Duration) (how *history, 
 }
 
 // merge is what led to a pass of a key that several writes caused.
-func merge(k key, deeds []*history) *history {
+func merge(k queue.Key, deeds []*history) *history {
 	how := &history{}
 	for _, deed := range deeds {
 		for _, t := range deed.turns {
@@ -256,7 +257,7 @@ func merge(k key, deeds []*history) *history {
 }
 
 // with is the history of a write that a pass of a key makes.
-func (h *history) with(k key, wrote string) *history {
+func (h *history) with(k queue.Key, wrote string) *history {
 	next := &history{turns: slices.Clone(h.turns), steps: append(slices.Clone(h.steps), step{k, wrote})}
 	next.add(k, h.of(k)+1)
 	next.steps = next.steps[max(0, len(next.steps)-maxHistory):]
@@ -264,7 +265,7 @@ func (h *history) with(k key, wrote string) *history {
 }
 
 // forget drops what is known of a key.
-func (c *causes) forget(k key) {
+func (c *causes) forget(k queue.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.news, k)
@@ -274,15 +275,15 @@ func (c *causes) forget(k key) {
 func (c *causes) forgetRule(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.DeleteFunc(c.news, func(k key, _ *cause) bool { return k.rule == id })
-	maps.DeleteFunc(c.loops, func(k key, _ *loop) bool { return k.rule == id })
+	maps.DeleteFunc(c.news, func(k queue.Key, _ *cause) bool { return k.Rule == id })
+	maps.DeleteFunc(c.loops, func(k queue.Key, _ *loop) bool { return k.Rule == id })
 }
 
-func (c *causes) addKeys(rule string, found keySet) {
+func (c *causes) addKeys(rule string, found queue.Keys) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for k := range c.loops {
-		if k.rule == rule && k.patch == "" {
+		if k.Rule == rule && k.Patch == "" {
 			found[k] = true
 		}
 	}
@@ -290,7 +291,7 @@ func (c *causes) addKeys(rule string, found keySet) {
 
 // release lets all keys out of their loops, because rules have changed, and lists
 // them.
-func (c *causes) release() []key {
+func (c *causes) release() []queue.Key {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	keys := slices.Collect(maps.Keys(c.loops))
@@ -323,9 +324,9 @@ func (p *pass) deleted(obj *unstructured.Unstructured) {
 }
 
 // addPatches has the targets looked at of which the pass says something else now.
-func (p *pass) addPatches(keys []key) {
+func (p *pass) addPatches(keys []queue.Key) {
 	for _, k := range keys {
-		p.causes.hand(k, p.history.with(p.key, "its part of patch "+k.patch))
+		p.causes.hand(k, p.history.with(p.key, "its part of patch "+k.Patch))
 	}
 	p.addKeys(keys)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/queue"
 )
 
 // contributions are what all parents set by patches: many of them can contribute to
@@ -43,7 +44,7 @@ type wave struct {
 	op      *operator
 	pending map[types.NamespacedName]bool
 	// held are the keys of targets to be looked at when it is over.
-	held keySet
+	held queue.Keys
 }
 
 // patchState is what is known of one patch.
@@ -99,7 +100,7 @@ func (c *contributions) hasBegun(op *operator) bool {
 
 // begin opens the wave of an operator with these parents. found are keys to be looked
 // at besides when it is over.
-func (c *contributions) begin(op *operator, parents []*unstructured.Unstructured, found keySet) (ready []key) {
+func (c *contributions) begin(op *operator, parents []*unstructured.Unstructured, found queue.Keys) (ready []queue.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name := range c.patches {
@@ -109,16 +110,16 @@ func (c *contributions) begin(op *operator, parents []*unstructured.Unstructured
 	}
 	w := &wave{op: op, pending: make(map[types.NamespacedName]bool, len(parents)), held: found}
 	for _, parent := range parents {
-		w.pending[keyOf(op.id, parent).parent] = true
+		w.pending[keyOf(op.id, parent).Parent] = true
 	}
 	for id, plan := range op.patches {
 		state := c.stateLocked(patchName{op.id, id})
 		state.kind = plan.GVK
 		for target := range state.targets {
-			w.held[key{rule: op.id, patch: id, parent: target}] = true
+			w.held[queue.Key{Rule: op.id, Patch: id, Parent: target}] = true
 		}
 		for _, parent := range parents {
-			name := keyOf(op.id, parent).parent
+			name := keyOf(op.id, parent).Parent
 			if known := state.parents[name]; known == nil || known.uid != parent.GetUID() {
 				state.setLocked(name, &contribution{uid: parent.GetUID(), created: parent.GetCreationTimestamp().Time, open: true})
 			}
@@ -129,7 +130,7 @@ func (c *contributions) begin(op *operator, parents []*unstructured.Unstructured
 }
 
 // end gives the keys that were held, if the wave is over.
-func (w *wave) end() []key {
+func (w *wave) end() []queue.Key {
 	if w == nil || len(w.pending) > 0 {
 		return nil
 	}
@@ -139,14 +140,14 @@ func (w *wave) end() []key {
 }
 
 // looked notes that a parent was looked at, and gives the keys that are ready now.
-func (c *contributions) looked(k key) []key {
+func (c *contributions) looked(k queue.Key) []queue.Key {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w := c.waves[k.rule]
+	w := c.waves[k.Rule]
 	if w == nil || len(w.pending) == 0 {
 		return nil
 	}
-	delete(w.pending, k.parent)
+	delete(w.pending, k.Parent)
 	return w.end()
 }
 
@@ -163,29 +164,29 @@ func (c *contributions) stateLocked(name patchName) *patchState {
 
 // set says what a parent contributes by a patch, and gives the targets for which that
 // is news.
-func (c *contributions) set(k key, patch string, now *contribution) []key {
+func (c *contributions) set(k queue.Key, patch string, now *contribution) []queue.Key {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return keysOf(k.rule, patch, c.stateLocked(patchName{k.rule, patch}).setLocked(k.parent, now))
+	return keysOf(k.Rule, patch, c.stateLocked(patchName{k.Rule, patch}).setLocked(k.Parent, now))
 }
 
-func keysOf(rule, patch string, targets map[types.NamespacedName]bool) []key {
-	var keys []key
+func keysOf(rule, patch string, targets map[types.NamespacedName]bool) []queue.Key {
+	var keys []queue.Key
 	for target := range targets {
-		keys = append(keys, key{rule: rule, patch: patch, parent: target})
+		keys = append(keys, queue.Key{Rule: rule, Patch: patch, Parent: target})
 	}
 	return keys
 }
 
 // drop ends all that a parent contributes, and gives the targets for which that is
 // news.
-func (c *contributions) drop(k key) []key {
+func (c *contributions) drop(k queue.Key) []queue.Key {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var keys []key
+	var keys []queue.Key
 	for name, state := range c.patches {
-		if name.rule == k.rule && state.parents[k.parent] != nil {
-			keys = append(keys, keysOf(k.rule, name.patch, state.setLocked(k.parent, nil))...)
+		if name.rule == k.Rule && state.parents[k.Parent] != nil {
+			keys = append(keys, keysOf(k.Rule, name.patch, state.setLocked(k.Parent, nil))...)
 		}
 	}
 	return keys
@@ -296,13 +297,13 @@ type collected struct {
 
 // collect begins a look at the target of a key, which finish ends: it gives what all
 // parents contribute to it. It is false where the operator was replaced.
-func (c *contributions) collect(op *operator, k key) (collected, bool) {
+func (c *contributions) collect(op *operator, k queue.Key) (collected, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w := c.waves[k.rule]; w == nil || w.op != op {
+	if w := c.waves[k.Rule]; w == nil || w.op != op {
 		return collected{}, false
 	}
-	c.busy[patchName{k.rule, k.patch}]++
+	c.busy[patchName{k.Rule, k.Patch}]++
 	return c.collectLocked(k), true
 }
 
@@ -313,14 +314,14 @@ func (c *contributions) isBusy(name patchName) bool {
 	return c.busy[name] > 0
 }
 
-func (c *contributions) collectLocked(k key) collected {
-	state := c.stateLocked(patchName{k.rule, k.patch})
+func (c *contributions) collectLocked(k queue.Key) collected {
+	state := c.stateLocked(patchName{k.Rule, k.Patch})
 	var out collected
-	if w := c.waves[k.rule]; w != nil && len(w.pending) > 0 {
+	if w := c.waves[k.Rule]; w != nil && len(w.pending) > 0 {
 		w.held[k] = true
 		out.pending = true
 	}
-	t := state.targets[k.parent]
+	t := state.targets[k.Parent]
 	if t != nil {
 		out.change = t.change
 		out.parents = slices.SortedFunc(maps.Keys(t.parents), func(a, b types.NamespacedName) int {
@@ -328,10 +329,10 @@ func (c *contributions) collectLocked(k key) collected {
 		})
 	}
 	for _, parent := range out.parents {
-		out.parts = append(out.parts, state.parents[parent].parts[k.parent])
+		out.parts = append(out.parts, state.parents[parent].parts[k.Parent])
 	}
 	for name, parent := range state.parents {
-		if state.doubtfulLocked(parent) && (parent.open || parent.doubtful[k.parent]) &&
+		if state.doubtfulLocked(parent) && (parent.open || parent.doubtful[k.Parent]) &&
 			(out.doubt == "" || name.String() < out.doubt) {
 			out.doubt = name.String()
 		}
@@ -351,28 +352,28 @@ func compareAge(a, b *contribution, nameA, nameB types.NamespacedName) int {
 }
 
 // contributes tells whether some parent contributes to the target of a key.
-func (c *contributions) contributes(k key) bool {
+func (c *contributions) contributes(k queue.Key) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	state := c.patches[patchName{k.rule, k.patch}]
-	return state != nil && state.targets[k.parent] != nil && len(state.targets[k.parent].parents) > 0
+	state := c.patches[patchName{k.Rule, k.Patch}]
+	return state != nil && state.targets[k.Parent] != nil && len(state.targets[k.Parent].parents) > 0
 }
 
 // finish ends a look at a target: it notes what a look at a target came to, and gives the parents for which that
 // is news.
-func (c *contributions) finish(k key, saw collected, came problem, left map[types.NamespacedName]problem) []key {
+func (c *contributions) finish(k queue.Key, saw collected, came problem, left map[types.NamespacedName]problem) []queue.Key {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	name := patchName{k.rule, k.patch}
+	name := patchName{k.Rule, k.Patch}
 	if c.busy[name]--; c.busy[name] <= 0 {
 		delete(c.busy, name)
 	}
 	state := c.patches[name]
-	if state == nil || state.targets[k.parent] == nil || came.passing() {
+	if state == nil || state.targets[k.Parent] == nil || came.passing() {
 		return nil // the next look knows better
 	}
-	t := state.targets[k.parent]
-	var wake []key
+	t := state.targets[k.Parent]
+	var wake []queue.Key
 	if !t.problem.same(came) {
 		for parent := range t.parents {
 			t.waiters[parent] = true
@@ -386,12 +387,12 @@ func (c *contributions) finish(k key, saw collected, came problem, left map[type
 	t.problem, t.left, t.looked = came, left, saw.change
 	if t.looked == t.change {
 		for parent := range t.waiters {
-			wake = append(wake, key{rule: k.rule, parent: parent})
+			wake = append(wake, queue.Key{Rule: k.Rule, Parent: parent})
 		}
 		clear(t.waiters)
 	}
 	if len(t.parents) == 0 && came.err == nil {
-		delete(state.targets, k.parent)
+		delete(state.targets, k.Parent)
 	}
 	return wake
 }
@@ -399,15 +400,15 @@ func (c *contributions) finish(k key, saw collected, came problem, left map[type
 // stateOf is how a parent's contribution to a target fares: what is in its way, if
 // something is. Where nobody looked since it changed, known is false, and the parent
 // is woken when somebody has.
-func (c *contributions) stateOf(k key, patch string, target types.NamespacedName) (problem, bool) {
+func (c *contributions) stateOf(k queue.Key, patch string, target types.NamespacedName) (problem, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.stateLocked(patchName{k.rule, patch}).targetLocked(target)
+	t := c.stateLocked(patchName{k.Rule, patch}).targetLocked(target)
 	if t.looked < t.change {
-		t.waiters[k.parent] = true
+		t.waiters[k.Parent] = true
 		return problem{}, false
 	}
-	if own := t.left[k.parent]; own.err != nil {
+	if own := t.left[k.Parent]; own.err != nil {
 		return own, true
 	}
 	return t.problem, true

@@ -13,6 +13,8 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/engine/source"
 )
 
@@ -21,12 +23,12 @@ type Engine struct {
 	options  Options
 	monitors *monitor.Monitors
 	writer   *apply.Writer
-	queue    workqueue.TypedRateLimitingInterface[key]
+	queue    workqueue.TypedRateLimitingInterface[queue.Key]
 	running  published
 	news     *news
 	notices  *notices
-	readers  *readers
-	borrowed *borrowed
+	readers  *readers.Index
+	borrowed *readers.Borrowed
 	memories *memories
 	// orphanings is of parents on their way out.
 	orphanings *orphanings
@@ -53,7 +55,7 @@ func New(options Options) (*Engine, error) {
 		news:    newNews(len(options.Sources)),
 		notices: newNotices(options.Recorder),
 
-		readers:  newReaders(),
+		readers:  readers.New(),
 		memories: newMemories(),
 
 		orphanings: newOrphanings(),
@@ -77,7 +79,7 @@ func New(options Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
-	e.borrowed = newBorrowed(e.monitors)
+	e.borrowed = readers.NewBorrowed(e.monitors)
 	e.records = newRecords(options.Client, options.Namespace, e.recorded)
 	e.writer, err = apply.New(apply.Options{
 		Client:  options.Client,
@@ -98,7 +100,7 @@ func New(options Options) (*Engine, error) {
 // started and waits for it. The error is nil when ctx ended it. The logger of
 // ctx is used throughout.
 func (e *Engine) Run(ctx context.Context) error {
-	e.queue = newQueue(e.options.RetryBase, e.options.RetryMax) // which starts goroutines, as all below does
+	e.queue = queue.New(e.options.RetryBase, e.options.RetryMax) // which starts goroutines, as all below does
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.options.Mapper.Run(ctx) })
 	group.Go(func() error { return e.monitors.Run(ctx) })

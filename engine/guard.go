@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
@@ -39,9 +40,9 @@ type guard struct {
 	// pending has the parents that were not looked at yet, doubtful those of which it
 	// is not known what they would lose, with what it is at the most, and doomed those
 	// of which it is, with what it is. No parent is in two of them.
-	pending  keySet
-	doubtful map[key][]apply.Ref
-	doomed   map[key][]apply.Ref
+	pending  queue.Keys
+	doubtful map[queue.Key][]apply.Ref
+	doomed   map[queue.Key][]apply.Ref
 	// counts are those of the objects in doubtful and doomed.
 	mayGo, wouldGo tallyOf
 }
@@ -69,7 +70,7 @@ func isGrave(ref apply.Ref) bool {
 }
 
 // drop takes a parent out of the guard.
-func (g *guard) drop(k key) {
+func (g *guard) drop(k queue.Key) {
 	delete(g.pending, k)
 	if refs, ok := g.doubtful[k]; ok {
 		g.mayGo.add(refs, -1)
@@ -82,7 +83,7 @@ func (g *guard) drop(k key) {
 }
 
 // holds tells whether a parent is one that the guard has an eye on.
-func (g *guard) holds(k key) bool {
+func (g *guard) holds(k queue.Key) bool {
 	_, doubtful := g.doubtful[k]
 	_, doomed := g.doomed[k]
 	return g.pending[k] || doubtful || doomed
@@ -129,12 +130,12 @@ func (s *guards) ofLocked(op *operator) *guard {
 
 // guard begins to keep an eye on a rule's parents, unless that was done for this
 // revision already. What may delete according to the record is free.
-func (e *Engine) guard(op *operator, keys keySet) {
+func (e *Engine) guard(op *operator, keys queue.Keys) {
 	e.guards.mu.Lock()
 	if e.guards.ofLocked(op) == nil {
 		g := &guard{
 			revision: op.program.Hash(), retired: op.retired, limit: op.program.PruneLimit(),
-			doubtful: make(map[key][]apply.Ref), doomed: make(map[key][]apply.Ref),
+			doubtful: make(map[queue.Key][]apply.Ref), doomed: make(map[queue.Key][]apply.Ref),
 		}
 		if g.released = e.mayDelete(op); !g.released {
 			g.pending = maps.Clone(keys)
@@ -162,7 +163,7 @@ func (e *Engine) mayDelete(op *operator) bool {
 
 // decide tells whether objects may be deleted now that a rule has no use for any more
 // with a parent.
-func (e *Engine) decide(op *operator, k key, refs []apply.Ref) bool {
+func (e *Engine) decide(op *operator, k queue.Key, refs []apply.Ref) bool {
 	e.guards.mu.Lock()
 	g := e.guards.ofLocked(op)
 	if g == nil {
@@ -185,7 +186,7 @@ func (e *Engine) decide(op *operator, k key, refs []apply.Ref) bool {
 
 // doubt notes that it is not known what a parent would lose to the revision; at the
 // most it is refs. It tells whether the parent's objects may be deleted all the same.
-func (e *Engine) doubt(op *operator, k key, refs []apply.Ref) bool {
+func (e *Engine) doubt(op *operator, k queue.Key, refs []apply.Ref) bool {
 	e.guards.mu.Lock()
 	g := e.guards.ofLocked(op)
 	if g == nil || g.released || !g.holds(k) {
@@ -203,7 +204,7 @@ func (e *Engine) doubt(op *operator, k key, refs []apply.Ref) bool {
 }
 
 // excuse takes a parent that is gone out of the guard.
-func (e *Engine) excuse(op *operator, k key) {
+func (e *Engine) excuse(op *operator, k queue.Key) {
 	e.guards.mu.Lock()
 	g := e.guards.ofLocked(op)
 	if g == nil || g.released || !g.holds(k) {
@@ -229,7 +230,7 @@ func (e *Engine) judge(op *operator) {
 	free := g.clear(confirmed)
 	ask := free && !g.asked
 	g.asked = g.asked || free
-	var freed []key
+	var freed []queue.Key
 	if g.asked && e.mayDelete(op) {
 		g.released = true
 		freed = slices.Collect(maps.Keys(g.doomed))

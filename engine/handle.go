@@ -2,7 +2,6 @@ package engine
 
 import (
 	"maps"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,6 +9,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/queue"
 )
 
 // handle turns one change of an object into the keys that it concerns.
@@ -36,12 +36,12 @@ func (e *Engine) handle(event monitor.Event) {
 
 // handleLookup wakes the parents that read the object through this informer.
 func (e *Engine) handleLookup(running *operators, event monitor.Event) {
-	for k := range e.readers.of(event) {
-		op := running.byID[k.rule]
+	for k := range e.readers.Of(event) {
+		op := running.byID[k.Rule]
 		if op == nil {
 			continue
 		}
-		itself := event.Key.GVR == op.parent.GVR && keyOf(k.rule, newest(event)) == k
+		itself := event.Key.GVR == op.parent.GVR && keyOf(k.Rule, newest(event)) == k
 		if itself && e.queue.NumRequeues(k) > 0 && isEcho(event) {
 			continue // as in handleParent
 		}
@@ -87,7 +87,7 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 			continue
 		}
 		k, ok := keyOfChild(obj)
-		if op := running.byID[k.rule]; !ok || op == nil {
+		if op := running.byID[k.Rule]; !ok || op == nil {
 			continue
 		} else if op.looksBack.Load() {
 			e.causes.note(k, event, e.options.Clock.Now()) // to others, what they wrote themselves is no news
@@ -100,7 +100,7 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 }
 
 // wake has a key looked at because of an event.
-func (e *Engine) wake(k key, event monitor.Event) {
+func (e *Engine) wake(k queue.Key, event monitor.Event) {
 	e.causes.note(k, event, e.options.Clock.Now())
 	e.queue.Add(k)
 }
@@ -110,7 +110,7 @@ func (e *Engine) synced(key monitor.Key) {
 	for _, op := range e.running.load().byKey[key] {
 		e.enqueueAll(op)
 	}
-	for _, k := range e.borrowed.usersOf(key) {
+	for _, k := range e.borrowed.UsersOf(key) {
 		e.queue.Add(k)
 	}
 	e.news.ring() // the verdict on a rule that was starting changes
@@ -123,29 +123,24 @@ func newest(event monitor.Event) *unstructured.Unstructured {
 	return event.Old
 }
 
-func keyOf(rule string, parent *unstructured.Unstructured) key {
-	return key{rule: rule, parent: types.NamespacedName{Namespace: parent.GetNamespace(), Name: parent.GetName()}}
+func keyOf(rule string, parent *unstructured.Unstructured) queue.Key {
+	return queue.Key{Rule: rule, Parent: types.NamespacedName{Namespace: parent.GetNamespace(), Name: parent.GetName()}}
 }
 
 // keyOfChild is the rule and the parent that a child belongs to: by its owner
 // annotation, or where somebody removed that, by its label and its controller.
 // A label alone proves nothing; a key that is woken in error finds nothing to do.
-func keyOfChild(child *unstructured.Unstructured) (key, bool) {
+func keyOfChild(child *unstructured.Unstructured) (queue.Key, bool) {
 	if owner, ok := apply.OwnerOf(child); ok {
-		return key{rule: owner.RuleID, parent: types.NamespacedName{Namespace: owner.Parent.Namespace, Name: owner.Parent.Name}}, true
+		return queue.Key{Rule: owner.RuleID, Parent: types.NamespacedName{Namespace: owner.Parent.Namespace, Name: owner.Parent.Name}}, true
 	}
 	rule := child.GetLabels()[apply.LabelRule]
 	controller := metav1.GetControllerOfNoCopy(child)
 	if rule == "" || controller == nil {
-		return key{}, false
+		return queue.Key{}, false
 	}
 	// The parent of a child in a namespace lives there too, or is cluster-scoped.
 	// Which it is cannot be told from here; a cluster-scoped parent is woken by
 	// the state of the child before the annotation went.
-	return key{rule: rule, parent: types.NamespacedName{Namespace: child.GetNamespace(), Name: controller.Name}}, true
-}
-
-// String is the key as an index value.
-func (k key) String() string {
-	return strings.Join([]string{k.rule, k.parent.Namespace, k.parent.Name}, "/")
+	return queue.Key{Rule: rule, Parent: types.NamespacedName{Namespace: child.GetNamespace(), Name: controller.Name}}, true
 }

@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
 )
 
 // leave sees a parent off that is being deleted and that the rule holds: the
 // children that only the rule can end are ended, and when the API server has none
 // of them any more, the parent is let go.
-func (e *Engine) leave(ctx context.Context, op *operator, k key, parent *unstructured.Unstructured, now time.Time) (verdict, error) {
+func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured, now time.Time) (verdict, error) {
 	p := e.newPass(op, k, parent, e.memories.of(k, parent.GetUID(), op.program.Hash()), now)
 	defer p.end()
 	if p.finalizes() {

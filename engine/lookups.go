@@ -11,6 +11,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
@@ -58,54 +59,54 @@ func (p *pass) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
 }
 
 // look reads what a query asks for, and has what changes in it wake the parent.
-func (p *pass) look(l lookup, q rules.Query) ([]*unstructured.Unstructured, subject, error) {
-	s := subject{informer: l.key, namespace: q.Namespace, name: q.Name}
+func (p *pass) look(l lookup, q rules.Query) ([]*unstructured.Unstructured, readers.Subject, error) {
+	s := readers.Subject{Informer: l.key, Namespace: q.Namespace, Name: q.Name}
 	if l.borrowed {
 		if q.AllNamespaces {
 			return nil, s, errAllSecrets
 		}
-		s.informer.Namespace = q.Namespace
+		s.Informer.Namespace = q.Namespace
 		if p.borrows == nil {
 			p.borrows = make(map[monitor.Key]bool, 1)
 		}
-		p.borrows[s.informer] = true
-		p.borrowed.use(p.key, s.informer)
+		p.borrows[s.Informer] = true
+		p.borrowed.Use(p.key, s.Informer)
 	}
 	selector := labels.Everything() // what is left to be matched in memory
 	if q.Selector != nil && !l.selective {
 		selector = q.Selector
 	}
 	if q.Name == "" {
-		s.selector = selector.String()
+		s.Selector = selector.String()
 	}
 	// First the index, then memory: what changes in between wakes the parent.
 	if p.reads == nil {
-		p.reads = make(map[subject]bool, len(p.op.lookups))
+		p.reads = make(map[readers.Subject]bool, len(p.op.lookups))
 	}
 	p.reads[s] = true
-	p.readers.add(p.key, s, selector)
+	p.readers.Add(p.key, s, selector)
 	found, err := p.read(s, selector)
 	return found, s, err
 }
 
 // read answers from memory.
-func (p *pass) read(s subject, selector labels.Selector) ([]*unstructured.Unstructured, error) {
-	view, err := p.view(s.informer)
+func (p *pass) read(s readers.Subject, selector labels.Selector) ([]*unstructured.Unstructured, error) {
+	view, err := p.view(s.Informer)
 	if err != nil {
 		return nil, err
 	}
-	if s.name != "" {
-		object, ok := view.Get(s.namespace, s.name)
+	if s.Name != "" {
+		object, ok := view.Get(s.Namespace, s.Name)
 		if !ok {
 			return nil, nil
 		}
 		return []*unstructured.Unstructured{object}, nil
 	}
 	var objects []*unstructured.Unstructured
-	if s.namespace == "" || s.namespace == s.informer.Namespace {
+	if s.Namespace == "" || s.Namespace == s.Informer.Namespace {
 		objects = view.List()
 	} else {
-		objects = view.ByIndex(cache.NamespaceIndex, s.namespace)
+		objects = view.ByIndex(cache.NamespaceIndex, s.Namespace)
 	}
 	if selector.Empty() {
 		return objects, nil
@@ -186,7 +187,7 @@ func madeBy(child *unstructured.Unstructured, node string) bool {
 // failed wakes what reads through an informer that cannot fill, so that it says
 // so.
 func (e *Engine) failed(informer monitor.Key) {
-	for _, k := range e.borrowed.usersOf(informer) {
+	for _, k := range e.borrowed.UsersOf(informer) {
 		e.queue.Add(k)
 	}
 }

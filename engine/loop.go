@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/queue"
 )
 
 const (
@@ -32,7 +33,7 @@ type loop struct {
 }
 
 // newLoop finds the chain that leads from a key back to itself.
-func newLoop(k key, how *history) *loop {
+func newLoop(k queue.Key, how *history) *loop {
 	chain := how.steps
 	if last := len(chain) - 1; last > 0 && chain[last].key == k {
 		chain = chain[:last] // woken by what it wrote itself, which can be by way of others
@@ -50,10 +51,10 @@ func newLoop(k key, how *history) *loop {
 func (l *loop) problem(nameOf func(rule string) string) problem {
 	text := make([]string, 0, len(l.chain)+1)
 	for _, s := range l.chain {
-		text = append(text, fmt.Sprintf("rule %s for %s writes %s", nameOf(s.rule), s.parent, s.wrote))
+		text = append(text, fmt.Sprintf("rule %s for %s writes %s", nameOf(s.key.Rule), s.key.Parent, s.wrote))
 	}
 	if len(l.chain) > 0 {
-		text = append(text, fmt.Sprintf("rule %s for %s", nameOf(l.chain[0].rule), l.chain[0].parent))
+		text = append(text, fmt.Sprintf("rule %s for %s", nameOf(l.chain[0].key.Rule), l.chain[0].key.Parent))
 	}
 	return problem{
 		subject: "loop", reason: reasonLoop, stalled: true,

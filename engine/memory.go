@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/queue"
 )
 
 // memory is what the engine remembers of one parent for one rule between two
@@ -35,13 +37,13 @@ func (m *memory) empty() bool {
 type memories struct {
 	mu sync.Mutex
 	// byKey never has an empty one. Guarded by mu.
-	byKey map[key]*memory
+	byKey map[queue.Key]*memory
 }
 
-func newMemories() *memories { return &memories{byKey: make(map[key]*memory)} }
+func newMemories() *memories { return &memories{byKey: make(map[queue.Key]*memory)} }
 
 // of is what is remembered of a parent for a revision of a rule.
-func (m *memories) of(k key, uid types.UID, revision string) *memory {
+func (m *memories) of(k queue.Key, uid types.UID, revision string) *memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if kept := m.byKey[k]; kept != nil && kept.revision == revision && kept.uid == uid {
@@ -51,7 +53,7 @@ func (m *memories) of(k key, uid types.UID, revision string) *memory {
 }
 
 // keep remembers.
-func (m *memories) keep(k key, kept *memory) {
+func (m *memories) keep(k queue.Key, kept *memory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if kept.empty() {
@@ -61,7 +63,7 @@ func (m *memories) keep(k key, kept *memory) {
 	m.byKey[k] = kept
 }
 
-func (m *memories) forget(k key) {
+func (m *memories) forget(k queue.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byKey, k)
@@ -70,46 +72,37 @@ func (m *memories) forget(k key) {
 func (m *memories) forgetRule(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	maps.DeleteFunc(m.byKey, func(k key, _ *memory) bool { return k.rule == id })
+	maps.DeleteFunc(m.byKey, func(k queue.Key, _ *memory) bool { return k.Rule == id })
 }
 
-func (m *memories) addKeys(rule string, found keySet) {
+func (m *memories) addKeys(rule string, found queue.Keys) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	addKeysOf(m.byKey, rule, found)
+	queue.AddOf(m.byKey, rule, found)
 }
 
 // forget drops all that is known of a parent that is gone, or that the rule is
 // not for any more.
-func (e *Engine) forget(k key) {
+func (e *Engine) forget(k queue.Key) {
 	e.dropContributions(k)
 	e.notices.forget(k)
 	e.memories.forget(k)
 	e.causes.forget(k)
-	e.readers.keep(k, nil)
-	e.borrowed.keep(k, nil)
+	e.readers.Keep(k, nil)
+	e.borrowed.Keep(k, nil)
 	e.held.set(k, false)
 }
 
 // remembered lists the parents of a rule of which something is known.
-func (e *Engine) remembered(rule string) []key {
-	found := make(keySet)
+func (e *Engine) remembered(rule string) []queue.Key {
+	found := make(queue.Keys)
 	e.notices.addKeys(rule, found)
 	e.memories.addKeys(rule, found)
 	e.causes.addKeys(rule, found)
-	e.readers.addKeys(rule, found)
-	e.borrowed.addKeys(rule, found)
+	e.readers.AddKeys(rule, found)
+	e.borrowed.AddKeys(rule, found)
 	e.held.addKeys(rule, found)
 	return slices.Collect(maps.Keys(found))
-}
-
-// addKeysOf adds the keys of a rule that a map has.
-func addKeysOf[V any](from map[key]V, rule string, found keySet) {
-	for k := range from {
-		if k.rule == rule {
-			found[k] = true
-		}
-	}
 }
 
 // stop ends what a rule has running, and drops what is known of its parents and
@@ -117,7 +110,7 @@ func addKeysOf[V any](from map[key]V, rule string, found keySet) {
 func (e *Engine) stop(op *operator) {
 	for kind := range op.childKinds() {
 		for _, child := range e.monitors.List(childKey(kind.GVR)) {
-			if k, ok := keyOfChild(child); ok && k.rule == op.id {
+			if k, ok := keyOfChild(child); ok && k.Rule == op.id {
 				e.writer.Forget(child.GetUID())
 			}
 		}
@@ -126,8 +119,8 @@ func (e *Engine) stop(op *operator) {
 	e.notices.forgetRule(op.id)
 	e.memories.forgetRule(op.id)
 	e.causes.forgetRule(op.id)
-	e.readers.forgetRule(op.id)
-	e.borrowed.forgetRule(op.id)
+	e.readers.ForgetRule(op.id)
+	e.borrowed.ForgetRule(op.id)
 	e.held.forgetRule(op.id)
 	e.guards.forgetRule(op.id)
 	e.contributions.forgetRule(op.id)

@@ -6,13 +6,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
+
+	"kanon.dev/kanon/engine/queue"
 )
 
 // What is remembered of a parent is not taken for that of another one that was made
 // under its name before its end was noticed, nor of another revision of the rule.
 func TestMemoryIsOfOneParent(t *testing.T) {
 	m := newMemories()
-	k := reader("n")
+	k := parentKey("n")
 	kept := m.of(k, "one", "a")
 	kept.events = make([]announced, 1)
 	m.keep(k, kept)
@@ -38,9 +40,14 @@ func TestNoticeIsOfOneParent(t *testing.T) {
 	}{{"one", 1}, {"one", 1}, {"two", 2}, {"two", 2}} {
 		parent := &unstructured.Unstructured{Object: map[string]any{}}
 		parent.SetUID(test.uid)
-		n.tell(reader("n"), parent, "", stalled)
+		n.tell(parentKey("n"), parent, "", stalled)
 		if got := len(recorder.Events); got != test.want {
 			t.Errorf("after a look at parent %s there are %d Events, want %d", test.uid, got, test.want)
 		}
 	}
+}
+
+// parentKey is the work on a parent of that name.
+func parentKey(name string) queue.Key {
+	return queue.Key{Rule: "r", Parent: types.NamespacedName{Namespace: "home", Name: name}}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
 )
@@ -19,7 +20,7 @@ type notices struct {
 
 	mu sync.Mutex
 	// told has the trouble that a parent's Event told of last. Guarded by mu.
-	told map[key]told
+	told map[queue.Key]told
 }
 
 // told is what an Event told of a parent, which may have been made anew since.
@@ -29,13 +30,13 @@ type told struct {
 }
 
 func newNotices(recorder record.EventRecorder) *notices {
-	return &notices{recorder: recorder, told: make(map[key]told)}
+	return &notices{recorder: recorder, told: make(map[queue.Key]told)}
 }
 
 // tell emits an Event when a parent stalls, or cannot go, or does so for another
 // reason. A parent whose condition, of a type with the rule's prefix, said so already,
 // before a restart, needs none.
-func (n *notices) tell(k key, parent *unstructured.Unstructured, prefix string, s state) {
+func (n *notices) tell(k queue.Key, parent *unstructured.Unstructured, prefix string, s state) {
 	n.mu.Lock()
 	now := told{uid: parent.GetUID(), state: s}
 	before, known := n.told[k]
@@ -56,23 +57,23 @@ func (n *notices) tell(k key, parent *unstructured.Unstructured, prefix string, 
 }
 
 // forget drops what is known of a parent that is gone.
-func (n *notices) forget(k key) {
+func (n *notices) forget(k queue.Key) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.told, k)
 }
 
-func (n *notices) addKeys(rule string, found keySet) {
+func (n *notices) addKeys(rule string, found queue.Keys) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	addKeysOf(n.told, rule, found)
+	queue.AddOf(n.told, rule, found)
 }
 
 // forgetRule drops what is known of the parents of a rule that stopped.
 func (n *notices) forgetRule(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	maps.DeleteFunc(n.told, func(k key, _ told) bool { return k.rule == id })
+	maps.DeleteFunc(n.told, func(k queue.Key, _ told) bool { return k.Rule == id })
 }
 
 // report emits an Event about a ConfigMap or a Rule object whose verdict changed.

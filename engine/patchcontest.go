@@ -8,19 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/queue"
 )
 
 // patchContests has the contests about the targets of patches, by the key of each.
 type patchContests struct {
 	mu sync.Mutex
 	// of never has an empty one between two looks. Guarded by mu.
-	of map[key]*contests
+	of map[queue.Key]*contests
 }
 
-func newPatchContests() *patchContests { return &patchContests{of: make(map[key]*contests)} }
+func newPatchContests() *patchContests { return &patchContests{of: make(map[queue.Key]*contests)} }
 
 // about are those of a target. The worker that has the key is the only one to use it.
-func (c *patchContests) about(k key) *contests {
+func (c *patchContests) about(k queue.Key) *contests {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of[k] == nil {
@@ -30,7 +31,7 @@ func (c *patchContests) about(k key) *contests {
 }
 
 // done ends a look at a target.
-func (c *patchContests) done(k key, now time.Time) {
+func (c *patchContests) done(k queue.Key, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if it := c.of[k]; it != nil {

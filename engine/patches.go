@@ -15,6 +15,8 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
@@ -67,10 +69,10 @@ func (e *Engine) beginPatches(op *operator) {
 		return
 	}
 	e.retirePatches(op.id, op)
-	found := make(keySet)
+	found := make(queue.Keys)
 	for id, plan := range op.patches {
 		if !plan.whole() {
-			found[key{rule: op.id, patch: id}] = true // others are looked for
+			found[queue.Key{Rule: op.id, Patch: id}] = true // others are looked for
 		}
 		if plan.borrowed {
 			continue
@@ -78,20 +80,20 @@ func (e *Engine) beginPatches(op *operator) {
 		for _, object := range e.monitors.List(plan.key) {
 			for _, patched := range apply.Patched(object, op.id) {
 				if op.patches[patched].key == plan.key {
-					found[key{rule: op.id, patch: patched, parent: keyOf("", object).parent}] = true
+					found[queue.Key{Rule: op.id, Patch: patched, Parent: keyOf("", object).Parent}] = true
 				}
 			}
 		}
 	}
 	for _, k := range e.remembered(op.id) {
-		if k.patch != "" {
+		if k.Patch != "" {
 			e.queue.Add(k) // to be followed still, or not any more
 		}
 	}
 	e.addKeys(e.contributions.begin(op, e.monitors.List(op.parentKey), found))
 }
 
-func (e *Engine) addKeys(keys []key) {
+func (e *Engine) addKeys(keys []queue.Key) {
 	for _, k := range keys {
 		e.queue.Add(k)
 	}
@@ -216,7 +218,7 @@ func (p *pass) targets(plan patchPlan, target rules.Target) ([]types.NamespacedN
 	}
 	names := make([]types.NamespacedName, len(found))
 	for i, object := range found {
-		names[i] = keyOf("", object).parent
+		names[i] = keyOf("", object).Parent
 	}
 	return names, nil
 }
@@ -239,22 +241,22 @@ func (p *pass) contributeUnknown() {
 
 // dropContributions ends what a parent contributes that is gone, or that the rule is
 // not for.
-func (e *Engine) dropContributions(k key) { e.addKeys(e.contributions.drop(k)) }
+func (e *Engine) dropContributions(k queue.Key) { e.addKeys(e.contributions.drop(k)) }
 
 // reconcilePatch brings what a patch sets in one target up to date: what all parents
 // contribute to it, and nothing else.
-func (e *Engine) reconcilePatch(ctx context.Context, k key) (verdict, error) {
-	if k.parent == (types.NamespacedName{}) {
+func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) (verdict, error) {
+	if k.IsSweep() {
 		return e.sweep(ctx, k)
 	}
-	op := e.running.load().byID[k.rule]
+	op := e.running.load().byID[k.Rule]
 	if op == nil || !e.ready(op) {
 		return waiting, nil // the rule's start comes here again
 	}
-	plan, ok := op.patches[k.patch]
+	plan, ok := op.patches[k.Patch]
 	if !ok {
-		e.readers.keep(k, nil)
-		e.borrowed.keep(k, nil)
+		e.readers.Keep(k, nil)
+		e.borrowed.Keep(k, nil)
 		return settled, nil
 	}
 	now := e.options.Clock.Now()
@@ -283,8 +285,8 @@ func (e *Engine) reconcilePatch(ctx context.Context, k key) (verdict, error) {
 	}
 	e.addKeys(told)
 	if !e.contributions.contributes(k) && came.err == nil {
-		e.readers.keep(k, nil)
-		e.borrowed.keep(k, nil)
+		e.readers.Keep(k, nil)
+		e.borrowed.Keep(k, nil)
 	}
 	switch {
 	case came.err == nil:
@@ -295,7 +297,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k key) (verdict, error) {
 	case came.stalled, came.passing(), came.expected():
 		return again, nil // the parents are told
 	default:
-		return again, fmt.Errorf("patch %s: %w", k.patch, came.err)
+		return again, fmt.Errorf("patch %s: %w", k.Patch, came.err)
 	}
 }
 
@@ -305,7 +307,7 @@ type patching struct {
 
 	op   *operator
 	plan patchPlan
-	key  key
+	key  queue.Key
 	saw  collected
 	// history is what led to the look, as far as it was rules.
 	history *history
@@ -317,18 +319,18 @@ type patching struct {
 
 func (t *patching) name() string {
 	return apply.Ref{
-		Group: t.plan.GVK.Group, Kind: t.plan.GVK.Kind, Namespace: t.key.parent.Namespace, Name: t.key.parent.Name,
+		Group: t.plan.GVK.Group, Kind: t.plan.GVK.Kind, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name,
 	}.String()
 }
 
 // follow has the target's events wake the key. It comes before the target is read.
 func (t *patching) follow() {
-	informer := t.plan.informerFor(t.key.parent.Namespace)
+	informer := t.plan.informerFor(t.key.Parent.Namespace)
 	if t.plan.borrowed {
-		t.borrowed.use(t.key, informer)
+		t.borrowed.Use(t.key, informer)
 	}
-	s := subject{informer: informer, namespace: t.key.parent.Namespace, name: t.key.parent.Name}
-	t.readers.add(t.key, s, labels.Everything())
+	s := readers.Subject{Informer: informer, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name}
+	t.readers.Add(t.key, s, labels.Everything())
 }
 
 // runSafely is run, with a panic as a problem: the look is to be ended in any case.
@@ -372,7 +374,7 @@ func (t *patching) run(ctx context.Context) problem {
 	if result.Live != nil && result.Action != apply.ActionNone {
 		t.did = t.deed(result.Live).history()
 		t.causes.did(versionAt(result.Live), t.did, t.options.Clock.Now())
-		t.monitors.Observe(t.plan.informerFor(t.key.parent.Namespace), result.Live)
+		t.monitors.Observe(t.plan.informerFor(t.key.Parent.Namespace), result.Live)
 	}
 	if err != nil {
 		return t.problem(err)
@@ -386,7 +388,7 @@ func (t *patching) run(ctx context.Context) problem {
 // live is the target as it is known; nil where it is not there. Where the patch is to
 // be released, one that has left the informer's view is read.
 func (t *patching) live(ctx context.Context, release bool) (*unstructured.Unstructured, error) {
-	target := t.key.parent
+	target := t.key.Parent
 	informer := t.plan.informerFor(target.Namespace)
 	if view := t.monitors.View(informer); view != nil {
 		if live, ok := view.Get(target.Namespace, target.Name); ok {
@@ -418,7 +420,7 @@ type unreadError struct{ err error }
 func (e *unreadError) Error() string { return e.err.Error() }
 func (e *unreadError) Unwrap() error { return e.err }
 
-func (t *patching) subject() string { return "patch " + t.key.patch }
+func (t *patching) subject() string { return "patch " + t.key.Patch }
 
 func (t *patching) held(why string) problem {
 	return problem{subject: t.subject(), reason: reasonHeld, elsewhere: true, err: errors.New(why)}

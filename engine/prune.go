@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
 )
 
@@ -114,7 +115,7 @@ func (p *pass) toDelete(stale []staleChild) []apply.Ref {
 }
 
 // riskOf is atRisk of a parent that is not evaluated.
-func (e *Engine) riskOf(op *operator, k key, parent *unstructured.Unstructured) []apply.Ref {
+func (e *Engine) riskOf(op *operator, k queue.Key, parent *unstructured.Unstructured) []apply.Ref {
 	refs := e.childrenOf(op, k)
 	if op.program.DeletesParents() {
 		refs = append(refs, apply.RefOf(parent))
@@ -123,7 +124,7 @@ func (e *Engine) riskOf(op *operator, k key, parent *unstructured.Unstructured) 
 }
 
 // childrenOf lists what a rule may have made for the parent of a key.
-func (e *Engine) childrenOf(op *operator, k key) []apply.Ref {
+func (e *Engine) childrenOf(op *operator, k queue.Key) []apply.Ref {
 	var refs []apply.Ref
 	for kind := range op.childKinds() {
 		for _, object := range e.monitors.ByIndex(childKey(kind.GVR), indexParent, k.String()) {

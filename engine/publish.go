@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
@@ -279,20 +280,20 @@ func (e *Engine) enqueueAll(op *operator) {
 }
 
 // keysOf lists the parents that the operator may have work for.
-func (e *Engine) keysOf(op *operator) keySet {
-	found := make(keySet)
+func (e *Engine) keysOf(op *operator) queue.Keys {
+	found := make(queue.Keys)
 	for _, parent := range e.monitors.List(op.parentKey) {
 		found[keyOf(op.id, parent)] = true
 	}
 	for kind := range op.childKinds() {
 		for _, child := range e.monitors.List(childKey(kind.GVR)) {
-			if k, ok := keyOfChild(child); ok && k.rule == op.id {
+			if k, ok := keyOfChild(child); ok && k.Rule == op.id {
 				found[k] = true
 			}
 		}
 	}
 	for _, k := range e.remembered(op.id) {
-		if k.patch == "" {
+		if k.Patch == "" {
 			found[k] = true
 		}
 	}

@@ -16,21 +16,23 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/rules"
 )
 
 // reconcile brings what one rule makes of one parent up to date: it finds the
 // parent, evaluates the rule, writes children node by node, prunes, and writes
 // the status.
-func (e *Engine) reconcile(ctx context.Context, k key) (verdict, error) {
-	if k.patch != "" {
+func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
+	if k.Patch != "" {
 		return e.reconcilePatch(ctx, k)
 	}
-	op := e.running.load().byID[k.rule]
+	op := e.running.load().byID[k.Rule]
 	if op == nil || !e.ready(op) {
 		return waiting, nil // its start wakes every parent
 	}
-	if k.seeks() {
+	if k.IsSeek() {
 		return e.seek(ctx, op)
 	}
 	defer func() { e.addKeys(e.contributions.looked(k)) }()
@@ -89,7 +91,7 @@ type pass struct {
 	*Engine
 
 	op         *operator
-	key        key
+	key        queue.Key
 	parent     *unstructured.Unstructured
 	evaluation *rules.Evaluation
 	// started is when the pass began, and now the time that the evaluation sees.
@@ -105,7 +107,7 @@ type pass struct {
 	loop    *loop
 	// reads and borrows are what the evaluation looked up, and the informers that
 	// were started for it.
-	reads   map[subject]bool
+	reads   map[readers.Subject]bool
 	borrows map[monitor.Key]bool
 	// filling is true where the evaluation asked an informer that fills still.
 	filling bool
@@ -136,7 +138,7 @@ type pass struct {
 	outcome rules.Outcome
 }
 
-func (e *Engine) newPass(op *operator, k key, parent *unstructured.Unstructured, remembered *memory, now time.Time) *pass {
+func (e *Engine) newPass(op *operator, k queue.Key, parent *unstructured.Unstructured, remembered *memory, now time.Time) *pass {
 	p := &pass{
 		Engine: e, op: op, key: k, parent: parent, memory: remembered,
 		started: now, now: remembered.pace.evaluationTime(now, op.program.Drifts()), due: remembered.pace.isDue(now),
@@ -151,13 +153,13 @@ func (e *Engine) newPass(op *operator, k key, parent *unstructured.Unstructured,
 // end keeps what the next pass for the parent needs. A rule that was stopped
 // meanwhile may have been forgotten before that.
 func (p *pass) end() {
-	p.readers.keep(p.key, p.reads)
-	p.borrowed.keep(p.key, p.borrows)
+	p.readers.Keep(p.key, p.reads)
+	p.borrowed.Keep(p.key, p.borrows)
 	if p.memory != nil {
 		p.memory.contests.sweep(p.started)
 		p.memories.keep(p.key, p.memory)
 	}
-	if p.running.load().byID[p.key.rule] == nil {
+	if p.running.load().byID[p.key.Rule] == nil {
 		p.forget(p.key)
 	}
 }
@@ -253,8 +255,8 @@ func (p *pass) release(ctx context.Context) (verdict, error) {
 
 // findParent is the parent of a key, or nil when there is nothing to do for it:
 // when it is gone, or when it was never in the rule's view and has no children.
-func (e *Engine) findParent(ctx context.Context, op *operator, k key) (*unstructured.Unstructured, error) {
-	if parent, ok := e.monitors.Get(op.parentKey, k.parent.Namespace, k.parent.Name); ok {
+func (e *Engine) findParent(ctx context.Context, op *operator, k queue.Key) (*unstructured.Unstructured, error) {
+	if parent, ok := e.monitors.Get(op.parentKey, k.Parent.Namespace, k.Parent.Name); ok {
 		return parent, nil
 	}
 	whole := op.parentKey.Selector == "" && op.parentKey.Namespace == ""
@@ -273,20 +275,20 @@ func (e *Engine) findParent(ctx context.Context, op *operator, k key) (*unstruct
 }
 
 // getParent reads the parent of a key from the API server; nil when it is gone.
-func (e *Engine) getParent(ctx context.Context, op *operator, k key) (*unstructured.Unstructured, error) {
+func (e *Engine) getParent(ctx context.Context, op *operator, k queue.Key) (*unstructured.Unstructured, error) {
 	logr.FromContextOrDiscard(ctx).V(4).Info("reading the parent")
-	parent, err := e.options.Client.Resource(op.parent.GVR).Namespace(k.parent.Namespace).Get(ctx, k.parent.Name, metav1.GetOptions{})
+	parent, err := e.options.Client.Resource(op.parent.GVR).Namespace(k.Parent.Namespace).Get(ctx, k.Parent.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read %s %s: %w", op.parent.GVK.Kind, k.parent, err)
+		return nil, fmt.Errorf("read %s %s: %w", op.parent.GVK.Kind, k.Parent, err)
 	}
 	return parent, nil
 }
 
 // hasChildren tells whether a child of the key's rule and parent is in view.
-func (e *Engine) hasChildren(op *operator, k key) bool {
+func (e *Engine) hasChildren(op *operator, k queue.Key) bool {
 	for kind := range op.childKinds() {
 		if len(e.monitors.ByIndex(childKey(kind.GVR), indexParent, k.String())) > 0 {
 			return true

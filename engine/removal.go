@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
 )
@@ -34,7 +35,7 @@ type removal struct {
 	// begun is true once the parents are known, and pending has those that are to be
 	// given back still. Guarded by mu.
 	begun   bool
-	pending keySet
+	pending queue.Keys
 }
 
 // keepsChildren tells whether nothing is to be deleted. Without a removal it does not
@@ -43,7 +44,7 @@ func (r *removal) keepsChildren() bool { return r != nil && r.children != rules.
 
 // begin notes the parents that are to be given back, the first time, and tells
 // whether there are none.
-func (r *removal) begin(keys keySet) (finished bool) {
+func (r *removal) begin(keys queue.Keys) (finished bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.begun {
@@ -53,7 +54,7 @@ func (r *removal) begin(keys keySet) (finished bool) {
 }
 
 // done notes that a parent was given back, and tells whether it was the last one.
-func (r *removal) done(k key) (finished bool) {
+func (r *removal) done(k queue.Key) (finished bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.pending, k)
@@ -213,7 +214,7 @@ func standIn(name string, parent schema.GroupVersionKind, stored *ruleRecord) []
 // withdraw takes back what a rule that is gone said of one parent, and finishes the
 // removal with the last one. parent is nil where it is gone too. A parent that is
 // suspended is left alone until it is not; its event comes here again.
-func (e *Engine) withdraw(ctx context.Context, op *operator, k key, parent *unstructured.Unstructured) (verdict, error) {
+func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured) (verdict, error) {
 	var v verdict
 	var err error
 	switch {

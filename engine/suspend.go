@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/queue"
 )
 
 // Annotations that a user sets on a parent. They hold for all rules of its kind.
@@ -26,7 +28,7 @@ func isSuspended(parent *unstructured.Unstructured) bool {
 // nothing is told twice when it goes on; but it goes on at once, whatever minInterval
 // says. No event tells of a parent that is out of the rule's view, so that one is
 // asked after, with growing pauses.
-func (e *Engine) rest(op *operator, k key, parent *unstructured.Unstructured) verdict {
+func (e *Engine) rest(op *operator, k queue.Key, parent *unstructured.Unstructured) verdict {
 	remembered := e.memories.of(k, parent.GetUID(), op.program.Hash())
 	remembered.pace.interval = 0
 	e.memories.keep(k, remembered)
@@ -40,6 +42,6 @@ func (e *Engine) rest(op *operator, k key, parent *unstructured.Unstructured) ve
 // memory knows: who suspends a parent first and then changes what its rule reads is
 // not to see anything deleted.
 func (p *pass) suspended() bool {
-	now, ok := p.monitors.Get(p.op.parentKey, p.key.parent.Namespace, p.key.parent.Name)
+	now, ok := p.monitors.Get(p.op.parentKey, p.key.Parent.Namespace, p.key.Parent.Name)
 	return ok && now.GetUID() == p.parent.GetUID() && isSuspended(now)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/queue"
 )
 
 // A sweep looks for objects that hold something of a patch which no informer shows: of
@@ -57,7 +58,7 @@ func (e *Engine) retirePatches(id string, op *operator) {
 	retired := slices.DeleteFunc(stored.Patches, func(p recordedPatch) bool { return op != nil && op.isPatch(p) })
 	e.contributions.retire(id, retired)
 	for _, p := range retired {
-		e.queue.Add(key{rule: id, patch: p.ID})
+		e.queue.Add(queue.Key{Rule: id, Patch: p.ID})
 	}
 }
 
@@ -104,37 +105,37 @@ func (e *Engine) patchesRetired(rule string) bool {
 
 // sweep looks for the objects of one patch: those of a retired one are released, and
 // those of another are looked at.
-func (e *Engine) sweep(ctx context.Context, k key) (verdict, error) {
-	if e.contributions.isBusy(patchName{k.rule, k.patch}) {
+func (e *Engine) sweep(ctx context.Context, k queue.Key) (verdict, error) {
+	if e.contributions.isBusy(patchName{k.Rule, k.Patch}) {
 		return again, nil // a write that has begun is released too
 	}
 	var errs []error
-	for _, p := range e.contributions.retiredKinds(patchName{k.rule, k.patch}) {
+	for _, p := range e.contributions.retiredKinds(patchName{k.Rule, k.Patch}) {
 		err := e.eachPatched(ctx, p.gvk(), k, func(gvr schema.GroupVersionResource, object *unstructured.Unstructured) error {
 			if object.GetDeletionTimestamp() != nil {
 				return nil
 			}
-			_, err := e.writer.SyncPatch(ctx, apply.Patch{GVR: gvr, Object: object, Manager: apply.PatchManager(k.rule, k.patch)})
+			_, err := e.writer.SyncPatch(ctx, apply.Patch{GVR: gvr, Object: object, Manager: apply.PatchManager(k.Rule, k.Patch)})
 			return err
 		})
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		if e.running.load().byID[k.rule] != nil {
-			e.records.want(k.rule, func(r *ruleRecord) {
+		if e.running.load().byID[k.Rule] != nil {
+			e.records.want(k.Rule, func(r *ruleRecord) {
 				r.Patches = slices.DeleteFunc(r.Patches, func(other recordedPatch) bool { return other == p })
 			})
 		}
-		e.contributions.released(k.rule, p) // after that, the record may be removed
+		e.contributions.released(k.Rule, p) // after that, the record may be removed
 	}
-	if op := e.running.load().byID[k.rule]; op != nil && op.removal != nil && op.removal.over() {
+	if op := e.running.load().byID[k.Rule]; op != nil && op.removal != nil && op.removal.over() {
 		e.finish(op)
 	}
-	if op := e.running.load().byID[k.rule]; op != nil {
-		if plan, ok := op.patches[k.patch]; ok && !plan.whole() {
+	if op := e.running.load().byID[k.Rule]; op != nil {
+		if plan, ok := op.patches[k.Patch]; ok && !plan.whole() {
 			err := e.eachPatched(ctx, plan.GVK, k, func(_ schema.GroupVersionResource, object *unstructured.Unstructured) error {
-				e.queue.Add(key{rule: k.rule, patch: k.patch, parent: keyOf("", object).parent})
+				e.queue.Add(queue.Key{Rule: k.Rule, Patch: k.Patch, Parent: keyOf("", object).Parent})
 				return nil
 			})
 			if apierrors.IsForbidden(err) { // as where Secrets may be read in some namespaces only
@@ -145,14 +146,14 @@ func (e *Engine) sweep(ctx context.Context, k key) (verdict, error) {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return again, fmt.Errorf("release what patch %s left behind: %w", k.patch, err)
+		return again, fmt.Errorf("release what patch %s left behind: %w", k.Patch, err)
 	}
 	return settled, nil
 }
 
 // eachPatched calls f for every object of a kind that holds something of a patch. A kind
 // that the cluster does not have has none.
-func (e *Engine) eachPatched(ctx context.Context, gvk schema.GroupVersionKind, k key, f func(schema.GroupVersionResource, *unstructured.Unstructured) error) error {
+func (e *Engine) eachPatched(ctx context.Context, gvk schema.GroupVersionKind, k queue.Key, f func(schema.GroupVersionResource, *unstructured.Unstructured) error) error {
 	kind, ok := e.options.Mapper.Lookup(gvk)
 	if !ok {
 		return nil
@@ -165,7 +166,7 @@ func (e *Engine) eachPatched(ctx context.Context, gvk schema.GroupVersionKind, k
 			return fmt.Errorf("list %s: %w", kind.GVR.GroupResource(), err)
 		}
 		for i := range list.Items {
-			if slices.Contains(apply.Patched(&list.Items[i], k.rule), k.patch) {
+			if slices.Contains(apply.Patched(&list.Items[i], k.Rule), k.Patch) {
 				errs = append(errs, f(kind.GVR, &list.Items[i]))
 			}
 		}

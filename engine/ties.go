@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
@@ -223,12 +224,12 @@ func (p *pass) listTracked(ctx context.Context) ([]staleChild, error) {
 // looked after although it has no children any more.
 type held struct {
 	mu   sync.Mutex
-	keys keySet // guarded by mu
+	keys queue.Keys // guarded by mu
 }
 
-func newHeld() *held { return &held{keys: make(keySet)} }
+func newHeld() *held { return &held{keys: make(queue.Keys)} }
 
-func (h *held) set(k key, holds bool) {
+func (h *held) set(k queue.Key, holds bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if holds {
@@ -238,29 +239,27 @@ func (h *held) set(k key, holds bool) {
 	}
 }
 
-func (h *held) has(k key) bool {
+func (h *held) has(k queue.Key) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.keys[k]
 }
 
-func (h *held) addKeys(rule string, found keySet) {
+func (h *held) addKeys(rule string, found queue.Keys) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	addKeysOf(h.keys, rule, found)
+	queue.AddOf(h.keys, rule, found)
 }
 
 func (h *held) forgetRule(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	maps.DeleteFunc(h.keys, func(k key, _ bool) bool { return k.rule == id })
+	maps.DeleteFunc(h.keys, func(k queue.Key, _ bool) bool { return k.Rule == id })
 }
 
 // seekKey is the work of looking once, when a rule starts, for parents that it holds
 // and does not see.
-func seekKey(op *operator) key { return key{rule: op.id} }
-
-func (k key) seeks() bool { return k.parent.Name == "" }
+func seekKey(op *operator) queue.Key { return queue.Key{Rule: op.id} }
 
 // mustSeek tells whether parents may be out of view, held since before the rule
 // started: one without children is found by nothing else.

@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/readers"
 )
 
 // maxUnrest is how many evaluations in a row may change one leaf of a status with
@@ -55,7 +57,7 @@ func newInputs() *inputs {
 
 // looked notes what a lookup found. The parent itself, of which the version changes
 // with its status, is compared apart from that.
-func (in *inputs) looked(s subject, found []*unstructured.Unstructured, err error, parent types.UID) {
+func (in *inputs) looked(s readers.Subject, found []*unstructured.Unstructured, err error, parent types.UID) {
 	if in == nil {
 		return
 	}

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/go-logr/logr"
+
+	"kanon.dev/kanon/engine/queue"
 )
 
 // verdict is what one reconcile came to.
@@ -53,11 +55,11 @@ func (e *Engine) work(ctx context.Context) {
 }
 
 // workOn reconciles one key and gives it back to the queue.
-func (e *Engine) workOn(ctx context.Context, k key) {
+func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	defer e.queue.Done(k)
-	log := logr.FromContextOrDiscard(ctx).WithValues("rule", e.nameOf(k.rule), "parent", k.parent.String())
-	if k.patch != "" {
-		log = logr.FromContextOrDiscard(ctx).WithValues("rule", e.nameOf(k.rule), "patch", k.patch, "target", k.parent.String())
+	log := logr.FromContextOrDiscard(ctx).WithValues("rule", e.nameOf(k.Rule), "parent", k.Parent.String())
+	if k.Patch != "" {
+		log = logr.FromContextOrDiscard(ctx).WithValues("rule", e.nameOf(k.Rule), "patch", k.Patch, "target", k.Parent.String())
 	}
 	v, err := e.reconcileSafely(logr.NewContext(ctx, log), k)
 	if err != nil && ctx.Err() == nil {
@@ -90,7 +92,7 @@ func (e *Engine) nameOf(id string) string {
 
 // reconcileSafely turns a panic into an error, so that one parent with input
 // that nobody thought of does not end the work on all the others.
-func (e *Engine) reconcileSafely(ctx context.Context, k key) (v verdict, err error) {
+func (e *Engine) reconcileSafely(ctx context.Context, k queue.Key) (v verdict, err error) {
 	v = again // of a panic
 	defer containPanic(&err)
 	v, err = e.reconcile(ctx, k)

@@ -1,4 +1,4 @@
-package engine
+package readers
 
 import (
 	"maps"
@@ -10,40 +10,38 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/queue"
 )
 
-// readers is the index of lookups turned round: which parents read an object, by
+// Index is that of lookups turned round: which parents read an object, by
 // its name or by a selection that it is in. An event asks it whom to wake; that
 // costs a few look-ups by name and by label, however many parents there are.
 //
 // A reader registers before it reads, so that no change falls between the two,
 // and what it did not read any more in its newest pass is dropped after that.
-type readers struct {
+type Index struct {
 	mu sync.RWMutex
 	// audiences has what is read through each informer. Guarded by mu.
 	audiences map[monitor.Key]*audience
 	// reads has what each parent reads. Guarded by mu.
-	reads map[key]map[subject]bool
+	reads map[queue.Key]map[Subject]bool
 }
 
-// subject is what a lookup reads through an informer: one object, or all that a
+// Subject is what a lookup reads through an informer: one object, or all that a
 // selector selects.
-type subject struct {
-	informer monitor.Key
-	// namespace is empty for a cluster-scoped object, and for a selection over
+type Subject struct {
+	Informer monitor.Key
+	// Namespace is empty for a cluster-scoped object, and for a selection over
 	// all namespaces.
-	namespace string
-	// name is empty for a selection, and selector, in string form, for an object.
-	name, selector string
+	Namespace string
+	// Name is empty for a selection, and Selector, in string form, for an object.
+	Name, Selector string
 }
-
-// keySet is a set of keys.
-type keySet map[key]bool
 
 // audience is who reads through one informer.
 type audience struct {
-	objects    map[types.NamespacedName]keySet
-	selections map[subject]*following
+	objects    map[types.NamespacedName]queue.Keys
+	selections map[Subject]*following
 	// anchored has each selection under one of the labels that an object must
 	// have to be in it; loose has the others by namespace. An event so looks at
 	// few selections, also where each parent has one of its own.
@@ -54,57 +52,58 @@ type audience struct {
 // following is one selection and who reads it.
 type following struct {
 	selector labels.Selector
-	keys     keySet
+	keys     queue.Keys
 	anchors  []anchor // where it is; empty: among the loose
 }
 
 // anchor is a label with its value, in objects of one namespace, or of all.
 type anchor struct{ namespace, label, value string }
 
-func newReaders() *readers {
-	return &readers{audiences: make(map[monitor.Key]*audience), reads: make(map[key]map[subject]bool)}
+// New makes an index in which nobody reads anything.
+func New() *Index {
+	return &Index{audiences: make(map[monitor.Key]*audience), reads: make(map[queue.Key]map[Subject]bool)}
 }
 
-// add registers a parent as a reader. selector is that of a selection.
-func (r *readers) add(k key, s subject, selector labels.Selector) {
+// Add registers a parent as a reader. selector is that of a selection.
+func (r *Index) Add(k queue.Key, s Subject, selector labels.Selector) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.reads[k][s] {
 		return
 	}
 	if r.reads[k] == nil {
-		r.reads[k] = make(map[subject]bool, 1)
+		r.reads[k] = make(map[Subject]bool, 1)
 	}
 	r.reads[k][s] = true
-	a := r.audiences[s.informer]
+	a := r.audiences[s.Informer]
 	if a == nil {
 		a = &audience{
-			objects:    make(map[types.NamespacedName]keySet),
-			selections: make(map[subject]*following),
+			objects:    make(map[types.NamespacedName]queue.Keys),
+			selections: make(map[Subject]*following),
 			anchored:   make(map[anchor]map[*following]bool),
 			loose:      make(map[string]map[*following]bool),
 		}
-		r.audiences[s.informer] = a
+		r.audiences[s.Informer] = a
 	}
 	a.add(k, s, selector)
 }
 
-// keep drops what a parent read before and does not read any more.
-func (r *readers) keep(k key, read map[subject]bool) {
+// Keep drops what a parent read before and does not read any more.
+func (r *Index) Keep(k queue.Key, read map[Subject]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.keepLocked(k, read)
 }
 
-func (r *readers) keepLocked(k key, read map[subject]bool) {
+func (r *Index) keepLocked(k queue.Key, read map[Subject]bool) {
 	for s := range r.reads[k] {
 		if read[s] {
 			continue
 		}
 		delete(r.reads[k], s)
-		a := r.audiences[s.informer]
+		a := r.audiences[s.Informer]
 		if a.remove(k, s); a.empty() {
-			delete(r.audiences, s.informer)
+			delete(r.audiences, s.Informer)
 		}
 	}
 	if len(r.reads[k]) == 0 {
@@ -112,33 +111,34 @@ func (r *readers) keepLocked(k key, read map[subject]bool) {
 	}
 }
 
-func (r *readers) addKeys(rule string, found keySet) {
+// AddKeys adds to found who of a rule reads anything.
+func (r *Index) AddKeys(rule string, found queue.Keys) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	addKeysOf(r.reads, rule, found)
+	queue.AddOf(r.reads, rule, found)
 }
 
-// forgetRule drops what the parents of a rule read.
-func (r *readers) forgetRule(id string) {
+// ForgetRule drops what the parents of a rule read.
+func (r *Index) ForgetRule(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for k := range r.reads {
-		if k.rule == id {
+		if k.Rule == id {
 			r.keepLocked(k, nil)
 		}
 	}
 }
 
-// of lists the parents that a change of an object concerns, by what it was and
+// Of lists the parents that a change of an object concerns, by what it was and
 // by what it is.
-func (r *readers) of(event monitor.Event) keySet {
+func (r *Index) Of(event monitor.Event) queue.Keys {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	a := r.audiences[event.Key]
 	if a == nil {
 		return nil
 	}
-	found := make(keySet)
+	found := make(queue.Keys)
 	for _, obj := range []*unstructured.Unstructured{event.Old, event.New} {
 		if obj != nil {
 			a.collect(obj, found)
@@ -148,7 +148,7 @@ func (r *readers) of(event monitor.Event) keySet {
 }
 
 // collect adds who reads an object.
-func (a *audience) collect(obj *unstructured.Unstructured, found keySet) {
+func (a *audience) collect(obj *unstructured.Unstructured, found queue.Keys) {
 	namespace := obj.GetNamespace()
 	maps.Copy(found, a.objects[types.NamespacedName{Namespace: namespace, Name: obj.GetName()}])
 	if len(a.selections) == 0 {
@@ -161,7 +161,7 @@ func (a *audience) collect(obj *unstructured.Unstructured, found keySet) {
 	}
 }
 
-func (a *audience) collectSelections(namespace string, set labels.Set, found keySet) {
+func (a *audience) collectSelections(namespace string, set labels.Set, found queue.Keys) {
 	for label, value := range set {
 		for f := range a.anchored[anchor{namespace, label, value}] {
 			if f.selector.Matches(set) {
@@ -176,18 +176,18 @@ func (a *audience) collectSelections(namespace string, set labels.Set, found key
 	}
 }
 
-func (a *audience) add(k key, s subject, selector labels.Selector) {
-	if s.name != "" {
-		object := types.NamespacedName{Namespace: s.namespace, Name: s.name}
+func (a *audience) add(k queue.Key, s Subject, selector labels.Selector) {
+	if s.Name != "" {
+		object := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 		if a.objects[object] == nil {
-			a.objects[object] = make(keySet, 1)
+			a.objects[object] = make(queue.Keys, 1)
 		}
 		a.objects[object][k] = true
 		return
 	}
 	f := a.selections[s]
 	if f == nil {
-		f = &following{selector: selector, keys: make(keySet, 1), anchors: a.anchorsFor(s.namespace, selector)}
+		f = &following{selector: selector, keys: make(queue.Keys, 1), anchors: a.anchorsFor(s.Namespace, selector)}
 		a.selections[s] = f
 		for _, at := range f.anchors {
 			if a.anchored[at] == nil {
@@ -196,10 +196,10 @@ func (a *audience) add(k key, s subject, selector labels.Selector) {
 			a.anchored[at][f] = true
 		}
 		if len(f.anchors) == 0 {
-			if a.loose[s.namespace] == nil {
-				a.loose[s.namespace] = make(map[*following]bool, 1)
+			if a.loose[s.Namespace] == nil {
+				a.loose[s.Namespace] = make(map[*following]bool, 1)
 			}
-			a.loose[s.namespace][f] = true
+			a.loose[s.Namespace][f] = true
 		}
 	}
 	f.keys[k] = true
@@ -231,9 +231,9 @@ func (a *audience) anchorsFor(namespace string, selector labels.Selector) []anch
 	return chosen
 }
 
-func (a *audience) remove(k key, s subject) {
-	if s.name != "" {
-		object := types.NamespacedName{Namespace: s.namespace, Name: s.name}
+func (a *audience) remove(k queue.Key, s Subject) {
+	if s.Name != "" {
+		object := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 		if delete(a.objects[object], k); len(a.objects[object]) == 0 {
 			delete(a.objects, object)
 		}
@@ -250,8 +250,8 @@ func (a *audience) remove(k key, s subject) {
 		}
 	}
 	if len(f.anchors) == 0 {
-		if delete(a.loose[s.namespace], f); len(a.loose[s.namespace]) == 0 {
-			delete(a.loose, s.namespace)
+		if delete(a.loose[s.Namespace], f); len(a.loose[s.Namespace]) == 0 {
+			delete(a.loose, s.Namespace)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package engine
+package readers
 
 import (
 	"fmt"
@@ -7,29 +7,31 @@ import (
 	"sync"
 
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/queue"
 )
 
-// borrowed are the informers that no rule asks for when it starts: which ones are
+// Borrowed are the informers that no rule asks for when it starts: which ones are
 // needed turns out when a parent reads through one, as with the Secrets of the
 // parent's namespace. The first parent that reads starts it, and it is stopped
 // when the last one reads through it no more.
-type borrowed struct {
+type Borrowed struct {
 	monitors *monitor.Monitors
 
 	mu sync.Mutex
 	// users has who reads through each informer, and uses the same by reader.
 	// Guarded by mu.
-	users map[monitor.Key]keySet
-	uses  map[key]map[monitor.Key]bool
+	users map[monitor.Key]queue.Keys
+	uses  map[queue.Key]map[monitor.Key]bool
 }
 
-func newBorrowed(monitors *monitor.Monitors) *borrowed {
-	return &borrowed{monitors: monitors, users: make(map[monitor.Key]keySet), uses: make(map[key]map[monitor.Key]bool)}
+// NewBorrowed makes a set of none, of these monitors.
+func NewBorrowed(monitors *monitor.Monitors) *Borrowed {
+	return &Borrowed{monitors: monitors, users: make(map[monitor.Key]queue.Keys), uses: make(map[queue.Key]map[monitor.Key]bool)}
 }
 
-// use starts an informer unless it runs. Who asks whether it has filled asks
+// Use starts an informer unless it runs. Who asks whether it has filled asks
 // afterwards: its Synced call then finds the user.
-func (b *borrowed) use(k key, informer monitor.Key) {
+func (b *Borrowed) Use(k queue.Key, informer monitor.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.uses[k][informer] {
@@ -40,20 +42,20 @@ func (b *borrowed) use(k key, informer monitor.Key) {
 	}
 	b.uses[k][informer] = true
 	if b.users[informer] == nil {
-		b.users[informer] = make(keySet, 1)
+		b.users[informer] = make(queue.Keys, 1)
 		b.monitors.Watch(ownerOfBorrowed(informer), informer)
 	}
 	b.users[informer][k] = true
 }
 
-// keep ends the use of all informers but those that a parent used just now.
-func (b *borrowed) keep(k key, used map[monitor.Key]bool) {
+// Keep ends the use of all informers but those that a parent used just now.
+func (b *Borrowed) Keep(k queue.Key, used map[monitor.Key]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.keepLocked(k, used)
 }
 
-func (b *borrowed) keepLocked(k key, used map[monitor.Key]bool) {
+func (b *Borrowed) keepLocked(k queue.Key, used map[monitor.Key]bool) {
 	for informer := range b.uses[k] {
 		if used[informer] {
 			continue
@@ -69,25 +71,26 @@ func (b *borrowed) keepLocked(k key, used map[monitor.Key]bool) {
 	}
 }
 
-func (b *borrowed) addKeys(rule string, found keySet) {
+// AddKeys adds to found who of a rule reads through any of them.
+func (b *Borrowed) AddKeys(rule string, found queue.Keys) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	addKeysOf(b.uses, rule, found)
+	queue.AddOf(b.uses, rule, found)
 }
 
-// forgetRule ends the use of all informers by the parents of a rule.
-func (b *borrowed) forgetRule(id string) {
+// ForgetRule ends the use of all informers by the parents of a rule.
+func (b *Borrowed) ForgetRule(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for k := range b.uses {
-		if k.rule == id {
+		if k.Rule == id {
 			b.keepLocked(k, nil)
 		}
 	}
 }
 
-// usersOf lists who reads through an informer.
-func (b *borrowed) usersOf(informer monitor.Key) []key {
+// UsersOf lists who reads through an informer.
+func (b *Borrowed) UsersOf(informer monitor.Key) []queue.Key {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Collect(maps.Keys(b.users[informer]))

@@ -1,4 +1,4 @@
-package engine
+package queue
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ func TestFairQueueTakesTurns(t *testing.T) {
 	q := &fairQueue{}
 	push := func(rule string, names ...string) {
 		for _, name := range names {
-			q.Push(key{rule: rule, parent: types.NamespacedName{Name: name}})
+			q.Push(Key{Rule: rule, Parent: types.NamespacedName{Name: name}})
 		}
 	}
 	push("busy", "1", "2", "3", "4")
@@ -21,7 +21,7 @@ func TestFairQueueTakesTurns(t *testing.T) {
 	var got []string
 	for q.Len() > 0 {
 		k := q.Pop()
-		got = append(got, k.rule+k.parent.Name)
+		got = append(got, k.Rule+k.Parent.Name)
 		if len(got) == 2 {
 			push("quiet", "b") // a rule that ran empty takes its turn again
 		}
@@ -36,9 +36,9 @@ func TestFairQueueTakesTurns(t *testing.T) {
 }
 
 func TestQueueHoldsEachKeyOnce(t *testing.T) {
-	q := newQueue(time.Millisecond, time.Second)
+	q := New(time.Millisecond, time.Second)
 	defer q.ShutDown()
-	k := key{rule: "r", parent: types.NamespacedName{Name: "p"}}
+	k := Key{Rule: "r", Parent: types.NamespacedName{Name: "p"}}
 	for range 3 {
 		q.Add(k)
 	}
@@ -57,7 +57,7 @@ func BenchmarkFairQueue(b *testing.B) {
 	q := &fairQueue{}
 	for rule := range 50 {
 		for parent := range 100 {
-			q.Push(key{rule: fmt.Sprint(rule), parent: types.NamespacedName{Name: fmt.Sprint(parent)}})
+			q.Push(Key{Rule: fmt.Sprint(rule), Parent: types.NamespacedName{Name: fmt.Sprint(parent)}})
 		}
 	}
 	b.ReportAllocs()

@@ -1,4 +1,4 @@
-package engine
+package readers
 
 import (
 	"fmt"
@@ -13,12 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/queue"
 )
 
 var configs = monitor.Key{GVR: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}
 
-func reader(name string) key {
-	return key{rule: "r", parent: types.NamespacedName{Namespace: "home", Name: name}}
+func reader(name string) queue.Key {
+	return queue.Key{Rule: "r", Parent: types.NamespacedName{Namespace: "home", Name: name}}
 }
 
 func labelled(namespace, name string, set labels.Set) *unstructured.Unstructured {
@@ -31,31 +32,31 @@ func labelled(namespace, name string, set labels.Set) *unstructured.Unstructured
 
 // read registers a parent as the reader of an object or of a selection, and
 // returns what it reads.
-func (r *readers) read(t *testing.T, parent, namespace, name, selector string) subject {
+func (r *Index) read(t *testing.T, parent, namespace, name, selector string) Subject {
 	t.Helper()
 	parsed, err := labels.Parse(selector)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := subject{informer: configs, namespace: namespace, name: name}
+	s := Subject{Informer: configs, Namespace: namespace, Name: name}
 	if name == "" {
-		s.selector = parsed.String()
+		s.Selector = parsed.String()
 	}
-	r.add(reader(parent), s, parsed)
+	r.Add(reader(parent), s, parsed)
 	return s
 }
 
-func namesOf(keys keySet) []string {
+func namesOf(keys queue.Keys) []string {
 	names := []string{}
 	for k := range keys {
-		names = append(names, k.parent.Name)
+		names = append(names, k.Parent.Name)
 	}
 	slices.Sort(names)
 	return names
 }
 
 func TestReadersOfAnEvent(t *testing.T) {
-	r := newReaders()
+	r := New()
 	r.read(t, "byName", "a", "x", "")
 	r.read(t, "byOtherName", "a", "y", "")
 	r.read(t, "byNameElsewhere", "b", "x", "")
@@ -102,7 +103,7 @@ func TestReadersOfAnEvent(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, namesOf(r.of(tc.event))); diff != "" {
+			if diff := cmp.Diff(tc.want, namesOf(r.Of(tc.event))); diff != "" {
 				t.Errorf("who is woken (-want +got):\n%s", diff)
 			}
 		})
@@ -111,31 +112,31 @@ func TestReadersOfAnEvent(t *testing.T) {
 
 // What a parent does not read any more wakes it no more, and leaves nothing behind.
 func TestReadersForget(t *testing.T) {
-	r := newReaders()
+	r := New()
 	kept := r.read(t, "p", "a", "x", "")
-	dropped := []subject{r.read(t, "p", "a", "y", ""), r.read(t, "p", "a", "", "app=web"), r.read(t, "p", "a", "", "!app")}
+	dropped := []Subject{r.read(t, "p", "a", "y", ""), r.read(t, "p", "a", "", "app=web"), r.read(t, "p", "a", "", "!app")}
 	shared := r.read(t, "q", "a", "", "app=web")
 	event := func(name string, set labels.Set) monitor.Event {
 		return monitor.Event{Key: configs, New: labelled("a", name, set)}
 	}
-	r.keep(reader("p"), map[subject]bool{kept: true})
+	r.Keep(reader("p"), map[Subject]bool{kept: true})
 	for _, s := range dropped {
-		if got := namesOf(r.of(event(s.name, nil))); slices.Contains(got, "p") {
+		if got := namesOf(r.Of(event(s.Name, nil))); slices.Contains(got, "p") {
 			t.Errorf("%v still wakes the parent", s)
 		}
 	}
-	if got := namesOf(r.of(event("x", labels.Set{"app": "web"}))); !slices.Equal(got, []string{"p", "q"}) {
+	if got := namesOf(r.Of(event("x", labels.Set{"app": "web"}))); !slices.Equal(got, []string{"p", "q"}) {
 		t.Errorf("what is still read wakes %q", got)
 	}
-	r.keep(reader("p"), nil)
-	if got := namesOf(r.of(event("x", labels.Set{"app": "web"}))); !slices.Equal(got, []string{"q"}) {
+	r.Keep(reader("p"), nil)
+	if got := namesOf(r.Of(event("x", labels.Set{"app": "web"}))); !slices.Equal(got, []string{"q"}) {
 		t.Errorf("after one parent has gone, %q are woken", got)
 	}
-	r.forgetRule("another")
+	r.ForgetRule("another")
 	if len(r.reads) != 1 || !r.reads[reader("q")][shared] {
 		t.Errorf("the end of another rule left %v", r.reads)
 	}
-	r.forgetRule("r")
+	r.ForgetRule("r")
 	if len(r.audiences)+len(r.reads) != 0 {
 		t.Errorf("%d audiences and %d readers are left behind", len(r.audiences), len(r.reads))
 	}
@@ -143,7 +144,7 @@ func TestReadersForget(t *testing.T) {
 
 // A parent with a selection of its own is found without a look at those of others.
 func TestSelectionsAreAnchored(t *testing.T) {
-	r := newReaders()
+	r := New()
 	for i := range 1000 {
 		r.read(t, fmt.Sprint(i), "", "", fmt.Sprintf("app=web,of=p%d", i))
 	}
@@ -152,26 +153,26 @@ func TestSelectionsAreAnchored(t *testing.T) {
 			t.Errorf("%d selections stand under %v", len(under), at)
 		}
 	}
-	got := maps.Keys(r.of(monitor.Event{Key: configs, New: labelled("a", "x", labels.Set{"app": "web", "of": "p7"})}))
-	if want := []key{reader("7")}; !slices.Equal(slices.Collect(got), want) {
+	got := maps.Keys(r.Of(monitor.Event{Key: configs, New: labelled("a", "x", labels.Set{"app": "web", "of": "p7"})}))
+	if want := []queue.Key{reader("7")}; !slices.Equal(slices.Collect(got), want) {
 		t.Error("not the one parent that selects it is woken")
 	}
 }
 
 func BenchmarkReadersOfAnEvent(b *testing.B) {
-	r := newReaders()
+	r := New()
 	for i := range 10_000 {
-		s := subject{informer: configs, selector: fmt.Sprintf("app=web,of=p%d", i)}
-		selector, err := labels.Parse(s.selector)
+		s := Subject{Informer: configs, Selector: fmt.Sprintf("app=web,of=p%d", i)}
+		selector, err := labels.Parse(s.Selector)
 		if err != nil {
 			b.Fatal(err)
 		}
-		r.add(reader(fmt.Sprint(i)), s, selector)
+		r.Add(reader(fmt.Sprint(i)), s, selector)
 	}
 	event := monitor.Event{Key: configs, New: labelled("a", "x", labels.Set{"app": "web", "of": "p7"})}
 	event.Old = event.New
 	b.ReportAllocs()
 	for b.Loop() {
-		r.of(event)
+		r.Of(event)
 	}
 }
