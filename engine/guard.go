@@ -132,7 +132,7 @@ func (s *guards) ofLocked(op *operator) *guard {
 // revision already. What may delete according to the record is free.
 func (e *Engine) guard(op *operator, keys queue.Keys) {
 	e.guards.mu.Lock()
-	if e.guards.ofLocked(op) == nil {
+	if e.isCurrent(op) && e.guards.ofLocked(op) == nil {
 		g := &guard{
 			revision: op.program.Hash(), retired: op.retired, limit: op.program.PruneLimit(),
 			doubtful: make(map[queue.Key][]apply.Ref), doomed: make(map[queue.Key][]apply.Ref),
@@ -241,7 +241,7 @@ func (e *Engine) judge(op *operator) {
 	held := looked && g.wouldGo.all > 0
 	e.guards.mu.Unlock()
 	if ask {
-		e.records.want(op.id, e.acted(op))
+		e.allow(op)
 	}
 	for _, k := range freed {
 		e.queue.Add(k)
@@ -252,6 +252,11 @@ func (e *Engine) judge(op *operator) {
 	if first {
 		e.wakeRemovals(op)
 	}
+}
+
+// allow asks for the record to say that the operator's revision may delete.
+func (e *Engine) allow(op *operator) {
+	e.records.wantFrom(op.id, func() bool { return e.isCurrentRevision(op) }, e.acted(op))
 }
 
 // acted has a record say that the operator's revision may delete. Kinds that the rule

@@ -347,4 +347,15 @@ func (p *published) load() *operators {
 	return newOperators(nil)
 }
 
+// isCurrent tells whether an operator is the one of its rule that runs. Who began something
+// for one that was replaced meanwhile may be late: what is kept by the rule's id is
+// another's then.
+func (e *Engine) isCurrent(op *operator) bool { return e.running.load().byID[op.id] == op }
+
+// isCurrentRevision tells whether the rule runs in the revision that an operator has.
+func (e *Engine) isCurrentRevision(op *operator) bool {
+	now := e.running.load().byID[op.id]
+	return now != nil && now.removal == nil && now.program.Hash() == op.program.Hash()
+}
+
 func (p *published) store(set *operators) { p.pointer.Store(set) }

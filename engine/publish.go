@@ -151,6 +151,9 @@ func (e *Engine) begin(log logr.Logger, ops, started []*operator) {
 		} else {
 			log.Info("rule started", "rule", op.name.String(), "parent", op.parent.GVK.String())
 		}
+		if op.removal == nil {
+			e.records.want(op.id, op.enter) // again: the one before had a say until now
+		}
 		e.monitors.Watch(op.id, op.keys()...)
 		e.enqueueAll(op)
 	}
@@ -258,7 +261,7 @@ func equalReports(a, b source.Report) bool {
 // forgotten of a parent that another revision of the rule does not select. It does nothing while an informer is still
 // filling: its Synced call comes here again.
 func (e *Engine) enqueueAll(op *operator) {
-	if !e.ready(op) {
+	if !e.isCurrent(op) || !e.ready(op) {
 		return
 	}
 	e.beginPatches(op)

@@ -113,7 +113,17 @@ func (r *records) failure(id string) error {
 
 // want changes what the record of a rule should say.
 func (r *records) want(id string, change func(*ruleRecord)) {
+	r.wantFrom(id, func() bool { return true }, change)
+}
+
+// wantFrom is want of somebody who may be late: nothing changes where entitled, which is
+// asked under the lock, says no.
+func (r *records) wantFrom(id string, entitled func() bool, change func(*ruleRecord)) {
 	r.mu.Lock()
+	if !entitled() {
+		r.mu.Unlock()
+		return
+	}
 	s := r.byID[id]
 	if s == nil {
 		s = &recordState{}
@@ -128,10 +138,14 @@ func (r *records) want(id string, change func(*ruleRecord)) {
 	}
 }
 
-// remove has the record of a rule removed.
-func (r *records) remove(id string) {
+// removeFrom has the record of a rule removed, where entitled, which is asked under the
+// lock, allows for that.
+func (r *records) removeFrom(id string, entitled func() bool) {
 	r.mu.Lock()
 	s := r.byID[id]
+	if !entitled() {
+		s = nil
+	}
 	if s != nil {
 		s.remove = true
 	}

@@ -244,12 +244,13 @@ func (e *Engine) finish(op *operator) {
 	if !ok || e.patchesRetired(op.id) {
 		return // the last patch that is released comes here again
 	}
+	entitled := func() bool { return e.isCurrent(op) }
 	left := slices.DeleteFunc(stored.Parents, func(kind recordedKind) bool { return kind.gvk() == op.removal.parent })
 	if len(left) == 0 {
-		e.records.remove(op.id)
+		e.records.removeFrom(op.id, entitled)
 		return
 	}
-	e.records.want(op.id, func(r *ruleRecord) { r.Parents = left })
+	e.records.wantFrom(op.id, entitled, func(r *ruleRecord) { r.Parents = left })
 }
 
 // isGone tells whether the rule that a child's owner names is known to be no more, and

@@ -122,11 +122,13 @@ func (e *Engine) sweep(ctx context.Context, k queue.Key) (verdict, error) {
 			errs = append(errs, err)
 			continue
 		}
-		if e.running.load().byID[k.Rule] != nil {
-			e.records.want(k.Rule, func(r *ruleRecord) {
-				r.Patches = slices.DeleteFunc(r.Patches, func(other recordedPatch) bool { return other == p })
-			})
+		gone := func() bool {
+			op := e.running.load().byID[k.Rule]
+			return op != nil && !op.isPatch(p)
 		}
+		e.records.wantFrom(k.Rule, gone, func(r *ruleRecord) {
+			r.Patches = slices.DeleteFunc(r.Patches, func(other recordedPatch) bool { return other == p })
+		})
 		e.contributions.released(k.Rule, p) // after that, the record may be removed
 	}
 	if op := e.running.load().byID[k.Rule]; op != nil && op.removal != nil && op.removal.over() {
