@@ -143,6 +143,13 @@ func (p *pass) writeInPlace(ctx context.Context, kind restmapping.Kind, child *a
 		write = p.writer.Ensure
 	}
 	result, err := write(ctx, kind.GVR, child, w.before)
+	var untied *apply.UntiedError
+	if errors.As(err, &untied) {
+		if err := p.checkParent(ctx); err != nil {
+			return apply.Result{}, err
+		}
+		result, err = write(ctx, kind.GVR, child, untied.Live)
+	}
 	var taken *apply.NameTakenError
 	switch {
 	case !errors.As(err, &taken):

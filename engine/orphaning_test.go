@@ -1,10 +1,19 @@
 package engine_test
 
 import (
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"kanon.dev/kanon/engine"
 )
 
 // Of a parent that is held and deleted with orphaning every child stays: those of
@@ -37,5 +46,67 @@ func TestOrphaningDeletionOfAParentThatIsHeld(t *testing.T) {
 		w.get(configMaps, w.home, name+"-near")
 		w.get(configMaps, elsewhere, name+"-far")
 		w.get(w.resource("Zone"), "", w.home+"-"+name)
+	}
+}
+
+// An apply that is on its way while its parent is deleted with orphaning does not bring
+// back the owner reference that the garbage collector takes meanwhile, for which it
+// would take the child. Once managedFields were rewritten just before, and once not.
+func TestOrphaningDeletionThatCrossesAnApply(t *testing.T) {
+	t.Parallel()
+	for _, rewritten := range []bool{false, true} {
+		t.Run(map[bool]string{false: "plain", true: "rewritten"}[rewritten], func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.define("Box")
+			w.rule("box", strings.NewReplacer(`{color: "${parent.spec.color}"}`, `"${parent.spec.data}"`,
+				"    color: ${children.config.data.color}\n", "").Replace(boxRule))
+			var armed atomic.Bool
+			held, proceed := make(chan struct{}), make(chan struct{})
+			config := rest.CopyConfig(w.config)
+			config.Wrap(w.requests.wrap)
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(r *http.Request) (*http.Response, error) {
+					if r.Header.Get("Content-Type") == string(types.ApplyPatchType) &&
+						strings.HasSuffix(r.URL.Path, "/configmaps/red-config") && armed.CompareAndSwap(true, false) {
+						close(held)
+						select {
+						case <-proceed:
+						case <-r.Context().Done():
+						}
+					}
+					return next.RoundTrip(r)
+				})
+			})
+			client, err := dynamic.NewForConfig(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.run(func(o *engine.Options) { o.Client = client })
+			boxes := w.resource("Box")
+			w.parent("Box", "red", "{color: red, data: {a: one}}")
+			w.await(boxes, w.home, "red", "is ready", isTrue("Ready"))
+			if !rewritten {
+				w.patch(boxes, w.home, "red", `{"spec":{"data":{"b":"two"}}}`)
+				w.await(configMaps, w.home, "red-config", "is applied", has("two", "data", "b"))
+			}
+			armed.Store(true)
+			w.patch(boxes, w.home, "red", `{"spec":{"data":{"c":"three"}}}`)
+			select {
+			case <-held:
+			case <-time.After(patience):
+				t.Fatal("the child is not applied")
+			}
+			orphan := metav1.DeletePropagationOrphan
+			if err := w.at(boxes, w.home).Delete(t.Context(), "red", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
+				t.Fatal(err)
+			}
+			w.awaitGone(boxes, w.home, "red")
+			close(proceed)
+			w.quiet()
+			if obj := w.get(configMaps, w.home, "red-config"); obj.GetDeletionTimestamp() != nil || len(obj.GetOwnerReferences()) > 0 {
+				t.Errorf("the child goes with its parent: %v", obj.Object)
+			}
+		})
 	}
 }

@@ -26,18 +26,18 @@ import (
 // where a test fails, nothing is written and the child is applied.
 
 // amend brings a child up to date that differs in nothing but values of fields that are there. done is false where an
-// apply is needed instead.
-func (w *Writer) amend(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (answer *unstructured.Unstructured, done bool, err error) {
+// apply is needed instead, to what is returned.
+func (w *Writer) amend(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (newest *unstructured.Unstructured, done bool, err error) {
 	body, ok := child.amendment(live)
 	if !ok {
-		return nil, false, nil
+		return live, false, nil
 	}
-	answer, err = w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.JSONPatchType, body,
+	answer, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.JSONPatchType, body,
 		metav1.PatchOptions{FieldManager: Manager, FieldValidation: metav1.FieldValidationStrict})
 	switch {
 	case testFailed(err):
 		logr.FromContextOrDiscard(ctx).V(4).Info("the child has changed since it was looked at; applying it", "child", child.Ref)
-		return nil, false, nil
+		return live, false, nil
 	case err != nil:
 		return nil, false, w.applyError(ctx, gvr, child, live, err)
 	}

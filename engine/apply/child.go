@@ -27,6 +27,8 @@ type Child struct {
 	source source
 	// returning is true where one that was let go may be taken back.
 	returning bool
+	// tied is true where an apply leaves the ownerReference as it is.
+	tied bool
 	// isGone is as in Options; nil: no rule is.
 	isGone func(Owner) bool
 	// whole is the normalised object with what the policy ignores, without marks; nil where it ignores nothing.

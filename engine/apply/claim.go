@@ -33,6 +33,9 @@ func (w *Writer) Ensure(ctx context.Context, gvr schema.GroupVersionResource, ch
 	if err != nil {
 		return Result{}, fmt.Errorf("read %s, which exists already: %w", child.Ref, err)
 	}
+	if child.refuse(live) == nil && child.RestoresController(live) {
+		return Result{}, &UntiedError{Live: live}
+	}
 	return w.reclaim(ctx, gvr, child, live)
 }
 

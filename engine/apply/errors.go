@@ -56,6 +56,17 @@ func (e *ReplacedError) Error() string {
 
 func (e *ReplacedError) Unwrap() error { return e.Err }
 
+// UntiedError says that a child has no ownerReference to its parent, and that the caller has not seen it so yet. It was not
+// given one: the caller reads the parent first, see Child.RestoresController.
+type UntiedError struct {
+	// Live is the child, as it was read from the API server.
+	Live *unstructured.Unstructured
+}
+
+func (e *UntiedError) Error() string {
+	return fmt.Sprintf("%s has lost its ownerReference", RefOf(e.Live))
+}
+
 // InvalidError says that the rendered object is refused and will be as long as it stays as it is: unknown fields, wrong
 // types, duplicate keys in a list, values that do not validate. Nothing but a change of the rule, of its input or of the
 // kind's schema helps.

@@ -50,6 +50,8 @@ func class(err error) string {
 		return "terminating"
 	case errors.As(err, &replaced):
 		return "replaced"
+	case errors.As(err, new(*UntiedError)):
+		return "untied"
 	case errors.As(err, &invalid):
 		return "invalid"
 	default:

@@ -27,56 +27,61 @@ func releaseBackoff() wait.Backoff {
 // release prepares an apply that may drop fields. An apply removes a field that left the template only when the previous
 // *apply* had it and nobody else owns it. But the POST that created the child left an Update entry of ours, which owns
 // those fields too and would keep them. So when the set of paths changes, what our Update entry holds moves to our Apply
-// entry, in managedFields itself, guarded by the resourceVersion. What the policy ignores does not move, and leaves our
+// entry, in managedFields itself, guarded by the resourceVersion; only the ownerReference stays, see applyTied. What the policy ignores does not move, and leaves our
 // Apply entry: nobody else may have it, and the apply would remove it.
 //
 // The API server folds the oldest Update entries into one of the manager ancient-changes when there are more than ten;
 // ours may be among them. Which of its paths were ours is not recorded. Those that our Apply entry has (so they have the
 // value that we wrote) and that are no longer rendered are taken out of it; all others stay as they are, and a field
 // that left the template may then remain.
-func (w *Writer) release(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) error {
+//
+// The result is the newest knowledge of the object, to which the apply goes.
+func (w *Writer) release(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (newest *unstructured.Unstructured, err error) {
 	last, ok := recorded(live)
 	if ok && last.paths == child.fingerprint.paths && !child.holdsIgnored(live) {
-		return nil
+		return live, nil
 	}
 	if entries, err := child.releasedEntries(live); err != nil || entries == nil {
+		return live, err
+	}
+	err = retry.RetryOnConflict(releaseBackoff(), func() error {
+		newest, err = w.moveOwnership(ctx, gvr, child, live)
 		return err
-	}
-	err := retry.RetryOnConflict(releaseBackoff(), func() error { return w.moveOwnership(ctx, gvr, child, live) })
+	})
 	if apierrors.IsConflict(err) {
-		return fmt.Errorf("rewrite managedFields of %s: %w", child.Ref, err)
+		return nil, fmt.Errorf("rewrite managedFields of %s: %w", child.Ref, err)
 	}
-	return err
+	return newest, err
 }
 
-// moveOwnership rewrites managedFields of the object as it is now, once. A conflict is returned as it is.
-func (w *Writer) moveOwnership(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) error {
+// moveOwnership rewrites managedFields of the object as it is now, once, and returns it. A conflict is returned as it is.
+func (w *Writer) moveOwnership(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	fresh, err := w.getSame(ctx, gvr, live)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := child.refuse(fresh); err != nil {
-		return err
+		return nil, err
 	}
 	entries, err := child.releasedEntries(fresh)
 	if err != nil || entries == nil {
-		return err
+		return fresh, err
 	}
 	patch, err := managedFieldsPatch(fresh, entries)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: Manager})
+	moved, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: Manager})
 	switch {
 	case err == nil:
 		logr.FromContextOrDiscard(ctx).V(2).Info("moved ownership to the apply entry", "child", child.Ref)
-		return nil
+		return moved, nil
 	case apierrors.IsConflict(err):
-		return err
+		return nil, err
 	case apierrors.IsNotFound(err):
-		return &ReplacedError{Ref: RefOf(live), Err: err}
+		return nil, &ReplacedError{Ref: RefOf(live), Err: err}
 	default:
-		return fmt.Errorf("rewrite managedFields of %s: %w", child.Ref, err)
+		return nil, fmt.Errorf("rewrite managedFields of %s: %w", child.Ref, err)
 	}
 }
 
@@ -105,7 +110,7 @@ func (c *Child) releasedEntries(obj *unstructured.Unstructured) ([]any, error) {
 		return nil, nil
 	}
 	kept := c.withoutIgnored(applied)
-	r := release{version: entries[base].apiVersion, gone: c.gone(kept), union: kept, changed: !kept.Equals(applied)}
+	r := release{version: entries[base].apiVersion, gone: c.gone(kept), tie: c.tie, union: kept, changed: !kept.Equals(applied)}
 	for i, e := range entries {
 		if i == base && e.operation == operationApply {
 			continue // added at the end, with the union
@@ -129,6 +134,8 @@ func (c *Child) releasedEntries(obj *unstructured.Unstructured) ([]any, error) {
 type release struct {
 	version string
 	gone    gonePaths
+	// tie parts the paths of our Update entries into those that stay there and those that move.
+	tie func(*fieldpath.Set) (tie, others *fieldpath.Set)
 	// union is what our Apply entry will hold.
 	union *fieldpath.Set
 	// items are the other entries, rewritten where they must be.
@@ -140,15 +147,7 @@ type release struct {
 func (r *release) add(e entry) error {
 	switch {
 	case e.ours() && e.operation == operationUpdate:
-		r.changed = true
-		if e.apiVersion != r.version {
-			return nil // paths of another version cannot be added to those of this one; they end up with no owner, and stay
-		}
-		set, err := e.fields()
-		if err != nil {
-			return err
-		}
-		r.union = r.union.Union(set)
+		return r.addUpdate(e)
 	case e.ancient() && e.apiVersion == r.version:
 		item, taken, err := r.gone.takeFrom(e)
 		if err != nil {
@@ -161,6 +160,27 @@ func (r *release) add(e entry) error {
 	default:
 		r.items = append(r.items, e.item())
 	}
+	return nil
+}
+
+// addUpdate takes an Update entry of ours into account.
+func (r *release) addUpdate(e entry) error {
+	set, err := e.fields()
+	if err != nil {
+		return err
+	}
+	tie, others := r.tie(set)
+	if !tie.Empty() {
+		item, err := withFields(e, tie)
+		if err != nil {
+			return err
+		}
+		r.items = append(r.items, item)
+	}
+	r.changed = r.changed || !others.Empty()
+	if e.apiVersion == r.version {
+		r.union = r.union.Union(others)
+	} // paths of another version cannot be added to those of this one; they end up with no owner, and stay
 	return nil
 }
 

@@ -105,7 +105,8 @@ func TestAFieldThatLeavesTheTemplateGoes(t *testing.T) {
 	if got := fmt.Sprint(fieldValue(live, "data")); got != fmt.Sprint(want) {
 		t.Errorf("data = %v, want %v", got, want)
 	}
-	wantFields(t, live, Manager, map[string]string{"Apply": `{"f:data":{"f:a":{},"f:c":{}}}`})
+	// What is left of the Update entry is the ownerReference.
+	wantFields(t, live, Manager, map[string]string{"Apply": `{"f:data":{"f:a":{},"f:c":{}}}`, "Update": "{}"})
 	w.settled(c)
 
 	c = w.child(strings.Replace(configMap, ", b: two", "", 1)) // the second time costs no more

@@ -43,6 +43,9 @@ func (w *Writer) create(ctx context.Context, gvr schema.GroupVersionResource, ch
 	if getErr != nil {
 		return Result{}, fmt.Errorf("read %s, which exists already: %w", child.Ref, getErr)
 	}
+	if child.refuse(live) == nil && child.RestoresController(live) {
+		return Result{}, &UntiedError{Live: live}
+	}
 	return w.update(ctx, gvr, child, live)
 }
 
@@ -57,7 +60,7 @@ func (w *Writer) post(ctx context.Context, gvr schema.GroupVersionResource, chil
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("created", "child", child.Ref, "uid", answer.GetUID())
 	if !child.covered(answer) {
-		if answer, err = w.apply(ctx, gvr, child, answer, ""); err != nil {
+		if answer, err = w.applyTied(ctx, gvr, child, answer); err != nil {
 			return Result{}, err
 		}
 	}
@@ -87,17 +90,30 @@ func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, ch
 
 // change writes what is not as it should be: values alone by a patch, anything else by an apply.
 func (w *Writer) change(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if answer, done, err := w.amend(ctx, gvr, child, live); done || err != nil {
-		return answer, err
+	newest, done, err := w.amend(ctx, gvr, child, live)
+	if err == nil && !done {
+		newest, err = w.release(ctx, gvr, child, newest)
 	}
-	if err := w.release(ctx, gvr, child, live); err != nil {
-		return nil, err
+	if done || err != nil {
+		return newest, err
 	}
-	return w.apply(ctx, gvr, child, live, "")
+	if child.unties(live, newest) {
+		return nil, &UntiedError{Live: newest}
+	}
+	return w.applyTied(ctx, gvr, child, newest)
 }
 
 // apply is one forced server-side apply to exactly the object seen, and with version only to that resourceVersion of it.
 func (w *Writer) apply(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
+	answer, err := w.applyOnce(ctx, gvr, child, live, version)
+	if err != nil {
+		return nil, w.applyError(ctx, gvr, child, live, err)
+	}
+	return answer, nil
+}
+
+// applyOnce is apply with the API server's own error.
+func (w *Writer) applyOnce(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	content, err := w.content(ctx, gvr, child, live)
 	if err != nil {
 		return nil, err
@@ -113,7 +129,7 @@ func (w *Writer) apply(ctx context.Context, gvr schema.GroupVersionResource, chi
 		FieldValidation: metav1.FieldValidationStrict,
 	})
 	if err != nil {
-		return nil, w.applyError(ctx, gvr, child, live, err)
+		return nil, err
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("applied", "child", child.Ref, "uid", answer.GetUID())
 	return answer, nil
@@ -127,6 +143,9 @@ func applyBody(child *Child, content map[string]any, uid types.UID, version stri
 	metadata["uid"] = string(uid)
 	if version != "" {
 		metadata["resourceVersion"] = version
+	}
+	if child.tied {
+		delete(metadata, "ownerReferences")
 	}
 	content["metadata"] = metadata
 	body, err := json.Marshal(content)

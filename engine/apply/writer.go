@@ -118,7 +118,7 @@ type Result struct {
 // changed. A child that is in sync costs no request; one that must change costs one, or three when the set of its paths
 // changes for the first time after its creation; a new one costs one.
 //
-// The error is *NameTakenError, *TerminatingError, *ReplacedError or *InvalidError; any other error is worth another try.
+// The error is *NameTakenError, *TerminatingError, *ReplacedError, *UntiedError or *InvalidError; any other error is worth another try.
 func (w *Writer) Sync(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
 	if live == nil {
 		return w.create(ctx, gvr, child)
@@ -169,27 +169,6 @@ func (w *Writer) know(live *unstructured.Unstructured, seen glance) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.known[live.GetUID()] = seen
-}
-
-// RestoresController says whether bringing live up to date would give it a controller ownerReference that it does not
-// have. Before that, the caller reads the parent from the API server: a reference restored while the parent is being
-// deleted with orphaning lets the garbage collector take the child.
-func (c *Child) RestoresController(live *unstructured.Unstructured) bool {
-	wanted := metav1.GetControllerOfNoCopy(c.Object)
-	if wanted == nil || live == nil {
-		return false
-	}
-	return !Refers(live, wanted)
-}
-
-// Refers says whether obj has an ownerReference to the object that wanted refers to.
-func Refers(obj *unstructured.Unstructured, wanted *metav1.OwnerReference) bool {
-	return RefersTo(obj, wanted.UID)
-}
-
-// RefersTo says whether obj has an ownerReference to the object with that UID.
-func RefersTo(obj *unstructured.Unstructured, uid types.UID) bool {
-	return slices.ContainsFunc(obj.GetOwnerReferences(), func(have metav1.OwnerReference) bool { return have.UID == uid })
 }
 
 // refuse says why live must not be written to, or nil.
