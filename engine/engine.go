@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
@@ -39,7 +40,8 @@ type Engine struct {
 	held      *held
 	guards    *guards
 
-	contributions *contributions
+	contributions *contributions.Book[problem]
+	retirements   *retirements
 	census        *census
 }
 
@@ -64,7 +66,8 @@ func New(options Options) (*Engine, error) {
 		contested:  newPatchContests(),
 		guards:     newGuards(),
 
-		contributions: newContributions(),
+		contributions: contributions.New[problem](),
+		retirements:   newRetirements(),
 		census:        newCensus(),
 	}
 	var err error

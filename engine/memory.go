@@ -123,5 +123,5 @@ func (e *Engine) stop(op *operator) {
 	e.borrowed.ForgetRule(op.id)
 	e.held.forgetRule(op.id)
 	e.guards.forgetRule(op.id)
-	e.contributions.forgetRule(op.id)
+	e.contributions.ForgetRule(op.id)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
@@ -52,6 +53,9 @@ type operator struct {
 	removal *removal
 	// patches has each node of spec.patches, by its id.
 	patches map[string]patchPlan
+	// contributing stands for this start of the rule in the account of what parents
+	// set by patches.
+	contributing *contributions.Revision
 	// origin is where the rule stands.
 	origin recordedOrigin
 	// retired has the kinds that the rule's children had and have no more: there may
@@ -94,6 +98,8 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		patches:    make(map[string]patchPlan),
 		retired:    make(map[schema.GroupVersionKind]restmapping.Kind),
 		namespaces: make(map[string]bool),
+
+		contributing: &contributions.Revision{Rule: e.id, Kinds: make(map[string]schema.GroupVersionKind)},
 	}
 	for _, gvk := range kindsOf(program) {
 		if _, ok := mapper.Lookup(gvk); !ok {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
@@ -58,6 +59,7 @@ func (op *operator) planPatches(program *rules.Program, mapper *restmapping.Mapp
 	for _, patch := range program.Patches() {
 		kind, _ := mapper.Lookup(patch.GVK)
 		op.patches[patch.ID] = newPatchPlan(op, patch, kind)
+		op.contributing.Kinds[patch.ID] = patch.GVK
 	}
 }
 
@@ -65,7 +67,7 @@ func (op *operator) planPatches(program *rules.Program, mapper *restmapping.Mapp
 // each parent was looked at. What the rule patched before, as the targets themselves
 // tell, is looked at then.
 func (e *Engine) beginPatches(op *operator) {
-	if e.contributions.hasBegun(op) {
+	if e.contributions.HasBegun(op.contributing) {
 		return
 	}
 	e.retirePatches(op.id, op)
@@ -90,7 +92,16 @@ func (e *Engine) beginPatches(op *operator) {
 			e.queue.Add(k) // to be followed still, or not any more
 		}
 	}
-	e.addKeys(e.contributions.begin(op, e.monitors.List(op.parentKey), found))
+	parents := make(map[types.NamespacedName]contributions.Parent)
+	for _, parent := range e.monitors.List(op.parentKey) {
+		parents[keyOf(op.id, parent).Parent] = contributorOf(parent)
+	}
+	e.addKeys(e.contributions.Begin(op.contributing, parents, found))
+}
+
+// contributorOf is what tells the parents of a patch apart.
+func contributorOf(parent *unstructured.Unstructured) contributions.Parent {
+	return contributions.Parent{UID: parent.GetUID(), Created: parent.GetCreationTimestamp().Time}
 }
 
 func (e *Engine) addKeys(keys []queue.Key) {
@@ -106,13 +117,13 @@ func (p *pass) contribute(ctx context.Context) (soon bool) {
 	for _, outcome := range p.outcome.Patches {
 		plan := p.op.patches[outcome.ID]
 		now := p.contribution(ctx, plan, outcome)
-		p.addPatches(p.contributions.set(p.key, outcome.ID, now))
-		for _, target := range slices.SortedFunc(maps.Keys(now.parts), compareTargets) {
-			found, known := p.contributions.stateOf(p.key, outcome.ID, target)
+		p.addPatches(p.contributions.Set(p.key, outcome.ID, now))
+		for _, target := range slices.SortedFunc(maps.Keys(now.Parts), compareTargets) {
+			found, known := p.contributions.State(p.key, outcome.ID, target)
 			switch {
 			case !known:
 				soon = true
-			case found.err == nil, found.reason == reasonHeld && p.isInPlace(plan, target, now.parts[target]):
+			case found.err == nil, found.reason == reasonHeld && p.isInPlace(plan, target, now.Parts[target]):
 			default:
 				p.problems = append(p.problems, p.told(found))
 			}
@@ -122,15 +133,15 @@ func (p *pass) contribute(ctx context.Context) (soon bool) {
 }
 
 // contribution makes of what was rendered what is set in each target.
-func (p *pass) contribution(ctx context.Context, plan patchPlan, outcome rules.PatchOutcome) *contribution {
-	now := &contribution{
-		uid: p.parent.GetUID(), created: p.parent.GetCreationTimestamp().Time, open: outcome.Unknown,
-		parts: make(map[types.NamespacedName]*apply.Part), doubtful: make(map[types.NamespacedName]bool),
+func (p *pass) contribution(ctx context.Context, plan patchPlan, outcome rules.PatchOutcome) *contributions.Contribution {
+	now := &contributions.Contribution{
+		Parent: contributorOf(p.parent), Open: outcome.Unknown,
+		Parts: make(map[types.NamespacedName]*apply.Part), Doubtful: make(map[types.NamespacedName]bool),
 	}
 	for _, item := range outcome.Contributions {
 		targets, err := p.targets(plan, item.Target)
 		if err != nil {
-			now.open = true
+			now.Open = true
 			p.addPatchProblem(outcome.ID, problem{reason: reasonWaiting, err: err})
 			continue
 		}
@@ -144,7 +155,6 @@ func (p *pass) contribution(ctx context.Context, plan patchPlan, outcome rules.P
 			p.addPart(now, outcome.ID, target, part)
 		}
 	}
-	now.known = !now.open && len(now.doubtful) == 0
 	return now
 }
 
@@ -160,13 +170,13 @@ func problemOfPart(err error) problem {
 
 // addPart adds what one item of a patch sets in a target. A second item for the same
 // target is put together with the first.
-func (p *pass) addPart(now *contribution, patch string, target types.NamespacedName, part *apply.Part) {
-	switch before := now.parts[target]; {
-	case part == nil || now.doubtful[target]:
-		now.doubtful[target] = true
-		delete(now.parts, target)
+func (p *pass) addPart(now *contributions.Contribution, patch string, target types.NamespacedName, part *apply.Part) {
+	switch before := now.Parts[target]; {
+	case part == nil || now.Doubtful[target]:
+		now.Doubtful[target] = true
+		delete(now.Parts, target)
 	case before == nil:
-		now.parts[target] = part
+		now.Parts[target] = part
 	default:
 		merged, contradictions, err := apply.Merge([]*apply.Part{before, part})
 		if err == nil && len(contradictions) > 0 {
@@ -174,11 +184,11 @@ func (p *pass) addPart(now *contribution, patch string, target types.NamespacedN
 		}
 		if err != nil {
 			p.addPatchProblem(patch, problem{reason: reasonContradiction, stalled: true, elsewhere: true, err: err})
-			now.doubtful[target] = true
-			delete(now.parts, target)
+			now.Doubtful[target] = true
+			delete(now.Parts, target)
 			return
 		}
-		now.parts[target] = merged
+		now.Parts[target] = merged
 	}
 }
 
@@ -233,15 +243,13 @@ func (p *pass) isInPlace(plan patchPlan, target types.NamespacedName, part *appl
 // what it did before stays.
 func (p *pass) contributeUnknown() {
 	for id := range p.op.patches {
-		p.addPatches(p.contributions.set(p.key, id, &contribution{
-			uid: p.parent.GetUID(), created: p.parent.GetCreationTimestamp().Time, open: true,
-		}))
+		p.addPatches(p.contributions.Set(p.key, id, &contributions.Contribution{Parent: contributorOf(p.parent), Open: true}))
 	}
 }
 
 // dropContributions ends what a parent contributes that is gone, or that the rule is
 // not for.
-func (e *Engine) dropContributions(k queue.Key) { e.addKeys(e.contributions.drop(k)) }
+func (e *Engine) dropContributions(k queue.Key) { e.addKeys(e.contributions.Drop(k)) }
 
 // reconcilePatch brings what a patch sets in one target up to date: what all parents
 // contribute to it, and nothing else.
@@ -268,23 +276,23 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) (verdict, erro
 	if loop != nil {
 		e.queue.AddAfter(k, loop.retreat.rest(now)+time.Millisecond) // the parents in it say so
 	}
-	saw, current := e.contributions.collect(op, k)
+	saw, current := e.contributions.Collect(op.contributing, k)
 	if !current {
 		return waiting, nil // the start of the next operator comes here again
 	}
 	t := &patching{Engine: e, op: op, plan: plan, key: k, saw: saw, history: history}
-	if len(t.saw.parts) > 0 {
+	if len(t.saw.Parts) > 0 {
 		t.follow()
 	}
 	came := t.runSafely(ctx)
-	told := e.contributions.finish(k, t.saw, came, t.left)
+	told := e.contributions.Finish(k, t.saw, came, t.left)
 	for _, parent := range told {
 		if t.did != nil {
 			e.causes.hand(parent, t.did) // which may see the target before its event
 		}
 	}
 	e.addKeys(told)
-	if !e.contributions.contributes(k) && came.err == nil {
+	if !e.contributions.Contributes(k) && came.err == nil {
 		e.readers.Keep(k, nil)
 		e.borrowed.Keep(k, nil)
 	}
@@ -294,7 +302,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) (verdict, erro
 	case errors.Is(came.err, errNotNow), came.reason == reasonWaiting, came.reason == reasonHeld, came.reason == reasonFieldTaken,
 		came.reason == reasonContested:
 		return waiting, nil // for an event of the target, of its informer, or of a parent, or for the end of a pause
-	case came.stalled, came.passing(), came.expected():
+	case came.stalled, came.Passing(), came.expected():
 		return again, nil // the parents are told
 	default:
 		return again, fmt.Errorf("patch %s: %w", k.Patch, came.err)
@@ -308,7 +316,7 @@ type patching struct {
 	op   *operator
 	plan patchPlan
 	key  queue.Key
-	saw  collected
+	saw  contributions.Collected
 	// history is what led to the look, as far as it was rules.
 	history *history
 	// did is not nil where the look wrote: what follows from that.
@@ -347,10 +355,10 @@ func (t *patching) runSafely(ctx context.Context) (came problem) {
 
 // run gives what is in the way; a problem without an error where nothing is.
 func (t *patching) run(ctx context.Context) problem {
-	if t.saw.pending {
+	if t.saw.Pending {
 		return t.problem(errNotNow) // the end of the wave comes here again
 	}
-	merged, contradictions, err := apply.Merge(t.saw.parts)
+	merged, contradictions, err := apply.Merge(t.saw.Parts)
 	if err != nil {
 		return t.problem(err)
 	}
@@ -365,8 +373,8 @@ func (t *patching) run(ctx context.Context) problem {
 		return problem{subject: t.subject(), reason: reasonWaiting, err: fmt.Errorf("%s is not there yet", t.name())}
 	case live.GetDeletionTimestamp() != nil && merged == nil:
 		return problem{}
-	case t.saw.doubt != "" && apply.Shrinks(live, t.plan.manager, merged):
-		return t.held(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there", t.name(), t.saw.doubt))
+	case t.saw.Doubt != "" && apply.Shrinks(live, t.plan.manager, merged):
+		return t.held(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there", t.name(), t.saw.Doubt))
 	}
 	result, err := t.sync(ctx, apply.Patch{
 		GVR: t.plan.kind.GVR, Object: live, Manager: t.plan.manager, Content: merged, Refuse: t.plan.Refuse, Keeps: t.keeps,
@@ -446,10 +454,10 @@ func (t *patching) problem(err error) problem {
 func (t *patching) leaveOut(contradictions []apply.Contradiction) {
 	t.left = make(map[types.NamespacedName]problem, len(contradictions))
 	for _, c := range contradictions {
-		t.left[t.saw.parents[c.Part]] = problem{
+		t.left[t.saw.Parents[c.Part]] = problem{
 			subject: t.subject(), reason: reasonContradiction, stalled: true, elsewhere: true,
 			err: fmt.Errorf("%s: %s %s, which is older, sets %s to another value, so nothing is set there for this one",
-				t.name(), t.op.parent.GVK.Kind, shortName(t.saw.parents[c.Other]), c.Path),
+				t.name(), t.op.parent.GVK.Kind, shortName(t.saw.Parents[c.Other]), c.Path),
 		}
 	}
 }

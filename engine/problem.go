@@ -95,8 +95,11 @@ type problem struct {
 	err       error
 }
 
-// same tells whether two problems say the same.
-func (p problem) same(other problem) bool {
+// IsNone tells whether nothing is in the way.
+func (p problem) IsNone() bool { return p.err == nil }
+
+// Same tells whether two problems say the same.
+func (p problem) Same(other problem) bool {
 	return p.reason == other.reason && p.stalled == other.stalled && sameText(p.err, other.err)
 }
 
@@ -153,9 +156,9 @@ func (p problem) eventful() bool {
 	}
 }
 
-// passing tells whether a problem is part of the course of things, which the
+// Passing tells whether a problem is part of the course of things, which the
 // next look settles: it is worth neither a log line nor a word to the user.
-func (p problem) passing() bool {
+func (p problem) Passing() bool {
 	var replaced *apply.ReplacedError
 	return errors.As(p.err, &replaced) || errors.As(p.err, new(*apply.UntiedError)) || errors.Is(p.err, errNotNow) || errors.Is(p.err, errParentLeaving) || errors.Is(p.err, context.Canceled)
 }

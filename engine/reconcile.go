@@ -35,7 +35,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
 	if k.IsSeek() {
 		return e.seek(ctx, op)
 	}
-	defer func() { e.addKeys(e.contributions.looked(k)) }()
+	defer func() { e.addKeys(e.contributions.Looked(k)) }()
 	parent, err := e.findParent(ctx, op, k)
 	if err != nil {
 		e.doubt(op, k, e.childrenOf(op, k))

@@ -241,7 +241,7 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 // finish forgets a rule, or its former kind of parents, once nothing of it is left.
 func (e *Engine) finish(op *operator) {
 	stored, ok := e.records.stored(op.id)
-	if !ok || e.patchesRetired(op.id) {
+	if !ok || e.retirements.pending(op.id) {
 		return // the last patch that is released comes here again
 	}
 	entitled := func() bool { return e.isCurrent(op) }

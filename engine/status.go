@@ -43,7 +43,7 @@ func (p *pass) conclude(ctx context.Context) (verdict, error) {
 			p.keepStatus(ctx, state)
 		}
 	}
-	if !slices.ContainsFunc(p.problems, problem.passing) {
+	if !slices.ContainsFunc(p.problems, problem.Passing) {
 		p.announce() // else the next pass knows better, and comes soon
 	}
 	p.notices.tell(p.key, p.parent, p.op.program.ConditionPrefix(), state)
@@ -124,7 +124,7 @@ func (p *pass) verdict() (verdict, error) {
 			continue
 		}
 		v = again
-		if !problem.stalled && !problem.passing() && !problem.expected() {
+		if !problem.stalled && !problem.Passing() && !problem.expected() {
 			errs = append(errs, fmt.Errorf("%s: %w", problem.subject, problem.err))
 		}
 	}
@@ -138,7 +138,7 @@ func (p *pass) summarize() state {
 		switch {
 		case problem.stalled:
 			stalled.add(problem.reason, problem.String())
-		case !problem.passing():
+		case !problem.Passing():
 			moving.add(problem.reason, problem.String())
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,66 +52,69 @@ func (op *operator) isPatch(p recordedPatch) bool {
 	return ok && plan.GVK == p.gvk()
 }
 
+// retirements are the patches to be released that rules have no more.
+type retirements struct {
+	mu sync.Mutex
+	// of is by the rule's id. Guarded by mu.
+	of map[string][]recordedPatch
+}
+
+func newRetirements() *retirements { return &retirements{of: make(map[string][]recordedPatch)} }
+
+// set replaces those of a rule.
+func (r *retirements) set(rule string, patches []recordedPatch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(patches) == 0 {
+		delete(r.of, rule)
+		return
+	}
+	r.of[rule] = patches
+}
+
+// kinds are those of a retired patch's targets: an id may have had several.
+func (r *retirements) kinds(k queue.Key) []recordedPatch {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.of[k.Rule]), func(p recordedPatch) bool { return p.ID != k.Patch })
+}
+
+// released notes that a retired patch holds nothing any more.
+func (r *retirements) released(rule string, patch recordedPatch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.of[rule] = slices.DeleteFunc(slices.Clone(r.of[rule]), func(p recordedPatch) bool { return p == patch })
+	if len(r.of[rule]) == 0 {
+		delete(r.of, rule)
+	}
+}
+
+// pending tells whether something that a rule patched is still to be released.
+func (r *retirements) pending(rule string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.of[rule]) > 0
+}
+
 // retirePatches has what a rule patched before, and patches no more, released. op is nil
 // for a rule that is gone.
 func (e *Engine) retirePatches(id string, op *operator) {
 	stored, _ := e.records.stored(id)
 	retired := slices.DeleteFunc(stored.Patches, func(p recordedPatch) bool { return op != nil && op.isPatch(p) })
-	e.contributions.retire(id, retired)
+	e.retirements.set(id, retired)
 	for _, p := range retired {
 		e.queue.Add(queue.Key{Rule: id, Patch: p.ID})
 	}
 }
 
-// retire notes the patches of a rule that are to be released.
-func (c *contributions) retire(rule string, patches []recordedPatch) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(patches) == 0 {
-		delete(c.retired, rule)
-		return
-	}
-	c.retired[rule] = patches
-}
-
-// retiredKinds are the kinds of a retired patch.
-func (c *contributions) retiredKinds(name patchName) []recordedPatch {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var found []recordedPatch
-	for _, p := range c.retired[name.rule] {
-		if p.ID == name.patch {
-			found = append(found, p)
-		}
-	}
-	return found
-}
-
-// released notes that a retired patch holds nothing any more.
-func (c *contributions) released(rule string, patch recordedPatch) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.retired[rule] = slices.DeleteFunc(slices.Clone(c.retired[rule]), func(p recordedPatch) bool { return p == patch })
-	if len(c.retired[rule]) == 0 {
-		delete(c.retired, rule)
-	}
-}
-
-// patchesRetired tells whether something that a rule patched is still to be released.
-func (e *Engine) patchesRetired(rule string) bool {
-	e.contributions.mu.Lock()
-	defer e.contributions.mu.Unlock()
-	return len(e.contributions.retired[rule]) > 0
-}
-
 // sweep looks for the objects of one patch: those of a retired one are released, and
 // those of another are looked at.
 func (e *Engine) sweep(ctx context.Context, k queue.Key) (verdict, error) {
-	if e.contributions.isBusy(patchName{k.Rule, k.Patch}) {
+	if e.contributions.IsBusy(k) {
 		return again, nil // a write that has begun is released too
 	}
 	var errs []error
-	for _, p := range e.contributions.retiredKinds(patchName{k.Rule, k.Patch}) {
+	for _, p := range e.retirements.kinds(k) {
 		err := e.eachPatched(ctx, p.gvk(), k, func(gvr schema.GroupVersionResource, object *unstructured.Unstructured) error {
 			if object.GetDeletionTimestamp() != nil {
 				return nil
@@ -129,7 +133,7 @@ func (e *Engine) sweep(ctx context.Context, k queue.Key) (verdict, error) {
 		e.records.wantFrom(k.Rule, gone, func(r *ruleRecord) {
 			r.Patches = slices.DeleteFunc(r.Patches, func(other recordedPatch) bool { return other == p })
 		})
-		e.contributions.released(k.Rule, p) // after that, the record may be removed
+		e.retirements.released(k.Rule, p) // after that, the record may be removed
 	}
 	if op := e.running.load().byID[k.Rule]; op != nil && op.removal != nil && op.removal.over() {
 		e.finish(op)

@@ -1,0 +1,172 @@
+package contributions
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/queue"
+)
+
+// trouble is a problem in a word; "later" passes.
+type trouble string
+
+func (t trouble) IsNone() bool            { return t == "" }
+func (t trouble) Same(other trouble) bool { return t == other }
+func (t trouble) Passing() bool           { return t == "later" }
+
+func name(of string) types.NamespacedName { return types.NamespacedName{Namespace: "home", Name: of} }
+
+// parentKey is the work on a parent, and targetKey that on what the patch sets in a target.
+func parentKey(of string) queue.Key { return queue.Key{Rule: "r", Parent: name(of)} }
+func targetKey(of string) queue.Key { return queue.Key{Rule: "r", Patch: "p", Parent: name(of)} }
+
+// namesOf are what keys are about, sorted.
+func namesOf(keys []queue.Key) []string {
+	names := []string{}
+	for _, k := range keys {
+		names = append(names, k.Parent.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// sets is a contribution of a part to each target.
+func sets(parent Parent, targets ...string) *Contribution {
+	c := &Contribution{Parent: parent, Parts: make(map[types.NamespacedName]*apply.Part)}
+	for _, target := range targets {
+		c.Parts[name(target)] = &apply.Part{}
+	}
+	return c
+}
+
+var (
+	elder   = Parent{UID: "elder", Created: time.Unix(1, 0)}
+	younger = Parent{UID: "younger", Created: time.Unix(2, 0)}
+)
+
+func newRevision() *Revision {
+	return &Revision{Rule: "r", Kinds: map[string]schema.GroupVersionKind{"p": {Version: "v1", Kind: "ConfigMap"}}}
+}
+
+// begin makes a book in which a rule has started with two parents.
+func begin(t *testing.T) (*Book[trouble], *Revision) {
+	t.Helper()
+	b, revision := New[trouble](), newRevision()
+	parents := map[types.NamespacedName]Parent{name("a"): younger, name("b"): elder}
+	if ready := b.Begin(revision, parents, queue.Keys{targetKey("old"): true}); len(ready) > 0 {
+		t.Fatalf("%v are ready before any parent was looked at", ready)
+	}
+	return b, revision
+}
+
+func check(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// Until each parent was looked at, a target is left alone; then what was asked for in
+// between is looked at, too.
+func TestWave(t *testing.T) {
+	b, revision := begin(t)
+	check(t, "news of a", namesOf(b.Set(parentKey("a"), "p", sets(younger, "x"))), []string{"x"})
+	check(t, "ready after a", namesOf(b.Looked(parentKey("a"))), []string{})
+	saw, current := b.Collect(revision, targetKey("x"))
+	if !current || !saw.Pending {
+		t.Errorf("collected %+v, current %t, while b was not looked at; want pending", saw, current)
+	}
+	check(t, "woken by a look that was too early", namesOf(b.Finish(targetKey("x"), saw, "later", nil)), []string{})
+	b.Set(parentKey("b"), "p", sets(elder, "x"))
+	check(t, "ready after b", namesOf(b.Looked(parentKey("b"))), []string{"old", "x"})
+	check(t, "ready after b, again", namesOf(b.Looked(parentKey("b"))), []string{})
+
+	saw, _ = b.Collect(revision, targetKey("x"))
+	check(t, "parents, the oldest first", saw.Parents, []types.NamespacedName{name("b"), name("a")})
+	if saw.Pending || len(saw.Parts) != 2 || !b.IsBusy(targetKey("other")) {
+		t.Errorf("collected %+v, want two parts and no wave", saw)
+	}
+	b.Finish(targetKey("x"), saw, "", nil)
+	if b.IsBusy(targetKey("x")) {
+		t.Error("the patch is still busy after the look")
+	}
+	if _, current = b.Collect(newRevision(), targetKey("x")); current {
+		t.Error("another revision may look at the target")
+	}
+}
+
+// What is not known now stays as it was; what was never known casts doubt on a target
+// until it is.
+func TestDoubt(t *testing.T) {
+	b, revision := begin(t)
+	b.Set(parentKey("a"), "p", sets(younger, "x"))
+	b.Set(parentKey("b"), "p", &Contribution{Parent: elder, Doubtful: map[types.NamespacedName]bool{name("y"): true}})
+	b.Looked(parentKey("a"))
+	b.Looked(parentKey("b"))
+	collect := func(of string) Collected {
+		saw, _ := b.Collect(revision, targetKey(of))
+		b.Finish(targetKey(of), saw, "", nil)
+		return saw
+	}
+	check(t, "doubt about x", collect("x").Doubt, "")
+	check(t, "doubt about y", collect("y").Doubt, "home/b")
+	check(t, "news when b knows", namesOf(b.Set(parentKey("b"), "p", sets(elder))), []string{"x"})
+	check(t, "doubt about y when b knows", collect("y").Doubt, "")
+
+	check(t, "news when a does not know any more", namesOf(b.Set(parentKey("a"), "p", &Contribution{Parent: younger, Open: true})), []string{})
+	saw := collect("x")
+	check(t, "parents of x", saw.Parents, []types.NamespacedName{name("a")})
+	check(t, "doubt about x, of which all was known once", saw.Doubt, "")
+	again := Parent{UID: "again", Created: younger.Created}
+	check(t, "news when a is made anew and knows nothing", namesOf(b.Set(parentKey("a"), "p", &Contribution{Parent: again, Open: true})), []string{"x"})
+	check(t, "doubt about x then", collect("x").Doubt, "home/a")
+}
+
+// A parent asks how its contribution fares, and is woken when that is known or changes.
+func TestState(t *testing.T) {
+	b, revision := begin(t)
+	b.Set(parentKey("a"), "p", sets(younger, "x"))
+	b.Set(parentKey("b"), "p", sets(elder, "x"))
+	b.Looked(parentKey("a"))
+	b.Looked(parentKey("b"))
+	look := func(came trouble, left map[types.NamespacedName]trouble) []string {
+		saw, _ := b.Collect(revision, targetKey("x"))
+		return namesOf(b.Finish(targetKey("x"), saw, came, left))
+	}
+	state := func(of string) string {
+		found, known := b.State(parentKey(of), "p", name("x"))
+		if !known {
+			return "unknown"
+		}
+		return string(found)
+	}
+	check(t, "a before a look", state("a"), "unknown")
+	check(t, "woken by the first look", look("", nil), []string{"a"})
+	check(t, "a after it", state("a"), "")
+	check(t, "woken by one more", look("", nil), []string{})
+	check(t, "woken where the younger is left out", look("", map[types.NamespacedName]trouble{name("a"): "contradicts"}), []string{"a"})
+	check(t, "a then", state("a"), "contradicts")
+	check(t, "b then", state("b"), "")
+	check(t, "woken by what concerns both", look("forbidden", nil), []string{"a", "b"})
+	check(t, "b then", state("b"), "forbidden")
+
+	// A change during a look: who asks then is woken by the next one.
+	saw, _ := b.Collect(revision, targetKey("x"))
+	check(t, "news when b goes", namesOf(b.Drop(parentKey("b"))), []string{"x"})
+	check(t, "a during the look", state("a"), "unknown")
+	check(t, "woken by a look that is late", namesOf(b.Finish(targetKey("x"), saw, "", nil)), []string{})
+	check(t, "woken by the next", look("", nil), []string{"a"})
+	if b.Drop(parentKey("a")); b.Contributes(targetKey("x")) {
+		t.Error("somebody still contributes")
+	}
+	b.ForgetRule("r")
+	if b.HasBegun(revision) {
+		t.Error("a rule that stopped is still under way")
+	}
+}
