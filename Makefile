@@ -74,12 +74,13 @@ fuzz: ## Run each fuzz target for FUZZTIME (default 30s)
 		done; \
 	done
 
-# What make bench runs, by BENCH: a first look, the default, and two long ones.
+# What make bench runs, by BENCH: a first look, the default, other loads, and two long ones.
 BENCH ?= default
-BENCH_quick   := --parents 100 --rounds 2 --singles 50 --rest 5s
-BENCH_default := --parents 1000 --rounds 5
-BENCH_long    := --parents 1000,5000 --rounds 3
-BENCH_longest := --parents 20000 --rounds 2
+BENCH_quick   := --load plain=100 --rounds 2 --singles 50 --rest 4s
+BENCH_default := --load plain=1000 --rounds 5
+BENCH_loads   := --load plain=100,wide=100,large=100,kinds=1000,beside=1000,beside=5000 --rounds 2 --rest 15s
+BENCH_long    := --load plain=1000,plain=5000 --rounds 3
+BENCH_longest := --load plain=20000 --rounds 2 --rest 1m
 
 .PHONY: bin/kanonbench
 bin/kanonbench:
@@ -87,10 +88,10 @@ bin/kanonbench:
 	go build -C cmd/kanonbench -o ../../bin/kanonbench .
 
 .PHONY: bench
-bench: bin/kanon bin/controlplane bin/kanonbench ## Compare with an operator by hand (BENCH=quick, default, long or longest)
-	$(if $(BENCH_$(BENCH)),,$(error BENCH must be quick, default, long or longest, not $(BENCH)))
-	$(if $(filter quick,$(BENCH)),,go test -run '^$$' -bench . -benchmem ./rules/...)
-	bin/kanonbench run $(BENCH_$(BENCH)) --controlplane bin/controlplane --out bench.txt
+bench: bin/kanon bin/controlplane bin/kanonbench ## Compare with an operator by hand (BENCH=quick, default, loads, long or longest)
+	$(if $(BENCH_$(BENCH)),,$(error BENCH must be quick, default, loads, long or longest, not $(BENCH)))
+	$(if $(filter default,$(BENCH)),go test -run '^$$' -bench . -benchmem ./rules/...)
+	bin/kanonbench run $(BENCH_$(BENCH)) --controlplane bin/controlplane --out bench-$(BENCH).txt
 
 .PHONY: microbench
 microbench: ## Run the Go benchmarks with allocations, six times each, for benchstat

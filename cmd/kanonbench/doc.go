@@ -13,7 +13,7 @@
 // # Example
 //
 //	$ make bin/kanon bin/controlplane bin/kanonbench
-//	$ bin/kanonbench run --parents 1000 --rounds 5 --out bench.txt
+//	$ bin/kanonbench run --load plain=1000 --rounds 5 --out bench.txt
 //	$ bin/kanonbench page bench.txt --out docs/performance.md
 //	$ go tool -modfile=tools/go.mod benchstat -col /engine bench.txt
 //

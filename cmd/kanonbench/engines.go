@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -29,46 +30,44 @@ type engine struct {
 	told bool
 }
 
-// engines are those that are compared. The operator and the loop are this program
-// itself.
-func engines(o *Options, kubeconfig, rule string) ([]engine, error) {
+// engines are those that are compared, for a load and with its rules. The operator and
+// the loop are this program itself.
+func engines(o *Options, kubeconfig, rules string, l load) ([]engine, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
+	args := []string{"--kubeconfig=" + kubeconfig, fmt.Sprintf("--kinds=%d", l.watched), fmt.Sprintf("--size=%d", l.Size)}
 	return []engine{
-		{name: report.Operator, program: self, args: []string{"operator", "--kubeconfig=" + kubeconfig}},
-		{name: report.Loop, program: self, args: []string{"loop", "--kubeconfig=" + kubeconfig}, told: true},
+		{name: report.Operator, program: self, args: append([]string{"operator"}, args...)},
+		{name: report.Loop, program: self, args: append([]string{"loop"}, args...), told: true},
 		{name: report.Kanon, program: o.Kanon, args: append([]string{
-			"run", "--kubeconfig=" + kubeconfig, "--rules=" + rule, fmt.Sprintf("--workers=%d", workers),
+			"run", "--kubeconfig=" + kubeconfig, "--rules=" + rules, fmt.Sprintf("--workers=%d", workers),
 		}, o.KanonArgs...)},
 	}, nil
 }
 
 func newOperatorCommand() *cobra.Command {
-	var kubeconfig string
-	cmd := &cobra.Command{
-		Use:    "operator --kubeconfig FILE",
-		Short:  "Run the operator that Kanon is compared with",
-		Args:   cobra.NoArgs,
-		Hidden: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := engineConfig(kubeconfig)
-			if err != nil {
-				return err
-			}
-			return operator.Run(cmd.Context(), config, workers)
-		},
-	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file")
-	return cmd
+	return newEngineCommand("operator", "Run the operator that Kanon is compared with",
+		func(ctx context.Context, config *rest.Config, kinds, size int) error {
+			return operator.Run(ctx, config, operator.Options{Workers: workers, Kinds: kinds, Size: size})
+		})
 }
 
 func newLoopCommand() *cobra.Command {
+	return newEngineCommand("loop", "Run the bare loop that Kanon is compared with",
+		func(ctx context.Context, config *rest.Config, kinds, size int) error {
+			return loop.Run(ctx, config, os.Stdin, loop.Options{Workers: workers, Kinds: kinds, Size: size})
+		})
+}
+
+// newEngineCommand makes the command that runs an engine of this program.
+func newEngineCommand(name, short string, run func(ctx context.Context, config *rest.Config, kinds, size int) error) *cobra.Command {
 	var kubeconfig string
+	var kinds, size int
 	cmd := &cobra.Command{
-		Use:    "loop --kubeconfig FILE",
-		Short:  "Run the bare loop that Kanon is compared with",
+		Use:    name + " --kubeconfig FILE",
+		Short:  short,
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -76,10 +75,12 @@ func newLoopCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return loop.Run(cmd.Context(), config, os.Stdin, workers)
+			return run(cmd.Context(), config, kinds, size)
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file")
+	cmd.Flags().IntVar(&kinds, "kinds", 1, "how many kinds of parents there are")
+	cmd.Flags().IntVar(&size, "size", 0, "bytes of the ConfigMap's bulk")
 	return cmd
 }
 

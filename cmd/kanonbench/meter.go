@@ -59,6 +59,7 @@ func between(before, after reading, n int) []report.Value {
 		{Unit: report.Reads, Number: float64(counts.Reads()) / float64(n)},
 		{Unit: report.AllWrites, Number: float64(counts.Writes())},
 		{Unit: report.AllReads, Number: float64(counts.Reads())},
+		{Unit: report.Watches, Number: float64(counts.Watches())},
 	}
 	for _, request := range counts.Sorted() {
 		values = append(values, report.Value{

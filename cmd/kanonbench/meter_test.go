@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 	"kanon.dev/kanon/cmd/kanonbench/internal/plane"
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
 )
@@ -28,9 +29,10 @@ func TestBetween(t *testing.T) {
 		report.ServerCPU:    6,
 		report.Strangers:    0.1, // 10 s busy, 9 of them ours, in 10 s
 		report.Writes:       2,
-		report.Reads:        0.5,
+		report.Reads:        0,
 		report.AllWrites:    20,
-		report.AllReads:     5,
+		report.AllReads:     0,
+		report.Watches:      5,
 		"create:configmaps": 10,
 		"patch:apps.status": 10,
 		"watch:apps":        5,
@@ -45,20 +47,40 @@ func TestBetween(t *testing.T) {
 	}
 }
 
+func TestKindsOfParents(t *testing.T) {
+	for text, want := range map[string]map[string]app.Kind{
+		"plain=1000": {"app-00007": 0, "single-00051": 0, canary: 0},
+		"kinds=1000": {"app-00007": 7, "app-00051": 1, "single-00051": 1, canary: 49},
+		"beside=100": {"app-00007": 0, quiet: 1, canary: 1},
+	} {
+		l, err := parseLoad(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, kind := range want {
+			if got := l.kindOf(name); got != kind {
+				t.Errorf("%s: %s is of %s, want %s", text, name, got, kind)
+			}
+		}
+	}
+}
+
 func TestOptions(t *testing.T) {
 	good := func() Options {
-		return Options{Kanon: "/proc/self/exe", ControlPlane: "/proc/self/exe", Parents: []int{100}, Rounds: 1, Singles: 1, Rest: time.Second}
+		return Options{Kanon: "/proc/self/exe", ControlPlane: "/proc/self/exe", Loads: []string{"plain=100"}, Rounds: 1, Singles: 1, Rest: time.Second}
 	}
 	o := good()
 	if err := o.validate(); err != nil {
 		t.Errorf("good options are refused: %v", err)
 	}
 	for name, spoil := range map[string]func(*Options){
-		"no parents":      func(o *Options) { o.Parents = nil },
-		"one parent":      func(o *Options) { o.Parents = []int{100, 1} },
+		"no load":         func(o *Options) { o.Loads = nil },
+		"odd load":        func(o *Options) { o.Loads = []string{"odd=100"} },
+		"one parent":      func(o *Options) { o.Loads = []string{"plain=100", "wide=1"} },
+		"too few parents": func(o *Options) { o.Loads = []string{"kinds=49"} },
+		"no number":       func(o *Options) { o.Loads = []string{"plain"} },
 		"no rounds":       func(o *Options) { o.Rounds = 0 },
 		"no singles":      func(o *Options) { o.Singles = 0 },
-		"negative extra":  func(o *Options) { o.Extra = -1 },
 		"no rest":         func(o *Options) { o.Rest = 0 },
 		"no kanon":        func(o *Options) { o.Kanon = "/nowhere/kanon" },
 		"no controlplane": func(o *Options) { o.ControlPlane = "/nowhere/controlplane" },

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,10 +20,8 @@ type Options struct {
 	Kanon, ControlPlane string
 	// KanonArgs are further arguments of `kanon run`.
 	KanonArgs []string
-	// Parents are the numbers of parents, each measured by itself.
-	Parents []int
-	// Extra is the number of children of a parent beyond the three.
-	Extra int
+	// Loads are what there is to do, each measured by itself, as NAME=PARENTS.
+	Loads []string
 	// Rounds is how often each engine is measured.
 	Rounds int
 	// Singles is how many parents are created one by one.
@@ -47,34 +46,44 @@ func (o *Options) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.Kanon, "kanon", "bin/kanon", "the program kanon")
 	flags.StringVar(&o.ControlPlane, "controlplane", controlPlane, "the program controlplane")
 	flags.StringArrayVar(&o.KanonArgs, "kanon-arg", nil, "further argument of kanon run, such as --pprof=127.0.0.1:6060; repeatable")
-	flags.IntSliceVar(&o.Parents, "parents", []int{1000}, "numbers of parents, each measured by itself")
-	flags.IntVar(&o.Extra, "extra", 0, "children of each parent beyond a ConfigMap, a Service and a Deployment")
+	flags.StringSliceVar(&o.Loads, "load", []string{"plain=1000"}, "loads as NAME=PARENTS, each measured by itself; repeatable")
 	flags.IntVar(&o.Rounds, "rounds", 5, "how often each engine is measured")
-	flags.IntVar(&o.Singles, "singles", 200, "how many parents are created one by one")
+	flags.IntVar(&o.Singles, "singles", 200, "how many parents are created, or changed, one by one")
 	flags.DurationVar(&o.Rest, "rest", 30*time.Second, "how long engines are watched at rest")
 	flags.StringSliceVar(&o.Engines, "engines", nil, "engines to measure: operator, loop, kanon (default: all)")
 	flags.StringVar(&o.Out, "out", "", "write the results to this file, for benchstat and for `kanonbench page`")
 	flags.StringVar(&o.Logs, "logs", "", "keep what the programs say in this directory")
 }
 
+// loads are the loads, those with the fewest kinds first: a kind that is there once is
+// there for all that follow.
+func (o *Options) loads() ([]load, error) {
+	var loads []load
+	var errs []error
+	for _, text := range o.Loads {
+		l, err := parseLoad(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--load: %w", err))
+		}
+		loads = append(loads, l)
+	}
+	if len(loads) == 0 {
+		errs = append(errs, errors.New("--load must be given once at the least"))
+	}
+	slices.SortStableFunc(loads, func(a, b load) int { return a.watched - b.watched })
+	return loads, errors.Join(errs...)
+}
+
 // validate finds what is wrong with the options by themselves.
 func (o *Options) validate() error {
 	var errs []error
-	if len(o.Parents) == 0 {
-		errs = append(errs, errors.New("--parents must name a number at least"))
-	}
-	for _, n := range o.Parents {
-		if n < 2 {
-			errs = append(errs, fmt.Errorf("--parents must be at least 2, not %d", n))
-		}
+	if _, err := o.loads(); err != nil {
+		errs = append(errs, err)
 	}
 	for name, n := range map[string]int{"--rounds": o.Rounds, "--singles": o.Singles} {
 		if n < 1 {
 			errs = append(errs, fmt.Errorf("%s must be at least 1, not %d", name, n))
 		}
-	}
-	if o.Extra < 0 {
-		errs = append(errs, fmt.Errorf("--extra must not be negative, is %d", o.Extra))
 	}
 	if o.Rest <= 0 {
 		errs = append(errs, fmt.Errorf("--rest must be longer than 0, is %s", o.Rest))

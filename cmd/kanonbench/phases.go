@@ -21,9 +21,14 @@ const (
 // order of names.
 const canary = "zz-canary"
 
-// phases measures one engine in all phases, from an empty cluster to an empty
-// cluster.
-func (r *runner) phases(ctx context.Context) error {
+// step is a phase and how it is measured.
+type step struct {
+	phase report.Phase
+	do    func() error
+}
+
+// all measures one engine in all phases, from an empty cluster to an empty cluster.
+func (r *runner) all(ctx context.Context) error {
 	names := namesOf("app", r.load.Parents)
 	empty, err := r.begin(ctx)
 	if err != nil {
@@ -33,39 +38,63 @@ func (r *runner) phases(ctx context.Context) error {
 	for i := 1; i < len(names); i += 2 {
 		half = append(half, names[i])
 	}
-	steps := []struct {
-		phase report.Phase
-		do    func() error
-	}{
-		{report.New, func() error {
-			return r.timed(ctx, report.New, names, world.Converged(firstRevision, r.extra), func() error {
-				return r.world.Create(ctx, names, firstRevision, r.extra)
-			}, report.Value{Unit: report.Empty, Number: float64(empty)})
-		}},
+	return inOrder([]step{
+		r.create(ctx, names, empty),
 		{report.Change, func() error {
-			return r.timed(ctx, report.Change, names, world.Converged(secondRevision, r.extra), func() error {
+			return r.timed(ctx, report.Change, names, world.Converged(secondRevision, r.load.extra()), func() error {
 				return r.world.Change(ctx, names, secondRevision)
 			})
 		}},
 		{report.Drift, func() error {
-			return r.timed(ctx, report.Drift, half, world.Repaired(secondRevision, r.extra), func() error {
+			return r.timed(ctx, report.Drift, half, world.Repaired(secondRevision, r.load.extra()), func() error {
 				return errors.Join(r.world.Spoil(ctx, half), r.tell())
 			})
 		}},
 		{report.Rest, func() error { return r.rest(ctx) }},
 		{report.Restart, func() error { return r.restart(ctx, empty) }},
 		{report.One, func() error { return r.oneByOne(ctx) }},
-		{report.Delete, func() error {
-			all := append(namesOf("single", r.singles), names...)
-			return r.timed(ctx, report.Delete, all, world.Gone(), func() error { return r.world.Delete(ctx, all) })
-		}},
+		r.remove(ctx, append(namesOf("single", r.singles), names...)),
+	})
+}
+
+// memory measures those phases that tell how much an engine holds.
+func (r *runner) memory(ctx context.Context) error {
+	names := namesOf("app", r.load.Parents)
+	empty, err := r.begin(ctx)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
 	}
+	return inOrder([]step{
+		r.create(ctx, names, empty),
+		{report.Rest, func() error { return r.rest(ctx) }},
+		{report.Restart, func() error { return r.restart(ctx, empty) }},
+		r.remove(ctx, names),
+	})
+}
+
+func inOrder(steps []step) error {
 	for _, step := range steps {
 		if err := step.do(); err != nil {
 			return fmt.Errorf("phase %s: %w", step.phase, err)
 		}
 	}
 	return nil
+}
+
+// create is the phase in which all parents are created.
+func (r *runner) create(ctx context.Context, names []string, empty int64) step {
+	return step{report.New, func() error {
+		return r.timed(ctx, report.New, names, world.Converged(firstRevision, r.load.extra()), func() error {
+			return r.world.Create(ctx, names, firstRevision, r.load.extra())
+		}, report.Value{Unit: report.Empty, Number: float64(empty)})
+	}}
+}
+
+// remove is the phase in which all parents are deleted.
+func (r *runner) remove(ctx context.Context, names []string) step {
+	return step{report.Delete, func() error {
+		return r.timed(ctx, report.Delete, names, world.Gone(), func() error { return r.world.Delete(ctx, names) })
+	}}
 }
 
 // begin starts the engine, waits until it has shown by one parent that it works,
@@ -81,7 +110,7 @@ func (r *runner) begin(ctx context.Context) (empty int64, err error) {
 	if err := r.bring(ctx, canary); err != nil {
 		return 0, err
 	}
-	if err := r.remove(ctx, canary); err != nil {
+	if err := r.take(ctx, canary); err != nil {
 		return 0, err
 	}
 	if _, err := r.process.Settle(ctx); err != nil {
@@ -167,8 +196,8 @@ func (r *runner) restart(ctx context.Context, empty int64) error {
 	if err := r.stop(); err != nil {
 		return err
 	}
-	done := r.world.Expect([]string{canary}, world.Converged(firstRevision, r.extra))
-	if err := r.world.Create(ctx, []string{canary}, firstRevision, r.extra); err != nil {
+	done := r.world.Expect([]string{canary}, world.Converged(firstRevision, r.load.extra()))
+	if err := r.world.Create(ctx, []string{canary}, firstRevision, r.load.extra()); err != nil {
 		return err
 	}
 	before, err := r.read(ctx)
@@ -209,7 +238,7 @@ func (r *runner) restart(ctx context.Context, empty int64) error {
 		{Unit: report.Resident, Number: float64(usage.Resident)},
 		{Unit: report.PerParent, Number: float64(usage.Resident-empty) / float64(r.load.Parents)},
 	}, values...))
-	return r.remove(ctx, canary)
+	return r.take(ctx, canary)
 }
 
 // oneByOne measures how long one new parent takes when there is nothing else to
@@ -222,8 +251,8 @@ func (r *runner) oneByOne(ctx context.Context) error {
 	var times []float64
 	for _, name := range namesOf("single", r.singles) {
 		begun := time.Now()
-		done := r.world.Expect([]string{name}, world.Converged(firstRevision, r.extra))
-		if err := r.world.Create(ctx, []string{name}, firstRevision, r.extra); err != nil {
+		done := r.world.Expect([]string{name}, world.Converged(firstRevision, r.load.extra()))
+		if err := r.world.Create(ctx, []string{name}, firstRevision, r.load.extra()); err != nil {
 			return err
 		}
 		at, err := done.Wait(ctx)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -20,9 +21,6 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/world"
 )
 
-// ownChildren is how many children a parent has without extra ones.
-const ownChildren = 3
-
 // warmUp is how many parents the first round has that is not counted: the API
 // server is slower at first.
 const warmUp = 50
@@ -32,7 +30,23 @@ func newRunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Measure, and print the table",
-		Args:  cobra.NoArgs,
+		Long: `Measure the operator by hand, the bare loop and Kanon in turns, on a control plane
+that is started for it, and print the table. What was measured is kept when it is
+broken off.
+
+The loads, each given as NAME=PARENTS:
+
+  plain   each parent has a ConfigMap, a Service and a Deployment
+  wide    17 ConfigMaps more
+  kinds   as plain, with parents of 50 kinds and a rule for each
+  large   as plain, with a ConfigMap of 1 MB; only what tells of memory
+  beside  all parents change again and again; measured is a change of one parent
+          of another rule`,
+		Example: `  kanonbench run --out bench.txt
+  kanonbench run --load plain=1000,plain=5000 --rounds 3 --out growth.txt
+  kanonbench run --load beside=5000 --engines operator,kanon
+  kanonbench run --load plain=2000 --engines kanon --kanon-arg --pprof=127.0.0.1:6060`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
 				return err
@@ -54,7 +68,7 @@ type benchmark struct {
 	dir     string
 	plane   *plane.Plane
 	world   *world.World
-	engines []engine
+	unwatch []func() error // end what watches
 	results report.Run
 }
 
@@ -84,14 +98,14 @@ func (b *benchmark) run(ctx context.Context) (err error) {
 	b.results.Circumstances = append(b.results.Circumstances,
 		report.Circumstance{Key: report.KeyKubernetes, Value: b.plane.Version})
 
-	if err := b.prepare(); err != nil {
+	if b.world, err = world.New(b.plane.Config, plane.Namespace); err != nil {
 		return err
 	}
-	unwatch, err := b.world.Watch(ctx, b.plane.Config)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, unwatch()) }()
+	defer func() {
+		for _, unwatch := range b.unwatch {
+			err = errors.Join(err, unwatch())
+		}
+	}()
 	return errors.Join(b.measure(ctx), b.show())
 }
 
@@ -119,73 +133,117 @@ func (b *benchmark) makeDir() (remove func(success bool) error, err error) {
 	}, nil
 }
 
-// prepare makes what engines need.
-func (b *benchmark) prepare() (err error) {
-	rule := filepath.Join(b.dir, "rule.yaml")
-	if err := os.WriteFile(rule, []byte(app.Rule(b.options.Extra > 0)), 0o600); err != nil {
-		return fmt.Errorf("write rule: %w", err)
-	}
-	if b.engines, err = engines(&b.options, b.plane.EngineKubeconfig, rule); err != nil {
+// define sees to it that there are so many kinds of parents, and that they are
+// watched.
+func (b *benchmark) define(ctx context.Context, kinds int) error {
+	if err := b.plane.Define(ctx, kinds); err != nil {
 		return err
 	}
-	if len(b.options.Engines) > 0 {
-		b.engines = slices.DeleteFunc(b.engines, func(e engine) bool { return !slices.Contains(b.options.Engines, e.name) })
+	for len(b.unwatch) < kinds {
+		watch := b.world.WatchAnother
+		if len(b.unwatch) == 0 {
+			watch = b.world.Watch
+		}
+		unwatch, err := watch(ctx)
+		if err != nil {
+			return err
+		}
+		b.unwatch = append(b.unwatch, unwatch)
 	}
-	if len(b.engines) == 0 {
-		return fmt.Errorf("--engines %v names none of the engines", b.options.Engines)
-	}
-	b.world, err = world.New(b.plane.Config, plane.Namespace)
-	return err
+	return nil
 }
 
-// measure measures all engines in turns. Which is the first changes with the
-// round, so that none always comes after the same other.
+// enginesFor are the engines that are wanted, for a load.
+func (b *benchmark) enginesFor(l load) ([]engine, error) {
+	rules := filepath.Join(b.dir, fmt.Sprintf("rules-%d-%d-%d.yaml", l.watched, l.Children, l.Size))
+	if err := os.WriteFile(rules, []byte(app.Rules(l.watched, l.extra() > 0, l.Size)), 0o600); err != nil {
+		return nil, fmt.Errorf("write rules: %w", err)
+	}
+	wanted, err := engines(&b.options, b.plane.EngineKubeconfig, rules, l)
+	if err != nil {
+		return nil, err
+	}
+	if len(b.options.Engines) > 0 {
+		wanted = slices.DeleteFunc(wanted, func(e engine) bool { return !slices.Contains(b.options.Engines, e.name) })
+	}
+	if len(wanted) == 0 {
+		return nil, fmt.Errorf("--engines %v names none of the engines", b.options.Engines)
+	}
+	return wanted, nil
+}
+
+// measure measures all engines under all loads.
 func (b *benchmark) measure(ctx context.Context) error {
-	b.say("warming up")
-	for _, e := range b.engines {
-		if _, err := b.one(ctx, e, warmUp, 1); err != nil {
+	loads, err := b.options.loads()
+	if err != nil {
+		return err
+	}
+	if err := b.warmUp(ctx); err != nil {
+		return err
+	}
+	for _, l := range loads {
+		if err := b.define(ctx, l.watched); err != nil {
+			return err
+		}
+		if err := b.measureLoad(ctx, l); err != nil {
 			return err
 		}
 	}
-	for _, parents := range b.options.Parents {
-		for round := range b.options.Rounds {
-			for i := range b.engines {
-				e := b.engines[(i+round)%len(b.engines)]
-				b.say(fmt.Sprintf("%d parents, round %d of %d: %s", parents, round+1, b.options.Rounds, e.name))
-				samples, err := b.one(ctx, e, parents, b.options.Singles)
-				if err != nil {
-					return err
-				}
-				b.results.Samples = append(b.results.Samples, samples...)
+	return nil
+}
+
+// warmUp has each engine do some work that is not counted.
+func (b *benchmark) warmUp(ctx context.Context) error {
+	b.say("warming up")
+	if err := b.define(ctx, 1); err != nil {
+		return err
+	}
+	l := plans()["plain"]
+	l.Parents = warmUp
+	all, err := b.enginesFor(l)
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		if _, err := b.one(ctx, e, l, 1, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureLoad measures all engines in turns. Which is the first changes with the
+// round, so that none always comes after the same other.
+func (b *benchmark) measureLoad(ctx context.Context, l load) error {
+	all, err := b.enginesFor(l)
+	if err != nil {
+		return err
+	}
+	for round := range b.options.Rounds {
+		for i := range all {
+			e := all[(i+round)%len(all)]
+			b.say(fmt.Sprintf("%s, round %d of %d: %s", report.TitleOf(l.Load), round+1, b.options.Rounds, e.name))
+			samples, err := b.one(ctx, e, l, b.options.Singles, b.options.Rest)
+			if err != nil {
+				return err
 			}
+			b.results.Samples = append(b.results.Samples, samples...)
 		}
 	}
 	return nil
 }
 
 // one measures one engine once.
-func (b *benchmark) one(ctx context.Context, e engine, parents, singles int) ([]report.Sample, error) {
+func (b *benchmark) one(ctx context.Context, e engine, l load, singles int, rest time.Duration) ([]report.Sample, error) {
 	log, err := os.OpenFile(filepath.Join(b.dir, e.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("make log: %w", err)
 	}
 	defer log.Close() //nolint:errcheck // a log
-	r := &runner{
-		plane:   b.plane,
-		world:   b.world,
-		engine:  e,
-		load:    report.Load{Parents: parents, Children: ownChildren + b.options.Extra},
-		extra:   b.options.Extra,
-		singles: singles,
-		restFor: b.options.Rest,
-		log:     log,
-	}
-	if parents == warmUp && singles == 1 {
-		r.restFor = 0
-	}
+	r := &runner{plane: b.plane, world: b.world, engine: e, load: l, singles: singles, restFor: rest, log: log}
 	samples, err := r.measure(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("measure %s with %d parents: %w", e.name, parents, err)
+		return nil, fmt.Errorf("measure %s with %s: %w", e.name, report.TitleOf(l.Load), err)
 	}
 	return samples, nil
 }
@@ -202,7 +260,7 @@ func (b *benchmark) show() error {
 		}
 		b.say("the results are in " + b.options.Out)
 	}
-	return report.WriteTable(b.out, &b.results)
+	return writeTables(b.out, &b.results)
 }
 
 func (b *benchmark) say(what string) {

@@ -18,8 +18,7 @@ type runner struct {
 	plane   *plane.Plane
 	world   *world.World
 	engine  engine
-	load    report.Load
-	extra   int // children beyond the three
+	load    load
 	singles int
 	restFor time.Duration
 	log     io.Writer // what the engine says
@@ -30,11 +29,12 @@ type runner struct {
 
 // measure runs all phases. The engine has ended when it returns.
 func (r *runner) measure(ctx context.Context) (samples []report.Sample, err error) {
-	limit := 3*time.Minute + r.restFor + time.Duration(r.load.Parents*r.load.Children)*50*time.Millisecond
+	limit := 3*time.Minute + r.restFor + time.Duration(r.load.Parents*r.load.Children+r.load.Size/1000)*50*time.Millisecond
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it takes longer than %s", limit))
 	defer cancel()
 	defer func() { err = errors.Join(err, r.stop()) }()
-	if err := r.phases(ctx); err != nil {
+	r.world.Kinds(r.load.kindOf)
+	if err := r.load.measure(r, ctx); err != nil {
 		return nil, err
 	}
 	return r.samples, nil
@@ -74,20 +74,20 @@ func (r *runner) tell() error {
 	return nil
 }
 
-// bring creates a parent and waits until the engine has seen to it.
-func (r *runner) bring(ctx context.Context, name string) error {
-	done := r.world.Expect([]string{name}, world.Converged(firstRevision, r.extra))
-	if err := r.world.Create(ctx, []string{name}, firstRevision, r.extra); err != nil {
+// bring creates parents and waits until the engine has seen to them.
+func (r *runner) bring(ctx context.Context, names ...string) error {
+	done := r.world.Expect(names, world.Converged(firstRevision, r.load.extra()))
+	if err := r.world.Create(ctx, names, firstRevision, r.load.extra()); err != nil {
 		return err
 	}
 	_, err := done.Wait(ctx)
 	return err
 }
 
-// remove deletes a parent and waits until nothing is left of it.
-func (r *runner) remove(ctx context.Context, name string) error {
-	done := r.world.Expect([]string{name}, world.Gone())
-	if err := r.world.Delete(ctx, []string{name}); err != nil {
+// take deletes parents and waits until nothing is left of them.
+func (r *runner) take(ctx context.Context, names ...string) error {
+	done := r.world.Expect(names, world.Gone())
+	if err := r.world.Delete(ctx, names); err != nil {
 		return err
 	}
 	_, err := done.Wait(ctx)
@@ -95,7 +95,7 @@ func (r *runner) remove(ctx context.Context, name string) error {
 }
 
 func (r *runner) add(phase report.Phase, values []report.Value) {
-	r.samples = append(r.samples, report.Sample{Phase: phase, Engine: r.engine.name, Load: r.load, Values: values})
+	r.samples = append(r.samples, report.Sample{Phase: phase, Engine: r.engine.name, Load: r.load.Load, Values: values})
 }
 
 // namesOf makes n names.

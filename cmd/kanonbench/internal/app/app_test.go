@@ -2,7 +2,9 @@ package app_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,8 +15,8 @@ import (
 
 // The rule must say what the applies say, or engines would not do the same work.
 func TestRuleSaysWhatAppliesSay(t *testing.T) {
-	parent := app.New("bench", "web", "7", 0)
-	children := parent.Children()
+	parent := app.New(0, "bench", "web", "7", 0)
+	children := parent.Children(0, 0)
 	for _, child := range []any{children.ConfigMaps[0], children.Service, children.Deployment} {
 		want := generic(t, child)
 		delete(want["metadata"].(map[string]any), "ownerReferences")
@@ -28,11 +30,49 @@ func TestRuleSaysWhatAppliesSay(t *testing.T) {
 }
 
 func TestExtraChildren(t *testing.T) {
-	if n := len(app.New("bench", "web", "7", 17).Children().ConfigMaps); n != 18 {
+	if n := len(app.New(0, "bench", "web", "7", 17).Children(0, 0).ConfigMaps); n != 18 {
 		t.Errorf("%d ConfigMaps, want 18", n)
 	}
-	if rule := app.Rule(true); !strings.Contains(rule, "id: extra") || strings.Contains(app.Rule(false), "id: extra") {
+	if rule := app.Rules(1, true, 0); !strings.Contains(rule, "id: extra") || strings.Contains(app.Rules(1, false, 0), "id: extra") {
 		t.Errorf("the rule for extra children:\n%s", rule)
+	}
+}
+
+func TestKinds(t *testing.T) {
+	var rules []string
+	for text := range strings.SplitSeq(app.Rules(3, false, 0), "---\n") {
+		var rule struct {
+			Metadata struct{ Name string }
+			Spec     struct{ Parent struct{ Kind string } }
+		}
+		if err := yaml.Unmarshal([]byte(text), &rule); err != nil {
+			t.Fatal(err)
+		}
+		rules = append(rules, rule.Metadata.Name+" of "+rule.Spec.Parent.Kind)
+	}
+	if want := []string{"app of App", "app1 of App1", "app2 of App2"}; !slices.Equal(rules, want) {
+		t.Errorf("rules %q, want %q", rules, want)
+	}
+	var definition struct {
+		Metadata struct{ Name string }
+		Spec     struct{ Names map[string]string }
+	}
+	if err := yaml.Unmarshal([]byte(app.Definition(7)), &definition); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"kind": "App7", "plural": "apps7", "singular": "app7", "listKind": "App7List"}
+	if definition.Metadata.Name != "apps7.bench.kanon.dev" || !maps.Equal(definition.Spec.Names, want) {
+		t.Errorf("definition %s of %v", definition.Metadata.Name, definition.Spec.Names)
+	}
+}
+
+func TestBulk(t *testing.T) {
+	const size = 1000
+	if n := len(app.New(0, "bench", "web", "7", 1).Children(0, size).ConfigMaps[0].Data[app.BulkKey]); n != size {
+		t.Errorf("the ConfigMap's bulk has %d bytes, want %d", n, size)
+	}
+	if n := strings.Count(app.Rules(1, true, size), "x"); n < size || n > size+100 {
+		t.Errorf("the rule has some %d bytes of bulk, want %d", n, size)
 	}
 }
 

@@ -15,12 +15,13 @@ type Children struct {
 	Deployment *appsv1.DeploymentApplyConfiguration
 }
 
-// Children are the objects that this parent should have.
-func (a *App) Children() Children {
-	owner := owner(a.Name, a.UID)
+// Children are the objects that this parent, of some kind, should have; size is that
+// of the ConfigMap's bulk.
+func (a *App) Children(kind Kind, size int) Children {
+	owner := owner(kind, a.Name, a.UID)
 	c := Children{
 		ConfigMaps: []*corev1.ConfigMapApplyConfiguration{
-			corev1.ConfigMap(a.Name, a.Namespace).WithLabels(Labels(a.Name)).WithOwnerReferences(owner).WithData(Data(a.Spec.Revision)),
+			corev1.ConfigMap(a.Name, a.Namespace).WithLabels(Labels(a.Name)).WithOwnerReferences(owner).WithData(Data(a.Spec.Revision, size)),
 		},
 		Service: corev1.Service(a.Name, a.Namespace).WithLabels(Labels(a.Name)).WithOwnerReferences(owner).
 			WithSpec(corev1.ServiceSpec().WithSelector(Labels(a.Name)).
@@ -32,7 +33,7 @@ func (a *App) Children() Children {
 	}
 	for i := range a.Spec.Extra {
 		c.ConfigMaps = append(c.ConfigMaps, corev1.ConfigMap(ExtraName(a.Name, i), a.Namespace).
-			WithLabels(Labels(a.Name)).WithOwnerReferences(owner).WithData(Data(a.Spec.Revision)))
+			WithLabels(Labels(a.Name)).WithOwnerReferences(owner).WithData(Data(a.Spec.Revision, 0)))
 	}
 	return c
 }
@@ -43,7 +44,7 @@ func podSpec(a *App) *corev1.PodSpecApplyConfiguration {
 		WithEnvFrom(corev1.EnvFromSource().WithConfigMapRef(corev1.ConfigMapEnvSource().WithName(a.Name))))
 }
 
-func owner(name string, uid types.UID) *metav1.OwnerReferenceApplyConfiguration {
-	return metav1.OwnerReference().WithAPIVersion(GroupVersion().String()).WithKind(Kind).
+func owner(kind Kind, name string, uid types.UID) *metav1.OwnerReferenceApplyConfiguration {
+	return metav1.OwnerReference().WithAPIVersion(GroupVersion().String()).WithKind(kind.String()).
 		WithName(name).WithUID(uid).WithController(true).WithBlockOwnerDeletion(true)
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	_ "embed" // the definition and the rule
+	"fmt"
 	"strings"
 )
 
@@ -11,8 +12,14 @@ var definition string
 //go:embed rule.yaml
 var rule string
 
-// Definition is the CustomResourceDefinition of App, as YAML.
-func Definition() string { return definition }
+// Definition is the CustomResourceDefinition of a kind, as YAML.
+func Definition(kind Kind) string {
+	return strings.NewReplacer(
+		"apps.bench", kind.Resource()+".bench",
+		"{kind: App, plural: apps, singular: app, listKind: AppList}",
+		fmt.Sprintf("{kind: %s, plural: %s, singular: %s, listKind: %[1]sList}", kind, kind.Resource(), strings.ToLower(kind.String())),
+	).Replace(definition)
+}
 
 // extraChild is a further child of the rule, for Apps with extra > 0.
 const extraChild = `    - id: extra
@@ -28,11 +35,25 @@ const extraChild = `    - id: extra
           mode: production
 `
 
-// Rule is the work as a rule of Kanon; with extra, it also makes the ConfigMaps
-// beyond the three children.
-func Rule(extra bool) string {
-	if !extra {
-		return rule
+// Rules is the work as rules of Kanon, one for each kind of parents. With extra, they
+// also make the ConfigMaps beyond the three children; size is that of the ConfigMap's
+// bulk.
+func Rules(kinds int, extra bool, size int) string {
+	text := rule
+	if extra {
+		text = strings.Replace(text, "  status:\n", extraChild+"  status:\n", 1)
 	}
-	return strings.Replace(rule, "  status:\n", extraChild+"  status:\n", 1)
+	if size > 0 {
+		const data = "          mode: production\n"
+		text = strings.Replace(text, data, data+"          bulk: "+bulk(size)+"\n", 1)
+	}
+	rules := make([]string, kinds)
+	for i := range rules {
+		kind := Kind(i)
+		rules[i] = strings.NewReplacer(
+			"name: app\n", "name: "+strings.ToLower(kind.String())+"\n",
+			"kind: App\n", "kind: "+kind.String()+"\n",
+		).Replace(text)
+	}
+	return strings.Join(rules, "---\n")
 }

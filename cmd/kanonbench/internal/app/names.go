@@ -1,6 +1,9 @@
 package app
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // What children are made of, the same for every engine.
 const (
@@ -17,6 +20,8 @@ const (
 	RevisionKey = "revision"
 	ModeKey     = "mode"
 	Mode        = "production"
+	// BulkKey is the key of what makes a ConfigMap large.
+	BulkKey = "bulk"
 )
 
 // Image is the Deployment's image at a revision.
@@ -25,10 +30,17 @@ func Image(revision string) string { return "registry.example.com/web:" + revisi
 // Labels are on all children of a parent.
 func Labels(name string) map[string]string { return map[string]string{Label: name} }
 
-// Data is what the ConfigMaps hold at a revision.
-func Data(revision string) map[string]string {
-	return map[string]string{RevisionKey: revision, ModeKey: Mode}
+// Data is what the ConfigMaps hold at a revision, with so many bytes more where size
+// is not 0.
+func Data(revision string, size int) map[string]string {
+	data := map[string]string{RevisionKey: revision, ModeKey: Mode}
+	if size > 0 {
+		data[BulkKey] = bulk(size)
+	}
+	return data
 }
+
+func bulk(size int) string { return strings.Repeat("x", size) }
 
 // ExtraName is the name of the i-th ConfigMap beyond the three children.
 func ExtraName(name string, i int) string { return fmt.Sprintf("%s-%d", name, i) }

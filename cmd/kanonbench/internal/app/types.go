@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -10,13 +11,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Group, Version, Kind and Resource name the parents' kind.
+// Group and Version are those of all kinds of parents.
 const (
-	Group    = "bench.kanon.dev"
-	Version  = "v1"
-	Kind     = "App"
-	Resource = "apps"
+	Group   = "bench.kanon.dev"
+	Version = "v1"
 )
+
+// Kind is one of the kinds of parents, which differ in nothing but their names. Most
+// loads have the first only.
+type Kind int
+
+// MaxKinds is how many kinds there can be.
+const MaxKinds = 50
+
+// String is the kind's name: App, App1, App2 and so on.
+func (k Kind) String() string { return "App" + k.suffix() }
+
+// Resource is the kind's plural.
+func (k Kind) Resource() string { return "apps" + k.suffix() }
+
+func (k Kind) suffix() string {
+	if k == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(k))
+}
 
 // Label is on every child and every parent; those who watch select on it.
 const Label = "bench.kanon.dev/app"
@@ -54,9 +73,9 @@ type List struct {
 }
 
 // New makes a parent.
-func New(namespace, name, revision string, extra int) *App {
+func New(kind Kind, namespace, name, revision string, extra int) *App {
 	return &App{
-		TypeMeta:   metav1.TypeMeta{APIVersion: GroupVersion().String(), Kind: Kind},
+		TypeMeta:   metav1.TypeMeta{APIVersion: GroupVersion().String(), Kind: kind.String()},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{Label: name}},
 		Spec:       Spec{Revision: revision, Extra: extra},
 	}
@@ -65,16 +84,17 @@ func New(namespace, name, revision string, extra int) *App {
 // GroupVersion is the parents' API version.
 func GroupVersion() schema.GroupVersion { return schema.GroupVersion{Group: Group, Version: Version} }
 
-// Scheme knows Apps and the kinds of their children.
-func Scheme() (*runtime.Scheme, error) {
+// Scheme knows Apps, as one of their kinds, and the kinds of their children. One
+// Go type can stand for one kind only in a scheme.
+func Scheme(kind Kind) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("add built-in kinds: %w", err)
 		}
 	}
-	scheme.AddKnownTypeWithName(GroupVersion().WithKind(Kind), &App{})
-	scheme.AddKnownTypeWithName(GroupVersion().WithKind(Kind+"List"), &List{})
+	scheme.AddKnownTypeWithName(GroupVersion().WithKind(kind.String()), &App{})
+	scheme.AddKnownTypeWithName(GroupVersion().WithKind(kind.String()+"List"), &List{})
 	metav1.AddToGroupVersion(scheme, GroupVersion())
 	return scheme, nil
 }

@@ -6,5 +6,5 @@
 // It learns of edited children from nobody; a line on its input makes it go over
 // all parents again.
 //
-//	err := loop.Run(ctx, config, os.Stdin, 16)
+//	err := loop.Run(ctx, config, os.Stdin, loop.Options{Workers: 16, Kinds: 1})
 package loop

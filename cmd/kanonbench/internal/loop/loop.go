@@ -24,39 +24,64 @@ import (
 // after some time.
 var errEnded = errors.New("the watch of the parents ended")
 
+// Options say what there is to do.
+type Options struct {
+	// Workers is how many parents are worked on at the same time. With several
+	// kinds each has its share, one at the least.
+	Workers int
+	// Kinds is how many kinds of parents there are.
+	Kinds int
+	// Size is that of the ConfigMap's bulk, in bytes.
+	Size int
+}
+
 // Run does the work until ctx ends: first for the parents that there are, then
 // for each that is created or changed, and for all again at each line of again.
-func Run(ctx context.Context, config *rest.Config, again io.Reader, workers int) error {
-	l, err := newLoop(config)
-	if err != nil {
-		return err
+func Run(ctx context.Context, config *rest.Config, again io.Reader, o Options) error {
+	group, ctx := errgroup.WithContext(ctx)
+	lines := make([]chan struct{}, o.Kinds)
+	for kind := range app.Kind(o.Kinds) {
+		l, err := newLoop(config, kind, o)
+		if err != nil {
+			return err
+		}
+		lines[kind] = make(chan struct{})
+		group.Go(func() error { return l.run(ctx, lines[kind]) })
 	}
-	lines := make(chan struct{})
 	go func() { // ends with its input or, blocked in a read, with the process
 		for scanner := bufio.NewScanner(again); scanner.Scan(); {
-			select {
-			case lines <- struct{}{}:
-			case <-ctx.Done():
-				return
+			for _, line := range lines {
+				select {
+				case line <- struct{}{}:
+				case <-ctx.Done():
+					return
+				}
 			}
 		}
 	}()
+	return group.Wait()
+}
+
+// loop does the work for one kind of parents.
+type loop struct {
+	kind     app.Kind
+	workers  int
+	size     int
+	parents  rest.Interface
+	children kubernetes.Interface
+}
+
+func (l *loop) run(ctx context.Context, again <-chan struct{}) error {
 	for ctx.Err() == nil {
-		if err := l.pass(ctx, lines, workers); err != nil && !errors.Is(err, errEnded) && ctx.Err() == nil {
+		if err := l.pass(ctx, again, l.workers); err != nil && !errors.Is(err, errEnded) && ctx.Err() == nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// loop has the clients.
-type loop struct {
-	parents  rest.Interface
-	children kubernetes.Interface
-}
-
-func newLoop(config *rest.Config) (*loop, error) {
-	scheme, err := app.Scheme()
+func newLoop(config *rest.Config, kind app.Kind, o Options) (*loop, error) {
+	scheme, err := app.Scheme(kind)
 	if err != nil {
 		return nil, err
 	}
@@ -74,18 +99,20 @@ func newLoop(config *rest.Config) (*loop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make client of children: %w", err)
 	}
-	return &loop{parents: parents, children: children}, nil
+	return &loop{
+		kind: kind, workers: max(1, o.Workers/o.Kinds), size: o.Size, parents: parents, children: children,
+	}, nil
 }
 
 // pass lists all parents and does the work for each, then follows them until the
 // watch ends or somebody asks for another pass.
 func (l *loop) pass(ctx context.Context, again <-chan struct{}, workers int) error {
 	var list app.List
-	err := l.parents.Get().Resource(app.Resource).VersionedParams(&metav1.ListOptions{}, metav1.ParameterCodec).Do(ctx).Into(&list)
+	err := l.parents.Get().Resource(l.kind.Resource()).VersionedParams(&metav1.ListOptions{}, metav1.ParameterCodec).Do(ctx).Into(&list)
 	if err != nil {
 		return fmt.Errorf("list parents: %w", err)
 	}
-	events, err := l.parents.Get().Resource(app.Resource).VersionedParams(&metav1.ListOptions{
+	events, err := l.parents.Get().Resource(l.kind.Resource()).VersionedParams(&metav1.ListOptions{
 		Watch: true, ResourceVersion: list.ResourceVersion,
 	}, metav1.ParameterCodec).Watch(ctx)
 	if err != nil {
@@ -161,7 +188,7 @@ func (l *loop) converge(ctx context.Context, parent *app.App) error {
 		return nil
 	}
 	force := metav1.ApplyOptions{FieldManager: "kanonbench-loop", Force: true}
-	children := parent.Children()
+	children := parent.Children(l.kind, l.size)
 	for _, object := range children.ConfigMaps {
 		if _, err := l.children.CoreV1().ConfigMaps(parent.Namespace).Apply(ctx, object, force); err != nil {
 			return fmt.Errorf("apply ConfigMap: %w", err)
@@ -178,7 +205,7 @@ func (l *loop) converge(ctx context.Context, parent *app.App) error {
 	if err != nil {
 		return fmt.Errorf("encode status: %w", err)
 	}
-	err = l.parents.Patch(types.MergePatchType).Namespace(parent.Namespace).Resource(app.Resource).Name(parent.Name).
+	err = l.parents.Patch(types.MergePatchType).Namespace(parent.Namespace).Resource(l.kind.Resource()).Name(parent.Name).
 		SubResource("status").Body(patch).Do(ctx).Error()
 	if err != nil && !apierrors.IsNotFound(err) { // deleted meanwhile
 		return fmt.Errorf("patch status: %w", err)

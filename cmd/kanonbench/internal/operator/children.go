@@ -21,13 +21,17 @@ func (r *reconciler) configMaps(ctx context.Context, parent *app.App) error {
 	for i := range parent.Spec.Extra {
 		names = append(names, app.ExtraName(parent.Name, i))
 	}
-	for _, name := range names {
+	for i, name := range names {
+		size := r.size
+		if i > 0 {
+			size = 0
+		}
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: parent.Namespace, Name: name}}
 		err := r.write(ctx, parent, object, func() {
 			if object.Data == nil {
 				object.Data = make(map[string]string, 2)
 			}
-			maps.Copy(object.Data, app.Data(parent.Spec.Revision))
+			maps.Copy(object.Data, app.Data(parent.Spec.Revision, size))
 		})
 		if err != nil {
 			return fmt.Errorf("write ConfigMap %s: %w", name, err)
@@ -85,7 +89,7 @@ func (r *reconciler) write(ctx context.Context, parent *app.App, child client.Ob
 		setLabels(&labels, parent.Name)
 		child.SetLabels(labels)
 		set()
-		return controllerutil.SetControllerReference(parent, child, r.client.Scheme())
+		return controllerutil.SetControllerReference(parent, child, r.parents.Scheme())
 	})
 	return err
 }

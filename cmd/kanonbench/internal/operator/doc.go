@@ -4,5 +4,5 @@
 // go through CreateOrUpdate, 16 workers share the queue, and neither the client
 // nor the queue has a rate limit that would be felt.
 //
-//	err := operator.Run(ctx, config, 16)
+//	err := operator.Run(ctx, config, operator.Options{Workers: 16, Kinds: 1})
 package operator

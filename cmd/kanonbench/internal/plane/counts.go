@@ -30,6 +30,8 @@ func (r Request) IsWrite() bool {
 	return true
 }
 
+func (r Request) isWatch() bool { return r.Verb == "watch" }
+
 // Counts are numbers of requests.
 type Counts map[Request]int
 
@@ -82,17 +84,23 @@ func (c Counts) Sub(before Counts) Counts {
 	return difference
 }
 
-// Writes and Reads are how many requests change something, and how many do not.
-// A watch that begins is a read.
-func (c Counts) Writes() int { return c.sum(true) }
+// Writes are how many requests change something.
+func (c Counts) Writes() int { return c.sum(Request.IsWrite) }
 
-// Reads are those that change nothing.
-func (c Counts) Reads() int { return c.sum(false) }
+// Reads are how many get or list something.
+func (c Counts) Reads() int {
+	return c.sum(func(r Request) bool { return !r.IsWrite() && !r.isWatch() })
+}
 
-func (c Counts) sum(writes bool) int {
+// Watches are how many began to watch something, which is a read of all that there is
+// at a start, and nothing later: the API server ends each watch after a time, and the
+// next one goes on where it was.
+func (c Counts) Watches() int { return c.sum(Request.isWatch) }
+
+func (c Counts) sum(counted func(Request) bool) int {
 	sum := 0
 	for request, n := range c {
-		if request.IsWrite() == writes {
+		if counted(request) {
 			sum += n
 		}
 	}

@@ -32,20 +32,42 @@ func verbs() []string {
 	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 }
 
+// Parents and ParentsStatus are the resource names of counts of all kinds of parents.
+const (
+	Parents       = "apps"
+	ParentsStatus = "apps/status"
+)
+
 func resources() []string {
-	return []string{app.Resource, app.Resource + "/status", "configmaps", "services", "deployments", "events"}
+	return []string{Parents, ParentsStatus, "configmaps", "services", "deployments", "events"}
+}
+
+// members are the resources that count as one.
+func members(resource string) []string {
+	base, subresource, isStatus := strings.Cut(resource, "/")
+	if base != Parents {
+		return []string{resource}
+	}
+	all := make([]string, app.MaxKinds)
+	for i := range all {
+		all[i] = app.Kind(i).Resource()
+		if isStatus {
+			all[i] += "/" + subresource
+		}
+	}
+	return all
 }
 
 // makeFlowSchemas makes a FlowSchema for each verb and resource of the engine.
 func (p *Plane) makeFlowSchemas(ctx context.Context) error {
 	for _, verb := range verbs() {
 		for _, resource := range resources() {
-			err := p.makeFlowSchema(ctx, verb, resource, precedenceOne, ofResources(verb, resource))
+			err := p.makeFlowSchema(ctx, verb, resource, precedenceOne, ofResources(verb, members(resource)))
 			if err != nil {
 				return err
 			}
 		}
-		if err := p.makeFlowSchema(ctx, verb, OtherResources, precedenceRest, ofResources(verb, "*")); err != nil {
+		if err := p.makeFlowSchema(ctx, verb, OtherResources, precedenceRest, ofResources(verb, []string{"*"})); err != nil {
 			return err
 		}
 	}
@@ -55,9 +77,9 @@ func (p *Plane) makeFlowSchemas(ctx context.Context) error {
 	return p.makeFlowSchema(ctx, "get", NonResources, precedenceRest, rules)
 }
 
-func ofResources(verb, resource string) flowcontrolv1.PolicyRulesWithSubjects {
+func ofResources(verb string, resources []string) flowcontrolv1.PolicyRulesWithSubjects {
 	return flowcontrolv1.PolicyRulesWithSubjects{ResourceRules: []flowcontrolv1.ResourcePolicyRule{{
-		Verbs: []string{verb}, APIGroups: []string{"*"}, Resources: []string{resource},
+		Verbs: []string{verb}, APIGroups: []string{"*"}, Resources: resources,
 		ClusterScope: true, Namespaces: []string{"*"},
 	}}}
 }

@@ -29,17 +29,27 @@ const (
 // tokenLife is longer than any benchmark, in seconds.
 const tokenLife = int64(48 * time.Hour / time.Second)
 
-// define makes the parents' kind and waits until it is served.
-func (p *Plane) define(ctx context.Context) error {
+// Define sees to it that there are so many kinds of parents, and waits until they
+// are served.
+func (p *Plane) Define(ctx context.Context, kinds int) error {
+	for ; p.kinds < kinds; p.kinds++ {
+		if err := p.define(ctx, app.Kind(p.kinds)); err != nil {
+			return fmt.Errorf("define %s: %w", app.Kind(p.kinds), err)
+		}
+	}
+	return nil
+}
+
+func (p *Plane) define(ctx context.Context, kind app.Kind) error {
 	var definition unstructured.Unstructured
-	if err := yaml.Unmarshal([]byte(app.Definition()), &definition.Object); err != nil {
+	if err := yaml.Unmarshal([]byte(app.Definition(kind)), &definition.Object); err != nil {
 		return fmt.Errorf("read definition: %w", err)
 	}
 	if err := p.objects.Create(ctx, &definition); err != nil {
 		return fmt.Errorf("create definition: %w", err)
 	}
 	served := func(ctx context.Context) (bool, error) {
-		_, err := p.core.Discovery().RESTClient().Get().AbsPath("/apis", app.Group, app.Version, app.Resource).DoRaw(ctx)
+		_, err := p.core.Discovery().RESTClient().Get().AbsPath("/apis", app.Group, app.Version, kind.Resource()).DoRaw(ctx)
 		return err == nil, nil // whatever it is, it is tried again
 	}
 	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, served); err != nil {

@@ -41,6 +41,7 @@ type Plane struct {
 	process *process.Process
 	core    kubernetes.Interface
 	objects client.Client
+	kinds   int // how many kinds of parents there are
 }
 
 // Start starts a control plane and prepares it for engines. The caller must Stop
@@ -69,7 +70,7 @@ func (p *Plane) prepare(ctx context.Context, admin string) error {
 		return fmt.Errorf("load kubeconfig: %w", err)
 	}
 	p.Config.QPS = -1
-	scheme, err := app.Scheme()
+	scheme, err := app.Scheme(0)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (p *Plane) prepare(ctx context.Context, admin string) error {
 		return fmt.Errorf("ask for the version: %w", err)
 	}
 	p.Version = version.GitVersion
-	if err := p.define(ctx); err != nil {
+	if err := p.Define(ctx, 1); err != nil {
 		return err
 	}
 	if err := p.identify(ctx); err != nil {

@@ -74,8 +74,9 @@ func WritePage(w io.Writer, run *Run, plot string) error {
 }
 
 func resultsOf(run *Run, plot string) (string, error) {
-	var table, requests, facts strings.Builder
-	if err := errors.Join(WriteTable(&table, run), WriteRequests(&requests, run)); err != nil {
+	var table, growth, size, requests, facts strings.Builder
+	err := errors.Join(WriteTable(&table, run), WriteGrowth(&growth, run), WriteSize(&size, run), WriteRequests(&requests, run))
+	if err != nil {
 		return "", err
 	}
 	for _, fact := range []struct{ title, value string }{
@@ -95,6 +96,8 @@ func resultsOf(run *Run, plot string) (string, error) {
 		"{{facts}}", strings.TrimSpace(facts.String()),
 		"{{plot}}", plot,
 		"{{table}}", strings.TrimSpace(table.String()),
+		"{{growth}}", growth.String(),
+		"{{size}}", size.String(),
 		"{{requests}}", strings.TrimSpace(requests.String()),
 	).Replace(resultsText), nil
 }

@@ -37,7 +37,9 @@ func WritePlot(w io.Writer, run *Run) error {
 	var body strings.Builder
 	y := 0
 	for _, load := range run.Loads() {
-		y = drawLoad(&body, run, load, y)
+		if load.Size == 0 { // else it is about memory
+			y = drawLoad(&body, run, load, y)
+		}
 	}
 	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="12">
 <rect width="100%%" height="100%%" fill="white"/>
@@ -51,8 +53,7 @@ func WritePlot(w io.Writer, run *Run) error {
 
 // drawLoad draws one load from y on, and returns where it ends.
 func drawLoad(out *strings.Builder, run *Run, load Load, y int) int {
-	title := strings.TrimPrefix(titleOf(load), "### ") + ": time as a multiple of the operator by hand (less is better)"
-	text(out, 10, y+20, "start", "font-weight=\"bold\"", title)
+	text(out, 10, y+20, "start", "font-weight=\"bold\"", TitleOf(load))
 	legend(out, y+38)
 	top := y + headHeight + 6
 	y = top
@@ -106,7 +107,8 @@ func drawBar(out *strings.Builder, b bar, y int) {
 	low, high := place(b.ratio.Min), place(b.ratio.Max)
 	fmt.Fprintf(out, "<path d=\"M%.1f %.1fH%.1fM%.1f %.1fv6M%.1f %.1fv6\" stroke=\"#222\" fill=\"none\"/>\n",
 		low, middle, high, low, middle-3, high, middle-3)
-	text(out, int(max(end, high))+6, y+barHeight-2, "start", `font-size="11"`, fmt.Sprintf("%.2f", b.ratio.Median))
+	text(out, int(max(end, high))+6, y+barHeight-2, "start",
+		`font-size="11" stroke="white" stroke-width="3" paint-order="stroke"`, fmt.Sprintf("%.2f", b.ratio.Median))
 }
 
 func legend(out *strings.Builder, y int) {
@@ -116,6 +118,7 @@ func legend(out *strings.Builder, y int) {
 		text(out, x+15, y, "start", "", entry.title)
 		x += 90
 	}
+	text(out, x, y, "start", `fill="#555"`, "time as a multiple of the operator by hand: less is better")
 }
 
 func colourOf(engine string) string {

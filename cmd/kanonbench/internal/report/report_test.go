@@ -39,12 +39,39 @@ func example() *Run {
 	}
 }
 
+// loads is a run with several loads: one ratio grows with the number of parents, one
+// does not, and large children cost the operator by hand what they are.
+func loads() *Run {
+	run := new(Run)
+	add := func(load Load, phase Phase, unit string, byHand, kanon float64) {
+		for _, noise := range []float64{0.99, 1, 1.01} {
+			run.Samples = append(run.Samples,
+				Sample{Phase: phase, Engine: Operator, Load: load, Values: []Value{{unit, byHand}}},
+				Sample{Phase: phase, Engine: Kanon, Load: load, Values: []Value{{unit, kanon * noise}}})
+		}
+	}
+	few, many := Load{Parents: 1000, Children: 3}, Load{Parents: 20000, Children: 3}
+	add(many, New, Time, 100, 91)
+	add(many, Change, Time, 80, 80)
+	add(few, New, Time, 5, 4.5)
+	add(few, Change, Time, 4, 3)
+	add(few, Restart, Resident, 50<<20, 30<<20)
+	large := few
+	large.Size = 1_000_000
+	add(large, Restart, Resident, 1050<<20, 31<<20)
+	add(Load{Parents: 500, Children: 3, Kinds: 50}, New, Time, 5, 5)
+	return run
+}
+
 func TestGolden(t *testing.T) {
 	for name, write := range map[string]func(io.Writer, *Run) error{
 		"results.txt":  Write,
 		"table.md":     WriteTable,
 		"requests.md":  WriteRequests,
 		"plot.svg":     WritePlot,
+		"growth.md":    func(w io.Writer, _ *Run) error { return WriteGrowth(w, loads()) },
+		"size.md":      func(w io.Writer, _ *Run) error { return WriteSize(w, loads()) },
+		"loads.md":     func(w io.Writer, _ *Run) error { return WriteTable(w, loads()) },
 		"empty.md":     func(w io.Writer, _ *Run) error { return WritePage(w, nil, "") },
 		"page.want.md": func(w io.Writer, run *Run) error { return WritePage(w, run, "plot.svg") },
 	} {
@@ -81,6 +108,48 @@ func TestReadWhatIsWritten(t *testing.T) {
 	}
 	if diff := cmp.Diff(example(), got); diff != "" {
 		t.Errorf("read (-written +read):\n%s", diff)
+	}
+}
+
+func TestReadLoads(t *testing.T) {
+	var text bytes.Buffer
+	if err := Write(&text, loads()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(&text, "results")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(loads(), got); diff != "" {
+		t.Errorf("read (-written +read):\n%s", diff)
+	}
+}
+
+func TestMerge(t *testing.T) {
+	other := example()
+	other.Circumstances[0].Value, other.Circumstances[2].Value = "2026-03-07", "0.10"
+	broken := example()
+	// In the second round it was broken off before the operator.
+	broken.Samples = broken.Samples[:5]
+	got, err := Merge(example(), broken, other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if date, load := got.Circumstance(KeyDate), got.Circumstance(KeyLoadBefore); date != "2026-03-05 to 2026-03-07" || load != "0.20" {
+		t.Errorf("date %q, load before %q", date, load)
+	}
+	load := Load{Parents: 1000, Children: 3}
+	for engine, want := range map[string][]float64{Operator: {4, 4, 4, 4, 4}, Kanon: {3, 5, 3, 3, 5}, Loop: {6, 8, 6, 6, 8}} {
+		if diff := cmp.Diff(want, got.Numbers(load, New, engine, Time)); diff != "" {
+			t.Errorf("times of %s (-want +got):\n%s", engine, diff)
+		}
+	}
+	other.Circumstances[1].Value = "another machine"
+	if _, err := Merge(example(), other); err == nil {
+		t.Error("runs of two machines are one")
+	}
+	if _, err := Merge(); err == nil {
+		t.Error("nothing is a run")
 	}
 }
 

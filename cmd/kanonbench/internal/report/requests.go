@@ -15,7 +15,7 @@ func WriteRequests(w io.Writer, run *Run) error {
 		if i == 0 {
 			lead = ""
 		}
-		if _, err := fmt.Fprintf(w, "%s%s\n\n", lead, titleOf(load)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s### %s\n\n", lead, TitleOf(load)); err != nil {
 			return fmt.Errorf("write requests: %w", err)
 		}
 		if err := writeColumns(w, requestCells(run, load)); err != nil {
@@ -27,7 +27,7 @@ func WriteRequests(w io.Writer, run *Run) error {
 
 func requestCells(run *Run, load Load) [][]string {
 	table := [][]string{{"phase", "request", "by hand", "bare loop", "Kanon"}}
-	for _, phase := range []Phase{New, Change, Drift, Rest, Restart, One, Delete} {
+	for _, phase := range []Phase{New, Change, Drift, Rest, Restart, One, Delete, Beside} {
 		for _, unit := range countUnits(run, load, phase) {
 			verb, resource, _ := strings.Cut(unit, ":")
 			line := []string{string(phase), verb + " " + strings.ReplaceAll(resource, ".", "/")}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -16,8 +17,17 @@ type row struct {
 	ratio, limit *float64
 }
 
-// rows are the lines of the table for a load.
+// rows are the lines of the table for a load. Of large children only those that are
+// about holding them.
 func rows(load Load) []row {
+	all := allRows(load)
+	if load.Size == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(r row) bool { return r.phase != Restart && r.phase != Rest && r.unit != Empty })
+}
+
+func allRows(load Load) []row {
 	one, cpu := new(1.0), new(1.25)
 	none := new(0.0)
 	return []row{
@@ -47,17 +57,39 @@ func rows(load Load) []row {
 		{title: "– CPU of the engine", phase: Restart, unit: CPU, format: seconds},
 		{title: "– writes", phase: Restart, unit: AllWrites, format: plain, limit: none},
 		{title: "– reads", phase: Restart, unit: AllReads, format: plain},
+		{title: "– watches that begin", phase: Restart, unit: Watches, format: plain},
 		{title: "at rest: requests per minute", phase: Rest, unit: Requests, format: plain, limit: none},
 		{title: "at rest: CPU per minute", phase: Rest, unit: CPUMinute, format: seconds, limit: new(0.1)},
-		{title: "memory of an empty process", phase: New, unit: Empty, format: mebibytes, limit: new(50.0 * (1 << 20))},
+		{title: "another rule beside them in churn, median", phase: Beside, unit: Median, format: seconds},
+		{title: "another rule beside them in churn, p99", phase: Beside, unit: Worst, format: seconds, limit: new(0.1)},
+		{title: "– writes per second, of both", phase: Beside, unit: Rate, format: plain},
+		{title: "memory of an empty process", phase: New, unit: Empty, format: mebibytes, limit: emptyLimit(load)},
 		{title: "memory at rest, after a restart", phase: Restart, unit: Resident, format: mebibytes},
 		{
 			title: "– per 1,000 parents, beyond the empty process", phase: Restart, unit: PerParent,
-			format: func(b float64) string { return mebibytes(1000 * b) }, limit: new(10.0 * (1 << 20) / 1000),
+			format: func(b float64) string { return mebibytes(1000 * b) }, limit: perParentLimit(load),
 		},
 		{title: "memory at rest, after all that", phase: Rest, unit: Resident, format: mebibytes},
 		{title: "memory, peak", phase: Rest, unit: Peak, format: mebibytes},
 	}
+}
+
+// emptyLimit is how much memory Kanon may take without parents; that is said of one
+// rule.
+func emptyLimit(load Load) *float64 {
+	if load.Kinds > 1 {
+		return nil
+	}
+	return new(50.0 * (1 << 20))
+}
+
+// perParentLimit is how much memory Kanon may take for a parent; that is said of three
+// children, whatever their size.
+func perParentLimit(load Load) *float64 {
+	if load.Children != 3 || load.Size > 0 || load.Parents < 1000 { // of fewer it says nothing
+		return nil
+	}
+	return new(10.0 * (1 << 20) / 1000)
 }
 
 func seconds(s float64) string {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -24,6 +25,7 @@ const (
 	Restart Phase = "Restart" // the engine is stopped and started; all is in place
 	One     Phase = "One"     // parents are created one after the other
 	Delete  Phase = "Delete"  // all parents are deleted
+	Beside  Phase = "Beside"  // all parents change again and again, and one of another rule now and then
 )
 
 // The units of values. Those of time are seconds, those of memory bytes.
@@ -44,6 +46,8 @@ const (
 	PerParent = "B/parent" // resident beyond an empty process
 	AllWrites = "writes/op"
 	AllReads  = "reads/op"
+	Watches   = "watches/op" // that began
+	Rate      = "writes/sec"
 )
 
 // CountUnit is the unit of the number of requests of a verb on a resource.
@@ -69,7 +73,21 @@ type Sample struct {
 
 // Load is what there is to do.
 type Load struct {
+	// Parents is how many there are, Children how many each has.
 	Parents, Children int
+	// Kinds is how many kinds of parents there are, each with a rule of its own. 0
+	// stands for one.
+	Kinds int
+	// Size is how many bytes more than usual each parent's first ConfigMap has.
+	Size int
+}
+
+// compare orders loads by what they are, then by their parents.
+func (l Load) compare(other Load) int {
+	return cmp.Or(
+		cmp.Compare(l.Children, other.Children), cmp.Compare(l.Kinds, other.Kinds),
+		cmp.Compare(l.Size, other.Size), cmp.Compare(l.Parents, other.Parents),
+	)
 }
 
 // Value is the number of a unit, if there is one.
@@ -119,12 +137,7 @@ func (r *Run) Loads() []Load {
 			loads = append(loads, s.Load)
 		}
 	}
-	slices.SortFunc(loads, func(a, b Load) int {
-		if a.Children != b.Children {
-			return a.Children - b.Children
-		}
-		return a.Parents - b.Parents
-	})
+	slices.SortFunc(loads, Load.compare)
 	return loads
 }
 

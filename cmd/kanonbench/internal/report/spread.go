@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -9,6 +10,8 @@ import (
 type Spread struct {
 	Median, Min, Max float64
 }
+
+func (s Spread) String() string { return fmt.Sprintf("%.2f (%.2f–%.2f)", s.Median, s.Min, s.Max) }
 
 // SpreadOf is the spread of numbers, of which there must be one at least.
 func SpreadOf(numbers []float64) (Spread, bool) {

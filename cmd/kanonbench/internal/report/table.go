@@ -15,7 +15,7 @@ func WriteTable(w io.Writer, run *Run) error {
 		if i == 0 {
 			lead = ""
 		}
-		if _, err := fmt.Fprintf(w, "%s%s\n\n", lead, titleOf(load)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s### %s\n\n", lead, TitleOf(load)); err != nil {
 			return fmt.Errorf("write table: %w", err)
 		}
 		if err := writeColumns(w, cells(run, load)); err != nil {
@@ -25,8 +25,19 @@ func WriteTable(w io.Writer, run *Run) error {
 	return nil
 }
 
-func titleOf(load Load) string {
-	return fmt.Sprintf("### %s parents with %d children each", thousands(load.Parents), load.Children)
+// TitleOf says in words what a load is; without the number of parents where it is 0.
+func TitleOf(load Load) string {
+	title := fmt.Sprintf("Parents with %d children each", load.Children)
+	if load.Parents > 0 {
+		title = fmt.Sprintf("%s parents with %d children each", thousands(load.Parents), load.Children)
+	}
+	if load.Kinds > 1 {
+		title += fmt.Sprintf(", of %d kinds with a rule each", load.Kinds)
+	}
+	if load.Size > 0 {
+		title += fmt.Sprintf(", one of them of %s KB", thousands(load.Size/1000))
+	}
+	return title
 }
 
 // cells is the table of a load; the first line is the head.
@@ -46,7 +57,7 @@ func cells(run *Run, load Load) [][]string {
 			r.verdict(kanon, ratio, hasRatio),
 		}
 		if hasRatio {
-			line[4] = fmt.Sprintf("%.2f (%.2f–%.2f)", ratio.Median, ratio.Min, ratio.Max)
+			line[4] = ratio.String()
 		}
 		if line[1] != "" || line[2] != "" || line[3] != "" {
 			table = append(table, line)

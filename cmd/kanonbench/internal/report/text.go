@@ -15,8 +15,7 @@ func Write(w io.Writer, run *Run) error {
 	out := benchfmt.NewWriter(w)
 	for _, s := range run.Samples {
 		result := &benchfmt.Result{
-			Name: benchfmt.Name(fmt.Sprintf("%s/engine=%s/parents=%d/children=%d",
-				s.Phase, s.Engine, s.Load.Parents, s.Load.Children)),
+			Name:  nameOf(s),
 			Iters: 1,
 		}
 		for _, c := range run.Circumstances {
@@ -30,6 +29,18 @@ func Write(w io.Writer, run *Run) error {
 		}
 	}
 	return nil
+}
+
+// nameOf is the name under which benchstat knows a sample.
+func nameOf(s Sample) benchfmt.Name {
+	name := fmt.Sprintf("%s/engine=%s/parents=%d/children=%d", s.Phase, s.Engine, s.Load.Parents, s.Load.Children)
+	if s.Load.Kinds > 0 {
+		name += fmt.Sprintf("/kinds=%d", s.Load.Kinds)
+	}
+	if s.Load.Size > 0 {
+		name += fmt.Sprintf("/size=%d", s.Load.Size)
+	}
+	return benchfmt.Name(name)
 }
 
 // Read reads what Write wrote; name stands for the file in errors.
@@ -76,6 +87,10 @@ func sampleOf(result *benchfmt.Result) (Sample, error) {
 			s.Load.Parents, err = strconv.Atoi(value)
 		case "children":
 			s.Load.Children, err = strconv.Atoi(value)
+		case "kinds":
+			s.Load.Kinds, err = strconv.Atoi(value)
+		case "size":
+			s.Load.Size, err = strconv.Atoi(value)
 		}
 		errs = append(errs, err)
 	}

@@ -25,7 +25,7 @@ const stranger = "someone-else"
 // Create creates parents.
 func (w *World) Create(ctx context.Context, names []string, revision string, extra int) error {
 	return each(ctx, names, func(ctx context.Context, name string) error {
-		if err := w.objects.Create(ctx, app.New(w.namespace, name, revision, extra)); err != nil {
+		if err := w.parents(name).Create(ctx, app.New(w.kindOf(name), w.namespace, name, revision, extra)); err != nil {
 			return fmt.Errorf("create parent %s: %w", name, err)
 		}
 		return nil
@@ -39,7 +39,7 @@ func (w *World) Change(ctx context.Context, names []string, revision string) err
 		return err
 	}
 	return each(ctx, names, func(ctx context.Context, name string) error {
-		if err := w.objects.Patch(ctx, app.New(w.namespace, name, "", 0), patch); err != nil {
+		if err := w.parents(name).Patch(ctx, app.New(w.kindOf(name), w.namespace, name, "", 0), patch); err != nil {
 			return fmt.Errorf("change parent %s: %w", name, err)
 		}
 		return nil
@@ -87,7 +87,7 @@ func (w *World) spoilt(name string, config, deployment uint64) {
 // Delete deletes parents; the garbage collector takes their children.
 func (w *World) Delete(ctx context.Context, names []string) error {
 	return each(ctx, names, func(ctx context.Context, name string) error {
-		err := w.objects.Delete(ctx, app.New(w.namespace, name, "", 0), client.PropagationPolicy(metav1.DeletePropagationBackground))
+		err := w.parents(name).Delete(ctx, app.New(w.kindOf(name), w.namespace, name, "", 0), client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if err != nil {
 			return fmt.Errorf("delete parent %s: %w", name, err)
 		}

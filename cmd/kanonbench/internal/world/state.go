@@ -114,5 +114,8 @@ func reduce(object any) (any, error) {
 		o.SetOwnerReferences(nil)
 		o.SetAnnotations(nil)
 	}
+	if o, is := object.(*corev1.ConfigMap); is {
+		delete(o.Data, app.BulkKey)
+	}
 	return object, nil
 }

@@ -23,7 +23,7 @@ func parent(version int, address string) *app.App {
 }
 
 func configMap(name string, version int, revision string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: meta(name, version), Data: app.Data(revision)}
+	return &corev1.ConfigMap{ObjectMeta: meta(name, version), Data: app.Data(revision, 0)}
 }
 
 func service(version int) *corev1.Service {

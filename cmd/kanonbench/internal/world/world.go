@@ -21,8 +21,11 @@ import (
 
 // World is what is seen of all parents and their children.
 type World struct {
-	objects   client.Client
+	config    *rest.Config
 	namespace string
+	objects   client.Client   // of the first kind of parents, and of children
+	others    []client.Client // of the other kinds of parents
+	kindOf    func(parent string) app.Kind
 
 	mu     sync.Mutex
 	states map[string]*State       // by the parent's name
@@ -40,9 +43,10 @@ type Expectation struct {
 	at      time.Time // when the last one came true
 }
 
-// New makes a World of the parents in a namespace. Nothing is seen before Watch.
+// New makes a World of the parents in a namespace, all of the first kind. Nothing is
+// seen before Watch.
 func New(config *rest.Config, namespace string) (*World, error) {
-	scheme, err := app.Scheme()
+	scheme, err := app.Scheme(0)
 	if err != nil {
 		return nil, err
 	}
@@ -51,22 +55,52 @@ func New(config *rest.Config, namespace string) (*World, error) {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
 	return &World{
-		objects:   objects,
+		config:    config,
 		namespace: namespace,
+		objects:   objects,
+		kindOf:    func(string) app.Kind { return 0 },
 		states:    make(map[string]*State),
 		goals:     make(map[string]*Expectation),
 	}, nil
 }
 
-// Watch begins to watch. The function that it returns ends that and waits for the
-// end.
-func (w *World) Watch(ctx context.Context, config *rest.Config) (stop func() error, err error) {
+// Kinds says of which kind each parent is, by its name. All of these kinds must be
+// watched. To be called while nothing else is.
+func (w *World) Kinds(of func(parent string) app.Kind) { w.kindOf = of }
+
+// Watching is how many kinds of parents are watched.
+func (w *World) Watching() int { return len(w.others) + 1 }
+
+// Watch begins to watch children and the first kind of parents. The function that
+// it returns ends that and waits for the end.
+func (w *World) Watch(ctx context.Context) (stop func() error, err error) {
+	return w.watch(ctx, w.objects, &app.App{}, &corev1.ConfigMap{}, &corev1.Service{}, &appsv1.Deployment{})
+}
+
+// WatchAnother begins to watch the next kind of parents.
+func (w *World) WatchAnother(ctx context.Context) (stop func() error, err error) {
+	scheme, err := app.Scheme(app.Kind(w.Watching()))
+	if err != nil {
+		return nil, err
+	}
+	objects, err := client.New(w.config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	if stop, err = w.watch(ctx, objects, &app.App{}); err == nil {
+		w.others = append(w.others, objects)
+	}
+	return stop, err
+}
+
+// watch begins to watch some kinds, with the scheme of a client.
+func (w *World) watch(ctx context.Context, objects client.Client, kinds ...client.Object) (stop func() error, err error) {
 	ours, err := labels.NewRequirement(app.Label, selection.Exists, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make selector: %w", err)
 	}
-	seen, err := cache.New(config, cache.Options{
-		Scheme:               w.objects.Scheme(),
+	seen, err := cache.New(w.config, cache.Options{
+		Scheme:               objects.Scheme(),
 		DefaultLabelSelector: labels.NewSelector().Add(*ours),
 		DefaultNamespaces:    map[string]cache.Config{w.namespace: {}},
 		DefaultTransform:     reduce,
@@ -81,7 +115,7 @@ func (w *World) Watch(ctx context.Context, config *rest.Config) (stop func() err
 		cancel()
 		return <-ended
 	}
-	for _, kind := range []client.Object{&app.App{}, &corev1.ConfigMap{}, &corev1.Service{}, &appsv1.Deployment{}} {
+	for _, kind := range kinds {
 		informer, err := seen.GetInformer(ctx, kind)
 		if err == nil {
 			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -95,6 +129,14 @@ func (w *World) Watch(ctx context.Context, config *rest.Config) (stop func() err
 		}
 	}
 	return stop, nil
+}
+
+// parents is the client for a parent.
+func (w *World) parents(name string) client.Client {
+	if kind := w.kindOf(name); kind > 0 {
+		return w.others[kind-1]
+	}
+	return w.objects
 }
 
 // see takes note of an event.

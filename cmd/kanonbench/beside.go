@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"kanon.dev/kanon/cmd/kanonbench/internal/report"
+	"kanon.dev/kanon/cmd/kanonbench/internal/world"
+)
+
+// quiet is the one parent of the second rule.
+const quiet = "quiet"
+
+// beside measures how long one parent of a rule takes for a change while all
+// parents of another rule change again and again.
+func (r *runner) beside(ctx context.Context) error {
+	names := namesOf("app", r.load.Parents)
+	if _, err := r.begin(ctx); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	if err := r.bring(ctx, append(names, quiet)...); err != nil {
+		return err
+	}
+	before, err := r.read(ctx)
+	if err != nil {
+		return err
+	}
+	var times []float64
+	group, churning := errgroup.WithContext(ctx)
+	enough := make(chan struct{})
+	group.Go(func() error { return r.churn(churning, names, enough) })
+	group.Go(func() error {
+		defer close(enough)
+		for i := range r.singles {
+			took, err := r.changeOne(churning, fmt.Sprint(i+2))
+			if err != nil {
+				return err
+			}
+			times = append(times, took.Seconds())
+		}
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("phase %s: %w", report.Beside, err)
+	}
+	after, err := r.read(ctx)
+	if err != nil {
+		return err
+	}
+	writes := after.counts.Sub(before.counts).Writes()
+	r.add(report.Beside, append([]report.Value{
+		{Unit: report.Median, Number: report.Quantile(times, 0.5)},
+		{Unit: report.Worst, Number: report.Quantile(times, 0.99)},
+		{Unit: report.Rate, Number: float64(writes) / after.at.Sub(before.at).Seconds()},
+	}, between(before, after, r.load.Parents)...))
+	return r.take(ctx, append(names, quiet)...)
+}
+
+// churn changes all parents at once, and again as soon as the engine is done with
+// them, until it is enough.
+func (r *runner) churn(ctx context.Context, names []string, enough <-chan struct{}) error {
+	for revision := 2; ; revision++ {
+		select {
+		case <-enough:
+			return nil
+		default:
+		}
+		text := fmt.Sprint(revision)
+		done := r.world.Expect(names, world.Converged(text, r.load.extra()))
+		if err := r.world.Change(ctx, names, text); err != nil {
+			return err
+		}
+		if _, err := done.Wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// changeOne changes the quiet parent, and returns how long it takes until that is
+// seen of its children.
+func (r *runner) changeOne(ctx context.Context, revision string) (time.Duration, error) {
+	begun := time.Now()
+	done := r.world.Expect([]string{quiet}, world.Converged(revision, r.load.extra()))
+	if err := r.world.Change(ctx, []string{quiet}, revision); err != nil {
+		return 0, err
+	}
+	at, err := done.Wait(ctx)
+	return at.Sub(begun), err
+}

@@ -1,0 +1,92 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+)
+
+// WriteGrowth writes how the ratios to the operator by hand, and the memory for a
+// parent, change with the number of parents: a table for each kind of load that was
+// measured with several. It writes nothing where there is none.
+func WriteGrowth(w io.Writer, run *Run) error {
+	for i, family := range families(run) {
+		lead := "## Growth\n\n"
+		if i > 0 {
+			lead = ""
+		}
+		if _, err := fmt.Fprintf(w, "%s### %s\n\n", lead, TitleOf(withoutNumber(family[0]))); err != nil {
+			return fmt.Errorf("write growth: %w", err)
+		}
+		if err := writeColumns(w, growthCells(run, family)); err != nil {
+			return fmt.Errorf("write growth: %w", err)
+		}
+		if _, err := fmt.Fprintln(w); err != nil {
+			return fmt.Errorf("write growth: %w", err)
+		}
+	}
+	return nil
+}
+
+// families are the loads that differ in the number of parents only, each from the
+// fewest to the most.
+func families(run *Run) [][]Load {
+	var all [][]Load
+	for _, load := range run.Loads() { // in this order
+		last := len(all) - 1
+		if last >= 0 && withoutNumber(all[last][0]) == withoutNumber(load) {
+			all[last] = append(all[last], load)
+			continue
+		}
+		all = append(all, []Load{load})
+	}
+	return slices.DeleteFunc(all, func(family []Load) bool { return len(family) < 2 })
+}
+
+func withoutNumber(load Load) Load {
+	load.Parents = 0
+	return load
+}
+
+// growthCells is the table of a family; the first line is the head.
+func growthCells(run *Run, family []Load) [][]string {
+	head := []string{"Kanon ÷ by hand"}
+	for _, load := range family {
+		head = append(head, thousands(load.Parents))
+	}
+	table := [][]string{append(head, "grows", "")}
+	for _, r := range rows(family[0]) {
+		if r.ratio == nil {
+			continue
+		}
+		title := r.title
+		if r.unit == CPU {
+			title = "– CPU of the engine"
+		}
+		line := []string{title}
+		var measured []Spread
+		for _, load := range family {
+			ratio, ok := SpreadOf(Ratios(run.Numbers(load, r.phase, Kanon, r.unit), run.Numbers(load, r.phase, Operator, r.unit)))
+			if !ok {
+				line = append(line, "")
+				continue
+			}
+			measured = append(measured, ratio)
+			line = append(line, ratio.String())
+		}
+		if len(measured) > 1 {
+			table = append(table, append(line, grows(measured[0], measured[len(measured)-1])...))
+		}
+	}
+	return table
+}
+
+// grows says how a ratio changes from the fewest parents to the most, and whether that
+// is more than the rounds differ among themselves.
+func grows(first, last Spread) []string {
+	verdict := "no"
+	if last.Min > first.Max {
+		verdict = "yes"
+	}
+	return []string{fmt.Sprintf("%.2f ×", last.Median/first.Median), verdict}
+}

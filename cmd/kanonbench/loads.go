@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kanon.dev/kanon/cmd/kanonbench/internal/app"
+	"kanon.dev/kanon/cmd/kanonbench/internal/report"
+)
+
+// The measures of loads.
+const (
+	ownChildren  = 3
+	wideChildren = 20
+	manyKinds    = app.MaxKinds
+	largeSize    = 1_000_000 // of the 1,048,576 bytes that a ConfigMap may have
+)
+
+// load is what the engines have to do.
+type load struct {
+	report.Load
+	// watched is how many kinds of parents an engine is for.
+	watched int
+	// measure measures one engine.
+	measure func(*runner, context.Context) error
+}
+
+// extra is how many children there are beyond the three.
+func (l load) extra() int { return l.Children - ownChildren }
+
+// plans are the loads by name.
+func plans() map[string]load {
+	return map[string]load{
+		"plain":  {Load: report.Load{Children: ownChildren}, watched: 1, measure: (*runner).all},
+		"wide":   {Load: report.Load{Children: wideChildren}, watched: 1, measure: (*runner).all},
+		"kinds":  {Load: report.Load{Children: ownChildren, Kinds: manyKinds}, watched: manyKinds, measure: (*runner).all},
+		"large":  {Load: report.Load{Children: ownChildren, Size: largeSize}, watched: 1, measure: (*runner).memory},
+		"beside": {Load: report.Load{Children: ownChildren}, watched: 2, measure: (*runner).beside},
+	}
+}
+
+// parseLoad reads NAME=PARENTS.
+func parseLoad(text string) (load, error) {
+	name, number, _ := strings.Cut(text, "=")
+	l, known := plans()[name]
+	if !known {
+		names := slices.Sorted(maps.Keys(plans()))
+		return l, fmt.Errorf("%q is not one of %s, with =PARENTS", text, strings.Join(names, ", "))
+	}
+	var err error
+	if l.Parents, err = strconv.Atoi(number); err != nil || l.Parents < max(2, l.Kinds) {
+		return l, fmt.Errorf("%q must have %d parents at the least", text, max(2, l.Kinds))
+	}
+	return l, nil
+}
+
+// kindOf is the kind of a parent. Those that are numbered share the kinds out; the
+// others are of the last one.
+func (l load) kindOf(name string) app.Kind {
+	n, err := strconv.Atoi(name[strings.LastIndexByte(name, '-')+1:])
+	if err != nil {
+		return app.Kind(l.watched - 1)
+	}
+	return app.Kind(n % max(1, l.Kinds))
+}
