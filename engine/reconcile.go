@@ -122,6 +122,9 @@ type pass struct {
 	desired map[identity]bool
 	// holding is true where something needs the rule's finalizer on the parent.
 	holding bool
+	// heldAnew is true once the pass has put the finalizer on the parent, and answered
+	// once the parent was seen after that.
+	heldAnew, answered bool
 	// judged is true once it was asked what of the parent's children may be deleted.
 	judged bool
 	// finalizing is true while the parent is being deleted and the rule has its say.
@@ -217,9 +220,10 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 		return settled, nil
 	}
 	if p.contribute(ctx) {
-		return waiting, nil // comes back when they are applied, or cannot be
+		return p.outlived(ctx, waiting, nil) // comes back when they are applied, or cannot be
 	}
-	return p.conclude(ctx)
+	v, err := p.conclude(ctx)
+	return p.outlived(ctx, v, err)
 }
 
 func (p *pass) namespaceLabels(name string) (labels.Set, bool) {

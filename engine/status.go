@@ -197,6 +197,7 @@ func (p *pass) syncStatus(ctx context.Context, content map[string]any) error {
 		return err
 	}
 	if result.Action != apply.ActionNone {
+		p.answered = true
 		p.observe(p.op.parentKey, result.Live)
 		if p.memory != nil {
 			p.memory.unrest.wrote(p.changed)

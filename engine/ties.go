@@ -96,6 +96,7 @@ func (p *pass) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.heldAnew = true
 	p.held.set(p.key, true)
 	p.observe(p.op.parentKey, held)
 	if held.GetGeneration() == p.parent.GetGeneration() {

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -69,8 +70,24 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 	if err != nil {
 		return Result{}, refusal("apply the status of", ref, err)
 	}
+	if answer.GetUID() != ref.UID {
+		return Result{}, w.retract(ctx, s, answer)
+	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("applied the status", "parent", ref.String())
 	return Result{Live: answer, Action: ActionApplied}, nil
+}
+
+// errOfAnother says that an answer is about another object than the one that was seen.
+var errOfAnother = errors.New("an object with another UID has the name")
+
+// retract takes back a status that came to another object of the same name: where a custom kind has a status subresource, the
+// API server takes the UID in an apply to it for a part of the metadata, which it leaves alone.
+func (w *Writer) retract(ctx context.Context, s Status, stranger *unstructured.Unstructured) error {
+	ref := RefOf(s.Object)
+	s.Object, s.Content = stranger, nil
+	_, err := w.SyncStatus(ctx, s)
+	err = errors.Join(errOfAnother, err)
+	return &ReplacedError{Ref: ref, Err: err}
 }
 
 // desired is the object as the manager applies it, without a UID.

@@ -56,6 +56,16 @@ func TestSyncStatus(t *testing.T) {
 	if class(err) != "replaced" {
 		t.Errorf("status of an object that is gone: %v, want *ReplacedError", err)
 	}
+	w.post("someone", `{apiVersion: apply.example.com/v1, kind: Statused, metadata: {name: g}, spec: {items: []}}`)
+	_, err = w.writer.SyncStatus(t.Context(), Status{
+		GVR: resourceOf(gadget), Object: live, Manager: "kanon-status-x", Subresource: true, Content: map[string]any{"named": map[string]any{}},
+	})
+	if class(err) != "replaced" {
+		t.Errorf("status of an object that was replaced: %v, want *ReplacedError", err)
+	}
+	if now := w.get(gadget); now.Object["status"] != nil {
+		t.Errorf("the other object says %v", now.Object["status"])
+	}
 }
 
 // TestStatusOfMaps holds that maps in a status, in a schema or outside of it, are seen to be in sync, and to differ.
