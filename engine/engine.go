@@ -43,6 +43,7 @@ type Engine struct {
 	contributions *contributions.Book[problem]
 	retirements   *retirements
 	census        *census
+	lull          *lull
 }
 
 // New makes an Engine. It sends no request and starts nothing. It fails when
@@ -69,6 +70,7 @@ func New(options Options) (*Engine, error) {
 		contributions: contributions.New[problem](),
 		retirements:   newRetirements(),
 		census:        newCensus(),
+		lull:          newLull(),
 	}
 	var err error
 	e.monitors, err = monitor.New(monitor.Options{
@@ -114,6 +116,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	group.Go(func() error { e.records.run(ctx); return nil })
 	group.Go(func() error { e.census.run(ctx, e.news.ring); return nil })
+	group.Go(func() error { e.lull.run(ctx, func() bool { return e.queue.Len() == 0 }, e.options.Lull); return nil })
 	group.Go(func() error { return e.runCatalog(ctx) })
 	for range e.options.Workers {
 		group.Go(func() error { e.work(ctx); return nil })

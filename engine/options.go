@@ -59,6 +59,9 @@ type Options struct {
 	// Limits bound what an evaluation of a rule may take. Default: those of package
 	// rules.
 	Limits rules.Limits
+	// Lull is called when the engine comes to rest after informers have filled: what it
+	// took to start is garbage then. Default: nothing.
+	Lull func()
 	// Clock gives the time that rules see. Default: the system's.
 	Clock clock.PassiveClock
 }
@@ -87,6 +90,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.RecreateMax == 0 {
 		o.RecreateMax = 5 * time.Minute
+	}
+	if o.Lull == nil {
+		o.Lull = func() {}
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

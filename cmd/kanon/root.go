@@ -41,17 +41,22 @@ templates, which children each parent has and what its status says.`,
 
   # Show what a rule makes of a parent
   kanon render rule.yaml parent.yaml`,
-		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		// As git has it: a word of two wrong letters is still near.
 		SuggestionsMinimumDistance: 2,
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 		Args:                       knownCommand,
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetVersionTemplate("kanon {{.Version}}\n")
-	root.Flags().Bool("version", false, "print the version") // without cobra's -v, which is --verbosity elsewhere
+	// Not by cobra, which would do it with a template: where one can be executed the
+	// linker keeps every method there is, a fifth of the program and of an empty process.
+	asked := root.Flags().Bool("version", false, "print the version")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *asked {
+			return printVersion(cmd.OutOrStdout())
+		}
+		return cmd.Help()
+	}
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newRunCommand(), newValidateCommand(), newRenderCommand(), newVersionCommand())
 	root.SetHelpCommand(newHelpCommand())
