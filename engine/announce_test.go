@@ -97,6 +97,8 @@ func TestEventsOfTheRule(t *testing.T) {
 	awaitNextSecond()
 	from := w.requests.count()
 	w.run()
+	w.parent("Note", "first", "{color: red}")
+	w.await(w.resource("Note"), w.home, "first", "shows that the rule was started", has("red", "status", "color"))
 	w.parent("Note", "marker", "{color: red, lit: true}")
 	w.awaitLit("marker", "it is red")
 	w.quiet()

@@ -8,6 +8,9 @@ import (
 	"kanon.dev/kanon/engine/source"
 )
 
+// allReady is how a verdict begins of which every rule is ready.
+const allReady = `{"ready":true`
+
 // Each mistake gives one finding with its place; the last good revision and the
 // other rules run on, and nothing that exists is deleted because of it.
 func TestBadInput(t *testing.T) {
@@ -17,9 +20,10 @@ func TestBadInput(t *testing.T) {
 	neighbour := strings.NewReplacer("name: note", "name: neighbour", `"${parent.metadata.name}"`, `"${parent.metadata.name}-neighbour"`).Replace(note("x"))
 	w.texts("rules", map[string]string{"rule.yaml": note("x"), "neighbour.yaml": neighbour})
 	w.run()
-	w.verdict("rules", `"ready":true`)
+	w.verdict("rules", allReady)
 	w.parent("Note", "steady", "{}")
 	config := w.await(configMaps, w.home, "steady", "is made", exists)
+	w.await(configMaps, w.home, "steady-neighbour", "is made", exists)
 
 	cases := map[string]struct {
 		replace []string // in the good rule
@@ -64,7 +68,7 @@ func TestBadInput(t *testing.T) {
 			}
 
 			w.texts("rules", map[string]string{"rule.yaml": note("x"), "neighbour.yaml": neighbour})
-			w.verdict("rules", `"ready":true`)
+			w.verdict("rules", allReady)
 		})
 	}
 }

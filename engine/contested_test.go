@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine"
 )
 
 // contestedRule makes two ConfigMaps of each Note, of which others will want one.
@@ -56,21 +58,37 @@ func (w *world) paintUntilItEnds(ctx context.Context, name, color string) {
 	defer watcher.Stop()
 	for event := range watcher.ResultChan() {
 		if obj, ok := event.Object.(*unstructured.Unstructured); ok && field(obj, "data", "color") != color {
-			_, _ = w.at(configMaps, w.home).Patch(ctx, name, types.MergePatchType, // the next event tries again
-				fmt.Appendf(nil, `{"data":{"color":%q}}`, color), metav1.PatchOptions{FieldManager: "painter"})
+			if _, err := w.at(configMaps, w.home).Patch(ctx, name, types.MergePatchType,
+				fmt.Appendf(nil, `{"data":{"color":%q}}`, color), metav1.PatchOptions{FieldManager: "painter"}); err != nil {
+				return // to begin anew
+			}
 		}
+	}
+}
+
+// awaitRequest waits until the engine has sent something about the world's home after
+// the first n requests.
+func (w *world) awaitRequest(n int) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); len(w.requestsAtHome(n)) == 0; {
+		if time.Now().After(deadline) {
+			w.t.Fatal("the engine sends nothing")
+		}
+		<-time.After(50 * time.Millisecond) // the count is nowhere to be watched
 	}
 }
 
 // A field that another controller wants otherwise is given up after a few rounds;
 // the parent says which field, whose, and what can be done, and all heals when the
-// other stops.
+// other stops. The clock is moved by hand: a pause is over when the test says so,
+// however long the other takes.
 func TestContestedField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.define("Note")
 	w.rule("contested", contestedRule)
-	w.run()
+	clock := newHandClock()
+	w.run(func(o *engine.Options) { o.Clock = clock })
 	w.parent("Note", "n", "{color: red}")
 	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
 
@@ -80,7 +98,7 @@ func TestContestedField(t *testing.T) {
 		w.await(configMaps, w.home, "n", "is put right", has("red", "data", "color"))
 	}
 	w.quiet()
-	if w.get(w.resource("Note"), w.home, "n"); len(w.saidOf("n", "Contested")) > 0 {
+	if len(w.saidOf("n", "Contested")) > 0 {
 		t.Error("two changes by hand count as a contest")
 	}
 
@@ -95,13 +113,23 @@ func TestContestedField(t *testing.T) {
 			t.Errorf("the message lacks %q: %s", want, message)
 		}
 	}
+	w.awaitEvent(w.home, "n", "Contested")
+	isStalledAt := func(obj *unstructured.Unstructured) bool {
+		return isTrue("Stalled")(obj) && conditionGeneration(obj, "Stalled") == obj.GetGeneration()
+	}
 	from := w.requests.count()
 	w.patch(w.resource("Note"), w.home, "n", `{"spec":{"other":"x"}}`)
-	<-time.After(6 * time.Second)
-	// RetryMax is 2 s: six seconds hold three tries, each with an apply, and the
-	// parent has a new generation.
-	if got := w.requestsAtHome(from); len(got) > 8 {
-		t.Errorf("%d requests in 6 s: %q", len(got), got)
+	w.await(w.resource("Note"), w.home, "n", "is stalled still", isStalledAt)
+	w.quiet()
+	if got := w.requestsAtHome(from); len(got) != 1 {
+		t.Errorf("%d requests in a pause, want one for the condition's generation: %q", len(got), got)
+	}
+	from = w.requests.count()
+	clock.advance()
+	w.awaitRequest(from)
+	w.quiet()
+	if got := w.requestsAtHome(from); len(got) != 1 || !strings.HasSuffix(got[0], "/configmaps/n") {
+		t.Errorf("%d requests after a pause, want one write on trial: %q", len(got), got)
 	}
 	if said := w.saidOf("n", "Contested"); len(said) != 1 {
 		t.Errorf("it is told %d times: %q", len(said), said)
@@ -109,9 +137,11 @@ func TestContestedField(t *testing.T) {
 	// What is rendered anew is written, and the other child goes on.
 	w.patch(w.resource("Note"), w.home, "n", `{"spec":{"color":"pink"}}`)
 	w.await(configMaps, w.home, "n-other", "follows", has("pink", "data", "color"))
-	w.await(w.resource("Note"), w.home, "n", "is stalled", isTrue("Stalled"))
+	w.await(w.resource("Note"), w.home, "n", "is stalled anew", isStalledAt)
 	stop()
-	w.await(configMaps, w.home, "n", "is the rule's", has("pink", "data", "color"))
+	clock.advance()
+	w.await(configMaps, w.home, "n", "is the rule's on trial", has("pink", "data", "color"))
+	clock.advance()
 	w.await(w.resource("Note"), w.home, "n", "is ready again", isTrue("Ready"))
 	w.quiet()
 
@@ -135,7 +165,8 @@ func TestContestedPatch(t *testing.T) {
   target: {apiVersion: v1, kind: ConfigMap, name: shared, namespace: "${parent.metadata.namespace}"}
   template: {data: {color: red}}`))
 	w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shared, namespace: $HOME}\ndata: {color: none}\n"))
-	w.run()
+	clock := newHandClock()
+	w.run(func(o *engine.Options) { o.Clock = clock })
 	w.parent("Note", "n", "{}")
 	w.await(configMaps, w.home, "shared", "is patched", has("red", "data", "color"))
 	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
@@ -150,14 +181,20 @@ func TestContestedPatch(t *testing.T) {
 			t.Errorf("the message lacks %q: %s", want, message)
 		}
 	}
+	w.awaitEvent(w.home, "n", "Contested")
+	w.quiet() // in the pause
 	from := w.requests.count()
-	<-time.After(4 * time.Second)
-	// RetryMax is 2 s: four seconds hold two tries; each remembers, applies, and may look.
-	if got := w.requestsAtHome(from); len(got) > 12 {
-		t.Errorf("%d requests in 4 s: %q", len(got), got)
+	clock.advance()
+	w.awaitRequest(from)
+	w.quiet()
+	// One try: what is taken is remembered, applied, and may be looked at.
+	if got := w.requestsAtHome(from); len(got) > 4 {
+		t.Errorf("%d requests after a pause: %q", len(got), got)
 	}
 	stop()
-	w.await(configMaps, w.home, "shared", "is patched again", has("red", "data", "color"))
+	clock.advance()
+	w.await(configMaps, w.home, "shared", "is patched on trial", has("red", "data", "color"))
+	clock.advance()
 	w.await(w.resource("Note"), w.home, "n", "is ready again", isTrue("Ready"))
 	w.quiet()
 }

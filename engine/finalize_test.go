@@ -71,12 +71,9 @@ func TestFinalize(t *testing.T) {
 	}
 	w.await(configMaps, w.home, "red-backup", "is made", has("red-top", "data", "of"))
 	w.await(configMaps, w.home, "red-top", "is kept up to date", has("true", "data", "going"))
-	waiting := w.await(stacks, w.home, "red", "says that it waits", func(obj *unstructured.Unstructured) bool {
-		return conditionField(obj, "Ready", "reason") == "Finalizing"
+	w.await(stacks, w.home, "red", "says that it waits", func(obj *unstructured.Unstructured) bool {
+		return conditionField(obj, "Ready", "reason") == "Finalizing" && strings.Contains(conditionField(obj, "Ready", "message"), "until is false")
 	})
-	if message := conditionField(waiting, "Ready", "message"); !strings.Contains(message, "until is false") {
-		t.Errorf("the message is %q", message)
-	}
 	w.patch(configMaps, w.home, "red-base", `{"data":{"size":"edited"}}`)
 	w.await(configMaps, w.home, "red-base", "is put right", has("small", "data", "size"))
 

@@ -111,9 +111,9 @@ func TestRevisionThatWouldDeleteMuch(t *testing.T) {
 	}
 
 	// From now on what goes goes because of its parent, whatever its number.
-	w.rule("note", strings.ReplaceAll(renaming, "kind: Note}", "kind: Note, when: '${parent.spec.keep}'}"))
-	w.verdict("note", `"ready":true`)
-	w.quiet()
+	keeping := strings.ReplaceAll(renaming, "kind: Note}", "kind: Note, when: '${parent.spec.keep}'}")
+	w.rule("note", keeping)
+	w.awaitRecord("note", w.revisionOf(keeping))
 	for i := range parents {
 		w.parent("Note", fmt.Sprintf("o-%02d", i), "{keep: true}")
 	}

@@ -87,6 +87,7 @@ func TestIgnoredReplicas(t *testing.T) {
 
 	from = w.requests.count()
 	w.patch(w.resource("App"), w.home, "web", `{"spec":{"replicas":1}}`)
+	w.await(w.resource("App"), w.home, "web", "is looked at", isReadyAt)
 	w.quiet()
 	if got := w.requestsAtHome(from); len(got) != 1 {
 		t.Errorf("%d requests for a field that is ignored, want one for the generation that the conditions observe: %q", len(got), got)

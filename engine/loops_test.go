@@ -61,12 +61,13 @@ func TestChildThatCountsItself(t *testing.T) {
 		w.kanon, w.home, w.home, w.kanon, w.home); !strings.Contains(message, want) {
 		t.Errorf("the message lacks %q: %s", want, message)
 	}
-	from := w.requests.count()
-	<-time.After(6 * time.Second)
-	// RetryMax is 2 s: six seconds hold three rounds.
-	if got := w.requestsAtHome(from); len(got) == 0 || len(got) > 6 {
-		t.Errorf("%d requests in 6 s: %q", len(got), got)
+	// RetryMax is 2 s. A round is a write of the child and one of the status.
+	if got, rounds := w.during(6*time.Second, 2*time.Second); len(got) > 2*rounds {
+		t.Errorf("%d requests in %d rounds: %q", len(got), rounds, got)
 	}
+	last := w.get(configMaps, w.home, "n")
+	w.await(configMaps, w.home, "n", "goes on", func(obj *unstructured.Unstructured) bool { return field(obj, "data", "n") != field(last, "data", "n") })
+	w.awaitEvent(w.home, "n", "Loop")
 	if said := w.saidOf("n", "Loop"); len(said) != 1 {
 		t.Errorf("it is told %d times: %q", len(said), said)
 	}
@@ -107,10 +108,8 @@ func TestParentsThatFeedOneAnother(t *testing.T) {
 		t.Errorf("the message lacks %q: %s", chain, message)
 	}
 	w.await(w.resource("Note"), w.home, "b", "is stalled", isTrue("Stalled"))
-	from := w.requests.count()
-	<-time.After(4 * time.Second)
-	if got := w.requestsAtHome(from); len(got) > 14 {
-		t.Errorf("%d requests in 4 s: %q", len(got), got)
+	if got, rounds := w.during(4*time.Second, time.Second); len(got) > 3*rounds {
+		t.Errorf("%d requests in %d rounds: %q", len(got), rounds, got)
 	}
 	w.parent("Note", "c", "{other: c0}")
 	w.patch(w.resource("Note"), w.home, "b", `{"spec":{"other":"c"}}`)
@@ -194,10 +193,8 @@ spec:
 			return conditionField(obj, "Stalled", "reason") == "Loop"
 		})
 	}
-	from := w.requests.count()
-	<-time.After(4 * time.Second)
-	if got := w.requestsAtHome(from); len(got) > 30 {
-		t.Errorf("%d requests in 4 s: %q", len(got), got[:10])
+	if got, rounds := w.during(4*time.Second, time.Second); len(got) > 6*rounds {
+		t.Errorf("%d requests in %d rounds: %q", len(got), rounds, got)
 	}
 	w.texts("rules", map[string]string{"notes.yaml": notes})
 	w.await(w.resource("Note"), w.home, "x", "is ready", isTrue("Ready"))

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -66,10 +68,9 @@ func TestPatchesFollowTheirTargets(t *testing.T) {
 `))
 	stop := w.run()
 	w.parent("Note", "one", "{}")
-	waits := w.await(w.resource("Note"), w.home, "one", "waits", isTrue("Reconciling"))
-	if got := conditionField(waits, "Reconciling", "message"); !strings.Contains(got, "patch named: ConfigMap "+w.home+"/one-late is not there yet") {
-		t.Errorf("the condition says %q", got)
-	}
+	w.await(w.resource("Note"), w.home, "one", "says what it waits for", func(obj *unstructured.Unstructured) bool {
+		return strings.Contains(conditionField(obj, "Reconciling", "message"), "patch named: ConfigMap "+w.home+"/one-late is not there yet")
+	})
 	for _, name := range []string{"one-late", "a", "b"} {
 		w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+", namespace: $HOME, labels: {pick: \"yes\"}}\ndata: {theirs: x}\n"))
 	}
@@ -194,7 +195,7 @@ func TestPatchesThatConflict(t *testing.T) {
 	}
 	w.parent("Note", "refused", "{}")
 	stalled = w.await(w.resource("Note"), w.home, "refused", "is stalled", isTrue("Stalled"))
-	if got := conditionField(stalled, "Stalled", "message"); !strings.Contains(got, "data.mode has another value, of field manager engine.test") {
+	if got := conditionField(stalled, "Stalled", "message"); !strings.Contains(got, "data.mode has another value, of field manager "+filepath.Base(os.Args[0])) {
 		t.Errorf("the condition says %q", got)
 	}
 	if live := w.get(configMaps, w.home, "refused"); field(live, "data", "more") != nil {

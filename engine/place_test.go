@@ -68,12 +68,10 @@ func TestConditionsInOneValue(t *testing.T) {
 	since := conditionField(made, "Ready", "lastTransitionTime")
 
 	// Others write the whole list as they know it.
-	live := w.get(notes, w.home, "n")
-	list, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
-	live.Object["status"].(map[string]any)["conditions"] = append([]any{map[string]any{"type": "Synced", "status": "False"}}, list...)
-	if _, err := w.at(notes, w.home).UpdateStatus(t.Context(), live, metav1.UpdateOptions{FieldManager: "somebody"}); err != nil {
-		t.Fatal(err)
-	}
+	w.update(notes, w.home, "n", func(live *unstructured.Unstructured) {
+		list, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+		live.Object["status"].(map[string]any)["conditions"] = append([]any{map[string]any{"type": "Synced", "status": "False"}}, list...)
+	}, "status")
 	w.patch(notes, w.home, "n", `{"spec":{"lit":false}}`)
 	changed := w.await(notes, w.home, "n", "is not lit", func(obj *unstructured.Unstructured) bool {
 		return current(obj) && conditionStatus(obj, "Lit") == "False"

@@ -170,17 +170,24 @@ func writesIn(requests []string) []string {
 	return writes
 }
 
-// freePort is a node port that the API server gave away and took back.
+// freePort is a node port that nobody has, of those that the API server gives to nobody
+// who does not ask for them by number.
 func freePort(w *world) string {
 	w.t.Helper()
-	probe := w.create(services, w.object(`{apiVersion: v1, kind: Service, metadata: {name: probe, namespace: $HOME}, spec: {type: NodePort, ports: [{port: 80}]}}`))
-	ports, _, _ := unstructured.NestedSlice(probe.Object, "spec", "ports")
-	w.delete(services, w.home, "probe")
-	port, _ := ports[0].(map[string]any)
-	return fmt.Sprint(port["nodePort"])
+	var refused error
+	for port := 30000; port < 30080; port++ {
+		probe := w.object(fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: probe, namespace: $HOME}, spec: {type: NodePort, ports: [{port: 80, nodePort: %d}]}}`, port))
+		if _, refused = w.at(services, w.home).Create(w.t.Context(), probe, metav1.CreateOptions{}); refused == nil {
+			w.delete(services, w.home, "probe")
+			return fmt.Sprint(port)
+		}
+	}
+	w.t.Fatalf("there is no free port: %v", refused)
+	return ""
 }
 
-// freeAddress is an address as freePort is a port.
+// freeAddress is an address that the API server gave away and took back: it has a
+// million of them.
 func freeAddress(w *world) string {
 	w.t.Helper()
 	probe := w.create(services, w.object(`{apiVersion: v1, kind: Service, metadata: {name: probe, namespace: $HOME}, spec: {ports: [{port: 80}]}}`))
@@ -383,12 +390,11 @@ spec:
 	boxes, tasks := w.resource("Box"), w.resource("Task")
 	fails := func() types.UID {
 		t.Helper()
-		live := w.get(tasks, w.home, "b")
-		live.Object["status"] = map[string]any{"phase": "Failed"}
-		if _, err := w.at(tasks, w.home).UpdateStatus(t.Context(), live, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		return live.GetUID()
+		var uid types.UID
+		w.update(tasks, w.home, "b", func(live *unstructured.Unstructured) {
+			live.Object["status"], uid = map[string]any{"phase": "Failed"}, live.GetUID()
+		}, "status")
+		return uid
 	}
 	w.parent("Box", "b", `{v: "1"}`)
 	w.await(tasks, w.home, "b", "is made", exists)

@@ -111,7 +111,8 @@ func (d *denier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// deny runs a webhook for the ConfigMaps of the world's home.
+// deny runs a webhook for the ConfigMaps of the world's home, and waits until it is
+// asked.
 func (w *world) deny(d *denier) {
 	w.t.Helper()
 	server := httptest.NewTLSServer(d)
@@ -130,6 +131,8 @@ webhooks:
   admissionReviewVersions: [v1]
   sideEffects: None
 `, w.group, server.URL, base64.StdEncoding.EncodeToString(authority)))
+	d.set("probe", http.StatusForbidden)
+	w.awaitRefusal("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: probe, namespace: $HOME, labels: {case: probe}}\n")
 }
 
 // createForTest makes an object that is removed at the end of the test, if it is there
@@ -298,12 +301,10 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 
-	from := w.requests.count()
-	<-time.After(6 * time.Second)
-	// RetryMax is 2 s: six seconds hold four tries of each, with a write, a read of what
-	// is in the way, and a status where its text changed.
-	if got := w.requestsAtHome(from); len(got) > 12*len(cases) {
-		t.Errorf("%d requests in 6 s: %q", len(got), got)
+	// RetryMax is 2 s. A try is a write, a read of what is in the way, and a status where
+	// its text changed.
+	if got, tries := w.during(6*time.Second, 2*time.Second); len(got) > 3*tries*len(cases) {
+		t.Errorf("%d requests for %d tries of each: %q", len(got), tries, got)
 	}
 
 	for _, c := range cases {

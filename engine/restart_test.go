@@ -97,6 +97,17 @@ func (w *world) requestsAtHome(n int) []string {
 	return slices.DeleteFunc(w.requests.since(n), func(r string) bool { return !strings.Contains(r, "/"+w.home+"/") })
 }
 
+// during lets time pass, and returns what the engine sent meanwhile about the world's
+// home, and how often at the most something can have come round that comes back after a
+// pause: more often where the machine took longer.
+func (w *world) during(span, pause time.Duration) (sent []string, times int) {
+	w.t.Helper()
+	from, begin := w.requests.count(), time.Now()
+	<-time.After(span)
+	sent = w.requestsAtHome(from)
+	return sent, 1 + int(time.Since(begin)/pause)
+}
+
 // A prune sends one request for each child and one for the status.
 func TestRequestsOfAPrune(t *testing.T) {
 	t.Parallel()

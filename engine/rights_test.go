@@ -101,8 +101,8 @@ func TestRightsThatAreMissing(t *testing.T) {
 	user := w.user()
 	w.grant(user, "parents", rightsForParents)
 	w.runAs(user)
-	verdict := w.verdict("note", "it cannot start")
-	for _, want := range []string{"configmaps is forbidden", "cannot list resource"} {
+	verdict := w.verdict("note", "configmaps is forbidden")
+	for _, want := range []string{"it cannot start", "cannot list resource"} {
 		if !strings.Contains(verdict, want) {
 			t.Errorf("the verdict lacks %q: %s", want, verdict)
 		}

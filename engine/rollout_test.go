@@ -34,11 +34,9 @@ func rolling(text string) string { return strings.ReplaceAll(rolledRule, "$ROLLO
 // gets has a Task say that it is ready with what it is told, or with something else.
 func (w *world) gets(name, ready string) {
 	w.t.Helper()
-	live := w.get(w.resource("Task"), w.home, name)
-	live.Object["status"] = map[string]any{"v": ready}
-	if _, err := w.at(w.resource("Task"), w.home).UpdateStatus(w.t.Context(), live, metav1.UpdateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
+	w.update(w.resource("Task"), w.home, name, func(live *unstructured.Unstructured) {
+		live.Object["status"] = map[string]any{"v": ready}
+	}, "status")
 }
 
 // tasks are what the Tasks are told, in the order of their names.
@@ -151,9 +149,11 @@ func TestRolloutInPart(t *testing.T) {
 		w.gets(fmt.Sprintf("t-%d", i), "1")
 	}
 	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
-	w.rule("rolled", rolling(`maxUnavailable: "${parent.spec.max}", partition: 1`))
 	w.patch(boxes, w.home, "b", `{"spec":{"max":"50%"}}`)
 	w.await(boxes, w.home, "b", "is ready", isReadyAt)
+	inPart := rolling(`maxUnavailable: "${parent.spec.max}", partition: 1`)
+	w.rule("rolled", inPart)
+	w.awaitRecord("rolled", w.revisionOf(inPart)) // nothing orders rules and parents: 2 could be there before the rollout
 
 	w.patch(boxes, w.home, "b", `{"spec":{"v":"2"}}`)
 	w.await(tasks, w.home, "t-3", "is updated", has("2", "spec", "v"))
@@ -172,13 +172,11 @@ func TestRolloutInPart(t *testing.T) {
 	// With one at a time, one that has failed stalls the parent.
 	w.patch(boxes, w.home, "b", `{"spec":{"max":1,"v":"3"}}`)
 	w.await(tasks, w.home, "t-4", "is updated", has("3", "spec", "v"))
-	live := w.get(tasks, w.home, "t-4")
-	live.Object["status"] = map[string]any{"conditions": []any{map[string]any{
-		"type": "Stalled", "status": "True", "reason": "Broken", "message": "it is broken", "lastTransitionTime": "2026-01-01T00:00:00Z",
-	}}}
-	if _, err := w.at(tasks, w.home).UpdateStatus(t.Context(), live, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	w.update(tasks, w.home, "t-4", func(live *unstructured.Unstructured) {
+		live.Object["status"] = map[string]any{"conditions": []any{map[string]any{
+			"type": "Stalled", "status": "True", "reason": "Broken", "message": "it is broken", "lastTransitionTime": "2026-01-01T00:00:00Z",
+		}}}
+	}, "status")
 	stalled := w.await(boxes, w.home, "b", "is stalled", isTrue("Stalled"))
 	if message := conditionField(stalled, "Stalled", "message"); conditionField(stalled, "Stalled", "reason") != "RolloutStalled" || !strings.Contains(message, "waits for t-4") {
 		t.Errorf("the condition says %q", message)

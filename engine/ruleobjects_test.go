@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,7 +41,10 @@ func TestRuleObjects(t *testing.T) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
 		defer cancel()
-		_ = w.client.Resource(crds).Delete(ctx, "rules.kanon.dev", metav1.DeleteOptions{})
+		err := w.client.Resource(crds).Delete(ctx, "rules.kanon.dev", metav1.DeleteOptions{})
+		for ; err == nil && ctx.Err() == nil; <-time.After(100 * time.Millisecond) { // it is not this test's alone
+			_, err = w.client.Resource(crds).Get(ctx, "rules.kanon.dev", metav1.GetOptions{})
+		}
 	})
 
 	object := w.object(strings.NewReplacer("name: note}", "name: note, namespace: $KANON}", "spec:\n", "spec:\n  onRuleDeletion: Delete\n").Replace(note("first")))

@@ -47,8 +47,8 @@ func TestRuleLifecycle(t *testing.T) {
 
 	// Broken: the last good revision runs on.
 	w.rule("note", note(`"${parent.spec.}"`))
-	verdict := w.verdict("note", `"ready":false`)
-	for _, want := range []string{"configmap/" + w.kanon + "/note/rule.yaml:13:", "the last good revision keeps running"} {
+	verdict := w.verdict("note", "the last good revision keeps running")
+	for _, want := range []string{"configmap/" + w.kanon + "/note/rule.yaml:13:", `"ready":false`} {
 		if !strings.Contains(verdict, want) {
 			t.Errorf("the verdict on a broken rule lacks %q:\n%s", want, verdict)
 		}
@@ -161,9 +161,9 @@ func TestKindThatComesLater(t *testing.T) {
 	w := newWorld(t)
 	w.rule("note", note("x"))
 	w.run()
-	verdict := w.verdict("note", `"ready":false`)
-	if !strings.Contains(verdict, "Note") || !strings.Contains(verdict, "rule.yaml:6:") {
-		t.Errorf("the verdict does not name the missing kind and its place: %s", verdict)
+	verdict := w.verdict("note", "has no kind Note")
+	if !strings.Contains(verdict, `"ready":false`) || !strings.Contains(verdict, "rule.yaml:6:") {
+		t.Errorf("the verdict does not name the place of the missing kind, or is no refusal: %s", verdict)
 	}
 	w.define("Note")
 	w.verdict("note", `"ready":true`)

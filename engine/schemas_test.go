@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/openapi"
@@ -59,11 +58,7 @@ func (w *world) wallDefinition(fields ...string) *unstructured.Unstructured {
 func (w *world) redefine(fields ...string) {
 	w.t.Helper()
 	next := w.wallDefinition(fields...)
-	live := w.get(crds, "", next.GetName())
-	live.Object["spec"] = next.Object["spec"]
-	if _, err := w.client.Resource(crds).Update(w.t.Context(), live, metav1.UpdateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
+	w.update(crds, "", next.GetName(), func(live *unstructured.Unstructured) { live.Object["spec"] = next.Object["spec"] })
 }
 
 // TestSchemaThatChanges holds that a rule is checked again when the schema of a kind

@@ -6,10 +6,8 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine"
 )
@@ -160,9 +158,7 @@ func TestConditionsInTheRulesStatus(t *testing.T) {
 // manager would.
 func (w *world) patchStatus(gvr schema.GroupVersionResource, namespace, name, text string) {
 	w.t.Helper()
-	_, err := w.at(gvr, namespace).Patch(w.t.Context(), name, types.MergePatchType, []byte(w.expand(text)),
-		metav1.PatchOptions{FieldManager: "somebody"}, "status")
-	if err != nil {
+	if err := w.merge(gvr, namespace, name, text, "status"); err != nil {
 		w.t.Fatalf("patch the status of %s %s: %v", gvr.Resource, name, err)
 	}
 }

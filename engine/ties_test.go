@@ -93,7 +93,10 @@ func TestChildrenAcrossScopes(t *testing.T) {
 
 	before := w.requests.count()
 	team := w.team("red", elsewhere)
-	if got := w.requests.since(before); len(got) != 5 || !strings.HasSuffix(got[0], "/teams/red") {
+	got := slices.DeleteFunc(w.requests.since(before), func(r string) bool {
+		return strings.Contains(r, "/"+w.kanon+"/") // what is remembered of the rule, at some time after its start
+	})
+	if len(got) != 5 || !strings.HasSuffix(got[0], "/teams/red") {
 		t.Errorf("a new parent with three children took %q, want the finalizer first, three creations and a status", got)
 	}
 	if !w.holds("wide")(team) {

@@ -2,10 +2,14 @@ package engine_test
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -35,11 +40,30 @@ import (
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/internal/controlplanetest"
+	"kanon.dev/kanon/internal/kanontest"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/schemas"
 )
 
-func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := manyAtOnce(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	os.Exit(controlplanetest.Main(m))
+}
+
+// manyAtOnce has many tests run at the same time, whatever the number of processors,
+// unless it was said how many: most of the time a test waits for something.
+func manyAtOnce() error {
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if said {
+		return nil
+	}
+	return flag.Set("test.parallel", strconv.Itoa(max(8, 4*runtime.GOMAXPROCS(0))))
+}
 
 // patience bounds every wait for a state; a healthy engine needs a fraction.
 const patience = 60 * time.Second
@@ -258,6 +282,7 @@ func (w *world) run(tweaks ...func(*engine.Options)) (stop func()) {
 	w.t.Helper()
 	config := rest.CopyConfig(w.config)
 	config.Wrap(w.requests.wrap)
+	kanontest.DelayWatches(w.t, config)
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		w.t.Fatal(err)
@@ -395,13 +420,31 @@ func (w *world) at(gvr schema.GroupVersionResource, namespace string) dynamic.Re
 	return w.client.Resource(gvr).Namespace(namespace)
 }
 
+// create makes an object. A kind that was installed just now is served in a moment,
+// which no event tells.
 func (w *world) create(gvr schema.GroupVersionResource, obj *unstructured.Unstructured) *unstructured.Unstructured {
 	w.t.Helper()
-	made, err := w.at(gvr, obj.GetNamespace()).Create(w.t.Context(), obj, metav1.CreateOptions{})
+	var made *unstructured.Unstructured
+	soon := wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Steps: 8}
+	err := retry.OnError(soon, notServedYet, func() (err error) {
+		made, err = w.at(gvr, obj.GetNamespace()).Create(w.t.Context(), obj, metav1.CreateOptions{})
+		return err
+	})
 	if err != nil {
 		w.t.Fatalf("create %s %s: %v", obj.GetKind(), obj.GetName(), err)
 	}
 	return made
+}
+
+// notServedYet tells whether the API server does not have the kind of an object, or is
+// just taking it away.
+func notServedYet(err error) bool {
+	var status apierrors.APIStatus
+	if apierrors.IsMethodNotSupported(err) {
+		return true
+	}
+	return apierrors.IsNotFound(err) && errors.As(err, &status) &&
+		(status.Status().Details == nil || status.Status().Details.Name == "")
 }
 
 // parent creates a custom object in the world's home.
@@ -414,10 +457,32 @@ func (w *world) parent(kind, name, spec string) *unstructured.Unstructured {
 // patch merges a JSON patch text into an object as another manager would.
 func (w *world) patch(gvr schema.GroupVersionResource, namespace, name, text string) {
 	w.t.Helper()
-	_, err := w.at(gvr, namespace).Patch(w.t.Context(), name, types.MergePatchType, []byte(w.expand(text)),
-		metav1.PatchOptions{FieldManager: "somebody"})
-	if err != nil {
+	if err := w.merge(gvr, namespace, name, text); err != nil {
 		w.t.Fatalf("patch %s %s: %v", gvr.Resource, name, err)
+	}
+}
+
+// merge is patch where the caller sees to the error. The API server tries a patch that
+// others get in the way of a few times, and then leaves that to its client.
+func (w *world) merge(gvr schema.GroupVersionResource, namespace, name, text string, subresources ...string) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		_, err := w.at(gvr, namespace).Patch(w.t.Context(), name, types.MergePatchType, []byte(w.expand(text)),
+			metav1.PatchOptions{FieldManager: "somebody"}, subresources...)
+		return err
+	})
+}
+
+// update changes an object as it is now, and its status where that is asked for.
+func (w *world) update(gvr schema.GroupVersionResource, namespace, name string, change func(live *unstructured.Unstructured), subresources ...string) {
+	w.t.Helper()
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // Kanon may be writing, too
+		live := w.get(gvr, namespace, name)
+		change(live)
+		_, err := w.at(gvr, namespace).Update(w.t.Context(), live, metav1.UpdateOptions{FieldManager: "somebody"}, subresources...)
+		return err
+	})
+	if err != nil {
+		w.t.Fatalf("update %s %s: %v", gvr.Resource, name, err)
 	}
 }
 
@@ -566,11 +631,12 @@ func isTrue(conditionType string) func(*unstructured.Unstructured) bool {
 
 // ---- requests ----
 
-// requestLog records the requests of an engine, save for watches.
+// requestLog records the requests of an engine, save for watches and discovery:
+// the kinds that other tests install are discovered by all engines.
 type requestLog struct {
 	mu      sync.Mutex
 	entries []string // VERB PATH
-	// all has the watches too, with their times.
+	// all has everything, with its times.
 	all []timedRequest
 }
 
@@ -587,7 +653,7 @@ func (l *requestLog) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		l.mu.Lock()
 		l.all = append(l.all, timedRequest{at: time.Now(), text: r.Method + " " + r.URL.Path})
-		if r.URL.Query().Get("watch") == "" {
+		if r.URL.Query().Get("watch") == "" && r.URL.Path != "/api" && r.URL.Path != "/apis" {
 			l.entries = append(l.entries, r.Method+" "+r.URL.Path)
 		}
 		l.mu.Unlock()
@@ -602,7 +668,7 @@ func (l *requestLog) since(n int) []string {
 	return slices.Clone(l.entries[n:])
 }
 
-// allSince returns every request after a time, watches too.
+// allSince returns every request after a time, watches and discovery too.
 func (l *requestLog) allSince(from time.Time) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,0 +1,132 @@
+package kanontest
+
+import (
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// EnvDelayWatches is the environment variable that has [DelayWatches] delay
+// watches, by so long at the most: a duration such as 1s.
+const EnvDelayWatches = "KANON_TEST_DELAY_WATCHES"
+
+const (
+	// delayedChunk is the most that is read of a watch at once, and delayedChunks
+	// how many such pieces may wait for their time.
+	delayedChunk  = 8 << 10
+	delayedChunks = 256
+)
+
+// DelayWatches has what each watch of a client brings come late, if the environment
+// asks for it. Each watch has a delay of its own, drawn at random, and half of them
+// have none: so what one watch brings is known before what another one brought long
+// ago. A test holds under it only if it takes no such order for granted.
+func DelayWatches(tb testing.TB, config *rest.Config) {
+	tb.Helper()
+	text := os.Getenv(EnvDelayWatches)
+	if text == "" {
+		return
+	}
+	limit, err := time.ParseDuration(text)
+	if err != nil || limit <= 0 {
+		tb.Fatalf("%s is %q, want a duration such as 1s", EnvDelayWatches, text)
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &lateWatches{next: next, delay: func() time.Duration {
+			if rand.N(2) == 0 {
+				return 0
+			}
+			return rand.N(limit)
+		}}
+	})
+}
+
+// lateWatches is a transport of which watches are late by a delay that is drawn for
+// each.
+type lateWatches struct {
+	next  http.RoundTripper
+	delay func() time.Duration
+}
+
+func (l *lateWatches) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := l.next.RoundTrip(r)
+	if err != nil || r.URL.Query().Get("watch") == "" {
+		return response, err
+	}
+	if delay := l.delay(); delay > 0 {
+		response.Body = newLateBody(response.Body, delay)
+	}
+	return response, nil
+}
+
+// lateBody gives what a body has a while after it came, in the same order.
+type lateBody struct {
+	body   io.ReadCloser
+	delay  time.Duration
+	chunks chan lateChunk
+	rest   lateChunk // what has been taken from chunks and not been read
+	closed chan struct{}
+	once   sync.Once
+}
+
+type lateChunk struct {
+	due  time.Time
+	data []byte
+	err  error // after the data
+}
+
+func newLateBody(body io.ReadCloser, delay time.Duration) *lateBody {
+	b := &lateBody{body: body, delay: delay, chunks: make(chan lateChunk, delayedChunks), closed: make(chan struct{})}
+	go b.fill()
+	return b
+}
+
+// fill reads the body until it ends, which Close sees to.
+func (b *lateBody) fill() {
+	for {
+		data := make([]byte, delayedChunk)
+		n, err := b.body.Read(data)
+		select {
+		case b.chunks <- lateChunk{due: time.Now().Add(b.delay), data: data[:n], err: err}:
+		case <-b.closed:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (b *lateBody) Read(p []byte) (int, error) {
+	for len(b.rest.data) == 0 {
+		if b.rest.err != nil {
+			return 0, b.rest.err
+		}
+		select {
+		case b.rest = <-b.chunks:
+		case <-b.closed:
+			return 0, io.EOF
+		}
+		due := time.NewTimer(time.Until(b.rest.due))
+		select {
+		case <-due.C:
+		case <-b.closed:
+			due.Stop()
+			return 0, io.EOF
+		}
+	}
+	n := copy(p, b.rest.data)
+	b.rest.data = b.rest.data[n:]
+	return n, nil
+}
+
+func (b *lateBody) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.body.Close()
+}
