@@ -146,7 +146,10 @@ func (c *contests) open(id identity, content string, now time.Time) ([]apply.Con
 		return nil, 0
 	}
 	if it.resting {
-		return it.fields, max(it.retreat.rest(now), 0)
+		if rest := it.retreat.rest(now); rest > 0 {
+			return it.fields, rest
+		}
+		it.resting, it.written = false, now // nothing is lost any more: that is on trial
 	}
 	trial := min(it.retreat.pause, contestWindow)
 	left := min(it.written.Add(trial).Sub(now), trial)

@@ -76,6 +76,23 @@ func TestRoundsOfAContest(t *testing.T) {
 				t.Errorf("contested are %v", fields)
 			}
 		},
+		"made anew in a pause": func(t *testing.T, c *contests) {
+			t.Helper()
+			fight(c, maxRounds, time.Second)
+			if lose(c, "a", color) {
+				t.Fatal("it goes on")
+			}
+			now = now.Add(firstRetreat)
+			for want := firstRetreat; want > 0; want -= time.Second { // nothing is lost from now on
+				if fields, rest := c.open(id, "a", now); len(fields) != 1 || rest != want {
+					t.Fatalf("on trial are %v for %s, want %s", fields, rest, want)
+				}
+				now = now.Add(time.Second)
+			}
+			if fields, _ := c.open(id, "a", now); fields != nil {
+				t.Errorf("contested are %v after a trial that held", fields)
+			}
+		},
 		"another content": func(t *testing.T, c *contests) {
 			t.Helper()
 			fight(c, maxRounds, time.Second)
