@@ -86,6 +86,7 @@ func TestFinalize(t *testing.T) {
 	})
 	stop()
 	stop = w.run()
+	w.awaitLook("red")
 	w.quiet()
 	if base := w.get(configMaps, w.home, "red-base"); base.GetDeletionTimestamp() != nil {
 		t.Error("a child went before the one that was made from it")

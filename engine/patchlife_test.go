@@ -36,6 +36,7 @@ func TestPatchOfTheParent(t *testing.T) {
 	stop()
 	from := w.requests.count()
 	w.run()
+	w.awaitLook("one")
 	w.quiet()
 	if got := w.writesSince(from, "notes"); len(got) != 0 {
 		t.Errorf("writes after the restart: %q", got)

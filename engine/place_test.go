@@ -83,6 +83,7 @@ func TestConditionsInOneValue(t *testing.T) {
 	stop()
 	from := w.requests.count()
 	stop = w.run()
+	w.awaitLook("n")
 	w.quiet()
 	for _, request := range w.requestsAtHome(from) {
 		if !strings.HasPrefix(request, "GET ") {

@@ -51,6 +51,7 @@ func TestKindThatIsDroppedWhileAway(t *testing.T) {
 	stop()
 	from := w.requests.count()
 	w.run()
+	w.awaitLook("b")
 	w.quiet()
 	for _, request := range w.requests.since(from) {
 		if !strings.HasPrefix(request, "GET ") {

@@ -148,6 +148,7 @@ func TestApplyOrRecreate(t *testing.T) {
 	stop()
 	from := w.requests.count()
 	w.run()
+	w.awaitLook("b")
 	w.quiet()
 	if got := writesIn(w.requests.since(from)); len(got) > 0 {
 		t.Errorf("a restart writes %q", got)
@@ -228,6 +229,7 @@ func TestRecreateAwaitsTheEnd(t *testing.T) {
 
 	stop()
 	w.run() // in the middle of it
+	w.awaitLook("b")
 	w.quiet()
 	w.patch(configMaps, w.home, "b", `{"metadata":{"finalizers":null}}`)
 	w.await(configMaps, w.home, "b", "is another one", another(held))
@@ -335,6 +337,7 @@ spec:
 	keeps(second.GetUID(), "at rest")
 	stop()
 	w.run(soon)
+	w.awaitLook("b")
 	keeps(second.GetUID(), "after a restart")
 }
 
@@ -422,6 +425,7 @@ spec:
 	stop()
 	from := w.requests.count()
 	stop = w.run(hourly)
+	w.awaitLook("b")
 	w.quiet()
 	if got := writesIn(w.requests.since(from)); len(got) > 0 || w.uid(tasks, "b") != second {
 		t.Errorf("a restart writes %q", got)

@@ -139,6 +139,7 @@ func TestRequestsOfADeletion(t *testing.T) {
 	w.run()
 	w.create(w.resource("Box"), w.object("apiVersion: $GROUP/v1\nkind: Box\nmetadata: {name: red, namespace: $HOME, labels: {use: 'yes'}}\nspec: {color: red}\n"))
 	w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))
+	w.quiet() // what is told late of what was written would ask, too
 	from := w.requests.count()
 	w.delete(w.resource("Box"), w.home, "red")
 	w.awaitGone(services, w.home, "red")

@@ -59,6 +59,7 @@ func TestRuleObjects(t *testing.T) {
 	stop()
 	from := w.requests.count()
 	stop = w.run(withObjects)
+	w.awaitLook("m")
 	w.quiet()
 	for _, request := range w.requests.since(from) {
 		if !strings.HasPrefix(request, "GET ") {

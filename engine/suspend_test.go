@@ -114,6 +114,7 @@ func TestSuspendedParentOverARestart(t *testing.T) {
 	from := w.requests.count()
 	disturb(w)
 	w.run()
+	w.awaitLook("red")
 	w.quiet()
 	w.rule("second", secondRule)
 	w.await(configMaps, w.kanon, "second", "has a new verdict", func(obj *unstructured.Unstructured) bool {

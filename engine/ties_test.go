@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/internal/controlplanetest"
+	"kanon.dev/kanon/internal/enginetest"
 )
 
 // wideRule makes a Zone, which has no namespace, of each Team, and one ConfigMap in
@@ -220,6 +221,7 @@ func TestChildThatCannotGo(t *testing.T) {
 	w.quiet()
 	stop()
 	w.run()
+	w.awaitLook("red")
 	w.quiet()
 	w.get(configMaps, elsewhere, "blue-far") // its parent is suspended
 	w.patch(configMaps, elsewhere, "red-far", `{"metadata":{"finalizers":null}}`)
@@ -253,7 +255,7 @@ func TestListThatFailsHoldsTheParent(t *testing.T) {
 	var refused atomic.Int32
 	config := rest.CopyConfig(w.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
+		return enginetest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			if broken.Load() && strings.HasSuffix(r.URL.Path, "/zones") && strings.Contains(r.URL.Query().Get("labelSelector"), apply.LabelParentUID) {
 				refused.Add(1)
 				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody, Request: r}, nil

@@ -221,6 +221,7 @@ func TestRestsAndRestartsInSilence(t *testing.T) {
 	stop()
 	from = time.Now()
 	w.run()
+	w.awaitLook("a")
 	w.quiet()
 	restart := auditedRequests(t, log, "kanon under test", from)
 	for _, resource := range []string{"/boxs?", "/configmaps?", "/services?"} {

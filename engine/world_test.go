@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"runtime"
@@ -27,11 +28,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/retry"
@@ -40,9 +39,7 @@ import (
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/internal/controlplanetest"
-	"kanon.dev/kanon/internal/kanontest"
-	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/schemas"
+	"kanon.dev/kanon/internal/enginetest"
 )
 
 func TestMain(m *testing.M) {
@@ -65,8 +62,9 @@ func manyAtOnce() error {
 	return flag.Set("test.parallel", strconv.Itoa(max(8, 4*runtime.GOMAXPROCS(0))))
 }
 
-// patience bounds every wait for a state; a healthy engine needs a fraction.
-const patience = 60 * time.Second
+// patience bounds every wait for a state; a healthy engine needs a fraction, also on a
+// busy machine.
+const patience = 2 * time.Minute
 
 var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -169,44 +167,8 @@ func (w *world) resource(kind string) schema.GroupVersionResource {
 // definition is a CustomResourceDefinition with a free-form spec, and a status
 // with conditions.
 func (w *world) definition(kind string) *unstructured.Unstructured {
-	plural := strings.ToLower(kind) + "s"
-	return w.object(fmt.Sprintf(`
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: %[1]s.$GROUP}
-spec:
-  group: $GROUP
-  scope: Namespaced
-  names: {kind: %[2]s, plural: %[1]s, singular: %[3]s, listKind: %[2]sList}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
-          status:
-            type: object
-            x-kubernetes-preserve-unknown-fields: true
-            properties:
-              conditions:
-                type: array
-                x-kubernetes-list-type: map
-                x-kubernetes-list-map-keys: [type]
-                items:
-                  type: object
-                  required: [type, status]
-                  properties:
-                    type: {type: string}
-                    status: {type: string}
-                    reason: {type: string}
-                    message: {type: string}
-                    observedGeneration: {type: integer}
-                    lastTransitionTime: {type: string, format: date-time}
-`, plural, kind, strings.ToLower(kind)))
+	w.t.Helper()
+	return enginetest.Definition(w.t, w.group, kind, "Namespaced")
 }
 
 // define installs custom kinds, waits until they are served, and removes them
@@ -282,34 +244,15 @@ func (w *world) run(tweaks ...func(*engine.Options)) (stop func()) {
 	w.t.Helper()
 	config := rest.CopyConfig(w.config)
 	config.Wrap(w.requests.wrap)
-	kanontest.DelayWatches(w.t, config)
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	mapper, err := restmapping.New(restmapping.Options{Config: config})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	disco, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	core, err := typedcorev1.NewForConfig(config)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: core.Events("")})
-	options := engine.Options{
-		Client:    client,
-		Mapper:    mapper,
-		Schemas:   schemas.New(openapi.NewClientWithContext(disco.RESTClient())),
-		Recorder:  broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kanon"}),
-		Sources:   []engine.Source{source.NewConfigMaps(client, w.kanon)},
-		Namespace: w.kanon,
-		RetryMax:  2 * time.Second,
-	}
+	options := enginetest.Options(w.t, config, w.kanon)
+	options.Recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kanon"})
+	options.RetryMax = 2 * time.Second
 	for _, tweak := range tweaks {
 		tweak(&options)
 	}
@@ -319,6 +262,7 @@ func (w *world) run(tweaks ...func(*engine.Options)) (stop func()) {
 	}
 	ctx, cancel := context.WithCancel(w.logging(context.Background()))
 	done := make(chan error, 1)
+	w.reconciled.engineStarts()
 	go func() { done <- e.Run(ctx) }()
 	var once sync.Once
 	stop = func() {
@@ -344,10 +288,42 @@ func (w *world) logging(ctx context.Context) context.Context {
 	return logr.NewContext(ctx, logr.New(&tallySink{LogSink: sink, tally: w.reconciled}))
 }
 
-// tally counts the reconciles of each parent, by namespace/name.
+// tally counts what engines log: the reconciles of each parent, by namespace/name, in
+// all and of before the newest engine was started, and the steps by which rules start and
+// stop. started tells whether the newest engine has started one.
 type tally struct {
-	mu sync.Mutex
-	of map[string]int
+	mu         sync.Mutex
+	of, before map[string]int
+	steps      int
+	started    bool
+}
+
+// engineStarts has what comes now count as the newest engine's.
+func (t *tally) engineStarts() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.before, t.started = maps.Clone(t.of), false
+}
+
+func (t *tally) add(message, parent string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch message {
+	case "Reconciled": // also at rest, when a time comes
+		t.of[parent]++
+	case "rule started", "clearing away what a rule left":
+		t.started = true
+		t.steps++
+	case "rule stopped", "rules accepted", "Informer has synced":
+		t.steps++
+	}
+}
+
+// progress is how many steps there were, and whether a rule was started.
+func (t *tally) progress() (steps int, started bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.steps, t.started
 }
 
 // looks is how often the parent of that name in the world's home was reconciled.
@@ -355,6 +331,21 @@ func (w *world) looks(parent string) int {
 	w.reconciled.mu.Lock()
 	defer w.reconciled.mu.Unlock()
 	return w.reconciled.of[w.home+"/"+parent]
+}
+
+// awaitLook waits until the newest engine has looked at a parent: before that its
+// silence says nothing, as it may be starting still.
+func (w *world) awaitLook(parent string) {
+	w.t.Helper()
+	w.reconciled.mu.Lock()
+	before := w.reconciled.before[w.home+"/"+parent]
+	w.reconciled.mu.Unlock()
+	for deadline := time.Now().Add(patience); w.looks(parent) == before; {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("the engine never looks at %s", parent)
+		}
+		<-time.After(50 * time.Millisecond) // the count is nowhere to be watched
+	}
 }
 
 // tallySink counts the engine's lines about reconciles and passes all on.
@@ -368,11 +359,7 @@ type tallySink struct {
 func (s *tallySink) Enabled(int) bool { return true }
 
 func (s *tallySink) Info(level int, message string, values ...any) {
-	if message == "Reconciled" {
-		s.tally.mu.Lock()
-		s.tally.of[s.parent]++
-		s.tally.mu.Unlock()
-	}
+	s.tally.add(message, s.parent)
 	if s.LogSink != nil && s.LogSink.Enabled(level) {
 		s.LogSink.Info(level, message, values...)
 	}
@@ -577,17 +564,24 @@ func (w *world) awaitEvent(namespace, name, reason string) {
 		func(obj *unstructured.Unstructured) bool { return obj != nil })
 }
 
-// quiet checks that the engine sends nothing for a while, once it has come to
-// rest: several times as long as its longest pause, RetryMax, must be silent.
-// It is for tests of engines that nothing keeps busy.
+// quiet checks that the engine sends nothing for a while, and comes to no rule or
+// informer, once it has come to rest: longer than its longest pause, RetryMax, must be
+// silent. It is for tests of engines that nothing keeps busy. An engine that starts is
+// silent, too, while it reads schemas: so it must have started a rule, or have had the
+// time to do so.
 func (w *world) quiet() {
 	w.t.Helper()
-	const span = 3 * time.Second
-	deadline := time.Now().Add(patience)
-	for time.Now().Before(deadline) {
-		before := w.requests.count()
+	const (
+		span  = 3 * time.Second
+		start = 10 * time.Second
+	)
+	begin := time.Now()
+	for time.Since(begin) < patience {
+		requests := w.requests.count()
+		steps, _ := w.reconciled.progress()
 		<-time.After(span)
-		if w.requests.count() == before {
+		now, started := w.reconciled.progress()
+		if w.requests.count() == requests && now == steps && (started || time.Since(begin) > start) {
 			return
 		}
 	}
@@ -645,12 +639,8 @@ type timedRequest struct {
 	text string
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 func (l *requestLog) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return enginetest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		l.mu.Lock()
 		l.all = append(l.all, timedRequest{at: time.Now(), text: r.Method + " " + r.URL.Path})
 		if r.URL.Query().Get("watch") == "" && r.URL.Path != "/api" && r.URL.Path != "/apis" {

@@ -2,7 +2,6 @@ package lifecycletest_test
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,9 +16,9 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/yaml"
 
 	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/internal/enginetest"
 )
 
 // cluster is what all lanes share: the custom kinds, and a view of all objects
@@ -78,51 +77,12 @@ func (c *cluster) at(kind, namespace string) dynamic.ResourceInterface {
 // define installs a custom kind; parents have a status with conditions.
 func (c *cluster) define(t *testing.T, kind, scope string) {
 	t.Helper()
-	status := ""
-	if kind == item || kind == hub {
-		status = `
-          status:
-            type: object
-            x-kubernetes-preserve-unknown-fields: true
-            properties:
-              conditions:
-                type: array
-                x-kubernetes-list-type: map
-                x-kubernetes-list-map-keys: [type]
-                items:
-                  type: object
-                  required: [type, status]
-                  properties:
-                    type: {type: string}
-                    status: {type: string}
-                    reason: {type: string}
-                    message: {type: string}
-                    observedGeneration: {type: integer}
-                    lastTransitionTime: {type: string, format: date-time}`
-	}
-	lower := strings.ToLower(kind)
-	text := fmt.Sprintf(`
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: %[1]ss.%[2]s}
-spec:
-  group: %[2]s
-  scope: %[4]s
-  names: {kind: %[3]s, plural: %[1]ss, singular: %[1]s, listKind: %[3]sList}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: %[5]s
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}%[6]s
-`, lower, c.group, kind, scope, map[bool]string{true: "{status: {}}", false: "{}"}[status != ""], status)
-	definition := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &definition.Object); err != nil {
-		t.Fatal(err)
+	definition := enginetest.Definition(t, c.group, kind, scope)
+	if kind != item && kind != hub {
+		versions, _, _ := unstructured.NestedFieldNoCopy(definition.Object, "spec", "versions")
+		version := versions.([]any)[0].(map[string]any)
+		delete(version, "subresources")
+		unstructured.RemoveNestedField(version, "schema", "openAPIV3Schema", "properties", "status")
 	}
 	definitions := c.client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	if _, err := definitions.Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {

@@ -12,17 +12,12 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/internal/controlplanetest"
-	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/schemas"
+	"kanon.dev/kanon/internal/enginetest"
 )
 
 // lane is one engine with its own namespace of rules, and the namespaces of the
@@ -59,27 +54,10 @@ func (l *lane) start() {
 	}
 	config := rest.CopyConfig(l.config)
 	config.Wrap(l.writes.wrap)
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	mapper, err := restmapping.New(restmapping.Options{Config: config})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	disco, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	e, err := engine.New(engine.Options{
-		Client:    client,
-		Mapper:    mapper,
-		Schemas:   schemas.New(openapi.NewClientWithContext(disco.RESTClient())),
-		Recorder:  &record.FakeRecorder{}, // drops them
-		Sources:   []engine.Source{source.NewConfigMaps(client, l.kanon)},
-		Namespace: l.kanon,
-		RetryMax:  time.Second,
-	})
+	options := enginetest.Options(l.t, config, l.kanon)
+	options.Recorder = &record.FakeRecorder{} // drops them
+	options.RetryMax = time.Second
+	e, err := engine.New(options)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -189,12 +167,8 @@ type requestLog struct {
 	count   int // of all requests but watches
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 func (l *requestLog) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return enginetest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		l.mu.Lock()
 		if r.URL.Query().Get("watch") == "" {
 			l.count++

@@ -1,4 +1,4 @@
-package kanontest
+package enginetest
 
 import (
 	"errors"

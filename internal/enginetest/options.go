@@ -1,0 +1,44 @@
+package enginetest
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/rest"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/schemas"
+)
+
+// Options are those of an engine that follows the rule ConfigMaps of a namespace, where
+// it also keeps its records. The caller adds the rest. All goes by a copy of config.
+func Options(tb testing.TB, config *rest.Config, namespace string) engine.Options {
+	tb.Helper()
+	config = rest.CopyConfig(config)
+	DelayWatches(tb, config)
+	client, err1 := dynamic.NewForConfig(config)
+	mapper, err2 := restmapping.New(restmapping.Options{Config: config})
+	disco, err3 := discovery.NewDiscoveryClientForConfig(config)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		tb.Fatalf("make clients: %v", err)
+	}
+	return engine.Options{
+		Client:    client,
+		Mapper:    mapper,
+		Schemas:   schemas.New(openapi.NewClientWithContext(disco.RESTClient())),
+		Sources:   []engine.Source{source.NewConfigMaps(client, namespace)},
+		Namespace: namespace,
+	}
+}
+
+// RoundTripper is a function as a transport.
+type RoundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
