@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	"kanon.dev/kanon/restmapping"
 )
@@ -160,12 +161,16 @@ func (d definitions) create(t *testing.T, crd *apiextensionsv1.CustomResourceDef
 // update changes a definition and returns when that was.
 func (d definitions) update(t *testing.T, name string, change func(*apiextensionsv1.CustomResourceDefinition)) time.Time {
 	t.Helper()
-	crd, err := d.crds().Get(t.Context(), name, metav1.GetOptions{})
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the API server writes its conditions
+		crd, err := d.crds().Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(crd)
+		_, err = d.crds().Update(t.Context(), crd, metav1.UpdateOptions{})
+		return err
+	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	change(crd)
-	if _, err := d.crds().Update(t.Context(), crd, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return time.Now()

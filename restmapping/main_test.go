@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -75,15 +76,18 @@ func (r *requests) count(path string) int {
 	return r.paths[path]
 }
 
-// drain forgets the paths that were sent so far.
-func (r *requests) drain() {
-	for {
-		select {
-		case <-r.sent:
-		default:
-			return
+// countBelow is how many requests went to paths with a prefix so far, apart from those
+// for definitions of kinds.
+func (r *requests) countBelow(prefix string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for path, times := range r.paths {
+		if strings.HasPrefix(path, prefix) && !strings.HasSuffix(path, "/customresourcedefinitions") && !strings.HasSuffix(path, "/apiservices") {
+			n += times
 		}
 	}
+	return n
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
