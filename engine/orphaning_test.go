@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/internal/enginetest"
 )
 
 // Of a parent that is held and deleted with orphaning every child stays: those of
@@ -67,7 +66,7 @@ func TestOrphaningDeletionThatCrossesAnApply(t *testing.T) {
 			config := rest.CopyConfig(w.config)
 			config.Wrap(w.requests.wrap)
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-				return enginetest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+				return roundTripper(func(r *http.Request) (*http.Response, error) {
 					if r.Header.Get("Content-Type") == string(types.ApplyPatchType) &&
 						strings.HasSuffix(r.URL.Path, "/configmaps/red-config") && armed.CompareAndSwap(true, false) {
 						close(held)

@@ -15,7 +15,6 @@ import (
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/internal/controlplanetest"
-	"kanon.dev/kanon/internal/enginetest"
 )
 
 // wideRule makes a Zone, which has no namespace, of each Team, and one ConfigMap in
@@ -255,7 +254,7 @@ func TestListThatFailsHoldsTheParent(t *testing.T) {
 	var refused atomic.Int32
 	config := rest.CopyConfig(w.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return enginetest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			if broken.Load() && strings.HasSuffix(r.URL.Path, "/zones") && strings.Contains(r.URL.Query().Get("labelSelector"), apply.LabelParentUID) {
 				refused.Add(1)
 				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody, Request: r}, nil

@@ -639,8 +639,10 @@ type timedRequest struct {
 	text string
 }
 
+type roundTripper = enginetest.RoundTripper
+
 func (l *requestLog) wrap(next http.RoundTripper) http.RoundTripper {
-	return enginetest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		l.mu.Lock()
 		l.all = append(l.all, timedRequest{at: time.Now(), text: r.Method + " " + r.URL.Path})
 		if r.URL.Query().Get("watch") == "" && r.URL.Path != "/api" && r.URL.Path != "/apis" {
