@@ -81,7 +81,7 @@ func (e *Engine) count(c *catalog, reports map[source.Origin]source.Report) map[
 // objectsOf is how many parents a rule selects, as far as their labels and namespaces
 // tell, and how many objects of its making there are.
 func (e *Engine) objectsOf(op *operator) (parents, children int) {
-	for _, parent := range e.monitors.List(op.parentKey) {
+	for _, parent := range e.monitors.Heads(op.parentKey) {
 		p := pass{Engine: e, op: op}
 		if op.selects(parent, p.namespaceLabels) == selected {
 			parents++
@@ -89,7 +89,7 @@ func (e *Engine) objectsOf(op *operator) (parents, children int) {
 	}
 	seen := make(map[identity]bool)
 	for kind := range op.childKinds() {
-		for _, child := range e.monitors.List(childKey(kind.GVR)) {
+		for _, child := range e.monitors.Heads(childKey(kind.GVR)) {
 			owner, ok := apply.OwnerOf(child)
 			if ok && owner.RuleID == op.id && !seen[identityOf(child)] {
 				seen[identityOf(child)] = true

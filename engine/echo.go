@@ -15,8 +15,11 @@ import (
 // nothing else. Such a change must not cut the pause after a failure short: the
 // text of a failure may differ each time, be written, and come back as an event.
 func isEcho(event monitor.Event) bool {
-	return event.Old != nil && event.New != nil && event.Old.GetUID() == event.New.GetUID() &&
-		equality.Semantic.DeepEqual(withoutEcho(event.Old), withoutEcho(event.New))
+	if event.Old == nil || event.New == nil || event.Old.GetUID() != event.New.GetUID() {
+		return false
+	}
+	before, after := event.Whole()
+	return equality.Semantic.DeepEqual(withoutEcho(before), withoutEcho(after))
 }
 
 // withoutEcho is an object without what a write of a rule's status changes: the

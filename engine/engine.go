@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -17,6 +16,7 @@ import (
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/wire"
 )
 
 // Engine runs rules. Make it with New and run it once.
@@ -74,12 +74,11 @@ func New(options Options) (*Engine, error) {
 	}
 	var err error
 	e.monitors, err = monitor.New(monitor.Options{
-		Client:    options.Client,
-		Handle:    e.handle,
-		Synced:    e.synced,
-		Failed:    e.failed,
-		Transform: compact,
-		Indexers:  map[string]cache.IndexFunc{indexParent: indexByParent, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		Client:   options.Client,
+		Handle:   e.handle,
+		Synced:   e.synced,
+		Failed:   e.failed,
+		Indexers: map[string]cache.IndexFunc{indexParent: indexByParent, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
@@ -132,24 +131,16 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// compact is the form in which informers keep an object.
-func compact(item any) (any, error) {
-	if obj, ok := item.(*unstructured.Unstructured); ok {
-		return apply.Compact(obj), nil
-	}
-	return item, nil
-}
-
 // indexParent is the name of the index of children by rule and parent.
 const indexParent = "parent"
 
 // indexByParent puts a child under the rule and the parent that it belongs to.
 func indexByParent(item any) ([]string, error) {
-	obj, ok := item.(*unstructured.Unstructured)
+	obj, ok := item.(*wire.Object)
 	if !ok {
 		return nil, nil
 	}
-	if k, ok := keyOfChild(obj); ok {
+	if k, ok := keyOfChild(obj.Head()); ok {
 		return []string{k.String()}, nil
 	}
 	return nil, nil

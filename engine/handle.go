@@ -72,7 +72,7 @@ func (e *Engine) handleNamespace(op *operator, event monitor.Event) {
 	if event.Old != nil && event.New != nil && maps.Equal(event.Old.GetLabels(), event.New.GetLabels()) {
 		return
 	}
-	for _, parent := range e.monitors.List(op.parentKey) {
+	for _, parent := range e.monitors.Heads(op.parentKey) {
 		if parent.GetNamespace() == namespace.GetName() {
 			e.wake(keyOf(op.id, parent), event)
 		}

@@ -17,13 +17,13 @@ import (
 
 // meddler is a client whose creations go through functions first, where they are set.
 type meddler struct {
-	dynamic.Interface
+	engine.Client
 	create func(ctx context.Context, obj *unstructured.Unstructured)
 	refuse func(obj *unstructured.Unstructured) error
 }
 
 func (m *meddler) Resource(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
-	return &meddledKind{NamespaceableResourceInterface: m.Interface.Resource(gvr), meddler: m}
+	return &meddledKind{NamespaceableResourceInterface: m.Client.Resource(gvr), meddler: m}
 }
 
 type meddledKind struct {
@@ -61,7 +61,7 @@ func TestPanicIsContained(t *testing.T) {
 	w.rule("note", note("x"))
 	var panics atomic.Int32
 	w.run(func(o *engine.Options) {
-		o.Client = &meddler{Interface: o.Client, create: func(_ context.Context, obj *unstructured.Unstructured) {
+		o.Client = &meddler{Client: o.Client, create: func(_ context.Context, obj *unstructured.Unstructured) {
 			if obj.GetName() == "poison" && panics.Add(1) <= 3 {
 				panic("nobody thought of this")
 			}
@@ -87,7 +87,7 @@ func TestEndInTheMiddle(t *testing.T) {
 	var creations atomic.Int32
 	stop := w.run(func(o *engine.Options) {
 		o.Workers = 1
-		o.Client = &meddler{Interface: o.Client, create: func(ctx context.Context, obj *unstructured.Unstructured) {
+		o.Client = &meddler{Client: o.Client, create: func(ctx context.Context, obj *unstructured.Unstructured) {
 			if obj.GetNamespace() != w.home {
 				return // what is remembered of the rule
 			}

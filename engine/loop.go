@@ -90,7 +90,7 @@ func (p *pass) ancestry() (generations int, chain []string) {
 		}
 		chain = append(chain, fmt.Sprintf("%s by rule %s", apply.RefOf(obj), op.name))
 		var next *unstructured.Unstructured
-		if made, ok := p.monitors.Get(op.parentKey, owner.Parent.Namespace, owner.Parent.Name); ok && made.GetUID() == owner.Parent.UID {
+		if made, ok := p.monitors.Head(op.parentKey, owner.Parent.Namespace, owner.Parent.Name); ok && made.GetUID() == owner.Parent.UID {
 			next = made
 		}
 		obj = next

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
+	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
@@ -27,12 +28,18 @@ type Reporter interface {
 	Report(ctx context.Context, origin source.Origin, report source.Report) (changed bool, err error)
 }
 
+// Client is how the engine reads, watches and writes. *wire.Client implements it.
+type Client interface {
+	dynamic.Interface
+	monitor.Client
+}
+
 // Options configure an Engine. Client, Mapper, Schemas and Recorder must be
 // set; the zero value of every other field is its documented default.
 type Options struct {
 	// Client reads, watches and writes every object. It should not limit its
 	// own rate: the API server's priority and fairness does that job.
-	Client dynamic.Interface
+	Client Client
 	// Mapper knows the cluster's kinds. The engine runs it.
 	Mapper *restmapping.Mapper
 	// Schemas knows their OpenAPI schemas.

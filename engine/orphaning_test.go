@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/wire"
 )
 
 // Of a parent that is held and deleted with orphaning every child stays: those of
@@ -78,7 +78,7 @@ func TestOrphaningDeletionThatCrossesAnApply(t *testing.T) {
 					return next.RoundTrip(r)
 				})
 			})
-			client, err := dynamic.NewForConfig(config)
+			client, err := wire.NewForConfig(config)
 			if err != nil {
 				t.Fatal(err)
 			}

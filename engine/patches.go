@@ -79,7 +79,7 @@ func (e *Engine) beginPatches(op *operator) {
 		if plan.borrowed {
 			continue
 		}
-		for _, object := range e.monitors.List(plan.key) {
+		for _, object := range e.monitors.Heads(plan.key) {
 			for _, patched := range apply.Patched(object, op.id) {
 				if op.patches[patched].key == plan.key {
 					found[queue.Key{Rule: op.id, Patch: patched, Parent: keyOf("", object).Parent}] = true
@@ -93,7 +93,7 @@ func (e *Engine) beginPatches(op *operator) {
 		}
 	}
 	parents := make(map[types.NamespacedName]contributions.Parent)
-	for _, parent := range e.monitors.List(op.parentKey) {
+	for _, parent := range e.monitors.Heads(op.parentKey) {
 		parents[keyOf(op.id, parent).Parent] = contributorOf(parent)
 	}
 	e.addKeys(e.contributions.Begin(op.contributing, parents, found))

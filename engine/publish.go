@@ -285,11 +285,11 @@ func (e *Engine) enqueueAll(op *operator) {
 // keysOf lists the parents that the operator may have work for.
 func (e *Engine) keysOf(op *operator) queue.Keys {
 	found := make(queue.Keys)
-	for _, parent := range e.monitors.List(op.parentKey) {
+	for _, parent := range e.monitors.Heads(op.parentKey) {
 		found[keyOf(op.id, parent)] = true
 	}
 	for kind := range op.childKinds() {
-		for _, child := range e.monitors.List(childKey(kind.GVR)) {
+		for _, child := range e.monitors.Heads(childKey(kind.GVR)) {
 			if k, ok := keyOfChild(child); ok && k.Rule == op.id {
 				found[k] = true
 			}

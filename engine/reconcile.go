@@ -227,7 +227,7 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 }
 
 func (p *pass) namespaceLabels(name string) (labels.Set, bool) {
-	namespace, ok := p.monitors.Get(*p.op.namespaceKey, "", name)
+	namespace, ok := p.monitors.Head(*p.op.namespaceKey, "", name)
 	if !ok {
 		return nil, false
 	}
@@ -294,7 +294,7 @@ func (e *Engine) getParent(ctx context.Context, op *operator, k queue.Key) (*uns
 // hasChildren tells whether a child of the key's rule and parent is in view.
 func (e *Engine) hasChildren(op *operator, k queue.Key) bool {
 	for kind := range op.childKinds() {
-		if len(e.monitors.ByIndex(childKey(kind.GVR), indexParent, k.String())) > 0 {
+		if len(e.monitors.HeadsByIndex(childKey(kind.GVR), indexParent, k.String())) > 0 {
 			return true
 		}
 	}

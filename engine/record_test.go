@@ -70,7 +70,7 @@ func TestRuleThatCannotBeRemembered(t *testing.T) {
 	w.parent("Note", "n", "{}")
 	var allowed atomic.Bool
 	w.run(func(o *engine.Options) {
-		o.Client = &meddler{Interface: o.Client, create: func(_ context.Context, obj *unstructured.Unstructured) {
+		o.Client = &meddler{Client: o.Client, create: func(_ context.Context, obj *unstructured.Unstructured) {
 			if obj.GetNamespace() == w.home && !allowed.Load() {
 				t.Errorf("%s was made before its rule was remembered", obj.GetName())
 			}

@@ -8,12 +8,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/wire"
 )
 
 var (
@@ -77,7 +77,7 @@ func (w *world) runAs(user string) {
 	w.grantRecords(user)
 	config := rest.CopyConfig(w.config)
 	config.Impersonate.UserName = user
-	limited, err := dynamic.NewForConfig(config)
+	limited, err := wire.NewForConfig(config)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -42,6 +42,6 @@ func (e *Engine) rest(op *operator, k queue.Key, parent *unstructured.Unstructur
 // memory knows: who suspends a parent first and then changes what its rule reads is
 // not to see anything deleted.
 func (p *pass) suspended() bool {
-	now, ok := p.monitors.Get(p.op.parentKey, p.key.Parent.Namespace, p.key.Parent.Name)
+	now, ok := p.monitors.Head(p.op.parentKey, p.key.Parent.Namespace, p.key.Parent.Name)
 	return ok && now.GetUID() == p.parent.GetUID() && isSuspended(now)
 }

@@ -9,12 +9,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/internal/controlplanetest"
+	"kanon.dev/kanon/wire"
 )
 
 // wideRule makes a Zone, which has no namespace, of each Team, and one ConfigMap in
@@ -262,7 +262,7 @@ func TestListThatFailsHoldsTheParent(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	client, err := dynamic.NewForConfig(config)
+	client, err := wire.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/wire"
 )
 
 // The API server can delete an object although a finalizer was put on it a moment before.
@@ -50,7 +50,7 @@ func TestParentThatGoesAlthoughItIsHeld(t *testing.T) {
 			return answer, err
 		})
 	})
-	client, err := dynamic.NewForConfig(config)
+	client, err := wire.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/openapi"
@@ -21,6 +20,7 @@ import (
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/schemas"
+	"kanon.dev/kanon/wire"
 )
 
 // program is everything that kanon run wires together.
@@ -40,7 +40,7 @@ func newProgram(config *rest.Config, o *runOptions) (*program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
 	}
-	objects, err1 := dynamic.NewForConfigAndClient(config, client)
+	objects, err1 := wire.NewClient(config, client)
 	kinds, err2 := discovery.NewDiscoveryClientForConfigAndClient(config, client)
 	core, err3 := typedcorev1.NewForConfigAndClient(config, client)
 	if err := errors.Join(err1, err2, err3); err != nil {

@@ -41,7 +41,7 @@ func (e entry) ancient() bool {
 // text is the entry's paths as JSON, with sorted keys.
 func (e entry) text() (string, error) {
 	if text, ok := e.raw["fieldsV1"].(string); ok {
-		return text, nil // see Compact
+		return text, nil // as package wire reads it
 	}
 	text, err := marshalText(e.raw["fieldsV1"])
 	if err != nil {

@@ -175,7 +175,7 @@ func (w *world) get(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return Compact(live)
+	return compact(live)
 }
 
 // patch changes obj by a JSON patch as manager, perhaps in a subresource.

@@ -19,6 +19,7 @@ import (
 
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/internal/controlplanetest"
+	"kanon.dev/kanon/wire"
 )
 
 // patience bounds every wait, so that what never comes fails the test instead of
@@ -44,6 +45,15 @@ type fixture struct {
 	logged    *atomic.Int64 // lines about watches that fail
 }
 
+func clientFor(t *testing.T, config *rest.Config) *wire.Client {
+	t.Helper()
+	client, err := wire.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
 func newFixture(t *testing.T, options ...func(*monitor.Options)) fixture {
 	t.Helper()
 	plain := controlplanetest.Config(t)
@@ -58,7 +68,7 @@ func newFixture(t *testing.T, options ...func(*monitor.Options)) fixture {
 	}
 	verifyNoLeaks(t)
 	o := monitor.Options{
-		Client:   dynamic.NewForConfigOrDie(cfg),
+		Client:   clientFor(t, cfg),
 		Handle:   f.events.handle,
 		Synced:   func(k monitor.Key) { f.events.ready <- k },
 		Indexers: monitor.ByLabels("rule", "parent"),

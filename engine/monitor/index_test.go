@@ -3,6 +3,8 @@ package monitor
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+
+	"kanon.dev/kanon/wire"
 )
 
 // ByParent is the name of the index that ByLabels makes.
@@ -13,10 +15,11 @@ const ByParent = "parent"
 // lacks either is not in the index.
 func ByLabels(ruleLabel, parentLabel string) cache.Indexers {
 	return cache.Indexers{ByParent: func(item any) ([]string, error) {
-		obj, ok := item.(*unstructured.Unstructured)
+		object, ok := item.(*wire.Object)
 		if !ok {
 			return nil, nil
 		}
+		obj := object.Head()
 		// Not GetLabels, which copies them all for each object and event.
 		rule, _, _ := unstructured.NestedString(obj.Object, "metadata", "labels", ruleLabel)
 		parent, _, _ := unstructured.NestedString(obj.Object, "metadata", "labels", parentLabel)

@@ -4,23 +4,24 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"kanon.dev/kanon/wire"
 )
 
 // list returns what stored lists, each object in its newest known state, and the
 // objects of the entries that overlaid names besides, sorted by namespace and
 // name. An object whose state the store's own list does not settle is left out
 // unless include, if there is one, accepts it.
-func (o *overlay) list(stored func() []any, overlaid func() []string, include func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
+func (o *overlay) list(stored func() []any, overlaid func() []string, include func(*wire.Object) bool) []*wire.Object {
 	// The entries are named before the store is asked: an entry that is dropped
 	// between the two is in the store by then. The other order could miss it.
 	drops := o.drops.Load()
 	names := sets.New(overlaid()...)
 	items := stored()
-	list := make([]*unstructured.Unstructured, 0, len(items)+len(names))
+	list := make([]*wire.Object, 0, len(items)+len(names))
 	for _, item := range items {
-		if obj, ok := item.(*unstructured.Unstructured); ok {
+		if obj, ok := item.(*wire.Object); ok {
 			list = append(list, obj)
 		}
 	}
@@ -40,8 +41,8 @@ func (o *overlay) list(stored func() []any, overlaid func() []string, include fu
 // unsettled moves the objects that have an entry from list to names. If an entry
 // was dropped since drops was read, list may be older than that entry was, so all
 // of its objects have to be looked at again.
-func (o *overlay) unsettled(list []*unstructured.Unstructured, names sets.Set[string], drops int64) []*unstructured.Unstructured {
-	kept := slices.DeleteFunc(list, func(obj *unstructured.Unstructured) bool {
+func (o *overlay) unsettled(list []*wire.Object, names sets.Set[string], drops int64) []*wire.Object {
+	kept := slices.DeleteFunc(list, func(obj *wire.Object) bool {
 		name := nameOf(obj)
 		if _, ok := o.current(name); ok {
 			names.Insert(name)
@@ -57,9 +58,9 @@ func (o *overlay) unsettled(list []*unstructured.Unstructured, names sets.Set[st
 	return nil
 }
 
-func compareNames(a, b *unstructured.Unstructured) int {
-	if c := strings.Compare(a.GetNamespace(), b.GetNamespace()); c != 0 {
+func compareNames(a, b *wire.Object) int {
+	if c := strings.Compare(a.Namespace(), b.Namespace()); c != 0 {
 		return c
 	}
-	return strings.Compare(a.GetName(), b.GetName())
+	return strings.Compare(a.Name(), b.Name())
 }

@@ -12,9 +12,11 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"kanon.dev/kanon/wire"
 )
 
 // monitor is one informer and what is known beyond it. It is used for one start
@@ -44,13 +46,21 @@ const (
 )
 
 func newMonitor(key Key, o Options) *monitor {
-	tweak := func(list *metav1.ListOptions) { list.LabelSelector = key.Selector }
-	// Indexers are copied because the informer keeps the map as its own.
-	indexers := make(cache.Indexers, len(o.Indexers))
-	maps.Copy(indexers, o.Indexers)
-	informer := dynamicinformer.NewFilteredDynamicInformer(
-		o.Client, key.GVR, key.Namespace, 0, indexers, tweak,
-	).Informer()
+	resource := o.Client.Objects(key.GVR, key.Namespace)
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.LabelSelector = key.Selector
+			return resource.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = key.Selector
+			return resource.Watch(ctx, options)
+		},
+	}
+	informer := cache.NewSharedIndexInformerWithOptions(source, &wire.Object{}, cache.SharedIndexInformerOptions{
+		Indexers:          maps.Clone(o.Indexers), // which the informer keeps as its own
+		ObjectDescription: key.GVR.String(),
+	})
 	return &monitor{
 		key:           key,
 		informer:      informer,
@@ -109,11 +119,6 @@ func (m *monitor) start(ctx context.Context, group *sync.WaitGroup) error {
 // configure gives the informer its handlers. It fails only if the informer runs
 // already.
 func (m *monitor) configure(log logr.Logger) (cache.ResourceEventHandlerRegistration, error) {
-	if m.options.Transform != nil {
-		if err := m.informer.SetTransform(m.options.Transform); err != nil {
-			return nil, err
-		}
-	}
 	if err := m.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		if m.health.failed(err, time.Now()) {
 			log.Error(err, "Cannot watch; retrying until it works or the watch is released")
@@ -132,7 +137,7 @@ func (m *monitor) configure(log logr.Logger) (cache.ResourceEventHandlerRegistra
 }
 
 // deliver hands one event over, unless the monitor was stopped.
-func (m *monitor) deliver(log logr.Logger, before, after *unstructured.Unstructured) {
+func (m *monitor) deliver(log logr.Logger, before, after *wire.Object) {
 	if m.state.Load() != running || (before == nil && after == nil) {
 		return
 	}
@@ -144,7 +149,7 @@ func (m *monitor) deliver(log logr.Logger, before, after *unstructured.Unstructu
 		seen = before
 	}
 	m.overlay.settle(seen)
-	m.options.Handle(Event{Key: m.key, Old: before, New: after})
+	m.options.Handle(Event{Key: m.key, Old: before.Head(), New: after.Head(), old: before, new: after})
 }
 
 // hasSynced tells whether every event of the first list was handled.
@@ -159,12 +164,12 @@ func (m *monitor) hasSynced() bool {
 
 // asObject unwraps what an informer hands to its handlers. It returns nil for
 // an object whose last state is not known.
-func asObject(obj any) *unstructured.Unstructured {
+func asObject(obj any) *wire.Object {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
 	}
-	u, _ := obj.(*unstructured.Unstructured)
-	return u
+	o, _ := obj.(*wire.Object)
+	return o
 }
 
 // healthyAfter is how long a watch must have run without an error to count as

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic/fake"
+
+	"kanon.dev/kanon/wire"
 )
 
 // TestNoEventAfterStop holds that what an informer still has queued when it is
@@ -13,10 +13,10 @@ import (
 func TestNoEventAfterStop(t *testing.T) {
 	handled := 0
 	m := newMonitor(Key{}, Options{
-		Client: &fake.FakeDynamicClient{},
+		Client: &wire.Client{},
 		Handle: func(Event) { handled++ },
 	})
-	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj := &wire.Object{}
 	m.state.Store(running)
 	m.deliver(logr.Discard(), nil, obj)
 	if handled != 1 {

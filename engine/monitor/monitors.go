@@ -7,8 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
+
+	"kanon.dev/kanon/wire"
 )
 
 // Key names one informer.
@@ -26,18 +27,31 @@ type Key struct {
 }
 
 // Event is one change of an object in an informer's view. Old is nil when the
-// object came into view and New is nil when it left. Both are read-only.
+// object came into view and New is nil when it left. Both are read-only, and have
+// no more for sure than apiVersion, kind and metadata; Whole has the rest.
 type Event struct {
 	Key Key
 	Old *unstructured.Unstructured
 	New *unstructured.Unstructured
+
+	old, new *wire.Object
+}
+
+// Whole is the object as it was and as it is, with all that is kept of it.
+func (e Event) Whole() (before, after *unstructured.Unstructured) {
+	return e.old.Tree(), e.new.Tree()
+}
+
+// Client lists and watches. *wire.Client implements it.
+type Client interface {
+	Objects(gvr schema.GroupVersionResource, namespace string) wire.Resource
 }
 
 // Options tells Monitors how to watch and whom to tell. Client and Handle are
 // required.
 type Options struct {
 	// Client lists and watches.
-	Client dynamic.Interface
+	Client Client
 
 	// Handle is called for each event, outside locks; events of one key come in
 	// order and one at a time, events of different keys at the same time. It
@@ -53,13 +67,8 @@ type Options struct {
 	// each reason in a row; Failure then says why. It must not block.
 	Failed func(Key)
 
-	// Transform, if set, gives the form in which an object is kept; it may leave
-	// fields out and must be idempotent. It must not change the object, but what
-	// it returns may share memory with it. It must leave metadata.namespace, name,
-	// uid, resourceVersion and labels as they are. The default keeps objects whole.
-	Transform cache.TransformFunc
-
-	// Indexers, if set, are kept by every informer and are asked by ByIndex.
+	// Indexers, if set, are kept by every informer and are asked by ByIndex. They
+	// are given each object as a *wire.Object.
 	Indexers cache.Indexers
 }
 

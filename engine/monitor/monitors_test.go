@@ -3,7 +3,6 @@ package monitor_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine/monitor"
@@ -227,41 +225,6 @@ func TestReadYourWrites(t *testing.T) {
 	}
 }
 
-// TestTransform holds that informers and observations keep objects in one shape.
-func TestTransform(t *testing.T) {
-	drop := func(item any) (any, error) {
-		if obj, ok := item.(*unstructured.Unstructured); ok {
-			content := maps.Clone(obj.Object)
-			delete(content, "data")
-			return &unstructured.Unstructured{Object: content}, nil
-		}
-		return item, nil
-	}
-	f := newFixture(t, func(o *monitor.Options) { o.Transform = drop })
-	key := f.key("rule=r")
-	f.monitors.Watch("owner", key)
-	f.events.synced(t)
-
-	written := f.create(t, "one", map[string]string{"rule": "r"})
-	f.monitors.Observe(key, written)
-	if _, ok := written.Object["data"]; !ok {
-		t.Error("the observed object itself was changed")
-	}
-	check := func(when string) {
-		t.Helper()
-		obj, ok := f.monitors.Get(key, f.namespace, "one")
-		if !ok {
-			t.Fatalf("%s the object is not in view", when)
-		}
-		if _, ok := obj.Object["data"]; ok {
-			t.Errorf("%s the object has its data", when)
-		}
-	}
-	check("before the event")
-	f.events.want(t, "added one")
-	check("after the event")
-}
-
 // TestResourceGoesAway holds that a watch of a resource that went away is logged
 // once, however often it is tried, and that Restart brings the new one into view.
 func TestResourceGoesAway(t *testing.T) {
@@ -307,7 +270,7 @@ func TestWatchOutsideRun(t *testing.T) {
 	verifyNoLeaks(t)
 	synced := make(chan monitor.Key, 1)
 	monitors, err := monitor.New(monitor.Options{
-		Client: dynamic.NewForConfigOrDie(cfg),
+		Client: clientFor(t, cfg),
 		Handle: func(monitor.Event) {},
 		Synced: func(k monitor.Key) { synced <- k },
 	})
@@ -340,7 +303,7 @@ func TestWatchOutsideRun(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	client := dynamic.NewForConfigOrDie(&rest.Config{})
+	client := clientFor(t, &rest.Config{})
 	handle := func(monitor.Event) {}
 	tests := map[string]struct {
 		options monitor.Options

@@ -4,11 +4,12 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
+
+	"kanon.dev/kanon/wire"
 )
 
 // overlay holds what is known of objects beyond what an informer's store shows:
@@ -52,7 +53,7 @@ type entry struct {
 	version string // well-formed
 
 	// object is the object as it is, or nil when it is not in view.
-	object *unstructured.Unstructured
+	object *wire.Object
 
 	// gone says that the object of this uid was deleted after version, at a
 	// version that is not known.
@@ -94,21 +95,21 @@ func indexersOfEntries(indexers cache.Indexers) cache.Indexers {
 
 // observe records the object as the newest knowledge, unless the store or the
 // overlay knows as much.
-func (o *overlay) observe(obj *unstructured.Unstructured) {
-	e := entry{uid: obj.GetUID(), version: obj.GetResourceVersion(), object: obj}
-	if o.selector == nil || !o.selector.Matches(labels.Set(obj.GetLabels())) {
+func (o *overlay) observe(obj *wire.Object) {
+	e := entry{uid: obj.UID(), version: obj.ResourceVersion(), object: obj}
+	if o.selector == nil || !o.selector.Matches(labels.Set(obj.Head().GetLabels())) {
 		e.object = nil
 	}
 	o.record(obj, e)
 }
 
 // observeDeleted records that the object of obj's UID does not exist any more.
-func (o *overlay) observeDeleted(obj *unstructured.Unstructured) {
-	o.record(obj, entry{uid: obj.GetUID(), version: obj.GetResourceVersion(), gone: true})
+func (o *overlay) observeDeleted(obj *wire.Object) {
+	o.record(obj, entry{uid: obj.UID(), version: obj.ResourceVersion(), gone: true})
 }
 
-func (o *overlay) record(obj *unstructured.Unstructured, e entry) {
-	outside := o.namespace != "" && o.namespace != obj.GetNamespace()
+func (o *overlay) record(obj *wire.Object, e entry) {
+	outside := o.namespace != "" && o.namespace != obj.Namespace()
 	if o.selector == nil || outside || !wellFormed(e.version) {
 		return
 	}
@@ -139,13 +140,13 @@ func (e entry) replaces(old entry) bool {
 
 // resolve returns the newest knowledge of the object of that name: what the
 // store has, or what the overlay has when that is newer.
-func (o *overlay) resolve(name string) (*unstructured.Unstructured, bool) {
+func (o *overlay) resolve(name string) (*wire.Object, bool) {
 	e, ok := o.current(name)
 	if ok && !e.gone {
 		return e.object, e.object != nil
 	}
 	obj, found := o.stored(name)
-	if ok && found && (obj.GetUID() == e.uid || older(obj.GetResourceVersion(), e.version)) {
+	if ok && found && (obj.UID() == e.uid || older(obj.ResourceVersion(), e.version)) {
 		return nil, false // the deleted one, or one that it came after
 	}
 	return obj, found
@@ -190,7 +191,7 @@ func (o *overlay) namesByIndex(index, value string) []string {
 
 // settle drops the entry of that name if the store has caught up with it. It is
 // called for each event.
-func (o *overlay) settle(obj *unstructured.Unstructured) {
+func (o *overlay) settle(obj *wire.Object) {
 	if o.size.Load() > 0 {
 		o.current(nameOf(obj))
 	}
@@ -227,7 +228,7 @@ func (o *overlay) caughtUpLocked(name string, e entry) bool {
 	}
 	// The deletion came after e.version, so it counts until the store shows it.
 	obj, found := o.stored(name)
-	return !found || obj.GetUID() != e.uid
+	return !found || obj.UID() != e.uid
 }
 
 func (o *overlay) entryLocked(name string) (entry, bool) {
@@ -255,12 +256,12 @@ func (o *overlay) dropLocked(name string) {
 	o.size.Add(-1)
 }
 
-func (o *overlay) stored(name string) (*unstructured.Unstructured, bool) {
+func (o *overlay) stored(name string) (*wire.Object, bool) {
 	item, found, err := o.store.GetByKey(name)
 	if err != nil || !found {
 		return nil, false
 	}
-	obj, ok := item.(*unstructured.Unstructured)
+	obj, ok := item.(*wire.Object)
 	return obj, ok
 }
 
@@ -277,6 +278,6 @@ func older(a, b string) bool {
 }
 
 // nameOf is the store's key of an object: namespace/name, or name alone.
-func nameOf(obj *unstructured.Unstructured) string {
-	return cache.MetaObjectToName(obj).String()
+func nameOf(obj *wire.Object) string {
+	return cache.NewObjectName(obj.Namespace(), obj.Name()).String()
 }

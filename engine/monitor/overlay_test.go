@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"kanon.dev/kanon/wire"
 )
 
 // history is what happens to the object of one name: its state at each resource
@@ -24,7 +26,9 @@ type state struct {
 }
 
 // object returns the state of a version as an object; nil if there is none.
-func (h history) object(version int) *unstructured.Unstructured {
+func (h history) object(version int) *wire.Object { return wire.Of(h.tree(version)) }
+
+func (h history) tree(version int) *unstructured.Unstructured {
 	if version < 1 || h[version-1].uid == "" {
 		return nil
 	}
@@ -89,8 +93,9 @@ func deliver(t *testing.T, o *overlay, h history, version int) {
 		}
 		o.settle(h.object(version))
 	case was > 0: // a DELETED event, with the version of the deletion
-		last := h.object(version - 1)
-		last.SetResourceVersion(strconv.Itoa(version))
+		tree := h.tree(version - 1)
+		tree.SetResourceVersion(strconv.Itoa(version))
+		last := wire.Of(tree)
 		if err := o.store.Delete(last); err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +152,7 @@ func check(t *testing.T, o *overlay, h history, newest int, when string) {
 		func() []string { return o.namesByIndex(ByParent, "r/p") },
 		nil,
 	)
-	for how, list := range map[string][]*unstructured.Unstructured{
+	for how, list := range map[string][]*wire.Object{
 		"list": o.list(o.store.List, o.names, nil), "by index": byIndex,
 	} {
 		if (len(list) == 1) != (want > 0) || len(list) > 1 {
@@ -158,11 +163,8 @@ func check(t *testing.T, o *overlay, h history, newest int, when string) {
 	}
 }
 
-func versionOf(obj *unstructured.Unstructured) int {
-	if obj == nil {
-		return 0
-	}
-	version, _ := strconv.Atoi(obj.GetResourceVersion())
+func versionOf(obj *wire.Object) int {
+	version, _ := strconv.Atoi(obj.ResourceVersion())
 	return version
 }
 
@@ -207,7 +209,7 @@ func TestOverlayIsBounded(t *testing.T) {
 		obj := &unstructured.Unstructured{}
 		obj.SetName(strconv.Itoa(i)) // does not match the selector
 		obj.SetResourceVersion(strconv.Itoa(i + 1))
-		o.observe(obj)
+		o.observe(wire.Of(obj))
 		o.store.Bookmark(strconv.Itoa(i)) // the watch is one behind
 		if n := o.size.Load(); n > minSweep {
 			t.Fatalf("%d entries after %d observations", n, i+1)
@@ -217,7 +219,7 @@ func TestOverlayIsBounded(t *testing.T) {
 
 func TestOverlayIgnores(t *testing.T) {
 	with := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
-		obj := history{{uid: "a", matches: true}, {uid: "a", matches: true}}.object(2)
+		obj := history{{uid: "a", matches: true}, {uid: "a", matches: true}}.tree(2)
 		change(obj)
 		return obj
 	}
@@ -238,7 +240,7 @@ func TestOverlayIgnores(t *testing.T) {
 			o := testOverlay(nil)
 			o.namespace = "default"
 			o.store.Bookmark(tc.store)
-			o.observe(tc.obj)
+			o.observe(wire.Of(tc.obj))
 			if n := o.size.Load(); n != 0 {
 				t.Errorf("recorded; %s", tc.reason)
 			}

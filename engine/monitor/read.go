@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+
+	"kanon.dev/kanon/wire"
 )
 
 // HasSynced tells whether the key is watched and Handle has returned for every
@@ -53,12 +55,40 @@ func (m *Monitors) Get(key Key, namespace, name string) (*unstructured.Unstructu
 	if mon == nil {
 		return nil, false
 	}
-	return m.viewOf(mon).Get(namespace, name)
+	object, ok := m.viewOf(mon).get(namespace, name)
+	return object.Tree(), ok
 }
 
 // Get is as that of Monitors.
 func (v *View) Get(namespace, name string) (*unstructured.Unstructured, bool) {
+	object, ok := v.get(namespace, name)
+	return object.Shared(), ok
+}
+
+// Head is as Get for an object of which no more is asked than apiVersion, kind and
+// metadata. That costs less.
+func (m *Monitors) Head(key Key, namespace, name string) (*unstructured.Unstructured, bool) {
+	mon := m.monitor(key)
+	if mon == nil {
+		return nil, false
+	}
+	object, ok := m.viewOf(mon).get(namespace, name)
+	return object.Head(), ok
+}
+
+func (v *View) get(namespace, name string) (*wire.Object, bool) {
 	return v.mon.overlay.resolve(cache.NewObjectName(namespace, name).String())
+}
+
+// Heads returns the newest known state of every object in the key's view, sorted
+// by namespace and name, with no more for sure than apiVersion, kind and metadata.
+// The objects are read-only.
+func (m *Monitors) Heads(key Key) []*unstructured.Unstructured {
+	mon := m.monitor(key)
+	if mon == nil {
+		return nil
+	}
+	return headsOf(m.viewOf(mon).list())
 }
 
 // List returns the newest known state of every object in the key's view, sorted
@@ -72,7 +102,9 @@ func (m *Monitors) List(key Key) []*unstructured.Unstructured {
 }
 
 // List is as that of Monitors.
-func (v *View) List() []*unstructured.Unstructured {
+func (v *View) List() []*unstructured.Unstructured { return treesOf(v.list()) }
+
+func (v *View) list() []*wire.Object {
 	return v.mon.overlay.list(v.mon.informer.GetIndexer().List, v.mon.overlay.names, nil)
 }
 
@@ -89,6 +121,19 @@ func (m *Monitors) ByIndex(key Key, index, value string) []*unstructured.Unstruc
 
 // ByIndex is as that of Monitors.
 func (v *View) ByIndex(index, value string) []*unstructured.Unstructured {
+	return treesOf(v.byIndex(index, value))
+}
+
+// HeadsByIndex is to ByIndex what Heads is to List.
+func (m *Monitors) HeadsByIndex(key Key, index, value string) []*unstructured.Unstructured {
+	mon := m.monitor(key)
+	if mon == nil {
+		return nil
+	}
+	return headsOf(m.viewOf(mon).byIndex(index, value))
+}
+
+func (v *View) byIndex(index, value string) []*wire.Object {
 	indexer, ok := v.indexers[index]
 	if !ok {
 		return nil
@@ -101,10 +146,32 @@ func (v *View) ByIndex(index, value string) []*unstructured.Unstructured {
 		return items
 	}
 	overlaid := func() []string { return v.mon.overlay.namesByIndex(index, value) }
-	return v.mon.overlay.list(stored, overlaid, func(obj *unstructured.Unstructured) bool {
+	return v.mon.overlay.list(stored, overlaid, func(obj *wire.Object) bool {
 		values, err := indexer(obj)
 		return err == nil && slices.Contains(values, value)
 	})
+}
+
+func treesOf(objects []*wire.Object) []*unstructured.Unstructured {
+	if objects == nil {
+		return nil
+	}
+	trees := make([]*unstructured.Unstructured, len(objects))
+	for i, object := range objects {
+		trees[i] = object.Shared()
+	}
+	return trees
+}
+
+func headsOf(objects []*wire.Object) []*unstructured.Unstructured {
+	if objects == nil {
+		return nil
+	}
+	heads := make([]*unstructured.Unstructured, len(objects))
+	for i, object := range objects {
+		heads[i] = object.Head()
+	}
+	return heads
 }
 
 // Observe records the answer of a write, or of a live read, as the newest
@@ -114,22 +181,9 @@ func (v *View) ByIndex(index, value string) []*unstructured.Unstructured {
 // of calls does not matter; an object that is merely marked for deletion is
 // observed like any other.
 func (m *Monitors) Observe(key Key, obj *unstructured.Unstructured) {
-	mon := m.monitor(key)
-	if mon == nil {
-		return
+	if mon := m.monitor(key); mon != nil {
+		mon.overlay.observe(wire.Of(obj))
 	}
-	if m.options.Transform != nil {
-		kept, err := m.options.Transform(obj)
-		if err != nil {
-			return // the informer will say so
-		}
-		u, ok := kept.(*unstructured.Unstructured)
-		if !ok {
-			return
-		}
-		obj = u
-	}
-	mon.overlay.observe(obj)
 }
 
 // ObserveDeleted records that the object of obj's UID is gone: a delete without
@@ -137,6 +191,6 @@ func (m *Monitors) Observe(key Key, obj *unstructured.Unstructured) {
 // last known state.
 func (m *Monitors) ObserveDeleted(key Key, obj *unstructured.Unstructured) {
 	if mon := m.monitor(key); mon != nil {
-		mon.overlay.observeDeleted(obj)
+		mon.overlay.observeDeleted(wire.Of(obj))
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 
@@ -14,6 +13,7 @@ import (
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/schemas"
+	"kanon.dev/kanon/wire"
 )
 
 // Options are those of an engine that follows the rule ConfigMaps of a namespace, where
@@ -22,7 +22,7 @@ func Options(tb testing.TB, config *rest.Config, namespace string) engine.Option
 	tb.Helper()
 	config = rest.CopyConfig(config)
 	DelayWatches(tb, config)
-	client, err1 := dynamic.NewForConfig(config)
+	client, err1 := wire.NewForConfig(config)
 	mapper, err2 := restmapping.New(restmapping.Options{Config: config})
 	disco, err3 := discovery.NewDiscoveryClientForConfig(config)
 	if err := errors.Join(err1, err2, err3); err != nil {

@@ -1,0 +1,239 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unique"
+	"weak"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Object is one object as the API server sent it. It is immutable. All methods but those of runtime.Object may be called
+// on nil, which stands for no object.
+type Object struct {
+	typeMeta unique.Handle[typeMeta]
+	// The identity is in strings of its own, so that whoever keeps a name or a UID does not keep the whole text.
+	namespace, name, uid, version string
+	// text is the object as JSON, in which the fieldsV1 of each entry of managedFields is an index of paths.
+	text  string
+	paths []string
+	// tree is the object where it did not come as JSON; nil otherwise.
+	tree *unstructured.Unstructured
+	// shared is what Shared returned last, as long as somebody holds it.
+	shared atomic.Pointer[weak.Pointer[unstructured.Unstructured]]
+}
+
+type typeMeta struct{ apiVersion, kind string }
+
+var errMalformed = errors.New("it is not a JSON object as the API server writes it")
+
+// Decode reads an object from JSON, which it does not keep.
+func Decode(data []byte) (*Object, error) { return decode(string(data), typeMeta{}) }
+
+// decode reads an object from text; implied is its type where the text does not say it, as in lists.
+func decode(text string, implied typeMeta) (*Object, error) {
+	r := reader{text: text, typeMeta: implied}
+	end := members(text, skipSpace(text, 0), r.member)
+	if start := skipSpace(text, 0); start >= len(text) || text[start] != '{' || end < 0 || skipSpace(text, end) != len(text) {
+		return nil, errMalformed
+	}
+	if r.typeMeta.kind == "" {
+		return nil, fmt.Errorf("an object without a kind: %w", errMalformed)
+	}
+	return r.object(), nil
+}
+
+// Of is an object that is there as a tree, which must not be changed any more; nil for nil.
+func Of(tree *unstructured.Unstructured) *Object {
+	if tree == nil {
+		return nil
+	}
+	return &Object{
+		typeMeta:  unique.Make(typeMeta{tree.GetAPIVersion(), tree.GetKind()}),
+		namespace: tree.GetNamespace(), name: tree.GetName(),
+		uid: string(tree.GetUID()), version: tree.GetResourceVersion(),
+		tree: tree,
+	}
+}
+
+// reader reads one object.
+type reader struct {
+	text                          string
+	typeMeta                      typeMeta
+	namespace, name, uid, version string
+	paths                         []string
+	// out is the text up to the index copied, without paths.
+	out    []byte
+	copied int
+}
+
+func (r *reader) object() *Object {
+	o := &Object{typeMeta: unique.Make(r.typeMeta), paths: r.paths, text: r.text}
+	if r.copied > 0 {
+		o.text = string(append(r.out, r.text[r.copied:]...))
+	}
+	all := strings.Join([]string{r.namespace, r.name, r.uid, r.version}, "")
+	for _, part := range []struct {
+		to   *string
+		size int
+	}{{&o.namespace, len(r.namespace)}, {&o.name, len(r.name)}, {&o.uid, len(r.uid)}, {&o.version, len(r.version)}} {
+		*part.to, all = all[:part.size], all[part.size:]
+	}
+	return o
+}
+
+// member reads a field of the object.
+func (r *reader) member(start, end, at int) int {
+	switch r.text[start:end] {
+	case "apiVersion":
+		return r.string(at, &r.typeMeta.apiVersion)
+	case "kind":
+		return r.string(at, &r.typeMeta.kind)
+	case "metadata":
+		if at < len(r.text) && r.text[at] == '{' {
+			return members(r.text, at, r.metadata)
+		}
+	}
+	return skip(r.text, at, 1)
+}
+
+// metadata reads a field of the metadata.
+func (r *reader) metadata(start, end, at int) int {
+	switch r.text[start:end] {
+	case "namespace":
+		return r.string(at, &r.namespace)
+	case "name":
+		return r.string(at, &r.name)
+	case "uid":
+		return r.string(at, &r.uid)
+	case "resourceVersion":
+		return r.string(at, &r.version)
+	case "managedFields":
+		if at < len(r.text) && r.text[at] == '[' {
+			return items(r.text, at, func(at int) int {
+				if at >= len(r.text) || r.text[at] != '{' {
+					return -1
+				}
+				return members(r.text, at, r.entry)
+			})
+		}
+	}
+	return skip(r.text, at, 2)
+}
+
+// entry reads a field of an entry of managedFields.
+func (r *reader) entry(start, end, at int) int {
+	after := skip(r.text, at, 4)
+	if after < 0 || r.text[start:end] != "fieldsV1" || r.text[at:after] == "null" {
+		return after
+	}
+	if r.text[at] != '{' {
+		return -1
+	}
+	if r.out == nil {
+		r.out = make([]byte, 0, len(r.text))
+	}
+	r.out = append(r.out, r.text[r.copied:at]...)
+	r.out = strconv.AppendInt(r.out, int64(len(r.paths)), 10)
+	r.copied = after
+	r.paths = append(r.paths, unique.Make(r.text[at:after]).Value())
+	return after
+}
+
+// string reads a string, or nothing where null stands for it.
+func (r *reader) string(at int, to *string) int {
+	after := skip(r.text, at, 2)
+	switch {
+	case after < 0:
+		return -1
+	case r.text[at] == '"':
+		*to = unquote(r.text[at:after])
+	case r.text[at:after] != "null":
+		return -1
+	}
+	return after
+}
+
+// APIVersion, Kind, Namespace, Name, UID and ResourceVersion are the object's.
+func (o *Object) APIVersion() string { return o.types().apiVersion }
+
+// Kind is the object's.
+func (o *Object) Kind() string { return o.types().kind }
+
+func (o *Object) types() typeMeta {
+	if o == nil || o.typeMeta == (unique.Handle[typeMeta]{}) {
+		return typeMeta{}
+	}
+	return o.typeMeta.Value()
+}
+
+// Namespace is the object's; empty for a cluster-scoped one.
+func (o *Object) Namespace() string { return o.orNone().namespace }
+
+// Name is the object's.
+func (o *Object) Name() string { return o.orNone().name }
+
+// UID is the object's.
+func (o *Object) UID() types.UID { return types.UID(o.orNone().uid) }
+
+// ResourceVersion is the object's.
+func (o *Object) ResourceVersion() string { return o.orNone().version }
+
+func (o *Object) orNone() *Object {
+	if o == nil {
+		return &Object{}
+	}
+	return o
+}
+
+// Tree is the whole object; nil for nil. It is read-only: what did not come as JSON is shared.
+func (o *Object) Tree() *unstructured.Unstructured {
+	switch {
+	case o == nil:
+		return nil
+	case o.tree != nil:
+		return o.tree
+	}
+	return &unstructured.Unstructured{Object: o.fields(false)}
+}
+
+// Shared is as Tree for a reader of many objects, or one of many readers of one: those that read at about the same time
+// are given the same tree.
+func (o *Object) Shared() *unstructured.Unstructured {
+	if o == nil || o.tree != nil {
+		return o.Tree()
+	}
+	if shared := o.shared.Load(); shared != nil {
+		if tree := shared.Value(); tree != nil {
+			return tree
+		}
+	}
+	tree := o.Tree()
+	shared := weak.Make(tree)
+	o.shared.Store(&shared)
+	return tree
+}
+
+// Head is the object with nothing but apiVersion, kind and metadata, or with more; nil for nil. It is read-only.
+func (o *Object) Head() *unstructured.Unstructured {
+	switch {
+	case o == nil:
+		return nil
+	case o.tree != nil:
+		return o.tree
+	}
+	return &unstructured.Unstructured{Object: o.fields(true)}
+}
+
+// GetObjectKind implements runtime.Object.
+func (o *Object) GetObjectKind() schema.ObjectKind { return (*accessor)(o) }
+
+// DeepCopyObject implements runtime.Object: what cannot change is its own copy.
+func (o *Object) DeepCopyObject() runtime.Object { return o }

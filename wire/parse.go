@@ -1,0 +1,121 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+// fields reads the object's text; with head no more of it than apiVersion, kind and metadata. The text was found to be valid
+// when it came. What is read shares the text's memory.
+func (o *Object) fields(head bool) map[string]any {
+	p := parser{text: o.text}
+	fields := make(map[string]any, 5)
+	members(p.text, skipSpace(p.text, 0), func(start, end, at int) int {
+		name := p.key(start, end)
+		switch {
+		case name == "metadata" && p.text[at] == '{':
+			metadata := make(map[string]any, 12)
+			fields[name] = metadata
+			return members(p.text, at, func(start, end, at int) int { return p.metadata(o, metadata, start, end, at) })
+		case head && name != "apiVersion" && name != "kind":
+			return skip(p.text, at, 1)
+		}
+		var after int
+		fields[name], after = p.value(at)
+		return after
+	})
+	if t := o.types(); fields["kind"] == nil {
+		fields["apiVersion"], fields["kind"] = t.apiVersion, t.kind
+	}
+	return fields
+}
+
+// parser reads valid JSON.
+type parser struct{ text string }
+
+// metadata reads one field of the metadata of o.
+func (p parser) metadata(o *Object, metadata map[string]any, start, end, at int) (after int) {
+	name := p.key(start, end)
+	if name == "managedFields" && p.text[at] == '[' {
+		var entries []any
+		after = items(p.text, at, func(at int) int {
+			entry := make(map[string]any, 7)
+			entries = append(entries, entry)
+			return members(p.text, at, func(start, end, at int) int {
+				name := p.key(start, end)
+				entry[name], at = p.value(at)
+				if index, ok := entry[name].(int64); ok && name == "fieldsV1" {
+					entry[name] = o.paths[index]
+				}
+				return at
+			})
+		})
+		metadata[name] = entries
+		return after
+	}
+	value, after := p.value(at)
+	if _, ok := value.(string); ok {
+		switch name {
+		case "namespace":
+			value = o.namespace
+		case "name":
+			value = o.name
+		case "uid":
+			value = o.uid
+		case "resourceVersion":
+			value = o.version
+		}
+	}
+	metadata[name] = value
+	return after
+}
+
+// value reads the value at i and returns the index after it.
+func (p parser) value(i int) (v any, after int) {
+	switch p.text[i] {
+	case '{':
+		fields := map[string]any{}
+		after = members(p.text, i, func(start, end, at int) (next int) {
+			fields[p.key(start, end)], next = p.value(at)
+			return next
+		})
+		return fields, after
+	case '[':
+		list := []any{}
+		after = items(p.text, i, func(at int) int {
+			item, next := p.value(at)
+			list = append(list, item)
+			return next
+		})
+		return list, after
+	case '"':
+		after = skipString(p.text, i)
+		return unquote(p.text[i:after]), after
+	case 't':
+		return true, i + len("true")
+	case 'f':
+		return false, i + len("false")
+	case 'n':
+		return nil, i + len("null")
+	default:
+		after = skipNumber(p.text, i)
+		v, _ = number(p.text[i:after])
+		return v, after
+	}
+}
+
+func (p parser) key(start, end int) string { return unquote(p.text[start-1 : end+1]) }
+
+// unquote is the string that a valid JSON string stands for.
+func unquote(quoted string) string {
+	inner := quoted[1 : len(quoted)-1]
+	if strings.IndexByte(inner, '\\') < 0 && utf8.ValidString(inner) {
+		return inner
+	}
+	var s string
+	if json.Unmarshal([]byte(quoted), &s) != nil {
+		return inner // not of a string that was found to be valid
+	}
+	return s
+}

@@ -1,0 +1,142 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+)
+
+// Resource lists and watches the objects of one resource as Objects.
+type Resource struct {
+	client rest.Interface
+	path   []string
+}
+
+// Objects is a resource, in one namespace or, where that is empty, in all.
+func (c *Client) Objects(gvr schema.GroupVersionResource, namespace string) Resource {
+	path := []string{"apis", gvr.Group, gvr.Version}
+	if gvr.Group == "" {
+		path = []string{"api", gvr.Version}
+	}
+	if namespace != "" {
+		path = append(path, "namespaces", namespace)
+	}
+	return Resource{client: c.objects, path: append(path, gvr.Resource)}
+}
+
+func (r Resource) get(options *metav1.ListOptions) *rest.Request {
+	return r.client.Get().AbsPath(r.path...).SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
+}
+
+// Watch starts a watch, of which the events have an *Object each, or a *metav1.Status.
+func (r Resource) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	options.Watch = true
+	return r.get(&options).Watch(ctx)
+}
+
+// List reads a list.
+func (r Resource) List(ctx context.Context, options metav1.ListOptions) (*List, error) {
+	result := r.get(&options).Do(ctx)
+	if err := result.Error(); err != nil { // which has what the API server says; that of Raw does not
+		return nil, err
+	}
+	body, err := result.Raw()
+	if err != nil {
+		return nil, err
+	}
+	list, err := decodeList(body)
+	if err != nil {
+		return nil, fmt.Errorf("decode a list of %s: %w", r.path[len(r.path)-1], err)
+	}
+	return list, nil
+}
+
+// List is a list of objects as the API server sent it.
+type List struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []*Object
+}
+
+// DeepCopyObject implements runtime.Object.
+func (l *List) DeepCopyObject() runtime.Object {
+	other := *l
+	other.Items = append([]*Object(nil), l.Items...)
+	return &other
+}
+
+func decodeList(body []byte) (*List, error) {
+	list := &List{}
+	var found [][]byte // before its kind is known
+	var meta []byte
+	start := skipSpace(body, 0)
+	if start >= len(body) || body[start] != '{' {
+		return nil, errMalformed
+	}
+	end := members(body, start, func(keyStart, keyEnd, at int) int {
+		key := string(body[keyStart:keyEnd])
+		if key == "items" && at < len(body) && body[at] == '[' {
+			return items(body, at, func(at int) int {
+				after := skip(body, at, 2)
+				if after >= 0 {
+					found = append(found, body[at:after])
+				}
+				return after
+			})
+		}
+		after := skip(body, at, 1)
+		switch {
+		case after < 0:
+		case key == "metadata":
+			meta = body[at:after]
+		case key == "apiVersion" && body[at] == '"':
+			list.APIVersion = unquote(string(body[at:after]))
+		case key == "kind" && body[at] == '"':
+			list.Kind = unquote(string(body[at:after]))
+		}
+		return after
+	})
+	if end < 0 || list.Kind == "" {
+		return nil, errMalformed
+	}
+	if meta != nil {
+		if err := json.Unmarshal(meta, &list.ListMeta); err != nil {
+			return nil, err
+		}
+	}
+	// The API server does not say of each item of a list what it is.
+	implied := typeMeta{apiVersion: list.APIVersion, kind: strings.TrimSuffix(list.Kind, "List")}
+	list.Items = make([]*Object, len(found))
+	for i, text := range found {
+		item, err := decode(string(text), implied)
+		if err != nil {
+			if item, err = decodeSlowly(text, implied); err != nil {
+				return nil, err
+			}
+		}
+		list.Items[i] = item
+	}
+	return list, nil
+}
+
+// decodeSlowly reads what decode does not understand, as client-go does.
+func decodeSlowly(text []byte, implied typeMeta) (*Object, error) {
+	tree := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(text, &tree.Object); err != nil {
+		return nil, err
+	}
+	if tree.GetKind() == "" {
+		tree.SetAPIVersion(implied.apiVersion)
+		tree.SetKind(implied.kind)
+	}
+	return Of(tree), nil
+}

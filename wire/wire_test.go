@@ -1,0 +1,288 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	restwatch "k8s.io/client-go/rest/watch"
+)
+
+const service = `{
+  "kind": "Service", "apiVersion": "v1",
+  "metadata": {
+    "name": "shop", "namespace": "team-a", "uid": "0b5c", "resourceVersion": "17", "generation": 1,
+    "labels": {"app": "shop", "naïve": "caf\u00e9 \"x\"\n"},
+    "annotations": {},
+    "managedFields": [
+      {"manager": "kanon", "operation": "Update", "apiVersion": "v1", "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1",
+       "fieldsV1": {"f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}}}}},
+      {"manager": "other", "operation": "Apply", "apiVersion": "v1", "subresource": "status", "fieldsType": "FieldsV1", "fieldsV1": {}}
+    ]
+  },
+  "spec": {"ports": [{"port": 80, "weight": 1.5, "max": 9223372036854775808, "min": -3, "tiny": 1e-7, "zero": -0}], "none": null, "empty": [], "open": true, "shut": false}
+}`
+
+// plain decodes as client-go does, with the paths of managedFields as text.
+func plain(t *testing.T, data []byte) map[string]any {
+	t.Helper()
+	obj := &unstructured.Unstructured{}
+	if err := obj.UnmarshalJSON(data); err != nil {
+		t.Fatal(err)
+	}
+	entries, _, _ := unstructured.NestedSlice(obj.Object, "metadata", "managedFields")
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		paths, err := json.Marshal(entry["fieldsV1"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry["fieldsV1"] = string(paths)
+	}
+	if entries != nil {
+		if err := unstructured.SetNestedSlice(obj.Object, entries, "metadata", "managedFields"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return obj.Object
+}
+
+func compacted(t *testing.T, data string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Compact(&b, []byte(data)); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	for _, data := range [][]byte{[]byte(service), compacted(t, service)} {
+		object, err := Decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree := object.Tree()
+		for _, e := range tree.Object["metadata"].(map[string]any)["managedFields"].([]any) { // which is text as it came
+			entry := e.(map[string]any)
+			entry["fieldsV1"] = string(compacted(t, entry["fieldsV1"].(string)))
+		}
+		if diff := cmp.Diff(plain(t, data), tree.Object); diff != "" {
+			t.Errorf("the tree differs from client-go's (-want +got):\n%s", diff)
+		}
+		head := object.Head()
+		if len(head.Object) != 3 || head.GetLabels()["app"] != "shop" || head.GetKind() != "Service" || head.GetAPIVersion() != "v1" {
+			t.Errorf("the head is %v", head.Object)
+		}
+		got := []string{object.APIVersion(), object.Kind(), object.Namespace(), object.Name(), string(object.UID()), object.ResourceVersion()}
+		if diff := cmp.Diff([]string{"v1", "Service", "team-a", "shop", "0b5c", "17"}, got); diff != "" {
+			t.Errorf("the identity differs (-want +got):\n%s", diff)
+		}
+		if strings.Contains(object.text, "f:ports") {
+			t.Error("the text still has paths")
+		}
+	}
+}
+
+// Whoever changes what it was given changes nothing for others.
+func TestTreesAreNotShared(t *testing.T) {
+	t.Parallel()
+	object, err := Decode([]byte(service))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := object.Tree().DeepCopy()
+	shared := object.Shared()
+	if object.Shared() != shared {
+		t.Error("two readers at a time are given two trees")
+	}
+	runtime.KeepAlive(shared)
+	for _, tree := range []*unstructured.Unstructured{object.Tree(), object.Head()} {
+		tree.SetName("another")
+		tree.SetLabels(nil)
+		delete(tree.Object, "spec")
+	}
+	if diff := cmp.Diff(want.Object, shared.Object); diff != "" {
+		t.Errorf("what is shared changed (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want.Object, object.Tree().Object); diff != "" {
+		t.Errorf("the object changed (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{
+		``, `null`, `[]`, `{`, `{"kind":"A"`, `{"kind":"A"} x`, `{"kind":1}`, `{"kind":"A",}`, `{"kind":"A" "b":1}`, `{}`,
+		`{"kind":"A","x":01}`, `{"kind":"A","x":1.}`, `{"kind":"A","x":-}`, `{"kind":"A","x":1e999}`, `{"kind":"A","x":tru}`,
+		`{"kind":"A","x":"\q"}`, `{"kind":"A","x":"\u12"}`, "{\"kind\":\"A\",\"x\":\"\n\"}", `{"kind":"A","x":[1,]}`, `{"kind":"A","x":[1}`,
+		`{"kind":"A","metadata":{"managedFields":[{"fieldsV1":3}]}}`, `{"kind":"A","metadata":{"managedFields":[3]}}`,
+		`{"kind":"A","metadata":{"name":3}}`, `{"kind":"A","x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`,
+	} {
+		if object, err := Decode([]byte(data)); err == nil {
+			t.Errorf("%.60s was read as %v", data, object.Tree().Object)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		service, `{"kind":"A","apiVersion":"v1","a":[1,-2.5e3,"\ud83d\ude00\ud800","` + "\xff" + `"],"a":{"b":null}}`,
+		`{"kind":"A","metadata":null}`, `{"kind":"A","metadata":{"managedFields":[{"fieldsV1":null},{}],"name":null}}`,
+		`{"kind":"A","metadata":{"name":"a","name":"b"},"kind":"B"}`, `{"kind":"A","metadata":[{"name":"a"}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		object, err := Decode(data)
+		if err != nil {
+			return
+		}
+		other := &unstructured.Unstructured{}
+		if err := other.UnmarshalJSON(data); err != nil {
+			t.Fatalf("%q was read, which client-go refuses: %v", data, err)
+		}
+		tree := object.Tree()
+		unstructured.RemoveNestedField(tree.Object, "metadata", "managedFields")
+		unstructured.RemoveNestedField(other.Object, "metadata", "managedFields")
+		if diff := cmp.Diff(other.Object, tree.Object); diff != "" {
+			t.Fatalf("%q: the tree differs from client-go's (-want +got):\n%s", data, diff)
+		}
+		if object.Name() != other.GetName() || object.ResourceVersion() != other.GetResourceVersion() {
+			t.Fatalf("%q: the identity differs", data)
+		}
+	})
+}
+
+// watched reads a stream as client-go's watches do.
+func watched(t *testing.T, stream io.Reader) []string {
+	t.Helper()
+	config := dynamic.ConfigFor(&rest.Config{})
+	info := negotiated{NegotiatedSerializer: config.NegotiatedSerializer}.SupportedMediaTypes()[0]
+	frames := info.StreamSerializer.NewFrameReader(io.NopCloser(stream))
+	decoder := restwatch.NewDecoder(streaming.NewDecoder(frames, info.StreamSerializer.Serializer), info.Serializer)
+	var seen []string
+	for {
+		kind, object, err := decoder.Decode()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				seen = append(seen, err.Error())
+			}
+			return seen
+		}
+		switch object := object.(type) {
+		case *unstructured.Unstructured:
+			size := len(fmt.Sprint(object.Object["data"]))
+			seen = append(seen, fmt.Sprintf("%s %s %s %d", kind, object.GetKind(), object.GetName(), size))
+		case *metav1.Status:
+			seen = append(seen, fmt.Sprintf("%s %s", kind, object.Message))
+		default:
+			seen = append(seen, fmt.Sprintf("%T", object))
+		}
+	}
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	var stream strings.Builder
+	want := []string{}
+	for i, size := range []int{10, 100, 1000, 5000, 100_000, 3} {
+		fmt.Fprintf(&stream, `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"n%d"},"data":"%s{\"\\"}}`, i, strings.Repeat("é", size))
+		if i%2 == 0 {
+			stream.WriteString("\n")
+		}
+		want = append(want, fmt.Sprintf(`ADDED ConfigMap n%d %d`, i, 2*size+len(`{"\`)))
+	}
+	stream.WriteString(`{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"9"}}}` + "\n")
+	stream.WriteString(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","code":410}}` + "\n\n")
+	want = append(want, "BOOKMARK ConfigMap  5", "ERROR too old")
+	for name, reader := range map[string]io.Reader{
+		"at once":         strings.NewReader(stream.String()),
+		"byte by byte":    iotest.OneByteReader(strings.NewReader(stream.String())),
+		"with the end":    iotest.DataErrReader(strings.NewReader(stream.String())),
+		"in small pieces": iotest.HalfReader(strings.NewReader(stream.String())),
+	} {
+		if diff := cmp.Diff(want, watched(t, reader)); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", name, diff)
+		}
+	}
+	cut := watched(t, strings.NewReader(stream.String()[:50]))
+	if len(cut) != 1 || !strings.Contains(cut[0], io.ErrUnexpectedEOF.Error()) {
+		t.Errorf("a stream that is cut gives %q", cut)
+	}
+}
+
+func TestAccessor(t *testing.T) {
+	t.Parallel()
+	object, err := Decode([]byte(service))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kind := object.GetObjectKind().GroupVersionKind().Kind; kind != "Service" {
+		t.Errorf("its kind is %q", kind)
+	}
+	meta := object.GetObjectMeta()
+	if meta.GetName() != "shop" || meta.GetLabels()["app"] != "shop" || meta.GetGeneration() != 1 {
+		t.Errorf("its metadata is %v", meta)
+	}
+	var nobody *Object
+	if nobody.Tree() != nil || nobody.Head() != nil || nobody.Name() != "" || nobody.Kind() != "" {
+		t.Error("no object has something")
+	}
+	tree := object.Tree()
+	if other := Of(tree); other.Tree() != tree || other.UID() != "0b5c" || Of(nil) != nil {
+		t.Error("a tree is not what it was")
+	}
+	var _ kruntime.Object = object
+	_ = watch.Event{Object: object}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	var small bytes.Buffer
+	if err := json.Compact(&small, []byte(service)); err != nil {
+		b.Fatal(err)
+	}
+	data := small.Bytes()
+	b.Run("text", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := Decode(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("tree", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			object, err := Decode(data)
+			if err != nil {
+				b.Fatal(err)
+			}
+			object.Tree()
+		}
+	})
+	b.Run("client-go", func(b *testing.B) {
+		b.ReportAllocs()
+		serializer := dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer.SupportedMediaTypes()[0].Serializer
+		for b.Loop() {
+			if _, _, err := serializer.Decode(data, nil, &unstructured.Unstructured{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
