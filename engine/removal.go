@@ -219,8 +219,9 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 	var err error
 	switch {
 	case parent == nil:
-	case isSuspended(parent):
+	case isSuspended(parent) && e.touches(op, k, parent):
 		return e.rest(op, k, parent), nil
+	case isSuspended(parent): // all the rules for its kind come here
 	case parent.GetDeletionTimestamp() != nil && op.holds(parent):
 		v, err = e.leave(ctx, op, k, parent, e.options.Clock.Now())
 	case parent.GetDeletionTimestamp() == nil:
@@ -236,6 +237,12 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 		e.finish(op)
 	}
 	return settled, nil
+}
+
+// touches tells whether a parent may have something of a rule. One whose field managers
+// are not known may.
+func (e *Engine) touches(op *operator, k queue.Key, parent *unstructured.Unstructured) bool {
+	return op.holds(parent) || e.hasChildren(op, k) || apply.IsManaged(parent, op.id)
 }
 
 // finish forgets a rule, or its former kind of parents, once nothing of it is left.

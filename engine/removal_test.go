@@ -115,6 +115,8 @@ func TestSuspendedParentOfARuleThatIsRemoved(t *testing.T) {
 		w.await(w.resource("Note"), w.home, name, "is ready", isTrue("Ready"))
 	}
 	w.patch(w.resource("Note"), w.home, "n", `{"metadata":{"annotations":{"kanon.dev/suspend":"true"}}}`)
+	// One that has nothing of the rule, and stays suspended, is in nobody's way.
+	w.create(w.resource("Note"), w.object("apiVersion: $GROUP/v1\nkind: Note\nmetadata: {name: o, namespace: $HOME, annotations: {kanon.dev/suspend: \"true\"}}\nspec: {}\n"))
 	w.quiet()
 	w.delete(configMaps, w.kanon, "note")
 	w.awaitGone(configMaps, w.home, "m")

@@ -27,6 +27,13 @@ type entry struct {
 	raw map[string]any
 }
 
+// IsManaged says whether the name of a field manager of obj contains text, such as a rule's id. An object without field
+// managers tells nothing, and counts as one that is.
+func IsManaged(obj *unstructured.Unstructured, text string) bool {
+	entries := entriesOf(obj)
+	return len(entries) == 0 || slices.ContainsFunc(entries, func(e entry) bool { return strings.Contains(e.manager, text) })
+}
+
 // ours says whether the entry records child writes.
 func (e entry) ours() bool {
 	return e.manager == Manager && e.subresource == "" &&
