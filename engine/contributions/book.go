@@ -216,6 +216,9 @@ func (b *Book[P]) Collect(revision *Revision, target queue.Key) (Collected, bool
 			out.Doubt = name.String()
 		}
 	}
+	if out.Doubt != "" {
+		known.target(target.Parent) // so that the end of the doubt leads here, also where nobody contributes
+	}
 	return out, true
 }
 

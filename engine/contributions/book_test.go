@@ -128,6 +128,23 @@ func TestDoubt(t *testing.T) {
 	check(t, "doubt about x then", collect("x").Doubt, "home/a")
 }
 
+// The end of a doubt leads back to what was left as it is for it, also where nobody
+// contributes any more: something is to be released there.
+func TestDoubtThatEnds(t *testing.T) {
+	b, revision := begin(t)
+	b.Looked(parentKey("a"))
+	b.Looked(parentKey("b"))
+	saw, _ := b.Collect(revision, targetKey("old"))
+	check(t, "doubt", saw.Doubt, "home/a")
+	b.Finish(targetKey("old"), saw, "held", nil)
+	b.Drop(parentKey("a"))
+	check(t, "news when the last one goes", namesOf(b.Drop(parentKey("b"))), []string{"old"})
+	saw, _ = b.Collect(revision, targetKey("old"))
+	check(t, "doubt then", saw.Doubt, "")
+	b.Finish(targetKey("old"), saw, "", nil)
+	check(t, "news of a parent that was forgotten", namesOf(b.Drop(parentKey("b"))), []string{})
+}
+
 // A parent asks how its contribution fares, and is woken when that is known or changes.
 func TestState(t *testing.T) {
 	b, revision := begin(t)
