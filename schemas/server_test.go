@@ -163,4 +163,8 @@ func TestACustomResourceThatAppearsChangesAndGoes(t *testing.T) {
 		_, err := s.Converter(ctx, widget)
 		return err != nil
 	})
+	eventually("free for another run", func(ctx context.Context) bool {
+		_, err := crds.Get(ctx, crd.GetName(), metav1.GetOptions{})
+		return err != nil
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -73,6 +74,13 @@ func (w *world) install(kind, conditions string) {
 	w.t.Cleanup(func() {
 		if err := client.Delete(context.Background(), crd.GetName(), metav1.DeleteOptions{}); err != nil {
 			w.t.Error(err)
+		}
+		// Another run of the test makes it again.
+		if err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			_, err := client.Get(ctx, crd.GetName(), metav1.GetOptions{})
+			return apierrors.IsNotFound(err), nil
+		}); err != nil {
+			w.t.Errorf("%s does not go: %v", crd.GetName(), err)
 		}
 	})
 	gvk := schema.GroupVersionKind{Group: "apply.example.com", Version: "v1", Kind: kind}
