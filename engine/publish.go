@@ -82,7 +82,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 			}
 		}
 		err := e.report(ctx, e.count(catalog, catalog.reports(errs, failing)), last)
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			logr.FromContextOrDiscard(ctx).Error(err, "reporting on rules; trying again", "pause", pause)
 		}
 		if err != nil || len(errs) > 0 {

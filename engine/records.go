@@ -214,7 +214,7 @@ func (r *records) load(ctx context.Context) bool {
 	}
 	r.mu.Unlock()
 	if err == nil || !sameText(before, err) {
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			logr.FromContextOrDiscard(ctx).Error(err, "reading what is remembered of rules; none starts before that succeeds")
 		}
 		r.written("")
