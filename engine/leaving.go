@@ -15,7 +15,7 @@ import (
 
 // leave sees a parent off that is being deleted and that the rule holds: the
 // children that only the rule can end are ended, and when the API server has none
-// of them any more, the parent is let go.
+// of them any more, and its patches were released, the parent is let go.
 func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured, now time.Time) (verdict, error) {
 	p := e.newPass(op, k, parent, e.memories.of(k, parent.GetUID(), op.program.Hash()), now)
 	defer p.end()
@@ -26,6 +26,9 @@ func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *u
 		p.problems, p.outcome = nil, rules.Outcome{}
 	}
 	p.dropContributions(k)
+	if p.contributions.IsLeaving(k) && len(p.tracked()) == 0 {
+		return waiting, nil // comes back when its patches are released
+	}
 	gone, err := p.endChildren(ctx)
 	if err == nil && gone {
 		err = p.letGo(ctx, op, p.parent)

@@ -49,6 +49,54 @@ func TestOrphaningDeletionOfAParentThatIsHeld(t *testing.T) {
 	}
 }
 
+// gate is a client of the engine's whose next write of one kind to one object can be
+// held on its way.
+type gate struct {
+	client *wire.Client
+	w      *world
+	armed  atomic.Bool
+	// held is closed when a write is held, and free lets it go on.
+	held, free chan struct{}
+}
+
+func (w *world) gate(kind types.PatchType, path string) *gate {
+	w.t.Helper()
+	g := &gate{w: w, held: make(chan struct{}), free: make(chan struct{})}
+	config := rest.CopyConfig(w.config)
+	config.Wrap(w.requests.wrap)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Header.Get("Content-Type") == string(kind) && strings.HasSuffix(r.URL.Path, path) && g.armed.CompareAndSwap(true, false) {
+				close(g.held)
+				select {
+				case <-g.free:
+				case <-r.Context().Done():
+				}
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	var err error
+	if g.client, err = wire.NewForConfig(config); err != nil {
+		w.t.Fatal(err)
+	}
+	return g
+}
+
+// shut has the next write held, await waits until one is, and open lets it go on.
+func (g *gate) shut() { g.armed.Store(true) }
+
+func (g *gate) await() {
+	g.w.t.Helper()
+	select {
+	case <-g.held:
+	case <-time.After(patience):
+		g.w.t.Fatal("nothing is written")
+	}
+}
+
+func (g *gate) open() { close(g.free) }
+
 // An apply that is on its way while its parent is deleted with orphaning does not bring
 // back the owner reference that the garbage collector takes meanwhile, for which it
 // would take the child. Once managedFields were rewritten just before, and once not.
@@ -61,28 +109,8 @@ func TestOrphaningDeletionThatCrossesAnApply(t *testing.T) {
 			w.define("Box")
 			w.rule("box", strings.NewReplacer(`{color: "${parent.spec.color}"}`, `"${parent.spec.data}"`,
 				"    color: ${children.config.data.color}\n", "").Replace(boxRule))
-			var armed atomic.Bool
-			held, proceed := make(chan struct{}), make(chan struct{})
-			config := rest.CopyConfig(w.config)
-			config.Wrap(w.requests.wrap)
-			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-				return roundTripper(func(r *http.Request) (*http.Response, error) {
-					if r.Header.Get("Content-Type") == string(types.ApplyPatchType) &&
-						strings.HasSuffix(r.URL.Path, "/configmaps/red-config") && armed.CompareAndSwap(true, false) {
-						close(held)
-						select {
-						case <-proceed:
-						case <-r.Context().Done():
-						}
-					}
-					return next.RoundTrip(r)
-				})
-			})
-			client, err := wire.NewForConfig(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.run(func(o *engine.Options) { o.Client = client })
+			applies := w.gate(types.ApplyPatchType, "/configmaps/red-config")
+			w.run(func(o *engine.Options) { o.Client = applies.client })
 			boxes := w.resource("Box")
 			w.parent("Box", "red", "{color: red, data: {a: one}}")
 			w.await(boxes, w.home, "red", "is ready", isTrue("Ready"))
@@ -90,19 +118,15 @@ func TestOrphaningDeletionThatCrossesAnApply(t *testing.T) {
 				w.patch(boxes, w.home, "red", `{"spec":{"data":{"b":"two"}}}`)
 				w.await(configMaps, w.home, "red-config", "is applied", has("two", "data", "b"))
 			}
-			armed.Store(true)
+			applies.shut()
 			w.patch(boxes, w.home, "red", `{"spec":{"data":{"c":"three"}}}`)
-			select {
-			case <-held:
-			case <-time.After(patience):
-				t.Fatal("the child is not applied")
-			}
+			applies.await()
 			orphan := metav1.DeletePropagationOrphan
 			if err := w.at(boxes, w.home).Delete(t.Context(), "red", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
 				t.Fatal(err)
 			}
 			w.awaitGone(boxes, w.home, "red")
-			close(proceed)
+			applies.open()
 			w.quiet()
 			if obj := w.get(configMaps, w.home, "red-config"); obj.GetDeletionTimestamp() != nil || len(obj.GetOwnerReferences()) > 0 {
 				t.Errorf("the child goes with its parent: %v", obj.Object)

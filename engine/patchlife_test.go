@@ -8,6 +8,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine"
 )
 
 func unlabelled(name string) func(*unstructured.Unstructured) bool {
@@ -233,4 +236,35 @@ func TestPatchesThatConflict(t *testing.T) {
 	w.await(w.resource("Note"), w.home, "a-older", "is ready for the other rule", isTrue("OtherReady"))
 	w.delete(configMaps, w.kanon, "other")
 	w.await(configMaps, w.home, "shared", "is as it was", has("theirs", "data", "mode"))
+}
+
+// A parent that the rule holds goes when what it contributed to patches is released, and
+// not before.
+func TestParentThatIsHeldAwaitsItsPatches(t *testing.T) {
+	t.Parallel()
+	w, elsewhere := wideWorld(t)
+	w.create(configMaps, w.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: board, namespace: "+elsewhere+"}, data: {a: one}}"))
+	w.rule("wide", wideRule+`  patches:
+  - id: enter
+    target: {apiVersion: v1, kind: ConfigMap, name: board, namespace: "${parent.spec.elsewhere}"}
+    template: {data: {team: "${parent.metadata.name}"}}
+`)
+	release := w.gate(types.ApplyPatchType, "/configmaps/board")
+	w.run(func(o *engine.Options) { o.Client = release.client })
+	w.team("red", elsewhere)
+	w.await(configMaps, elsewhere, "board", "is patched", has("red", "data", "team"))
+	release.shut()
+	w.delete(w.resource("Team"), w.home, "red")
+	release.await()
+	w.awaitGone(configMaps, elsewhere, "red-far")
+	w.awaitGone(w.resource("Zone"), "", w.home+"-red")
+	w.quiet()
+	if team := w.get(w.resource("Team"), w.home, "red"); !w.holds("wide")(team) {
+		t.Errorf("the parent is not held: %v", team.GetFinalizers())
+	}
+	release.open()
+	w.awaitGone(w.resource("Team"), w.home, "red")
+	if board := w.get(configMaps, elsewhere, "board"); field(board, "data", "team") != nil || field(board, "data", "a") != "one" {
+		t.Errorf("the target is %v", board.Object)
+	}
 }

@@ -129,6 +129,7 @@ func (b *Book[P]) patchLocked(name patchName) *patch[P] {
 	if known == nil {
 		known = &patch[P]{
 			parents: make(map[types.NamespacedName]*Contribution), targets: make(map[types.NamespacedName]*target[P]),
+			leaving: make(map[types.NamespacedName]int),
 		}
 		b.patches[name] = known
 	}
@@ -159,10 +160,26 @@ func (b *Book[P]) Drop(parent queue.Key) (news []queue.Key) {
 	defer b.mu.Unlock()
 	for name, known := range b.patches {
 		if name.rule == parent.Rule && known.parents[parent.Parent] != nil {
-			news = append(news, keysOf(name, known.set(parent.Parent, nil))...)
+			changed := known.set(parent.Parent, nil)
+			known.leave(parent.Parent, changed)
+			news = append(news, keysOf(name, changed)...)
 		}
 	}
 	return news
+}
+
+// IsLeaving tells whether nobody has looked yet at a target of a parent whose
+// contributions were dropped. The parent is woken when somebody has; what could not be
+// released then is tried again without it.
+func (b *Book[P]) IsLeaving(parent queue.Key) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, known := range b.patches {
+		if name.rule == parent.Rule && known.leaving[parent.Parent] > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // ForgetRule drops what is known of a rule that stopped; its targets stay as they are.
@@ -268,6 +285,7 @@ func (b *Book[P]) Finish(target queue.Key, saw Collected, came P, left map[types
 			news = append(news, queue.Key{Rule: target.Rule, Parent: parent})
 		}
 		clear(t.waiters)
+		known.letGo(t)
 	}
 	if len(t.parents) == 0 && came.IsNone() {
 		delete(known.targets, target.Parent)

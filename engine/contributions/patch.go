@@ -64,6 +64,9 @@ type patch[P Problem[P]] struct {
 	kind    schema.GroupVersionKind
 	parents map[types.NamespacedName]*Contribution
 	targets map[types.NamespacedName]*target[P]
+	// leaving counts, of parents that contribute nothing any more, the targets at which
+	// nobody has looked since.
+	leaving map[types.NamespacedName]int
 }
 
 // target is what came of one target.
@@ -76,8 +79,9 @@ type target[P Problem[P]] struct {
 	// parents.
 	problem P
 	left    map[types.NamespacedName]P
-	// waiters are parents that wait for a look.
-	waiters map[types.NamespacedName]bool
+	// waiters are parents that wait for a look, and leaving those among them that
+	// contribute nothing any more.
+	waiters, leaving map[types.NamespacedName]bool
 }
 
 // set replaces what a parent contributes; nil ends it. It gives the targets to look
@@ -126,10 +130,34 @@ func (p *patch[P]) set(parent types.NamespacedName, now *Contribution) map[types
 func (p *patch[P]) target(name types.NamespacedName) *target[P] {
 	t := p.targets[name]
 	if t == nil {
-		t = &target[P]{parents: make(map[types.NamespacedName]bool), waiters: make(map[types.NamespacedName]bool)}
+		t = &target[P]{
+			parents: make(map[types.NamespacedName]bool), waiters: make(map[types.NamespacedName]bool),
+			leaving: make(map[types.NamespacedName]bool),
+		}
 		p.targets[name] = t
 	}
 	return t
+}
+
+// leave has a parent that contributes nothing any more wait until somebody has looked at
+// targets.
+func (p *patch[P]) leave(parent types.NamespacedName, targets map[types.NamespacedName]bool) {
+	for name := range targets {
+		if t := p.target(name); !t.leaving[parent] {
+			t.waiters[parent], t.leaving[parent] = true, true
+			p.leaving[parent]++
+		}
+	}
+}
+
+// letGo notes that somebody has looked at a target.
+func (p *patch[P]) letGo(t *target[P]) {
+	for parent := range t.leaving {
+		if p.leaving[parent]--; p.leaving[parent] <= 0 {
+			delete(p.leaving, parent)
+		}
+	}
+	clear(t.leaving)
 }
 
 // isCurrent tells whether somebody looked since the contributions changed.
