@@ -50,6 +50,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 	}
 	written := len(writes)
 	for _, node := range batch {
+		p.noteHeldByRollout(node.Node, node.Held)
 		for _, object := range node.Kept {
 			p.desired[identityOf(object)] = true
 			if live, err := p.Live(object); err == nil && live != nil {

@@ -203,6 +203,30 @@ func (e *Engine) doubt(op *operator, k queue.Key, refs []apply.Ref) bool {
 	return len(refs) == 0
 }
 
+// isFree tells whether the operator's revision may delete.
+func (e *Engine) isFree(op *operator) bool {
+	e.guards.mu.Lock()
+	defer e.guards.mu.Unlock()
+	g := e.guards.ofLocked(op)
+	return g != nil && g.released
+}
+
+// mayRecreate tells whether an object of a parent may be deleted to be made anew, as far
+// as the revision is concerned. held is true where it has to wait until somebody acts.
+func (e *Engine) mayRecreate(op *operator, k queue.Key) (may, held bool) {
+	e.guards.mu.Lock()
+	defer e.guards.mu.Unlock()
+	g := e.guards.ofLocked(op)
+	switch {
+	case g == nil:
+		return false, false // the rule is about to begin, and wakes all parents
+	case g.released || !g.holds(k):
+		return true, false
+	default:
+		return false, g.looked && !g.asked
+	}
+}
+
 // excuse takes a parent that is gone out of the guard.
 func (e *Engine) excuse(op *operator, k queue.Key) {
 	e.guards.mu.Lock()
@@ -230,14 +254,17 @@ func (e *Engine) judge(op *operator) {
 	free := g.clear(confirmed)
 	ask := free && !g.asked
 	g.asked = g.asked || free
-	var freed []queue.Key
+	var freed []queue.Key // and others to look at again
 	if g.asked && e.mayDelete(op) {
 		g.released = true
-		freed = slices.Collect(maps.Keys(g.doomed))
+		freed = slices.AppendSeq(slices.Collect(maps.Keys(g.doomed)), maps.Keys(g.doubtful))
 		g.pending, g.doubtful, g.doomed = nil, nil, nil
 	}
 	first := looked && !g.looked
 	g.looked = looked
+	if first && !g.asked {
+		freed = slices.Collect(maps.Keys(g.doomed)) // to say what they wait for
+	}
 	held := looked && g.wouldGo.all > 0
 	e.guards.mu.Unlock()
 	if ask {

@@ -182,6 +182,12 @@ func TestRevisionThatWouldDeleteAVolume(t *testing.T) {
 	w.awaitRecord("note", w.revisionOf(note("x")+volume))
 	write(note("y"))
 	w.await(configMaps, w.home, "n", "follows the rule", has("y", "data", "text"))
+	// A file is no object, so the rule's record says so.
+	w.await(configMaps, w.kanon, w.recordOf("note"), "says what is held", func(obj *unstructured.Unstructured) bool {
+		held, _ := field(obj, "data", "held").(string)
+		return strings.HasPrefix(held, "PruneHeld") && strings.Contains(held, "PersistentVolumeClaim "+w.home+"/n")
+	})
+	w.awaitEvent(w.kanon, w.recordOf("note"), "RulesRefused")
 	w.quiet()
 	if w.get(claims, w.home, "n").GetDeletionTimestamp() != nil {
 		t.Error("the volume was deleted")
@@ -197,6 +203,10 @@ func TestRevisionThatWouldDeleteAVolume(t *testing.T) {
 	})
 	w.patch(claims, w.home, "n", `{"metadata":{"finalizers":null}}`)
 	w.awaitGone(claims, w.home, "n")
+	w.awaitEvent(w.kanon, w.recordOf("note"), "RulesAccepted")
+	w.await(configMaps, w.kanon, w.recordOf("note"), "says nothing of it any more", func(obj *unstructured.Unstructured) bool {
+		return field(obj, "data", "held") == nil
+	})
 }
 
 // Without its record a rule is taken for a new one while there are children of it:

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"maps"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,6 +75,25 @@ func (n *notices) forgetRule(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	maps.DeleteFunc(n.told, func(k queue.Key, _ told) bool { return k.Rule == id })
+}
+
+// reportFile emits Events about the rules of a file, which is no object: at their records,
+// as far as they have one. What was accepted at the start needs none.
+func (n *notices) reportFile(before, now source.Report, recordOf func(id string) *corev1.ObjectReference) {
+	refused := make(map[string]bool)
+	for _, r := range before.Rules {
+		refused[r.ID] = !r.Ready
+	}
+	for _, r := range now.Rules {
+		record := recordOf(r.ID)
+		switch {
+		case record == nil, slices.Contains(before.Rules, r):
+		case !r.Ready:
+			n.recorder.Event(record, corev1.EventTypeWarning, "RulesRefused", joinMessages([]string{r.Name + ": " + r.Message}))
+		case refused[r.ID]:
+			n.recorder.Event(record, corev1.EventTypeNormal, "RulesAccepted", joinMessages([]string{r.Name + ": " + r.Message}))
+		}
+	}
 }
 
 // report emits an Event about a ConfigMap or a Rule object whose verdict changed.

@@ -160,7 +160,7 @@ func (p problem) eventful() bool {
 // next look settles: it is worth neither a log line nor a word to the user.
 func (p problem) Passing() bool {
 	var replaced *apply.ReplacedError
-	return errors.As(p.err, &replaced) || errors.As(p.err, new(*apply.UntiedError)) || errors.Is(p.err, errNotNow) || errors.Is(p.err, errParentLeaving) || errors.Is(p.err, context.Canceled)
+	return errors.As(p.err, &replaced) || errors.As(p.err, new(*apply.UntiedError)) || errors.As(p.err, new(*heldRecreationError)) || errors.Is(p.err, errNotNow) || errors.Is(p.err, errParentLeaving) || errors.Is(p.err, context.Canceled)
 }
 
 // expected tells whether a problem that the user is told of is part of the course

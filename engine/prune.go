@@ -103,9 +103,10 @@ func (p *pass) atRisk(stale []staleChild) []apply.Ref {
 	return refs
 }
 
-// toDelete lists those of the children that would be deleted, and not let go.
+// toDelete lists those of the children that would be deleted, and not let go, and those
+// that would be to be made anew.
 func (p *pass) toDelete(stale []staleChild) []apply.Ref {
-	var refs []apply.Ref
+	refs := slices.Clone(p.mayRenew)
 	for _, s := range stale {
 		if !p.staysWhenPruned(s.object) {
 			refs = append(refs, apply.RefOf(s.object))

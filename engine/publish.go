@@ -81,6 +81,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 				continue
 			}
 		}
+		e.rememberHeld()
 		err := e.report(ctx, e.count(catalog, catalog.reports(errs, failing)), last)
 		if err != nil && ctx.Err() == nil {
 			logr.FromContextOrDiscard(ctx).Error(err, "reporting on rules; trying again", "pause", pause)
@@ -201,13 +202,17 @@ func (e *Engine) report(ctx context.Context, reports, last map[source.Origin]sou
 		if err != nil {
 			errs = append(errs, err)
 		}
-		if previous, told := last[origin]; told && equalReports(previous, report) {
+		previous, told := last[origin]
+		if told && equalReports(previous, report) {
 			continue // at the most, somebody had taken it away
 		}
 		last[origin] = report
 		logReport(ctx, origin, report) // also where the origin cannot be told
 		if changed {
 			e.notices.report(origin, report)
+		}
+		if origin.Path != "" {
+			e.notices.reportFile(previous, report, e.records.reference)
 		}
 	}
 	maps.DeleteFunc(last, func(origin source.Origin, _ source.Report) bool {
@@ -220,7 +225,7 @@ func (e *Engine) report(ctx context.Context, reports, last map[source.Origin]sou
 // reportTo gives a verdict to the source that can take it.
 func (e *Engine) reportTo(ctx context.Context, origin source.Origin, report source.Report) (changed bool, err error) {
 	if origin.Path != "" {
-		return false, nil // a file's verdict is in the log
+		return false, nil // a file's verdict is in the log, and in Events at the records of its rules
 	}
 	for _, src := range e.options.Sources {
 		if reporter, ok := src.(Reporter); ok && covers(src, origin) {

@@ -125,6 +125,9 @@ type pass struct {
 	// heldAnew is true once the pass has put the finalizer on the parent, and answered
 	// once the parent was seen after that.
 	heldAnew, answered bool
+	// mayRenew are children that may have to be deleted to be made anew, and were not
+	// because of the guard.
+	mayRenew []apply.Ref
 	// judged is true once it was asked what of the parent's children may be deleted.
 	judged bool
 	// finalizing is true while the parent is being deleted and the rule has its say.

@@ -22,6 +22,8 @@ const (
 	recordPrefix = "kanon-state-"
 	// recordKey is where a record's ConfigMap has it, as JSON.
 	recordKey = "record"
+	// heldKey is where it has Held.
+	heldKey = "held"
 	// recordManager is the field manager of records.
 	recordManager = "kanon-state"
 )
@@ -47,6 +49,9 @@ type ruleRecord struct {
 	Conditions      []string `json:"conditions,omitempty"`
 	// OnRuleDeletion is what the rule said last.
 	OnRuleDeletion rules.RuleDeletion `json:"onRuleDeletion"`
+	// Held is what a revision would delete and must not, of a rule in a file, which has no
+	// object to say so; for people, so it stands beside the rest.
+	Held string `json:"-"`
 }
 
 // recordedOrigin is a source.Origin, without what changes when it is made anew.
@@ -118,7 +123,7 @@ func (r *ruleRecord) clone() ruleRecord {
 
 // equal tells whether two records say the same.
 func (r *ruleRecord) equal(other *ruleRecord) bool {
-	return r.Rule == other.Rule && r.Origin == other.Origin && r.Revision == other.Revision &&
+	return r.Rule == other.Rule && r.Held == other.Held && r.Origin == other.Origin && r.Revision == other.Revision &&
 		r.OnRuleDeletion == other.OnRuleDeletion && r.ConditionPrefix == other.ConditionPrefix &&
 		slices.Equal(r.Conditions, other.Conditions) && slices.Equal(r.Parents, other.Parents) &&
 		slices.Equal(r.Children, other.Children) && slices.Equal(r.Patches, other.Patches)
@@ -130,6 +135,10 @@ func (r *ruleRecord) configMap(namespace, id string) (*unstructured.Unstructured
 	if err != nil {
 		return nil, fmt.Errorf("encode the record of rule %s: %w", r.Rule, err)
 	}
+	data := map[string]any{recordKey: string(text)}
+	if r.Held != "" {
+		data[heldKey] = r.Held
+	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1",
 		"kind":       "ConfigMap",
@@ -137,7 +146,7 @@ func (r *ruleRecord) configMap(namespace, id string) (*unstructured.Unstructured
 			"name": recordPrefix + id, "namespace": namespace,
 			"labels": map[string]any{labelRecord: "true"},
 		},
-		"data": map[string]any{recordKey: string(text)},
+		"data": data,
 	}}, nil
 }
 
@@ -152,6 +161,7 @@ func readRecord(object *unstructured.Unstructured) (ruleRecord, error) {
 		return r, fmt.Errorf("read the record in ConfigMap %s: %w",
 			types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, err)
 	}
+	r.Held, _, _ = unstructured.NestedString(object.Object, "data", heldKey)
 	return r, nil
 }
 

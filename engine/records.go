@@ -93,6 +93,20 @@ func (r *records) stored(id string) (ruleRecord, bool) {
 	return s.stored.clone(), true
 }
 
+// reference is the ConfigMap of a rule's record, for Events about a rule that has no other
+// object; nil where there is none.
+func (r *records) reference(id string) *corev1.ObjectReference {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.byID[id]
+	if s == nil || s.object == nil {
+		return nil
+	}
+	return &corev1.ObjectReference{
+		APIVersion: "v1", Kind: "ConfigMap", Namespace: r.namespace, Name: s.object.GetName(), UID: s.object.GetUID(),
+	}
+}
+
 // ids lists the rules that have a record.
 func (r *records) ids() []string {
 	r.mu.Lock()
@@ -332,6 +346,9 @@ func (r *records) createOrUpdate(ctx context.Context, live, desired *unstructure
 	patch := desired.DeepCopy()
 	patch.SetUID(live.GetUID())
 	patch.SetResourceVersion(live.GetResourceVersion())
+	if data, ok := patch.Object["data"].(map[string]any); ok && data[heldKey] == nil {
+		data[heldKey] = nil // takes it away
+	}
 	body, err := json.Marshal(patch.Object)
 	if err != nil {
 		return nil, err

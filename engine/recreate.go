@@ -104,8 +104,13 @@ func (p *pass) noteRecreations(writes []*write) {
 		case w.live != nil:
 			delete(p.memory.recreations, id)
 		}
+		p.noteHeldRecreation(w)
 		if w.pending != nil {
-			p.pending = append(p.pending, problem{subject: "child " + w.node, reason: reasonRecreating, err: w.pending})
+			of := problem{subject: "child " + w.node, reason: reasonRecreating, err: w.pending}
+			if held, ok := errors.AsType[*heldRecreationError](w.pending); ok {
+				of.reason, of.stalled = reasonPruneHeld, held.told
+			}
+			p.pending = append(p.pending, of)
 		}
 	}
 }
@@ -123,7 +128,7 @@ func (p *pass) write(ctx context.Context, kind restmapping.Kind, child *apply.Ch
 	switch {
 	case owned && w.isDue():
 		err := p.recreate(ctx, kind, child, w, w.before, "its recreateWhen is true")
-		if !errors.As(err, new(*tooSoonError)) {
+		if !errors.As(err, new(*tooSoonError)) && !errors.As(err, new(*heldRecreationError)) {
 			return apply.Result{}, err
 		}
 		w.pending = err
@@ -134,7 +139,7 @@ func (p *pass) write(ctx context.Context, kind restmapping.Kind, child *apply.Ch
 		if w.renewal == rules.RenewalBarred {
 			return p.leave(ctx, w)
 		}
-		return apply.Result{}, p.recreate(ctx, kind, child, w, w.before, "its content has changed")
+		return p.recreateOrLeave(ctx, kind, child, w, w.before, "its content has changed")
 	}
 	result, err := p.writeInPlace(ctx, kind, child, w)
 	var immutable *apply.ImmutableError
@@ -149,8 +154,19 @@ func (p *pass) write(ctx context.Context, kind restmapping.Kind, child *apply.Ch
 	if w.renewal == rules.RenewalBarred {
 		return apply.Result{}, fmt.Errorf("it is not made anew, because its createWhen is not true: %w", err)
 	}
-	return apply.Result{}, p.recreate(ctx, kind, child, w, immutable.Live,
+	return p.recreateOrLeave(ctx, kind, child, w, immutable.Live,
 		"the API server lets nobody change "+strings.Join(immutable.Fields(), ", "))
+}
+
+// recreateOrLeave is recreate where an object that may not be deleted yet, because of what
+// the rule's revision deletes in all, is left as it is.
+func (p *pass) recreateOrLeave(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) (apply.Result, error) {
+	err := p.recreate(ctx, kind, child, w, live, why)
+	if w.before == nil || !errors.As(err, new(*heldRecreationError)) {
+		return apply.Result{}, err
+	}
+	w.pending = err
+	return p.leave(ctx, w)
 }
 
 // leave is write of an object of which the content is to stay.
@@ -162,6 +178,9 @@ func (p *pass) leave(ctx context.Context, w *write) (apply.Result, error) {
 // recreate deletes an object of ours that is to be made anew, when it is time, and
 // when the API server says that it would take the new one. It never returns nil.
 func (p *pass) recreate(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) error {
+	if may, held := p.mayRecreate(p.op, p.key); !may {
+		return &heldRecreationError{ref: apply.RefOf(live), why: why, told: held}
+	}
 	longest, now := p.options.RecreateMax, p.started
 	last := recreationOf(live).standing(now, longest)
 	if wait := last.wait(now, p.options.RecreateBase, longest); wait > 0 {
@@ -184,6 +203,47 @@ func (p *pass) recreate(ctx context.Context, kind restmapping.Kind, child *apply
 	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonRecreating,
 		"%s is deleted and made anew, by rule %s: %s", apply.RefOf(live), p.op.name, why)
 	return apply.Leaving(live)
+}
+
+// noteHeldRecreation notes an object that may have to be deleted to be made anew, while it
+// is not known what the rule's revision would delete in all: also one that could not be
+// written, so that this is not known of it.
+func (p *pass) noteHeldRecreation(w *write) {
+	if p.op.recreators[w.node] == "" && !w.isDue() || w.before == nil || w.recreated != nil {
+		return
+	}
+	if held := errors.As(w.pending, new(*heldRecreationError)); held || w.err != nil {
+		p.mayRenew = append(p.mayRenew, apply.RefOf(w.before))
+	}
+}
+
+// noteHeldByRollout is noteHeldRecreation of objects that a rollout leaves for later.
+func (p *pass) noteHeldByRollout(node string, held []*unstructured.Unstructured) {
+	if p.op.recreators[node] != rules.UpdateRecreate {
+		return
+	}
+	if may, _ := p.mayRecreate(p.op, p.key); may {
+		return
+	}
+	for _, object := range held {
+		if live, err := p.Live(object); err == nil && live != nil && p.Outdated(node, object, live) {
+			p.mayRenew = append(p.mayRenew, apply.RefOf(live))
+		}
+	}
+}
+
+// heldRecreationError says that an object is to be made anew, and that it is not known yet
+// whether the rule's revision may delete what it would.
+type heldRecreationError struct {
+	ref apply.Ref
+	why string
+	// told is true where it will not be known until somebody acts.
+	told bool
+}
+
+func (e *heldRecreationError) Error() string {
+	return fmt.Sprintf("%s is to be deleted and made anew: %s; it is left as it is, because the rule's new revision would delete more than it may, "+
+		"as the rule says", e.ref, e.why)
 }
 
 // tooSoonError says that an object is to be made anew, and was so not long ago.

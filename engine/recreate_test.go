@@ -445,3 +445,62 @@ spec:
 		t.Error("it was deleted though createWhen allows for no new one")
 	}
 }
+
+// A revision that would have more objects made anew than it may delete is held like one
+// that would delete them, over a restart too, and each parent says what waits.
+func TestRevisionThatWouldRecreateMuch(t *testing.T) {
+	t.Parallel()
+	for policy, immutable := range map[string]string{"Recreate": "", "ApplyOrRecreate": "      immutable: true\n"} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.define("Note")
+			text := func(content string, limit int) string {
+				return strings.NewReplacer(
+					"spec:\n", fmt.Sprintf("spec:\n  pruneLimit: %d\n", limit),
+					"  - id: config\n", "  - id: config\n    updatePolicy: "+policy+"\n",
+				).Replace(note(content)) + immutable
+			}
+			w.rule("note", text("x", 1))
+			stop := w.run(soon)
+			uids := make(map[string]string)
+			for _, name := range []string{"a", "b"} {
+				w.parent("Note", name, "{}")
+				uids[name] = string(w.await(configMaps, w.home, name, "is made", exists).GetUID())
+				w.await(w.resource("Note"), w.home, name, "is ready", isTrue("Ready"))
+			}
+			w.awaitRecord("note", w.revisionOf(text("x", 1)))
+			w.rule("note", text("y", 1))
+			for range 2 {
+				w.verdict("note", "PruneHeld: this revision of the rule would delete 2 objects")
+				for _, name := range []string{"a", "b"} {
+					w.await(w.resource("Note"), w.home, name, "says what waits", func(obj *unstructured.Unstructured) bool {
+						return conditionField(obj, "Stalled", "reason") == "PruneHeld" && strings.Contains(conditionField(obj, "Stalled", "message"), "child config")
+					})
+				}
+				w.quiet()
+				for name, uid := range uids {
+					if child := w.get(configMaps, w.home, name); string(child.GetUID()) != uid || child.GetDeletionTimestamp() != nil {
+						t.Errorf("child %s was deleted", name)
+					}
+				}
+				stop()
+				stop = w.run(soon)
+			}
+			w.parent("Note", "c", "{}")
+			w.await(configMaps, w.home, "c", "is made as the rule says now", has("y", "data", "text"))
+			w.confirm("note", w.revisionOf(text("y", 1)))
+			for name, uid := range uids {
+				w.await(configMaps, w.home, name, "is made anew", func(obj *unstructured.Unstructured) bool {
+					return string(obj.GetUID()) != uid && field(obj, "data", "text") == "y"
+				})
+				w.await(w.resource("Note"), w.home, name, "is ready again", isTrue("Ready"))
+			}
+			// Three may go unasked where the limit is three.
+			w.rule("note", text("z", 3))
+			for _, name := range []string{"a", "b", "c"} {
+				w.await(configMaps, w.home, name, "is made anew", has("z", "data", "text"))
+			}
+		})
+	}
+}

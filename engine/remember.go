@@ -65,6 +65,22 @@ func (e *Engine) recorded(id string) {
 	e.news.ring()
 }
 
+// rememberHeld has the record of a rule in a file say what the rule's revision would delete
+// and must not. That is known while it is held, and once it is free; in between it stays.
+func (e *Engine) rememberHeld() {
+	held := e.guards.held()
+	for id, op := range e.running.load().byID {
+		message := ""
+		if op.origin.Path != "" {
+			message = held[id]
+		}
+		if op.removal != nil || message == "" && op.origin.Path != "" && !e.isFree(op) {
+			continue
+		}
+		e.records.wantFrom(id, func() bool { return e.isCurrent(op) }, func(r *ruleRecord) { r.Held = message })
+	}
+}
+
 // previous is the operator in whose place a new one comes: the one that this process
 // knows, or else what is remembered of it.
 func (e *Engine) previous(known *operator, entry *entry) *operator {

@@ -62,7 +62,7 @@ func (c *catalog) reports(crdErrors map[string]error, failing map[string]string)
 
 // reportRule says how one rule fares.
 func (c *catalog) reportRule(e *entry, state *textState, failure string) source.RuleReport {
-	report := source.RuleReport{Name: e.name.Name}
+	report := source.RuleReport{Name: e.name.Name, ID: e.id}
 	missing := c.missing(e)
 	switch {
 	case !slices.Contains(state.docs.Rules, e.newest):
@@ -79,6 +79,9 @@ func (c *catalog) reportRule(e *entry, state *textState, failure string) source.
 		report.Message = failure
 		if strings.HasPrefix(failure, reasonPruneHeld) {
 			report.Reason = reasonPruneHeld
+			if state.origin.Path != "" {
+				report.Message += "; it goes to metadata.annotations of the rule in " + state.origin.Path
+			}
 		}
 	default:
 		report.Ready = true

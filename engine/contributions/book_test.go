@@ -178,7 +178,11 @@ func TestState(t *testing.T) {
 	check(t, "news when b goes", namesOf(b.Drop(parentKey("b"))), []string{"x"})
 	check(t, "a during the look", state("a"), "unknown")
 	check(t, "woken by a look that is late", namesOf(b.Finish(targetKey("x"), saw, "", nil)), []string{})
-	check(t, "woken by the next", look("", nil), []string{"a"})
+	check(t, "b leaves until somebody has looked", b.IsLeaving(parentKey("b")), true)
+	check(t, "woken by the next, even though it fails", look("forbidden", nil), []string{"a", "b"})
+	check(t, "b leaves then", b.IsLeaving(parentKey("b")), false)
+	check(t, "a leaves", b.IsLeaving(parentKey("a")), false)
+	check(t, "woken by one that succeeds", look("", nil), []string{"a"})
 	if b.Drop(parentKey("a")); b.Contributes(targetKey("x")) {
 		t.Error("somebody still contributes")
 	}

@@ -66,6 +66,8 @@ type RuleReport struct {
 	Message string `json:"message"`
 	// Reason is one word for why it is not ready, where there is one.
 	Reason string `json:"-"`
+	// ID is the rule's id.
+	ID string `json:"-"`
 }
 
 // Report is the verdict on one origin.
