@@ -175,7 +175,5 @@ func TestThreeHundredParents(t *testing.T) {
 	for i := range parents {
 		w.parent("Box", fmt.Sprintf("box-%03d", i), "{color: red}")
 	}
-	for i := range parents {
-		w.await(w.resource("Box"), w.home, fmt.Sprintf("box-%03d", i), "is ready", isTrue("Ready"))
-	}
+	w.awaitEach("Box", "is ready", isTrue("Ready"))
 }

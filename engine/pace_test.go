@@ -110,9 +110,7 @@ func TestTimersAtRest(t *testing.T) {
 	for i := range parents {
 		w.parent("Note", "n"+strconv.Itoa(i), "{text: one}")
 	}
-	for i := range parents {
-		w.await(w.resource("Note"), w.home, "n"+strconv.Itoa(i), "is ready", isTrue("Ready"))
-	}
+	w.awaitEach("Note", "is ready", isTrue("Ready"))
 	w.quiet()
 	before := w.looks("n0")
 	w.quiet()
