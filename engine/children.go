@@ -60,7 +60,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 	}
 	p.tie(ctx, writes)
 	var group errgroup.Group
-	group.SetLimit(p.options.ParallelWrites)
+	group.SetLimit(p.parallelWrites())
 	for i, w := range writes {
 		group.Go(func() error {
 			defer containPanic(&w.err)
@@ -98,6 +98,16 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 		}
 		p.evaluation.Applied(node.Node, live)
 	}
+}
+
+// parallelWrites is how many children are written at the same time. While so many
+// parents of the rule wait that all workers will be busy with them, more requests under
+// way do not get more done: all only take longer, also those for other rules.
+func (p *pass) parallelWrites() int {
+	if p.queue.Waiting(p.op.id) >= p.options.Workers {
+		return 1
+	}
+	return p.options.ParallelWrites
 }
 
 // writeChild brings one child up to date and returns it as it is now.

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/contributions"
@@ -24,7 +23,7 @@ type Engine struct {
 	options  Options
 	monitors *monitor.Monitors
 	writer   *apply.Writer
-	queue    workqueue.TypedRateLimitingInterface[queue.Key]
+	queue    *queue.Queue
 	running  published
 	news     *news
 	notices  *notices

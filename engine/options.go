@@ -54,7 +54,7 @@ type Options struct {
 	// Workers is how many parents are reconciled at the same time. Default: 16.
 	Workers int
 	// ParallelWrites is how many children of one parent are written at the
-	// same time. Default: 4.
+	// same time, while fewer parents wait than there are workers. Default: 4.
 	ParallelWrites int
 	// RetryBase and RetryMax bound the exponential back-off after a failed
 	// reconcile. Defaults: 100 ms and 2 minutes.

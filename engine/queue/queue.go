@@ -4,6 +4,7 @@ package queue
 
 import (
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -46,16 +47,49 @@ func AddOf[V any](from map[Key]V, rule string, found Keys) {
 	}
 }
 
-// New makes the work queue: deduplicating, backing off per key from base
-// to limit, and fair between rules.
-func New(base, limit time.Duration) workqueue.TypedRateLimitingInterface[Key] {
-	return workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[Key](base, limit),
-		workqueue.TypedRateLimitingQueueConfig[Key]{
-			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
-				Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Queue: &fairQueue{}}),
+// Queue is the work queue: deduplicating, backing off per key, and fair between rules.
+type Queue struct {
+	workqueue.TypedRateLimitingInterface[Key]
+
+	waiting *waiting
+}
+
+// New makes a queue. The back-off of a key is from base to limit.
+func New(base, limit time.Duration) *Queue {
+	waiting := &waiting{keys: make(map[string]int)}
+	return &Queue{
+		TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[Key](base, limit),
+			workqueue.TypedRateLimitingQueueConfig[Key]{
+				DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
+					Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Queue: &fairQueue{waiting: waiting}}),
+				}),
 			}),
-		})
+		waiting: waiting,
+	}
+}
+
+// Waiting is how many keys of a rule wait for a worker.
+func (q *Queue) Waiting(rule string) int { return q.waiting.of(rule) }
+
+// waiting is how many keys of each rule wait.
+type waiting struct {
+	mu   sync.Mutex
+	keys map[string]int // by rule; none is 0
+}
+
+func (w *waiting) of(rule string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.keys[rule]
+}
+
+func (w *waiting) add(rule string, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.keys[rule] += n; w.keys[rule] == 0 {
+		delete(w.keys, rule)
+	}
 }
 
 // fairQueue hands out keys rule by rule in turn, and in order of arrival
@@ -65,8 +99,9 @@ func New(base, limit time.Duration) workqueue.TypedRateLimitingInterface[Key] {
 type fairQueue struct {
 	lanes map[string]*lane
 	// turns are the rules that have keys waiting, the next one first.
-	turns []string
-	size  int
+	turns   []string
+	size    int
+	waiting *waiting // is told of every key that comes or goes
 }
 
 // lane is what waits of one rule, as a ring-free FIFO: head is the index of
@@ -92,6 +127,7 @@ func (q *fairQueue) Push(k Key) {
 	}
 	l.keys = append(l.keys, k)
 	q.size++
+	q.waiting.add(k.Rule, 1)
 }
 
 // Len is how many keys wait.
@@ -107,6 +143,7 @@ func (q *fairQueue) Pop() Key {
 	l.keys[l.head] = Key{}
 	l.head++
 	q.size--
+	q.waiting.add(rule, -1)
 	if l.head == len(l.keys) {
 		delete(q.lanes, rule)
 	} else {

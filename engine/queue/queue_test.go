@@ -9,8 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+func newFairQueue() *fairQueue {
+	return &fairQueue{waiting: &waiting{keys: make(map[string]int)}}
+}
+
 func TestFairQueueTakesTurns(t *testing.T) {
-	q := &fairQueue{}
+	q := newFairQueue()
 	push := func(rule string, names ...string) {
 		for _, name := range names {
 			q.Push(Key{Rule: rule, Parent: types.NamespacedName{Name: name}})
@@ -42,10 +46,14 @@ func TestQueueHoldsEachKeyOnce(t *testing.T) {
 	for range 3 {
 		q.Add(k)
 	}
-	if q.Len() != 1 {
-		t.Fatalf("the queue has %d keys, want 1", q.Len())
+	if q.Len() != 1 || q.Waiting("r") != 1 || q.Waiting("other") != 0 {
+		t.Fatalf("the queue has %d keys, %d of the rule and %d of another, want 1, 1 and 0",
+			q.Len(), q.Waiting("r"), q.Waiting("other"))
 	}
 	got, _ := q.Get()
+	if q.Waiting("r") != 0 {
+		t.Error("a key that is worked on counts as waiting")
+	}
 	q.Add(got) // woken while it is worked on: it comes again, once
 	q.Done(got)
 	if q.Len() != 1 {
@@ -54,7 +62,7 @@ func TestQueueHoldsEachKeyOnce(t *testing.T) {
 }
 
 func BenchmarkFairQueue(b *testing.B) {
-	q := &fairQueue{}
+	q := newFairQueue()
 	for rule := range 50 {
 		for parent := range 100 {
 			q.Push(Key{Rule: fmt.Sprint(rule), Parent: types.NamespacedName{Name: fmt.Sprint(parent)}})
