@@ -175,5 +175,5 @@ func TestThreeHundredParents(t *testing.T) {
 	for i := range parents {
 		w.parent("Box", fmt.Sprintf("box-%03d", i), "{color: red}")
 	}
-	w.awaitEach("Box", "is ready", isTrue("Ready"))
+	w.awaitAllReady("Box")
 }

@@ -110,7 +110,7 @@ func TestTimersAtRest(t *testing.T) {
 	for i := range parents {
 		w.parent("Note", "n"+strconv.Itoa(i), "{text: one}")
 	}
-	w.awaitEach("Note", "is ready", isTrue("Ready"))
+	w.awaitAllReady("Note")
 	w.quiet()
 	before := w.looks("n0")
 	w.quiet()

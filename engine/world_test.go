@@ -498,20 +498,20 @@ func (w *world) await(gvr schema.GroupVersionResource, namespace, name, what str
 	})
 }
 
-// awaitEach waits until each custom object of a kind in the world's home holds. It asks
+// awaitAllReady waits until each parent of a kind in the world's home is ready. It asks
 // for them all together.
-func (w *world) awaitEach(kind, what string, holds func(*unstructured.Unstructured) bool) {
+func (w *world) awaitAllReady(kind string) {
 	w.t.Helper()
 	for {
 		list, err := w.at(w.resource(kind), w.home).List(w.t.Context(), metav1.ListOptions{})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		next := slices.IndexFunc(list.Items, func(obj unstructured.Unstructured) bool { return !holds(&obj) })
+		next := slices.IndexFunc(list.Items, func(obj unstructured.Unstructured) bool { return !isTrue("Ready")(&obj) })
 		if next < 0 {
 			return
 		}
-		w.await(w.resource(kind), w.home, list.Items[next].GetName(), what, holds)
+		w.await(w.resource(kind), w.home, list.Items[next].GetName(), "is ready", isTrue("Ready"))
 	}
 }
 
