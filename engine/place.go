@@ -102,6 +102,13 @@ func sameFields(a, b any) bool {
 	return typeOf(a) == typeOf(b) && maps.EqualFunc(left, right, func(any, any) bool { return true })
 }
 
+// isDated tells whether a condition has the fields that each of a rule's has, whatever the
+// rule says; where it says nothing any more, there is no more to go by.
+func isDated(condition any) bool {
+	fields, _ := condition.(map[string]any)
+	return fields["lastTransitionTime"] != nil && fields["observedGeneration"] != nil
+}
+
 // wordsOf is what a condition says.
 func wordsOf(condition any) string {
 	fields, _ := condition.(map[string]any)
@@ -111,7 +118,7 @@ func wordsOf(condition any) string {
 // ownConditions tells which items of a list are the rule's, or Kanon's for it. The API
 // server does not record whose an item is. What others had before the rule's first
 // word is theirs; after a restart, where that word is there, it speaks for all of its
-// types that have the fields which the rule writes.
+// types that have the fields which the rule writes, or did before it was removed.
 func (p *pass) ownConditions(s apply.Status, before, own []any) func(item any) bool {
 	prefix, memory := p.op.program.ConditionPrefix(), &p.memory.placing
 	heads := func(item any) bool {
@@ -123,7 +130,7 @@ func (p *pass) ownConditions(s apply.Status, before, own []any) func(item any) b
 		memory.foreign = make(map[string]bool)
 		known := apply.HoldsConditions(s) || slices.ContainsFunc(before, heads)
 		for _, item := range before {
-			like := known && slices.ContainsFunc(own, func(other any) bool { return sameFields(item, other) })
+			like := known && (len(own) == 0 && isDated(item) || slices.ContainsFunc(own, func(other any) bool { return sameFields(item, other) }))
 			memory.foreign[typeOf(item)] = !heads(item) && (!like || isKanons(prefix, typeOf(item)))
 		}
 	}
