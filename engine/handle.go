@@ -82,6 +82,9 @@ func (e *Engine) handleNamespace(op *operator, event monitor.Event) {
 // handleChild wakes the parent of a child, by what the child said before and
 // by what it says now: whoever changes a child may change that too.
 func (e *Engine) handleChild(running *operators, event monitor.Event) {
+	if event.New != nil && e.isOldNews(running, event) {
+		return
+	}
 	for _, obj := range []*unstructured.Unstructured{event.Old, event.New} {
 		if obj == nil {
 			continue
@@ -97,6 +100,24 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 	if event.New == nil && event.Old != nil {
 		e.writer.Forget(event.Old.GetUID())
 	}
+}
+
+// isOldNews tells whether no pass could do anything else because of a child's new
+// state: because a pass has made just this state, or found it in sync, and gone on from
+// there; or because what changed is content which nothing depends on, and none of ours.
+// Where an expression looks back, what was at hand when the pass began counts as well,
+// so each state is news.
+func (e *Engine) isOldNews(running *operators, event monitor.Event) bool {
+	owner, ok := apply.OwnerOf(event.New)
+	op := running.byID[owner.RuleID]
+	if !ok || op == nil || op.looksBack.Load() {
+		return false
+	}
+	if event.Old != nil && !apply.SameButContent(event.Old, event.New) {
+		before, ok := apply.OwnerOf(event.Old)
+		return ok && before == owner && e.writer.Knows(event.New)
+	}
+	return e.writer.Knows(event.New) || event.Old != nil && op.unread[owner.Node]
 }
 
 // wake has a key looked at because of an event.

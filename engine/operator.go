@@ -35,6 +35,9 @@ type operator struct {
 	children map[schema.GroupVersionKind]restmapping.Kind
 	// nodes has the kind of each node of spec.children, by its id.
 	nodes map[string]restmapping.Kind
+	// unread are the nodes of whose objects the content does not matter once it is
+	// written.
+	unread map[string]bool
 	// policies says how the children of each node are treated, by its id.
 	policies map[string]apply.Policy
 	// adopters are the nodes that may take over objects which nobody claims.
@@ -89,6 +92,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		id: e.id, name: e.name, program: program, started: time.Now(),
 		children:   make(map[schema.GroupVersionKind]restmapping.Kind),
 		nodes:      make(map[string]restmapping.Kind),
+		unread:     make(map[string]bool),
 		policies:   make(map[string]apply.Policy),
 		adopters:   make(map[string]bool),
 		recreators: make(map[string]rules.UpdatePolicy),
@@ -124,6 +128,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 	for _, child := range program.Children() {
 		kind, _ := mapper.Lookup(child.GVK)
 		op.children[child.GVK], op.nodes[child.ID] = kind, kind
+		op.unread[child.ID] = !child.Read
 		op.policies[child.ID], op.adopters[child.ID] = policyOf(child), child.Adopt
 		if child.UpdatePolicy == rules.UpdateRecreate || child.UpdatePolicy == rules.UpdateApplyOrRecreate {
 			op.recreators[child.ID] = child.UpdatePolicy

@@ -174,6 +174,8 @@ type compiler struct {
 	families  map[string]*family
 	lookups   map[string]*lookupState
 	variables map[string]*compiledVariable
+	// read has the children of which an expression reads a live object.
+	read map[string]bool
 	// readers are the parts, besides nodes, that must not read what is skipped.
 	readers []*reader
 	// stack are the variables and lookups being compiled, outermost first.
@@ -204,6 +206,7 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 		return nil, findingList{newFinding(r.Position, CodeEnvironment, "%s", err.Error())}.finish(r.src)
 	}
 	c := &compiler{
+		read: make(map[string]bool),
 		rule: r, opts: o, limits: o.Limits.withDefaults(), env: env, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*childSpec{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
@@ -281,6 +284,9 @@ func (c *compiler) program() *Program {
 	}
 	p.ownStatus = all.ownStatus || rest.ownStatus || p.looksUpParents()
 	p.finalize = c.compileFinalize(rest)
+	for _, child := range p.children {
+		child.Read = c.read[child.ID] || child.rollout != nil || child.readyWhen == nil && !alwaysCurrent(child.GVK)
+	}
 	p.order = c.link(p, nodes)
 	p.rankChildren()
 	c.checkSkips(nodes, rest)

@@ -87,7 +87,7 @@ func (c *compiler) readiness(spec *childSpec, child *compiledChild, sc *compileS
 // selfScope is the scope of an expression that knows the live object.
 func (c *compiler) selfScope(sc *compileScope, child *compiledChild, place string) *compileScope {
 	own := *sc
-	own.place = place
+	own.place, own.child = place, child.ID
 	own.names = map[string]*origin{rootSelf: {waits: true, typ: c.kindType(child.GVK)}}
 	maps.Copy(own.names, sc.names)
 	return &own

@@ -32,6 +32,8 @@ type compileScope struct {
 	// family are the children whose items are paired with the one that is compiled:
 	// what each can be followed by.
 	family []string
+	// child is whose live object self is; empty where there is no self.
+	child string
 	// openNames and openVariables are true where names and locals are not all
 	// that there are, because some could not be read.
 	openNames, openVariables bool

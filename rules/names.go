@@ -64,6 +64,7 @@ func (a *analysis) ident(e ast.Expr, env bindings) *origin {
 	}
 	switch name {
 	case rootSelf:
+		a.c.read[a.scope.child] = true
 		return later()
 	case rootNow:
 		return clocked(1)
@@ -127,6 +128,7 @@ func (a *analysis) child(e ast.Expr, id string, soft bool) *origin {
 	if spec == nil {
 		return later()
 	}
+	a.c.read[id] = true
 	a.uses.nodes = append(a.uses.nodes, nodeRef{root: rootChildren, id: id, hard: !soft, pos: a.namePos(e, id)})
 	return &origin{waits: true, complete: spec.many()}
 }
@@ -145,6 +147,7 @@ func (a *analysis) observed(e ast.Expr, id string) *origin {
 	if !a.scope.allowChildren || a.childCalled(e, id) == nil {
 		return later()
 	}
+	a.c.read[id] = true
 	a.uses.nodes = append(a.uses.nodes, nodeRef{root: rootObserved, id: id, pos: a.namePos(e, id)})
 	return later()
 }
@@ -156,7 +159,7 @@ func (a *analysis) pair(e ast.Expr, id string, soft bool) *origin {
 	}
 	switch {
 	case slices.Contains(a.scope.family, id):
-		a.uses.items = true
+		a.uses.items, a.c.read[id] = true, true
 		a.uses.nodes = append(a.uses.nodes, nodeRef{root: rootEach, id: id, hard: !soft, pos: a.namePos(e, id)})
 	case a.childCalled(e, id) != nil:
 		a.reportName(e.ID(), id, CodeNotPaired, "%s does not have the same items as %s, so each.%s is not there", id, a.scope.place, id).

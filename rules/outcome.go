@@ -43,6 +43,10 @@ type Child struct {
 	// Ignore are the fields that are set when an object is made, and left to others
 	// from then on. They are read-only.
 	Ignore []IgnoredPath
+	// Read is false where nothing depends on more of its live objects than that they
+	// are there: no expression reads them, and whether they are ready does not show in
+	// their content.
+	Read bool
 	// UpdatePolicy says how its objects are changed.
 	UpdatePolicy UpdatePolicy
 	// Rollout is true where its objects are updated a few at a time, and Ordered where

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // notReady says why a child is not ready, nil when it is. A child that is
@@ -60,6 +61,12 @@ func (e *Evaluation) itemNotReady(child *compiledChild, it *item) *problem {
 		return waiting("%s is false", shorten(child.readyWhen.text)).under("readyWhen")
 	}
 	return nil
+}
+
+// alwaysCurrent says whether kstatus takes every object of a kind for ready that is
+// there, whatever its content.
+func alwaysCurrent(gvk schema.GroupVersionKind) bool {
+	return gvk.Group == "" && (gvk.Kind == "ConfigMap" || gvk.Kind == "Secret")
 }
 
 // notCurrent asks kstatus. It takes a custom object that says nothing for

@@ -161,7 +161,7 @@ func (r *reader) string(at int, to *string) int {
 	return after
 }
 
-// APIVersion, Kind, Namespace, Name, UID and ResourceVersion are the object's.
+// APIVersion is the object's.
 func (o *Object) APIVersion() string { return o.types().apiVersion }
 
 // Kind is the object's.

@@ -3,6 +3,8 @@ package apply
 import (
 	"context"
 	"hash/maphash"
+	"maps"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -76,6 +78,34 @@ func (w *Writer) Unchanged(ctx context.Context, rendered *unstructured.Unstructu
 	known.version = live.GetResourceVersion()
 	w.know(live, known)
 	return true
+}
+
+// Knows says whether live is in exactly the version that a write of its child made, or in which the child was found to be
+// in sync last.
+func (w *Writer) Knows(live *unstructured.Unstructured) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	known, ok := w.known[live.GetUID()]
+	return ok && known.version == live.GetResourceVersion()
+}
+
+// SameButContent says whether two states of one object differ in nothing that Sync and Delete go by: in none of the metadata
+// but the versions, and in none of our entries of managedFields, of which there are some. What others changed in the content is
+// no matter.
+func SameButContent(before, after *unstructured.Unstructured) bool {
+	own := ownEntries(after)
+	a, err1 := entriesDigest(ownEntries(before))
+	b, err2 := entriesDigest(own)
+	return len(own) > 0 && err1 == nil && err2 == nil && a == b && reflect.DeepEqual(withoutVersions(before), withoutVersions(after))
+}
+
+func withoutVersions(obj *unstructured.Unstructured) map[string]any {
+	metadata, _ := obj.Object["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	for _, field := range []string{"resourceVersion", "generation", "managedFields"} {
+		delete(metadata, field)
+	}
+	return metadata
 }
 
 // hasher hashes JSON values, as unstructured objects hold them.

@@ -48,6 +48,40 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
+// TestKnows holds which states of a child a pass has gone on from already.
+func TestKnows(t *testing.T) {
+	w := newWorld(t)
+	c := w.child(deployment)
+	live := w.sync(c, nil, ActionCreated, "POST")
+	if !w.writer.Knows(live) {
+		t.Error("its own creation is news")
+	}
+	status := w.patch("other", live, `[{"op": "add", "path": "/status/replicas", "value": 5}]`, "status")
+	if w.writer.Knows(status) {
+		t.Error("a status is known that nobody has looked at")
+	}
+	if !SameButContent(live, status) {
+		t.Error("a status is more than content")
+	}
+	labelled := w.patch("other", status, `[{"op": "add", "path": "/metadata/labels/tier", "value": "1"}]`)
+	drifted := w.patch("other", status, `[{"op": "replace", "path": "/spec/replicas", "value": 7}]`)
+	for what, before := range map[*unstructured.Unstructured]*unstructured.Unstructured{labelled: status, drifted: labelled} {
+		if SameButContent(before, what) {
+			t.Errorf("no more than content: %v, %v", what.GetLabels(), what.Object["spec"])
+		}
+	}
+	bare := with(live, func(u *unstructured.Unstructured) {
+		unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
+	})
+	if SameButContent(bare, bare) {
+		t.Error("nothing tells of what is ours, and it counts as untouched")
+	}
+	w.writer.Forget(live.GetUID())
+	if w.writer.Knows(live) {
+		t.Error("known though forgotten")
+	}
+}
+
 // TestHash holds that what differs in JSON has different hashes, and that the order of keys makes none.
 func TestHash(t *testing.T) {
 	h := hasher{seed: maphash.MakeSeed()}
