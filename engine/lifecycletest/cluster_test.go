@@ -33,6 +33,10 @@ type cluster struct {
 	objects map[string]map[identity]*unstructured.Unstructured // by the sequence's prefix
 	// newest is the newest resourceVersion seen of each kind.
 	newest map[string]int64
+	// records has the records of rules that there are, by namespace and name.
+	records map[types.NamespacedName]bool
+	// verdicts has what the engines said of each text of rules.
+	verdicts map[string]string
 	// listeners are told that something changed, by the sequence's prefix.
 	listeners map[string]chan struct{}
 }
@@ -47,6 +51,8 @@ func newCluster(t *testing.T, config *rest.Config) *cluster {
 		config: config, client: client, group: "t" + rand.String(8) + ".example.com",
 		objects:   make(map[string]map[identity]*unstructured.Unstructured),
 		newest:    make(map[string]int64),
+		verdicts:  make(map[string]string),
+		records:   make(map[types.NamespacedName]bool),
 		listeners: make(map[string]chan struct{}),
 	}
 	c.define(t, item, "Namespaced")
@@ -136,12 +142,25 @@ func (c *cluster) seen(event any, there bool) {
 	defer c.mu.Unlock()
 	version, _ := strconv.ParseInt(obj.GetResourceVersion(), 10, 64)
 	c.newest[obj.GetKind()] = max(c.newest[obj.GetKind()], version)
+	if strings.HasPrefix(obj.GetName(), recordPrefix) {
+		c.records[types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}] = there
+		for _, listener := range c.listeners {
+			notify(listener)
+		}
+		return
+	}
 	prefix, _, ok := strings.Cut(obj.GetName(), "-")
 	if !ok {
 		return
 	}
 	prefix += "-"
-	if _, ours := c.listeners[prefix]; !ours || obj.GetLabels()[source.LabelRules] != "" {
+	listener, ours := c.listeners[prefix]
+	if !ours {
+		return
+	}
+	defer notify(listener)
+	if obj.GetLabels()[source.LabelRules] != "" {
+		c.verdicts[obj.GetName()] = obj.GetAnnotations()[source.AnnotationStatus]
 		return
 	}
 	id := identity{obj.GetKind(), obj.GetNamespace(), obj.GetName()}
@@ -150,10 +169,33 @@ func (c *cluster) seen(event any, there bool) {
 	} else {
 		delete(c.objects[prefix], id)
 	}
+}
+
+func notify(listener chan struct{}) {
 	select {
-	case c.listeners[prefix] <- struct{}{}:
+	case listener <- struct{}{}:
 	default:
 	}
+}
+
+// recordsOf has the names of the records in a namespace.
+func (c *cluster) recordsOf(namespace string) map[string]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := make(map[string]bool)
+	for record, there := range c.records {
+		if there && record.Namespace == namespace {
+			found[record.Name] = true
+		}
+	}
+	return found
+}
+
+// isPast tells whether an engine gave its verdict on a rule in a text.
+func (c *cluster) isPast(text, rule string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.Contains(c.verdicts[text], strconv.Quote(rule))
 }
 
 // listen begins to keep what there is of a sequence.

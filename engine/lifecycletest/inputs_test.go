@@ -36,6 +36,8 @@ type parent struct {
 	show    bool // the when of nodes that have one
 	tier    bool // has the label that rules with a selector ask for
 	suspend bool
+	// born tells parents of one name apart.
+	born int
 	// ticks makes every write a new generation.
 	ticks int
 }
@@ -61,6 +63,9 @@ type node struct {
 	adopt     bool
 	away      bool // in the other namespace
 	orphan    bool // stays when it is pruned or the parent goes
+	creates   bool // has a createWhen, which is true while the parent is on
+	updates   bool // has an updateWhen, the same
+	ordered   bool // has a rollout, in order
 }
 
 // loose tells whether no owner reference can tie the node's objects to a parent.
@@ -80,7 +85,15 @@ type revision struct {
 	optional  bool // whether the lookup is
 	suspend   bool
 	delete    bool // onRuleDeletion: Delete
+	patches   bool // the target
+	finalizes bool // has spec.finalize
 }
+
+// lastWords is the node of what a rule makes while a parent is being deleted.
+const lastWords = "z"
+
+// ties tells whether owner references tie a node's objects to a parent.
+func (r *revision) ties(slot string, nd node) bool { return !r.finalizes && !nd.loose(slot) }
 
 // looks tells whether the status has the lookup's value.
 func (r *revision) looks() bool {
@@ -138,6 +151,15 @@ func (n names) text(name, slot string, r *revision, broken bool) string {
 		children = append(children, n.nodeText(slot, r, nd))
 	}
 	spec["children"] = children
+	if r.finalizes {
+		spec["finalize"] = map[string]any{
+			"children": []any{n.nodeText(slot, r, node{letter: lastWords, kind: configMap})},
+			"until":    "${children." + lastWords + ".data.color == parent.spec.color}",
+		}
+	}
+	if r.patches {
+		spec["patches"] = []any{n.patchText(slot)}
+	}
 	if r.suspend {
 		spec["suspend"] = true
 	}
@@ -204,6 +226,15 @@ func (n names) nodeText(slot string, r *revision, nd node) map[string]any {
 	}
 	if nd.orphan {
 		out["deletionPolicy"] = "Orphan"
+	}
+	if nd.creates {
+		out["createWhen"] = "${parent.spec.on}"
+	}
+	if nd.updates {
+		out["updateWhen"] = "${parent.spec.on}"
+	}
+	if nd.ordered {
+		out["rollout"] = map[string]any{"maxUnavailable": 1, "order": "OrderedReady"}
 	}
 	if nd.policy != "" {
 		out["updatePolicy"] = nd.policy

@@ -33,10 +33,14 @@ func contentOf(obj *unstructured.Unstructured) content {
 	return c
 }
 
+// hopeless begins what no time can heal.
+const hopeless = "for good: "
+
 // judge compares what there is with what must be; it returns the differences,
 // one a line, sorted.
-func (m *model) judge(objects map[identity]*unstructured.Unstructured) []string {
-	var diff []string
+func (m *model) judge(objects map[identity]*unstructured.Unstructured, records map[string]bool) []string {
+	diff := m.judgeRecords(records)
+	diff = append(diff, m.judgeTarget(objects[m.target()])...)
 	for id, t := range m.tracks {
 		diff = append(diff, t.judge(id, objects[id])...)
 	}
@@ -74,9 +78,11 @@ func (t *track) judge(id identity, obj *unstructured.Unstructured) []string {
 	case obj == nil:
 		return []string{fmt.Sprintf("%s is missing (%s)", id, t)}
 	case t.steady && obj.GetUID() != t.uid:
-		return []string{fmt.Sprintf("%s was deleted though it was wanted all the time (%s)", id, t)}
+		return []string{fmt.Sprintf(hopeless+"%s was deleted though it was wanted all the time (%s)", id, t)}
 	case obj.GetDeletionTimestamp() != nil:
 		return []string{fmt.Sprintf("%s is being deleted (%s)", id, t)}
+	case t.class == kept && t.freed && !t.stripped:
+		return judgeFreed(id, obj)
 	case t.class == kept:
 		return nil
 	}
@@ -107,7 +113,7 @@ func (t *track) judge(id identity, obj *unstructured.Unstructured) []string {
 
 // judgeOther looks at an object that no track is about.
 func (m *model) judgeOther(id identity, obj *unstructured.Unstructured) []string {
-	if m.tracks[id] != nil || m.strangers[id] != "" || id == m.lookup() {
+	if m.tracks[id] != nil || m.strangers[id] != "" || id == m.lookup() || id == m.target() {
 		return nil
 	}
 	if m.stays(id, m.unitOf(id)) {
@@ -131,6 +137,9 @@ func (m *model) stays(id identity, u unit) bool {
 		return false
 	}
 	if r.orphans && strings.HasSuffix(id.name, "-s") {
+		return true
+	}
+	if strings.HasSuffix(id.name, "-"+lastWords) && (m.orphaned[u.parent] || m.lingers() || r.text == nil) {
 		return true
 	}
 	switch m.mode(u) {
@@ -181,7 +190,12 @@ func (m *model) judgeStatus(u unit, obj *unstructured.Unstructured) []string {
 	if m.silent[u] && len(said) > 0 {
 		diff = append(diff, fmt.Sprintf("%s still has a status of %s: %v", obj.GetName(), u.slot, said))
 	}
-	held := slices.Contains(obj.GetFinalizers(), "kanon.dev/rule-"+apply.RuleID(m.kanon, m.kanon, m.rules[u.slot].name))
+	if m.silent[u] {
+		for _, mark := range marksOf(obj, m.idOf(u.slot)) {
+			diff = append(diff, fmt.Sprintf("%s still has %s of %s", obj.GetName(), mark, u.slot))
+		}
+	}
+	held := slices.Contains(obj.GetFinalizers(), "kanon.dev/rule-"+m.idOf(u.slot))
 	if held && m.silent[u] {
 		diff = append(diff, fmt.Sprintf("%s still has the finalizer of %s", obj.GetName(), u.slot))
 	}
@@ -218,7 +232,8 @@ func (m *model) remember(objects map[identity]*unstructured.Unstructured) {
 	}
 	for id := range objects {
 		if u := m.unitOf(id); m.tracks[id] == nil && m.strangers[id] == "" && m.stays(id, u) {
-			m.tracks[id] = &track{unit: u, class: free, untied: id.namespace != m.home && parentKind(u.slot) == item, lost: m.rules[u.slot].renamed || m.rules[u.slot].orphans}
+			r := m.rules[u.slot]
+			m.tracks[id] = &track{unit: u, class: free, untied: r.unties, lost: r.renamed || r.orphans || r.unties}
 		}
 	}
 	for _, r := range m.rules {
@@ -228,4 +243,5 @@ func (m *model) remember(objects map[identity]*unstructured.Unstructured) {
 		}
 	}
 	m.moved = false
+	m.orders.forget(m)
 }

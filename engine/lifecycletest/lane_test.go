@@ -2,6 +2,7 @@ package lifecycletest_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -10,12 +11,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/testr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/enginetest"
 )
@@ -29,17 +30,14 @@ type lane struct {
 	kanon  string
 	homes  []string
 	aways  []string
-	log    logr.Logger
+	log    *engineLog
 	writes *requestLog
 	end    func() // nil while the engine is stopped
 }
 
 func newLane(t *testing.T, c *cluster, width int) *lane {
 	t.Helper()
-	l := &lane{t: t, cluster: c, kanon: controlplanetest.Namespace(t, c.config), writes: &requestLog{}, log: logr.Discard()}
-	if *logs {
-		l.log = testr.NewWithInterface(t, testr.Options{Verbosity: 4, LogTimestamp: true})
-	}
+	l := &lane{t: t, cluster: c, kanon: controlplanetest.Namespace(t, c.config), writes: &requestLog{}, log: &engineLog{}}
 	for range width {
 		l.homes = append(l.homes, controlplanetest.Namespace(t, c.config))
 		l.aways = append(l.aways, controlplanetest.Namespace(t, c.config))
@@ -61,7 +59,11 @@ func (l *lane) start() {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(logr.NewContext(context.Background(), l.log))
+	log := logr.Discard()
+	if *logs {
+		log = logr.New(logSink{log: l.log})
+	}
+	ctx, cancel := context.WithCancel(logr.NewContext(context.Background(), log))
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
 	l.end = func() {
@@ -214,11 +216,32 @@ func (l *requestLog) about(n names) []sentWrite {
 	return found
 }
 
+// circumstances are what there is to know of a sequence that failed.
+func (l *lane) circumstances(s *sequence) []string {
+	lines := l.log.about(s.names)
+	now := time.Now().Format(clock)
+	for _, name := range s.ruleNames() {
+		for _, object := range []string{name, "kanon-state-" + apply.RuleID(l.kanon, l.kanon, name)} {
+			live, err := l.at(configMap, l.kanon).Get(l.t.Context(), object, metav1.GetOptions{})
+			if err == nil {
+				lines = append(lines, fmt.Sprintf("%s%s: %v %v", now, object, live.GetAnnotations(), live.Object["data"]))
+			}
+		}
+	}
+	objects, _ := l.view(s.prefix, newWrites())
+	for id, obj := range objects {
+		lines = append(lines, fmt.Sprintf("%s%s: %s labels %v annotations %v owners %v finalizers %v, deleted %v", now, id,
+			obj.GetUID(), obj.GetLabels(), obj.GetAnnotations(), obj.GetOwnerReferences(), obj.GetFinalizers(), obj.GetDeletionTimestamp()))
+	}
+	return lines
+}
+
 // clean removes what a sequence left behind on purpose, or because it failed.
 func (l *lane) clean(s *sequence) {
 	ctx := l.t.Context()
-	for _, slot := range slots {
-		_ = l.at(configMap, l.kanon).Delete(ctx, s.model.rules[slot].name, metav1.DeleteOptions{}) // gone already at best
+	fence, _ := s.fenceText()
+	for _, name := range append(s.ruleNames(), fence) {
+		_ = l.at(configMap, l.kanon).Delete(ctx, name, metav1.DeleteOptions{}) // gone already at best
 	}
 	objects, _ := l.view(s.prefix, newWrites())
 	for id, obj := range objects {

@@ -55,8 +55,14 @@ type track struct {
 	retained bool
 	// untied is true for what no owner reference ties to the parent.
 	untied bool
+	// freed is true where the rule must have let it go.
+	freed bool
+	// left is the parent that left it behind, as it was born.
+	left int
 	// lost is true for what may have been left behind on purpose.
 	lost bool
+	// turn names the node where others wait for the object to go.
+	turn string
 	// ignored is a field that is not compared.
 	ignored string
 }
@@ -64,6 +70,7 @@ type track struct {
 // rule is one rule document.
 type rule struct {
 	name   string    // changes when it is renamed
+	names  []string  // all that it had
 	text   *revision // as written; nil: there is none
 	before *revision // the last text of a rule that was removed
 	broken bool      // as written it does not compile
@@ -108,6 +115,11 @@ type model struct {
 	silent map[unit]bool
 	// kinds are those of all parents that there ever were, by name.
 	kinds map[string]string
+	// targeted is true while there is the object that rules patch.
+	targeted bool
+	orders   *orders
+	// orphaned are the parents of which one was deleted with orphaning.
+	orphaned map[string]bool
 	// moved is true once the namespace's label changed since the last rest.
 	moved bool
 }
@@ -116,9 +128,10 @@ func newModel(n names) *model {
 	m := &model{
 		names: n, parents: make(map[string]*parent), rules: make(map[string]*rule), tracks: make(map[identity]*track),
 		strangers: make(map[identity]types.UID), prod: true, kinds: make(map[string]string),
+		orders: newOrders(), orphaned: make(map[string]bool),
 	}
 	for _, slot := range slots {
-		m.rules[slot] = &rule{name: n.prefix + slot}
+		m.rules[slot] = &rule{name: n.prefix + slot, names: []string{n.prefix + slot}}
 	}
 	return m
 }
@@ -146,7 +159,7 @@ func (m *model) mode(u unit) mode {
 		return removed
 	case r == nil, r.suspend, p.suspend:
 		return frozen
-	case u.slot == "r1" && !m.prod, r.selector && !p.tier, r.predicate && !p.on:
+	case !r.selects(u.slot, p, m.prod):
 		return released
 	default:
 		return live
@@ -165,6 +178,7 @@ func (m *model) inLimbo(parent string) bool {
 
 // update computes the class of every object after a change of the inputs.
 func (m *model) update() {
+	m.orders.note(m)
 	m.clean, m.silent, m.holds = make(map[unit]*revision), make(map[unit]bool), make(map[unit]bool)
 	wanted := make(map[identity]*track)
 	held := make(map[unit]bool)
@@ -189,6 +203,7 @@ func (m *model) update() {
 		}
 	}
 	for id, t := range m.tracks {
+		t.steady = t.steady && m.wanted(id, t)
 		m.classify(t, wanted[id], held[t.unit])
 	}
 	m.held = held
@@ -199,22 +214,19 @@ func (m *model) update() {
 func (m *model) want(u unit, wanted map[identity]*track, held map[unit]bool) {
 	p, r := m.parents[u.parent], m.rules[u.slot].effective()
 	stuck := make(map[string]bool)
+	m.holds[u] = r.finalizes
 	for _, nd := range r.nodes {
-		if nd.when && !p.show {
-			continue
-		}
-		items := []string{""}
-		if nd.each {
-			items = p.items
-		}
 		waits := nd.looks && m.look == "" && !r.optional || nd.reads && stuck["a"]
 		look := m.look
 		if look == "" {
 			look = "none"
 		}
-		for _, item := range items {
+		for _, item := range nd.itemsOf(p) {
 			id := identity{nd.kind, m.namespaceOf(nd), childName(p.id.name, u.slot, nd, item)}
-			t := &track{unit: u, untied: nd.loose(u.slot), class: exact, values: nd.values(r, p, item, look), frozen: nd.policy == "CreateOnly", remade: nd.remade(), orphan: nd.orphan}
+			t := &track{unit: u, untied: !r.ties(u.slot, nd), class: exact, values: nd.values(r, p, item, look), frozen: nd.policy == "CreateOnly", remade: nd.remade(), orphan: nd.orphan}
+			if nd.ordered {
+				t.turn = nd.letter + nd.suffix
+			}
 			if nd.ignore {
 				t.ignored = "free"
 			}
@@ -234,6 +246,13 @@ func (m *model) want(u unit, wanted map[identity]*track, held map[unit]bool) {
 			case known != nil && known.blocked && !known.steady:
 				stuck[nd.letter], held[u] = true, true
 				t.class = free
+			case nd.ordered && m.jammed(u, nd.letter+nd.suffix):
+				stuck[nd.letter], held[u] = true, true
+				t.class = free
+			case nd.creates && !p.on && (known == nil || !known.steady || known.stripped):
+				t.class = free // as it was
+			case nd.updates && !p.on:
+				t.class = kept
 			case waits:
 				stuck[nd.letter], held[u] = true, true
 				t.class = kept
@@ -242,7 +261,7 @@ func (m *model) want(u unit, wanted map[identity]*track, held map[unit]bool) {
 			m.holds[u] = m.holds[u] || t.untied
 		}
 	}
-	if !held[u] {
+	if !held[u] && (!r.patches || m.patchesSurely(u.slot)) {
 		m.clean[u] = r
 	}
 }
@@ -251,17 +270,21 @@ func (m *model) want(u unit, wanted map[identity]*track, held map[unit]bool) {
 // rule wants of it, or nil.
 func (m *model) classify(t, w *track, held bool) {
 	rule, mode := m.rules[t.slot], m.mode(t.unit)
+	t.freed = false
 	switch {
 	case w != nil:
 		if w.remade && t.values.String() != w.values.String() {
 			t.steady = false
 		}
-		t.unit, t.class, t.values, t.frozen, t.remade, t.ignored = w.unit, w.class, w.values, w.frozen, w.remade, w.ignored
+		t.untied = t.untied || w.untied
+		t.unit, t.class, t.values, t.frozen, t.remade, t.ignored, t.turn = w.unit, w.class, w.values, w.frozen, w.remade, w.ignored, w.turn
 		if w.class == exact {
 			t.retained = false
 		}
 	case t.orphan && (mode == gone || mode == released || mode == live && !held):
 		t.class, t.retained, t.lost = kept, true, true
+		r := rule.effective()
+		t.freed = r != nil && !r.suspend && mode != gone
 	case t.orphan && mode == removed:
 		t.class, t.lost = free, true
 	case t.retained:
@@ -284,12 +307,22 @@ func (m *model) classify(t, w *track, held bool) {
 	if t.class == kept && !t.steady {
 		t.class = free
 	}
-	if t.class == absent && (t.blocked || t.stripped || t.doubtful || t.lost) {
+	if t.class == absent && (t.blocked || t.turn != "" && m.jammed(t.unit, t.turn) || t.stripped || t.doubtful || t.lost) {
 		t.class = free
 	}
 	if t.class == absent || t.class == free {
 		t.steady = false
 	}
+}
+
+// jammed tells whether somebody keeps an object of a node of which the others wait for it.
+func (m *model) jammed(u unit, turn string) bool {
+	for _, t := range m.tracks {
+		if t.unit == u && t.turn == turn && t.blocked {
+			return true
+		}
+	}
+	return false
 }
 
 // stop is the engine's end: which revisions it had is lost.

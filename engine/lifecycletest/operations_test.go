@@ -21,7 +21,7 @@ type weightedOperation struct {
 // beginning is how each sequence starts.
 var beginning = []operation{
 	func(s *sequence, _ *rand.Rand) error { return s.setProd(true) },
-	(*sequence).editRule, (*sequence).editRule, (*sequence).moveParent, (*sequence).moveParent, (*sequence).moveLook,
+	(*sequence).editRule, (*sequence).editRule, (*sequence).moveParent, (*sequence).moveParent, (*sequence).moveLook, (*sequence).makeTarget,
 }
 
 // operations are what may happen, and how often.
@@ -36,6 +36,7 @@ var operations = []weightedOperation{
 	{16, (*sequence).harmChild},
 	{4, (*sequence).freeChild},
 	{4, (*sequence).moveStranger},
+	{3, (*sequence).moveTarget},
 }
 
 func oneOf[T any](random *rand.Rand, values ...T) T { return values[random.IntN(len(values))] }
@@ -106,13 +107,13 @@ func (s *sequence) editRule(random *rand.Rand) error {
 		next.suspend, next.version = !before.suspend, s.newVersion()
 		return s.writeRule(slot, &next, false)
 	}
-	r := &revision{version: s.newVersion(), selector: chance(random, 30), predicate: chance(random, 30), optional: chance(random, 50), suspend: chance(random, 5), delete: chance(random, 30)}
+	r := &revision{version: s.newVersion(), selector: chance(random, 30), predicate: chance(random, 30), optional: chance(random, 50), suspend: chance(random, 5), delete: chance(random, 30), patches: slot != "r1" && chance(random, 40), finalizes: chance(random, 15)}
 	loose := chance(random, 50)
 	for _, nd := range vocabulary {
 		if nd.loose(slot) && !loose {
 			continue
 		}
-		if !chance(random, 55) && nd.letter != "a" || nd.remade() && !chance(random, 3) {
+		if !chance(random, 45) && nd.letter != "a" || nd.remade() && !chance(random, 3) {
 			continue
 		}
 		nd.when = nd.letter != "a" && chance(random, 40)
@@ -140,6 +141,9 @@ var vocabulary = []node{
 	{letter: "q", kind: configMap, policy: "Recreate"},
 	{letter: "r", kind: configMap, policy: "ApplyOrRecreate", immutable: true},
 	{letter: "s", kind: configMap, orphan: true},
+	{letter: "t", kind: configMap, creates: true},
+	{letter: "u", kind: configMap, updates: true},
+	{letter: "v", kind: configMap, each: true, ordered: true},
 	{letter: "m", kind: configMap, away: true},
 	{letter: "n", kind: beacon},
 	{letter: "o", kind: secret, away: true, each: true},

@@ -19,8 +19,8 @@ var (
 	sequences = flag.Int("sequences", 36, "how many sequences to run; make lives runs 500")
 	only      = flag.Int("only", -1, "the number of the one sequence to run")
 	// patience bounds every wait for a state; a healthy engine needs a fraction.
-	patience = flag.Duration("patience", 3*time.Minute, "how long a sequence may take to come to rest")
-	logs     = flag.Bool("logs", false, "show the engines' logs")
+	patience = flag.Duration("patience", 5*time.Minute, "how long a sequence may take to come to rest")
+	logs     = flag.Bool("logs", false, "show what the engine logged of a sequence that failed")
 	stacks   = flag.String("stacks", "", "the file that is to have all goroutines when a sequence does not come to rest")
 	skipped  = numbers("skip", "the operations to leave out of the one sequence, such as 4,7")
 )
@@ -44,9 +44,9 @@ func numbers(name, usage string) *[]int {
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
 
 const (
-	lanes = 3
+	lanes = 2
 	// width is how many sequences live side by side on one engine.
-	width = 12
+	width = 18
 	// rounds is into how many parts a life is divided.
 	rounds = 6
 )
@@ -121,11 +121,17 @@ func (l *lane) runBatch(first int) {
 		s.changed = l.listen(s.prefix)
 		batch = append(batch, s)
 	}
+	l.log.clear()
+	began := time.Now()
 	l.run(batch, ends)
 	for _, s := range batch {
-		if s.failure != "" {
-			l.t.Errorf("-seed %d -only %d: between the rounds %v\n%s%s", *seed, s.number, ends, s.failure, strings.Join(s.story, "\n"))
+		switch story := strings.Join(s.story, "\n"); {
+		case s.failure != "":
+			l.t.Errorf("-seed %d -only %d: between the rounds %v\n%s%s", *seed, s.number, ends, s.failure, story)
+		case *only >= 0:
+			l.t.Logf("between the rounds %v\n%s", ends, story)
 		}
 		l.clean(s)
 	}
+	l.t.Logf("sequences %d to %d: %s, %d writes, %d requests", first, first+len(batch)-1, time.Since(began).Round(time.Second), len(l.writes.entries), l.writes.total())
 }

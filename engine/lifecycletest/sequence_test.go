@@ -15,9 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
-
-	"kanon.dev/kanon/engine/source"
 )
 
 const mergePatch = types.MergePatchType
@@ -34,8 +31,13 @@ type sequence struct {
 	model    *model
 	plan     [][]step
 	versions int
-	writes   *writes
-	changed  chan struct{}
+	born     int
+	// fences counts the texts that told what the engine has seen; ruled is true once a
+	// rule was written since.
+	fences  int
+	ruled   bool
+	writes  *writes
+	changed chan struct{}
 	// busy is true once an operation was done since the last rest.
 	busy bool
 	// story is what was done, for a report; failure is what went wrong.
@@ -95,6 +97,7 @@ func (s *sequence) fail(text string) {
 			s.story = append(s.story, request.at.Format(clock)+request.text)
 		}
 	}
+	s.story = append(s.story, s.lane.circumstances(s)...)
 	slices.SortStableFunc(s.story, func(a, b string) int { return cmp.Compare(a[:len(clock)], b[:len(clock)]) })
 }
 
@@ -126,10 +129,21 @@ func (s *sequence) perform(round int) {
 func (s *sequence) rest(when string) {
 	deadline := time.NewTimer(*patience)
 	defer deadline.Stop()
+	if err := s.fence(); err != nil {
+		s.fail(err.Error())
+		return
+	}
 	last := []string{"the watches did not catch up"}
 	for {
 		if objects, ok := s.lane.view(s.prefix, s.writes); ok {
-			if last = s.model.judge(objects); len(last) == 0 {
+			if last = s.model.judge(objects, s.lane.recordsOf(s.kanon)); slices.ContainsFunc(last, isHopeless) {
+				s.fail("wrong " + when + ":\n  " + strings.Join(last, "\n  "))
+				return
+			}
+			if !s.lane.isPast(s.fenceText()) {
+				last = append(last, "the engine has not seen all rules")
+			}
+			if len(last) == 0 {
 				s.model.remember(objects)
 				s.busy = false
 				s.note("-- at rest %s", when)
@@ -147,6 +161,8 @@ func (s *sequence) rest(when string) {
 	}
 }
 
+func isHopeless(diff string) bool { return strings.HasPrefix(diff, hopeless) }
+
 // finish brings the inputs into a state in which nothing is in the way, and
 // waits for what must follow.
 func (s *sequence) finish() {
@@ -155,6 +171,7 @@ func (s *sequence) finish() {
 		func() error { return s.setProd(true) },
 		s.unblockAll,
 		s.removeStrangers,
+		func() error { return s.makeTarget(nil) },
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.model.parents)) {
 		if p := s.model.parents[name]; p != nil && p.suspend {
@@ -208,11 +225,6 @@ func (s *sequence) tearDown() {
 }
 
 // ---- what operations are made of ----
-
-func (s *sequence) newVersion() string {
-	s.versions++
-	return fmt.Sprintf("v%d", s.versions)
-}
 
 // create makes an object; taken tells that there was one.
 func (s *sequence) create(ctx context.Context, obj *unstructured.Unstructured) (made *unstructured.Unstructured, taken bool, err error) {
@@ -293,6 +305,8 @@ func (s *sequence) createParent(p *parent) error {
 	if err != nil || taken {
 		return err
 	}
+	s.born++
+	p.born = s.born
 	s.note("create %+v", *p)
 	s.model.parents[p.id.name], s.model.kinds[p.id.name] = p, p.id.kind
 	return nil
@@ -315,106 +329,19 @@ func (s *sequence) deleteParent(name string, policy metav1.DeletionPropagation) 
 		return err
 	}
 	s.note("delete %s, %s", name, policy)
+	born := s.model.parents[name].born
 	s.model.parents[name] = nil
 	if policy == metav1.DeletePropagationOrphan {
+		s.model.orphaned[name] = true
 		for _, id := range s.model.childrenOf(name) {
 			t := s.model.tracks[id]
-			t.retained, t.lost = true, true
+			t.retained, t.lost, t.left = true, true, born
 			// A write under way while the garbage collector takes the references can
 			// put one back to the parent that is gone, and the child goes with it.
 			t.steady = t.steady && !t.untied && !s.busy
 		}
 	}
 	return nil
-}
-
-// writeRule writes a rule's ConfigMap, new or changed.
-func (s *sequence) writeRule(slot string, r *revision, broken bool) error {
-	ctx, known := s.lane.t.Context(), s.model.rules[slot]
-	rules := s.lane.at(configMap, s.kanon)
-	obj := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": known.name, "namespace": s.kanon, "labels": map[string]any{source.LabelRules: "true"}},
-		"data":     map[string]any{"rule.yaml": s.text(known.name, slot, r, broken)},
-	}}
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // Kanon may be writing its verdict
-		live, err := rules.Get(ctx, known.name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			_, err = rules.Create(ctx, obj, metav1.CreateOptions{})
-			return err
-		}
-		if err != nil {
-			return err
-		}
-		live.Object["data"] = obj.Object["data"]
-		_, err = rules.Update(ctx, live, metav1.UpdateOptions{})
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("write rule %s: %w", slot, err)
-	}
-	s.note("rule %s, %s, is %v, broken %v", slot, known.name, *r, broken)
-	if known.text == nil {
-		known.running = nil
-	}
-	known.text, known.broken = r, broken
-	known.deletes = known.deletes || r.delete
-	known.unties = known.unties || slices.ContainsFunc(r.nodes, func(nd node) bool { return nd.loose(slot) })
-	known.orphans = known.orphans || slices.ContainsFunc(r.nodes, func(nd node) bool { return nd.orphan })
-	if broken && s.lane.end == nil {
-		known.running = nil
-	}
-	return nil
-}
-
-func (s *sequence) removeRule(slot string) error {
-	r := s.model.rules[slot]
-	if r.text == nil {
-		return nil
-	}
-	if err := s.removeText(r.name); err != nil {
-		return err
-	}
-	s.note("rule %s is removed", slot)
-	r.before, r.text, r.broken = r.text, nil, false
-	return nil
-}
-
-func (s *sequence) removeText(name string) error {
-	err := s.lane.at(configMap, s.kanon).Delete(s.lane.t.Context(), name, metav1.DeleteOptions{})
-	if err != nil {
-		return fmt.Errorf("remove rule %s: %w", name, err)
-	}
-	return nil
-}
-
-// renameRule gives a rule another name. What it makes is taken over; what it makes
-// no more may be left behind.
-func (s *sequence) renameRule(slot string, first bool) error {
-	r := s.model.rules[slot]
-	text := *r.text
-	text.version = s.newVersion()
-	before := r.name
-	r.name += "y"
-	if first {
-		if err := s.writeRule(slot, &text, false); err != nil {
-			return err
-		}
-	}
-	if err := s.removeText(before); err != nil {
-		return err
-	}
-	s.note("rule %s is removed", before)
-	r.renamed, r.running = true, nil
-	for _, t := range s.model.tracks {
-		if t.slot == slot {
-			t.lost = true
-		}
-	}
-	if first {
-		return nil
-	}
-	return s.writeRule(slot, &text, false)
 }
 
 func (s *sequence) setLook(value string) error {
@@ -447,55 +374,4 @@ func (s *sequence) setProd(prod bool) error {
 	})
 	delete(s.writes.versions, "Namespace") // not watched
 	return err
-}
-
-func (s *sequence) unblockAll() error {
-	for id, t := range s.model.tracks {
-		if t.blocked {
-			if err := s.unblock(id); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// unblock takes the foreign finalizer from an object.
-func (s *sequence) unblock(id identity) error {
-	s.note("free %s", id)
-	s.model.tracks[id].blocked = false
-	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		live, err := s.lane.at(id.kind, id.namespace).Get(s.lane.t.Context(), id.name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		live.SetFinalizers(slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return f == foreignFinalizer }))
-		_, err = s.lane.at(id.kind, id.namespace).Update(s.lane.t.Context(), live, metav1.UpdateOptions{FieldManager: "somebody"})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return err
-	})
-}
-
-func (s *sequence) removeStrangers() error {
-	for id := range s.model.strangers {
-		if err := s.delete(id, metav1.DeletePropagationBackground); err != nil {
-			return err
-		}
-		s.note("the stranger %s goes", id)
-		delete(s.model.strangers, id)
-	}
-	for id, t := range s.model.tracks {
-		if t.doubtful {
-			if err := s.delete(id, metav1.DeletePropagationBackground); err != nil {
-				return err
-			}
-			t.doubtful, t.steady = false, false
-		}
-	}
-	return nil
 }
