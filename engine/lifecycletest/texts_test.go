@@ -78,6 +78,13 @@ func (s *sequence) writeRule(slot string, r *revision, broken bool) error {
 	if known.text == nil || broken && !known.broken && known.running != known.text {
 		known.running = nil // it is not certain which text is in force
 	}
+	if known.text == nil && known.before != nil {
+		for _, t := range s.model.tracks {
+			if t.slot == slot {
+				t.lost = true // a rule that is back knows of no kind that it had before
+			}
+		}
+	}
 	known.text, known.broken = r, broken
 	known.deletes = known.deletes || r.delete
 	known.unties = known.unties || r.finalizes || slices.ContainsFunc(r.nodes, func(nd node) bool { return nd.loose(slot) })
