@@ -154,8 +154,7 @@ func (p *pass) writeInPlace(ctx context.Context, kind restmapping.Kind, child *a
 		write = p.writer.Ensure
 	}
 	result, err := write(ctx, kind.GVR, child, w.before)
-	var untied *apply.UntiedError
-	if errors.As(err, &untied) {
+	if untied, ok := errors.AsType[*apply.UntiedError](err); ok {
 		if err := p.checkParent(ctx); err != nil {
 			return apply.Result{}, err
 		}

@@ -56,7 +56,7 @@ func TestDeleteWhen(t *testing.T) {
 	}
 	w.quiet()
 	w.get(w.resource("Note"), w.home, "n-00")
-	w.confirm("note", w.revisionOf(all))
+	w.confirm(w.revisionOf(all))
 	for i := range parents {
 		w.awaitGone(w.resource("Note"), w.home, fmt.Sprintf("n-%02d", i))
 	}

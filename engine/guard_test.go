@@ -29,10 +29,10 @@ func (w *world) revisionOf(text string) string {
 	return docs.Rules[0].Hash()
 }
 
-// confirm annotates a rule ConfigMap.
-func (w *world) confirm(name, value string) {
+// confirm annotates the rule ConfigMap note.
+func (w *world) confirm(value string) {
 	w.t.Helper()
-	w.patch(configMaps, w.kanon, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, rules.AnnotationConfirmPrune, value))
+	w.patch(configMaps, w.kanon, "note", fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, rules.AnnotationConfirmPrune, value))
 }
 
 // configs counts the ConfigMaps at home whose names begin so.
@@ -126,11 +126,11 @@ func TestRevisionThatWouldDeleteMuch(t *testing.T) {
 	for i := range parents {
 		w.awaitGone(configMaps, w.home, fmt.Sprintf("m-o-%02d", i))
 	}
-	w.confirm("note", "none") // means nothing
+	w.confirm("none") // means nothing
 	w.rule("note", strings.ReplaceAll(unselecting, "spec:\n", "spec:\n  pruneLimit: 9\n"))
 	w.verdict("note", "PruneHeld")
 	stop()
-	w.confirm("note", "other, "+w.revisionOf(strings.ReplaceAll(unselecting, "spec:\n", "spec:\n  pruneLimit: 9\n")))
+	w.confirm("other, " + w.revisionOf(strings.ReplaceAll(unselecting, "spec:\n", "spec:\n  pruneLimit: 9\n")))
 	w.run()
 	w.verdict("note", `"ready":true`)
 	for i := range parents - 1 {

@@ -489,7 +489,7 @@ func TestRevisionThatWouldRecreateMuch(t *testing.T) {
 			}
 			w.parent("Note", "c", "{}")
 			w.await(configMaps, w.home, "c", "is made as the rule says now", has("y", "data", "text"))
-			w.confirm("note", w.revisionOf(text("y", 1)))
+			w.confirm(w.revisionOf(text("y", 1)))
 			for name, uid := range uids {
 				w.await(configMaps, w.home, name, "is made anew", func(obj *unstructured.Unstructured) bool {
 					return string(obj.GetUID()) != uid && field(obj, "data", "text") == "y"
