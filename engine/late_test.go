@@ -38,7 +38,7 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 		}
 		return &operator{id: "id", name: types.NamespacedName{Namespace: "kanon", Name: "r"}, program: program}
 	}
-	older, newer, parents := operatorOf("red"), operatorOf("blue"), queue.Keys{parentKey("n"): true}
+	older, newer, parents := operatorOf("red"), operatorOf("blue"), queue.Keys{aParent(): true}
 	cleared := operatorOf("red")
 	cleared.removal = &removal{begun: true}
 	for name, test := range map[string]struct {
@@ -69,7 +69,7 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 			e.allow(newer)
 
 			test.late(e)
-			if !e.guards.byRule["id"].pending[parentKey("n")] || e.guards.byRule["id"].revision != newer.program.Hash() {
+			if !e.guards.byRule["id"].pending[aParent()] || e.guards.byRule["id"].revision != newer.program.Hash() {
 				t.Error("the guard is not that of the revision that runs: nothing would ever be pruned")
 			}
 			if record.wanted.Revision != newer.program.Hash() {

@@ -21,7 +21,7 @@ func TestLull(t *testing.T) {
 		run.Go(func() { l.run(ctx, func() bool { return !busy.Load() }, func() { lulls.Add(1) }) })
 		after := func(d time.Duration, want int32, why string) {
 			t.Helper()
-			time.Sleep(d)
+			<-time.After(d) // by the clock of the bubble
 			synctest.Wait()
 			if got := lulls.Load(); got != want {
 				t.Errorf("%s: %d lulls, want %d", why, got, want)

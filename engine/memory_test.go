@@ -14,7 +14,7 @@ import (
 // under its name before its end was noticed, nor of another revision of the rule.
 func TestMemoryIsOfOneParent(t *testing.T) {
 	m := newMemories()
-	k := parentKey("n")
+	k := aParent()
 	kept := m.of(k, "one", "a")
 	kept.events = make([]announced, 1)
 	m.keep(k, kept)
@@ -40,14 +40,14 @@ func TestNoticeIsOfOneParent(t *testing.T) {
 	}{{"one", 1}, {"one", 1}, {"two", 2}, {"two", 2}} {
 		parent := &unstructured.Unstructured{Object: map[string]any{}}
 		parent.SetUID(test.uid)
-		n.tell(parentKey("n"), parent, "", stalled)
+		n.tell(aParent(), parent, "", stalled)
 		if got := len(recorder.Events); got != test.want {
 			t.Errorf("after a look at parent %s there are %d Events, want %d", test.uid, got, test.want)
 		}
 	}
 }
 
-// parentKey is the work on a parent of that name.
-func parentKey(name string) queue.Key {
-	return queue.Key{Rule: "r", Parent: types.NamespacedName{Namespace: "home", Name: name}}
+// aParent is the work on some parent.
+func aParent() queue.Key {
+	return queue.Key{Rule: "r", Parent: types.NamespacedName{Namespace: "home", Name: "n"}}
 }
