@@ -10,9 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/internal/enginetest"
 )
 
 var ruleObjects = schema.GroupVersionResource{Group: "kanon.dev", Version: "v1alpha1", Resource: "rules"}
@@ -31,7 +34,14 @@ func TestRuleObjects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.define("Note")
-	withObjects := func(o *engine.Options) { o.Sources = append(o.Sources, source.NewRuleObjects(o.Client, w.kanon)) }
+	// That the kind goes is told after the end of its objects, which comes later.
+	config := rest.CopyConfig(w.config)
+	enginetest.DelayWatchesOf(config, crds.Resource, time.Second)
+	late, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withObjects := func(o *engine.Options) { o.Sources = append(o.Sources, source.NewRuleObjects(late, w.kanon)) }
 	stop := w.run(withObjects)
 	text, err := os.ReadFile("../deploy/base/crd.yaml")
 	if err != nil {

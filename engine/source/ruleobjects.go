@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,15 +47,22 @@ type ruleInformer struct {
 
 // NewRuleObjects prepares to read the Rule objects of namespace.
 func NewRuleObjects(client dynamic.Interface, namespace string) *RuleObjects {
-	name := fields.OneTermEqualSelector(metav1.ObjectNameField, rulesGVR().GroupResource().String()).String()
-	definition := dynamicinformer.NewFilteredDynamicInformer(client,
-		apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"), metav1.NamespaceAll, 0, cache.Indexers{},
-		func(o *metav1.ListOptions) { o.FieldSelector = name })
+	definition := dynamicinformer.NewFilteredDynamicInformer(client, definitionGVR(), metav1.NamespaceAll, 0, cache.Indexers{},
+		func(o *metav1.ListOptions) { o.FieldSelector = onlyDefinition() })
 	return &RuleObjects{client: client, namespace: namespace, definition: definition.Informer()}
 }
 
 func rulesGVR() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "kanon.dev", Version: "v1alpha1", Resource: "rules"}
+}
+
+func definitionGVR() schema.GroupVersionResource {
+	return apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+}
+
+// onlyDefinition is the field selector of the definition of Rule objects.
+func onlyDefinition() string {
+	return fields.OneTermEqualSelector(metav1.ObjectNameField, rulesGVR().GroupResource().String()).String()
 }
 
 // Run publishes what the Rule objects hold, once it is known whether there can be any,
@@ -129,7 +137,45 @@ func (r *RuleObjects) look(ctx context.Context, notify func()) (next Snapshot, k
 	if !r.rules.synced() {
 		return Snapshot{}, false, nil // its first event, or the end of its list, comes here again
 	}
-	return r.read(), true, nil
+	next = r.read()
+	if !r.loses(next) {
+		return next, true, nil
+	}
+	// The definition goes before its objects do, but another watch tells of it.
+	stays, err := r.stays(ctx, uid)
+	if err != nil {
+		logr.FromContextOrDiscard(ctx).Error(err, "A Rule object is gone, and it is not known whether its kind goes, too; trying again")
+		time.AfterFunc(definitionRetry, notify)
+	}
+	if stays {
+		return next, true, nil
+	}
+	next = r.last
+	next.Complete = false
+	return next, true, nil
+}
+
+// definitionRetry is the pause before the definition is read again.
+const definitionRetry = 2 * time.Second
+
+// loses tells whether an object is gone that was there.
+func (r *RuleObjects) loses(next Snapshot) bool {
+	there := make(map[types.UID]bool, len(next.Bundles))
+	for _, bundle := range next.Bundles {
+		there[bundle.Origin.UID] = true
+	}
+	return slices.ContainsFunc(r.last.Bundles, func(bundle Bundle) bool { return !there[bundle.Origin.UID] })
+}
+
+// stays asks the API server whether the definition of that UID is there and stays.
+func (r *RuleObjects) stays(ctx context.Context, uid types.UID) (bool, error) {
+	found, err := r.client.Resource(definitionGVR()).List(ctx, metav1.ListOptions{FieldSelector: onlyDefinition()})
+	if err != nil {
+		return false, fmt.Errorf("read the definition of Rule objects: %w", err)
+	}
+	return slices.ContainsFunc(found.Items, func(definition unstructured.Unstructured) bool {
+		return definition.GetUID() == uid && definition.GetDeletionTimestamp() == nil
+	}), nil
 }
 
 // served is the UID of the definition of Rule objects; empty where there is none, or

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path"
 	"sync"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func DelayWatches(tb testing.TB, config *rest.Config) {
 		tb.Fatalf("%s is %q, want a duration such as 1s", EnvDelayWatches, text)
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &lateWatches{next: next, delay: func() time.Duration {
+		return &lateWatches{next: next, delay: func(*http.Request) time.Duration {
 			if rand.N(2) == 0 {
 				return 0
 			}
@@ -47,11 +48,23 @@ func DelayWatches(tb testing.TB, config *rest.Config) {
 	})
 }
 
+// DelayWatchesOf has what each watch of a resource brings come late by delay.
+func DelayWatchesOf(config *rest.Config, resource string, delay time.Duration) {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &lateWatches{next: next, delay: func(r *http.Request) time.Duration {
+			if path.Base(r.URL.Path) == resource {
+				return delay
+			}
+			return 0
+		}}
+	})
+}
+
 // lateWatches is a transport of which watches are late by a delay that is drawn for
 // each.
 type lateWatches struct {
 	next  http.RoundTripper
-	delay func() time.Duration
+	delay func(*http.Request) time.Duration
 }
 
 func (l *lateWatches) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -59,7 +72,7 @@ func (l *lateWatches) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || r.URL.Query().Get("watch") == "" {
 		return response, err
 	}
-	if delay := l.delay(); delay > 0 {
+	if delay := l.delay(r); delay > 0 {
 		response.Body = newLateBody(response.Body, delay)
 	}
 	return response, nil
