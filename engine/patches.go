@@ -80,6 +80,9 @@ func (e *Engine) beginPatches(op *operator) {
 			continue
 		}
 		for _, object := range e.monitors.Heads(plan.key) {
+			if apply.TakenInVain(object) {
+				found[queue.Key{Rule: op.id, Patch: id, Parent: keyOf("", object).Parent}] = true
+			}
 			for _, patched := range apply.Patched(object, op.id) {
 				if op.patches[patched].key == plan.key {
 					found[queue.Key{Rule: op.id, Patch: patched, Parent: keyOf("", object).Parent}] = true

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/apply"
 )
 
 func unlabelled(name string) func(*unstructured.Unstructured) bool {
@@ -120,11 +121,23 @@ func TestPatchesGoWithTheirRule(t *testing.T) {
 	pull := "- id: pull\n  target: {apiVersion: v1, kind: ServiceAccount, name: app}\n  template: {metadata: {labels: {x: \"true\"}}, imagePullSecrets: [{name: s}]}\n"
 	// none takes part in nothing.
 	none := "- id: none\n  when: ${parent.metadata.name == 'nobody'}\n  template: {metadata: {labels: {x: y}}}\n"
+	// What was remembered for an apply that never came goes, too.
+	w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: vain, namespace: $HOME}\ndata: {mode: newer}\n"))
+	inVain := func() {
+		w.patch(configMaps, w.home, "vain", `{"metadata":{"annotations":{"`+apply.AnnotationTaken+`":"[{\"path\":[\"f:data\",\"f:mode\"],\"value\":\"older\",\"owner\":\"somebody\"}]"}}}`)
+	}
+	isClean := func() {
+		w.await(configMaps, w.home, "vain", "remembers nothing", func(obj *unstructured.Unstructured) bool {
+			return obj.GetAnnotations()[apply.AnnotationTaken] == "" && field(obj, "data", "mode") == "newer"
+		})
+	}
 	stop := func() {}
 	for _, away := range []bool{false, true} {
 		w.rule("r", patchRule(mode+pull))
 		stop()
+		inVain()
 		stop = w.run()
+		isClean()
 		w.parentOnce("Note", "one")
 		w.await(configMaps, w.home, "shared", "is patched", has("ours", "data", "mode"))
 		w.await(serviceAccounts, w.home, "app", "is patched", label("x"))
@@ -148,7 +161,9 @@ func TestPatchesGoWithTheirRule(t *testing.T) {
 		w.await(configMaps, w.home, "shared", "is patched still", has("ours", "data", "mode"))
 		w.quiet()
 
+		inVain()
 		restart(func() { w.delete(configMaps, w.kanon, "r") })
+		isClean()
 		w.await(configMaps, w.home, "shared", "is released", func(obj *unstructured.Unstructured) bool {
 			return field(obj, "data", "mode") == "theirs" && len(patchManagersOf(obj)) == 0
 		})

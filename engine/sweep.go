@@ -157,7 +157,8 @@ func (e *Engine) sweep(ctx context.Context, k queue.Key) (verdict, error) {
 	return settled, nil
 }
 
-// eachPatched calls f for every object of a kind that holds something of a patch. A kind
+// eachPatched calls f for every object of a kind that holds something of a patch, or that
+// remembers what no patch has taken. A kind
 // that the cluster does not have has none.
 func (e *Engine) eachPatched(ctx context.Context, gvk schema.GroupVersionKind, k queue.Key, f func(schema.GroupVersionResource, *unstructured.Unstructured) error) error {
 	kind, ok := e.options.Mapper.Lookup(gvk)
@@ -172,7 +173,7 @@ func (e *Engine) eachPatched(ctx context.Context, gvk schema.GroupVersionKind, k
 			return fmt.Errorf("list %s: %w", kind.GVR.GroupResource(), err)
 		}
 		for i := range list.Items {
-			if slices.Contains(apply.Patched(&list.Items[i], k.Rule), k.Patch) {
+			if object := &list.Items[i]; slices.Contains(apply.Patched(object, k.Rule), k.Patch) || apply.TakenInVain(object) {
 				errs = append(errs, f(kind.GVR, &list.Items[i]))
 			}
 		}

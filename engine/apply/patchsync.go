@@ -47,14 +47,21 @@ func (w *Writer) SyncPatch(ctx context.Context, p Patch) (Result, error) {
 	}
 	p.Object = live
 	held, _ := patchEntry(p.Object, p.Manager)
-	if held == nil && (p.Content == nil || p.Content.paths.Empty()) || w.patchInSync(p, held) {
+	nothing := held == nil && (p.Content == nil || p.Content.paths.Empty())
+	if held == nil {
+		held = &fieldpath.Set{}
+	}
+	if nothing {
+		// What was remembered for an apply that never came must not be given back one day.
+		if live, err = w.giveBack(ctx, p, held); err != nil {
+			return Result{}, err
+		}
+	}
+	if nothing || w.patchInSync(p, held) {
 		if live != before {
 			return Result{Live: live, Action: ActionApplied}, nil
 		}
 		return Result{Live: live, Action: ActionNone}, nil
-	}
-	if held == nil {
-		held = &fieldpath.Set{}
 	}
 	if live, err = w.giveBack(ctx, p, held); err != nil {
 		return Result{}, err
@@ -81,7 +88,7 @@ func (w *Writer) SyncPatch(ctx context.Context, p Patch) (Result, error) {
 // patchInSync says whether nothing is to be done: the entry and what is set are as after the last write, or the entry
 // has exactly these paths and the object these values.
 func (w *Writer) patchInSync(p Patch, held *fieldpath.Set) bool {
-	if p.Content == nil || held == nil {
+	if p.Content == nil || held.Empty() {
 		return false
 	}
 	state, err := patchState(p, p.Object)

@@ -333,6 +333,16 @@ func holdersOf(obj *unstructured.Unstructured, path fieldpath.Path, manager stri
 	return patches, others
 }
 
+// TakenInVain says whether a value is remembered in obj of a field that no patch has: whoever was about to take it did not
+// get to that.
+func TakenInVain(obj *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(takenFrom(obj), func(t taken) bool {
+		path, ok := t.path()
+		patched, _ := holdersOf(obj, path, "")
+		return !ok || !patched
+	})
+}
+
 // lookUp is the value at a path of an object.
 func lookUp(at any, path fieldpath.Path) (any, bool) {
 	for _, element := range path {
