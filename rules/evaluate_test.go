@@ -284,7 +284,7 @@ spec:
 	}
 	want := []Child{{
 		ID: "one", GVK: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
-		Position: Position{File: "f", Line: 14, Column: 9}, ForEach: true, UpdatePolicy: UpdateApply, Ending: Ending{EndDelete, EndDelete},
+		Position: Position{File: "f", Line: 14, Column: 9}, ForEach: true, Read: true, UpdatePolicy: UpdateApply, Ending: Ending{EndDelete, EndDelete},
 	}}
 	if diff := cmp.Diff(want, p.Children()); diff != "" {
 		t.Error(diff)
