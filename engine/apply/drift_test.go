@@ -153,7 +153,7 @@ func TestEveryForeignChangeOfAnOwnedFieldIsDrift(t *testing.T) {
 			if tt.amended {
 				requests = "JSONPATCH"
 			}
-			answer := w.sync(c, live, ActionApplied, requests)
+			answer := w.syncBesideOthers(c, live, requests)
 			if tt.path != nil && fieldValue(answer, tt.path...) != tt.want {
 				t.Errorf("%v = %v, want %v", tt.path, fieldValue(answer, tt.path...), tt.want)
 			}
@@ -166,6 +166,21 @@ func TestEveryForeignChangeOfAnOwnedFieldIsDrift(t *testing.T) {
 			w.settled(c)
 		})
 	}
+}
+
+// syncBesideOthers is sync by an apply of an object that a controller writes to as well. An apply in exactly the version seen
+// may come too late for that, and is made once more after a look.
+func (w *world) syncBesideOthers(c *Child, live *unstructured.Unstructured, requests string) *unstructured.Unstructured {
+	w.t.Helper()
+	w.requests.take()
+	result, err := w.trySync(c, live)
+	if err != nil {
+		w.t.Fatalf("Sync: %v", err)
+	}
+	if sent := strings.ReplaceAll(w.requests.take(), "APPLY GET ", ""); result.Action != ActionApplied || sent != requests {
+		w.t.Fatalf("Sync: %s by %q, want applied by %q", result.Action, sent, requests)
+	}
+	return result.Live
 }
 
 // specText is what of a live object drift changes, as text.
