@@ -54,24 +54,26 @@ type ruleRecord struct {
 	Held string `json:"-"`
 }
 
-// recordedOrigin is a source.Origin, without what changes when it is made anew.
+// recordedOrigin is a source.Origin, without the UID, which changes when it is made anew.
 type recordedOrigin struct {
 	Namespace string `json:"namespace,omitempty"`
 	ConfigMap string `json:"configMap,omitempty"`
 	Rule      string `json:"rule,omitempty"`
 	Path      string `json:"path,omitempty"`
+	// Definition is that of a Rule object.
+	Definition types.UID `json:"definition,omitempty"`
 }
 
 func originOf(o source.Origin) recordedOrigin {
 	return recordedOrigin{
 		Namespace: cmp.Or(o.ConfigMap.Namespace, o.Rule.Namespace),
-		ConfigMap: o.ConfigMap.Name, Rule: o.Rule.Name, Path: o.Path,
+		ConfigMap: o.ConfigMap.Name, Rule: o.Rule.Name, Path: o.Path, Definition: o.Definition,
 	}
 }
 
 func (o recordedOrigin) origin() source.Origin {
 	if o.Rule != "" {
-		return source.Origin{Rule: types.NamespacedName{Namespace: o.Namespace, Name: o.Rule}}
+		return source.Origin{Rule: types.NamespacedName{Namespace: o.Namespace, Name: o.Rule}, Definition: o.Definition}
 	}
 	return source.Origin{ConfigMap: types.NamespacedName{Namespace: o.Namespace, Name: o.ConfigMap}, Path: o.Path}
 }

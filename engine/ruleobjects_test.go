@@ -100,15 +100,26 @@ func TestRuleObjects(t *testing.T) {
 	w.delete(crds, "", "rules.kanon.dev")
 	w.awaitGone(crds, "", "rules.kanon.dev")
 	w.quiet()
-	w.get(configMaps, w.home, "n")
+	made := w.get(configMaps, w.home, "n").GetUID()
+	stays := func(when string) {
+		t.Helper()
+		if w.quiet(); w.get(configMaps, w.home, "n").GetUID() != made {
+			t.Errorf("%s the child is another one", when)
+		}
+	}
+	// It comes back, without the objects.
+	w.install(w.object(string(text)))
+	stays("when the kind is there again")
+	w.delete(crds, "", "rules.kanon.dev")
+	w.awaitGone(crds, "", "rules.kanon.dev")
 	stop()
 	stop = w.run(withObjects)
-	w.quiet()
-	w.get(configMaps, w.home, "n")
-
+	stays("after a restart without the kind")
 	w.install(w.object(string(text)))
+	stays("when the kind comes after the restart")
 	w.create(ruleObjects, object.DeepCopy())
 	w.await(ruleObjects, w.kanon, "note", "is in force", counts(1, 1))
+	stays("when the object is there again")
 	w.patch(ruleObjects, w.kanon, "note", `{"metadata":{"annotations":{"kanon.dev/confirm-prune":"`+strings.TrimSuffix(revision, `"`)+`"}},"spec":{"pruneLimit":0,"parent":{"selector":{"matchLabels":{"use":"yes"}}}}}`)
 	w.awaitGone(configMaps, w.home, "n")
 	w.patch(ruleObjects, w.kanon, "note", `{"spec":{"parent":{"selector":null}}}`)

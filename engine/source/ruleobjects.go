@@ -130,6 +130,10 @@ func (r *RuleObjects) look(ctx context.Context, notify func()) (next Snapshot, k
 	}
 	if r.rules == nil || r.rules.uid != uid {
 		r.unwatch()
+		if r.last.has(func(o Origin) bool { return o.Definition != uid }) {
+			logr.FromContextOrDiscard(ctx).Info("The definition of Rule objects was made anew. Rules whose objects went with the old one " +
+				"go on as they are; create the objects again, also to remove one")
+		}
 		if err := r.watch(ctx, uid, notify); err != nil {
 			return Snapshot{}, false, err
 		}
@@ -137,7 +141,7 @@ func (r *RuleObjects) look(ctx context.Context, notify func()) (next Snapshot, k
 	if !r.rules.synced() {
 		return Snapshot{}, false, nil // its first event, or the end of its list, comes here again
 	}
-	next = r.read()
+	next = r.withOrphans(r.read())
 	if !r.loses(next) {
 		return next, true, nil
 	}
@@ -158,13 +162,27 @@ func (r *RuleObjects) look(ctx context.Context, notify func()) (next Snapshot, k
 // definitionRetry is the pause before the definition is read again.
 const definitionRetry = 2 * time.Second
 
-// loses tells whether an object is gone that was there.
-func (r *RuleObjects) loses(next Snapshot) bool {
-	there := make(map[types.UID]bool, len(next.Bundles))
-	for _, bundle := range next.Bundles {
-		there[bundle.Origin.UID] = true
+// withOrphans adds what went with an earlier definition, and is not there again: nobody
+// has removed it.
+func (r *RuleObjects) withOrphans(s Snapshot) Snapshot {
+	for _, bundle := range r.last.Bundles {
+		if bundle.Origin.Definition != r.rules.uid && !s.has(func(o Origin) bool { return o.Rule == bundle.Origin.Rule }) {
+			s.Bundles = append(s.Bundles, bundle)
+		}
 	}
-	return slices.ContainsFunc(r.last.Bundles, func(bundle Bundle) bool { return !there[bundle.Origin.UID] })
+	slices.SortFunc(s.Bundles, func(a, b Bundle) int { return cmp.Compare(a.Origin.Rule.Name, b.Origin.Rule.Name) })
+	return s
+}
+
+// loses tells whether an object is gone that was there under this definition.
+func (r *RuleObjects) loses(next Snapshot) bool {
+	return slices.ContainsFunc(r.last.Bundles, func(bundle Bundle) bool {
+		return bundle.Origin.Definition == r.rules.uid && !next.has(func(o Origin) bool { return o.UID == bundle.Origin.UID })
+	})
+}
+
+func (s Snapshot) has(is func(Origin) bool) bool {
+	return slices.ContainsFunc(s.Bundles, func(bundle Bundle) bool { return is(bundle.Origin) })
 }
 
 // stays asks the API server whether the definition of that UID is there and stays.
@@ -231,7 +249,7 @@ func (r *RuleObjects) unwatch() {
 	}
 }
 
-// read takes stock of the informer's store.
+// read takes stock of the informer's store, in no order.
 func (r *RuleObjects) read() Snapshot {
 	s := Snapshot{Complete: true}
 	for _, item := range r.rules.informer.GetStore().List() {
@@ -244,9 +262,9 @@ func (r *RuleObjects) read() Snapshot {
 			s.Complete = false
 			continue
 		}
+		bundle.Origin.Definition = r.rules.uid
 		s.Bundles = append(s.Bundles, bundle)
 	}
-	slices.SortFunc(s.Bundles, func(a, b Bundle) int { return cmp.Compare(a.Origin.Rule.Name, b.Origin.Rule.Name) })
 	return s
 }
 
@@ -273,11 +291,13 @@ func bundleOfRule(object *unstructured.Unstructured) (Bundle, error) {
 	}, nil
 }
 
-// Covers tells whether a Rule object of that name would be read.
+// Covers tells whether a Rule object of that name would be read: not one that an earlier
+// definition took with it.
 func (r *RuleObjects) Covers(origin Origin) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return origin.Rule.Namespace == r.namespace && r.rules != nil && r.rules.synced()
+	return origin.Rule.Namespace == r.namespace && r.rules != nil && r.rules.synced() &&
+		(origin.Definition == "" || origin.Definition == r.rules.uid)
 }
 
 // Report writes the verdict on one Rule object into its status, with a condition Ready

@@ -16,6 +16,9 @@ type Origin struct {
 	ConfigMap, Rule types.NamespacedName
 	// UID is the object's, so that a verdict never lands on a successor.
 	UID types.UID
+	// Definition is the UID of the CustomResourceDefinition that a Rule object is of: what goes with it was not
+	// removed by anybody.
+	Definition types.UID
 	// Path names the file as the source was told to read it; empty for an object.
 	Path string
 }
