@@ -26,8 +26,26 @@ type Object struct {
 	paths []string
 	// tree is the object where it did not come as JSON; nil otherwise.
 	tree *unstructured.Unstructured
-	// shared is what Shared returned last, as long as somebody holds it.
-	shared atomic.Pointer[weak.Pointer[unstructured.Unstructured]]
+	// whole and meta are what Shared and Head returned last.
+	whole, meta remembered
+}
+
+// remembered is a tree for as long as somebody holds it, or the garbage collector has not come by.
+type remembered struct {
+	at atomic.Pointer[weak.Pointer[unstructured.Unstructured]]
+}
+
+// or returns the tree, or makes it.
+func (r *remembered) or(make func() *unstructured.Unstructured) *unstructured.Unstructured {
+	if at := r.at.Load(); at != nil {
+		if tree := at.Value(); tree != nil {
+			return tree
+		}
+	}
+	tree := make()
+	at := weak.Make(tree)
+	r.at.Store(&at)
+	return tree
 }
 
 type typeMeta struct{ apiVersion, kind string }
@@ -210,18 +228,11 @@ func (o *Object) Shared() *unstructured.Unstructured {
 	if o == nil || o.tree != nil {
 		return o.Tree()
 	}
-	if shared := o.shared.Load(); shared != nil {
-		if tree := shared.Value(); tree != nil {
-			return tree
-		}
-	}
-	tree := o.Tree()
-	shared := weak.Make(tree)
-	o.shared.Store(&shared)
-	return tree
+	return o.whole.or(o.Tree)
 }
 
-// Head is the object with nothing but apiVersion, kind and metadata, or with more; nil for nil. It is read-only.
+// Head is the object with nothing but apiVersion, kind and metadata, or with more; nil for nil. It is read-only, and shared
+// as that of Shared is.
 func (o *Object) Head() *unstructured.Unstructured {
 	switch {
 	case o == nil:
@@ -229,7 +240,7 @@ func (o *Object) Head() *unstructured.Unstructured {
 	case o.tree != nil:
 		return o.tree
 	}
-	return &unstructured.Unstructured{Object: o.fields(true)}
+	return o.meta.or(func() *unstructured.Unstructured { return &unstructured.Unstructured{Object: o.fields(true)} })
 }
 
 // GetObjectKind implements runtime.Object.

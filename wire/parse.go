@@ -110,12 +110,38 @@ func (p parser) key(start, end int) string { return unquote(p.text[start-1 : end
 // unquote is the string that a valid JSON string stands for.
 func unquote(quoted string) string {
 	inner := quoted[1 : len(quoted)-1]
-	if strings.IndexByte(inner, '\\') < 0 && utf8.ValidString(inner) {
+	if !utf8.ValidString(inner) {
+		return unquoteSlowly(quoted)
+	}
+	escape := strings.IndexByte(inner, '\\')
+	if escape < 0 {
 		return inner
 	}
+	var b strings.Builder
+	b.Grow(len(inner))
+	for ; escape >= 0; escape = strings.IndexByte(inner, '\\') {
+		b.WriteString(inner[:escape])
+		at := strings.IndexByte(escapes, inner[escape+1])
+		if at < 0 {
+			return unquoteSlowly(quoted) // \u
+		}
+		b.WriteByte(escaped[at])
+		inner = inner[escape+2:]
+	}
+	b.WriteString(inner)
+	return b.String()
+}
+
+// escapes are what may stand after a backslash, but for u, and escaped what it stands for then.
+const (
+	escapes = `"\/bfnrt`
+	escaped = "\"\\/\b\f\n\r\t"
+)
+
+func unquoteSlowly(quoted string) string {
 	var s string
 	if json.Unmarshal([]byte(quoted), &s) != nil {
-		return inner // not of a string that was found to be valid
+		return quoted[1 : len(quoted)-1] // not of a string that was found to be valid
 	}
 	return s
 }
