@@ -59,23 +59,18 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 		}
 	}
 	p.tie(ctx, writes)
-	var group errgroup.Group
-	group.SetLimit(p.parallelWrites())
-	for i, w := range writes {
-		group.Go(func() error {
-			defer containPanic(&w.err)
-			defer p.begin(w.object)()
-			switch {
-			case w.err != nil:
-			case i < written:
-				w.live, w.err = p.writeChild(ctx, w)
-			default:
-				w.live, w.err = p.keepChild(ctx, w)
-			}
-			return nil // each write has its own error
-		})
-	}
-	_ = group.Wait() // always nil
+	sideBySide(len(writes), p.parallelWrites(), func(i int) {
+		w := writes[i]
+		defer containPanic(&w.err)
+		defer p.begin(w.object)()
+		switch {
+		case w.err != nil:
+		case i < written:
+			w.live, w.err = p.writeChild(ctx, w)
+		default:
+			w.live, w.err = p.keepChild(ctx, w)
+		}
+	})
 	p.noteRecreations(writes)
 
 	for _, w := range writes[written:] {
@@ -98,6 +93,24 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 		}
 		p.evaluation.Applied(node.Node, live)
 	}
+}
+
+// sideBySide calls do for each of n, no more than limit at a time, and returns when all have returned. One of them has the
+// caller's goroutine: a new one begins with a small stack, and growing it costs more than many a call.
+func sideBySide(n, limit int, do func(i int)) {
+	var others errgroup.Group
+	others.SetLimit(max(1, limit-1))
+	for i := range n {
+		if i == n-1 || limit <= 1 {
+			do(i)
+			continue
+		}
+		others.Go(func() error {
+			do(i)
+			return nil
+		})
+	}
+	_ = others.Wait() // always nil
 }
 
 // parallelWrites is how many children are written at the same time. While so many

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"maps"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -154,7 +155,8 @@ func keyOf(rule string, parent *unstructured.Unstructured) queue.Key {
 // A label alone proves nothing; a key that is woken in error finds nothing to do.
 func keyOfChild(child *unstructured.Unstructured) (queue.Key, bool) {
 	if owner, ok := apply.OwnerOf(child); ok {
-		return queue.Key{Rule: owner.RuleID, Parent: types.NamespacedName{Namespace: owner.Parent.Namespace, Name: owner.Parent.Name}}, true
+		parent := types.NamespacedName{Namespace: strings.Clone(owner.Parent.Namespace), Name: strings.Clone(owner.Parent.Name)}
+		return queue.Key{Rule: strings.Clone(owner.RuleID), Parent: parent}, true // the key outlives the annotation
 	}
 	rule := child.GetLabels()[apply.LabelRule]
 	controller := metav1.GetControllerOfNoCopy(child)

@@ -3,7 +3,6 @@ package apply
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -130,11 +129,8 @@ func OwnerOf(obj *unstructured.Unstructured) (Owner, bool) {
 	if !ok {
 		return Owner{}, false
 	}
-	var record ownerRecord
-	if err := json.Unmarshal([]byte(text), &record); err != nil {
-		return Owner{}, false
-	}
-	if !record.Child.sameObject(RefOf(obj)) {
+	record, ok := parseOwner(text)
+	if !ok || !record.Child.sameObject(RefOf(obj)) {
 		return Owner{}, false
 	}
 	return record.Owner, true
