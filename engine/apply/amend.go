@@ -66,7 +66,7 @@ func (c *Child) amendment(live *unstructured.Unstructured) ([]byte, bool) {
 	}
 	patch := []operation{{Op: "test", Path: "/metadata/uid", Value: string(live.GetUID())}}
 	owned, possible := c.owned(live), true
-	c.leaves.Iterate(func(path fieldpath.Path) {
+	c.eachLeaf(func(path fieldpath.Path) {
 		if !possible {
 			return
 		}

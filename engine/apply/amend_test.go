@@ -68,7 +68,11 @@ func TestAmendment(t *testing.T) {
 				return prepare(t, "{apiVersion: test/v1, kind: Thing, metadata: {name: child, namespace: ns}, spec: "+spec+"}")
 			}
 			before := thing(posted)
-			paths, err := before.paths.ToJSON()
+			set, err := before.pathSet()
+			if err != nil {
+				t.Fatal(err)
+			}
+			paths, err := set.ToJSON()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,10 +35,9 @@ type Child struct {
 	whole       map[string]any
 	kind        kind
 	fingerprint fingerprint
-	// paths holds every rendered path that managedFields can hold.
-	paths *fieldpath.Set
-	// leaves are the paths that must be covered: those under which nothing else was rendered.
-	leaves *fieldpath.Set
+	// shape is what the rendered paths decide, and controller the UID that it leaves open; empty where that is none.
+	shape      *shape
+	controller string
 }
 
 // Prepare turns a rendered template into a Child: the object is normalised, labelled with rule, parent and node, given
@@ -95,7 +94,7 @@ func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructure
 	if err := child.mark(controller); err != nil {
 		return nil, err
 	}
-	if err := child.takeFingerprint(); err != nil {
+	if err := w.takeFingerprint(child); err != nil {
 		return nil, err
 	}
 	return child, nil
@@ -140,7 +139,7 @@ func (e *schemaMismatchError) Error() string { return e.err.Error() }
 func (e *schemaMismatchError) Unwrap() error { return e.err }
 
 // pathSet validates the object against its schema, as the API server does when it is applied (so duplicate list keys are
-// found here), and computes its paths.
+// found here), and computes every path of it that managedFields can hold.
 func (c *Child) pathSet() (*fieldpath.Set, error) {
 	value, err := c.kind.converter.ObjectToTyped(c.Object)
 	if err != nil {

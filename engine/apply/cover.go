@@ -1,6 +1,8 @@
 package apply
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
@@ -24,26 +26,36 @@ import (
 
 // covered says whether our entries of live hold every rendered path.
 func (c *Child) covered(live *unstructured.Unstructured) bool {
-	owned := c.owned(live)
-	covered := true
-	c.leaves.Iterate(func(path fieldpath.Path) {
+	entries := c.entries(live)
+	hash, hashed := c.shape.hashEntries(entries, c.controller)
+	if covered, known := c.shape.verdict(hash); hashed && known {
+		return covered
+	}
+	owned, covered := union(entries), true
+	c.eachLeaf(func(path fieldpath.Path) {
 		covered = covered && c.leafCovered(path, owned)
 	})
+	if hashed {
+		c.shape.judge(hash, covered)
+	}
 	return covered
 }
 
-// owned are the paths that our entries of live hold, in the rendered apiVersion.
-func (c *Child) owned(live *unstructured.Unstructured) *fieldpath.Set {
+// entries are those of ours in live that count: those in the rendered apiVersion.
+func (c *Child) entries(live *unstructured.Unstructured) []entry {
+	return slices.DeleteFunc(ownEntries(live), func(e entry) bool { return e.apiVersion != c.Object.GetAPIVersion() })
+}
+
+// owned are the paths that our entries of live hold.
+func (c *Child) owned(live *unstructured.Unstructured) *fieldpath.Set { return union(c.entries(live)) }
+
+// union are the paths of all entries. One that cannot be read covers nothing.
+func union(entries []entry) *fieldpath.Set {
 	owned := &fieldpath.Set{}
-	for _, e := range ownEntries(live) {
-		if e.apiVersion != c.Object.GetAPIVersion() {
-			continue
+	for _, e := range entries {
+		if set, err := e.fields(); err == nil {
+			owned = owned.Union(set)
 		}
-		set, err := e.fields()
-		if err != nil {
-			continue // an entry that cannot be read covers nothing
-		}
-		owned = owned.Union(set)
 	}
 	return owned
 }

@@ -121,7 +121,7 @@ func TestCovered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := prepare(t, rendered+"spec: "+tt.spec)
 			if got := c.covered(withManaged(c.Object, tt.entries...)); got != tt.want {
-				t.Errorf("covered = %t, want %t: %s\nleaves:\n%s", got, tt.want, tt.reason, c.leaves)
+				t.Errorf("covered = %t, want %t: %s\nleaves:\n%s", got, tt.want, tt.reason, c.shape.leaves)
 			}
 		})
 	}
@@ -154,7 +154,7 @@ func TestCoveredMetadata(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			live := withManaged(c.Object, managed(t, Manager, "Apply", "test/v1", "{"+tt.metadata+"}"))
 			if got := c.covered(live); got != tt.want {
-				t.Errorf("covered = %t, want %t\nleaves:\n%s", got, tt.want, c.leaves)
+				t.Errorf("covered = %t, want %t\nleaves:\n%s", got, tt.want, c.shape.leaves)
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func TestCoveredWithoutASchema(t *testing.T) {
 				"f:annotations": {"f:kanon.dev/owner": {}, "f:kanon.dev/applied": {}}, "f:ownerReferences": {}}`
 			live := withManaged(c.Object, managed(t, Manager, "Apply", "v9", "{"+metadata+`, "f:spec": `+tt.spec+"}"))
 			if got := c.covered(live); got != tt.want {
-				t.Errorf("covered = %t, want %t\nleaves:\n%s", got, tt.want, c.leaves)
+				t.Errorf("covered = %t, want %t\nleaves:\n%s", got, tt.want, c.shape.leaves)
 			}
 		})
 	}

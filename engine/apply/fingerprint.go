@@ -51,32 +51,18 @@ func recorded(obj *unstructured.Unstructured) (f fingerprint, ok bool) {
 	return f, true
 }
 
-// takeFingerprint computes hashes and paths of the object and writes AnnotationApplied into it.
-func (c *Child) takeFingerprint() error {
+// takeFingerprint computes hashes and paths of the child's object and writes AnnotationApplied into it.
+func (w *Writer) takeFingerprint(c *Child) error {
 	value, err := digest(c.Object.Object)
 	if err != nil {
 		return fmt.Errorf("hash %s: %w", c.Ref, err)
 	}
 	annotations := ensureMap(ensureMap(c.Object.Object, "metadata"), "annotations")
 	annotations[AnnotationApplied] = "" // the path belongs to the set, the text does not belong to the hash
-	set, err := c.pathSet()
-	if err != nil {
+	if c.shape, c.controller, err = w.shapeOf(c); err != nil {
 		return err
 	}
-	text, err := set.ToJSON()
-	if err != nil {
-		return fmt.Errorf("encode the paths of %s: %w", c.Ref, err)
-	}
-	hashed := []any{json.RawMessage(text)}
-	if c.kind.deduced {
-		hashed = append(hashed, listsOf(c.Object.Object))
-	}
-	paths, err := digest(hashed)
-	if err != nil {
-		return fmt.Errorf("hash the paths of %s: %w", c.Ref, err)
-	}
-	c.paths, c.leaves = set, set.Leaves()
-	c.fingerprint.value, c.fingerprint.paths = value, paths
+	c.fingerprint.value, c.fingerprint.paths = value, hashOf(c.shape.before+c.controller+c.shape.after)
 	annotations[AnnotationApplied] = c.fingerprint.String()
 	return nil
 }
@@ -104,8 +90,12 @@ func digest(v any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text)
-	return base64.RawURLEncoding.EncodeToString(sum[:16]), nil
+	return hashOf(string(text)), nil
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
 // marshalText is json.Marshal as a string.

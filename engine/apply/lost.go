@@ -12,7 +12,7 @@ import (
 func (c *Child) Lost(live *unstructured.Unstructured) []Contested {
 	uncovered := &fieldpath.Set{}
 	owned := c.owned(live)
-	c.leaves.Iterate(func(path fieldpath.Path) {
+	c.eachLeaf(func(path fieldpath.Path) {
 		if !c.leafCovered(path, owned) {
 			uncovered.Insert(path.Copy())
 		}

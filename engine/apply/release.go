@@ -109,8 +109,12 @@ func (c *Child) releasedEntries(obj *unstructured.Unstructured) ([]any, error) {
 	if base < 0 {
 		return nil, nil
 	}
+	paths, err := c.pathSet()
+	if err != nil {
+		return nil, err
+	}
 	kept := c.withoutIgnored(applied)
-	r := release{version: entries[base].apiVersion, gone: c.gone(kept), tie: c.tie, union: kept, changed: !kept.Equals(applied)}
+	r := release{version: entries[base].apiVersion, gone: gone(kept, paths), tie: c.tie, union: kept, changed: !kept.Equals(applied)}
 	for i, e := range entries {
 		if i == base && e.operation == operationApply {
 			continue // added at the end, with the union
@@ -207,13 +211,13 @@ type gonePaths struct {
 	fields, items *fieldpath.Set
 }
 
-// gone computes what the last apply had and this one lacks. A path is left out when something is still rendered below it.
-func (c *Child) gone(applied *fieldpath.Set) gonePaths {
+// gone computes what the last apply had and what is rendered now lacks. A path is left out when something is still rendered below it.
+func gone(applied, rendered *fieldpath.Set) gonePaths {
 	paths := gonePaths{fields: &fieldpath.Set{}, items: &fieldpath.Set{}}
-	applied.Difference(c.paths).Iterate(func(path fieldpath.Path) {
+	applied.Difference(rendered).Iterate(func(path fieldpath.Path) {
 		last := path[len(path)-1]
 		switch {
-		case hasBelow(c.paths, path):
+		case hasBelow(rendered, path):
 		case last.Key != nil || last.Value != nil:
 			paths.items.Insert(path.Copy())
 		default:

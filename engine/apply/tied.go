@@ -40,7 +40,7 @@ func (c *Child) tiedByUpdate(live *unstructured.Unstructured) bool {
 		return false
 	}
 	controller := metav1.GetControllerOfNoCopy(c.Object)
-	item := append(tiedPath(), fieldpath.PathElement{Key: fieldpath.KeyByFields("uid", string(controller.UID))})
+	item := referencePath(string(controller.UID))
 	updated := false
 	for _, e := range ownEntries(live) {
 		fields, err := e.fields()

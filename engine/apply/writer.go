@@ -58,8 +58,9 @@ type Writer struct {
 	hasStatus func(schema.GroupVersionKind) bool
 	isGone    func(Owner) bool
 	kinds     kinds
+	shapes    shapes
 
-	// seed is what sources are hashed with.
+	// seed is what sources and shapes are hashed with.
 	seed maphash.Seed
 
 	mu sync.Mutex

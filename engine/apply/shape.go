@@ -1,0 +1,269 @@
+package apply
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+// The children of one template have other values, but the same paths again and again. What only the paths decide is
+// computed once for all of them: whether they fit the schema, the hash of their set, which of them are leaves, and whether
+// a given entry of managedFields covers these. To compute it takes ten times what it takes to see that two objects are of
+// one shape.
+//
+// The reference to the controller would give the children of each parent a shape of their own, because the API server tells
+// references apart by their UID. So that UID is no part of a shape.
+
+// shape is what the paths of an object decide. It is immutable but for what it remembers.
+type shape struct {
+	// before and after are the text that is hashed of the paths, without the controller's UID in between.
+	before, after string
+	// leaves are the paths that must be covered, those under which nothing else was rendered; without that of the reference
+	// to the controller, where the shape has none of its UID.
+	leaves *fieldpath.Set
+
+	seed maphash.Seed
+	mu   sync.Mutex
+	// covered has verdicts on entries of managedFields. Guarded by mu.
+	covered map[uint64]bool
+}
+
+// maxVerdicts bounds what a shape remembers. All children have the same entries, but where others took a field.
+const maxVerdicts = 64
+
+// verdict is what is known of entries with that hash.
+func (s *shape) verdict(entries uint64) (covered, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	covered, known = s.covered[entries]
+	return covered, known
+}
+
+func (s *shape) judge(entries uint64, covered bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.covered == nil || len(s.covered) >= maxVerdicts {
+		s.covered = make(map[uint64]bool)
+	}
+	s.covered[entries] = covered
+}
+
+// hashEntries hashes entries without the controller's UID. ok is false where they do not show it as a shape leaves it out:
+// in exactly one reference. (If that is not the controller's, the controller's is not covered, whatever the UID is.)
+func (s *shape) hashEntries(entries []entry, controller string) (hash uint64, ok bool) {
+	h, found := hasher{seed: s.seed}, 0
+	reference := referenceStart + controller + referenceEnd
+	for _, e := range entries {
+		text, err := e.text()
+		if err != nil {
+			return 0, false
+		}
+		if controller != "" {
+			before, after, cut := strings.Cut(text, reference)
+			if cut {
+				found++
+				hash = h.join(hash, maphash.String(h.seed, before))
+			}
+			if text = after; !cut {
+				text = before
+			}
+			if strings.Contains(after, reference) {
+				return 0, false
+			}
+		}
+		hash = h.join(hash, maphash.String(h.seed, text))
+	}
+	return hash, controller == "" || found == 1
+}
+
+// shapes remembers shapes. It is safe for concurrent use.
+type shapes struct {
+	mu sync.Mutex
+	// known has at most maxShapes. Guarded by mu.
+	known map[shapeKey]*shape
+}
+
+// shapeKey identifies a shape by a hash and the schema of the kind. Hashes of 64 bits are enough, see sourceOf.
+type shapeKey struct {
+	hash      uint64
+	converter managedfields.TypeConverter
+}
+
+// maxShapes bounds what is remembered: a shape takes some 10 KB. A rule that renders other paths for each parent does not
+// profit.
+const maxShapes = 256
+
+func (s *shapes) get(key shapeKey) (*shape, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, ok := s.known[key]
+	return found, ok
+}
+
+func (s *shapes) put(key shapeKey, new *shape) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil {
+		s.known = make(map[shapeKey]*shape)
+	}
+	for other := range s.known { // whichever comes first
+		if len(s.known) < maxShapes {
+			break
+		}
+		delete(s.known, other)
+	}
+	s.known[key] = new
+}
+
+// shapeOf is the shape of a child that is complete but for the text of its AnnotationApplied, and the controller's UID where
+// the shape has none of it. The error is that the object does not fit its schema.
+func (w *Writer) shapeOf(c *Child) (s *shape, controller string, err error) {
+	controller, shared := c.onlyController()
+	if c.kind.deduced || !shared {
+		s, err = c.newShape("", w.seed) // whose paths depend on more than on their shape
+		return s, "", err
+	}
+	content := c.Object.Object
+	if controller != "" {
+		metadata, _ := content["metadata"].(map[string]any)
+		metadata, content = maps.Clone(metadata), maps.Clone(content)
+		delete(metadata, "ownerReferences")
+		content["metadata"] = metadata
+	}
+	h := hasher{seed: w.seed}
+	key := shapeKey{converter: c.kind.converter, hash: h.join(
+		maphash.Comparable(h.seed, [...]string{c.kind.version, c.Ref.Kind, strconv.FormatBool(controller != "")}),
+		h.shape(c.kind, content, c.kind.root))}
+	if s, ok := w.shapes.get(key); ok {
+		return s, controller, nil
+	}
+	if s, err = c.newShape(controller, w.seed); err != nil {
+		return nil, "", err
+	}
+	if s == nil { // the kind's schema is of another form
+		s, err = c.newShape("", w.seed)
+		return s, "", err
+	}
+	w.shapes.put(key, s)
+	return s, controller, nil
+}
+
+// onlyController is the UID of the controller that the object refers to, or empty; ok is false where it refers to others.
+func (c *Child) onlyController() (uid string, ok bool) {
+	metadata, _ := c.Object.Object["metadata"].(map[string]any)
+	references, _ := metadata["ownerReferences"].([]any)
+	controller := metav1.GetControllerOfNoCopy(c.Object)
+	switch {
+	case len(references) == 0:
+		return "", true
+	case len(references) > 1 || controller == nil:
+		return "", false
+	default:
+		return string(controller.UID), true
+	}
+}
+
+// newShape computes a shape from the object. With a controller it is nil where the UID is not at its place.
+func (c *Child) newShape(controller string, seed maphash.Seed) (*shape, error) {
+	set, err := c.pathSet()
+	if err != nil {
+		return nil, err
+	}
+	text, err := set.ToJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encode the paths of %s: %w", c.Ref, err)
+	}
+	hashed := []any{json.RawMessage(text)}
+	if c.kind.deduced {
+		hashed = append(hashed, listsOf(c.Object.Object))
+	}
+	whole, err := marshalText(hashed)
+	if err != nil {
+		return nil, fmt.Errorf("encode the paths of %s: %w", c.Ref, err)
+	}
+	s := &shape{before: whole, leaves: set.Leaves(), seed: seed}
+	if controller == "" {
+		return s, nil
+	}
+	path, reference := referencePath(controller), referenceStart+controller+referenceEnd
+	if strings.Count(whole, reference) != 1 || !s.leaves.Has(path) {
+		return nil, nil
+	}
+	before, after, _ := strings.Cut(whole, reference)
+	s.before, s.after = before+referenceStart, referenceEnd+after
+	s.leaves = s.leaves.Difference(fieldpath.NewSet(path))
+	return s, nil
+}
+
+// An ownerReference in the text of paths is a UID between these two.
+const (
+	referenceStart = `"k:{\"uid\":\"`
+	referenceEnd   = `\"}":{}`
+)
+
+// referencePath leads to the ownerReference with that UID.
+func referencePath(uid string) fieldpath.Path {
+	return append(tiedPath(), fieldpath.PathElement{Key: fieldpath.KeyByFields("uid", uid)})
+}
+
+// eachLeaf calls f with each path that must be covered. f must not keep it.
+func (c *Child) eachLeaf(f func(fieldpath.Path)) {
+	c.shape.leaves.Iterate(f)
+	if c.controller != "" {
+		f(referencePath(c.controller))
+	}
+}
+
+// shape hashes all that the paths of v depend on, which has type ref, and whether it fits the schema: the names of fields,
+// the types of values, and the values that tell the items of a list apart.
+func (h hasher) shape(k kind, v any, ref smdschema.TypeRef) uint64 {
+	switch v := v.(type) {
+	case map[string]any:
+		m := k.atom(ref).Map
+		sum := maphash.Comparable(h.seed, [...]int{1, len(v)})
+		for name, field := range v {
+			sum += h.join(maphash.String(h.seed, name), h.shape(k, field, fieldType(m, name)))
+		}
+		return sum
+	case []any:
+		return h.listShape(k, v, k.atom(ref).List)
+	case string:
+		return 2
+	case int64:
+		return 3
+	case bool:
+		return 4
+	case float64:
+		return 5
+	default:
+		return h.value(v)
+	}
+}
+
+func (h hasher) listShape(k kind, items []any, list *smdschema.List) uint64 {
+	sum := maphash.Comparable(h.seed, [...]int{6, len(items)})
+	if list == nil {
+		list = &smdschema.List{}
+	}
+	told := list.ElementRelationship == smdschema.Associative
+	for _, item := range items {
+		fields, _ := item.(map[string]any)
+		for _, key := range list.Keys {
+			sum = h.join(sum, h.value(fields[key]))
+		}
+		if told && len(list.Keys) == 0 {
+			sum = h.join(sum, h.value(item))
+		}
+		sum = h.join(sum, h.shape(k, item, list.ElementType))
+	}
+	return sum
+}

@@ -1,0 +1,113 @@
+package apply
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// TestShapes holds that a child comes out of a writer that knows many shapes as it comes out of one that knows none, and
+// that objects share a shape only where their paths are the same.
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	replaced := func(old, new string) string {
+		if !strings.Contains(fullThing, old) {
+			t.Fatalf("%q is not in the object", old)
+		}
+		return strings.Replace(fullThing, old, new, 1)
+	}
+	tests := []struct {
+		name, text, parent string
+		shared             bool // with one that came before
+	}{
+		{"the first", fullThing, "uid-a", false},
+		{"of another parent", fullThing, "uid-b", true},
+		{"of none", fullThing, "", false},
+		{"a value", replaced("replicas: 2", "replicas: 3"), "uid-a", true},
+		{"a value without a decimal point", replaced("replicas: 2", "replicas: 2.5"), "uid-a", false},
+		{"a name", replaced("name: child", "name: other"), "uid-c", true},
+		{"an item of an atomic list", replaced("[k, l]", "[k, m]"), "uid-a", true},
+		{"one item less in it", replaced("[k, l]", "[k]"), "uid-a", false},
+		{"a key of a granular map", replaced("{key: value}", "{b: value}"), "uid-b", false},
+		{"a key of a list map", replaced("port: 53", "port: 54"), "uid-a", false},
+		{"a value in a list map", replaced("name: http", "name: https"), "uid-a", true},
+		{"a field more", replaced("paused: false", "paused: false\n  limits: {cpu: a}"), "uid-a", false},
+		{"something in what was empty", replaced("emptyDir: {}", "emptyDir: {medium: a}"), "uid-a", false},
+		{"an item of a set", fullThing + "  finalizers: [a]\n", "uid-a", false},
+		{"another item of a set", fullThing + "  finalizers: [b]\n", "uid-a", false},
+		{"another owner", replaced("labels: {a: b}", "ownerReferences: [{apiVersion: v1, kind: A, name: a, uid: z}], labels: {a: b}"), "uid-a", false},
+	}
+	w := offline(t)
+	for _, tt := range tests {
+		child := func(w *Writer) *Child {
+			owner := testOwner()
+			owner.Parent.UID = types.UID(tt.parent)
+			controller := controllerOf(owner.Parent)
+			if tt.parent == "" {
+				controller = nil
+			}
+			c, err := w.Prepare(t.Context(), object(t, tt.text), owner, controller, Policy{})
+			if err != nil {
+				t.Fatalf("%s: %v", tt.name, err)
+			}
+			return c
+		}
+		before := len(w.shapes.known)
+		got, want := child(w), child(offline(t))
+		if more := len(w.shapes.known) > before; more == tt.shared && tt.name != "another owner" {
+			t.Errorf("%s: its shape is new: %t", tt.name, more)
+		}
+		if got.fingerprint != want.fingerprint {
+			t.Errorf("%s: the fingerprint is %s, want %s", tt.name, got.fingerprint, want.fingerprint)
+		}
+		set, err := got.pathSet()
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaves := &fieldpath.Set{}
+		got.eachLeaf(func(path fieldpath.Path) { leaves.Insert(path.Copy()) })
+		if !leaves.Equals(set.Leaves()) {
+			t.Errorf("%s: the leaves are\n%s\nwant\n%s", tt.name, leaves, set.Leaves())
+		}
+		text, err := set.ToJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entries := range []string{
+			string(text), strings.Replace(string(text), `"f:replicas":{},`, "", 1), strings.Replace(string(text), `"f:kanon.dev/owner":{}`, "", 1),
+			strings.Replace(string(text), `\"uid\":\"`+tt.parent, `\"uid\":\"other`, 1), "{}",
+		} {
+			entries = strings.ReplaceAll(entries, ",}", "}")
+			live := withManaged(got.Object, managed(t, Manager, "Update", "test/v1", entries))
+			for range 2 { // the second time by memory
+				if got, want := got.covered(live), want.covered(live); got != want {
+					t.Errorf("%s: covered = %t by %s, want %t", tt.name, got, entries, want)
+				}
+			}
+		}
+	}
+}
+
+// TestShapesAreBounded holds that what is remembered of shapes has an end.
+func TestShapesAreBounded(t *testing.T) {
+	t.Parallel()
+	w := offline(t)
+	for i := range maxShapes + 10 {
+		if _, err := w.Prepare(t.Context(), object(t, rendered+fmt.Sprintf("data: {k%d: v}\n", i)), testOwner(), nil, Policy{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(w.shapes.known); n != maxShapes {
+		t.Errorf("%d shapes are remembered, want %d", n, maxShapes)
+	}
+	s := &shape{}
+	for i := range uint64(maxVerdicts + 10) {
+		s.judge(i, true)
+	}
+	if n := len(s.covered); n > maxVerdicts {
+		t.Errorf("%d verdicts are remembered", n)
+	}
+}
