@@ -89,7 +89,7 @@ func (e *Engine) objectsOf(op *operator) (parents, children int) {
 	}
 	seen := make(map[identity]bool)
 	for kind := range op.childKinds() {
-		for _, child := range e.monitors.Heads(childKey(kind.GVR)) {
+		for _, child := range e.monitors.Heads(op.childKey(kind.GVR)) {
 			owner, ok := apply.OwnerOf(child)
 			if ok && owner.RuleID == op.id && !seen[identityOf(child)] {
 				seen[identityOf(child)] = true

@@ -130,7 +130,11 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 	if !ok {
 		return nil, &missingKindError{gvk: object.GroupVersionKind()}
 	}
-	live, _ := p.monitors.Get(childKey(kind.GVR), object.GetNamespace(), object.GetName())
+	known := p.monitors.Known(p.op.childKey(kind.GVR), object.GetNamespace(), object.GetName())
+	live, whole := known.Whole()
+	if !whole {
+		live = known.Head()
+	}
 	w.before = live
 	p.carryRecreation(object, live)
 	policy := p.op.policies[w.node]
@@ -141,6 +145,15 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 	child, err := p.writer.Prepare(ctx, object, w.owner, w.controller, policy)
 	if err != nil {
 		return nil, err
+	}
+	if !whole {
+		if !w.isDue() && p.writer.Needless(ctx, child, live) {
+			return live, p.noteContest(child, apply.Result{Live: live})
+		}
+		if live, err = p.writer.Reread(ctx, kind.GVR, live); err != nil {
+			return nil, err
+		}
+		w.before = live
 	}
 	if child.RestoresController(live) {
 		if err := p.checkParent(ctx); err != nil {
@@ -155,7 +168,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 		return nil, err
 	}
 	if result.Action != apply.ActionNone {
-		p.observe(childKey(kind.GVR), result.Live)
+		p.observe(p.op.childKey(kind.GVR), result.Live)
 	}
 	return result.Live, p.noteContest(child, result)
 }
@@ -201,7 +214,7 @@ func (p *pass) keepChild(ctx context.Context, w *write) (*unstructured.Unstructu
 		return nil, err
 	}
 	if result.Action != apply.ActionNone {
-		p.observe(childKey(kind.GVR), result.Live)
+		p.observe(p.op.childKey(kind.GVR), result.Live)
 	}
 	return result.Live, nil
 }

@@ -18,8 +18,8 @@ func isEcho(event monitor.Event) bool {
 	if event.Old == nil || event.New == nil || event.Old.GetUID() != event.New.GetUID() {
 		return false
 	}
-	before, after := event.Whole()
-	return equality.Semantic.DeepEqual(withoutEcho(before), withoutEcho(after))
+	before, after, ok := event.Whole()
+	return ok && equality.Semantic.DeepEqual(withoutEcho(before), withoutEcho(after))
 }
 
 // withoutEcho is an object without what a write of a rule's status changes: the

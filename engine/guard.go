@@ -291,7 +291,7 @@ func (e *Engine) allow(op *operator) {
 func (e *Engine) acted(op *operator) func(*ruleRecord) {
 	left := make(map[schema.GroupVersionKind]bool)
 	for gvk, kind := range op.retired {
-		left[gvk] = slices.ContainsFunc(e.monitors.Heads(childKey(kind.GVR)), func(child *unstructured.Unstructured) bool {
+		left[gvk] = slices.ContainsFunc(e.monitors.Heads(op.childKey(kind.GVR)), func(child *unstructured.Unstructured) bool {
 			return child.GetLabels()[apply.LabelRule] == op.id
 		})
 	}

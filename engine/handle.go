@@ -91,7 +91,7 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 			continue
 		}
 		k, ok := keyOfChild(obj)
-		if op := running.byID[k.Rule]; !ok || op == nil {
+		if op := running.byID[k.Rule]; !ok || op == nil || op.childKey(event.Key.GVR) != event.Key {
 			continue
 		} else if op.looksBack.Load() {
 			e.causes.note(k, event, e.options.Clock.Now()) // to others, what they wrote themselves is no news

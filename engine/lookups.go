@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/engine/apply"
@@ -142,7 +143,7 @@ func (p *pass) Observed(node string) ([]*unstructured.Unstructured, error) {
 		return nil, nil
 	}
 	p.op.looksBack.Store(true)
-	view, err := p.view(childKey(kind.GVR))
+	view, err := p.view(p.op.childKey(kind.GVR))
 	if err != nil {
 		return nil, err
 	}
@@ -163,16 +164,26 @@ func (p *pass) Live(rendered *unstructured.Unstructured) (*unstructured.Unstruct
 		return nil, nil
 	}
 	p.op.looksBack.Store(true)
-	view, err := p.view(childKey(kind.GVR))
+	view, err := p.view(p.op.childKey(kind.GVR))
 	if err != nil {
 		return nil, err
 	}
-	live, _ := view.Get(rendered.GetNamespace(), rendered.GetName())
+	live := p.childIn(view, kind.GVR, rendered)
 	p.inputs.found(identityOf(rendered), live)
 	if live == nil || live.GetDeletionTimestamp() != nil || !apply.Owns(live, p.op.id, p.parent.GetUID()) {
 		return nil, nil
 	}
 	return live, nil
+}
+
+// childIn is an object of a child's name; its head where the content of no such child
+// matters.
+func (p *pass) childIn(view *monitor.View, gvr schema.GroupVersionResource, child *unstructured.Unstructured) *unstructured.Unstructured {
+	if !p.op.read[gvr] {
+		return view.Known(child.GetNamespace(), child.GetName()).Head()
+	}
+	live, _ := view.Get(child.GetNamespace(), child.GetName())
+	return live
 }
 
 // madeBy tells whether a child is of a node: as its annotation says, or where

@@ -38,6 +38,8 @@ type operator struct {
 	// unread are the nodes of whose objects the content does not matter once it is
 	// written.
 	unread map[string]bool
+	// read has the resources of those children of which the content does matter.
+	read map[schema.GroupVersionResource]bool
 	// policies says how the children of each node are treated, by its id.
 	policies map[string]apply.Policy
 	// adopters are the nodes that may take over objects which nobody claims.
@@ -93,6 +95,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		children:   make(map[schema.GroupVersionKind]restmapping.Kind),
 		nodes:      make(map[string]restmapping.Kind),
 		unread:     make(map[string]bool),
+		read:       make(map[schema.GroupVersionResource]bool),
 		policies:   make(map[string]apply.Policy),
 		adopters:   make(map[string]bool),
 		recreators: make(map[string]rules.UpdatePolicy),
@@ -129,6 +132,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		kind, _ := mapper.Lookup(child.GVK)
 		op.children[child.GVK], op.nodes[child.ID] = kind, kind
 		op.unread[child.ID] = !child.Read
+		op.read[kind.GVR] = op.read[kind.GVR] || child.Read
 		op.policies[child.ID], op.adopters[child.ID] = policyOf(child), child.Adopt
 		if child.UpdatePolicy == rules.UpdateRecreate || child.UpdatePolicy == rules.UpdateApplyOrRecreate {
 			op.recreators[child.ID] = child.UpdatePolicy
@@ -205,9 +209,11 @@ func (op *operator) outdated(mapper *restmapping.Mapper) bool {
 	return false
 }
 
-// childKey is the informer of the children of one resource, of all rules.
-func childKey(gvr schema.GroupVersionResource) monitor.Key {
-	return monitor.Key{GVR: gvr, Selector: apply.LabelRule}
+// childKey is the informer of the children of one resource, of all rules. Those of which
+// nothing depends on the content need not be kept whole; so there are two for a resource
+// where that is so for one rule and not for another.
+func (op *operator) childKey(gvr schema.GroupVersionResource) monitor.Key {
+	return monitor.Key{GVR: gvr, Selector: apply.LabelRule, Heads: !op.read[gvr]}
 }
 
 // childKind is one of the kinds that childKinds lists.
@@ -237,7 +243,7 @@ func (op *operator) childKinds() iter.Seq[restmapping.Kind] {
 func (op *operator) keys() []monitor.Key {
 	keys := []monitor.Key{op.parentKey}
 	for kind := range op.childKinds() {
-		if key := childKey(kind.GVR); !slices.Contains(keys, key) {
+		if key := op.childKey(kind.GVR); !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}

@@ -93,7 +93,7 @@ func (p *pass) part(ctx context.Context, child staleChild, stays bool) error {
 	if err != nil || free == nil {
 		return err
 	}
-	p.monitors.Observe(childKey(child.gvr), free)
+	p.monitors.Observe(p.op.childKey(child.gvr), free)
 	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonOrphaned,
 		"%s stays, and belongs to this object no longer, by the deletionPolicy of rule %s", apply.RefOf(free), p.op.name)
 	return nil

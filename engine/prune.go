@@ -61,7 +61,7 @@ func (p *pass) stale() []staleChild {
 	var found []staleChild
 	seen := make(map[types.UID]bool)
 	for kind := range p.op.childKinds() {
-		for _, object := range p.monitors.HeadsByIndex(childKey(kind.GVR), indexParent, p.key.String()) {
+		for _, object := range p.monitors.HeadsByIndex(p.op.childKey(kind.GVR), indexParent, p.key.String()) {
 			// The index speaks of the parent's name; only proof of ownership
 			// by this very parent allows a deletion.
 			if seen[object.GetUID()] || p.desired[identityOf(object)] || object.GetDeletionTimestamp() != nil ||
@@ -128,7 +128,7 @@ func (e *Engine) riskOf(op *operator, k queue.Key, parent *unstructured.Unstruct
 func (e *Engine) childrenOf(op *operator, k queue.Key) []apply.Ref {
 	var refs []apply.Ref
 	for kind := range op.childKinds() {
-		for _, object := range e.monitors.HeadsByIndex(childKey(kind.GVR), indexParent, k.String()) {
+		for _, object := range e.monitors.HeadsByIndex(op.childKey(kind.GVR), indexParent, k.String()) {
 			refs = append(refs, apply.RefOf(object))
 		}
 	}

@@ -294,7 +294,7 @@ func (e *Engine) keysOf(op *operator) queue.Keys {
 		found[keyOf(op.id, parent)] = true
 	}
 	for kind := range op.childKinds() {
-		for _, child := range e.monitors.Heads(childKey(kind.GVR)) {
+		for _, child := range e.monitors.Heads(op.childKey(kind.GVR)) {
 			if k, ok := keyOfChild(child); ok && k.Rule == op.id {
 				found[k] = true
 			}

@@ -67,7 +67,7 @@ func (p *pass) inOrder(stale []staleChild) []staleChild {
 // isLeaving tells whether an object that a node made, and does not render any more, is
 // on its way out.
 func (p *pass) isLeaving(node string) bool {
-	children := p.monitors.HeadsByIndex(childKey(p.op.nodes[node].GVR), indexParent, p.key.String())
+	children := p.monitors.HeadsByIndex(p.op.childKey(p.op.nodes[node].GVR), indexParent, p.key.String())
 	return slices.ContainsFunc(children, func(obj *unstructured.Unstructured) bool {
 		return obj.GetDeletionTimestamp() != nil && !p.desired[identityOf(obj)] && nodeOf(obj) == node &&
 			apply.Owns(obj, p.op.id, p.parent.GetUID())

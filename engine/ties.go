@@ -180,7 +180,7 @@ func (p *pass) tracked() []staleChild {
 	var found []staleChild
 	seen := make(map[identity]bool)
 	for kind := range p.op.childKinds() {
-		for _, child := range p.monitors.HeadsByIndex(childKey(kind.GVR), indexParent, p.key.String()) {
+		for _, child := range p.monitors.HeadsByIndex(p.op.childKey(kind.GVR), indexParent, p.key.String()) {
 			if id := identityOf(child); !seen[id] && p.isTracked(child) {
 				seen[id] = true
 				found = append(found, staleChild{gvr: kind.GVR, object: child})

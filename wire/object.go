@@ -48,7 +48,11 @@ func (r *remembered) or(make func() *unstructured.Unstructured) *unstructured.Un
 	return tree
 }
 
-type typeMeta struct{ apiVersion, kind string }
+type typeMeta struct {
+	apiVersion, kind string
+	// cut is true of an object that has nothing but apiVersion, kind and metadata.
+	cut bool
+}
 
 var errMalformed = errors.New("it is not a JSON object as the API server writes it")
 
@@ -74,7 +78,7 @@ func Of(tree *unstructured.Unstructured) *Object {
 		return nil
 	}
 	return &Object{
-		typeMeta:  unique.Make(typeMeta{tree.GetAPIVersion(), tree.GetKind()}),
+		typeMeta:  unique.Make(typeMeta{apiVersion: tree.GetAPIVersion(), kind: tree.GetKind()}),
 		namespace: tree.GetNamespace(), name: tree.GetName(),
 		uid: string(tree.GetUID()), version: tree.GetResourceVersion(),
 		tree: tree,
@@ -211,11 +215,14 @@ func (o *Object) orNone() *Object {
 	return o
 }
 
-// Tree is the whole object; nil for nil. It is read-only: what did not come as JSON is shared.
+// Tree is the whole object; nil for nil. It is read-only: what did not come as JSON is shared. It must not be asked of an
+// object that was cut: nobody is to take what is not kept for absent.
 func (o *Object) Tree() *unstructured.Unstructured {
 	switch {
 	case o == nil:
 		return nil
+	case !o.IsWhole():
+		panic("the content of an object was asked for that is kept without: " + o.Kind() + " " + o.namespace + "/" + o.name)
 	case o.tree != nil:
 		return o.tree
 	}

@@ -69,7 +69,7 @@ func holders(obj *unstructured.Unstructured, paths *fieldpath.Set, own func(entr
 		lost, newest := Contested{Path: readablePath(path)}, ""
 		for _, other := range others {
 			if (other.fields.Has(path) || hasBelow(other.fields, path)) && other.time >= newest {
-				lost.Manager, newest = other.manager, other.time
+				lost.Manager, newest = strings.Clone(other.manager), other.time // of an object that may be large, and lost is kept
 			}
 		}
 		found = append(found, lost)

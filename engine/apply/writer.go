@@ -149,6 +149,17 @@ func (w *Writer) InSync(_ context.Context, child *Child, live *unstructured.Unst
 	return true
 }
 
+// Needless says whether Sync would find nothing to do. It asks for no more of live than its metadata, and sends no request.
+func (w *Writer) Needless(ctx context.Context, child *Child, live *unstructured.Unstructured) bool {
+	return child.refuse(live) == nil && w.InSync(ctx, child, live)
+}
+
+// Reread reads the object live, of which more is to be known than its metadata. A *ReplacedError says that it is gone or
+// has another UID now.
+func (w *Writer) Reread(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return w.getSame(ctx, gvr, live)
+}
+
 // Forget drops what is kept in memory of the object with that UID. It is called when the object is gone.
 func (w *Writer) Forget(uid types.UID) {
 	w.mu.Lock()

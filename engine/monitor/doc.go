@@ -36,6 +36,9 @@
 // is newer, so a state is never hidden by an older one. Objects are shared and
 // must not be changed.
 //
+// Of objects whose content nobody asks for, a Key with Heads keeps no more than the
+// metadata where they are large. They are read by Known, Heads and HeadsByIndex.
+//
 // # Lifetimes
 //
 // Run owns every goroutine. A key that is released and wanted again gets a new

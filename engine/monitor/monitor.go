@@ -129,11 +129,22 @@ func (m *monitor) configure(log logr.Logger) (cache.ResourceEventHandlerRegistra
 	}); err != nil {
 		return nil, err
 	}
+	if err := m.informer.SetTransform(m.transform); err != nil {
+		return nil, err
+	}
 	return m.informer.AddEventHandlerWithOptions(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { m.deliver(log, nil, asObject(obj)) },
 		UpdateFunc: func(before, after any) { m.deliver(log, asObject(before), asObject(after)) },
 		DeleteFunc: func(obj any) { m.deliver(log, asObject(obj), nil) },
 	}, cache.HandlerOptions{Logger: &log})
+}
+
+// transform makes of an object that came what is kept of it.
+func (m *monitor) transform(obj any) (any, error) {
+	if o, ok := obj.(*wire.Object); ok {
+		return m.key.kept(o), nil
+	}
+	return obj, nil
 }
 
 // deliver hands one event over, unless the monitor was stopped.

@@ -24,6 +24,23 @@ type Key struct {
 	// Two spellings of one selector are two keys, so build it with
 	// labels.Selector.String, which sorts.
 	Selector string
+
+	// Heads says that nobody asks for the content of these objects: of one that is
+	// large nothing is kept but apiVersion, kind and metadata.
+	Heads bool
+}
+
+// large is from how many bytes on an object is cut whose content nobody asks for. A
+// head has one or two KiB, and whoever writes to an object that was cut has to read it
+// first: that is worth it where the content is several times the head.
+const large = 16 << 10
+
+// kept is what is kept of an object.
+func (k Key) kept(obj *wire.Object) *wire.Object {
+	if k.Heads && obj.Exceeds(large) {
+		return obj.Cut()
+	}
+	return obj
 }
 
 // Event is one change of an object in an informer's view. Old is nil when the
@@ -37,9 +54,13 @@ type Event struct {
 	old, new *wire.Object
 }
 
-// Whole is the object as it was and as it is, with all that is kept of it.
-func (e Event) Whole() (before, after *unstructured.Unstructured) {
-	return e.old.Tree(), e.new.Tree()
+// Whole is the object as it was and as it is, with its content; false where that is not
+// kept of both.
+func (e Event) Whole() (before, after *unstructured.Unstructured, ok bool) {
+	if !e.old.IsWhole() || !e.new.IsWhole() {
+		return nil, nil, false
+	}
+	return e.old.Tree(), e.new.Tree(), true
 }
 
 // Client lists and watches. *wire.Client implements it.

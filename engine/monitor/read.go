@@ -48,6 +48,39 @@ func (m *Monitors) viewOf(mon *monitor) *View {
 	return &View{mon: mon, indexers: m.options.Indexers}
 }
 
+// Known is the newest known state of an object. The zero value is that of one that is
+// not there, as far as is known.
+type Known struct{ object *wire.Object }
+
+// Head is the object with no more for sure than apiVersion, kind and metadata; nil for
+// none. It is read-only.
+func (k Known) Head() *unstructured.Unstructured { return k.object.Head() }
+
+// Whole is the object with its content, nil for none; false where there is one of which
+// the content is not kept. It is read-only.
+func (k Known) Whole() (*unstructured.Unstructured, bool) {
+	if !k.object.IsWhole() {
+		return nil, false
+	}
+	return k.object.Tree(), true
+}
+
+// Known is the newest known state of one object in the key's view. It is the way to
+// read by a Key with Heads: Get, List and ByIndex are for those that have all content.
+func (m *Monitors) Known(key Key, namespace, name string) Known {
+	mon := m.monitor(key)
+	if mon == nil {
+		return Known{}
+	}
+	return m.viewOf(mon).Known(namespace, name)
+}
+
+// Known is as that of Monitors.
+func (v *View) Known(namespace, name string) Known {
+	object, _ := v.get(namespace, name)
+	return Known{object}
+}
+
 // Get returns the newest known state of one object in the key's view. It is
 // read-only. For a cluster-scoped object namespace is "".
 func (m *Monitors) Get(key Key, namespace, name string) (*unstructured.Unstructured, bool) {
@@ -182,7 +215,7 @@ func headsOf(objects []*wire.Object) []*unstructured.Unstructured {
 // observed like any other.
 func (m *Monitors) Observe(key Key, obj *unstructured.Unstructured) {
 	if mon := m.monitor(key); mon != nil {
-		mon.overlay.observe(wire.Of(obj))
+		mon.overlay.observe(key.kept(wire.Of(obj)))
 	}
 }
 
