@@ -176,10 +176,9 @@ func (p *pass) Live(rendered *unstructured.Unstructured) (*unstructured.Unstruct
 	return live, nil
 }
 
-// childIn is an object of a child's name; its head where the content of no such child
-// matters.
+// childIn is an object of a child's name; its head where that is all there is for sure.
 func (p *pass) childIn(view *monitor.View, gvr schema.GroupVersionResource, child *unstructured.Unstructured) *unstructured.Unstructured {
-	if !p.op.read[gvr] {
+	if !p.op.whole[gvr] {
 		return view.Known(child.GetNamespace(), child.GetName()).Head()
 	}
 	live, _ := view.Get(child.GetNamespace(), child.GetName())

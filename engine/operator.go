@@ -38,8 +38,9 @@ type operator struct {
 	// unread are the nodes of whose objects the content does not matter once it is
 	// written.
 	unread map[string]bool
-	// read has the resources of those children of which the content does matter.
-	read map[schema.GroupVersionResource]bool
+	// whole has the resources of which it has the children with their content: where that matters to it, and where they
+	// are in memory for another rule anyway.
+	whole map[schema.GroupVersionResource]bool
 	// policies says how the children of each node are treated, by its id.
 	policies map[string]apply.Policy
 	// adopters are the nodes that may take over objects which nobody claims.
@@ -95,7 +96,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		children:   make(map[schema.GroupVersionKind]restmapping.Kind),
 		nodes:      make(map[string]restmapping.Kind),
 		unread:     make(map[string]bool),
-		read:       make(map[schema.GroupVersionResource]bool),
+		whole:      make(map[schema.GroupVersionResource]bool),
 		policies:   make(map[string]apply.Policy),
 		adopters:   make(map[string]bool),
 		recreators: make(map[string]rules.UpdatePolicy),
@@ -132,7 +133,9 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		kind, _ := mapper.Lookup(child.GVK)
 		op.children[child.GVK], op.nodes[child.ID] = kind, kind
 		op.unread[child.ID] = !child.Read
-		op.read[kind.GVR] = op.read[kind.GVR] || child.Read
+		if child.Read {
+			op.whole[kind.GVR] = true
+		}
 		op.policies[child.ID], op.adopters[child.ID] = policyOf(child), child.Adopt
 		if child.UpdatePolicy == rules.UpdateRecreate || child.UpdatePolicy == rules.UpdateApplyOrRecreate {
 			op.recreators[child.ID] = child.UpdatePolicy
@@ -209,11 +212,26 @@ func (op *operator) outdated(mapper *restmapping.Mapper) bool {
 	return false
 }
 
-// childKey is the informer of the children of one resource, of all rules. Those of which
-// nothing depends on the content need not be kept whole; so there are two for a resource
-// where that is so for one rule and not for another.
+// childKey is the informer of the children of one resource, of all rules.
 func (op *operator) childKey(gvr schema.GroupVersionResource) monitor.Key {
-	return monitor.Key{GVR: gvr, Selector: apply.LabelRule, Heads: !op.read[gvr]}
+	return monitor.Key{GVR: gvr, Selector: apply.LabelRule, Heads: !op.whole[gvr]}
+}
+
+// shareWhole has operators that are about to start look at whole children where one of all does: one informer is enough
+// then. An operator that runs keeps those that it has, because another one would have to fill first; so a resource has two
+// informers from when a rule begins to read its objects until those that do not are started again.
+func shareWhole(all, started []*operator) {
+	whole := make(map[schema.GroupVersionResource]bool)
+	for _, op := range all {
+		maps.Copy(whole, op.whole)
+	}
+	for _, op := range started {
+		for kind := range op.childKinds() {
+			if whole[kind.GVR] {
+				op.whole[kind.GVR] = true
+			}
+		}
+	}
 }
 
 // childKind is one of the kinds that childKinds lists.

@@ -123,6 +123,7 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 		ops = append(ops, op)
 		e.confirm(op, c.confirmed(entry))
 	}
+	shareWhole(ops, started)
 	after := newOperators(ops)
 	after.rules = c.ids()
 	e.running.store(after)
