@@ -291,12 +291,12 @@ func (e *Engine) enqueueAll(op *operator) {
 // keysOf lists the parents that the operator may have work for.
 func (e *Engine) keysOf(op *operator) queue.Keys {
 	found := make(queue.Keys)
-	for _, parent := range e.monitors.Heads(op.parentKey) {
-		found[keyOf(op.id, parent)] = true
+	for _, parent := range e.monitors.Names(op.parentKey) {
+		found[queue.Key{Rule: op.id, Parent: parent}] = true
 	}
 	for kind := range op.childKinds() {
-		for _, child := range e.monitors.Heads(op.childKey(kind.GVR)) {
-			if k, ok := keyOfChild(child); ok && k.Rule == op.id {
+		for _, value := range e.monitors.IndexValues(op.childKey(kind.GVR), indexParent) {
+			if k, ok := queue.ParseKey(value); ok && k.Rule == op.id {
 				found[k] = true
 			}
 		}

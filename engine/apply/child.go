@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
@@ -117,9 +116,13 @@ func (c *Child) mark(controller *metav1.OwnerReference) error {
 	if controller == nil {
 		return nil
 	}
-	reference, err := runtime.DefaultUnstructuredConverter.ToUnstructured(controller)
-	if err != nil {
-		return fmt.Errorf("encode the ownerReference of %s: %w", c.Ref, err)
+	reference := map[string]any{
+		"apiVersion": controller.APIVersion, "kind": controller.Kind, "name": controller.Name, "uid": string(controller.UID),
+	}
+	for name, value := range map[string]*bool{"controller": controller.Controller, "blockOwnerDeletion": controller.BlockOwnerDeletion} {
+		if value != nil {
+			reference[name] = *value
+		}
 	}
 	rendered, _ := metadata["ownerReferences"].([]any)
 	references := make([]any, 0, len(rendered)+1)

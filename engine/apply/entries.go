@@ -1,9 +1,9 @@
 package apply
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -112,21 +112,28 @@ func ownEntries(obj *unstructured.Unstructured) []entry {
 	return slices.DeleteFunc(entriesOf(obj), func(e entry) bool { return !e.ours() })
 }
 
-// entriesDigest identifies the content of our entries, without their times and their order.
-func entriesDigest(entries []entry) (string, error) {
-	type content struct {
-		Operation, APIVersion, Fields string
-	}
-	contents := make([]content, len(entries))
-	for i, e := range entries {
+// entries hashes the content of entries, without their times and their order.
+func (h hasher) entries(entries []entry) (uint64, error) {
+	var sum uint64
+	for _, e := range entries {
 		text, err := e.text()
 		if err != nil {
-			return "", err
+			return 0, err
 		}
-		contents[i] = content{Operation: e.operation, APIVersion: e.apiVersion, Fields: text}
+		sum += h.join(maphash.Comparable(h.seed, [...]string{e.operation, e.apiVersion}), maphash.String(h.seed, text))
 	}
-	slices.SortFunc(contents, func(a, b content) int {
-		return bytes.Compare([]byte(a.Operation+" "+a.APIVersion), []byte(b.Operation+" "+b.APIVersion))
+	return sum, nil
+}
+
+// sameEntries says whether two lists of entries have one content, as for hasher.entries.
+func sameEntries(as, bs []entry) bool {
+	return len(as) == len(bs) && !slices.ContainsFunc(as, func(a entry) bool {
+		return !slices.ContainsFunc(bs, a.isSame)
 	})
-	return digest(contents)
+}
+
+func (e entry) isSame(other entry) bool {
+	a, err1 := e.text()
+	b, err2 := other.text()
+	return err1 == nil && err2 == nil && e.operation == other.operation && e.apiVersion == other.apiVersion && a == b
 }

@@ -18,8 +18,8 @@ import (
 type glance struct {
 	// version is the newest resourceVersion in which the child was seen to be in sync.
 	version string
-	// state is the digest of our managedFields entries, together with the value hash that they belong to.
-	state string
+	// state is a hash of our managedFields entries and of the value hash that they belong to.
+	state uint64
 	// source identifies what the child was prepared from.
 	source source
 }
@@ -71,13 +71,20 @@ func (w *Writer) Unchanged(ctx context.Context, rendered *unstructured.Unstructu
 	if !ok || !Owns(live, owner.RuleID, owner.Parent.UID) {
 		return false
 	}
-	state, err := entriesDigest(ownEntries(live))
-	if err != nil || state+last.value != known.state {
+	state, err := w.stateOf(live, last.value)
+	if err != nil || state != known.state {
 		return false
 	}
 	known.version = live.GetResourceVersion()
 	w.know(live, known)
 	return true
+}
+
+// stateOf hashes our entries of live and a value hash.
+func (w *Writer) stateOf(live *unstructured.Unstructured, value string) (uint64, error) {
+	h := hasher{seed: w.seed}
+	entries, err := h.entries(ownEntries(live))
+	return h.join(entries, maphash.String(h.seed, value)), err
 }
 
 // Knows says whether live is in exactly the version that a write of its child made, or in which the child was found to be
@@ -94,9 +101,7 @@ func (w *Writer) Knows(live *unstructured.Unstructured) bool {
 // no matter.
 func SameButContent(before, after *unstructured.Unstructured) bool {
 	own := ownEntries(after)
-	a, err1 := entriesDigest(ownEntries(before))
-	b, err2 := entriesDigest(own)
-	return len(own) > 0 && err1 == nil && err2 == nil && a == b && reflect.DeepEqual(withoutVersions(before), withoutVersions(after))
+	return len(own) > 0 && sameEntries(ownEntries(before), own) && reflect.DeepEqual(withoutVersions(before), withoutVersions(after))
 }
 
 func withoutVersions(obj *unstructured.Unstructured) map[string]any {

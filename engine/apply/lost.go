@@ -29,9 +29,9 @@ func (w *Writer) LostPatch(p Patch) []Contested {
 	held, _ := patchEntry(p.Object, p.Manager)
 	if held == nil {
 		w.mu.Lock()
-		known := w.patched[patchedKey{p.Object.GetUID(), p.Manager}]
+		_, known := w.patched[patchedKey{p.Object.GetUID(), p.Manager}]
 		w.mu.Unlock()
-		if known == "" {
+		if !known {
 			return nil
 		}
 		held = &fieldpath.Set{} // the API server drops an entry that holds nothing

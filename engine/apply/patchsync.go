@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"maps"
 
 	"github.com/go-logr/logr"
@@ -91,7 +92,7 @@ func (w *Writer) patchInSync(p Patch, held *fieldpath.Set) bool {
 	if p.Content == nil || held.Empty() {
 		return false
 	}
-	state, err := patchState(p, p.Object)
+	state, err := w.patchState(p, p.Object)
 	if err != nil {
 		return false
 	}
@@ -116,33 +117,34 @@ type patchedKey struct {
 }
 
 // patchState identifies the entry of the manager together with what it is to set.
-func patchState(p Patch, obj *unstructured.Unstructured) (string, error) {
+func (w *Writer) patchState(p Patch, obj *unstructured.Unstructured) (uint64, error) {
 	var own []entry
 	for _, e := range entriesOf(obj) {
 		if e.manager == p.Manager {
 			own = append(own, e)
 		}
 	}
-	state, err := entriesDigest(own)
+	h := hasher{seed: w.seed}
+	state, err := h.entries(own)
 	if err != nil || p.Content == nil {
 		return state, err
 	}
-	return state + p.Content.digest, nil
+	return h.join(state, maphash.String(h.seed, p.Content.digest)), nil
 }
 
 func (w *Writer) rememberPatch(p Patch, answer *unstructured.Unstructured) {
-	state, err := patchState(p, answer)
+	state, err := w.patchState(p, answer)
 	if err != nil || p.Content == nil {
-		state = "" // nothing is known then
+		state = 0 // nothing is known then
 	}
 	w.knowPatch(p, answer, state)
 }
 
-func (w *Writer) knowPatch(p Patch, obj *unstructured.Unstructured, state string) {
+func (w *Writer) knowPatch(p Patch, obj *unstructured.Unstructured, state uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := patchedKey{obj.GetUID(), p.Manager}
-	if state == "" {
+	if state == 0 {
 		delete(w.patched, key)
 		return
 	}

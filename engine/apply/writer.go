@@ -67,9 +67,9 @@ type Writer struct {
 	// known maps the UID of a child to what it was after the last write or the last successful cover check. Guarded
 	// by mu.
 	known map[types.UID]glance
-	// patched is the digest of the entry of each manager of patches after its last write, with what it set. Guarded by
+	// patched is a hash of the entry of each manager of patches after its last write, with what it set. Guarded by
 	// mu.
-	patched map[patchedKey]string
+	patched map[patchedKey]uint64
 }
 
 // New returns a Writer, or an error when a required option is missing.
@@ -90,7 +90,7 @@ func New(o Options) (*Writer, error) {
 		hasStatus: o.HasStatus,
 		seed:      maphash.MakeSeed(),
 		known:     map[types.UID]glance{},
-		patched:   map[patchedKey]string{},
+		patched:   map[patchedKey]uint64{},
 	}, nil
 }
 
@@ -134,11 +134,10 @@ func (w *Writer) InSync(_ context.Context, child *Child, live *unstructured.Unst
 	if !ok || last.value != child.fingerprint.value || child.fingerprint.content != "" && last.content != child.fingerprint.content {
 		return false
 	}
-	state, err := entriesDigest(ownEntries(live))
+	state, err := w.stateOf(live, last.value)
 	if err != nil {
 		return false
 	}
-	state += last.value
 	w.mu.Lock()
 	known := w.known[live.GetUID()]
 	w.mu.Unlock()
@@ -169,12 +168,12 @@ func (w *Writer) Forget(uid types.UID) {
 
 // remember keeps our entries in the answer of a write of child.
 func (w *Writer) remember(child *Child, answer *unstructured.Unstructured) {
-	state, err := entriesDigest(ownEntries(answer))
+	state, err := w.stateOf(answer, child.fingerprint.value)
 	if err != nil {
 		w.Forget(answer.GetUID()) // the cover check decides then
 		return
 	}
-	w.know(answer, glance{version: answer.GetResourceVersion(), state: state + child.fingerprint.value, source: child.source})
+	w.know(answer, glance{version: answer.GetResourceVersion(), state: state, source: child.source})
 }
 
 func (w *Writer) know(live *unstructured.Unstructured, seen glance) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/wire"
@@ -111,6 +112,30 @@ func (m *Monitors) Head(key Key, namespace, name string) (*unstructured.Unstruct
 
 func (v *View) get(namespace, name string) (*wire.Object, bool) {
 	return v.mon.overlay.resolve(cache.NewObjectName(namespace, name).String())
+}
+
+// Names lists the objects in the key's view without reading them.
+func (m *Monitors) Names(key Key) []types.NamespacedName {
+	mon := m.monitor(key)
+	if mon == nil {
+		return nil
+	}
+	objects := m.viewOf(mon).list()
+	names := make([]types.NamespacedName, len(objects))
+	for i, object := range objects {
+		names[i] = types.NamespacedName{Namespace: object.Namespace(), Name: object.Name()}
+	}
+	return names
+}
+
+// IndexValues lists the values under which the indexer of that name has put the objects in the key's view, without
+// reading any. It may list one for an object that our own write has changed or deleted just now.
+func (m *Monitors) IndexValues(key Key, index string) []string {
+	mon := m.monitor(key)
+	if mon == nil {
+		return nil
+	}
+	return append(mon.informer.GetIndexer().ListIndexFuncValues(index), mon.overlay.entries.ListIndexFuncValues(index)...)
 }
 
 // Heads returns the newest known state of every object in the key's view, sorted

@@ -35,6 +35,13 @@ func (k Key) String() string {
 	return strings.Join([]string{k.Rule, k.Parent.Namespace, k.Parent.Name}, "/")
 }
 
+// ParseKey reads the key of a parent from an index value.
+func ParseKey(value string) (Key, bool) {
+	rule, parent, ok := strings.Cut(value, "/")
+	namespace, name, isParent := strings.Cut(parent, "/")
+	return Key{Rule: rule, Parent: types.NamespacedName{Namespace: namespace, Name: name}}, ok && isParent
+}
+
 // Keys is a set of keys.
 type Keys map[Key]bool
 

@@ -73,3 +73,17 @@ func BenchmarkFairQueue(b *testing.B) {
 		q.Push(q.Pop())
 	}
 }
+
+func TestParseKey(t *testing.T) {
+	for _, parent := range []types.NamespacedName{{Namespace: "ns", Name: "a"}, {Name: "cluster-scoped"}} {
+		want := Key{Rule: "r", Parent: parent}
+		if got, ok := ParseKey(want.String()); !ok || got != want {
+			t.Errorf("%q is read as %+v, %t", want, got, ok)
+		}
+	}
+	for _, text := range []string{"", "r", "r/ns"} {
+		if k, ok := ParseKey(text); ok {
+			t.Errorf("%q is read as %+v", text, k)
+		}
+	}
+}
