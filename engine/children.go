@@ -146,10 +146,13 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 	if err != nil {
 		return nil, err
 	}
+	if !whole && !w.isDue() && p.writer.Needless(ctx, child, live) {
+		return live, p.noteContest(child, apply.Result{Live: live})
+	}
+	if err := p.heldByContest(child, live); err != nil {
+		return live, err
+	}
 	if !whole {
-		if !w.isDue() && p.writer.Needless(ctx, child, live) {
-			return live, p.noteContest(child, apply.Result{Live: live})
-		}
 		if live, err = p.writer.Reread(ctx, kind.GVR, live); err != nil {
 			return nil, err
 		}
@@ -159,9 +162,6 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 		if err := p.checkParent(ctx); err != nil {
 			return nil, err
 		}
-	}
-	if err := p.heldByContest(child, live); err != nil {
-		return live, err
 	}
 	result, err := p.write(ctx, kind, child, w)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -84,9 +85,25 @@ func (w *world) awaitRequest(n int) {
 // however long the other takes.
 func TestContestedField(t *testing.T) {
 	t.Parallel()
+	for name, tc := range map[string]struct {
+		rule  string
+		write []string // what a write on trial costs
+	}{
+		"small": {contestedRule, []string{"PATCH"}},
+		"large": {strings.Replace(contestedRule, `"a.b": x`, `"a.b": "`+strings.Repeat("x", 20_000)+`"`, 1), []string{"GET", "PATCH"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testContestedField(t, tc.rule, tc.write)
+		})
+	}
+}
+
+func testContestedField(t *testing.T, rule string, write []string) {
+	t.Helper()
 	w := newWorld(t)
 	w.define("Note")
-	w.rule("contested", contestedRule)
+	w.rule("contested", rule)
 	clock := newHandClock()
 	w.run(func(o *engine.Options) { o.Clock = clock })
 	w.parent("Note", "n", "{color: red}")
@@ -128,8 +145,12 @@ func TestContestedField(t *testing.T) {
 	clock.advance()
 	w.awaitRequest(from)
 	w.quiet()
-	if got := w.requestsAtHome(from); len(got) != 1 || !strings.HasSuffix(got[0], "/configmaps/n") {
-		t.Errorf("%d requests after a pause, want one write on trial: %q", len(got), got)
+	want := make([]string, len(write))
+	for i, verb := range write {
+		want[i] = verb + " /api/v1/namespaces/" + w.home + "/configmaps/n"
+	}
+	if diff := cmp.Diff(want, w.requestsAtHome(from)); diff != "" {
+		t.Errorf("requests after a pause, want one write on trial (-want +got):\n%s", diff)
 	}
 	if said := w.saidOf("n", "Contested"); len(said) != 1 {
 		t.Errorf("it is told %d times: %q", len(said), said)
@@ -148,7 +169,7 @@ func TestContestedField(t *testing.T) {
 	// What the message advises ends it too.
 	stop = w.paint("n", "blue")
 	w.await(w.resource("Note"), w.home, "n", "is stalled", isTrue("Stalled"))
-	w.rule("contested", strings.ReplaceAll(contestedRule, "- id: config", "- id: config\n    ignore: [\"data.color\"]"))
+	w.rule("contested", strings.ReplaceAll(rule, "- id: config", "- id: config\n    ignore: [\"data.color\"]"))
 	w.await(w.resource("Note"), w.home, "n", "is ready with what others say", isTrue("Ready"))
 	w.await(configMaps, w.home, "n", "is the other's", has("blue", "data", "color"))
 	w.quiet()
