@@ -65,13 +65,13 @@ func (c *Child) amendment(live *unstructured.Unstructured) ([]byte, bool) {
 		return nil, false
 	}
 	patch := []operation{{Op: "test", Path: "/metadata/uid", Value: string(live.GetUID())}}
-	owned, possible := c.owned(live), true
+	uncovered, possible := c.uncovered(live), true
 	c.eachLeaf(func(path fieldpath.Path) {
 		if !possible {
 			return
 		}
 		steps, changed, ok := c.replace(path, live)
-		if possible = ok && (changed || c.leafCovered(path, owned)); possible && changed {
+		if possible = ok && (changed || !uncovered.Has(path)); possible && changed {
 			patch = append(patch, steps...)
 		}
 	})

@@ -25,29 +25,31 @@ import (
 //     annotations, AnnotationApplied among them, and ownerReferences are.
 
 // covered says whether our entries of live hold every rendered path.
-func (c *Child) covered(live *unstructured.Unstructured) bool {
+func (c *Child) covered(live *unstructured.Unstructured) bool { return c.uncovered(live).Empty() }
+
+// uncovered are the leaves that our entries of live do not cover; read-only.
+func (c *Child) uncovered(live *unstructured.Unstructured) *fieldpath.Set {
 	entries := c.entries(live)
 	hash, hashed := c.shape.hashEntries(entries, c.controller)
-	if covered, known := c.shape.verdict(hash); hashed && known {
-		return covered
+	if uncovered, known := c.shape.verdict(hash); hashed && known {
+		return uncovered
 	}
-	owned, covered := union(entries), true
+	owned, uncovered := union(entries), &fieldpath.Set{}
 	c.eachLeaf(func(path fieldpath.Path) {
-		covered = covered && c.leafCovered(path, owned)
+		if !c.leafCovered(path, owned) {
+			uncovered.Insert(path.Copy())
+		}
 	})
-	if hashed {
-		c.shape.judge(hash, covered)
+	if hashed && (c.controller == "" || !uncovered.Has(referencePath(c.controller))) {
+		c.shape.judge(hash, uncovered)
 	}
-	return covered
+	return uncovered
 }
 
 // entries are those of ours in live that count: those in the rendered apiVersion.
 func (c *Child) entries(live *unstructured.Unstructured) []entry {
 	return slices.DeleteFunc(ownEntries(live), func(e entry) bool { return e.apiVersion != c.Object.GetAPIVersion() })
 }
-
-// owned are the paths that our entries of live hold.
-func (c *Child) owned(live *unstructured.Unstructured) *fieldpath.Set { return union(c.entries(live)) }
 
 // union are the paths of all entries. One that cannot be read covers nothing.
 func union(entries []entry) *fieldpath.Set {

@@ -10,14 +10,7 @@ import (
 // Lost names the rendered paths that our entries in live do not hold, each with the manager that holds it now: those that
 // somebody took from us, and those that were rendered anew. It sends no request.
 func (c *Child) Lost(live *unstructured.Unstructured) []Contested {
-	uncovered := &fieldpath.Set{}
-	owned := c.owned(live)
-	c.eachLeaf(func(path fieldpath.Path) {
-		if !c.leafCovered(path, owned) {
-			uncovered.Insert(path.Copy())
-		}
-	})
-	return holders(live, uncovered, entry.ours)
+	return holders(live, c.uncovered(live), entry.ours)
 }
 
 // LostPatch names the paths that a patch sets and its entry in the object does not hold, as Child.Lost; none where it is

@@ -33,32 +33,32 @@ type shape struct {
 
 	seed maphash.Seed
 	mu   sync.Mutex
-	// covered has verdicts on entries of managedFields. Guarded by mu.
-	covered map[uint64]bool
+	// uncovered has verdicts on entries of managedFields: the leaves that they do not cover. Guarded by mu.
+	uncovered map[uint64]*fieldpath.Set
 }
 
 // maxVerdicts bounds what a shape remembers. All children have the same entries, but where others took a field.
 const maxVerdicts = 64
 
-// verdict is what is known of entries with that hash.
-func (s *shape) verdict(entries uint64) (covered, known bool) {
+// verdict is what entries with that hash do not cover, where that is known; read-only.
+func (s *shape) verdict(entries uint64) (uncovered *fieldpath.Set, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	covered, known = s.covered[entries]
-	return covered, known
+	uncovered, known = s.uncovered[entries]
+	return uncovered, known
 }
 
-func (s *shape) judge(entries uint64, covered bool) {
+func (s *shape) judge(entries uint64, uncovered *fieldpath.Set) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.covered == nil || len(s.covered) >= maxVerdicts {
-		s.covered = make(map[uint64]bool)
+	if s.uncovered == nil || len(s.uncovered) >= maxVerdicts {
+		s.uncovered = make(map[uint64]*fieldpath.Set)
 	}
-	s.covered[entries] = covered
+	s.uncovered[entries] = uncovered
 }
 
 // hashEntries hashes entries without the controller's UID. ok is false where they do not show it as a shape leaves it out:
-// in exactly one reference. (If that is not the controller's, the controller's is not covered, whatever the UID is.)
+// in exactly one reference, which is the controller's if that is covered.
 func (s *shape) hashEntries(entries []entry, controller string) (hash uint64, ok bool) {
 	h, found := hasher{seed: s.seed}, 0
 	reference := referenceStart + controller + referenceEnd

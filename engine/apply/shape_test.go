@@ -83,8 +83,8 @@ func TestShapes(t *testing.T) {
 			entries = strings.ReplaceAll(entries, ",}", "}")
 			live := withManaged(got.Object, managed(t, Manager, "Update", "test/v1", entries))
 			for range 2 { // the second time by memory
-				if got, want := got.covered(live), want.covered(live); got != want {
-					t.Errorf("%s: covered = %t by %s, want %t", tt.name, got, entries, want)
+				if got, want := got.uncovered(live), want.uncovered(live); !got.Equals(want) {
+					t.Errorf("%s: %s does not cover\n%s\nwant\n%s", tt.name, entries, got, want)
 				}
 			}
 		}
@@ -105,9 +105,9 @@ func TestShapesAreBounded(t *testing.T) {
 	}
 	s := &shape{}
 	for i := range uint64(maxVerdicts + 10) {
-		s.judge(i, true)
+		s.judge(i, nil)
 	}
-	if n := len(s.covered); n > maxVerdicts {
+	if n := len(s.uncovered); n > maxVerdicts {
 		t.Errorf("%d verdicts are remembered", n)
 	}
 }
