@@ -37,7 +37,7 @@ func TestHeads(t *testing.T) {
 		object, whole := known.Whole()
 		head := known.Head()
 		if whole != wantWhole || whole != (object != nil) {
-			t.Errorf("%s: whole is %t, and %v is kept", step, whole, object)
+			t.Errorf("%s: whole is %t, and an object is kept: %t", step, whole, object != nil)
 		}
 		if version(head) != version(want) || head.GetAnnotations()["said"] != "something" {
 			t.Fatalf("%s: the head is %v", step, head)
