@@ -109,7 +109,7 @@ func (s *shapes) get(key shapeKey) (*shape, bool) {
 	return found, ok
 }
 
-func (s *shapes) put(key shapeKey, new *shape) {
+func (s *shapes) put(key shapeKey, found *shape) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
@@ -121,7 +121,7 @@ func (s *shapes) put(key shapeKey, new *shape) {
 		}
 		delete(s.known, other)
 	}
-	s.known[key] = new
+	s.known[key] = found
 }
 
 // shapeOf is the shape of a child that is complete but for the text of its AnnotationApplied, and the controller's UID where

@@ -13,11 +13,11 @@ import (
 // that objects share a shape only where their paths are the same.
 func TestShapes(t *testing.T) {
 	t.Parallel()
-	replaced := func(old, new string) string {
+	replaced := func(old, text string) string {
 		if !strings.Contains(fullThing, old) {
 			t.Fatalf("%q is not in the object", old)
 		}
-		return strings.Replace(fullThing, old, new, 1)
+		return strings.Replace(fullThing, old, text, 1)
 	}
 	tests := []struct {
 		name, text, parent string
