@@ -36,13 +36,13 @@ type remembered struct {
 }
 
 // or returns the tree, or makes it.
-func (r *remembered) or(make func() *unstructured.Unstructured) *unstructured.Unstructured {
+func (r *remembered) or(read func() *unstructured.Unstructured) *unstructured.Unstructured {
 	if at := r.at.Load(); at != nil {
 		if tree := at.Value(); tree != nil {
 			return tree
 		}
 	}
-	tree := make()
+	tree := read()
 	at := weak.Make(tree)
 	r.at.Store(&at)
 	return tree

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-func ownerTexts(t testing.TB) map[string]ownerRecord {
-	t.Helper()
+func ownerTexts(tb testing.TB) map[string]ownerRecord {
+	tb.Helper()
 	parent := Ref{Group: "shop.example.com", Kind: "WebApp", Namespace: "team-a", Name: "front", UID: "0b5c"}
 	texts := map[string]ownerRecord{}
 	for _, record := range []ownerRecord{
@@ -15,7 +15,7 @@ func ownerTexts(t testing.TB) map[string]ownerRecord {
 	} {
 		text, err := json.Marshal(record)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		texts[string(text)] = record
 	}
