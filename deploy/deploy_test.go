@@ -182,11 +182,21 @@ func runExamples(cluster *kanontest.Cluster, client kubernetes.Interface, kubeco
 	}
 }
 
-// putRight takes a child out of order and waits until it is put right.
+// putRight takes a child out of order and waits until it is put right: first so that a value differs, then so that it is not
+// known what does.
 func putRight(cluster *kanontest.Cluster, child *unstructured.Unstructured) {
 	cluster.Helper()
 	const applied = "kanon.dev/applied"
-	before := cluster.Get(child).GetAnnotations()[applied]
+	const node = "kanon.dev/node"
+	before := cluster.Get(child).GetLabels()[node]
+	cluster.Patch(child, `{"metadata": {"labels": {"`+node+`": "broken"}}}`)
+	cluster.Await(child, func(live *unstructured.Unstructured) error {
+		if live.GetLabels()[node] != before {
+			return errors.New("its label was not put right")
+		}
+		return nil
+	})
+	before = cluster.Get(child).GetAnnotations()[applied]
 	cluster.Patch(child, `{"metadata": {"annotations": {"`+applied+`": "broken"}}}`)
 	cluster.Await(child, func(live *unstructured.Unstructured) error {
 		if live.GetAnnotations()[applied] != before {

@@ -50,11 +50,11 @@ func TestLargeChild(t *testing.T) {
 	w.parent("Box", "n", "{text: a}")
 	becomes("a", "POST")
 	w.patch(box, w.home, "n", `{"spec": {"text": "b"}}`)
-	becomes("b", "GET", "PATCH")
+	becomes("b", "GET", "PUT")
 	drift := func() {
 		t.Helper()
 		w.patch(configMaps, w.home, "n", `{"data": {"text": "theirs"}}`)
-		becomes("b", "GET", "PATCH")
+		becomes("b", "GET", "PUT")
 	}
 	drift()
 	// What others add is no matter, nor is a restart.
@@ -76,7 +76,7 @@ func TestLargeChild(t *testing.T) {
 	})
 	becomes("b", "PATCH")
 	w.patch(box, w.home, "n", `{"spec": {"frozen": false}}`)
-	becomes("c", "GET", "PATCH")
+	becomes("c", "GET", "PUT")
 
 	// One that is read is whole, from the first look on, also for a rule that did not read it before.
 	w.rule("large", large("  status: {color: \"${children.bulk.data.text} ${string(children.bulk.data.bulk.size())}\"}\n"))
@@ -85,7 +85,7 @@ func TestLargeChild(t *testing.T) {
 	w.run()
 	w.awaitLook("n")
 	w.patch(box, w.home, "n", `{"spec": {"text": "d"}}`)
-	becomes("d", "PATCH")
+	becomes("d", "PUT")
 	w.await(box, w.home, "n", "follows the child", has("d 300000", "status", "color"))
 	w.quiet()
 

@@ -28,7 +28,7 @@ var (
 const (
 	rightsForParents = `[{apiGroups: [$GROUP], resources: ["*"], verbs: ["*"]}, {apiGroups: ["", events.k8s.io], resources: [events], verbs: [create, patch]},
   {apiGroups: [apiextensions.k8s.io, apiregistration.k8s.io], resources: [customresourcedefinitions, apiservices], verbs: [get, list, watch]}]`
-	rightsForConfigMaps = `[{apiGroups: [""], resources: [configmaps], verbs: [get, list, watch, create, patch, delete]}]`
+	rightsForConfigMaps = `[{apiGroups: [""], resources: [configmaps], verbs: [get, list, watch, create, update, patch, delete]}]`
 )
 
 // user is a name that has no rights.

@@ -85,8 +85,8 @@ func TestRequestsOfKanon(t *testing.T) {
 	restart["list:configmaps"] = 1 // the records of rules
 	want := map[report.Phase]map[string]float64{
 		report.New:     firsts(parents),
-		report.Change:  {"patch:configmaps": parents, "patch:deployments": parents},
-		report.Drift:   {"patch:configmaps": parents / 2, "patch:deployments": parents / 2},
+		report.Change:  {"update:configmaps": parents, "update:deployments": parents},
+		report.Drift:   {"update:configmaps": parents / 2, "update:deployments": parents / 2},
 		report.Rest:    {},
 		report.Restart: restart,
 		report.One:     firsts(singles),

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 
 	"github.com/go-logr/logr"
@@ -19,21 +21,25 @@ import (
 
 // An apply costs the API server about twice what another write of the same object does (5.4 to 7.0 against 2.5 to 3.4 ms of
 // processor time for a Deployment, v1.36.3), because it merges by the schema. Where only values change there is nothing
-// to merge: a JSON patch that replaces them does the same. It is an Update, so it suits a child of which all that we own is
-// in one Update entry, as its POST left it: the entry stays the only one. Everything else is applied.
+// to merge: to replace them does the same. It is an Update, so it suits a child of which all that we own is in one Update
+// entry, as its POST left it: the entry stays the only one. Everything else is applied.
 //
-// The patch is computed from memory, which may be old. So it tests the UID, and the keys of each list item on its way;
-// where a test fails, nothing is written and the child is applied.
+// What is replaced is a JSON patch. The API server would have to write the object as JSON, patch that and read it again; a
+// PUT of the object as it comes out of the patch saves it a seventh to a fifth of the time for a Deployment, and is hardly
+// dearer than one in protobuf. Metadata alone as the answer, and no validation of fields, save next to nothing.
+//
+// All is computed from memory, which may be old. So a PUT has the UID and the resourceVersion of what it was computed from,
+// and where it comes too late the patch follows. That tests the UID, and the keys of each list item on its way; where a test
+// fails, nothing is written and the child is applied.
 
 // amend brings a child up to date that differs in nothing but values of fields that are there. done is false where an
 // apply is needed instead, to what is returned.
 func (w *Writer) amend(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (newest *unstructured.Unstructured, done bool, err error) {
-	body, ok := child.amendment(live)
+	patch, ok := child.amendment(live)
 	if !ok {
 		return live, false, nil
 	}
-	answer, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.JSONPatchType, body,
-		metav1.PatchOptions{FieldManager: Manager, FieldValidation: metav1.FieldValidationStrict})
+	answer, err := w.replaceValues(ctx, gvr, live, patch)
 	switch {
 	case testFailed(err):
 		logr.FromContextOrDiscard(ctx).V(4).Info("the child has changed since it was looked at; applying it", "child", child.Ref)
@@ -44,6 +50,47 @@ func (w *Writer) amend(ctx context.Context, gvr schema.GroupVersionResource, chi
 	logr.FromContextOrDiscard(ctx).V(2).Info("amended", "child", child.Ref, "uid", answer.GetUID())
 	// A value that the API server writes in a form of its own (1000m is 1) was no change to it, and may still be another's.
 	return answer, child.covered(answer), nil
+}
+
+// replaceValues does what a patch that was made from live says, by a PUT or, where the API server does not take that, as it is.
+func (w *Writer) replaceValues(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, patch []operation) (*unstructured.Unstructured, error) {
+	resource := w.resource(gvr, live.GetNamespace())
+	var refusal error
+	if _, closed := w.noPut.Load(gvr); !closed && live.GetResourceVersion() != "" {
+		answer, err := resource.Update(ctx, successor(live, patch),
+			metav1.UpdateOptions{FieldManager: Manager, FieldValidation: metav1.FieldValidationStrict})
+		if !requestRefused(err) {
+			return answer, err
+		}
+		refusal = err
+	}
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encode a patch: %w", err)
+	}
+	answer, err := resource.Patch(ctx, live.GetName(), types.JSONPatchType, body,
+		metav1.PatchOptions{FieldManager: Manager, FieldValidation: metav1.FieldValidationStrict})
+	if err == nil && (apierrors.IsForbidden(refusal) || apierrors.IsMethodNotSupported(refusal)) {
+		w.noPut.Store(gvr, nil)
+	}
+	return answer, err
+}
+
+// requestRefused says whether the API server refused a PUT for what it is, and not for the object that comes out, or for
+// reasons of its own: it came too late, it has a field that is gone from the schema, we have no right to it, or the
+// resource does not know it.
+func requestRefused(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
+}
+
+// successor is live after a patch that was made from it, without managedFields: where there are none, the API server goes on
+// from those that it has.
+func successor(live *unstructured.Unstructured, patch []operation) *unstructured.Unstructured {
+	object := maps.Clone(replaced(live.Object, patch))
+	metadata := maps.Clone(ensureMap(object, "metadata"))
+	delete(metadata, "managedFields")
+	object["metadata"] = metadata
+	return &unstructured.Unstructured{Object: object}
 }
 
 // testFailed says whether the API server refused a JSON patch as such: because of a test, or because of a path that is not
@@ -59,7 +106,7 @@ func testFailed(err error) bool {
 
 // amendment is the patch that amends live; false where it takes an apply: where we own by another entry than that of a
 // POST, where the set of paths is another one, and where a path is not there or is not ours though it has our value.
-func (c *Child) amendment(live *unstructured.Unstructured) ([]byte, bool) {
+func (c *Child) amendment(live *unstructured.Unstructured) ([]operation, bool) {
 	last, ok := recorded(live)
 	if !ok || last.paths != c.fingerprint.paths || c.kind.deduced || c.holdsIgnored(live) || !c.updatedOnly(live) {
 		return nil, false
@@ -78,8 +125,7 @@ func (c *Child) amendment(live *unstructured.Unstructured) ([]byte, bool) {
 	if !possible || len(patch) == 1 {
 		return nil, false
 	}
-	body, err := json.Marshal(patch)
-	return body, err == nil
+	return patch, true
 }
 
 // updatedOnly says whether all that we own of live is in one Update entry in the rendered apiVersion.

@@ -1,12 +1,19 @@
 package apply
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // TestAmendment holds which changes are amended, and by what: nothing but values of fields that are there, and never what
@@ -90,23 +97,27 @@ func TestAmendment(t *testing.T) {
 				tt.live(spec)
 				live.Object["spec"] = spec
 			}
-			body, _ := thing(tt.spec).amendment(live)
-			if got := stepsOf(t, body); got != tt.want {
+			was := live.DeepCopy()
+			after := thing(tt.spec)
+			patch, ok := after.amendment(live)
+			if got := stepsOf(t, patch); got != tt.want || ok != (tt.want != "") {
 				t.Errorf("amended by %q, want %q", got, tt.want)
+			}
+			if ok {
+				wantSuccessor(t, after, live, patch)
+			}
+			if diff := cmp.Diff(was, live); diff != "" {
+				t.Errorf("what is known was changed (-was +is)\n%s", diff)
 			}
 		})
 	}
 }
 
 // stepsOf writes the steps of a patch, but for the UID, which must come first, and the fingerprint.
-func stepsOf(t *testing.T, body []byte) string {
+func stepsOf(t *testing.T, patch []operation) string {
 	t.Helper()
-	if body == nil {
+	if patch == nil {
 		return ""
-	}
-	var patch []operation
-	if err := json.Unmarshal(body, &patch); err != nil {
-		t.Fatal(err)
 	}
 	if first := patch[0]; first != (operation{Op: "test", Path: "/metadata/uid", Value: "uid"}) {
 		t.Errorf("the first step is %v", first)
@@ -120,6 +131,44 @@ func stepsOf(t *testing.T, body []byte) string {
 	return strings.Join(steps, ", ")
 }
 
+// wantSuccessor demands that what is put of a child has what the patch sets, and the rest as it was, but for managedFields.
+func wantSuccessor(t *testing.T, c *Child, live *unstructured.Unstructured, patch []operation) {
+	t.Helper()
+	after := successor(live, patch)
+	if _, found := after.Object["metadata"].(map[string]any)["managedFields"]; found {
+		t.Errorf("managedFields are put: %v", after.GetManagedFields())
+	}
+	after = with(after, func(obj *unstructured.Unstructured) { obj.SetManagedFields(live.GetManagedFields()) })
+	again, _ := c.amendment(after)
+	if got := stepsOf(t, again); got != "" {
+		t.Errorf("what is put lacks %s", got)
+	}
+	back := slices.Clone(patch)
+	for i, step := range back {
+		back[i].Value = valueAt(live.Object, step.Path)
+	}
+	if diff := cmp.Diff(live.Object, replaced(after.Object, back)); diff != "" {
+		t.Errorf("besides, this is put (-live +put)\n%s", diff)
+	}
+}
+
+// valueAt is what a JSON pointer points to.
+func valueAt(at any, pointer string) any {
+	for _, token := range strings.Split(pointer, "/")[1:] {
+		switch v := at.(type) {
+		case map[string]any:
+			at = v[strings.NewReplacer("~1", "/", "~0", "~").Replace(token)]
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil {
+				return nil
+			}
+			at = v[i]
+		}
+	}
+	return at
+}
+
 // TestAmend holds, on the API server, what an amendment may rest on.
 func TestAmend(t *testing.T) {
 	t.Run("old knowledge of a list", func(t *testing.T) {
@@ -127,7 +176,7 @@ func TestAmend(t *testing.T) {
 		live := w.sync(w.child(deployment), nil, ActionCreated, "POST")
 		w.patch("other", live, `[{"op": "add", "path": "/spec/template/spec/containers/0", "value": {"name": "sidecar", "image": "i"}}]`)
 		c := w.child(strings.Replace(deployment, "main:1", "main:2", 1))
-		after := w.sync(c, live, ActionApplied, "JSONPATCH APPLY") // live is as it was before
+		after := w.sync(c, live, ActionApplied, "PUT JSONPATCH APPLY") // live is as it was before
 		containers, _ := fieldValue(after, "spec", "template", "spec", "containers").([]any)
 		images := map[string]bool{}
 		for _, container := range containers {
@@ -144,7 +193,7 @@ func TestAmend(t *testing.T) {
 		live := w.sync(w.child(deployment), nil, ActionCreated, "POST")
 		before := fieldsOf(t, live, Manager)
 		c := w.child(strings.NewReplacer("main:1", "main:2", "tier: web", "tier: back").Replace(deployment))
-		live = w.sync(c, live, ActionApplied, "JSONPATCH")
+		live = w.sync(c, live, ActionApplied, "PUT")
 		wantFields(t, live, Manager, before)
 		w.settled(c)
 		c = w.child(strings.Replace(deployment, ", labels: {tier: web}", "", 1))
@@ -162,15 +211,106 @@ func TestAmend(t *testing.T) {
 		const cpu = "/spec/template/spec/containers/0/resources/limits/cpu"
 		w.patch("other", live, `[{"op": "replace", "path": "`+cpu+`", "value": "2"}]`)
 		live = w.patch("other", live, `[{"op": "replace", "path": "`+cpu+`", "value": "1"}]`)
-		w.sync(c, live, ActionApplied, "JSONPATCH APPLY") // the patch changes nothing, so it takes nothing back
+		w.sync(c, live, ActionApplied, "PUT APPLY") // the PUT changes nothing, so it takes nothing back
 		w.settled(c)
 	})
 	t.Run("a value that is refused", func(t *testing.T) {
 		w := newWorld(t)
 		live := w.sync(w.child(deployment), nil, ActionCreated, "POST")
-		message := w.fails(w.child(strings.ReplaceAll(deployment, "app: child", "app: other")), live, "invalid", "JSONPATCH")
+		message := w.fails(w.child(strings.ReplaceAll(deployment, "app: child", "app: other")), live, "invalid", "PUT")
 		if !strings.Contains(message, "spec.selector") || !strings.Contains(message, "immutable") {
 			t.Errorf("the message is %q", message)
 		}
+	})
+}
+
+// TestPut holds that a PUT of what is known of a child does no more to it than a patch would, and that where it is refused
+// as such a patch does the rest.
+func TestPut(t *testing.T) {
+	changed := strings.Replace(configMap, "one", "three", 1)
+	t.Run("beside others", func(t *testing.T) {
+		w := newWorld(t)
+		live := w.sync(w.child(configMap), nil, ActionCreated, "POST")
+		w.patch("other", live, `[{"op": "add", "path": "/data/theirs", "value": ""}, {"op": "add", "path": "/metadata/annotations/a~1b", "value": "x"},
+			{"op": "add", "path": "/metadata/finalizers", "value": ["example.test/hold"]}, {"op": "add", "path": "/immutable", "value": false}]`)
+		live = w.get(live)
+		ours, theirs := fieldsOf(t, live, Manager), fieldsOf(t, live, "other")
+		c := w.child(changed)
+		after := w.sync(c, live, ActionApplied, "PUT")
+		wantFields(t, after, Manager, ours)
+		wantFields(t, after, "other", theirs)
+		live.Object["data"] = map[string]any{"a": "three", "b": "two", "theirs": ""}
+		for _, obj := range []*unstructured.Unstructured{live, after} {
+			obj.SetManagedFields(nil)
+			obj.SetResourceVersion("")
+			annotations := obj.GetAnnotations()
+			delete(annotations, AnnotationApplied)
+			obj.SetAnnotations(annotations)
+		}
+		if diff := cmp.Diff(live.Object, after.Object); diff != "" {
+			t.Errorf("more than was meant has changed (-before +after)\n%s", diff)
+		}
+		w.settled(c)
+		w.patch("other", live, `[{"op": "remove", "path": "/metadata/finalizers"}]`)
+	})
+	t.Run("too late", func(t *testing.T) {
+		w := newWorld(t)
+		live := w.sync(w.child(configMap), nil, ActionCreated, "POST")
+		w.patch("other", live, `[{"op": "add", "path": "/data/theirs", "value": "x"}]`)
+		c := w.child(changed)
+		after := w.sync(c, live, ActionApplied, "PUT JSONPATCH")
+		want := map[string]any{"a": "three", "b": "two", "theirs": "x"}
+		if diff := cmp.Diff(any(want), fieldValue(after, "data")); diff != "" {
+			t.Errorf("data (-want +got)\n%s", diff)
+		}
+		w.settled(c)
+	})
+	// A PUT of a Service makes one where there is none, unless it has a UID.
+	t.Run("of what is gone", func(t *testing.T) {
+		w := newWorld(t)
+		const service = "{apiVersion: v1, kind: Service, metadata: {name: child}, spec: {selector: {a: b}, ports: [{port: 80, name: http}]}}"
+		live := w.sync(w.child(service), nil, ActionCreated, "POST")
+		if err := w.client(live).Delete(t.Context(), "child", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.fails(w.child(strings.Replace(service, "http", "web", 1)), live, "replaced", "PUT JSONPATCH GET")
+		if _, err := w.client(live).Get(t.Context(), "child", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("it was made again: %v", err)
+		}
+	})
+	t.Run("of a field that the schema has no more", func(t *testing.T) {
+		w := newWorld(t)
+		live := w.sync(w.child(configMap), nil, ActionCreated, "POST")
+		live.Object["theirs"] = "x"
+		c := w.child(changed)
+		w.sync(c, live, ActionApplied, "PUT JSONPATCH")
+		w.settled(c)
+	})
+	t.Run("without the right to it", func(t *testing.T) {
+		w := newWorld(t)
+		live := w.sync(w.child(configMap), nil, ActionCreated, "POST")
+		for _, text := range []string{
+			"{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: patching}, rules: [{apiGroups: [''], resources: [configmaps], verbs: [patch]}]}",
+			`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: patching}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: patching}],
+				roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: patching}}`,
+		} {
+			w.post("someone", text)
+		}
+		w.restartAs("patching")
+		var result Result
+		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (_ bool, err error) {
+			w.requests.take()
+			if result, err = w.trySync(w.child(changed), live); apierrors.IsForbidden(err) {
+				return false, nil // the API server does not know of the binding yet
+			}
+			return true, err
+		})
+		if sent := w.requests.take(); err != nil || sent != "PUT JSONPATCH" {
+			t.Fatalf("by %q: %v, want PUT JSONPATCH", sent, err)
+		}
+		live = result.Live
+		live = w.sync(w.child(configMap), live, ActionApplied, "JSONPATCH") // it is not tried again
+		w.restart()
+		w.sync(w.child(changed), live, ActionApplied, "PUT")
 	})
 }

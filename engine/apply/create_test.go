@@ -206,7 +206,7 @@ func TestANameThatIsTaken(t *testing.T) {
 		c := w.child(text)
 		w.sync(c, nil, ActionCreated, "POST")
 		w.sync(c, nil, ActionNone, "POST GET")
-		w.sync(w.child(strings.Replace(text, "a: b", "a: c", 1)), nil, ActionApplied, "POST GET JSONPATCH")
+		w.sync(w.child(strings.Replace(text, "a: b", "a: c", 1)), nil, ActionApplied, "POST GET PUT")
 	})
 	t.Run("of an earlier parent of the name", func(t *testing.T) {
 		w := newWorld(t)

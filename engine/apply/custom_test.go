@@ -141,7 +141,7 @@ func TestCustomResources(t *testing.T) {
 		changed := w.patch("other", live, patch)
 		requests := "APPLY"
 		if values[name] && c.updatedOnly(changed) {
-			requests = "JSONPATCH"
+			requests = "PUT"
 		}
 		answer := w.sync(c, changed, ActionApplied, requests)
 		if got, want := toText(answer.Object["spec"]), toText(live.Object["spec"]); got != want && name != "an item of a list map" {

@@ -199,7 +199,7 @@ func TestIgnoredKeysOfASecret(t *testing.T) {
 	live = w.patch("other", live, `[{"op": "replace", "path": "/data/tls.crt", "value": "dHdv"}]`)
 	w.settled(c)
 	c = w.ignoring(strings.Replace(secret, "'1'", "'2'", 1), ignored)
-	live = w.sync(c, live, ActionApplied, "JSONPATCH")
+	live = w.sync(c, live, ActionApplied, "PUT")
 	if got := fieldValue(live, "data", "tls.crt"); got != "dHdv" {
 		t.Errorf("data[tls.crt] = %v", got)
 	}

@@ -1,6 +1,8 @@
 package apply
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,7 +56,45 @@ func pointerTo(at any, path fieldpath.Path) (string, bool) {
 	return b.String(), true
 }
 
+// replaced is a copy of an object in which stands what a patch replaces. What is not on the way there it shares with the
+// object.
+func replaced(object map[string]any, patch []operation) map[string]any {
+	var after any = object
+	for _, step := range patch {
+		if step.Op == "replace" {
+			after = replacedAt(after, strings.Split(step.Path, "/")[1:], step.Value)
+		}
+	}
+	content, _ := after.(map[string]any)
+	return content
+}
+
+// replacedAt is replaced for one value; the tokens are those of a pointer to something that is there.
+func replacedAt(at any, tokens []string, v any) any {
+	if len(tokens) == 0 {
+		return v
+	}
+	switch at := at.(type) {
+	case map[string]any:
+		after, name := maps.Clone(at), unescapePointer(tokens[0])
+		after[name] = replacedAt(at[name], tokens[1:], v)
+		return after
+	case []any:
+		after := slices.Clone(at)
+		if i, err := strconv.Atoi(tokens[0]); err == nil {
+			after[i] = replacedAt(at[i], tokens[1:], v)
+		}
+		return after
+	}
+	return at
+}
+
 // escapePointer is a name as a step of a JSON pointer (RFC 6901).
 func escapePointer(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
+
+// unescapePointer is the name that a step of a JSON pointer stands for.
+func unescapePointer(token string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }

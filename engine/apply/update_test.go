@@ -52,12 +52,12 @@ func TestAnObjectThatIsGoneOrReplaced(t *testing.T) {
 	if err := w.client(live).Delete(t.Context(), "child", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.fails(changed, live, "replaced", "JSONPATCH GET")
+	w.fails(changed, live, "replaced", "PUT GET")
 	if _, err := w.client(live).Get(t.Context(), "child", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("it was created again: %v", err)
 	}
 	stranger := w.post("kubectl", configMap)
-	err := w.fails(changed, live, "replaced", "JSONPATCH APPLY")
+	err := w.fails(changed, live, "replaced", "PUT JSONPATCH APPLY")
 	if !strings.Contains(err, string(live.GetUID())) {
 		t.Errorf("error %q does not tell the UID that was meant", err)
 	}
@@ -97,7 +97,7 @@ func TestAFieldThatLeavesTheTemplateGoes(t *testing.T) {
 	live = w.patch("other", live, `[{"op": "add", "path": "/data/theirs", "value": "x"}]`)
 
 	c = w.child(strings.Replace(configMap, "one", "three", 1)) // the same paths
-	live = w.sync(c, live, ActionApplied, "JSONPATCH")
+	live = w.sync(c, live, ActionApplied, "PUT")
 
 	c = w.child(strings.Replace(configMap, "b: two", "c: new", 1))
 	live = w.sync(c, live, ActionApplied, "GET JSONPATCH APPLY")

@@ -88,7 +88,7 @@ func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, ch
 	return result, nil
 }
 
-// change writes what is not as it should be: values alone by a patch, anything else by an apply.
+// change writes what is not as it should be: values alone as amend does, anything else by an apply.
 func (w *Writer) change(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	newest, done, err := w.amend(ctx, gvr, child, live)
 	if err == nil && !done {

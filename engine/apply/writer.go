@@ -63,6 +63,9 @@ type Writer struct {
 	// seed is what sources and shapes are hashed with.
 	seed maphash.Seed
 
+	// noPut has the resources that took a patch from us after they had denied us a PUT.
+	noPut sync.Map
+
 	mu sync.Mutex
 	// known maps the UID of a child to what it was after the last write or the last successful cover check. Guarded
 	// by mu.
@@ -115,9 +118,9 @@ type Result struct {
 	Lost []Contested
 }
 
-// Sync brings one child up to date. live is the newest knowledge of the object, nil where there is none; it is not
-// changed. A child that is in sync costs no request; one that must change costs one, or three when the set of its paths
-// changes for the first time after its creation; a new one costs one.
+// Sync brings one child up to date. live is the newest knowledge of the whole object, nil where there is none; it is not
+// changed. A child that is in sync costs no request; one that must change costs one, or one more where live is not how it is any
+// more, or three when the set of its paths changes for the first time after its creation; a new one costs one.
 //
 // The error is *NameTakenError, *TerminatingError, *ReplacedError, *UntiedError or *InvalidError; any other error is worth another try.
 func (w *Writer) Sync(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
