@@ -299,9 +299,9 @@ func TestPut(t *testing.T) {
 		w.restartAs("patching")
 		var result Result
 		c := w.child(changed)
-		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (_ bool, err error) {
+		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (_ bool, err error) {
 			w.requests.take()
-			if result, err = w.trySync(c, live); apierrors.IsForbidden(err) {
+			if result, err = w.writer.Sync(ctx, resourceOf(c.Object), c, live); apierrors.IsForbidden(err) {
 				return false, nil // the API server does not know of the binding yet
 			}
 			return true, err
