@@ -89,7 +89,10 @@ func TestCut(t *testing.T) {
 				t.Errorf("%d bytes are kept", len(cut.text))
 			}
 			kept := append(memoryOf(cut.Head().Object), cut.text, cut.namespace, cut.name, cut.uid, cut.version)
-			for _, part := range append(kept, cut.paths...) {
+			for _, paths := range cut.paths {
+				kept = append(kept, paths.before, paths.uid, paths.after)
+			}
+			for _, part := range kept {
 				if within(part, whole.text) || within(part, decoded.text) || within(part, text) {
 					t.Errorf("%.40q is kept as a part of the whole text", part)
 				}

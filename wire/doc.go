@@ -1,7 +1,8 @@
 // Package wire reads objects as the API server sends them, no further than somebody wants to know them.
 //
 // An Object is one object as it came: its identity is read, and all else is kept as JSON. The paths in managedFields,
-// which are half of the text and the same for all objects of one template, are kept once for all of them. Head is the
+// which are half of the text and the same for all objects of one template but for their owner's UID, are kept once for all
+// of them. Head is the
 // part that says what an object is and whose, for those who read the same objects again and again: they share it. Shared
 // is the whole, for the same; Tree reads the text anew, so nobody shares what it returns.
 //

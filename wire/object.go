@@ -23,7 +23,7 @@ type Object struct {
 	namespace, name, uid, version string
 	// text is the object as JSON, in which the fieldsV1 of each entry of managedFields is an index of paths.
 	text  string
-	paths []string
+	paths []paths
 	// tree is the object where it did not come as JSON; nil otherwise.
 	tree *unstructured.Unstructured
 	// whole and meta are what Shared and Head returned last.
@@ -90,7 +90,7 @@ type reader struct {
 	text                          string
 	typeMeta                      typeMeta
 	namespace, name, uid, version string
-	paths                         []string
+	paths                         []paths
 	// out is the text up to the index copied, without paths.
 	out    []byte
 	copied int
@@ -165,7 +165,7 @@ func (r *reader) entry(start, end, at int) int {
 	r.out = append(r.out, r.text[r.copied:at]...)
 	r.out = strconv.AppendInt(r.out, int64(len(r.paths)), 10)
 	r.copied = after
-	r.paths = append(r.paths, unique.Make(r.text[at:after]).Value())
+	r.paths = append(r.paths, pathsOf(r.text[at:after]))
 	return after
 }
 

@@ -46,7 +46,7 @@ func (p parser) metadata(o *Object, metadata map[string]any, start, end, at int)
 				name := p.key(start, end)
 				entry[name], at = p.value(at)
 				if index, ok := entry[name].(int64); ok && name == "fieldsV1" {
-					entry[name] = o.paths[index]
+					entry[name] = o.paths[index].text()
 				}
 				return at
 			})
