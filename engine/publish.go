@@ -52,15 +52,14 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 	known := make(map[string]*operator)
 	retry := time.NewTimer(reportRetry)
 	defer retry.Stop()
+	var patience patience
 	for pause := reportRetry; ; {
-		due := false
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-e.news.signal:
 			pause = reportRetry
 		case <-retry.C:
-			due = true
 		case <-schemas.again.C:
 		}
 		retry.Stop()
@@ -73,11 +72,14 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 		e.publish(ctx, catalog, known)
 		filling, failing := e.starting(catalog)
 		maps.Copy(failing, e.guards.held())
-		if filling || definitions.settling() {
+		if !filling && !definitions.settling() {
+			patience.reset()
+		} else {
 			// What is on its way, a kind just defined or an informer that
-			// fills, deserves no complaint; if it fails, the next look says so.
-			retry.Reset(reportRetry)
-			if !due || definitions.settling() {
+			// fills, deserves no complaint; if it fails, a later look says so.
+			over, left := patience.over(time.Now())
+			retry.Reset(left)
+			if !over || definitions.settling() {
 				continue
 			}
 		}
@@ -92,6 +94,22 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 		}
 	}
 }
+
+// patience bounds how long nothing is said of what is on its way, however much news there is meanwhile. The zero value has
+// not begun.
+type patience struct{ until time.Time }
+
+// over tells whether it is, and how long it is until it should be asked again. The first call begins it; where it is over it
+// begins anew.
+func (p *patience) over(now time.Time) (over bool, left time.Duration) {
+	over = !p.until.IsZero() && !now.Before(p.until)
+	if over || p.until.IsZero() {
+		p.until = now.Add(reportRetry)
+	}
+	return over, p.until.Sub(now)
+}
+
+func (p *patience) reset() { p.until = time.Time{} }
 
 // publish makes the catalog's runnable programs the operators that run, and
 // starts and stops informers accordingly. known has the last operator of each

@@ -3,11 +3,15 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/apply"
@@ -58,6 +62,42 @@ func TestKindThatIsDroppedWhileAway(t *testing.T) {
 			t.Errorf("after a restart: %s", request)
 		}
 	}
+}
+
+// The verdict on a rule that cannot start does not wait until there is no more news of kinds.
+func TestVerdictInSpiteOfNews(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.define("Other")
+	w.rule("note", note("x"))
+	w.run(func(o *engine.Options) {
+		o.Client = &meddler{Client: o.Client, refuse: func(obj *unstructured.Unstructured) error {
+			if strings.HasPrefix(obj.GetName(), "kanon-state-") {
+				return errors.New("no room for this")
+			}
+			return nil
+		}}
+	})
+	told, churned := make(chan struct{}), make(chan struct{})
+	definitions := w.client.Resource(crds)
+	go func() {
+		defer close(churned)
+		for i := 0; ; i++ {
+			select {
+			case <-told:
+				return
+			case <-time.After(time.Second): // several times in the five that a rule is given to start
+			}
+			names := fmt.Appendf(nil, `{"spec": {"names": {"shortNames": ["n%d"]}}}`, i)
+			if _, err := definitions.Patch(t.Context(), "others."+w.group, types.MergePatchType, names, metav1.PatchOptions{}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	defer func() { close(told); <-churned }()
+	w.verdict("note", "no room for this")
 }
 
 // A rule that cannot be remembered does not begin to write, says why, and begins
