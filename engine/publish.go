@@ -119,6 +119,7 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 	if loaded, _ := e.records.isLoaded(); !loaded {
 		return // what it has to do with is not known; the bell rings when it is
 	}
+	e.rememberPaused(c)
 	before := e.running.load()
 	var ops, started []*operator
 	for _, run := range e.runs(c) {

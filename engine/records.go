@@ -93,6 +93,14 @@ func (r *records) stored(id string) (ruleRecord, bool) {
 	return s.stored.clone(), true
 }
 
+// pending tells whether the record of a rule does not say yet what it should.
+func (r *records) pending(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.byID[id]
+	return s != nil && s.dirty()
+}
+
 // reference is the ConfigMap of a rule's record, for Events about a rule that has no other
 // object; nil where there is none.
 func (r *records) reference(id string) *corev1.ObjectReference {

@@ -81,6 +81,22 @@ func (e *Engine) rememberHeld() {
 	}
 }
 
+// rememberPaused has the records of rules that do not run, because they are suspended or a kind is missing, say what their
+// texts say of their removal and where they stand: a rule that is removed then ends as its last text has it, and not as the
+// last one that ran.
+func (e *Engine) rememberPaused(c *catalog) {
+	for _, entry := range c.entries {
+		if entry.program == nil || c.runnable(entry) != nil {
+			continue
+		}
+		if _, made := e.records.stored(entry.id); made {
+			e.records.want(entry.id, func(r *ruleRecord) {
+				r.Origin, r.OnRuleDeletion = c.originOf(entry), entry.program.OnRuleDeletion()
+			})
+		}
+	}
+}
+
 // previous is the operator in whose place a new one comes: the one that this process
 // knows, or else what is remembered of it.
 func (e *Engine) previous(known *operator, entry *entry) *operator {

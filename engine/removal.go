@@ -128,8 +128,8 @@ func (e *Engine) formerParents(c *catalog, entry *entry, program *rules.Program)
 // even so, as far as nothing is deleted.
 func (e *Engine) removedRule(c *catalog, known map[string]bool, id string) *removal {
 	stored, ok := e.records.stored(id)
-	if !ok || c.has(id) || len(stored.Parents) == 0 {
-		return nil
+	if !ok || c.has(id) || len(stored.Parents) == 0 || e.records.pending(id) {
+		return nil // what is on its way to the record may say that the children stay; the bell rings when it is there
 	}
 	sure := known != nil && (c.removed[id] || e.covers(stored.Origin.origin()))
 	if !sure && (!c.removed[id] || stored.OnRuleDeletion == rules.DeleteChildren) {

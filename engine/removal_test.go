@@ -63,6 +63,31 @@ func TestRuleThatIsRemoved(t *testing.T) {
 	}
 }
 
+// What becomes of the children says the last text, also where the rule was suspended by it.
+func TestSuspendedRuleThatIsRemoved(t *testing.T) {
+	t.Parallel()
+	for before, last := range map[string]string{"Delete": "Orphan", "Orphan": "Delete"} {
+		t.Run(before+" before "+last, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.define("Note")
+			w.rule("note", ending("note", before))
+			w.run()
+			w.parent("Note", "n", "{}")
+			w.await(configMaps, w.home, "n-once", "is made", exists)
+			w.rule("note", strings.Replace(ending("note", last), "spec:\n", "spec:\n  suspend: true\n", 1))
+			w.verdict("note", "suspended")
+			w.delete(configMaps, w.kanon, "note")
+			w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
+			if w.quiet(); last == "Orphan" {
+				w.get(configMaps, w.home, "n-once")
+				return
+			}
+			w.awaitGone(configMaps, w.home, "n-once")
+		})
+	}
+}
+
 // With onRuleDeletion: Delete the children go too; but only where it is sure that the
 // rule is gone.
 func TestRuleThatIsRemovedWithItsChildren(t *testing.T) {
