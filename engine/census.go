@@ -82,8 +82,7 @@ func (e *Engine) count(c *catalog, reports map[source.Origin]source.Report) map[
 // tell, and how many objects of its making there are.
 func (e *Engine) objectsOf(op *operator) (parents, children int) {
 	for _, parent := range e.monitors.Heads(op.parentKey) {
-		p := pass{Engine: e, op: op}
-		if op.selects(parent, p.namespaceLabels) == selected {
+		if op.selects(parent, e.namespaceLabels) == selected {
 			parents++
 		}
 	}

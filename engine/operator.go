@@ -88,6 +88,9 @@ type operator struct {
 // namespacesGVR is where Namespaces are; core/v1 is never absent.
 var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"} //nolint:gochecknoglobals // a constant in all but syntax
 
+// allNamespaces is the informer of Namespaces, the same for all rules that ask for their labels.
+var allNamespaces = monitor.Key{GVR: namespacesGVR} //nolint:gochecknoglobals // a constant in all but syntax
+
 // newOperator plans the informers of a program. previous is the operator that
 // it replaces, or nil. It fails when a kind is not there any more.
 func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, previous *operator) (*operator, error) {
@@ -127,7 +130,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		op.parentKey.Namespace = spec.Namespaces[0]
 	}
 	if spec.NamespaceSelector != nil {
-		op.namespaceKey = &monitor.Key{GVR: namespacesGVR}
+		op.namespaceKey = &allNamespaces
 	}
 	for _, child := range program.Children() {
 		kind, _ := mapper.Lookup(child.GVK)
@@ -347,6 +350,8 @@ type operators struct {
 	// rules has the ids of all rules that there are, running or not, nil where that is
 	// not known for sure.
 	rules map[string]bool
+	// paused has the rules that there are and that do not run, by the kind of their parents.
+	paused map[schema.GroupKind][]*rules.Rule
 	// byKey has, for each informer, the operators that need it.
 	byKey map[monitor.Key][]*operator
 	// reads has the resources of which objects are parents, or are looked up.

@@ -144,7 +144,7 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 	}
 	shareWhole(ops, started)
 	after := newOperators(ops)
-	after.rules = c.ids()
+	after.rules, after.paused = c.ids(), c.paused()
 	e.running.store(after)
 
 	for id, op := range before.byID {

@@ -229,8 +229,9 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 	return p.outlived(ctx, v, err)
 }
 
-func (p *pass) namespaceLabels(name string) (labels.Set, bool) {
-	namespace, ok := p.monitors.Head(*p.op.namespaceKey, "", name)
+// namespaceLabels has the labels of a namespace; false where they are not known, as when no rule asks for any.
+func (e *Engine) namespaceLabels(name string) (labels.Set, bool) {
+	namespace, ok := e.monitors.Head(allNamespaces, "", name)
 	if !ok {
 		return nil, false
 	}

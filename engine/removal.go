@@ -42,14 +42,15 @@ type removal struct {
 // apply.
 func (r *removal) keepsChildren() bool { return r != nil && r.children != rules.DeleteChildren }
 
-// begin notes the parents that are to be given back, the first time, and tells
-// whether there are none.
+// begin notes the parents that are to be given back, the first time, and adds those to keys that are so still: one may have
+// gone while the removal was interrupted. It tells whether there are none.
 func (r *removal) begin(keys queue.Keys) (finished bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.begun {
 		r.begun, r.pending = true, maps.Clone(keys)
 	}
+	maps.Copy(keys, r.pending)
 	return len(r.pending) == 0
 }
 
@@ -128,7 +129,10 @@ func (e *Engine) formerParents(c *catalog, entry *entry, program *rules.Program)
 // even so, as far as nothing is deleted.
 func (e *Engine) removedRule(c *catalog, known map[string]bool, id string) *removal {
 	stored, ok := e.records.stored(id)
-	if !ok || c.has(id) || len(stored.Parents) == 0 || e.records.pending(id) {
+	if !ok || c.has(id) || len(stored.Parents) == 0 {
+		return nil
+	}
+	if c.removals[id] == nil && e.records.pending(id) {
 		return nil // what is on its way to the record may say that the children stay; the bell rings when it is there
 	}
 	sure := known != nil && (c.removed[id] || e.covers(stored.Origin.origin()))
@@ -172,6 +176,18 @@ func (c *catalog) ids() map[string]bool {
 		ids[e.id] = true
 	}
 	return ids
+}
+
+// paused has the rules that do not run, by the kind of their parents.
+func (c *catalog) paused() map[schema.GroupKind][]*rules.Rule {
+	found := make(map[schema.GroupKind][]*rules.Rule)
+	for _, e := range c.entries {
+		if c.runnable(e) == nil {
+			kind := e.newest.ParentKind().GroupKind()
+			found[kind] = append(found[kind], e.newest)
+		}
+	}
+	return found
 }
 
 // removalOf is the removal of a rule from a kind of parents, the same one as before if
@@ -224,6 +240,8 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 	case isSuspended(parent): // all the rules for its kind come here
 	case parent.GetDeletionTimestamp() != nil && op.holds(parent):
 		v, err = e.leave(ctx, op, k, parent, e.options.Clock.Now())
+	case parent.GetDeletionTimestamp() == nil && e.mayBePaused(op, parent) && e.touches(op, k, parent):
+		return e.rest(op, k, parent), nil // what is published next comes here again
 	case parent.GetDeletionTimestamp() == nil:
 		p := e.newPass(op, k, parent, &memory{}, e.options.Clock.Now())
 		v, err = p.release(ctx)
@@ -280,6 +298,18 @@ func (e *Engine) isTurnOf(op *operator) bool {
 		}
 	}
 	return true
+}
+
+// mayBePaused tells whether children of a parent would be deleted that a rule which does not run may want: it may be the one
+// that is gone, under a new name.
+func (e *Engine) mayBePaused(op *operator, parent *unstructured.Unstructured) bool {
+	set := e.running.load()
+	if op.removal.keepsChildren() || set.rules[op.id] {
+		return false // a rule that has another kind of parents now has its name still
+	}
+	return slices.ContainsFunc(set.paused[op.parent.GVK.GroupKind()], func(r *rules.Rule) bool {
+		return r.MaySelect(parent, e.namespaceLabels)
+	})
 }
 
 // wakeRemovals wakes the removals that may have waited for a rule: until it has looked

@@ -88,6 +88,42 @@ func TestSuspendedRuleThatIsRemoved(t *testing.T) {
 	}
 }
 
+// A suspended rule may be the one that is gone, under a new name: nothing that it may want is deleted before it runs, and
+// then it takes it over.
+func TestSuspendedRuleThatIsRenamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	paused := func(name string) string {
+		return strings.Replace(ending(name, "Delete"), "spec:\n", "spec:\n  suspend: true\n", 1)
+	}
+	// One that is not for the parent is in nobody's way.
+	w.rule("apart", strings.Replace(paused("apart"), "kind: Note}", "kind: Note, selector: {matchLabels: {apart: \"yes\"}}}", 1))
+	w.rule("note", ending("note", "Delete"))
+	stop := w.run()
+	w.parent("Note", "n", "{}")
+	before := w.await(configMaps, w.home, "n-once", "is made", exists)
+	w.rule("note", paused("note"))
+	w.verdict("note", "suspended")
+	w.rule("renamed", paused("renamed"))
+	w.verdict("renamed", "suspended")
+	w.delete(configMaps, w.kanon, "note")
+	w.quiet()
+	stop()
+	w.run()
+	w.quiet()
+	w.get(configMaps, w.home, "n-once")
+	w.rule("renamed", ending("renamed", "Delete"))
+	w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
+	now := w.await(configMaps, w.home, "n-once", "is the renamed rule's", func(obj *unstructured.Unstructured) bool {
+		owner, ok := apply.OwnerOf(obj)
+		return ok && owner.Rule == w.kanon+"/renamed"
+	})
+	if now.GetUID() != before.GetUID() {
+		t.Error("n-once was made anew")
+	}
+}
+
 // With onRuleDeletion: Delete the children go too; but only where it is sure that the
 // rule is gone.
 func TestRuleThatIsRemovedWithItsChildren(t *testing.T) {

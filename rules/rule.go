@@ -2,7 +2,9 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -74,6 +76,24 @@ type Rule struct {
 // Hash names the content of the rule: 16 hex digits that change when, and
 // only when, the document says something else. AnnotationConfirmPrune does not count.
 func (r *Rule) Hash() string { return r.hash }
+
+// ParentKind is the kind that spec.parent names.
+func (r *Rule) ParentKind() schema.GroupVersionKind { return r.parent.gvk }
+
+// MaySelect tells whether the rule may be for a parent of its kind, compiled or not: by all that spec.parent says but its when.
+// namespaceLabels has the labels of a namespace; where it does not know them, the rule may.
+func (r *Rule) MaySelect(parent metav1.Object, namespaceLabels func(name string) (labels.Set, bool)) bool {
+	spec, namespace := &r.parent, parent.GetNamespace()
+	if spec.selector != nil && !spec.selector.Matches(labels.Set(parent.GetLabels())) ||
+		len(spec.namespaces) > 0 && !slices.Contains(spec.namespaces, namespace) {
+		return false
+	}
+	if spec.namespaceSelector == nil {
+		return true
+	}
+	set, known := namespaceLabels(namespace)
+	return !known || spec.namespaceSelector.Matches(set)
+}
 
 // Taken is the finding about a rule whose name, given with its namespace, is
 // that of another rule already, which stands at other.

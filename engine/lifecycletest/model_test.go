@@ -191,7 +191,9 @@ func (m *model) update() {
 			switch m.mode(u) {
 			case live:
 				m.want(u, wanted, held)
-			case released, removed:
+			case removed:
+				m.silent[u] = !m.rules[slot].deletes || !m.pausedBeside(slot)
+			case released:
 				m.silent[u] = true
 			case gone, limbo, frozen:
 			}
@@ -293,6 +295,8 @@ func (m *model) classify(t, w *track, held bool) {
 		t.class = kept
 	case mode == limbo, held && mode == live:
 		t.class = free
+	case mode == removed && rule.deletes && m.pausedBeside(t.slot):
+		t.class, t.lost = free, true // what is deleted waits for the other rule
 	case mode == removed && rule.deletes && rule.running == rule.before && rule.before.delete:
 		t.class = absent
 	case mode == removed && rule.deletes:
@@ -313,6 +317,17 @@ func (m *model) classify(t, w *track, held bool) {
 	if t.class == absent || t.class == free {
 		t.steady = false
 	}
+}
+
+// pausedBeside tells whether another rule for the same kind of parents does not run.
+func (m *model) pausedBeside(slot string) bool {
+	for other, r := range m.rules {
+		runs := r.text == nil || r.effective() != nil && !r.effective().suspend
+		if other != slot && parentKind(other) == parentKind(slot) && !runs {
+			return true
+		}
+	}
+	return false
 }
 
 // jammed tells whether somebody keeps an object of a node of which the others wait for it.

@@ -18,7 +18,7 @@ func (s *sequence) fenceText() (text, rule string) {
 	return s.prefix + "fence", fmt.Sprintf("%sfence-%d", s.prefix, s.fences)
 }
 
-// fence writes that text, if a rule was written since the last one.
+// fence writes that text, if a rule was written since the last one. The rule is for no parent that there is.
 func (s *sequence) fence() error {
 	if !s.ruled {
 		return nil
@@ -27,7 +27,8 @@ func (s *sequence) fence() error {
 	s.fences++
 	name, rule := s.fenceText()
 	return s.writeText(name, fmt.Sprintf(`{"apiVersion": "kanon.dev/v1alpha1", "kind": "Rule", "metadata": {"name": %q},
-		"spec": {"suspend": true, "parent": {"apiVersion": "%s/v1", "kind": %q}, "status": {"fence": "x"}}}`, rule, s.group, item))
+		"spec": {"suspend": true, "parent": {"apiVersion": "%s/v1", "kind": %q, "namespaces": [%q]}, "status": {"fence": "x"}}}`,
+		rule, s.group, item, s.kanon))
 }
 
 // ruleNames are the names of the rules that there are, or were last.
