@@ -201,7 +201,8 @@ func (m *model) update() {
 	}
 	for id, w := range wanted {
 		if m.tracks[id] == nil {
-			m.tracks[id] = &track{unit: w.unit, untied: w.untied, orphan: w.orphan}
+			// The rule of the old name may make what is wanted since it was renamed.
+			m.tracks[id] = &track{unit: w.unit, untied: w.untied, orphan: w.orphan, lost: m.rules[w.slot].renamed}
 		}
 	}
 	for id, t := range m.tracks {
