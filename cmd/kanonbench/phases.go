@@ -34,11 +34,30 @@ func (r *runner) all(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
+	return inOrder(append(r.writing(ctx, names, empty),
+		step{report.Rest, func() error { return r.rest(ctx) }},
+		step{report.Restart, func() error { return r.restart(ctx, empty) }},
+		step{report.One, func() error { return r.oneByOne(ctx) }},
+		r.remove(ctx, append(namesOf("single", r.singles), names...)),
+	))
+}
+
+// warmUp runs the phases in which much is written.
+func (r *runner) warmUp(ctx context.Context) error {
+	names := namesOf("app", r.load.Parents)
+	if _, err := r.begin(ctx); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	return inOrder(append(r.writing(ctx, names, 0), r.remove(ctx, names)))
+}
+
+// writing are the phases in which children are made and changed.
+func (r *runner) writing(ctx context.Context, names []string, empty int64) []step {
 	half := make([]string, 0, len(names)/2)
 	for i := 1; i < len(names); i += 2 {
 		half = append(half, names[i])
 	}
-	return inOrder([]step{
+	return []step{
 		r.create(ctx, names, empty),
 		{report.Change, func() error {
 			return r.timed(ctx, report.Change, names, world.Converged(secondRevision, r.load.extra()), func() error {
@@ -50,11 +69,7 @@ func (r *runner) all(ctx context.Context) error {
 				return errors.Join(r.world.Spoil(ctx, half), r.tell())
 			})
 		}},
-		{report.Rest, func() error { return r.rest(ctx) }},
-		{report.Restart, func() error { return r.restart(ctx, empty) }},
-		{report.One, func() error { return r.oneByOne(ctx) }},
-		r.remove(ctx, append(namesOf("single", r.singles), names...)),
-	})
+	}
 }
 
 // memory measures those phases that tell how much an engine holds.

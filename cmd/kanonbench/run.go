@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -18,10 +17,9 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 	"kanon.dev/kanon/cmd/kanonbench/internal/plane"
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
-	"kanon.dev/kanon/cmd/kanonbench/internal/world"
 )
 
-// warmUp is how many parents the first round has that is not counted: the API
+// warmUp is how many parents an engine has, at the most, before it is measured: the API
 // server is slower at first.
 const warmUp = 50
 
@@ -30,7 +28,7 @@ func newRunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Measure, and print the table",
-		Long: `Measure the operator by hand, the bare loop and Kanon in turns, on a control plane
+		Long: `Measure the operator by hand, the bare loop and Kanon in turns, each on a control plane
 that is started for it, and print the table. What was measured is kept when it is
 broken off.
 
@@ -59,16 +57,13 @@ The loads, each given as NAME=PARENTS:
 	return cmd
 }
 
-// benchmark is a whole run: all loads, rounds and engines, on one control plane.
+// benchmark is a whole run: all loads, rounds and engines.
 type benchmark struct {
 	options  Options
 	out      io.Writer // the table
 	progress io.Writer
 
 	dir     string
-	plane   *plane.Plane
-	world   *world.World
-	unwatch []func() error // end what watches
 	results report.Run
 }
 
@@ -84,28 +79,6 @@ func (b *benchmark) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove(err == nil)) }()
-	planeLog, err := os.Create(filepath.Join(b.dir, "controlplane.log"))
-	if err != nil {
-		return fmt.Errorf("make log: %w", err)
-	}
-	defer planeLog.Close() //nolint:errcheck // a log
-	b.say("starting the control plane")
-	b.plane, err = plane.Start(ctx, plane.Options{Binary: b.options.ControlPlane, Dir: b.dir, Log: planeLog})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.plane.Stop()) }()
-	b.results.Circumstances = append(b.results.Circumstances,
-		report.Circumstance{Key: report.KeyKubernetes, Value: b.plane.Version})
-
-	if b.world, err = world.New(b.plane.Config, plane.Namespace); err != nil {
-		return err
-	}
-	defer func() {
-		for _, unwatch := range b.unwatch {
-			err = errors.Join(err, unwatch())
-		}
-	}()
 	return errors.Join(b.measure(ctx), b.show())
 }
 
@@ -133,79 +106,14 @@ func (b *benchmark) makeDir() (remove func(success bool) error, err error) {
 	}, nil
 }
 
-// define sees to it that there are so many kinds of parents, and that they are
-// watched.
-func (b *benchmark) define(ctx context.Context, kinds int) error {
-	if err := b.plane.Define(ctx, kinds); err != nil {
-		return err
-	}
-	for len(b.unwatch) < kinds {
-		watch := b.world.WatchAnother
-		if len(b.unwatch) == 0 {
-			watch = b.world.Watch
-		}
-		unwatch, err := watch(ctx)
-		if err != nil {
-			return err
-		}
-		b.unwatch = append(b.unwatch, unwatch)
-	}
-	return nil
-}
-
-// enginesFor are the engines that are wanted, for a load.
-func (b *benchmark) enginesFor(l load) ([]engine, error) {
-	rules := filepath.Join(b.dir, fmt.Sprintf("rules-%d-%d-%d.yaml", l.watched, l.Children, l.Size))
-	if err := os.WriteFile(rules, []byte(app.Rules(l.watched, l.extra() > 0, l.Size)), 0o600); err != nil {
-		return nil, fmt.Errorf("write rules: %w", err)
-	}
-	wanted, err := engines(&b.options, b.plane.EngineKubeconfig, rules, l)
-	if err != nil {
-		return nil, err
-	}
-	if len(b.options.Engines) > 0 {
-		wanted = slices.DeleteFunc(wanted, func(e engine) bool { return !slices.Contains(b.options.Engines, e.name) })
-	}
-	if len(wanted) == 0 {
-		return nil, fmt.Errorf("--engines %v names none of the engines", b.options.Engines)
-	}
-	return wanted, nil
-}
-
 // measure measures all engines under all loads.
 func (b *benchmark) measure(ctx context.Context) error {
 	loads, err := b.options.loads()
 	if err != nil {
 		return err
 	}
-	if err := b.warmUp(ctx); err != nil {
-		return err
-	}
 	for _, l := range loads {
-		if err := b.define(ctx, l.watched); err != nil {
-			return err
-		}
 		if err := b.measureLoad(ctx, l); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// warmUp has each engine do some work that is not counted.
-func (b *benchmark) warmUp(ctx context.Context) error {
-	b.say("warming up")
-	if err := b.define(ctx, 1); err != nil {
-		return err
-	}
-	l := plans()["plain"]
-	l.Parents = warmUp
-	all, err := b.enginesFor(l)
-	if err != nil {
-		return err
-	}
-	for _, e := range all {
-		if _, err := b.one(ctx, e, l, 1, 0); err != nil {
 			return err
 		}
 	}
@@ -223,9 +131,9 @@ func (b *benchmark) measureLoad(ctx context.Context, l load) error {
 		for i := range all {
 			e := all[(i+round)%len(all)]
 			b.say(fmt.Sprintf("%s, round %d of %d: %s", report.TitleOf(l.Load), round+1, b.options.Rounds, e.name))
-			samples, err := b.one(ctx, e, l, b.options.Singles, b.options.Rest)
+			samples, err := b.turn(ctx, e, l)
 			if err != nil {
-				return err
+				return fmt.Errorf("measure %s with %s: %w", e.name, report.TitleOf(l.Load), err)
 			}
 			b.results.Samples = append(b.results.Samples, samples...)
 		}
@@ -233,19 +141,45 @@ func (b *benchmark) measureLoad(ctx context.Context, l load) error {
 	return nil
 }
 
-// one measures one engine once.
-func (b *benchmark) one(ctx context.Context, e engine, l load, singles int, rest time.Duration) ([]report.Sample, error) {
+// enginesFor are the engines that are wanted, for a load.
+func (b *benchmark) enginesFor(l load) ([]engine, error) {
+	rules := filepath.Join(b.dir, fmt.Sprintf("rules-%d-%d-%d.yaml", l.watched, l.Children, l.Size))
+	if err := os.WriteFile(rules, []byte(app.Rules(l.watched, l.extra() > 0, l.Size)), 0o600); err != nil {
+		return nil, fmt.Errorf("write rules: %w", err)
+	}
+	wanted, err := engines(&b.options, plane.EngineKubeconfig(b.dir), rules, l)
+	if err != nil {
+		return nil, err
+	}
+	if len(b.options.Engines) > 0 {
+		wanted = slices.DeleteFunc(wanted, func(e engine) bool { return !slices.Contains(b.options.Engines, e.name) })
+	}
+	if len(wanted) == 0 {
+		return nil, fmt.Errorf("--engines %v names none of the engines", b.options.Engines)
+	}
+	return wanted, nil
+}
+
+// turn measures one engine once, on a control plane of its own: one that has been at
+// work for another is slower.
+func (b *benchmark) turn(ctx context.Context, e engine, l load) (samples []report.Sample, err error) {
 	log, err := os.OpenFile(filepath.Join(b.dir, e.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("make log: %w", err)
 	}
 	defer log.Close() //nolint:errcheck // a log
-	r := &runner{plane: b.plane, world: b.world, engine: e, load: l, singles: singles, restFor: rest, log: log}
-	samples, err := r.measure(ctx)
+	s, err := b.openSite(ctx, l.watched)
 	if err != nil {
-		return nil, fmt.Errorf("measure %s with %s: %w", e.name, report.TitleOf(l.Load), err)
+		return nil, err
 	}
-	return samples, nil
+	defer func() { err = errors.Join(err, s.close()) }()
+	r := &runner{plane: s.plane, world: s.world, engine: e, load: l, log: log}
+	r.load.Parents, r.load.measure = min(warmUp, l.Parents), (*runner).warmUp
+	if _, err := r.measure(ctx); err != nil {
+		return nil, fmt.Errorf("warm up: %w", err)
+	}
+	r = &runner{plane: s.plane, world: s.world, engine: e, load: l, singles: b.options.Singles, restFor: b.options.Rest, log: log}
+	return r.measure(ctx)
 }
 
 // show prints the tables and writes the results.

@@ -53,12 +53,15 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plane{process: running, EngineKubeconfig: filepath.Join(o.Dir, "engine.kubeconfig")}
+	p := &Plane{process: running, EngineKubeconfig: EngineKubeconfig(o.Dir)}
 	if err := p.prepare(ctx, admin); err != nil {
 		return nil, errors.Join(fmt.Errorf("start control plane: %w", err), p.Stop())
 	}
 	return p, nil
 }
+
+// EngineKubeconfig is where the control plane of a directory has the kubeconfig file of the engine that is measured.
+func EngineKubeconfig(dir string) string { return filepath.Join(dir, "engine.kubeconfig") }
 
 // prepare waits until it serves and makes what engines need.
 func (p *Plane) prepare(ctx context.Context, admin string) error {
