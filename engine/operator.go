@@ -196,7 +196,17 @@ func (op *operator) retire(kinds iter.Seq[schema.GroupVersionKind], mapper *rest
 // remains is what is kept of an operator that was stopped, for the one that may
 // come in its place.
 func (op *operator) remains() *operator {
-	return &operator{id: op.id, name: op.name, parent: op.parent, children: op.children, retired: op.retired, absent: op.absent}
+	return &operator{
+		id: op.id, name: op.name, parent: op.parent, children: op.children, retired: op.retired, absent: op.absent, whole: op.whole,
+	}
+}
+
+// lookAs has the operator look at children by the same informers as the one in whose place it comes, which is nil where that is
+// not known. They have the answers of its last writes; with others, a removal could be over before it sees the last child.
+func (op *operator) lookAs(previous *operator) {
+	if previous != nil {
+		maps.Copy(op.whole, previous.whole)
+	}
 }
 
 // outdated tells whether a retired kind went away, or was replaced, or came back:
@@ -215,7 +225,7 @@ func (op *operator) outdated(mapper *restmapping.Mapper) bool {
 	return false
 }
 
-// childKey is the informer of the children of one resource, of all rules.
+// childKey is the informer of the children of one resource, which rules share.
 func (op *operator) childKey(gvr schema.GroupVersionResource) monitor.Key {
 	return monitor.Key{GVR: gvr, Selector: apply.LabelRule, Heads: !op.whole[gvr]}
 }

@@ -134,6 +134,8 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 			op.removal = run.removal
 			if op.removal == nil {
 				e.remember(op, c.originOf(entry))
+			} else {
+				op.lookAs(known[entry.id])
 			}
 			e.restartReplaced(known[entry.id], op)
 			started = append(started, op)
@@ -296,8 +298,12 @@ func (e *Engine) enqueueAll(op *operator) {
 		if e.looked(op) {
 			e.wakeRemovals(op) // nobody else tells them where the revision is an old one
 		}
-	} else if op.removal.begin(keys) {
-		e.finish(op)
+	} else {
+		left := op.removal.begin(keys)
+		if len(left) == 0 {
+			e.finish(op)
+		}
+		maps.Copy(keys, left)
 	}
 	for k := range keys {
 		e.queue.Add(k)

@@ -81,20 +81,29 @@ func (e *Engine) rememberHeld() {
 	}
 }
 
-// rememberPaused has the records of rules that do not run, because they are suspended or a kind is missing, say what their
-// texts say of their removal and where they stand: a rule that is removed then ends as its last text has it, and not as the
-// last one that ran.
+// rememberPaused has the records of rules that do not run say what their texts say of their removal and where they stand: a
+// rule that is removed then ends as its last text has it, and not as the last one that ran.
 func (e *Engine) rememberPaused(c *catalog) {
 	for _, entry := range c.entries {
-		if entry.program == nil || c.runnable(entry) != nil {
+		if c.runnable(entry) != nil {
 			continue
 		}
 		if _, made := e.records.stored(entry.id); made {
 			e.records.want(entry.id, func(r *ruleRecord) {
-				r.Origin, r.OnRuleDeletion = c.originOf(entry), entry.program.OnRuleDeletion()
+				r.Origin, r.OnRuleDeletion = c.originOf(entry), entry.ending(r.OnRuleDeletion)
 			})
 		}
 	}
+}
+
+// ending says what becomes of the children when the rule is removed. before is what it was: a text that does not compile can
+// only keep them.
+func (e *entry) ending(before rules.RuleDeletion) rules.RuleDeletion {
+	said := e.newest.OnRuleDeletion()
+	if e.newest == e.good || said == before {
+		return said
+	}
+	return rules.OrphanChildren
 }
 
 // previous is the operator in whose place a new one comes: the one that this process

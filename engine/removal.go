@@ -10,9 +10,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/queue"
@@ -33,25 +35,34 @@ type removal struct {
 
 	mu sync.Mutex
 	// begun is true once the parents are known, and pending has those that are to be
-	// given back still. Guarded by mu.
+	// given back still. waits is true once it was told that some wait. Guarded by mu.
 	begun   bool
 	pending queue.Keys
+	waits   bool
 }
 
 // keepsChildren tells whether nothing is to be deleted. Without a removal it does not
 // apply.
 func (r *removal) keepsChildren() bool { return r != nil && r.children != rules.DeleteChildren }
 
-// begin notes the parents that are to be given back, the first time, and adds those to keys that are so still: one may have
-// gone while the removal was interrupted. It tells whether there are none.
-func (r *removal) begin(keys queue.Keys) (finished bool) {
+// begin notes the parents that are to be given back, the first time, and returns those that are so still: one may have gone
+// while the removal was interrupted.
+func (r *removal) begin(keys queue.Keys) (left queue.Keys) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.begun {
 		r.begun, r.pending = true, maps.Clone(keys)
 	}
-	maps.Copy(keys, r.pending)
-	return len(r.pending) == 0
+	return maps.Clone(r.pending)
+}
+
+// tellsThatItWaits is true the first time.
+func (r *removal) tellsThatItWaits() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told := r.waits
+	r.waits = true
+	return !told
 }
 
 // done notes that a parent was given back, and tells whether it was the last one.
@@ -240,8 +251,8 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 	case isSuspended(parent): // all the rules for its kind come here
 	case parent.GetDeletionTimestamp() != nil && op.holds(parent):
 		v, err = e.leave(ctx, op, k, parent, e.options.Clock.Now())
-	case parent.GetDeletionTimestamp() == nil && e.mayBePaused(op, parent) && e.touches(op, k, parent):
-		return e.rest(op, k, parent), nil // what is published next comes here again
+	case parent.GetDeletionTimestamp() == nil && e.touches(op, k, parent) && e.waitsForAnother(ctx, op, parent):
+		return again, nil // what is published next comes here too
 	case parent.GetDeletionTimestamp() == nil:
 		p := e.newPass(op, k, parent, &memory{}, e.options.Clock.Now())
 		v, err = p.release(ctx)
@@ -300,16 +311,23 @@ func (e *Engine) isTurnOf(op *operator) bool {
 	return true
 }
 
-// mayBePaused tells whether children of a parent would be deleted that a rule which does not run may want: it may be the one
-// that is gone, under a new name.
-func (e *Engine) mayBePaused(op *operator, parent *unstructured.Unstructured) bool {
+// waitsForAnother tells whether children of a parent would be deleted that a rule which does not run may want: it may be the
+// one that is gone, under a new name. The log says so once.
+func (e *Engine) waitsForAnother(ctx context.Context, op *operator, parent *unstructured.Unstructured) bool {
 	set := e.running.load()
 	if op.removal.keepsChildren() || set.rules[op.id] {
 		return false // a rule that has another kind of parents now has its name still
 	}
-	return slices.ContainsFunc(set.paused[op.parent.GVK.GroupKind()], func(r *rules.Rule) bool {
-		return r.MaySelect(parent, e.namespaceLabels)
-	})
+	paused := set.paused[op.parent.GVK.GroupKind()]
+	i := slices.IndexFunc(paused, func(r *rules.Rule) bool { return r.MaySelect(parent, e.namespaceLabels) })
+	if i < 0 {
+		return false
+	}
+	if op.removal.tellsThatItWaits() {
+		logr.FromContextOrDiscard(ctx).Info("children of a rule that was removed wait for another rule, which does not run and may want them, to run or be removed",
+			"rule", op.name.String(), "other", paused[i].Name, "parent", cache.MetaObjectToName(parent).String())
+	}
+	return true
 }
 
 // wakeRemovals wakes the removals that may have waited for a rule: until it has looked

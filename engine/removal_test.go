@@ -88,6 +88,31 @@ func TestSuspendedRuleThatIsRemoved(t *testing.T) {
 	}
 }
 
+// That a kind is missing, or the last text does not compile for another reason, brings no child to its end that the text keeps.
+func TestRuleThatIsRemovedWhileItDoesNotCompile(t *testing.T) {
+	t.Parallel()
+	for before, last := range map[string]string{"Delete": "Orphan", "Orphan": "Delete"} {
+		t.Run(before+" before "+last, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.define("Note")
+			w.rule("note", ending("note", before))
+			w.run()
+			w.parent("Note", "n", "{}")
+			w.await(configMaps, w.home, "n-once", "is made", exists)
+			suspended := strings.NewReplacer("spec:\n", "spec:\n  suspend: true\n").Replace(ending("note", before))
+			w.rule("note", suspended)
+			w.verdict("note", "suspended")
+			w.rule("note", strings.NewReplacer("kind: ConfigMap", "kind: Nonesuch", "onRuleDeletion: "+before, "onRuleDeletion: "+last).Replace(suspended))
+			w.verdict("note", "Nonesuch")
+			w.delete(configMaps, w.kanon, "note")
+			w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
+			w.quiet()
+			w.get(configMaps, w.home, "n-once")
+		})
+	}
+}
+
 // A suspended rule may be the one that is gone, under a new name: nothing that it may want is deleted before it runs, and
 // then it takes it over.
 func TestSuspendedRuleThatIsRenamed(t *testing.T) {

@@ -19,6 +19,9 @@ const (
 // OnRuleDeletion says what becomes of the rule's children when it is removed.
 func (p *Program) OnRuleDeletion() RuleDeletion { return p.onRuleDeletion }
 
+// OnRuleDeletion is that of the program, also where the rule does not compile.
+func (r *Rule) OnRuleDeletion() RuleDeletion { return r.onRuleDeletion }
+
 func (d *decoder) onRuleDeletion(n *node) RuleDeletion {
 	const path = "spec.onRuleDeletion"
 	known := []string{string(OrphanChildren), string(DeleteChildren)}

@@ -29,6 +29,9 @@ func left(v any, size int) int {
 		size -= len(v)
 	case map[string]any:
 		for name, field := range v {
+			if name == "fieldsV1" {
+				continue // the paths
+			}
 			if size = left(field, size-len(name)); size < 0 {
 				break
 			}

@@ -90,7 +90,7 @@ func TestCut(t *testing.T) {
 			}
 			kept := append(memoryOf(cut.Head().Object), cut.text, cut.namespace, cut.name, cut.uid, cut.version)
 			for _, paths := range cut.paths {
-				kept = append(kept, paths.before, paths.uid, paths.after)
+				kept = append(kept, paths.before.Value(), paths.uid, paths.after.Value())
 			}
 			for _, part := range kept {
 				if within(part, whole.text) || within(part, decoded.text) || within(part, text) {
