@@ -19,7 +19,7 @@ func TestSideBySide(t *testing.T) {
 					busy++
 					most, done = max(most, busy), done+1<<i
 					mu.Unlock()
-					time.Sleep(time.Second) // until all that may have begun
+					<-time.After(time.Second) // until all that may have begun
 					mu.Lock()
 					busy--
 					mu.Unlock()
