@@ -30,14 +30,15 @@ type bar struct {
 	ratio  Spread
 }
 
-// WritePlot draws, for each load, how long the bare loop and Kanon take in each
+// WritePlot draws, for each load under which the operator by hand was measured, how long the bare loop and Kanon take in each
 // phase as a multiple of the operator by hand: medians as bars, extremes as
 // whiskers.
 func WritePlot(w io.Writer, run *Run) error {
 	var body strings.Builder
 	y := 0
 	for _, load := range run.Loads() {
-		if load.Size == 0 { // else it is about memory
+		compared := len(run.Numbers(load, New, Operator, Time)) > 0
+		if load.Size == 0 && compared { // one of a size is about memory
 			y = drawLoad(&body, run, load, y)
 		}
 	}
