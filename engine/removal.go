@@ -251,8 +251,8 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 	case isSuspended(parent): // all the rules for its kind come here
 	case parent.GetDeletionTimestamp() != nil && op.holds(parent):
 		v, err = e.leave(ctx, op, k, parent, e.options.Clock.Now())
-	case parent.GetDeletionTimestamp() == nil && e.touches(op, k, parent) && e.waitsForAnother(ctx, op, parent):
-		return again, nil // what is published next comes here too
+	case parent.GetDeletionTimestamp() == nil && e.touches(op, k, parent) && (e.waitsForAnother(ctx, op, parent) || !e.isTurnOf(op)):
+		return again, nil // also where the other one has only just begun to run, and has not looked yet
 	case parent.GetDeletionTimestamp() == nil:
 		p := e.newPass(op, k, parent, &memory{}, e.options.Clock.Now())
 		v, err = p.release(ctx)

@@ -24,6 +24,23 @@ func ending(name, onRuleDeletion string) string {
 		"      metadata: {name: \"${parent.metadata.name}-once\"}\n      data: {text: y}\n  status: {said: \"yes\"}\n"
 }
 
+// suspendedEnding is that rule, suspended.
+func suspendedEnding(name, onRuleDeletion string) string {
+	return strings.Replace(ending(name, onRuleDeletion), "spec:\n", "spec:\n  suspend: true\n", 1)
+}
+
+// withNote is a world with that rule and a parent of it, n, whose child n-once is made.
+func withNote(t *testing.T, onRuleDeletion string) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", ending("note", onRuleDeletion))
+	w.run()
+	w.parent("Note", "n", "{}")
+	w.await(configMaps, w.home, "n-once", "is made", exists)
+	return w
+}
+
 // A rule that is removed takes back what it said in the status of its parents,
 // leaves their children, and is forgotten. It is the same when that happens while
 // Kanon is away.
@@ -69,13 +86,8 @@ func TestSuspendedRuleThatIsRemoved(t *testing.T) {
 	for before, last := range map[string]string{"Delete": "Orphan", "Orphan": "Delete"} {
 		t.Run(before+" before "+last, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.define("Note")
-			w.rule("note", ending("note", before))
-			w.run()
-			w.parent("Note", "n", "{}")
-			w.await(configMaps, w.home, "n-once", "is made", exists)
-			w.rule("note", strings.Replace(ending("note", last), "spec:\n", "spec:\n  suspend: true\n", 1))
+			w := withNote(t, before)
+			w.rule("note", suspendedEnding("note", last))
 			w.verdict("note", "suspended")
 			w.delete(configMaps, w.kanon, "note")
 			w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
@@ -94,13 +106,8 @@ func TestRuleThatIsRemovedWhileItDoesNotCompile(t *testing.T) {
 	for before, last := range map[string]string{"Delete": "Orphan", "Orphan": "Delete"} {
 		t.Run(before+" before "+last, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.define("Note")
-			w.rule("note", ending("note", before))
-			w.run()
-			w.parent("Note", "n", "{}")
-			w.await(configMaps, w.home, "n-once", "is made", exists)
-			suspended := strings.NewReplacer("spec:\n", "spec:\n  suspend: true\n").Replace(ending("note", before))
+			w := withNote(t, before)
+			suspended := suspendedEnding("note", before)
 			w.rule("note", suspended)
 			w.verdict("note", "suspended")
 			w.rule("note", strings.NewReplacer("kind: ConfigMap", "kind: Nonesuch", "onRuleDeletion: "+before, "onRuleDeletion: "+last).Replace(suspended))
@@ -119,9 +126,7 @@ func TestSuspendedRuleThatIsRenamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.define("Note")
-	paused := func(name string) string {
-		return strings.Replace(ending(name, "Delete"), "spec:\n", "spec:\n  suspend: true\n", 1)
-	}
+	paused := func(name string) string { return suspendedEnding(name, "Delete") }
 	// One that is not for the parent is in nobody's way.
 	w.rule("apart", strings.Replace(paused("apart"), "kind: Note}", "kind: Note, selector: {matchLabels: {apart: \"yes\"}}}", 1))
 	w.rule("note", ending("note", "Delete"))
