@@ -131,6 +131,12 @@ func TestExceeds(t *testing.T) {
 			}
 		}
 	}
+	paths := Of(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+		"managedFields": []any{map[string]any{"fieldsV1": map[string]any{strings.Repeat("f", 1000): map[string]any{}}}},
+	}}})
+	if paths.Exceeds(500) {
+		t.Error("the paths of managedFields count")
+	}
 	if (*Object)(nil).Exceeds(0) {
 		t.Error("no object has a size")
 	}
