@@ -14,13 +14,15 @@ import (
 // quiet is the one parent of the second rule.
 const quiet = "quiet"
 
-// beside measures how long one parent of a rule takes for a change while all
+// beside are the phases of a load in which one parent of a rule is watched while all
 // parents of another rule change again and again.
-func (r *runner) beside(ctx context.Context) error {
+func (r *runner) beside() []step {
 	names := namesOf("app", r.load.Parents)
-	if _, err := r.begin(ctx); err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
+	return []step{r.begin(), {report.Beside, func(ctx context.Context) error { return r.changeBeside(ctx, names) }}}
+}
+
+// changeBeside measures how long a change of the quiet parent takes.
+func (r *runner) changeBeside(ctx context.Context, names []string) error {
 	if err := r.bring(ctx, append(names, quiet)...); err != nil {
 		return err
 	}
@@ -44,7 +46,7 @@ func (r *runner) beside(ctx context.Context) error {
 		return nil
 	})
 	if err := group.Wait(); err != nil {
-		return fmt.Errorf("phase %s: %w", report.Beside, err)
+		return err
 	}
 	after, err := r.read(ctx)
 	if err != nil {

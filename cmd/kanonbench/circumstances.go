@@ -15,10 +15,6 @@ import (
 
 // circumstances are those that are known before anything is started.
 func circumstances(ctx context.Context, kanon string) ([]report.Circumstance, error) {
-	load, err := process.Load()
-	if err != nil {
-		return nil, err
-	}
 	version, err := exec.CommandContext(ctx, kanon, "--version").Output()
 	if err != nil {
 		return nil, fmt.Errorf("ask for Kanon's version: %w", err)
@@ -26,7 +22,6 @@ func circumstances(ctx context.Context, kanon string) ([]report.Circumstance, er
 	return []report.Circumstance{
 		{Key: report.KeyDate, Value: time.Now().UTC().Format(time.DateOnly)},
 		{Key: report.KeyMachine, Value: process.Machine()},
-		{Key: report.KeyLoadBefore, Value: fmt.Sprintf("%.2f", load)},
 		{Key: report.KeyGo, Value: runtime.Version()},
 		{Key: report.KeyKanon, Value: strings.TrimSpace(strings.TrimPrefix(string(version), "kanon "))},
 		{Key: report.KeyOperator, Value: dependency("sigs.k8s.io/controller-runtime")},

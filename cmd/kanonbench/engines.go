@@ -30,21 +30,22 @@ type engine struct {
 	told bool
 }
 
-// engines are those that are compared, for a load and with its rules. The operator and
-// the loop are this program itself.
-func engines(o *Options, kubeconfig, rules string, l load) ([]engine, error) {
+// engineNames are the names of all engines.
+func engineNames() []string { return []string{report.Operator, report.Loop, report.Kanon} }
+
+// newEngine is an engine for a load and with its rules. The operator and the loop are
+// this program itself.
+func newEngine(name string, o *Options, kubeconfig, rules string, l load) (engine, error) {
+	if name == report.Kanon {
+		args := []string{"run", "--kubeconfig=" + kubeconfig, "--rules=" + rules, fmt.Sprintf("--workers=%d", workers)}
+		return engine{name: name, program: o.Kanon, args: append(args, o.KanonArgs...)}, nil
+	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
+		return engine{}, fmt.Errorf("find this program: %w", err)
 	}
-	args := []string{"--kubeconfig=" + kubeconfig, fmt.Sprintf("--kinds=%d", l.watched), fmt.Sprintf("--size=%d", l.Size)}
-	return []engine{
-		{name: report.Operator, program: self, args: append([]string{"operator"}, args...)},
-		{name: report.Loop, program: self, args: append([]string{"loop"}, args...), told: true},
-		{name: report.Kanon, program: o.Kanon, args: append([]string{
-			"run", "--kubeconfig=" + kubeconfig, "--rules=" + rules, fmt.Sprintf("--workers=%d", workers),
-		}, o.KanonArgs...)},
-	}, nil
+	args := []string{name, "--kubeconfig=" + kubeconfig, fmt.Sprintf("--kinds=%d", l.watched), fmt.Sprintf("--size=%d", l.Size)}
+	return engine{name: name, program: self, args: args, told: name == report.Loop}, nil
 }
 
 func newOperatorCommand() *cobra.Command {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,8 +24,8 @@ type load struct {
 	report.Load
 	// watched is how many kinds of parents an engine is for.
 	watched int
-	// measure measures one engine.
-	measure func(*runner, context.Context) error
+	// plan are the phases in which an engine is measured.
+	plan func(*runner) []step
 }
 
 // extra is how many children there are beyond the three.
@@ -35,11 +34,11 @@ func (l load) extra() int { return l.Children - ownChildren }
 // plans are the loads by name.
 func plans() map[string]load {
 	return map[string]load{
-		"plain":  {Load: report.Load{Children: ownChildren}, watched: 1, measure: (*runner).all},
-		"wide":   {Load: report.Load{Children: wideChildren}, watched: 1, measure: (*runner).all},
-		"kinds":  {Load: report.Load{Children: ownChildren, Kinds: manyKinds}, watched: manyKinds, measure: (*runner).all},
-		"large":  {Load: report.Load{Children: ownChildren, Size: largeSize}, watched: 1, measure: (*runner).memory},
-		"beside": {Load: report.Load{Children: ownChildren}, watched: 2, measure: (*runner).beside},
+		"plain":  {Load: report.Load{Children: ownChildren}, watched: 1, plan: (*runner).all},
+		"wide":   {Load: report.Load{Children: wideChildren}, watched: 1, plan: (*runner).all},
+		"kinds":  {Load: report.Load{Children: ownChildren, Kinds: manyKinds}, watched: manyKinds, plan: (*runner).all},
+		"large":  {Load: report.Load{Children: ownChildren, Size: largeSize}, watched: 1, plan: (*runner).memory},
+		"beside": {Load: report.Load{Children: ownChildren}, watched: 2, plan: (*runner).beside},
 	}
 }
 

@@ -17,7 +17,7 @@ type reading struct {
 	counts plane.Counts
 	engine time.Duration // CPU of the engine
 	server time.Duration // CPU of the control plane
-	self   time.Duration // CPU of this program
+	ours   time.Duration // CPU of this program and all that it has started
 	busy   time.Duration // of all processors
 }
 
@@ -35,11 +35,9 @@ func (r *runner) read(ctx context.Context) (reading, error) {
 		}
 		now.engine = usage.CPU
 	}
-	self, err := process.Read(os.Getpid())
-	if err != nil {
-		return now, fmt.Errorf("read what this program uses: %w", err)
+	if now.ours, err = process.TreeCPU(os.Getpid()); err != nil {
+		return now, fmt.Errorf("read what the benchmark uses: %w", err)
 	}
-	now.self = self.CPU
 	if now.server, err = process.TreeCPU(r.plane.PID()); err != nil {
 		return now, fmt.Errorf("read what the control plane uses: %w", err)
 	}
@@ -72,7 +70,6 @@ func between(before, after reading, n int) []report.Value {
 // strangers is how many processors were kept busy by programs that have no part in
 // the benchmark.
 func strangers(before, after reading) float64 {
-	ours := after.engine - before.engine + after.server - before.server + after.self - before.self
-	elapsed := after.at.Sub(before.at)
-	return max(0, (after.busy-before.busy-ours).Seconds()/elapsed.Seconds())
+	others := after.busy - before.busy - (after.ours - before.ours)
+	return max(0, others.Seconds()/after.at.Sub(before.at).Seconds())
 }

@@ -13,11 +13,11 @@ import (
 func TestBetween(t *testing.T) {
 	begun := time.Date(2026, 3, 5, 6, 0, 0, 0, time.UTC)
 	before := reading{
-		at: begun, engine: time.Second, server: 10 * time.Second, self: 2 * time.Second, busy: 100 * time.Second,
+		at: begun, engine: time.Second, server: 10 * time.Second, ours: 13 * time.Second, busy: 100 * time.Second,
 		counts: plane.Counts{{Verb: "create", Resource: "configmaps"}: 5, {Verb: "list", Resource: "apps"}: 1},
 	}
 	after := reading{
-		at: begun.Add(10 * time.Second), engine: 3 * time.Second, server: 16 * time.Second, self: 3 * time.Second, busy: 110 * time.Second,
+		at: begun.Add(10 * time.Second), engine: 3 * time.Second, server: 16 * time.Second, ours: 22 * time.Second, busy: 110 * time.Second,
 		counts: plane.Counts{
 			{Verb: "create", Resource: "configmaps"}: 15, {Verb: "patch", Resource: "apps/status"}: 10,
 			{Verb: "list", Resource: "apps"}: 1, {Verb: "watch", Resource: "apps"}: 5,
@@ -79,6 +79,7 @@ func TestOptions(t *testing.T) {
 		"one parent":      func(o *Options) { o.Loads = []string{"plain=100", "wide=1"} },
 		"too few parents": func(o *Options) { o.Loads = []string{"kinds=49"} },
 		"no number":       func(o *Options) { o.Loads = []string{"plain"} },
+		"odd engine":      func(o *Options) { o.Engines = []string{"kanon", "other"} },
 		"no rounds":       func(o *Options) { o.Rounds = 0 },
 		"no singles":      func(o *Options) { o.Singles = 0 },
 		"no rest":         func(o *Options) { o.Rest = 0 },

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,8 +56,7 @@ func (o *Options) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.Logs, "logs", "", "keep what the programs say in this directory")
 }
 
-// loads are the loads, those with the fewest kinds first: a kind that is there once is
-// there for all that follow.
+// loads are the loads that are wanted.
 func (o *Options) loads() ([]load, error) {
 	var loads []load
 	var errs []error
@@ -70,7 +70,6 @@ func (o *Options) loads() ([]load, error) {
 	if len(loads) == 0 {
 		errs = append(errs, errors.New("--load must be given once at the least"))
 	}
-	slices.SortStableFunc(loads, func(a, b load) int { return a.watched - b.watched })
 	return loads, errors.Join(errs...)
 }
 
@@ -87,6 +86,11 @@ func (o *Options) validate() error {
 	}
 	if o.Rest <= 0 {
 		errs = append(errs, fmt.Errorf("--rest must be longer than 0, is %s", o.Rest))
+	}
+	for _, name := range o.Engines {
+		if !slices.Contains(engineNames(), name) {
+			errs = append(errs, fmt.Errorf("--engines: %q is none of %s", name, strings.Join(engineNames(), ", ")))
+		}
 	}
 	for name, path := range map[string]string{"--kanon": o.Kanon, "--controlplane": o.ControlPlane} {
 		if _, err := os.Stat(path); err != nil {

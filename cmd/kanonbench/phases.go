@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"time"
 
 	"kanon.dev/kanon/cmd/kanonbench/internal/process"
@@ -21,50 +21,43 @@ const (
 // order of names.
 const canary = "zz-canary"
 
-// step is a phase and how it is measured.
-type step struct {
-	phase report.Phase
-	do    func() error
+// all are all phases, from an empty cluster to an empty cluster.
+func (r *runner) all() []step {
+	names := namesOf("app", r.load.Parents)
+	return slices.Concat([]step{r.begin()}, r.writing(names), []step{
+		{report.Rest, r.rest},
+		{report.Restart, r.restart},
+		{report.One, r.oneByOne},
+		r.remove(append(namesOf("single", r.singles), names...)),
+	})
 }
 
-// all measures one engine in all phases, from an empty cluster to an empty cluster.
-func (r *runner) all(ctx context.Context) error {
+// warmUp are the phases in which much is written.
+func (r *runner) warmUp() []step {
 	names := namesOf("app", r.load.Parents)
-	empty, err := r.begin(ctx)
-	if err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	return inOrder(append(r.writing(ctx, names, empty),
-		step{report.Rest, func() error { return r.rest(ctx) }},
-		step{report.Restart, func() error { return r.restart(ctx, empty) }},
-		step{report.One, func() error { return r.oneByOne(ctx) }},
-		r.remove(ctx, append(namesOf("single", r.singles), names...)),
-	))
+	return slices.Concat([]step{r.begin()}, r.writing(names), []step{r.remove(names)})
 }
 
-// warmUp runs the phases in which much is written.
-func (r *runner) warmUp(ctx context.Context) error {
+// memory are those phases that tell how much an engine holds.
+func (r *runner) memory() []step {
 	names := namesOf("app", r.load.Parents)
-	if _, err := r.begin(ctx); err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	return inOrder(append(r.writing(ctx, names, 0), r.remove(ctx, names)))
+	return []step{r.begin(), r.create(names), {report.Rest, r.rest}, {report.Restart, r.restart}, r.remove(names)}
 }
 
 // writing are the phases in which children are made and changed.
-func (r *runner) writing(ctx context.Context, names []string, empty int64) []step {
+func (r *runner) writing(names []string) []step {
 	half := make([]string, 0, len(names)/2)
 	for i := 1; i < len(names); i += 2 {
 		half = append(half, names[i])
 	}
 	return []step{
-		r.create(ctx, names, empty),
-		{report.Change, func() error {
+		r.create(names),
+		{report.Change, func(ctx context.Context) error {
 			return r.timed(ctx, report.Change, names, world.Converged(secondRevision, r.load.extra()), func() error {
 				return r.world.Change(ctx, names, secondRevision)
 			})
 		}},
-		{report.Drift, func() error {
+		{report.Drift, func(ctx context.Context) error {
 			return r.timed(ctx, report.Drift, half, world.Repaired(secondRevision, r.load.extra()), func() error {
 				return errors.Join(r.world.Spoil(ctx, half), r.tell())
 			})
@@ -72,74 +65,53 @@ func (r *runner) writing(ctx context.Context, names []string, empty int64) []ste
 	}
 }
 
-// memory measures those phases that tell how much an engine holds.
-func (r *runner) memory(ctx context.Context) error {
-	names := namesOf("app", r.load.Parents)
-	empty, err := r.begin(ctx)
-	if err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	return inOrder([]step{
-		r.create(ctx, names, empty),
-		{report.Rest, func() error { return r.rest(ctx) }},
-		{report.Restart, func() error { return r.restart(ctx, empty) }},
-		r.remove(ctx, names),
-	})
-}
-
-func inOrder(steps []step) error {
-	for _, step := range steps {
-		if err := step.do(); err != nil {
-			return fmt.Errorf("phase %s: %w", step.phase, err)
-		}
-	}
-	return nil
-}
-
 // create is the phase in which all parents are created.
-func (r *runner) create(ctx context.Context, names []string, empty int64) step {
-	return step{report.New, func() error {
+func (r *runner) create(names []string) step {
+	return step{report.New, func(ctx context.Context) error {
 		return r.timed(ctx, report.New, names, world.Converged(firstRevision, r.load.extra()), func() error {
 			return r.world.Create(ctx, names, firstRevision, r.load.extra())
-		}, report.Value{Unit: report.Empty, Number: float64(empty)})
+		}, report.Value{Unit: report.Empty, Number: float64(r.empty)})
 	}}
 }
 
 // remove is the phase in which all parents are deleted.
-func (r *runner) remove(ctx context.Context, names []string) step {
-	return step{report.Delete, func() error {
+func (r *runner) remove(names []string) step {
+	return step{report.Delete, func(ctx context.Context) error {
 		return r.timed(ctx, report.Delete, names, world.Gone(), func() error { return r.world.Delete(ctx, names) })
 	}}
 }
 
-// begin starts the engine, waits until it has shown by one parent that it works,
-// and returns its memory without any.
-func (r *runner) begin(ctx context.Context) (empty int64, err error) {
-	if err := r.start(); err != nil {
-		return 0, err
-	}
-	before, err := r.read(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if err := r.bring(ctx, canary); err != nil {
-		return 0, err
-	}
-	if err := r.take(ctx, canary); err != nil {
-		return 0, err
-	}
-	if _, err := r.process.Settle(ctx); err != nil {
-		return 0, err
-	}
-	after, err := r.read(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if after.counts.Sub(before.counts).Writes() == 0 {
-		return 0, errors.New("the API server does not count the engine's requests")
-	}
-	usage, err := process.Read(r.process.PID())
-	return usage.Resident, err
+// begin is what comes before the first phase: the engine is started, shows by one parent
+// that it works, and has no parent again.
+func (r *runner) begin() step {
+	return step{"Begin", func(ctx context.Context) error {
+		if err := r.start(); err != nil {
+			return err
+		}
+		before, err := r.read(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.bring(ctx, canary); err != nil {
+			return err
+		}
+		if err := r.take(ctx, canary); err != nil {
+			return err
+		}
+		if _, err := r.process.Settle(ctx); err != nil {
+			return err
+		}
+		after, err := r.read(ctx)
+		if err != nil {
+			return err
+		}
+		if after.counts.Sub(before.counts).Writes() == 0 {
+			return errors.New("the API server does not count the engine's requests")
+		}
+		usage, err := process.Read(r.process.PID())
+		r.empty = usage.Resident
+		return err
+	}}
 }
 
 // timed measures how long it takes from cause until a goal has come true of all
@@ -207,7 +179,7 @@ func (r *runner) rest(ctx context.Context) error {
 // restart measures a start with all in place. A parent that is created while no
 // engine runs shows when it serves; the four requests for that one are not
 // counted. Its CPU is all that the process has used until it is at rest.
-func (r *runner) restart(ctx context.Context, empty int64) error {
+func (r *runner) restart(ctx context.Context) error {
 	if err := r.stop(); err != nil {
 		return err
 	}
@@ -251,7 +223,7 @@ func (r *runner) restart(ctx context.Context, empty int64) error {
 	r.add(report.Restart, append([]report.Value{
 		{Unit: report.Time, Number: at.Sub(begun).Seconds()},
 		{Unit: report.Resident, Number: float64(usage.Resident)},
-		{Unit: report.PerParent, Number: float64(usage.Resident-empty) / float64(r.load.Parents)},
+		{Unit: report.PerParent, Number: float64(usage.Resident-r.empty) / float64(r.load.Parents)},
 	}, values...))
 	return r.take(ctx, canary)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,20 +63,19 @@ func TestRequestsOfKanon(t *testing.T) {
 	}
 	plain := plans()["plain"]
 	plain.Parents = parents
-	all, err := engines(&Options{Kanon: binary(t, "kanon", "")}, p.EngineKubeconfig, rule, plain)
+	kanon, err := newEngine(report.Kanon, &Options{Kanon: binary(t, "kanon", "")}, p.EngineKubeconfig, rule, plain)
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := new(strings.Builder)
 	r := &runner{
-		plane: p, world: w, engine: all[len(all)-1], load: plain, singles: singles, restFor: time.Second, log: said,
+		plane: p, world: w, engine: kanon, load: plain, singles: singles, restFor: time.Second, log: said,
 	}
-	samples, err := r.measure(ctx)
-	if err != nil {
+	if err := errors.Join(r.inOrder(ctx, r.all()), r.stop()); err != nil {
 		t.Fatalf("%v\nKanon said:\n%s", err, said)
 	}
 	got := make(map[report.Phase]map[string]float64)
-	for _, sample := range samples {
+	for _, sample := range r.samples {
 		got[sample.Phase] = requestsOf(sample)
 	}
 	firsts := func(n float64) map[string]float64 {

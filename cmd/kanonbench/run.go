@@ -6,31 +6,23 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"kanon.dev/kanon/cmd/kanonbench/internal/app"
-	"kanon.dev/kanon/cmd/kanonbench/internal/plane"
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
 )
-
-// warmUp is how many parents an engine has, at the most, before it is measured: the API
-// server is slower at first.
-const warmUp = 50
 
 func newRunCommand() *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Measure, and print the table",
-		Long: `Measure the operator by hand, the bare loop and Kanon in turns, each on a control plane
-that is started for it, and print the table. What was measured is kept when it is
-broken off.
+		Long: `Measure the operator by hand, the bare loop and Kanon, each on a control plane that is
+started for it, phase by phase in turns, and print the table. What was measured is kept
+when it is broken off.
 
 The loads, each given as NAME=PARENTS:
 
@@ -67,7 +59,8 @@ type benchmark struct {
 	results report.Run
 }
 
-// run measures everything and shows it. What was measured before an error is kept.
+// run measures everything and shows it. What all engines have measured before an error
+// is kept.
 func (b *benchmark) run(ctx context.Context) (err error) {
 	ctrllog.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
@@ -120,66 +113,14 @@ func (b *benchmark) measure(ctx context.Context) error {
 	return nil
 }
 
-// measureLoad measures all engines in turns. Which is the first changes with the
-// round, so that none always comes after the same other.
+// measureLoad measures all engines in turns, in all rounds.
 func (b *benchmark) measureLoad(ctx context.Context, l load) error {
-	all, err := b.enginesFor(l)
-	if err != nil {
-		return err
-	}
-	for round := range b.options.Rounds {
-		for i := range all {
-			e := all[(i+round)%len(all)]
-			b.say(fmt.Sprintf("%s, round %d of %d: %s", report.TitleOf(l.Load), round+1, b.options.Rounds, e.name))
-			samples, err := b.turn(ctx, e, l)
-			if err != nil {
-				return fmt.Errorf("measure %s with %s: %w", e.name, report.TitleOf(l.Load), err)
-			}
-			b.results.Samples = append(b.results.Samples, samples...)
+	for n := range b.options.Rounds {
+		if err := b.round(ctx, l, n); err != nil {
+			return fmt.Errorf("measure with %s: %w", report.TitleOf(l.Load), err)
 		}
 	}
 	return nil
-}
-
-// enginesFor are the engines that are wanted, for a load.
-func (b *benchmark) enginesFor(l load) ([]engine, error) {
-	rules := filepath.Join(b.dir, fmt.Sprintf("rules-%d-%d-%d.yaml", l.watched, l.Children, l.Size))
-	if err := os.WriteFile(rules, []byte(app.Rules(l.watched, l.extra() > 0, l.Size)), 0o600); err != nil {
-		return nil, fmt.Errorf("write rules: %w", err)
-	}
-	wanted, err := engines(&b.options, plane.EngineKubeconfig(b.dir), rules, l)
-	if err != nil {
-		return nil, err
-	}
-	if len(b.options.Engines) > 0 {
-		wanted = slices.DeleteFunc(wanted, func(e engine) bool { return !slices.Contains(b.options.Engines, e.name) })
-	}
-	if len(wanted) == 0 {
-		return nil, fmt.Errorf("--engines %v names none of the engines", b.options.Engines)
-	}
-	return wanted, nil
-}
-
-// turn measures one engine once, on a control plane of its own: one that has been at
-// work for another is slower.
-func (b *benchmark) turn(ctx context.Context, e engine, l load) (samples []report.Sample, err error) {
-	log, err := os.OpenFile(filepath.Join(b.dir, e.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("make log: %w", err)
-	}
-	defer log.Close() //nolint:errcheck // a log
-	s, err := b.openSite(ctx, l.watched)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	r := &runner{plane: s.plane, world: s.world, engine: e, load: l, log: log}
-	r.load.Parents, r.load.measure = min(warmUp, l.Parents), (*runner).warmUp
-	if _, err := r.measure(ctx); err != nil {
-		return nil, fmt.Errorf("warm up: %w", err)
-	}
-	r = &runner{plane: s.plane, world: s.world, engine: e, load: l, singles: b.options.Singles, restFor: b.options.Rest, log: log}
-	return r.measure(ctx)
 }
 
 // show prints the tables and writes the results.

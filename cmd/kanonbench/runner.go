@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -24,20 +23,35 @@ type runner struct {
 	log     io.Writer // what the engine says
 
 	process *process.Process // nil: it does not run
+	empty   int64            // bytes of memory that it had without any parent
 	samples []report.Sample
 }
 
-// measure runs all phases. The engine has ended when it returns.
-func (r *runner) measure(ctx context.Context) (samples []report.Sample, err error) {
+// step is a phase and how it is measured.
+type step struct {
+	phase report.Phase
+	do    func(context.Context) error
+}
+
+// do takes a step, in the time that it may have at the most.
+func (r *runner) do(ctx context.Context, s step) error {
 	limit := 3*time.Minute + r.restFor + time.Duration(r.load.Parents*r.load.Children+r.load.Size/1000)*50*time.Millisecond
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it takes longer than %s", limit))
 	defer cancel()
-	defer func() { err = errors.Join(err, r.stop()) }()
-	r.world.Kinds(r.load.kindOf)
-	if err := r.load.measure(r, ctx); err != nil {
-		return nil, err
+	if err := s.do(ctx); err != nil {
+		return fmt.Errorf("%s, phase %s: %w", r.engine.name, s.phase, err)
 	}
-	return r.samples, nil
+	return nil
+}
+
+// inOrder takes steps, one after the other.
+func (r *runner) inOrder(ctx context.Context, steps []step) error {
+	for _, s := range steps {
+		if err := r.do(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // start starts the engine.

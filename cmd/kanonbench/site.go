@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"kanon.dev/kanon/cmd/kanonbench/internal/plane"
-	"kanon.dev/kanon/cmd/kanonbench/internal/report"
 	"kanon.dev/kanon/cmd/kanonbench/internal/world"
 )
 
@@ -21,18 +19,17 @@ type site struct {
 	unwatch []func() error // end what watches
 }
 
-// openSite starts a control plane with so many kinds of parents, all watched. The caller
-// must close it.
-func (b *benchmark) openSite(ctx context.Context, kinds int) (*site, error) {
-	log, err := os.OpenFile(filepath.Join(b.dir, "controlplane.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+// openSite starts a control plane that has its files in a directory, with so many kinds
+// of parents, all watched. The caller must close it.
+func openSite(ctx context.Context, binary, dir string, kinds int) (*site, error) {
+	log, err := os.OpenFile(filepath.Join(dir, "controlplane.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("make log: %w", err)
 	}
 	s := &site{log: log}
-	if s.plane, err = plane.Start(ctx, plane.Options{Binary: b.options.ControlPlane, Dir: b.dir, Log: log}); err != nil {
+	if s.plane, err = plane.Start(ctx, plane.Options{Binary: binary, Dir: dir, Log: log}); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	b.note(report.Circumstance{Key: report.KeyKubernetes, Value: s.plane.Version})
 	if s.world, err = world.New(s.plane.Config, plane.Namespace); err == nil {
 		err = s.define(ctx, kinds)
 	}
@@ -40,13 +37,6 @@ func (b *benchmark) openSite(ctx context.Context, kinds int) (*site, error) {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
-}
-
-// note keeps a circumstance of the run, once.
-func (b *benchmark) note(c report.Circumstance) {
-	if !slices.Contains(b.results.Circumstances, c) {
-		b.results.Circumstances = append(b.results.Circumstances, c)
-	}
 }
 
 // define makes the kinds of parents, and watches them.

@@ -42,20 +42,6 @@ func parseBusy(text string) (time.Duration, error) {
 	return time.Duration(ticks) * tick, nil
 }
 
-// Load is the machine's load average over the last minute.
-func Load() (float64, error) {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0, fmt.Errorf("read load: %w", err)
-	}
-	first, _, _ := strings.Cut(string(text), " ")
-	load, err := strconv.ParseFloat(first, 64)
-	if err != nil {
-		return 0, fmt.Errorf("read load: %w", err)
-	}
-	return load, nil
-}
-
 // Machine says what the machine is: processor, number of processors, memory.
 func Machine() string {
 	parts := []string{processor(), strconv.Itoa(runtime.NumCPU()) + " processors"}

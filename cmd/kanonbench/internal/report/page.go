@@ -10,14 +10,9 @@ import (
 	"strings"
 )
 
-const (
-	// quietLoad is the load average up to which a machine counts as quiet before a
-	// benchmark.
-	quietLoad = 1.5
-	// quietStrangers is how many processors others may keep busy in a phase, as the
-	// median of all phases.
-	quietStrangers = 0.15
-)
+// quietStrangers is how many processors others may keep busy in a phase, as the
+// median of all phases.
+const quietStrangers = 0.15
 
 //go:embed page.md
 var pageText string
@@ -28,18 +23,10 @@ var resultsText string
 // CheckQuiet is an error that says why a run is not to be published: the machine
 // had other work to do.
 func CheckQuiet(run *Run) error {
-	load, err := strconv.ParseFloat(run.Circumstance(KeyLoadBefore), 64)
-	if err != nil {
-		return fmt.Errorf("the results do not say the load before: %w", err)
-	}
-	var errs []error
-	if load >= quietLoad {
-		errs = append(errs, fmt.Errorf("the machine's load was %.2f before, not below %.2f", load, quietLoad))
-	}
 	if busy := strangersOf(run); busy > quietStrangers {
-		errs = append(errs, fmt.Errorf("other programs kept %.2f processors busy meanwhile, more than %.2f", busy, quietStrangers))
+		return fmt.Errorf("other programs kept %.2f processors busy meanwhile, more than %.2f", busy, quietStrangers)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // strangersOf is how many processors other programs kept busy, as the median of
@@ -87,7 +74,6 @@ func resultsOf(run *Run, plot string) (string, error) {
 		{"Kanon", run.Circumstance(KeyKanon)},
 		{"controller-runtime", run.Circumstance(KeyOperator)},
 		{"Rounds", strconv.Itoa(rounds(run))},
-		{"Load before", run.Circumstance(KeyLoadBefore)},
 		{"Other programs", fmt.Sprintf("%.2f processors, median of all phases", strangersOf(run))},
 	} {
 		fmt.Fprintf(&facts, "| %s | %s |\n", fact.title, fact.value)

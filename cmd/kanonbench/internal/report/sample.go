@@ -110,7 +110,6 @@ const (
 	KeyGo         = "go"
 	KeyKanon      = "kanon"
 	KeyOperator   = "controller-runtime"
-	KeyLoadBefore = "load-before"
 )
 
 // Run is all of a benchmark.
