@@ -18,7 +18,7 @@ func (o *Object) Exceeds(size int) bool {
 	case o.tree != nil:
 		return left(o.tree.Object, size) < 0
 	}
-	return len(o.text) > size
+	return o.content.size() > size
 }
 
 // left is what a value leaves of a number of bytes. It looks no further than to less than none.
@@ -65,19 +65,19 @@ func (o *Object) Cut() *Object {
 		}
 		return head
 	}
-	text := []byte{'{'}
-	members(o.text, skipSpace(o.text, 0), func(start, end, at int) int {
-		after := skip(o.text, at, 1)
-		switch o.text[start:end] {
+	whole, text := o.content.text(), []byte{'{'}
+	members(whole, skipSpace(whole, 0), func(start, end, at int) int {
+		after := skip(whole, at, 1)
+		switch whole[start:end] {
 		case "apiVersion", "kind", "metadata":
 			if len(text) > 1 {
 				text = append(text, ',')
 			}
-			text = append(append(append(text, o.text[start-1:end+1]...), ':'), o.text[at:after]...)
+			text = append(append(append(text, whole[start-1:end+1]...), ':'), whole[at:after]...)
 		}
 		return after
 	})
-	head.text = string(append(text, '}'))
+	head.content.data = string(append(text, '}'))
 	return head
 }
 

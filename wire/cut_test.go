@@ -64,7 +64,7 @@ func TestCut(t *testing.T) {
 	answered := decoded.Tree() // of which the texts are parts of the whole text
 	for name, whole := range map[string]*Object{
 		"decoded": decoded, "an item of a list": listed, "an answer": Of(answered),
-		"without metadata": {typeMeta: decoded.typeMeta, text: `{"data":{"x":1}}`},
+		"without metadata": {typeMeta: decoded.typeMeta, content: content{data: `{"data":{"x":1}}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,15 +85,15 @@ func TestCut(t *testing.T) {
 			if cut.Namespace() != whole.Namespace() || cut.Name() != whole.Name() || cut.UID() != whole.UID() || cut.ResourceVersion() != whole.ResourceVersion() {
 				t.Error("it is another one now")
 			}
-			if len(cut.text) > 1000 {
-				t.Errorf("%d bytes are kept", len(cut.text))
+			if len(cut.content.data) > 1000 {
+				t.Errorf("%d bytes are kept", len(cut.content.data))
 			}
-			kept := append(memoryOf(cut.Head().Object), cut.text, cut.namespace, cut.name, cut.uid, cut.version)
+			kept := append(memoryOf(cut.Head().Object), cut.content.data, cut.namespace, cut.name, cut.uid, cut.version)
 			for _, paths := range cut.paths {
 				kept = append(kept, paths.before.Value(), paths.uid, paths.after.Value())
 			}
 			for _, part := range kept {
-				if within(part, whole.text) || within(part, decoded.text) || within(part, text) {
+				if within(part, whole.content.data) || within(part, decoded.content.data) || within(part, text) {
 					t.Errorf("%.40q is kept as a part of the whole text", part)
 				}
 			}

@@ -21,9 +21,9 @@ type Object struct {
 	typeMeta unique.Handle[typeMeta]
 	// The identity is in strings of its own, so that whoever keeps a name or a UID does not keep the whole text.
 	namespace, name, uid, version string
-	// text is the object as JSON, in which the fieldsV1 of each entry of managedFields is an index of paths.
-	text  string
-	paths []paths
+	// content is the object as JSON, in which the fieldsV1 of each entry of managedFields is an index of paths.
+	content content
+	paths   []paths
 	// tree is the object where it did not come as JSON; nil otherwise.
 	tree *unstructured.Unstructured
 	// whole and meta are what Shared and Head returned last.
@@ -97,9 +97,9 @@ type reader struct {
 }
 
 func (r *reader) object() *Object {
-	o := &Object{typeMeta: unique.Make(r.typeMeta), paths: r.paths, text: r.text}
+	o := &Object{typeMeta: unique.Make(r.typeMeta), paths: r.paths, content: content{data: r.text}}
 	if r.copied > 0 {
-		o.text = string(append(r.out, r.text[r.copied:]...))
+		o.content.data = string(append(r.out, r.text[r.copied:]...))
 	}
 	all := strings.Join([]string{r.namespace, r.name, r.uid, r.version}, "")
 	for _, part := range []struct {

@@ -9,7 +9,7 @@ import (
 // fields reads the object's text; with head no more of it than apiVersion, kind and metadata. The text was found to be valid
 // when it came. What is read shares the text's memory.
 func (o *Object) fields(head bool) map[string]any {
-	p := parser{text: o.text}
+	p := parser{text: o.content.text()}
 	fields := make(map[string]any, 5)
 	members(p.text, skipSpace(p.text, 0), func(start, end, at int) int {
 		name := p.key(start, end)

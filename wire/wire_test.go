@@ -93,7 +93,7 @@ func TestDecode(t *testing.T) {
 		if diff := cmp.Diff([]string{"v1", "Service", "team-a", "shop", "0b5c", "17"}, got); diff != "" {
 			t.Errorf("the identity differs (-want +got):\n%s", diff)
 		}
-		if strings.Contains(object.text, "f:ports") {
+		if strings.Contains(object.content.data, "f:ports") {
 			t.Error("the text still has paths")
 		}
 	}

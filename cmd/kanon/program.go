@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -83,10 +84,18 @@ func newProgram(config *rest.Config, o *runOptions) (*program, error) {
 	return p, nil
 }
 
+// gcPercent is GOGC unless the environment has it: how much garbage there may be before it is collected, in percent of what
+// is in use. Most of what Kanon allocates is garbage at once, and what it keeps is little: with Go's 100 a change of all of
+// 1,000 parents takes 9 % more of the processor, and 12 MiB less at the peak.
+const gcPercent = 200
+
 // run runs the engine, once the API server answers, until ctx ends.
 func (p *program) run(ctx context.Context) error {
 	if !p.server.await(ctx) {
 		return nil
+	}
+	if os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	}
 	p.outages.begin(logr.FromContextOrDiscard(ctx))
 	p.broadcaster.StartRecordingToSink(p.events)

@@ -24,6 +24,7 @@ import (
 type monitor struct {
 	key      Key
 	informer cache.SharedIndexInformer
+	packer   wire.Packer
 	options  Options
 	overlay  *overlay
 	health   health
@@ -142,7 +143,7 @@ func (m *monitor) configure(log logr.Logger) (cache.ResourceEventHandlerRegistra
 // transform makes of an object that came what is kept of it.
 func (m *monitor) transform(obj any) (any, error) {
 	if o, ok := obj.(*wire.Object); ok {
-		return m.key.kept(o), nil
+		return m.packer.Pack(m.key.kept(o)), nil
 	}
 	return obj, nil
 }
