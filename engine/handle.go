@@ -166,5 +166,6 @@ func keyOfChild(child *unstructured.Unstructured) (queue.Key, bool) {
 	// The parent of a child in a namespace lives there too, or is cluster-scoped.
 	// Which it is cannot be told from here; a cluster-scoped parent is woken by
 	// the state of the child before the annotation went.
-	return queue.Key{Rule: rule, Parent: types.NamespacedName{Namespace: child.GetNamespace(), Name: controller.Name}}, true
+	parent := types.NamespacedName{Namespace: child.GetNamespace(), Name: strings.Clone(controller.Name)}
+	return queue.Key{Rule: strings.Clone(rule), Parent: parent}, true
 }

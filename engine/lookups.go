@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -61,7 +62,8 @@ func (p *pass) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
 
 // look reads what a query asks for, and has what changes in it wake the parent.
 func (p *pass) look(l lookup, q rules.Query) ([]*unstructured.Unstructured, readers.Subject, error) {
-	s := readers.Subject{Informer: l.key, Namespace: q.Namespace, Name: q.Name}
+	// The subject outlives the object from which an expression may have taken these names.
+	s := readers.Subject{Informer: l.key, Namespace: strings.Clone(q.Namespace), Name: strings.Clone(q.Name)}
 	if l.borrowed {
 		if q.AllNamespaces {
 			return nil, s, errAllSecrets

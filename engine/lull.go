@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
@@ -9,15 +10,20 @@ import (
 // rest when it was so twice.
 const lullLook = 100 * time.Millisecond
 
-// lull finds the moment at which the work that informers bring when they fill is done.
+// manyPasses is how many passes are much work: they leave some tens of MiB behind.
+const manyPasses = 1000
+
+// lull finds the moment at which much work is done: that which informers bring when they
+// fill, or which many passes were.
 type lull struct {
-	// signal holds a token when an informer has filled.
+	// signal holds a token when an informer has filled, or there were many passes again.
 	signal chan struct{}
+	passes atomic.Uint64
 }
 
 func newLull() *lull { return &lull{signal: make(chan struct{}, 1)} }
 
-// mark notes that an informer has filled.
+// mark notes that an informer has filled, or that there was as much to do.
 func (l *lull) mark() {
 	select {
 	case l.signal <- struct{}{}:
@@ -25,8 +31,15 @@ func (l *lull) mark() {
 	}
 }
 
-// run calls do each time the engine comes to rest after informers filled, until ctx
-// ends. Otherwise no timer runs.
+// passed notes that a pass has ended.
+func (l *lull) passed() {
+	if l.passes.Add(1)%manyPasses == 0 {
+		l.mark()
+	}
+}
+
+// run calls do each time the engine comes to rest after much work, until ctx ends.
+// Otherwise no timer runs.
 func (l *lull) run(ctx context.Context, atRest func() bool, do func()) {
 	for {
 		select {

@@ -39,6 +39,12 @@ func TestLull(t *testing.T) {
 		l.mark()
 		l.mark()
 		after(time.Second, 2, "another has filled")
+		for range manyPasses - 1 {
+			l.passed()
+		}
+		after(time.Second, 2, "there were some passes")
+		l.passed()
+		after(time.Second, 3, "there were many")
 		cancel()
 		run.Wait()
 	})

@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // pace is when a parent was reconciled and when it may be, or must be, again.
 type pace struct {
@@ -19,7 +22,7 @@ type pace struct {
 // now, and to look at the clock.
 func (p *pace) ask(value string) {
 	if value != "" && value != p.asked {
-		*p = pace{asked: value}
+		*p = pace{asked: strings.Clone(value)} // which outlives the parent as it is now
 	}
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"maps"
 	"sync"
 	"unique"
 
@@ -8,9 +9,9 @@ import (
 )
 
 const (
-	// manyAlike is from how many objects of one template on their texts are packed: a dictionary takes the memory of about
-	// twenty texts.
-	manyAlike = 20
+	// manyAlike is how many texts of one template come before a dictionary is made for them, which takes as much memory as
+	// about twenty of them; and how many in a row may have too little in common with it before it is dropped.
+	manyAlike = 100
 	// maxTemplates is how many templates one Packer tells apart.
 	maxTemplates = 16
 	// maxPacked is how many bytes a text may have to be packed: more is slow to unpack.
@@ -51,12 +52,20 @@ func (c content) size() int {
 // remain some three hundred bytes. The zero value is ready; it is safe for concurrent use.
 type Packer struct {
 	mu        sync.Mutex
-	templates map[unique.Handle[string]]*template // by what stands first in managedFields. Guarded by mu.
+	templates map[template]*alike // guarded by mu
 }
 
+// template is what the objects of one template have in common: how many managers they have, and the paths of the first.
 type template struct {
-	seen       int
-	dictionary *s2.Dict // nil: too few have been seen
+	managers int
+	paths    unique.Handle[string]
+}
+
+// alike is what is known of a template.
+type alike struct {
+	dictionary *s2.Dict // nil: too few have come
+	// unpacked is how many in a row were left as they are.
+	unpacked int
 }
 
 // Pack is the object in less memory, where that is possible: each reading of it takes about a microsecond more for a KiB.
@@ -64,39 +73,52 @@ func (p *Packer) Pack(o *Object) *Object {
 	if o == nil || o.tree != nil || o.content.dictionary != nil || len(o.content.data) > maxPacked || len(o.paths) == 0 {
 		return o
 	}
-	dictionary := p.dictionaryFor(o)
-	if dictionary == nil {
-		return o
-	}
-	packed := dictionary.Encode(nil, []byte(o.content.data))
-	if len(packed) > len(o.content.data)*3/4 {
+	packed := p.pack(template{len(o.paths), o.paths[0].before}, o.content.data)
+	if packed.dictionary == nil {
 		return o
 	}
 	return &Object{
-		typeMeta: o.typeMeta, namespace: o.namespace, name: o.name, uid: o.uid, version: o.version, paths: o.paths,
-		content: content{string(packed), dictionary},
+		typeMeta: o.typeMeta, namespace: o.namespace, name: o.name, uid: o.uid, version: o.version, paths: o.paths, content: packed,
 	}
 }
 
-// dictionaryFor is the dictionary of the object's template; nil where there is none, or not yet.
-func (p *Packer) dictionaryFor(o *Object) *s2.Dict {
+// pack packs the text of an object of a template; it has no dictionary where that is not worth it.
+func (p *Packer) pack(of template, text string) content {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	first := o.paths[0].before
-	t := p.templates[first]
-	switch {
-	case t != nil:
-	case len(p.templates) >= maxTemplates:
-		return nil
-	case p.templates == nil:
-		p.templates = map[unique.Handle[string]]*template{}
-		fallthrough
-	default:
-		t = &template{}
-		p.templates[first] = t
+	a := p.templates[of]
+	if a == nil {
+		p.makeRoom()
+		a = &alike{}
+		p.templates[of] = a
 	}
-	if t.seen++; t.seen == manyAlike {
-		t.dictionary = s2.MakeDict([]byte(o.content.data), nil)
+	if a.dictionary != nil {
+		if c := packedBy(a.dictionary, text); len(c.data) <= len(text)*3/4 {
+			a.unpacked = 0
+			return c
+		}
 	}
-	return t.dictionary
+	if a.unpacked++; a.unpacked >= manyAlike {
+		*a = alike{dictionary: s2.MakeDict([]byte(text), nil)}
+	}
+	return content{data: text}
+}
+
+// makeRoom forgets templates that were seen a few times only, or all, where there are too many. What is packed keeps its
+// dictionary.
+func (p *Packer) makeRoom() {
+	if p.templates == nil {
+		p.templates = map[template]*alike{}
+	}
+	if len(p.templates) < maxTemplates {
+		return
+	}
+	maps.DeleteFunc(p.templates, func(_ template, a *alike) bool { return a.dictionary == nil })
+	if len(p.templates) >= maxTemplates {
+		clear(p.templates)
+	}
+}
+
+func packedBy(dictionary *s2.Dict, text string) content {
+	return content{string(dictionary.Encode(nil, []byte(text))), dictionary}
 }

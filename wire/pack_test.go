@@ -1,16 +1,18 @@
 package wire
 
 import (
-	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/s2"
 )
 
-// alike is the text of the n-th object of a template.
-func alike(n, bulk int) string {
+// sibling is the text of the n-th object of a template.
+func sibling(n, bulk int) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"app-%05d","namespace":"default","uid":"2b0a-%012d",`+
 		`"resourceVersion":"%d","labels":{"app":"app-%05d"},"managedFields":[{"manager":"kanon","operation":"Update","apiVersion":"v1",`+
 		`"fieldsType":"FieldsV1","fieldsV1":{"f:data":{},"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"9a-%d\"}":{}}}}}]},`+
@@ -18,30 +20,38 @@ func alike(n, bulk int) string {
 		n, n, n*7, n, n, strings.Repeat("x", bulk), n)
 }
 
+func read(t *testing.T, text string) *Object {
+	t.Helper()
+	object, err := Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
 func TestPack(t *testing.T) {
 	t.Parallel()
 	var p Packer
-	for n := range 3 * manyAlike {
-		text := alike(n, 0)
-		object, err := Decode([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for n := range 2 * manyAlike {
+		object := read(t, sibling(n, 0))
 		packed := p.Pack(object)
-		if (n < manyAlike-1) != (packed == object) {
+		if (n < manyAlike) != (packed == object) {
 			t.Fatalf("object %d: packed: %t", n, packed != object)
 		}
-		if size := len(packed.content.data); packed != object && size > len(object.content.data)/3 {
-			t.Errorf("object %d: %d bytes of %d are kept", n, size, len(object.content.data))
-		}
-		same(t, packed, object)
 		if packed == object {
 			continue
 		}
+		if size := len(packed.content.data); size > len(object.content.data)/3 {
+			t.Errorf("object %d: %d bytes of %d are kept", n, size, len(object.content.data))
+		}
+		if got, want := packed.content.text(), object.content.text(); got != want {
+			t.Errorf("object %d is read as\n%s\nand is\n%s", n, got, want)
+		}
+		same(t, packed, object)
+		same(t, packed.Cut(), object.Cut())
 		if again := p.Pack(packed); again != packed {
 			t.Error("to pack it twice makes another object")
 		}
-		same(t, packed.Cut(), object.Cut())
 		for _, size := range []int{len(object.content.data) - 1, len(object.content.data)} {
 			if packed.Exceeds(size) != object.Exceeds(size) {
 				t.Errorf("object %d has another size", n)
@@ -72,68 +82,115 @@ func same(t *testing.T, got, want *Object) {
 // make smaller.
 func TestPackLeavesAlone(t *testing.T) {
 	t.Parallel()
-	read := func(text string) *Object {
-		object, err := Decode([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return object
-	}
 	var p Packer
 	for n := range 2 * manyAlike {
-		p.Pack(read(alike(n, 0)))
+		p.Pack(read(t, sibling(n, 0)))
 	}
 	for name, object := range map[string]*Object{
 		"none":                    nil,
-		"a tree":                  Of(read(alike(1, 0)).Tree()),
-		"too large":               read(alike(1, maxPacked)),
-		"without managedFields":   read(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`),
-		"of another template":     read(strings.Replace(alike(1, 0), `"f:data":{}`, `"f:data":{"f:n":{}}`, 1)),
-		"with content of its own": read(strings.Replace(alike(1, 0), `"production"`, `"`+noise(4000)+`"`, 1)),
+		"a tree":                  Of(read(t, sibling(1, 0)).Tree()),
+		"too large":               read(t, sibling(1, maxPacked)),
+		"without managedFields":   read(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`),
+		"of another template":     read(t, withPaths(1, "other")),
+		"with content of its own": read(t, withContent(1, noise(1, 4000))),
 	} {
 		if packed := p.Pack(object); packed != object {
 			t.Errorf("%s: it is packed", name)
 		}
 	}
-	for n := range 10 * maxTemplates {
-		p.Pack(read(strings.Replace(alike(n, 0), `"f:data":{}`, fmt.Sprintf(`"f:data":{"f:%d":{}}`, n), 1)))
+}
+
+// TestPackFollows holds that a template whose texts have changed gets another dictionary, and that those of which there are
+// few are forgotten when there are too many.
+func TestPackFollows(t *testing.T) {
+	t.Parallel()
+	var p Packer
+	isPacked := func(text string) bool {
+		object := read(t, text)
+		packed := p.Pack(object)
+		same(t, packed, object)
+		return packed != object
+	}
+	for revision := range 3 {
+		content := noise(revision, 4000)
+		for n := range manyAlike {
+			if isPacked(withContent(n, content)) {
+				t.Fatalf("revision %d is packed with the dictionary of the one before", revision)
+			}
+		}
+		if !isPacked(withContent(manyAlike, content)) {
+			t.Errorf("revision %d is not packed", revision)
+		}
+	}
+	for n := range 5 * maxTemplates {
+		isPacked(withPaths(n, fmt.Sprint(n)))
+		if len(p.templates) > maxTemplates {
+			t.Fatalf("%d templates are kept", len(p.templates))
+		}
+	}
+	if !isPacked(withContent(1, noise(2, 4000))) {
+		t.Error("templates of one object each have displaced one of many")
+	}
+	for n := range (maxTemplates + 1) * (manyAlike + 1) {
+		isPacked(withPaths(n, fmt.Sprint(n/(manyAlike+1))))
 	}
 	if len(p.templates) > maxTemplates {
 		t.Errorf("%d templates are kept", len(p.templates))
 	}
 }
 
-// noise is text that has nothing in common with any other.
-func noise(size int) string {
-	state, text := uint32(1), make([]byte, size)
+func TestPackTogether(t *testing.T) {
+	t.Parallel()
+	var p Packer
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for n := range 3 * manyAlike {
+				object, err := Decode([]byte(sibling(n, 0)))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				same(t, p.Pack(object), object)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// withPaths is the text of an object of another template.
+func withPaths(n int, field string) string {
+	return strings.Replace(sibling(n, 0), `"f:data":{}`, `"f:data":{"f:`+field+`":{}}`, 1)
+}
+
+// withContent is the text of an object with other content.
+func withContent(n int, content string) string {
+	return strings.Replace(sibling(n, 0), `"production"`, `"`+content+`"`, 1)
+}
+
+// noise is text that has nothing in common with that of another seed.
+func noise(seed, size int) string {
+	random := rand.New(rand.NewPCG(uint64(seed), 0))
+	text := make([]byte, size)
 	for i := range text {
-		state = state*1664525 + 1013904223 // Knuth's "quick and dirty" generator
-		text[i] = 'a' + byte(state>>24)%26
+		text[i] = 'a' + byte(random.IntN(26))
 	}
 	return string(text)
 }
 
-// FuzzPack packs any JSON object by the dictionary of others.
+// FuzzPack packs any text by the dictionary of any other.
 func FuzzPack(f *testing.F) {
-	f.Add(alike(1, 0))
-	f.Add(`{"kind":"ConfigMap","metadata":{"managedFields":[{"fieldsV1":{}}],"labels":{"é":"\u00e9\n"}}}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		object, err := Decode([]byte(text))
-		if err != nil || !json.Valid([]byte(text)) || len(object.paths) == 0 {
-			t.Skip()
+	f.Add(sibling(1, 0), sibling(2, 0))
+	f.Add(sibling(1, 0), "x")
+	f.Add(strings.Repeat("xyz", 20), sibling(2, 100))
+	f.Fuzz(func(t *testing.T, of, text string) {
+		dictionary := s2.MakeDict([]byte(of), nil)
+		if dictionary == nil {
+			t.Skip("too short a dictionary")
 		}
-		var p Packer
-		p.dictionaryFor(object)
-		template := p.templates[object.paths[0].before]
-		template.seen = manyAlike - 1
-		other, err := Decode([]byte(alike(3, 50)))
-		if err != nil {
-			t.Fatal(err)
+		c := packedBy(dictionary, text)
+		if got := c.text(); got != text || c.size() != len(text) {
+			t.Errorf("%q is read as %q, of %d bytes", text, got, c.size())
 		}
-		other.paths = object.paths
-		if p.dictionaryFor(other) == nil {
-			t.Fatal("there is no dictionary")
-		}
-		same(t, p.Pack(object), object)
 	})
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // fields reads the object's text; with head no more of it than apiVersion, kind and metadata. The text was found to be valid
-// when it came. What is read shares the text's memory.
+// when it came. What is read shares the memory of the text, which is a copy where it is packed: who keeps a string for longer
+// than the tree clones it.
 func (o *Object) fields(head bool) map[string]any {
 	p := parser{text: o.content.text()}
 	fields := make(map[string]any, 5)

@@ -18,7 +18,7 @@ const quiet = "quiet"
 // parents of another rule change again and again.
 func (r *runner) beside() []step {
 	names := namesOf("app", r.load.Parents)
-	return []step{r.begin(), {report.Beside, func(ctx context.Context) error { return r.changeBeside(ctx, names) }}}
+	return []step{r.begin(), {phase: report.Beside, do: func(ctx context.Context) error { return r.changeBeside(ctx, names) }}}
 }
 
 // changeBeside measures how long a change of the quiet parent takes.

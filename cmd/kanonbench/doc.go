@@ -1,6 +1,7 @@
 // Command kanonbench compares Kanon with an operator written by hand in Go, and
 // with a bare client loop, on a real API server. All three do the same work (see
-// internal/app), each as a process of its own, in turns, for some rounds:
+// internal/app), each as a process of its own on a control plane of its own, phase by
+// phase in turns, for some rounds:
 //
 //	operator  internal/operator: controller-runtime, as a good author would
 //	loop      internal/loop: applies without a cache, the least that can do it

@@ -33,7 +33,7 @@ type Options struct {
 	Engines []string
 	// Out is the file for the results. Empty: none.
 	Out string
-	// Logs is the directory for what the programs say. Empty: a temporary one that
+	// Logs is the directory for what the programs say, with one of its own for each engine. Empty: a temporary one that
 	// is removed when all went well.
 	Logs string
 }
@@ -53,7 +53,7 @@ func (o *Options) addFlags(cmd *cobra.Command) {
 	flags.DurationVar(&o.Rest, "rest", 30*time.Second, "how long engines are watched at rest")
 	flags.StringSliceVar(&o.Engines, "engines", nil, "engines to measure: operator, loop, kanon (default: all)")
 	flags.StringVar(&o.Out, "out", "", "write the results to this file, for benchstat and for `kanonbench page`")
-	flags.StringVar(&o.Logs, "logs", "", "keep what the programs say in this directory")
+	flags.StringVar(&o.Logs, "logs", "", "keep what the programs say in this directory, with one for each engine")
 }
 
 // loads are the loads that are wanted.

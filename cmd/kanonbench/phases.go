@@ -25,9 +25,9 @@ const canary = "zz-canary"
 func (r *runner) all() []step {
 	names := namesOf("app", r.load.Parents)
 	return slices.Concat([]step{r.begin()}, r.writing(names), []step{
-		{report.Rest, r.rest},
-		{report.Restart, r.restart},
-		{report.One, r.oneByOne},
+		r.idle(),
+		{phase: report.Restart, do: r.restart},
+		{phase: report.One, do: r.oneByOne},
 		r.remove(append(namesOf("single", r.singles), names...)),
 	})
 }
@@ -41,7 +41,7 @@ func (r *runner) warmUp() []step {
 // memory are those phases that tell how much an engine holds.
 func (r *runner) memory() []step {
 	names := namesOf("app", r.load.Parents)
-	return []step{r.begin(), r.create(names), {report.Rest, r.rest}, {report.Restart, r.restart}, r.remove(names)}
+	return []step{r.begin(), r.create(names), r.idle(), {phase: report.Restart, do: r.restart}, r.remove(names)}
 }
 
 // writing are the phases in which children are made and changed.
@@ -52,12 +52,12 @@ func (r *runner) writing(names []string) []step {
 	}
 	return []step{
 		r.create(names),
-		{report.Change, func(ctx context.Context) error {
+		{phase: report.Change, do: func(ctx context.Context) error {
 			return r.timed(ctx, report.Change, names, world.Converged(secondRevision, r.load.extra()), func() error {
 				return r.world.Change(ctx, names, secondRevision)
 			})
 		}},
-		{report.Drift, func(ctx context.Context) error {
+		{phase: report.Drift, do: func(ctx context.Context) error {
 			return r.timed(ctx, report.Drift, half, world.Repaired(secondRevision, r.load.extra()), func() error {
 				return errors.Join(r.world.Spoil(ctx, half), r.tell())
 			})
@@ -67,7 +67,7 @@ func (r *runner) writing(names []string) []step {
 
 // create is the phase in which all parents are created.
 func (r *runner) create(names []string) step {
-	return step{report.New, func(ctx context.Context) error {
+	return step{phase: report.New, do: func(ctx context.Context) error {
 		return r.timed(ctx, report.New, names, world.Converged(firstRevision, r.load.extra()), func() error {
 			return r.world.Create(ctx, names, firstRevision, r.load.extra())
 		}, report.Value{Unit: report.Empty, Number: float64(r.empty)})
@@ -76,7 +76,7 @@ func (r *runner) create(names []string) step {
 
 // remove is the phase in which all parents are deleted.
 func (r *runner) remove(names []string) step {
-	return step{report.Delete, func(ctx context.Context) error {
+	return step{phase: report.Delete, do: func(ctx context.Context) error {
 		return r.timed(ctx, report.Delete, names, world.Gone(), func() error { return r.world.Delete(ctx, names) })
 	}}
 }
@@ -84,7 +84,7 @@ func (r *runner) remove(names []string) step {
 // begin is what comes before the first phase: the engine is started, shows by one parent
 // that it works, and has no parent again.
 func (r *runner) begin() step {
-	return step{"Begin", func(ctx context.Context) error {
+	return step{phase: "Begin", do: func(ctx context.Context) error {
 		if err := r.start(); err != nil {
 			return err
 		}
@@ -143,6 +143,10 @@ func (r *runner) timed(ctx context.Context, phase report.Phase, names []string, 
 	r.add(phase, append(values, between(before, after, len(names))...))
 	return nil
 }
+
+// idle is the phase in which nothing happens, for all engines at the same time: so each has
+// had no work for as long as the others.
+func (r *runner) idle() step { return step{phase: report.Rest, do: r.rest, together: true} }
 
 // rest measures what the engine does while nothing happens.
 func (r *runner) rest(ctx context.Context) error {
@@ -225,7 +229,11 @@ func (r *runner) restart(ctx context.Context) error {
 		{Unit: report.Resident, Number: float64(usage.Resident)},
 		{Unit: report.PerParent, Number: float64(usage.Resident-r.empty) / float64(r.load.Parents)},
 	}, values...))
-	return r.take(ctx, canary)
+	if err := r.take(ctx, canary); err != nil {
+		return err
+	}
+	_, err = r.process.Settle(ctx)
+	return err
 }
 
 // oneByOne measures how long one new parent takes when there is nothing else to

@@ -8,60 +8,81 @@ import (
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 	"kanon.dev/kanon/cmd/kanonbench/internal/plane"
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
 )
 
-// warmUp is how many parents an engine has, at the most, before it is measured: the API
-// server is slower at first.
-const warmUp = 50
+// firstParents is how many parents an engine has, at the most, before it is measured: the
+// API server is slower at first.
+const firstParents = 50
 
-// turns are the phases of one engine in a round, to be taken one by one.
-type turns struct {
+// contender is one engine in a round, with the phases that it has to go through.
+type contender struct {
 	*runner
 	site  *site
 	log   *os.File
 	steps []step
 }
 
-// round measures each engine once. The engines take turns in every phase, because a
-// machine is not as fast now as it will be in five minutes; which is the first changes, so
-// that none always comes after the same other. Each has a control plane of its own all
+// round measures each engine once. They take turns in every phase, because a machine is
+// not as fast now as it will be in five minutes. Each has a control plane of its own all
 // the while: one that has been at work for another is slower.
 func (b *benchmark) round(ctx context.Context, l load, n int) (err error) {
-	var all []*turns
+	var all []*contender
 	defer func() {
-		for _, t := range all {
-			err = errors.Join(err, t.close())
+		for _, c := range all {
+			err = errors.Join(err, c.close())
 		}
 	}()
 	for _, name := range b.engines() {
 		b.sayOf(n, l, "start "+name)
-		t, err := b.prepare(ctx, name, l)
+		c, err := b.prepare(ctx, name, l)
 		if err != nil {
 			return fmt.Errorf("prepare %s: %w", name, err)
 		}
-		all = append(all, t)
+		all = append(all, c)
 	}
 	for i, s := range all[0].steps { // the same phases for all
-		for j := range all {
-			t := all[(n+i+j)%len(all)]
-			b.sayOf(n, l, fmt.Sprintf("%s, phase %s", t.engine.name, s.phase))
-			if err := t.do(ctx, t.steps[i]); err != nil {
-				return err
-			}
+		b.sayOf(n, l, "phase "+string(s.phase))
+		if err := phase(ctx, inTurn(all, n+i), i); err != nil {
+			return err
 		}
-		for _, t := range all {
-			b.results.Samples = append(b.results.Samples, t.samples...)
-			t.samples = nil
+		for _, c := range all {
+			b.results.Samples = append(b.results.Samples, c.samples...)
+			c.samples = nil
 		}
 	}
 	return nil
 }
 
+// phase takes the i-th step of all contenders.
+func phase(ctx context.Context, all []*contender, i int) error {
+	together, taken := errgroup.WithContext(ctx)
+	if !all[0].steps[i].together {
+		together.SetLimit(1) // in their order
+	}
+	for _, c := range all {
+		together.Go(func() error { return c.do(taken, c.steps[i]) })
+	}
+	return together.Wait()
+}
+
+// inTurn is the order of the n-th turn: another engine comes first each time, and who
+// comes after whom changes too.
+func inTurn(all []*contender, n int) []*contender {
+	start := n % len(all)
+	order := slices.Concat(all[start:], all[:start])
+	if n/len(all)%2 == 1 {
+		slices.Reverse(order)
+	}
+	return order
+}
+
 // prepare starts a control plane for an engine, and has it warm up there.
-func (b *benchmark) prepare(ctx context.Context, name string, l load) (t *turns, err error) {
+func (b *benchmark) prepare(ctx context.Context, name string, l load) (_ *contender, err error) {
 	dir := filepath.Join(b.dir, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
@@ -74,44 +95,44 @@ func (b *benchmark) prepare(ctx context.Context, name string, l load) (t *turns,
 	if err != nil {
 		return nil, err
 	}
-	t = new(turns)
+	c := &contender{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, t.close())
+			err = errors.Join(err, c.close())
 		}
 	}()
-	if t.log, err = os.OpenFile(filepath.Join(dir, "engine.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+	if c.log, err = os.OpenFile(filepath.Join(dir, "engine.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
 		return nil, fmt.Errorf("make log: %w", err)
 	}
-	if t.site, err = openSite(ctx, b.options.ControlPlane, dir, l.watched); err != nil {
+	if c.site, err = openSite(ctx, b.options.ControlPlane, dir, l.watched); err != nil {
 		return nil, err
 	}
-	b.note(report.Circumstance{Key: report.KeyKubernetes, Value: t.site.plane.Version})
-	t.site.world.Kinds(l.kindOf)
+	b.note(report.Circumstance{Key: report.KeyKubernetes, Value: c.site.plane.Version})
+	c.site.world.Kinds(l.kindOf)
 	few := l
-	few.Parents = min(warmUp, l.Parents)
-	t.runner = &runner{plane: t.site.plane, world: t.site.world, engine: e, load: few, log: t.log}
-	if err := errors.Join(t.inOrder(ctx, t.warmUp()), t.stop()); err != nil {
+	few.Parents = min(firstParents, l.Parents)
+	c.runner = &runner{plane: c.site.plane, world: c.site.world, engine: e, load: few, log: c.log}
+	if err := errors.Join(c.inOrder(ctx, c.warmUp()), c.stop()); err != nil {
 		return nil, fmt.Errorf("warm up: %w", err)
 	}
-	t.runner = &runner{
-		plane: t.site.plane, world: t.site.world, engine: e, load: l, log: t.log,
+	c.runner = &runner{
+		plane: c.site.plane, world: c.site.world, engine: e, load: l, log: c.log,
 		singles: b.options.Singles, restFor: b.options.Rest,
 	}
-	t.steps = l.plan(t.runner)
-	return t, nil
+	c.steps = l.plan(c.runner)
+	return c, nil
 }
 
 // close ends the engine and its control plane, as far as they run.
-func (t *turns) close() (err error) {
-	if t.runner != nil {
-		err = t.stop()
+func (c *contender) close() (err error) {
+	if c.runner != nil {
+		err = c.stop()
 	}
-	if t.site != nil {
-		err = errors.Join(err, t.site.close())
+	if c.site != nil {
+		err = errors.Join(err, c.site.close())
 	}
-	if t.log != nil {
-		err = errors.Join(err, t.log.Close())
+	if c.log != nil {
+		err = errors.Join(err, c.log.Close())
 	}
 	return err
 }

@@ -31,6 +31,8 @@ type runner struct {
 type step struct {
 	phase report.Phase
 	do    func(context.Context) error
+	// together: it is taken by all engines at the same time, and not in turns.
+	together bool
 }
 
 // do takes a step, in the time that it may have at the most.

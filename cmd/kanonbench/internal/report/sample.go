@@ -16,7 +16,7 @@ const (
 // Phase is one of the things that are measured.
 type Phase string
 
-// The phases, in their order. Each begins when the one before has come to rest.
+// The phases, in their order. Each begins when the engine has come to rest after the one before.
 const (
 	New     Phase = "New"     // all parents are created
 	Change  Phase = "Change"  // all parents change, and so two children of each
@@ -115,7 +115,7 @@ const (
 // Run is all of a benchmark.
 type Run struct {
 	Circumstances []Circumstance
-	Samples       []Sample // in the order in which they were taken
+	Samples       []Sample // those of one phase and engine in the order of the rounds
 }
 
 // Circumstance is the value of a key, or "".
