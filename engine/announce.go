@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +36,7 @@ func (p *pass) announce() {
 			continue // it counts as it did before
 		}
 		p.memory.events[i] = event
+		p.memory.events[i].Message = strings.Clone(event.Message) // of which it may be that it is a part of the parent's text
 		if event.State == rules.EventOn && before.State != rules.EventUnknown && event != before {
 			p.options.Recorder.Event(p.parent, eventType(event), event.Reason, event.Message)
 		}

@@ -68,7 +68,7 @@ func (p *pass) look(l lookup, q rules.Query) ([]*unstructured.Unstructured, read
 		if q.AllNamespaces {
 			return nil, s, errAllSecrets
 		}
-		s.Informer.Namespace = q.Namespace
+		s.Informer.Namespace = s.Namespace
 		if p.borrows == nil {
 			p.borrows = make(map[monitor.Key]bool, 1)
 		}

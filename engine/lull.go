@@ -10,15 +10,22 @@ import (
 // rest when it was so twice.
 const lullLook = 100 * time.Millisecond
 
-// manyPasses is how many passes are much work: they leave some tens of MiB behind.
-const manyPasses = 1000
+const (
+	// manyPasses is how many passes are much work: they leave some tens of MiB behind.
+	manyPasses = 1000
+	// lullPause is how long after the last lull passes do not count for another: a rule
+	// that is never quite at rest, nor at work, is not to pay for many.
+	lullPause = 15 * time.Second
+)
 
 // lull finds the moment at which much work is done: that which informers bring when they
 // fill, or which many passes were.
 type lull struct {
 	// signal holds a token when an informer has filled, or there were many passes again.
 	signal chan struct{}
-	passes atomic.Uint64
+	// passes is how many there were since the last lull, and last when that was, in
+	// nanoseconds.
+	passes, last atomic.Int64
 }
 
 func newLull() *lull { return &lull{signal: make(chan struct{}, 1)} }
@@ -33,7 +40,7 @@ func (l *lull) mark() {
 
 // passed notes that a pass has ended.
 func (l *lull) passed() {
-	if l.passes.Add(1)%manyPasses == 0 {
+	if l.passes.Add(1) >= manyPasses && time.Since(time.Unix(0, l.last.Load())) >= lullPause {
 		l.mark()
 	}
 }
@@ -64,5 +71,7 @@ func (l *lull) run(ctx context.Context, atRest func() bool, do func()) {
 		}
 		ticker.Stop()
 		do()
+		l.passes.Store(0)
+		l.last.Store(time.Now().UnixNano())
 	}
 }

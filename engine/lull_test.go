@@ -39,12 +39,20 @@ func TestLull(t *testing.T) {
 		l.mark()
 		l.mark()
 		after(time.Second, 2, "another has filled")
+		for range 2 * manyPasses {
+			l.passed()
+		}
+		after(time.Second, 2, "there were many passes right after the last")
+		after(lullPause, 2, "no pass has ended since")
+		l.passed()
+		after(time.Second, 3, "there were many")
+		after(lullPause, 3, "it rests on")
 		for range manyPasses - 1 {
 			l.passed()
 		}
-		after(time.Second, 2, "there were some passes")
+		after(time.Second, 3, "there were some passes")
 		l.passed()
-		after(time.Second, 3, "there were many")
+		after(time.Second, 4, "there were many again")
 		cancel()
 		run.Wait()
 	})

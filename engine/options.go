@@ -66,8 +66,8 @@ type Options struct {
 	// Limits bound what an evaluation of a rule may take. Default: those of package
 	// rules.
 	Limits rules.Limits
-	// Lull is called when the engine comes to rest after informers have filled, or after
-	// a thousand passes: what that took is garbage then. Default: nothing.
+	// Lull is called each time the engine comes to rest after informers have filled, or
+	// after a thousand passes: what that took is garbage then. Default: nothing.
 	Lull func()
 	// Clock gives the time that rules see. Default: the system's.
 	Clock clock.PassiveClock

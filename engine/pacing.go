@@ -22,7 +22,7 @@ type pace struct {
 // now, and to look at the clock.
 func (p *pace) ask(value string) {
 	if value != "" && value != p.asked {
-		*p = pace{asked: strings.Clone(value)} // which outlives the parent as it is now
+		*p = pace{asked: value}
 	}
 }
 
@@ -74,7 +74,7 @@ func (p *pass) planWake() {
 	if p.filling {
 		return // it does not count: the next one comes as soon as it can
 	}
-	next := pace{asked: p.parent.GetAnnotations()[annotationReconcileAt]}
+	next := pace{asked: strings.Clone(p.parent.GetAnnotations()[annotationReconcileAt])} // it outlives the parent as it is now
 	if next.interval = p.outcome.MinInterval; next.interval > 0 {
 		next.started = p.started
 	}

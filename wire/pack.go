@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"maps"
 	"sync"
 	"unique"
 
@@ -9,8 +8,9 @@ import (
 )
 
 const (
-	// manyAlike is how many texts of one template come before a dictionary is made for them, which takes as much memory as
-	// about twenty of them; and how many in a row may have too little in common with it before it is dropped.
+	// manyAlike is how many texts of one template come, be they of one object, before a dictionary is made for them, which
+	// takes as much memory as about twenty of them; and how many in a row may have too little in common with it before
+	// another takes its place.
 	manyAlike = 100
 	// maxTemplates is how many templates one Packer tells apart.
 	maxTemplates = 16
@@ -104,7 +104,7 @@ func (p *Packer) pack(of template, text string) content {
 	return content{data: text}
 }
 
-// makeRoom forgets templates that were seen a few times only, or all, where there are too many. What is packed keeps its
+// makeRoom forgets a template where there are too many: that of which the fewest texts have come. What is packed keeps its
 // dictionary.
 func (p *Packer) makeRoom() {
 	if p.templates == nil {
@@ -113,10 +113,21 @@ func (p *Packer) makeRoom() {
 	if len(p.templates) < maxTemplates {
 		return
 	}
-	maps.DeleteFunc(p.templates, func(_ template, a *alike) bool { return a.dictionary == nil })
-	if len(p.templates) >= maxTemplates {
-		clear(p.templates)
+	fewest, least := template{}, manyAlike+1
+	for of, a := range p.templates {
+		if texts := a.texts(); texts < least {
+			fewest, least = of, texts
+		}
 	}
+	delete(p.templates, fewest)
+}
+
+// texts is how many texts have come; all that are enough for a dictionary count the same.
+func (a *alike) texts() int {
+	if a.dictionary != nil {
+		return manyAlike
+	}
+	return a.unpacked
 }
 
 func packedBy(dictionary *s2.Dict, text string) content {

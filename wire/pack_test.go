@@ -86,17 +86,39 @@ func TestPackLeavesAlone(t *testing.T) {
 	for n := range 2 * manyAlike {
 		p.Pack(read(t, sibling(n, 0)))
 	}
+	if object := read(t, sibling(1, 0)); p.Pack(object) == object {
+		t.Fatal("nothing is packed")
+	}
 	for name, object := range map[string]*Object{
 		"none":                    nil,
 		"a tree":                  Of(read(t, sibling(1, 0)).Tree()),
 		"too large":               read(t, sibling(1, maxPacked)),
 		"without managedFields":   read(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`),
 		"of another template":     read(t, withPaths(1, "other")),
+		"with one more manager":   read(t, strings.Replace(sibling(1, 0), `"managedFields":[`, `"managedFields":[{"manager":"other","fieldsV1":{"f:data":{}}},`, 1)),
+		"with a manager after":    read(t, strings.Replace(sibling(1, 0), `}}}}}]}`, `}}}}},{"manager":"other","fieldsV1":{"f:data":{}}}]}`, 1)),
 		"with content of its own": read(t, withContent(1, noise(1, 4000))),
 	} {
 		if packed := p.Pack(object); packed != object {
 			t.Errorf("%s: it is packed", name)
 		}
+	}
+}
+
+// TestPackAmongOthers holds that a template gets its dictionary though many others come meanwhile that have one object each.
+func TestPackAmongOthers(t *testing.T) {
+	t.Parallel()
+	var p Packer
+	packed := 0
+	for n := range 2 * manyAlike {
+		object := read(t, sibling(n, 0))
+		if p.Pack(object) != object {
+			packed++
+		}
+		p.Pack(read(t, withPaths(n, fmt.Sprint(n))))
+	}
+	if packed != manyAlike {
+		t.Errorf("%d of %d are packed", packed, 2*manyAlike)
 	}
 }
 
@@ -156,6 +178,9 @@ func TestPackTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
+	if object := read(t, sibling(1, 0)); p.Pack(object) == object {
+		t.Error("nothing is packed")
+	}
 }
 
 // withPaths is the text of an object of another template.

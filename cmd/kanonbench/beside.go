@@ -58,7 +58,11 @@ func (r *runner) changeBeside(ctx context.Context, names []string) error {
 		{Unit: report.Worst, Number: report.Quantile(times, 0.99)},
 		{Unit: report.Rate, Number: float64(writes) / after.at.Sub(before.at).Seconds()},
 	}, between(before, after, r.load.Parents)...))
-	return r.take(ctx, append(names, quiet)...)
+	if err := r.take(ctx, append(names, quiet)...); err != nil {
+		return err
+	}
+	_, err = r.process.Settle(ctx)
+	return err
 }
 
 // churn changes all parents at once, and again as soon as the engine is done with

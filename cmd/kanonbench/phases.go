@@ -144,8 +144,7 @@ func (r *runner) timed(ctx context.Context, phase report.Phase, names []string, 
 	return nil
 }
 
-// idle is the phase in which nothing happens, for all engines at the same time: so each has
-// had no work for as long as the others.
+// idle is the phase in which nothing happens, to any engine at the same time.
 func (r *runner) idle() step { return step{phase: report.Rest, do: r.rest, together: true} }
 
 // rest measures what the engine does while nothing happens.

@@ -65,7 +65,12 @@ func phase(ctx context.Context, all []*contender, i int) error {
 		together.SetLimit(1) // in their order
 	}
 	for _, c := range all {
-		together.Go(func() error { return c.do(taken, c.steps[i]) })
+		together.Go(func() error {
+			if err := context.Cause(taken); err != nil {
+				return err // another has failed, which is what Wait returns
+			}
+			return c.do(taken, c.steps[i])
+		})
 	}
 	return together.Wait()
 }
@@ -76,7 +81,7 @@ func inTurn(all []*contender, n int) []*contender {
 	start := n % len(all)
 	order := slices.Concat(all[start:], all[:start])
 	if n/len(all)%2 == 1 {
-		slices.Reverse(order)
+		slices.Reverse(order[1:])
 	}
 	return order
 }
