@@ -36,7 +36,7 @@ func (p *pass) announce() {
 			continue // it counts as it did before
 		}
 		p.memory.events[i] = event
-		p.memory.events[i].Message = strings.Clone(event.Message) // of which it may be that it is a part of the parent's text
+		p.memory.events[i].Message = strings.Clone(event.Message) // it may be a part of the parent's text, which it outlives
 		if event.State == rules.EventOn && before.State != rules.EventUnknown && event != before {
 			p.options.Recorder.Event(p.parent, eventType(event), event.Reason, event.Message)
 		}

@@ -61,7 +61,7 @@ func (r *runner) changeBeside(ctx context.Context, names []string) error {
 	if err := r.take(ctx, append(names, quiet)...); err != nil {
 		return err
 	}
-	_, err = r.process.Settle(ctx)
+	_, err = r.settle(ctx)
 	return err
 }
 

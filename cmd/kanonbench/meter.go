@@ -45,6 +45,14 @@ func (r *runner) read(ctx context.Context) (reading, error) {
 	return now, err
 }
 
+// settle waits until the engine is at rest, and reads all meters then.
+func (r *runner) settle(ctx context.Context) (reading, error) {
+	if _, err := r.process.Settle(ctx); err != nil {
+		return reading{}, err
+	}
+	return r.read(ctx)
+}
+
 // between are the values of a phase that lay between two readings: what was used
 // and asked for by n parents.
 func between(before, after reading, n int) []report.Value {

@@ -98,10 +98,7 @@ func (r *runner) begin() step {
 		if err := r.take(ctx, canary); err != nil {
 			return err
 		}
-		if _, err := r.process.Settle(ctx); err != nil {
-			return err
-		}
-		after, err := r.read(ctx)
+		after, err := r.settle(ctx)
 		if err != nil {
 			return err
 		}
@@ -132,10 +129,7 @@ func (r *runner) timed(ctx context.Context, phase report.Phase, names []string, 
 	if err != nil {
 		return err
 	}
-	if _, err := r.process.Settle(ctx); err != nil {
-		return err
-	}
-	after, err := r.read(ctx)
+	after, err := r.settle(ctx)
 	if err != nil {
 		return err
 	}
@@ -231,7 +225,7 @@ func (r *runner) restart(ctx context.Context) error {
 	if err := r.take(ctx, canary); err != nil {
 		return err
 	}
-	_, err = r.process.Settle(ctx)
+	_, err = r.settle(ctx)
 	return err
 }
 
@@ -255,10 +249,7 @@ func (r *runner) oneByOne(ctx context.Context) error {
 		}
 		times = append(times, at.Sub(begun).Seconds())
 	}
-	if _, err := r.process.Settle(ctx); err != nil {
-		return err
-	}
-	after, err := r.read(ctx)
+	after, err := r.settle(ctx)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func binary(t *testing.T, name, variable string) string {
 // TestRequestsOfKanon holds Kanon to the requests that it has to send, and not one
 // more: in each phase those of the children that differ, and of the status.
 func TestRequestsOfKanon(t *testing.T) {
-	const parents, singles = 20, 3
+	const parents, singles = 120, 3 // so many that informers pack texts: see wire.Packer
 	ctx, dir := t.Context(), t.TempDir()
 	log := new(strings.Builder)
 	p, err := plane.Start(ctx, plane.Options{Binary: binary(t, "controlplane", controlPlaneVariable), Dir: dir, Log: log})
