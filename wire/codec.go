@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 
@@ -28,12 +29,12 @@ func NewClient(config *rest.Config, connection *http.Client) (*Client, error) {
 	config.GroupVersion = nil
 	config.APIPath = "/not-used"
 	usual := config.NegotiatedSerializer
-	config.NegotiatedSerializer = negotiated{NegotiatedSerializer: usual}
+	config.NegotiatedSerializer = negotiatedBy(usual, false)
 	trees, err := rest.UnversionedRESTClientForConfigAndClient(config, connection)
 	if err != nil {
 		return nil, fmt.Errorf("set up a client: %w", err)
 	}
-	config.NegotiatedSerializer = negotiated{NegotiatedSerializer: usual, unread: true}
+	config.NegotiatedSerializer = negotiatedBy(usual, true)
 	objects, err := rest.UnversionedRESTClientForConfigAndClient(config, connection)
 	if err != nil {
 		return nil, fmt.Errorf("set up a client: %w", err)
@@ -47,30 +48,32 @@ type Client struct {
 	objects rest.Interface
 }
 
-// negotiated is a dynamic client's serializer that decodes JSON by this package.
+// negotiated is a dynamic client's serializer that reads and writes JSON by this package.
 type negotiated struct {
 	runtime.NegotiatedSerializer
-	// unread is true where objects are not to be read further than to Objects.
-	unread bool
+	supported []runtime.SerializerInfo // for each request the same
 }
 
-// SupportedMediaTypes implements runtime.NegotiatedSerializer.
-func (n negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
-	var supported []runtime.SerializerInfo
-	for _, info := range n.NegotiatedSerializer.SupportedMediaTypes() {
+// negotiatedBy makes it of the usual one. unread is true where objects are not to be read further than to Objects.
+func negotiatedBy(usual runtime.NegotiatedSerializer, unread bool) negotiated {
+	n := negotiated{NegotiatedSerializer: usual}
+	for _, info := range usual.SupportedMediaTypes() {
 		if info.MediaType != runtime.ContentTypeJSON {
 			continue
 		}
-		info.Serializer = objects{info.Serializer, n.unread}
+		info.Serializer = objects{info.Serializer, unread}
 		stream := *info.StreamSerializer
 		stream.Serializer, stream.Framer = events{stream.Serializer}, framer{stream.Framer}
 		info.StreamSerializer = &stream
-		supported = append(supported, info)
+		n.supported = append(n.supported, info)
 	}
-	return supported
+	return n
 }
 
-// objects decodes objects; what it does not understand is decoded by client-go's serializer.
+// SupportedMediaTypes implements runtime.NegotiatedSerializer.
+func (n negotiated) SupportedMediaTypes() []runtime.SerializerInfo { return n.supported }
+
+// objects decodes and encodes objects; what it does not understand is left to client-go's serializer.
 type objects struct {
 	runtime.Serializer
 	unread bool
@@ -83,6 +86,10 @@ func (s objects) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 		return s.Serializer.Decode(data, defaults, into)
 	}
 	object, err := Decode(data)
+	if end := skip(data, 0, 0); err != nil && end > 0 && skipSpace(data, end) < len(data) && data[skipSpace(data, end)] == ',' {
+		data = data[:end] // the rest is of an event's envelope, see usualEvent
+		object, err = Decode(data)
+	}
 	if err != nil || object.APIVersion() == "" || (!wanted && object.Kind() == "Status") {
 		decoded, gvk, err := s.Serializer.Decode(data, defaults, into)
 		if tree, ok := decoded.(*unstructured.Unstructured); ok && s.unread && err == nil && !wanted {
@@ -101,12 +108,26 @@ func (s objects) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	return tree, &gvk, nil
 }
 
+// usualEvent takes an envelope apart that has a type and an object and nothing else, in this order, as the API server writes
+// them. The object is not looked at, as whoever decodes it does that; where there is more after it, it has that at its end.
+func usualEvent(data []byte) (kind string, object []byte, ok bool) {
+	rest, begins := bytes.CutPrefix(data, []byte(`{"type":"`))
+	name, rest, goesOn := bytes.Cut(rest, []byte(`","object":`))
+	object, ends := bytes.CutSuffix(bytes.TrimRight(rest, " \t\r\n"), []byte("}"))
+	isWord := !bytes.ContainsFunc(name, func(r rune) bool { return r < 'A' || r > 'Z' })
+	return string(name), object, begins && goesOn && ends && isWord && len(name) > 0 && bytes.HasPrefix(object, []byte("{"))
+}
+
 // events decodes the envelopes of a watch.
 type events struct{ runtime.Serializer }
 
 // Decode implements runtime.Decoder. The event's object shares the memory of data.
 func (s events) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	event, ok := into.(*metav1.WatchEvent)
+	if kind, object, usual := usualEvent(data); ok && usual {
+		event.Type, event.Object.Raw = kind, object
+		return event, &schema.GroupVersionKind{Version: "v1", Kind: "WatchEvent"}, nil
+	}
 	start := skipSpace(data, 0)
 	if !ok || start >= len(data) || data[start] != '{' {
 		return s.Serializer.Decode(data, defaults, into)

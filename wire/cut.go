@@ -68,7 +68,7 @@ func (o *Object) Cut() *Object {
 	whole, text := o.content.text(), []byte{'{'}
 	members(whole, skipSpace(whole, 0), func(start, end, at int) int {
 		after := skip(whole, at, 1)
-		switch whole[start:end] {
+		switch (parser{text: whole}).key(start, end) {
 		case "apiVersion", "kind", "metadata":
 			if len(text) > 1 {
 				text = append(text, ',')

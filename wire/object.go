@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Object is one object as the API server sent it. It is immutable. All methods but those of runtime.Object may be called
-// on nil, which stands for no object.
+// Object is one object as the API server sent it. It is immutable, but for Tagged. All methods but that and those of
+// runtime.Object may be called on nil, which stands for no object.
 type Object struct {
 	typeMeta unique.Handle[typeMeta]
 	// The identity is in strings of its own, so that whoever keeps a name or a UID does not keep the whole text.
@@ -26,6 +26,8 @@ type Object struct {
 	paths   []paths
 	// tree is the object where it did not come as JSON; nil otherwise.
 	tree *unstructured.Unstructured
+	// tag is what Tagged gave it. Those of alike objects share it.
+	tag unique.Handle[string]
 	// whole and meta are what Shared and Head returned last.
 	whole, meta remembered
 }
@@ -179,6 +181,8 @@ func (r *reader) string(at int, to *string) int {
 		*to = unquote(r.text[at:after])
 	case r.text[at:after] != "null":
 		return -1
+	default:
+		*to = "" // also where a name came before
 	}
 	return after
 }
@@ -207,6 +211,21 @@ func (o *Object) UID() types.UID { return types.UID(o.orNone().uid) }
 
 // ResourceVersion is the object's.
 func (o *Object) ResourceVersion() string { return o.orNone().version }
+
+// Tagged gives the object a text of its keeper's, by which it can be told without being read, and returns it. It is for
+// who has the object alone, as it is not safe for concurrent use with anything.
+func (o *Object) Tagged(tag string) *Object {
+	o.tag = unique.Make(tag)
+	return o
+}
+
+// Tag is what Tagged gave the object; empty where that was nothing.
+func (o *Object) Tag() string {
+	if o == nil || o.tag == (unique.Handle[string]{}) {
+		return ""
+	}
+	return o.tag.Value()
+}
 
 func (o *Object) orNone() *Object {
 	if o == nil {

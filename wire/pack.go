@@ -28,10 +28,13 @@ func (c content) text() string {
 	if c.dictionary == nil {
 		return c.data
 	}
-	text, err := c.dictionary.Decode(nil, []byte(c.data))
+	buffer, _ := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	text, err := c.dictionary.Decode((*buffer)[:cap(*buffer)], []byte(c.data))
 	if err != nil {
 		panic("wire: a text that was packed is broken: " + err.Error())
 	}
+	*buffer = text
 	return string(text)
 }
 
@@ -77,9 +80,11 @@ func (p *Packer) Pack(o *Object) *Object {
 	if packed.dictionary == nil {
 		return o
 	}
-	return &Object{
-		typeMeta: o.typeMeta, namespace: o.namespace, name: o.name, uid: o.uid, version: o.version, paths: o.paths, content: packed,
+	small := &Object{
+		typeMeta: o.typeMeta, namespace: o.namespace, name: o.name, uid: o.uid, version: o.version, paths: o.paths, content: packed, tag: o.tag,
 	}
+	small.meta.at.Store(o.meta.at.Load())
+	return small
 }
 
 // pack packs the text of an object of a template; it has no dictionary where that is not worth it.

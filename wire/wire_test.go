@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -143,7 +145,7 @@ func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		service, `{"kind":"A","apiVersion":"v1","a":[1,-2.5e3,"\ud83d\ude00\ud800","` + "\xff" + `"],"a":{"b":null}}`,
 		`{"kind":"A","metadata":null}`, `{"kind":"A","metadata":{"managedFields":[{"fieldsV1":null},{}],"name":null}}`,
-		`{"kind":"A","metadata":{"name":"a","name":"b"},"kind":"B"}`, `{"kind":"A","metadata":[{"name":"a"}]}`,
+		`{"kind":"A","metadata":{"name":"a","name":"b"},"kind":"B"}`, `{"kind":"A","metadata":{"name":"a","name":null}}`, `{"kind":"A","metadata":[{"name":"a"}]}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -157,23 +159,54 @@ func FuzzDecode(f *testing.F) {
 		if err := other.UnmarshalJSON(data); err != nil {
 			t.Fatalf("%q was read, which client-go refuses: %v", data, err)
 		}
-		tree := object.Tree()
-		unstructured.RemoveNestedField(tree.Object, "metadata", "managedFields")
-		unstructured.RemoveNestedField(other.Object, "metadata", "managedFields")
-		if diff := cmp.Diff(other.Object, tree.Object); diff != "" {
+		want, got := other.Object, asRead(t, object.Tree())
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("%q: the tree differs from client-go's (-want +got):\n%s", data, diff)
 		}
-		if object.Name() != other.GetName() || object.ResourceVersion() != other.GetResourceVersion() {
-			t.Fatalf("%q: the identity differs", data)
+		identity := []string{object.APIVersion(), object.Kind(), object.Namespace(), object.Name(), string(object.UID()), object.ResourceVersion()}
+		if diff := cmp.Diff([]string{
+			other.GetAPIVersion(), other.GetKind(), other.GetNamespace(), other.GetName(), string(other.GetUID()), other.GetResourceVersion(),
+		}, identity); diff != "" {
+			t.Fatalf("%q: the identity differs (-want +got):\n%s", data, diff)
+		}
+		maps.DeleteFunc(want, func(name string, _ any) bool { return name != "apiVersion" && name != "kind" && name != "metadata" })
+		if _, ok := want["metadata"].(map[string]any); !ok {
+			delete(want, "metadata") // which no object of an API server has so, and no head has
+		}
+		for name, head := range map[string]*unstructured.Unstructured{"the head": object.Head(), "the head of what is cut": object.Cut().Head()} {
+			if diff := cmp.Diff(want, asRead(t, head)); diff != "" {
+				t.Fatalf("%q: %s differs from client-go's (-want +got):\n%s", data, name, diff)
+			}
 		}
 	})
+}
+
+// asRead is a copy of an object with the paths of managedFields as client-go reads them.
+func asRead(t *testing.T, object *unstructured.Unstructured) map[string]any {
+	t.Helper()
+	fields := object.DeepCopy().Object
+	metadata, _ := fields["metadata"].(map[string]any)
+	entries, _ := metadata["managedFields"].([]any)
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		text, isText := entry["fieldsV1"].(string)
+		if !isText {
+			continue
+		}
+		var paths any
+		if err := utiljson.Unmarshal([]byte(text), &paths); err != nil {
+			t.Fatal(err)
+		}
+		entry["fieldsV1"] = paths
+	}
+	return fields
 }
 
 // watched reads a stream as client-go's watches do.
 func watched(t *testing.T, stream io.Reader) []string {
 	t.Helper()
 	config := dynamic.ConfigFor(&rest.Config{})
-	info := negotiated{NegotiatedSerializer: config.NegotiatedSerializer}.SupportedMediaTypes()[0]
+	info := negotiatedBy(config.NegotiatedSerializer, false).SupportedMediaTypes()[0]
 	frames := info.StreamSerializer.NewFrameReader(io.NopCloser(stream))
 	decoder := restwatch.NewDecoder(streaming.NewDecoder(frames, info.StreamSerializer.Serializer), info.Serializer)
 	var seen []string

@@ -138,7 +138,7 @@ func (c *Child) updatedOnly(live *unstructured.Unstructured) bool {
 // be replaced: where it is not there, and where others may have a part of what is.
 func (c *Child) replace(path fieldpath.Path, live *unstructured.Unstructured) (steps []operation, changed, ok bool) {
 	var want, have any = c.Object.Object, live.Object
-	ref, pointer := c.kind.root, ""
+	ref := c.kind.root
 	for _, element := range path {
 		if element.Value != nil { // an item of a set is there or not
 			list, isList := have.([]any)
@@ -147,27 +147,50 @@ func (c *Child) replace(path fieldpath.Path, live *unstructured.Unstructured) (s
 		if want, ref, ok = c.kind.step(want, ref, element); !ok {
 			return nil, false, false
 		}
-		var at string
-		if have, at, ok = stepInto(have, element); !ok {
+		if have, _, ok = stepInto(have, element); !ok {
 			return nil, false, false
 		}
-		pointer += "/" + at
-		if element.Key != nil {
-			for _, key := range *element.Key {
-				steps = append(steps, operation{Op: "test", Path: pointer + "/" + escapePointer(key.Name), Value: key.Value.Unstructured()})
-			}
-		}
 	}
-	if value.Equals(value.NewValueInterface(want), value.NewValueInterface(have)) {
+	switch {
+	case equalValues(want, have):
 		return nil, false, true
-	}
-	if vanishing(want) {
+	case vanishing(want):
 		return nil, false, false
-	}
-	if !c.kind.indivisible(ref, want) || !c.kind.indivisible(ref, have) {
+	case !c.kind.indivisible(ref, want) || !c.kind.indivisible(ref, have):
 		return nil, false, c.emptyGranular(path)
 	}
-	return append(steps, operation{Op: "replace", Path: pointer, Value: want}), true, true
+	return replacing(live.Object, path, want), true, true
+}
+
+// equalValues says whether two values are the same to the API server. Most are texts or numbers of one type.
+func equalValues(a, b any) bool {
+	switch a := a.(type) {
+	case string:
+		if b, ok := b.(string); ok {
+			return a == b
+		}
+	case int64:
+		if b, ok := b.(int64); ok {
+			return a == b
+		}
+	}
+	return value.Equals(value.NewValueInterface(a), value.NewValueInterface(b))
+}
+
+// replacing puts a value at a path that is there, after tests of the keys of each list item on the way.
+func replacing(at any, path fieldpath.Path, v any) (steps []operation) {
+	pointer := ""
+	for _, element := range path {
+		next, token, _ := stepInto(at, element)
+		at, pointer = next, pointer+"/"+token
+		if element.Key == nil {
+			continue
+		}
+		for _, key := range *element.Key {
+			steps = append(steps, operation{Op: "test", Path: pointer + "/" + escapePointer(key.Name), Value: key.Value.Unstructured()})
+		}
+	}
+	return append(steps, operation{Op: "replace", Path: pointer, Value: v})
 }
 
 // indivisible says whether a value of a type is replaced as a whole by whoever applies it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -166,8 +167,10 @@ func (c *Child) mismatch(err error) error {
 }
 
 // identityPaths are the paths that the API server never keeps in managedFields (apimachinery,
-// pkg/util/managedfields/internal/stripmeta.go).
-func identityPaths() *fieldpath.Set {
+// pkg/util/managedfields/internal/stripmeta.go). The set is read-only.
+//
+//nolint:gochecknoglobals // Built once, at first use, and never changed.
+var identityPaths = sync.OnceValue(func() *fieldpath.Set {
 	set := fieldpath.NewSet(fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"),
 		fieldpath.MakePathOrDie("metadata"))
 	for _, field := range []string{
@@ -177,7 +180,7 @@ func identityPaths() *fieldpath.Set {
 		set.Insert(fieldpath.MakePathOrDie("metadata", field))
 	}
 	return set
-}
+})
 
 // oneLine turns the library's list of errors, one a line, into one line.
 func oneLine(err error) error {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/wire"
 )
 
 // hashVersion changes when the way of hashing or normalising changes, so that everything is applied once more.
@@ -62,7 +64,7 @@ func (w *Writer) takeFingerprint(c *Child) error {
 	if c.shape, c.controller, err = w.shapeOf(c); err != nil {
 		return err
 	}
-	c.fingerprint.value, c.fingerprint.paths = value, hashOf(c.shape.before+c.controller+c.shape.after)
+	c.fingerprint.value, c.fingerprint.paths = value, hashOf([]byte(c.shape.before+c.controller+c.shape.after))
 	annotations[AnnotationApplied] = c.fingerprint.String()
 	return nil
 }
@@ -83,18 +85,18 @@ func listsOf(v any) any {
 	}
 }
 
-// digest is 128 bits of a SHA-256 over the JSON form of v, in which encoding/json sorts the keys of maps: the same value
-// gives the same 22 characters in every process.
+// digest is 128 bits of a SHA-256 over the JSON form of v, in which the keys of maps are sorted: the same value gives the
+// same 22 characters in every process.
 func digest(v any) (string, error) {
-	text, err := json.Marshal(v)
+	text, err := wire.AppendJSON(make([]byte, 0, 2<<10), v) // enough for most
 	if err != nil {
 		return "", err
 	}
-	return hashOf(string(text)), nil
+	return hashOf(text), nil
 }
 
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -22,9 +23,14 @@ type Contested struct {
 // The content is never changed. One that does not fit the kind's schema is returned as it is: the API server says better
 // what is wrong. The error is that the schema could not be loaded.
 func (w *Writer) Yield(ctx context.Context, s Status, counts func(manager string) bool) (map[string]any, []Contested, error) {
+	isRival := func(e entry) bool { return e.manager != s.Manager && counts(e.manager) }
+	entries := entriesOf(s.Object)
+	if len(s.Content) == 0 || !slices.ContainsFunc(entries, isRival) {
+		return s.Content, nil, nil
+	}
 	own, rivals := &fieldpath.Set{}, make(map[string]*fieldpath.Set)
-	for _, e := range entriesOf(s.Object) {
-		if e.manager != s.Manager && !counts(e.manager) {
+	for _, e := range entries {
+		if e.manager != s.Manager && !isRival(e) {
 			continue
 		}
 		set, err := e.fields()
@@ -35,9 +41,6 @@ func (w *Writer) Yield(ctx context.Context, s Status, counts func(manager string
 		default:
 			rivals[e.manager] = set
 		}
-	}
-	if len(rivals) == 0 || len(s.Content) == 0 {
-		return s.Content, nil, nil
 	}
 	kind, err := w.kinds.load(ctx, w.schemas, s.Object.GroupVersionKind())
 	if err != nil {
