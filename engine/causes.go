@@ -164,10 +164,11 @@ func (c *causes) deedLocked(v version) *history {
 
 // note takes in that a change of an object wakes a key.
 func (c *causes) note(k queue.Key, event monitor.Event, now time.Time) {
-	obj := newest(event)
+	obj := event.Newest()
 	if obj == nil {
 		return
 	}
+	at := version{uid: obj.UID(), resource: obj.ResourceVersion()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.rotateLocked(now)
@@ -179,8 +180,8 @@ func (c *causes) note(k queue.Key, event monitor.Event, now time.Time) {
 	if it.others {
 		return
 	}
-	how := c.deedLocked(versionAt(obj))
-	if underway := c.writing[identityOf(obj)]; how == nil && underway != nil {
+	how := c.deedLocked(at)
+	if underway := c.writing[identityAt(obj)]; how == nil && underway != nil {
 		how = underway.history()
 	}
 	switch {

@@ -15,7 +15,7 @@ import (
 // nothing else. Such a change must not cut the pause after a failure short: the
 // text of a failure may differ each time, be written, and come back as an event.
 func isEcho(event monitor.Event) bool {
-	if event.Old == nil || event.New == nil || event.Old.GetUID() != event.New.GetUID() {
+	if event.Old == nil || event.New == nil || event.Old.UID() != event.New.UID() {
 		return false
 	}
 	before, after, ok := event.Whole()

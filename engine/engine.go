@@ -36,8 +36,10 @@ type Engine struct {
 	// contested are the contests about what patches set.
 	contested *patchContests
 	records   *records
-	held      *held
-	guards    *guards
+	// held has the parents that rules hold, and left those that left their rule's view with something that it said in
+	// them: such a parent is looked after although it has no children.
+	held, left *keySet
+	guards     *guards
 
 	contributions *contributions.Book[problem]
 	retirements   *retirements
@@ -61,7 +63,8 @@ func New(options Options) (*Engine, error) {
 		memories: newMemories(),
 
 		orphanings: newOrphanings(),
-		held:       newHeld(),
+		held:       newKeySet(),
+		left:       newKeySet(),
 		causes:     newCauses(),
 		contested:  newPatchContests(),
 		guards:     newGuards(),
@@ -77,6 +80,7 @@ func New(options Options) (*Engine, error) {
 		Handle:   e.handle,
 		Synced:   e.synced,
 		Failed:   e.failed,
+		Tag:      tagOf,
 		Indexers: map[string]cache.IndexFunc{indexParent: indexByParent, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	})
 	if err != nil {
@@ -133,14 +137,21 @@ func (e *Engine) Run(ctx context.Context) error {
 // indexParent is the name of the index of children by rule and parent.
 const indexParent = "parent"
 
-// indexByParent puts a child under the rule and the parent that it belongs to.
-func indexByParent(item any) ([]string, error) {
-	obj, ok := item.(*wire.Object)
-	if !ok {
-		return nil, nil
+// tagOf says of a child to which rule and parent it belongs, as the text of their key.
+func tagOf(key monitor.Key, obj *wire.Object) string {
+	if key.Selector != apply.LabelRule {
+		return "" // these are no children
 	}
 	if k, ok := keyOfChild(obj.Head()); ok {
-		return []string{k.String()}, nil
+		return k.String()
+	}
+	return ""
+}
+
+// indexByParent puts a child under the rule and the parent that it belongs to.
+func indexByParent(item any) ([]string, error) {
+	if obj, ok := item.(*wire.Object); ok && obj.Tag() != "" {
+		return []string{obj.Tag()}, nil
 	}
 	return nil, nil
 }

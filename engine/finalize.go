@@ -101,7 +101,8 @@ func (p *pass) tellFinalizing() {
 			p.queue.AddAfter(p.key, left)
 		} else {
 			waits.reason, waits.stalled = reasonFinalizeTimeout, true
-			waits.err = fmt.Errorf("%s, for longer than %s; the parent stays until that changes, or until somebody removes the finalizer %s", f.Waits, f.Timeout, finalizers+p.op.id)
+			waits.err = fmt.Errorf("%s, for longer than %s; the parent stays until that changes, or until somebody ends the cleanup by annotating it %s%s: \"true\"",
+				f.Waits, f.Timeout, annotationFinalized, p.op.id)
 		}
 	}
 	p.problems = append(p.problems, waits)

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply"
 )
 
 // stackRule makes two ConfigMaps of each Stack, the second from the first, and while
@@ -51,8 +53,8 @@ func TestFinalize(t *testing.T) {
 	w.rule("stack", stackRule)
 	stop := w.run()
 	stacks := w.resource("Stack")
-	for _, name := range []string{"red", "late"} {
-		w.parent("Stack", name, "{size: small, timeout: "+map[string]string{"red": "1h", "late": "1s"}[name]+"}")
+	for name, timeout := range map[string]string{"red": "1h", "late": "1s", "stuck": "1s"} {
+		w.parent("Stack", name, "{size: small, timeout: "+timeout+"}")
 		ready := w.await(stacks, w.home, name, "is ready", isTrue("Ready"))
 		if !w.holds("stack")(ready) {
 			t.Errorf("the parent is not held: %v", ready.GetFinalizers())
@@ -97,16 +99,26 @@ func TestFinalize(t *testing.T) {
 
 	// One that takes too long stays, and says so.
 	w.delete(stacks, w.home, "late")
-	w.await(stacks, w.home, "late", "says that it takes too long", func(obj *unstructured.Unstructured) bool {
-		return conditionField(obj, "Stalled", "reason") == "FinalizeTimeout" &&
-			strings.Contains(conditionField(obj, "Stalled", "message"), w.finalizerOf("stack"))
-	})
+	skip := "kanon.dev/finalized-" + apply.RuleID(w.kanon, w.kanon, "stack")
+	tooLong := func(obj *unstructured.Unstructured) bool {
+		return conditionField(obj, "Stalled", "reason") == "FinalizeTimeout" && strings.Contains(conditionField(obj, "Stalled", "message"), skip)
+	}
+	w.await(stacks, w.home, "late", "says that it takes too long", tooLong)
 	w.awaitEvent(w.home, "late", "FinalizeTimeout")
 	w.quiet()
 	w.get(configMaps, w.home, "late-base")
 	w.patch(configMaps, w.home, "late-backup", `{"data":{"done":"yes"}}`)
 	w.awaitGone(stacks, w.home, "late")
 	w.awaitGone(configMaps, w.home, "late-base")
+
+	// Somebody can end it as the message says, and then the children go all the same.
+	w.delete(stacks, w.home, "stuck")
+	w.await(stacks, w.home, "stuck", "says that it takes too long", tooLong)
+	w.patch(stacks, w.home, "stuck", `{"metadata": {"annotations": {"`+skip+`": "true"}}}`)
+	w.awaitGone(stacks, w.home, "stuck")
+	for _, child := range []string{"base", "top", "backup"} {
+		w.awaitGone(configMaps, w.home, "stuck-"+child)
+	}
 	stop()
 }
 

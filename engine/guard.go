@@ -364,7 +364,7 @@ func (g *guard) message() string {
 	}
 	switch {
 	case g.wouldGo.grave > 0:
-		b.WriteString(", with one among them that holds more than itself")
+		b.WriteString(", among them a PersistentVolumeClaim, a Namespace or a CustomResourceDefinition")
 	case g.wouldGo.all+g.mayGo.all > g.limit:
 		fmt.Fprintf(&b, ", and pruneLimit is %d", g.limit)
 	}
@@ -379,7 +379,7 @@ func (g *guard) message() string {
 		}
 		b.WriteString(separator + ref.String())
 	}
-	fmt.Fprintf(&b, "\nnothing is deleted until it is annotated %s: %q", rules.AnnotationConfirmPrune, g.revision)
+	fmt.Fprintf(&b, "\nnothing is deleted until the rule, or the ConfigMap that holds it, is annotated %s: %q", rules.AnnotationConfirmPrune, g.revision)
 	return b.String()
 }
 

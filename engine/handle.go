@@ -2,7 +2,6 @@ package engine
 
 import (
 	"maps"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,6 +10,7 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/wire"
 )
 
 // handle turns one change of an object into the keys that it concerns.
@@ -32,6 +32,9 @@ func (e *Engine) handle(event monitor.Event) {
 	if event.Key.Selector == apply.LabelRule {
 		e.handleChild(running, event)
 	}
+	if event.New == nil {
+		e.writer.ForgetPatches(event.Old.UID())
+	}
 	e.handleLookup(running, event)
 }
 
@@ -42,7 +45,7 @@ func (e *Engine) handleLookup(running *operators, event monitor.Event) {
 		if op == nil {
 			continue
 		}
-		itself := event.Key.GVR == op.parent.GVR && keyOf(k.Rule, newest(event)) == k
+		itself := event.Key.GVR == op.parent.GVR && keyAt(k.Rule, event.Newest()) == k
 		if itself && e.queue.NumRequeues(k) > 0 && isEcho(event) {
 			continue // as in handleParent
 		}
@@ -51,11 +54,14 @@ func (e *Engine) handleLookup(running *operators, event monitor.Event) {
 }
 
 func (e *Engine) handleParent(op *operator, event monitor.Event) {
-	obj := newest(event)
+	obj := event.Newest()
 	if obj == nil {
 		return
 	}
-	k := keyOf(op.id, obj)
+	k := keyAt(op.id, obj)
+	if op.isNarrow() {
+		e.left.set(k, event.New == nil && apply.IsManaged(event.Old.Head(), op.id))
+	}
 	if e.queue.NumRequeues(k) > 0 && isEcho(event) {
 		return // the pause goes on; workOn looks once more when it is over
 	}
@@ -66,15 +72,15 @@ func (e *Engine) handleParent(op *operator, event monitor.Event) {
 // changed. The Namespace itself may be gone; then its parents are going too.
 // Before the operator is ready there is nothing to wake: its start wakes all.
 func (e *Engine) handleNamespace(op *operator, event monitor.Event) {
-	namespace := newest(event)
+	namespace := event.Newest()
 	if namespace == nil || !e.ready(op) {
 		return
 	}
-	if event.Old != nil && event.New != nil && maps.Equal(event.Old.GetLabels(), event.New.GetLabels()) {
+	if event.Old != nil && event.New != nil && maps.Equal(event.Old.Head().GetLabels(), event.New.Head().GetLabels()) {
 		return
 	}
 	for _, parent := range e.monitors.Heads(op.parentKey) {
-		if parent.GetNamespace() == namespace.GetName() {
+		if parent.GetNamespace() == namespace.Name() {
 			e.wake(keyOf(op.id, parent), event)
 		}
 	}
@@ -86,11 +92,8 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 	if event.New != nil && e.isOldNews(running, event) {
 		return
 	}
-	for _, obj := range []*unstructured.Unstructured{event.Old, event.New} {
-		if obj == nil {
-			continue
-		}
-		k, ok := keyOfChild(obj)
+	for _, obj := range []*wire.Object{event.Old, event.New} {
+		k, ok := queue.ParseKey(obj.Tag())
 		if op := running.byID[k.Rule]; !ok || op == nil || op.childKey(event.Key.GVR) != event.Key {
 			continue
 		} else if op.looksBack.Load() {
@@ -99,7 +102,7 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 		e.queue.Add(k)
 	}
 	if event.New == nil && event.Old != nil {
-		e.writer.Forget(event.Old.GetUID())
+		e.writer.Forget(event.Old.UID())
 	}
 }
 
@@ -109,16 +112,18 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 // Where an expression looks back, what was at hand when the pass began counts as well,
 // so each state is news.
 func (e *Engine) isOldNews(running *operators, event monitor.Event) bool {
-	owner, ok := apply.OwnerOf(event.New)
-	op := running.byID[owner.RuleID]
-	if !ok || op == nil || op.looksBack.Load() {
+	k, ok := queue.ParseKey(event.New.Tag())
+	op := running.byID[k.Rule]
+	switch {
+	case !ok || op == nil || op.looksBack.Load():
+		return false
+	case e.writer.Knows(event.New.UID(), event.New.ResourceVersion()):
+		return event.Old == nil || event.Old.Tag() == event.New.Tag() // else it was another parent's
+	case event.Old == nil:
 		return false
 	}
-	if event.Old != nil && !apply.SameButContent(event.Old, event.New) {
-		before, ok := apply.OwnerOf(event.Old)
-		return ok && before == owner && e.writer.Knows(event.New)
-	}
-	return e.writer.Knows(event.New) || event.Old != nil && op.unread[owner.Node]
+	owner, ok := apply.OwnerOf(event.New.Head())
+	return ok && op.unread[owner.Node] && apply.SameButContent(event.Old.Head(), event.New.Head())
 }
 
 // wake has a key looked at because of an event.
@@ -139,24 +144,22 @@ func (e *Engine) synced(key monitor.Key) {
 	e.news.ring() // the verdict on a rule that was starting changes
 }
 
-func newest(event monitor.Event) *unstructured.Unstructured {
-	if event.New != nil {
-		return event.New
-	}
-	return event.Old
-}
-
 func keyOf(rule string, parent *unstructured.Unstructured) queue.Key {
 	return queue.Key{Rule: rule, Parent: types.NamespacedName{Namespace: parent.GetNamespace(), Name: parent.GetName()}}
 }
 
+func keyAt(rule string, parent *wire.Object) queue.Key {
+	return queue.Key{Rule: rule, Parent: types.NamespacedName{Namespace: parent.Namespace(), Name: parent.Name()}}
+}
+
 // keyOfChild is the rule and the parent that a child belongs to: by its owner
 // annotation, or where somebody removed that, by its label and its controller.
-// A label alone proves nothing; a key that is woken in error finds nothing to do.
+// A label alone proves nothing; a key that is woken in error finds nothing to do. The
+// key is a part of the child's text, and is not to outlive it.
 func keyOfChild(child *unstructured.Unstructured) (queue.Key, bool) {
 	if owner, ok := apply.OwnerOf(child); ok {
-		parent := types.NamespacedName{Namespace: strings.Clone(owner.Parent.Namespace), Name: strings.Clone(owner.Parent.Name)}
-		return queue.Key{Rule: strings.Clone(owner.RuleID), Parent: parent}, true // the key outlives the annotation
+		parent := types.NamespacedName{Namespace: owner.Parent.Namespace, Name: owner.Parent.Name}
+		return queue.Key{Rule: owner.RuleID, Parent: parent}, true
 	}
 	rule := child.GetLabels()[apply.LabelRule]
 	controller := metav1.GetControllerOfNoCopy(child)
@@ -166,6 +169,6 @@ func keyOfChild(child *unstructured.Unstructured) (queue.Key, bool) {
 	// The parent of a child in a namespace lives there too, or is cluster-scoped.
 	// Which it is cannot be told from here; a cluster-scoped parent is woken by
 	// the state of the child before the annotation went.
-	parent := types.NamespacedName{Namespace: child.GetNamespace(), Name: strings.Clone(controller.Name)}
-	return queue.Key{Rule: strings.Clone(rule), Parent: parent}, true
+	parent := types.NamespacedName{Namespace: child.GetNamespace(), Name: controller.Name}
+	return queue.Key{Rule: rule, Parent: parent}, true
 }

@@ -87,6 +87,7 @@ func TestRequestsOfAParent(t *testing.T) {
 	before := w.requests.count()
 	w.parent("Box", "red", "{color: red}")
 	w.await(boxes, w.home, "red", "is ready", isTrue("Ready"))
+	w.quiet()
 	if got := w.requestsAtHome(before); len(got) != 3 {
 		t.Errorf("a new parent with two children took %d requests, want two creations and a status: %q", len(got), got)
 	}
@@ -94,6 +95,7 @@ func TestRequestsOfAParent(t *testing.T) {
 	before = w.requests.count()
 	w.patch(boxes, w.home, "red", `{"spec":{"color":"blue"}}`)
 	w.await(boxes, w.home, "red", "says so", has("blue", "status", "color"))
+	w.quiet()
 	if got := w.requestsAtHome(before); len(got) != 2 {
 		t.Errorf("a change of one child took %d requests, want an apply and a status: %q", len(got), got)
 	}

@@ -59,7 +59,7 @@ func (l *loop) problem(nameOf func(rule string) string) problem {
 	return problem{
 		subject: "loop", reason: reasonLoop, stalled: true,
 		err: fmt.Errorf("it never comes to rest: each of the last %d changes was caused by the one before, and by nothing else (%s); "+
-			"it goes on with growing pauses", maxTurns, strings.Join(text, " → ")),
+			"it goes on with growing pauses, until one of these rules does not depend on what it writes", maxTurns, strings.Join(text, " → ")),
 	}
 }
 
@@ -107,7 +107,8 @@ func (p *pass) descendsTooFar() bool {
 	}
 	p.problems = append(p.problems, problem{
 		subject: "loop", reason: reasonLoop, stalled: true,
-		err: fmt.Errorf("nothing more is made of it: the rule made its forebears %d times over (%s, and so on)",
+		err: fmt.Errorf("nothing more is made of it: the rule makes parents for itself, %d generations so far (%s, and so on); "+
+			"give spec.parent a selector or a when that its own children do not meet",
 			maxGenerations, strings.Join(chain[:min(len(chain), 4)], ", made of ")),
 	})
 	return true

@@ -150,7 +150,7 @@ func TestRulesThatBreed(t *testing.T) {
 	last := "n" + strings.Repeat("-t-n", 16)
 	stalled := w.await(w.resource("Note"), w.home, last, "is stalled", isTrue("Stalled"))
 	message := conditionField(stalled, "Stalled", "message")
-	for _, want := range []string{"16 times over", "by rule " + w.kanon + "/tasks", "by rule " + w.kanon + "/notes"} {
+	for _, want := range []string{"16 generations", "by rule " + w.kanon + "/tasks", "by rule " + w.kanon + "/notes"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("the message lacks %q: %s", want, message)
 		}

@@ -91,6 +91,7 @@ func (e *Engine) forget(k queue.Key) {
 	e.readers.Keep(k, nil)
 	e.borrowed.Keep(k, nil)
 	e.held.set(k, false)
+	e.left.set(k, false)
 }
 
 // remembered lists the parents of a rule of which something is known.
@@ -102,6 +103,8 @@ func (e *Engine) remembered(rule string) []queue.Key {
 	e.readers.AddKeys(rule, found)
 	e.borrowed.AddKeys(rule, found)
 	e.held.addKeys(rule, found)
+	e.left.addKeys(rule, found)
+	e.contributions.AddKeys(rule, found)
 	return slices.Collect(maps.Keys(found))
 }
 
@@ -122,6 +125,7 @@ func (e *Engine) stop(op *operator) {
 	e.readers.ForgetRule(op.id)
 	e.borrowed.ForgetRule(op.id)
 	e.held.forgetRule(op.id)
+	e.left.forgetRule(op.id)
 	e.guards.forgetRule(op.id)
 	e.contributions.ForgetRule(op.id)
 }

@@ -75,6 +75,8 @@ type operator struct {
 	// remembered is set once the rule's record says what it must before anything is
 	// written.
 	remembered atomic.Bool
+	// begun is set once its parents were woken for the first time.
+	begun atomic.Bool
 	// explained is set once an Event has told why there are no conditions.
 	explained atomic.Bool
 	// sought is set once parents that are held out of view were looked for.
@@ -330,6 +332,11 @@ func (op *operator) inView(parent *unstructured.Unstructured) bool {
 	selector := op.program.Parent().Selector
 	return (selector == nil || selector.Matches(labels.Set(parent.GetLabels()))) &&
 		(op.parentKey.Namespace == "" || op.parentKey.Namespace == parent.GetNamespace())
+}
+
+// isNarrow tells whether a parent that is out of view may still be there.
+func (op *operator) isNarrow() bool {
+	return op.parentKey.Selector != "" || op.parentKey.Namespace != ""
 }
 
 // owner is what the children of a node say of whom they belong to.

@@ -23,14 +23,15 @@ func newOrphanings() *orphanings { return &orphanings{uids: make(map[types.UID]b
 
 // see takes in one event of a parent.
 func (o *orphanings) see(event monitor.Event) {
-	orphaning := event.New != nil && event.New.GetDeletionTimestamp() != nil && apply.Has(event.New, metav1.FinalizerOrphanDependents)
+	live := event.New.Head()
+	orphaning := live != nil && live.GetDeletionTimestamp() != nil && apply.Has(live, metav1.FinalizerOrphanDependents)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case orphaning:
-		o.uids[event.New.GetUID()] = true
+		o.uids[event.New.UID()] = true
 	case event.New == nil && event.Old != nil:
-		delete(o.uids, event.Old.GetUID())
+		delete(o.uids, event.Old.UID())
 	}
 }
 

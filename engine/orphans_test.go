@@ -136,7 +136,6 @@ func TestOrphans(t *testing.T) {
 
 	t.Run("a change of tracking writes the finalizer first", func(t *testing.T) {
 		w := w.in(t)
-		w.rule("keep", strings.ReplaceAll(keepRule, "deletionPolicy: {whenDeleted", "deletionPolicy: {whenPruned: Delete, whenDeleted"))
 		plain, _, _ := strings.Cut(keepRule, "  - id: deleted")
 		_, never, _ := strings.Cut(keepRule, "  - id: never")
 		w.rule("keep", plain+"  - id: deleted\n"+strings.ReplaceAll(never, "-never", "-deleted"))

@@ -41,6 +41,13 @@ func (c *patchContests) done(k queue.Key, now time.Time) {
 	}
 }
 
+// drop forgets those of a target that is not there.
+func (c *patchContests) drop(k queue.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.of, k)
+}
+
 // sync brings the target up to date, unless others keep taking back what is set there.
 func (t *patching) sync(ctx context.Context, patch apply.Patch) (apply.Result, error) {
 	now, about, content := t.options.Clock.Now(), t.contested.about(t.key), ""

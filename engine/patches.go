@@ -367,6 +367,9 @@ func (t *patching) run(ctx context.Context) problem {
 	}
 	t.leaveOut(contradictions)
 	live, err := t.live(ctx, merged == nil)
+	if err == nil && live == nil {
+		t.contested.drop(t.key)
+	}
 	switch {
 	case err != nil:
 		return t.problem(err)
@@ -377,7 +380,7 @@ func (t *patching) run(ctx context.Context) problem {
 	case live.GetDeletionTimestamp() != nil && merged == nil:
 		return problem{}
 	case t.saw.Doubt != "" && apply.Shrinks(live, t.plan.manager, merged):
-		return t.held(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there", t.name(), t.saw.Doubt))
+		return t.held(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there; the conditions and Events of that parent say why", t.name(), t.saw.Doubt))
 	}
 	result, err := t.sync(ctx, apply.Patch{
 		GVR: t.plan.kind.GVR, Object: live, Manager: t.plan.manager, Content: merged, Refuse: t.plan.Refuse, Keeps: t.keeps,

@@ -61,10 +61,14 @@ func (p *pass) stale() []staleChild {
 	var found []staleChild
 	seen := make(map[types.UID]bool)
 	for kind := range p.op.childKinds() {
-		for _, object := range p.monitors.HeadsByIndex(p.op.childKey(kind.GVR), indexParent, p.key.String()) {
+		for _, child := range p.monitors.UnreadByIndex(p.op.childKey(kind.GVR), indexParent, p.key.String()) {
+			if p.desired[identityAt(child)] {
+				continue
+			}
+			object := child.Head()
 			// The index speaks of the parent's name; only proof of ownership
 			// by this very parent allows a deletion.
-			if seen[object.GetUID()] || p.desired[identityOf(object)] || object.GetDeletionTimestamp() != nil ||
+			if seen[object.GetUID()] || object.GetDeletionTimestamp() != nil ||
 				!apply.Owns(object, p.op.id, p.parent.GetUID()) {
 				continue
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/source"
@@ -138,6 +139,7 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 				op.lookAs(known[entry.id])
 			}
 			e.restartReplaced(known[entry.id], op)
+			e.noteLeft(before.byID[entry.id], op)
 			started = append(started, op)
 			known[op.id] = op
 		}
@@ -210,6 +212,19 @@ func (e *Engine) restartReplaced(before, after *operator) {
 	for id, plan := range after.patches {
 		if old, ok := before.patches[id]; ok && old.kind.GVR == plan.kind.GVR && old.kind.Definition.UID != plan.kind.Definition.UID {
 			e.monitors.Restart(plan.kind.GVR)
+		}
+	}
+}
+
+// noteLeft notes the parents that the operator will not see and the one before sees, and
+// said something in.
+func (e *Engine) noteLeft(before, after *operator) {
+	if before == nil || before.parentKey == after.parentKey || before.parent.GVR.GroupResource() != after.parent.GVR.GroupResource() {
+		return
+	}
+	for _, parent := range e.monitors.Heads(before.parentKey) {
+		if !after.inView(parent) && apply.IsManaged(parent, after.id) {
+			e.left.set(keyOf(after.id, parent), true)
 		}
 	}
 }
@@ -291,6 +306,7 @@ func (e *Engine) enqueueAll(op *operator) {
 	if !e.isCurrent(op) || !e.ready(op) {
 		return
 	}
+	op.begun.Store(true)
 	e.beginPatches(op)
 	keys := e.keysOf(op)
 	if op.removal == nil {

@@ -19,6 +19,7 @@ import (
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/wire"
 )
 
 // reconcile brings what one rule makes of one parent up to date: it finds the
@@ -184,6 +185,14 @@ func identityOf(obj *unstructured.Unstructured) identity {
 	}
 }
 
+// identityAt is identityOf for an object that need not be read for it.
+func identityAt(obj *wire.Object) identity {
+	return identity{
+		GroupKind:      schema.FromAPIVersionAndKind(obj.APIVersion(), obj.Kind()).GroupKind(),
+		NamespacedName: types.NamespacedName{Namespace: obj.Namespace(), Name: obj.Name()},
+	}
+}
+
 func (p *pass) run(ctx context.Context) (verdict, error) {
 	switch p.op.selects(p.parent, p.namespaceLabels) {
 	case undecided:
@@ -253,6 +262,8 @@ func (p *pass) release(ctx context.Context) (verdict, error) {
 	}
 	if err != nil {
 		p.addStatusProblem(err)
+	} else {
+		p.left.set(p.key, false)
 	}
 	p.dropContributions(p.key)
 	p.notices.forget(p.key)
@@ -262,13 +273,12 @@ func (p *pass) release(ctx context.Context) (verdict, error) {
 }
 
 // findParent is the parent of a key, or nil when there is nothing to do for it:
-// when it is gone, or when it was never in the rule's view and has no children.
+// when it is gone, or when it is out of the rule's view and has nothing of the rule.
 func (e *Engine) findParent(ctx context.Context, op *operator, k queue.Key) (*unstructured.Unstructured, error) {
 	if parent, ok := e.monitors.Get(op.parentKey, k.Parent.Namespace, k.Parent.Name); ok {
 		return parent, nil
 	}
-	whole := op.parentKey.Selector == "" && op.parentKey.Namespace == ""
-	if whole || (!e.hasChildren(op, k) && !e.held.has(k)) {
+	if !op.isNarrow() || (!e.hasChildren(op, k) && !e.held.has(k) && !e.left.has(k)) {
 		return nil, nil
 	}
 	// Out of the view is not gone: only the API server knows which it is.

@@ -56,7 +56,7 @@ func (e *Engine) isRemembered(op *operator) bool {
 // recorded wakes what waited for a record. The records call it.
 func (e *Engine) recorded(id string) {
 	if op := e.running.load().byID[id]; op != nil {
-		if op.removal == nil && e.looked(op) {
+		if op.removal == nil && op.begun.Load() && e.looked(op) {
 			e.judge(op)
 		} else {
 			e.enqueueAll(op)

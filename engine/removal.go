@@ -244,6 +244,11 @@ func standIn(name string, parent schema.GroupVersionKind, stored *ruleRecord) []
 func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured) (verdict, error) {
 	var v verdict
 	var err error
+	if !op.removal.keepsChildren() {
+		if err = e.checkAbsent(ctx, op); err != nil {
+			return again, err // there may be children that nobody would end any more
+		}
+	}
 	switch {
 	case parent == nil:
 	case isSuspended(parent) && e.touches(op, k, parent):

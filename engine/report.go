@@ -66,7 +66,7 @@ func (c *catalog) reportRule(e *entry, state *textState, failure string) source.
 	missing := c.missing(e)
 	switch {
 	case !slices.Contains(state.docs.Rules, e.newest):
-		report.Message = "its text cannot be read as it stands" + c.runsOn(e)
+		report.Message = "its document cannot be read, because of the mistakes that the message names" + c.runsOn(e)
 	case e.findings.HasErrors():
 		report.Message = textOf(e.findings) + c.runsOn(e)
 	case len(missing) > 0:
@@ -110,7 +110,7 @@ func summarize(ruleReports []source.RuleReport, problems []string) (ready bool, 
 	case len(problems) > 0:
 		return false, clip(strings.Join(problems, "\n"), maxReport)
 	case len(failing) > 0:
-		return false, fmt.Sprintf("%d of %d rules not in force as written: %s", len(failing), len(ruleReports), strings.Join(failing, ", "))
+		return false, fmt.Sprintf("%d of %d rules are not running as written: %s", len(failing), len(ruleReports), strings.Join(failing, ", "))
 	case len(ruleReports) == 0:
 		return true, "no rules"
 	default:

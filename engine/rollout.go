@@ -85,7 +85,11 @@ func compareNames(a, b *unstructured.Unstructured) int {
 	return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), compareNumbered(a.GetName(), b.GetName()))
 }
 
-func compareNumbered(a, b string) int {
+// compareNumbered orders texts with the numbers in them as numbers: web-2 before web-10.
+// Those that differ in leading zeros only, as text.
+func compareNumbered(a, b string) int { return cmp.Or(compareNumbers(a, b), strings.Compare(a, b)) }
+
+func compareNumbers(a, b string) int {
 	for a != "" && b != "" {
 		x, y := digits(a), digits(b)
 		if x > 0 && y > 0 {

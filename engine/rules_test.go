@@ -59,7 +59,7 @@ func TestRuleLifecycle(t *testing.T) {
 
 	// Not YAML at all: what the text used to hold runs on, too.
 	w.rule("note", "spec: [unclosed\n")
-	w.verdict("note", "cannot be read as it stands")
+	w.verdict("note", "its document cannot be read")
 	w.delete(configMaps, w.home, "n")
 	w.await(configMaps, w.home, "n", "is put back although the text cannot be read", has("second", "data", "text"))
 

@@ -16,6 +16,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/restmapping"
 )
 
 // A sweep looks for objects that hold something of a patch which no informer shows: of
@@ -159,11 +160,14 @@ func (e *Engine) sweep(ctx context.Context, k queue.Key) (verdict, error) {
 
 // eachPatched calls f for every object of a kind that holds something of a patch, or that
 // remembers what no patch has taken. A kind
-// that the cluster does not have has none.
+// that the cluster does not have has none. It fails while it is not known whether the cluster has it.
 func (e *Engine) eachPatched(ctx context.Context, gvk schema.GroupVersionKind, k queue.Key, f func(schema.GroupVersionResource, *unstructured.Unstructured) error) error {
-	kind, ok := e.options.Mapper.Lookup(gvk)
-	if !ok {
-		return nil
+	kind, err := e.options.Mapper.Kind(ctx, gvk)
+	if _, unknown := errors.AsType[*restmapping.UnknownKindError](err); unknown {
+		return nil // with a kind, all its objects went
+	}
+	if err != nil {
+		return err
 	}
 	var errs []error
 	options := metav1.ListOptions{Limit: sweepPage}

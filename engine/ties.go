@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"sync"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -194,11 +192,8 @@ func (p *pass) tracked() []staleChild {
 // be listed, or where it is not known whether there is such a kind: nothing is known
 // of the parent's children then.
 func (p *pass) listTracked(ctx context.Context) ([]staleChild, error) {
-	for _, gvk := range p.op.absent {
-		var unknown *restmapping.UnknownKindError // with a kind, all its objects went
-		if _, err := p.options.Mapper.Kind(ctx, gvk); err != nil && !errors.As(err, &unknown) {
-			return nil, err
-		}
+	if err := p.checkAbsent(ctx, p.op); err != nil {
+		return nil, err
 	}
 	options := metav1.ListOptions{
 		LabelSelector: apply.LabelRule + "=" + p.op.id + "," + apply.LabelParentUID + "=" + string(p.parent.GetUID()),
@@ -221,41 +216,20 @@ func (p *pass) listTracked(ctx context.Context) ([]staleChild, error) {
 	return found, nil
 }
 
-// held has the parents that rules hold, so that one which left its rule's view is
-// looked after although it has no children any more.
-type held struct {
-	mu   sync.Mutex
-	keys queue.Keys // guarded by mu
-}
-
-func newHeld() *held { return &held{keys: make(queue.Keys)} }
-
-func (h *held) set(k queue.Key, holds bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if holds {
-		h.keys[k] = true
-	} else {
-		delete(h.keys, k)
+// checkAbsent fails unless the cluster is known not to have the kinds that the rule's
+// children had and that it did not show when the operator was planned: with a kind, all
+// its objects went.
+func (e *Engine) checkAbsent(ctx context.Context, op *operator) error {
+	for _, gvk := range op.absent {
+		_, err := e.options.Mapper.Kind(ctx, gvk)
+		if err == nil {
+			return fmt.Errorf("the cluster has the kind %s again, and the rule is about to look at its objects", gvk)
+		}
+		if _, unknown := errors.AsType[*restmapping.UnknownKindError](err); !unknown {
+			return err
+		}
 	}
-}
-
-func (h *held) has(k queue.Key) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.keys[k]
-}
-
-func (h *held) addKeys(rule string, found queue.Keys) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	queue.AddOf(h.keys, rule, found)
-}
-
-func (h *held) forgetRule(id string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	maps.DeleteFunc(h.keys, func(k queue.Key, _ bool) bool { return k.Rule == id })
+	return nil
 }
 
 // seekKey is the work of looking once, when a rule starts, for parents that it holds
@@ -265,8 +239,7 @@ func seekKey(op *operator) queue.Key { return queue.Key{Rule: op.id} }
 // mustSeek tells whether parents may be out of view, held since before the rule
 // started: one without children is found by nothing else.
 func (op *operator) mustSeek() bool {
-	narrow := op.parentKey.Selector != "" || op.parentKey.Namespace != ""
-	return narrow && op.mayHold() && !op.sought.Swap(true)
+	return op.isNarrow() && op.mayHold() && !op.sought.Swap(true)
 }
 
 // seek wakes the parents that the rule holds and does not see. Where Kanon may not

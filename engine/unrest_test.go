@@ -123,11 +123,20 @@ func TestRefusedDefinition(t *testing.T) {
 	w.rule("note", string(data)+"\n---\n"+note("x"))
 	w.run()
 	w.verdict("note", "spec.names.plural")
-	from := w.requests.count()
-	<-time.After(18 * time.Second)
-	got := slices.DeleteFunc(w.requests.since(from), func(r string) bool { return !strings.Contains(r, definition.GetName()) })
-	if len(got) > 6 {
-		t.Errorf("%d requests in 18 s: %q", len(got), got)
+	from, begin := w.requests.count(), time.Now()
+	tries := func() []string {
+		return slices.DeleteFunc(w.requests.since(from), func(r string) bool { return !strings.Contains(r, definition.GetName()) })
+	}
+	for len(tries()) == 0 {
+		if time.Since(begin) > patience {
+			t.Fatal("it is not tried again")
+		}
+		<-time.After(50 * time.Millisecond) // the log of requests is nowhere to be watched
+	}
+	<-time.After(8 * time.Second)
+	// Each try is a read and a write, and pauses are five seconds at least.
+	if got, most := tries(), 2*(1+int(time.Since(begin)/(5*time.Second))); len(got) > most {
+		t.Errorf("%d requests in %s, want no more than %d: %q", len(got), time.Since(begin), most, got)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
@@ -87,13 +88,13 @@ func (w *Writer) stateOf(live *unstructured.Unstructured, value string) (uint64,
 	return h.join(entries, maphash.String(h.seed, value)), err
 }
 
-// Knows says whether live is in exactly the version that a write of its child made, or in which the child was found to be
-// in sync last.
-func (w *Writer) Knows(live *unstructured.Unstructured) bool {
+// Knows says whether version is exactly the resourceVersion of the object with uid that a write of its child made, or in which
+// the child was found to be in sync last.
+func (w *Writer) Knows(uid types.UID, version string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	known, ok := w.known[live.GetUID()]
-	return ok && known.version == live.GetResourceVersion()
+	known, ok := w.known[uid]
+	return ok && known.version == version
 }
 
 // SameButContent says whether two states of one object differ in nothing that Sync and Delete go by: in none of the metadata

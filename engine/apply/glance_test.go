@@ -53,11 +53,11 @@ func TestKnows(t *testing.T) {
 	w := newWorld(t)
 	c := w.child(deployment)
 	live := w.sync(c, nil, ActionCreated, "POST")
-	if !w.writer.Knows(live) {
+	if !w.writer.Knows(live.GetUID(), live.GetResourceVersion()) {
 		t.Error("its own creation is news")
 	}
 	status := w.patch("other", live, `[{"op": "add", "path": "/status/replicas", "value": 5}]`, "status")
-	if w.writer.Knows(status) {
+	if w.writer.Knows(status.GetUID(), status.GetResourceVersion()) {
 		t.Error("a status is known that nobody has looked at")
 	}
 	before := live
@@ -81,7 +81,7 @@ func TestKnows(t *testing.T) {
 		t.Error("nothing tells of what is ours, and it counts as untouched")
 	}
 	w.writer.Forget(live.GetUID())
-	if w.writer.Knows(live) {
+	if w.writer.Knows(live.GetUID(), live.GetResourceVersion()) {
 		t.Error("known though forgotten")
 	}
 }

@@ -22,7 +22,7 @@ func (w *Writer) LostPatch(p Patch) []Contested {
 	held, _ := patchEntry(p.Object, p.Manager)
 	if held == nil {
 		w.mu.Lock()
-		_, known := w.patched[patchedKey{p.Object.GetUID(), p.Manager}]
+		_, known := w.patched[p.Object.GetUID()][p.Manager]
 		w.mu.Unlock()
 		if !known {
 			return nil

@@ -97,7 +97,7 @@ func (w *Writer) patchInSync(p Patch, held *fieldpath.Set) bool {
 		return false
 	}
 	w.mu.Lock()
-	known := w.patched[patchedKey{p.Object.GetUID(), p.Manager}]
+	known := w.patched[p.Object.GetUID()][p.Manager]
 	w.mu.Unlock()
 	if known == state {
 		return true
@@ -108,12 +108,6 @@ func (w *Writer) patchInSync(p Patch, held *fieldpath.Set) bool {
 	}
 	w.knowPatch(p, p.Object, state)
 	return true
-}
-
-// patchedKey names what one manager of patches has in one object.
-type patchedKey struct {
-	uid     types.UID
-	manager string
 }
 
 // patchState identifies the entry of the manager together with what it is to set.
@@ -143,19 +137,37 @@ func (w *Writer) rememberPatch(p Patch, answer *unstructured.Unstructured) {
 func (w *Writer) knowPatch(p Patch, obj *unstructured.Unstructured, state uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	key := patchedKey{obj.GetUID(), p.Manager}
+	uid := obj.GetUID()
 	if state == 0 {
-		delete(w.patched, key)
+		w.forgetPatchLocked(uid, p.Manager)
 		return
 	}
-	w.patched[key] = state
+	if w.patched[uid] == nil {
+		w.patched[uid] = make(map[string]uint64, 1)
+	}
+	w.patched[uid][p.Manager] = state
 }
 
 // ForgetPatch drops what is kept in memory of what a manager has in the object with that UID.
 func (w *Writer) ForgetPatch(uid types.UID, manager string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.patched, patchedKey{uid, manager})
+	w.forgetPatchLocked(uid, manager)
+}
+
+func (w *Writer) forgetPatchLocked(uid types.UID, manager string) {
+	delete(w.patched[uid], manager)
+	if len(w.patched[uid]) == 0 {
+		delete(w.patched, uid)
+	}
+}
+
+// ForgetPatches drops what is kept in memory of an object that is gone or out of sight: what patches have in it is then found
+// out by looking.
+func (w *Writer) ForgetPatches(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.patched, uid)
 }
 
 // applyPatch is one server-side apply to exactly the object seen, which it never creates; with version only to that

@@ -70,9 +70,9 @@ type Writer struct {
 	// known maps the UID of a child to what it was after the last write or the last successful cover check. Guarded
 	// by mu.
 	known map[types.UID]glance
-	// patched is a hash of the entry of each manager of patches after its last write, with what it set. Guarded by
+	// patched is a hash of the entry of each manager of patches after its last write, with what it set, by the object. Guarded by
 	// mu.
-	patched map[patchedKey]uint64
+	patched map[types.UID]map[string]uint64
 }
 
 // New returns a Writer, or an error when a required option is missing.
@@ -93,7 +93,7 @@ func New(o Options) (*Writer, error) {
 		hasStatus: o.HasStatus,
 		seed:      maphash.MakeSeed(),
 		known:     map[types.UID]glance{},
-		patched:   map[patchedKey]uint64{},
+		patched:   map[types.UID]map[string]uint64{},
 	}, nil
 }
 

@@ -168,6 +168,20 @@ func (b *Book[P]) Drop(parent queue.Key) (news []queue.Key) {
 	return news
 }
 
+// AddKeys adds to found the parents of a rule that contribute something.
+func (b *Book[P]) AddKeys(rule string, found queue.Keys) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, known := range b.patches {
+		if name.rule != rule {
+			continue
+		}
+		for parent := range known.parents {
+			found[queue.Key{Rule: rule, Parent: parent}] = true
+		}
+	}
+}
+
 // IsLeaving tells whether nobody has looked yet at a target of a parent whose
 // contributions were dropped. The parent is woken when somebody has; what could not be
 // released then is tried again without it.

@@ -212,11 +212,11 @@ type events struct {
 func (e events) handle(event monitor.Event) {
 	switch {
 	case event.Old == nil:
-		e.seen <- "added " + event.New.GetName()
+		e.seen <- "added " + event.New.Name()
 	case event.New == nil:
-		e.seen <- "gone " + event.Old.GetName()
+		e.seen <- "gone " + event.Old.Name()
 	default:
-		e.seen <- "updated " + event.New.GetName()
+		e.seen <- "updated " + event.New.Name()
 	}
 }
 

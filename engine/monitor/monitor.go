@@ -143,7 +143,7 @@ func (m *monitor) configure(log logr.Logger) (cache.ResourceEventHandlerRegistra
 // transform makes of an object that came what is kept of it.
 func (m *monitor) transform(obj any) (any, error) {
 	if o, ok := obj.(*wire.Object); ok {
-		return m.packer.Pack(m.key.kept(o)), nil
+		return m.packer.Pack(m.options.keep(m.key, o)), nil
 	}
 	return obj, nil
 }
@@ -161,7 +161,7 @@ func (m *monitor) deliver(log logr.Logger, before, after *wire.Object) {
 		seen = before
 	}
 	m.overlay.settle(seen)
-	m.options.Handle(Event{Key: m.key, Old: before.Head(), New: after.Head(), old: before, new: after})
+	m.options.Handle(Event{Key: m.key, Old: before, New: after})
 }
 
 // hasSynced tells whether every event of the first list was handled.

@@ -44,23 +44,29 @@ func (k Key) kept(obj *wire.Object) *wire.Object {
 }
 
 // Event is one change of an object in an informer's view. Old is nil when the
-// object came into view and New is nil when it left. Both are read-only, and have
-// no more for sure than apiVersion, kind and metadata; Whole has the rest.
+// object came into view and New is nil when it left. They are read when somebody asks,
+// and may have no more than apiVersion, kind and metadata; Whole has the rest.
 type Event struct {
 	Key Key
-	Old *unstructured.Unstructured
-	New *unstructured.Unstructured
-
-	old, new *wire.Object
+	Old *wire.Object
+	New *wire.Object
 }
 
 // Whole is the object as it was and as it is, with its content; false where that is not
 // kept of both.
 func (e Event) Whole() (before, after *unstructured.Unstructured, ok bool) {
-	if !e.old.IsWhole() || !e.new.IsWhole() {
+	if !e.Old.IsWhole() || !e.New.IsWhole() {
 		return nil, nil, false
 	}
-	return e.old.Tree(), e.new.Tree(), true
+	return e.Old.Tree(), e.New.Tree(), true
+}
+
+// Newest is the object as it is or, where it left, as it was.
+func (e Event) Newest() *wire.Object {
+	if e.New != nil {
+		return e.New
+	}
+	return e.Old
 }
 
 // Client lists and watches. *wire.Client implements it.
@@ -88,9 +94,25 @@ type Options struct {
 	// each reason in a row; Failure then says why. It must not block.
 	Failed func(Key)
 
+	// Tag, if set, says of an object, when it comes, what its Tag is from then on.
+	Tag func(Key, *wire.Object) string
+
 	// Indexers, if set, are kept by every informer and are asked by ByIndex. They
-	// are given each object as a *wire.Object.
+	// are given each object as a *wire.Object, several times in its life: its Tag is
+	// what costs nothing.
 	Indexers cache.Indexers
+}
+
+// keep makes of an object that came what is kept of it.
+func (o *Options) keep(key Key, obj *wire.Object) *wire.Object {
+	kept := key.kept(obj)
+	if kept == nil || o.Tag == nil {
+		return kept
+	}
+	if tag := o.Tag(key, kept); tag != kept.Tag() {
+		return kept.Tagged(tag)
+	}
+	return kept // perhaps not for the first time
 }
 
 func (o Options) validate() error {

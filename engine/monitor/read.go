@@ -184,11 +184,17 @@ func (v *View) ByIndex(index, value string) []*unstructured.Unstructured {
 
 // HeadsByIndex is to ByIndex what Heads is to List.
 func (m *Monitors) HeadsByIndex(key Key, index, value string) []*unstructured.Unstructured {
+	return headsOf(m.UnreadByIndex(key, index, value))
+}
+
+// UnreadByIndex is as HeadsByIndex, for who can tell from their names which of the
+// objects have to be read.
+func (m *Monitors) UnreadByIndex(key Key, index, value string) []*wire.Object {
 	mon := m.monitor(key)
 	if mon == nil {
 		return nil
 	}
-	return headsOf(m.viewOf(mon).byIndex(index, value))
+	return m.viewOf(mon).byIndex(index, value)
 }
 
 func (v *View) byIndex(index, value string) []*wire.Object {
@@ -240,7 +246,7 @@ func headsOf(objects []*wire.Object) []*unstructured.Unstructured {
 // observed like any other.
 func (m *Monitors) Observe(key Key, obj *unstructured.Unstructured) {
 	if mon := m.monitor(key); mon != nil {
-		mon.overlay.observe(key.kept(wire.Of(obj)))
+		mon.overlay.observe(m.options.keep(key, wire.Of(obj)))
 	}
 }
 

@@ -111,12 +111,8 @@ type fairQueue struct {
 	waiting *waiting // is told of every key that comes or goes
 }
 
-// lane is what waits of one rule, as a ring-free FIFO: head is the index of
-// the next key, and the slice is compacted when it runs empty.
-type lane struct {
-	keys []Key
-	head int
-}
+// lane is what waits of one rule, the first to come first.
+type lane struct{ keys []Key }
 
 // Touch is called for a key that waits already; its place stays.
 func (q *fairQueue) Touch(Key) {}
@@ -146,12 +142,12 @@ func (q *fairQueue) Pop() Key {
 	rule := q.turns[0]
 	q.turns = q.turns[1:]
 	l := q.lanes[rule]
-	k := l.keys[l.head]
-	l.keys[l.head] = Key{}
-	l.head++
+	k := l.keys[0]
+	l.keys[0] = Key{}   // which the array holds until the lane has outgrown it
+	l.keys = l.keys[1:] // so that one which never runs empty does not grow
 	q.size--
 	q.waiting.add(rule, -1)
-	if l.head == len(l.keys) {
+	if len(l.keys) == 0 {
 		delete(q.lanes, rule)
 	} else {
 		q.turns = append(q.turns, rule)

@@ -39,6 +39,23 @@ func TestFairQueueTakesTurns(t *testing.T) {
 	}
 }
 
+// A rule that always has something waiting takes no more memory than what waits.
+func TestLaneDoesNotGrow(t *testing.T) {
+	q := newFairQueue()
+	const backlog = 10
+	for i := range 100_000 {
+		q.Push(Key{Rule: "r", Parent: types.NamespacedName{Name: fmt.Sprint(i)}})
+		if q.Len() > backlog {
+			if got, want := q.Pop().Parent.Name, fmt.Sprint(i-backlog); got != want {
+				t.Fatalf("%s comes in place of %s", got, want)
+			}
+		}
+	}
+	if size := cap(q.lanes["r"].keys); size > 10*backlog {
+		t.Errorf("%d keys wait, and there is room for %d", q.Len(), size)
+	}
+}
+
 func TestQueueHoldsEachKeyOnce(t *testing.T) {
 	q := New(time.Millisecond, time.Second)
 	defer q.ShutDown()

@@ -4,13 +4,13 @@ import (
 	"maps"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	labelop "k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/wire"
 )
 
 // Index is that of lookups turned round: which parents read an object, by
@@ -139,7 +139,7 @@ func (r *Index) Of(event monitor.Event) queue.Keys {
 		return nil
 	}
 	found := make(queue.Keys)
-	for _, obj := range []*unstructured.Unstructured{event.Old, event.New} {
+	for _, obj := range []*wire.Object{event.Old, event.New} {
 		if obj != nil {
 			a.collect(obj, found)
 		}
@@ -148,13 +148,13 @@ func (r *Index) Of(event monitor.Event) queue.Keys {
 }
 
 // collect adds who reads an object.
-func (a *audience) collect(obj *unstructured.Unstructured, found queue.Keys) {
-	namespace := obj.GetNamespace()
-	maps.Copy(found, a.objects[types.NamespacedName{Namespace: namespace, Name: obj.GetName()}])
+func (a *audience) collect(obj *wire.Object, found queue.Keys) {
+	namespace := obj.Namespace()
+	maps.Copy(found, a.objects[types.NamespacedName{Namespace: namespace, Name: obj.Name()}])
 	if len(a.selections) == 0 {
 		return
 	}
-	set := labels.Set(obj.GetLabels())
+	set := labels.Set(obj.Head().GetLabels())
 	a.collectSelections(namespace, set, found)
 	if namespace != "" {
 		a.collectSelections("", set, found)

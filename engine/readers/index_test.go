@@ -14,6 +14,7 @@ import (
 
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/wire"
 )
 
 var configs = monitor.Key{GVR: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}
@@ -22,12 +23,12 @@ func reader(name string) queue.Key {
 	return queue.Key{Rule: "r", Parent: types.NamespacedName{Namespace: "home", Name: name}}
 }
 
-func labelled(namespace, name string, set labels.Set) *unstructured.Unstructured {
+func labelled(namespace, name string, set labels.Set) *wire.Object {
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
 	obj.SetNamespace(namespace)
 	obj.SetName(name)
 	obj.SetLabels(set)
-	return obj
+	return wire.Of(obj)
 }
 
 // read registers a parent as the reader of an object or of a selection, and

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -98,8 +99,8 @@ func (f *Files) directories() []string {
 	return dirs
 }
 
-// read takes stock of all paths. A path that cannot be read keeps its last
-// good reading.
+// read takes stock of all paths. A path that cannot be read, or a file that is blank,
+// keeps its last good reading.
 func (f *Files) read(ctx context.Context) Snapshot {
 	s := Snapshot{Complete: true}
 	for _, path := range f.paths {
@@ -108,6 +109,9 @@ func (f *Files) read(ctx context.Context) Snapshot {
 			logr.FromContextOrDiscard(ctx).Error(err, "reading rules; what was read before stays in force", "path", path)
 			bundles, s.Complete = f.known[path], false
 		}
+		if f.keepBlank(ctx, bundles, f.known[path]) {
+			s.Complete = false
+		}
 		f.known[path] = bundles
 		s.Bundles = append(s.Bundles, bundles...)
 	}
@@ -115,6 +119,25 @@ func (f *Files) read(ctx context.Context) Snapshot {
 	// A file named twice, by itself and by its directory, is one origin.
 	s.Bundles = slices.CompactFunc(s.Bundles, func(a, b Bundle) bool { return a.Origin == b.Origin })
 	return s
+}
+
+// errBlank says that a file has nothing in it, as while a program writes it (tool > rule.yaml).
+var errBlank = errors.New("the file is empty, as while it is written; to remove its rules, remove the file")
+
+// keepBlank puts the last reading in the place of each file that is blank now, and tells whether one is: nothing is taken
+// for removed because of that.
+func (f *Files) keepBlank(ctx context.Context, bundles, before []Bundle) (found bool) {
+	for i, bundle := range bundles {
+		if len(bytes.TrimSpace(bundle.Texts[0].Data)) > 0 {
+			continue
+		}
+		found = true
+		logr.FromContextOrDiscard(ctx).Error(errBlank, "reading rules; what was read before stays in force", "path", bundle.Origin.Path)
+		if at := slices.IndexFunc(before, func(b Bundle) bool { return b.Origin == bundle.Origin }); at >= 0 {
+			bundles[i] = before[at]
+		}
+	}
+	return found
 }
 
 // readPath reads one file, or the documents of one directory.

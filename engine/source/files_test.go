@@ -13,8 +13,8 @@ import (
 )
 
 // follow runs a Files source and returns a function that waits for a snapshot
-// in which each file has the content given.
-func follow(t *testing.T, paths ...string) func(want map[string]string) {
+// in which each file has the content given, and returns that.
+func follow(t *testing.T, paths ...string) func(want map[string]string) source.Snapshot {
 	t.Helper()
 	files, err := source.NewFiles(paths...)
 	if err != nil {
@@ -30,7 +30,7 @@ func follow(t *testing.T, paths ...string) func(want map[string]string) {
 			t.Errorf("Run: %v", err)
 		}
 	})
-	return func(want map[string]string) {
+	return func(want map[string]string) source.Snapshot {
 		t.Helper()
 		timeout := time.After(20 * time.Second)
 		var last map[string]string
@@ -38,7 +38,7 @@ func follow(t *testing.T, paths ...string) func(want map[string]string) {
 			select {
 			case s := <-snapshots:
 				if last = contents(s); equal(last, want) {
-					return
+					return s
 				}
 			case <-timeout:
 				t.Fatalf("no snapshot with %q; the last was %q", want, last)
@@ -138,6 +138,35 @@ func TestFileThatVanishesStaysInForce(t *testing.T) {
 	}
 	write(t, other, "2")
 	await(map[string]string{"rule.yaml": "kept", "other.yaml": "2"})
+}
+
+// A program that writes into a file empties it first (tool > rule.yaml): that removes no rule. To remove the file does.
+func TestFileThatIsEmptiedStaysInForce(t *testing.T) {
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, "rule.yaml"), filepath.Join(dir, "other.yaml")
+	write(t, path, "")
+	write(t, other, "1")
+	await := follow(t, dir)
+	check := func(complete bool, want map[string]string) {
+		t.Helper()
+		if got := await(want).Complete; got != complete {
+			t.Errorf("with %q it is complete: %t, want %t", want, got, complete)
+		}
+	}
+	check(false, map[string]string{"rule.yaml": "", "other.yaml": "1"}) // nothing is known of it
+	write(t, path, "kept")
+	check(true, map[string]string{"rule.yaml": "kept", "other.yaml": "1"})
+	write(t, path, " \n")
+	write(t, other, "2")
+	check(false, map[string]string{"rule.yaml": "kept", "other.yaml": "2"})
+	write(t, path, "new")
+	check(true, map[string]string{"rule.yaml": "new", "other.yaml": "2"})
+	write(t, path, "")
+	check(false, map[string]string{"rule.yaml": "new", "other.yaml": "2"})
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	check(true, map[string]string{"other.yaml": "2"})
 }
 
 func TestPathThatIsNotThere(t *testing.T) {
