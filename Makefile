@@ -67,8 +67,9 @@ format: ## Format all Go code
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (default 30s)
-	@set -e; for package in $$(go list $(FUZZPACKAGES)); do \
-		for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	@set -e; packages=$$(go list $(FUZZPACKAGES)); for package in $$packages; do \
+		found=$$(go test -list '^Fuzz' $$package); \
+		for target in $$(echo "$$found" | grep '^Fuzz' || true); do \
 			echo "fuzz $$package $$target"; \
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
 		done; \
@@ -94,14 +95,15 @@ bench: bin/kanon bin/controlplane bin/kanonbench ## Compare with an operator by 
 	bin/kanonbench run $(BENCH_$(BENCH)) --controlplane bin/controlplane --out bench-$(BENCH).txt
 
 .PHONY: microbench
-microbench: ## Run the Go benchmarks with allocations, six times each, for benchstat
-	go test -run '^$$' -bench . -benchmem -count 6 ./rules/... ./engine/...
+microbench: ## Run the Go benchmarks with allocations, COUNT times (default 6) for BENCHTIME (default 1s) each, for benchstat
+	go test -run '^$$' -bench . -benchmem -count $(or $(COUNT),6) -benchtime $(or $(BENCHTIME),1s) ./rules/... ./engine/... ./wire/...
 
 .PHONY: verify
 verify: ## Check that modules are tidy
 	go mod tidy -diff
 	cd cmd/controlplane && go mod tidy -diff
 	cd cmd/kanonbench && go mod tidy -diff
+	cd tools && go mod tidy -diff
 
 .PHONY: image
 image: ## Build the container image kanon:latest

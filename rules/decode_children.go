@@ -166,7 +166,7 @@ func (d *decoder) dimensionName(n *node, path string, before []forEachSpec) stri
 	case isReserved(name):
 		d.report(n, CodeReservedName, "%s: %q is the name of something else in expressions", path, name).hint("choose another name")
 	case slices.ContainsFunc(before, func(o forEachSpec) bool { return o.name == name }):
-		d.report(n, CodeNameTwice, "two dimensions are called %q", name).hint("choose another name")
+		d.report(n, CodeNameTwice, "two items of forEach are called %q", name).hint("choose another name")
 	}
 	return name
 }

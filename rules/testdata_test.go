@@ -66,8 +66,11 @@ func (k testKinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool) {
 	return kind, ok
 }
 
+// unhurried are limits with which no evaluation is stopped because the machine is busy.
+var unhurried = Limits{Deadline: time.Hour}
+
 // options are those that testdata is compiled with.
-func (k testKinds) options() Options { return Options{Kinds: k, Schemas: k} }
+func (k testKinds) options() Options { return Options{Kinds: k, Schemas: k, Limits: unhurried} }
 
 // Schema implements Schemas. The kinds of the shop can have any fields, where a
 // case does not define them.
@@ -150,6 +153,11 @@ func TestData(t *testing.T) {
 	}
 }
 
+// caseFiles are the files that a case may have.
+var caseFiles = []string{
+	"rule.yaml", "unchecked", "crds.yaml", "parent.yaml", "live.yaml", "lookups.yaml", "broken", "observed.yaml", "refused", "findings", "outcome",
+}
+
 func runCase(t *testing.T, path string) {
 	t.Helper()
 	archive, err := txtar.ParseFile(path)
@@ -159,6 +167,11 @@ func runCase(t *testing.T, path string) {
 	files := map[string]string{}
 	for _, f := range archive.Files {
 		files[f.Name] = string(f.Data)
+	}
+	for name := range files {
+		if !slices.Contains(caseFiles, name) {
+			t.Errorf("no case has a file %s", name)
+		}
 	}
 	programs, findings := compileCase(t, files)
 	checkPlaces(t, findings)
@@ -173,6 +186,9 @@ func runCase(t *testing.T, path string) {
 				t.Errorf("a second evaluation, with what is read in another order, gives something else:\n%s", cmp.Diff(text, again))
 			}
 			out.WriteString(text)
+		}
+		if out.Len() == 0 {
+			t.Error("nothing is evaluated: the rule is not accepted, or has nothing to show; drop parent.yaml if that is the case")
 		}
 		got["outcome"] = out.String()
 	}
