@@ -4,7 +4,9 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /kanon ./cmd/kanon
+# What kanon version says; a clone's history is not in the image's context.
+ARG VERSION=
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X main.release=$VERSION" -o /kanon ./cmd/kanon
 
 FROM scratch
 COPY --from=build /kanon /kanon

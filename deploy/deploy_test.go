@@ -41,10 +41,16 @@ func TestBase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply := exec.CommandContext(t.Context(), plane.Kubectl, "--kubeconfig", plane.Kubeconfig, "apply", "-k", "base")
-	if output, err := apply.CombinedOutput(); err != nil {
-		t.Fatalf("apply the base: %v\n%s", err, output)
+	kubectl := func(args ...string) string {
+		t.Helper()
+		output, err := exec.CommandContext(t.Context(), plane.Kubectl, append([]string{"--kubeconfig", plane.Kubeconfig}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, output)
+		}
+		return string(output)
 	}
+	kubectl("apply", "-k", "base")
+	kubectl("apply", "-f", "rbac-examples.yaml")
 	cluster := kanontest.NewCluster(t, plane.Config)
 
 	t.Run("the Deployment becomes available", func(t *testing.T) {
@@ -65,15 +71,13 @@ status: {observedGeneration: 1, replicas: 1, readyReplicas: 1, availableReplicas
 			t.Errorf("a Pod that says nothing of its security is answered with %v", err)
 		}
 	})
-	t.Run("every example runs with the rights of the base", func(t *testing.T) {
+	t.Run("every example runs with the rights that are granted", func(t *testing.T) {
 		runExamples(cluster.For(t), client, kubeconfigOf(t, client, plane.Config))
 	})
 	t.Run("kubectl shows Rule objects", func(t *testing.T) {
-		get := exec.CommandContext(t.Context(), plane.Kubectl, "--kubeconfig", plane.Kubeconfig, "get", "rules", "-n", namespace)
-		output, err := get.CombinedOutput()
-		lines := strings.Split(string(output), "\n")
-		if err != nil || len(lines) < 2 {
-			t.Fatalf("%v\n%s", err, output)
+		lines := strings.Split(kubectl("get", "rules", "-n", namespace), "\n")
+		if len(lines) < 2 {
+			t.Fatalf("%q", lines)
 		}
 		if got := strings.Join(strings.Fields(lines[0]), " "); got != "NAME READY PARENT PARENTS CHILDREN AGE" {
 			t.Errorf("the columns are %s", got)

@@ -22,9 +22,18 @@ func printVersion(w io.Writer) error {
 	return err
 }
 
-// version is the module's version, or the commit that the program was built
-// from, as the Go toolchain recorded it.
+// release is the version that the linker was given (-X main.release=v0.1.0), as by the
+// Dockerfile; empty in other builds.
+//
+//nolint:gochecknoglobals // The linker sets it.
+var release string
+
+// version is the release; without one the module's version, or the commit that the program
+// was built from, as the Go toolchain recorded it.
 func version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
