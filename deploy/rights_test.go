@@ -44,7 +44,7 @@ func readAuditLog(t *testing.T, path string) (used map[string][]right) {
 			continue
 		}
 		if event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusForbidden {
-			t.Errorf("the base does not allow %s %s", event.Verb, event.RequestURI)
+			t.Errorf("the roles do not allow %s %s", event.Verb, event.RequestURI)
 		}
 		if o := event.ObjectRef; o != nil && o.Resource != "" {
 			r := right{o.APIGroup, strings.TrimSuffix(o.Resource+"/"+o.Subresource, "/"), event.Verb}

@@ -32,7 +32,7 @@ func (e *Engine) handle(event monitor.Event) {
 	if event.Key.Selector == apply.LabelRule {
 		e.handleChild(running, event)
 	}
-	if event.New == nil {
+	if event.New == nil && event.Key.Selector == "" { // gone, and not only out of a selection
 		e.writer.ForgetPatches(event.Old.UID())
 	}
 	e.handleLookup(running, event)
@@ -59,8 +59,12 @@ func (e *Engine) handleParent(op *operator, event monitor.Event) {
 		return
 	}
 	k := keyAt(op.id, obj)
-	if op.isNarrow() {
-		e.left.set(k, event.New == nil && apply.IsManaged(event.Old.Head(), op.id))
+	switch {
+	case !op.isNarrow():
+	case event.New != nil:
+		e.left.set(k, false)
+	case apply.IsManaged(event.Old.Head(), op.id):
+		e.left.set(k, true)
 	}
 	if e.queue.NumRequeues(k) > 0 && isEcho(event) {
 		return // the pause goes on; workOn looks once more when it is over

@@ -11,10 +11,10 @@ import (
 const lullLook = 100 * time.Millisecond
 
 const (
-	// manyPasses is how many passes are much work: they leave some tens of MiB behind.
-	manyPasses = 1000
-	// lullPause is how long after the last lull passes do not count for another: a rule
-	// that is never quite at rest, nor at work, is not to pay for many.
+	// manyPasses is how many passes are much work: they leave some MiB behind.
+	manyPasses = 250
+	// lullPause is how long after the last lull passes bring no other: a rule that is
+	// never quite at rest, nor at work, is not to pay for many.
 	lullPause = 15 * time.Second
 )
 
@@ -40,8 +40,15 @@ func (l *lull) mark() {
 
 // passed notes that a pass has ended.
 func (l *lull) passed() {
-	if l.passes.Add(1) >= manyPasses && time.Since(time.Unix(0, l.last.Load())) >= lullPause {
+	passes := l.passes.Add(1)
+	if passes < manyPasses {
+		return
+	}
+	switch left := lullPause - time.Since(time.Unix(0, l.last.Load())); {
+	case left <= 0:
 		l.mark()
+	case passes == manyPasses:
+		time.AfterFunc(left, l.mark) // there may be no pass after that
 	}
 }
 

@@ -67,7 +67,7 @@ type Options struct {
 	// rules.
 	Limits rules.Limits
 	// Lull is called each time the engine comes to rest after informers have filled, or
-	// after a thousand passes: what that took is garbage then. Default: nothing.
+	// after some hundreds of passes: what that took is garbage then. Default: nothing.
 	Lull func()
 	// Clock gives the time that rules see. Default: the system's.
 	Clock clock.PassiveClock

@@ -139,7 +139,6 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 				op.lookAs(known[entry.id])
 			}
 			e.restartReplaced(known[entry.id], op)
-			e.noteLeft(before.byID[entry.id], op)
 			started = append(started, op)
 			known[op.id] = op
 		}
@@ -150,6 +149,9 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 	after := newOperators(ops)
 	after.rules, after.paused = c.ids(), c.paused()
 	e.running.store(after)
+	for _, op := range started {
+		e.noteLeft(before.byID[op.id], op)
+	}
 
 	for id, op := range before.byID {
 		if after.byID[id] == nil {

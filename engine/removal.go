@@ -245,8 +245,12 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 	var v verdict
 	var err error
 	if !op.removal.keepsChildren() {
-		if err = e.checkAbsent(ctx, op); err != nil {
-			return again, err // there may be children that nobody would end any more
+		if doubt := e.checkAbsent(ctx, op); doubt != nil { // there may be children that nobody would end any more
+			if op.removal.tellsThatItWaits() {
+				logr.FromContextOrDiscard(ctx).Info("children of a rule that was removed wait until it is known whether the cluster has their kinds",
+					"rule", op.name.String(), "reason", doubt.Error())
+			}
+			return again, nil
 		}
 	}
 	switch {

@@ -199,6 +199,10 @@ func (p *pass) syncStatus(ctx context.Context, content map[string]any) error {
 	if result.Action != apply.ActionNone {
 		p.answered = true
 		p.observe(p.op.parentKey, result.Live)
+		if content != nil && !p.op.inView(result.Live) { // it left meanwhile
+			p.left.set(p.key, true)
+			p.queue.Add(p.key)
+		}
 		if p.memory != nil {
 			p.memory.unrest.wrote(p.changed)
 		}

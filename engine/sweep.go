@@ -159,8 +159,8 @@ func (e *Engine) sweep(ctx context.Context, k queue.Key) (verdict, error) {
 }
 
 // eachPatched calls f for every object of a kind that holds something of a patch, or that
-// remembers what no patch has taken. A kind
-// that the cluster does not have has none. It fails while it is not known whether the cluster has it.
+// remembers what no patch has taken. A kind that the cluster does not have has none; it
+// fails while that is not known.
 func (e *Engine) eachPatched(ctx context.Context, gvk schema.GroupVersionKind, k queue.Key, f func(schema.GroupVersionResource, *unstructured.Unstructured) error) error {
 	kind, err := e.options.Mapper.Kind(ctx, gvk)
 	if _, unknown := errors.AsType[*restmapping.UnknownKindError](err); unknown {

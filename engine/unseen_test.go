@@ -101,7 +101,7 @@ func TestWhatCannotBeSeenIsNotGone(t *testing.T) {
 	mapper := w.unseen(group, &hidden)
 	w.run(func(o *engine.Options) { o.Mapper = mapper })
 	w.await(w.resource("Note"), w.home, "n", "is looked at by the other rule", has("x", "status", "said"))
-	w.awaitLook("n")
+	w.awaitLooks("n", 4) // the removal is tried again and again
 	w.get(extras, w.home, "n-extra")
 	w.get(configMaps, w.kanon, w.recordOf("note"))
 

@@ -348,6 +348,18 @@ func (w *world) awaitLook(parent string) {
 	}
 }
 
+// awaitLooks waits until the engine has looked at a parent so many times more.
+func (w *world) awaitLooks(parent string, more int) {
+	w.t.Helper()
+	want := w.looks(parent) + more
+	for deadline := time.Now().Add(patience); w.looks(parent) < want; {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("the engine does not look at %s any more", parent)
+		}
+		<-time.After(50 * time.Millisecond) // the count is nowhere to be watched
+	}
+}
+
 // tallySink counts the engine's lines about reconciles and passes all on.
 type tallySink struct {
 	logr.LogSink

@@ -86,9 +86,11 @@ func (s objects) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 		return s.Serializer.Decode(data, defaults, into)
 	}
 	object, err := Decode(data)
-	if end := skip(data, 0, 0); err != nil && end > 0 && skipSpace(data, end) < len(data) && data[skipSpace(data, end)] == ',' {
-		data = data[:end] // the rest is of an event's envelope, see usualEvent
-		object, err = Decode(data)
+	if err != nil {
+		if end := skip(data, 0, 0); end > 0 && bytes.HasPrefix(data[skipSpace(data, end):], []byte(",")) {
+			data = data[:end] // the rest is of an event's envelope, see usualEvent
+			object, err = Decode(data)
+		}
 	}
 	if err != nil || object.APIVersion() == "" || (!wanted && object.Kind() == "Status") {
 		decoded, gvk, err := s.Serializer.Decode(data, defaults, into)

@@ -241,6 +241,9 @@ func TestWatch(t *testing.T) {
 		}
 		want = append(want, fmt.Sprintf(`ADDED ConfigMap n%d %d`, i, 2*size+len(`{"\`)))
 	}
+	stream.WriteString(`{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"more"}} , "and":{"more":1}}`)
+	stream.WriteString(`{"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"turned"}},"type":"DELETED"}`)
+	want = append(want, "MODIFIED ConfigMap more 5", "DELETED ConfigMap turned 5")
 	stream.WriteString(`{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"9"}}}` + "\n")
 	stream.WriteString(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","code":410}}` + "\n\n")
 	want = append(want, "BOOKMARK ConfigMap  5", "ERROR too old")

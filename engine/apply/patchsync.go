@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -13,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"kanon.dev/kanon/wire"
 )
 
 // Patch is what one manager has to set in an object.
@@ -190,7 +191,7 @@ func (w *Writer) applyPatch(ctx context.Context, p Patch, version string) (*unst
 		metadata["resourceVersion"] = version
 	}
 	content["apiVersion"], content["kind"], content["metadata"] = p.Object.GetAPIVersion(), p.Object.GetKind(), metadata
-	body, err := json.Marshal(content)
+	body, err := wire.AppendJSON(nil, content)
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch of %s: %w", ref, err)
 	}

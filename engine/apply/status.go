@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"kanon.dev/kanon/wire"
 )
 
 // Status is what one field manager has to say in the status of an object.
@@ -57,7 +58,7 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 	if s.Exact {
 		desired.SetResourceVersion(s.Object.GetResourceVersion())
 	}
-	body, err := json.Marshal(desired.Object)
+	body, err := wire.AppendJSON(nil, desired.Object)
 	if err != nil {
 		return Result{}, fmt.Errorf("encode the status of %s: %w", ref, err)
 	}

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/wire"
 )
 
 // resource is the client for one object's kind and namespace.
@@ -148,7 +149,7 @@ func applyBody(child *Child, content map[string]any, uid types.UID, version stri
 		delete(metadata, "ownerReferences")
 	}
 	content["metadata"] = metadata
-	body, err := json.Marshal(content)
+	body, err := wire.AppendJSON(nil, content)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", child.Ref, err)
 	}

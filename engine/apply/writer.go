@@ -70,8 +70,8 @@ type Writer struct {
 	// known maps the UID of a child to what it was after the last write or the last successful cover check. Guarded
 	// by mu.
 	known map[types.UID]glance
-	// patched is a hash of the entry of each manager of patches after its last write, with what it set, by the object. Guarded by
-	// mu.
+	// patched has, by the UID of a target, a hash of the entry of each manager of patches after its last write, with what it
+	// set. Guarded by mu.
 	patched map[types.UID]map[string]uint64
 }
 

@@ -124,21 +124,26 @@ func (f *Files) read(ctx context.Context) Snapshot {
 // errBlank says that a file has nothing in it, as while a program writes it (tool > rule.yaml).
 var errBlank = errors.New("the file is empty, as while it is written; to remove its rules, remove the file")
 
-// keepBlank puts the last reading in the place of each file that is blank now, and tells whether one is: nothing is taken
-// for removed because of that.
-func (f *Files) keepBlank(ctx context.Context, bundles, before []Bundle) (found bool) {
+// keepBlank puts the last reading in the place of each file that is blank now, as nothing is to be taken for removed because
+// of that. It tells whether there is one of which nothing was read before.
+func (f *Files) keepBlank(ctx context.Context, bundles, before []Bundle) (unknown bool) {
 	for i, bundle := range bundles {
-		if len(bytes.TrimSpace(bundle.Texts[0].Data)) > 0 {
+		if !bundle.isBlank() {
 			continue
 		}
-		found = true
 		logr.FromContextOrDiscard(ctx).Error(errBlank, "reading rules; what was read before stays in force", "path", bundle.Origin.Path)
-		if at := slices.IndexFunc(before, func(b Bundle) bool { return b.Origin == bundle.Origin }); at >= 0 {
-			bundles[i] = before[at]
+		at := slices.IndexFunc(before, func(b Bundle) bool { return b.Origin == bundle.Origin && !b.isBlank() })
+		if at < 0 {
+			unknown = true
+			continue
 		}
+		bundles[i] = before[at]
 	}
-	return found
+	return unknown
 }
+
+// isBlank tells whether a file has nothing in it.
+func (b Bundle) isBlank() bool { return len(bytes.TrimSpace(b.Texts[0].Data)) == 0 }
 
 // readPath reads one file, or the documents of one directory.
 func readPath(path string) ([]Bundle, error) {

@@ -158,15 +158,16 @@ func TestFileThatIsEmptiedStaysInForce(t *testing.T) {
 	check(true, map[string]string{"rule.yaml": "kept", "other.yaml": "1"})
 	write(t, path, " \n")
 	write(t, other, "2")
-	check(false, map[string]string{"rule.yaml": "kept", "other.yaml": "2"})
+	check(true, map[string]string{"rule.yaml": "kept", "other.yaml": "2"})
 	write(t, path, "new")
 	check(true, map[string]string{"rule.yaml": "new", "other.yaml": "2"})
 	write(t, path, "")
-	check(false, map[string]string{"rule.yaml": "new", "other.yaml": "2"})
+	write(t, other, "3")
+	check(true, map[string]string{"rule.yaml": "new", "other.yaml": "3"})
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	check(true, map[string]string{"other.yaml": "2"})
+	check(true, map[string]string{"other.yaml": "3"})
 }
 
 func TestPathThatIsNotThere(t *testing.T) {
