@@ -326,7 +326,7 @@ func (e *Engine) enqueueAll(op *operator) {
 	for k := range keys {
 		e.queue.Add(k)
 	}
-	if op.mustSeek() {
+	if e.mustSeek(op) {
 		e.queue.Add(seekKey(op))
 	}
 }

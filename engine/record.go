@@ -42,6 +42,8 @@ type ruleRecord struct {
 	Parents []recordedKind `json:"parents"`
 	// Children are the kinds of objects that it may have made.
 	Children []recordedKind `json:"children,omitempty"`
+	// Holds is true once the rule may have held parents by its finalizer.
+	Holds bool `json:"holds,omitempty"`
 	// Patches are those by which it may have set something.
 	Patches []recordedPatch `json:"patches,omitempty"`
 	// ConditionPrefix and Conditions say which conditions of the parents are the rule's.
@@ -125,7 +127,7 @@ func (r *ruleRecord) clone() ruleRecord {
 
 // equal tells whether two records say the same.
 func (r *ruleRecord) equal(other *ruleRecord) bool {
-	return r.Rule == other.Rule && r.Held == other.Held && r.Origin == other.Origin && r.Revision == other.Revision &&
+	return r.Rule == other.Rule && r.Held == other.Held && r.Holds == other.Holds && r.Origin == other.Origin && r.Revision == other.Revision &&
 		r.OnRuleDeletion == other.OnRuleDeletion && r.ConditionPrefix == other.ConditionPrefix &&
 		slices.Equal(r.Conditions, other.Conditions) && slices.Equal(r.Parents, other.Parents) &&
 		slices.Equal(r.Children, other.Children) && slices.Equal(r.Patches, other.Patches)

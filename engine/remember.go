@@ -32,6 +32,7 @@ func (op *operator) enter(r *ruleRecord) {
 	for _, gvk := range slices.SortedFunc(maps.Keys(op.children), compareKinds) {
 		r.addChild(gvk)
 	}
+	r.Holds = r.Holds || op.mayHold()
 	op.enterPatches(r)
 }
 

@@ -161,7 +161,7 @@ func TestFinalizerThatIsNotNeededGoes(t *testing.T) {
 	w.rule("wide", selective)
 	stop := w.run()
 	teams := w.resource("Team")
-	for _, name := range []string{"changed", "left", "later", "gone", "rule"} {
+	for _, name := range []string{"changed", "left", "later", "gone", "rule", "dropped"} {
 		w.team(name, elsewhere)
 	}
 	free := func(name string) {
@@ -180,18 +180,27 @@ func TestFinalizerThatIsNotNeededGoes(t *testing.T) {
 	stop()
 	w.patch(teams, w.home, "later", `{"metadata":{"labels":{"off":""}}}`)
 	w.patch(teams, w.home, "gone", `{"metadata":{"labels":{"off":""}}}`)
-	w.delete(configMaps, elsewhere, "gone-far")
-	w.delete(configMaps, w.home, "gone-near")
-	w.delete(w.resource("Zone"), "", w.home+"-gone")
-	w.run()
+	bare := func(name string) {
+		w.delete(configMaps, elsewhere, name+"-far")
+		w.delete(configMaps, w.home, name+"-near")
+		w.delete(w.resource("Zone"), "", w.home+"-"+name)
+	}
+	bare("gone")
+	stop = w.run()
 	w.awaitGone(configMaps, elsewhere, "later-far")
 	free("later")
 	free("gone") // which has neither label nor children by which it is found
 
+	// The rule needs none any more, and one that it holds leaves the selector, while Kanon is away.
+	stop()
+	w.patch(teams, w.home, "dropped", `{"metadata":{"labels":{"off":""}}}`)
+	bare("dropped")
 	near, _, _ := strings.Cut(selective, "  - id: far")
 	w.rule("wide", near)
+	w.run()
 	w.awaitGone(w.resource("Zone"), "", w.home+"-rule")
 	free("rule")
+	free("dropped")
 }
 
 // What keeps a child is told, and waited for in silence.
