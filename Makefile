@@ -103,7 +103,6 @@ verify: ## Check that modules are tidy
 	go mod tidy -diff
 	cd cmd/controlplane && go mod tidy -diff
 	cd cmd/kanonbench && go mod tidy -diff
-	cd tools && go mod tidy -diff
 
 .PHONY: image
 image: ## Build the container image kanon:latest
