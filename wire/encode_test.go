@@ -88,3 +88,26 @@ func TestEncode(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkAppendJSON(b *testing.B) {
+	tree := &unstructured.Unstructured{}
+	if err := tree.UnmarshalJSON([]byte(service)); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("wire", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := AppendJSON(nil, tree.Object); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("encoding/json", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := json.Marshal(tree.Object); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
