@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -84,21 +85,24 @@ func newProgram(config *rest.Config, o *runOptions) (*program, error) {
 	return p, nil
 }
 
-// gcPercent is GOGC unless the environment has it: how much garbage there may be before it is collected, in percent of what
-// is in use. Most of what Kanon allocates is garbage at once, and what it keeps is little: with Go's 100 a change of all of
-// 1,000 parents takes 10 % more of the processor, and 13 MiB less at the peak. GOMEMLIMIT bounds it.
-const gcPercent = 200
-
 // run runs the engine, once the API server answers, until ctx ends.
 func (p *program) run(ctx context.Context) error {
 	if !p.server.await(ctx) {
 		return nil
 	}
 	if os.Getenv("GOGC") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+		defer inBackground(ctx, newCollector().run)()
 	}
 	p.outages.begin(logr.FromContextOrDiscard(ctx))
 	p.broadcaster.StartRecordingToSink(p.events)
 	defer p.broadcaster.Shutdown()
 	return p.engine.Run(ctx)
+}
+
+// inBackground runs a function that ends with its context, and returns how to end it.
+func inBackground(ctx context.Context, run func(context.Context)) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { run(ctx) })
+	return func() { cancel(); running.Wait() }
 }
