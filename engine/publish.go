@@ -302,8 +302,8 @@ func equalReports(a, b source.Report) bool {
 // enqueueAll wakes every parent that the operator may have work for: those in
 // view, and those whose children are, so that a parent that left the view
 // while Kanon was away is found; and those of which something is known, so that it is
-// forgotten of a parent that another revision of the rule does not select. It does nothing while an informer is still
-// filling: its Synced call comes here again.
+// forgotten of a parent that another revision of the rule does not select. A parent to which something happens
+// meanwhile goes before them. It does nothing while an informer is still filling: its Synced call comes here again.
 func (e *Engine) enqueueAll(op *operator) {
 	if !e.isCurrent(op) || !e.ready(op) {
 		return
@@ -324,10 +324,10 @@ func (e *Engine) enqueueAll(op *operator) {
 		maps.Copy(keys, left)
 	}
 	for k := range keys {
-		e.queue.Add(k)
+		e.queue.AddPatient(k)
 	}
 	if e.mustSeek(op) {
-		e.queue.Add(seekKey(op))
+		e.queue.AddPatient(seekKey(op))
 	}
 }
 

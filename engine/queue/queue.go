@@ -54,26 +54,42 @@ func AddOf[V any](from map[Key]V, rule string, found Keys) {
 	}
 }
 
-// Queue is the work queue: deduplicating, backing off per key, and fair between rules.
+// Queue is the work queue: deduplicating, backing off per key, and fair between rules. Of
+// the keys of a rule those come first to which something has happened.
 type Queue struct {
 	workqueue.TypedRateLimitingInterface[Key]
 
 	waiting *waiting
+	patient *patient
 }
 
 // New makes a queue. The back-off of a key is from base to limit.
 func New(base, limit time.Duration) *Queue {
-	waiting := &waiting{keys: make(map[string]int)}
+	waiting, patient := newWaiting(), newPatient()
 	return &Queue{
 		TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[Key](base, limit),
 			workqueue.TypedRateLimitingQueueConfig[Key]{
 				DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
-					Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Queue: &fairQueue{waiting: waiting}}),
+					Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Queue: newFairQueue(waiting, patient)}),
 				}),
 			}),
 		waiting: waiting,
+		patient: patient,
 	}
+}
+
+// Add adds a key to which something has happened.
+func (q *Queue) Add(k Key) {
+	q.patient.take(k)
+	q.TypedRateLimitingInterface.Add(k)
+}
+
+// AddPatient adds a key that is only looked at again, as all of a rule are when it starts or
+// changes: most others of its rule go first.
+func (q *Queue) AddPatient(k Key) {
+	q.patient.put(k)
+	q.TypedRateLimitingInterface.Add(k)
 }
 
 // Waiting is how many keys of a rule wait for a worker.
@@ -84,6 +100,8 @@ type waiting struct {
 	mu   sync.Mutex
 	keys map[string]int // by rule; none is 0
 }
+
+func newWaiting() *waiting { return &waiting{keys: make(map[string]int)} }
 
 func (w *waiting) of(rule string) int {
 	w.mu.Lock()
@@ -99,58 +117,26 @@ func (w *waiting) add(rule string, n int) {
 	}
 }
 
-// fairQueue hands out keys rule by rule in turn, and in order of arrival
-// within a rule, so that a rule with thousands of parents in churn does not
-// hold up the one parent of another. The work queue calls it under its own
-// lock.
-type fairQueue struct {
-	lanes map[string]*lane
-	// turns are the rules that have keys waiting, the next one first.
-	turns   []string
-	size    int
-	waiting *waiting // is told of every key that comes or goes
+// patient are the keys that were added by AddPatient and have not been given a place yet:
+// the work queue does not tell fairQueue how a key was added.
+type patient struct {
+	mu   sync.Mutex
+	keys Keys
 }
 
-// lane is what waits of one rule, the first to come first.
-type lane struct{ keys []Key }
+func newPatient() *patient { return &patient{keys: make(Keys)} }
 
-// Touch is called for a key that waits already; its place stays.
-func (q *fairQueue) Touch(Key) {}
-
-// Push adds a key behind the others of its rule.
-func (q *fairQueue) Push(k Key) {
-	if q.lanes == nil {
-		q.lanes = make(map[string]*lane)
-	}
-	l, waiting := q.lanes[k.Rule]
-	if !waiting {
-		l = &lane{}
-		q.lanes[k.Rule] = l
-		q.turns = append(q.turns, k.Rule)
-	}
-	l.keys = append(l.keys, k)
-	q.size++
-	q.waiting.add(k.Rule, 1)
+func (p *patient) put(k Key) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keys[k] = true
 }
 
-// Len is how many keys wait.
-func (q *fairQueue) Len() int { return q.size }
-
-// Pop takes the first key of the rule whose turn it is; the rule then goes to
-// the end of the line if it has more. It must not be called on an empty queue.
-func (q *fairQueue) Pop() Key {
-	rule := q.turns[0]
-	q.turns = q.turns[1:]
-	l := q.lanes[rule]
-	k := l.keys[0]
-	l.keys[0] = Key{}   // which the array holds until the lane has outgrown it
-	l.keys = l.keys[1:] // so that one which never runs empty does not grow
-	q.size--
-	q.waiting.add(rule, -1)
-	if len(l.keys) == 0 {
-		delete(q.lanes, rule)
-	} else {
-		q.turns = append(q.turns, rule)
-	}
-	return k
+// take removes a key, and tells whether it was there.
+func (p *patient) take(k Key) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := p.keys[k]
+	delete(p.keys, k)
+	return was
 }

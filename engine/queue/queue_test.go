@@ -9,12 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func newFairQueue() *fairQueue {
-	return &fairQueue{waiting: &waiting{keys: make(map[string]int)}}
-}
+func emptyQueue() *fairQueue { return newFairQueue(newWaiting(), newPatient()) }
 
 func TestFairQueueTakesTurns(t *testing.T) {
-	q := newFairQueue()
+	q := emptyQueue()
 	push := func(rule string, names ...string) {
 		for _, name := range names {
 			q.Push(Key{Rule: rule, Parent: types.NamespacedName{Name: name}})
@@ -41,7 +39,7 @@ func TestFairQueueTakesTurns(t *testing.T) {
 
 // A rule that always has something waiting takes no more memory than what waits.
 func TestLaneDoesNotGrow(t *testing.T) {
-	q := newFairQueue()
+	q := emptyQueue()
 	const backlog = 10
 	for i := range 100_000 {
 		q.Push(Key{Rule: "r", Parent: types.NamespacedName{Name: fmt.Sprint(i)}})
@@ -53,6 +51,104 @@ func TestLaneDoesNotGrow(t *testing.T) {
 	}
 	if size := cap(q.lanes["r"].keys); size > 10*backlog {
 		t.Errorf("%d keys wait, and there is room for %d", q.Len(), size)
+	}
+}
+
+// drain takes all keys that wait, and has worked on each before the next.
+func drain(q *Queue) (names []string) {
+	for q.Len() > 0 {
+		k, _ := q.Get()
+		names = append(names, k.Parent.Name)
+		q.Done(k)
+	}
+	return names
+}
+
+func TestPatientKeysLetOthersBy(t *testing.T) {
+	key := func(name string) Key { return Key{Rule: "r", Parent: types.NamespacedName{Name: name}} }
+	for name, test := range map[string]struct {
+		add  func(q *Queue)
+		want []string
+	}{
+		"among each other they keep their order": {
+			add: func(q *Queue) {
+				for _, name := range []string{"a", "b", "c"} {
+					q.AddPatient(key(name))
+				}
+			},
+			want: []string{"a", "b", "c"},
+		},
+		"what happened later comes first, but not for ever": {
+			add: func(q *Queue) {
+				q.AddPatient(key("a"))
+				q.AddPatient(key("b"))
+				for i := range 5 {
+					q.Add(key(fmt.Sprint(i)))
+				}
+			},
+			want: []string{"0", "1", "2", "a", "3", "4", "b"},
+		},
+		"something happens to one that waits": {
+			add: func(q *Queue) {
+				q.AddPatient(key("a"))
+				q.AddPatient(key("b"))
+				q.AddPatient(key("c"))
+				q.Add(key("b"))
+			},
+			want: []string{"b", "a", "c"},
+		},
+		"one that waits is to be looked at again": {
+			add: func(q *Queue) {
+				q.AddPatient(key("a"))
+				q.Add(key("b"))
+				q.AddPatient(key("b"))
+			},
+			want: []string{"b", "a"},
+		},
+		"one that was hurried is added again": {
+			add: func(q *Queue) {
+				q.AddPatient(key("a"))
+				q.AddPatient(key("b"))
+				q.Add(key("a"))
+				k, _ := q.Get()
+				q.Done(k)
+				q.AddPatient(k)
+			},
+			want: []string{"a", "b"},
+		},
+		"one is worked on": {
+			add: func(q *Queue) {
+				q.Add(key("a"))
+				k, _ := q.Get()
+				q.AddPatient(k)
+				q.Add(key("b"))
+				q.Done(k)
+			},
+			want: []string{"b", "a"},
+		},
+		"something happens to one that is worked on": {
+			add: func(q *Queue) {
+				q.Add(key("a"))
+				q.AddPatient(key("b"))
+				k, _ := q.Get()
+				q.AddPatient(k)
+				q.Add(k)
+				q.Done(k)
+			},
+			want: []string{"a", "b"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := New(time.Millisecond, time.Second)
+			defer q.ShutDown()
+			test.add(q)
+			if diff := cmp.Diff(test.want, drain(q)); diff != "" {
+				t.Errorf("order of keys (-want +got):\n%s", diff)
+			}
+			if q.Waiting("r") != 0 || len(q.patient.keys) != 0 {
+				t.Errorf("%d keys wait and %d are patient in an empty queue", q.Waiting("r"), len(q.patient.keys))
+			}
+		})
 	}
 }
 
@@ -79,7 +175,7 @@ func TestQueueHoldsEachKeyOnce(t *testing.T) {
 }
 
 func BenchmarkFairQueue(b *testing.B) {
-	q := newFairQueue()
+	q := emptyQueue()
 	for rule := range 50 {
 		for parent := range 100 {
 			q.Push(Key{Rule: fmt.Sprint(rule), Parent: types.NamespacedName{Name: fmt.Sprint(parent)}})
