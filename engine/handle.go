@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/monitor"
@@ -83,10 +84,8 @@ func (e *Engine) handleNamespace(op *operator, event monitor.Event) {
 	if event.Old != nil && event.New != nil && maps.Equal(event.Old.Head().GetLabels(), event.New.Head().GetLabels()) {
 		return
 	}
-	for _, parent := range e.monitors.Heads(op.parentKey) {
-		if parent.GetNamespace() == namespace.Name() {
-			e.wake(keyOf(op.id, parent), event)
-		}
+	for _, parent := range e.monitors.UnreadByIndex(op.parentKey, cache.NamespaceIndex, namespace.Name()) {
+		e.wake(keyAt(op.id, parent), event)
 	}
 }
 

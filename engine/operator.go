@@ -309,14 +309,22 @@ const (
 // selects tells whether the rule is for this parent, by all that does not need
 // an evaluation: labels, namespace, and the Namespace's labels.
 func (op *operator) selects(parent *unstructured.Unstructured, namespaceLabels func(name string) (labels.Set, bool)) selection {
-	if !op.inView(parent) || (len(op.namespaces) > 0 && !op.namespaces[parent.GetNamespace()]) {
+	if !op.inView(parent) {
+		return unselected
+	}
+	return op.selectsNamespace(parent.GetNamespace(), namespaceLabels)
+}
+
+// selectsNamespace is selects for a parent in view, of which no more than its namespace is known.
+func (op *operator) selectsNamespace(namespace string, namespaceLabels func(name string) (labels.Set, bool)) selection {
+	if len(op.namespaces) > 0 && !op.namespaces[namespace] {
 		return unselected
 	}
 	selector := op.program.Parent().NamespaceSelector
 	if selector == nil {
 		return selected
 	}
-	set, known := namespaceLabels(parent.GetNamespace())
+	set, known := namespaceLabels(namespace)
 	switch {
 	case !known:
 		return undecided

@@ -116,16 +116,22 @@ func (v *View) get(namespace, name string) (*wire.Object, bool) {
 
 // Names lists the objects in the key's view without reading them.
 func (m *Monitors) Names(key Key) []types.NamespacedName {
-	mon := m.monitor(key)
-	if mon == nil {
-		return nil
-	}
-	objects := m.viewOf(mon).list()
+	objects := m.Unread(key)
 	names := make([]types.NamespacedName, len(objects))
 	for i, object := range objects {
 		names[i] = types.NamespacedName{Namespace: object.Namespace(), Name: object.Name()}
 	}
 	return names
+}
+
+// Unread lists the objects in the key's view, in their newest known state, without
+// reading them.
+func (m *Monitors) Unread(key Key) []*wire.Object {
+	mon := m.monitor(key)
+	if mon == nil {
+		return nil
+	}
+	return m.viewOf(mon).list()
 }
 
 // IndexValues lists the values under which the indexer of that name has put the objects in the key's view, without
@@ -141,13 +147,7 @@ func (m *Monitors) IndexValues(key Key, index string) []string {
 // Heads returns the newest known state of every object in the key's view, sorted
 // by namespace and name, with no more for sure than apiVersion, kind and metadata.
 // The objects are read-only.
-func (m *Monitors) Heads(key Key) []*unstructured.Unstructured {
-	mon := m.monitor(key)
-	if mon == nil {
-		return nil
-	}
-	return headsOf(m.viewOf(mon).list())
-}
+func (m *Monitors) Heads(key Key) []*unstructured.Unstructured { return headsOf(m.Unread(key)) }
 
 // List returns the newest known state of every object in the key's view, sorted
 // by namespace and name. The objects are read-only; the slice is the caller's.
