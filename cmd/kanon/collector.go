@@ -13,88 +13,107 @@ const (
 	// what is in use. Most of what Kanon allocates is garbage at once, and what it keeps is little: with Go's 100 a change of
 	// all of 1,000 parents takes 10 % more of the processor, and 13 MiB less at the peak. GOMEMLIMIT bounds it.
 	gcPercent = 200
-	// idleAfter is for how long nothing was collected when there is no work. Twice that, which is how long it can take to
-	// see it, must be less than the two minutes after which Go collects by the clock.
+	// restPercent is the same at rest, when little garbage comes and less memory is worth more.
+	restPercent = 50
+	// idleAfter is for how long nothing was collected at rest. Twice that, which is how long it can take to see it, must be
+	// less than the two minutes after which Go collects by the clock.
 	idleAfter = 45 * time.Second
 )
 
 // collector sets the pace of garbage collection. While there is work it is Go's own, by percent. At rest Go goes on to
-// collect every two minutes, also when there is no garbage, and each time looks at all that is in use: with 20,000
-// parents some tenths of a second. It does not do so where the percentage is off (gcTriggerTime in the runtime's mgc.go).
-// So at rest a limit on memory takes its place, which allows as much garbage. It is fixed, and what is in use may grow:
-// the first collection brings the percentage back.
+// collect every two minutes, also when there is no garbage, and each time looks at all that is in use: 30 ms of the
+// processor with 1,500 parents. It does not do so where the percentage is off (gcTriggerTime in the runtime's mgc.go).
+// So at rest a limit on memory takes its place. It is fixed, and what is in use may grow: the first collection brings the
+// percentage back.
 type collector struct {
-	percent   int           // as GOGC
-	limit     int64         // as GOMEMLIMIT, in bytes
-	idleAfter time.Duration // the constant
+	limit     int64 // GOMEMLIMIT, in bytes
+	idleAfter time.Duration
+	changed   func() // is called each time when another pace is set
 }
 
 // newCollector is the collector of this process, whose limit on memory stays in force.
 func newCollector() *collector {
-	return &collector{percent: gcPercent, limit: debug.SetMemoryLimit(-1), idleAfter: idleAfter}
+	return &collector{limit: debug.SetMemoryLimit(-1), idleAfter: idleAfter, changed: func() {}}
 }
 
 // run sets the pace until ctx ends, and leaves the percentage.
 func (c *collector) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		c.byPercent()
-		c.awaitRest(ctx)
+	c.work()
+	for c.awaitRest(ctx) {
 		select {
-		case <-c.byLimit():
+		case <-c.rest():
 		case <-ctx.Done():
 		}
+		c.work()
 	}
-	c.byPercent()
 }
 
-// byPercent has garbage collected when there is a percentage of what is in use.
-func (c *collector) byPercent() {
-	debug.SetGCPercent(c.percent)
+// work has garbage collected when there is a percentage of what is in use.
+func (c *collector) work() {
+	debug.SetGCPercent(gcPercent)
 	debug.SetMemoryLimit(c.limit)
+	c.changed()
 }
 
-// byLimit has garbage collected when there is as much of it as there would be by percentage, and never
-// by the clock. The channel is closed after the first collection.
-func (c *collector) byLimit() <-chan struct{} {
-	collected := make(chan struct{})
-	runtime.AddCleanup(new([64]byte), func(collected chan<- struct{}) { close(collected) }, collected)
+// rest has garbage collected when there is as much as is allowed at rest, also now, and never by the
+// clock. The channel is closed after the first collection.
+func (c *collector) rest() (collected <-chan struct{}) {
+	if m := readMemory(); m.objects > m.allowed() {
+		debug.FreeOSMemory()
+	}
+	ended := make(chan struct{})
+	runtime.AddCleanup(new([64]byte), func(ended chan<- struct{}) { close(ended) }, ended)
 	m := readMemory()
-	debug.SetMemoryLimit(min(c.limit, m.used-m.spare+m.live*int64(100+c.percent)/100))
+	debug.SetMemoryLimit(min(c.limit, m.used-m.objects-m.free+m.allowed()))
 	debug.SetGCPercent(-1)
-	return collected
+	c.changed()
+	return ended
 }
 
-// awaitRest returns when nothing was collected for idleAfter, or ctx has ended.
-func (c *collector) awaitRest(ctx context.Context) {
+// awaitRest waits until nothing was collected for idleAfter; false when ctx has ended before.
+func (c *collector) awaitRest(ctx context.Context) bool {
 	ticker := time.NewTicker(c.idleAfter)
 	defer ticker.Stop()
-	for before, now := int64(-1), readMemory().collections; before != now; before, now = now, readMemory().collections {
+	for before := readMemory().collections; ; {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return
+			return false
 		}
+		now := readMemory().collections
+		if now == before {
+			return true
+		}
+		before = now
 	}
 }
 
 // memory is what the runtime knows of its memory, in bytes, and how often it has collected garbage.
 type memory struct {
 	used        int64 // all that counts for the limit
-	spare       int64 // of that, objects that need not be in use, and room for others
-	live        int64 // objects that were in use at the last collection
+	objects     int64 // of that, objects and garbage
+	free        int64 // of that, room for objects
+	live        int64 // the objects at the last collection
 	collections int64
 }
 
+// allowed is how much the objects and garbage may take at rest.
+func (m memory) allowed() int64 { return m.live * (100 + restPercent) / 100 }
+
 func readMemory() memory {
+	const total, released, objects, free, live, collections = 0, 1, 2, 3, 4, 5
 	samples := []metrics.Sample{
-		{Name: "/memory/classes/total:bytes"},
-		{Name: "/memory/classes/heap/released:bytes"},
-		{Name: "/memory/classes/heap/objects:bytes"},
-		{Name: "/memory/classes/heap/free:bytes"},
-		{Name: "/gc/heap/live:bytes"},
-		{Name: "/gc/cycles/total:gc-cycles"},
+		total:       {Name: "/memory/classes/total:bytes"},
+		released:    {Name: "/memory/classes/heap/released:bytes"},
+		objects:     {Name: "/memory/classes/heap/objects:bytes"},
+		free:        {Name: "/memory/classes/heap/free:bytes"},
+		live:        {Name: "/gc/heap/live:bytes"},
+		collections: {Name: "/gc/cycles/total:gc-cycles"},
 	}
 	metrics.Read(samples)
 	value := func(i int) int64 { return int64(samples[i].Value.Uint64()) }
-	return memory{used: value(0) - value(1), spare: value(2) + value(3), live: value(4), collections: value(5)}
+	return memory{
+		used: value(total) - value(released), objects: value(objects), free: value(free),
+		live: value(live), collections: value(collections),
+	}
 }

@@ -6,89 +6,136 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 // inUse is so much that what else the tests hold makes no difference.
 const inUse = 64 << 20
 
-// sink keeps what is allocated from being optimized away.
+// sink has what is allocated really be.
 var sink []byte
 
-// settings are what the runtime collects by: GOGC, which is the greatest number when it is off, and GOMEMLIMIT.
-func settings() (percent, limit uint64) {
+// pace is what the runtime collects by: GOGC, which is the greatest number when it is off, and GOMEMLIMIT.
+type pace struct{ percent, limit uint64 }
+
+func readPace() pace {
 	samples := []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/gomemlimit:bytes"}}
 	metrics.Read(samples)
-	return samples[0].Value.Uint64(), samples[1].Value.Uint64()
+	return pace{samples[0].Value.Uint64(), samples[1].Value.Uint64()}
 }
 
-// TestCollectorByLimit: without a percentage there is as much garbage as with it.
-func TestCollectorByLimit(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+// hold has inUse bytes in use, and no garbage, until the test ends. Its pace goes with it.
+func hold(t *testing.T) {
 	held := make([]byte, inUse)
-	runtime.GC()
+	percent := debug.SetGCPercent(gcPercent)
+	debug.FreeOSMemory()
+	t.Cleanup(func() {
+		runtime.KeepAlive(held)
+		debug.SetGCPercent(percent)
+	})
+}
+
+// At rest the percentage is off, and there is only as much garbage as is allowed then. The first collection ends it.
+func TestCollectorRest(t *testing.T) {
+	hold(t)
 	c := newCollector()
-	collected := c.byLimit()
-	if percent, _ := settings(); percent != math.MaxUint64 {
-		t.Errorf("garbage is collected at %d percent, want by the limit alone", percent)
+	collected := c.rest()
+	got, used := readPace(), readMemory().used
+	if got.percent != math.MaxUint64 {
+		t.Errorf("garbage is collected at %d percent, want by a limit alone", got.percent)
 	}
-	allocated := 0
-	for open := true; open; {
+	if garbage := int64(got.limit) - used; garbage < inUse/4 || garbage > inUse {
+		t.Errorf("there may be %d MiB of garbage beside %d in use, want half of that", garbage>>20, inUse>>20)
+	}
+	for resting := true; resting; {
 		select {
 		case <-collected:
-			open = false
+			resting = false
 		default:
 			sink = make([]byte, 1<<20)
-			allocated += len(sink)
-		}
-		if allocated > 4*inUse {
-			t.Fatalf("%d MiB of garbage were not collected, beside %d in use", allocated>>20, inUse>>20)
 		}
 	}
-	if allocated < inUse {
-		t.Errorf("%d MiB of garbage were collected, beside %d in use", allocated>>20, inUse>>20)
-	}
-	runtime.KeepAlive(held)
-	c.byPercent()
-	if percent, limit := settings(); percent != gcPercent || limit != uint64(c.limit) {
-		t.Errorf("collects at %d percent, or %d bytes; want %d and %d", percent, limit, gcPercent, c.limit)
+	c.work()
+	if got, want := readPace(), (pace{gcPercent, uint64(c.limit)}); got != want {
+		t.Errorf("garbage is collected by %v, want by %v", got, want)
 	}
 }
 
-// TestCollectorKeepsLimit: a limit that the user has set is not exceeded.
+// What is garbage already when rest begins does not stay.
+func TestCollectorRestBeginsWithoutGarbage(t *testing.T) {
+	hold(t)
+	c := newCollector()
+	sink = make([]byte, inUse)
+	sink = nil
+	before := readMemory()
+	c.rest()
+	if now := readMemory(); now.used > before.used-inUse/2 {
+		t.Errorf("%d MiB are used with garbage, and %d at rest", before.used>>20, now.used>>20)
+	}
+	c.work()
+}
+
+// A limit that the user has set is not exceeded.
 func TestCollectorKeepsLimit(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(readMemory().used + 1<<20))
+	hold(t)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(readMemory().used + inUse/4))
 	c := newCollector()
-	c.byLimit()
-	if _, limit := settings(); limit != uint64(c.limit) {
-		t.Errorf("the limit is %d bytes, want the user's %d", limit, c.limit)
+	c.rest()
+	if got := readPace(); got.limit != uint64(c.limit) {
+		t.Errorf("the limit is %d bytes, want the user's %d", got.limit, c.limit)
 	}
+	c.work()
 }
 
-// TestCollectorRuns: the limit at rest is of what is in use then, and is gone in the end.
-func TestCollectorRuns(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+// The percentage comes back with the first collection, the next limit is of what is in use by then, and in the
+// end all is as it was.
+func TestCollectorRun(t *testing.T) {
+	hold(t)
+	paces := make(chan pace)
 	c := newCollector()
-	c.idleAfter = 5 * time.Millisecond
-	runtime.GC() // of what other tests held
+	c.idleAfter = time.Millisecond
+	c.changed = func() { paces <- readPace() }
 	end := inBackground(t.Context(), c.run)
-	atRest := func(least uint64) (limit uint64) {
-		for {
-			percent, limit := settings()
-			if percent == math.MaxUint64 && limit != uint64(c.limit) && limit > least {
-				return limit
-			}
-			time.Sleep(time.Millisecond) // the runtime tells nobody
+	working := pace{gcPercent, uint64(c.limit)}
+	wantPace := func(resting bool) (got pace) {
+		t.Helper()
+		got = <-paces
+		if (got != working) != resting || (got.percent == math.MaxUint64) != resting {
+			t.Fatalf("garbage is collected by %v, at rest: %t", got, resting)
 		}
+		return got
 	}
-	first := atRest(0)
-	held := make([]byte, inUse)
+	wantPace(false)
+	first := wantPace(true)
+	more := make([]byte, inUse)
 	runtime.GC()
-	atRest(first + inUse)
-	runtime.KeepAlive(held)
-	end()
-	if percent, limit := settings(); percent != gcPercent || limit != uint64(c.limit) {
-		t.Errorf("collects at %d percent, or %d bytes; want %d and %d", percent, limit, gcPercent, c.limit)
+	wantPace(false)
+	if second := wantPace(true); second.limit < first.limit+inUse {
+		t.Errorf("the limit is %d bytes with %d more in use, and was %d", second.limit, inUse, first.limit)
 	}
+	runtime.KeepAlive(more)
+	go end()
+	wantPace(false)
+}
+
+// As long as garbage is collected there is no rest.
+func TestCollectorAwaitsRest(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // none but those of the test
+	synctest.Test(t, func(t *testing.T) {
+		c := newCollector()
+		rested := make(chan time.Duration)
+		begun := time.Now()
+		go func() {
+			c.awaitRest(t.Context())
+			rested <- time.Since(begun)
+		}()
+		for range 3 {
+			<-time.After(c.idleAfter - time.Second) // by the clock of the bubble
+			runtime.GC()
+		}
+		if got, want := <-rested, 4*c.idleAfter; got != want {
+			t.Errorf("it rests after %s, want %s", got, want)
+		}
+	})
 }
