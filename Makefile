@@ -81,7 +81,7 @@ BENCH_quick   := --load plain=100 --rounds 2 --singles 50 --rest 4s
 BENCH_default := --load plain=1000 --rounds 5
 BENCH_loads   := --load plain=100,wide=100,large=100,kinds=1000,beside=1000,beside=5000 --rounds 2 --rest 15s
 BENCH_long    := --load plain=1000,plain=5000 --rounds 3
-BENCH_longest := --load plain=20000 --rounds 2 --rest 1m
+BENCH_longest := --load plain=20000 --rounds 2 --rest 5m
 
 .PHONY: bin/kanonbench
 bin/kanonbench:

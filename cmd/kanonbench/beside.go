@@ -30,18 +30,18 @@ func (r *runner) changeBeside(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	var times []float64
+	var times, answers []float64
 	group, churning := errgroup.WithContext(ctx)
 	enough := make(chan struct{})
 	group.Go(func() error { return r.churn(churning, names, enough) })
 	group.Go(func() error {
 		defer close(enough)
 		for i := range r.singles {
-			took, err := r.changeOne(churning, fmt.Sprint(i+2))
+			took, answered, err := r.changeOne(churning, fmt.Sprint(i+2))
 			if err != nil {
 				return err
 			}
-			times = append(times, took.Seconds())
+			times, answers = append(times, took.Seconds()), append(answers, answered.Seconds())
 		}
 		return nil
 	})
@@ -56,6 +56,8 @@ func (r *runner) changeBeside(ctx context.Context, names []string) error {
 	r.add(report.Beside, append([]report.Value{
 		{Unit: report.Median, Number: report.Quantile(times, 0.5)},
 		{Unit: report.Worst, Number: report.Quantile(times, 0.99)},
+		{Unit: report.AnswerMedian, Number: report.Quantile(answers, 0.5)},
+		{Unit: report.AnswerWorst, Number: report.Quantile(answers, 0.99)},
 		{Unit: report.Rate, Number: float64(writes) / after.at.Sub(before.at).Seconds()},
 	}, between(before, after, r.load.Parents)...))
 	if err := r.take(ctx, append(names, quiet)...); err != nil {
@@ -86,13 +88,14 @@ func (r *runner) churn(ctx context.Context, names []string, enough <-chan struct
 }
 
 // changeOne changes the quiet parent, and returns how long it takes until that is
-// seen of its children.
-func (r *runner) changeOne(ctx context.Context, revision string) (time.Duration, error) {
+// seen of its children, and until the API server has answered the change itself.
+func (r *runner) changeOne(ctx context.Context, revision string) (took, answered time.Duration, err error) {
 	begun := time.Now()
 	done := r.world.Expect([]string{quiet}, world.Converged(revision, r.load.extra()))
 	if err := r.world.Change(ctx, []string{quiet}, revision); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
+	answered = time.Since(begun)
 	at, err := done.Wait(ctx)
-	return at.Sub(begun), err
+	return at.Sub(begun), answered, err
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
@@ -19,13 +22,27 @@ func circumstances(ctx context.Context, kanon string) ([]report.Circumstance, er
 	if err != nil {
 		return nil, fmt.Errorf("ask for Kanon's version: %w", err)
 	}
+	build, err := buildOf(kanon)
+	if err != nil {
+		return nil, err
+	}
 	return []report.Circumstance{
 		{Key: report.KeyDate, Value: time.Now().UTC().Format(time.DateOnly)},
 		{Key: report.KeyMachine, Value: process.Machine()},
 		{Key: report.KeyGo, Value: runtime.Version()},
-		{Key: report.KeyKanon, Value: strings.TrimSpace(strings.TrimPrefix(string(version), "kanon "))},
+		{Key: report.KeyKanon, Value: strings.TrimSpace(strings.TrimPrefix(string(version), "kanon ")) + ", build " + build},
 		{Key: report.KeyOperator, Value: dependency("sigs.k8s.io/controller-runtime")},
 	}, nil
+}
+
+// buildOf tells builds of a program from each other that say the same version.
+func buildOf(path string) (string, error) {
+	program, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read Kanon: %w", err)
+	}
+	sum := sha256.Sum256(program)
+	return hex.EncodeToString(sum[:4]), nil
 }
 
 // dependency is the version of a module that this program is built with.

@@ -79,9 +79,12 @@ func (o *Options) validate() error {
 	if _, err := o.loads(); err != nil {
 		errs = append(errs, err)
 	}
-	for name, n := range map[string]int{"--rounds": o.Rounds, "--singles": o.Singles} {
-		if n < 1 {
-			errs = append(errs, fmt.Errorf("%s must be at least 1, not %d", name, n))
+	for _, number := range []struct {
+		flag  string
+		value int
+	}{{"--rounds", o.Rounds}, {"--singles", o.Singles}} {
+		if number.value < 1 {
+			errs = append(errs, fmt.Errorf("%s must be at least 1, not %d", number.flag, number.value))
 		}
 	}
 	if o.Rest <= 0 {
@@ -92,9 +95,9 @@ func (o *Options) validate() error {
 			errs = append(errs, fmt.Errorf("--engines: %q is none of %s", name, strings.Join(engineNames(), ", ")))
 		}
 	}
-	for name, path := range map[string]string{"--kanon": o.Kanon, "--controlplane": o.ControlPlane} {
-		if _, err := os.Stat(path); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+	for _, program := range []struct{ flag, path string }{{"--kanon", o.Kanon}, {"--controlplane", o.ControlPlane}} {
+		if _, err := os.Stat(program.path); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", program.flag, err))
 		}
 	}
 	return errors.Join(errs...)

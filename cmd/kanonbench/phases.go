@@ -174,7 +174,7 @@ func (r *runner) rest(ctx context.Context) error {
 }
 
 // restart measures a start with all in place. A parent that is created while no
-// engine runs shows when it serves; the four requests for that one are not
+// engine runs shows when it serves; the writes for that one are not
 // counted. Its CPU is all that the process has used until it is at rest.
 func (r *runner) restart(ctx context.Context) error {
 	if err := r.stop(); err != nil {
@@ -220,6 +220,7 @@ func (r *runner) restart(ctx context.Context) error {
 	r.add(report.Restart, append([]report.Value{
 		{Unit: report.Time, Number: at.Sub(begun).Seconds()},
 		{Unit: report.Resident, Number: float64(usage.Resident)},
+		{Unit: report.Peak, Number: float64(usage.Peak)},
 		{Unit: report.PerParent, Number: float64(usage.Resident-r.empty) / float64(r.load.Parents)},
 	}, values...))
 	if err := r.take(ctx, canary); err != nil {

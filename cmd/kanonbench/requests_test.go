@@ -77,6 +77,9 @@ func TestRequestsOfKanon(t *testing.T) {
 	got := make(map[report.Phase]map[string]float64)
 	for _, sample := range r.samples {
 		got[sample.Phase] = requestsOf(sample)
+		if events := eventsOf(sample); events > parents {
+			t.Errorf("phase %s: %v requests for Events, want one for each parent at the most", sample.Phase, events)
+		}
 	}
 	firsts := func(n float64) map[string]float64 {
 		return map[string]float64{"create:configmaps": n, "create:services": n, "create:deployments": n, "patch:apps.status": n}
@@ -97,8 +100,18 @@ func TestRequestsOfKanon(t *testing.T) {
 	}
 }
 
+// eventsOf is how many Events were written.
+func eventsOf(sample report.Sample) (n float64) {
+	for _, value := range sample.Values {
+		if _, resource, isCount := strings.Cut(value.Unit, ":"); isCount && resource == "events" {
+			n += value.Number
+		}
+	}
+	return n
+}
+
 // requestsOf are a sample's requests. Watches are left out, because the API server
-// ends them when it likes, and so are Events, which tell of what has happened and may.
+// ends them when it likes, and so are Events: see eventsOf.
 // So are paths such as /openapi/v3, which are read again for some time after a definition
 // was made. At a start it is asked which definitions there are, but not later.
 func requestsOf(sample report.Sample) map[string]float64 {

@@ -1,7 +1,7 @@
 // Package process runs the processes that are measured, each bound to the life of
 // the benchmark, and reads from /proc what they use.
 //
-//	p, err := process.Start(log, "bin/kanon", "run")
+//	p, err := process.Start(process.Options{Stderr: log}, "bin/kanon", "run")
 //	before, err := process.Read(p.PID())
 //	...
 //	err = p.Stop()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -57,11 +56,8 @@ func TreeCPU(root int) (time.Duration, error) {
 			continue
 		}
 		s, err := readStat(pid)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, os.ErrProcessDone) {
-			continue // ended meanwhile
-		}
 		if err != nil {
-			continue // ended between open and read, which has an error of its own
+			continue // it ended meanwhile, which has several errors
 		}
 		stats[pid] = s
 	}

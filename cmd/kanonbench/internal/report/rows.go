@@ -62,6 +62,8 @@ func allRows(load Load) []row {
 		{title: "at rest: CPU per minute", phase: Rest, unit: CPUMinute, format: seconds, limit: new(0.1)},
 		{title: "another rule beside them in churn, median", phase: Beside, unit: Median, format: seconds},
 		{title: "another rule beside them in churn, p99", phase: Beside, unit: Worst, format: seconds, limit: new(0.1)},
+		{title: "– of that, the answer to the change itself, median", phase: Beside, unit: AnswerMedian, format: seconds},
+		{title: "– of that, the answer to the change itself, p99", phase: Beside, unit: AnswerWorst, format: seconds},
 		{title: "– writes per second, of both", phase: Beside, unit: Rate, format: plain},
 		{title: "memory of an empty process", phase: New, unit: Empty, format: mebibytes, limit: emptyLimit(load)},
 		{title: "memory at rest, after a restart", phase: Restart, unit: Resident, format: mebibytes},
@@ -69,6 +71,7 @@ func allRows(load Load) []row {
 			title: "– per 1,000 parents, beyond the empty process", phase: Restart, unit: PerParent,
 			format: func(b float64) string { return mebibytes(1000 * b) }, limit: perParentLimit(load),
 		},
+		{title: "memory, peak of a start", phase: Restart, unit: Peak, format: mebibytes},
 		{title: "memory at rest, after all that", phase: Rest, unit: Resident, format: mebibytes},
 		{title: "memory, peak", phase: Rest, unit: Peak, format: mebibytes},
 	}
@@ -99,6 +102,12 @@ func seconds(s float64) string {
 	return fmt.Sprintf("%.2f s", s)
 }
 
-func plain(n float64) string { return fmt.Sprintf("%.4g", n) }
+// plain has four digits at the least that count.
+func plain(n float64) string {
+	if n >= 1000 {
+		return fmt.Sprintf("%.0f", n)
+	}
+	return fmt.Sprintf("%.4g", n)
+}
 
 func mebibytes(b float64) string { return fmt.Sprintf("%.1f MiB", b/(1<<20)) }

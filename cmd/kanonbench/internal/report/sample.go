@@ -48,6 +48,9 @@ const (
 	AllReads  = "reads/op"
 	Watches   = "watches/op" // that began
 	Rate      = "writes/sec"
+	// Of the one write that is the cause of what is timed.
+	AnswerMedian = "answer-p50-sec/op"
+	AnswerWorst  = "answer-p99-sec/op"
 )
 
 // CountUnit is the unit of the number of requests of a verb on a resource.

@@ -6,7 +6,7 @@
 // brings it about is begun, so that its time is that of the event that completed
 // it:
 //
-//	done := w.Expect(names, world.Converged("1"))
+//	done := w.Expect(names, world.Converged("1", 0))
 //	err := w.Create(ctx, names, "1", 0)
 //	at, err := done.Wait(ctx)
 package world
