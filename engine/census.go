@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/source"
 )
 
@@ -91,7 +90,7 @@ func (e *Engine) objectsOf(op *operator) (parents, children int) {
 	seen := sets.New[types.UID]() // a kind may be watched in two versions
 	for kind := range op.childKinds() {
 		for _, child := range e.monitors.Unread(op.childKey(kind.GVR)) {
-			if k, ok := queue.ParseKey(child.Tag()); ok && k.Rule == op.id {
+			if k, ok := keyOfTag(child); ok && k.Rule == op.id && claims(child) {
 				seen.Insert(child.UID())
 			}
 		}

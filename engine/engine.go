@@ -15,7 +15,6 @@ import (
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/wire"
 )
 
 // Engine runs rules. Make it with New and run it once.
@@ -44,6 +43,7 @@ type Engine struct {
 	contributions *contributions.Book[problem]
 	retirements   *retirements
 	census        *census
+	echoes        *echoes
 	lull          *lull
 }
 
@@ -72,6 +72,7 @@ func New(options Options) (*Engine, error) {
 		contributions: contributions.New[problem](),
 		retirements:   newRetirements(),
 		census:        newCensus(),
+		echoes:        newEchoes(),
 		lull:          newLull(),
 	}
 	var err error
@@ -132,26 +133,4 @@ func (e *Engine) Run(ctx context.Context) error {
 		return fmt.Errorf("engine: %w", err)
 	}
 	return nil
-}
-
-// indexParent is the name of the index of children by rule and parent.
-const indexParent = "parent"
-
-// tagOf says of a child to which rule and parent it belongs, as the text of their key.
-func tagOf(key monitor.Key, obj *wire.Object) string {
-	if key.Selector != apply.LabelRule {
-		return "" // these are no children
-	}
-	if k, ok := keyOfChild(obj.Head()); ok {
-		return k.String()
-	}
-	return ""
-}
-
-// indexByParent puts a child under the rule and the parent that it belongs to.
-func indexByParent(item any) ([]string, error) {
-	if obj, ok := item.(*wire.Object); ok && obj.Tag() != "" {
-		return []string{obj.Tag()}, nil
-	}
-	return nil, nil
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"maps"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -21,10 +20,14 @@ func (e *Engine) handle(event monitor.Event) {
 	if event.Old == nil || event.New == nil {
 		e.census.mark()
 	}
+	wake := e.wake
+	if e.echoes.hear(event) {
+		wake = e.wakePatiently
+	}
 	for _, op := range running.byKey[event.Key] {
 		if event.Key == op.parentKey {
 			e.orphanings.see(event)
-			e.handleParent(op, event)
+			e.handleParent(op, event, wake)
 		}
 		if op.namespaceKey != nil && event.Key == *op.namespaceKey {
 			e.handleNamespace(op, event)
@@ -54,7 +57,7 @@ func (e *Engine) handleLookup(running *operators, event monitor.Event) {
 	}
 }
 
-func (e *Engine) handleParent(op *operator, event monitor.Event) {
+func (e *Engine) handleParent(op *operator, event monitor.Event, wake func(queue.Key, monitor.Event)) {
 	obj := event.Newest()
 	if obj == nil {
 		return
@@ -70,7 +73,7 @@ func (e *Engine) handleParent(op *operator, event monitor.Event) {
 	if e.queue.NumRequeues(k) > 0 && isEcho(event) {
 		return // the pause goes on; workOn looks once more when it is over
 	}
-	e.wake(k, event)
+	wake(k, event)
 }
 
 // handleNamespace wakes the parents in a Namespace that is new or whose labels
@@ -96,7 +99,7 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 		return
 	}
 	for _, obj := range []*wire.Object{event.Old, event.New} {
-		k, ok := queue.ParseKey(obj.Tag())
+		k, ok := keyOfTag(obj)
 		if op := running.byID[k.Rule]; !ok || op == nil || op.childKey(event.Key.GVR) != event.Key {
 			continue
 		} else if op.looksBack.Load() {
@@ -115,7 +118,7 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 // Where an expression looks back, what was at hand when the pass began counts as well,
 // so each state is news.
 func (e *Engine) isOldNews(running *operators, event monitor.Event) bool {
-	k, ok := queue.ParseKey(event.New.Tag())
+	k, ok := keyOfTag(event.New)
 	op := running.byID[k.Rule]
 	switch {
 	case !ok || op == nil || op.looksBack.Load():
@@ -133,6 +136,12 @@ func (e *Engine) isOldNews(running *operators, event monitor.Event) bool {
 func (e *Engine) wake(k queue.Key, event monitor.Event) {
 	e.causes.note(k, event, e.options.Clock.Now())
 	e.queue.Add(k)
+}
+
+// wakePatiently is wake for an event that is likely no news: others of the rule go first.
+func (e *Engine) wakePatiently(k queue.Key, event monitor.Event) {
+	e.causes.note(k, event, e.options.Clock.Now())
+	e.queue.AddPatient(k)
 }
 
 // synced wakes what waited for an informer to fill.
@@ -153,25 +162,4 @@ func keyOf(rule string, parent *unstructured.Unstructured) queue.Key {
 
 func keyAt(rule string, parent *wire.Object) queue.Key {
 	return queue.Key{Rule: rule, Parent: types.NamespacedName{Namespace: parent.Namespace(), Name: parent.Name()}}
-}
-
-// keyOfChild is the rule and the parent that a child belongs to: by its owner
-// annotation, or where somebody removed that, by its label and its controller.
-// A label alone proves nothing; a key that is woken in error finds nothing to do. The
-// key is a part of the child's text, and is not to outlive it.
-func keyOfChild(child *unstructured.Unstructured) (queue.Key, bool) {
-	if owner, ok := apply.OwnerOf(child); ok {
-		parent := types.NamespacedName{Namespace: owner.Parent.Namespace, Name: owner.Parent.Name}
-		return queue.Key{Rule: owner.RuleID, Parent: parent}, true
-	}
-	rule := child.GetLabels()[apply.LabelRule]
-	controller := metav1.GetControllerOfNoCopy(child)
-	if rule == "" || controller == nil {
-		return queue.Key{}, false
-	}
-	// The parent of a child in a namespace lives there too, or is cluster-scoped.
-	// Which it is cannot be told from here; a cluster-scoped parent is woken by
-	// the state of the child before the annotation went.
-	parent := types.NamespacedName{Namespace: child.GetNamespace(), Name: controller.Name}
-	return queue.Key{Rule: rule, Parent: parent}, true
 }

@@ -112,9 +112,9 @@ func (e *Engine) remembered(rule string) []queue.Key {
 // children: no event will tell of their end.
 func (e *Engine) stop(op *operator) {
 	for kind := range op.childKinds() {
-		for _, child := range e.monitors.Heads(op.childKey(kind.GVR)) {
-			if k, ok := keyOfChild(child); ok && k.Rule == op.id {
-				e.writer.Forget(child.GetUID())
+		for _, child := range e.monitors.Unread(op.childKey(kind.GVR)) {
+			if k, ok := keyOfTag(child); ok && k.Rule == op.id {
+				e.writer.Forget(child.UID())
 			}
 		}
 	}

@@ -92,14 +92,16 @@ func (e *Engine) beginPatches(op *operator) {
 	}
 	for _, k := range e.remembered(op.id) {
 		if k.Patch != "" {
-			e.queue.Add(k) // to be followed still, or not any more
+			e.queue.AddPatient(k) // to be followed still, or not any more
 		}
 	}
 	parents := make(map[types.NamespacedName]contributions.Parent)
 	for _, parent := range e.monitors.Heads(op.parentKey) {
 		parents[keyOf(op.id, parent).Parent] = contributorOf(parent)
 	}
-	e.addKeys(e.contributions.Begin(op.contributing, parents, found))
+	for _, k := range e.contributions.Begin(op.contributing, parents, found) {
+		e.queue.AddPatient(k)
+	}
 }
 
 // contributorOf is what tells the parents of a patch apart.

@@ -2,9 +2,12 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine"
 )
@@ -13,30 +16,36 @@ import (
 // looked at again because the rule has changed.
 func TestNewParentBesideAChangeOfItsRule(t *testing.T) {
 	t.Parallel()
+	const others = 200
 	w := newWorld(t)
 	w.define("Note")
 	w.rule("note", note("first"))
-	w.run(func(o *engine.Options) { o.Workers = 1 })
-	for i := range 200 {
+	g := w.gate(types.PatchType(runtime.ContentTypeJSON), "")
+	w.run(func(o *engine.Options) { o.Workers, o.Client = 1, g.client })
+	for i := range others {
 		w.parent("Note", fmt.Sprintf("n%d", i), "{}")
 	}
 	w.awaitAllReady("Note")
 
+	from := w.requests.count()
+	g.shut()
 	w.rule("note", note("second"))
-	w.awaitAny(configMaps, w.home, "", "follows the rule", has("second", "data", "text"))
+	g.await()
 	w.parent("Note", "late", "{}")
-	w.await(configMaps, w.home, "late", "is made", exists)
-	children, err := w.at(configMaps, w.home).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
+	g.open()
+	for i := range others {
+		w.await(configMaps, w.home, fmt.Sprintf("n%d", i), "follows the rule", has("second", "data", "text"))
 	}
-	waiting := 0
-	for i := range children.Items {
-		if has("first", "data", "text")(&children.Items[i]) {
-			waiting++
+	w.await(configMaps, w.home, "late", "is made", exists)
+	requests := w.requests.since(from)
+	made := slices.Index(requests, "POST /api/v1/namespaces/"+w.home+"/configmaps")
+	before := 0
+	for _, request := range requests[:max(0, made)] {
+		if strings.HasPrefix(request, "PUT /api/v1/namespaces/"+w.home+"/configmaps/") {
+			before++
 		}
 	}
-	if waiting == 0 {
-		t.Error("the child of the new parent was made after all others had been changed")
+	if made < 0 || before > others/2 {
+		t.Errorf("%d of %d children were changed before the child of the new parent was made", before, others)
 	}
 }

@@ -75,7 +75,7 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 		failed := e.queue.NumRequeues(k) > 0
 		e.queue.Forget(k)
 		if failed {
-			e.queue.Add(k) // what came of its own writes was passed over meanwhile
+			e.queue.AddPatient(k) // what came of its own writes was passed over meanwhile
 		}
 	case later: // a pause after a failure, if there is one, goes on
 	case again:

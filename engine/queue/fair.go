@@ -9,17 +9,16 @@ type fairQueue struct {
 	turns   []string
 	size    int
 	waiting *waiting // is told of every key that comes or goes
-	patient *patient // says of a key that comes whether it is patient
+	urgent  *urgent  // says of a key that comes whether it is urgent
 }
 
-func newFairQueue(waiting *waiting, patient *patient) *fairQueue {
-	return &fairQueue{lanes: make(map[string]*lane), waiting: waiting, patient: patient}
+func newFairQueue(waiting *waiting, urgent *urgent) *fairQueue {
+	return &fairQueue{lanes: make(map[string]*lane), waiting: waiting, urgent: urgent}
 }
 
-// Touch is called for a key that waits already, and is added again: it is patient no
-// more if something has happened to it.
+// Touch is called for a key that waits already, and is added again.
 func (q *fairQueue) Touch(k Key) {
-	if !q.patient.take(k) {
+	if q.urgent.take(k) {
 		q.lanes[k.Rule].hurry(k)
 	}
 }
@@ -32,7 +31,7 @@ func (q *fairQueue) Push(k Key) {
 		q.lanes[k.Rule] = l
 		q.turns = append(q.turns, k.Rule)
 	}
-	l.push(k, q.patient.take(k))
+	l.push(k, q.urgent.take(k))
 	q.size++
 	q.waiting.add(k.Rule, 1)
 }

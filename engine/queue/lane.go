@@ -1,57 +1,66 @@
 package queue
 
-// inARow is how many keys a lane hands out while patient ones wait, before one of these
+// inARow is how many urgent keys a lane hands out while patient ones wait, before one of these
 // comes: they are to come late, and not never.
 const inARow = 3
 
-// lane is what waits of one rule, the first to come first; patient keys let others by.
+// lane is what waits of one rule: urgent keys, and patient ones, which let most of these by. Of each the
+// first to come is the first.
 type lane struct {
-	keys []Key
-	// patient has every key of isPatient, and may have others, which are in keys by now or gone.
-	patient   []Key
-	isPatient Keys
-	row       int // how many of keys came after the last patient one
+	urgent  []Key
+	patient []Key       // with the zero Key in the place of one that has become urgent
+	places  map[Key]int // of the patient ones: the place in patient, if none had been taken from it
+	taken   int         // how many have been
+	row     int         // how many urgent ones came after the last patient one
 }
 
-func (l *lane) isEmpty() bool { return len(l.keys) == 0 && len(l.isPatient) == 0 }
+func (l *lane) isEmpty() bool { return len(l.urgent) == 0 && len(l.places) == 0 }
 
 // push adds a key that does not wait in this lane.
-func (l *lane) push(k Key, patient bool) {
-	if !patient {
-		l.keys = append(l.keys, k)
+func (l *lane) push(k Key, urgent bool) {
+	if urgent {
+		l.urgent = append(l.urgent, k)
 		return
 	}
-	if l.isPatient == nil {
-		l.isPatient = make(Keys)
+	if l.places == nil {
+		l.places = make(map[Key]int)
 	}
+	l.places[k] = l.taken + len(l.patient)
 	l.patient = append(l.patient, k)
-	l.isPatient[k] = true
 }
 
-// hurry has a key that waits be patient no more.
+// hurry has a key that waits be urgent.
 func (l *lane) hurry(k Key) {
-	if l.isPatient[k] {
-		delete(l.isPatient, k)
-		l.keys = append(l.keys, k)
+	if place, ok := l.places[k]; ok {
+		l.patient[place-l.taken] = Key{}
+		l.forget(k)
+		l.urgent = append(l.urgent, k)
 	}
 }
 
 // pop takes the next key. The lane must not be empty.
 func (l *lane) pop() Key {
-	if len(l.isPatient) == 0 {
-		return first(&l.keys)
-	}
-	if len(l.keys) > 0 && l.row < inARow {
-		l.row++
-		return first(&l.keys)
+	if len(l.urgent) > 0 && (len(l.places) == 0 || l.row < inARow) {
+		if len(l.places) > 0 {
+			l.row++
+		}
+		return first(&l.urgent)
 	}
 	l.row = 0
-	for {
-		k := first(&l.patient)
-		if l.isPatient[k] {
-			delete(l.isPatient, k)
-			return k
-		}
+	k := Key{}
+	for k == (Key{}) {
+		k = first(&l.patient)
+		l.taken++
+	}
+	l.forget(k)
+	return k
+}
+
+// forget notes that a key is not patient any more.
+func (l *lane) forget(k Key) {
+	delete(l.places, k)
+	if len(l.places) == 0 {
+		l.patient, l.taken, l.row = nil, 0, 0
 	}
 }
 

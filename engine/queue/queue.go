@@ -60,37 +60,34 @@ type Queue struct {
 	workqueue.TypedRateLimitingInterface[Key]
 
 	waiting *waiting
-	patient *patient
+	urgent  *urgent
 }
 
 // New makes a queue. The back-off of a key is from base to limit.
 func New(base, limit time.Duration) *Queue {
-	waiting, patient := newWaiting(), newPatient()
+	waiting, urgent := newWaiting(), newUrgent()
 	return &Queue{
 		TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[Key](base, limit),
 			workqueue.TypedRateLimitingQueueConfig[Key]{
 				DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
-					Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Queue: newFairQueue(waiting, patient)}),
+					Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Queue: newFairQueue(waiting, urgent)}),
 				}),
 			}),
 		waiting: waiting,
-		patient: patient,
+		urgent:  urgent,
 	}
 }
 
 // Add adds a key to which something has happened.
 func (q *Queue) Add(k Key) {
-	q.patient.take(k)
+	q.urgent.put(k)
 	q.TypedRateLimitingInterface.Add(k)
 }
 
 // AddPatient adds a key that is only looked at again, as all of a rule are when it starts or
-// changes: most others of its rule go first.
-func (q *Queue) AddPatient(k Key) {
-	q.patient.put(k)
-	q.TypedRateLimitingInterface.Add(k)
-}
+// changes, and as one is after a pause: most others of its rule go first.
+func (q *Queue) AddPatient(k Key) { q.TypedRateLimitingInterface.Add(k) }
 
 // Waiting is how many keys of a rule wait for a worker.
 func (q *Queue) Waiting(rule string) int { return q.waiting.of(rule) }
@@ -117,26 +114,26 @@ func (w *waiting) add(rule string, n int) {
 	}
 }
 
-// patient are the keys that were added by AddPatient and have not been given a place yet:
-// the work queue does not tell fairQueue how a key was added.
-type patient struct {
+// urgent are the keys to which something has happened, and that have not been given a place since: the
+// work queue does not tell fairQueue how a key was added.
+type urgent struct {
 	mu   sync.Mutex
 	keys Keys
 }
 
-func newPatient() *patient { return &patient{keys: make(Keys)} }
+func newUrgent() *urgent { return &urgent{keys: make(Keys)} }
 
-func (p *patient) put(k Key) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.keys[k] = true
+func (u *urgent) put(k Key) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.keys[k] = true
 }
 
 // take removes a key, and tells whether it was there.
-func (p *patient) take(k Key) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	was := p.keys[k]
-	delete(p.keys, k)
+func (u *urgent) take(k Key) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	was := u.keys[k]
+	delete(u.keys, k)
 	return was
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func emptyQueue() *fairQueue { return newFairQueue(newWaiting(), newPatient()) }
+func emptyQueue() *fairQueue { return newFairQueue(newWaiting(), newUrgent()) }
 
 func TestFairQueueTakesTurns(t *testing.T) {
 	q := emptyQueue()
@@ -39,18 +39,25 @@ func TestFairQueueTakesTurns(t *testing.T) {
 
 // A rule that always has something waiting takes no more memory than what waits.
 func TestLaneDoesNotGrow(t *testing.T) {
-	q := emptyQueue()
 	const backlog = 10
-	for i := range 100_000 {
-		q.Push(Key{Rule: "r", Parent: types.NamespacedName{Name: fmt.Sprint(i)}})
-		if q.Len() > backlog {
-			if got, want := q.Pop().Parent.Name, fmt.Sprint(i-backlog); got != want {
-				t.Fatalf("%s comes in place of %s", got, want)
+	for _, isUrgent := range []bool{true, false} {
+		q := emptyQueue()
+		for i := range 100_000 {
+			k := Key{Rule: "r", Parent: types.NamespacedName{Name: fmt.Sprint(i)}}
+			if isUrgent {
+				q.urgent.put(k)
+			}
+			q.Push(k)
+			if q.Len() > backlog {
+				if got, want := q.Pop().Parent.Name, fmt.Sprint(i-backlog); got != want {
+					t.Fatalf("%s comes in place of %s", got, want)
+				}
 			}
 		}
-	}
-	if size := cap(q.lanes["r"].keys); size > 10*backlog {
-		t.Errorf("%d keys wait, and there is room for %d", q.Len(), size)
+		l := q.lanes["r"]
+		if size := cap(l.urgent) + cap(l.patient); size > 10*backlog {
+			t.Errorf("urgent %t: %d keys wait, and there is room for %d", isUrgent, q.Len(), size)
+		}
 	}
 }
 
@@ -114,7 +121,17 @@ func TestPatientKeysLetOthersBy(t *testing.T) {
 				q.Done(k)
 				q.AddPatient(k)
 			},
-			want: []string{"a", "b"},
+			want: []string{"b", "a"},
+		},
+		"one is tried again after a failure": {
+			add: func(q *Queue) {
+				q.Add(key("a"))
+				k, _ := q.Get()
+				q.AddAfter(k, 0)
+				q.Add(key("b"))
+				q.Done(k)
+			},
+			want: []string{"b", "a"},
 		},
 		"one is worked on": {
 			add: func(q *Queue) {
@@ -125,6 +142,17 @@ func TestPatientKeysLetOthersBy(t *testing.T) {
 				q.Done(k)
 			},
 			want: []string{"b", "a"},
+		},
+		"one to which something happened while it is worked on is to be looked at again": {
+			add: func(q *Queue) {
+				q.Add(key("a"))
+				q.AddPatient(key("b"))
+				k, _ := q.Get()
+				q.Add(k)
+				q.AddPatient(k)
+				q.Done(k)
+			},
+			want: []string{"a", "b"},
 		},
 		"something happens to one that is worked on": {
 			add: func(q *Queue) {
@@ -145,8 +173,8 @@ func TestPatientKeysLetOthersBy(t *testing.T) {
 			if diff := cmp.Diff(test.want, drain(q)); diff != "" {
 				t.Errorf("order of keys (-want +got):\n%s", diff)
 			}
-			if q.Waiting("r") != 0 || len(q.patient.keys) != 0 {
-				t.Errorf("%d keys wait and %d are patient in an empty queue", q.Waiting("r"), len(q.patient.keys))
+			if q.Waiting("r") != 0 || len(q.urgent.keys) != 0 {
+				t.Errorf("%d keys wait and %d are urgent in an empty queue", q.Waiting("r"), len(q.urgent.keys))
 			}
 		})
 	}
