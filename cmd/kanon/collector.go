@@ -55,22 +55,23 @@ func (c *collector) work() {
 	c.changed()
 }
 
-// rest has garbage collected when there is as much as is allowed at rest, also now, and never by the
+// rest has garbage collected when there is as much as is allowed at rest, and never by the
 // clock. The channel is closed after the first collection.
 func (c *collector) rest() (collected <-chan struct{}) {
-	if m := readMemory(); m.objects > m.allowed() {
-		debug.FreeOSMemory()
+	if m := readMemory(); m.objects+m.free > 2*m.live {
+		debug.FreeOSMemory() // which others could use, and which nobody would give back now
 	}
 	ended := make(chan struct{})
 	runtime.AddCleanup(new([64]byte), func(ended chan<- struct{}) { close(ended) }, ended)
 	m := readMemory()
-	debug.SetMemoryLimit(min(c.limit, m.used-m.objects-m.free+m.allowed()))
+	debug.SetMemoryLimit(min(c.limit, m.used-m.objects+m.allowed())) // what is free is used first
 	debug.SetGCPercent(-1)
 	c.changed()
 	return ended
 }
 
-// awaitRest waits until nothing was collected for idleAfter; false when ctx has ended before.
+// awaitRest waits until nothing was collected for idleAfter and there is little garbage; false when ctx
+// has ended before. Where there is more, Go collects it before long.
 func (c *collector) awaitRest(ctx context.Context) bool {
 	ticker := time.NewTicker(c.idleAfter)
 	defer ticker.Stop()
@@ -80,11 +81,11 @@ func (c *collector) awaitRest(ctx context.Context) bool {
 		case <-ctx.Done():
 			return false
 		}
-		now := readMemory().collections
-		if now == before {
+		now := readMemory()
+		if now.collections == before && now.objects <= now.allowed() {
 			return true
 		}
-		before = now
+		before = now.collections
 	}
 }
 

@@ -62,16 +62,17 @@ func TestCollectorRest(t *testing.T) {
 	}
 }
 
-// What is garbage already when rest begins does not stay.
-func TestCollectorRestBeginsWithoutGarbage(t *testing.T) {
+// What was given up before rest begins is given back.
+func TestCollectorGivesBack(t *testing.T) {
 	hold(t)
 	c := newCollector()
-	sink = make([]byte, inUse)
+	sink = make([]byte, 2*inUse)
 	sink = nil
+	runtime.GC()
 	before := readMemory()
 	c.rest()
-	if now := readMemory(); now.used > before.used-inUse/2 {
-		t.Errorf("%d MiB are used with garbage, and %d at rest", before.used>>20, now.used>>20)
+	if now := readMemory(); now.used > before.used-inUse {
+		t.Errorf("%d MiB are used at rest, and %d before", now.used>>20, before.used>>20)
 	}
 	c.work()
 }
@@ -134,6 +135,28 @@ func TestCollectorAwaitsRest(t *testing.T) {
 			<-time.After(c.idleAfter - time.Second) // by the clock of the bubble
 			runtime.GC()
 		}
+		if got, want := <-rested, 4*c.idleAfter; got != want {
+			t.Errorf("it rests after %s, want %s", got, want)
+		}
+	})
+}
+
+// As long as there is much garbage there is no rest: the limit would have it collected at once.
+func TestCollectorAwaitsCollection(t *testing.T) {
+	hold(t)
+	debug.SetGCPercent(-1) // none but those of the test
+	synctest.Test(t, func(t *testing.T) {
+		c := newCollector()
+		rested := make(chan time.Duration)
+		begun := time.Now()
+		sink = make([]byte, inUse)
+		sink = nil
+		go func() {
+			c.awaitRest(t.Context())
+			rested <- time.Since(begun)
+		}()
+		<-time.After(3*c.idleAfter - time.Second) // by the clock of the bubble
+		runtime.GC()
 		if got, want := <-rested, 4*c.idleAfter; got != want {
 			t.Errorf("it rests after %s, want %s", got, want)
 		}
