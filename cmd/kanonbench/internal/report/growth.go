@@ -10,17 +10,19 @@ import (
 // parent, change with the number of parents: a table for each kind of load that was
 // measured with several. It writes nothing where there is none.
 func WriteGrowth(w io.Writer, run *Run) error {
-	for i, family := range families(run) {
-		lead := "## Growth\n\n"
-		if i > 0 {
-			lead = ""
+	lead := "## Growth\n\n"
+	for _, family := range families(run) {
+		table := growthCells(run, family)
+		if len(table) == 1 {
+			continue // they were measured in different phases
 		}
 		if _, err := fmt.Fprintf(w, "%s### %s\n\n", lead, TitleOf(withoutNumber(family[0]))); err != nil {
 			return fmt.Errorf("write growth: %w", err)
 		}
-		if err := writeColumns(w, growthCells(run, family)); err != nil {
+		if err := writeColumns(w, table); err != nil {
 			return fmt.Errorf("write growth: %w", err)
 		}
+		lead = ""
 		if _, err := fmt.Fprintln(w); err != nil {
 			return fmt.Errorf("write growth: %w", err)
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -73,7 +71,6 @@ func resultsOf(run *Run, plot string) (string, error) {
 		{"Go", run.Circumstance(KeyGo)},
 		{"Kanon", run.Circumstance(KeyKanon)},
 		{"controller-runtime", run.Circumstance(KeyOperator)},
-		{"Rounds", strconv.Itoa(rounds(run))},
 		{"Other programs", fmt.Sprintf("%.2f processors, median of all phases", strangersOf(run))},
 	} {
 		fmt.Fprintf(&facts, "| %s | %s |\n", fact.title, fact.value)
@@ -86,15 +83,4 @@ func resultsOf(run *Run, plot string) (string, error) {
 		"{{size}}", size.String(),
 		"{{requests}}", strings.TrimSpace(requests.String()),
 	).Replace(resultsText), nil
-}
-
-// rounds is how often the engine that was measured most often was.
-func rounds(run *Run) int {
-	counts := []int{0}
-	for _, load := range run.Loads() {
-		for _, engine := range []string{Operator, Loop, Kanon} {
-			counts = append(counts, len(run.Numbers(load, New, engine, Time)))
-		}
-	}
-	return slices.Max(counts)
 }

@@ -15,7 +15,7 @@ func WriteTable(w io.Writer, run *Run) error {
 		if i == 0 {
 			lead = ""
 		}
-		if _, err := fmt.Fprintf(w, "%s### %s\n\n", lead, TitleOf(load)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s### %s\n\nRounds: %d.\n\n", lead, TitleOf(load), rounds(run, load)); err != nil {
 			return fmt.Errorf("write table: %w", err)
 		}
 		if err := writeColumns(w, cells(run, load)); err != nil {
@@ -23,6 +23,20 @@ func WriteTable(w io.Writer, run *Run) error {
 		}
 	}
 	return nil
+}
+
+// rounds is how often that engine was measured with a load that was measured most often, in the
+// phase that came most often.
+func rounds(run *Run, load Load) (most int) {
+	counts := make(map[[2]string]int)
+	for _, s := range run.Samples {
+		if s.Load == load {
+			of := [2]string{s.Engine, string(s.Phase)}
+			counts[of]++
+			most = max(most, counts[of])
+		}
+	}
+	return most
 }
 
 // TitleOf says in words what a load is; without the number of parents where it is 0.
