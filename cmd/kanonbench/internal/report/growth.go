@@ -35,6 +35,9 @@ func WriteGrowth(w io.Writer, run *Run) error {
 func families(run *Run) [][]Load {
 	var all [][]Load
 	for _, load := range run.Loads() { // in this order
+		if load.isSmall() {
+			continue
+		}
 		last := len(all) - 1
 		if last >= 0 && withoutNumber(all[last][0]) == withoutNumber(load) {
 			all[last] = append(all[last], load)

@@ -89,7 +89,7 @@ func emptyLimit(load Load) *float64 {
 // perParentLimit is how much memory Kanon may take for a parent; that is said of three
 // children, whatever their size.
 func perParentLimit(load Load) *float64 {
-	if load.Children != 3 || load.Size > 0 || load.Parents < 1000 { // of fewer it says nothing
+	if load.Children != 3 || load.Size > 0 || load.isSmall() {
 		return nil
 	}
 	return new(10.0 * (1 << 20) / 1000)

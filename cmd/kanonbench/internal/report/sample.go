@@ -85,6 +85,10 @@ type Load struct {
 	Size int
 }
 
+// isSmall tells whether the load is so small that it says nothing of larger ones: 100 parents are changed
+// in less than half a second.
+func (l Load) isSmall() bool { return l.Parents < 1000 }
+
 // compare orders loads by what they are, then by their parents.
 func (l Load) compare(other Load) int {
 	return cmp.Or(
