@@ -27,6 +27,7 @@ func readPace() pace {
 
 // hold has inUse bytes in use, and no garbage, until the test ends. Its pace goes with it.
 func hold(t *testing.T) {
+	t.Helper()
 	held := make([]byte, inUse)
 	percent := debug.SetGCPercent(gcPercent)
 	debug.FreeOSMemory()
