@@ -25,5 +25,5 @@
 //	go test ./engine/lifecycletest -run TestRandomLives -args -logs -seed 7 -only 123 -skip 4,5
 //
 // The story of a sequence that is run alone is shown by -v also where it does not
-// fail. What depends on the load of many needs the load of many: -sequences 60.
+// fail. What depends on the load of many needs the load of many: -sequences 60 without -only.
 package lifecycletest

@@ -25,6 +25,9 @@ func (m *model) judgeRecords(records map[string]bool) []string {
 		if slices.ContainsFunc(m.parentsOf(slot), func(p *parent) bool { return p.suspend }) {
 			continue // what is left at it is to be cleared away still
 		}
+		if r.text == nil && r.deletes && m.pausedBeside(slot) {
+			continue // what is deleted waits for the other rule
+		}
 		for _, name := range r.names {
 			if name == r.name && r.text != nil {
 				continue

@@ -90,7 +90,7 @@ func TestRandomLives(t *testing.T) {
 	batches := make(chan int)
 	go func() {
 		defer close(batches)
-		for first := 0; first < *sequences; first += width {
+		for first := 0; first < max(*sequences, *only+1); first += width {
 			if *only < 0 || (first <= *only && *only < first+width) {
 				batches <- first
 			}
@@ -114,7 +114,7 @@ func (l *lane) runBatch(first int) {
 	var batch []*sequence
 	for i := range width {
 		number := first + i
-		if number >= *sequences || (*only >= 0 && number != *only) {
+		if *only >= 0 && number != *only || *only < 0 && number >= *sequences {
 			continue
 		}
 		s := newSequence(l, *seed, number, i, rounds)
