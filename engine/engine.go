@@ -43,7 +43,6 @@ type Engine struct {
 	contributions *contributions.Book[problem]
 	retirements   *retirements
 	census        *census
-	echoes        *echoes
 	lull          *lull
 }
 
@@ -72,7 +71,6 @@ func New(options Options) (*Engine, error) {
 		contributions: contributions.New[problem](),
 		retirements:   newRetirements(),
 		census:        newCensus(),
-		echoes:        newEchoes(),
 		lull:          newLull(),
 	}
 	var err error

@@ -20,14 +20,10 @@ func (e *Engine) handle(event monitor.Event) {
 	if event.Old == nil || event.New == nil {
 		e.census.mark()
 	}
-	wake := e.wake
-	if e.echoes.hear(event) {
-		wake = e.wakePatiently
-	}
 	for _, op := range running.byKey[event.Key] {
 		if event.Key == op.parentKey {
 			e.orphanings.see(event)
-			e.handleParent(op, event, wake)
+			e.handleParent(op, event)
 		}
 		if op.namespaceKey != nil && event.Key == *op.namespaceKey {
 			e.handleNamespace(op, event)
@@ -57,7 +53,7 @@ func (e *Engine) handleLookup(running *operators, event monitor.Event) {
 	}
 }
 
-func (e *Engine) handleParent(op *operator, event monitor.Event, wake func(queue.Key, monitor.Event)) {
+func (e *Engine) handleParent(op *operator, event monitor.Event) {
 	obj := event.Newest()
 	if obj == nil {
 		return
@@ -73,7 +69,12 @@ func (e *Engine) handleParent(op *operator, event monitor.Event, wake func(queue
 	if e.queue.NumRequeues(k) > 0 && isEcho(event) {
 		return // the pause goes on; workOn looks once more when it is over
 	}
-	wake(k, event)
+	e.causes.note(k, event, e.options.Clock.Now())
+	if event.Answered { // while thousands wait, those that were looked at are not to be so once more before them
+		e.queue.AddPatient(k)
+		return
+	}
+	e.queue.Add(k)
 }
 
 // handleNamespace wakes the parents in a Namespace that is new or whose labels
@@ -136,12 +137,6 @@ func (e *Engine) isOldNews(running *operators, event monitor.Event) bool {
 func (e *Engine) wake(k queue.Key, event monitor.Event) {
 	e.causes.note(k, event, e.options.Clock.Now())
 	e.queue.Add(k)
-}
-
-// wakePatiently is wake for an event that is likely no news: others of the rule go first.
-func (e *Engine) wakePatiently(k queue.Key, event monitor.Event) {
-	e.causes.note(k, event, e.options.Clock.Now())
-	e.queue.AddPatient(k)
 }
 
 // synced wakes what waited for an informer to fill.

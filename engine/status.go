@@ -198,7 +198,6 @@ func (p *pass) syncStatus(ctx context.Context, content map[string]any) error {
 	}
 	if result.Action != apply.ActionNone {
 		p.answered = true
-		p.echoes.wrote(result.Live)
 		p.observe(p.op.parentKey, result.Live)
 		if content != nil && !p.op.inView(result.Live) { // it left meanwhile
 			p.left.set(p.key, true)

@@ -49,10 +49,13 @@ func TestCollectorRest(t *testing.T) {
 	if garbage := int64(got.limit) - used; garbage < inUse/4 || garbage > inUse {
 		t.Errorf("there may be %d MiB of garbage beside %d in use, want half of that", garbage>>20, inUse>>20)
 	}
+	timeout := time.After(time.Minute)
 	for resting := true; resting; {
 		select {
 		case <-collected:
 			resting = false
+		case <-timeout:
+			t.Fatal("a collection does not end it")
 		default:
 			sink = make([]byte, 1<<20)
 		}
@@ -102,7 +105,11 @@ func TestCollectorRun(t *testing.T) {
 	working := pace{gcPercent, uint64(c.limit)}
 	wantPace := func(resting bool) (got pace) {
 		t.Helper()
-		got = <-paces
+		select {
+		case got = <-paces:
+		case <-time.After(time.Minute):
+			t.Fatalf("another pace is awaited, at rest: %t", resting)
+		}
 		if (got != working) != resting || (got.percent == math.MaxUint64) != resting {
 			t.Fatalf("garbage is collected by %v, at rest: %t", got, resting)
 		}

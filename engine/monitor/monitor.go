@@ -160,8 +160,8 @@ func (m *monitor) deliver(log logr.Logger, before, after *wire.Object) {
 	if seen == nil {
 		seen = before
 	}
-	m.overlay.settle(seen)
-	m.options.Handle(Event{Key: m.key, Old: before, New: after})
+	answered := m.overlay.settle(seen)
+	m.options.Handle(Event{Key: m.key, Old: before, New: after, Answered: answered && after != nil})
 }
 
 // hasSynced tells whether every event of the first list was handled.

@@ -50,6 +50,9 @@ type Event struct {
 	Key Key
 	Old *wire.Object
 	New *wire.Object
+	// Answered is true where New is what was observed just before, as the answer of a write.
+	// It may be false for such a one too, so nothing but an order may depend on it.
+	Answered bool
 }
 
 // Whole is the object as it was and as it is, with its content; false where that is not

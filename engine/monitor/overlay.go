@@ -189,12 +189,20 @@ func (o *overlay) namesByIndex(index, value string) []string {
 	return names
 }
 
-// settle drops the entry of that name if the store has caught up with it. It is
-// called for each event.
-func (o *overlay) settle(obj *wire.Object) {
-	if o.size.Load() > 0 {
-		o.current(nameOf(obj))
+// settle drops the entry of that name if the store has caught up with it, and tells whether there
+// was one of just this state. It is called for each event.
+func (o *overlay) settle(obj *wire.Object) (same bool) {
+	if o.size.Load() == 0 {
+		return false
 	}
+	name := nameOf(obj)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e, ok := o.entryLocked(name)
+	if ok && o.caughtUpLocked(name, e) {
+		o.dropLocked(name)
+	}
+	return ok && !e.gone && e.version == obj.ResourceVersion()
 }
 
 // sweepLocked drops all entries that the store has caught up with. The next

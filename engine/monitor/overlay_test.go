@@ -105,6 +105,34 @@ func deliver(t *testing.T, o *overlay, h history, version int) {
 	}
 }
 
+// An event tells whether it is of the state that was observed, once.
+func TestOverlayTellsAnswers(t *testing.T) {
+	o := testOverlay(nil)
+	object := func(version string) *wire.Object {
+		tree := &unstructured.Unstructured{}
+		tree.SetName("a")
+		tree.SetUID("u")
+		tree.SetResourceVersion(version)
+		tree.SetLabels(labels.Set{"in": "view"})
+		return wire.Of(tree)
+	}
+	if err := o.store.Add(object("1")); err != nil {
+		t.Fatal(err)
+	}
+	o.observe(object("3"))
+	for _, event := range []struct {
+		version string
+		want    bool
+	}{{"2", false}, {"3", true}, {"3", false}, {"4", false}} {
+		if err := o.store.Update(object(event.version)); err != nil {
+			t.Fatal(err)
+		}
+		if got := o.settle(object(event.version)); got != event.want {
+			t.Errorf("version %s counts as observed: %t", event.version, got)
+		}
+	}
+}
+
 // TestOverlayShowsTheNewest holds, over random histories, that readers always see
 // exactly the newest of what the store and the observations say, whatever the order
 // and however late they come, and that nothing is left when the store has caught up.
