@@ -1,0 +1,100 @@
+package keyring
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	// SecretName is the name of the Secret that holds the keys.
+	SecretName = "kanon-keys"
+	// AnnotationRotate, with any value, asks for a new key. It is taken away once there is one.
+	AnnotationRotate = "kanon.dev/rotate"
+
+	// currentEntry of the Secret's data is the id of the key that seals, and sinceEntry when the first key was made, where
+	// that is not when the Secret was. All other entries are keys, by their ids.
+	currentEntry = "current"
+	sinceEntry   = "since"
+	// maxKeys bounds what a ring reads.
+	maxKeys = 32
+)
+
+// fromSecret reads a ring from a Secret.
+func fromSecret(secret *unstructured.Unstructured) (*Keyring, error) {
+	data, _, err := unstructured.NestedStringMap(secret.Object, "data")
+	if err != nil {
+		return nil, err
+	}
+	since := secret.GetCreationTimestamp().Time
+	keys, current := make(map[string][]byte, len(data)), ""
+	if len(data) > maxKeys+2 {
+		return nil, fmt.Errorf("it has more than %d keys; take out those that are not needed any more", maxKeys)
+	}
+	for name, text := range data {
+		value, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, fmt.Errorf("entry %q: %w", name, err)
+		}
+		switch name {
+		case currentEntry:
+			current = string(value)
+		case sinceEntry:
+			earlier, err := time.Parse(time.RFC3339, string(value))
+			if err != nil {
+				return nil, fmt.Errorf("entry %q: %w", name, err)
+			}
+			if earlier.Before(since) {
+				since = earlier
+			}
+		default:
+			keys[name] = value
+		}
+	}
+	return New(since, current, keys)
+}
+
+// data is what the Secret of a ring holds.
+func (r *Keyring) data() map[string]any {
+	data := map[string]any{currentEntry: encode([]byte(r.current))}
+	for id, secret := range r.secrets() {
+		data[id] = encode(secret)
+	}
+	if !r.since.IsZero() {
+		data[sinceEntry] = encode([]byte(r.since.UTC().Format(time.RFC3339)))
+	}
+	return data
+}
+
+func encode(value []byte) string { return base64.StdEncoding.EncodeToString(value) }
+
+// newSecretObject is a Secret of a ring that is not there yet.
+func (r *Keyring) newSecretObject(namespace string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+		"metadata": map[string]any{"name": SecretName, "namespace": namespace},
+		"data":     r.data(),
+	}}
+}
+
+// rotated is a Secret with one key more, which seals, and without the wish for one.
+func (r *Keyring) rotated(secret *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	next, err := r.with(r.since)
+	if err != nil {
+		return nil, err
+	}
+	object := secret.DeepCopy()
+	object.Object["data"] = next.data()
+	annotations := maps.Clone(object.GetAnnotations())
+	delete(annotations, AnnotationRotate)
+	object.SetAnnotations(annotations)
+	return object, nil
+}
+
+func wantsRotation(secret *unstructured.Unstructured) bool {
+	_, ok := secret.GetAnnotations()[AnnotationRotate]
+	return ok
+}

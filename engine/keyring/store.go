@@ -1,0 +1,260 @@
+package keyring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// retryFirst is the first pause before the Secret is read or written again after a failure; the pause grows up to
+	// retryMax.
+	retryFirst = time.Second
+	retryMax   = time.Minute
+	// writeTimeout bounds one write.
+	writeTimeout = 30 * time.Second
+)
+
+// Options configure a Store. All are required.
+type Options struct {
+	Client dynamic.Interface
+	// Namespace is Kanon's own.
+	Namespace string
+	// MakeNamespace creates it; it is called where it is missing.
+	MakeNamespace func(ctx context.Context) error
+	// Changed is called, from Run, when the keys or the failure are other ones.
+	Changed func()
+}
+
+// Store keeps a ring in a Secret. Only Run sends requests.
+type Store struct {
+	options Options
+	// signal holds a token while there is something to do.
+	signal chan struct{}
+
+	mu sync.Mutex
+	// ring is the newest one that could be read, and failure why there is none newer. Guarded by mu.
+	ring    *Keyring
+	failure error
+	// first is true where this store made the first key. Guarded by mu.
+	first bool
+}
+
+// NewStore returns a store that has read nothing yet.
+func NewStore(options Options) *Store {
+	return &Store{options: options, signal: make(chan struct{}, 1)}
+}
+
+// Keyring is the newest ring; nil while none was read.
+func (s *Store) Keyring() *Keyring {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ring
+}
+
+// IsFirst tells whether this store made the first key there is: nothing that was written before can have a seal.
+func (s *Store) IsFirst() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first
+}
+
+// Failure is why the Secret could not be read or written last; nil where that succeeded.
+func (s *Store) Failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failure
+}
+
+// Run reads the Secret, makes it where there is none, and follows it until ctx ends. A Secret that is deleted is made again
+// with the keys that it had. One that cannot be understood changes nothing.
+func (s *Store) Run(ctx context.Context) {
+	informer := dynamicinformer.NewFilteredDynamicInformer(s.options.Client, secretsResource(), s.options.Namespace, 0, cache.Indexers{},
+		func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", SecretName).String()
+		}).Informer()
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { s.enqueue() }, UpdateFunc: func(any, any) { s.enqueue() }, DeleteFunc: func(any) { s.enqueue() },
+	}
+	if err := errors.Join(
+		informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) { s.fail(ctx, err) }),
+		errorOf(informer.AddEventHandler(handler)),
+	); err != nil {
+		s.fail(ctx, err) // only for one that runs already
+		return
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { informer.RunWithContext(ctx) })
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return
+	}
+	s.follow(ctx, informer.GetStore())
+}
+
+// follow brings store and Secret together after each change, until ctx ends.
+func (s *Store) follow(ctx context.Context, known cache.Store) {
+	retry := time.NewTimer(0)
+	defer retry.Stop()
+	for pause := retryFirst; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.signal:
+		case <-retry.C:
+		}
+		retry.Stop()
+		if err := s.reconcile(ctx, known); err != nil {
+			s.fail(ctx, err)
+			retry.Reset(pause)
+			pause = min(2*pause, retryMax)
+			continue
+		}
+		pause = retryFirst
+	}
+}
+
+// reconcile takes in the Secret as it is known, and writes it where it is missing or is to be rotated.
+func (s *Store) reconcile(ctx context.Context, known cache.Store) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	item, found, err := known.GetByKey(s.options.Namespace + "/" + SecretName)
+	if err != nil {
+		return err
+	}
+	secret, _ := item.(*unstructured.Unstructured)
+	if !found || secret == nil {
+		return s.make(ctx)
+	}
+	ring, err := fromSecret(secret)
+	if err != nil {
+		return fmt.Errorf("read Secret %s/%s: %w; restore it, or delete it to have a new key made", s.options.Namespace, SecretName, err)
+	}
+	if !wantsRotation(secret) {
+		s.take(ctx, ring)
+		return nil
+	}
+	rotated, err := ring.rotated(secret)
+	if err != nil {
+		return err
+	}
+	if _, err = s.secrets().Update(ctx, rotated, metav1.UpdateOptions{FieldManager: manager}); err != nil {
+		return fmt.Errorf("add a key to Secret %s/%s: %w", s.options.Namespace, SecretName, err)
+	}
+	logr.FromContextOrDiscard(ctx).Info("made a new key, as was asked for", "secret", SecretName)
+	return nil // the event of the update brings the ring
+}
+
+// manager is the field manager of the Secret.
+const manager = "kanon-keys"
+
+// make creates the Secret, with the keys that are known or with a new one. One that somebody else has made first is as good.
+func (s *Store) make(ctx context.Context) error {
+	ring, lost := s.Keyring(), true
+	if ring == nil {
+		var err error
+		if ring, err = Generate(time.Time{}); err != nil {
+			return err
+		}
+		lost = false
+	}
+	create := func() (*unstructured.Unstructured, error) {
+		return s.secrets().Create(ctx, ring.newSecretObject(s.options.Namespace), metav1.CreateOptions{FieldManager: manager})
+	}
+	created, err := create()
+	if apierrors.IsNotFound(err) { // the namespace is missing
+		if err = s.options.MakeNamespace(ctx); err == nil {
+			created, err = create()
+		}
+	}
+	if apierrors.IsAlreadyExists(err) {
+		return nil // its event comes
+	}
+	if err != nil {
+		return fmt.Errorf("create Secret %s/%s: %w", s.options.Namespace, SecretName, err)
+	}
+	if ring, err = fromSecret(created); err != nil {
+		return err
+	}
+	logr.FromContextOrDiscard(ctx).Info("made the Secret that holds the keys", "secret", SecretName, "replacesDeleted", lost)
+	s.mu.Lock()
+	s.first = !lost
+	s.mu.Unlock()
+	s.take(ctx, ring)
+	return nil
+}
+
+// take has a ring be the newest one.
+func (s *Store) take(ctx context.Context, ring *Keyring) {
+	s.mu.Lock()
+	same := s.ring != nil && s.ring.equal(ring)
+	recovered := s.failure != nil
+	s.ring, s.failure = ring, nil
+	s.mu.Unlock()
+	if recovered {
+		logr.FromContextOrDiscard(ctx).Info("the keys can be read again")
+	}
+	if !same || recovered {
+		s.options.Changed()
+	}
+}
+
+func (r *Keyring) equal(other *Keyring) bool {
+	if r.current != other.current || !r.since.Equal(other.since) || len(r.keys) != len(other.keys) {
+		return false
+	}
+	for id := range r.keys {
+		if other.keys[id] == nil { // the id is that of the content
+			return false
+		}
+	}
+	return true
+}
+
+// fail notes why there is no newer ring, and logs each reason once.
+func (s *Store) fail(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	s.mu.Lock()
+	before := s.failure
+	s.failure = err
+	loaded := s.ring != nil
+	s.mu.Unlock()
+	if before != nil && before.Error() == err.Error() {
+		return
+	}
+	logr.FromContextOrDiscard(ctx).Error(err, "the keys that prove what Kanon wrote cannot be read; retrying", "goesOnWithKnownKeys", loaded)
+	s.options.Changed()
+}
+
+// enqueue has reconcile called soon.
+func (s *Store) enqueue() {
+	select {
+	case s.signal <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Store) secrets() dynamic.ResourceInterface {
+	return s.options.Client.Resource(secretsResource()).Namespace(s.options.Namespace)
+}
+
+func secretsResource() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("secrets")
+}
+
+func errorOf[T any](_ T, err error) error { return err }
