@@ -22,6 +22,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/kanontest"
 )
@@ -154,6 +155,7 @@ func runExamples(cluster *kanontest.Cluster, client kubernetes.Interface, kubeco
 	for _, child := range children {
 		putRight(cluster, child)
 	}
+	rotateKeys(cluster.In(cluster.TB, namespace))
 	for _, e := range all {
 		withdraw(cluster, e)
 	}
@@ -191,11 +193,11 @@ func runExamples(cluster *kanontest.Cluster, client kubernetes.Interface, kubeco
 func putRight(cluster *kanontest.Cluster, child *unstructured.Unstructured) {
 	cluster.Helper()
 	const applied = "kanon.dev/applied"
-	const node = "kanon.dev/node"
-	before := cluster.Get(child).GetLabels()[node]
-	cluster.Patch(child, `{"metadata": {"labels": {"`+node+`": "broken"}}}`)
+	const rule = "kanon.dev/rule"
+	before := cluster.Get(child).GetLabels()[rule]
+	cluster.Patch(child, `{"metadata": {"labels": {"`+rule+`": "broken"}}}`)
 	cluster.Await(child, func(live *unstructured.Unstructured) error {
-		if live.GetLabels()[node] != before {
+		if live.GetLabels()[rule] != before {
 			return errors.New("its label was not put right")
 		}
 		return nil
@@ -205,6 +207,19 @@ func putRight(cluster *kanontest.Cluster, child *unstructured.Unstructured) {
 	cluster.Await(child, func(live *unstructured.Unstructured) error {
 		if live.GetAnnotations()[applied] != before {
 			return errors.New("it was not put right")
+		}
+		return nil
+	})
+}
+
+// rotateKeys asks for a new key and waits until there is one.
+func rotateKeys(cluster *kanontest.Cluster) {
+	cluster.Helper()
+	keys := kanontest.Ref("v1", "Secret", keyring.SecretName)
+	cluster.Patch(keys, `{"metadata": {"annotations": {"`+keyring.AnnotationRotate+`": "now"}}}`)
+	cluster.Await(keys, func(live *unstructured.Unstructured) error {
+		if _, wanted := live.GetAnnotations()[keyring.AnnotationRotate]; wanted {
+			return errors.New("there is no new key")
 		}
 		return nil
 	})

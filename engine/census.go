@@ -90,7 +90,7 @@ func (e *Engine) objectsOf(op *operator) (parents, children int) {
 	seen := sets.New[types.UID]() // a kind may be watched in two versions
 	for kind := range op.childKinds() {
 		for _, child := range e.monitors.Unread(op.childKey(kind.GVR)) {
-			if k, ok := keyOfTag(child); ok && k.Rule == op.id && claims(child) {
+			if ruleOfTag(child) == op.id {
 				seen.Insert(child.UID())
 			}
 		}

@@ -176,7 +176,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 // writeInPlace makes a child, or changes the one that is there.
 func (p *pass) writeInPlace(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
 	write := p.writer.Sync
-	if w.guarded && (w.before == nil || !apply.Owns(w.before, p.op.id, p.parent.GetUID())) {
+	if w.guarded && (w.before == nil || !p.marks.Owns(w.before, p.op.id, p.parent.GetUID())) {
 		write = p.writer.Ensure
 	}
 	result, err := write(ctx, kind.GVR, child, w.before)

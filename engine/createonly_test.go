@@ -110,7 +110,7 @@ func TestCreateOnly(t *testing.T) {
 	w.awaitGone(boxes, w.home, "b")
 	parent := w.parent("Box", "b", "{color: green}")
 	w.await(secretObjects, w.home, "b-secret", "is the new parent's", func(obj *unstructured.Unstructured) bool {
-		owner, ok := apply.OwnerOf(obj)
+		owner, ok := apply.ReadOwner(obj)
 		references := obj.GetOwnerReferences()
 		return ok && owner.Parent.UID == parent.GetUID() && len(references) == 1 && references[0].UID == parent.GetUID()
 	})
@@ -140,7 +140,7 @@ func TestCreateOnlyAdopts(t *testing.T) {
 	w.await(w.resource("Box"), w.home, "b", "is ready", isTrue("Ready"))
 	w.quiet()
 	secret := w.get(secretObjects, w.home, "b-secret")
-	if owner, ok := apply.OwnerOf(secret); !ok || owner.Parent.UID != parent.GetUID() || len(secret.GetOwnerReferences()) != 1 {
+	if owner, ok := apply.ReadOwner(secret); !ok || owner.Parent.UID != parent.GetUID() || len(secret.GetOwnerReferences()) != 1 {
 		t.Errorf("the Secret belongs to %v with owner references %v, want the parent", owner.Parent, secret.GetOwnerReferences())
 	}
 	if decoded(t, secret, "password") != "mine" || field(secret, "data", "url") != nil {

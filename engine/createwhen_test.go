@@ -134,14 +134,13 @@ func TestUpdateWhen(t *testing.T) {
 	// What makes it the parent's is given back, also where that was what it is found by.
 	for _, damage := range []string{
 		`{"metadata":{"labels":{"` + apply.LabelRule + `":null},"ownerReferences":null}}`,
-		`{"metadata":{"annotations":{"` + apply.AnnotationOwner + `":null}}}`,
-		`{"metadata":{"annotations":{"` + apply.AnnotationOwner + `":null},"labels":{"` + apply.LabelNode + `":"other"}}}`,
+		`{"metadata":{"annotations":{"` + apply.AnnotationApplied + `":null}}}`,
+		`{"metadata":{"annotations":{"` + apply.AnnotationApplied + `":"1.a.b"}}}`,
 	} {
 		w.patch(configMaps, w.home, "b-a", damage)
 		stop := w.run()
 		mended := w.await(configMaps, w.home, "b-a", "is the parent's again", func(obj *unstructured.Unstructured) bool {
-			return obj.GetLabels()[apply.LabelRule] == made.GetLabels()[apply.LabelRule] && obj.GetLabels()[apply.LabelNode] == "items" &&
-				obj.GetAnnotations()[apply.AnnotationOwner] == made.GetAnnotations()[apply.AnnotationOwner] && len(obj.GetOwnerReferences()) == 1
+			return obj.GetLabels()[apply.LabelRule] == made.GetLabels()[apply.LabelRule] && sameOwner(obj, made) && len(obj.GetOwnerReferences()) == 1
 		})
 		if got := field(mended, "data", "color"); got != "changed" || mended.GetUID() != made.GetUID() {
 			t.Errorf("after %s: color %v, UID %s; want the object as it was", damage, got, mended.GetUID())
@@ -187,4 +186,11 @@ func TestCreateWhenAndStrangers(t *testing.T) {
 	if posts := slices.ContainsFunc(w.requestsAtHome(0), func(r string) bool { return strings.HasSuffix(r, "b-task") }); posts {
 		t.Error("there was a request for the stranger's object")
 	}
+}
+
+// sameOwner tells whether two objects say that they were made for the same parent by the same node.
+func sameOwner(a, b *unstructured.Unstructured) bool {
+	one, ok := apply.ReadOwner(a)
+	other, also := apply.ReadOwner(b)
+	return ok && also && one == other
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -11,10 +12,12 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/contributions"
+	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/rules"
 )
 
 // Engine runs rules. Make it with New and run it once.
@@ -22,6 +25,11 @@ type Engine struct {
 	options  Options
 	monitors *monitor.Monitors
 	writer   *apply.Writer
+	// keys seal the marks of children.
+	keys  *keyring.Store
+	marks *apply.Marks
+	// sealing is true once the keys are known.
+	sealing  atomic.Bool
 	queue    *queue.Queue
 	running  published
 	news     *news
@@ -79,20 +87,34 @@ func New(options Options) (*Engine, error) {
 		Handle:   e.handle,
 		Synced:   e.synced,
 		Failed:   e.failed,
-		Tag:      tagOf,
+		Tag:      e.tagOf,
 		Indexers: map[string]cache.IndexFunc{indexParent: indexByParent, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	e.borrowed = readers.NewBorrowed(e.monitors)
-	e.records = newRecords(options.Client, options.Namespace, e.recorded)
+	e.keys = keyring.NewStore(keyring.Options{
+		Client: options.Client, Namespace: options.Namespace, Changed: e.keysChanged,
+		MakeNamespace: func(ctx context.Context) error { return createNamespace(ctx, options.Client, options.Namespace) },
+	})
+	e.records = newRecords(options.Client, options.Namespace, e.keys, e.recorded)
+	e.marks = apply.NewMarks(e.keys.Keyring)
 	e.writer, err = apply.New(apply.Options{
 		Client:  options.Client,
 		Schemas: options.Schemas,
 		HasStatus: func(gvk schema.GroupVersionKind) bool {
 			kind, _ := options.Mapper.Lookup(gvk)
 			return kind.HasStatus
+		},
+		Marks:  e.marks,
+		NameOf: e.nameOf,
+		Reserved: apply.Reserved{
+			Namespace: options.Namespace,
+			Labels:    []string{source.LabelRules, labelRecord},
+			Prefixes:  map[schema.GroupKind]string{{Kind: "ConfigMap"}: recordPrefix},
+			Names:     map[schema.GroupKind]string{{Kind: "Secret"}: keyring.SecretName},
+			Kinds:     []schema.GroupKind{{Group: "kanon.dev", Kind: rules.RuleKind}},
 		},
 		IsGone: e.isGone,
 	})
@@ -115,6 +137,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			return src.Run(ctx, func(s source.Snapshot) { e.news.addSnapshot(i, s) })
 		})
 	}
+	group.Go(func() error { e.keys.Run(ctx); return nil })
 	group.Go(func() error { e.records.run(ctx); return nil })
 	group.Go(func() error { e.census.run(ctx, e.news.ring); return nil })
 	group.Go(func() error { e.lull.run(ctx, func() bool { return e.queue.Len() == 0 }, e.options.Lull); return nil })

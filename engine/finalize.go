@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/rules"
 )
 
@@ -115,7 +114,7 @@ func (p *pass) lastRank(children []staleChild) []staleChild {
 		return children
 	}
 	rank := func(child staleChild) int {
-		owner, ok := apply.OwnerOf(child.object)
+		owner, ok := p.marks.OwnerOf(child.object)
 		if !ok {
 			return math.MaxInt
 		}

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/wire"
 )
 
 // maxHeld bounds how many objects are listed that a held revision would delete.
@@ -291,9 +291,7 @@ func (e *Engine) allow(op *operator) {
 func (e *Engine) acted(op *operator) func(*ruleRecord) {
 	left := make(map[schema.GroupVersionKind]bool)
 	for gvk, kind := range op.retired {
-		left[gvk] = slices.ContainsFunc(e.monitors.Heads(op.childKey(kind.GVR)), func(child *unstructured.Unstructured) bool {
-			return child.GetLabels()[apply.LabelRule] == op.id
-		})
+		left[gvk] = slices.ContainsFunc(e.monitors.Unread(op.childKey(kind.GVR)), func(child *wire.Object) bool { return ruleOfTag(child) == op.id })
 	}
 	return func(r *ruleRecord) {
 		r.Revision = op.program.Hash()

@@ -129,7 +129,7 @@ func (e *Engine) isOldNews(running *operators, event monitor.Event) bool {
 	case event.Old == nil:
 		return false
 	}
-	owner, ok := apply.OwnerOf(event.New.Head())
+	owner, ok := e.marks.OwnerOf(event.New.Head())
 	return ok && op.unread[owner.Node] && apply.SameButContent(event.Old.Head(), event.New.Head())
 }
 

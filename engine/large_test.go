@@ -69,14 +69,14 @@ func TestLargeChild(t *testing.T) {
 	// What is left as it is keeps its content, also where it gets its marks back.
 	w.patch(box, w.home, "n", `{"spec": {"text": "c", "frozen": true}}`)
 	w.await(box, w.home, "n", "is known to be frozen", isObserved)
-	w.patch(configMaps, w.home, "n", `{"metadata": {"annotations": {"`+apply.AnnotationOwner+`": null}}}`)
+	w.patch(configMaps, w.home, "n", `{"metadata": {"annotations": {"`+apply.AnnotationApplied+`": null}}}`)
 	w.await(configMaps, w.home, "n", "is marked", func(obj *unstructured.Unstructured) bool {
-		_, ok := apply.OwnerOf(obj)
+		_, ok := apply.ReadOwner(obj)
 		return ok
 	})
-	becomes("b", "PATCH")
+	becomes("b", "POST", "GET", "PATCH")
 	w.patch(box, w.home, "n", `{"spec": {"frozen": false}}`)
-	becomes("c", "GET", "PUT")
+	becomes("c", "GET", "GET", "PATCH", "PATCH") // which paths it was applied with went with its mark
 
 	// One that is read is whole, from the first look on, also for a rule that did not read it before.
 	w.rule("large", large("  status: {color: \"${children.bulk.data.text} ${string(children.bulk.data.bulk.size())}\"}\n"))
@@ -85,7 +85,7 @@ func TestLargeChild(t *testing.T) {
 	w.run()
 	w.awaitLook("n")
 	w.patch(box, w.home, "n", `{"spec": {"text": "d"}}`)
-	becomes("d", "PUT")
+	becomes("d", "PATCH")
 	w.await(box, w.home, "n", "follows the child", has("d 300000", "status", "color"))
 	w.quiet()
 

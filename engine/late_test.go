@@ -53,7 +53,7 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 			t.Parallel()
 			e := &Engine{
 				guards: newGuards(), contributions: contributions.New[problem](), retirements: newRetirements(), news: newNews(0),
-				records: newRecords(nil, "kanon", func(string) {}),
+				records: newRecords(nil, "kanon", nil, func(string) {}),
 			}
 			start := func(op *operator) {
 				e.running.store(newOperators([]*operator{op}))

@@ -69,10 +69,10 @@ func (p *pass) endChildren(ctx context.Context) (gone bool, err error) {
 	}
 	// Those that tell of an orphaning come last: as long as there are others, they
 	// must go on telling.
-	telling := slices.DeleteFunc(slices.Clone(children), func(child staleChild) bool { return !lostReference(child.object) })
+	telling := slices.DeleteFunc(slices.Clone(children), func(child staleChild) bool { return !p.lostReference(child.object) })
 	p.orphaning = p.isOrphaning(telling)
 	for _, child := range p.lastRank(children) {
-		if !lostReference(child.object) {
+		if !p.lostReference(child.object) {
 			p.endChild(ctx, child)
 		}
 	}

@@ -143,7 +143,7 @@ func TestDriftIsPutRight(t *testing.T) {
 		w := w.in(t)
 		w.patch(configMaps, w.home, "red-config", `{"metadata":{"labels":null,"annotations":null}}`)
 		w.await(configMaps, w.home, "red-config", "is marked again", func(obj *unstructured.Unstructured) bool {
-			_, owned := apply.OwnerOf(obj)
+			_, owned := apply.ReadOwner(obj)
 			return owned && obj.GetLabels()[apply.LabelRule] != ""
 		})
 	})

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/restmapping"
@@ -149,10 +149,12 @@ func (p *pass) Observed(node string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	children := view.ByIndex(indexParent, p.key.String())
-	children = slices.DeleteFunc(children, func(obj *unstructured.Unstructured) bool {
-		return !madeBy(obj, node) || !apply.Owns(obj, p.op.id, p.parent.GetUID())
-	})
+	var children []*unstructured.Unstructured
+	for _, tag := range p.op.tagsOf(p.key) {
+		children = append(children, view.ByIndex(indexParent, tag)...)
+	}
+	children = slices.DeleteFunc(children, func(obj *unstructured.Unstructured) bool { return !p.madeBy(obj, node) })
+	slices.SortFunc(children, compareObjects)
 	for _, child := range children {
 		p.inputs.found(identityOf(child), child)
 	}
@@ -172,7 +174,7 @@ func (p *pass) Live(rendered *unstructured.Unstructured) (*unstructured.Unstruct
 	}
 	live := p.childIn(view, kind.GVR, rendered)
 	p.inputs.found(identityOf(rendered), live)
-	if live == nil || live.GetDeletionTimestamp() != nil || !apply.Owns(live, p.op.id, p.parent.GetUID()) {
+	if live == nil || live.GetDeletionTimestamp() != nil || !p.marks.Owns(live, p.op.id, p.parent.GetUID()) {
 		return nil, nil
 	}
 	return live, nil
@@ -187,13 +189,15 @@ func (p *pass) childIn(view *monitor.View, gvr schema.GroupVersionResource, chil
 	return live
 }
 
-// madeBy tells whether a child is of a node: as its annotation says, or where
-// somebody took that away, its label.
-func madeBy(child *unstructured.Unstructured, node string) bool {
-	if owner, ok := apply.OwnerOf(child); ok {
-		return owner.Node == node
-	}
-	return child.GetLabels()[apply.LabelNode] == apply.NodeLabel(node)
+// madeBy tells whether an object is a child of the parent, and of that node.
+func (p *pass) madeBy(obj *unstructured.Unstructured, node string) bool {
+	owner, ok := p.marks.OwnerOf(obj)
+	return ok && owner.Node == node && owner.RuleID == p.op.id && owner.Parent.UID == p.parent.GetUID()
+}
+
+// compareObjects orders objects by namespace and name.
+func compareObjects(a, b *unstructured.Unstructured) int {
+	return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
 }
 
 // failed wakes what reads through an informer that cannot fill, so that it says

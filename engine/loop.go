@@ -80,7 +80,7 @@ func (p *pass) ancestry() (generations int, chain []string) {
 	seen := make(map[types.UID]bool)
 	for obj := p.parent; obj != nil && !seen[obj.GetUID()] && generations < maxGenerations; {
 		seen[obj.GetUID()] = true
-		owner, ok := apply.OwnerOf(obj)
+		owner, ok := p.marks.OwnerOf(obj)
 		op := running.byID[owner.RuleID]
 		if !ok || op == nil {
 			break

@@ -50,7 +50,7 @@ func (p *pass) isOrphaning(telling []staleChild) bool {
 
 // lostReference tells whether a child of a parent to which it has no owner reference
 // was given one.
-func lostReference(child *unstructured.Unstructured) bool {
-	owner, ok := apply.OwnerOf(child)
+func (p *pass) lostReference(child *unstructured.Unstructured) bool {
+	owner, ok := p.marks.OwnerOf(child)
 	return ok && !owner.Tracked
 }

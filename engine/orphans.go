@@ -40,16 +40,11 @@ func (op *operator) decidesLate() bool {
 
 // staysWhenPruned tells whether a child that is rendered no more is let go.
 func (p *pass) staysWhenPruned(child *unstructured.Unstructured) bool {
-	owner, recorded := apply.OwnerOf(child)
-	deletion, known := p.deletionOf(child)
-	switch {
-	case known && deletion.WhenPruned != "":
+	owner, proven := p.marks.OwnerOf(child)
+	if deletion, known := p.op.deletions[owner.Node]; proven && known && deletion.WhenPruned != "" {
 		return deletion.WhenPruned == rules.EndOrphan
-	case recorded:
-		return owner.Retain.WhenPruned()
-	default:
-		return known // what was decided is not known any more
 	}
+	return !proven || owner.Retain.WhenPruned()
 }
 
 // staysWhenDeleted tells whether a child is let go now that its parent is being
@@ -61,27 +56,11 @@ func (p *pass) staysWhenDeleted(child *unstructured.Unstructured) bool {
 	if decided, ok := p.decided[identityOf(child)]; ok {
 		return decided.WhenDeleted()
 	}
-	owner, recorded := apply.OwnerOf(child)
-	deletion, known := p.deletionOf(child)
-	switch {
-	case known && deletion.WhenDeleted != "":
+	owner, proven := p.marks.OwnerOf(child)
+	if deletion, known := p.op.deletions[owner.Node]; proven && known && deletion.WhenDeleted != "" {
 		return deletion.WhenDeleted == rules.EndOrphan
-	case recorded:
-		return owner.Retain.WhenDeleted()
-	default:
-		return known
 	}
-}
-
-// deletionOf is what the rule says of the node that made a child, where it has that
-// node still.
-func (p *pass) deletionOf(child *unstructured.Unstructured) (rules.Ending, bool) {
-	for node, deletion := range p.op.deletions {
-		if madeBy(child, node) {
-			return deletion, true
-		}
-	}
-	return rules.Ending{}, false
+	return !proven || owner.Retain.WhenDeleted()
 }
 
 // part ends what ties a child to the parent: it is deleted, or stays and is let go.

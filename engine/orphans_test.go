@@ -55,9 +55,9 @@ func isFree(by string) func(*unstructured.Unstructured) bool {
 // belongsTo holds for a child that is the parent's in every respect.
 func belongsTo(parent *unstructured.Unstructured) func(*unstructured.Unstructured) bool {
 	return func(obj *unstructured.Unstructured) bool {
-		owner, _ := apply.OwnerOf(obj)
+		owner, _ := apply.ReadOwner(obj)
 		_, retained := obj.GetAnnotations()[apply.AnnotationRetained]
-		return owner.Parent.UID == parent.GetUID() && obj.GetLabels()[apply.LabelParentUID] == string(parent.GetUID()) && !retained
+		return owner.Parent.UID == parent.GetUID() && obj.GetLabels()[apply.LabelRule] != "" && !retained
 	}
 }
 

@@ -61,7 +61,7 @@ func (p *pass) stale() []staleChild {
 	var found []staleChild
 	seen := make(map[types.UID]bool)
 	for kind := range p.op.childKinds() {
-		for _, child := range p.monitors.UnreadByIndex(p.op.childKey(kind.GVR), indexParent, p.key.String()) {
+		for _, child := range p.unreadChildren(p.op, kind.GVR, p.key) {
 			if p.desired[identityAt(child)] {
 				continue
 			}
@@ -69,7 +69,7 @@ func (p *pass) stale() []staleChild {
 			// The index speaks of the parent's name; only proof of ownership
 			// by this very parent allows a deletion.
 			if seen[object.GetUID()] || object.GetDeletionTimestamp() != nil ||
-				!apply.Owns(object, p.op.id, p.parent.GetUID()) {
+				!p.marks.Owns(object, p.op.id, p.parent.GetUID()) {
 				continue
 			}
 			seen[object.GetUID()] = true
@@ -132,7 +132,7 @@ func (e *Engine) riskOf(op *operator, k queue.Key, parent *unstructured.Unstruct
 func (e *Engine) childrenOf(op *operator, k queue.Key) []apply.Ref {
 	var refs []apply.Ref
 	for kind := range op.childKinds() {
-		for _, object := range e.monitors.HeadsByIndex(op.childKey(kind.GVR), indexParent, k.String()) {
+		for _, object := range e.childHeads(op, kind.GVR, k) {
 			refs = append(refs, apply.RefOf(object))
 		}
 	}

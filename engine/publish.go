@@ -117,7 +117,7 @@ func (p *patience) reset() { p.until = time.Time{} }
 // rule, also of rules that stopped.
 func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*operator) {
 	log := logr.FromContextOrDiscard(ctx)
-	if loaded, _ := e.records.isLoaded(); !loaded {
+	if loaded, _ := e.records.isLoaded(); !loaded || e.keys.Keyring() == nil {
 		return // what it has to do with is not known; the bell rings when it is
 	}
 	e.rememberPaused(c)
@@ -365,10 +365,17 @@ func (e *Engine) ready(op *operator) bool {
 func (e *Engine) starting(c *catalog) (filling bool, failing map[string]string) {
 	failing = make(map[string]string)
 	if loaded, err := e.records.isLoaded(); !loaded {
+		reason := ""
+		switch failure := e.keys.Failure(); {
+		case err != nil:
+			reason = fmt.Sprintf("it cannot start: what is remembered of rules cannot be read: %v", err)
+		case failure != nil && e.keys.Keyring() == nil:
+			reason = fmt.Sprintf("it cannot start: the keys that prove which objects Kanon made cannot be read: %v", failure)
+		default:
+			return true, failing
+		}
 		for _, entry := range c.entries {
-			if err != nil {
-				failing[entry.id] = fmt.Sprintf("it cannot start: what is remembered of rules cannot be read: %v", err)
-			}
+			failing[entry.id] = reason
 		}
 		return true, failing
 	}

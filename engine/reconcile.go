@@ -308,7 +308,7 @@ func (e *Engine) getParent(ctx context.Context, op *operator, k queue.Key) (*uns
 // hasChildren tells whether a child of the key's rule and parent is in view.
 func (e *Engine) hasChildren(op *operator, k queue.Key) bool {
 	for kind := range op.childKinds() {
-		if len(e.monitors.HeadsByIndex(op.childKey(kind.GVR), indexParent, k.String())) > 0 {
+		if len(e.unreadChildren(op, kind.GVR, k)) > 0 {
 			return true
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
 )
@@ -24,6 +25,8 @@ const (
 	recordKey = "record"
 	// heldKey is where it has Held.
 	heldKey = "held"
+	// sealKey is where it has the seal of the record.
+	sealKey = "seal"
 	// recordManager is the field manager of records.
 	recordManager = "kanon-state"
 )
@@ -134,7 +137,7 @@ func (r *ruleRecord) equal(other *ruleRecord) bool {
 }
 
 // configMap is the object that holds the record.
-func (r *ruleRecord) configMap(namespace, id string) (*unstructured.Unstructured, error) {
+func (r *ruleRecord) configMap(namespace, id string, keys *keyring.Keyring) (*unstructured.Unstructured, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("encode the record of rule %s: %w", r.Rule, err)
@@ -143,6 +146,7 @@ func (r *ruleRecord) configMap(namespace, id string) (*unstructured.Unstructured
 	if r.Held != "" {
 		data[heldKey] = r.Held
 	}
+	data[sealKey] = keys.Seal(recordStatement(namespace, id, string(text)))
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1",
 		"kind":       "ConfigMap",
@@ -154,19 +158,38 @@ func (r *ruleRecord) configMap(namespace, id string) (*unstructured.Unstructured
 	}}, nil
 }
 
-// readRecord reads a record from its ConfigMap.
-func readRecord(object *unstructured.Unstructured) (ruleRecord, error) {
-	var r ruleRecord
+// recordStatement is what the seal of a record is of.
+func recordStatement(namespace, id, text string) string {
+	return strings.Join([]string{"record", namespace, id, text}, "\x00")
+}
+
+// distrust takes out of a record what would let objects be deleted: somebody else may have written it.
+func (r *ruleRecord) distrust() {
+	r.Revision, r.OnRuleDeletion = "", rules.OrphanChildren
+	for i := range r.Children {
+		r.Children[i].Revision = ""
+	}
+}
+
+// readRecord reads a record from its ConfigMap, and what its seal proves. One that proves nothing is not believed in what
+// may be deleted.
+func readRecord(object *unstructured.Unstructured, keys *keyring.Keyring, believe bool) (r ruleRecord, sealed keyring.Verdict, err error) {
 	text, _, err := unstructured.NestedString(object.Object, "data", recordKey)
 	if err == nil {
 		err = json.Unmarshal([]byte(text), &r)
 	}
 	if err != nil {
-		return r, fmt.Errorf("read the record in ConfigMap %s: %w",
+		return r, keyring.Forged, fmt.Errorf("read the record in ConfigMap %s: %w",
 			types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, err)
 	}
 	r.Held, _, _ = unstructured.NestedString(object.Object, "data", heldKey)
-	return r, nil
+	seal, _, _ := unstructured.NestedString(object.Object, "data", sealKey)
+	id := strings.TrimPrefix(object.GetName(), recordPrefix)
+	sealed = keys.Check(recordStatement(object.GetNamespace(), id, text), seal)
+	if !sealed.Proves() && !believe {
+		r.distrust()
+	}
+	return r, sealed, nil
 }
 
 func compareKinds(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) }

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/engine/keyring"
 )
 
 const (
@@ -33,6 +35,8 @@ const (
 type records struct {
 	client    dynamic.Interface
 	namespace string
+	// keys seal the records.
+	keys keys
 	// written is called, from run, when the record of a rule was read, written or
 	// removed, or that failed for a new reason. Empty: all of them.
 	written func(id string)
@@ -47,12 +51,22 @@ type records struct {
 	byID   map[string]*recordState
 }
 
+// keys are what *keyring.Store has.
+type keys interface {
+	// Keyring is nil while nothing is known of the keys.
+	Keyring() *keyring.Keyring
+	// IsFirst tells whether there was no key before this process.
+	IsFirst() bool
+}
+
 // recordState is a record as it is and as it should be.
 type recordState struct {
 	// object is the ConfigMap as it was seen last, nil where there is none, and
 	// stored what it says.
 	object *unstructured.Unstructured
 	stored ruleRecord
+	// sealed is true where that has a seal of the key that seals now.
+	sealed bool
 	// wanted is what it should say; nothing is to be left where remove is true.
 	wanted ruleRecord
 	remove bool
@@ -64,12 +78,12 @@ func (s *recordState) dirty() bool {
 	if s.remove {
 		return true
 	}
-	return s.object == nil || !s.stored.equal(&s.wanted)
+	return s.object == nil || !s.sealed || !s.stored.equal(&s.wanted)
 }
 
-func newRecords(client dynamic.Interface, namespace string, written func(id string)) *records {
+func newRecords(client dynamic.Interface, namespace string, keys keys, written func(id string)) *records {
 	return &records{
-		client: client, namespace: namespace, written: written,
+		client: client, namespace: namespace, keys: keys, written: written,
 		signal: make(chan struct{}, 1), byID: make(map[string]*recordState),
 	}
 }
@@ -209,9 +223,13 @@ func (r *records) run(ctx context.Context) {
 // bringUpToDate reads the records, if that was not done, and writes those that are
 // not as they should be. It tells whether all of that succeeded.
 func (r *records) bringUpToDate(ctx context.Context) bool {
+	if r.keys.Keyring() == nil {
+		return true // they ring when they are known
+	}
 	if loaded, _ := r.isLoaded(); !loaded && !r.load(ctx) {
 		return false
 	}
+	r.checkSeals()
 	good := true
 	for _, id := range r.ids() {
 		good = r.write(ctx, id) && good
@@ -251,17 +269,35 @@ func (r *records) takeLocked(ctx context.Context, object *unstructured.Unstructu
 	if !ok {
 		return
 	}
-	stored, err := readRecord(object)
+	stored, sealed, err := readRecord(object, r.keys.Keyring(), r.keys.IsFirst())
 	if err != nil {
 		logr.FromContextOrDiscard(ctx).Error(err, "what is remembered of a rule cannot be understood")
 		return
+	}
+	if !sealed.Proves() && !r.keys.IsFirst() {
+		logr.FromContextOrDiscard(ctx).Info("the record of a rule has no seal of Kanon's; what it says of deleting objects is not believed",
+			"rule", stored.Rule, "configMap", object.GetName())
 	}
 	s := r.byID[id]
 	if s == nil {
 		s = &recordState{wanted: stored.clone()}
 		r.byID[id] = s
 	}
-	s.object, s.stored = object, stored
+	s.object, s.stored, s.sealed = object, stored, sealed == keyring.Current
+}
+
+// checkSeals has the records sealed anew that have a seal of another key than the one that seals now.
+func (r *records) checkSeals() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	current := r.keys.Keyring().CurrentID()
+	for _, s := range r.byID {
+		seal := ""
+		if s.object != nil {
+			seal, _, _ = unstructured.NestedString(s.object.Object, "data", sealKey)
+		}
+		s.sealed = s.sealed && strings.HasPrefix(seal, current)
+	}
 }
 
 func (r *records) configMaps() dynamic.ResourceInterface {
@@ -297,7 +333,7 @@ func (r *records) write(ctx context.Context, id string) bool {
 	switch {
 	case err != nil:
 	case !remove:
-		s.object, s.stored = answer, wanted
+		s.object, s.stored, s.sealed = answer, wanted, true
 	case s.remove:
 		delete(r.byID, id)
 	default: // it is wanted again
@@ -320,14 +356,14 @@ func (r *records) write(ctx context.Context, id string) bool {
 // writeObject makes the ConfigMap of a record, or brings the one that is there up to
 // date, and returns it.
 func (r *records) writeObject(ctx context.Context, id string, live *unstructured.Unstructured, wanted *ruleRecord) (*unstructured.Unstructured, error) {
-	desired, err := wanted.configMap(r.namespace, id)
+	desired, err := wanted.configMap(r.namespace, id, r.keys.Keyring())
 	if err != nil {
 		return nil, err
 	}
 	answer, err := r.createOrUpdate(ctx, live, desired)
 	if live == nil && apierrors.IsNotFound(err) {
 		// Kanon's namespace is not there: it was started out of the cluster.
-		if err = r.createNamespace(ctx); err == nil {
+		if err = createNamespace(ctx, r.client, r.namespace); err == nil {
 			answer, err = r.createOrUpdate(ctx, nil, desired)
 		}
 	}
@@ -366,13 +402,13 @@ func (r *records) createOrUpdate(ctx context.Context, live, desired *unstructure
 
 // createNamespace makes Kanon's own namespace, for one that runs by the rights of
 // whoever started it.
-func (r *records) createNamespace(ctx context.Context) error {
+func createNamespace(ctx context.Context, client dynamic.Interface, name string) error {
 	namespace := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": r.namespace},
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
 	}}
-	_, err := r.client.Resource(namespacesGVR).Create(ctx, namespace, metav1.CreateOptions{FieldManager: recordManager})
+	_, err := client.Resource(namespacesGVR).Create(ctx, namespace, metav1.CreateOptions{FieldManager: recordManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("make namespace %s, which is not there: %w", r.namespace, err)
+		return fmt.Errorf("make namespace %s, which is not there: %w", name, err)
 	}
 	return nil
 }

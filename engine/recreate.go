@@ -124,7 +124,7 @@ func (w *write) isDue() bool {
 // instead, deletes the one that is there; then the error says that its end is awaited.
 func (p *pass) write(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
 	policy := p.op.recreators[w.node]
-	owned := w.before != nil && w.before.GetDeletionTimestamp() == nil && apply.Owns(w.before, p.op.id, p.parent.GetUID())
+	owned := w.before != nil && w.before.GetDeletionTimestamp() == nil && p.marks.Owns(w.before, p.op.id, p.parent.GetUID())
 	switch {
 	case owned && w.isDue():
 		err := p.recreate(ctx, kind, child, w, w.before, "its recreateWhen is true")
@@ -144,7 +144,7 @@ func (p *pass) write(ctx context.Context, kind restmapping.Kind, child *apply.Ch
 	result, err := p.writeInPlace(ctx, kind, child, w)
 	var immutable *apply.ImmutableError
 	switch {
-	case !errors.As(err, &immutable) || !apply.Owns(immutable.Live, p.op.id, p.parent.GetUID()):
+	case !errors.As(err, &immutable) || !p.marks.Owns(immutable.Live, p.op.id, p.parent.GetUID()):
 		return result, err
 	case policy == "" && rules.MayRecreate(child.Object.GroupVersionKind()):
 		return result, fmt.Errorf("%w; updatePolicy: ApplyOrRecreate would delete it and make it anew", err)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/apply"
 )
 
 var (
@@ -318,7 +319,8 @@ spec:
 	keeps(first, "after a drift")
 	w.rule("anew", strings.Replace(rule, "id: config", "id: renamed", 1))
 	w.await(configMaps, w.home, "b", "has other marks", func(obj *unstructured.Unstructured) bool {
-		return obj.GetLabels()["kanon.dev/node"] == "renamed"
+		owner, _ := apply.ReadOwner(obj)
+		return owner.Node == "renamed"
 	})
 	keeps(first, "after another name for the node")
 

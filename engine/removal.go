@@ -301,9 +301,13 @@ func (e *Engine) finish(op *operator) {
 // isGone tells whether the rule that a child's owner names is known to be no more, and
 // was one of this installation.
 func (e *Engine) isGone(owner apply.Owner) bool {
-	namespace, name, ok := strings.Cut(owner.Rule, "/")
 	known := e.running.load().rules
-	return ok && known != nil && !known[owner.RuleID] && apply.RuleID(e.options.Namespace, namespace, name) == owner.RuleID
+	if known == nil || known[owner.RuleID] {
+		return false
+	}
+	// A seal is of this installation's key. A former mark has none, and names the rule.
+	namespace, name, named := strings.Cut(owner.Rule, "/")
+	return !named || apply.RuleID(e.options.Namespace, namespace, name) == owner.RuleID
 }
 
 // isTurnOf tells whether a removal may begin to delete: not before the other rules for

@@ -85,7 +85,7 @@ func TestParentMadeAgainAfterOrphaning(t *testing.T) {
 	w.awaitGone(w.resource("Note"), w.home, "n")
 	again := w.parent("Note", "n", "{}")
 	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
-	owner, _ := apply.OwnerOf(w.get(configMaps, w.home, "n"))
+	owner, _ := apply.ReadOwner(w.get(configMaps, w.home, "n"))
 	if owner.Parent.UID != again.GetUID() {
 		t.Errorf("the child's owner is %v", owner.Parent)
 	}

@@ -60,7 +60,8 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[1]s}]
 func (w *world) grantRecords(user string) {
 	w.t.Helper()
 	w.create(roles, w.object("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: kanon, namespace: $KANON}\n"+
-		"rules: [{apiGroups: [''], resources: [configmaps], verbs: [get, list, create, patch, delete]}]\n"))
+		"rules: [{apiGroups: [''], resources: [configmaps], verbs: [get, list, create, patch, delete]}, "+
+		"{apiGroups: [''], resources: [secrets], verbs: [get, list, watch, create, update]}]\n"))
 	w.create(roleBindings, w.object(fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding

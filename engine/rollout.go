@@ -43,7 +43,7 @@ func (p *pass) outdatedIn(ctx context.Context) func(node string, rendered, live 
 func (p *pass) inOrder(stale []staleChild) []staleChild {
 	last := make(map[string]int, len(p.op.ordered))
 	for i := range stale {
-		node := nodeOf(stale[i].object)
+		node := p.nodeOf(stale[i].object)
 		if !p.op.ordered[node] {
 			continue
 		}
@@ -56,7 +56,7 @@ func (p *pass) inOrder(stale []staleChild) []staleChild {
 	}
 	var found []staleChild
 	for i, child := range stale {
-		node := nodeOf(child.object)
+		node := p.nodeOf(child.object)
 		if at, ordered := last[node]; !ordered || at == i && !p.isLeaving(node) {
 			found = append(found, child)
 		}
@@ -67,16 +67,15 @@ func (p *pass) inOrder(stale []staleChild) []staleChild {
 // isLeaving tells whether an object that a node made, and does not render any more, is
 // on its way out.
 func (p *pass) isLeaving(node string) bool {
-	children := p.monitors.HeadsByIndex(p.op.childKey(p.op.nodes[node].GVR), indexParent, p.key.String())
+	children := p.childHeads(p.op, p.op.nodes[node].GVR, p.key)
 	return slices.ContainsFunc(children, func(obj *unstructured.Unstructured) bool {
-		return obj.GetDeletionTimestamp() != nil && !p.desired[identityOf(obj)] && nodeOf(obj) == node &&
-			apply.Owns(obj, p.op.id, p.parent.GetUID())
+		return obj.GetDeletionTimestamp() != nil && !p.desired[identityOf(obj)] && p.madeBy(obj, node)
 	})
 }
 
-// nodeOf is the node that made a child, as far as it says.
-func nodeOf(child *unstructured.Unstructured) string {
-	owner, _ := apply.OwnerOf(child)
+// nodeOf is the node that made a child.
+func (p *pass) nodeOf(child *unstructured.Unstructured) string {
+	owner, _ := p.marks.OwnerOf(child)
 	return owner.Node
 }
 

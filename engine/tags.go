@@ -1,10 +1,8 @@
 package engine
 
 import (
-	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
@@ -16,61 +14,75 @@ import (
 // indexParent is the name of the index of children by rule and parent.
 const indexParent = "parent"
 
-// unclaimed ends the tag of a child that does not say itself whose it is.
-const unclaimed = "/"
+// lostParent begins the tag of a child that lost the owner reference to its parent. Its mark does not name the parent, so its
+// rule and a hash of the parent follow.
+const lostParent = "?"
 
-// tagOf says of a child to which rule and parent it belongs, as the text of their key: by its owner
-// annotation, or where somebody removed that, by its label and its controller.
-func tagOf(key monitor.Key, obj *wire.Object) string {
+// tagOf says of a child to which rule and parent it belongs, as the text of their key. An object that has the label of children
+// and whose mark proves nothing is not in view: labels are copied, and anybody may set them.
+func (e *Engine) tagOf(key monitor.Key, obj *wire.Object) (tag string, inView bool) {
 	if key.Selector != apply.LabelRule {
-		return "" // these are no children
+		return "", true // these are no children
 	}
-	if k, ok := keyOfOwner(obj.Head()); ok {
-		return k.String()
+	owner, ok := e.marks.OwnerOf(obj.Head())
+	if !ok {
+		return "", false
 	}
-	if k, ok := keyOfController(obj.Head()); ok {
-		return k.String() + unclaimed
+	if lost := owner.LostParent(); lost != "" {
+		return lostParent + owner.RuleID + lost, true
+	}
+	parent := types.NamespacedName{Namespace: owner.Parent.Namespace, Name: owner.Parent.Name}
+	return queue.Key{Rule: owner.RuleID, Parent: parent}.String(), true
+}
+
+// keyOfTag is the key in a child's tag; false where the child lost its owner reference.
+func keyOfTag(obj *wire.Object) (queue.Key, bool) { return queue.ParseKey(obj.Tag()) }
+
+// ruleOfTag is the id of the rule that made a child.
+func ruleOfTag(obj *wire.Object) string {
+	if k, ok := keyOfTag(obj); ok {
+		return k.Rule
+	}
+	if tag := obj.Tag(); len(tag) > ruleIDSize {
+		return tag[len(lostParent) : len(lostParent)+ruleIDSize]
 	}
 	return ""
 }
 
-// keyOfTag is the key in a child's tag.
-func keyOfTag(obj *wire.Object) (queue.Key, bool) {
-	return queue.ParseKey(strings.TrimSuffix(obj.Tag(), unclaimed))
-}
+// ruleIDSize is how many characters the id of a rule has, see apply.RuleID.
+const ruleIDSize = 16
 
-// claims tells whether a child says itself whose it is: a label may be a copy.
-func claims(obj *wire.Object) bool {
-	return obj.Tag() != "" && !strings.HasSuffix(obj.Tag(), unclaimed)
+// tagsOf are the tags of the children of a rule and a parent.
+func (op *operator) tagsOf(k queue.Key) []string {
+	lost := apply.LostParentHash(apply.Ref{
+		Group: op.parent.GVK.Group, Kind: op.parent.GVK.Kind, Namespace: k.Parent.Namespace, Name: k.Parent.Name,
+	})
+	return []string{k.String(), lostParent + op.id + lost}
 }
 
 // indexByParent puts a child under the rule and the parent that it belongs to.
 func indexByParent(item any) ([]string, error) {
 	if obj, ok := item.(*wire.Object); ok && obj.Tag() != "" {
-		return []string{strings.TrimSuffix(obj.Tag(), unclaimed)}, nil
+		return []string{obj.Tag()}, nil
 	}
 	return nil, nil
 }
 
-// keyOfOwner is the rule and the parent that a child says it belongs to. The key is a part
-// of the child's text, and is not to outlive it.
-func keyOfOwner(child *unstructured.Unstructured) (queue.Key, bool) {
-	owner, ok := apply.OwnerOf(child)
-	parent := types.NamespacedName{Namespace: owner.Parent.Namespace, Name: owner.Parent.Name}
-	return queue.Key{Rule: owner.RuleID, Parent: parent}, ok
+// unreadChildren lists the objects of a resource that the rule made for a parent of that name, without reading them.
+func (e *Engine) unreadChildren(op *operator, gvr schema.GroupVersionResource, k queue.Key) []*wire.Object {
+	var found []*wire.Object
+	for _, tag := range op.tagsOf(k) {
+		found = append(found, e.monitors.UnreadByIndex(op.childKey(gvr), indexParent, tag)...)
+	}
+	return found
 }
 
-// keyOfController is the rule and the parent to which a child likely belongs, by its label and its
-// controller. That proves nothing; a key that is woken in error finds nothing to do.
-func keyOfController(child *unstructured.Unstructured) (queue.Key, bool) {
-	rule := child.GetLabels()[apply.LabelRule]
-	controller := metav1.GetControllerOfNoCopy(child)
-	if rule == "" || controller == nil {
-		return queue.Key{}, false
+// childHeads lists what unreadChildren does, with no more for sure than apiVersion, kind and metadata.
+func (e *Engine) childHeads(op *operator, gvr schema.GroupVersionResource, k queue.Key) []*unstructured.Unstructured {
+	objects := e.unreadChildren(op, gvr, k)
+	heads := make([]*unstructured.Unstructured, len(objects))
+	for i, object := range objects {
+		heads[i] = object.Head()
 	}
-	// The parent of a child in a namespace lives there too, or is cluster-scoped.
-	// Which it is cannot be told from here; a cluster-scoped parent is woken by
-	// the state of the child before the annotation went.
-	parent := types.NamespacedName{Namespace: child.GetNamespace(), Name: controller.Name}
-	return queue.Key{Rule: rule, Parent: parent}, true
+	return heads
 }

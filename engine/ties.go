@@ -169,7 +169,7 @@ func problemOfFinalizer(err error) problem {
 
 // isTracked tells whether a child is the parent's and only the rule can end it.
 func (p *pass) isTracked(child *unstructured.Unstructured) bool {
-	return apply.Owns(child, p.op.id, p.parent.GetUID()) && !apply.RefersTo(child, p.parent.GetUID())
+	return p.marks.Owns(child, p.op.id, p.parent.GetUID()) && !apply.RefersTo(child, p.parent.GetUID())
 }
 
 // tracked lists the parent's children that only the rule can end, as far as memory
@@ -178,7 +178,7 @@ func (p *pass) tracked() []staleChild {
 	var found []staleChild
 	seen := make(map[identity]bool)
 	for kind := range p.op.childKinds() {
-		for _, child := range p.monitors.HeadsByIndex(p.op.childKey(kind.GVR), indexParent, p.key.String()) {
+		for _, child := range p.childHeads(p.op, kind.GVR, p.key) {
 			if id := identityOf(child); !seen[id] && p.isTracked(child) {
 				seen[id] = true
 				found = append(found, staleChild{gvr: kind.GVR, object: child})

@@ -249,7 +249,7 @@ func TestChildThatCannotGo(t *testing.T) {
 	w.quiet()
 	w.get(configMaps, elsewhere, "green-far")
 	second := w.team("green", elsewhere)
-	if owner, _ := apply.OwnerOf(w.get(configMaps, elsewhere, "green-far")); owner.Parent.UID != second.GetUID() || first.GetUID() == second.GetUID() {
+	if owner, _ := apply.ReadOwner(w.get(configMaps, elsewhere, "green-far")); owner.Parent.UID != second.GetUID() || first.GetUID() == second.GetUID() {
 		t.Errorf("the child belongs to %s, want the second parent", owner.Parent.UID)
 	}
 }

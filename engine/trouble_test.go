@@ -279,7 +279,7 @@ func TestParentDeletedAndCreatedAgain(t *testing.T) {
 	w.delete(w.resource("Box"), w.home, "red")
 	again := w.parent("Box", "red", "{color: red}")
 	w.await(configMaps, w.home, "red-config", "is the new parent's", func(obj *unstructured.Unstructured) bool {
-		owner, ok := apply.OwnerOf(obj)
+		owner, ok := apply.ReadOwner(obj)
 		return ok && owner.Parent.UID == again.GetUID() && obj.GetUID() != old.GetUID()
 	})
 	w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))

@@ -44,16 +44,15 @@ func newWorld(in Input) *world {
 		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)), nodes: make(map[identity]string),
 		children: make(map[string]rules.Child),
 	}
-	ids := map[string]string{} // by what the label says
 	for _, child := range in.Program.Children() {
-		ids[apply.NodeLabel(child.ID)] = child.ID
 		w.children[child.ID] = child
 	}
 	for _, object := range in.With {
 		id := identityOf(object)
 		w.byID[id] = object
-		if node, ok := ids[object.GetLabels()[apply.LabelNode]]; ok {
-			w.nodes[id] = node
+		owner, marked := apply.ReadOwner(object)
+		if _, ok := w.children[owner.Node]; marked && ok {
+			w.nodes[id] = owner.Node
 		}
 	}
 	return w

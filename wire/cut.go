@@ -81,6 +81,22 @@ func (o *Object) Cut() *Object {
 	return head
 }
 
+// IsStub tells whether nothing is kept of the object but its type, identity and version: see Stub.
+func (o *Object) IsStub() bool { return o.types().stub }
+
+// Stub is the object with nothing but its type, namespace, name, UID and resourceVersion. It stands in a store for an object
+// that is to be treated as though it did not exist, and shares no memory with it. Neither its Head nor its Tree may be asked
+// for.
+func (o *Object) Stub() *Object {
+	if o == nil || o.IsStub() {
+		return o
+	}
+	return &Object{
+		typeMeta:  unique.Make(typeMeta{apiVersion: o.APIVersion(), kind: o.Kind(), cut: true, stub: true}),
+		namespace: strings.Clone(o.namespace), name: strings.Clone(o.name), uid: strings.Clone(o.uid), version: strings.Clone(o.version),
+	}
+}
+
 // detached is a copy of a value that shares no memory with it.
 func detached(v any) any {
 	switch v := v.(type) {

@@ -54,6 +54,8 @@ type typeMeta struct {
 	apiVersion, kind string
 	// cut is true of an object that has nothing but apiVersion, kind and metadata.
 	cut bool
+	// stub is true of an object that has nothing but its identity and version.
+	stub bool
 }
 
 var errMalformed = errors.New("it is not a JSON object as the API server writes it")
@@ -263,6 +265,8 @@ func (o *Object) Head() *unstructured.Unstructured {
 	switch {
 	case o == nil:
 		return nil
+	case o.IsStub():
+		panic("the metadata of an object was asked for of which only the identity is kept: " + o.Kind() + " " + o.namespace + "/" + o.name)
 	case o.tree != nil:
 		return o.tree
 	}

@@ -42,7 +42,7 @@ RULE is a file with rules, PARENT one with the objects that they are for; - is
 standard input for one of them. No cluster is asked: what the rule looks up,
 children as they are, and the parent's Namespace are taken from --with. An object
 there that has the kind and the name of a child is that child as it is; one that is
-not rendered any more is a child by its label kanon.dev/node. What is not given is
+not rendered any more is a child by its mark, kanon.dev/applied. What is not given is
 not there. The parent gets the defaults of its CustomResourceDefinition, where that
 stands beside the rule or in --schemas.
 

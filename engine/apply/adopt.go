@@ -56,7 +56,7 @@ func (c *Child) refuseAdoption(live *unstructured.Unstructured) error {
 // that one has, even though labels are copied. The parent itself is never its own child. An object in which we have applied
 // what is ignored now is left alone too: to adopt it would take that away.
 func (c *Child) mayAdopt(live *unstructured.Unstructured) bool {
-	_, claimed := OwnerOf(live)
+	_, claimed := c.marks.OwnerOf(live)
 	_, labelled := metaString(live, "labels", LabelRule)
 	return !claimed && !labelled && metav1.GetControllerOfNoCopy(live) == nil &&
 		live.GetUID() != c.Owner.Parent.UID && !c.holdsIgnored(live)

@@ -24,7 +24,7 @@ func BenchmarkChild(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w, err := New(Options{Client: client, Schemas: schemas.New(openapi.NewClientWithContext(discoveryClient.RESTClient()))})
+	w, err := New(Options{Client: client, Schemas: schemas.New(openapi.NewClientWithContext(discoveryClient.RESTClient())), Marks: testMarks()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -22,6 +22,12 @@ type Child struct {
 	// Owner is for whom it is made.
 	Owner Owner
 
+	// marks proves whose an object is, mark is the child's own, and isFormer is true where it has a former one.
+	marks    *Marks
+	mark     mark
+	reserved Reserved
+	isFormer bool
+
 	policy Policy
 	// source is what the child was prepared from.
 	source source
@@ -29,8 +35,9 @@ type Child struct {
 	returning bool
 	// tied is true where an apply leaves the ownerReference as it is.
 	tied bool
-	// isGone is as in Options; nil: no rule is.
+	// isGone and nameOf are as in Options.
 	isGone func(Owner) bool
+	nameOf func(ruleID string) string
 	// whole is the normalised object with what the policy ignores, without marks; nil where it ignores nothing.
 	whole       map[string]any
 	kind        kind
@@ -52,6 +59,9 @@ func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructure
 	ref.UID = ""
 	if ref.Kind == "" || ref.Name == "" || rendered.GetAPIVersion() == "" {
 		return nil, &InvalidError{Ref: ref, Err: errors.New("apiVersion, kind and metadata.name are required")}
+	}
+	if err := w.reserved.checkObject(rendered); err != nil {
+		return nil, err
 	}
 	child, err := w.prepare(ctx, rendered, owner, controller, policy)
 	var mismatch *schemaMismatchError
@@ -80,7 +90,7 @@ func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructure
 	}
 	obj := kind.normalise(rendered, w.hasStatus(gvk))
 	child := &Child{
-		Ref: RefOf(obj), Owner: owner, policy: policy.normalised(gvk.GroupKind()), kind: kind, isGone: w.isGone,
+		Ref: RefOf(obj), Owner: owner, policy: policy.normalised(gvk.GroupKind()), kind: kind, marks: w.marks, reserved: w.reserved, isGone: w.isGone, nameOf: w.nameOf,
 		source: w.sourceOf(kind, rendered, owner, controller, policy),
 	}
 	if policy.Content {
@@ -91,49 +101,11 @@ func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructure
 	if err := child.split(obj.Object); err != nil {
 		return nil, err
 	}
-	if err := child.mark(controller); err != nil {
-		return nil, err
-	}
+	child.addMark(controller)
 	if err := w.takeFingerprint(child); err != nil {
 		return nil, err
 	}
 	return child, nil
-}
-
-// mark adds what makes the object recognisable as this owner's child.
-func (c *Child) mark(controller *metav1.OwnerReference) error {
-	record, err := marshalText(ownerRecord{Owner: c.Owner, Child: c.Ref})
-	if err != nil {
-		return fmt.Errorf("encode the owner of %s: %w", c.Ref, err)
-	}
-	metadata := ensureMap(c.Object.Object, "metadata")
-	labels := ensureMap(metadata, "labels")
-	labels[LabelRule] = c.Owner.RuleID
-	labels[LabelParentUID] = string(c.Owner.Parent.UID)
-	labels[LabelNode] = NodeLabel(c.Owner.Node)
-	annotations := ensureMap(metadata, "annotations")
-	annotations[AnnotationOwner] = record
-	delete(annotations, AnnotationApplied) // of the object that a template may have copied
-	if controller == nil {
-		return nil
-	}
-	reference := map[string]any{
-		"apiVersion": controller.APIVersion, "kind": controller.Kind, "name": controller.Name, "uid": string(controller.UID),
-	}
-	for name, value := range map[string]*bool{"controller": controller.Controller, "blockOwnerDeletion": controller.BlockOwnerDeletion} {
-		if value != nil {
-			reference[name] = *value
-		}
-	}
-	rendered, _ := metadata["ownerReferences"].([]any)
-	references := make([]any, 0, len(rendered)+1)
-	for _, other := range rendered {
-		if m, ok := other.(map[string]any); !ok || m["uid"] != string(controller.UID) {
-			references = append(references, other)
-		}
-	}
-	metadata["ownerReferences"] = append(references, any(reference))
-	return nil
 }
 
 // schemaMismatchError says that an object does not fit the schema at hand, which may be an old one.

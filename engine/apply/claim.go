@@ -50,25 +50,18 @@ func (w *Writer) reclaim(ctx context.Context, gvr schema.GroupVersionResource, c
 // AnnotationOwner and the controller ownerReference. With a controller of nil, it loses the one to the owner's parent that it
 // may have. A complete one costs no request.
 func (w *Writer) Claim(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) (Result, error) {
-	child, err := unfinished(live, owner, controller)
-	if err != nil {
-		return Result{}, err
-	}
-	child.isGone = w.isGone
-	return w.reclaim(ctx, gvr, child, live)
+	return w.reclaim(ctx, gvr, w.unfinished(live, owner, controller), live)
 }
 
 // unfinished is a child of which nothing is known but what makes it the owner's.
-func unfinished(live *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) (*Child, error) {
+func (w *Writer) unfinished(live *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) *Child {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetGroupVersionKind(live.GroupVersionKind())
 	object.SetNamespace(live.GetNamespace())
 	object.SetName(live.GetName())
-	child := &Child{Object: object, Ref: RefOf(object), Owner: owner}
-	if err := child.mark(controller); err != nil {
-		return nil, err
-	}
-	return child, nil
+	child := &Child{Object: object, Ref: RefOf(object), Owner: owner, marks: w.marks, reserved: w.reserved, isGone: w.isGone, nameOf: w.nameOf}
+	child.addMark(controller)
+	return child
 }
 
 // claim writes what live lacks of the marks of child, in exactly the version seen.
@@ -98,17 +91,11 @@ func (w *Writer) claim(ctx context.Context, gvr schema.GroupVersionResource, chi
 func (c *Child) missingMarks(live *unstructured.Unstructured) map[string]any {
 	missing := map[string]any{}
 	wanted := ensureMap(c.Object.Object, "metadata")
-	for _, marks := range []struct {
-		field string
-		keys  []string
-	}{
-		{"labels", []string{LabelRule, LabelParentUID, LabelNode}},
-		{"annotations", []string{AnnotationOwner}},
-	} {
-		for _, key := range marks.keys {
-			value := ensureMap(wanted, marks.field)[key]
-			if have, ok := metaString(live, marks.field, key); !ok || have != value {
-				ensureMap(missing, marks.field)[key] = value
+	for field, marks := range c.wantedMarks(live) {
+		for key, value := range marks {
+			have, ok := metaString(live, field, key)
+			if value == nil && ok || value != nil && (!ok || have != value) {
+				ensureMap(missing, field)[key] = value
 			}
 		}
 	}
@@ -123,4 +110,22 @@ func (c *Child) missingMarks(live *unstructured.Unstructured) map[string]any {
 		missing["ownerReferences"] = withoutReference(live, c.Owner.Parent.UID)
 	}
 	return missing
+}
+
+// wantedMarks are the labels and annotations that make live the owner's child, nil for those that it must not have. What was
+// written last stays in AnnotationApplied. A former mark that says the same is as good.
+func (c *Child) wantedMarks(live *unstructured.Unstructured) map[string]map[string]any {
+	if owner, ok := c.marks.OwnerOf(live); ok && c.marks.isFormer(live) && owner == c.Owner {
+		return map[string]map[string]any{"labels": {
+			LabelRule: owner.RuleID, LabelParentUID: string(owner.Parent.UID), LabelNode: NodeLabel(owner.Node),
+		}}
+	}
+	m := c.mark
+	m.fingerprint, _ = recorded(live)
+	labels := map[string]any{LabelRule: c.Owner.RuleID, LabelParentUID: nil, LabelNode: nil}
+	annotations := map[string]any{AnnotationOwner: nil, AnnotationApplied: m.String()}
+	if c.Owner.Tracked {
+		labels[LabelParentUID], annotations[AnnotationOwner] = string(c.Owner.Parent.UID), c.said()
+	}
+	return map[string]map[string]any{"labels": labels, "annotations": annotations}
 }

@@ -145,10 +145,9 @@ func TestCoveredMetadata(t *testing.T) {
 		want     bool
 	}{
 		"all of it":                 {ownedMetadata, true},
-		"a label of ours is not":    {`"f:metadata": {"f:labels": {"f:kanon.dev/rule": {}, "f:kanon.dev/node": {}}, "f:annotations": {"f:kanon.dev/owner": {}, "f:kanon.dev/applied": {}}, "f:ownerReferences": {"k:{\"uid\":\"parent-uid\"}": {}}}`, false},
-		"the owner is not":          {`"f:metadata": {"f:labels": {"f:kanon.dev/rule": {}, "f:kanon.dev/parent-uid": {}, "f:kanon.dev/node": {}}, "f:annotations": {"f:kanon.dev/applied": {}}, "f:ownerReferences": {"k:{\"uid\":\"parent-uid\"}": {}}}`, false},
-		"the fingerprint is not":    {`"f:metadata": {"f:labels": {"f:kanon.dev/rule": {}, "f:kanon.dev/parent-uid": {}, "f:kanon.dev/node": {}}, "f:annotations": {"f:kanon.dev/owner": {}}, "f:ownerReferences": {"k:{\"uid\":\"parent-uid\"}": {}}}`, false},
-		"the ownerReference is not": {`"f:metadata": {"f:labels": {"f:kanon.dev/rule": {}, "f:kanon.dev/parent-uid": {}, "f:kanon.dev/node": {}}, "f:annotations": {"f:kanon.dev/owner": {}, "f:kanon.dev/applied": {}}, "f:ownerReferences": {"k:{\"uid\":\"other\"}": {}}}`, false},
+		"the label is not":          {`"f:metadata": {"f:annotations": {"f:kanon.dev/applied": {}}, "f:ownerReferences": {"k:{\"uid\":\"parent-uid\"}": {}}}`, false},
+		"the mark is not":           {`"f:metadata": {"f:labels": {"f:kanon.dev/rule": {}}, "f:ownerReferences": {"k:{\"uid\":\"parent-uid\"}": {}}}`, false},
+		"the ownerReference is not": {`"f:metadata": {"f:labels": {"f:kanon.dev/rule": {}}, "f:annotations": {"f:kanon.dev/applied": {}}, "f:ownerReferences": {"k:{\"uid\":\"other\"}": {}}}`, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

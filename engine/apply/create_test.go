@@ -275,10 +275,10 @@ func TestEndpointSlicesCopyLabels(t *testing.T) {
 	if !ok {
 		t.Fatalf("watch: %v", event)
 	}
-	if slice.GetLabels()[LabelParentUID] != string(w.parent.GetUID()) {
+	if slice.GetLabels()[LabelRule] != w.owner.RuleID {
 		t.Errorf("labels = %v", slice.GetLabels())
 	}
-	if Owns(slice, w.owner.RuleID, w.parent.GetUID()) {
+	if w.writer.marks.Owns(slice, w.owner.RuleID, w.parent.GetUID()) {
 		t.Error("the EndpointSlice is taken for a child of the parent")
 	}
 	if err := w.writer.Delete(t.Context(), resourceOf(slice), slice); err == nil {

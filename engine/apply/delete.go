@@ -10,17 +10,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Delete deletes a child, with preconditions on the UID and the resourceVersion of live and with background propagation.
 // When the object has changed since, it is read once more and deleted only if it is the same object and still belongs to
 // the owner that live belongs to. The result is nil when the object is gone or replaced, is being deleted already, or is
-// no longer ours. An object that shows no owner of Kanon's is never deleted.
+// no longer ours. An object whose mark proves no owner is never deleted.
 func (w *Writer) Delete(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) error {
-	ruleID, parentUID, ok := claim(live)
-	if !ok {
-		return fmt.Errorf("delete %s: it shows no owner of ours", RefOf(live))
+	owner, ok := w.marks.OwnerOf(live)
+	if !ok || owner.Parent.UID == "" {
+		return fmt.Errorf("delete %s: it is not proven to be ours", RefOf(live))
 	}
 	if live.GetDeletionTimestamp() != nil {
 		return nil
@@ -37,27 +36,11 @@ func (w *Writer) Delete(ctx context.Context, gvr schema.GroupVersionResource, li
 		return nil
 	case getErr != nil:
 		return getErr
-	case fresh.GetDeletionTimestamp() != nil, !Owns(fresh, ruleID, parentUID):
+	case fresh.GetDeletionTimestamp() != nil, !w.marks.Owns(fresh, owner.RuleID, owner.Parent.UID):
 		return nil
 	default:
 		return w.deleteExactly(ctx, gvr, fresh, metav1.DeletePropagationBackground)
 	}
-}
-
-// claim reads from an object which rule and parent it belongs to. Without AnnotationOwner the labels name the rule, but
-// only beside a controller that is the parent they name: an EndpointSlice has the labels of its Service and a controller,
-// the Service.
-func claim(obj *unstructured.Unstructured) (ruleID string, parentUID types.UID, ok bool) {
-	if owner, ok := OwnerOf(obj); ok {
-		return owner.RuleID, owner.Parent.UID, owner.Parent.UID != ""
-	}
-	label, labelled := metaString(obj, "labels", LabelRule)
-	controller := metav1.GetControllerOfNoCopy(obj)
-	parent, _ := metaString(obj, "labels", LabelParentUID)
-	if !labelled || controller == nil || string(controller.UID) != parent {
-		return "", "", false
-	}
-	return label, controller.UID, true
 }
 
 // deleteExactly deletes obj in the version given. An object that is gone is no error.

@@ -36,7 +36,7 @@ func TestDelete(t *testing.T) {
 		}, "DELETE GET", false},
 		"given away since": {"it was ours", func(w *world, live *unstructured.Unstructured) {
 			w.patch("other", live, `[{"op": "remove", "path": "/metadata/ownerReferences"},
-				{"op": "remove", "path": "/metadata/annotations/kanon.dev~1owner"}]`)
+				{"op": "remove", "path": "/metadata/annotations/kanon.dev~1applied"}]`)
 		}, "DELETE GET", false},
 	}
 	for name, tt := range tests {

@@ -95,12 +95,7 @@ func TestEveryForeignChangeOfAnOwnedFieldIsDrift(t *testing.T) {
 				w.patch("other", live, `[{"op": "remove", "path": "/metadata/labels/kanon.dev~1rule"}]`)
 			},
 		},
-		"removal of the owner annotation": {
-			change: func(w *world, live *unstructured.Unstructured) {
-				w.patch("other", live, `[{"op": "remove", "path": "/metadata/annotations/kanon.dev~1owner"}]`)
-			},
-		},
-		"removal of the fingerprint": {
+		"removal of the mark": {
 			change: func(w *world, live *unstructured.Unstructured) {
 				w.patch("other", live, `[{"op": "remove", "path": "/metadata/annotations/kanon.dev~1applied"}]`)
 			},

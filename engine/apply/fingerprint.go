@@ -12,9 +12,6 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// hashVersion changes when the way of hashing or normalising changes, so that everything is applied once more.
-const hashVersion = "1"
-
 // fingerprint is what AnnotationApplied records of a write.
 type fingerprint struct {
 	// value is the hash of everything rendered, without AnnotationApplied itself.
@@ -26,24 +23,26 @@ type fingerprint struct {
 	content string
 }
 
-// String is the annotation's text: hash version, value hash, path-set hash and, where it is asked for, content hash,
-// separated by dots.
-func (f fingerprint) String() string {
-	text := hashVersion + "." + f.value + "." + f.paths
+// formerText is what AnnotationApplied held before it had a mark: formerVersion and the hashes.
+func (f fingerprint) formerText() string {
+	text := formerVersion + "." + f.value + "." + f.paths
 	if f.content != "" {
 		text += "." + f.content
 	}
 	return text
 }
 
-// recorded reads the fingerprint of the last write from an object; ok is false where there is none of this version.
+// recorded reads the fingerprint of the last write from an object; ok is false where there is none.
 func recorded(obj *unstructured.Unstructured) (f fingerprint, ok bool) {
 	text, ok := metaString(obj, "annotations", AnnotationApplied)
 	if !ok {
 		return fingerprint{}, false
 	}
+	if m, ok := parseMark(text); ok {
+		return m.fingerprint, true
+	}
 	parts := strings.Split(text, ".")
-	if len(parts) < 3 || len(parts) > 4 || parts[0] != hashVersion {
+	if len(parts) < 3 || len(parts) > 4 || parts[0] != formerVersion {
 		return fingerprint{}, false
 	}
 	f = fingerprint{value: parts[1], paths: parts[2]}
@@ -65,8 +64,21 @@ func (w *Writer) takeFingerprint(c *Child) error {
 		return err
 	}
 	c.fingerprint.value, c.fingerprint.paths = value, hashOf([]byte(c.shape.before+c.controller+c.shape.after))
-	annotations[AnnotationApplied] = c.fingerprint.String()
+	if !c.isFormer {
+		c.fingerprint.value, c.fingerprint.paths = c.fingerprint.value[:valueSize], c.fingerprint.paths[:pathsSize]
+	}
+	annotations[AnnotationApplied] = c.appliedText()
 	return nil
+}
+
+// appliedText is the text of the child's AnnotationApplied.
+func (c *Child) appliedText() string {
+	if c.isFormer {
+		return c.fingerprint.formerText()
+	}
+	m := c.mark
+	m.fingerprint = c.fingerprint
+	return m.String()
 }
 
 // listsOf keeps of a value only its maps' shape and its lists in full.

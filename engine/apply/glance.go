@@ -38,6 +38,7 @@ func (w *Writer) sourceOf(k kind, rendered *unstructured.Unstructured, owner Own
 	h := hasher{seed: w.seed}
 	sum := h.value(rendered.Object)
 	sum = h.join(sum, maphash.Comparable(h.seed, owner))
+	sum = h.join(sum, maphash.String(h.seed, w.marks.keys().CurrentID()))
 	if controller != nil {
 		sum = h.join(sum, maphash.Comparable(h.seed, [...]string{controller.APIVersion, controller.Kind, controller.Name, string(controller.UID)}))
 	}
@@ -69,7 +70,7 @@ func (w *Writer) Unchanged(ctx context.Context, rendered *unstructured.Unstructu
 		return true
 	}
 	last, ok := recorded(live)
-	if !ok || !Owns(live, owner.RuleID, owner.Parent.UID) {
+	if !ok || !w.marks.Owns(live, owner.RuleID, owner.Parent.UID) {
 		return false
 	}
 	state, err := w.stateOf(live, last.value)

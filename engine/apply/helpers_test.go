@@ -2,11 +2,27 @@ package apply
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/keyring"
 )
+
+// testMarks seals by the same key in all tests, which is older than any object.
+func testMarks() *Marks { return NewMarks(testRing) }
+
+var testRing = sync.OnceValue(func() *keyring.Keyring { return ringSince(time.Time{}) })
+
+func ringSince(since time.Time) *keyring.Keyring {
+	ring, err := keyring.Generate(since)
+	if err != nil {
+		panic(err)
+	}
+	return ring
+}
 
 // controllerOf is the ownerReference that the engine adds.
 func controllerOf(parent Ref) *metav1.OwnerReference {

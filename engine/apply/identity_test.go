@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -61,61 +60,6 @@ func testOwner() Owner {
 	}
 }
 
-func TestOwns(t *testing.T) {
-	owner := testOwner()
-	child := func(t *testing.T, change func(obj *unstructured.Unstructured)) *unstructured.Unstructured {
-		t.Helper()
-		c, err := offline(t).Prepare(t.Context(), object(t, rendered), owner, controllerOf(owner.Parent), Policy{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		obj := c.Object.DeepCopy()
-		change(obj)
-		return obj
-	}
-	dropAnnotations := func(obj *unstructured.Unstructured) { obj.SetAnnotations(nil) }
-	dropController := func(obj *unstructured.Unstructured) { obj.SetOwnerReferences(nil) }
-	tests := map[string]struct {
-		reason string
-		change func(*unstructured.Unstructured)
-		ruleID string
-		uid    types.UID
-		want   bool
-	}{
-		"as written":                {"both proofs", func(*unstructured.Unstructured) {}, owner.RuleID, "parent-uid", true},
-		"annotation alone":          {"a child without ownerReference", dropController, owner.RuleID, "parent-uid", true},
-		"controller alone":          {"someone removed the annotations", dropAnnotations, owner.RuleID, "parent-uid", true},
-		"labels alone":              {"labels are copied by others", func(obj *unstructured.Unstructured) { dropAnnotations(obj); dropController(obj) }, owner.RuleID, "parent-uid", false},
-		"another parent":            {"both name one parent", func(*unstructured.Unstructured) {}, owner.RuleID, "other-uid", false},
-		"another rule":              {"two rules of one parent have two children", func(*unstructured.Unstructured) {}, "0123456789abcdef", "parent-uid", false},
-		"another rule by its label": {"the label contradicts the controller", dropAnnotations, "0123456789abcdef", "parent-uid", false},
-		"no parent uid":             {"nothing to prove", func(*unstructured.Unstructured) {}, owner.RuleID, "", false},
-		"copied to another name": {"the annotation names the original", func(obj *unstructured.Unstructured) {
-			dropController(obj)
-			obj.SetName("copy")
-		}, owner.RuleID, "parent-uid", false},
-		"copied to another kind": {"the annotation names the original", func(obj *unstructured.Unstructured) {
-			dropController(obj)
-			obj.SetKind("Other")
-		}, owner.RuleID, "parent-uid", false},
-		"seen under another version": {"one object under two apiVersions is one child", func(obj *unstructured.Unstructured) {
-			dropController(obj)
-			obj.SetAPIVersion("test/v2")
-		}, owner.RuleID, "parent-uid", true},
-		"annotation is not JSON": {"no proof, no panic", func(obj *unstructured.Unstructured) {
-			dropController(obj)
-			obj.SetAnnotations(map[string]string{AnnotationOwner: "{"})
-		}, owner.RuleID, "parent-uid", false},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := Owns(child(t, tt.change), tt.ruleID, tt.uid); got != tt.want {
-				t.Errorf("Owns = %t, want %t: %s", got, tt.want, tt.reason)
-			}
-		})
-	}
-}
-
 func TestRefuse(t *testing.T) {
 	owner := testOwner()
 	c, err := offline(t).Prepare(t.Context(), object(t, rendered), owner, controllerOf(owner.Parent), Policy{})
@@ -136,10 +80,16 @@ func TestRefuse(t *testing.T) {
 		"ours":                             {c.Object, ""},
 		"an earlier parent's":              {old.Object, "terminating"},
 		"an earlier parent's, unannotated": {with(old.Object, func(o *unstructured.Unstructured) { o.SetAnnotations(nil) }), "terminating"},
-		"ours, being deleted":              {with(c.Object, terminating), "terminating"},
-		"a stranger, being deleted":        {with(stranger, terminating), "terminating"},
-		"a stranger":                       {stranger, "taken"},
-		"a stranger with our labels":       {with(stranger, func(o *unstructured.Unstructured) { o.SetLabels(c.Object.GetLabels()) }), "taken"},
+		"ours, unannotated":                {with(c.Object, func(o *unstructured.Unstructured) { o.SetAnnotations(nil) }), ""},
+		"ours, unlabelled and unannotated": {with(c.Object, func(o *unstructured.Unstructured) { o.SetAnnotations(nil); o.SetLabels(nil) }), ""},
+		"our controller, another rule's label": {with(c.Object, func(o *unstructured.Unstructured) {
+			o.SetAnnotations(nil)
+			o.SetLabels(map[string]string{LabelRule: "0123456789abcdef"})
+		}), "taken"},
+		"ours, being deleted":        {with(c.Object, terminating), "terminating"},
+		"a stranger, being deleted":  {with(stranger, terminating), "terminating"},
+		"a stranger":                 {stranger, "taken"},
+		"a stranger with our labels": {with(stranger, func(o *unstructured.Unstructured) { o.SetLabels(c.Object.GetLabels()) }), "taken"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +109,8 @@ func TestOwnedByTellsWhose(t *testing.T) {
 		map[string]any{"manager": "helm", "operation": "Apply"},
 		map[string]any{"manager": "kubectl", "operation": "Update"},
 	}
-	c, err := offline(t).Prepare(t.Context(), object(t, rendered), testOwner(), nil, Policy{})
+	owner := testOwner()
+	c, err := offline(t).Prepare(t.Context(), object(t, rendered), owner, controllerOf(owner.Parent), Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,13 +118,13 @@ func TestOwnedByTellsWhose(t *testing.T) {
 		obj  *unstructured.Unstructured
 		want string
 	}{
-		"another rule":   {c.Object, "rule kanon-system/r for App.shop ns/app"},
+		"another rule":   {c.Object, "rule named-" + c.Owner.RuleID + " for App.shop ns/app"},
 		"a controller":   {controlled, "ReplicaSet rs, its controller"},
 		"field managers": {managed, "others (field managers: helm, kubectl)"},
 		"nobody":         {object(t, rendered), "nobody who is recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := ownedBy(tt.obj); got != tt.want {
+			if got := c.ownedBy(tt.obj); got != tt.want {
 				t.Errorf("ownedBy = %q, want %q", got, tt.want)
 			}
 		})

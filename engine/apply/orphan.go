@@ -62,7 +62,7 @@ func (o Owner) retainedBy() string {
 func (w *Writer) Orphan(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner Owner) (*unstructured.Unstructured, error) {
 	var replaced *ReplacedError
 	for again := true; ; again = false {
-		if live.GetDeletionTimestamp() != nil || !Owns(live, owner.RuleID, owner.Parent.UID) {
+		if live.GetDeletionTimestamp() != nil || !w.marks.Owns(live, owner.RuleID, owner.Parent.UID) {
 			return nil, nil
 		}
 		answer, err := w.orphanExactly(ctx, gvr, live, owner)
@@ -135,6 +135,6 @@ func (c *Child) returns(live *unstructured.Unstructured) bool {
 	if !ok || by != c.Owner.retainedBy() {
 		return false
 	}
-	_, claimed := OwnerOf(live)
+	_, claimed := c.marks.OwnerOf(live)
 	return !claimed && metav1.GetControllerOfNoCopy(live) == nil
 }

@@ -42,6 +42,9 @@ type Patch struct {
 // *FieldHeldError when a field is not to be taken, an *InvalidError when the API server refuses what comes out; any other
 // error is worth another try.
 func (w *Writer) SyncPatch(ctx context.Context, p Patch) (Result, error) {
+	if err := w.reserved.checkPatch(p); err != nil {
+		return Result{}, err
+	}
 	before := p.Object
 	live, err := w.join(ctx, p)
 	if err != nil {

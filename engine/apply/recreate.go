@@ -104,7 +104,7 @@ func dropHeld(object, live *unstructured.Unstructured) {
 //
 // A *ReplacedError says that the object is gone or not as it was seen; the caller looks again.
 func (w *Writer) DeleteInForeground(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner Owner) error {
-	if !Owns(live, owner.RuleID, owner.Parent.UID) {
+	if !w.marks.Owns(live, owner.RuleID, owner.Parent.UID) {
 		return fmt.Errorf("delete %s: it is not shown to be ours", RefOf(live))
 	}
 	err := w.deleteExactly(ctx, gvr, live, metav1.DeletePropagationForeground)

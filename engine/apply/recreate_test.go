@@ -121,7 +121,7 @@ func TestContent(t *testing.T) {
 	other.Node = "other"
 	plain := *child.Object.DeepCopy()
 	annotations := plain.GetAnnotations()
-	annotations[AnnotationApplied] = annotations[AnnotationApplied][:strings.LastIndex(annotations[AnnotationApplied], ".")]
+	annotations[AnnotationApplied] = strings.Replace(annotations[AnnotationApplied], "."+child.fingerprint.content+".", "..", 1)
 	plain.SetAnnotations(annotations)
 	tests := map[string]struct {
 		reason            string
@@ -135,7 +135,7 @@ func TestContent(t *testing.T) {
 		"a null more":       {"it is applied, but says the same", prepare(strings.Replace(text, "a: b", "a: b, n: null", 1), w.owner), live, true, false},
 		"another value":     {"it says something else", prepare(strings.Replace(text, "a: b", "a: c", 1), w.owner), live, true, true},
 		"an older record":   {"the same is the same", child, &plain, false, false},
-		"older and another": {"it may be another content: it is not certain", prepare(text, other), &plain, true, false},
+		"older and another": {"it may be another content: it is not certain", prepare(strings.Replace(text, "a: b", "a: c", 1), w.owner), &plain, true, false},
 		"without a record":  {"nothing is known", child, w.object(text), true, false},
 	}
 	for name, tt := range tests {

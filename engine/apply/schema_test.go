@@ -133,6 +133,8 @@ func offline(tb testing.TB) *Writer {
 	tb.Helper()
 	return &Writer{
 		schemas:   &fakeSchemas{converter: testConverter(tb, testSchemas)},
+		marks:     testMarks(),
+		nameOf:    func(id string) string { return "named-" + id },
 		hasStatus: func(schema.GroupVersionKind) bool { return false },
 		seed:      maphash.MakeSeed(),
 		known:     map[types.UID]glance{},

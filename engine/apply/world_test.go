@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 
+	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/schemas"
 )
@@ -34,6 +35,7 @@ type world struct {
 	owner     Owner
 	requests  *recorder
 	writer    *Writer
+	ring      *keyring.Keyring
 	// others writes without being recorded.
 	others dynamic.Interface
 }
@@ -65,7 +67,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, namespace: controlplanetest.Namespace(t, config), requests: &recorder{}, others: others}
+	w := &world{t: t, namespace: controlplanetest.Namespace(t, config), requests: &recorder{}, ring: testRing(), others: others}
 	w.parent = w.post("someone", `{apiVersion: v1, kind: ConfigMap, metadata: {name: parent}}`)
 	w.owner = Owner{
 		RuleID: RuleID("kanon-system", "kanon-system", t.Name()), Rule: "kanon-system/test", Node: "node",
@@ -90,7 +92,8 @@ func (w *world) restartAs(user string) {
 	}
 	statuses := map[string]bool{"Deployment": true, "Service": true, "Job": true, "PersistentVolumeClaim": true}
 	w.writer, err = New(Options{
-		Client: client, Schemas: clusterSchemas(w.t),
+		Client: client, Schemas: clusterSchemas(w.t), Marks: NewMarks(func() *keyring.Keyring { return w.ring }),
+		NameOf:    func(string) string { return "kanon-system/test" },
 		HasStatus: func(gvk schema.GroupVersionKind) bool { return statuses[gvk.Kind] },
 	})
 	if err != nil {

@@ -91,7 +91,11 @@ func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, ch
 
 // change writes what is not as it should be: values alone as amend does, anything else by an apply.
 func (w *Writer) change(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	newest, done, err := w.amend(ctx, gvr, child, live)
+	marked, err := w.remark(ctx, gvr, child, live)
+	if err != nil {
+		return nil, err
+	}
+	newest, done, err := w.amend(ctx, gvr, child, marked)
 	if err == nil && !done {
 		newest, err = w.release(ctx, gvr, child, newest)
 	}

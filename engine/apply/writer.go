@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // Schemas gives the schemas of kinds. *schemas.Schemas implements it.
@@ -36,6 +38,12 @@ type Options struct {
 	// HasStatus says whether a kind has a status subresource; the server then ignores status in the writes of a child.
 	// nil: none has.
 	HasStatus func(schema.GroupVersionKind) bool
+	// Marks proves whose an object is. Required.
+	Marks *Marks
+	// Reserved are objects that are never written.
+	Reserved Reserved
+	// NameOf is the namespace/name of a rule, for messages; empty where it is not known. nil: none is.
+	NameOf func(ruleID string) string
 	// IsGone says whether the rule that an owner names is known to be no more. What it made for a parent is then taken
 	// over by another rule that renders it for the same parent. nil: none is.
 	IsGone func(Owner) bool
@@ -48,6 +56,9 @@ func (o Options) validate() error {
 	if o.Schemas == nil {
 		return errors.New("apply: Options.Schemas is required")
 	}
+	if o.Marks == nil {
+		return errors.New("apply: Options.Marks is required")
+	}
 	return nil
 }
 
@@ -56,7 +67,10 @@ type Writer struct {
 	client    dynamic.Interface
 	schemas   Schemas
 	hasStatus func(schema.GroupVersionKind) bool
+	marks     *Marks
+	reserved  Reserved
 	isGone    func(Owner) bool
+	nameOf    func(ruleID string) string
 	kinds     kinds
 	shapes    shapes
 
@@ -86,8 +100,14 @@ func New(o Options) (*Writer, error) {
 	if o.IsGone == nil {
 		o.IsGone = func(Owner) bool { return false }
 	}
+	if o.NameOf == nil {
+		o.NameOf = func(string) string { return "" }
+	}
 	return &Writer{
 		client:    o.Client,
+		marks:     o.Marks,
+		reserved:  o.Reserved,
+		nameOf:    o.NameOf,
 		isGone:    o.IsGone,
 		schemas:   o.Schemas,
 		hasStatus: o.HasStatus,
@@ -130,11 +150,18 @@ func (w *Writer) Sync(ctx context.Context, gvr schema.GroupVersionResource, chil
 	return w.update(ctx, gvr, child, live)
 }
 
-// InSync says whether live is as child wants it: the recorded value hash is equal, and our entries in managedFields still
-// hold every rendered path. It sends no request.
+// InSync says whether live is as child wants it: its mark says the same, the recorded value hash is equal, and our entries in
+// managedFields still hold every rendered path. It sends no request.
 func (w *Writer) InSync(_ context.Context, child *Child, live *unstructured.Unstructured) bool {
+	if w.marks.isFormer(live) {
+		former, err := w.former(child)
+		if err != nil {
+			return false
+		}
+		child = former
+	}
 	last, ok := recorded(live)
-	if !ok || last.value != child.fingerprint.value || child.fingerprint.content != "" && last.content != child.fingerprint.content {
+	if !ok || !child.isMarked(live) || last.value != child.fingerprint.value || child.fingerprint.content != "" && last.content != child.fingerprint.content {
 		return false
 	}
 	state, err := w.stateOf(live, last.value)
@@ -188,18 +215,21 @@ func (w *Writer) know(live *unstructured.Unstructured, seen glance) {
 // refuse says why live must not be written to, or nil.
 func (c *Child) refuse(live *unstructured.Unstructured) error {
 	ref := RefOf(live)
+	if err := c.reserved.checkObject(live); err != nil {
+		return err
+	}
 	switch {
 	case live.GetDeletionTimestamp() != nil:
 		return &TerminatingError{Ref: ref, Reason: Terminating(live)}
-	case Owns(live, c.Owner.RuleID, c.Owner.Parent.UID):
+	case c.marks.Owns(live, c.Owner.RuleID, c.Owner.Parent.UID):
 		return nil
-	case c.orphaned(live), c.inherits(live), c.returning && c.returns(live):
+	case c.orphaned(live), c.inherits(live), c.returning && c.returns(live), c.isOursUnproven(live):
 		return nil
-	case earlierParent(live, c.Owner.Parent):
+	case c.marks.earlierParent(live, c.Owner.Parent):
 		return &TerminatingError{Ref: ref, Reason: fmt.Sprintf(
 			"was made for an earlier %s; waiting for its end", c.Owner.Parent)}
 	default:
-		taken := &NameTakenError{Ref: ref, OwnedBy: ownedBy(live)}
+		taken := &NameTakenError{Ref: ref, OwnedBy: c.ownedBy(live)}
 		switch {
 		case ref.UID == c.Owner.Parent.UID:
 			taken.OwnedBy = "itself: it is the parent"
@@ -215,14 +245,50 @@ func (c *Child) refuse(live *unstructured.Unstructured) error {
 // orphaned says whether live was this very child of an earlier object with the parent's name, and was let go when that was
 // deleted with orphaning: nobody will end it, and it returns to the parent that has come in its place.
 func (c *Child) orphaned(live *unstructured.Unstructured) bool {
-	owner, ok := OwnerOf(live)
-	return ok && owner.RuleID == c.Owner.RuleID && owner.Parent.sameObject(c.Owner.Parent) && len(live.GetOwnerReferences()) == 0
+	owner, ok := c.marks.OwnerOf(live)
+	return ok && owner.RuleID == c.Owner.RuleID && owner.IsFor(c.Owner.Parent) && len(live.GetOwnerReferences()) == 0
 }
 
 // inherits says whether live was made for the same parent by a rule that is no more, as when a rule is renamed.
 func (c *Child) inherits(live *unstructured.Unstructured) bool {
-	owner, ok := OwnerOf(live)
+	owner, ok := c.marks.OwnerOf(live)
 	return ok && c.isGone != nil && owner.Parent.UID == c.Owner.Parent.UID && c.isGone(owner)
+}
+
+// isOursUnproven says whether live is the child although no mark proves that any more, because somebody took it away or the
+// key of its seal was lost: it is given a new one then. The rule renders it, and either it refers to the parent as its
+// controller, or the API server's record shows that our manager gave it the labels that it has. That is enough to write to
+// it, and never to delete it.
+func (c *Child) isOursUnproven(live *unstructured.Unstructured) bool {
+	if _, proven := c.marks.OwnerOf(live); proven {
+		return false
+	}
+	if c.marks.isSealedFor(live, c.Owner.RuleID, c.Owner.Parent.UID) {
+		return true
+	}
+	rule, labelled := metaString(live, "labels", LabelRule)
+	if labelled && rule != c.Owner.RuleID {
+		return false
+	}
+	if controller := metav1.GetControllerOfNoCopy(live); controller != nil {
+		return controller.UID == c.Owner.Parent.UID
+	}
+	uid, _ := metaString(live, "labels", LabelParentUID)
+	return labelled && uid == string(c.Owner.Parent.UID) && union(ownEntries(live)).Has(labelPath(LabelParentUID))
+}
+
+func labelPath(label string) fieldpath.Path {
+	return fieldpath.MakePathOrDie("metadata", "labels", label)
+}
+
+// isMarked says whether live has the child's mark, sealed by the key that seals now.
+func (c *Child) isMarked(live *unstructured.Unstructured) bool {
+	if c.isFormer {
+		return true // all of it is in the value hash
+	}
+	text, _ := metaString(live, "annotations", AnnotationApplied)
+	m, ok := parseMark(text)
+	return ok && m.sameClaim(c.mark)
 }
 
 // Terminating says of an object that is being deleted what is waited for.
@@ -242,9 +308,13 @@ func finalizersOf(obj *unstructured.Unstructured) string {
 }
 
 // ownedBy tells whose an object is, as far as it shows.
-func ownedBy(obj *unstructured.Unstructured) string {
-	if owner, ok := OwnerOf(obj); ok {
-		return fmt.Sprintf("rule %s for %s", owner.Rule, owner.Parent)
+func (c *Child) ownedBy(obj *unstructured.Unstructured) string {
+	if owner, ok := c.marks.OwnerOf(obj); ok {
+		whose := "rule " + cmp.Or(owner.Rule, c.nameOf(owner.RuleID), owner.RuleID)
+		if owner.Parent.Name != "" {
+			whose += " for " + owner.Parent.String()
+		}
+		return whose
 	}
 	if controller := metav1.GetControllerOfNoCopy(obj); controller != nil {
 		return fmt.Sprintf("%s %s, its controller", controller.Kind, controller.Name)

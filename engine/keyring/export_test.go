@@ -14,7 +14,7 @@ func Random(tb testing.TB) *Keyring {
 // Rotated is a ring with one key more, which seals.
 func Rotated(tb testing.TB, ring *Keyring) *Keyring {
 	tb.Helper()
-	return must(tb)(ring.with(ring.since))
+	return must(tb)(ring.Rotate())
 }
 
 // Revoked is a ring without one of the keys.

@@ -95,15 +95,15 @@ func Generate(since time.Time) (*Keyring, error) {
 	return New(since, id, map[string][]byte{id: secret})
 }
 
-// with is the ring's keys and a new one, which seals.
-func (r *Keyring) with(since time.Time) (*Keyring, error) {
+// Rotate returns a ring with the same keys and a new one, which seals.
+func (r *Keyring) Rotate() (*Keyring, error) {
 	secrets := r.secrets()
 	id, secret, err := newSecret(secrets)
 	if err != nil {
 		return nil, err
 	}
 	secrets[id] = secret
-	return New(since, id, secrets)
+	return New(r.since, id, secrets)
 }
 
 func (r *Keyring) secrets() map[string][]byte {

@@ -82,7 +82,7 @@ func (r *Keyring) newSecretObject(namespace string) *unstructured.Unstructured {
 
 // rotated is a Secret with one key more, which seals, and without the wish for one.
 func (r *Keyring) rotated(secret *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	next, err := r.with(r.since)
+	next, err := r.Rotate()
 	if err != nil {
 		return nil, err
 	}

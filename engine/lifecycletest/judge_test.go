@@ -87,7 +87,7 @@ func (t *track) judge(id identity, obj *unstructured.Unstructured) []string {
 		return nil
 	}
 	var diff []string
-	if _, owned := apply.OwnerOf(obj); !owned || obj.GetLabels()[apply.LabelRule] == "" {
+	if _, owned := apply.ReadOwner(obj); !owned || obj.GetLabels()[apply.LabelRule] == "" {
 		diff = append(diff, fmt.Sprintf("%s is not marked", id))
 	}
 	want := t.values

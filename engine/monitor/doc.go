@@ -39,6 +39,10 @@
 // Of objects whose content nobody asks for, a Key with Heads keeps no more than the
 // metadata where they are large. They are read by Known, Heads and HeadsByIndex.
 //
+// A label selects, and proves nothing. Options.Tag tells which of the selected objects
+// are what they seem. The others are not in view: no event tells of them, and nothing of
+// them is kept in memory but their identity.
+//
 // # Lifetimes
 //
 // Run owns every goroutine. A key that is released and wanted again gets a new

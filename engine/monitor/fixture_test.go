@@ -116,11 +116,23 @@ func (f fixture) create(t *testing.T, name string, labels map[string]string) *un
 
 func (f fixture) createIn(t *testing.T, namespace, name string, labels map[string]string) *unstructured.Unstructured {
 	t.Helper()
+	return f.make(t, namespace, name, labels, func(*unstructured.Unstructured) {})
+}
+
+// createWith creates an object after a change of it.
+func (f fixture) createWith(t *testing.T, name string, labels map[string]string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	t.Helper()
+	return f.make(t, f.namespace, name, labels, change)
+}
+
+func (f fixture) make(t *testing.T, namespace, name string, labels map[string]string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	t.Helper()
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "a"},
 	}}
 	obj.SetName(name)
 	obj.SetLabels(labels)
+	change(obj)
 	created, err := f.client.Resource(configMaps()).Namespace(namespace).Create(t.Context(), obj, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

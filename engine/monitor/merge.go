@@ -21,7 +21,7 @@ func (o *overlay) list(stored func() []any, overlaid func() []string, include fu
 	items := stored()
 	list := make([]*wire.Object, 0, len(items)+len(names))
 	for _, item := range items {
-		if obj, ok := item.(*wire.Object); ok {
+		if obj, ok := item.(*wire.Object); ok && !obj.IsStub() {
 			list = append(list, obj)
 		}
 	}

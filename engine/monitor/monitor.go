@@ -161,7 +161,19 @@ func (m *monitor) deliver(log logr.Logger, before, after *wire.Object) {
 		seen = before
 	}
 	answered := m.overlay.settle(seen)
+	before, after = inView(before), inView(after)
+	if before == nil && after == nil {
+		return
+	}
 	m.options.Handle(Event{Key: m.key, Old: before, New: after, Answered: answered && after != nil})
+}
+
+// inView is the object, or nil where a stub stands for one that is not in view.
+func inView(obj *wire.Object) *wire.Object {
+	if obj.IsStub() {
+		return nil
+	}
+	return obj
 }
 
 // hasSynced tells whether every event of the first list was handled.

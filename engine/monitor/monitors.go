@@ -97,8 +97,10 @@ type Options struct {
 	// each reason in a row; Failure then says why. It must not block.
 	Failed func(Key)
 
-	// Tag, if set, says of an object, when it comes, what its Tag is from then on.
-	Tag func(Key, *wire.Object) string
+	// Tag, if set, says of an object, when it comes, what its Tag is from then on. An
+	// object that is not in view is treated as though it did not exist, and nothing of
+	// it is kept but its identity.
+	Tag func(Key, *wire.Object) (tag string, inView bool)
 
 	// Indexers, if set, are kept by every informer and are asked by ByIndex. They
 	// are given each object as a *wire.Object, several times in its life: its Tag is
@@ -108,11 +110,15 @@ type Options struct {
 
 // keep makes of an object that came what is kept of it.
 func (o *Options) keep(key Key, obj *wire.Object) *wire.Object {
-	kept := key.kept(obj)
-	if kept == nil || o.Tag == nil {
-		return kept
+	if obj == nil || o.Tag == nil || obj.IsStub() {
+		return key.kept(obj)
 	}
-	if tag := o.Tag(key, kept); tag != kept.Tag() {
+	tag, inView := o.Tag(key, obj)
+	if !inView {
+		return obj.Stub()
+	}
+	kept := key.kept(obj)
+	if tag != kept.Tag() {
 		return kept.Tagged(tag)
 	}
 	return kept // perhaps not for the first time
@@ -151,12 +157,27 @@ func New(o Options) (*Monitors, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	o.Indexers = indexersOfView(o.Indexers)
 	return &Monitors{
 		options:  o,
 		changed:  make(chan struct{}, 1),
 		wanted:   map[string][]Key{},
 		monitors: map[Key]*monitor{},
 	}, nil
+}
+
+// indexersOfView are indexers that find nothing in what is not in view.
+func indexersOfView(indexers cache.Indexers) cache.Indexers {
+	wrapped := make(cache.Indexers, len(indexers))
+	for name, index := range indexers {
+		wrapped[name] = func(item any) ([]string, error) {
+			if obj, ok := item.(*wire.Object); ok && obj.IsStub() {
+				return nil, nil
+			}
+			return index(item)
+		}
+	}
+	return wrapped
 }
 
 // Run starts and stops informers as Watch asks for them, until ctx ends. When

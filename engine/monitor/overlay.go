@@ -97,7 +97,7 @@ func indexersOfEntries(indexers cache.Indexers) cache.Indexers {
 // overlay knows as much.
 func (o *overlay) observe(obj *wire.Object) {
 	e := entry{uid: obj.UID(), version: obj.ResourceVersion(), object: obj}
-	if o.selector == nil || !o.selector.Matches(labels.Set(obj.Head().GetLabels())) {
+	if o.selector == nil || obj.IsStub() || !o.selector.Matches(labels.Set(obj.Head().GetLabels())) {
 		e.object = nil
 	}
 	o.record(obj, e)
@@ -270,7 +270,10 @@ func (o *overlay) stored(name string) (*wire.Object, bool) {
 		return nil, false
 	}
 	obj, ok := item.(*wire.Object)
-	return obj, ok
+	if !ok || obj.IsStub() {
+		return nil, false
+	}
+	return obj, true
 }
 
 // wellFormed tells whether a resource version can be compared with others.

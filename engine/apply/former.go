@@ -1,0 +1,155 @@
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kanon.dev/kanon/engine/keyring"
+)
+
+// Before marks were sealed, a child had three labels, and AnnotationOwner held rule, node, parent and the child itself as
+// JSON. Such a mark is understood on objects that are older than the first key: the API server says when an object was
+// made, so nobody can make one up any more. It stays as it is until something else of the child changes.
+
+// LabelNode held the id of the node that made the child, see NodeLabel.
+const LabelNode = "kanon.dev/node"
+
+// formerVersion began the text of AnnotationApplied.
+const formerVersion = "1"
+
+// ownerRecord is what AnnotationOwner held: the owner and the child itself, so that a copy of the annotation on another
+// object proves nothing.
+type ownerRecord struct {
+	Owner
+	Child Ref `json:"child"`
+}
+
+// readFormerOwner reads a former mark of obj. It answers only when the mark names obj itself.
+func readFormerOwner(obj *unstructured.Unstructured) (Owner, bool) {
+	text, ok := metaString(obj, "annotations", AnnotationOwner)
+	if !ok {
+		return Owner{}, false
+	}
+	record, ok := parseOwner(text)
+	if !ok || !record.Child.sameObject(RefOf(obj)) {
+		return Owner{}, false
+	}
+	return record.Owner, true
+}
+
+// checkFormer says what a former mark proves.
+func (m *Marks) checkFormer(obj *unstructured.Unstructured) (Owner, keyring.Verdict) {
+	owner, ok := readFormerOwner(obj)
+	switch {
+	case !ok:
+		return Owner{}, keyring.Forged
+	case obj.GetCreationTimestamp().After(m.keys().Since()):
+		return owner, keyring.Forged
+	default:
+		return owner, keyring.Outdated
+	}
+}
+
+// isFormer says whether obj has a former mark that proves something.
+func (m *Marks) isFormer(obj *unstructured.Unstructured) bool {
+	if text, ok := metaString(obj, "annotations", AnnotationApplied); ok {
+		if _, isMark := parseMark(text); isMark {
+			return false
+		}
+	}
+	_, verdict := m.checkFormer(obj)
+	return verdict.Proves()
+}
+
+// addFormerMark is addMark as it was.
+func (c *Child) addFormerMark() error {
+	record, err := marshalText(ownerRecord{Owner: c.Owner, Child: c.Ref})
+	if err != nil {
+		return fmt.Errorf("encode the owner of %s: %w", c.Ref, err)
+	}
+	metadata := ensureMap(c.Object.Object, "metadata")
+	labels, annotations := ensureMap(metadata, "labels"), ensureMap(metadata, "annotations")
+	dropMarks(labels, annotations)
+	labels[LabelRule] = c.Owner.RuleID
+	labels[LabelParentUID] = string(c.Owner.Parent.UID)
+	labels[LabelNode] = NodeLabel(c.Owner.Node)
+	annotations[AnnotationOwner] = record
+	return nil
+}
+
+// NodeLabel is the value of LabelNode for a node's id: the id itself where it is a valid label value, otherwise its
+// first 32 characters (or "node" when those are not valid either) and 16 hex digits of its hash.
+func NodeLabel(node string) string {
+	if len(validation.IsValidLabelValue(node)) == 0 {
+		return node
+	}
+	sum := sha256.Sum256([]byte(node))
+	digits := hex.EncodeToString(sum[:])[:16]
+	prefix := node[:min(len(node), 32)]
+	if label := prefix + "-" + digits; len(validation.IsValidLabelValue(label)) == 0 {
+		return label
+	}
+	return "node-" + digits
+}
+
+// former is the child with a former mark, to be compared with an object that has one.
+func (w *Writer) former(c *Child) (*Child, error) {
+	twin := *c
+	twin.isFormer = true
+	object, metadata := maps.Clone(c.Object.Object), maps.Clone(ensureMap(c.Object.Object, "metadata"))
+	for _, field := range []string{"labels", "annotations"} {
+		metadata[field] = maps.Clone(ensureMap(metadata, field))
+	}
+	object["metadata"] = metadata
+	twin.Object = &unstructured.Unstructured{Object: object}
+	if err := twin.addFormerMark(); err != nil {
+		return nil, err
+	}
+	return &twin, w.takeFingerprint(&twin)
+}
+
+// remark gives a child that has a former mark, and whose values are about to be replaced, the mark that it would have now. It
+// is a patch and not an apply, so that all that we own stays in one Update entry, and later changes cost no apply either. A
+// child that is applied to anyway is returned as it is.
+func (w *Writer) remark(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if !w.marks.isFormer(live) || !child.updatedOnly(live) {
+		return live, nil
+	}
+	former, err := w.former(child)
+	last, ok := recorded(live)
+	if err != nil || !ok || last.paths != former.fingerprint.paths {
+		return live, err
+	}
+	fresh := child.mark
+	fresh.fingerprint = fingerprint{paths: child.fingerprint.paths, content: last.content}
+	annotations := map[string]any{AnnotationOwner: nil, AnnotationApplied: fresh.String()}
+	labels := map[string]any{LabelParentUID: nil, LabelNode: nil}
+	if child.Owner.Tracked {
+		annotations[AnnotationOwner] = child.said()
+		delete(labels, LabelParentUID)
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": string(live.GetUID()), "labels": labels, "annotations": annotations,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("encode the mark of %s: %w", child.Ref, err)
+	}
+	answer, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.MergePatchType, body,
+		metav1.PatchOptions{FieldManager: Manager, FieldValidation: metav1.FieldValidationStrict})
+	if err != nil {
+		logr.FromContextOrDiscard(ctx).V(4).Info("could not replace a former mark; applying the child", "child", child.Ref, "reason", err.Error())
+		return live, nil
+	}
+	return answer, nil
+}
