@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"hash/maphash"
 	"maps"
 	"slices"
 	"sync"
@@ -18,10 +19,8 @@ const (
 	// deedLife is how long it is known, at least, that Kanon made a version of an
 	// object: as long as its event may take.
 	deedLife = 30 * time.Second
-	// maxNews bounds what is noted of the causes of one pass, and maxHistory of how
-	// these came about. What is beyond is left out.
-	maxNews    = 64
-	maxHistory = 32
+	// maxNews bounds what is noted of the causes of one pass. What is beyond is left out.
+	maxNews = 64
 )
 
 // causes knows why passes are made: because of what Kanon wrote itself, for the same
@@ -39,6 +38,10 @@ type causes struct {
 	news map[queue.Key]*cause
 	// loops has the keys that go round in one.
 	loops map[queue.Key]*loop
+	// progress has what keys have written in chains that are not short.
+	progress map[queue.Key]*progress
+	// seed is that of all hashes in progress; not guarded, because it stays as it is.
+	seed maphash.Seed
 }
 
 // version is one state of one object.
@@ -54,62 +57,11 @@ type cause struct {
 	deeds  []*history
 }
 
-// deed is a write, and what led to it.
-type deed struct {
-	key   queue.Key
-	wrote apply.Ref
-	why   *history
-	// underway is how many writes of the object are on their way.
-	underway int
-}
-
-func (d *deed) history() *history { return d.why.with(d.key, d.wrote.String()) }
-
-// history is how a write came about: by which passes, as far as nothing but
-// Kanon's own writes caused them.
-type history struct {
-	// turns counts the passes of each key; most histories have one.
-	turns []turns
-	// steps are the newest of them, the newest last.
-	steps []step
-}
-
-type turns struct {
-	key   queue.Key
-	count int
-}
-
-// of is how many passes of a key are in the history.
-func (h *history) of(k queue.Key) int {
-	for _, t := range h.turns {
-		if t.key == k {
-			return t.count
-		}
-	}
-	return 0
-}
-
-// add makes the passes of a key at least so many.
-func (h *history) add(k queue.Key, count int) {
-	for i := range h.turns {
-		if h.turns[i].key == k {
-			h.turns[i].count = max(h.turns[i].count, count)
-			return
-		}
-	}
-	h.turns = append(h.turns, turns{k, count})
-}
-
-// step is one pass in a history, and the object that it wrote.
-type step struct {
-	key   queue.Key
-	wrote string
-}
-
 func newCauses() *causes {
 	return &causes{
 		deeds: make(map[version]*history), old: make(map[version]*history),
 		writing: make(map[identity]*deed), news: make(map[queue.Key]*cause), loops: make(map[queue.Key]*loop),
+		progress: make(map[queue.Key]*progress), seed: maphash.MakeSeed(),
 	}
 }
 
@@ -127,26 +79,48 @@ func (c *causes) begin(id identity, d *deed) (end func()) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		now := c.writing[id]
-		if now.underway--; now.underway == 0 {
+		now.underway--
+		if now.underway == 0 {
 			delete(c.writing, id)
 		}
 	}
 }
 
-// did notes that Kanon made a version of an object.
-func (c *causes) did(v version, how *history, now time.Time) {
+// did notes that a write is done: it made a version of an object, with that digest of its
+// content. It returns the history of what follows from that.
+func (c *causes) did(id identity, v version, d *deed, content uint64, now time.Time) *history {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.rotateLocked(now)
-	c.deeds[v] = how
+	if begun := c.writing[id]; begun != nil && begun.key == d.key {
+		d = begun // its event may have come already
+	}
+	if it := c.trackLocked(d.key, d.why, now); it != nil {
+		it.objects = max(it.objects, d.objects)
+		if it.put(c.seed, maphash.Comparable(c.seed, id), content) {
+			d.made.progress = d.why.progress + 1
+		}
+	}
+	c.deeds[v] = d.made
+	return d.made
+}
+
+// digestFor is the digest of an object that a write of a key has made, where somebody
+// wants to know it.
+func (c *causes) digestFor(d *deed, obj *unstructured.Unstructured) uint64 {
+	if d.why.of(d.key) < trackedFrom {
+		return 0
+	}
+	return c.digest(obj)
 }
 
 // rotateLocked drops what is old.
 func (c *causes) rotateLocked(now time.Time) {
-	if now.Sub(c.rotated) < deedLife || len(c.deeds)+len(c.old) == 0 {
+	if now.Sub(c.rotated) < deedLife || len(c.deeds)+len(c.old)+len(c.progress) == 0 {
 		return
 	}
 	c.old, c.deeds, c.rotated = c.deeds, make(map[version]*history), now
+	c.sweepProgressLocked(now)
 }
 
 // deedLocked is how a version came about; nil where Kanon did not make it.
@@ -182,7 +156,7 @@ func (c *causes) note(k queue.Key, event monitor.Event, now time.Time) {
 	}
 	how := c.deedLocked(at)
 	if underway := c.writing[identityAt(obj)]; how == nil && underway != nil {
-		how = underway.history()
+		how = underway.made
 	}
 	switch {
 	case how == nil:
@@ -196,6 +170,18 @@ func (c *causes) note(k queue.Key, event monitor.Event, now time.Time) {
 func (c *causes) hand(k queue.Key, how *history) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.handLocked(k, how)
+}
+
+// handOver is hand of what a pass of a key has for others to write.
+func (c *causes) handOver(to queue.Key, d *deed, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trackLocked(d.key, d.why, now) // of what comes of that, the others tell
+	c.handLocked(to, d.made)
+}
+
+func (c *causes) handLocked(k queue.Key, how *history) {
 	it := c.news[k]
 	if it == nil {
 		it = &cause{}
@@ -233,36 +219,17 @@ func (c *causes) take(k queue.Key, now time.Time, limit time.Duration) (how *his
 		delete(c.loops, k)
 	case in != nil:
 		in.retreat.deepen(now, limit)
-	case how.of(k) >= maxTurns:
-		in = newLoop(k, how)
-		in.retreat.deepen(now, limit)
-		c.loops[k] = in
+	default:
+		if in = c.judgeLocked(k, how, now); in != nil {
+			in.retreat.deepen(now, limit)
+			c.loops[k] = in
+		}
 	}
+	if how.of(k) == 0 {
+		delete(c.progress, k) // another chain begins
+	}
+	how.loop = in
 	return how, in, 0
-}
-
-// merge is what led to a pass of a key that several writes caused.
-func merge(k queue.Key, deeds []*history) *history {
-	how := &history{}
-	for _, deed := range deeds {
-		for _, t := range deed.turns {
-			if t.count > 1 || t.key == k || len(how.turns) < maxHistory {
-				how.add(t.key, t.count)
-			}
-		}
-		if len(how.steps) == 0 || deed.of(k) > 0 && deed.steps[len(deed.steps)-1].key != k {
-			how.steps = deed.steps // by way of others says more
-		}
-	}
-	return how
-}
-
-// with is the history of a write that a pass of a key makes.
-func (h *history) with(k queue.Key, wrote string) *history {
-	next := &history{turns: slices.Clone(h.turns), steps: append(slices.Clone(h.steps), step{k, wrote})}
-	next.add(k, h.of(k)+1)
-	next.steps = next.steps[max(0, len(next.steps)-maxHistory):]
-	return next
 }
 
 // forget drops what is known of a key.
@@ -271,6 +238,7 @@ func (c *causes) forget(k queue.Key) {
 	defer c.mu.Unlock()
 	delete(c.news, k)
 	delete(c.loops, k)
+	delete(c.progress, k)
 }
 
 func (c *causes) forgetRule(id string) {
@@ -278,16 +246,14 @@ func (c *causes) forgetRule(id string) {
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.news, func(k queue.Key, _ *cause) bool { return k.Rule == id })
 	maps.DeleteFunc(c.loops, func(k queue.Key, _ *loop) bool { return k.Rule == id })
+	maps.DeleteFunc(c.progress, func(k queue.Key, _ *progress) bool { return k.Rule == id })
 }
 
 func (c *causes) addKeys(rule string, found queue.Keys) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for k := range c.loops {
-		if k.Rule == rule && k.Patch == "" {
-			found[k] = true
-		}
-	}
+	queue.AddOf(c.loops, rule, found)
+	queue.AddOf(c.progress, rule, found)
 }
 
 // release lets all keys out of their loops, because rules have changed, and lists
@@ -296,7 +262,11 @@ func (c *causes) release() []queue.Key {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	keys := slices.Collect(maps.Keys(c.loops))
+	for _, k := range keys {
+		c.news[k] = &cause{others: true} // of whoever changed the rules
+	}
 	clear(c.loops)
+	clear(c.progress)
 	return keys
 }
 
@@ -307,27 +277,28 @@ func (p *pass) begin(obj *unstructured.Unstructured) (end func()) {
 }
 
 func (p *pass) deed(obj *unstructured.Unstructured) *deed {
-	return &deed{key: p.key, wrote: apply.RefOf(obj), why: p.history}
+	return newDeed(p.key, apply.RefOf(obj).String(), p.history, len(p.desired))
 }
 
 // observe takes in the answer of a write, before which begin was called: as the newest
 // knowledge of the object, and as a cause of what follows.
 func (p *pass) observe(informer monitor.Key, obj *unstructured.Unstructured) {
-	if informer == p.op.parentKey || p.op.looksBack.Load() || p.running.load().reads[informer.GVR] {
-		p.causes.did(versionAt(obj), p.deed(obj).history(), p.options.Clock.Now())
+	d := p.deed(obj)
+	if informer == p.op.parentKey || p.op.looksBack.Load() || p.running.load().reads[informer.GVR] || p.history.of(p.key) >= trackedFrom {
+		p.causes.did(identityOf(obj), versionAt(obj), d, p.causes.digestFor(d, obj), p.options.Clock.Now())
 	}
 	p.monitors.Observe(informer, obj)
 }
 
 // deleted notes that the pass deleted an object.
 func (p *pass) deleted(obj *unstructured.Unstructured) {
-	p.causes.did(version{uid: obj.GetUID()}, p.deed(obj).history(), p.options.Clock.Now())
+	p.causes.did(identityOf(obj), version{uid: obj.GetUID()}, p.deed(obj), 0, p.options.Clock.Now())
 }
 
 // addPatches has the targets looked at of which the pass says something else now.
 func (p *pass) addPatches(keys []queue.Key) {
 	for _, k := range keys {
-		p.causes.hand(k, p.history.with(p.key, "its part of patch "+k.Patch))
+		p.causes.handOver(k, newDeed(p.key, "its part of patch "+k.Patch, p.history, 0), p.options.Clock.Now())
 	}
 	p.addKeys(keys)
 }

@@ -3,8 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -74,7 +75,6 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 	p.noteRecreations(writes)
 
 	for _, w := range writes[written:] {
-		p.inputs.left(identityOf(w.object), w.live)
 		if w.err != nil {
 			p.problems = append(p.problems, problemOf(w))
 		}
@@ -86,7 +86,6 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 			writes = writes[1:]
 			live[i] = w.live
 			p.inputs.found(identityOf(w.object), w.before)
-			p.inputs.left(identityOf(w.object), w.live)
 			if w.err != nil {
 				p.problems = append(p.problems, p.told(problemOf(w)))
 			}
@@ -95,22 +94,22 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 	}
 }
 
-// sideBySide calls do for each of n, no more than limit at a time, and returns when all have returned. One of them has the
-// caller's goroutine: a new one begins with a small stack, and growing it costs more than many a call.
+// sideBySide calls do for each of n, limit of them at a time, and returns when all have returned. One of the limit is the
+// caller's goroutine, which takes calls as all others do: a new one begins with a small stack, and growing it costs more than
+// many a call.
 func sideBySide(n, limit int, do func(i int)) {
-	var others errgroup.Group
-	others.SetLimit(max(1, limit-1))
-	for i := range n {
-		if i == n-1 || limit <= 1 {
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 			do(i)
-			continue
 		}
-		others.Go(func() error {
-			do(i)
-			return nil
-		})
 	}
-	_ = others.Wait() // always nil
+	var others sync.WaitGroup
+	for range min(n, limit) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
 }
 
 // parallelWrites is how many children are written at the same time. While so many

@@ -20,6 +20,7 @@ func (p *pass) deleteParent(ctx context.Context) (done bool) {
 	if p.outcome.Deletion != rules.DeletionOn || p.filling || p.suspended() || !p.mayPrune(p.stale()) {
 		return false
 	}
+	defer p.begin(p.parent)()
 	uid, version, background := p.parent.GetUID(), p.parent.GetResourceVersion(), metav1.DeletePropagationBackground
 	err := p.options.Client.Resource(p.op.parent.GVR).Namespace(p.parent.GetNamespace()).Delete(ctx, p.parent.GetName(), metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
@@ -38,6 +39,7 @@ func (p *pass) deleteParent(ctx context.Context) (done bool) {
 		p.problems = append(p.problems, problem)
 		return false
 	}
+	p.deleted(p.parent)
 	logr.FromContextOrDiscard(ctx).V(2).Info("deleted the parent", "uid", uid)
 	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonDeleted, "rule %s says that it is to be deleted now", p.op.name)
 	return true

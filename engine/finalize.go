@@ -78,11 +78,12 @@ func (p *pass) finalize(ctx context.Context) (done bool, v verdict, err error) {
 
 // noteFinalized has the parent say that its children can go.
 func (p *pass) noteFinalized(ctx context.Context) error {
+	defer p.begin(p.parent)()
 	noted, err := p.writer.Annotate(ctx, p.op.finalizer(p.parent), annotationFinalized+p.op.id, "true")
 	if err != nil {
 		return err
 	}
-	p.monitors.Observe(p.op.parentKey, noted)
+	p.observe(p.op.parentKey, noted)
 	p.parent = noted
 	return nil
 }

@@ -103,7 +103,7 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 		k, ok := keyOfTag(obj)
 		if op := running.byID[k.Rule]; !ok || op == nil || op.childKey(event.Key.GVR) != event.Key {
 			continue
-		} else if op.looksBack.Load() {
+		} else if op.looksBack.Load() || event.New == nil {
 			e.causes.note(k, event, e.options.Clock.Now()) // to others, what they wrote themselves is no news
 		}
 		e.queue.Add(k)

@@ -31,7 +31,7 @@ func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *u
 	}
 	gone, err := p.endChildren(ctx)
 	if err == nil && gone {
-		err = p.letGo(ctx, op, p.parent)
+		err = p.letGo(ctx)
 	}
 	if err != nil {
 		p.problems = append(p.problems, problemOfFinalizer(err))

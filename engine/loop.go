@@ -13,19 +13,18 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-const (
-	// maxTurns is how often the writes of a pass may lead back to the next pass for
-	// the same rule and parent, with no change of anybody else in between, before
-	// that counts as a loop. A rule that goes through its states one by one takes as
-	// many turns as it has states.
-	maxTurns = 30
-	// maxGenerations is how many objects may descend from one another by the same rule.
-	maxGenerations = 16
-)
+// maxGenerations is how many objects may descend from one another by the same rule.
+const maxGenerations = 16
 
 // loop is what a rule and a parent are in whose own writes, by way of others or
 // not, are what always wakes them again.
 type loop struct {
+	// kind says what is wrong with it, turns how many passes of the key there were when
+	// that was found, and found what led to it. Who has had more of them when the key
+	// writes after that is in the loop, too.
+	kind  loopKind
+	turns int
+	found *history
 	// chain are the steps from one pass of the key to the next.
 	chain []step
 	// retreat is the pause between two passes.
@@ -33,7 +32,7 @@ type loop struct {
 }
 
 // newLoop finds the chain that leads from a key back to itself.
-func newLoop(k queue.Key, how *history) *loop {
+func newLoop(k queue.Key, how *history, kind loopKind) *loop {
 	chain := how.steps
 	if last := len(chain) - 1; last > 0 && chain[last].key == k {
 		chain = chain[:last] // woken by what it wrote itself, which can be by way of others
@@ -44,7 +43,7 @@ func newLoop(k queue.Key, how *history) *loop {
 			break
 		}
 	}
-	return &loop{chain: slices.Clone(chain)}
+	return &loop{kind: kind, turns: how.of(k), found: &history{turns: how.turns}, chain: slices.Clone(chain)}
 }
 
 // problem says that the pass is one of a loop.
@@ -56,10 +55,14 @@ func (l *loop) problem(nameOf func(rule string) string) problem {
 	if len(l.chain) > 0 {
 		text = append(text, fmt.Sprintf("rule %s for %s", nameOf(l.chain[0].key.Rule), l.chain[0].key.Parent))
 	}
+	why := fmt.Sprintf("each of the last %d changes was caused by the one before, and by nothing else", l.turns)
+	if l.kind == cycling {
+		why = "each change is caused by the one before, and by nothing else, and brings back what was there before"
+	}
 	return problem{
 		subject: "loop", reason: reasonLoop, stalled: true,
-		err: fmt.Errorf("it never comes to rest: each of the last %d changes was caused by the one before, and by nothing else (%s); "+
-			"it goes on with growing pauses, until one of these rules does not depend on what it writes", maxTurns, strings.Join(text, " → ")),
+		err: fmt.Errorf("it never comes to rest: %s (%s); "+
+			"it goes on with growing pauses, until one of these rules does not depend on what it writes", why, strings.Join(text, " → ")),
 	}
 }
 

@@ -379,7 +379,7 @@ type operators struct {
 	paused map[schema.GroupKind][]*rules.Rule
 	// byKey has, for each informer, the operators that need it.
 	byKey map[monitor.Key][]*operator
-	// reads has the resources of which objects are parents, or are looked up.
+	// reads has the resources of which objects are parents, are looked up, or are patched.
 	reads map[schema.GroupVersionResource]bool
 }
 
@@ -393,6 +393,9 @@ func newOperators(ops []*operator) *operators {
 		set.reads[op.parent.GVR] = true
 		for _, l := range op.lookups {
 			set.reads[l.kind.GVR] = true
+		}
+		for _, plan := range op.patches {
+			set.reads[plan.kind.GVR] = true
 		}
 		for _, key := range op.keys() {
 			set.byKey[key] = append(set.byKey[key], op)

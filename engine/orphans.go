@@ -65,14 +65,19 @@ func (p *pass) staysWhenDeleted(child *unstructured.Unstructured) bool {
 
 // part ends what ties a child to the parent: it is deleted, or stays and is let go.
 func (p *pass) part(ctx context.Context, child staleChild, stays bool) error {
+	defer p.begin(child.object)()
 	if !stays {
-		return p.writer.Delete(ctx, child.gvr, child.object)
+		err := p.writer.Delete(ctx, child.gvr, child.object)
+		if err == nil {
+			p.deleted(child.object)
+		}
+		return err
 	}
 	free, err := p.writer.Orphan(ctx, child.gvr, child.object, p.op.owner(p.parent, ""))
 	if err != nil || free == nil {
 		return err
 	}
-	p.monitors.Observe(p.op.childKey(child.gvr), free)
+	p.observe(p.op.childKey(child.gvr), free)
 	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonOrphaned,
 		"%s stays, and belongs to this object no longer, by the deletionPolicy of rule %s", apply.RefOf(free), p.op.name)
 	return nil

@@ -49,19 +49,19 @@ func (c *patchContests) drop(k queue.Key) {
 }
 
 // sync brings the target up to date, unless others keep taking back what is set there.
-func (t *patching) sync(ctx context.Context, patch apply.Patch) (apply.Result, error) {
+func (t *patching) sync(ctx context.Context, patch apply.Patch) error {
 	now, about, content := t.options.Clock.Now(), t.contested.about(t.key), ""
 	defer t.contested.done(t.key, now)
 	if patch.Content != nil {
 		content = patch.Content.Content()
 	}
 	id, lost := identityOf(patch.Object), t.writer.LostPatch(patch)
-	result := apply.Result{Live: patch.Object, Action: apply.ActionNone}
 	if about.hold(id, content, lost, now, t.options.RetryMax) == nil {
 		defer t.causes.begin(id, t.deed(patch.Object))()
-		var err error
-		if result, err = t.writer.SyncPatch(ctx, patch); err != nil {
-			return result, err
+		result, err := t.writer.SyncPatch(ctx, patch)
+		t.noteWrite(result)
+		if err != nil {
+			return err
 		}
 		if result.Action != apply.ActionNone {
 			about.wrote(id, content, lost, now)
@@ -69,13 +69,23 @@ func (t *patching) sync(ctx context.Context, patch apply.Patch) (apply.Result, e
 	}
 	fields, rest := about.open(id, content, now)
 	if len(fields) == 0 {
-		return result, nil
+		return nil
 	}
 	t.queue.AddAfter(t.key, rest+time.Millisecond)
-	return result, &contestedError{object: apply.RefOf(patch.Object), fields: fields, nameOf: t.managerName, patched: true}
+	return &contestedError{object: apply.RefOf(patch.Object), fields: fields, nameOf: t.managerName, patched: true}
 }
 
 // deed is a write of the target.
 func (t *patching) deed(target *unstructured.Unstructured) *deed {
-	return &deed{key: t.key, wrote: apply.RefOf(target), why: t.history}
+	return newDeed(t.key, apply.RefOf(target).String(), t.history, 0)
+}
+
+// noteWrite takes in the answer of a write of the target, before which deed was begun.
+func (t *patching) noteWrite(result apply.Result) {
+	if result.Live == nil || result.Action == apply.ActionNone {
+		return
+	}
+	d := t.deed(result.Live)
+	t.did = t.causes.did(identityOf(result.Live), versionAt(result.Live), d, t.causes.digestFor(d, result.Live), t.options.Clock.Now())
+	t.monitors.Observe(t.plan.informerFor(t.key.Parent.Namespace), result.Live)
 }

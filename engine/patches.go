@@ -384,14 +384,9 @@ func (t *patching) run(ctx context.Context) problem {
 	case t.saw.Doubt != "" && apply.Shrinks(live, t.plan.manager, merged):
 		return t.held(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there; the conditions and Events of that parent say why", t.name(), t.saw.Doubt))
 	}
-	result, err := t.sync(ctx, apply.Patch{
+	err = t.sync(ctx, apply.Patch{
 		GVR: t.plan.kind.GVR, Object: live, Manager: t.plan.manager, Content: merged, Refuse: t.plan.Refuse, Keeps: t.keeps,
 	})
-	if result.Live != nil && result.Action != apply.ActionNone {
-		t.did = t.deed(result.Live).history()
-		t.causes.did(versionAt(result.Live), t.did, t.options.Clock.Now())
-		t.monitors.Observe(t.plan.informerFor(t.key.Parent.Namespace), result.Live)
-	}
 	if err != nil {
 		return t.problem(err)
 	}

@@ -27,15 +27,9 @@ func (p *pass) prune(ctx context.Context) {
 	}
 	for _, stale := range p.inOrder(stales) {
 		ref := apply.RefOf(stale.object)
-		end := p.begin(stale.object)
-		err := p.part(ctx, stale, p.staysWhenPruned(stale.object))
-		p.deleted(stale.object)
-		end()
-		if err != nil {
+		if err := p.part(ctx, stale, p.staysWhenPruned(stale.object)); err != nil {
 			p.problems = append(p.problems, p.told(problem{subject: ref.String(), reason: reasonDelete, err: err}))
-			continue
 		}
-		p.inputs.pruned(identityOf(stale.object))
 	}
 }
 

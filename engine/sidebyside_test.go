@@ -7,6 +7,7 @@ import (
 	"time"
 )
 
+// As many run at the same time as may, and none waits while it could run.
 func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{1, 2, 5} {
@@ -14,6 +15,7 @@ func TestSideBySide(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var mu sync.Mutex
 				var busy, most, done int
+				begin := time.Now()
 				sideBySide(n, limit, func(i int) {
 					mu.Lock()
 					busy++
@@ -24,8 +26,11 @@ func TestSideBySide(t *testing.T) {
 					busy--
 					mu.Unlock()
 				})
-				if done != 1<<n-1 || most > limit || n > 0 && most < min(n, max(1, limit-1)) {
-					t.Errorf("%d, %d at a time: done %b, %d at a time", n, limit, done, most)
+				if want := min(n, limit); done != 1<<n-1 || most != want {
+					t.Errorf("%d, %d at a time: done %b, %d at a time, want %d", n, limit, done, most, want)
+				}
+				if took, want := time.Since(begin), time.Duration((n+limit-1)/limit)*time.Second; took != want {
+					t.Errorf("%d, %d at a time: took %s, want %s", n, limit, took, want)
 				}
 			})
 		}

@@ -127,7 +127,7 @@ func (p *pass) unhold(ctx context.Context) {
 		err = p.checkEnded(ctx)
 	}
 	if err == nil {
-		err = p.letGo(ctx, p.op, p.parent)
+		err = p.letGo(ctx)
 	}
 	if err != nil && (!errors.Is(err, errNotEnded) || p.op.removal != nil) {
 		p.problems = append(p.problems, problemOfFinalizer(err))
@@ -149,14 +149,15 @@ func (p *pass) checkEnded(ctx context.Context) error {
 
 // letGo takes the rule's finalizer from a parent, whoever put it there. What the
 // rule made stays as it is: who wants it gone sees to that before.
-func (e *Engine) letGo(ctx context.Context, op *operator, parent *unstructured.Unstructured) error {
-	left, err := e.writer.RemoveFinalizer(ctx, op.finalizer(parent))
+func (p *pass) letGo(ctx context.Context) error {
+	defer p.begin(p.parent)()
+	left, err := p.writer.RemoveFinalizer(ctx, p.op.finalizer(p.parent))
 	if err != nil {
 		return err
 	}
-	e.held.set(keyOf(op.id, parent), false)
+	p.held.set(p.key, false)
 	if left != nil {
-		e.monitors.Observe(op.parentKey, left)
+		p.observe(p.op.parentKey, left)
 	}
 	return nil
 }

@@ -25,8 +25,8 @@ const maxUnrest = 5
 // to rest: each write of it would ask for the next one.
 type unrest struct {
 	// others is a digest of what the last evaluation saw of the parent and of
-	// lookups, without the rule's own status, and children what it saw and made
-	// of its children.
+	// lookups, without the rule's own status, and children what it saw of its
+	// children.
 	others   [sha256.Size]byte
 	children map[identity]string
 	// changes counts the evaluations that changed each leaf, since something else
@@ -42,18 +42,12 @@ func (u unrest) empty() bool { return u.children == nil && u.changes == nil }
 type inputs struct {
 	// lookups has the versions of what was looked up.
 	lookups []string
-	// before and after are the versions of children as they were found, and as
-	// the pass left them; what is not there has none.
-	before, after map[identity]string
+	// children are the versions of children as they were found; what does not exist
+	// has none.
+	children map[identity]string
 }
 
-// pruned is the version of a child that the pass deleted: however it goes on,
-// that is no news.
-const pruned = "pruned"
-
-func newInputs() *inputs {
-	return &inputs{before: make(map[identity]string), after: make(map[identity]string)}
-}
+func newInputs() *inputs { return &inputs{children: make(map[identity]string)} }
 
 // looked notes what a lookup found. The parent itself, of which the version changes
 // with its status, is compared apart from that.
@@ -74,26 +68,13 @@ func (in *inputs) looked(s readers.Subject, found []*unstructured.Unstructured, 
 	in.lookups = append(in.lookups, text.String())
 }
 
-// found notes a child as it is in memory, and left as a write left it.
+// found notes a child as it is in memory before the pass writes to it.
 func (in *inputs) found(id identity, child *unstructured.Unstructured) {
 	if in == nil {
 		return
 	}
-	if _, noted := in.before[id]; !noted {
-		in.before[id] = versionOf(child)
-		in.after[id] = in.before[id]
-	}
-}
-
-func (in *inputs) left(id identity, child *unstructured.Unstructured) {
-	if in != nil && child != nil {
-		in.after[id] = versionOf(child)
-	}
-}
-
-func (in *inputs) pruned(id identity) {
-	if in != nil {
-		in.after[id] = pruned
+	if _, noted := in.children[id]; !noted {
+		in.children[id] = versionOf(child)
 	}
 }
 
@@ -106,14 +87,15 @@ func versionOf(obj *unstructured.Unstructured) string {
 }
 
 // compare takes in what an evaluation saw, and forgets the changes so far where
-// something is new besides the status.
+// something is new besides the status. A child that the last evaluation has changed is
+// new: the rule goes on because of that. Whether it ends is for progress to find out.
 func (u *unrest) compare(in *inputs, others [sha256.Size]byte, due bool) {
 	news := due || others != u.others
-	for id, version := range in.before {
+	for id, version := range in.children {
 		last, known := u.children[id]
-		news = news || (version != last && last != pruned && (known || version != ""))
+		news = news || (version != last && (known || version != ""))
 	}
-	u.others, u.children = others, in.after
+	u.others, u.children = others, in.children
 	if news {
 		u.changes = nil
 	}

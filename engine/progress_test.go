@@ -1,0 +1,238 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine"
+)
+
+// patientRetries makes the pauses of a loop as long as they are by default: a test of
+// what is no loop does not end in time if it is taken for one.
+func patientRetries(o *engine.Options) { o.RetryMax = 2 * time.Minute }
+
+// awaitProgress is await that ends the test as soon as the parent of that name is said
+// to be in a loop.
+func (w *world) awaitProgress(kind, name, what string, holds func(*unstructured.Unstructured) bool) {
+	w.t.Helper()
+	looping := func(obj *unstructured.Unstructured) bool { return conditionField(obj, "Stalled", "reason") == "Loop" }
+	last := w.await(w.resource(kind), w.home, name, what, func(obj *unstructured.Unstructured) bool {
+		return holds(obj) || looping(obj)
+	})
+	if looping(last) {
+		w.t.Fatalf("before %s %s %s, it counts as a loop: %s", kind, name, what, conditionField(last, "Stalled", "message"))
+	}
+	if said := w.saidOf(name, "Loop"); len(said) > 0 {
+		w.t.Fatalf("%s %s was said to be in a loop: %q", kind, name, said)
+	}
+}
+
+// orderedRule rolls ConfigMaps out one after the other. $POLICY stands for how they are
+// updated.
+const orderedRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: ordered}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  children:
+  - id: configs
+    forEach: [{name: i, in: "${lists.range(parent.spec.count)}"}]
+    rollout: {maxUnavailable: 1, order: OrderedReady}
+    $POLICY
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-${i}"}
+      data: {v: "${parent.spec.v}"}
+`
+
+// configsWith counts the ConfigMaps in the world's home that have a value of data.v.
+func (w *world) configsWith(v string) int {
+	w.t.Helper()
+	list, err := w.at(configMaps, w.home).List(w.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	count := 0
+	for i := range list.Items {
+		if field(&list.Items[i], "data", "v") == v {
+			count++
+		}
+	}
+	return count
+}
+
+// testRollout makes and updates so many items one after the other: that takes as many
+// reconciles as there are items, each caused by the write of the one before.
+func testRollout(t *testing.T, count int, policy string) {
+	t.Helper()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("ordered", strings.ReplaceAll(orderedRule, "$POLICY", policy))
+	w.run(patientRetries)
+	for _, v := range []string{"1", "2"} {
+		before := w.looks("b")
+		if v == "1" {
+			w.parent("Box", "b", fmt.Sprintf(`{v: "1", count: %d}`, count))
+		} else {
+			w.patch(w.resource("Box"), w.home, "b", `{"spec":{"v":"2"}}`)
+		}
+		w.awaitProgress("Box", "b", "is rolled out with "+v, isReadyAt)
+		if got := w.configsWith(v); got != count {
+			t.Errorf("%d of %d ConfigMaps have %s", got, count, v)
+		}
+		if looks := w.looks("b") - before; looks < count || looks > 6*count+20 {
+			t.Errorf("%d reconciles for %d items", looks, count)
+		}
+	}
+}
+
+// A rollout takes a reconcile for each item, and is no loop however many there are.
+func TestRolloutOfManyItemsIsNoLoop(t *testing.T) {
+	t.Parallel()
+	testRollout(t, 60, "")
+}
+
+// So it is where there are as many items as hardly anybody has.
+func TestRolloutOfFiveHundredItemsIsNoLoop(t *testing.T) {
+	t.Parallel()
+	testRollout(t, 500, "")
+}
+
+// So it is where the items are made anew.
+func TestRolloutThatRecreatesIsNoLoop(t *testing.T) {
+	t.Parallel()
+	for name, policy := range map[string]string{
+		"by policy":    "updatePolicy: Recreate",
+		"recreateWhen": "recreateWhen: ${self.data.v != parent.spec.v}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testRollout(t, 40, policy)
+		})
+	}
+}
+
+// A child that takes a hundred steps and rests is no loop.
+func TestStateMachineInAChildIsNoLoop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("counting", counting(100)+"  status: {n: \"${variables.last}\"}\n")
+	w.run(patientRetries)
+	w.parent("Note", "n", "{text: a}")
+	w.awaitProgress("Note", "n", "has taken all steps", has(int64(100), "status", "n"))
+}
+
+// steppingRule keeps its state in the status, and goes on with the children that a step
+// has made.
+const steppingRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: stepping}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  variables:
+  - {name: step, value: "${parent.?status.step.orValue(0)}"}
+  children:
+  - id: configs
+    forEach: [{name: i, in: "${lists.range(variables.step < 50 ? variables.step + 1 : 50)}"}]
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-${i}"}
+  status: {step: "${observed.configs.size()}"}
+`
+
+// A state that is kept in the status, and of which each step comes with a child, is
+// neither a loop nor a status that never rests.
+func TestStateMachineInTheStatusIsNoLoop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("stepping", steppingRule)
+	w.run(patientRetries)
+	w.parent("Note", "n", "{}")
+	stopped := func(obj *unstructured.Unstructured) bool { return isTrue("Stalled")(obj) }
+	w.awaitProgress("Note", "n", "takes all steps", func(obj *unstructured.Unstructured) bool {
+		return field(obj, "status", "step") == int64(50) || stopped(obj)
+	})
+	if last := w.get(w.resource("Note"), w.home, "n"); stopped(last) {
+		t.Fatalf("it stalls at %v: %s", field(last, "status", "step"), conditionField(last, "Stalled", "message"))
+	}
+}
+
+// pairRules are two rules that answer one another: the first asks in a Task, the second
+// answers there. $ASK stands for what the first asks next.
+const pairRules = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: asking}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  variables:
+  - {name: answered, value: "${observed.task == null ? 0 : observed.task.?spec.?answer.orValue(0)}"}
+  children:
+  - id: task
+    template:
+      apiVersion: $GROUP/v1
+      kind: Task
+      metadata: {name: "${parent.metadata.name}"}
+      spec: {ask: "${$ASK}"}
+  status: {answered: "${variables.answered}"}
+---
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: answering}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Task}
+  patches:
+  - id: answer
+    template: {spec: {answer: "${parent.spec.ask}"}}
+`
+
+// Two rules that take fifty steps together are in no loop.
+func TestStepsOfTwoRulesAreNoLoop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note", "Task")
+	w.rule("pair", strings.ReplaceAll(pairRules, "$ASK", "variables.answered < 50 ? variables.answered + 1 : 50"))
+	w.run(patientRetries)
+	w.parent("Note", "n", "{}")
+	w.awaitProgress("Note", "n", "has all answers", has(int64(50), "status", "answered"))
+	w.awaitProgress("Task", "n", "is ready", isTrue("Ready"))
+}
+
+// Two rules that have a value go to and fro are found as soon as what they write comes
+// back again and again.
+func TestValueThatGoesToAndFroIsALoop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note", "Task")
+	w.rule("pair", strings.ReplaceAll(pairRules, "$ASK", "1 - variables.answered"))
+	w.run()
+	w.parent("Note", "n", "{}")
+	stalled := w.await(w.resource("Note"), w.home, "n", "is stalled", isTrue("Stalled"))
+	if reason := conditionField(stalled, "Stalled", "reason"); reason != "Loop" {
+		t.Fatalf("the reason is %q", reason)
+	}
+	if message := conditionField(stalled, "Stalled", "message"); !strings.Contains(message, "was there before") {
+		t.Errorf("the message does not tell that states come back: %s", message)
+	}
+	path := "/apis/" + w.group + "/v1/namespaces/" + w.home + "/tasks/n"
+	asked := 0
+	for _, request := range w.requests.since(0) {
+		if request == "PUT "+path {
+			asked++
+		}
+	}
+	if asked > 30 {
+		t.Errorf("it is found after %d questions", asked)
+	}
+}
