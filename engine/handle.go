@@ -22,7 +22,7 @@ func (e *Engine) handle(event monitor.Event) {
 	}
 	for _, op := range running.byKey[event.Key] {
 		if event.Key == op.parentKey {
-			e.orphanings.see(event)
+			e.orphanings.see(op.id, event)
 			e.handleParent(op, event)
 		}
 		if op.namespaceKey != nil && event.Key == *op.namespaceKey {
@@ -36,6 +36,7 @@ func (e *Engine) handle(event monitor.Event) {
 		e.writer.ForgetPatches(event.Old.UID())
 	}
 	e.handleLookup(running, event)
+	e.forgetStopped(running)
 }
 
 // handleLookup wakes the parents that read the object through this informer.

@@ -31,6 +31,8 @@ func (s *keySet) has(k queue.Key) bool {
 	return s.keys[k]
 }
 
+func (s *keySet) forget(k queue.Key) { s.set(k, false) }
+
 func (s *keySet) addKeys(rule string, found queue.Keys) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

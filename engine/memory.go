@@ -2,7 +2,6 @@ package engine
 
 import (
 	"maps"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -79,53 +78,4 @@ func (m *memories) addKeys(rule string, found queue.Keys) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	queue.AddOf(m.byKey, rule, found)
-}
-
-// forget drops all that is known of a parent that is gone, or that the rule is
-// not for any more.
-func (e *Engine) forget(k queue.Key) {
-	e.dropContributions(k)
-	e.notices.forget(k)
-	e.memories.forget(k)
-	e.causes.forget(k)
-	e.readers.Keep(k, nil)
-	e.borrowed.Keep(k, nil)
-	e.held.set(k, false)
-	e.left.set(k, false)
-}
-
-// remembered lists the parents of a rule of which something is known.
-func (e *Engine) remembered(rule string) []queue.Key {
-	found := make(queue.Keys)
-	e.notices.addKeys(rule, found)
-	e.memories.addKeys(rule, found)
-	e.causes.addKeys(rule, found)
-	e.readers.AddKeys(rule, found)
-	e.borrowed.AddKeys(rule, found)
-	e.held.addKeys(rule, found)
-	e.left.addKeys(rule, found)
-	e.contributions.AddKeys(rule, found)
-	return slices.Collect(maps.Keys(found))
-}
-
-// stop ends what a rule has running, and drops what is known of its parents and
-// children: no event will tell of their end.
-func (e *Engine) stop(op *operator) {
-	for kind := range op.childKinds() {
-		for _, child := range e.monitors.Unread(op.childKey(kind.GVR)) {
-			if k, ok := keyOfTag(child); ok && k.Rule == op.id {
-				e.writer.Forget(child.UID())
-			}
-		}
-	}
-	e.monitors.Watch(op.id)
-	e.notices.forgetRule(op.id)
-	e.memories.forgetRule(op.id)
-	e.causes.forgetRule(op.id)
-	e.readers.ForgetRule(op.id)
-	e.borrowed.ForgetRule(op.id)
-	e.held.forgetRule(op.id)
-	e.left.forgetRule(op.id)
-	e.guards.forgetRule(op.id)
-	e.contributions.ForgetRule(op.id)
 }

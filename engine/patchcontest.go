@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -41,11 +42,23 @@ func (c *patchContests) done(k queue.Key, now time.Time) {
 	}
 }
 
-// drop forgets those of a target that is not there.
-func (c *patchContests) drop(k queue.Key) {
+// forget drops those of a target that is gone, or to which nobody contributes.
+func (c *patchContests) forget(k queue.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.of, k)
+}
+
+func (c *patchContests) forgetRule(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.of, func(k queue.Key, _ *contests) bool { return k.Rule == id })
+}
+
+func (c *patchContests) addKeys(rule string, found queue.Keys) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	queue.AddOf(c.of, rule, found)
 }
 
 // sync brings the target up to date, unless others keep taking back what is set there.

@@ -268,8 +268,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) (verdict, erro
 	}
 	plan, ok := op.patches[k.Patch]
 	if !ok {
-		e.readers.Keep(k, nil)
-		e.borrowed.Keep(k, nil)
+		e.forget(k)
 		return settled, nil
 	}
 	now := e.options.Clock.Now()
@@ -298,8 +297,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) (verdict, erro
 	}
 	e.addKeys(told)
 	if !e.contributions.Contributes(k) && came.err == nil {
-		e.readers.Keep(k, nil)
-		e.borrowed.Keep(k, nil)
+		e.leaveTarget(k)
 	}
 	switch {
 	case came.err == nil:
@@ -370,7 +368,7 @@ func (t *patching) run(ctx context.Context) problem {
 	t.leaveOut(contradictions)
 	live, err := t.live(ctx, merged == nil)
 	if err == nil && live == nil {
-		t.contested.drop(t.key)
+		t.contested.forget(t.key)
 	}
 	switch {
 	case err != nil:

@@ -157,17 +157,13 @@ func (e *Engine) newPass(op *operator, k queue.Key, parent *unstructured.Unstruc
 	return p
 }
 
-// end keeps what the next pass for the parent needs. A rule that was stopped
-// meanwhile may have been forgotten before that.
+// end keeps what the next pass for the parent needs.
 func (p *pass) end() {
 	p.readers.Keep(p.key, p.reads)
 	p.borrowed.Keep(p.key, p.borrows)
 	if p.memory != nil {
 		p.memory.contests.sweep(p.started)
 		p.memories.keep(p.key, p.memory)
-	}
-	if p.running.load().byID[p.key.Rule] == nil {
-		p.forget(p.key)
 	}
 }
 

@@ -120,7 +120,11 @@ func (e *Engine) sweep(ctx context.Context, k queue.Key) (verdict, error) {
 			if object.GetDeletionTimestamp() != nil {
 				return nil
 			}
-			_, err := e.writer.SyncPatch(ctx, apply.Patch{GVR: gvr, Object: object, Manager: apply.PatchManager(k.Rule, k.Patch)})
+			manager := apply.PatchManager(k.Rule, k.Patch)
+			_, err := e.writer.SyncPatch(ctx, apply.Patch{GVR: gvr, Object: object, Manager: manager})
+			if err == nil {
+				e.writer.ForgetPatch(object.GetUID(), manager)
+			}
 			return err
 		})
 		if err != nil {

@@ -88,6 +88,8 @@ type world struct {
 	// which parent.
 	requests   *requestLog
 	reconciled *tally
+	// engine is the newest one that was started.
+	engine *engine.Engine
 }
 
 func newWorld(t *testing.T) *world {
@@ -260,6 +262,7 @@ func (w *world) run(tweaks ...func(*engine.Options)) (stop func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.engine = e
 	ctx, cancel := context.WithCancel(w.logging(context.Background()))
 	done := make(chan error, 1)
 	w.reconciled.engineStarts()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"maps"
+	"strings"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -163,6 +164,20 @@ func (w *Writer) forgetPatchLocked(uid types.UID, manager string) {
 	delete(w.patched[uid], manager)
 	if len(w.patched[uid]) == 0 {
 		delete(w.patched, uid)
+	}
+}
+
+// ForgetPatchesOf drops what is kept in memory of the patches of a rule that has stopped: what they have in objects is then
+// found out by looking.
+func (w *Writer) ForgetPatchesOf(ruleID string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for uid, managers := range w.patched {
+		for manager := range managers {
+			if strings.HasPrefix(manager, PatchManagers(ruleID)) {
+				w.forgetPatchLocked(uid, manager)
+			}
+		}
 	}
 }
 

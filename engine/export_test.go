@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/queue"
+)
+
+// Remembered counts, by store, what the engine remembers of parents and targets in a
+// namespace.
+func (e *Engine) Remembered(namespace string) map[string]int {
+	sizes := make(map[string]int)
+	count := func(store string, keys queue.Keys) {
+		for k := range keys {
+			if k.Parent.Namespace == namespace {
+				sizes[store]++
+			}
+		}
+	}
+	count("notices", keysIn(&e.notices.mu, e.notices.told))
+	count("memories", keysIn(&e.memories.mu, e.memories.byKey))
+	count("news", keysIn(&e.causes.mu, e.causes.news))
+	count("loops", keysIn(&e.causes.mu, e.causes.loops))
+	count("progress", keysIn(&e.causes.mu, e.causes.progress))
+	count("contested", keysIn(&e.contested.mu, e.contested.of))
+	count("held", keysIn(&e.held.mu, e.held.keys))
+	count("left", keysIn(&e.left.mu, e.left.keys))
+	count("orphanings", keysIn(&e.orphanings.mu, e.orphanings.uids))
+	for _, rule := range e.running.load().byID {
+		found := make(queue.Keys)
+		e.readers.AddKeys(rule.id, found)
+		count("readers", found)
+		clear(found)
+		e.borrowed.AddKeys(rule.id, found)
+		count("borrowed", found)
+		clear(found)
+		e.contributions.AddKeys(rule.id, found)
+		count("contributions", found)
+	}
+	e.guards.mu.Lock()
+	for _, g := range e.guards.byRule {
+		count("guards", g.pending)
+		for k := range g.doubtful {
+			count("guards", queue.Keys{k: true})
+		}
+		for k := range g.doomed {
+			count("guards", queue.Keys{k: true})
+		}
+	}
+	e.guards.mu.Unlock()
+	return sizes
+}
+
+func keysIn[V any](mu interface {
+	Lock()
+	Unlock()
+}, from map[queue.Key]V) queue.Keys {
+	mu.Lock()
+	defer mu.Unlock()
+	found := make(queue.Keys)
+	for k := range from {
+		found[k] = true
+	}
+	return found
+}
+
+// NotesDeletion tells whether the engine takes what happens to an object for what follows
+// from its own deletion of it.
+func (e *Engine) NotesDeletion(uid types.UID) bool {
+	e.causes.mu.Lock()
+	defer e.causes.mu.Unlock()
+	v := version{uid: uid}
+	return e.causes.deeds[v] != nil || e.causes.old[v] != nil
+}

@@ -1,0 +1,133 @@
+package engine_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/internal/controlplanetest"
+)
+
+// rememberedRule has the engine remember as much of a parent as it can: a child in
+// another namespace, one that goes to and fro, one that is refused, lookups, a patch, a
+// time, and an Event.
+const rememberedRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: remembered}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  requeueAfter: 1h
+  lookups:
+  - {id: settings, apiVersion: v1, kind: ConfigMap, name: "${parent.metadata.name}-settings", optional: true}
+  - {id: pin, apiVersion: v1, kind: Secret, name: "${parent.metadata.name}-pin", optional: true}
+  children:
+  - id: far
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-far", namespace: $ELSEWHERE}
+      data: {settings: "${string(has(lookups.settings))}", pin: "${string(has(lookups.pin))}"}
+  - id: fickle
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-fickle"}
+      data: {to: "${observed.fickle != null && observed.fickle.data.to == 'a' ? 'b' : 'a'}"}
+  - id: refused
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.spec.refused}"}
+  patches:
+  - id: color
+    target: {apiVersion: v1, kind: ConfigMap, name: "${parent.metadata.name}-shared", namespace: "${parent.metadata.namespace}"}
+    template: {data: {color: red}}
+  status: {at: "${now}"}
+`
+
+// awaitForgotten waits until the engine remembers nothing of the world's home.
+func (w *world) awaitForgotten() {
+	w.t.Helper()
+	var left map[string]int
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		if left = w.engine.Remembered(w.home); len(left) == 0 {
+			return
+		}
+		<-time.After(50 * time.Millisecond) // the stores are nowhere to be watched
+	}
+	w.t.Errorf("it still remembers %v", left)
+}
+
+// wantRemembered checks that the engine remembers something in some stores: else a test
+// that it forgets says nothing.
+func (w *world) wantRemembered(stores ...string) {
+	w.t.Helper()
+	got := w.engine.Remembered(w.home)
+	for _, store := range stores {
+		if got[store] == 0 {
+			w.t.Errorf("it remembers nothing in %s, but in %v", store, slices.Sorted(maps.Keys(got)))
+		}
+	}
+}
+
+// rememberedWorld is one in which much is remembered of the parents n and m: both are in
+// a loop and contested, and n is being deleted with orphaning, and kept by somebody.
+func rememberedWorld(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("remembered", strings.ReplaceAll(rememberedRule, "$ELSEWHERE", controlplanetest.Namespace(t, w.config)))
+	w.run()
+	notes := w.resource("Note")
+	for _, name := range []string{"n", "m"} {
+		w.create(configMaps, w.object(fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-shared, namespace: $HOME}\ndata: {color: none}\n", name)))
+		w.create(notes, w.object(fmt.Sprintf("apiVersion: $GROUP/v1\nkind: Note\nmetadata: {name: %q, namespace: $HOME, finalizers: [example.com/keep]}\nspec: {refused: Not Valid}\n", name)))
+	}
+	for _, name := range []string{"n", "m"} {
+		defer w.paint(name+"-shared", "blue")()
+	}
+	for _, name := range []string{"n", "m"} {
+		w.await(notes, w.home, name, "is contested and in a loop", func(obj *unstructured.Unstructured) bool {
+			said := conditionField(obj, "Stalled", "message")
+			return strings.Contains(said, "keeps being taken back") && strings.Contains(said, "never comes to rest")
+		})
+	}
+	w.wantRemembered("notices", "memories", "loops", "progress", "contested", "held", "readers", "borrowed", "contributions")
+	orphan := metav1.DeletePropagationOrphan
+	if err := w.at(notes, w.home).Delete(t.Context(), "n", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
+		t.Fatal(err)
+	}
+	w.await(notes, w.home, "n", "is let go by Kanon and the garbage collector", func(obj *unstructured.Unstructured) bool {
+		return slices.Equal(obj.GetFinalizers(), []string{"example.com/keep"})
+	})
+	return w
+}
+
+// What is remembered of parents and of the targets of patches goes with them.
+func TestWhatEndedIsForgotten(t *testing.T) {
+	t.Parallel()
+	w := rememberedWorld(t)
+	notes := w.resource("Note")
+	w.delete(notes, w.home, "m")
+	for _, name := range []string{"n", "m"} {
+		w.patch(notes, w.home, name, `{"metadata":{"finalizers":null}}`)
+		w.awaitGone(notes, w.home, name)
+		w.delete(configMaps, w.home, name+"-shared")
+	}
+	w.awaitForgotten()
+}
+
+// What is remembered for a rule goes with the rule.
+func TestWhatWasOfARuleIsForgotten(t *testing.T) {
+	t.Parallel()
+	w := rememberedWorld(t)
+	w.delete(configMaps, w.kanon, "remembered")
+	w.awaitForgotten()
+}
