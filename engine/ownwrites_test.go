@@ -1,0 +1,96 @@
+package engine_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/wire"
+)
+
+// prunedRule makes a child that can be pruned, and reads it, so that it is noted who
+// writes to it.
+const prunedRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: pruned}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  pruneLimit: 10
+  children:
+  - id: config
+    when: ${parent.spec.wanted}
+    deletionPolicy: $POLICY
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+  status: {made: "${string(observed.config != null)}"}
+`
+
+// Only what was deleted is remembered as deleted: not an orphan, and not a child that
+// the API server did not let go. Later changes of these are somebody else's.
+func TestOnlyWhatWasDeletedCountsAsDeleted(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		policy string
+		refuse bool
+		pruned func(w *world)
+		want   bool
+	}{
+		"deleted": {policy: "Delete", want: true, pruned: func(w *world) { w.awaitGone(configMaps, w.home, "x") }},
+		"orphaned": {policy: "Orphan", pruned: func(w *world) {
+			w.await(configMaps, w.home, "x", "is an orphan", func(obj *unstructured.Unstructured) bool { return len(obj.GetOwnerReferences()) == 0 })
+			w.await(w.resource("Note"), w.home, "x", "has followed", has("false", "status", "made"))
+		}},
+		"refused": {policy: "Delete", refuse: true, pruned: func(w *world) {
+			w.await(w.resource("Note"), w.home, "x", "is stalled", isTrue("Stalled"))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.define("Note")
+			w.rule("pruned", strings.ReplaceAll(prunedRule, "$POLICY", test.policy))
+			var refused atomic.Bool
+			refused.Store(test.refuse)
+			w.run(func(o *engine.Options) { o.Client = w.clientThatRefusesToDelete(&refused) })
+			w.parent("Note", "x", "{wanted: true}")
+			uid := w.await(configMaps, w.home, "x", "is made", exists).GetUID()
+			w.await(w.resource("Note"), w.home, "x", "is ready", isTrue("Ready"))
+			w.patch(w.resource("Note"), w.home, "x", `{"spec":{"wanted":false}}`)
+			test.pruned(w)
+			if got := w.engine.NotesDeletion(uid); got != test.want {
+				t.Errorf("it counts as deleted: %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+// clientThatRefusesToDelete is a client of the engine's whose deletions the API server
+// forbids while refused is true.
+func (w *world) clientThatRefusesToDelete(refused *atomic.Bool) *wire.Client {
+	w.t.Helper()
+	config := rest.CopyConfig(w.config)
+	config.Wrap(w.requests.wrap)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodDelete && refused.Load() {
+				r = r.Clone(r.Context())
+				r.Header.Set("Impersonate-User", "nobody-of-rights")
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	client, err := wire.NewForConfig(config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return client
+}
+
