@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"sync"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/queue"
@@ -51,10 +53,7 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 	return sizes
 }
 
-func keysIn[V any](mu interface {
-	Lock()
-	Unlock()
-}, from map[queue.Key]V) queue.Keys {
+func keysIn[V any](mu sync.Locker, from map[queue.Key]V) queue.Keys {
 	mu.Lock()
 	defer mu.Unlock()
 	found := make(queue.Keys)

@@ -90,8 +90,8 @@ func rememberedWorld(t *testing.T) *world {
 		w.create(configMaps, w.object(fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-shared, namespace: $HOME}\ndata: {color: none}\n", name)))
 		w.create(notes, w.object(fmt.Sprintf("apiVersion: $GROUP/v1\nkind: Note\nmetadata: {name: %q, namespace: $HOME, finalizers: [example.com/keep]}\nspec: {refused: Not Valid}\n", name)))
 	}
-	for _, name := range []string{"n", "m"} {
-		defer w.paint(name+"-shared", "blue")()
+	for name, color := range map[string]string{"n": "blue", "m": "green"} {
+		defer w.paint(name+"-shared", color)()
 	}
 	for _, name := range []string{"n", "m"} {
 		w.await(notes, w.home, name, "is contested and in a loop", func(obj *unstructured.Unstructured) bool {

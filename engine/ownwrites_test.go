@@ -43,13 +43,16 @@ func TestOnlyWhatWasDeletedCountsAsDeleted(t *testing.T) {
 		pruned func(w *world)
 		want   bool
 	}{
-		"deleted": {policy: "Delete", want: true, pruned: func(w *world) { w.awaitGone(configMaps, w.home, "x") }},
+		"deleted": {policy: "Delete", want: true, pruned: func(w *world) {
+			w.awaitGone(configMaps, w.home, "x")
+			w.await(w.resource("Note"), w.home, "x", "has followed", has("false", "status", "made"))
+		}},
 		"orphaned": {policy: "Orphan", pruned: func(w *world) {
 			w.await(configMaps, w.home, "x", "is an orphan", func(obj *unstructured.Unstructured) bool { return len(obj.GetOwnerReferences()) == 0 })
 			w.await(w.resource("Note"), w.home, "x", "has followed", has("false", "status", "made"))
 		}},
 		"refused": {policy: "Delete", refuse: true, pruned: func(w *world) {
-			w.await(w.resource("Note"), w.home, "x", "is stalled", isTrue("Stalled"))
+			w.await(w.resource("Note"), w.home, "x", "is not ready", func(obj *unstructured.Unstructured) bool { return conditionStatus(obj, "Ready") == "False" })
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,4 +96,3 @@ func (w *world) clientThatRefusesToDelete(refused *atomic.Bool) *wire.Client {
 	}
 	return client
 }
-
