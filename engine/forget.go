@@ -90,7 +90,7 @@ func (e *Engine) remembered(rule string) []queue.Key {
 func (e *Engine) stop(op *operator) {
 	for kind := range op.childKinds() {
 		for _, child := range e.monitors.Unread(op.childKey(kind.GVR)) {
-			if k, ok := keyOfTag(child); ok && k.Rule == op.id {
+			if ruleOfTag(child) == op.id {
 				e.writer.Forget(child.UID())
 			}
 		}
