@@ -23,11 +23,14 @@ func (e *Engine) stores() []keyStore {
 }
 
 // forget drops all that is known of a parent that is gone, or that the rule is not for any
-// more, or of a target that is gone and to which nobody contributes.
-func (e *Engine) forget(k queue.Key) {
-	if k.Patch == "" {
-		e.dropContributions(k)
-	}
+// more, as a reconcile by this operator found.
+func (e *Engine) forget(op *operator, k queue.Key) {
+	e.dropContributions(op, k)
+	e.forgetKey(k)
+}
+
+// forgetKey drops what is known of a key besides what its parent contributes by patches.
+func (e *Engine) forgetKey(k queue.Key) {
 	for _, store := range e.stores() {
 		store.forget(k)
 	}

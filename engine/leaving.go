@@ -25,7 +25,7 @@ func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *u
 		}
 		p.problems, p.outcome = nil, rules.Outcome{}
 	}
-	p.dropContributions(k)
+	p.dropContributions(op, k)
 	if p.contributions.IsLeaving(k) && len(p.tracked()) == 0 {
 		return waiting, nil // comes back when its patches are released
 	}
@@ -38,7 +38,7 @@ func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *u
 	}
 	if gone && err == nil {
 		p.memory = nil
-		e.forget(k)
+		e.forget(op, k)
 		return settled, nil
 	}
 	if err := ctx.Err(); err != nil {

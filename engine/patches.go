@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -122,17 +120,14 @@ func (p *pass) contribute(ctx context.Context) (soon bool) {
 	for _, outcome := range p.outcome.Patches {
 		plan := p.op.patches[outcome.ID]
 		now := p.contribution(ctx, plan, outcome)
-		p.addPatches(p.contributions.Set(p.key, outcome.ID, now))
-		for _, target := range slices.SortedFunc(maps.Keys(now.Parts), compareTargets) {
-			found, known := p.contributions.State(p.key, outcome.ID, target)
-			switch {
-			case !known:
-				soon = true
-			case found.err == nil, found.reason == reasonHeld && p.isInPlace(plan, target, now.Parts[target]):
-			default:
-				p.problems = append(p.problems, p.told(found))
+		p.addPatches(p.contributions.Set(p.op.contributing, p.key.Parent, outcome.ID, now))
+		fares, awaited := p.contributions.Fares(p.op.contributing, p.key.Parent, outcome.ID)
+		for _, fare := range fares {
+			if fare.Problem.reason != reasonHeld || !p.isInPlace(plan, fare.Target, fare.Part) {
+				p.problems = append(p.problems, p.told(fare.Problem))
 			}
 		}
+		soon = soon || awaited
 	}
 	return soon
 }
@@ -183,9 +178,9 @@ func (p *pass) addPart(now *contributions.Contribution, patch string, target typ
 	case before == nil:
 		now.Parts[target] = part
 	default:
-		merged, contradictions, err := apply.Merge([]*apply.Part{before, part})
-		if err == nil && len(contradictions) > 0 {
-			err = fmt.Errorf("two items set %s of %s to different values", contradictions[0].Path, shortName(target))
+		merged, err := apply.Merge(nil, []*apply.Part{before, part})
+		if err == nil && len(merged.Contradictions) > 0 {
+			err = fmt.Errorf("two items set %s of %s to different values", merged.Contradictions[0].Path, shortName(target))
 		}
 		if err != nil {
 			p.addPatchProblem(patch, problem{reason: reasonContradiction, stalled: true, elsewhere: true, err: err})
@@ -193,7 +188,7 @@ func (p *pass) addPart(now *contributions.Contribution, patch string, target typ
 			delete(now.Parts, target)
 			return
 		}
-		now.Parts[target] = merged
+		now.Parts[target] = merged.Part
 	}
 }
 
@@ -248,13 +243,15 @@ func (p *pass) isInPlace(plan patchPlan, target types.NamespacedName, part *appl
 // what it did before stays.
 func (p *pass) contributeUnknown() {
 	for id := range p.op.patches {
-		p.addPatches(p.contributions.Set(p.key, id, &contributions.Contribution{Parent: contributorOf(p.parent), Open: true}))
+		p.addPatches(p.contributions.Set(p.op.contributing, p.key.Parent, id, &contributions.Contribution{Parent: contributorOf(p.parent), Open: true}))
 	}
 }
 
 // dropContributions ends what a parent contributes that is gone, or that the rule is
-// not for.
-func (e *Engine) dropContributions(k queue.Key) { e.addKeys(e.contributions.Drop(k)) }
+// not for, as a pass of this operator found.
+func (e *Engine) dropContributions(op *operator, k queue.Key) {
+	e.addKeys(e.contributions.Drop(op.contributing, k.Parent))
+}
 
 // reconcilePatch brings what a patch sets in one target up to date: what all parents
 // contribute to it, and nothing else.
@@ -268,7 +265,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) (verdict, erro
 	}
 	plan, ok := op.patches[k.Patch]
 	if !ok {
-		e.forget(k)
+		e.forgetKey(k)
 		return settled, nil
 	}
 	now := e.options.Clock.Now()
@@ -361,11 +358,16 @@ func (t *patching) run(ctx context.Context) problem {
 	if t.saw.Pending {
 		return t.problem(errNotNow) // the end of the wave comes here again
 	}
-	merged, contradictions, err := apply.Merge(t.saw.Parts)
+	together, err := apply.Merge(t.saw.Merged, t.saw.Parts)
 	if err != nil {
 		return t.problem(err)
 	}
-	t.leaveOut(contradictions)
+	t.saw.Merged = nil
+	if len(t.saw.Parts) > 1 {
+		t.saw.Merged = together // for the next time
+	}
+	merged := together.Part
+	t.leaveOut(together.Contradictions)
 	live, err := t.live(ctx, merged == nil)
 	if err == nil && live == nil {
 		t.contested.forget(t.key)
@@ -480,8 +482,6 @@ func (t *patching) keeps(manager string) string {
 	}
 	return ""
 }
-
-func compareTargets(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }
 
 func shortName(name types.NamespacedName) string {
 	if name.Namespace == "" {

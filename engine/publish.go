@@ -173,6 +173,7 @@ func (e *Engine) begin(log logr.Logger, ops, started []*operator) {
 		}
 	}
 	for _, op := range started {
+		e.contributions.Expect(op.contributing)
 		if op.removal != nil {
 			log.Info("clearing away what a rule left", "rule", op.name.String(), "parent", op.parent.GVK.String(), "children", op.removal.children)
 		} else {

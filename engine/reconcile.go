@@ -36,7 +36,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
 	if k.IsSeek() {
 		return e.seek(ctx, op)
 	}
-	defer func() { e.addKeys(e.contributions.Looked(k)) }()
+	defer func() { e.addKeys(e.contributions.Looked(op.contributing, k.Parent)) }()
 	parent, err := e.findParent(ctx, op, k)
 	if err != nil {
 		e.doubt(op, k, e.childrenOf(op, k))
@@ -51,7 +51,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
 	if parent == nil || (parent.GetDeletionTimestamp() != nil && !op.holds(parent)) {
 		// Of one that is being deleted, the garbage collector takes the children;
 		// a write now could undo what an orphaning deletion is about to do.
-		e.forget(k)
+		e.forget(op, k)
 		return settled, nil
 	}
 	e.held.set(k, op.holds(parent))
@@ -261,7 +261,7 @@ func (p *pass) release(ctx context.Context) (verdict, error) {
 	} else {
 		p.left.set(p.key, false)
 	}
-	p.dropContributions(p.key)
+	p.dropContributions(p.op, p.key)
 	p.notices.forget(p.key)
 	p.memories.forget(p.key)
 	p.memory = nil

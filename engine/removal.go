@@ -270,7 +270,7 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 	if v != settled || err != nil {
 		return v, err
 	}
-	e.forget(k)
+	e.forget(op, k)
 	if op.removal.done(k) {
 		e.finish(op)
 	}

@@ -70,7 +70,7 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 		log.Error(err, "Reconcile failed; it is tried again")
 	}
 	if e.running.load().byID[k.Rule] == nil {
-		e.forget(k) // the rule was stopped meanwhile, and forgotten before this reconcile ended
+		e.forgetKey(k) // the rule was stopped meanwhile, and forgotten before this reconcile ended
 	}
 	log.V(4).Info("Reconciled", "verdict", v)
 	switch v {
