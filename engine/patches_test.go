@@ -61,10 +61,10 @@ func patchManagersOf(obj *unstructured.Unstructured) []string {
 	return found
 }
 
-// writesSince are the engine's writes to objects of a resource.
+// writesSince are the engine's writes to objects of a resource, or to one, as RESOURCE/NAME.
 func (w *world) writesSince(from int, resource string) []string {
 	return slices.DeleteFunc(w.requests.since(from), func(r string) bool {
-		return strings.HasPrefix(r, "GET ") || !strings.Contains(r, "/"+resource+"/")
+		return strings.HasPrefix(r, "GET ") || !strings.Contains(r+"/", "/"+resource+"/")
 	})
 }
 

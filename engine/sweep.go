@@ -116,8 +116,13 @@ func (e *Engine) sweep(ctx context.Context, k queue.Key) (verdict, error) {
 	}
 	var errs []error
 	for _, p := range e.retirements.kinds(k) {
+		// The rule may have the patch again by now, in a revision that began meanwhile.
+		gone := func() bool {
+			op := e.running.load().byID[k.Rule]
+			return op == nil || !op.isPatch(p)
+		}
 		err := e.eachPatched(ctx, p.gvk(), k, func(gvr schema.GroupVersionResource, object *unstructured.Unstructured) error {
-			if object.GetDeletionTimestamp() != nil {
+			if object.GetDeletionTimestamp() != nil || !gone() {
 				return nil
 			}
 			manager := apply.PatchManager(k.Rule, k.Patch)
@@ -131,11 +136,7 @@ func (e *Engine) sweep(ctx context.Context, k queue.Key) (verdict, error) {
 			errs = append(errs, err)
 			continue
 		}
-		gone := func() bool {
-			op := e.running.load().byID[k.Rule]
-			return op != nil && !op.isPatch(p)
-		}
-		e.records.wantFrom(k.Rule, gone, func(r *ruleRecord) {
+		e.records.wantFrom(k.Rule, func() bool { return e.running.load().byID[k.Rule] != nil && gone() }, func(r *ruleRecord) {
 			r.Patches = slices.DeleteFunc(r.Patches, func(other recordedPatch) bool { return other == p })
 		})
 		e.retirements.released(k.Rule, p) // after that, the record may be removed
