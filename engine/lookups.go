@@ -30,6 +30,8 @@ type lookup struct {
 	borrowed bool
 	// selective is true where the informer has no objects but the selected ones.
 	selective bool
+	// members is true where only the names of those that are selected matter.
+	members bool
 }
 
 // newLookup plans how a lookup is served.
@@ -80,7 +82,7 @@ func (p *pass) look(l lookup, q rules.Query) ([]*unstructured.Unstructured, read
 		selector = q.Selector
 	}
 	if q.Name == "" {
-		s.Selector = selector.String()
+		s.Selector, s.Members = selector.String(), l.members
 	}
 	// First the index, then memory: what changes in between wakes the parent.
 	if p.reads == nil {

@@ -36,6 +36,7 @@ func newPatchPlan(op *operator, patch rules.Patch, kind restmapping.Kind) patchP
 		return plan
 	}
 	plan.lookup = newLookup(rules.Lookup{GVK: patch.GVK, Namespaced: patch.Namespaced, Namespace: patch.Namespace, Selector: patch.Selector}, kind)
+	plan.members = true // what is in a target concerns the target's key
 	return plan
 }
 

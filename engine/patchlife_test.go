@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -281,5 +282,36 @@ func TestParentThatIsHeldAwaitsItsPatches(t *testing.T) {
 	w.awaitGone(w.resource("Team"), w.home, "red")
 	if board := w.get(configMaps, elsewhere, "board"); field(board, "data", "team") != nil || field(board, "data", "a") != "one" {
 		t.Errorf("the target is %v", board.Object)
+	}
+}
+
+// However many objects a selector selects, the parent is reconciled as often as with one,
+// and not at all when one of them is put right.
+func TestPatchOfManyTargets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	const targets = 60
+	for i := range targets {
+		w.create(configMaps, w.object(fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d, namespace: $HOME, labels: {pick: \"yes\"}}\n", i)))
+	}
+	w.rule("r", patchRule(`
+- id: selected
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {pick: "yes"}}}
+  template: {data: {picked: "${parent.metadata.name}"}}
+`))
+	w.run()
+	w.parent("Note", "one", "{}")
+	w.await(w.resource("Note"), w.home, "one", "is ready", isTrue("Ready"))
+	w.quiet()
+	if got := w.looks("one"); got > 6 {
+		t.Errorf("the parent was reconciled %d times, for %d targets", got, targets)
+	}
+	before := w.looks("one")
+	w.patch(configMaps, w.home, "c7", `{"data":{"picked":"mine"}}`)
+	w.await(configMaps, w.home, "c7", "is put right", has("one", "data", "picked"))
+	w.quiet()
+	if got := w.looks("one"); got != before {
+		t.Errorf("the parent was reconciled %d times because of a target that stays selected", got-before)
 	}
 }

@@ -36,6 +36,9 @@ type Subject struct {
 	Namespace string
 	// Name is empty for a selection, and Selector, in string form, for an object.
 	Name, Selector string
+	// Members is true for a selection of which only the names are read: who reads it is
+	// not enqueued for a change of an object that stays in it.
+	Members bool
 }
 
 // audience is who reads through one informer.
@@ -52,6 +55,7 @@ type audience struct {
 // following is one selection and who reads it.
 type following struct {
 	selector labels.Selector
+	members  bool
 	keys     queue.Keys
 	anchors  []anchor // where it is; empty: among the loose
 }
@@ -139,41 +143,61 @@ func (r *Index) Of(event monitor.Event) queue.Keys {
 		return nil
 	}
 	found := make(queue.Keys)
+	var moved map[*following]bool // selections of which only the names are read that it came into, or left
 	for _, obj := range []*wire.Object{event.Old, event.New} {
-		if obj != nil {
-			a.collect(obj, found)
+		if obj == nil {
+			continue
 		}
+		for _, f := range a.collect(obj, found) {
+			switch {
+			case !f.members:
+				maps.Copy(found, f.keys)
+			case moved[f]:
+				delete(moved, f)
+			default:
+				if moved == nil {
+					moved = make(map[*following]bool, 1)
+				}
+				moved[f] = true
+			}
+		}
+	}
+	for f := range moved {
+		maps.Copy(found, f.keys)
 	}
 	return found
 }
 
-// collect adds who reads an object.
-func (a *audience) collect(obj *wire.Object, found queue.Keys) {
+// collect adds who reads an object by its name, and lists the selections that it is in.
+func (a *audience) collect(obj *wire.Object, found queue.Keys) []*following {
 	namespace := obj.Namespace()
 	maps.Copy(found, a.objects[types.NamespacedName{Namespace: namespace, Name: obj.Name()}])
 	if len(a.selections) == 0 {
-		return
+		return nil
 	}
 	set := labels.Set(obj.Head().GetLabels())
-	a.collectSelections(namespace, set, found)
+	selections := a.selectionsWith(namespace, set)
 	if namespace != "" {
-		a.collectSelections("", set, found)
+		selections = append(selections, a.selectionsWith("", set)...)
 	}
+	return selections
 }
 
-func (a *audience) collectSelections(namespace string, set labels.Set, found queue.Keys) {
+// selectionsWith are those that an object with these labels is in.
+func (a *audience) selectionsWith(namespace string, set labels.Set) (found []*following) {
 	for label, value := range set {
 		for f := range a.anchored[anchor{namespace, label, value}] {
 			if f.selector.Matches(set) {
-				maps.Copy(found, f.keys)
+				found = append(found, f)
 			}
 		}
 	}
 	for f := range a.loose[namespace] {
 		if f.selector.Matches(set) {
-			maps.Copy(found, f.keys)
+			found = append(found, f)
 		}
 	}
+	return found
 }
 
 func (a *audience) add(k queue.Key, s Subject, selector labels.Selector) {
@@ -187,7 +211,7 @@ func (a *audience) add(k queue.Key, s Subject, selector labels.Selector) {
 	}
 	f := a.selections[s]
 	if f == nil {
-		f = &following{selector: selector, keys: make(queue.Keys, 1), anchors: a.anchorsFor(s.Namespace, selector)}
+		f = &following{selector: selector, members: s.Members, keys: make(queue.Keys, 1), anchors: a.anchorsFor(s.Namespace, selector)}
 		a.selections[s] = f
 		for _, at := range f.anchors {
 			if a.anchored[at] == nil {

@@ -70,6 +70,12 @@ func TestReadersOfAnEvent(t *testing.T) {
 	r.read(t, "all", "a", "", "")
 	r.read(t, "allAnywhere", "", "", "")
 
+	r.read(t, "kept", "b", "", "kept=yes")
+	names := r.read(t, "keptNames", "b", "", "kept=yes")
+	r.Keep(reader("keptNames"), nil)
+	names.Members = true
+	r.Add(reader("keptNames"), names, labels.SelectorFromSet(labels.Set{"kept": "yes"}))
+
 	otherInformer := configs
 	otherInformer.Selector = "own=yes"
 	web := labels.Set{"app": "web"}
@@ -96,6 +102,18 @@ func TestReadersOfAnEvent(t *testing.T) {
 		"another value": {
 			event: monitor.Event{Key: configs, New: labelled("a", "z", labels.Set{"app": "shop"})},
 			want:  []string{"all", "allAnywhere", "exists", "in", "not"},
+		},
+		"one that changes in a selection": {
+			event: monitor.Event{Key: configs, Old: labelled("b", "z", labels.Set{"kept": "yes"}), New: labelled("b", "z", labels.Set{"kept": "yes", "more": "yes"})},
+			want:  []string{"allAnywhere", "kept"},
+		},
+		"one that comes into a selection": {
+			event: monitor.Event{Key: configs, Old: labelled("b", "z", nil), New: labelled("b", "z", labels.Set{"kept": "yes"})},
+			want:  []string{"allAnywhere", "kept", "keptNames"},
+		},
+		"one that goes, of a selection": {
+			event: monitor.Event{Key: configs, Old: labelled("b", "z", labels.Set{"kept": "yes"})},
+			want:  []string{"allAnywhere", "kept", "keptNames"},
 		},
 		"another informer": {
 			event: monitor.Event{Key: otherInformer, New: labelled("a", "x", web)},
