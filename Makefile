@@ -82,6 +82,7 @@ BENCH_default := --load plain=1000 --rounds 5
 BENCH_loads   := --load plain=100,wide=100,large=100,kinds=1000,beside=1000,beside=5000 --rounds 2 --rest 15s
 BENCH_long    := --load plain=1000,plain=5000 --rounds 3
 BENCH_longest := --load plain=20000 --rounds 2 --rest 5m
+BENCH_patches := --load own=1000,own=5000 --load shared=1000,shared=5000 --load selected=1000,selected=5000 --rounds 3
 
 .PHONY: bin/kanonbench
 bin/kanonbench:
@@ -89,8 +90,8 @@ bin/kanonbench:
 	go build -C cmd/kanonbench -o ../../bin/kanonbench .
 
 .PHONY: bench
-bench: bin/kanon bin/controlplane bin/kanonbench ## Compare with an operator by hand (BENCH=quick, default, loads, long or longest)
-	$(if $(BENCH_$(BENCH)),,$(error BENCH must be quick, default, loads, long or longest, not $(BENCH)))
+bench: bin/kanon bin/controlplane bin/kanonbench ## Compare with an operator by hand (BENCH=quick, default, loads, long, longest or patches)
+	$(if $(BENCH_$(BENCH)),,$(error BENCH must be quick, default, loads, long, longest or patches, not $(BENCH)))
 	$(if $(filter default,$(BENCH)),go test -run '^$$' -bench . -benchmem ./rules/...)
 	bin/kanonbench run $(BENCH_$(BENCH)) --controlplane bin/controlplane --out bench-$(BENCH).txt
 

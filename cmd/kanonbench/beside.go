@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
-	"kanon.dev/kanon/cmd/kanonbench/internal/world"
 )
 
 // quiet is the one parent of the second rule.
@@ -77,7 +76,7 @@ func (r *runner) churn(ctx context.Context, names []string, enough <-chan struct
 		default:
 		}
 		text := fmt.Sprint(revision)
-		done := r.world.Expect(names, world.Converged(text, r.load.extra()))
+		done := r.world.Expect(names, r.load.converged(text))
 		if err := r.world.Change(ctx, names, text); err != nil {
 			return err
 		}
@@ -91,7 +90,7 @@ func (r *runner) churn(ctx context.Context, names []string, enough <-chan struct
 // seen of its children, and until the API server has answered the change itself.
 func (r *runner) changeOne(ctx context.Context, revision string) (took, answered time.Duration, err error) {
 	begun := time.Now()
-	done := r.world.Expect([]string{quiet}, world.Converged(revision, r.load.extra()))
+	done := r.world.Expect([]string{quiet}, r.load.converged(revision))
 	if err := r.world.Change(ctx, []string{quiet}, revision); err != nil {
 		return 0, 0, err
 	}

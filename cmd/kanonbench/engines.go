@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 	"kanon.dev/kanon/cmd/kanonbench/internal/loop"
 	"kanon.dev/kanon/cmd/kanonbench/internal/operator"
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
@@ -44,28 +45,36 @@ func newEngine(name string, o *Options, kubeconfig, rules string, l load) (engin
 	if err != nil {
 		return engine{}, fmt.Errorf("find this program: %w", err)
 	}
-	args := []string{name, "--kubeconfig=" + kubeconfig, fmt.Sprintf("--kinds=%d", l.watched), fmt.Sprintf("--size=%d", l.Size)}
+	args := []string{
+		name, "--kubeconfig=" + kubeconfig, fmt.Sprintf("--kinds=%d", l.watched), fmt.Sprintf("--size=%d", l.Size), "--patch=" + l.Patch,
+	}
 	return engine{name: name, program: self, args: args, told: name == report.Loop}, nil
 }
 
 func newOperatorCommand() *cobra.Command {
 	return newEngineCommand("operator", "Run the operator that Kanon is compared with",
-		func(ctx context.Context, config *rest.Config, kinds, size int) error {
-			return operator.Run(ctx, config, operator.Options{Workers: workers, Kinds: kinds, Size: size})
+		func(ctx context.Context, config *rest.Config, w work) error {
+			return operator.Run(ctx, config, operator.Options{Workers: workers, Kinds: w.kinds, Size: w.size, Patch: app.Patch(w.patch)})
 		})
 }
 
 func newLoopCommand() *cobra.Command {
 	return newEngineCommand("loop", "Run the bare loop that Kanon is compared with",
-		func(ctx context.Context, config *rest.Config, kinds, size int) error {
-			return loop.Run(ctx, config, os.Stdin, loop.Options{Workers: workers, Kinds: kinds, Size: size})
+		func(ctx context.Context, config *rest.Config, w work) error {
+			return loop.Run(ctx, config, os.Stdin, loop.Options{Workers: workers, Kinds: w.kinds, Size: w.size})
 		})
 }
 
+// work is what an engine of this program has to do.
+type work struct {
+	kinds, size int
+	patch       string
+}
+
 // newEngineCommand makes the command that runs an engine of this program.
-func newEngineCommand(name, short string, run func(ctx context.Context, config *rest.Config, kinds, size int) error) *cobra.Command {
+func newEngineCommand(name, short string, run func(context.Context, *rest.Config, work) error) *cobra.Command {
 	var kubeconfig string
-	var kinds, size int
+	var w work
 	cmd := &cobra.Command{
 		Use:    name + " --kubeconfig FILE",
 		Short:  short,
@@ -76,12 +85,13 @@ func newEngineCommand(name, short string, run func(ctx context.Context, config *
 			if err != nil {
 				return err
 			}
-			return run(cmd.Context(), config, kinds, size)
+			return run(cmd.Context(), config, w)
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file")
-	cmd.Flags().IntVar(&kinds, "kinds", 1, "how many kinds of parents there are")
-	cmd.Flags().IntVar(&size, "size", 0, "bytes of the ConfigMap's bulk")
+	cmd.Flags().IntVar(&w.kinds, "kinds", 1, "how many kinds of parents there are")
+	cmd.Flags().IntVar(&w.size, "size", 0, "bytes of the ConfigMap's bulk")
+	cmd.Flags().StringVar(&w.patch, "patch", "", "what parents patch: own, shared or selected (default: they have children)")
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
+	"kanon.dev/kanon/cmd/kanonbench/internal/world"
 )
 
 // The measures of loads.
@@ -29,16 +30,60 @@ type load struct {
 }
 
 // extra is how many children there are beyond the three.
-func (l load) extra() int { return l.Children - ownChildren }
+func (l load) extra() int { return max(0, l.Children-ownChildren) }
+
+// converged is what should come true of a parent of a revision.
+func (l load) converged(revision string) world.Goal {
+	if l.Patch != "" {
+		return world.Patched(revision)
+	}
+	return world.Converged(revision, l.extra())
+}
+
+// gone is what should come true of a parent that is deleted.
+func (l load) gone() world.Goal {
+	if l.Patch != "" {
+		return world.Released()
+	}
+	return world.Gone()
+}
+
+// rules is the work as rules of Kanon.
+func (l load) rules() (string, error) {
+	if l.Patch != "" {
+		return app.PatchRule(app.Patch(l.Patch))
+	}
+	return app.Rules(l.watched, l.extra() > 0, l.Size), nil
+}
+
+// suits tells whether an engine takes part: the bare loop takes nothing back, which is
+// half of what a patch is about.
+func (l load) suits(engine string) bool { return l.Patch == "" || engine != report.Loop }
+
+// writesOfOne is how many writes of an engine a new parent takes. With a patch it is the
+// patch; the operator by hand puts its finalizer on the parent besides.
+func (l load) writesOfOne(engine string) int {
+	switch {
+	case l.Patch == "":
+		return l.Children + 1
+	case engine == report.Operator && l.Patch != string(app.PatchSelected):
+		return 2
+	default:
+		return 1
+	}
+}
 
 // plans are the loads by name.
 func plans() map[string]load {
 	return map[string]load{
-		"plain":  {Load: report.Load{Children: ownChildren}, watched: 1, plan: (*runner).all},
-		"wide":   {Load: report.Load{Children: wideChildren}, watched: 1, plan: (*runner).all},
-		"kinds":  {Load: report.Load{Children: ownChildren, Kinds: manyKinds}, watched: manyKinds, plan: (*runner).all},
-		"large":  {Load: report.Load{Children: ownChildren, Size: largeSize}, watched: 1, plan: (*runner).memory},
-		"beside": {Load: report.Load{Children: ownChildren}, watched: 2, plan: (*runner).beside},
+		"plain":    {Load: report.Load{Children: ownChildren}, watched: 1, plan: (*runner).all},
+		"wide":     {Load: report.Load{Children: wideChildren}, watched: 1, plan: (*runner).all},
+		"kinds":    {Load: report.Load{Children: ownChildren, Kinds: manyKinds}, watched: manyKinds, plan: (*runner).all},
+		"large":    {Load: report.Load{Children: ownChildren, Size: largeSize}, watched: 1, plan: (*runner).memory},
+		"own":      {Load: report.Load{Patch: string(app.PatchOwn)}, watched: 1, plan: (*runner).patches},
+		"shared":   {Load: report.Load{Patch: string(app.PatchShared)}, watched: 1, plan: (*runner).patches},
+		"selected": {Load: report.Load{Patch: string(app.PatchSelected)}, watched: 1, plan: (*runner).patches},
+		"beside":   {Load: report.Load{Children: ownChildren}, watched: 2, plan: (*runner).beside},
 	}
 }
 

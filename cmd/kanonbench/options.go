@@ -73,11 +73,22 @@ func (o *Options) loads() ([]load, error) {
 	return loads, errors.Join(errs...)
 }
 
+// wants tells whether an engine is to be measured.
+func (o *Options) wants(engine string) bool {
+	return len(o.Engines) == 0 || slices.Contains(o.Engines, engine)
+}
+
 // validate finds what is wrong with the options by themselves.
 func (o *Options) validate() error {
 	var errs []error
-	if _, err := o.loads(); err != nil {
+	loads, err := o.loads()
+	if err != nil {
 		errs = append(errs, err)
+	}
+	for _, l := range loads {
+		if !slices.ContainsFunc(engineNames(), func(name string) bool { return o.wants(name) && l.suits(name) }) {
+			errs = append(errs, fmt.Errorf("--engines: none of %s takes part in the load of patches", strings.Join(o.Engines, ", ")))
+		}
 	}
 	for _, number := range []struct {
 		flag  string

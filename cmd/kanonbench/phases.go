@@ -35,7 +35,21 @@ func (r *runner) all() []step {
 // warmUp are the phases in which much is written.
 func (r *runner) warmUp() []step {
 	names := namesOf("app", r.load.Parents)
+	if r.load.Patch != "" {
+		return []step{r.begin(), r.create(names), r.change(names), r.remove(names)}
+	}
 	return slices.Concat([]step{r.begin()}, r.writing(names), []step{r.remove(names)})
+}
+
+// patches are the phases in which parents patch what is there.
+func (r *runner) patches() []step {
+	names := namesOf("app", r.load.Parents)
+	return []step{
+		r.begin(), r.create(names), r.change(names), r.idle(),
+		{phase: report.Restart, do: r.restart},
+		{phase: report.One, do: r.oneByOne},
+		r.remove(append(namesOf("single", r.singles), names...)),
+	}
 }
 
 // memory are those phases that tell how much an engine holds.
@@ -52,11 +66,7 @@ func (r *runner) writing(names []string) []step {
 	}
 	return []step{
 		r.create(names),
-		{phase: report.Change, do: func(ctx context.Context) error {
-			return r.timed(ctx, report.Change, names, world.Converged(secondRevision, r.load.extra()), func() error {
-				return r.world.Change(ctx, names, secondRevision)
-			})
-		}},
+		r.change(names),
 		{phase: report.Drift, do: func(ctx context.Context) error {
 			return r.timed(ctx, report.Drift, half, world.Repaired(secondRevision, r.load.extra()), func() error {
 				return errors.Join(r.world.Spoil(ctx, half), r.tell())
@@ -65,10 +75,19 @@ func (r *runner) writing(names []string) []step {
 	}
 }
 
+// change is the phase in which all parents get another revision.
+func (r *runner) change(names []string) step {
+	return step{phase: report.Change, do: func(ctx context.Context) error {
+		return r.timed(ctx, report.Change, names, r.load.converged(secondRevision), func() error {
+			return r.world.Change(ctx, names, secondRevision)
+		})
+	}}
+}
+
 // create is the phase in which all parents are created.
 func (r *runner) create(names []string) step {
 	return step{phase: report.New, do: func(ctx context.Context) error {
-		return r.timed(ctx, report.New, names, world.Converged(firstRevision, r.load.extra()), func() error {
+		return r.timed(ctx, report.New, names, r.load.converged(firstRevision), func() error {
 			return r.world.Create(ctx, names, firstRevision, r.load.extra())
 		}, report.Value{Unit: report.Empty, Number: float64(r.empty)})
 	}}
@@ -77,7 +96,7 @@ func (r *runner) create(names []string) step {
 // remove is the phase in which all parents are deleted.
 func (r *runner) remove(names []string) step {
 	return step{phase: report.Delete, do: func(ctx context.Context) error {
-		return r.timed(ctx, report.Delete, names, world.Gone(), func() error { return r.world.Delete(ctx, names) })
+		return r.timed(ctx, report.Delete, names, r.load.gone(), func() error { return r.world.Release(ctx, names) })
 	}}
 }
 
@@ -85,6 +104,10 @@ func (r *runner) remove(names []string) step {
 // that it works, and has no parent again.
 func (r *runner) begin() step {
 	return step{phase: "Begin", do: func(ctx context.Context) error {
+		targets := slices.Concat(namesOf("app", r.load.Parents), namesOf("single", r.singles), []string{canary})
+		if err := r.world.Prepare(ctx, targets, firstRevision); err != nil {
+			return err
+		}
 		if err := r.start(); err != nil {
 			return err
 		}
@@ -180,7 +203,7 @@ func (r *runner) restart(ctx context.Context) error {
 	if err := r.stop(); err != nil {
 		return err
 	}
-	done := r.world.Expect([]string{canary}, world.Converged(firstRevision, r.load.extra()))
+	done := r.world.Expect([]string{canary}, r.load.converged(firstRevision))
 	if err := r.world.Create(ctx, []string{canary}, firstRevision, r.load.extra()); err != nil {
 		return err
 	}
@@ -214,7 +237,7 @@ func (r *runner) restart(ctx context.Context) error {
 	values := between(before, after, r.load.Parents)
 	for i := range values {
 		if values[i].Unit == report.AllWrites {
-			values[i].Number -= float64(r.load.Children + 1)
+			values[i].Number -= float64(r.load.writesOfOne(r.engine.name))
 		}
 	}
 	r.add(report.Restart, append([]report.Value{
@@ -240,7 +263,7 @@ func (r *runner) oneByOne(ctx context.Context) error {
 	var times []float64
 	for _, name := range namesOf("single", r.singles) {
 		begun := time.Now()
-		done := r.world.Expect([]string{name}, world.Converged(firstRevision, r.load.extra()))
+		done := r.world.Expect([]string{name}, r.load.converged(firstRevision))
 		if err := r.world.Create(ctx, []string{name}, firstRevision, r.load.extra()); err != nil {
 			return err
 		}

@@ -36,52 +36,7 @@ func binary(t *testing.T, name, variable string) string {
 // more: in each phase those of the children that differ, and of the status.
 func TestRequestsOfKanon(t *testing.T) {
 	const parents, singles = 120, 3 // so many that informers pack texts: see wire.Packer
-	ctx, dir := t.Context(), t.TempDir()
-	log := new(strings.Builder)
-	p, err := plane.Start(ctx, plane.Options{Binary: binary(t, "controlplane", controlPlaneVariable), Dir: dir, Log: log})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, log)
-	}
-	t.Cleanup(func() {
-		if err := p.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	w, err := world.New(p.Config, plane.Namespace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unwatch, err := w.Watch(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unwatch() //nolint:errcheck // the test's context ends it
-
-	rule := filepath.Join(dir, "rule.yaml")
-	if err := os.WriteFile(rule, []byte(app.Rules(1, false, 0)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	plain := plans()["plain"]
-	plain.Parents = parents
-	kanon, err := newEngine(report.Kanon, &Options{Kanon: binary(t, "kanon", "")}, p.EngineKubeconfig, rule, plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := new(strings.Builder)
-	r := &runner{
-		plane: p, world: w, engine: kanon, load: plain, singles: singles, restFor: time.Second, log: said,
-	}
-	if err := errors.Join(r.inOrder(ctx, r.all()), r.stop()); err != nil {
-		t.Fatalf("%v\nKanon said:\n%s", err, said)
-	}
-	got := make(map[report.Phase]map[string]float64)
-	for _, sample := range r.samples {
-		got[sample.Phase] = requestsOf(sample)
-		made := map[report.Phase]float64{report.New: parents, report.Restart: 1, report.One: singles}[sample.Phase]
-		if events := eventsOf(sample); events > made {
-			t.Errorf("phase %s: %v requests for Events, want one for each of %v new parents at the most", sample.Phase, events, made)
-		}
-	}
+	got, said := measure(t, "plain", parents, singles)
 	firsts := func(n float64) map[string]float64 {
 		return map[string]float64{"create:configmaps": n, "create:services": n, "create:deployments": n, "patch:apps.status": n}
 	}
@@ -99,6 +54,96 @@ func TestRequestsOfKanon(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s\nKanon said:\n%s", diff, said)
 	}
+}
+
+// TestRequestsOfPatches holds Kanon to one request for each object that a patch is for
+// and that differs, however many parents have a part of it, and to none at rest.
+func TestRequestsOfPatches(t *testing.T) {
+	const objects, singles = 30, 3
+	for _, name := range []string{"own", "selected"} {
+		t.Run(name, func(t *testing.T) {
+			got, said := measure(t, name, objects, singles)
+			patches := func(n float64) map[string]float64 { return map[string]float64{"patch:configmaps": n} }
+			want := map[report.Phase]map[string]float64{
+				report.New: patches(objects), report.Change: patches(objects), report.Rest: {},
+				report.Restart: {"patch:configmaps": 1, "list:configmaps": 1},
+				report.One:     patches(singles), report.Delete: patches(objects + singles),
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("requests (-want +got):\n%s\nKanon said:\n%s", diff, said)
+			}
+		})
+	}
+	t.Run("shared", func(t *testing.T) {
+		got, said := measure(t, "shared", objects, singles)
+		for phase, requests := range got {
+			most := map[report.Phase]float64{
+				report.New: objects, report.Change: objects, report.Restart: 1, report.One: singles, report.Delete: objects + singles,
+			}[phase]
+			delete(requests, "list:configmaps")
+			if requests["patch:configmaps"] > most || len(requests) > 1 || requests["patch:configmaps"] < min(1, most) {
+				t.Errorf("phase %s: requests %v, want %v patches at the most\nKanon said:\n%s", phase, requests, most, said)
+			}
+		}
+	})
+}
+
+// measure takes Kanon through all phases of a load, and returns the requests that it sent
+// in each, and what it said.
+func measure(t *testing.T, name string, parents, singles int) (got map[report.Phase]map[string]float64, said *strings.Builder) {
+	t.Helper()
+	ctx, dir := t.Context(), t.TempDir()
+	log := new(strings.Builder)
+	p, err := plane.Start(ctx, plane.Options{Binary: binary(t, "controlplane", controlPlaneVariable), Dir: dir, Log: log})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log)
+	}
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	w, err := world.New(p.Config, plane.Namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	what := plans()[name]
+	what.Parents = parents
+	w.Patches(app.Patch(what.Patch))
+	unwatch, err := w.Watch(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unwatch() //nolint:errcheck // the test's context ends it
+
+	rule := filepath.Join(dir, "rule.yaml")
+	text, err := what.rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(rule, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kanon, err := newEngine(report.Kanon, &Options{Kanon: binary(t, "kanon", "")}, p.EngineKubeconfig, rule, what)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said = new(strings.Builder)
+	r := &runner{
+		plane: p, world: w, engine: kanon, load: what, singles: singles, restFor: time.Second, log: said,
+	}
+	if err := errors.Join(r.inOrder(ctx, what.plan(r)), r.stop()); err != nil {
+		t.Fatalf("%v\nKanon said:\n%s", err, said)
+	}
+	got = make(map[report.Phase]map[string]float64)
+	for _, sample := range r.samples {
+		got[sample.Phase] = requestsOf(sample)
+		made := map[report.Phase]int{report.New: parents, report.Restart: 1, report.One: singles}[sample.Phase]
+		if events := eventsOf(sample); events > float64(made) {
+			t.Errorf("phase %s: %v requests for Events, want one for each of %v new parents at the most", sample.Phase, events, made)
+		}
+	}
+	return got, said
 }
 
 // eventsOf is how many Events were written.

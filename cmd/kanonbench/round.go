@@ -37,7 +37,7 @@ func (b *benchmark) round(ctx context.Context, l load, n int) (err error) {
 			err = errors.Join(err, c.close())
 		}
 	}()
-	for _, name := range b.engines() {
+	for _, name := range b.engines(l) {
 		b.sayOf(n, l, "start "+name)
 		c, err := b.prepare(ctx, name, l)
 		if err != nil {
@@ -93,7 +93,11 @@ func (b *benchmark) prepare(ctx context.Context, name string, l load) (_ *conten
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
 	rules := filepath.Join(dir, "rules.yaml")
-	if err := os.WriteFile(rules, []byte(app.Rules(l.watched, l.extra() > 0, l.Size)), 0o600); err != nil {
+	text, err := l.rules()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write rules: %w", err)
 	}
 	e, err := newEngine(name, &b.options, plane.EngineKubeconfig(dir), rules, l)
@@ -114,6 +118,7 @@ func (b *benchmark) prepare(ctx context.Context, name string, l load) (_ *conten
 	}
 	b.note(report.Circumstance{Key: report.KeyKubernetes, Value: c.site.plane.Version})
 	c.site.world.Kinds(l.kindOf)
+	c.site.world.Patches(app.Patch(l.Patch))
 	few := l
 	few.Parents = min(firstParents, l.Parents)
 	c.runner = &runner{plane: c.site.plane, world: c.site.world, engine: e, load: few, log: c.log}
@@ -142,12 +147,9 @@ func (c *contender) close() (err error) {
 	return err
 }
 
-// engines are the names of the engines that are wanted.
-func (b *benchmark) engines() []string {
-	if len(b.options.Engines) == 0 {
-		return engineNames()
-	}
-	return slices.DeleteFunc(engineNames(), func(name string) bool { return !slices.Contains(b.options.Engines, name) })
+// engines are the names of the engines that are wanted for a load.
+func (b *benchmark) engines(l load) []string {
+	return slices.DeleteFunc(engineNames(), func(name string) bool { return !b.options.wants(name) || !l.suits(name) })
 }
 
 // note keeps a circumstance of the run, once.

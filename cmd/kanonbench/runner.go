@@ -37,7 +37,7 @@ type step struct {
 
 // do takes a step, in the time that it may have at the most.
 func (r *runner) do(ctx context.Context, s step) error {
-	limit := 3*time.Minute + r.restFor + time.Duration(r.load.Parents*r.load.Children+r.load.Size/1000)*50*time.Millisecond
+	limit := 3*time.Minute + r.restFor + time.Duration(r.load.Parents*max(1, r.load.Children)+r.load.Size/1000)*50*time.Millisecond
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it takes longer than %s", limit))
 	defer cancel()
 	if err := s.do(ctx); err != nil {
@@ -92,7 +92,7 @@ func (r *runner) tell() error {
 
 // bring creates parents and waits until the engine has seen to them.
 func (r *runner) bring(ctx context.Context, names ...string) error {
-	done := r.world.Expect(names, world.Converged(firstRevision, r.load.extra()))
+	done := r.world.Expect(names, r.load.converged(firstRevision))
 	if err := r.world.Create(ctx, names, firstRevision, r.load.extra()); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (r *runner) bring(ctx context.Context, names ...string) error {
 
 // take deletes parents and waits until nothing is left of them.
 func (r *runner) take(ctx context.Context, names ...string) error {
-	done := r.world.Expect(names, world.Gone())
+	done := r.world.Expect(names, r.load.gone())
 	if err := r.world.Delete(ctx, names); err != nil {
 		return err
 	}

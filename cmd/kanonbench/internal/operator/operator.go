@@ -31,6 +31,8 @@ type Options struct {
 	Kinds int
 	// Size is that of the ConfigMap's bulk, in bytes.
 	Size int
+	// Patch is what Apps patch in place of having children; empty: nothing.
+	Patch app.Patch
 }
 
 // Run runs the operator until ctx ends.
@@ -45,6 +47,12 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	})
 	if err != nil {
 		return fmt.Errorf("make manager: %w", err)
+	}
+	if o.Patch != "" {
+		if err := setUpPatches(manager, o); err != nil {
+			return fmt.Errorf("set up the controller of patches: %w", err)
+		}
+		return manager.Start(ctx)
 	}
 	for kind := range app.Kind(o.Kinds) {
 		if err := setUp(manager, kind, o); err != nil {

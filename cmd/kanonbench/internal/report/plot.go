@@ -38,7 +38,7 @@ func WritePlot(w io.Writer, run *Run) error {
 	y := 0
 	for _, load := range run.Loads() {
 		compared := len(run.Numbers(load, New, Operator, Time)) > 0
-		if load.Size == 0 && compared { // one of a size is about memory
+		if load.Size == 0 && load.Patch == "" && compared { // one of a size is about memory
 			y = drawLoad(&body, run, load, y)
 		}
 	}

@@ -60,6 +60,11 @@ func loads() *Run {
 	large.Size = 1_000_000
 	add(large, Restart, Resident, 1050<<20, 31<<20)
 	add(Load{Parents: 500, Children: 3, Kinds: 50}, New, Time, 5, 5)
+	for _, patch := range []string{"own", "shared", "selected"} {
+		add(Load{Parents: 1000, Patch: patch}, New, Writes, 2, 1)
+		add(Load{Parents: 1000, Patch: patch}, Change, Time, 2, 1)
+		add(Load{Parents: 20000, Patch: patch}, Change, Time, 40, 30)
+	}
 	return run
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -21,10 +22,30 @@ type row struct {
 // about holding them.
 func rows(load Load) []row {
 	all := allRows(load)
+	if load.Patch != "" {
+		return patchRows(load, all)
+	}
 	if load.Size == 0 {
 		return all
 	}
 	return slices.DeleteFunc(all, func(r row) bool { return r.phase != Restart && r.phase != Rest && r.unit != Empty })
+}
+
+// patchRows are the lines for a load of patches: what one object costs is one write, and
+// fewer where many parents share it; nothing is said of memory.
+func patchRows(load Load, all []row) []row {
+	for i := range all {
+		switch r := &all[i]; {
+		case r.unit == Writes:
+			r.limit = new(1.0)
+		case r.unit == Empty, r.phase == Delete && r.unit == AllWrites:
+			r.limit = nil
+		}
+		if load.Patch == "selected" {
+			all[i].title = strings.ReplaceAll(all[i].title, "parent", "object")
+		}
+	}
+	return all
 }
 
 func allRows(load Load) []row {

@@ -83,6 +83,9 @@ type Load struct {
 	Kinds int
 	// Size is how many bytes more than usual each parent's first ConfigMap has.
 	Size int
+	// Patch is what parents patch in place of having children: own, an object each;
+	// shared, one object; selected, one parent all objects, which Parents counts then.
+	Patch string
 }
 
 // isSmall tells whether the load is so small that it says nothing of larger ones: 100 parents are changed
@@ -92,7 +95,7 @@ func (l Load) isSmall() bool { return l.Parents < 1000 }
 // compare orders loads by what they are, then by their parents.
 func (l Load) compare(other Load) int {
 	return cmp.Or(
-		cmp.Compare(l.Children, other.Children), cmp.Compare(l.Kinds, other.Kinds),
+		cmp.Compare(l.Patch, other.Patch), cmp.Compare(l.Children, other.Children), cmp.Compare(l.Kinds, other.Kinds),
 		cmp.Compare(l.Size, other.Size), cmp.Compare(l.Parents, other.Parents),
 	)
 }

@@ -41,6 +41,9 @@ func rounds(run *Run, load Load) (most int) {
 
 // TitleOf says in words what a load is; without the number of parents where it is 0.
 func TitleOf(load Load) string {
+	if load.Patch != "" {
+		return titleOfPatch(load)
+	}
 	title := fmt.Sprintf("Parents with %d children each", load.Children)
 	if load.Parents > 0 {
 		title = fmt.Sprintf("%s parents with %d children each", thousands(load.Parents), load.Children)
@@ -53,6 +56,24 @@ func TitleOf(load Load) string {
 	}
 	return title
 }
+
+func titleOfPatch(load Load) string {
+	number := ""
+	if load.Parents > 0 {
+		number = thousands(load.Parents) + " "
+	}
+	switch load.Patch {
+	case "shared":
+		return first(number + "parents that all patch one object")
+	case "selected":
+		return first("one parent that patches " + number + "objects")
+	default:
+		return first(number + "parents that patch an object each")
+	}
+}
+
+// first has a text begin with a capital.
+func first(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // cells is the table of a load; the first line is the head.
 func cells(run *Run, load Load) [][]string {

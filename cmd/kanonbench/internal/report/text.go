@@ -40,6 +40,9 @@ func nameOf(s Sample) benchfmt.Name {
 	if s.Load.Size > 0 {
 		name += fmt.Sprintf("/size=%d", s.Load.Size)
 	}
+	if s.Load.Patch != "" {
+		name += "/patch=" + s.Load.Patch
+	}
 	return benchfmt.Name(name)
 }
 
@@ -89,6 +92,8 @@ func sampleOf(result *benchfmt.Result) (Sample, error) {
 			s.Load.Children, err = strconv.Atoi(value)
 		case "kinds":
 			s.Load.Kinds, err = strconv.Atoi(value)
+		case "patch":
+			s.Load.Patch = value
 		case "size":
 			s.Load.Size, err = strconv.Atoi(value)
 		}

@@ -24,6 +24,9 @@ const stranger = "someone-else"
 
 // Create creates parents.
 func (w *World) Create(ctx context.Context, names []string, revision string, extra int) error {
+	if w.patch == app.PatchSelected {
+		return w.createPicked(ctx, names)
+	}
 	return each(ctx, names, func(ctx context.Context, name string) error {
 		if err := w.parents(name).Create(ctx, app.New(w.kindOf(name), w.namespace, name, revision, extra)); err != nil {
 			return fmt.Errorf("create parent %s: %w", name, err)
@@ -34,6 +37,9 @@ func (w *World) Create(ctx context.Context, names []string, revision string, ext
 
 // Change gives parents another revision.
 func (w *World) Change(ctx context.Context, names []string, revision string) error {
+	if w.patch == app.PatchSelected {
+		names = []string{app.SelectorName}
+	}
 	patch, err := patchOf(map[string]any{"spec": map[string]any{"revision": revision}})
 	if err != nil {
 		return err
@@ -86,6 +92,9 @@ func (w *World) spoilt(name string, config, deployment uint64) {
 
 // Delete deletes parents; the garbage collector takes their children.
 func (w *World) Delete(ctx context.Context, names []string) error {
+	if w.patch == app.PatchSelected {
+		return w.deletePicked(ctx, names)
+	}
 	return each(ctx, names, func(ctx context.Context, name string) error {
 		err := w.parents(name).Delete(ctx, app.New(w.kindOf(name), w.namespace, name, "", 0), client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if err != nil {

@@ -97,7 +97,7 @@ func (s *State) see(object client.Object, present bool) {
 func (s *Sight) see(object client.Object, value string, present bool) {
 	s.Present, s.Version, s.Value = present, versionOf(object), value
 	if !present {
-		s.Spoilt = 0
+		s.Spoilt, s.Value = 0, ""
 	}
 }
 

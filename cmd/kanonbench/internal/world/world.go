@@ -27,7 +27,10 @@ type World struct {
 	others    []client.Client // of the other kinds of parents
 	kindOf    func(parent string) app.Kind
 
+	patch app.Patch // what parents patch, if they do
+
 	mu     sync.Mutex
+	shared map[string]string       // what all parents have in the object that they share
 	states map[string]*State       // by the parent's name
 	goals  map[string]*Expectation // by the parent's name; each has one at most
 }
@@ -151,6 +154,10 @@ func (w *World) see(event any, present bool) {
 	name := object.GetLabels()[app.Label]
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if shared, is := object.(*corev1.ConfigMap); is && w.patch == app.PatchShared && name == app.SharedName {
+		w.seeSharedLocked(shared)
+		return
+	}
 	w.stateLocked(name).see(object, present)
 	w.checkLocked(name)
 }

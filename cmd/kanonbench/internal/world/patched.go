@@ -1,0 +1,112 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kanon.dev/kanon/cmd/kanonbench/internal/app"
+)
+
+// In the loads of patches, the names are those of the parents, or, where one parent patches
+// many objects, of these.
+
+// Patches says what parents patch. To be called while nothing else is.
+func (w *World) Patches(patch app.Patch) { w.patch = patch }
+
+// Patched is that the ConfigMap of a name, or the key of a name in the one of all, has a
+// revision.
+func Patched(revision string) Goal {
+	return func(s *State) bool { return s.ConfigMap.Value == revision }
+}
+
+// Released is that it has none, and that the parent of that name is gone.
+func Released() Goal {
+	return func(s *State) bool { return s.ConfigMap.Value == "" && !s.App.Present }
+}
+
+// Prepare makes what must be there before there are parents of these names: what they
+// patch, or, where one parent patches many objects, that parent and none of the objects.
+func (w *World) Prepare(ctx context.Context, names []string, revision string) error {
+	create := func(ctx context.Context, object client.Object) error {
+		if err := w.objects.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create %s: %w", object.GetName(), err)
+		}
+		return nil
+	}
+	switch w.patch {
+	case app.PatchOwn:
+		return each(ctx, names, func(ctx context.Context, name string) error {
+			return create(ctx, app.Target(w.namespace, name, false))
+		})
+	case app.PatchShared:
+		return create(ctx, app.Target(w.namespace, app.SharedName, false))
+	case app.PatchSelected:
+		gone := w.Expect(names, func(s *State) bool { return !s.ConfigMap.Present })
+		err := w.objects.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(w.namespace), client.MatchingLabels{app.PickLabel: app.PickValue})
+		if err != nil {
+			return fmt.Errorf("delete ConfigMaps: %w", err)
+		}
+		if _, err := gone.Wait(ctx); err != nil {
+			return err
+		}
+		return create(ctx, app.New(0, w.namespace, app.SelectorName, revision, 0))
+	}
+	return nil
+}
+
+// Release ends what is patched for these names: their parents, or the one of all, are
+// deleted.
+func (w *World) Release(ctx context.Context, names []string) error {
+	if w.patch != app.PatchSelected {
+		return w.Delete(ctx, names)
+	}
+	if err := w.objects.Delete(ctx, app.New(0, w.namespace, app.SelectorName, "", 0)); err != nil {
+		return fmt.Errorf("delete parent: %w", err)
+	}
+	return nil
+}
+
+// createPicked makes objects that one parent selects.
+func (w *World) createPicked(ctx context.Context, names []string) error {
+	return each(ctx, names, func(ctx context.Context, name string) error {
+		if err := w.objects.Create(ctx, app.Target(w.namespace, name, true)); err != nil {
+			return fmt.Errorf("create ConfigMap %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// deletePicked deletes them.
+func (w *World) deletePicked(ctx context.Context, names []string) error {
+	return each(ctx, names, func(ctx context.Context, name string) error {
+		if err := w.objects.Delete(ctx, app.Target(w.namespace, name, true)); err != nil {
+			return fmt.Errorf("delete ConfigMap %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// seeSharedLocked takes note of the ConfigMap that all parents patch.
+func (w *World) seeSharedLocked(now *corev1.ConfigMap) {
+	changed := make(map[string]string)
+	for name := range w.shared {
+		if _, there := now.Data[name]; !there {
+			changed[name] = ""
+		}
+	}
+	for name, value := range now.Data {
+		if w.shared[name] != value {
+			changed[name] = value
+		}
+	}
+	w.shared = maps.Clone(now.Data)
+	for name, value := range changed {
+		w.stateLocked(name).ConfigMap.Value = value
+		w.checkLocked(name)
+	}
+}
