@@ -40,6 +40,15 @@ func (l load) converged(revision string) world.Goal {
 	return world.Converged(revision, l.extra())
 }
 
+// afterChange is the revision that comes true of a new parent after the change of all:
+// its own, and that of the one parent where a new object is selected.
+func (l load) afterChange() string {
+	if l.Patch == string(app.PatchSelected) {
+		return secondRevision
+	}
+	return firstRevision
+}
+
 // gone is what should come true of a parent that is deleted.
 func (l load) gone() world.Goal {
 	if l.Patch != "" {

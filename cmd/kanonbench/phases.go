@@ -203,7 +203,7 @@ func (r *runner) restart(ctx context.Context) error {
 	if err := r.stop(); err != nil {
 		return err
 	}
-	done := r.world.Expect([]string{canary}, r.load.converged(firstRevision))
+	done := r.world.Expect([]string{canary}, r.load.converged(r.load.afterChange()))
 	if err := r.world.Create(ctx, []string{canary}, firstRevision, r.load.extra()); err != nil {
 		return err
 	}
@@ -263,7 +263,7 @@ func (r *runner) oneByOne(ctx context.Context) error {
 	var times []float64
 	for _, name := range namesOf("single", r.singles) {
 		begun := time.Now()
-		done := r.world.Expect([]string{name}, r.load.converged(firstRevision))
+		done := r.world.Expect([]string{name}, r.load.converged(r.load.afterChange()))
 		if err := r.world.Create(ctx, []string{name}, firstRevision, r.load.extra()); err != nil {
 			return err
 		}
