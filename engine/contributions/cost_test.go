@@ -2,7 +2,6 @@ package contributions
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -16,9 +15,9 @@ type rig struct {
 	book     *Book[trouble]
 	revision *Revision
 	// says is what a parent sets.
-	says func(parent int) *Contribution
-	todo []queue.Key
-	// waiting are the keys in todo.
+	says             func(parent int) *Contribution
+	parents, targets []queue.Key // to be worked on
+	// waiting are the keys in these.
 	waiting queue.Keys
 	costs   costs
 	// known are the parents that know how their contributions fare.
@@ -51,7 +50,11 @@ func (r *rig) add(keys ...queue.Key) {
 	for _, k := range keys {
 		if !r.waiting[k] {
 			r.waiting[k] = true
-			r.todo = append(r.todo, k)
+			if k.Patch == "" {
+				r.parents = append(r.parents, k)
+			} else {
+				r.targets = append(r.targets, k)
+			}
 		}
 	}
 }
@@ -67,11 +70,14 @@ func (r *rig) run() costs {
 
 // drain works until nothing is left to do.
 func (r *rig) drain() {
-	for len(r.todo) > 0 {
+	for len(r.parents)+len(r.targets) > 0 {
 		// Parents go before targets, as where other workers have time for them at once.
-		at := max(0, slices.IndexFunc(r.todo, func(k queue.Key) bool { return k.Patch == "" }))
-		k := r.todo[at]
-		r.todo = slices.Delete(r.todo, at, at+1)
+		from := &r.parents
+		if len(r.parents) == 0 {
+			from = &r.targets
+		}
+		k := (*from)[0]
+		*from = (*from)[1:]
 		delete(r.waiting, k)
 		if k.Patch != "" {
 			r.work(k)
@@ -236,5 +242,23 @@ func TestParentOfManyTargets(t *testing.T) {
 	r.run()
 	if !r.known["0"] {
 		t.Error("the parent waits for a target that it has no part in any more")
+	}
+}
+
+// BenchmarkStart measures what the account costs from the start of a rule until all
+// parents know how their contributions fare.
+func BenchmarkStart(b *testing.B) {
+	for _, n := range []int{1000, 2000, 4000, 8000} {
+		for what, says := range map[string]func(int) *Contribution{
+			"own":    func(i int) *Contribution { return sets(younger, fmt.Sprint("own-", i)) },
+			"shared": func(int) *Contribution { return sets(younger, "one") },
+		} {
+			b.Run(fmt.Sprint(what, "/", n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					newRig(n, says).run()
+				}
+			})
+		}
 	}
 }
