@@ -26,8 +26,9 @@ const (
 	SharedName = "shared"
 	// SelectorName is the name of the App that patches what it selects.
 	SelectorName = "selector"
-	// PickLabel is on the ConfigMaps that it selects, with the value PickValue.
+	// PickLabel is on the ConfigMaps that it selects.
 	PickLabel = "bench.kanon.dev/pick"
+	// PickValue is its value there.
 	PickValue = "yes"
 	// Finalizer is that of an operator that takes back what it patched.
 	Finalizer = "bench.kanon.dev/patch"
