@@ -19,6 +19,10 @@ type Options struct {
 	// Kinds tells which kinds there are. nil: every kind is taken for one that
 	// is there and namespaced.
 	Kinds Kinds
+	// AwaitKinds compiles a rule although the kind of a child, a lookup or a patch is
+	// missing: that node waits for its kind, which a warning says. Otherwise a kind that
+	// is known to be missing is an error.
+	AwaitKinds bool
 	// Schemas gives the schemas that expressions and templates are checked
 	// against. nil: they are not.
 	Schemas Schemas
@@ -361,7 +365,7 @@ func (c *compiler) parent(u *uses) (Parent, *expression) {
 		GVK: spec.gvk, Selector: spec.selector, NamespaceSelector: spec.namespaceSelector,
 		Namespaces: spec.namespaces, Namespaced: true,
 	}
-	if k, ok := c.kind(spec.gvk, spec.node, parentVerbs()); ok {
+	if k, ok := c.kind(spec.gvk, spec.node, parentVerbs(), kindUse{}); ok {
 		p.Namespaced = k.Namespaced
 		if !k.Namespaced && (len(spec.namespaces) > 0 || spec.namespaceSelector != nil) {
 			c.report(spec.pos, CodeParentNamespaces, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot hold", spec.gvk.Kind).

@@ -31,7 +31,8 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	if spec.template != nil {
 		known := false
 		child.GVK = c.templateKind(spec)
-		child.kind, known = c.kind(child.GVK, spec.template, childVerbs())
+		child.kind, known = c.kind(child.GVK, spec.template, childVerbs(), kindUse{node: "child " + spec.label(), optional: spec.optional})
+		child.Unresolved = c.isUnresolved(known, child.GVK)
 		c.checkMetadata(spec, child.GVK)
 		if known {
 			c.checkScope(spec, child, p)
@@ -39,7 +40,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	}
 	child.Namespaced = child.kind.Namespaced
 	child.builtIn = isBuiltIn(child.GVK.Group)
-	child.Adopt = spec.adopt
+	child.Adopt, child.Optional = spec.adopt, spec.optional
 	child.Elsewhere = spec.namesNamespace()
 	child.Ignore = c.ignored(spec, child.GVK)
 
@@ -51,6 +52,9 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	c.when(&spec.bodySpec, &child.body, sc, &n.uses, &n.guard)
 	if child.Cleanup = spec.cleanup; spec.cleanup {
 		n.guard = n.guard.under(finalizingGuard())
+	}
+	if spec.optional {
+		n.guard = n.guard.under(optionalGuard(child.GVK))
 	}
 	for _, name := range slices.Sorted(maps.Keys(child.locals)) {
 		v := c.compileVariable(child.locals[name], sc)

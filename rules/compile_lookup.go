@@ -139,8 +139,8 @@ func (c *compiler) lookupSelector(n *node, sc *compileScope, u *uses) template {
 // namespace.
 func (c *compiler) checkLookupKind(l *lookupState, p *Program) {
 	spec, out := l.spec, l.compiled
-	kind, known := c.kind(spec.gvk, spec.node, parentVerbs())
-	out.Namespaced = kind.Namespaced
+	kind, known := c.kind(spec.gvk, spec.node, parentVerbs(), kindUse{node: spec.label(), optional: spec.optional})
+	out.Namespaced, out.Unresolved = kind.Namespaced, c.isUnresolved(known, spec.gvk)
 	if !known {
 		return
 	}

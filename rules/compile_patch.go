@@ -71,8 +71,8 @@ func (c *compiler) patchTargetKind(spec *patchSpec, patch *compiledPatch, p *Pro
 		return
 	}
 	patch.GVK = target.gvk
-	kind, known := c.kind(target.gvk, target.node, patchVerbs())
-	patch.kind, patch.Namespaced = kind, kind.Namespaced
+	kind, known := c.kind(target.gvk, target.node, patchVerbs(), kindUse{node: "patch " + spec.id})
+	patch.kind, patch.Namespaced, patch.Unresolved = kind, kind.Namespaced, c.isUnresolved(known, target.gvk)
 	if isSecret(target.gvk) && !spec.refuse {
 		c.report(c.fieldAt(target.node, "kind"), CodePatchSecret,
 			"what %s takes from others in a Secret is not remembered, so that it cannot be given back when the patch is released", spec.label()).

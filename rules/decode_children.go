@@ -74,6 +74,7 @@ func (d *decoder) child(n *node, list string, index int, before []childSpec) chi
 		"deletionPolicy": func(n *node) { c.deletion = d.deletionPolicy(n, path+".deletionPolicy") },
 		"recreateWhen":   func(n *node) { c.recreateWhen = d.expression(n, path+".recreateWhen") },
 		"updateWhen":     func(n *node) { c.updateWhen = d.expression(n, path+".updateWhen") },
+		"optional":       func(n *node) { c.optional = d.boolean(n, path+".optional") },
 		"adopt":          func(n *node) { c.adopt = d.boolean(n, path+".adopt") },
 		"ignore": func(n *node) {
 			for i, item := range d.list(n, path+".ignore") {

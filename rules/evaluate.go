@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/celenv"
 )
@@ -29,8 +30,9 @@ type Evaluation struct {
 	// clock is now, and notes when what was computed from it changes.
 	clock  celenv.Clock
 	random celenv.Random
-	// finalizing is as in Input.
+	// finalizing and missing are as in Input.
 	finalizing bool
+	missing    map[schema.GroupVersionKind]Absence
 	// base is the scope outside of all children.
 	base      scope
 	variables []memo
@@ -134,12 +136,13 @@ func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 	ev.base.ev, ev.random.Source = ev, in.Random
 	ev.budget = celenv.Budget{Cost: p.limits.ReconcileCost, Time: p.limits.Deadline}
 	ev.claimed[identityOf(in.Parent)] = parentClaim
-	ev.finalizing = in.Finalizing
+	ev.finalizing, ev.missing = in.Finalizing, in.Missing
 	for i, child := range p.children {
 		if child.Cleanup && !in.Finalizing {
 			ev.nodes[i].state = nodeSkipped
 		}
 	}
+	ev.skipMissing()
 	return ev
 }
 
@@ -380,8 +383,11 @@ func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 		o.Ready = p == nil
 	case nodeSkipped:
 		o.State, o.Ready = StateSkipped, true
-		if e.prog.children[i].Cleanup && !e.finalizing {
+		switch child := e.prog.children[i]; {
+		case child.Cleanup && !e.finalizing:
 			p = &problem{path: "finalize", message: "is made while the parent is being deleted"}
+		case e.isLeftOut(child):
+			p = &problem{message: e.whySkipped(i)}
 		}
 	case nodeUncreated:
 		o.State, o.Ready = StateSkipped, true
@@ -400,7 +406,7 @@ func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 		p = waiting("waits for %s", e.unsettledNeed(i))
 	}
 	if p != nil {
-		o.Path, o.Message = p.path, p.message
+		o.Path, o.Message, o.KindMissing = p.path, p.message, p.missing
 	}
 	return o
 }

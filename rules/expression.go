@@ -30,6 +30,8 @@ type problem struct {
 	// path is the place in the rule, relative to where the value is used.
 	path    string
 	message string
+	// missing is true where the cause is a kind that is missing.
+	missing bool
 }
 
 // Error gives the path and the message.
@@ -100,7 +102,7 @@ func (x *expression) eval(s *scope) (ref.Val, *problem) {
 // explain decides by where the expression reads whether to wait.
 func (x *expression) explain(e *Evaluation, err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
-		return &problem{verdict: p.verdict, message: p.message}
+		return &problem{verdict: p.verdict, message: p.message, missing: p.missing}
 	}
 	var missed *celenv.ReadError
 	if !errors.As(err, &missed) {

@@ -82,6 +82,10 @@ func (e *Evaluation) renderFinalization(out *Outcome) {
 	}
 	f := &out.Finalization
 	f.Timeout = e.duration(e.prog.finalize.timeout, out)
+	if node, missing := e.waitsForMissing(out); missing {
+		f.Waits = "child " + node.ID + ": " + node.Message
+		return
+	}
 	if until := e.prog.finalize.until; until != nil {
 		holds, p := until.isTrue(&e.base)
 		switch {

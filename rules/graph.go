@@ -150,6 +150,9 @@ func (c *compiler) checkSkippedChild(by *reader, r nodeRef, target *nodeUses) {
 		f = c.report(r.pos, CodeUncreatedChild, "%s reads %s, which is not there when its createWhen keeps it from being made", by.label, r.name())
 	case target.guard.given && !ensured(r, &by.guard, &target.guard):
 		absent := "when its when is false"
+		if c.differOnlyInKind(&by.guard, target) {
+			absent = "while the cluster does not have its kind, because it is optional"
+		}
 		if target.spec.cleanup && target.spec.when == nil {
 			absent = "as long as the parent is not being deleted"
 		}
@@ -158,7 +161,7 @@ func (c *compiler) checkSkippedChild(by *reader, r nodeRef, target *nodeUses) {
 		return
 	}
 	switch {
-	case by.bare:
+	case by.bare, target.spec.optional && f.Code == CodeSkippedChild:
 		f.hint("write %s.?%s with a default", r.root, r.id)
 	case f.Code == CodeUncreatedChild:
 		f.hint("write %s.?%s with a default, or give %s a when of that condition", r.root, r.id, by.label)

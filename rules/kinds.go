@@ -53,15 +53,24 @@ func parentVerbs() []string { return []string{"get", "list", "watch"} }
 
 func childVerbs() []string { return append(parentVerbs(), "create", "patch", "delete") }
 
+// kindUse is what names a kind.
+type kindUse struct {
+	// node is the child, the lookup or the patch; empty: the parent, without which
+	// there is no rule.
+	node string
+	// optional is true for a child that is skipped while its kind is missing.
+	optional bool
+}
+
 // kind looks up the kind that a mapping with apiVersion and kind names. false:
 // nothing is known of it, as without Options.Kinds, and it counts as namespaced.
-func (c *compiler) kind(gvk schema.GroupVersionKind, n *node, verbs []string) (Kind, bool) {
+func (c *compiler) kind(gvk schema.GroupVersionKind, n *node, verbs []string, use kindUse) (Kind, bool) {
 	if c.opts.Kinds == nil || gvk.Kind == "" {
 		return Kind{Namespaced: true}, false
 	}
 	k, ok := c.opts.Kinds.Lookup(gvk)
 	if !ok {
-		c.missingKind(gvk, n)
+		c.missingKind(gvk, n, use)
 		return Kind{Namespaced: true}, false
 	}
 	c.checkSchema(gvk, n)
@@ -118,14 +127,26 @@ func (c *compiler) fieldAt(n *node, name string) Position {
 	return c.rule.src.at(n.yaml)
 }
 
+// isUnresolved tells whether a node has to wait until its kind exists.
+func (c *compiler) isUnresolved(known bool, gvk schema.GroupVersionKind) bool {
+	return c.opts.AwaitKinds && c.opts.Kinds != nil && !known && gvk.Kind != ""
+}
+
 // missingKind reports a kind that is not there, at what should be changed.
-func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *node) {
+func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *node, use kindUse) {
 	place, known, complete := "the cluster", []schema.GroupVersionKind(nil), true
 	if lister, ok := c.opts.Kinds.(KindLister); ok {
 		place, known, complete = lister.Place(gvk.Group), lister.Known(), lister.Complete(gvk.GroupKind())
 	}
+	if use.optional && (complete || !c.opts.AwaitKinds) {
+		return // the author knows that some clusters lack it
+	}
 	field, hint := suggestKind(gvk, known)
 	pos := c.fieldAt(n, field)
+	if c.opts.AwaitKinds {
+		c.awaitedKind(gvk, pos, use, complete).Hint = hint
+		return
+	}
 	if complete {
 		f := c.report(pos, CodeUnknownKind, "%s has no kind %s in %s", place, gvk.Kind, gvk.GroupVersion())
 		f.Hint, f.Missing = hint, &gvk
@@ -136,6 +157,24 @@ func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *node) {
 		f := c.report(pos, CodeUncheckedKind, "nothing is known here of kind %s in %s, so not all can be checked", gvk.Kind, gvk.GroupVersion())
 		f.Hint, f.Missing = hint, &gvk
 	}
+}
+
+// awaitedKind reports a missing kind where rules wait for their kinds: without the
+// kind of its parents a rule cannot run; otherwise one node waits.
+func (c *compiler) awaitedKind(gvk schema.GroupVersionKind, pos Position, use kindUse, complete bool) *Finding {
+	text := fmt.Sprintf("the cluster has no kind %s in %s", gvk.Kind, gvk.GroupVersion())
+	if !complete {
+		text = fmt.Sprintf("it is not known now whether the cluster has kind %s in %s", gvk.Kind, gvk.GroupVersion())
+	}
+	if use.node != "" {
+		text += "; " + use.node + " waits for it, and the rest of the rule runs"
+	}
+	f := c.report(pos, CodeUnknownKind, "%s", text)
+	f.Missing = &gvk
+	if use.node != "" {
+		f.Severity = SeverityWarning
+	}
+	return f
 }
 
 // suggestKind says which of the kinds that there are could be meant, and in

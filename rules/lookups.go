@@ -141,6 +141,9 @@ func (e *Evaluation) lookUpOne(l *compiledLookup, s *scope) found {
 			return found{skipped: true}
 		}
 	}
+	if found, missing := e.lookUpMissing(l); missing {
+		return found
+	}
 	q, p := e.query(l, s)
 	if p != nil {
 		return found{problem: p}
@@ -247,7 +250,7 @@ func (e *Evaluation) queryNamespace(l *compiledLookup, s *scope, q *Query) *prob
 
 // at moves the path of a problem into its message.
 func (p *problem) at() *problem {
-	return &problem{verdict: p.verdict, message: p.Error()}
+	return &problem{verdict: p.verdict, message: p.Error(), missing: p.missing}
 }
 
 // renderText renders a string; false where it is left out.

@@ -34,6 +34,11 @@ type Child struct {
 	// Elsewhere is true where the template names a namespace, which may be another
 	// than the parent's.
 	Elsewhere bool
+	// Optional says that the node is skipped while the cluster does not have its kind.
+	Optional bool
+	// Unresolved is true where the kind was missing when the rule was compiled: whether
+	// it is namespaced is not known.
+	Unresolved bool
 	// Cleanup is true for a node of spec.finalize, which has objects only while the
 	// parent is being deleted.
 	Cleanup bool
@@ -105,6 +110,10 @@ type Input struct {
 	// Finalizing is true while the parent is being deleted, for a rule with
 	// spec.finalize.
 	Finalizing bool
+	// Missing has the kinds of the rule that the cluster does not have, or may not have.
+	// Children, patches and lookups of such a kind wait; optional ones are skipped where
+	// that is certain. nil: every kind exists.
+	Missing map[schema.GroupVersionKind]Absence
 	// Random gives the bytes that random(n) is made of. nil: it gives asterisks, for
 	// an evaluation of which nothing is written.
 	Random io.Reader
@@ -157,6 +166,9 @@ type Lookup struct {
 	Namespace string
 	// Selector is the lookup's where it holds no expression, else nil.
 	Selector labels.Selector
+	// Unresolved is true where the kind was missing when the rule was compiled: whether
+	// it is namespaced is not known.
+	Unresolved bool
 }
 
 // Rendered is a node that can be written now.
@@ -221,6 +233,9 @@ type NodeOutcome struct {
 	// Message says why the node is not Applied, or why it is not ready. It
 	// stays the same as long as the cause does.
 	Message string
+	// KindMissing is true where the node waits because a kind is missing: its own, or
+	// that of a lookup that it reads.
+	KindMissing bool
 	// Stalled is true where a rollout waits for an object that has failed, or does not
 	// know how many may be updated.
 	Stalled bool

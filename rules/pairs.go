@@ -120,11 +120,14 @@ func (e *Evaluation) pairNotReady(j int, index int32) *problem {
 	if p == nil {
 		return nil
 	}
-	return &problem{verdict: p.verdict, path: p.path, message: fmt.Sprintf("%s: %s", it.live.GetName(), p.message)}
+	return &problem{verdict: p.verdict, missing: p.missing, path: p.path, message: fmt.Sprintf("%s: %s", it.live.GetName(), p.message)}
 }
 
 // pair is what became of an item of a child; nil where nothing is known of it.
 func (e *Evaluation) pair(i int, index int32) *pair {
+	if e.isLeftOut(e.prog.children[i]) {
+		return &pair{skipped: true}
+	}
 	if e.reads == nil || i >= len(e.reads.items) || int(index) >= len(e.reads.items[i].pairs) {
 		return nil
 	}
@@ -143,7 +146,7 @@ func (v *eachView) Member(id string) (any, bool, error) {
 	at := v.ev.pair(i, v.index)
 	switch {
 	case at != nil && at.skipped:
-		return nil, false, &problem{verdict: skips, message: "each." + id + " is skipped, because its when is false; read it as each.?" + id}
+		return nil, false, &problem{verdict: skips, message: "each." + id + " is skipped, because " + v.ev.whySkipped(i) + "; read it as each.?" + id}
 	case at != nil && at.uncreated:
 		return nil, false, &problem{verdict: skips, message: "each." + id + " is not there, and is not made, because its createWhen is false; read it as each.?" + id}
 	case at == nil || at.item == 0:

@@ -25,6 +25,10 @@ type Patch struct {
 	// Refuse is true where nothing is to be taken from another field manager.
 	Refuse bool
 
+	// Unresolved is true where the kind was missing when the rule was compiled: whether
+	// it is namespaced is not known.
+	Unresolved bool
+
 	kind Kind
 }
 
@@ -36,6 +40,8 @@ type PatchOutcome struct {
 	State State
 	// Path and Message are those of a NodeOutcome.
 	Path, Message string
+	// KindMissing is true where it waits because a kind is missing.
+	KindMissing bool
 	// Contributions say what is to be set where, in the order of the items.
 	Contributions []Contribution
 	// Unknown is true where it is not known of all items which objects they are for:
@@ -127,7 +133,7 @@ func (o *PatchOutcome) stop(p *problem) {
 	if p.verdict == waits {
 		o.State = StateWaiting
 	}
-	o.Path, o.Message = p.path, p.message
+	o.Path, o.Message, o.KindMissing = p.path, p.message, p.missing
 }
 
 // contribute adds what one item sets. set is false where its when is false, and
@@ -141,6 +147,12 @@ func (e *Evaluation) contribute(patch *compiledPatch, s *scope, out *PatchOutcom
 		if stopped != nil {
 			p = stopped.under("when")
 		}
+	}
+	if missing := e.checkKind(patch.GVK); missing != nil {
+		if p == nil {
+			p = missing
+		}
+		return true, false, p
 	}
 	target, stopped := e.targetOf(patch, s)
 	if stopped != nil {

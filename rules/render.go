@@ -93,6 +93,9 @@ func (e *Evaluation) renderItem(child *compiledChild, it *item) *problem {
 			return nil
 		}
 	}
+	if p := e.checkKind(child.GVK); p != nil {
+		return p
+	}
 	e.makeRoom()
 	val, ok, p := child.template.render(&it.scope)
 	if p != nil {

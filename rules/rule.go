@@ -162,6 +162,7 @@ type childSpec struct {
 	dependsOn []dependency
 	readyWhen *node
 	adopt     bool
+	optional  bool
 	// createWhen and updateWhen say whether the object may be made, and written.
 	createWhen, updateWhen *node
 	// recreateWhen says whether it is to be deleted and made anew.

@@ -99,7 +99,7 @@ func (v *childrenView) Member(id string) (any, bool, error) {
 		if v.ev.prog.children[i].Cleanup && !v.ev.finalizing {
 			return nil, false, &problem{verdict: skips, message: "children." + id + " is there only while the parent is being deleted; read it as children.?" + id}
 		}
-		return nil, false, &problem{verdict: skips, message: "children." + id + " is skipped, because its when is false; read it as children.?" + id}
+		return nil, false, &problem{verdict: skips, message: "children." + id + " is skipped, because " + v.ev.whySkipped(i) + "; read it as children.?" + id}
 	case nodeUncreated:
 		return nil, false, &problem{verdict: skips, message: "children." + id + " is not there, and is not made, because its createWhen is false; read it as children.?" + id}
 	}
@@ -168,5 +168,5 @@ func (m *memo) compute(v *compiledVariable, s *scope) {
 
 // in names the variable, or the part of a lookup, in which a problem arose.
 func (p *problem) in(place string) *problem {
-	return &problem{verdict: p.verdict, message: p.message + " (in " + place + ")"}
+	return &problem{verdict: p.verdict, message: p.message + " (in " + place + ")", missing: p.missing}
 }

@@ -32,6 +32,8 @@ var update = flag.Bool("update", false, "rewrite the wanted parts of testdata")
 type testKinds struct {
 	defined map[schema.GroupVersionKind]Kind
 	schemas openapi.Kinds
+	// missing are kinds that rules wait for.
+	missing map[schema.GroupVersionKind]Absence
 }
 
 // define adds the kinds of CustomResourceDefinitions.
@@ -59,6 +61,9 @@ func (k *testKinds) define(tb testing.TB, text string) {
 }
 
 func (k testKinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool) {
+	if _, missing := k.missing[gvk]; missing {
+		return Kind{}, false
+	}
 	if kind, ok := k.defined[gvk]; ok {
 		return kind, true
 	}
@@ -70,7 +75,9 @@ func (k testKinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool) {
 var unhurried = Limits{Deadline: time.Hour}
 
 // options are those that testdata is compiled with.
-func (k testKinds) options() Options { return Options{Kinds: k, Schemas: k, Limits: unhurried} }
+func (k testKinds) options() Options {
+	return Options{Kinds: k, Schemas: k, Limits: unhurried, AwaitKinds: len(k.missing) > 0}
+}
 
 // Schema implements Schemas. The kinds of the shop can have any fields, where a
 // case does not define them.
@@ -89,11 +96,20 @@ func (k testKinds) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
 }
 
 func (k testKinds) Known() []schema.GroupVersionKind {
-	return slices.Concat(slices.Collect(maps.Keys(k.defined)), slices.Collect(maps.Keys(testedKinds())))
+	known := slices.Concat(slices.Collect(maps.Keys(k.defined)), slices.Collect(maps.Keys(testedKinds())))
+	return slices.DeleteFunc(known, func(gvk schema.GroupVersionKind) bool { _, missing := k.missing[gvk]; return missing })
 }
 
-// Complete is false for one group whose kinds cannot be known.
-func (testKinds) Complete(k schema.GroupKind) bool { return k.Group != "unknown.example.com" }
+// Complete is false for one group whose kinds cannot be known, and for a kind that is
+// not certain to be missing.
+func (k testKinds) Complete(kind schema.GroupKind) bool {
+	for gvk, absence := range k.missing {
+		if gvk.GroupKind() == kind && !absence.Certain {
+			return false
+		}
+	}
+	return kind.Group != "unknown.example.com"
+}
 func (testKinds) Place(string) string              { return "the cluster" }
 
 // testedKinds are built once: benchmarks of the compiler ask for each kind.
@@ -131,6 +147,8 @@ var testedKinds = sync.OnceValue(func() map[schema.GroupVersionKind]Kind {
 //	unchecked     there and empty where the types of what is read are not checked,
 //	              as the case is about what happens when the rule runs
 //	crds.yaml     definitions of kinds that the rule names, with their schemas
+//	missing       APIVERSION KIND lines: kinds that the cluster does not have, or perhaps
+//	              does not have where a third word says so
 //	parent.yaml   the parent; without it the case ends with the findings
 //	live.yaml     what the cluster adds to objects that were written, by kind and name
 //	lookups.yaml  objects that the cluster has besides
@@ -155,7 +173,7 @@ func TestData(t *testing.T) {
 
 // caseFiles are the files that a case may have.
 var caseFiles = []string{
-	"rule.yaml", "unchecked", "crds.yaml", "parent.yaml", "live.yaml", "lookups.yaml", "broken", "observed.yaml", "refused", "findings", "outcome",
+	"rule.yaml", "unchecked", "crds.yaml", "missing", "parent.yaml", "live.yaml", "lookups.yaml", "broken", "observed.yaml", "refused", "findings", "outcome",
 }
 
 func runCase(t *testing.T, path string) {
@@ -208,11 +226,31 @@ func compileCase(t *testing.T, files map[string]string) ([]*Program, Findings) {
 	t.Helper()
 	kinds := testKinds{}
 	kinds.define(t, files["crds.yaml"])
+	kinds.missing = missingKinds(t, files["missing"])
 	o := kinds.options()
 	if _, unchecked := files["unchecked"]; unchecked {
 		o.Schemas = nil
 	}
 	return compileAll("rule.yaml", []byte(files["rule.yaml"]), o)
+}
+
+// missingKinds reads the file missing of a case.
+func missingKinds(t *testing.T, text string) map[schema.GroupVersionKind]Absence {
+	t.Helper()
+	var missing map[schema.GroupVersionKind]Absence
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) < 2 {
+			t.Fatalf("the file missing has the line %q", line)
+		}
+		if missing == nil {
+			missing = map[schema.GroupVersionKind]Absence{}
+		}
+		missing[schema.FromAPIVersionAndKind(words[0], words[1])] = Absence{
+			Certain: len(words) == 2, Message: "the cluster has no kind " + words[1] + " in " + words[0],
+		}
+	}
+	return missing
 }
 
 func rewrite(t *testing.T, path string, archive *txtar.Archive, got map[string]string) {
@@ -285,7 +323,7 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 	var b strings.Builder
 	parent := objects(t, files["parent.yaml"])[0]
 	before := parent.DeepCopy()
-	ev := p.Evaluate(t.Context(), Input{Parent: parent, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Reader: reader, Finalizing: p.Finalizes() && parent.GetDeletionTimestamp() != nil})
+	ev := p.Evaluate(t.Context(), Input{Parent: parent, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Reader: reader, Finalizing: p.Finalizes() && parent.GetDeletionTimestamp() != nil, Missing: missingKinds(t, files["missing"])})
 	matches, err := ev.Matches()
 	if err != nil {
 		fmt.Fprintf(&b, "matches: %v\n", err)
@@ -355,6 +393,9 @@ func writeOutcome(t *testing.T, b *strings.Builder, out Outcome) {
 		if n.HoldPrune {
 			b.WriteString(", no pruning")
 		}
+		if n.KindMissing {
+			b.WriteString(", kind missing")
+		}
 		if n.Stalled {
 			b.WriteString(", stalled")
 		}
@@ -393,6 +434,9 @@ func writePatches(t *testing.T, b *strings.Builder, patches []PatchOutcome) {
 		fmt.Fprintf(b, "%s: %s", p.ID, p.State)
 		if p.Unknown {
 			b.WriteString(", not all targets are known")
+		}
+		if p.KindMissing {
+			b.WriteString(", kind missing")
 		}
 		if p.Path != "" {
 			b.WriteString(": " + p.Path)
