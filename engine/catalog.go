@@ -57,6 +57,15 @@ func (s kindSet) add(kinds []schema.GroupVersionKind) {
 	}
 }
 
+// addGroups adds those of some kinds that are of certain groups.
+func (s kindSet) addGroups(groups map[string]bool, kinds kindSet) {
+	for gvk := range kinds {
+		if groups[gvk.Group] {
+			s[gvk] = true
+		}
+	}
+}
+
 // entry is one rule, by name, over its revisions.
 type entry struct {
 	id   string
@@ -244,24 +253,19 @@ func (c *catalog) compile(e *entry) {
 }
 
 // runnable is the program that should run now: the last good one, unless the
-// cluster lacks a kind that it needs or the newest revision asks for a pause.
+// cluster lacks the kind of its parents or the newest revision asks for a pause.
 func (c *catalog) runnable(e *entry) *rules.Program {
-	if e.program == nil || e.good.Suspend || len(c.missing(e)) > 0 {
+	if e.program == nil || e.good.Suspend || c.isParentMissing(e) {
 		return nil
 	}
 	return e.program
 }
 
-// missing lists the kinds that the entry's last good revision needs and the
-// cluster lacks.
-func (c *catalog) missing(e *entry) []schema.GroupVersionKind {
-	if e.program == nil {
-		return nil
-	}
-	return slices.DeleteFunc(kindsOf(e.program), func(gvk schema.GroupVersionKind) bool {
-		_, ok := c.options.Kinds.Lookup(gvk)
-		return ok
-	})
+// isParentMissing tells whether the cluster lacks the kind of the parents of an entry's
+// last good revision.
+func (c *catalog) isParentMissing(e *entry) bool {
+	_, ok := c.options.Kinds.Lookup(e.program.Parent().GVK)
+	return !ok
 }
 
 // crds lists the CustomResourceDefinitions of all texts, with the text that
@@ -274,24 +278,4 @@ func (c *catalog) crds() map[string][]*unstructured.Unstructured {
 		}
 	}
 	return found
-}
-
-// kindsOf lists the kinds that a program reads and writes, each once.
-func kindsOf(p *rules.Program) []schema.GroupVersionKind {
-	kinds := []schema.GroupVersionKind{p.Parent().GVK}
-	add := func(gvk schema.GroupVersionKind) {
-		if !slices.Contains(kinds, gvk) {
-			kinds = append(kinds, gvk)
-		}
-	}
-	for _, child := range p.Children() {
-		add(child.GVK)
-	}
-	for _, lookup := range p.Lookups() {
-		add(lookup.GVK)
-	}
-	for _, patch := range p.Patches() {
-		add(patch.GVK)
-	}
-	return kinds
 }

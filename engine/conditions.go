@@ -31,10 +31,19 @@ type findings struct {
 }
 
 func (f *findings) add(reason, message string) {
-	if f.reason == "" {
+	waits := f.reason == reasonWaiting || f.reason == reasonProgressing
+	if f.reason == "" || waits && reason == reasonKindMissing { // which others wait for
 		f.reason = reason
 	}
 	f.messages = append(f.messages, message)
+}
+
+// waitingReason is the reason of a node that waits.
+func waitingReason(kindMissing bool) string {
+	if kindMissing {
+		return reasonKindMissing
+	}
+	return reasonWaiting
 }
 
 // state is how one rule fares with one parent.

@@ -37,7 +37,7 @@ func (p *pass) finalize(ctx context.Context) (done bool, v verdict, err error) {
 		return true, settled, nil
 	case selected:
 	}
-	p.evaluation = p.op.program.Evaluate(ctx, rules.Input{Parent: p.parent, Now: p.now, Reader: p, Random: rand.Reader, Finalizing: true})
+	p.evaluation = p.op.program.Evaluate(ctx, rules.Input{Parent: p.parent, Now: p.now, Reader: p, Random: rand.Reader, Finalizing: true, Missing: p.op.kinds.missing})
 	defer p.planWake()
 	matches, err := p.evaluation.Matches()
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/wire"
 )
@@ -27,10 +26,10 @@ const maxHeld = 10
 // of what happened to its parent. A parent that has nothing to lose to the revision is
 // free at once.
 type guard struct {
-	// revision is the rule's, and retired has the kinds that it dropped and whose
-	// objects are seen.
+	// revision is the rule's, and seen has the kinds whose objects are seen: those of its
+	// children, and those that it dropped.
 	revision string
-	retired  map[schema.GroupVersionKind]restmapping.Kind
+	seen     kindSet
 	limit    int
 	// released is true once the record says that the revision may delete, and asked
 	// once it is to say so.
@@ -120,8 +119,8 @@ func (s *guards) ofLocked(op *operator) *guard {
 	if g == nil || g.revision != op.program.Hash() {
 		return nil
 	}
-	for gvk := range op.retired {
-		if _, ok := g.retired[gvk]; !ok {
+	for kind := range op.childKinds() {
+		if !g.seen[kind.GVK] {
 			return nil
 		}
 	}
@@ -134,8 +133,11 @@ func (e *Engine) guard(op *operator, keys queue.Keys) {
 	e.guards.mu.Lock()
 	if e.isCurrent(op) && e.guards.ofLocked(op) == nil {
 		g := &guard{
-			revision: op.program.Hash(), retired: op.retired, limit: op.program.PruneLimit(),
+			revision: op.program.Hash(), seen: make(kindSet), limit: op.program.PruneLimit(),
 			doubtful: make(map[queue.Key][]apply.Ref), doomed: make(map[queue.Key][]apply.Ref),
+		}
+		for kind := range op.childKinds() {
+			g.seen[kind.GVK] = true
 		}
 		if g.released = e.mayDelete(op); !g.released {
 			g.pending = maps.Clone(keys)
@@ -155,6 +157,11 @@ func (e *Engine) mayDelete(op *operator) bool {
 	}
 	for gvk := range op.retired {
 		if i := indexOfKind(stored.Children, gvk); i >= 0 && stored.Children[i].Revision != stored.Revision {
+			return false
+		}
+	}
+	for gvk := range op.children {
+		if i := indexOfKind(stored.Children, gvk); i >= 0 && stored.Children[i].Unseen {
 			return false
 		}
 	}
@@ -287,9 +294,10 @@ func (e *Engine) allow(op *operator) {
 }
 
 // acted has a record say that the operator's revision may delete. Kinds that the rule
-// has no more, and of which nothing is left, are forgotten.
+// has no more, and of which nothing is left, are forgotten. Of kinds that are missing now,
+// nobody knows what the revision would delete: that is asked when they are back.
 func (e *Engine) acted(op *operator) func(*ruleRecord) {
-	left := make(map[schema.GroupVersionKind]bool)
+	left, absent := make(map[schema.GroupVersionKind]bool), slices.Clone(op.absent)
 	for gvk, kind := range op.retired {
 		left[gvk] = slices.ContainsFunc(e.monitors.Unread(op.childKey(kind.GVR)), func(child *wire.Object) bool { return ruleOfTag(child) == op.id })
 	}
@@ -303,6 +311,7 @@ func (e *Engine) acted(op *operator) func(*ruleRecord) {
 			if left[r.Children[i].gvk()] {
 				r.Children[i].Revision = r.Revision
 			}
+			r.Children[i].Unseen = slices.Contains(absent, r.Children[i].gvk())
 		}
 	}
 }

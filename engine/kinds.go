@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,7 +16,11 @@ type kinds struct{ mapper *restmapping.Mapper }
 // Lookup implements rules.Kinds.
 func (k kinds) Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool) {
 	kind, ok := k.mapper.Lookup(gvk)
-	return rules.Kind{Namespaced: kind.Namespaced, HasStatus: kind.HasStatus, Verbs: kind.Verbs}, ok
+	verbs := kind.Verbs
+	if kind.Definition.UID != "" {
+		verbs = nil // it has all of them, but while its definition is being deleted
+	}
+	return rules.Kind{Namespaced: kind.Namespaced, HasStatus: kind.HasStatus, Verbs: verbs}, ok
 }
 
 // Known implements rules.KindLister.
@@ -27,9 +32,11 @@ func (k kinds) Known() []schema.GroupVersionKind {
 	return known
 }
 
-// Complete implements rules.KindLister: a kind that the cluster does not show
-// now keeps a rule from running.
-func (kinds) Complete(schema.GroupKind) bool { return true }
+// Complete implements rules.KindLister: a kind that is not known exists nowhere, unless
+// discovery of its group fails.
+func (k kinds) Complete(kind schema.GroupKind) bool {
+	return !errors.Is(k.mapper.Missing(kind.WithVersion("")), restmapping.ErrUnavailable)
+}
 
 // Place implements rules.KindLister.
 func (kinds) Place(string) string { return "the cluster" }

@@ -143,6 +143,9 @@ func (p *pass) view(informer monitor.Key) (*monitor.View, error) {
 // Observed implements rules.Reader.
 func (p *pass) Observed(node string) ([]*unstructured.Unstructured, error) {
 	kind, ok := p.op.nodes[node]
+	if absence, missing := p.op.waiting[node]; missing && !absence.Certain {
+		return nil, errors.New(absence.Message) // there may be some
+	}
 	if !ok {
 		return nil, nil
 	}

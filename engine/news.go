@@ -16,6 +16,8 @@ type news struct {
 	mu        sync.Mutex
 	snapshots []source.Snapshot // the newest of each source
 	changed   kindSet
+	// groups are those whose discovery began or ceased to fail.
+	groups map[string]bool
 }
 
 func newNews(sources int) *news {
@@ -23,6 +25,7 @@ func newNews(sources int) *news {
 		signal:    make(chan struct{}, 1),
 		snapshots: make([]source.Snapshot, sources),
 		changed:   make(kindSet),
+		groups:    make(map[string]bool),
 	}
 }
 
@@ -46,6 +49,9 @@ func (n *news) addChange(c restmapping.Change) {
 	for _, gvk := range c.Changed {
 		n.changed[gvk] = true
 	}
+	for _, group := range c.Groups {
+		n.groups[group] = true
+	}
 	n.mu.Unlock()
 	n.ring()
 }
@@ -57,12 +63,12 @@ func (n *news) ring() {
 	}
 }
 
-// take returns the newest snapshot of each source, and the kinds that changed
-// since the last call.
-func (n *news) take() ([]source.Snapshot, kindSet) {
+// take returns the newest snapshot of each source, and the kinds that changed and the
+// groups of which discovery did, since the last call.
+func (n *news) take() (snapshots []source.Snapshot, changed kindSet, groups map[string]bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	changed := n.changed
-	n.changed = make(kindSet)
-	return append([]source.Snapshot(nil), n.snapshots...), changed
+	changed, groups = n.changed, n.groups
+	n.changed, n.groups = make(kindSet), make(map[string]bool)
+	return append([]source.Snapshot(nil), n.snapshots...), changed, groups
 }

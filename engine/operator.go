@@ -29,12 +29,16 @@ type operator struct {
 	// started is when the rule, in this revision, began to run in this process.
 	started time.Time
 
+	// kinds says where the objects of its kinds are, and which kinds are missing.
+	kinds     kindPlan
 	parent    restmapping.Kind
 	parentKey monitor.Key
 	// children has every kind of spec.children, by GVK.
 	children map[schema.GroupVersionKind]restmapping.Kind
-	// nodes has the kind of each node of spec.children, by its id.
-	nodes map[string]restmapping.Kind
+	// nodes has the kind of each node of spec.children, by its id, and waiting why
+	// there is none.
+	nodes   map[string]restmapping.Kind
+	waiting map[string]rules.Absence
 	// unread are the nodes of whose objects the content does not matter once it is
 	// written.
 	unread map[string]bool
@@ -94,12 +98,14 @@ var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namesp
 var allNamespaces = monitor.Key{GVR: namespacesGVR} //nolint:gochecknoglobals // a constant in all but syntax
 
 // newOperator plans the informers of a program. previous is the operator that
-// it replaces, or nil. It fails when a kind is not there any more.
+// it replaces, or nil. It fails when the kind of the parents does not exist any more; the
+// nodes of other kinds that are missing are left out.
 func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, previous *operator) (*operator, error) {
 	op := &operator{
 		id: e.id, name: e.name, program: program, started: time.Now(),
 		children:   make(map[schema.GroupVersionKind]restmapping.Kind),
 		nodes:      make(map[string]restmapping.Kind),
+		waiting:    make(map[string]rules.Absence),
 		unread:     make(map[string]bool),
 		whole:      make(map[schema.GroupVersionResource]bool),
 		policies:   make(map[string]apply.Policy),
@@ -114,13 +120,11 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 
 		contributing: &contributions.Revision{Rule: e.id, Kinds: make(map[string]schema.GroupVersionKind)},
 	}
-	for _, gvk := range kindsOf(program) {
-		if _, ok := mapper.Lookup(gvk); !ok {
-			return nil, &missingKindError{gvk: gvk}
-		}
-	}
 	spec := program.Parent()
-	op.parent, _ = mapper.Lookup(spec.GVK)
+	op.kinds = planKinds(program, mapper)
+	if op.parent = op.kinds.parent; op.parent.GVR.Empty() {
+		return nil, &missingKindError{gvk: spec.GVK}
+	}
 	op.parentKey = monitor.Key{GVR: op.parent.GVR}
 	if spec.Selector != nil {
 		op.parentKey.Selector = spec.Selector.String()
@@ -135,12 +139,8 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		op.namespaceKey = &allNamespaces
 	}
 	for _, child := range program.Children() {
-		kind, _ := mapper.Lookup(child.GVK)
-		op.children[child.GVK], op.nodes[child.ID] = kind, kind
+		op.planKind(child)
 		op.unread[child.ID] = !child.Read
-		if child.Read {
-			op.whole[kind.GVR] = true
-		}
 		op.policies[child.ID], op.adopters[child.ID] = policyOf(child), child.Adopt
 		if child.UpdatePolicy == rules.UpdateRecreate || child.UpdatePolicy == rules.UpdateApplyOrRecreate {
 			op.recreators[child.ID] = child.UpdatePolicy
@@ -151,10 +151,12 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		op.deletions[child.ID] = child.Ending
 	}
 	for _, spec := range program.Lookups() {
-		kind, _ := mapper.Lookup(spec.GVK)
-		op.lookups[spec.ID] = newLookup(spec, kind)
+		if kind, ok := op.kinds.found[spec.GVK]; ok {
+			op.lookups[spec.ID] = newLookup(spec, kind)
+		}
 	}
-	op.planPatches(program, mapper)
+	op.planPatches(program)
+	op.retire(maps.Keys(op.kinds.missing), mapper)
 	if previous != nil {
 		op.retire(maps.Keys(previous.children), mapper)
 		op.retire(maps.Keys(previous.retired), mapper)
@@ -165,6 +167,19 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		}
 	}
 	return op, nil
+}
+
+// planKind notes where the objects of a child are, or why it has to wait.
+func (op *operator) planKind(child rules.Child) {
+	kind, ok := op.kinds.found[child.GVK]
+	if !ok {
+		op.waiting[child.ID] = op.kinds.missing[child.GVK]
+		return
+	}
+	op.children[child.GVK], op.nodes[child.ID] = kind, kind
+	if child.Read {
+		op.whole[kind.GVR] = true
+	}
 }
 
 // policyOf is what a rule says of a node's children, as the writer takes it.
@@ -211,16 +226,19 @@ func (op *operator) lookAs(previous *operator) {
 	}
 }
 
-// outdated tells whether a retired kind went away, or was replaced, or came back:
-// the informer of a kind that is gone would ask for it for ever.
+// outdated tells whether a kind went away, or was replaced, or came back: the informer
+// of a kind that is gone would ask for it for ever.
 func (op *operator) outdated(mapper *restmapping.Mapper) bool {
+	if !op.kinds.equal(planKinds(op.program, mapper)) {
+		return true
+	}
 	for _, gvk := range op.absent {
 		if _, ok := mapper.Lookup(gvk); ok {
 			return true
 		}
 	}
 	for gvk, kind := range op.retired {
-		if now, ok := mapper.Lookup(gvk); !ok || now.GVR != kind.GVR || now.Definition.UID != kind.Definition.UID {
+		if now, ok := mapper.Lookup(gvk); !ok || !sameDefinition(now, kind) {
 			return true
 		}
 	}

@@ -54,9 +54,15 @@ func (p patchPlan) informerFor(namespace string) monitor.Key {
 }
 
 // planPatches plans what the rule says in spec.patches.
-func (op *operator) planPatches(program *rules.Program, mapper *restmapping.Mapper) {
+func (op *operator) planPatches(program *rules.Program) {
 	for _, patch := range program.Patches() {
-		kind, _ := mapper.Lookup(patch.GVK)
+		kind, ok := op.kinds.found[patch.GVK]
+		if patch.Parent {
+			kind, ok = op.parent, true
+		}
+		if !ok {
+			continue // its targets do not exist
+		}
 		op.patches[patch.ID] = newPatchPlan(op, patch, kind)
 		op.contributing.Kinds[patch.ID] = patch.GVK
 	}
@@ -119,7 +125,10 @@ func (e *Engine) addKeys(keys []queue.Key) {
 // pass that follows that knows how it went.
 func (p *pass) contribute(ctx context.Context) (soon bool) {
 	for _, outcome := range p.outcome.Patches {
-		plan := p.op.patches[outcome.ID]
+		plan, ok := p.op.patches[outcome.ID]
+		if !ok {
+			continue // its kind is missing
+		}
 		now := p.contribution(ctx, plan, outcome)
 		p.addPatches(p.contributions.Set(p.op.contributing, p.key.Parent, outcome.ID, now))
 		fares, awaited := p.contributions.Fares(p.op.contributing, p.key.Parent, outcome.ID)
@@ -204,7 +213,7 @@ func (p *pass) summarizePatches(stalled, moving *findings) {
 		case rules.StateFailed:
 			stalled.add(reasonEvaluation, message)
 		case rules.StateWaiting:
-			moving.add(reasonWaiting, message)
+			moving.add(waitingReason(patch.KindMissing), message)
 		}
 	}
 }

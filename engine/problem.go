@@ -22,6 +22,9 @@ const (
 	reasonProgressing = "Progressing"
 	// reasonWaiting: something is not there yet that the rule reads.
 	reasonWaiting = "Waiting"
+	// reasonKindMissing: the cluster does not have the kind of a child, a patch's target
+	// or a lookup.
+	reasonKindMissing = "KindMissing"
 	// reasonEvaluation: an expression of the rule fails for this parent.
 	reasonEvaluation = "EvaluationFailed"
 	// reasonNameTaken: an object of a child's name exists and is not ours.
@@ -73,7 +76,7 @@ const (
 // isReason tells whether a word is one that Kanon's own conditions have for a reason.
 func isReason(word string) bool {
 	switch word {
-	case reasonReady, reasonProgressing, reasonWaiting, reasonEvaluation, reasonNameTaken, reasonFieldTaken,
+	case reasonReady, reasonProgressing, reasonWaiting, reasonKindMissing, reasonEvaluation, reasonNameTaken, reasonFieldTaken,
 		reasonRestless, reasonInvalid, reasonForbidden, reasonTerminating, reasonWrite, reasonContested, reasonLoop,
 		reasonNoConditions, reasonAdopted, reasonDeleting, reasonRollout, reasonRecreating, reasonDeleted,
 		reasonPruneHeld, reasonHeld, reasonContradiction, reasonOrphaned, reasonFinalizing,

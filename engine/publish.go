@@ -46,7 +46,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 	schemas := newKindSchemas(mapper, e.options.Schemas, e.options.Client)
 	defer schemas.again.Stop()
 	catalog := newCatalog(rules.Options{
-		Kinds: kinds{mapper}, Schemas: schemas, Namespace: e.options.Namespace, Limits: e.options.Limits,
+		Kinds: kinds{mapper}, AwaitKinds: true, Schemas: schemas, Namespace: e.options.Namespace, Limits: e.options.Limits,
 	})
 	definitions := newDefinitions(e.options.Client)
 	last := make(map[source.Origin]source.Report)
@@ -64,8 +64,9 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 		case <-schemas.again.C:
 		}
 		retry.Stop()
-		snapshots, changed := e.news.take()
+		snapshots, changed, groups := e.news.take()
 		newText := catalog.readTexts(snapshots)
+		changed.addGroups(groups, catalog.uses())
 		definitions.forget(changed)
 		maps.Copy(changed, schemas.load(ctx, catalog.uses(), changed, newText))
 		catalog.compileAll(changed)

@@ -78,7 +78,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
 	p.history, p.loop = history, loop
 	defer p.end()
 	p.outdated = p.outdatedIn(ctx)
-	p.evaluation = op.program.Evaluate(ctx, rules.Input{Parent: parent, Now: p.now, Reader: p, Random: rand.Reader})
+	p.evaluation = op.program.Evaluate(ctx, rules.Input{Parent: parent, Now: p.now, Reader: p, Random: rand.Reader, Missing: op.kinds.missing})
 	v, err := p.run(ctx)
 	if !p.judged {
 		e.doubt(op, k, p.atRisk(p.stale()))

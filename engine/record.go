@@ -91,6 +91,8 @@ type recordedKind struct {
 	// Revision is the one that was last let delete objects of the kind; it is kept
 	// where the rule has none of it as children any more.
 	Revision string `json:"revision,omitempty"`
+	// Unseen is true where the kind was missing when the rule's revision was let delete.
+	Unseen bool `json:"unseen,omitempty"`
 }
 
 func (k recordedKind) gvk() schema.GroupVersionKind {

@@ -63,15 +63,15 @@ func (c *catalog) reports(crdErrors map[string]error, failing map[string]string)
 // reportRule says how one rule fares.
 func (c *catalog) reportRule(e *entry, state *textState, failure string) source.RuleReport {
 	report := source.RuleReport{Name: e.name.Name, ID: e.id}
-	missing := c.missing(e)
 	switch {
 	case !slices.Contains(state.docs.Rules, e.newest):
 		report.Message = "its document cannot be read, because of the mistakes that the message names" + c.runsOn(e)
 	case e.findings.HasErrors():
 		report.Message = textOf(e.findings) + c.runsOn(e)
-	case len(missing) > 0:
+	case c.isParentMissing(e):
+		parent := e.program.Parent().GVK
 		report.Message = fmt.Sprintf("stopped: the cluster has no kind %s in %s any more; the rule goes on when it is back",
-			missing[0].Kind, missing[0].GroupVersion())
+			parent.Kind, parent.GroupVersion())
 	case e.good.Suspend:
 		report.Ready = true
 		report.Message = "suspended: nothing is written"

@@ -157,7 +157,7 @@ func (p *pass) summarize() state {
 		case node.State == rules.StateFailed:
 			stalled.add(reasonEvaluation, message)
 		case node.State == rules.StateWaiting:
-			moving.add(reasonWaiting, message)
+			moving.add(waitingReason(node.KindMissing), message)
 		case node.State == rules.StateApplied && !node.Ready:
 			moving.add(reasonProgressing, message)
 		}

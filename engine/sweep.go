@@ -17,6 +17,7 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
 )
 
 // A sweep looks for objects that hold something of a patch which no informer shows: of
@@ -49,8 +50,7 @@ func (op *operator) enterPatches(r *ruleRecord) {
 
 // isPatch tells whether a patch of a record is one that the operator has.
 func (op *operator) isPatch(p recordedPatch) bool {
-	plan, ok := op.patches[p.ID]
-	return ok && plan.GVK == p.gvk()
+	return slices.ContainsFunc(op.program.Patches(), func(patch rules.Patch) bool { return patch.ID == p.ID && patch.GVK == p.gvk() })
 }
 
 // retirements are the patches to be released that rules have no more.

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/queue"
@@ -52,8 +53,9 @@ func (op *operator) refers(parent, child *unstructured.Unstructured) bool {
 // mayHold tells whether the rule may have children that need the finalizer.
 func (op *operator) mayHold() bool {
 	return op.program.Finalizes() || slices.ContainsFunc(op.program.Children(), func(child rules.Child) bool {
-		outside := op.parent.Namespaced && (child.Elsewhere || !op.children[child.GVK].Namespaced)
-		return outside || op.mayOrphan(child.ID)
+		kind, exists := op.children[child.GVK]
+		outside := op.parent.Namespaced && (child.Elsewhere || !kind.Namespaced)
+		return exists && (outside || op.mayOrphan(child.ID))
 	})
 }
 
@@ -219,7 +221,7 @@ func (p *pass) listTracked(ctx context.Context) ([]staleChild, error) {
 
 // checkAbsent fails unless the cluster is known not to have the kinds that the rule's
 // children had and that it did not show when the operator was planned: with a kind, all
-// its objects went.
+// its objects went. A kind that is served in other versions has them still.
 func (e *Engine) checkAbsent(ctx context.Context, op *operator) error {
 	for _, gvk := range op.absent {
 		_, err := e.options.Mapper.Kind(ctx, gvk)
@@ -227,11 +229,22 @@ func (e *Engine) checkAbsent(ctx context.Context, op *operator) error {
 			e.news.ring() // so that it does
 			return fmt.Errorf("the cluster has the kind %s again, and the rule is about to look at its objects", gvk)
 		}
-		if _, unknown := errors.AsType[*restmapping.UnknownKindError](err); !unknown {
+		unknown, ok := errors.AsType[*restmapping.UnknownKindError](err)
+		if !ok || len(unknown.Served) > 0 && !op.hasKind(gvk.GroupKind()) {
 			return err
 		}
 	}
 	return nil
+}
+
+// hasKind tells whether the rule's children of a kind are seen, in whatever version.
+func (op *operator) hasKind(kind schema.GroupKind) bool {
+	for of := range op.childKinds() {
+		if of.GVK.GroupKind() == kind {
+			return true
+		}
+	}
+	return false
 }
 
 // seekKey is the work of looking once, when a rule starts, for parents that it holds

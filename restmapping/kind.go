@@ -71,17 +71,23 @@ type Change struct {
 	// definition differ. A schema change counts, and so does a definition that
 	// was deleted and created anew; Kind.Definition tells these two apart.
 	Changed []schema.GroupVersionKind
+
+	// Groups holds the groups whose discovery has begun to fail, or fails no more: what
+	// Missing says of a kind that is not known may differ.
+	Groups []string
 }
 
 // Empty tells whether the change names no kind at all.
 func (c Change) Empty() bool {
-	return len(c.Added) == 0 && len(c.Removed) == 0 && len(c.Changed) == 0
+	return len(c.Added) == 0 && len(c.Removed) == 0 && len(c.Changed) == 0 && len(c.Groups) == 0
 }
 
-func (c Change) sort() {
+func (c *Change) sort() {
 	for _, kinds := range [][]schema.GroupVersionKind{c.Added, c.Removed, c.Changed} {
 		slices.SortFunc(kinds, compareGVK)
 	}
+	slices.Sort(c.Groups)
+	c.Groups = slices.Compact(c.Groups)
 }
 
 func compareGVK(a, b schema.GroupVersionKind) int {
@@ -104,11 +110,17 @@ var ErrUnavailable = errors.New("discovery unavailable")
 // UnknownKindError says that the API server was asked and does not have a kind.
 type UnknownKindError struct {
 	GVK schema.GroupVersionKind
+	// Served are the versions in which the API server has the kind instead.
+	Served []string
 }
 
 // Error names the kind and its apiVersion.
 func (e *UnknownKindError) Error() string {
-	return fmt.Sprintf("the API server has no kind %s in %s", e.GVK.Kind, e.GVK.GroupVersion())
+	text := fmt.Sprintf("the API server has no kind %s in %s", e.GVK.Kind, e.GVK.GroupVersion())
+	if len(e.Served) > 0 {
+		text += ", but in version " + strings.Join(e.Served, " and ")
+	}
+	return text
 }
 
 // Is makes errors.Is(err, ErrUnknownKind) true.

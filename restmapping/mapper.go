@@ -153,6 +153,25 @@ func (m *Mapper) Kind(ctx context.Context, gvk schema.GroupVersionKind) (Kind, e
 	return Kind{}, m.whyMissing(gvk)
 }
 
+// Missing says from memory why a kind is not known; nil where it is. The error is an
+// *UnknownKindError where the API server is known not to have it. It wraps
+// ErrUnavailable where discovery of its group fails: the kind may exist.
+func (m *Mapper) Missing(gvk schema.GroupVersionKind) error {
+	s := m.current.Load()
+	if s == nil {
+		return fmt.Errorf("look up %s: %w: %w", gvk, ErrUnavailable, errNotAsked)
+	}
+	if _, ok := s.kinds[gvk]; ok {
+		return nil
+	}
+	for gv, cause := range s.failed {
+		if gv.Group == gvk.Group {
+			return fmt.Errorf("look up %s: %w: %w", gvk, ErrUnavailable, cause)
+		}
+	}
+	return s.unknown(gvk)
+}
+
 // whyMissing says why nothing is known of a kind.
 func (m *Mapper) whyMissing(gvk schema.GroupVersionKind) error {
 	m.mu.Lock()
@@ -162,7 +181,7 @@ func (m *Mapper) whyMissing(gvk schema.GroupVersionKind) error {
 	if cause == nil && s != nil {
 		cause = s.failed[gvk.GroupVersion()]
 		if cause == nil {
-			return &UnknownKindError{GVK: gvk}
+			return s.unknown(gvk)
 		}
 	}
 	if cause == nil {

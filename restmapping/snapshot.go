@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -159,8 +160,30 @@ func diff(before, after *snapshot) Change {
 			c.Removed = append(c.Removed, gvk)
 		}
 	}
+	for gv := range after.failed {
+		if before.failed[gv] == nil {
+			c.Groups = append(c.Groups, gv.Group)
+		}
+	}
+	for gv := range before.failed {
+		if after.failed[gv] == nil {
+			c.Groups = append(c.Groups, gv.Group)
+		}
+	}
 	c.sort()
 	return c
+}
+
+// unknown says that a kind is not among those of the snapshot.
+func (s *snapshot) unknown(gvk schema.GroupVersionKind) *UnknownKindError {
+	e := &UnknownKindError{GVK: gvk}
+	for other := range s.kinds {
+		if other.GroupKind() == gvk.GroupKind() {
+			e.Served = append(e.Served, other.Version)
+		}
+	}
+	slices.Sort(e.Served)
+	return e
 }
 
 // onlyIdentified tells whether all that is new of a kind is that its definition

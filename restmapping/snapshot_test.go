@@ -47,6 +47,9 @@ func TestDiff(t *testing.T) {
 	scaled := thingKind("a", 1)
 	scaled.Subresources = sets.New("scale")
 
+	failing := snapshotOf()
+	failing.failed[thing().GroupVersion()] = errors.New("unreachable")
+
 	only := []schema.GroupVersionKind{thing()}
 	tests := map[string]struct {
 		reason        string
@@ -65,6 +68,12 @@ func TestDiff(t *testing.T) {
 		"scope":        {before: snapshotOf(thingKind("a", 1)), after: snapshotOf(namespaced), want: Change{Changed: only}},
 		"verbs":        {before: snapshotOf(thingKind("a", 1)), after: snapshotOf(readOnly), want: Change{Changed: only}},
 		"subresources": {before: snapshotOf(thingKind("a", 1)), after: snapshotOf(scaled), want: Change{Changed: only}},
+		"fails": {
+			reason: "it is not certain any more that the group has no kind",
+			before: snapshotOf(), after: failing, want: Change{Groups: []string{"g"}},
+		},
+		"fails no more": {before: failing, after: snapshotOf(), want: Change{Groups: []string{"g"}}},
+		"fails still":   {before: failing, after: failing},
 		"identified": {
 			reason: "a lookup found it before its definition's event came",
 			before: snapshotOf(thingKind("", 0)), after: snapshotOf(thingKind("a", 1)),
@@ -78,6 +87,41 @@ func TestDiff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if d := cmp.Diff(tc.want, diff(tc.before, tc.after)); d != "" {
 				t.Errorf("wrong change (-want +got):\n%s\n%s", d, tc.reason)
+			}
+		})
+	}
+}
+
+func TestMissing(t *testing.T) {
+	failing := snapshotOf()
+	failing.failed[thing().GroupVersion()] = errors.New("unreachable")
+	other := thing()
+	other.Version = "other"
+	tests := map[string]struct {
+		reason  string
+		known   *snapshot
+		gvk     schema.GroupVersionKind
+		unknown *UnknownKindError
+		unsure  bool
+	}{
+		"known":         {known: snapshotOf(thingKind("a", 1)), gvk: thing()},
+		"unknown":       {known: snapshotOf(), gvk: thing(), unknown: &UnknownKindError{GVK: thing()}},
+		"other version": {known: snapshotOf(thingKind("a", 1)), gvk: other, unknown: &UnknownKindError{GVK: other, Served: []string{thing().Version}}},
+		"not asked":     {gvk: thing(), unsure: true},
+		"failing":       {known: failing, gvk: thing(), unsure: true},
+		"failing version": {
+			reason: "the kind may be served in the version that cannot be discovered",
+			known:  failing, gvk: other, unsure: true,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := &Mapper{}
+			m.current.Store(tc.known)
+			err := m.Missing(tc.gvk)
+			unknown, _ := errors.AsType[*UnknownKindError](err)
+			if d := cmp.Diff(tc.unknown, unknown); d != "" || errors.Is(err, ErrUnavailable) != tc.unsure {
+				t.Errorf("the answer is %v; %s", err, tc.reason)
 			}
 		})
 	}

@@ -138,7 +138,8 @@ func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *node, use kindUse
 	if lister, ok := c.opts.Kinds.(KindLister); ok {
 		place, known, complete = lister.Place(gvk.Group), lister.Known(), lister.Complete(gvk.GroupKind())
 	}
-	if use.optional && (complete || !c.opts.AwaitKinds) {
+	elsewhere := slices.ContainsFunc(known, func(k schema.GroupVersionKind) bool { return k.GroupKind() == gvk.GroupKind() })
+	if use.optional && (!c.opts.AwaitKinds || complete && !elsewhere) {
 		return // the author knows that some clusters lack it
 	}
 	field, hint := suggestKind(gvk, known)

@@ -110,7 +110,7 @@ func (k testKinds) Complete(kind schema.GroupKind) bool {
 	}
 	return kind.Group != "unknown.example.com"
 }
-func (testKinds) Place(string) string              { return "the cluster" }
+func (testKinds) Place(string) string { return "the cluster" }
 
 // testedKinds are built once: benchmarks of the compiler ask for each kind.
 var testedKinds = sync.OnceValue(func() map[schema.GroupVersionKind]Kind {

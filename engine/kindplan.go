@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
+)
+
+// kindPlan says of each kind that a program names where its objects are, or why the
+// node that names it has to wait. Two plans of one program differ where the program has
+// to be planned again.
+type kindPlan struct {
+	// parent is zero where the kind of the parents is missing.
+	parent  restmapping.Kind
+	found   map[schema.GroupVersionKind]restmapping.Kind
+	missing map[schema.GroupVersionKind]rules.Absence
+}
+
+// planKinds looks up the kinds of a program.
+func planKinds(program *rules.Program, mapper *restmapping.Mapper) kindPlan {
+	plan := kindPlan{
+		found:   make(map[schema.GroupVersionKind]restmapping.Kind),
+		missing: make(map[schema.GroupVersionKind]rules.Absence),
+	}
+	plan.parent, _ = mapper.Lookup(program.Parent().GVK)
+	for gvk, use := range usesOf(program) {
+		kind, ok := mapper.Lookup(gvk)
+		switch {
+		case !ok:
+			plan.missing[gvk] = absenceOf(mapper.Missing(gvk), gvk)
+		case use.unresolved:
+			// The kind came after the program was compiled, which happens again.
+			plan.missing[gvk] = rules.Absence{Message: fmt.Sprintf("the cluster has kind %s in %s now, and the rule has to be checked with it first", gvk.Kind, gvk.GroupVersion())}
+		case kind.Definition.UID != "" && !kind.Verbs.HasAll(use.verbs.UnsortedList()...):
+			plan.missing[gvk] = rules.Absence{Message: fmt.Sprintf("kind %s in %s is being deleted", gvk.Kind, gvk.GroupVersion())}
+		default:
+			plan.found[gvk] = kind
+		}
+	}
+	return plan
+}
+
+// kindUse is what a program needs of a kind.
+type kindUse struct {
+	// verbs are those that a kind lacks whose definition is being deleted.
+	verbs sets.Set[string]
+	// unresolved is true where the program was compiled without the kind.
+	unresolved bool
+}
+
+// usesOf lists the kinds that the nodes of a program name.
+func usesOf(p *rules.Program) map[schema.GroupVersionKind]kindUse {
+	uses := make(map[schema.GroupVersionKind]kindUse)
+	add := func(gvk schema.GroupVersionKind, unresolved bool, verbs ...string) {
+		use := uses[gvk]
+		use.unresolved = use.unresolved || unresolved
+		use.verbs = use.verbs.Union(sets.New(verbs...))
+		uses[gvk] = use
+	}
+	for _, child := range p.Children() {
+		add(child.GVK, child.Unresolved, "create", "patch")
+	}
+	for _, lookup := range p.Lookups() {
+		add(lookup.GVK, lookup.Unresolved)
+	}
+	for _, patch := range p.Patches() {
+		if !patch.Parent {
+			add(patch.GVK, patch.Unresolved, "patch")
+		}
+	}
+	return uses
+}
+
+// absenceOf says what a mapper's error means for the nodes of a kind. One that is
+// served in another version has objects, so it is not certain to be missing.
+func absenceOf(err error, gvk schema.GroupVersionKind) rules.Absence {
+	unknown, ok := errors.AsType[*restmapping.UnknownKindError](err)
+	if !ok {
+		return rules.Absence{Message: fmt.Sprintf("it is not known now whether the cluster has kind %s in %s", gvk.Kind, gvk.GroupVersion())}
+	}
+	absence := rules.Absence{Certain: len(unknown.Served) == 0, Message: (&missingKindError{gvk: gvk}).Error()}
+	if !absence.Certain {
+		absence.Message += ", but in version " + strings.Join(unknown.Served, " and ")
+	}
+	return absence
+}
+
+// equal tells whether a program that was planned so need not be planned again.
+func (p kindPlan) equal(now kindPlan) bool {
+	if len(p.found) != len(now.found) || !maps.Equal(p.missing, now.missing) || !sameDefinition(p.parent, now.parent) {
+		return false
+	}
+	for gvk, kind := range p.found {
+		if other, ok := now.found[gvk]; !ok || !sameDefinition(kind, other) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameDefinition tells whether a kind is where it was, and none that was made anew.
+func sameDefinition(a, b restmapping.Kind) bool {
+	return a.GVR == b.GVR && a.Definition.UID == b.Definition.UID
+}
