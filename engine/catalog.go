@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -34,6 +33,9 @@ type catalog struct {
 	removed map[string]bool
 	// removals are those that are under way, by the rule's id.
 	removals map[string]*removal
+	// awaits says what has to come before a revision with these kinds can be compiled,
+	// which stands in text where that is not empty; empty: nothing.
+	awaits func(text string, kinds []schema.GroupVersionKind) string
 }
 
 // textState is what became of one text.
@@ -44,6 +46,10 @@ type textState struct {
 	sum      [sha256.Size]byte
 	docs     rules.Documents
 	findings rules.Findings
+	// definitions are the CustomResourceDefinitions in it; unfit says why some cannot be
+	// applied.
+	definitions []definition
+	unfit       error
 	// conflicts are found at each update: names that another text holds.
 	conflicts rules.Findings
 }
@@ -73,18 +79,23 @@ type entry struct {
 	// text names the text that holds the newest revision.
 	text string
 	// newest is the newest revision that could be decoded, and findings are
-	// what its compilation found.
-	newest   *rules.Rule
-	findings rules.Findings
+	// what the compilation of compiled found: newest, or the one before while newest has
+	// to wait.
+	newest, compiled *rules.Rule
+	findings         rules.Findings
+	// due and goodDue are true while newest, and good where that is another one, are to be
+	// compiled; waits says what for, as far as newest is concerned.
+	due, goodDue bool
+	waits        string
 	// good is the newest revision that compiled, as program. Both are nil
 	// until one has.
 	good    *rules.Rule
 	program *rules.Program
 }
 
-func newCatalog(options rules.Options) *catalog {
+func newCatalog(options rules.Options, awaits func(text string, kinds []schema.GroupVersionKind) string) *catalog {
 	return &catalog{
-		options: options,
+		options: options, awaits: awaits,
 		texts:   make(map[string]*textState),
 		entries: make(map[types.NamespacedName]*entry),
 
@@ -130,6 +141,7 @@ func (c *catalog) readTexts(snapshots []source.Snapshot) (news bool) {
 				if state == nil || state.sum != sum || state.origin != bundle.Origin {
 					state = &textState{origin: bundle.Origin, created: bundle.Created, sum: sum}
 					state.docs, state.findings = c.decode(text)
+					state.definitions, state.unfit = definitionsOf(text.Name, state.docs.CRDs)
 					c.texts[text.Name] = state
 					news = true
 				}
@@ -211,9 +223,7 @@ func (c *catalog) settle(name types.NamespacedName, held []claim, changed kindSe
 	}
 	e.text = held[winner].text
 	if e.newest != held[winner].rule {
-		e.newest = held[winner].rule
-		c.compile(e)
-		return
+		e.newest, e.due = held[winner].rule, true
 	}
 	c.recompile(e, changed)
 }
@@ -232,21 +242,36 @@ func (e *entry) uses() []schema.GroupVersionKind {
 // finding should suggest, for example.
 func (c *catalog) recompile(e *entry, changed kindSet) {
 	touched := slices.ContainsFunc(e.uses(), func(k schema.GroupVersionKind) bool { return changed[k] })
-	if touched && e.program != nil && e.good != e.newest {
+	e.goodDue = e.goodDue || touched
+	e.due = e.due || touched || (e.findings.HasErrors() && len(changed) > 0)
+	c.compile(e)
+}
+
+// compile compiles what is due of an entry and need not wait.
+func (c *catalog) compile(e *entry) {
+	if e.goodDue && (e.program == nil || e.good == e.newest) {
+		e.goodDue = false
+	}
+	if e.goodDue && c.awaits("", e.good.Kinds()) == "" {
+		e.goodDue = false
 		if program, _ := rules.Compile(e.good, c.options); program != nil {
 			e.program = program
 		}
 	}
-	if touched || (e.findings.HasErrors() && len(changed) > 0) {
-		c.compile(e)
+	if !e.due {
+		return
+	}
+	if e.waits = c.awaits(e.text, e.newest.Kinds()); e.waits == "" {
+		e.due = false
+		c.compileNewest(e)
 	}
 }
 
-// compile compiles the newest revision, which becomes the one that runs unless
+// compileNewest compiles the newest revision, which becomes the one that runs unless
 // something is wrong with it.
-func (c *catalog) compile(e *entry) {
+func (c *catalog) compileNewest(e *entry) {
 	program, findings := rules.Compile(e.newest, c.options)
-	e.findings = findings
+	e.compiled, e.findings = e.newest, findings
 	if program != nil {
 		e.good, e.program = e.newest, program
 	}
@@ -268,14 +293,11 @@ func (c *catalog) isParentMissing(e *entry) bool {
 	return !ok
 }
 
-// crds lists the CustomResourceDefinitions of all texts, with the text that
-// holds each.
-func (c *catalog) crds() map[string][]*unstructured.Unstructured {
-	found := make(map[string][]*unstructured.Unstructured)
-	for name, state := range c.texts {
-		if len(state.docs.CRDs) > 0 {
-			found[name] = state.docs.CRDs
-		}
+// definitions lists the CustomResourceDefinitions of all texts.
+func (c *catalog) definitions() []definition {
+	var all []definition
+	for _, state := range c.texts {
+		all = append(all, state.definitions...)
 	}
-	return found
+	return all
 }

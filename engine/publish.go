@@ -2,116 +2,16 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/rules"
 )
-
-// reportRetry is how long the catalog waits before it tries again what it could
-// not apply or report; the pause grows up to reportRetryMax while nothing is new.
-const (
-	reportRetry    = 5 * time.Second
-	reportRetryMax = 5 * time.Minute
-)
-
-// runCatalog takes in news of rules and kinds until ctx ends: it compiles what
-// changed, publishes the operators that follow, and reports to the sources.
-func (e *Engine) runCatalog(ctx context.Context) error {
-	mapper := e.options.Mapper
-	select {
-	case <-mapper.Synced():
-	case <-ctx.Done():
-		return nil
-	}
-	cancel := mapper.Subscribe(func(c restmapping.Change) {
-		for _, gvk := range slices.Concat(c.Added, c.Removed, c.Changed) {
-			e.options.Schemas.Forget(gvk.GroupVersion())
-		}
-		e.news.addChange(c)
-	})
-	defer cancel()
-
-	schemas := newKindSchemas(mapper, e.options.Schemas, e.options.Client)
-	defer schemas.again.Stop()
-	catalog := newCatalog(rules.Options{
-		Kinds: kinds{mapper}, AwaitKinds: true, Schemas: schemas, Namespace: e.options.Namespace, Limits: e.options.Limits,
-	})
-	definitions := newDefinitions(e.options.Client)
-	last := make(map[source.Origin]source.Report)
-	known := make(map[string]*operator)
-	retry := time.NewTimer(reportRetry)
-	defer retry.Stop()
-	var patience patience
-	for pause := reportRetry; ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-e.news.signal:
-			pause = reportRetry
-		case <-retry.C:
-		case <-schemas.again.C:
-		}
-		retry.Stop()
-		snapshots, changed, groups := e.news.take()
-		newText := catalog.readTexts(snapshots)
-		changed.addGroups(groups, catalog.uses())
-		definitions.forget(changed)
-		maps.Copy(changed, schemas.load(ctx, catalog.uses(), changed, newText))
-		catalog.compileAll(changed)
-		errs := definitions.apply(ctx, catalog.crds())
-		e.publish(ctx, catalog, known)
-		filling, failing := e.starting(catalog)
-		maps.Copy(failing, e.guards.held())
-		if !filling && !definitions.settling() {
-			patience.reset()
-		} else {
-			// What is on its way, a kind just defined or an informer that
-			// fills, deserves no complaint; if it fails, a later look says so.
-			over, left := patience.over(time.Now())
-			retry.Reset(left)
-			if !over || definitions.settling() {
-				continue
-			}
-		}
-		e.rememberHeld()
-		err := e.report(ctx, e.count(catalog, catalog.reports(errs, failing)), last)
-		if err != nil && ctx.Err() == nil {
-			logr.FromContextOrDiscard(ctx).Error(err, "reporting on rules; trying again", "pause", pause)
-		}
-		if err != nil || len(errs) > 0 {
-			retry.Reset(pause)
-			pause = min(2*pause, reportRetryMax)
-		}
-	}
-}
-
-// patience bounds how long nothing is said of what is on its way, however much news there is meanwhile. The zero value has
-// not begun.
-type patience struct{ until time.Time }
-
-// over tells whether it is, and how long it is until it should be asked again. The first call begins it; where it is over it
-// begins anew.
-func (p *patience) over(now time.Time) (over bool, left time.Duration) {
-	over = !p.until.IsZero() && !now.Before(p.until)
-	if over || p.until.IsZero() {
-		p.until = now.Add(reportRetry)
-	}
-	return over, p.until.Sub(now)
-}
-
-func (p *patience) reset() { p.until = time.Time{} }
 
 // publish makes the catalog's runnable programs the operators that run, and
 // starts and stops informers accordingly. known has the last operator of each
@@ -233,74 +133,6 @@ func (e *Engine) noteLeft(before, after *operator) {
 	}
 }
 
-// report tells the sources the verdict on each origin, which they compare with
-// what the origin says, and the log and the Events what changed in it. last holds
-// the verdicts given before.
-func (e *Engine) report(ctx context.Context, reports, last map[source.Origin]source.Report) error {
-	var errs []error
-	for origin, report := range reports {
-		changed, err := e.reportTo(ctx, origin, report)
-		if err != nil {
-			errs = append(errs, err)
-		}
-		previous, told := last[origin]
-		if told && equalReports(previous, report) {
-			continue // at the most, somebody had taken it away
-		}
-		last[origin] = report
-		logReport(ctx, origin, report) // also where the origin cannot be told
-		if changed {
-			e.notices.report(origin, report)
-		}
-		if origin.Path != "" {
-			e.notices.reportFile(previous, report, e.records.reference)
-		}
-	}
-	maps.DeleteFunc(last, func(origin source.Origin, _ source.Report) bool {
-		_, there := reports[origin]
-		return !there
-	})
-	return errors.Join(errs...)
-}
-
-// reportTo gives a verdict to the source that can take it.
-func (e *Engine) reportTo(ctx context.Context, origin source.Origin, report source.Report) (changed bool, err error) {
-	if origin.Path != "" {
-		return false, nil // a file's verdict is in the log, and in Events at the records of its rules
-	}
-	for _, src := range e.options.Sources {
-		if reporter, ok := src.(Reporter); ok && covers(src, origin) {
-			return reporter.Report(ctx, origin, report)
-		}
-	}
-	return false, nil
-}
-
-// logReport writes what an operator of Kanon should know of an origin, one
-// finding a line.
-func logReport(ctx context.Context, origin source.Origin, report source.Report) {
-	log := logr.FromContextOrDiscard(ctx).WithValues("source", origin.String())
-	if report.Ready {
-		log.Info("rules accepted", "verdict", report.Message)
-		return
-	}
-	for _, problem := range report.Problems {
-		log.Error(errors.New(problem), "rules not in force as written")
-	}
-	for _, r := range report.Rules {
-		if r.Ready {
-			continue
-		}
-		for line := range strings.Lines(r.Message) {
-			log.Error(errors.New(strings.TrimSuffix(line, "\n")), "rule not in force as written", "rule", r.Name)
-		}
-	}
-}
-
-func equalReports(a, b source.Report) bool {
-	return a.Ready == b.Ready && a.Message == b.Message && slices.Equal(a.Rules, b.Rules)
-}
-
 // enqueueAll wakes every parent that the operator may have work for: those in
 // view, and those whose children are, so that a parent that left the view
 // while Kanon was away is found; and those of which something is known, so that it is
@@ -360,12 +192,11 @@ func (e *Engine) ready(op *operator) bool {
 	return e.isRemembered(op) && e.isTurnOf(op) && !slices.ContainsFunc(op.keys(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
 }
 
-// starting tells whether a record that a rule needs has yet to be written or an
-// informer to fill, and, by the rule's id, why that fails where it does. A rule whose informers are filling
-// without a failure counts as in force: a restart in a large cluster changes no
-// verdict.
-func (e *Engine) starting(c *catalog) (filling bool, failing map[string]string) {
-	failing = make(map[string]string)
+// starting has the ids of the rules of which a record has yet to be written or an informer
+// to fill, and why that fails where it does. A rule whose informers are filling without a
+// failure counts as in force: a restart in a large cluster changes no verdict.
+func (e *Engine) starting(c *catalog) (filling map[string]bool, failing map[string]string) {
+	filling, failing = make(map[string]bool), make(map[string]string)
 	if loaded, err := e.records.isLoaded(); !loaded {
 		reason := ""
 		switch failure := e.keys.Failure(); {
@@ -373,17 +204,18 @@ func (e *Engine) starting(c *catalog) (filling bool, failing map[string]string) 
 			reason = fmt.Sprintf("it cannot start: what is remembered of rules cannot be read: %v", err)
 		case failure != nil && e.keys.Keyring() == nil:
 			reason = fmt.Sprintf("it cannot start: the keys that prove which objects Kanon made cannot be read: %v", failure)
-		default:
-			return true, failing
 		}
 		for _, entry := range c.entries {
-			failing[entry.id] = reason
+			filling[entry.id] = true
+			if reason != "" {
+				failing[entry.id] = reason
+			}
 		}
-		return true, failing
+		return filling, failing
 	}
 	for id, op := range e.running.load().byID {
 		if !e.isRemembered(op) {
-			filling = true
+			filling[id] = true
 			if err := e.records.failure(id); err != nil {
 				failing[id] = fmt.Sprintf("it cannot start: it cannot be remembered over a restart: %v", err)
 				continue
@@ -393,7 +225,7 @@ func (e *Engine) starting(c *catalog) (filling bool, failing map[string]string) 
 			if e.monitors.HasSynced(key) {
 				continue
 			}
-			filling = true
+			filling[id] = true
 			if err := e.monitors.Failure(key); err != nil {
 				failing[id] = fmt.Sprintf("it cannot start: %v", err)
 				break

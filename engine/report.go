@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,7 +37,7 @@ func (c *catalog) reports(crdErrors map[string]error, failing map[string]string)
 		for _, f := range slices.Concat(state.findings, state.conflicts).Sorted() {
 			problems[state.origin] = append(problems[state.origin], f.String())
 		}
-		if err := crdErrors[name]; err != nil {
+		if err := errors.Join(state.unfit, crdErrors[name]); err != nil {
 			problems[state.origin] = append(problems[state.origin], name+": error: "+err.Error())
 		}
 	}
@@ -66,6 +67,8 @@ func (c *catalog) reportRule(e *entry, state *textState, failure string) source.
 	switch {
 	case !slices.Contains(state.docs.Rules, e.newest):
 		report.Message = "its document cannot be read, because of the mistakes that the message names" + c.runsOn(e)
+	case e.compiled != e.newest:
+		report.Message = "waiting for " + e.waits + c.runsOn(e)
 	case e.findings.HasErrors():
 		report.Message = textOf(e.findings) + c.runsOn(e)
 	case c.isParentMissing(e):
@@ -86,6 +89,9 @@ func (c *catalog) reportRule(e *entry, state *textState, failure string) source.
 	default:
 		report.Ready = true
 		report.Message = cmp.Or(textOf(e.findings), "running")
+		if e.due {
+			report.Message = "to be checked again: waiting for " + e.waits + "\n" + report.Message
+		}
 	}
 	return report
 }

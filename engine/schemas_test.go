@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/openapi"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/schemas"
 )
 
@@ -121,25 +120,57 @@ func (u *unreadable) PathsWithContext(ctx context.Context) (map[string]openapi.G
 	return u.ClientWithContext.PathsWithContext(ctx)
 }
 
-// TestSchemaThatCannotBeRead holds that a rule runs without the schema of a kind,
-// says so, and is checked when the schema can be read.
+// TestSchemaThatCannotBeRead holds that a rule waits while the schema of a kind cannot be
+// read, says why, and starts when it can be.
 func TestSchemaThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.install(w.wallDefinition("color"))
-	disco, err := discovery.NewDiscoveryClientForConfig(w.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := &unreadable{ClientWithContext: openapi.NewClientWithContext(disco.RESTClient())}
+	client := &unreadable{ClientWithContext: w.openapi()}
 	w.run(func(o *engine.Options) { o.Schemas = schemas.New(client) })
+	w.rule("paint", paintRule)
+	verdict := w.verdict("paint", "waiting for the schema of ConfigMap: ")
+	for _, part := range []string{`"ready":false`, "no schemas today"} {
+		if !strings.Contains(verdict, part) {
+			t.Errorf("there is no %q in the verdict %s", part, verdict)
+		}
+	}
+	client.mended.Store(true)
+	if verdict := w.verdict("paint", "rules in force: 1"); strings.Contains(verdict, "KN0440") {
+		t.Errorf("the rule was compiled without the schema: %s", verdict)
+	}
+}
+
+// hidden is an OpenAPI client of an API server that publishes nothing of the core group.
+type hidden struct{ openapi.ClientWithContext }
+
+func (h hidden) PathsWithContext(ctx context.Context) (map[string]openapi.GroupVersionWithContext, error) {
+	paths, err := h.ClientWithContext.PathsWithContext(ctx)
+	delete(paths, "api/v1")
+	return paths, err
+}
+
+// TestKindWithoutASchema holds that a rule runs without the schema of a kind of which the
+// API server is known to publish none, and says so.
+func TestKindWithoutASchema(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install(w.wallDefinition("color"))
+	w.run(func(o *engine.Options) { o.Schemas = schemas.New(hidden{w.openapi()}) })
 	w.rule("paint", paintRule)
 	if verdict := w.verdict("paint", "KN0440"); !strings.Contains(verdict, `kind ConfigMap in v1`) || !strings.Contains(verdict, "rules in force: 1") {
 		t.Errorf("the verdict is %s", verdict)
 	}
-	client.mended.Store(true)
-	w.await(configMaps, w.kanon, "paint", "has a verdict without a warning", func(obj *unstructured.Unstructured) bool {
-		verdict := obj.GetAnnotations()[source.AnnotationStatus]
-		return strings.Contains(verdict, "rules in force: 1") && !strings.Contains(verdict, "KN0440")
-	})
+	w.parent("Wall", "north", `{color: red}`)
+	w.await(configMaps, w.home, "north", "is red", has("red", "data", "color"))
+}
+
+// openapi is a client of the world's OpenAPI documents.
+func (w *world) openapi() openapi.ClientWithContext {
+	w.t.Helper()
+	disco, err := discovery.NewDiscoveryClientForConfig(w.config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return openapi.NewClientWithContext(disco.RESTClient())
 }

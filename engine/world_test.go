@@ -64,7 +64,7 @@ func manyAtOnce() error {
 
 // patience bounds every wait for a state; a healthy engine needs a fraction, also on a
 // busy machine.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}

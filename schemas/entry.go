@@ -61,7 +61,8 @@ func (s *Schemas) Kind(ctx context.Context, gvk schema.GroupVersionKind) (*opena
 	case err != nil:
 		return nil, err
 	case e.kindsErr != nil:
-		return nil, fmt.Errorf("read the schema of %s: %w", gvk, e.kindsErr)
+		// The same document will not read otherwise.
+		return nil, fmt.Errorf("%w of %s that can be understood: %w", ErrNoSchema, gvk, e.kindsErr)
 	}
 	if kind := e.kinds.Schema(gvk); kind != nil {
 		return kind, nil

@@ -1,0 +1,69 @@
+package enginetest
+
+import (
+	"net/http"
+	"sync"
+
+	"k8s.io/client-go/rest"
+)
+
+// Hold keeps requests of a client on their way until it is opened, as a slow admission
+// webhook would, or a proxy.
+type Hold struct {
+	match func(*http.Request) bool
+
+	open     chan struct{}
+	opened   sync.Once
+	arrived  chan struct{}
+	first    sync.Once
+	mu       sync.Mutex
+	endless  int // guarded by mu
+	requests int // guarded by mu
+}
+
+// HoldRequests has those requests of a client held that match.
+func HoldRequests(config *rest.Config, match func(*http.Request) bool) *Hold {
+	h := &Hold{match: match, open: make(chan struct{}), arrived: make(chan struct{})}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return RoundTripper(func(r *http.Request) (*http.Response, error) {
+			if err := h.pass(r); err != nil {
+				return nil, err
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	return h
+}
+
+// pass returns when a request may go on, or ended.
+func (h *Hold) pass(r *http.Request) error {
+	if !h.match(r) {
+		return nil
+	}
+	h.mu.Lock()
+	h.requests++
+	if _, ends := r.Context().Deadline(); !ends {
+		h.endless++
+	}
+	h.mu.Unlock()
+	h.first.Do(func() { close(h.arrived) })
+	select {
+	case <-h.open:
+		return nil
+	case <-r.Context().Done():
+		return r.Context().Err()
+	}
+}
+
+// Open lets all requests through, from now on.
+func (h *Hold) Open() { h.opened.Do(func() { close(h.open) }) }
+
+// Arrived is closed when the first request is held.
+func (h *Hold) Arrived() <-chan struct{} { return h.arrived }
+
+// Endless is how many of the requests that matched had no deadline.
+func (h *Hold) Endless() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.endless
+}
