@@ -12,7 +12,8 @@ import (
 const allReady = `{"ready":true`
 
 // Each mistake gives one finding with its place; the last good revision and the
-// other rules run on, and nothing that exists is deleted because of it.
+// other rules run on, and nothing that exists is deleted because of it. A child of a kind
+// that the cluster lacks is a warning only, and the child that is there stays.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -38,7 +39,8 @@ func TestBadInput(t *testing.T) {
 		"template without kind":    {replace: []string{"      kind: ConfigMap\n", ""}, place: "10:7: ", message: "kind"},
 		"template without name":    {replace: []string{`{name: "${parent.metadata.name}"}`, "{}"}, place: "12:17: ", message: "metadata.name"},
 		"not YAML":                 {text: "a: b: c\n", place: "1:5: ", message: "not YAML"},
-		"kind the cluster lacks":   {replace: []string{"kind: ConfigMap", "kind: ConfigMop"}, place: "11:13: ", message: "ConfigMop"},
+		"parents it lacks":         {replace: []string{"kind: Note", "kind: Nope"}, place: "6:", message: "Nope"},
+		"children it lacks":        {replace: []string{"kind: ConfigMap", "kind: ConfigMop"}, place: "11:13: warning: ", message: "ConfigMop"},
 		"template without version": {replace: []string{"      apiVersion: v1\n", ""}, place: "10:7: ", message: "apiVersion"},
 	}
 	for name, c := range cases {
@@ -96,7 +98,7 @@ func findingsIn(t *testing.T, verdict string) []string {
 	}
 	var findings []string
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); strings.Contains(line, "error: ") {
+		if line = strings.TrimSpace(line); strings.Contains(line, "error: ") || strings.Contains(line, "warning: the cluster has no kind") {
 			findings = append(findings, line)
 		}
 	}

@@ -27,7 +27,7 @@ type catalogLoop struct {
 	schemas     *kindSchemas
 	definitions *definitions
 	reporter    *reporter
-	patience    patience
+	patience    *patience
 	// known has the last operator of each rule, also of rules that stopped.
 	known map[string]*operator
 }
@@ -53,7 +53,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 	reads := newSchemaReads(mapper, e.options.Schemas, e.options.Client, e.news.ring)
 	writes := newDefinitionWrites(e.options.Client, e.news.ring)
 	l := &catalogLoop{
-		Engine: e, known: make(map[string]*operator), patience: make(patience),
+		Engine: e, known: make(map[string]*operator), patience: newPatience(time.Now()),
 		schemas: newKindSchemas(mapper, reads), definitions: newDefinitions(mapper, writes),
 		reporter: newReporter(e.options.Sources, e.notices, e.records.reference),
 	}
@@ -132,11 +132,11 @@ func (l *catalogLoop) report() (again time.Duration) {
 	reports := l.count(l.catalog, l.catalog.reports(l.definitions.errs(), failing))
 	exists := make(map[source.Origin]bool, len(reports))
 	busy := l.busy(filling)
+	l.patience.keep(busy)
 	now := time.Now()
 	for origin := range reports {
 		exists[origin] = true
 		if !busy[origin] {
-			l.patience.end(origin)
 			continue
 		}
 		over, left := l.patience.over(origin, now)
@@ -147,7 +147,6 @@ func (l *catalogLoop) report() (again time.Duration) {
 			delete(reports, origin)
 		}
 	}
-	maps.DeleteFunc(l.patience, func(origin source.Origin, _ time.Time) bool { return !exists[origin] })
 	l.reporter.report(reports, func(origin source.Origin) bool { return exists[origin] })
 	return again
 }
