@@ -16,5 +16,6 @@
 //
 // Nothing orders what two watches bring, and on a fast machine a test never notices that
 // it takes an order for granted. With KANON_TEST_DELAY_WATCHES=1s half of the watches of
-// each engine are late by up to that long; see [DelayWatches].
+// each engine are late by up to that long; see [DelayWatches]. [HoldRequests] has some
+// requests wait until the test lets them go, as behind a slow admission webhook.
 package enginetest
