@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"kanon.dev/kanon/restmapping"
 )
 
 // definitions follows the CustomResourceDefinitions that stand beside rules: which are to
@@ -23,7 +21,7 @@ import (
 // one definition that of the text which had it before counts, or else of the first by name.
 // None is ever deleted: that would delete every object of its kind. One goroutine owns it.
 type definitions struct {
-	mapper *restmapping.Mapper
+	mapper kindTable
 	writes definitionWriter
 	// winners has, by the name of a definition, the one that counts.
 	winners map[string]definition
@@ -65,7 +63,7 @@ type definitionAnswer struct {
 	generation int64
 }
 
-func newDefinitions(mapper *restmapping.Mapper, writes definitionWriter) *definitions {
+func newDefinitions(mapper kindTable, writes definitionWriter) *definitions {
 	return &definitions{
 		mapper: mapper, writes: writes,
 		winners: make(map[string]definition),

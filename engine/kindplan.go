@@ -17,6 +17,9 @@ import (
 // node that names it has to wait. Two plans of one program differ where the program has
 // to be planned again.
 type kindPlan struct {
+	// of is the kind of the parents, and uses what is needed of the kinds of the nodes.
+	of   schema.GroupVersionKind
+	uses map[schema.GroupVersionKind]kindUse
 	// parent is zero where the kind of the parents is missing.
 	parent  restmapping.Kind
 	found   map[schema.GroupVersionKind]restmapping.Kind
@@ -25,12 +28,18 @@ type kindPlan struct {
 
 // planKinds looks up the kinds of a program.
 func planKinds(program *rules.Program, mapper *restmapping.Mapper) kindPlan {
+	return kindPlan{of: program.Parent().GVK, uses: usesOf(program)}.again(mapper)
+}
+
+// again looks them up once more.
+func (p kindPlan) again(mapper *restmapping.Mapper) kindPlan {
 	plan := kindPlan{
+		of: p.of, uses: p.uses,
 		found:   make(map[schema.GroupVersionKind]restmapping.Kind),
 		missing: make(map[schema.GroupVersionKind]rules.Absence),
 	}
-	plan.parent, _ = mapper.Lookup(program.Parent().GVK)
-	for gvk, use := range usesOf(program) {
+	plan.parent, _ = mapper.Lookup(p.of)
+	for gvk, use := range p.uses {
 		kind, ok := mapper.Lookup(gvk)
 		switch {
 		case !ok:

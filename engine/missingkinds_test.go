@@ -3,8 +3,11 @@ package engine_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // partsRule makes ConfigMaps and an Item of each Note: one that is independent of the
@@ -338,4 +341,43 @@ func (w *world) serve(definition, version string, served bool) {
 		}
 		live.Object["spec"].(map[string]any)["versions"] = versions
 	})
+}
+
+// TestRuleOfAMissingKindIsRemoved holds that a rule can be removed with its children
+// while one of its kinds is missing, also one that it never made anything of.
+func TestRuleOfAMissingKindIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note", "Item")
+	w.rule("item", itemRule+"  onRuleDeletion: Delete\n")
+	w.run()
+	note := w.resource("Note")
+	w.parent("Note", "n", `{}`)
+	w.await(note, w.home, "n", "is ready", isTrue("Ready"))
+	w.undefine("Item")
+	w.await(note, w.home, "n", "says what is missing", saysReason("KindMissing", "child item: "))
+	w.delete(configMaps, w.kanon, "item")
+	w.awaitGone(configMaps, w.home, "n")
+	w.await(note, w.home, "n", "has no conditions", func(obj *unstructured.Unstructured) bool {
+		return conditionStatus(obj, "Ready") == ""
+	})
+	w.awaitNone(configMaps, w.kanon, "kanon.dev/state=true")
+}
+
+// awaitNone waits until no object has these labels.
+func (w *world) awaitNone(gvr schema.GroupVersionResource, namespace, labels string) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		list, err := w.at(gvr, namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: labels})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if len(list.Items) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("there is still %s %s", gvr.Resource, list.Items[0].GetName())
+		}
+		<-time.After(50 * time.Millisecond) // a watch of none tells nothing
+	}
 }

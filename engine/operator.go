@@ -229,7 +229,7 @@ func (op *operator) lookAs(previous *operator) {
 // outdated tells whether a kind went away, or was replaced, or came back: the informer
 // of a kind that is gone would ask for it for ever.
 func (op *operator) outdated(mapper *restmapping.Mapper) bool {
-	if !op.kinds.equal(planKinds(op.program, mapper)) {
+	if !op.kinds.equal(op.kinds.again(mapper)) {
 		return true
 	}
 	for _, gvk := range op.absent {

@@ -19,12 +19,17 @@ const schemaAge = time.Minute
 // read. A custom kind's is that of its definition, whose change is an event; those of others
 // are what the API server publishes. It does no I/O: schemaReads does. One goroutine owns it.
 type kindSchemas struct {
-	mapper *restmapping.Mapper
+	mapper kindTable
 	reads  schemaReader
 	known  map[schema.GroupVersionKind]kindSchema
 	// reading has the kinds whose schema is awaited, with why it could not be read so
 	// far; nil where it was not tried.
 	reading map[schema.GroupVersionKind]error
+}
+
+// kindTable tells from memory which kinds there are.
+type kindTable interface {
+	Lookup(gvk schema.GroupVersionKind) (restmapping.Kind, bool)
 }
 
 // schemaReader reads schemas. What it was asked for it reads until that succeeds.
@@ -47,7 +52,7 @@ type kindSchema struct {
 	err error
 }
 
-func newKindSchemas(mapper *restmapping.Mapper, reads schemaReader) *kindSchemas {
+func newKindSchemas(mapper kindTable, reads schemaReader) *kindSchemas {
 	return &kindSchemas{
 		mapper: mapper, reads: reads,
 		known:   make(map[schema.GroupVersionKind]kindSchema),
