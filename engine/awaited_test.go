@@ -200,7 +200,7 @@ func TestErrands(t *testing.T) {
 		e.ask("hangs")
 		e.ask("fails")
 		e.ask("quick")
-		time.Sleep(10 * time.Second)
+		<-time.After(10 * time.Second)
 		mu.Lock()
 		got := maps.Clone(calls)
 		mu.Unlock()

@@ -93,7 +93,7 @@ func TestSchemaIsAwaited(t *testing.T) {
 	if got := field(w.get(configMaps, w.home, "north"), "data", "half"); got != "1.5" {
 		t.Errorf("half of 3 is %v", got)
 	}
-	for _, write := range w.writesOf("configmaps", 0) {
+	for _, write := range w.configWrites(0) {
 		if strings.HasSuffix(write, "/north") {
 			t.Errorf("it was something else before: %s", write)
 		}
@@ -146,7 +146,7 @@ func TestBlockedDefinition(t *testing.T) {
 	w.await(configMaps, w.home, "n-text", "is made although a definition is on its way", exists)
 	w.verdict("note", `"ready":true`)
 	w.verdict("item", "waiting for CustomResourceDefinition items."+w.group)
-	for _, write := range w.writesOf("configmaps", 0) {
+	for _, write := range w.configWrites(0) {
 		if strings.HasSuffix(write, "/n") {
 			t.Errorf("the rule beside the definition has started before it: %s", write)
 		}

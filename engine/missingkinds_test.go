@@ -37,19 +37,19 @@ spec:
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${parent.metadata.name}-after"}}
 `
 
-// saysReason holds for a parent that is reconciling for a reason and names text.
-func saysReason(reason, text string) func(*unstructured.Unstructured) bool {
+// lacksKind holds for a parent that says that a kind is missing, and names text.
+func lacksKind(text string) func(*unstructured.Unstructured) bool {
 	return func(obj *unstructured.Unstructured) bool {
-		return conditionStatus(obj, "Reconciling") == "True" && conditionField(obj, "Reconciling", "reason") == reason &&
+		return conditionStatus(obj, "Reconciling") == "True" && conditionField(obj, "Reconciling", "reason") == "KindMissing" &&
 			strings.Contains(conditionField(obj, "Reconciling", "message"), text)
 	}
 }
 
-// writesOf lists the writes to objects of a resource since the first n requests.
-func (w *world) writesOf(resource string, n int) []string {
+// configWrites lists the writes to ConfigMaps at home since the first n requests.
+func (w *world) configWrites(n int) []string {
 	var found []string
 	for _, request := range w.requests.since(n) {
-		if !strings.HasPrefix(request, "GET ") && strings.Contains(request, "/namespaces/"+w.home+"/"+resource) {
+		if !strings.HasPrefix(request, "GET ") && strings.Contains(request, "/namespaces/"+w.home+"/configmaps") {
 			found = append(found, request)
 		}
 	}
@@ -69,7 +69,7 @@ func TestMissingKindOfAChild(t *testing.T) {
 	w.parent("Note", "n", `{text: one, parts: [a, b]}`)
 	w.await(configMaps, w.home, "n", "is made", has("one", "data", "text"))
 	w.await(configMaps, w.home, "n-b", "is made", exists)
-	w.await(note, w.home, "n", "says what is missing", saysReason("KindMissing", "child item: the cluster has no kind Item"))
+	w.await(note, w.home, "n", "says what is missing", lacksKind("child item: the cluster has no kind Item"))
 	if verdict := w.verdict("parts", "has no kind Item"); !strings.Contains(verdict, `"ready":true`) || !strings.Contains(verdict, "KN0401") {
 		t.Errorf("the verdict is not that of a rule in force, with a warning: %s", verdict)
 	}
@@ -87,7 +87,7 @@ func TestMissingKindOfAChild(t *testing.T) {
 	w.awaitGone(configMaps, w.home, "n-b")
 	w.get(configMaps, w.home, "n-reader")
 	w.get(configMaps, w.home, "n-after")
-	for _, write := range w.writesOf("configmaps", before) {
+	for _, write := range w.configWrites(before) {
 		if strings.HasSuffix(write, "/n") || strings.HasSuffix(write, "/n-a") {
 			t.Errorf("a child was written that has nothing to do with the kind: %s", write)
 		}
@@ -96,7 +96,7 @@ func TestMissingKindOfAChild(t *testing.T) {
 	// The kind goes, and comes back.
 	before = w.requests.count()
 	w.undefine("Item")
-	w.await(note, w.home, "n", "says what is missing", saysReason("KindMissing", "child item: the cluster has no kind Item"))
+	w.await(note, w.home, "n", "says what is missing", lacksKind("child item: the cluster has no kind Item"))
 	w.verdict("parts", "has no kind Item")
 	w.parent("Note", "m", `{text: one}`)
 	w.await(configMaps, w.home, "m", "is made", exists)
@@ -113,7 +113,7 @@ func TestMissingKindOfAChild(t *testing.T) {
 		t.Error("a child that reads the one of the missing kind was deleted and made again")
 	}
 	writes := map[string]int{}
-	for _, write := range w.writesOf("configmaps", before) {
+	for _, write := range w.configWrites(before) {
 		verb, path, _ := strings.Cut(write, " ")
 		if verb == "DELETE" {
 			t.Errorf("something was deleted: %s", write)
@@ -195,8 +195,8 @@ func TestMissingKindOfAPatchAndALookup(t *testing.T) {
 	w.parent("Note", "n", `{}`)
 	w.await(configMaps, w.home, "n", "is made", has("false", "data", "perhaps"))
 	w.await(configMaps, w.home, "target", "is patched", tagged)
-	w.await(note, w.home, "n", "says what the patch waits for", saysReason("KindMissing", "patch tag: the cluster has no kind Item"))
-	w.await(note, w.home, "n", "says what the lookup waits for", saysReason("KindMissing", "(in lookups.item)"))
+	w.await(note, w.home, "n", "says what the patch waits for", lacksKind("patch tag: the cluster has no kind Item"))
+	w.await(note, w.home, "n", "says what the lookup waits for", lacksKind("(in lookups.item)"))
 
 	w.define("Item")
 	item := w.object("apiVersion: $GROUP/v1\nkind: Item\nmetadata: {name: \"n\", namespace: $HOME}\nspec: {text: x}\n")
@@ -209,12 +209,12 @@ func TestMissingKindOfAPatchAndALookup(t *testing.T) {
 	before := w.requests.count()
 	w.undefine("Item")
 	w.await(configMaps, w.home, "n", "sees none", has("false", "data", "perhaps"))
-	w.await(note, w.home, "n", "says what the patch waits for", saysReason("KindMissing", "patch tag: the cluster has no kind Item"))
+	w.await(note, w.home, "n", "says what the patch waits for", lacksKind("patch tag: the cluster has no kind Item"))
 	w.define("Item")
 	w.create(w.resource("Item"), item)
 	w.await(w.resource("Item"), w.home, "n", "is patched again", tagged)
 	w.await(note, w.home, "n", "is ready again", isTrue("Ready"))
-	for _, write := range w.writesOf("configmaps", before) {
+	for _, write := range w.configWrites(before) {
 		if strings.HasSuffix(write, "/target") || strings.HasPrefix(write, "DELETE ") {
 			t.Errorf("%s: nothing is to be done there", write)
 		}
@@ -305,37 +305,37 @@ spec:
 	note, item := w.resource("Note"), w.resource("Item")
 	w.parent("Note", "n", `{}`)
 	w.await(note, w.home, "n", "is ready", isTrue("Ready"))
-	w.serve(two.GetName(), "v1old", false)
-	w.await(note, w.home, "n", "waits for the version", saysReason("KindMissing", "in "+w.group+"/v1old"))
+	w.serveOld(two.GetName(), false)
+	w.await(note, w.home, "n", "waits for the version", lacksKind("in "+w.group+"/v1old"))
 	w.rule("old", rule("-new"))
 	w.verdict("old", `"ready":true`)
 	w.quiet()
 
-	w.serve(two.GetName(), "v1old", true)
+	w.serveOld(two.GetName(), true)
 	w.await(item, w.home, "n-1-new", "is made", exists)
 	w.verdict("old", "PruneHeld")
 	w.quiet()
 	w.get(item, w.home, "n-1")
 
 	// A parent that goes meanwhile keeps its finalizer.
-	w.serve(two.GetName(), "v1old", false)
-	w.await(note, w.home, "n", "waits for the version", saysReason("KindMissing", "in "+w.group+"/v1old"))
+	w.serveOld(two.GetName(), false)
+	w.await(note, w.home, "n", "waits for the version", lacksKind("in "+w.group+"/v1old"))
 	w.delete(note, w.home, "n")
 	w.await(note, w.home, "n", "says why it stays", func(obj *unstructured.Unstructured) bool {
 		return obj.GetDeletionTimestamp() != nil && strings.Contains(conditionField(obj, "Reconciling", "message"), "v1old")
 	})
-	w.serve(two.GetName(), "v1old", true)
+	w.serveOld(two.GetName(), true)
 	w.awaitGone(note, w.home, "n")
 	w.get(item, w.home, "n-1-new")
 }
 
-// serve has a version of a custom kind served or not.
-func (w *world) serve(definition, version string, served bool) {
+// serveOld has the version v1old of a custom kind served or not.
+func (w *world) serveOld(definition string, served bool) {
 	w.t.Helper()
 	w.update(crds, "", definition, func(live *unstructured.Unstructured) {
 		versions, _, _ := unstructured.NestedSlice(live.Object, "spec", "versions")
 		for _, v := range versions {
-			if of, ok := v.(map[string]any); ok && of["name"] == version {
+			if of, ok := v.(map[string]any); ok && of["name"] == "v1old" {
 				of["served"] = served
 			}
 		}
@@ -355,7 +355,7 @@ func TestRuleOfAMissingKindIsRemoved(t *testing.T) {
 	w.parent("Note", "n", `{}`)
 	w.await(note, w.home, "n", "is ready", isTrue("Ready"))
 	w.undefine("Item")
-	w.await(note, w.home, "n", "says what is missing", saysReason("KindMissing", "child item: "))
+	w.await(note, w.home, "n", "says what is missing", lacksKind("child item: "))
 	w.delete(configMaps, w.kanon, "item")
 	w.awaitGone(configMaps, w.home, "n")
 	w.await(note, w.home, "n", "has no conditions", func(obj *unstructured.Unstructured) bool {

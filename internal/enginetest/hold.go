@@ -3,6 +3,7 @@ package enginetest
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 )
@@ -12,13 +13,11 @@ import (
 type Hold struct {
 	match func(*http.Request) bool
 
-	open     chan struct{}
-	opened   sync.Once
-	arrived  chan struct{}
-	first    sync.Once
-	mu       sync.Mutex
-	endless  int // guarded by mu
-	requests int // guarded by mu
+	open    chan struct{}
+	opened  sync.Once
+	arrived chan struct{}
+	first   sync.Once
+	endless atomic.Int64
 }
 
 // HoldRequests has those requests of a client held that match.
@@ -40,12 +39,9 @@ func (h *Hold) pass(r *http.Request) error {
 	if !h.match(r) {
 		return nil
 	}
-	h.mu.Lock()
-	h.requests++
 	if _, ends := r.Context().Deadline(); !ends {
-		h.endless++
+		h.endless.Add(1)
 	}
-	h.mu.Unlock()
 	h.first.Do(func() { close(h.arrived) })
 	select {
 	case <-h.open:
@@ -62,8 +58,4 @@ func (h *Hold) Open() { h.opened.Do(func() { close(h.open) }) }
 func (h *Hold) Arrived() <-chan struct{} { return h.arrived }
 
 // Endless is how many of the requests that matched had no deadline.
-func (h *Hold) Endless() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.endless
-}
+func (h *Hold) Endless() int { return int(h.endless.Load()) }
