@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/rules"
+)
+
+// operators is the set of rules that run: an immutable snapshot.
+type operators struct {
+	byID map[string]*operator
+	// rules has the ids of all rules that there are, running or not, nil where that is
+	// not known for sure.
+	rules map[string]bool
+	// paused has the rules that there are and that do not run, by the kind of their parents.
+	paused map[schema.GroupKind][]*rules.Rule
+	// byKey has, for each informer, the operators that need it.
+	byKey map[monitor.Key][]*operator
+	// reads has the resources of which objects are parents, are looked up, or are patched.
+	reads map[schema.GroupVersionResource]bool
+}
+
+func newOperators(ops []*operator) *operators {
+	set := &operators{
+		byID: make(map[string]*operator, len(ops)), byKey: make(map[monitor.Key][]*operator),
+		reads: make(map[schema.GroupVersionResource]bool),
+	}
+	for _, op := range ops {
+		set.byID[op.id] = op
+		set.reads[op.parent.GVR] = true
+		for _, l := range op.lookups {
+			set.reads[l.kind.GVR] = true
+		}
+		for _, plan := range op.patches {
+			set.reads[plan.kind.GVR] = true
+		}
+		for _, key := range op.keys() {
+			set.byKey[key] = append(set.byKey[key], op)
+		}
+	}
+	return set
+}
+
+// published holds the operators that run now; the catalog's goroutine stores,
+// everyone loads.
+type published struct{ pointer atomic.Pointer[operators] }
+
+func (p *published) load() *operators {
+	if set := p.pointer.Load(); set != nil {
+		return set
+	}
+	return newOperators(nil)
+}
+
+// isCurrent tells whether an operator is the one of its rule that runs. Who began something
+// for one that was replaced meanwhile may be late: what is kept by the rule's id is
+// another's then.
+func (e *Engine) isCurrent(op *operator) bool { return e.running.load().byID[op.id] == op }
+
+// isCurrentRevision tells whether the rule runs in the revision that an operator has.
+func (e *Engine) isCurrentRevision(op *operator) bool {
+	now := e.running.load().byID[op.id]
+	return now != nil && now.removal == nil && now.program.Hash() == op.program.Hash()
+}
+
+func (p *published) store(set *operators) { p.pointer.Store(set) }
