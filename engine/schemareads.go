@@ -25,8 +25,9 @@ const (
 	// schemaWorkers is how many schemas are read at the same time.
 	schemaWorkers = 8
 	// schemaRetry is the first pause before a schema that could not be read is asked for
-	// again; the pause grows up to reportRetryMax.
-	schemaRetry = time.Second
+	// again; the pause grows up to schemaRetryMax, which is short because rules wait.
+	schemaRetry    = time.Second
+	schemaRetryMax = 30 * time.Second
 )
 
 // errNoAnswer says that a request was broken off at its deadline.
@@ -55,7 +56,7 @@ func newSchemaReads(mapper *restmapping.Mapper, published *schemas.Schemas, clie
 	return &schemaReads{
 		mapper: mapper, published: published, done: done,
 		definitions: client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")),
-		errands:     newErrands[schema.GroupVersionKind](schemaRetry, reportRetryMax),
+		errands:     newErrands[schema.GroupVersionKind](schemaRetry, schemaRetryMax),
 		wanted:      make(map[schema.GroupVersionKind]*openapi.Schema),
 		results:     make(map[schema.GroupVersionKind]kindSchema),
 	}
