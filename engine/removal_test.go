@@ -100,7 +100,7 @@ func TestSuspendedRuleThatIsRemoved(t *testing.T) {
 	}
 }
 
-// That a kind is missing, or the last text does not compile for another reason, brings no child to its end that the text keeps.
+// A last text that does not compile brings no child to its end that the one before, or the text itself, keeps.
 func TestRuleThatIsRemovedWhileItDoesNotCompile(t *testing.T) {
 	t.Parallel()
 	for before, last := range map[string]string{"Delete": "Orphan", "Orphan": "Delete"} {
@@ -110,8 +110,8 @@ func TestRuleThatIsRemovedWhileItDoesNotCompile(t *testing.T) {
 			suspended := suspendedEnding("note", before)
 			w.rule("note", suspended)
 			w.verdict("note", "suspended")
-			w.rule("note", strings.NewReplacer("kind: ConfigMap", "kind: Nonesuch", "onRuleDeletion: "+before, "onRuleDeletion: "+last).Replace(suspended))
-			w.verdict("note", "Nonesuch")
+			w.rule("note", strings.NewReplacer("{text: x}", `{text: "${children.nonesuch.data.x}"}`, "onRuleDeletion: "+before, "onRuleDeletion: "+last).Replace(suspended))
+			w.verdict("note", "nonesuch")
 			w.delete(configMaps, w.kanon, "note")
 			w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
 			w.quiet()
