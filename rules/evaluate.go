@@ -49,8 +49,11 @@ type Evaluation struct {
 	// deletions says of rendered objects what is to become of them, where they are not
 	// simply deleted.
 	deletions map[identity]Ending
-	// late is true once an expression was stopped at its deadline.
-	late bool
+	// late is true once an expression was stopped at its deadline, and starved once one
+	// was because all evaluations together need more memory than there is.
+	late, starved bool
+	// drafted is how many bytes were counted for what is being rendered.
+	drafted int64
 }
 
 // phase is how far a node has come. It only goes forward.
@@ -134,7 +137,10 @@ func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 		claimed:   make(map[identity]int, len(p.children)+1),
 	}
 	ev.base.ev, ev.random.Source = ev, in.Random
-	ev.budget = celenv.Budget{Cost: p.limits.ReconcileCost, Time: p.limits.Deadline}
+	ev.budget = celenv.Budget{
+		Cost: p.limits.ReconcileCost, Time: p.limits.Deadline,
+		Memory: celenv.Memory{Limit: p.limits.ReconcileBytes, Shared: in.Memory},
+	}
 	ev.claimed[identityOf(in.Parent)] = parentClaim
 	ev.finalizing, ev.missing = in.Finalizing, in.Missing
 	for i, child := range p.children {
@@ -154,7 +160,11 @@ func (e *Evaluation) begin() {
 }
 
 // makeRoom begins another object: none has more values than bytes.
-func (e *Evaluation) makeRoom() { e.room = e.prog.limits.ObjectBytes }
+func (e *Evaluation) makeRoom() {
+	e.room = e.prog.limits.ObjectBytes
+	e.budget.Memory.Return(e.drafted)
+	e.drafted = 0
+}
 
 // Matches says whether the rule is for this parent, as far as spec.parent.when
 // says. The error says why that is not known: it is a *WaitingError when the
@@ -214,7 +224,8 @@ func (x *expression) isTrue(s *scope) (bool, *problem) {
 
 // Next gives every node that can be written now, in an order in which each
 // comes after those that it needs. It is empty when nothing more can. A node
-// is given once; it may have no objects.
+// is given once; it may have no objects. It is empty as well once the evaluation is
+// Starved.
 func (e *Evaluation) Next() []Rendered {
 	e.begin()
 	var batch []Rendered
@@ -231,6 +242,9 @@ func (e *Evaluation) Next() []Rendered {
 		if len(rendered.Objects) == 0 && n.state == nodeRendered {
 			e.settle(i)
 		}
+	}
+	if e.starved {
+		return nil
 	}
 	return batch
 }

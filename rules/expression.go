@@ -94,6 +94,7 @@ func (x *expression) eval(s *scope) (ref.Val, *problem) {
 	}
 	if p := s.ev.prog.limits.exceeded(err, x.text); p != nil {
 		s.ev.late = s.ev.late || errors.Is(err, celenv.ErrDeadline)
+		s.ev.starved = s.ev.starved || errors.Is(err, celenv.ErrSharedMemory)
 		return nil, p
 	}
 	return nil, x.explain(s.ev, err)

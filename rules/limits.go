@@ -31,6 +31,10 @@ type Limits struct {
 	// with what the API server adds to it to say who owns its fields. Default:
 	// DefaultObjectBytes.
 	ObjectBytes int
+	// ReconcileBytes is the most memory that the values may take that one evaluation of
+	// a rule holds at the same time: variables, items, and what is rendered. Default:
+	// DefaultReconcileBytes.
+	ReconcileBytes int64
 	// ListLength is the longest list, or map, that forEach may go over, and the
 	// longest list that an expression may put into an object. Default:
 	// DefaultListLength.
@@ -51,6 +55,8 @@ const (
 	DefaultChildren = 10_000
 	// DefaultObjectBytes is what etcd takes in one request (--max-request-bytes).
 	DefaultObjectBytes = 1536 << 10
+	// DefaultReconcileBytes is some forty of the largest objects that etcd takes.
+	DefaultReconcileBytes = 64 << 20
 	// DefaultListLength is as long as there may be children.
 	DefaultListLength = DefaultChildren
 )
@@ -72,6 +78,9 @@ func (l Limits) withDefaults() *Limits {
 	if l.ObjectBytes == 0 {
 		l.ObjectBytes = DefaultObjectBytes
 	}
+	if l.ReconcileBytes == 0 {
+		l.ReconcileBytes = DefaultReconcileBytes
+	}
 	if l.ListLength == 0 {
 		l.ListLength = DefaultListLength
 	}
@@ -90,6 +99,10 @@ func (l *Limits) exceeded(err error, text string) *problem {
 	case errors.Is(err, celenv.ErrDeadline):
 		return failure("%s: was stopped, because the expressions took longer than the %s allowed by --max-evaluation-time",
 			shorten(text), l.Deadline)
+	case errors.Is(err, celenv.ErrMemory):
+		return failure("%s: %s", shorten(text), l.tooMuch().message)
+	case errors.Is(err, celenv.ErrSharedMemory):
+		return failure("%s: %s", shorten(text), err.Error())
 	}
 	return nil
 }
@@ -115,6 +128,10 @@ func (l *Limits) rendered(val ref.Val, text string) *problem {
 	return p
 }
 
+func (l *Limits) tooMuch() *problem {
+	return failure("with what the other values take, it needs more memory than the %s bytes allowed by --max-reconcile-bytes", figure(l.ReconcileBytes))
+}
+
 // overdue says whether the time is over. It is asked for each item of a forEach: what
 // one takes may be little, and there may be many of them.
 func (e *Evaluation) overdue() *problem {
@@ -130,12 +147,13 @@ func (l *Limits) tooLarge() *problem {
 }
 
 // object holds what was rendered to the size that is allowed.
-func (l *Limits) object(val any) *problem {
-	if n := storedSize(val); n > l.ObjectBytes {
-		return failure("has %s bytes, with the records of its fields that the API server keeps, more than the %s allowed by --max-object-bytes",
-			figure(n), figure(l.ObjectBytes))
+func (l *Limits) object(val any) (size int, p *problem) {
+	size = storedSize(val)
+	if size > l.ObjectBytes {
+		return size, failure("has %s bytes, with the records of its fields that the API server keeps, more than the %s allowed by --max-object-bytes",
+			figure(size), figure(l.ObjectBytes))
 	}
-	return nil
+	return size, nil
 }
 
 // storedSize is how many bytes an object has as JSON when it is stored. The API
@@ -186,7 +204,7 @@ func jsonTextSize(s string) int {
 }
 
 // figure writes a number with commas: 12,000.
-func figure[T int | uint64](n T) string {
+func figure[T int | int64 | uint64](n T) string {
 	text := strconv.FormatUint(uint64(n), 10) //nolint:gosec // Sizes and limits are not negative.
 	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "," + text[i:]

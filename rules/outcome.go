@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/celenv"
 )
 
 // Parent says which objects a rule reconciles.
@@ -117,6 +119,8 @@ type Input struct {
 	// Random gives the bytes that random(n) is made of. nil: it gives asterisks, for
 	// an evaluation of which nothing is written.
 	Random io.Reader
+	// Memory is what all evaluations hold together. nil: there is no bound for that.
+	Memory celenv.Account
 }
 
 // Reader answers from memory what an evaluation reads of the cluster besides

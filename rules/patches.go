@@ -194,7 +194,7 @@ func (e *Evaluation) renderContribution(patch *compiledPatch, s *scope) (*unstru
 	if p := checkPatched(fields); p != nil {
 		return nil, p.under("template")
 	}
-	if p := e.prog.limits.object(fields); p != nil {
+	if p := e.holdObject(fields); p != nil {
 		return nil, p.under("template")
 	}
 	object := &unstructured.Unstructured{Object: fields}

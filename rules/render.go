@@ -109,7 +109,7 @@ func (e *Evaluation) renderItem(child *compiledChild, it *item) *problem {
 	if p := e.identify(child, object); p != nil {
 		return p.under("template.metadata")
 	}
-	if p := e.prog.limits.object(fields); p != nil {
+	if p := e.holdObject(fields); p != nil {
 		return p.under("template")
 	}
 	if p := e.decide(child, it, object); p != nil {
@@ -221,7 +221,11 @@ func (e *Evaluation) renderItems(i int) {
 	n.items = make([]item, 0, len(tuples))
 	first := make(map[identity]int, len(tuples))
 	for at, t := range tuples {
-		if p := e.overdue(); p != nil {
+		p := e.overdue()
+		if p == nil {
+			p = e.holdItem(&child.body)
+		}
+		if p != nil {
 			e.stop(i, p)
 			return
 		}
@@ -318,6 +322,9 @@ func (e *Evaluation) tuples(b *body) ([][]ref.Val, *problem) {
 			if count += len(values); count > e.prog.limits.Children {
 				continue // to know how many there are
 			}
+			if p := e.hold(int64(len(values)) * tupleBytes * int64(len(t)+1)); p != nil {
+				return nil, p.under(dim.path)
+			}
 			for _, v := range values {
 				next = append(next, append(slices.Clip(t), v))
 			}
@@ -347,6 +354,11 @@ func (e *Evaluation) values(b *body, dim *dimension, before []ref.Val) ([]ref.Va
 			return nil, p
 		}
 		val = celenv.FromJSON(v)
+	}
+	if n, ok := celenv.Count(val); ok {
+		if p := e.prog.limits.list(n); p != nil {
+			return nil, p
+		}
 	}
 	values, err := celenv.Items(val)
 	if err != nil {

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"strings"
+
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 
@@ -65,6 +67,8 @@ func (s *scope) ResolveName(name string) (any, bool) {
 		return s.ev.clock.Now(), true
 	case celenv.ClockName:
 		return &s.ev.clock, true
+	case celenv.BudgetName:
+		return &s.ev.budget, true
 	case celenv.RandomSource:
 		return &s.ev.random, true
 	}
@@ -155,10 +159,11 @@ func (m *memo) compute(v *compiledVariable, s *scope) {
 	}
 	reader := *s
 	reader.readOnly = true
-	room := s.ev.room
+	room, drafted := s.ev.room, s.ev.drafted
+	s.ev.drafted = 0
 	s.ev.makeRoom()
 	val, ok, p := v.value.render(&reader)
-	s.ev.room = room
+	s.ev.room, s.ev.drafted = room, drafted // what was drafted for the variable stays
 	if p != nil {
 		m.problem = p.in(rootVariables + "." + v.name)
 		return
@@ -166,7 +171,12 @@ func (m *memo) compute(v *compiledVariable, s *scope) {
 	m.val, m.absent = val, !ok
 }
 
-// in names the variable, or the part of a lookup, in which a problem arose.
+// in names the variable, or the part of a lookup, in which a problem arose. Of a long
+// way to it the beginning says enough.
 func (p *problem) in(place string) *problem {
+	const most = 3
+	if strings.Count(p.message, " (in ") >= most {
+		return p
+	}
 	return &problem{verdict: p.verdict, message: p.message + " (in " + place + ")", missing: p.missing}
 }

@@ -15,7 +15,7 @@ func (e *Evaluation) renderStatus(out *Outcome) {
 	last, has := e.parent["status"]
 	val, ok := e.statusNode(e.prog.status, "status", last, has, true, out)
 	if fields, isMap := val.(map[string]any); ok && isMap {
-		if p := e.prog.limits.object(fields); p != nil {
+		if p := e.holdObject(fields); p != nil {
 			out.StatusHeld = true
 			out.note(p.under("status"))
 			return

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/cel-go/common/types/ref"
+
 	"kanon.dev/kanon/rules/celenv"
 )
 
@@ -33,22 +35,49 @@ func (t exprTemplate) render(s *scope) (any, bool, *problem) {
 	if p != nil {
 		return nil, false, p
 	}
+	s.ev.drafted += s.ev.budget.Memory.Kept()
 	if shared, ok := celenv.JSON(val); ok && s.readOnly {
 		return shared, true, nil
 	}
 	if p := s.ev.prog.limits.rendered(val, t.x.text); p != nil {
 		return nil, false, p
 	}
-	plain, err := celenv.ToJSONWithin(val, &s.ev.room)
+	plain, err := s.ev.plain(val)
 	switch {
 	case errors.Is(err, celenv.ErrNoValue):
 		return nil, false, nil
 	case errors.Is(err, celenv.ErrTooManyParts):
 		return nil, false, s.ev.prog.limits.tooLarge()
+	case errors.Is(err, celenv.ErrMemory), errors.Is(err, celenv.ErrSharedMemory):
+		return nil, false, s.ev.refusal(err)
 	case err != nil:
 		return nil, false, failure("%s: %s", shorten(t.x.text), s.ev.reason(err))
 	}
 	return plain, true, nil
+}
+
+// plain makes plain JSON of a value, as far as there is room for it in the object that
+// is rendered, and memory.
+func (e *Evaluation) plain(val ref.Val) (any, error) {
+	room := e.room
+	left := min(room, e.budget.Memory.Parts())
+	scarce := left < room
+	before := left
+	plain, err := celenv.ToJSONWithin(val, &left)
+	parts := before - left
+	e.room = room - parts
+	if errors.Is(err, celenv.ErrTooManyParts) && scarce {
+		return nil, celenv.ErrMemory
+	}
+	if err != nil || parts == 1 {
+		return plain, err //nolint:wrapcheck // The caller names the expression.
+	}
+	bytes := int64(parts) * celenv.PartBytes
+	if err := e.budget.Memory.Take(bytes); err != nil {
+		return nil, err //nolint:wrapcheck // As above.
+	}
+	e.drafted += bytes
+	return plain, nil
 }
 
 // textTemplate is a string with expressions between text.
@@ -79,10 +108,14 @@ func (t textTemplate) text(s *scope) (string, *problem) {
 		if err != nil {
 			return "", failure("%s: %s", shorten(part.x.text), s.ev.reason(err))
 		}
+		s.ev.drafted += s.ev.budget.Memory.Kept()
 		b.WriteString(text)
 		if b.Len() > s.ev.prog.limits.ObjectBytes {
 			return "", s.ev.prog.limits.tooLarge()
 		}
+	}
+	if p := s.ev.draft(int64(b.Len())); p != nil {
+		return "", p
 	}
 	return b.String(), nil
 }

@@ -37,7 +37,7 @@ func mixedArithmetic() cel.EnvOption {
 }
 
 // newDispatcher collects the implementations of all functions.
-func newDispatcher(env *cel.Env) (interpreter.Dispatcher, error) {
+func newDispatcher(env *cel.Env, all map[string]declaration) (interpreter.Dispatcher, error) {
 	dispatcher := interpreter.NewDispatcher()
 	mixed := map[string]bool{}
 	for _, op := range mixedOperators() {
@@ -52,7 +52,7 @@ func newDispatcher(env *cel.Env) (interpreter.Dispatcher, error) {
 			if mixed[b.Operator] {
 				b = withDoubles(b)
 			}
-			b = withSets(withinBounds(guarded(b)))
+			b = withSets(all[name].within(name, guarded(b)))
 			if err := dispatcher.Add(b); err != nil {
 				return nil, fmt.Errorf("bind the CEL function %s: %w", name, err)
 			}
@@ -98,9 +98,8 @@ const maxText = 1536 << 10
 
 // guarded replaces what cel-go's own functions do in some cases: the value of
 // optional.none() is a *ReadError like every other read of what is not there
-// (its node is the call's); replace, whose result can be far longer than all of
-// its arguments together, has a bound, which the cost limit would only notice
-// afterwards; and so has json.encode, which is toJson by another name.
+// (its node is the call's); json.encode is toJson by another name; and findAll ends
+// with the longest list that there may be.
 func guarded(b *functions.Overload) *functions.Overload {
 	bounded := *b
 	switch b.Operator {
@@ -114,26 +113,13 @@ func guarded(b *functions.Overload) *functions.Overload {
 		}
 	case "json.encode", "json_encode_dyn":
 		bounded.Unary = func(val ref.Val) ref.Val { return toJSONText([]ref.Val{val}) }
-	case "replace", "string_replace_string_string", "string_replace_string_string_int":
-		op := b.Function
-		bounded.Function = func(args ...ref.Val) ref.Val {
-			if tooLong(args) {
-				return types.NewErr("replace could give more than %d bytes", maxText)
-			}
-			return op(args...)
+	case "findAll", "string_find_all_string", "string_find_all_string_int":
+		if b.Unary != nil || b.Binary != nil {
+			bounded.Binary = func(text, pattern ref.Val) ref.Val { return findAll(nil, text, pattern) }
+		}
+		if b.Function != nil {
+			bounded.Function = func(args ...ref.Val) ref.Val { return findAll(nil, args...) }
 		}
 	}
 	return &bounded
-}
-
-// tooLong says whether replace(text, old, new) could exceed maxText.
-func tooLong(args []ref.Val) bool {
-	if len(args) < 3 {
-		return false
-	}
-	text, _ := args[0].(types.String)
-	old, _ := args[1].(types.String)
-	repl, _ := args[2].(types.String)
-	times := len(text)/max(len(old), 1) + 1
-	return len(repl) > len(old) && len(text)+times*(len(repl)-len(old)) > maxText
 }

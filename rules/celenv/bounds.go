@@ -2,9 +2,9 @@ package celenv
 
 import (
 	"errors"
+	"regexp"
 	"regexp/syntax"
 
-	"github.com/google/cel-go/common/functions"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -34,81 +34,6 @@ const (
 	// maxNamed is how long a text may be that a named format looks at.
 	maxNamed = 64 << 10
 )
-
-// withinBounds refuses calls of library functions that would take far longer
-// than the meter, which looks at what comes out, can know beforehand.
-func withinBounds(b *functions.Overload) *functions.Overload {
-	check := boundOf(b.Operator)
-	if check == nil {
-		return b
-	}
-	bounded := *b
-	if op := b.Unary; op != nil {
-		bounded.Unary = func(val ref.Val) ref.Val {
-			if err := check(val); err != nil {
-				return err
-			}
-			return op(val)
-		}
-	}
-	if op := b.Binary; op != nil {
-		bounded.Binary = func(lhs, rhs ref.Val) ref.Val {
-			if err := check(lhs, rhs); err != nil {
-				return err
-			}
-			return op(lhs, rhs)
-		}
-	}
-	if op := b.Function; op != nil {
-		bounded.Function = func(args ...ref.Val) ref.Val {
-			if err := check(args...); err != nil {
-				return err
-			}
-			return op(args...)
-		}
-	}
-	return &bounded
-}
-
-// boundOf is the check of a function's arguments, nil where there is none. The
-// operator is the name of a function or of one of its overloads.
-func boundOf(operator string) func(args ...ref.Val) ref.Val {
-	switch operator {
-	case "distinct", "list_distinct":
-		return func(args ...ref.Val) ref.Val { return fewPairs("distinct", args[0], args[0]) }
-	case "sets.contains", "list_sets_contains_list", "sets.equivalent", "list_sets_equivalent_list",
-		"sets.intersects", "list_sets_intersects_list":
-		return binaryBound(func(a, b ref.Val) ref.Val { return fewPairs("this set function", a, b) })
-	case "sort", "list_sort", "@sortByAssociatedKeys":
-		return fewSorted
-	case "flatten", "list_flatten", "list_flatten_int":
-		return fewToFlatten
-	case "join", "list_join", "list_join_string":
-		return shortJoin
-	case "indexOf", "string_index_of_string", "string_index_of_string_int",
-		"lastIndexOf", "string_last_index_of_string", "string_last_index_of_string_int":
-		return shortSearch
-	case "matches", "matches_string", "find", "string_find_string",
-		"findAll", "string_find_all_string", "string_find_all_string_int":
-		return binaryBound(shortMatch)
-	case "validate", "format-validate":
-		return binaryBound(func(_, text ref.Val) ref.Val {
-			if s, ok := text.(types.String); ok && len(s) > maxNamed {
-				return types.NewErr("validate takes at most %d bytes", maxNamed)
-			}
-			return nil
-		})
-	case "format", "string_format":
-		return binaryBound(func(_, args ref.Val) ref.Val {
-			p := &plainer{left: maxText, most: maxText}
-			if _, err := p.value(args, 0); errors.As(err, new(tooLongError)) {
-				return types.NewErr("format: %v", err)
-			}
-			return nil
-		})
-	}
-	return nil
-}
 
 // binaryBound is a check of the first two arguments, where there are two.
 func binaryBound(check func(a, b ref.Val) ref.Val) func(args ...ref.Val) ref.Val {
@@ -148,23 +73,28 @@ func fewToFlatten(args ...ref.Val) ref.Val {
 // shortJoin is an error where join(list, separator) would make a text that is too
 // long.
 func shortJoin(args ...ref.Val) ref.Val {
-	list, ok := args[0].(traits.Lister)
-	if !ok {
-		return nil
-	}
-	separator := 0
-	if len(args) > 1 {
-		s, _ := args[1].(types.String)
-		separator = len(s)
-	}
-	total := 0
-	for it := list.Iterator(); it.HasNext() == types.True; {
-		s, _ := it.Next().(types.String)
-		if total += len(s) + separator; total > maxText+separator {
-			return types.NewErr("join would give more than %d bytes", maxText)
-		}
+	if joinedLength(args) > maxText {
+		return types.NewErr("join would give more than %d bytes", maxText)
 	}
 	return nil
+}
+
+// joinedLength is how long join(list, separator) is; more than maxText where it is
+// longer than that.
+func joinedLength(args []ref.Val) int64 {
+	list, ok := args[0].(traits.Lister)
+	if !ok {
+		return 0
+	}
+	separator := int64(0)
+	if len(args) > 1 {
+		separator = textLength(args[1])
+	}
+	total := -separator
+	for it := list.Iterator(); it.HasNext() == types.True && total <= maxText; {
+		total += textLength(it.Next()) + separator
+	}
+	return max(total, 0)
 }
 
 // shortSearch is an error where cel-go's search for one text in another, which
@@ -227,12 +157,94 @@ func constantPatterns() interpreter.PlannerOption {
 				args = append([]interpreter.InterpretableV2{&shortText{InterpretableV2: args[0], most: maxMatch / n}}, args[1:]...)
 				call = interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), args, nil)
 			}
-			return o.Factory(call, pattern)
+			if call.Function() != "findAll" {
+				return o.Factory(call, pattern)
+			}
+			re, err := regexp.Compile(pattern)
+			if err != nil {
+				return nil, err
+			}
+			return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(),
+				func(args ...ref.Val) ref.Val { return findAll(re, args...) }), nil
 		}
 		return &out
 	}
 	return interpreter.CompileRegexConstants(bounded(interpreter.MatchesRegexOptimization),
 		bounded(library.FindRegexOptimization), bounded(library.FindAllRegexOptimization))
+}
+
+// findAll is text.findAll(pattern) and text.findAll(pattern, most): the library's own
+// has no bound on what it finds. re is nil where the pattern has to be compiled.
+func findAll(re *regexp.Regexp, args ...ref.Val) ref.Val {
+	if len(args) < 2 || len(args) > 3 {
+		return types.NoSuchOverloadErr()
+	}
+	text, isText := args[0].(types.String)
+	pattern, isPattern := args[1].(types.String)
+	if !isText || !isPattern {
+		return types.NoSuchOverloadErr()
+	}
+	most := types.Int(-1)
+	if len(args) == 3 {
+		var ok bool
+		if most, ok = args[2].(types.Int); !ok {
+			return types.NoSuchOverloadErr()
+		}
+	}
+	if re == nil {
+		var err error
+		if re, err = regexp.Compile(string(pattern)); err != nil {
+			return types.NewErr("Illegal regex: %v", err.Error())
+		}
+	}
+	if most < 0 || most > maxMade {
+		most = maxMade + 1
+	}
+	found := re.FindAllString(string(text), int(most))
+	if len(found) > maxMade {
+		return types.NewErr("findAll would give a list of more than %d items", maxMade)
+	}
+	return types.NewStringList(adapter{}, found)
+}
+
+// mapBytes is about what a map takes that is read from text, without its entries.
+const mapBytes = 300
+
+// jsonBytes is the most that the values of a JSON text take.
+func jsonBytes(text string) int64 {
+	total, quoted := int64(len(text)), false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			total += mapBytes + valueBytes + itemBytes
+		case c == '[' || c == ',' || c == ':':
+			total += valueBytes + itemBytes
+		}
+	}
+	return total
+}
+
+// shortYAML is an error where a YAML text has so many values that its nodes alone take
+// too much: each has a place of its own.
+func shortYAML(args ...ref.Val) ref.Val {
+	text, _ := args[0].(types.String)
+	const node = 256
+	n := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '\n', ',', ':', '[', '{', '-', '?':
+			n++
+		}
+	}
+	if n > maxCall/node {
+		return types.NewErr("fromYaml: more than %d values", maxCall/node)
+	}
+	return nil
 }
 
 // shortText is a text of a bounded length.
@@ -253,31 +265,74 @@ func (n *shortText) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	return val
 }
 
-// joined is a + b of two lists or two texts, where that is not left to CEL: its own
-// lists are views of views, of which the reading takes ever longer, and can have
-// more items than any memory.
+// shortSum is an error where a + b would give a text, bytes or a list that is too
+// long. What a loop gathers is gathered in place.
+func shortSum(args ...ref.Val) ref.Val {
+	a, b := args[0], args[1]
+	if n := textLength(a) + textLength(b); n > maxText {
+		return types.NewErr("+ would give more than %d bytes", maxText)
+	}
+	if _, gathers := a.(traits.MutableLister); gathers {
+		return nil
+	}
+	if length(a)+length(b) > maxMade {
+		return types.NewErr("+ would give a list of more than %d items", maxMade)
+	}
+	return nil
+}
+
+// joined is a + b of two lists, which is not left to CEL: its own lists are views of
+// views, of which the reading takes ever longer, and can have more items than any
+// memory. nil of anything else.
 func joined(a, b ref.Val) ref.Val {
-	switch l := a.(type) {
-	case types.String:
-		if r, ok := b.(types.String); ok && len(l)+len(r) > maxText {
-			return types.NewErr("+ would give more than %d bytes", maxText)
+	if _, gathers := a.(traits.MutableLister); gathers {
+		return nil
+	}
+	l, ok := a.(traits.Lister)
+	if !ok {
+		return nil
+	}
+	r, ok := b.(traits.Lister)
+	if !ok {
+		return nil
+	}
+	items := make([]ref.Val, 0, length(l)+length(r))
+	for _, list := range []traits.Lister{l, r} {
+		for it := list.Iterator(); it.HasNext() == types.True; {
+			items = append(items, it.Next())
 		}
-	case traits.MutableLister: // what a loop gathers
-	case traits.Lister:
-		r, ok := b.(traits.Lister)
-		if !ok {
-			return nil
-		}
-		if length(l)+length(r) > maxMade {
-			return types.NewErr("+ would give a list of more than %d items", maxMade)
-		}
-		items := make([]ref.Val, 0, length(l)+length(r))
-		for _, list := range []traits.Lister{l, r} {
-			for it := list.Iterator(); it.HasNext() == types.True; {
-				items = append(items, it.Next())
-			}
-		}
-		return types.NewRefValList(adapter{}, items)
+	}
+	return types.NewRefValList(adapter{}, items)
+}
+
+// shortReplace is an error where replace could make a text that is too long.
+func shortReplace(args ...ref.Val) ref.Val {
+	if n := replacedLength(args); n > maxText && n > textLength(args[0]) {
+		return types.NewErr("replace could give more than %d bytes", maxText)
+	}
+	return nil
+}
+
+// shortSplit is an error where split would give too many items.
+func shortSplit(args ...ref.Val) ref.Val {
+	if splitCount(args) > maxMade {
+		return types.NewErr("split would give a list of more than %d items", maxMade)
+	}
+	return nil
+}
+
+// shortFormat is an error where format could make a text that is too long, or goes
+// through too many values.
+func shortFormat(args ...ref.Val) ref.Val {
+	if len(args) < 2 {
+		return nil
+	}
+	p := &plainer{left: maxText, most: maxText}
+	if _, err := p.value(args[1], 0); errors.As(err, new(tooLongError)) {
+		return types.NewErr("format: %v", err)
+	}
+	if digits := formatDigits(args[0]); digits > maxText {
+		return types.NewErr("format: %v", tooLongError(maxText))
 	}
 	return nil
 }

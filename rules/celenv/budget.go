@@ -26,6 +26,8 @@ var (
 type Budget struct {
 	// Cost is what is left, in CEL's units.
 	Cost uint64
+	// Memory counts the bytes that values hold.
+	Memory Memory
 	// Time is how long all evaluations since Restart may take, from the first on
 	// that could take long; 0: for ever.
 	Time time.Duration

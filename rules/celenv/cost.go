@@ -35,7 +35,8 @@ func (v *meteredVars) ResolveName(name string) (any, bool) {
 
 // metered makes calls, literals and the turns of loops tell the meter what they
 // cost.
-func metered(root ast.Expr) interpreter.PlannerOption {
+func metered(root ast.Expr, all map[string]declaration) interpreter.PlannerOption {
+	read := readings(root, all)
 	steps := map[int64]bool{}
 	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() == ast.ComprehensionKind {
@@ -43,14 +44,20 @@ func metered(root ast.Expr) interpreter.PlannerOption {
 		}
 	}))
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		id := i.ID()
 		switch n := i.(type) {
 		case interpreter.InterpretableCall:
-			return &meteredNode{InterpretableV2: i, slow: !isCheap(n.Function()) || n.Function() == operators.In}, nil
+			d := all[n.Function()]
+			i = &meteredNode{InterpretableV2: i, slow: !d.cost.isCheap() || n.Function() == operators.In, makes: d.makes() || d.bytes.fixed > little().fixed}
 		case interpreter.InterpretableConstructor:
-			return &meteredNode{InterpretableV2: i}, nil
+			i = &meteredNode{InterpretableV2: i, makes: true}
+		default:
+			if steps[id] {
+				i = &meteredNode{InterpretableV2: i}
+			}
 		}
-		if steps[i.ID()] {
-			return &meteredNode{InterpretableV2: i}, nil
+		if read[id] {
+			i = &readNode{InterpretableV2: i}
 		}
 		return i, nil
 	})
@@ -61,6 +68,8 @@ type meteredNode struct {
 	interpreter.InterpretableV2
 	// slow is true for a call that can take long by itself.
 	slow bool
+	// makes is true for what makes values of its own that can be long.
+	makes bool
 }
 
 func (n *meteredNode) Eval(vars interpreter.Activation) ref.Val {
@@ -69,8 +78,12 @@ func (n *meteredNode) Eval(vars interpreter.Activation) ref.Val {
 
 func (n *meteredNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	val := n.InterpretableV2.Exec(frame)
+	m := meterOf(frame)
+	if m == nil {
+		return val
+	}
 	if n.slow {
-		lookAround(frame)
+		m.lookAround()
 	}
 	units := uint64(1)
 	switch v := val.(type) {
@@ -88,24 +101,23 @@ func (n *meteredNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 			units += uint64(max(size, 0))
 		}
 	}
-	charge(frame, units)
+	m.charge(units)
+	if n.makes && m.budget != nil {
+		m.budget.Memory.add(madeBytes(val))
+	}
 	return val
 }
 
-// lookAround looks at the clock, where the evaluation is metered.
-func lookAround(frame *interpreter.ExecutionFrame) {
-	if m, ok := frame.ResolveName(meterName); ok {
-		if m, ok := m.(*meter); ok {
-			m.lookAround()
-		}
-	}
+// meterOf is the meter of an evaluation; nil where it has none.
+func meterOf(frame *interpreter.ExecutionFrame) *meter {
+	val, _ := frame.ResolveName(meterName)
+	m, _ := val.(*meter)
+	return m
 }
 
 // charge tells the meter of an evaluation, where it has one.
 func charge(frame *interpreter.ExecutionFrame, units uint64) {
-	if m, ok := frame.ResolveName(meterName); ok {
-		if m, ok := m.(*meter); ok {
-			m.charge(units)
-		}
+	if m := meterOf(frame); m != nil {
+		m.charge(units)
 	}
 }

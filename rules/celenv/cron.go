@@ -36,22 +36,25 @@ func cronFunctions() []*function {
 	return []*function{
 		{
 			name:       "cron",
+			class:      costReads,
+			bytes:      atMost(2 * maxNumber),
+			longest:    maxNumber,
 			signatures: []signature{{id: "kanon_cron", args: []*cel.Type{cel.StringType, cel.StringType}, result: cronType}},
 			call:       newCron,
 			cost:       func([]ref.Val, ref.Val) uint64 { return cronUnits },
 		},
 		{
-			name: "next", signatures: at("next"), call: cronNext,
+			name: "next", class: costReads, bytes: little(), signatures: at("next"), call: cronNext,
 			cost:  func([]ref.Val, ref.Val) uint64 { return nextUnits },
 			times: []int{1}, change: cronChange,
 		},
 		{
-			name: "previous", signatures: at("previous"), call: cronPrevious,
+			name: "previous", class: costReads, bytes: little(), signatures: at("previous"), call: cronPrevious,
 			cost:  func([]ref.Val, ref.Val) uint64 { return previousUnits },
 			times: []int{1}, change: cronChange,
 		},
 		{
-			name: "between",
+			name: "between", class: costReads, bytes: atMost((itemBytes + 2*valueBytes) * maxTimes),
 			signatures: []signature{{
 				id: "kanon_cron_between", member: true,
 				args:   []*cel.Type{cronType, cel.TimestampType, cel.TimestampType, cel.IntType},

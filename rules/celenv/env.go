@@ -29,6 +29,8 @@ type Env struct {
 	// dispatcher and factory are what it is made of.
 	dispatcher interpreter.Dispatcher
 	factory    *factory
+	// declared says of each function what a call takes, by name.
+	declared map[string]declaration
 	// own are Kanon's own functions by name.
 	own map[string]*function
 	// overloads are the ways to call each function.
@@ -73,7 +75,8 @@ func newEnv() (*Env, error) {
 			return nil, fmt.Errorf("declare the CEL function %s: %w", name, err)
 		}
 	}
-	dispatcher, err := newDispatcher(base)
+	declared := declarations()
+	dispatcher, err := newDispatcher(base, declared)
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +93,7 @@ func newEnv() (*Env, error) {
 	}
 	e := &Env{
 		own:        own,
+		declared:   declared,
 		overloads:  overloads(base.Functions()),
 		base:       base,
 		checker:    check,

@@ -120,7 +120,7 @@ func (x *Expression) Constant(e ast.Expr) (ref.Val, bool) {
 	}
 	reads := false
 	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) { reads = reads || e.Kind() == ast.IdentKind }))
-	if reads || !isBounded(e) {
+	if reads || !isBounded(e, x.env.declared) {
 		return nil, false
 	}
 	return x.ConstantText(x.Source(e))
@@ -130,7 +130,7 @@ func (x *Expression) Constant(e ast.Expr) (ref.Val, bool) {
 // every other one.
 func (x *Expression) ConstantText(text string) (ref.Val, bool) {
 	part, issues := x.env.Compile(text, nil)
-	if len(issues) > 0 || !isBounded(part.Root()) {
+	if len(issues) > 0 || !isBounded(part.Root(), x.env.declared) {
 		return nil, false
 	}
 	prog, issues := part.Program(ProgramOptions{})

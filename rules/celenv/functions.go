@@ -20,6 +20,14 @@ type function struct {
 	// within computes the value in place of call where it depends on what the
 	// activation gives; nil: it does not.
 	within func(frame *interpreter.ExecutionFrame, args []ref.Val) ref.Val
+	// class says how what a call takes grows with its arguments, and bytes is the most
+	// that the value takes which it gives. longest is the longest text that an argument
+	// can be; 0: any.
+	class   costClass
+	bytes   bound
+	longest int
+	// limits refuses arguments that the bounds do not allow; nil: none.
+	limits func(args ...ref.Val) ref.Val
 	// cost is what a call costs beside the one unit of every call, of its
 	// arguments and what came of them; nil: nothing.
 	cost func(args []ref.Val, result ref.Val) uint64
@@ -108,7 +116,7 @@ func anyNumber(name string, least int, arg, result *cel.Type) []signature {
 // ownCalls runs the calls of Kanon's own functions: it charges what they cost
 // and notes when calls that depend on the time change. moving has for each of
 // these the arguments that go with the clock.
-func ownCalls(own map[string]*function, moving map[int64][]int) interpreter.PlannerOption {
+func ownCalls(own map[string]*function, all map[string]declaration, moving map[int64][]int) interpreter.PlannerOption {
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		call, ok := i.(interpreter.InterpretableCall)
 		if !ok || own[call.Function()] == nil {
@@ -118,15 +126,16 @@ func ownCalls(own map[string]*function, moving map[int64][]int) interpreter.Plan
 		if val, err := constantCron(call); err != nil || val != nil {
 			return val, err
 		}
-		return &ownCall{InterpretableCall: call, fn: fn, moving: moving[call.ID()]}, nil
+		return &ownCall{InterpretableCall: call, fn: fn, moving: moving[call.ID()], declared: all[call.Function()]}, nil
 	})
 }
 
 // ownCall is a call of one of Kanon's own functions.
 type ownCall struct {
 	interpreter.InterpretableCall
-	fn     *function
-	moving []int
+	fn       *function
+	moving   []int
+	declared declaration
 }
 
 func (n *ownCall) Eval(vars interpreter.Activation) ref.Val {
@@ -142,6 +151,9 @@ func (n *ownCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 			return val
 		}
 		args[i] = val
+	}
+	if err := n.declared.refuse(n.fn.name, args...); err != nil {
+		return types.LabelErrNode(n.ID(), err)
 	}
 	var val ref.Val
 	if n.fn.within != nil {

@@ -111,7 +111,7 @@ func TestOwnFunctionErrors(t *testing.T) {
 		"fromYaml of NaN":         {`fromYaml(".nan")`, "fromYaml: line 1: .nan is not a number"},
 		"fromYaml of many aliases": {
 			`fromYaml("a: &a [xxxxxxxxxx, xxxxxxxxxx, xxxxxxxxxx, xxxxxxxxxx, xxxxxxxxxx, xxxxxxxxxx]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e]")`,
-			"fromYaml: more than 1572864 bytes",
+			"fromYaml: more than 16777216 bytes",
 		},
 		"toJson of a list of lists": {nested(`toJson(x)`), "toJson: more than 1572864 bytes"},
 		"toYaml of a list of lists": {nested(`toYaml(x)`), "toYaml: more than 262144 bytes"},

@@ -39,11 +39,16 @@ func jsonFunctions() []*function {
 		{
 			name:       "toJson",
 			signatures: []signature{{id: "kanon_toJson", args: []*cel.Type{cel.DynType}, result: cel.StringType}},
+			class:      costChecked,
+			bytes:      atMost(maxText),
 			call:       toJSONText,
 		},
 		{
 			name:       "fromJson",
 			signatures: []signature{{id: "kanon_fromJson", args: []*cel.Type{cel.StringType}, result: cel.DynType}},
+			class:      costChecked,
+			bytes:      decoded(),
+			longest:    maxText,
 			call:       fromJSONText,
 			cost:       func(args []ref.Val, _ ref.Val) uint64 { return textUnits(args...) },
 		},
@@ -82,9 +87,6 @@ func fromJSONText(args []ref.Val) ref.Val {
 	text, ok := args[0].(types.String)
 	if !ok {
 		return wrongType("fromJson", 1, "a string", args[0])
-	}
-	if len(text) > maxText {
-		return types.NewErr("fromJson: %v", tooLongError(maxText))
 	}
 	var val any
 	if err := utiljson.Unmarshal([]byte(text), &val); err != nil {

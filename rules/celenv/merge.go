@@ -15,11 +15,11 @@ func mergeFunctions() []*function {
 	fields := cel.MapType(cel.StringType, cel.DynType)
 	return []*function{
 		{
-			name: "merge", signatures: anyNumber("merge", 2, fields, fields),
+			name: "merge", class: costChecked, bytes: merged(), signatures: anyNumber("merge", 2, fields, fields),
 			call: func(args []ref.Val) ref.Val { return mergeAll("merge", false, args) },
 		},
 		{
-			name: "deepMerge", signatures: anyNumber("deepMerge", 2, fields, fields),
+			name: "deepMerge", class: costChecked, bytes: merged(), signatures: anyNumber("deepMerge", 2, fields, fields),
 			call: func(args []ref.Val) ref.Val { return mergeAll("deepMerge", true, args) },
 		},
 	}

@@ -17,7 +17,7 @@ func statusFunctions() []*function {
 	object := cel.MapType(cel.StringType, cel.DynType)
 	family := func(name string, result *cel.Type, call func([]ref.Val) ref.Val) *function {
 		return &function{
-			name: name, call: call,
+			name: name, call: call, class: costReads, bytes: little(),
 			signatures: []signature{
 				{id: "kanon_" + name + "_map", args: []*cel.Type{object}, result: result},
 				{id: "kanon_" + name + "_null", args: []*cel.Type{cel.NullType}, result: result},

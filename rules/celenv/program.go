@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
@@ -40,20 +39,22 @@ type Program struct {
 
 // Program plans the expression.
 func (x *Expression) Program(o ProgramOptions) (*Program, []Issue) {
-	p := &Program{bounded: isBounded(x.ast.Expr()), limit: o.CostLimit}
+	p := &Program{bounded: isBounded(x.ast.Expr(), x.env.declared), limit: o.CostLimit}
 	if p.limit == 0 {
 		p.limit = DefaultCostLimit
 	}
 	planner := []interpreter.PlannerOption{
 		interpreter.CustomDecoratorV2(decorateOptional),
-		ownCalls(x.env.own, o.Moving),
+		ownCalls(x.env.own, x.env.declared, o.Moving),
 		boundEquality(x.ast),
 		watchComparisons(o.Moving),
 		interpreter.Optimize(),
 		constantPatterns(),
 	}
-	if !p.bounded {
-		planner = append(planner, metered(x.ast.Expr()))
+	if p.bounded {
+		planner = append(planner, counted(x.env.declared))
+	} else {
+		planner = append(planner, metered(x.ast.Expr(), x.env.declared))
 	}
 	planner = append(planner, orderRanges(x.ast.Expr()), allowAbsent(o.Absent))
 	machine := x.env.machine
@@ -79,10 +80,14 @@ func (p *Program) Eval(ctx context.Context, vars interpreter.Activation) (ref.Va
 	return p.EvalWithin(ctx, vars, nil)
 }
 
-// EvalWithin is Eval within a budget that several evaluations share, with ErrBudget
-// and ErrDeadline among its errors. An expression that cannot run long takes one
+// EvalWithin is Eval within a budget that several evaluations share, with ErrBudget,
+// ErrDeadline, ErrMemory and ErrSharedMemory among its errors. An expression that cannot run long takes one
 // unit of it, whatever is left.
 func (p *Program) EvalWithin(ctx context.Context, vars interpreter.Activation, budget *Budget) (val ref.Val, err error) {
+	if budget != nil {
+		outer := budget.Memory.begin()
+		defer func() { budget.Memory.end(val, outer) }()
+	}
 	defer recovered(&val, &err)
 	if p.bounded {
 		if budget != nil {
@@ -152,7 +157,7 @@ const fewNodes = 100
 // isBounded says whether an expression does so little that its cost cannot
 // come near any limit: no loops, and only a few functions that take constant time
 // or look once at a text.
-func isBounded(root ast.Expr) bool {
+func isBounded(root ast.Expr, all map[string]declaration) bool {
 	bounded, nodes := true, 0
 	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
 		if nodes++; nodes > fewNodes {
@@ -162,27 +167,13 @@ func isBounded(root ast.Expr) bool {
 		case ast.ComprehensionKind:
 			bounded = false
 		case ast.CallKind:
-			if !isCheap(e.AsCall().FunctionName()) {
+			if !all[e.AsCall().FunctionName()].cost.isCheap() {
 				bounded = false
 			}
 		default:
 		}
 	}))
 	return bounded
-}
-
-func isCheap(function string) bool {
-	switch function {
-	case operators.Conditional, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot,
-		operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
-		operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate,
-		operators.Index, operators.OptIndex, operators.OptSelect, operators.In,
-		"size", "string", "int", "uint", "double", "bool", "type", "dyn", "timestamp", "duration",
-		"startsWith", "endsWith", "lowerAscii", "upperAscii", "trim",
-		"optional.of", "optional.none", "optional.ofNonZeroValue", "hasValue", "value", "or", "orValue":
-		return true
-	}
-	return false
 }
 
 // allowAbsent makes the has() nodes that are listed false where one of their

@@ -32,6 +32,8 @@ type Random struct {
 func randomFunctions() []*function {
 	return []*function{{
 		name:       RandomName,
+		class:      costReads,
+		bytes:      atMost(maxRandom),
 		signatures: []signature{{id: "kanon_random", args: []*cel.Type{cel.IntType}, result: cel.StringType}},
 		call:       func([]ref.Val) ref.Val { return types.NewErr("random: there is no source here") },
 		within:     random,

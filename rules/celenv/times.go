@@ -10,7 +10,7 @@ import (
 
 func timeFunctions() []*function {
 	return []*function{{
-		name: "truncate",
+		name: "truncate", class: costConstant, bytes: little(),
 		signatures: []signature{{
 			id: "kanon_truncate", args: []*cel.Type{cel.TimestampType, cel.DurationType}, result: cel.TimestampType,
 		}},

@@ -59,6 +59,23 @@ func Length(val ref.Val) (int, bool) {
 	return 0, false
 }
 
+// Count is how many items Items gives; false where it gives none.
+func Count(val ref.Val) (int, bool) {
+	switch v := val.(type) {
+	case *types.Optional:
+		if v.HasValue() {
+			return Count(v.GetValue())
+		}
+	case traits.Mapper:
+		size, _ := v.Size().(types.Int)
+		return int(size), true
+	case traits.Lister:
+		size, _ := v.Size().(types.Int)
+		return int(size), true
+	}
+	return 0, false
+}
+
 // JSON is the map or list of JSON that a value stands for, to be read only; false
 // where it stands for none and ToJSON must make one.
 func JSON(val ref.Val) (any, bool) {

@@ -27,12 +27,18 @@ func yamlFunctions() []*function {
 		{
 			name:       "toYaml",
 			signatures: []signature{{id: "kanon_toYaml", args: []*cel.Type{cel.DynType}, result: cel.StringType}},
+			class:      costChecked,
+			bytes:      atMost(maxYAML),
 			call:       toYAMLText,
 			cost:       func(_ []ref.Val, result ref.Val) uint64 { return yamlFactor * textUnits(result) },
 		},
 		{
 			name:       "fromYaml",
 			signatures: []signature{{id: "kanon_fromYaml", args: []*cel.Type{cel.StringType}, result: cel.DynType}},
+			class:      costChecked,
+			bytes:      atMost(maxCall),
+			longest:    maxYAML,
+			limits:     shortYAML,
 			call:       fromYAMLText,
 			cost:       func(args []ref.Val, _ ref.Val) uint64 { return yamlFactor * textUnits(args...) },
 		},
@@ -68,9 +74,6 @@ func fromYAMLText(args []ref.Val) ref.Val {
 
 // decodeYAML reads one document the way rules themselves are read.
 func decodeYAML(text string) (any, error) {
-	if len(text) > maxYAML {
-		return nil, tooLongError(maxYAML)
-	}
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	switch err := dec.Decode(&doc); {
@@ -82,7 +85,7 @@ func decodeYAML(text string) (any, error) {
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, errors.New("more than one document")
 	}
-	r := &yamlReader{left: maxText}
+	r := &yamlReader{left: maxCall}
 	return r.value(doc.Content[0], 0)
 }
 
@@ -96,8 +99,11 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, errTooDeep
 	}
-	if r.left -= 1 + len(n.Value); r.left < 0 {
-		return nil, tooLongError(maxText)
+	if r.left -= valueBytes + itemBytes + len(n.Value); n.Kind == yaml.MappingNode {
+		r.left -= mapBytes
+	}
+	if r.left < 0 {
+		return nil, tooLongError(maxCall)
 	}
 	switch n.Kind {
 	case yaml.AliasNode:

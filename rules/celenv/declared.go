@@ -1,0 +1,293 @@
+package celenv
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+)
+
+// costClass is how what a call takes grows with its arguments.
+type costClass uint8
+
+const (
+	// costConstant: it does not grow.
+	costConstant costClass = iota + 1
+	// costGlance: text is looked at once, at the speed of memory. It costs nothing.
+	costGlance
+	// costReads: each byte or item is worked on. It costs what the arguments are long.
+	costReads
+	// costChecked: it grows faster than the arguments do, so limits refuses what would
+	// take long. It costs what the arguments are long.
+	costChecked
+)
+
+// isCheap is true for what may be called in an expression whose cost is not metered.
+func (c costClass) isCheap() bool { return c == costConstant || c == costGlance }
+
+// declaration says of a function, and of each way to call it, what a call takes. One
+// call cannot be interrupted, so both are known before it is made. A function that is
+// not declared cannot be in the environment: a test compares the two.
+type declaration struct {
+	cost costClass
+	// bytes is the most that the value takes that a call gives.
+	bytes bound
+	// longest is the longest text that an argument can be. 0: any.
+	longest int
+	// limits refuses arguments that the bounds do not allow. nil: none.
+	limits func(args ...ref.Val) ref.Val
+	// overloads are the ids of the ways to call it.
+	overloads []string
+}
+
+// bound is how many bytes a value takes at the most. What it shares with the
+// arguments of the call is not counted.
+type bound struct {
+	// fixed is the part that does not depend on the arguments.
+	fixed int64
+	// of is the other part. nil: there is none.
+	of func(args []ref.Val) int64
+}
+
+// maxCall is how many bytes one call may make at the most. What text functions make
+// for an object has a stricter bound, maxText.
+const maxCall = 16 << 20
+
+// most is the bound for these arguments.
+func (b bound) most(args []ref.Val) int64 {
+	if b.of == nil {
+		return b.fixed
+	}
+	return b.fixed + b.of(args)
+}
+
+// makes is true for a function that makes values as long as its arguments let it.
+func (d declaration) makes() bool { return d.bytes.of != nil }
+
+// bounds of values.
+func little() bound { return bound{fixed: 2 * valueBytes} }
+
+// partOf is the bound of what is one of the arguments, or a part of one.
+func partOf() bound { return little() }
+
+// atMost is the bound of what has a length of its own.
+func atMost(bytes int64) bound { return bound{fixed: valueBytes + bytes} }
+
+// texts is the bound of what is so many times as long as all texts among the
+// arguments together.
+func texts(times int64) bound {
+	return bound{fixed: 2 * valueBytes, of: func(args []ref.Val) int64 {
+		total := int64(0)
+		for _, arg := range args {
+			total += textLength(arg)
+		}
+		return times * total
+	}}
+}
+
+// lists is the bound of a list that has as many items as all lists among the
+// arguments together; the items are those of the arguments.
+func lists() bound {
+	return bound{fixed: valueBytes, of: func(args []ref.Val) int64 {
+		total := int64(0)
+		for _, arg := range args {
+			total += length(arg)
+		}
+		return (itemBytes + valueBytes) * total
+	}}
+}
+
+func textLength(val ref.Val) int64 {
+	switch v := val.(type) {
+	case types.String:
+		return int64(len(v))
+	case types.Bytes:
+		return int64(len(v))
+	}
+	return 0
+}
+
+// declarations are those of all functions of the environment, by name.
+func declarations() map[string]declaration {
+	all := map[string]declaration{}
+	for _, table := range [][]row{coreFunctions(), conversions(), textFunctions(), listFunctions(), optionalFunctions(), numberFunctions(), kubernetesFunctions()} {
+		for _, r := range table {
+			all[r.function] = declaration{cost: r.cost, bytes: r.bytes, longest: r.longest, limits: r.limits, overloads: strings.Fields(r.overloads)}
+		}
+	}
+	for _, fn := range ownFunctions() {
+		d := declaration{cost: fn.class, bytes: fn.bytes, longest: fn.longest, limits: fn.limits}
+		for _, s := range fn.signatures {
+			d.overloads = append(d.overloads, s.id)
+		}
+		all[fn.name] = d
+	}
+	return all
+}
+
+// row is a line of a table of declarations.
+type row struct {
+	function  string
+	cost      costClass
+	bytes     bound
+	longest   int
+	limits    func(args ...ref.Val) ref.Val
+	overloads string
+}
+
+// within makes a call of a function refuse, before it does anything, what its
+// declaration does not allow.
+func (d declaration) within(name string, b *functions.Overload) *functions.Overload {
+	if d.limits == nil && d.longest == 0 && !d.makes() {
+		return b
+	}
+	bounded := *b
+	if op := b.Unary; op != nil {
+		bounded.Unary = func(val ref.Val) ref.Val {
+			if err := d.tooLong(name, val); err != nil {
+				return err
+			}
+			if d.limits == nil && !d.makes() {
+				return op(val)
+			}
+			if err := d.refuse(name, val); err != nil {
+				return err
+			}
+			return op(val)
+		}
+	}
+	if op := b.Binary; op != nil {
+		bounded.Binary = func(lhs, rhs ref.Val) ref.Val {
+			if err := d.refuse(name, lhs, rhs); err != nil {
+				return err
+			}
+			return op(lhs, rhs)
+		}
+	}
+	if op := b.Function; op != nil {
+		bounded.Function = func(args ...ref.Val) ref.Val {
+			if err := d.refuse(name, args...); err != nil {
+				return err
+			}
+			return op(args...)
+		}
+	}
+	return &bounded
+}
+
+// refuse is the error of arguments that are not allowed; nil for all others.
+func (d declaration) refuse(name string, args ...ref.Val) ref.Val {
+	for _, arg := range args {
+		if err := d.tooLong(name, arg); err != nil {
+			return err
+		}
+	}
+	if d.limits != nil {
+		if err := d.limits(args...); err != nil {
+			return err
+		}
+	}
+	if d.makes() && d.bytes.most(args) > maxCall {
+		return types.NewErr("%s could give more than %d bytes", name, maxCall)
+	}
+	return nil
+}
+
+func (d declaration) tooLong(name string, arg ref.Val) ref.Val {
+	if d.longest > 0 && textLength(arg) > int64(d.longest) {
+		return types.NewErr("%s takes at most %d bytes", name, d.longest)
+	}
+	return nil
+}
+
+// undeclared lists what the declarations lack of an environment, and what they have
+// too much.
+func undeclared(all map[string]declaration, overloads map[string][]string) []string {
+	var wrong []string
+	for function, ids := range overloads {
+		known := map[string]bool{}
+		for _, id := range all[function].overloads {
+			known[id] = true
+		}
+		for _, id := range ids {
+			if !known[id] {
+				wrong = append(wrong, fmt.Sprintf("%s, as %s, is not declared", function, id))
+			}
+			delete(known, id)
+		}
+		for id := range known {
+			wrong = append(wrong, fmt.Sprintf("%s is declared as %s, and cannot be called like that", function, id))
+		}
+		if d := all[function]; len(d.overloads) > 0 && (d.cost == 0 || d.bytes.fixed == 0) {
+			wrong = append(wrong, function+" is declared without a cost class or a bound of bytes")
+		}
+	}
+	for function := range all {
+		if _, ok := overloads[function]; !ok {
+			wrong = append(wrong, function+" is declared, and there is no such function")
+		}
+	}
+	return wrong
+}
+
+// readings are the arguments, by node, of calls that cost what they read.
+func readings(root ast.Expr, all map[string]declaration) map[int64]bool {
+	read := map[int64]bool{}
+	note := func(e ast.Expr) {
+		if e.Kind() != ast.LiteralKind { // it is what it is, and patterns are compiled
+			read[e.ID()] = true
+		}
+	}
+	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.CallKind {
+			return
+		}
+		call := e.AsCall()
+		if d := all[call.FunctionName()]; d.cost != costReads && d.cost != costChecked {
+			return
+		}
+		if call.IsMemberFunction() {
+			note(call.Target())
+		}
+		for _, arg := range call.Args() {
+			note(arg)
+		}
+	}))
+	return read
+}
+
+// readNode is an argument of a call that costs what it reads. The cost is charged
+// before the call.
+type readNode struct {
+	interpreter.InterpretableV2
+}
+
+func (n *readNode) Eval(vars interpreter.Activation) ref.Val {
+	return n.Exec(interpreter.AsFrame(vars))
+}
+
+func (n *readNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	val := n.InterpretableV2.Exec(frame)
+	units := uint64(0)
+	switch v := val.(type) {
+	case types.String:
+		units = uint64(len(v)) / bytesPerUnit
+	case types.Bytes:
+		units = uint64(len(v)) / bytesPerUnit
+	case traits.MutableLister, traits.MutableMapper: // what a loop gathers
+	case traits.Lister:
+		units = uint64(length(v)) //nolint:gosec // It is not negative.
+	case traits.Mapper:
+		size, _ := v.Size().(types.Int)
+		units = uint64(size) //nolint:gosec // It is not negative.
+	}
+	if units > 0 {
+		charge(frame, units)
+	}
+	return val
+}
