@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/celenv"
 )
 
 // wants says what a schema takes, for a sentence.
@@ -207,7 +207,7 @@ func (f *conformer) badText(text string, s *openapi.Schema, at *fieldPath) (want
 	case "":
 		return "", ""
 	case openapi.FormatQuantity:
-		if _, err := resource.ParseQuantity(text); err != nil {
+		if !celenv.IsQuantity(text) {
 			return wants(s), ""
 		}
 		return "", ""

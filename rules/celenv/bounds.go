@@ -4,11 +4,13 @@ import (
 	"errors"
 	"regexp"
 	"regexp/syntax"
+	"strings"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
@@ -245,6 +247,34 @@ func shortYAML(args ...ref.Val) ref.Val {
 		return types.NewErr("fromYaml: more than %d values", maxCall/node)
 	}
 	return nil
+}
+
+// shortExponent is an error where a quantity has an exponent with which its digits are
+// more than any number has: Kubernetes' parser would write them all.
+func shortExponent(args ...ref.Val) ref.Val {
+	const most = 3
+	text, _ := args[0].(types.String)
+	if exponentDigits(string(text)) > most {
+		return types.NewErr("the exponent of a quantity can have at most %d digits", most)
+	}
+	return nil
+}
+
+func exponentDigits(text string) int {
+	i := strings.LastIndexAny(text, "eE")
+	if i < 0 {
+		return 0
+	}
+	return len(strings.TrimLeft(text[i+1:], "+-0"))
+}
+
+// IsQuantity says whether a text is a quantity, as quantity(text) takes it.
+func IsQuantity(text string) bool {
+	if len(text) > maxNumber || shortExponent(types.String(text)) != nil {
+		return false
+	}
+	_, err := resource.ParseQuantity(text)
+	return err == nil
 }
 
 // shortText is a text of a bounded length.

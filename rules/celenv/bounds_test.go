@@ -3,6 +3,8 @@ package celenv
 import (
 	"errors"
 	"fmt"
+	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -52,14 +54,9 @@ func longest() []string {
 	}
 }
 
-// BenchmarkLongestCalls tells how long after its deadline an expression ends that
-// makes one of the longest calls: a call is not interrupted, so what could take long
-// is refused before.
-func BenchmarkLongestCalls(b *testing.B) {
-	env, err := Shared()
-	if err != nil {
-		b.Fatal(err)
-	}
+// heavyVars are the names of longest with their values.
+func heavyVars(tb testing.TB) (Scope, interpreter.Activation) {
+	tb.Helper()
 	vars := map[string]any{}
 	var scope Scope
 	for _, name := range []string{"text", "lines", "items", "objects"} {
@@ -68,21 +65,114 @@ func BenchmarkLongestCalls(b *testing.B) {
 	}
 	activation, err := interpreter.NewActivation(vars)
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
+	return scope, activation
+}
+
+// program compiles an expression whose cost has no limit.
+func program(tb testing.TB, expr string, scope Scope) *Program {
+	tb.Helper()
+	env, err := Shared()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	x, issues := env.Compile(expr, scope)
+	if len(issues) > 0 {
+		tb.Fatalf("%s: %v", expr, issues)
+	}
+	prog, issues := x.Program(ProgramOptions{CostLimit: 1 << 60})
+	if len(issues) > 0 {
+		tb.Fatalf("%s: %v", expr, issues)
+	}
+	return prog
+}
+
+// allocates is how many bytes are allocated in all while f runs: the least of some
+// runs, as something may run beside it.
+func allocates(f func()) int64 {
+	least := int64(math.MaxInt64)
+	for range 2 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f()
+		runtime.ReadMemStats(&after)
+		least = min(least, int64(after.TotalAlloc-before.TotalAlloc)) //nolint:gosec // It does not come near 2^63.
+	}
+	return least
+}
+
+// The longest calls cost, allocate and hold no more than this. None is interrupted, so
+// this is what one worker needs at the most beside what its evaluation holds.
+func TestLongestCalls(t *testing.T) {
+	const (
+		mostCost      = 900_000
+		mostAllocated = 40 << 20
+		mostHeld      = 4 << 20
+	)
+	scope, vars := heavyVars(t)
+	for _, expr := range longest() {
+		prog := program(t, expr, scope)
+		b := &Budget{}
+		allocated := allocates(func() {
+			*b = Budget{Cost: 1 << 60}
+			_, _ = prog.EvalWithin(t.Context(), vars, b) // Many are refused.
+		})
+		if cost := 1<<60 - b.Cost; cost > mostCost {
+			t.Errorf("%s costs %d, want %d at the most", expr, cost, mostCost)
+		}
+		if allocated > mostAllocated {
+			t.Errorf("%s allocates %d bytes, want %d at the most", expr, allocated, mostAllocated)
+		}
+		if held := b.Memory.Used(); held > mostHeld {
+			t.Errorf("%s holds %d bytes, want %d at the most", expr, held, mostHeld)
+		}
+	}
+}
+
+// What one call could make a lot of is refused before it is made, also where the text
+// that it looks at is short.
+func TestRefusedBeforeTheCall(t *testing.T) {
+	scope, vars := heavyVars(t)
+	for expr, want := range map[string]string{
+		`"%.1000000f".format([1.0])`:                  "precision 1000000 exceeds maximum allowed precision 100",
+		`"%.1000000e".format([1.0])`:                  "precision 1000000 exceeds maximum allowed precision 100",
+		`"%.99999999999f".format([1])`:                "format: more than 1572864 bytes",
+		`text.split("")`:                              "split would give a list of more than 100000 items",
+		`text.split("", 200000)`:                      "split would give a list of more than 100000 items",
+		`text.substring(0, 200000).findAll("a")`:      "findAll would give a list of more than 100000 items",
+		`text.substring(0, 200000).findAll("" + "a")`: "findAll would give a list of more than 100000 items",
+		`text.replace("", "ab")`:                      "replace could give more than 1572864 bytes",
+		`bytes(text) + bytes(text)`:                   "+ would give more than 1572864 bytes",
+		`fromJson("[" + text.substring(0, 300000).replace("a", "{}").replace("}{", "},{") + "]")`: "fromJson could give more than 16777216 bytes",
+		`quantity("1e-999999999")`:   "the exponent of a quantity can have at most 3 digits",
+		`isQuantity("1e-999999999")`: "the exponent of a quantity can have at most 3 digits",
+	} {
+		prog := program(t, expr, scope)
+		var err error
+		allocated := allocates(func() {
+			_, err = prog.EvalWithin(t.Context(), vars, &Budget{Cost: 1 << 60})
+		})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", expr, err, want)
+		}
+		if most := int64(20 << 20); allocated > most {
+			t.Errorf("%s allocates %d bytes, want %d at the most", expr, allocated, most)
+		}
+	}
+}
+
+// BenchmarkLongestCalls tells how long after its deadline an expression ends that
+// makes one of the longest calls: a call is not interrupted, so what could take long
+// is refused before.
+func BenchmarkLongestCalls(b *testing.B) {
+	scope, activation := heavyVars(b)
 	const allowed = 20 * time.Millisecond
 	for _, expr := range longest() {
-		x, issues := env.Compile(expr, scope)
-		if len(issues) > 0 {
-			b.Fatalf("%s: %v", expr, issues)
-		}
-		prog, issues := x.Program(ProgramOptions{CostLimit: 1 << 60})
-		if len(issues) > 0 {
-			b.Fatalf("%s: %v", expr, issues)
-		}
+		prog := program(b, expr, scope)
 		b.Run(expr, func(b *testing.B) {
 			for b.Loop() {
-				_, err = prog.EvalWithin(b.Context(), activation, &Budget{Cost: 1 << 60, Time: allowed})
+				_, _ = prog.EvalWithin(b.Context(), activation, &Budget{Cost: 1 << 60, Time: allowed})
 			}
 			late := max(0, b.Elapsed()/time.Duration(b.N)-allowed)
 			b.ReportMetric(float64(late.Microseconds())/1000, "ms-late")

@@ -52,6 +52,17 @@ func (b *Budget) Over() bool {
 	return !b.deadline.IsZero() && time.Now().After(b.deadline)
 }
 
+// spend takes units out of the budget for an expression that is not metered.
+func (b *Budget) spend(units uint64) {
+	if b.Cost < units {
+		panic(endedError{ErrBudget})
+	}
+	b.Cost -= units
+	if b.Over() {
+		panic(endedError{ErrDeadline})
+	}
+}
+
 // meter counts what one evaluation costs. cel-go's own tracker keeps a stack
 // of values that grows with every turn of a loop and is searched at every turn,
 // so that it costs more than the loop does. The units are near to CEL's: one

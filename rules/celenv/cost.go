@@ -56,8 +56,8 @@ func metered(root ast.Expr, all map[string]declaration) interpreter.PlannerOptio
 				i = &meteredNode{InterpretableV2: i}
 			}
 		}
-		if read[id] {
-			i = &readNode{InterpretableV2: i}
+		if class, ok := read[id]; ok {
+			i = &readNode{InterpretableV2: i, class: class}
 		}
 		return i, nil
 	})
@@ -115,9 +115,24 @@ func meterOf(frame *interpreter.ExecutionFrame) *meter {
 	return m
 }
 
-// charge tells the meter of an evaluation, where it has one.
+// charge tells the meter of an evaluation what a part of it costs. Where the
+// expression is not metered, the budget pays for what costs more than a little.
 func charge(frame *interpreter.ExecutionFrame, units uint64) {
 	if m := meterOf(frame); m != nil {
 		m.charge(units)
+		return
 	}
+	if units < lookEvery {
+		return
+	}
+	if b := budgetOf(frame); b != nil {
+		b.spend(units)
+	}
+}
+
+// budgetOf is the budget of an evaluation; nil where the activation gives none.
+func budgetOf(frame *interpreter.ExecutionFrame) *Budget {
+	val, _ := frame.ResolveName(BudgetName)
+	b, _ := val.(*Budget)
+	return b
 }

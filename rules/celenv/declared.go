@@ -25,6 +25,9 @@ const (
 	// costChecked: it grows faster than the arguments do, so limits refuses what would
 	// take long. It costs what the arguments are long.
 	costChecked
+	// costPairs: as costChecked, and values are compared with one another, for which
+	// each list costs as much as all its values with one another.
+	costPairs
 )
 
 // isCheap is true for what may be called in an expression whose cost is not metered.
@@ -41,6 +44,8 @@ type declaration struct {
 	longest int
 	// limits refuses arguments that the bounds do not allow. nil: none.
 	limits func(args ...ref.Val) ref.Val
+	// charges is true for a function that says itself what a call costs.
+	charges bool
 	// overloads are the ids of the ways to call it.
 	overloads []string
 }
@@ -121,7 +126,7 @@ func declarations() map[string]declaration {
 		}
 	}
 	for _, fn := range ownFunctions() {
-		d := declaration{cost: fn.class, bytes: fn.bytes, longest: fn.longest, limits: fn.limits}
+		d := declaration{cost: fn.class, bytes: fn.bytes, longest: fn.longest, limits: fn.limits, charges: fn.cost != nil}
 		for _, s := range fn.signatures {
 			d.overloads = append(d.overloads, s.id)
 		}
@@ -236,11 +241,11 @@ func undeclared(all map[string]declaration, overloads map[string][]string) []str
 }
 
 // readings are the arguments, by node, of calls that cost what they read.
-func readings(root ast.Expr, all map[string]declaration) map[int64]bool {
-	read := map[int64]bool{}
-	note := func(e ast.Expr) {
+func readings(root ast.Expr, all map[string]declaration) map[int64]costClass {
+	read := map[int64]costClass{}
+	note := func(e ast.Expr, class costClass) {
 		if e.Kind() != ast.LiteralKind { // it is what it is, and patterns are compiled
-			read[e.ID()] = true
+			read[e.ID()] = class
 		}
 	}
 	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
@@ -248,14 +253,15 @@ func readings(root ast.Expr, all map[string]declaration) map[int64]bool {
 			return
 		}
 		call := e.AsCall()
-		if d := all[call.FunctionName()]; d.cost != costReads && d.cost != costChecked {
+		d := all[call.FunctionName()]
+		if d.cost.isCheap() || d.charges {
 			return
 		}
 		if call.IsMemberFunction() {
-			note(call.Target())
+			note(call.Target(), d.cost)
 		}
 		for _, arg := range call.Args() {
-			note(arg)
+			note(arg, d.cost)
 		}
 	}))
 	return read
@@ -265,6 +271,7 @@ func readings(root ast.Expr, all map[string]declaration) map[int64]bool {
 // before the call.
 type readNode struct {
 	interpreter.InterpretableV2
+	class costClass
 }
 
 func (n *readNode) Eval(vars interpreter.Activation) ref.Val {
@@ -282,6 +289,9 @@ func (n *readNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	case traits.MutableLister, traits.MutableMapper: // what a loop gathers
 	case traits.Lister:
 		units = uint64(length(v)) //nolint:gosec // It is not negative.
+		if n.class == costPairs {
+			units += pairUnits(v)
+		}
 	case traits.Mapper:
 		size, _ := v.Size().(types.Int)
 		units = uint64(size) //nolint:gosec // It is not negative.
@@ -290,4 +300,16 @@ func (n *readNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		charge(frame, units)
 	}
 	return val
+}
+
+// pairUnits is what it costs to compare all values of a list with one another. Texts
+// and ints are not compared, but looked up.
+func pairUnits(list traits.Lister) uint64 {
+	if _, _, scalar := scalarsOf(list); scalar {
+		return 0
+	}
+	left := maxPairs
+	fewParts(list, &left)
+	parts := uint64(maxPairs - max(left, 0))                        //nolint:gosec // It is not negative.
+	return min(uint64(length(list))*parts, maxPairs) / bytesPerUnit //nolint:gosec // As above.
 }

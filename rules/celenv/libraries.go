@@ -12,6 +12,9 @@ const (
 	maxExpression = 64 << 10
 	// maxNesting is how deep an expression may nest.
 	maxNesting = 100
+	// maxPrecision is how many digits format writes behind the point: a double has 17
+	// that mean something.
+	maxPrecision = 100
 	// maxRange is the longest list that lists.range makes.
 	maxRange = 100_000
 )
@@ -36,7 +39,7 @@ func options() []cel.EnvOption {
 		ext.Lists(ext.ListsVersion(3), ext.ListsMaxRangeSize(maxRange)),
 		ext.Math(ext.MathVersion(2)),
 		ext.Sets(ext.SetsVersion(0)),
-		ext.Strings(ext.StringsVersion(4)),
+		ext.Strings(ext.StringsVersion(4), ext.StringsMaxPrecision(maxPrecision)),
 		ext.TwoVarComprehensions(ext.TwoVarComprehensionsVersion(0)),
 
 		library.CIDR(),

@@ -53,6 +53,8 @@ type Memory struct {
 	// own is the part of used that the expression that runs has made so far, and last
 	// what the value of the one that ran last holds.
 	own, last int64
+	// made is all that expressions have made, with what is not held any more.
+	made int64
 	// granted is what Shared gave, in bytes.
 	granted int64
 }
@@ -115,6 +117,7 @@ func (m *Memory) add(n int64) {
 		panic(endedError{err})
 	}
 	m.own += n
+	m.made += n
 }
 
 // begin is called before an expression runs; what it gives goes to end afterwards.

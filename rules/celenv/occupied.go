@@ -140,10 +140,8 @@ func (n *countedNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		}
 	}
 	if bytes := madeBytes(val); bytes >= noticed {
-		if b, ok := frame.ResolveName(BudgetName); ok {
-			if b, ok := b.(*Budget); ok {
-				b.Memory.add(bytes)
-			}
+		if b := budgetOf(frame); b != nil {
+			b.Memory.add(bytes)
 		}
 	}
 	return val
