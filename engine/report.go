@@ -34,7 +34,7 @@ func (c *catalog) reports(crdErrors map[string]error, failing map[string]string)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.texts)) {
 		state := c.texts[name]
-		for _, f := range slices.Concat(state.findings, state.conflicts).Sorted() {
+		for _, f := range slices.Concat(state.findings, state.conflicts).Sorted().Shortened() {
 			problems[state.origin] = append(problems[state.origin], f.String())
 		}
 		if err := errors.Join(state.unfit, crdErrors[name]); err != nil {

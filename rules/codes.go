@@ -20,6 +20,9 @@ const (
 	CodeEndlessAlias  Code = "KN0011"
 	CodeTooDeep       Code = "KN0012"
 	CodeTooManyValues Code = "KN0013"
+	CodeMoreErrors    Code = "KN0014"
+	CodeMoreWarnings  Code = "KN0015"
+	CodeTooManyDocs   Code = "KN0016"
 )
 
 // What can be found in the fields of a rule.
@@ -189,6 +192,9 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeEndlessAlias, "An alias that is part of itself", SeverityError},
 		{CodeTooDeep, "Too many levels", SeverityError},
 		{CodeTooManyValues, "Too many values", SeverityError},
+		{CodeMoreErrors, "More errors", SeverityError},
+		{CodeMoreWarnings, "More warnings", SeverityWarning},
+		{CodeTooManyDocs, "Too many documents", SeverityError},
 
 		{CodeUnknownField, "An unknown field", SeverityError},
 		{CodeMissingField, "A missing field", SeverityError},
@@ -299,12 +305,15 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 	}
 }
 
-// severity is that of the code's findings.
+// severity is that of the table, which is too long to be gone through for each
+// finding.
 func (c Code) severity() Severity {
-	for _, info := range Codes() {
-		if info.Code == c {
-			return info.Severity
-		}
+	switch c {
+	case CodeMoreWarnings, CodeLooksLike, CodeConstant, CodeOptionalField, CodeUncheckedKind,
+		CodeNoSubresource, CodeNoConditions, CodeNoSchema, CodeUnguardedLookup, CodeShortLivedJob,
+		CodePatchSecret:
+		return SeverityWarning
+	default:
+		return SeverityError
 	}
-	return SeverityError
 }

@@ -169,11 +169,13 @@ type dimension struct {
 
 // compiler is what Compile works with.
 type compiler struct {
-	rule      *Rule
-	opts      Options
-	limits    *Limits
-	env       *celenv.Env
-	findings  findingList
+	rule     *Rule
+	opts     Options
+	limits   *Limits
+	env      *celenv.Env
+	findings findingList
+	// wrongAt are the places of the findings, but for those about what is not there.
+	wrongAt   map[Position]bool
 	children  map[string]*childSpec
 	families  map[string]*family
 	lookups   map[string]*lookupState
@@ -190,6 +192,10 @@ type compiler struct {
 	results map[*node]result
 	// expressions are those that were checked.
 	expressions map[checkedText]*celenv.Expression
+	// checkedBytes is how long they are in all, and tooMuch is true once that was too
+	// long.
+	checkedBytes int
+	tooMuch      bool
 	// checkers are those of the scopes so far, by their names.
 	checkers map[string]*celenv.Checker
 	// asked are the paths that are there because spec.parent.when asks for them.
@@ -210,7 +216,7 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 		return nil, findingList{newFinding(r.Position, CodeEnvironment, "%s", err.Error())}.finish(r.src)
 	}
 	c := &compiler{
-		read: make(map[string]bool),
+		read: make(map[string]bool), wrongAt: make(map[Position]bool),
 		rule: r, opts: o, limits: o.Limits.withDefaults(), env: env, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*childSpec{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
@@ -336,6 +342,9 @@ func (b *body) release() {
 func (c *compiler) report(pos Position, code Code, format string, args ...any) *Finding {
 	f := newFinding(pos, code, format, args...)
 	c.findings = append(c.findings, f)
+	if !isAboutAbsence(code) {
+		c.wrongAt[pos] = true
+	}
 	return f
 }
 

@@ -354,6 +354,10 @@ func (x *checkedExpression) compiled() *expression {
 // checkedText is an expression and the names that it may start with.
 type checkedText struct{ text, roots string }
 
+// maxChecked is how long the expressions of a rule may be in all, each text counted
+// once.
+const maxChecked = 256 << 10
+
 // checked parses an expression and has CEL check it, once for each text: rules say
 // the same again and again, and this is most of what it takes to compile them. nil,
 // after a finding, where it does not check; complete is false where the expression
@@ -363,6 +367,13 @@ func (c *compiler) checked(text string, sc *compileScope, at func(int) Position)
 	key := checkedText{text: text, roots: strings.Join(roots, ",")}
 	if expr := c.expressions[key]; expr != nil {
 		return expr, true
+	}
+	if c.checkedBytes += len(text); c.checkedBytes > maxChecked {
+		if !c.tooMuch {
+			c.report(at(0), CodeTooManyValues, "the expressions of the rule have more than %s bytes; this one and those behind it are not checked", figure(maxChecked))
+		}
+		c.tooMuch = true
+		return nil, false
 	}
 	parsed, issues := c.env.Parse(text)
 	if c.reportSyntax(issues, at) {

@@ -109,7 +109,7 @@ func (f *conformer) report(n *node, code Code, format string, args ...any) *Find
 }
 
 func (f *conformer) reportAt(pos Position, code Code, format string, args ...any) *Finding {
-	if slices.ContainsFunc(f.c.findings, func(o *Finding) bool { return o.Position == pos && !isAboutAbsence(o.Code) }) {
+	if f.c.wrongAt[pos] {
 		return &Finding{} // that is kept nowhere
 	}
 	return f.c.report(pos, code, format, args...)

@@ -32,7 +32,12 @@ type decoder struct {
 }
 
 func (d *decoder) decode() {
-	for _, doc := range d.src.documents() {
+	for i, doc := range d.src.documents() {
+		if i >= maxDocuments || len(d.findings) > maxRuleValues {
+			d.findings = append(d.findings, newFinding(d.src.outside(Position{File: d.src.name, Line: doc.first + 1, Column: 1}), CodeTooManyDocs,
+				"the documents from here on are not read: there are more than %s, or too much is wrong in those before", figure(maxDocuments)))
+			return
+		}
 		nodes, finding := d.src.parse(doc)
 		if finding != nil {
 			if !d.mixed || d.src.mentionsRules(doc) {
@@ -101,6 +106,16 @@ func (d *decoder) document(root *node, before int) {
 }
 
 func (d *decoder) ruleDocument(root *node, before int) {
+	switch {
+	case root.size > maxRuleValues && len(d.findings) > before: // it is wrong anyway
+		return
+	case root.size > maxRuleValues:
+		d.report(root, CodeTooManyValues, "more than %s values once its aliases are followed", figure(maxRuleValues))
+		return
+	case root.expressions > maxExpressions:
+		d.report(root, CodeTooManyValues, "more than %s expressions once its aliases are followed", figure(maxExpressions))
+		return
+	}
 	rule := d.rule(root)
 	if len(d.findings) == before {
 		d.docs.Rules = append(d.docs.Rules, rule)

@@ -33,6 +33,8 @@ type Finding struct {
 	// Missing names the kind that the cluster lacks, when that is what the
 	// finding says: the rule can be compiled again once the kind is there.
 	Missing *schema.GroupVersionKind `json:"-"`
+	// more is for how many findings this one stands.
+	more int
 }
 
 // String gives "file:line:col: severity: message; hint [code]" in one line. See
@@ -101,6 +103,66 @@ func (fs Findings) Sorted() Findings {
 	})
 }
 
+// maxFindings is how many errors, and how many warnings, of a source are told one by
+// one.
+const maxFindings = 100
+
+// Shortened keeps of sorted findings the first errors and warnings of each source, and
+// says of the others how many there are. A kind that is missing is kept once for each
+// kind.
+func (fs Findings) Shortened() Findings {
+	if len(fs) <= maxFindings {
+		return fs
+	}
+	var out Findings
+	for len(fs) > 0 {
+		file, n := fs[0].File, 0
+		for n < len(fs) && fs[n].File == file {
+			n++
+		}
+		out = append(out, fs[:n].shortened()...)
+		fs = fs[n:]
+	}
+	return out
+}
+
+// shortened is Shortened for the findings of one source.
+func (fs Findings) shortened() Findings {
+	if len(fs) <= maxFindings {
+		return fs
+	}
+	kept := make(Findings, 0, 2*maxFindings+2)
+	told := map[Severity]int{}
+	rest := map[Severity]*Finding{}
+	missing := map[schema.GroupVersionKind]bool{}
+	for _, f := range fs {
+		isNew := f.Missing != nil && !missing[*f.Missing]
+		if f.Missing != nil {
+			missing[*f.Missing] = true
+		}
+		if f.more == 0 && (told[f.Severity] < maxFindings || isNew) {
+			told[f.Severity]++
+			kept = append(kept, f)
+			continue
+		}
+		if rest[f.Severity] == nil {
+			rest[f.Severity] = &Finding{Position: f.Position, Text: f.Text, Severity: f.Severity}
+		}
+		rest[f.Severity].more += max(f.more, 1)
+	}
+	for severity, code := range map[Severity]Code{SeverityError: CodeMoreErrors, SeverityWarning: CodeMoreWarnings} {
+		if f := rest[severity]; f != nil {
+			f.Code, f.Message = code, fmt.Sprintf("and %s more %ss", figure(f.more), severity)
+			kept = append(kept, *f)
+		}
+	}
+	return kept.Sorted()
+}
+
+// Count is for how many findings a finding stands: 1, unless it says that there are
+// more.
+func (f Finding) Count() int { return max(f.more, 1) }
+
 // findingList are the findings of a source or a rule while it is read.
 type findingList []*Finding
 
@@ -109,9 +171,12 @@ func (l findingList) finish(src *source) Findings {
 	out := make(Findings, len(l))
 	for i, f := range l {
 		out[i] = *f
-		out[i].Text = src.lineAt(f.Position)
 	}
-	return out.Sorted()
+	out = out.Sorted().Shortened()
+	for i := range out {
+		out[i].Text = src.lineAt(out[i].Position)
+	}
+	return out
 }
 
 // FindingsError is the error form of findings of which one at least is an error.

@@ -18,6 +18,9 @@ const (
 	// maxNodes is how many YAML nodes one document may have once its aliases
 	// are followed. The largest object that etcd takes, 1.5 MiB, has fewer.
 	maxNodes = 200_000
+	// maxRuleValues is how many of them a rule may have, and maxExpressions how many
+	// expressions: ten times what is found in the largest rules.
+	maxRuleValues, maxExpressions = 20_000, 5_000
 	// maxDepth is how deep a document may nest, as in Kubernetes' own decoder
 	// of JSON.
 	maxDepth = 100
@@ -52,6 +55,8 @@ type node struct {
 	partial bool
 	// size is the number of nodes from here on down.
 	size int
+	// expressions is how many expressions there are from here on down, at the most.
+	expressions int
 }
 
 // field is one entry of a mapping.
@@ -176,6 +181,8 @@ type builder struct {
 	// anchors holds the node of each anchor that is finished; an anchor that
 	// is still being built holds nil.
 	anchors map[*yaml.Node]*node
+	// merged is how many fields << has taken from mappings.
+	merged int
 }
 
 func (b *builder) report(n *yaml.Node, code Code, format string, args ...any) *Finding {
@@ -201,8 +208,9 @@ func (b *builder) build(n *yaml.Node, depth int) *node {
 	case yaml.ScalarNode:
 		out = b.scalar(n)
 	}
-	if out != nil && out.size > maxNodes {
-		b.report(n, CodeTooManyValues, "more than %d values once its aliases are followed", maxNodes)
+	if out != nil && (out.size > maxNodes || b.merged > maxNodes) {
+		b.report(n, CodeTooManyValues, "more than %s values once its aliases are followed", figure(maxNodes))
+		delete(b.anchors, n) // else those who refer to it would be larger still
 		return nil
 	}
 	return out
@@ -247,6 +255,7 @@ func (b *builder) sequence(n *yaml.Node, depth int) *node {
 			out.partial = out.partial || item.partial
 			out.items = append(out.items, item)
 			out.size += item.size
+			out.expressions += item.expressions
 		}
 		return out
 	})
@@ -277,16 +286,21 @@ func (b *builder) mapping(n *yaml.Node, depth int) *node {
 			seen[name] = k
 			out.fields = append(out.fields, field{name: name, key: key, value: value})
 			out.size += value.size
+			out.expressions += key.expressions + value.expressions
 		}
 		// What is written out wins over what is merged in, and the first of
 		// several merged mappings over the later ones.
 		for _, m := range merged {
 			out.partial = out.partial || m.partial
+			if b.merged += len(m.fields); b.merged > maxNodes {
+				break
+			}
 			for _, f := range m.fields {
 				if _, ok := seen[f.name]; !ok {
 					seen[f.name] = f.key.yaml
 					out.fields = append(out.fields, f)
 					out.size += f.value.size
+					out.expressions += f.key.expressions + f.value.expressions
 				}
 			}
 		}
@@ -304,7 +318,7 @@ func (b *builder) key(n *yaml.Node) (string, *node) {
 		b.report(n, CodeBadKey, "a key must be a string").hint("put quotes around a value that begins with { or [")
 		return "", nil
 	}
-	return n.Value, &node{kind: scalarNode, yaml: n, value: n.Value, size: 1}
+	return n.Value, &node{kind: scalarNode, yaml: n, value: n.Value, size: 1, expressions: strings.Count(n.Value, "${")}
 }
 
 // merge are the mappings that << takes fields from.
@@ -328,7 +342,7 @@ func (b *builder) scalar(n *yaml.Node) *node {
 		b.report(n, CodeBadScalar, "%s", err.Error()).hint("%s", hint)
 		return nil
 	}
-	out := &node{kind: scalarNode, yaml: n, value: value, size: 1}
+	out := &node{kind: scalarNode, yaml: n, value: value, size: 1, expressions: strings.Count(n.Value, "${")}
 	if n.Anchor != "" {
 		b.anchors[n] = out
 	}

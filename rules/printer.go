@@ -94,14 +94,10 @@ type cell struct {
 // excerpt is a line as it is shown, and what has to stand before a caret for it
 // to be below the character at column, which counts from 1.
 func (p Printer) excerpt(text string, column int) (line, before string) {
-	var cells []cell
-	for _, r := range text {
-		cells = append(cells, cellOf(r))
-	}
-	at := min(column-1, len(cells))
+	cells, at, cutBefore, cutAfter := p.cells(text, column-1)
 	from, to := p.window(cells, at)
 	var shown, caret strings.Builder
-	if from > 0 {
+	if from > 0 || cutBefore {
 		shown.WriteString("…")
 		caret.WriteString(" ")
 	}
@@ -115,10 +111,30 @@ func (p Printer) excerpt(text string, column int) (line, before string) {
 			caret.WriteString(strings.Repeat(" ", cells[i].columns))
 		}
 	}
-	if to < len(cells) {
+	if to < len(cells) || cutAfter {
 		shown.WriteString("…")
 	}
 	return strings.TrimRight(shown.String(), " \t"), caret.String()
+}
+
+// cells are the characters of a line around the one at an index, as far as they could
+// be shown, and where that one is among them. before and after say whether there are
+// more.
+func (p Printer) cells(text string, index int) (cells []cell, at int, before, after bool) {
+	most := max(p.Width, defaultPrintWidth) + 1
+	n := 0
+	for _, r := range text {
+		if n++; n-1 < index-most {
+			before = true
+			continue
+		}
+		if n-1 > index+most {
+			after = true
+			break
+		}
+		cells = append(cells, cellOf(r))
+	}
+	return cells, min(index-max(index-most, 0), len(cells)), before, after
 }
 
 // window is which cells of a line are shown: all, or those around at.

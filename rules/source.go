@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -21,6 +22,12 @@ type source struct {
 	// key of a ConfigMap. Positions are then those in the file.
 	outer  *source
 	holder *yaml.Node
+	// offsets are what starts gives, made at its first call: findings of several rules
+	// may ask at the same time.
+	once    sync.Once
+	offsets []int
+	// probed is how many bytes were parsed again to find out where documents go wrong.
+	probed int
 }
 
 // byteOrderMark may stand at the beginning of a text and says nothing.
@@ -76,14 +83,23 @@ func (s *source) outside(p Position) Position {
 	if s.outer == nil || p.Line < 1 || p.Line > len(s.lines) {
 		return p
 	}
-	start := 0
-	if strings.HasPrefix(s.holder.Value, byteOrderMark) {
-		start = len(byteOrderMark)
-	}
-	for i := range p.Line - 1 {
-		start += len(s.lines[i]) + len(s.ends[i])
-	}
-	return s.outer.within(s.holder, start+byteColumn(s.lines[p.Line-1], max(p.Column, 1)))
+	return s.outer.within(s.holder, s.starts()[p.Line-1]+byteColumn(s.lines[p.Line-1], max(p.Column, 1)))
+}
+
+// starts are the offsets of the lines in the value that holds the text.
+func (s *source) starts() []int {
+	s.once.Do(func() {
+		at := 0
+		if strings.HasPrefix(s.holder.Value, byteOrderMark) {
+			at = len(byteOrderMark)
+		}
+		s.offsets = make([]int, len(s.lines))
+		for i := range s.lines {
+			s.offsets[i] = at
+			at += len(s.lines[i]) + len(s.ends[i])
+		}
+	})
+	return s.offsets
 }
 
 // lineAt is the line of a position that at, within or outside gave.
@@ -155,9 +171,18 @@ func shift(n *yaml.Node, lines int) {
 	}
 }
 
-// maxProbes bounds how often a document that does not parse is parsed again to
-// find out where it goes wrong.
-const maxProbes = 200
+const (
+	// maxProbes bounds how often a document that does not parse is parsed again to
+	// find out where it goes wrong, maxProbed how many bytes of a source are, and
+	// leastProbed is what each time counts at the least: parsing takes about 100 ns for
+	// a byte.
+	maxProbes, maxProbed, leastProbed = 200, 4 << 20, 4 << 10
+	// maxDocuments is how many documents a source can have.
+	maxDocuments = 5_000
+)
+
+// errProbed is what a document comes to that is not parsed any more.
+var errProbed = errors.New("too much was parsed again already")
 
 // syntaxError says where a document stops being YAML. The parser names a line,
 // often of the construct around, and no column; so the place is looked for:
@@ -201,7 +226,12 @@ func bareExpression(line string) int {
 func (s *source) probe(d document, failure error) (Position, bool) {
 	lines := s.lines[d.first:d.last]
 	parses := func(n int, rest string) error {
-		_, err := parseYAML(s.text(d.first, d.first+n) + rest)
+		text := s.text(d.first, d.first+n) + rest
+		if s.probed >= maxProbed {
+			return errProbed
+		}
+		s.probed += max(len(text), leastProbed)
+		_, err := parseYAML(text)
 		return err
 	}
 	// The first line with which the parser gives up the same way.
@@ -214,9 +244,12 @@ func (s *source) probe(d document, failure error) (Position, bool) {
 			low = mid + 1
 		}
 	}
+	if s.probed >= maxProbed {
+		return Position{}, false
+	}
 	good := low - 1
 	for probes := 0; good > 0 && parses(good, "") != nil; good-- {
-		if probes++; probes > maxProbes {
+		if probes++; probes > maxProbes || s.probed >= maxProbed {
 			return Position{}, false
 		}
 	}
@@ -228,8 +261,11 @@ func (s *source) probe(d document, failure error) (Position, bool) {
 		return Position{File: s.name, Line: d.first + good + 1, Column: 1}, true
 	}
 	column := len(line)
-	for column > 0 && parses(good, line[:column]) != nil {
+	for column > 0 && s.probed < maxProbed && parses(good, line[:column]) != nil {
 		column--
+	}
+	if s.probed >= maxProbed {
+		column = 0
 	}
 	column = max(column, len(line)-len(strings.TrimLeft(line, " \t")))
 	return Position{File: s.name, Line: d.first + good + 1, Column: utf8.RuneCountInString(line[:column]) + 1}, true

@@ -153,7 +153,7 @@ func checkRules(ctx context.Context, inputs, schemas []input, kinds *knownKinds,
 		}
 		c.rules += len(all)
 	}
-	c.findings = c.findings.Sorted()
+	c.findings = c.findings.Sorted().Shortened()
 	return c, nil
 }
 
@@ -202,13 +202,11 @@ func (c *check) rule(rule *rules.Rule, kinds *knownKinds, o rules.Options) {
 
 // summary is the last line of the output.
 func (c *check) summary() string {
-	errors := 0
+	number := map[rules.Severity]int{}
 	for _, f := range c.findings {
-		if f.Severity == rules.SeverityError {
-			errors++
-		}
+		number[f.Severity] += f.Count()
 	}
-	found := []string{counted(errors, "error"), counted(len(c.findings)-errors, "warning")}
+	found := []string{counted(number[rules.SeverityError], "error"), counted(number[rules.SeverityWarning], "warning")}
 	found = slices.DeleteFunc(found, func(s string) bool { return strings.HasPrefix(s, "0 ") })
 	if len(found) == 0 {
 		found = []string{"nothing is wrong"}

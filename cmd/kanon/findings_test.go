@@ -111,8 +111,11 @@ func TestFindingsAreExplained(t *testing.T) {
 	for _, e := range all {
 		t.Run(e.code, func(t *testing.T) {
 			t.Parallel()
-			if e.code == string(rules.CodeEnvironment) {
-				return // no input can cause it
+			switch rules.Code(e.code) {
+			case rules.CodeEnvironment: // no input can cause it
+				return
+			case rules.CodeMoreErrors, rules.CodeMoreWarnings, rules.CodeTooManyDocs: // an example would be too long
+				return
 			}
 			if e.wrong == "" || e.right == "" {
 				t.Fatal("there is no example")

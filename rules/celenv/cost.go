@@ -36,7 +36,6 @@ func (v *meteredVars) ResolveName(name string) (any, bool) {
 // metered makes calls, literals and the turns of loops tell the meter what they
 // cost.
 func metered(root ast.Expr, all map[string]declaration) interpreter.PlannerOption {
-	read := readings(root, all)
 	steps := map[int64]bool{}
 	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() == ast.ComprehensionKind {
@@ -44,28 +43,46 @@ func metered(root ast.Expr, all map[string]declaration) interpreter.PlannerOptio
 		}
 	}))
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-		id := i.ID()
 		switch n := i.(type) {
 		case interpreter.InterpretableCall:
 			d := all[n.Function()]
-			i = &meteredNode{InterpretableV2: i, slow: !d.cost.isCheap() || n.Function() == operators.In, makes: d.makes() || d.bytes.fixed > little().fixed}
+			node := &meteredNode{InterpretableV2: i, slow: !d.cost.isCheap() || n.Function() == operators.In, makes: d.makes() || d.bytes.fixed > little().fixed, units: 1}
+			if d.cost == costZone && len(n.Args()) > 1 {
+				node.units += zoneUnits
+			}
+			i = node
 		case interpreter.InterpretableConstructor:
-			i = &meteredNode{InterpretableV2: i, makes: true}
+			i = &meteredNode{InterpretableV2: i, makes: true, units: 1}
 		default:
-			if steps[id] {
-				i = &meteredNode{InterpretableV2: i}
+			if steps[i.ID()] {
+				i = &meteredNode{InterpretableV2: i, units: 1}
 			}
 		}
-		if class, ok := read[id]; ok {
-			i = &readNode{InterpretableV2: i, class: class}
-		}
 		return i, nil
+	})
+}
+
+// chargedReads makes calls that work on all of their arguments cost what these are
+// long, before they are made.
+func chargedReads(root ast.Expr, all map[string]declaration) interpreter.PlannerOption {
+	read := readings(root, all)
+	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		class, ok := read[i.ID()]
+		if !ok {
+			return i, nil
+		}
+		if path, ok := i.(interpreter.InterpretableAttribute); ok { // the planner wants it to stay one
+			return &readPath{InterpretableAttribute: path, class: class}, nil
+		}
+		return &readNode{InterpretableV2: i, class: class}, nil
 	})
 }
 
 // meteredNode is a call, a literal or the step of a loop.
 type meteredNode struct {
 	interpreter.InterpretableV2
+	// units is what it costs whatever comes of it.
+	units uint64
 	// slow is true for a call that can take long by itself.
 	slow bool
 	// makes is true for what makes values of its own that can be long.
@@ -85,7 +102,7 @@ func (n *meteredNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	if n.slow {
 		m.lookAround()
 	}
-	units := uint64(1)
+	units := n.units
 	switch v := val.(type) {
 	case types.String:
 		units += uint64(len(v)) / bytesPerUnit

@@ -28,7 +28,13 @@ const (
 	// costPairs: as costChecked, and values are compared with one another, for which
 	// each list costs as much as all its values with one another.
 	costPairs
+	// costZone: it does not grow, and a zone, which is the second argument, is read from
+	// a file for each call.
+	costZone
 )
+
+// zoneUnits is about what it costs to read a zone.
+const zoneUnits = 100
 
 // isCheap is true for what may be called in an expression whose cost is not metered.
 func (c costClass) isCheap() bool { return c == costConstant || c == costGlance }
@@ -279,7 +285,25 @@ func (n *readNode) Eval(vars interpreter.Activation) ref.Val {
 }
 
 func (n *readNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	val := n.InterpretableV2.Exec(frame)
+	return n.class.charge(frame, n.InterpretableV2.Exec(frame))
+}
+
+// readPath is a readNode that is a path.
+type readPath struct {
+	interpreter.InterpretableAttribute
+	class costClass
+}
+
+func (n *readPath) Eval(vars interpreter.Activation) ref.Val {
+	return n.Exec(interpreter.AsFrame(vars))
+}
+
+func (n *readPath) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	return n.class.charge(frame, n.InterpretableAttribute.Exec(frame))
+}
+
+// charge charges what it costs to work on an argument, and gives it.
+func (c costClass) charge(frame *interpreter.ExecutionFrame, val ref.Val) ref.Val {
 	units := uint64(0)
 	switch v := val.(type) {
 	case types.String:
@@ -289,7 +313,7 @@ func (n *readNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	case traits.MutableLister, traits.MutableMapper: // what a loop gathers
 	case traits.Lister:
 		units = uint64(length(v)) //nolint:gosec // It is not negative.
-		if n.class == costPairs {
+		if c == costPairs {
 			units += pairUnits(v)
 		}
 	case traits.Mapper:

@@ -137,16 +137,16 @@ func optionalFunctions() []row {
 
 func numberFunctions() []row { //nolint:funlen // It is a table.
 	return []row{
-		{"getDate", costConstant, little(), maxNumber, nil, "timestamp_to_day_of_month_1_based timestamp_to_day_of_month_1_based_with_tz"},
-		{"getDayOfMonth", costConstant, little(), maxNumber, nil, "timestamp_to_day_of_month timestamp_to_day_of_month_with_tz"},
-		{"getDayOfWeek", costConstant, little(), maxNumber, nil, "timestamp_to_day_of_week timestamp_to_day_of_week_with_tz"},
-		{"getDayOfYear", costConstant, little(), maxNumber, nil, "timestamp_to_day_of_year timestamp_to_day_of_year_with_tz"},
-		{"getFullYear", costConstant, little(), maxNumber, nil, "timestamp_to_year timestamp_to_year_with_tz"},
-		{"getHours", costConstant, little(), maxNumber, nil, "timestamp_to_hours timestamp_to_hours_with_tz duration_to_hours"},
-		{"getMilliseconds", costConstant, little(), maxNumber, nil, "timestamp_to_milliseconds timestamp_to_milliseconds_with_tz duration_to_milliseconds"},
-		{"getMinutes", costConstant, little(), maxNumber, nil, "timestamp_to_minutes timestamp_to_minutes_with_tz duration_to_minutes"},
-		{"getMonth", costConstant, little(), maxNumber, nil, "timestamp_to_month timestamp_to_month_with_tz"},
-		{"getSeconds", costConstant, little(), maxNumber, nil, "timestamp_to_seconds timestamp_to_seconds_tz duration_to_seconds"},
+		{"getDate", costZone, little(), maxNumber, nil, "timestamp_to_day_of_month_1_based timestamp_to_day_of_month_1_based_with_tz"},
+		{"getDayOfMonth", costZone, little(), maxNumber, nil, "timestamp_to_day_of_month timestamp_to_day_of_month_with_tz"},
+		{"getDayOfWeek", costZone, little(), maxNumber, nil, "timestamp_to_day_of_week timestamp_to_day_of_week_with_tz"},
+		{"getDayOfYear", costZone, little(), maxNumber, nil, "timestamp_to_day_of_year timestamp_to_day_of_year_with_tz"},
+		{"getFullYear", costZone, little(), maxNumber, nil, "timestamp_to_year timestamp_to_year_with_tz"},
+		{"getHours", costZone, little(), maxNumber, nil, "timestamp_to_hours timestamp_to_hours_with_tz duration_to_hours"},
+		{"getMilliseconds", costZone, little(), maxNumber, nil, "timestamp_to_milliseconds timestamp_to_milliseconds_with_tz duration_to_milliseconds"},
+		{"getMinutes", costZone, little(), maxNumber, nil, "timestamp_to_minutes timestamp_to_minutes_with_tz duration_to_minutes"},
+		{"getMonth", costZone, little(), maxNumber, nil, "timestamp_to_month timestamp_to_month_with_tz"},
+		{"getSeconds", costZone, little(), maxNumber, nil, "timestamp_to_seconds timestamp_to_seconds_tz duration_to_seconds"},
 		{"math.@max", costReads, partOf(), 0, nil, "math_@max_double math_@max_int math_@max_uint math_@max_double_double math_@max_int_int math_@max_uint_uint math_@max_int_uint math_@max_int_double " +
 			"math_@max_double_int math_@max_double_uint math_@max_uint_int math_@max_uint_double math_@max_list_double math_@max_list_int math_@max_list_uint"},
 		{"math.@min", costReads, partOf(), 0, nil, "math_@min_double math_@min_int math_@min_uint math_@min_double_double math_@min_int_int math_@min_uint_uint math_@min_int_uint math_@min_int_double " +

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// maxExpression is the longest expression, in code points. A ConfigMap
-	// holds at most 1 MiB; an expression beyond this is a mistake.
-	maxExpression = 64 << 10
+	// maxExpression is the longest expression, in code points. The time that cel-go's
+	// checker takes grows with the square of it.
+	maxExpression = 16 << 10
 	// maxNesting is how deep an expression may nest.
 	maxNesting = 100
 	// maxPrecision is how many digits format writes behind the point: a double has 17

@@ -62,6 +62,9 @@ func (x *Expression) Program(o ProgramOptions) (*Program, []Issue) {
 		machine = x.env.machineFor(&meaningFactory{factory: x.env.factory, meanings: o.Meanings})
 		planner = append(planner, meantNames(x.ast.Expr(), o.Meanings))
 	}
+	if !p.bounded {
+		planner = append(planner, chargedReads(x.ast.Expr(), x.env.declared))
+	}
 	run, err := machine.NewInterpretable(x.ast, planner...)
 	if err != nil {
 		return nil, planIssues(x, err)
