@@ -2,13 +2,11 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 
-	"kanon.dev/kanon/rules"
 )
 
 // A rule with spec.finalize keeps a parent that is being deleted, and all that it made
@@ -37,9 +35,14 @@ func (p *pass) finalize(ctx context.Context) (done bool, v verdict, err error) {
 		return true, settled, nil
 	case selected:
 	}
-	p.evaluation = p.op.program.Evaluate(ctx, rules.Input{Parent: p.parent, Now: p.now, Reader: p, Random: rand.Reader, Finalizing: true, Missing: p.op.kinds.missing})
+	if err := p.evaluate(ctx, true); err != nil {
+		return false, again, err
+	}
 	defer p.planWake()
 	matches, err := p.evaluation.Matches()
+	if p.starved(ctx) {
+		return false, again, nil
+	}
 	if err != nil {
 		p.problems = append(p.problems, problemOfPredicate(err))
 		said := p.evaluation.Outcome()
@@ -61,6 +64,9 @@ func (p *pass) finalize(ctx context.Context) (done bool, v verdict, err error) {
 		return false, waiting, nil
 	}
 	p.outcome = p.evaluation.Outcome()
+	if p.starved(ctx) {
+		return false, again, nil
+	}
 	p.prune(ctx)
 	if p.outcome.Finalization.Done && !p.filling {
 		if err = p.noteFinalized(ctx); err == nil {

@@ -25,11 +25,14 @@ type memory struct {
 	placing  placing
 	// recreations has the objects that were deleted to be made anew and are not yet.
 	recreations map[identity]recreation
+	// starved is true where the evaluation before ended for want of memory that all
+	// evaluations share.
+	starved bool
 }
 
 func (m *memory) empty() bool {
 	return m.pace == pace{} && m.unrest.empty() && len(m.events) == 0 && m.contests.empty() &&
-		m.placing.foreign == nil && len(m.recreations) == 0
+		m.placing.foreign == nil && len(m.recreations) == 0 && !m.starved
 }
 
 // memories holds the memory of each parent that has one.

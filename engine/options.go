@@ -66,6 +66,9 @@ type Options struct {
 	// Limits bound what an evaluation of a rule may take. Default: those of package
 	// rules.
 	Limits rules.Limits
+	// Memory is what the values of all evaluations may take together, in bytes: as much
+	// as Limits.ReconcileBytes at the least. Default: there is no bound for that.
+	Memory rules.Account
 	// Lull is called each time the engine comes to rest after informers have filled, or
 	// after some hundreds of passes: what that took is garbage then. Default: nothing.
 	Lull func()

@@ -100,7 +100,13 @@ func (p *pass) takeBack(ctx context.Context, kind restmapping.Kind, child *apply
 // says now of children that stay or go: the last write may be older than the parent's
 // last change. Nothing is written.
 func (p *pass) decideLate(ctx context.Context) {
-	p.evaluation = p.op.program.Evaluate(ctx, rules.Input{Parent: p.parent, Now: p.now, Reader: p, Finalizing: p.op.program.Finalizes(), Missing: p.op.kinds.missing})
+	if p.evaluation != nil {
+		p.evaluation.Close()
+	}
+	p.evaluation = p.op.program.Evaluate(ctx, rules.Input{Parent: p.parent, Now: p.now, Reader: p, Finalizing: p.op.program.Finalizes(), Missing: p.op.kinds.missing, Memory: p.options.Memory})
+	if err := p.evaluation.Reserve(ctx); err != nil { // what is decided here must not be half of it
+		return
+	}
 	if matches, err := p.evaluation.Matches(); err != nil || !matches {
 		return
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"time"
 
@@ -78,7 +77,9 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
 	p.history, p.loop = history, loop
 	defer p.end()
 	p.outdated = p.outdatedIn(ctx)
-	p.evaluation = op.program.Evaluate(ctx, rules.Input{Parent: parent, Now: p.now, Reader: p, Random: rand.Reader, Missing: op.kinds.missing})
+	if err := p.evaluate(ctx, false); err != nil {
+		return again, err
+	}
 	v, err := p.run(ctx)
 	if !p.judged {
 		e.doubt(op, k, p.atRisk(p.stale()))
@@ -159,6 +160,9 @@ func (e *Engine) newPass(op *operator, k queue.Key, parent *unstructured.Unstruc
 
 // end keeps what the next pass for the parent needs.
 func (p *pass) end() {
+	if p.evaluation != nil {
+		p.evaluation.Close()
+	}
 	p.readers.Keep(p.key, p.reads)
 	p.borrowed.Keep(p.key, p.borrows)
 	if p.memory != nil {
@@ -199,9 +203,12 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 	}
 	defer p.planWake()
 	matches, err := p.evaluation.Matches()
-	if err != nil {
+	switch {
+	case p.starved(ctx):
+		return again, nil
+	case err != nil:
 		p.problems = append(p.problems, problemOfPredicate(err))
-	} else if !matches {
+	case !matches:
 		return p.release(ctx)
 	}
 	if err != nil || p.descendsTooFar() || !p.holdToFinalize(ctx) {
@@ -209,6 +216,9 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 		said := p.evaluation.Outcome()
 		said.Nodes, said.Events, said.StatusFailed = nil, nil, nil
 		p.outcome = said // what waits in it stays as it was
+		if p.starved(ctx) {
+			return again, nil
+		}
 		return p.conclude(ctx)
 	}
 	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
@@ -221,6 +231,9 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 		return waiting, nil
 	}
 	p.outcome = p.evaluation.Outcome()
+	if p.starved(ctx) {
+		return again, nil
+	}
 	p.prune(ctx)
 	p.unhold(ctx)
 	p.rejoin(p.started)

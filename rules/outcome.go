@@ -120,8 +120,13 @@ type Input struct {
 	// an evaluation of which nothing is written.
 	Random io.Reader
 	// Memory is what all evaluations hold together. nil: there is no bound for that.
-	Memory celenv.Account
+	Memory Account
 }
+
+// Account is the memory that all evaluations share, in bytes: see Evaluation.Starved.
+// *semaphore.Weighted of golang.org/x/sync implements it. It must have as much as
+// Limits.ReconcileBytes at the least.
+type Account = celenv.Account
 
 // Reader answers from memory what an evaluation reads of the cluster besides
 // the parent. Objects are only read.

@@ -17,6 +17,7 @@ func addLimits(flags *pflag.FlagSet, l *rules.Limits) {
 	flags.DurationVar(&l.Deadline, "max-evaluation-time", rules.DefaultDeadline, "how long expressions may take between two writes")
 	flags.IntVar(&l.Children, "max-children", rules.DefaultChildren, "the most children that a rule may make for one parent")
 	flags.IntVar(&l.ObjectBytes, "max-object-bytes", rules.DefaultObjectBytes, "the most bytes that a rendered object may have, with what the API server records of its fields")
+	flags.Int64Var(&l.ReconcileBytes, "max-reconcile-bytes", rules.DefaultReconcileBytes, "the most bytes that variables, items and what is rendered may take in one evaluation of a rule, all together")
 	flags.IntVar(&l.ListLength, "max-list-length", rules.DefaultListLength, "the longest list that forEach may go over, or that an expression may put into an object")
 }
 
@@ -33,6 +34,7 @@ func checkLimits(l rules.Limits) error {
 		{"max-evaluation-time", l.Deadline > 0},
 		{"max-children", l.Children > 0},
 		{"max-object-bytes", l.ObjectBytes > 0},
+		{"max-reconcile-bytes", l.ReconcileBytes > 0},
 		{"max-list-length", l.ListLength > 0},
 	} {
 		if !flag.ok {

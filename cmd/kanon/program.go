@@ -66,6 +66,8 @@ func newProgram(config *rest.Config, o *runOptions) (*program, error) {
 		broadcaster: record.NewBroadcaster(),
 		events:      &typedcorev1.EventSinkImpl{Interface: core.Events("")},
 	}
+	limits := o.limits
+	memory := shareMemory(debug.SetMemoryLimit(-1), &limits)
 	p.engine, err = engine.New(engine.Options{
 		Client:    objects,
 		Mapper:    mapper,
@@ -74,7 +76,8 @@ func newProgram(config *rest.Config, o *runOptions) (*program, error) {
 		Sources:   sources,
 		Namespace: o.namespace,
 		Workers:   o.workers,
-		Limits:    o.limits,
+		Limits:    limits,
+		Memory:    memory,
 		// To read schemas takes several times what is kept of them, and so do many passes: a
 		// process with a rule and no parent has 45 MiB instead of 50.
 		Lull: debug.FreeOSMemory,
