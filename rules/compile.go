@@ -192,6 +192,8 @@ type compiler struct {
 	results map[*node]result
 	// expressions are those that were checked.
 	expressions map[checkedText]*celenv.Expression
+	// constantCost is what may still be spent on expressions that read nothing.
+	constantCost uint64
 	// checkedBytes is how long they are in all, and tooMuch is true once that was too
 	// long.
 	checkedBytes int
@@ -222,6 +224,7 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
 		types: newTypeTable(), results: map[*node]result{}, expressions: map[checkedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{},
 	}
+	c.constantCost = 2 * c.limits.ExpressionCost // so that a rule is compiled soon
 	c.declare()
 	p := c.program()
 	findings := c.findings.finish(r.src)
@@ -348,6 +351,11 @@ func (c *compiler) report(pos Position, code Code, format string, args ...any) *
 	return f
 }
 
+// withdraw takes a finding back.
+func (c *compiler) withdraw(f *Finding) {
+	c.findings = slices.DeleteFunc(c.findings, func(o *Finding) bool { return o == f })
+}
+
 // reportAt reports something at an offset of a scalar.
 func (c *compiler) reportAt(n *node, offset int, code Code, format string, args ...any) *Finding {
 	return c.report(c.rule.src.within(n.yaml, offset), code, format, args...)
@@ -402,7 +410,15 @@ func (c *compiler) condition(n *node, sc *compileScope, u *uses) *checkedExpress
 			Hint = boolHint(x.path(), x.typed)
 		return nil
 	}
-	if holds, ok := truth(x.expr, x.expr.Root()); ok {
+	if x.constant != nil && x.constant.Type() != types.BoolType {
+		c.reportAt(n, part.offset, CodeResultType, "%s must be true or false, and this gives %s", sc.place, celenv.TypeText(x.constant))
+		return nil
+	}
+	holds, ok := truth(x.expr, x.expr.Root())
+	if !ok {
+		holds, ok = constantBool(x.expression)
+	}
+	if ok {
 		c.reportAt(n, part.offset, CodeConstant, "%s is always %t", sc.place, holds)
 	}
 	return x

@@ -67,6 +67,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 		child.template, from = c.template(spec.template, &rendered, &n.uses)
 		c.checkSteadyIdentity(spec, from)
 		c.checkRandomIdentity(spec, &n.uses)
+		c.checkConstantNames(spec.template.get("metadata"), child.GVK.Group)
 		c.conform(spec, child)
 		c.checkItemNames(spec)
 	}
@@ -235,6 +236,12 @@ func (c *compiler) dimensions(specs []forEachSpec, sc *compileScope, u *uses) []
 		}
 		if _, ok := t.(textTemplate); ok {
 			c.report(c.rule.src.at(f.in.yaml), CodeNotExpression, "%s must be one expression that gives a list or a map", in.place)
+		}
+		if x, ok := t.(exprTemplate); ok {
+			c.try(f.in, t, in.place, func(s *scope) *problem {
+				_, p := s.ev.values(nil, &dimension{in: x}, nil)
+				return p
+			})
 		}
 		out = append(out, dimension{name: f.name, in: t, path: fmt.Sprintf("forEach[%d].in", i)})
 		if from == nil {

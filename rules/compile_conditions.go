@@ -45,6 +45,7 @@ func (c *compiler) conditions() []compiledCondition {
 			reason:  field("reason", spec.reason, "a string", types.StringKind),
 			message: field("message", spec.message, "a string", types.StringKind),
 		}
+		c.tryCondition(spec, &out[i], path)
 		c.readers = append(c.readers, by)
 		if c.keepsCondition(spec.typ) {
 			c.report(spec.pos, CodeReservedName, "spec.conditions: Kanon itself keeps the condition %s", spec.typ).
@@ -57,6 +58,22 @@ func (c *compiler) conditions() []compiledCondition {
 	}
 	c.checkRenderedConditions()
 	return out
+}
+
+// tryCondition tries the parts of a condition that read nothing.
+func (c *compiler) tryCondition(spec *conditionSpec, out *compiledCondition, path string) {
+	c.try(spec.status, out.status, path+".status", func(s *scope) *problem {
+		_, p := (&compiledCondition{typ: out.typ, status: out.status}).render(s)
+		return p
+	})
+	c.try(spec.reason, out.reason, path+".reason", func(s *scope) *problem {
+		_, p := reasonOf(out.reason, s, maxConditionReason)
+		return p
+	})
+	c.try(spec.message, out.message, path+".message", func(s *scope) *problem {
+		_, p := textOf(out.message, s)
+		return p
+	})
 }
 
 // keepsCondition says whether a type is that of a condition that Kanon keeps.
@@ -92,7 +109,7 @@ func (c *compiler) events() []compiledEvent {
 	for i, spec := range c.rule.events {
 		path := fmt.Sprintf("events[%d]", spec.index)
 		out[i] = compiledEvent{path: path, typ: spec.typ}
-		scope := func(field string) *compileScope {
+		scopeOf := func(field string) *compileScope {
 			sc := c.ruleScope("spec." + path + "." + field)
 			if c.rule.status != nil {
 				sc.names = map[string]*origin{rootStatus: {waits: true, root: rootStatus, typ: c.statusType()}}
@@ -102,16 +119,26 @@ func (c *compiler) events() []compiledEvent {
 		by := &reader{label: path, guard: guard{given: spec.when != nil, lost: spec.gaps["when"]}}
 		u := &by.uses
 		if spec.when != nil {
-			x := c.condition(spec.when, scope("when"), u)
+			x := c.condition(spec.when, scopeOf("when"), u)
 			if out[i].when, by.guard.lost = x.compiled(), x == nil; x != nil {
 				by.guard = whenGuard(x, u)
 			}
 		}
 		if spec.reason != nil {
-			out[i].reason = c.textField(spec.reason, scope("reason"), u, "a string", types.StringKind)
+			reason := c.textField(spec.reason, scopeOf("reason"), u, "a string", types.StringKind)
+			out[i].reason = reason
+			c.try(spec.reason, reason, "spec."+path+".reason", func(s *scope) *problem {
+				_, p := reasonOf(reason, s, maxEventReason)
+				return p
+			})
 		}
 		if spec.message != nil {
-			out[i].message = c.textField(spec.message, scope("message"), u, "a string", types.StringKind)
+			message := c.textField(spec.message, scopeOf("message"), u, "a string", types.StringKind)
+			out[i].message = message
+			c.try(spec.message, message, "spec."+path+".message", func(s *scope) *problem {
+				_, p := textOf(message, s)
+				return p
+			})
 		}
 		c.readers = append(c.readers, by)
 	}

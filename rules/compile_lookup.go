@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // compiledLookup is a node of spec.lookups.
@@ -110,7 +111,19 @@ func (c *compiler) lookupText(n *node, field string, sc *compileScope, u *uses) 
 	}
 	inner := *sc
 	inner.place = sc.place + "." + field
-	return c.textField(n, &inner, u, "a string", types.StringKind)
+	t := c.textField(n, &inner, u, "a string", types.StringKind)
+	check := isPathSegment
+	if field == "namespace" {
+		check = validation.IsDNS1123Label
+	}
+	c.try(n, t, inner.place, func(s *scope) *problem {
+		text, ok, p := renderText(t, s)
+		if p != nil || !ok {
+			return p
+		}
+		return s.ev.checkRendered(field, text, check)
+	})
+	return t
 }
 
 // lookupSelector compiles a selector with expressions.
@@ -132,6 +145,16 @@ func (c *compiler) lookupSelector(n *node, sc *compileScope, u *uses) template {
 	default:
 		c.report(c.rule.src.at(n.yaml), CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typeWords(typ))
 	}
+	c.try(n, t, inner.place, func(s *scope) *problem {
+		val, _, p := t.render(s)
+		if p == nil {
+			_, p = s.ev.renderedSelector(val)
+		}
+		if p != nil {
+			p = p.at()
+		}
+		return p
+	})
 	return t
 }
 

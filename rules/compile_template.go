@@ -341,6 +341,8 @@ type checkedExpression struct {
 	nodes map[int64]typed
 	// items is true where the expression reads a name of forEach.
 	items bool
+	// missing are the reads, by node, of fields that may be missing.
+	missing map[int64]missingRead
 }
 
 // compiled is the expression as programs hold it; nil of nil.
@@ -436,11 +438,14 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		return nil, nil
 	}
 	c.checkCost(expr, at(0))
+	x := &expression{prog: prog, text: p.text, reads: a.sortedReads()}
+	if !c.constantCalls(expr, at) || !c.evaluateConstant(expr, x, at) {
+		return nil, nil
+	}
 	if a.random {
 		a.uses.random = append(a.uses.random, n)
 	}
 	u.add(&a.uses)
-	x := &expression{prog: prog, text: p.text, reads: a.sortedReads()}
 	typ := expr.Type()
 	if result.known() {
 		typ = result.typ
@@ -450,7 +455,7 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		kept.typ, kept.holds = result, holds
 		from = &kept
 	}
-	return &checkedExpression{expression: x, typ: typ, typed: result, holds: holds, expr: expr, nodes: a.nodes, items: a.uses.items}, from
+	return &checkedExpression{expression: x, typ: typ, typed: result, holds: holds, expr: expr, nodes: a.nodes, items: a.uses.items, missing: a.missing}, from
 }
 
 // valueOffset turns an offset in a node's text into one in the YAML value. A

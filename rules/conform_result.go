@@ -115,6 +115,12 @@ func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 
 // hint says how a part of the expression can be made to fit.
 func (r *resultCheck) hint(e ast.Expr, s *openapi.Schema, m *misfit) string {
+	if read, ok := r.x.missing[e.ID()]; ok && m.convert != "" {
+		// What is told of the read itself does not fit what is told of its type: one
+		// hint says both.
+		r.c.withdraw(read.finding)
+		return m.hintFor(read.optional+".orValue(…)", false)
+	}
 	if e.Kind() != ast.LiteralKind {
 		return m.hintFor(r.source(e), isOperator(e))
 	}

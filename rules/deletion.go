@@ -45,7 +45,12 @@ func (c *compiler) deletion(spec *childSpec, child *compiledChild, sc *compileSc
 		}
 		own := *sc
 		own.place = sc.place + ".deletionPolicy" + field
-		return "", c.textField(n, &own, u, "Delete or Orphan", types.StringKind)
+		t := c.textField(n, &own, u, "Delete or Orphan", types.StringKind)
+		c.try(n, t, own.place, func(s *scope) *problem {
+			_, p := deletionOf(t, s)
+			return p
+		})
+		return "", t
 	}
 	if one := spec.deletion.whenPruned; one != nil && one == spec.deletion.whenDeleted {
 		child.Ending.WhenPruned, child.deletion.whenPruned = policy(one, "")

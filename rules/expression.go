@@ -84,6 +84,8 @@ type expression struct {
 	text string
 	// reads are sorted by node.
 	reads []read
+	// constant is the value of an expression that reads nothing; nil for every other.
+	constant ref.Val
 }
 
 // eval computes the expression's value.

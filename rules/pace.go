@@ -68,6 +68,10 @@ func (c *compiler) duration(spec *durationSpec, all *uses) *compiledDuration {
 		sc.mayMove = true // as in t - now
 		out.value = c.textField(spec.node, sc, all, "a duration, or text such as 10m",
 			types.DurationKind, types.StringKind, types.NullTypeKind)
+		c.try(spec.node, out.value, sc.place, func(s *scope) *problem {
+			_, p := out.render(s)
+			return p
+		})
 	}
 	out.node = nil
 	return out

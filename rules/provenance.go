@@ -54,9 +54,11 @@ func join(a, b *origin) *origin {
 
 // analysis walks over one expression and finds out what it reads.
 type analysis struct {
-	c     *compiler
-	scope *compileScope
-	expr  *celenv.Expression
+	// missing are the reads of fields that may be missing.
+	missing map[int64]missingRead
+	c       *compiler
+	scope   *compileScope
+	expr    *celenv.Expression
 	// at maps a node to its place in the source, and within an offset in the
 	// expression.
 	at     func(id int64) Position

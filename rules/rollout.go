@@ -42,6 +42,10 @@ func (c *compiler) rollout(spec *childSpec, child *compiledChild, n *nodeUses) {
 	}
 	sc := c.ruleScope("children." + spec.label() + ".rollout.maxUnavailable")
 	child.rollout.value = c.textField(r.max, sc, &n.uses, "an int, or text such as 25%", types.IntKind, types.StringKind)
+	c.try(r.max, child.rollout.value, sc.place, func(s *scope) *problem {
+		_, p := s.ev.maxUnavailable(child.rollout, 1)
+		return p
+	})
 }
 
 // turn is how an item stands in a rollout.

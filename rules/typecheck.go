@@ -32,6 +32,14 @@ type typing struct {
 	joined map[int64]bool
 }
 
+// missingRead is a read of a field that may be missing.
+type missingRead struct {
+	// finding says so.
+	finding *Finding
+	// optional is the read as it is written where the field may be missing.
+	optional string
+}
+
 // typeBindings are the types of the names that the expression itself declares.
 type typeBindings map[string]typed
 
@@ -343,8 +351,12 @@ func (t *typing) mayBeMissing(e, operand ast.Expr, name string, f *openapi.Field
 		return
 	}
 	t.warned[path] = true
-	t.reportName(e.ID(), name, CodeOptionalField, "%s may be missing: its schema neither requires it nor has a default for it", path).
-		hint("write %s.?%s, with orValue(…) where there must be a value, or ask has(%s) first", t.expr.Source(operand), name, path)
+	finding := t.reportName(e.ID(), name, CodeOptionalField, "%s may be missing: its schema neither requires it nor has a default for it", path)
+	if t.missing == nil {
+		t.missing = map[int64]missingRead{}
+	}
+	t.missing[e.ID()] = missingRead{finding: finding, optional: t.expr.Source(operand) + ".?" + name}
+	finding.hint("write %s.?%s, with orValue(…) where there must be a value, or ask has(%s) first", t.expr.Source(operand), name, path)
 }
 
 // isAlwaysThere says whether the API server sees to a field of every object, of

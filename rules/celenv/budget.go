@@ -71,7 +71,7 @@ func (b *Budget) spend(units uint64) {
 // looked at costs nothing, since time is bounded too; Kanon's own functions, which
 // do more with it, charge for what they read (functions.go).
 type meter struct {
-	ctx         context.Context //nolint:containedctx // Of the call of Eval that the meter is for.
+	ctx         context.Context //nolint:containedctx // Of the call of Eval that the meter is for; nil: it does not end.
 	budget      *Budget
 	cost, limit uint64
 	// look is at which cost to look at the clock and the context again.
@@ -104,7 +104,7 @@ func (m *meter) lookAround() {
 	if b := m.budget; b != nil && !b.deadline.IsZero() && time.Now().After(b.deadline) {
 		panic(endedError{ErrDeadline})
 	}
-	if m.ctx.Err() != nil {
+	if m.ctx != nil && m.ctx.Err() != nil {
 		panic(endedError{fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(m.ctx))})
 	}
 }

@@ -126,6 +126,23 @@ func (x *Expression) Constant(e ast.Expr) (ref.Val, bool) {
 	return x.ConstantText(x.Source(e))
 }
 
+// Value is that of a part of the expression that reads nothing, evaluated within small
+// limits; the error is what it comes to where it comes to none.
+func (x *Expression) Value(e ast.Expr) (ref.Val, error) {
+	part, issues := x.env.Compile(x.Source(e), nil)
+	if len(issues) > 0 {
+		return nil, nil //nolint:nilnil // It is not a constant after all.
+	}
+	prog, issues := part.Program(ProgramOptions{})
+	if len(issues) > 0 {
+		return nil, nil //nolint:nilnil // As above.
+	}
+	return prog.constant()
+}
+
+// IsTypeName says whether a name is that of a type or of a constant of CEL's own.
+func (x *Expression) IsTypeName(name string) bool { return x.env.IsType(name) }
+
 // ConstantText is the value of a short expression that reads nothing; false for
 // every other one.
 func (x *Expression) ConstantText(text string) (ref.Val, bool) {

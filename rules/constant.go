@@ -1,0 +1,201 @@
+package rules
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kanon.dev/kanon/rules/celenv"
+)
+
+// An expression that reads nothing has the same value in every evaluation, so it is
+// evaluated when the rule is compiled, and what is wrong with it is a finding.
+
+// trial is an evaluation of what reads nothing.
+func (c *compiler) trial() *Evaluation {
+	ev := &Evaluation{
+		prog:   &Program{limits: c.limits, parent: Parent{Namespaced: true}},
+		object: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "default"}}},
+	}
+	ev.base.ev = ev
+	ev.budget = celenv.Budget{
+		Cost: c.constantCost, Time: c.limits.Deadline, Memory: celenv.Memory{Limit: c.limits.ReconcileBytes},
+	}
+	ev.makeRoom()
+	return ev
+}
+
+// isFree says whether an expression reads nothing, and gives the same each time.
+func isFree(e *celenv.Expression) bool {
+	free := true
+	bound := map[string]bool{}
+	for _, n := range e.Nodes() {
+		if n.Kind() == ast.ComprehensionKind {
+			loop := n.AsComprehension()
+			bound[loop.IterVar()], bound[loop.IterVar2()], bound[loop.AccuVar()] = true, true, true
+		}
+	}
+	for _, n := range e.Nodes() {
+		switch n.Kind() {
+		case ast.IdentKind:
+			name := n.AsIdent()
+			free = free && (bound[name] && !slices.Contains(rootNames(), name) || e.IsTypeName(name))
+		case ast.CallKind:
+			free = free && n.AsCall().FunctionName() != celenv.RandomName
+		default:
+		}
+	}
+	return free
+}
+
+// rootNames are the names that an expression can read from without declaring them.
+func rootNames() []string {
+	return []string{rootParent, rootVariables, rootLookups, rootChildren, rootObserved, rootEach, rootSelf, rootStatus, rootFinalizing, rootNow}
+}
+
+// evaluateConstant evaluates an expression that reads nothing, and notes its value. It
+// says whether that is in order: an error is a finding.
+func (c *compiler) evaluateConstant(expr *celenv.Expression, x *expression, at func(int) Position) bool {
+	if !isFree(expr) || expr.LeastCost() > c.limits.ExpressionCost { // that was reported
+		return true
+	}
+	ev := c.trial()
+	val, err := x.prog.EvalWithin(ev.ctx, &ev.base, &ev.budget)
+	c.constantCost = ev.budget.Cost
+	switch {
+	case err == nil:
+		x.constant = val
+		return true
+	case errors.Is(err, celenv.ErrBudget), errors.Is(err, celenv.ErrDeadline):
+		return true // that is not the fault of this expression alone
+	case errors.Is(err, celenv.ErrCostLimit), errors.Is(err, celenv.ErrMemory):
+		c.report(at(0), CodeTooCostly, "%s", c.limits.exceeded(err, x.text).message).
+			hint("go over shorter lists, or compute a part of it once, in a variable")
+		return false
+	}
+	offset := 0
+	var celErr *types.Err
+	var read *celenv.ReadError
+	switch {
+	case errors.As(err, &read):
+		offset = expr.Offset(read.NodeID)
+	case errors.As(err, &celErr):
+		offset = expr.Offset(celErr.NodeID())
+	}
+	c.report(at(max(offset, 0)), CodeBadConstant, "%s: it reads nothing, so it fails each time", ev.reason(err))
+	return false
+}
+
+// isConstant says whether a template gives the same each time.
+func isConstant(t template) bool {
+	switch t := t.(type) {
+	case constTemplate:
+		return true
+	case exprTemplate:
+		return t.x.constant != nil
+	case textTemplate:
+		return !slices.ContainsFunc(t.parts, func(p textPart) bool { return p.x != nil && p.x.constant == nil })
+	case mapTemplate:
+		return !slices.ContainsFunc(t.entries, func(e entry) bool {
+			return !isConstant(e.value) || e.key != nil && !isConstant(*e.key)
+		})
+	case listTemplate:
+		return !slices.ContainsFunc(t.items, func(i listItem) bool {
+			return i.spread != nil && i.spread.constant == nil || i.spread == nil && !isConstant(i.value)
+		})
+	}
+	return false
+}
+
+// try evaluates a part of the rule that gives the same each time as an evaluation does,
+// and reports what comes of it where it cannot be used. Nothing is tried where there
+// was a finding.
+func (c *compiler) try(n *node, t template, place string, evaluate func(s *scope) *problem) {
+	if t == nil || n == nil || !isConstant(t) {
+		return
+	}
+	if _, written := t.(constTemplate); written && !strings.Contains(n.yaml.Value, "${") {
+		return // the decoder has looked at it
+	}
+	ev := c.trial()
+	p := evaluate(&ev.base)
+	c.constantCost = ev.budget.Cost
+	if p == nil || ev.late || errors.Is(p, celenv.ErrAbsent) {
+		return
+	}
+	offset := max(strings.Index(n.yaml.Value, "${"), 0)
+	if text, _ := n.text(); text == n.yaml.Value {
+		if parts, err := scan(text); err == nil && len(parts) > 0 && parts[0].expr {
+			offset = parts[0].offset
+		}
+	}
+	pos := c.rule.src.within(n.yaml, offset)
+	if c.wrongAt[pos] || c.wrongAt[c.rule.src.at(n.yaml)] {
+		return
+	}
+	c.report(pos, CodeBadConstant, "%s: %s", place, p.message)
+}
+
+// constantBool is what a condition is that reads nothing.
+func constantBool(x *expression) (holds, ok bool) {
+	b, ok := x.constant.(types.Bool)
+	return bool(b), ok
+}
+
+// constantCalls reports calls whose arguments are written out and that fail each time:
+// they may stand where they are seldom reached.
+func (c *compiler) constantCalls(expr *celenv.Expression, at func(int) Position) bool {
+	wrong := false
+	for _, n := range expr.Nodes() {
+		if n.Kind() != ast.CallKind || !readsText(n.AsCall().FunctionName()) {
+			continue
+		}
+		call := n.AsCall()
+		if call.IsMemberFunction() || slices.ContainsFunc(call.Args(), func(a ast.Expr) bool { return a.Kind() != ast.LiteralKind }) {
+			continue
+		}
+		if _, err := expr.Value(n); err != nil {
+			c.report(at(expr.Offset(call.Args()[0].ID())), CodeBadConstant, "%s", cleanError(err))
+			wrong = true
+		}
+	}
+	return !wrong
+}
+
+// readsText says whether a function reads a text that must be of some form.
+func readsText(function string) bool {
+	switch function {
+	case "quantity", "semver", "ip", "cidr", "url", "fromJson", "fromYaml", "int", "uint", "double", "bool":
+		return true
+	}
+	return false
+}
+
+// checkConstantNames reports names that expressions give each time and that Kubernetes
+// does not take. Those that are written out were looked at before.
+func (c *compiler) checkConstantNames(metadata *node, group string) {
+	check := func(n *node, at string, code Code, what string, wrong func(string) []string) {
+		r, ok := c.results[n]
+		if n == nil || !ok || r.x == nil || r.x.constant == nil {
+			return
+		}
+		text, isText := r.x.constant.(types.String)
+		if isText && len(wrong(string(text))) > 0 {
+			c.reportAt(n, r.part.offset, code, "%s: %q is not %s that Kubernetes takes", at, string(text), what)
+		}
+	}
+	names := validation.IsDNS1123Subdomain
+	if group == rbacGroup {
+		names = isPathSegment
+	}
+	check(metadata.get("name"), "metadata.name", CodeObjectName, "a name", names)
+	check(metadata.get("namespace"), "metadata.namespace", CodeObjectName, "a namespace", validation.IsDNS1123Label)
+	for _, f := range fieldsOf(metadata.get("labels")) {
+		check(f.value, "metadata.labels."+f.name, CodeLabel, "the value of a label", validation.IsValidLabelValue)
+	}
+}
