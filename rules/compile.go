@@ -52,6 +52,9 @@ type Program struct {
 	status    template
 	ownStatus bool
 	limits    *Limits
+	// meant is true where a schema says that a text that is computed with is a time or a
+	// duration: without the schema the rule would come to something else.
+	meant bool
 
 	conditions                []compiledCondition
 	events                    []compiledEvent
@@ -194,6 +197,8 @@ type compiler struct {
 	expressions map[checkedText]*celenv.Expression
 	// constantCost is what may still be spent on expressions that read nothing.
 	constantCost uint64
+	// meant is true once a text is read as what its schema says that it is.
+	meant bool
 	// checkedBytes is how long they are in all, and tooMuch is true once that was too
 	// long.
 	checkedBytes int
@@ -290,7 +295,7 @@ func (c *compiler) program() *Program {
 	p.events = c.events()
 	p.requeueAfter, p.minInterval = c.duration(r.requeueAfter, rest), c.duration(r.minInterval, rest)
 	p.deleteWhen = c.compileDeleteWhen(rest)
-	p.drifts = c.drifts
+	p.drifts, p.meant = c.drifts, c.meant
 	p.secrets = p.findSecrets()
 	for _, r := range c.readers {
 		rest.ownStatus = rest.ownStatus || r.ownStatus

@@ -433,6 +433,7 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		return nil, nil
 	}
 	result, meanings, holds := a.checkTypes()
+	c.meant = c.meant || len(meanings) > 0
 	prog, issues := expr.Program(celenv.ProgramOptions{CostLimit: c.limits.ExpressionCost, Absent: a.absent, Moving: a.moving, Meanings: meanings})
 	if c.reportConstants(expr, issues, at) {
 		return nil, nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -80,6 +81,7 @@ func FuzzEvaluate(f *testing.F) {
 				t.Errorf("%+v", finding)
 			}
 		}
+		compareWithoutSchemas(t, data)
 		for _, p := range programs {
 			now := time.Date(2026, 3, 5, 6, 7, 8, 0, time.UTC)
 			first, wake := evaluateJSON(t, p, now)
@@ -97,6 +99,93 @@ func FuzzEvaluate(f *testing.F) {
 			}
 		}
 	})
+}
+
+// compareWithoutSchemas holds that what a rule comes to does not depend on whether
+// schemas were known when it was compiled, but for the differences that docs/rules.md
+// names: texts that schemas say are times, and what is divided or added as a number.
+func compareWithoutSchemas(t *testing.T, data []byte) {
+	t.Helper()
+	options := testKinds{}.options()
+	typed, _ := compileAll("f", data, options)
+	options.Schemas = nil
+	untyped, _ := compileAll("f", data, options)
+	now := time.Date(2026, 3, 5, 6, 7, 8, 0, time.UTC)
+	for _, with := range typed {
+		if with.meant {
+			continue // written down: see TestWithAndWithoutSchema
+		}
+		for _, without := range untyped {
+			if with.Hash() != without.Hash() || with.Name() != without.Name() {
+				continue
+			}
+			a, _ := evaluateJSON(t, with, now)
+			if b, _ := evaluateJSON(t, without, now); a != b {
+				t.Errorf("with and without schemas:\n%s\n%s", a, b)
+			}
+			break
+		}
+	}
+}
+
+// The differences that there are between a rule that was compiled with the schemas of
+// the kinds that it reads and one that was compiled without: docs/rules.md lists them.
+func TestWithAndWithoutSchema(t *testing.T) {
+	t.Parallel()
+	const crd = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: teams.shop.example.com}
+spec:
+  group: shop.example.com
+  scope: Namespaced
+  names: {kind: Team, plural: teams}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            required: [ratio, time, pause, data]
+            properties:
+              ratio: {type: number}
+              time: {type: string, format: date-time}
+              pause: {type: string, format: duration}
+              data: {type: string, format: byte}
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+`
+	parent := parse(t, `{apiVersion: shop.example.com/v1, kind: Team, metadata: {name: a, namespace: b},
+  spec: {ratio: 3, time: "2026-01-31T12:00:00Z", pause: 90s, data: YWJj}}`)[0]
+	kinds := testKinds{}
+	kinds.define(t, crd)
+	for expr, want := range map[string]struct{ with, without any }{
+		"parent.spec.ratio / 2":                      {1.5, int64(1)},
+		"parent.spec.ratio * 1.5":                    {4.5, 4.5},
+		"parent.spec.time":                           {"2026-01-31T12:00:00Z", "2026-01-31T12:00:00Z"},
+		"parent.spec.time.getHours()":                {int64(12), nil},
+		"parent.spec.time + duration('1h')":          {"2026-01-31T13:00:00Z", nil},
+		"parent.spec.pause.getSeconds()":             {int64(90), nil},
+		"parent.spec.time == '2026-01-31T12:00:00Z'": {nil, true},
+	} {
+		text := strings.Replace(ruleFor("  status: {a: \"${"+expr+"}\"}\n"), "kind: WebApp", "kind: Team", 1)
+		for name, options := range map[string]Options{"with": kinds.options(), "without": {Limits: unhurried}} {
+			wanted := want.with
+			if name == "without" {
+				wanted = want.without
+			}
+			var got any
+			if programs, _ := compileAll("f", []byte(text), options); len(programs) == 1 {
+				got = programs[0].Evaluate(t.Context(), Input{Parent: parent}).Outcome().Status["a"]
+			}
+			if got != wanted {
+				t.Errorf("%s, %s schema: got %v, want %v", expr, name, got, wanted)
+			}
+		}
+	}
 }
 
 const fuzzParent = `{"apiVersion": "shop.example.com/v1", "kind": "WebApp",
