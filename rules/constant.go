@@ -2,6 +2,7 @@ package rules
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 
@@ -18,8 +19,10 @@ import (
 
 // trial is an evaluation of what reads nothing.
 func (c *compiler) trial() *Evaluation {
+	limits := *c.limits
+	limits.ListLength = math.MaxInt // as for what is too costly
 	ev := &Evaluation{
-		prog:   &Program{limits: c.limits, parent: Parent{Namespaced: true}},
+		prog:   &Program{limits: &limits, parent: Parent{Namespaced: true}},
 		object: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "default"}}},
 	}
 	ev.base.ev = ev
@@ -74,9 +77,7 @@ func (c *compiler) evaluateConstant(expr *celenv.Expression, x *expression, at f
 	case errors.Is(err, celenv.ErrBudget), errors.Is(err, celenv.ErrDeadline):
 		return true // that is not the fault of this expression alone
 	case errors.Is(err, celenv.ErrCostLimit), errors.Is(err, celenv.ErrMemory):
-		c.report(at(0), CodeTooCostly, "%s", c.limits.exceeded(err, x.text).message).
-			hint("go over shorter lists, or compute a part of it once, in a variable")
-		return false
+		return true // the limits are those of who runs the rule; an evaluation says so
 	}
 	offset := 0
 	var celErr *types.Err
