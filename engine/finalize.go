@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
 )
 
 // A rule with spec.finalize keeps a parent that is being deleted, and all that it made

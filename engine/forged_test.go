@@ -13,11 +13,14 @@ import (
 
 // A tenant in these tests may write ConfigMaps in one namespace, under any field manager, and read all others.
 
+// forgeries is how many objects a tenant makes: more than the prune guard lets go.
+const forgeries = 12
+
 // forge has a tenant make objects of their own that say all that a child of somebody else's parent says, and that do not go
 // when they are deleted.
-func (w *world) forge(victim *unstructured.Unstructured, namespace, prefix string, count int, change func(*unstructured.Unstructured)) {
+func (w *world) forge(victim *unstructured.Unstructured, namespace, prefix string, change func(*unstructured.Unstructured)) {
 	w.t.Helper()
-	for i := range count {
+	for i := range forgeries {
 		forged := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 		forged.SetNamespace(namespace)
 		forged.SetName(fmt.Sprintf("%s-%d", prefix, i))
@@ -30,16 +33,16 @@ func (w *world) forge(victim *unstructured.Unstructured, namespace, prefix strin
 		}
 	}
 	w.t.Cleanup(func() {
-		for i := range count {
+		for i := range forgeries {
 			_ = w.merge(configMaps, namespace, fmt.Sprintf("%s-%d", prefix, i), `{"metadata":{"finalizers":null}}`)
 		}
 	})
 }
 
 // untouched fails unless forged objects are there and nobody deleted them.
-func (w *world) untouched(namespace, prefix string, count int) {
+func (w *world) untouched(namespace, prefix string) {
 	w.t.Helper()
-	for i := range count {
+	for i := range forgeries {
 		if obj := w.get(configMaps, namespace, fmt.Sprintf("%s-%d", prefix, i)); obj.GetDeletionTimestamp() != nil {
 			w.t.Errorf("%s was deleted", obj.GetName())
 		}
@@ -55,8 +58,8 @@ func TestForgedChildren(t *testing.T) {
 	w.run()
 	team := w.team("red", tenants)
 	victim := w.get(configMaps, tenants, "red-far")
-	w.forge(victim, tenants, "copied", 12, func(*unstructured.Unstructured) {})
-	w.forge(victim, tenants, "made-up", 12, func(obj *unstructured.Unstructured) {
+	w.forge(victim, tenants, "copied", func(*unstructured.Unstructured) {})
+	w.forge(victim, tenants, "made-up", func(obj *unstructured.Unstructured) {
 		id := apply.RuleID(w.kanon, w.kanon, "wide")
 		obj.SetLabels(map[string]string{"kanon.dev/rule": id, "kanon.dev/parent-uid": string(team.GetUID()), "kanon.dev/node": "far"})
 		obj.SetAnnotations(map[string]string{"kanon.dev/owner": fmt.Sprintf(
@@ -70,13 +73,13 @@ func TestForgedChildren(t *testing.T) {
 	w.awaitGone(configMaps, tenants, "red-far")
 	w.verdict("wide", `"ready":true`)
 	w.quiet()
-	w.untouched(tenants, "copied", 12)
-	w.untouched(tenants, "made-up", 12)
+	w.untouched(tenants, "copied")
+	w.untouched(tenants, "made-up")
 
 	w.delete(w.resource("Team"), w.home, "red")
 	w.awaitGone(w.resource("Team"), w.home, "red")
-	w.untouched(tenants, "copied", 12)
-	w.untouched(tenants, "made-up", 12)
+	w.untouched(tenants, "copied")
+	w.untouched(tenants, "made-up")
 }
 
 // anywhereRule renders a ConfigMap, and patches one, as its parents say.

@@ -76,13 +76,19 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
 	p := e.newPass(op, k, parent, remembered, now)
 	p.history, p.loop = history, loop
 	defer p.end()
+	return p.reconcile(ctx)
+}
+
+// reconcile evaluates the rule and does what follows. What the parent may lose at the most is told where the reconcile ends
+// before that is known.
+func (p *pass) reconcile(ctx context.Context) (verdict, error) {
 	p.outdated = p.outdatedIn(ctx)
 	if err := p.evaluate(ctx, false); err != nil {
 		return again, err
 	}
 	v, err := p.run(ctx)
 	if !p.judged {
-		e.doubt(op, k, p.atRisk(p.stale()))
+		p.doubt(p.op, p.key, p.atRisk(p.stale()))
 	}
 	return v, err
 }

@@ -29,14 +29,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	child.kind = Kind{Namespaced: true}
 	c.results = map[*node]result{}
 	if spec.template != nil {
-		known := false
-		child.GVK = c.templateKind(spec)
-		child.kind, known = c.kind(child.GVK, spec.template, childVerbs(), kindUse{node: "child " + spec.label(), optional: spec.optional})
-		child.Unresolved = c.isUnresolved(known, child.GVK)
-		c.checkMetadata(spec, child.GVK)
-		if known {
-			c.checkScope(spec, child, p)
-		}
+		c.childKind(spec, child, p)
 	}
 	child.Namespaced = child.kind.Namespaced
 	child.builtIn = isBuiltIn(child.GVK.Group)
@@ -75,6 +68,18 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	c.writeConditions(spec, child, sc, n)
 	c.deletion(spec, child, sc, &n.uses)
 	return child, n
+}
+
+// childKind finds the kind of a child's template.
+func (c *compiler) childKind(spec *childSpec, child *compiledChild, p *Program) {
+	known := false
+	child.GVK = c.templateKind(spec)
+	child.kind, known = c.kind(child.GVK, spec.template, childVerbs(), kindUse{node: "child " + spec.label(), optional: spec.optional})
+	child.Unresolved = c.isUnresolved(known, child.GVK)
+	c.checkMetadata(spec, child.GVK)
+	if known {
+		c.checkScope(spec, child, p)
+	}
 }
 
 // readiness compiles readyWhen. What it reads orders nothing: it is asked when all is

@@ -38,8 +38,10 @@ func TestDoublings(t *testing.T) {
 		"text":  {"'0123456789'", "variables.v17 + variables.v17: + would give more than 1572864 bytes (in variables.v18)"},
 		"bytes": {"b'0123456789'", "variables.v17 + variables.v17: + would give more than 1572864 bytes (in variables.v18)"},
 		"lists": {"[1, 2, 3]", "variables.v15 + variables.v15: + would give a list of more than 100000 items (in variables.v16)"},
-		"text of the object": {"parent.metadata.name",
-			"variables.v18 + variables.v18: + would give more than 1572864 bytes (in variables.v19)"},
+		"text of the object": {
+			"parent.metadata.name",
+			"variables.v18 + variables.v18: + would give more than 1572864 bytes (in variables.v19)",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := compileWithin(t, doublings(test.first, 33), Limits{})

@@ -288,24 +288,28 @@ func (b *builder) mapping(n *yaml.Node, depth int) *node {
 			out.size += value.size
 			out.expressions += key.expressions + value.expressions
 		}
-		// What is written out wins over what is merged in, and the first of
-		// several merged mappings over the later ones.
-		for _, m := range merged {
-			out.partial = out.partial || m.partial
-			if b.merged += len(m.fields); b.merged > maxNodes {
-				break
-			}
-			for _, f := range m.fields {
-				if _, ok := seen[f.name]; !ok {
-					seen[f.name] = f.key.yaml
-					out.fields = append(out.fields, f)
-					out.size += f.value.size
-					out.expressions += f.key.expressions + f.value.expressions
-				}
-			}
-		}
+		b.addMerged(out, merged, seen)
 		return out
 	})
+}
+
+// addMerged adds the fields of merged mappings to those that are written out, which win; so does the first of several merged
+// mappings over the later ones. seen has the names that there are.
+func (b *builder) addMerged(out *node, merged []*node, seen map[string]*yaml.Node) {
+	for _, m := range merged {
+		out.partial = out.partial || m.partial
+		if b.merged += len(m.fields); b.merged > maxNodes {
+			break
+		}
+		for _, f := range m.fields {
+			if _, ok := seen[f.name]; !ok {
+				seen[f.name] = f.key.yaml
+				out.fields = append(out.fields, f)
+				out.size += f.value.size
+				out.expressions += f.key.expressions + f.value.expressions
+			}
+		}
+	}
 }
 
 // key is a mapping's key, which must be text. Plain keys that YAML takes for

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,13 +54,11 @@ const (
 	flagTracked = "t"
 	// flagCluster: the parent is cluster-scoped.
 	flagCluster = "c"
+	// These are the values of Retain; none stands for RetainNever.
+	flagPruned  = "p"
+	flagDeleted = "d"
+	flagAlways  = "a"
 )
-
-// retainFlags are the letters of Retain.
-var retainFlags = []struct { //nolint:gochecknoglobals // a constant in all but syntax
-	flag   string
-	retain Retain
-}{{"p", RetainWhenPruned}, {"d", RetainWhenDeleted}, {"a", RetainAlways}, {"", RetainNever}}
 
 // mark is what AnnotationApplied holds.
 type mark struct {
@@ -115,12 +112,16 @@ func (m mark) isTracked() bool { return strings.HasPrefix(m.flags, flagTracked) 
 func (m mark) isForClusterScoped() bool { return strings.Contains(m.flags, flagCluster) }
 
 func (m mark) retain() Retain {
-	for _, r := range retainFlags {
-		if strings.HasSuffix(m.flags, r.flag) {
-			return r.retain
-		}
+	switch {
+	case strings.HasSuffix(m.flags, flagPruned):
+		return RetainWhenPruned
+	case strings.HasSuffix(m.flags, flagDeleted):
+		return RetainWhenDeleted
+	case strings.HasSuffix(m.flags, flagAlways):
+		return RetainAlways
+	default:
+		return RetainNever
 	}
-	return RetainNever
 }
 
 // flagsOf are the letters of what an owner says.
@@ -132,13 +133,16 @@ func flagsOf(o Owner) string {
 	if o.Parent.Namespace == "" {
 		flags += flagCluster
 	}
-	i := slices.IndexFunc(retainFlags, func(r struct {
-		flag   string
-		retain Retain
-	}) bool {
-		return r.retain == o.Retain
-	})
-	return flags + retainFlags[max(0, i)].flag
+	switch o.Retain {
+	case RetainWhenPruned:
+		flags += flagPruned
+	case RetainWhenDeleted:
+		flags += flagDeleted
+	case RetainAlways:
+		flags += flagAlways
+	case RetainNever:
+	}
+	return flags
 }
 
 // statement is what the seal of a mark is of. None of its parts can have the byte between them.

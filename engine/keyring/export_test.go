@@ -8,13 +8,21 @@ import (
 // Random is a ring with one key.
 func Random(tb testing.TB) *Keyring {
 	tb.Helper()
-	return must(tb)(Generate(time.Now()))
+	ring, err := Generate(time.Now())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return ring
 }
 
 // Rotated is a ring with one key more, which seals.
 func Rotated(tb testing.TB, ring *Keyring) *Keyring {
 	tb.Helper()
-	return must(tb)(ring.Rotate())
+	next, err := ring.Rotate()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return next
 }
 
 // Revoked is a ring without one of the keys.
@@ -22,15 +30,9 @@ func Revoked(tb testing.TB, ring *Keyring, id string) *Keyring {
 	tb.Helper()
 	secrets := ring.secrets()
 	delete(secrets, id)
-	return must(tb)(New(ring.since, ring.current, secrets))
-}
-
-func must(tb testing.TB) func(*Keyring, error) *Keyring {
-	return func(ring *Keyring, err error) *Keyring {
-		tb.Helper()
-		if err != nil {
-			tb.Fatal(err)
-		}
-		return ring
+	left, err := New(ring.since, ring.current, secrets)
+	if err != nil {
+		tb.Fatal(err)
 	}
+	return left
 }

@@ -12,7 +12,7 @@ import (
 const (
 	// SecretName is the name of the Secret that holds the keys.
 	SecretName = "kanon-keys"
-	// AnnotationRotate, with any value, asks for a new key. It is taken away once there is one.
+	// AnnotationRotate is the annotation that asks, with any value, for a new key. It is taken away once there is one.
 	AnnotationRotate = "kanon.dev/rotate"
 
 	// currentEntry of the Secret's data is the id of the key that seals, and sinceEntry when the first key was made, where

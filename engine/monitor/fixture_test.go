@@ -120,9 +120,9 @@ func (f fixture) createIn(t *testing.T, namespace, name string, labels map[strin
 }
 
 // createWith creates an object after a change of it.
-func (f fixture) createWith(t *testing.T, name string, labels map[string]string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+func (f fixture) createWith(t *testing.T, name string, labels map[string]string, change func(*unstructured.Unstructured)) {
 	t.Helper()
-	return f.make(t, f.namespace, name, labels, change)
+	f.make(t, f.namespace, name, labels, change)
 }
 
 func (f fixture) make(t *testing.T, namespace, name string, labels map[string]string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {

@@ -11,7 +11,7 @@ import (
 )
 
 // coreFunctions are the operators, and what macros make of loops.
-func coreFunctions() []row { //nolint:funlen // It is a table.
+func coreFunctions() []row {
 	return []row{
 		{operators.Add, costGlance, sums(), 0, shortSum, "add_bytes add_double add_duration_duration add_duration_timestamp add_timestamp_duration add_int64 add_list add_string add_uint64 " +
 			"kanon__+__int_double kanon__+__double_int"},
@@ -41,7 +41,7 @@ func coreFunctions() []row { //nolint:funlen // It is a table.
 		{operators.Conditional, costConstant, partOf(), 0, nil, "conditional"},
 		{operators.OptIndex, costConstant, partOf(), 0, nil, "list_optindex_optional_int optional_list_optindex_optional_int map_optindex_optional_value optional_map_optindex_optional_value"},
 		{operators.Index, costConstant, partOf(), 0, nil, "index_list index_map optional_list_index_int optional_map_index_value"},
-		{operators.OldNotStrictlyFalse, costConstant, little(), 0, nil, "__not_strictly_false__"},
+		{"__not_strictly_false__", costConstant, little(), 0, nil, "__not_strictly_false__"},
 		{operators.OldIn, costGlance, little(), 0, nil, "in_list in_map"},
 		{operators.LogicalOr, costConstant, little(), 0, nil, "logical_or"},
 		{"dyn", costConstant, partOf(), 0, nil, "to_dyn"},
@@ -135,7 +135,7 @@ func optionalFunctions() []row {
 	}
 }
 
-func numberFunctions() []row { //nolint:funlen // It is a table.
+func numberFunctions() []row {
 	return []row{
 		{"getDate", costZone, little(), maxNumber, nil, "timestamp_to_day_of_month_1_based timestamp_to_day_of_month_1_based_with_tz"},
 		{"getDayOfMonth", costZone, little(), maxNumber, nil, "timestamp_to_day_of_month timestamp_to_day_of_month_with_tz"},
@@ -170,7 +170,7 @@ func numberFunctions() []row { //nolint:funlen // It is a table.
 	}
 }
 
-func kubernetesFunctions() []row { //nolint:funlen // It is a table.
+func kubernetesFunctions() []row {
 	return []row{
 		{"add", costConstant, atMost(4 * maxNumber), 0, nil, "quantity_add quantity_add_int"},
 		{"asApproximateFloat", costConstant, little(), 0, nil, "quantity_get_float"},
