@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -128,11 +129,11 @@ func TestWhatCountsForReconcileBytes(t *testing.T) {
 				list[i] = int64(i)
 			}
 			parent.Object["spec"].(map[string]any)["list"] = list //nolint:forcetypeassert // It is one.
-			got := failures(t, compileWithin(t, body, Limits{ReconcileBytes: 1 << 20}), parent)
+			got := failures(t, compileWithin(t, body, Limits{ReconcileBytes: 1 << 20, Deadline: time.Hour}), parent)
 			if len(got) == 0 || !strings.Contains(got[0], "more memory than the 1,048,576 bytes allowed by --max-reconcile-bytes") {
 				t.Errorf("got %q", got)
 			}
-			if got := failures(t, compileWithin(t, body, Limits{}), parent); got != nil {
+			if got := failures(t, compileWithin(t, body, Limits{Deadline: time.Hour}), parent); got != nil {
 				t.Errorf("within the default: %q", got)
 			}
 		})
@@ -147,7 +148,7 @@ func TestGarbageDoesNotCount(t *testing.T) {
 	for i := range 50 {
 		fmt.Fprintf(&b, "    a%d: \"${(parent.spec.half + '%d').size()}\"\n    b%d: \"${lists.range(%d).map(x, string(x)).join(',').size()}\"\n", i, i, i, 5000+i)
 	}
-	if got := failures(t, compileWithin(t, b.String(), Limits{ReconcileBytes: 2 << 20}), largeParent(t)); got != nil {
+	if got := failures(t, compileWithin(t, b.String(), Limits{ReconcileBytes: 2 << 20, Deadline: time.Hour}), largeParent(t)); got != nil {
 		t.Errorf("got %q", got)
 	}
 }

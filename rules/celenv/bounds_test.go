@@ -156,7 +156,11 @@ func TestRefusedBeforeTheCall(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", expr, err, want)
 		}
-		if most := int64(20 << 20); allocated > most {
+		most := int64(20 << 20)
+		if raceDetector {
+			most *= 10 // which has pools of buffers drop some of them
+		}
+		if allocated > most {
 			t.Errorf("%s allocates %d bytes, want %d at the most", expr, allocated, most)
 		}
 	}
