@@ -162,6 +162,11 @@ func (p *pass) contribution(ctx context.Context, plan patchPlan, outcome rules.P
 			}
 		}
 		for _, target := range targets {
+			if err := p.writer.MayContribute(plan.GVK.GroupKind(), target, part); err != nil {
+				// What others contribute to the target is not refused because of it.
+				p.addPatchProblem(outcome.ID, problemOf(&write{err: err}))
+				continue
+			}
 			p.addPart(now, outcome.ID, target, part)
 		}
 	}

@@ -175,6 +175,9 @@ func (p *pass) end() {
 		p.memory.contests.sweep(p.started)
 		p.memories.keep(p.key, p.memory)
 	}
+	if !p.isCurrent(p.op) {
+		p.queue.AddPatient(p.key) // what was kept above may be of no use to the operator that runs now
+	}
 }
 
 // identity is what makes a child one and the same: an object under two

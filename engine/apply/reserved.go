@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -76,7 +77,16 @@ func (r Reserved) checkPatch(p Patch) error {
 	if err := r.checkObject(p.Object); err != nil {
 		return err
 	}
-	return r.check(RefOf(p.Object), func(label string) bool {
-		return p.Content.paths.Has(fieldpath.MakePathOrDie("metadata", "labels", label))
-	})
+	return r.check(RefOf(p.Object), p.Content.setsLabel)
+}
+
+// setsLabel says whether a part sets a label; nil sets none.
+func (p *Part) setsLabel(label string) bool {
+	return p != nil && p.paths.Has(fieldpath.MakePathOrDie("metadata", "labels", label))
+}
+
+// MayContribute fails for what no rule may set in a target, whatever the target is now. part is nil where what it sets is not
+// known.
+func (w *Writer) MayContribute(kind schema.GroupKind, target types.NamespacedName, part *Part) error {
+	return w.reserved.check(Ref{Group: kind.Group, Kind: kind.Kind, Namespace: target.Namespace, Name: target.Name}, part.setsLabel)
 }
