@@ -27,13 +27,14 @@ help: ## List the targets
 build: bin/kanon bin/controlplane ## Build bin/kanon and bin/controlplane
 
 # Phony: go's own cache knows what has changed. Without VCS stamping a commit
-# elsewhere does not link the control plane anew. No -trimpath: packages
-# compiled with it are not those that tests and linters use, and compiling the
-# control plane's twice costs minutes.
+# elsewhere does not link the control plane anew; and no -trimpath for that:
+# packages compiled with it are not those that tests and linters use, and
+# compiling the control plane's twice costs minutes. kanon is built as the image
+# has it: with its profile, no package of it is one of the tests' anyway.
 .PHONY: bin/kanon
 bin/kanon:
 	@mkdir -p bin
-	go build -o bin/kanon ./cmd/kanon
+	CGO_ENABLED=0 go build -trimpath -o bin/kanon ./cmd/kanon
 
 .PHONY: bin/controlplane
 bin/controlplane:
@@ -94,6 +95,16 @@ bench: bin/kanon bin/controlplane bin/kanonbench ## Compare with an operator by 
 	$(if $(BENCH_$(BENCH)),,$(error BENCH must be quick, default, loads, long, longest or patches, not $(BENCH)))
 	$(if $(filter default,$(BENCH)),go test -run '^$$' -bench . -benchmem ./rules/...)
 	bin/kanonbench run $(BENCH_$(BENCH)) --controlplane bin/controlplane --out bench-$(BENCH).txt
+
+# The compiler reads cmd/kanon/default.pgo by itself. Make it again after large changes of the engine.
+PGOPORT ?= 6061
+.PHONY: pgo
+pgo: bin/kanon bin/controlplane bin/kanonbench ## Record what kanon run does in a benchmark, for profile-guided optimisation (cmd/kanon/default.pgo)
+	@bin/kanonbench run --load plain=2000 --rounds 1 --engines kanon --rest 2s --singles 10 \
+		--controlplane bin/controlplane --kanon-arg --pprof=127.0.0.1:$(PGOPORT) --out /dev/null & bench=$$!; \
+	until curl -sf -o cmd/kanon/default.pgo 'http://127.0.0.1:$(PGOPORT)/debug/pprof/profile?seconds=$(or $(PGOSECONDS),30)'; do \
+		kill -0 $$bench || exit 1; sleep 0.2; done; \
+	wait $$bench; go tool pprof -top -nodecount 5 cmd/kanon/default.pgo
 
 .PHONY: microbench
 microbench: ## Run the Go benchmarks with allocations, COUNT times (default 6) for BENCHTIME (default 1s) each, for benchstat

@@ -3,11 +3,14 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/restmapping"
@@ -123,16 +126,23 @@ func (p *pass) parallelWrites() int {
 }
 
 // writeChild brings one child up to date and returns it as it is now.
-func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstructured, error) {
+func (p *pass) writeChild(ctx context.Context, w *write) (live *unstructured.Unstructured, err error) {
 	object := w.object
 	kind, ok := p.op.children[object.GroupVersionKind()]
 	if !ok {
 		return nil, &missingKindError{gvk: object.GroupVersionKind()}
 	}
 	known := p.monitors.Known(p.op.childKey(kind.GVR), object.GetNamespace(), object.GetName())
-	live, whole := known.Whole()
+	var whole bool
+	live, whole = known.Whole()
 	if !whole {
 		live = known.Head()
+	}
+	if live == nil && p.memory.contests.known(identityOf(object)) {
+		// Somebody may keep taking its mark away, and so keep it out of view.
+		if live, err = p.readChild(ctx, kind.GVR, object); err != nil {
+			return nil, err
+		}
 	}
 	w.before = live
 	p.carryRecreation(object, live)
@@ -170,6 +180,18 @@ func (p *pass) writeChild(ctx context.Context, w *write) (*unstructured.Unstruct
 		p.observe(p.op.childKey(kind.GVR), result.Live)
 	}
 	return result.Live, p.noteContest(child, result)
+}
+
+// readChild reads the object that has the name of a child; nil where there is none.
+func (p *pass) readChild(ctx context.Context, gvr schema.GroupVersionResource, child *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	live, err := p.options.Client.Resource(gvr).Namespace(child.GetNamespace()).Get(ctx, child.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", apply.RefOf(child), err)
+	}
+	return live, nil
 }
 
 // writeInPlace makes a child, or changes the one that is there.

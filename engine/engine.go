@@ -28,8 +28,8 @@ type Engine struct {
 	// keys seal the marks of children.
 	keys  *keyring.Store
 	marks *apply.Marks
-	// sealing is true once the keys are known.
-	sealing  atomic.Bool
+	// sealing are the keys by which it was decided last which objects are children; nil while none are known.
+	sealing  atomic.Pointer[keyring.Keyring]
 	queue    *queue.Queue
 	running  published
 	news     *news

@@ -81,8 +81,14 @@ func (p *pass) endChildren(ctx context.Context) (gone bool, err error) {
 			p.endChild(ctx, child)
 		}
 	}
+	if len(telling) > 0 && len(p.problems) == 0 {
+		p.queue.AddAfter(p.key, orphanPause) // the event of a child that lost its reference names no parent
+	}
 	return len(children) == 0, nil
 }
+
+// orphanPause is how long a parent waits to be reconciled again after the last child was orphaned that lost its reference.
+const orphanPause = 100 * time.Millisecond
 
 // endChild deletes a child or lets it go, or says what keeps one that is being deleted.
 func (p *pass) endChild(ctx context.Context, child staleChild) {

@@ -268,6 +268,9 @@ func (e *Engine) dropContributions(op *operator, k queue.Key) {
 	e.addKeys(e.contributions.Drop(op.contributing, k.Parent))
 }
 
+// refillPause is how long the target of a patch waits for an informer that lists again.
+const refillPause = 200 * time.Millisecond
+
 // reconcilePatch brings what a patch sets in one target up to date: what all parents
 // contribute to it, and nothing else.
 func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) (verdict, error) {
@@ -275,8 +278,14 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) (verdict, erro
 		return e.sweep(ctx, k)
 	}
 	op := e.running.load().byID[k.Rule]
-	if op == nil || !e.ready(op) {
+	switch {
+	case op == nil:
 		return waiting, nil // the rule's start comes here again
+	case !e.ready(op) && e.contributions.HasBegun(op.contributing):
+		e.queue.AddAfter(k, refillPause) // an informer lists again, and that is no start of the rule
+		return later, nil
+	case !e.ready(op):
+		return waiting, nil
 	}
 	plan, ok := op.patches[k.Patch]
 	if !ok {

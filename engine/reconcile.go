@@ -30,6 +30,9 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
 	}
 	op := e.running.load().byID[k.Rule]
 	if op == nil || !e.ready(op) {
+		if op != nil && k.IsSeek() {
+			op.sought.Store(false) // so that its start seeks again
+		}
 		return waiting, nil // its start wakes every parent
 	}
 	if k.IsSeek() {

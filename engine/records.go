@@ -248,8 +248,10 @@ func (r *records) load(ctx context.Context) bool {
 	r.failed = err
 	if err == nil {
 		r.loaded = true
+		// Records without a seal are of a time before there were keys, if none has one.
+		upgrade := r.keys.IsFirst() && !slices.ContainsFunc(list.Items, isSealed)
 		for i := range list.Items {
-			r.takeLocked(ctx, &list.Items[i])
+			r.takeLocked(ctx, &list.Items[i], upgrade)
 		}
 	}
 	r.mu.Unlock()
@@ -264,17 +266,17 @@ func (r *records) load(ctx context.Context) bool {
 
 // takeLocked takes in a record that was read. One that cannot be understood counts
 // as none: its rule is then taken for a new one, which is written over it.
-func (r *records) takeLocked(ctx context.Context, object *unstructured.Unstructured) {
+func (r *records) takeLocked(ctx context.Context, object *unstructured.Unstructured, upgrade bool) {
 	id, ok := strings.CutPrefix(object.GetName(), recordPrefix)
 	if !ok {
 		return
 	}
-	stored, sealed, err := readRecord(object, r.keys.Keyring(), r.keys.IsFirst())
+	stored, sealed, err := readRecord(object, r.keys.Keyring(), upgrade)
 	if err != nil {
 		logr.FromContextOrDiscard(ctx).Error(err, "what is remembered of a rule cannot be understood")
 		return
 	}
-	if !sealed.Proves() && !r.keys.IsFirst() {
+	if !sealed.Proves() && !upgrade {
 		logr.FromContextOrDiscard(ctx).Info("the record of a rule has no seal of Kanon's; what it says of deleting objects is not believed",
 			"rule", stored.Rule, "configMap", object.GetName())
 	}
@@ -284,6 +286,12 @@ func (r *records) takeLocked(ctx context.Context, object *unstructured.Unstructu
 		r.byID[id] = s
 	}
 	s.object, s.stored, s.sealed = object, stored, sealed == keyring.Current
+}
+
+// isSealed tells whether a record has a seal, whatever it proves.
+func isSealed(object unstructured.Unstructured) bool {
+	_, sealed, _ := unstructured.NestedString(object.Object, "data", sealKey)
+	return sealed
 }
 
 // checkSeals has the records sealed anew that have a seal of another key than the one that seals now.

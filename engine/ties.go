@@ -198,25 +198,44 @@ func (p *pass) listTracked(ctx context.Context) ([]staleChild, error) {
 	if err := p.checkAbsent(ctx, p.op); err != nil {
 		return nil, err
 	}
-	options := metav1.ListOptions{
-		LabelSelector: apply.LabelRule + "=" + p.op.id + "," + apply.LabelParentUID + "=" + string(p.parent.GetUID()),
-	}
 	var found []staleChild
 	seen := make(map[identity]bool)
 	for kind := range p.op.childKinds() {
-		list, err := p.options.Client.Resource(kind.GVR).List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("list %s of %s: %w", kind.GVR.GroupResource(), apply.RefOf(p.parent), err)
-		}
-		for i := range list.Items {
-			child := &list.Items[i]
+		err := p.eachLabelled(ctx, kind.GVR, func(child *unstructured.Unstructured) {
 			if id := identityOf(child); !seen[id] && p.isTracked(child) {
 				seen[id] = true
 				found = append(found, staleChild{gvr: kind.GVR, object: child})
 			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list %s of %s: %w", kind.GVR.GroupResource(), apply.RefOf(p.parent), err)
 		}
 	}
 	return found, nil
+}
+
+// trackedPage is how many objects one request for tracked children asks for. Anybody may set their labels, on objects of a
+// megabyte each, so few are held at the same time.
+const trackedPage = 50
+
+// eachLabelled calls f for every object that has the labels of the parent's tracked children, whoever set them.
+func (p *pass) eachLabelled(ctx context.Context, gvr schema.GroupVersionResource, f func(*unstructured.Unstructured)) error {
+	options := metav1.ListOptions{
+		LabelSelector: apply.LabelRule + "=" + p.op.id + "," + apply.LabelParentUID + "=" + string(p.parent.GetUID()),
+		Limit:         trackedPage,
+	}
+	for {
+		list, err := p.options.Client.Resource(gvr).List(ctx, options)
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			f(&unstructured.Unstructured{Object: list.Items[i].Object}) // which keeps no other object of the page
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
 }
 
 // checkAbsent fails unless the cluster is known not to have the kinds that the rule's

@@ -26,12 +26,15 @@ when it is broken off.
 
 The loads, each given as NAME=PARENTS:
 
-  plain   each parent has a ConfigMap, a Service and a Deployment
-  wide    17 ConfigMaps more
-  kinds   as plain, with parents of 50 kinds and a rule for each
-  large   as plain, with a ConfigMap of 1 MB; only what tells of memory
-  beside  all parents change again and again; measured is a change of one parent
-          of another rule`,
+  plain     each parent has a ConfigMap, a Service and a Deployment
+  wide      17 ConfigMaps more
+  kinds     as plain, with parents of 50 kinds and a rule for each
+  large     as plain, with a ConfigMap of 1 MB; only what tells of memory
+  beside    all parents change again and again; measured is a change of one parent
+            of another rule
+  own       each parent patches a ConfigMap of its own
+  shared    all parents patch one ConfigMap
+  selected  each parent's patch selects many ConfigMaps`,
 		Example: `  kanonbench run --out bench.txt
   kanonbench run --load plain=1000,plain=5000 --rounds 3 --out growth.txt
   kanonbench run --load beside=5000 --engines operator,kanon

@@ -115,7 +115,7 @@ func (c *Child) missingMarks(live *unstructured.Unstructured) map[string]any {
 // wantedMarks are the labels and annotations that make live the owner's child, nil for those that it must not have. What was
 // written last stays in AnnotationApplied. A former mark that says the same is as good.
 func (c *Child) wantedMarks(live *unstructured.Unstructured) map[string]map[string]any {
-	if owner, ok := c.marks.OwnerOf(live); ok && c.marks.isFormer(live) && owner == c.Owner {
+	if owner, ok := c.marks.OwnerOf(live); ok && c.marks.formerCounts(live) && owner == c.Owner {
 		return map[string]map[string]any{"labels": {
 			LabelRule: owner.RuleID, LabelParentUID: string(owner.Parent.UID), LabelNode: NodeLabel(owner.Node),
 		}}

@@ -19,8 +19,10 @@ import (
 )
 
 // Before marks were sealed, a child had three labels, and AnnotationOwner held rule, node, parent and the child itself as
-// JSON. Such a mark is understood on objects that are older than the first key: the API server says when an object was
-// made, so nobody can make one up any more. It stays as it is until something else of the child changes.
+// JSON. Anybody can write that, into any object that they may write. So such a mark proves something only of a child that
+// has a controller ownerReference to a parent in its own namespace, which says the same, and only where the object is older
+// than the first key. It stays as it is until something else of the child changes. All other children get a new mark when
+// they are rendered next, see isOursUnproven.
 
 // LabelNode held the id of the node that made the child, see NodeLabel.
 const LabelNode = "kanon.dev/node"
@@ -51,25 +53,34 @@ func readFormerOwner(obj *unstructured.Unstructured) (Owner, bool) {
 // checkFormer says what a former mark proves.
 func (m *Marks) checkFormer(obj *unstructured.Unstructured) (Owner, keyring.Verdict) {
 	owner, ok := readFormerOwner(obj)
+	reference := referenceTo(obj, owner.Parent.UID)
 	switch {
 	case !ok:
 		return Owner{}, keyring.Forged
 	case obj.GetCreationTimestamp().After(m.keys().Since()):
 		return owner, keyring.Forged
+	case owner.Tracked, reference["controller"] != true, owner.Parent.Namespace == "", owner.Parent.Namespace != obj.GetNamespace():
+		return owner, keyring.Unknown
 	default:
 		return owner, keyring.Outdated
 	}
 }
 
-// isFormer says whether obj has a former mark that proves something.
-func (m *Marks) isFormer(obj *unstructured.Unstructured) bool {
+// isFormer says whether obj has a former mark, whatever that proves.
+func isFormer(obj *unstructured.Unstructured) bool {
 	if text, ok := metaString(obj, "annotations", AnnotationApplied); ok {
 		if _, isMark := parseMark(text); isMark {
 			return false
 		}
 	}
+	_, ok := readFormerOwner(obj)
+	return ok
+}
+
+// formerCounts says whether obj has a former mark that proves something.
+func (m *Marks) formerCounts(obj *unstructured.Unstructured) bool {
 	_, verdict := m.checkFormer(obj)
-	return verdict.Proves()
+	return isFormer(obj) && verdict.Proves()
 }
 
 // addFormerMark is addMark as it was.
@@ -119,11 +130,11 @@ func (w *Writer) former(c *Child) (*Child, error) {
 	return &twin, w.takeFingerprint(&twin)
 }
 
-// remark gives a child that has a former mark, and whose values are about to be replaced, the mark that it would have now. It
-// is a patch and not an apply, so that all that we own stays in one Update entry, and later changes cost no apply either. A
-// child that is applied to anyway is returned as it is.
+// remark gives a child that has a former mark, and that is about to be written to, the mark that it would have now. It is a
+// patch and not an apply, so that all that we own stays in one Update entry, and later changes cost no apply either. A child
+// that is applied to anyway is returned as it is. Where nothing but the mark is another one, the child is in sync then.
 func (w *Writer) remark(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if !w.marks.isFormer(live) || !child.updatedOnly(live) {
+	if !isFormer(live) || !child.updatedOnly(live) {
 		return live, nil
 	}
 	former, err := w.former(child)
@@ -133,6 +144,9 @@ func (w *Writer) remark(ctx context.Context, gvr schema.GroupVersionResource, ch
 	}
 	fresh := child.mark
 	fresh.fingerprint = fingerprint{paths: child.fingerprint.paths, content: last.content}
+	if last.value == former.fingerprint.value && former.covered(live) {
+		fresh.fingerprint = child.fingerprint
+	}
 	annotations := map[string]any{AnnotationOwner: nil, AnnotationApplied: fresh.String()}
 	labels := map[string]any{LabelParentUID: nil, LabelNode: nil}
 	if child.Owner.Tracked {

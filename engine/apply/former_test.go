@@ -2,6 +2,7 @@ package apply
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,8 +42,8 @@ spec:
     spec: {containers: [{name: web, image: "a:1"}]}
 `
 
-// An upgrade rewrites nothing: a child with a former mark is in sync as it is. When something else of it changes it gets the
-// mark that it would have now, and costs no apply then or later.
+// An upgrade writes to no child that refers to its parent: with a former mark it is in sync as it is. When something else of
+// it changes it gets the mark that it would have now, and costs no apply then or later. A tracked one gets that at once.
 func TestFormerMark(t *testing.T) {
 	for name, tracked := range map[string]bool{"tied": false, "tracked": true} {
 		t.Run(name, func(t *testing.T) {
@@ -64,23 +65,26 @@ func TestFormerMark(t *testing.T) {
 			c := prepare(formerDeployment)
 			w.formerChild(c)
 			live := w.get(c.Object)
-			if owner, ok := w.writer.marks.OwnerOf(live); !ok || owner != w.owner {
-				t.Fatalf("a former mark is read as %+v, %t", owner, ok)
+			owner, proven := w.writer.marks.OwnerOf(live)
+			if proven == tracked || owner != w.owner {
+				t.Fatalf("a former mark is read as %+v, and proves that: %t", owner, proven)
+			}
+			if tracked {
+				// Nothing but the mark is written: it could be anybody's.
+				live = w.sync(c, live, ActionApplied, "PATCH")
+				w.settled(c)
+				return
 			}
 			w.settled(c)
 			live = w.get(c.Object)
-			controller := controllerRef(w.parent)
-			if tracked {
-				controller = nil
-			}
 			w.requests.take()
-			if result, err := w.writer.Claim(t.Context(), resourceOf(live), live, w.owner, controller); err != nil || result.Action != ActionNone {
+			if result, err := w.writer.Claim(t.Context(), resourceOf(live), live, w.owner, controllerRef(w.parent)); err != nil || result.Action != ActionNone {
 				t.Fatalf("Claim: %v, %v", result.Action, err)
 			}
 
 			changed := prepare(strings.Replace(formerDeployment, "a:1", "a:2", 1))
 			live = w.sync(changed, live, ActionApplied, "PATCH PUT")
-			if !w.writer.marks.Owns(live, w.owner.RuleID, w.owner.Parent.UID) || w.writer.marks.isFormer(live) {
+			if !w.writer.marks.Owns(live, w.owner.RuleID, w.owner.Parent.UID) || isFormer(live) {
 				t.Errorf("the mark is %v", live.GetAnnotations())
 			}
 			for _, gone := range []string{LabelNode} {
@@ -88,8 +92,8 @@ func TestFormerMark(t *testing.T) {
 					t.Errorf("label %s is still there", gone)
 				}
 			}
-			if _, ok := live.GetAnnotations()[AnnotationOwner]; ok != tracked {
-				t.Errorf("it has an owner annotation: %t", ok)
+			if _, ok := live.GetAnnotations()[AnnotationOwner]; ok {
+				t.Error("the owner annotation is still there")
 			}
 			w.settled(changed)
 			w.sync(prepare(strings.Replace(formerDeployment, "a:1", "a:3", 1)), w.get(c.Object), ActionApplied, "PUT")
@@ -138,6 +142,44 @@ func TestFormerMarkThatIsTooYoung(t *testing.T) {
 		t.Error("it would have been deleted")
 	}
 	w.fails(c, live, "taken", "")
+}
+
+// An object that is older than the first key, and that somebody has given a former mark, proves nothing: not that it is
+// tracked, and not that it is the child of a parent in another namespace or in none.
+func TestFormerMarkOnAnOldObject(t *testing.T) {
+	marks := NewMarks(sync.OnceValue(func() *keyring.Keyring { return ringSince(time.Now()) }))
+	for name, tt := range map[string]struct {
+		change func(*Owner)
+		refer  bool
+		want   bool
+	}{
+		"tied":                          {func(*Owner) {}, true, true},
+		"tied, without its reference":   {func(*Owner) {}, false, false},
+		"tracked":                       {func(o *Owner) { o.Tracked = true }, false, false},
+		"tracked, with a reference":     {func(o *Owner) { o.Tracked = true }, true, false},
+		"of a parent elsewhere":         {func(o *Owner) { o.Parent.Namespace = "victims" }, true, false},
+		"of a parent without namespace": {func(o *Owner) { o.Parent.Namespace = "" }, true, false},
+	} {
+		owner := testOwner()
+		tt.change(&owner)
+		controller := controllerOf(owner.Parent)
+		if !tt.refer {
+			controller = nil
+		}
+		w := offline(t)
+		c, err := w.Prepare(t.Context(), object(t, rendered), owner, controller, Policy{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		former, err := w.former(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := with(former.Object, func(obj *unstructured.Unstructured) { obj.SetCreationTimestamp(metav1.Unix(0, 0)) })
+		if got := marks.Owns(old, owner.RuleID, owner.Parent.UID); got != tt.want {
+			t.Errorf("%s: proves that it is a child: %t, want %t", name, got, tt.want)
+		}
+	}
 }
 
 // When the key is lost, a child that is rendered gets a new mark, and none is deleted whose mark proves nothing.

@@ -83,7 +83,7 @@ func (m mark) String() string {
 // parseMark reads the annotation's text; false for any that String does not write.
 func parseMark(text string) (m mark, ok bool) {
 	flags, ok := strings.CutPrefix(text, markVersion)
-	if !ok {
+	if !ok || strings.Contains(text, separator) {
 		return mark{}, false
 	}
 	var fields [markFields]string
@@ -96,7 +96,7 @@ func parseMark(text string) (m mark, ok bool) {
 	m = mark{flags: fields[0], parent: fields[2], seal: fields[3], node: rest}
 	m.value, m.paths, m.content = fields[4], fields[5], fields[6]
 	m.uid, ok = unpackUID(fields[1])
-	return m, ok
+	return m, ok && !strings.Contains(string(m.uid), separator)
 }
 
 // sameClaim says whether two marks differ in nothing but hashes.
@@ -145,17 +145,21 @@ func flagsOf(o Owner) string {
 	return flags
 }
 
-// statement is what the seal of a mark is of. None of its parts can have the byte between them.
+// separator is between the parts of a statement. No part that comes from an object's annotations has it; names and kinds
+// cannot.
+const separator = "\x00"
+
+// statement is what the seal of a mark is of.
 func (m mark) statement(ruleID string, child Ref, owner string) string {
 	return strings.Join([]string{
-		"child", ruleID, string(m.uid), m.parent, m.flags, m.node, child.Group, child.Kind, child.Namespace, child.Name, owner,
-	}, "\x00")
+		"child", ruleID, string(m.uid), m.parent, m.flags, m.node, child.Group, child.Kind, child.Namespace, child.Name, strings.ReplaceAll(owner, separator, " "),
+	}, separator)
 }
 
 // parentHash is 48 bits of a hash of what tells a parent from others, whatever its UID: by it the children of one that was
 // deleted with orphaning return to the one that comes in its place, when their reference to it is gone.
 func parentHash(parent Ref) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{parent.Group, parent.Kind, parent.Namespace, parent.Name}, "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{parent.Group, parent.Kind, parent.Namespace, parent.Name}, separator)))
 	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
 

@@ -95,6 +95,9 @@ func (w *Writer) change(ctx context.Context, gvr schema.GroupVersionResource, ch
 	if err != nil {
 		return nil, err
 	}
+	if marked != live && w.InSync(ctx, child, marked) {
+		return marked, nil
+	}
 	newest, done, err := w.amend(ctx, gvr, child, marked)
 	if err == nil && !done {
 		newest, err = w.release(ctx, gvr, child, newest)

@@ -153,7 +153,7 @@ func (w *Writer) Sync(ctx context.Context, gvr schema.GroupVersionResource, chil
 // InSync says whether live is as child wants it: its mark says the same, the recorded value hash is equal, and our entries in
 // managedFields still hold every rendered path. It sends no request.
 func (w *Writer) InSync(_ context.Context, child *Child, live *unstructured.Unstructured) bool {
-	if w.marks.isFormer(live) {
+	if w.marks.formerCounts(live) {
 		former, err := w.former(child)
 		if err != nil {
 			return false
@@ -274,7 +274,18 @@ func (c *Child) isOursUnproven(live *unstructured.Unstructured) bool {
 		return controller.UID == c.Owner.Parent.UID
 	}
 	uid, _ := metaString(live, "labels", LabelParentUID)
-	return labelled && uid == string(c.Owner.Parent.UID) && union(ownEntries(live)).Has(labelPath(LabelParentUID))
+	return labelled && uid == string(c.Owner.Parent.UID) && c.wrote(live, labelPath(LabelParentUID))
+}
+
+// wrote says whether the API server's record shows that our manager wrote a path, or may have.
+func (c *Child) wrote(live *unstructured.Unstructured, path fieldpath.Path) bool {
+	return slices.ContainsFunc(entriesOf(live), func(e entry) bool {
+		if !e.ours() && !e.ancient() {
+			return false
+		}
+		fields, err := e.fields()
+		return err == nil && fields.Has(path)
+	})
 }
 
 func labelPath(label string) fieldpath.Path {

@@ -35,7 +35,8 @@ type Options struct {
 	Namespace string
 	// MakeNamespace creates it; it is called where it is missing.
 	MakeNamespace func(ctx context.Context) error
-	// Changed is called, from Run, when the keys or the failure are other ones.
+	// Changed is called, from Run, when the keys or the failure are other ones. Keyring returns the same pointer as long as
+	// the keys are the same.
 	Changed func()
 }
 
@@ -166,7 +167,7 @@ func (s *Store) make(ctx context.Context) error {
 	ring, lost := s.Keyring(), true
 	if ring == nil {
 		var err error
-		if ring, err = Generate(time.Time{}); err != nil {
+		if ring, err = Generate(time.Now()); err != nil {
 			return err
 		}
 		lost = false
@@ -202,7 +203,10 @@ func (s *Store) take(ctx context.Context, ring *Keyring) {
 	s.mu.Lock()
 	same := s.ring != nil && s.ring.equal(ring)
 	recovered := s.failure != nil
-	s.ring, s.failure = ring, nil
+	if !same {
+		s.ring = ring
+	}
+	s.failure = nil
 	s.mu.Unlock()
 	if recovered {
 		logr.FromContextOrDiscard(ctx).Info("the keys can be read again")

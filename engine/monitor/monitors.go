@@ -236,11 +236,21 @@ func (m *Monitors) Watch(owner string, keys ...Key) {
 // informer would find out when its back-off next lets it retry, which can take
 // a minute. No events are emitted for what the old informers held.
 func (m *Monitors) Restart(gvr schema.GroupVersionResource) int {
+	return m.restart(func(key Key) bool { return key.GVR == gvr })
+}
+
+// Relist replaces the informers with a selector by new ones that list again, and returns
+// how many there were. It is for when Options.Tag has other objects in view than before.
+func (m *Monitors) Relist(selector string) int {
+	return m.restart(func(key Key) bool { return key.Selector == selector })
+}
+
+func (m *Monitors) restart(isMeant func(Key) bool) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	restarted := 0
 	for key, mon := range m.monitors {
-		if key.GVR != gvr {
+		if !isMeant(key) {
 			continue
 		}
 		mon.stop()
