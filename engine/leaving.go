@@ -19,6 +19,7 @@ import (
 func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured, now time.Time) (verdict, error) {
 	p := e.newPass(op, k, parent, e.memories.of(k, parent.GetUID(), op.program.Hash()), now)
 	defer p.end()
+	p.readUnproven = p.unprovenIn(ctx)
 	if p.finalizes() {
 		if done, v, err := p.finalize(ctx); !done {
 			return v, err

@@ -178,8 +178,13 @@ func (p *pass) Live(rendered *unstructured.Unstructured) (*unstructured.Unstruct
 		return nil, err
 	}
 	live := p.childIn(view, kind.GVR, rendered)
+	if version, hidden := view.Hidden(rendered.GetNamespace(), rendered.GetName()); live == nil && hidden {
+		if live, err = p.unproven(kind, rendered, version); err != nil {
+			return nil, err
+		}
+	}
 	p.inputs.found(identityOf(rendered), live)
-	if live == nil || live.GetDeletionTimestamp() != nil || !p.marks.Owns(live, p.op.id, p.parent.GetUID()) {
+	if live == nil || live.GetDeletionTimestamp() != nil || !p.isOurs(live) {
 		return nil, nil
 	}
 	return live, nil

@@ -25,6 +25,8 @@ type memory struct {
 	placing  placing
 	// recreations has the objects that were deleted to be made anew and are not yet.
 	recreations map[identity]recreation
+	// foreign has the versions of objects that have a child's name and are somebody else's.
+	foreign map[identity]string
 	// starved is true where the evaluation before ended for want of memory that all
 	// evaluations share.
 	starved bool
@@ -32,7 +34,7 @@ type memory struct {
 
 func (m *memory) empty() bool {
 	return m.pace == pace{} && m.unrest.empty() && len(m.events) == 0 && m.contests.empty() &&
-		m.placing.foreign == nil && len(m.recreations) == 0 && !m.starved
+		m.placing.foreign == nil && len(m.recreations) == 0 && !m.starved && len(m.foreign) == 0
 }
 
 // memories holds the memory of each parent that has one.

@@ -85,7 +85,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
 // reconcile evaluates the rule and does what follows. What the parent may lose at the most is told where the reconcile ends
 // before that is known.
 func (p *pass) reconcile(ctx context.Context) (verdict, error) {
-	p.outdated = p.outdatedIn(ctx)
+	p.outdated, p.readUnproven = p.outdatedIn(ctx), p.unprovenIn(ctx)
 	if err := p.evaluate(ctx, false); err != nil {
 		return again, err
 	}
@@ -127,6 +127,9 @@ type pass struct {
 	// changed are the leaves of the status that the rule says otherwise than the
 	// parent does; with inputs only.
 	changed []string
+	// readUnproven reads a child that is not in view, and revealed has what it gave.
+	readUnproven unprovenReader
+	revealed     map[identity]*unstructured.Unstructured
 	// outdated is what Outdated asks of an older object.
 	outdated func(node string, rendered, live *unstructured.Unstructured) bool
 	// desired has every child that the rule rendered in this pass.

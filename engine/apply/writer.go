@@ -288,6 +288,12 @@ func (c *Child) wrote(live *unstructured.Unstructured, path fieldpath.Path) bool
 	})
 }
 
+// MayMark says whether an object is a child of the owner's parent, made by the owner's rule, or may be given a mark that says
+// so. Its node is no matter.
+func (w *Writer) MayMark(live *unstructured.Unstructured, owner Owner) bool {
+	return w.unfinished(live, owner, nil).refuse(live) == nil
+}
+
 func labelPath(label string) fieldpath.Path {
 	return fieldpath.MakePathOrDie("metadata", "labels", label)
 }

@@ -114,6 +114,15 @@ func (v *View) get(namespace, name string) (*wire.Object, bool) {
 	return v.mon.overlay.resolve(cache.NewObjectName(namespace, name).String())
 }
 
+// Hidden tells whether an object of that name matches the selector and is not in view, because of Options.Tag, and its resourceVersion.
+func (v *View) Hidden(namespace, name string) (version string, hidden bool) {
+	item, found, err := v.mon.informer.GetIndexer().GetByKey(cache.NewObjectName(namespace, name).String())
+	if object, ok := item.(*wire.Object); err == nil && found && ok && object.IsStub() {
+		return object.ResourceVersion(), true
+	}
+	return "", false
+}
+
 // Names lists the objects in the key's view without reading them.
 func (m *Monitors) Names(key Key) []types.NamespacedName {
 	objects := m.Unread(key)

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/restmapping"
+)
+
+// An object that has the label of children and whose mark proves nothing is not in view. It may be a child all the same, of
+// which somebody has changed the mark, or of which the key was lost. That does not matter where the child is written anyway:
+// the write finds out, and gives it a new mark. But where a rule asks whether a child exists before it writes one, as with
+// createWhen, a child out of view must not be taken for one that does not exist.
+
+// unprovenReader reads the object of a child's name that is not in view, and returns it if it may be given a new mark; nil
+// where it is somebody else's, or gone.
+type unprovenReader func(kind restmapping.Kind, rendered *unstructured.Unstructured) (*unstructured.Unstructured, error)
+
+func (p *pass) unprovenIn(ctx context.Context) unprovenReader {
+	return func(kind restmapping.Kind, rendered *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		live, err := p.readChild(ctx, kind.GVR, rendered)
+		if err != nil || live == nil || live.GetDeletionTimestamp() != nil {
+			return nil, err
+		}
+		if !p.writer.MayMark(live, p.op.owner(p.parent, "")) {
+			return nil, nil
+		}
+		return live, nil
+	}
+}
+
+// unproven is the object of a child's name in a view that does not show it; nil where there is none, or where it is not the
+// parent's. version is the object's. Each is read once in a pass, and one that is somebody else's once for the parent.
+func (p *pass) unproven(kind restmapping.Kind, rendered *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
+	id := identityOf(rendered)
+	if live, known := p.revealed[id]; known {
+		return live, nil
+	}
+	if p.readUnproven == nil || p.memory != nil && p.memory.foreign[id] == version {
+		return nil, nil
+	}
+	live, err := p.readUnproven(kind, rendered)
+	if err != nil {
+		return nil, err
+	}
+	if p.revealed == nil {
+		p.revealed = make(map[identity]*unstructured.Unstructured)
+	}
+	p.revealed[id] = live
+	if live == nil && p.memory != nil {
+		if p.memory.foreign == nil {
+			p.memory.foreign = make(map[identity]string)
+		}
+		p.memory.foreign[id] = version
+	}
+	return live, nil
+}
+
+// isOurs tells whether a child in view, or one that unproven gave, is the parent's.
+func (p *pass) isOurs(live *unstructured.Unstructured) bool {
+	if p.revealed[identityOf(live)] == live {
+		return true
+	}
+	return p.marks.Owns(live, p.op.id, p.parent.GetUID())
+}
