@@ -71,7 +71,7 @@ func TestFormerMark(t *testing.T) {
 			}
 			if tracked {
 				// Nothing but the mark is written: it could be anybody's.
-				live = w.sync(c, live, ActionApplied, "PATCH")
+				w.sync(c, live, ActionApplied, "PATCH")
 				w.settled(c)
 				return
 			}
