@@ -71,7 +71,7 @@ func (p *pass) planWake() {
 	if !at.IsZero() {
 		p.queue.AddAfter(p.key, at.Sub(p.options.Clock.Now()))
 	}
-	if p.filling {
+	if p.filling || p.evaluation.Starved() {
 		return // it does not count: the next one comes as soon as it can
 	}
 	next := pace{asked: strings.Clone(p.parent.GetAnnotations()[annotationReconcileAt])} // it outlives the parent as it is now

@@ -30,6 +30,14 @@ func (m *scarceMemory) Release(n int64) {
 	m.Weighted.Release(n)
 }
 
+// tight is what a world has with little memory for all evaluations.
+func tight(size int64, memory rules.Account) func(*engine.Options) {
+	return func(o *engine.Options) { o.Limits, o.Memory = rules.Limits{ReconcileBytes: size}, memory }
+}
+
+// thousand is a text for which an evaluation asks for memory that all share.
+var thousand = `"${string(lists.range(1000).map(x, '` + strings.Repeat("x", 1000) + `').join().size())}"`
+
 // An evaluation for which there is no memory, because others hold it, is tried again
 // with as much as it can need, and nobody is told.
 func TestEvaluationsShareMemory(t *testing.T) {
@@ -38,10 +46,8 @@ func TestEvaluationsShareMemory(t *testing.T) {
 	memory := &scarceMemory{Weighted: semaphore.NewWeighted(size)}
 	w := newWorld(t)
 	w.define("Note")
-	w.rule("note", note(`"${string(lists.range(1000).map(x, '`+strings.Repeat("x", 1000)+`').join().size())}"`))
-	w.run(func(o *engine.Options) {
-		o.Limits, o.Memory = rules.Limits{ReconcileBytes: size}, memory
-	})
+	w.rule("note", note(thousand))
+	w.run(tight(size, memory))
 	for _, name := range []string{"a", "b", "c", "d"} {
 		w.parent("Note", name, "{}")
 	}
@@ -60,4 +66,17 @@ func TestEvaluationsShareMemory(t *testing.T) {
 	if memory.returned.Load() == 0 {
 		t.Error("nothing was returned")
 	}
+}
+
+// A reconcile that ended for want of memory does not count: the next one does not wait for
+// minInterval.
+func TestStarvedReconcileDoesNotCount(t *testing.T) {
+	t.Parallel()
+	const size = 4 << 20
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", strings.Replace(note(thousand), "spec:\n", "spec:\n  minInterval: 1h\n", 1))
+	w.run(tight(size, &scarceMemory{Weighted: semaphore.NewWeighted(size)}))
+	w.parent("Note", "n", "{}")
+	w.await(configMaps, w.home, "n", "is made", has("1000000", "data", "text"))
 }
