@@ -36,7 +36,7 @@ var errNoAnswer = fmt.Errorf("the API server has not answered within %s", reques
 // schemaReads reads the schemas of kinds apart from whoever needs them. It implements
 // schemaReader.
 type schemaReads struct {
-	mapper      *restmapping.Mapper
+	mapper      kindTable
 	published   *schemas.Schemas
 	definitions dynamic.ResourceInterface
 	pool        openapi.Pool
@@ -45,19 +45,28 @@ type schemaReads struct {
 	done func()
 
 	mu sync.Mutex
-	// wanted has the kinds that are to be read, with the schema that was known. Guarded
-	// by mu.
-	wanted map[schema.GroupVersionKind]*openapi.Schema
+	// wanted has the kinds that are to be read. Guarded by mu.
+	wanted map[schema.GroupVersionKind]schemaWish
+	// asked counts the requests for schemas. Guarded by mu.
+	asked uint64
 	// results are what nobody has taken. Guarded by mu.
 	results map[schema.GroupVersionKind]kindSchema
 }
 
-func newSchemaReads(mapper *restmapping.Mapper, published *schemas.Schemas, client dynamic.Interface, done func()) *schemaReads {
+// schemaWish is a request for the schema of a kind.
+type schemaWish struct {
+	// before is the schema that was known.
+	before *openapi.Schema
+	// number tells it from a later request for the same kind.
+	number uint64
+}
+
+func newSchemaReads(mapper kindTable, published *schemas.Schemas, client dynamic.Interface, done func()) *schemaReads {
 	return &schemaReads{
 		mapper: mapper, published: published, done: done,
 		definitions: client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")),
 		errands:     newErrands[schema.GroupVersionKind](schemaRetry, schemaRetryMax),
-		wanted:      make(map[schema.GroupVersionKind]*openapi.Schema),
+		wanted:      make(map[schema.GroupVersionKind]schemaWish),
 		results:     make(map[schema.GroupVersionKind]kindSchema),
 	}
 }
@@ -66,7 +75,8 @@ func (s *schemaReads) run(ctx context.Context) { s.errands.run(ctx, schemaWorker
 
 func (s *schemaReads) read(gvk schema.GroupVersionKind, before *openapi.Schema) {
 	s.mu.Lock()
-	s.wanted[gvk] = before
+	s.asked++
+	s.wanted[gvk] = schemaWish{before: before, number: s.asked}
 	s.mu.Unlock()
 	s.errands.ask(gvk)
 }
@@ -75,7 +85,7 @@ func (s *schemaReads) take(used kindSet) map[schema.GroupVersionKind]kindSchema 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	unused := func(gvk schema.GroupVersionKind) bool { return !used[gvk] }
-	maps.DeleteFunc(s.wanted, func(gvk schema.GroupVersionKind, _ *openapi.Schema) bool { return unused(gvk) })
+	maps.DeleteFunc(s.wanted, func(gvk schema.GroupVersionKind, _ schemaWish) bool { return unused(gvk) })
 	taken := s.results
 	s.results = make(map[schema.GroupVersionKind]kindSchema)
 	maps.DeleteFunc(taken, func(gvk schema.GroupVersionKind, _ kindSchema) bool { return unused(gvk) })
@@ -83,16 +93,16 @@ func (s *schemaReads) take(used kindSet) map[schema.GroupVersionKind]kindSchema 
 }
 
 // readOne reads the schema of a kind, unless nobody needs it any more. It is done when
-// nothing else can come of another try.
+// nothing else can come of another try. What was asked for meanwhile is read again.
 func (s *schemaReads) readOne(ctx context.Context, gvk schema.GroupVersionKind) (done bool) {
 	s.mu.Lock()
-	before, wanted := s.wanted[gvk]
+	wish, wanted := s.wanted[gvk]
 	s.mu.Unlock()
 	kind, served := s.mapper.Lookup(gvk)
 	if !wanted || !served {
 		return true
 	}
-	result, final := s.schemaOf(ctx, kind, before)
+	result, final := s.schemaOf(ctx, kind, wish.before)
 	if ctx.Err() != nil {
 		return true
 	}
@@ -101,7 +111,7 @@ func (s *schemaReads) readOne(ctx context.Context, gvk schema.GroupVersionKind) 
 	}
 	s.mu.Lock()
 	s.results[gvk] = result
-	if final {
+	if final && s.wanted[gvk].number == wish.number {
 		delete(s.wanted, gvk)
 	}
 	s.mu.Unlock()
