@@ -415,8 +415,8 @@ func (c *compiler) condition(n *node, sc *compileScope, u *uses) *checkedExpress
 			Hint = boolHint(x.path(), x.typed)
 		return nil
 	}
-	if x.constant != nil && x.constant.Type() != types.BoolType {
-		c.reportAt(n, part.offset, CodeResultType, "%s must be true or false, and this gives %s", sc.place, celenv.TypeText(x.constant))
+	if x.constant != nil && !x.constant.isBool {
+		c.reportAt(n, part.offset, CodeResultType, "%s must be true or false, and this gives %s", sc.place, x.constant.kind)
 		return nil
 	}
 	holds, ok := truth(x.expr, x.expr.Root())

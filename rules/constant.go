@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -16,6 +17,28 @@ import (
 
 // An expression that reads nothing has the same value in every evaluation, so it is
 // evaluated when the rule is compiled, and what is wrong with it is a finding.
+
+// constantBytes is how large a value may be that is kept with the program, which lives
+// long and counts in no budget. The checks need names and conditions.
+const constantBytes = 4 << 10
+
+// constant is what an expression gives that reads nothing.
+type constant struct {
+	// val is nil where it takes more than constantBytes.
+	val ref.Val
+	// isBool is true where the value is true or false, and kind says what it is.
+	isBool bool
+	kind   string
+}
+
+// newConstant is a value that takes bytes.
+func newConstant(val ref.Val, bytes int64) *constant {
+	out := &constant{isBool: val.Type() == types.BoolType, kind: celenv.TypeText(val)}
+	if bytes <= constantBytes {
+		out.val = val
+	}
+	return out
+}
 
 // trial is an evaluation of what reads nothing.
 func (c *compiler) trial() *Evaluation {
@@ -61,7 +84,7 @@ func rootNames() []string {
 	return []string{rootParent, rootVariables, rootLookups, rootChildren, rootObserved, rootEach, rootSelf, rootStatus, rootFinalizing, rootNow}
 }
 
-// evaluateConstant evaluates an expression that reads nothing, and notes its value. It
+// evaluateConstant evaluates an expression that reads nothing, and notes what it gives. It
 // says whether that is in order: an error is a finding.
 func (c *compiler) evaluateConstant(expr *celenv.Expression, x *expression, at func(int) Position) bool {
 	if !isFree(expr) || expr.LeastCost() > c.limits.ExpressionCost { // that was reported
@@ -72,7 +95,7 @@ func (c *compiler) evaluateConstant(expr *celenv.Expression, x *expression, at f
 	c.constantCost = ev.budget.Cost
 	switch {
 	case err == nil:
-		x.constant = val
+		x.constant = newConstant(val, ev.budget.Memory.Kept())
 		return true
 	case errors.Is(err, celenv.ErrBudget), errors.Is(err, celenv.ErrDeadline):
 		return true // that is not the fault of this expression alone
@@ -144,7 +167,10 @@ func (c *compiler) try(n *node, t template, place string, evaluate func(s *scope
 
 // constantBool is what a condition is that reads nothing.
 func constantBool(x *expression) (holds, ok bool) {
-	b, ok := x.constant.(types.Bool)
+	if x.constant == nil {
+		return false, false
+	}
+	b, ok := x.constant.val.(types.Bool)
 	return bool(b), ok
 }
 
@@ -185,7 +211,7 @@ func (c *compiler) checkConstantNames(metadata *node, group string) {
 		if n == nil || !ok || r.x == nil || r.x.constant == nil {
 			return
 		}
-		text, isText := r.x.constant.(types.String)
+		text, isText := r.x.constant.val.(types.String)
 		if isText && len(wrong(string(text))) > 0 {
 			c.reportAt(n, r.part.offset, code, "%s: %q is not %s that Kubernetes takes", at, string(text), what)
 		}

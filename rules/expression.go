@@ -84,8 +84,8 @@ type expression struct {
 	text string
 	// reads are sorted by node.
 	reads []read
-	// constant is the value of an expression that reads nothing; nil for every other.
-	constant ref.Val
+	// constant is what an expression gives that reads nothing; nil for every other.
+	constant *constant
 }
 
 // eval computes the expression's value.
