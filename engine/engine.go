@@ -37,6 +37,7 @@ type Engine struct {
 	readers  *readers.Index
 	borrowed *readers.Borrowed
 	memories *memories
+	scarcity scarcity
 	// orphanings is of parents on their way out.
 	orphanings *orphanings
 	causes     *causes

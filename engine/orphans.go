@@ -98,15 +98,21 @@ func (p *pass) takeBack(ctx context.Context, kind restmapping.Kind, child *apply
 
 // decideLate evaluates the rule for a parent that is being deleted, to know what it
 // says now of children that stay or go: the last write may be older than the parent's
-// last change. Nothing is written.
+// last change. Nothing is written. Where there is no memory for it, nothing is decided:
+// half of it would say nothing of some children, for which an older decision would count.
 func (p *pass) decideLate(ctx context.Context) {
-	if p.evaluation != nil {
-		p.evaluation.Close()
+	err := p.evaluate(ctx, p.op.program.Finalizes())
+	if err == nil {
+		p.decideAll()
 	}
-	p.evaluation = p.op.program.Evaluate(ctx, rules.Input{Parent: p.parent, Now: p.now, Reader: p, Finalizing: p.op.program.Finalizes(), Missing: p.op.kinds.missing, Memory: p.options.Memory})
-	if err := p.evaluation.Reserve(ctx); err != nil { // what is decided here must not be half of it
-		return
+	if err != nil || p.starved(ctx) {
+		p.decided, p.filling = nil, true
+		p.queue.AddAfter(p.key, starvedPause)
 	}
+}
+
+// decideAll asks the evaluation what becomes of each child.
+func (p *pass) decideAll() {
 	if matches, err := p.evaluation.Matches(); err != nil || !matches {
 		return
 	}

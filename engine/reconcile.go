@@ -86,10 +86,10 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
 // before that is known.
 func (p *pass) reconcile(ctx context.Context) (verdict, error) {
 	p.outdated, p.readUnproven = p.outdatedIn(ctx), p.unprovenIn(ctx)
-	if err := p.evaluate(ctx, false); err != nil {
-		return again, err
+	v, err := again, p.evaluate(ctx, false)
+	if err == nil {
+		v, err = p.run(ctx)
 	}
-	v, err := p.run(ctx)
 	if !p.judged {
 		p.doubt(p.op, p.key, p.atRisk(p.stale()))
 	}
@@ -120,7 +120,8 @@ type pass struct {
 	// were started for it.
 	reads   map[readers.Subject]bool
 	borrows map[monitor.Key]bool
-	// filling is true where the evaluation asked an informer that fills still.
+	// filling is true where the evaluation asked an informer that fills still, or what
+	// is to stay could not be asked for want of memory.
 	filling bool
 	// inputs are what the evaluation saw; nil where nobody asks.
 	inputs *inputs

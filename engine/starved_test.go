@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -37,6 +38,52 @@ func tight(size int64, memory rules.Account) func(*engine.Options) {
 
 // thousand is a text for which an evaluation asks for memory that all share.
 var thousand = `"${string(lists.range(1000).map(x, '` + strings.Repeat("x", 1000) + `').join().size())}"`
+
+// spentMemory is memory that somebody else has, and tells when it is asked for.
+type spentMemory struct {
+	*semaphore.Weighted
+	asked chan struct{}
+}
+
+func spent(t *testing.T, size int64) spentMemory {
+	t.Helper()
+	m := spentMemory{Weighted: semaphore.NewWeighted(size), asked: make(chan struct{}, 1000)}
+	if !m.Weighted.TryAcquire(size) {
+		t.Fatal("there is none")
+	}
+	return m
+}
+
+func (m spentMemory) TryAcquire(n int64) bool {
+	defer m.tell()
+	return m.Weighted.TryAcquire(n)
+}
+
+func (m spentMemory) Acquire(ctx context.Context, n int64) error {
+	m.tell()
+	return m.Weighted.Acquire(ctx, n) //nolint:wrapcheck // As the one that is embedded.
+}
+
+func (m spentMemory) tell() {
+	select {
+	case m.asked <- struct{}{}:
+	default: // nobody needs so many
+	}
+}
+
+// awaitAsked waits until the memory was asked for a number of times.
+func (m spentMemory) awaitAsked(w *world, times int) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	for range times {
+		select {
+		case <-m.asked:
+		case <-ctx.Done():
+			w.t.Fatal("the memory is not asked for")
+		}
+	}
+}
 
 // An evaluation for which there is no memory, because others hold it, is tried again
 // with as much as it can need, and nobody is told.
@@ -79,4 +126,73 @@ func TestStarvedReconcileDoesNotCount(t *testing.T) {
 	w.run(tight(size, &scarceMemory{Weighted: semaphore.NewWeighted(size)}))
 	w.parent("Note", "n", "{}")
 	w.await(configMaps, w.home, "n", "is made", has("1000000", "data", "text"))
+}
+
+// Evaluations that wait for memory leave the workers to those that need none, and all get
+// it in the end.
+func TestStarvedEvaluationsLeaveTheWorkers(t *testing.T) {
+	t.Parallel()
+	const size, workers = 4 << 20, 4
+	memory := spent(t, size)
+	w := newWorld(t)
+	w.define("Note", "Memo")
+	w.rule("note", note(thousand))
+	w.rule("memo", strings.NewReplacer("Note", "Memo", "name: note", "name: memo").Replace(note("small")))
+	w.run(tight(size, memory), func(o *engine.Options) { o.Workers = workers })
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	for _, name := range names {
+		w.parent("Note", name, "{}")
+	}
+	memory.awaitAsked(w, len(names)+workers) // each has starved, and as many ask again as there are workers
+	w.parent("Memo", "small", "{}")
+	w.await(configMaps, w.home, "small", "is made", has("small", "data", "text"))
+	memory.Release(size)
+	for _, name := range names {
+		w.await(configMaps, w.home, name, "is made", has("1000000", "data", "text"))
+	}
+}
+
+// What becomes of the children of a parent that is being deleted is not decided while
+// there is no memory for that, and no worker waits for it.
+func TestStarvedDecisionDeletesNothing(t *testing.T) {
+	t.Parallel()
+	const size, workers = 4 << 20, 2
+	memory := spent(t, size)
+	memory.Release(size)
+	w := newWorld(t)
+	w.define("Note", "Memo")
+	w.rule("note", strings.Replace(note(thousand), "    template:",
+		"    deletionPolicy: {whenDeleted: \"${parent.spec.?keep.orValue(false) ? 'Orphan' : 'Delete'}\"}\n    template:", 1))
+	w.rule("memo", strings.NewReplacer("Note", "Memo", "name: note", "name: memo").Replace(note("small")))
+	w.run(tight(size, memory), func(o *engine.Options) { o.Workers = workers })
+	names := []string{"a", "b", "c"}
+	for _, name := range names {
+		w.parent("Note", name, "{}")
+	}
+	for _, name := range names {
+		w.await(w.resource("Note"), w.home, name, "is ready", isTrue("Ready"))
+	}
+	w.quiet()
+	if !memory.Weighted.TryAcquire(size) {
+		t.Fatal("a worker has memory at rest")
+	}
+	for len(memory.asked) > 0 {
+		<-memory.asked
+	}
+	for _, name := range names {
+		w.update(w.resource("Note"), w.home, name, func(live *unstructured.Unstructured) {
+			live.Object["spec"] = map[string]any{"keep": true}
+		})
+		w.delete(w.resource("Note"), w.home, name)
+	}
+	memory.awaitAsked(w, 2*len(names)+workers)
+	w.parent("Memo", "small", "{}")
+	w.await(configMaps, w.home, "small", "is made", has("small", "data", "text"))
+	memory.Release(size)
+	for _, name := range names {
+		w.awaitGone(w.resource("Note"), w.home, name)
+		w.await(configMaps, w.home, name, "is let go", func(obj *unstructured.Unstructured) bool {
+			return len(obj.GetOwnerReferences()) == 0 && obj.GetDeletionTimestamp() == nil
+		})
+	}
 }

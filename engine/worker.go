@@ -100,7 +100,7 @@ func (e *Engine) reconcileSafely(ctx context.Context, k queue.Key) (v verdict, e
 	v = again // of a panic
 	defer containPanic(&err)
 	v, err = e.reconcile(ctx, k)
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, errNoMemory) {
 		return again, nil
 	}
 	return v, err

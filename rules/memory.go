@@ -64,6 +64,9 @@ func (e *Evaluation) Reserve(ctx context.Context) error {
 	return e.budget.Memory.Reserve(ctx) //nolint:wrapcheck // It says what was waited for.
 }
 
+// TryReserve is Reserve that does not wait: it tells whether there is as much memory.
+func (e *Evaluation) TryReserve() bool { return e.budget.Memory.TryReserve() }
+
 // Close returns the memory of the evaluation to those that share it. Its caller may
 // keep what was rendered; nothing may be evaluated any more. It may be called again.
 func (e *Evaluation) Close() { e.budget.Memory.Close() }

@@ -99,6 +99,18 @@ func (m *Memory) Reserve(ctx context.Context) error {
 	return nil
 }
 
+// TryReserve is Reserve that does not wait: it tells whether there are as many bytes.
+func (m *Memory) TryReserve() bool {
+	if m.Shared == nil || m.Limit == 0 || m.granted > 0 {
+		return true
+	}
+	if !m.Shared.TryAcquire(m.Limit) {
+		return false
+	}
+	m.granted = m.Limit
+	return true
+}
+
 // Close returns all bytes to the shared Account. Nothing may be evaluated afterwards.
 func (m *Memory) Close() {
 	if m.granted > 0 {
