@@ -31,9 +31,12 @@ func (m *scarceMemory) Release(n int64) {
 	m.Weighted.Release(n)
 }
 
+// tightBytes is what one evaluation may hold.
+const tightBytes = 4 << 20
+
 // tight is what a world has with little memory for all evaluations.
-func tight(size int64, memory rules.Account) func(*engine.Options) {
-	return func(o *engine.Options) { o.Limits, o.Memory = rules.Limits{ReconcileBytes: size}, memory }
+func tight(memory rules.Account) func(*engine.Options) {
+	return func(o *engine.Options) { o.Limits, o.Memory = rules.Limits{ReconcileBytes: tightBytes}, memory }
 }
 
 // thousand is a text for which an evaluation asks for memory that all share.
@@ -89,12 +92,12 @@ func (m spentMemory) awaitAsked(w *world, times int) {
 // with as much as it can need, and nobody is told.
 func TestEvaluationsShareMemory(t *testing.T) {
 	t.Parallel()
-	const size = 4 << 20
+	const size = tightBytes
 	memory := &scarceMemory{Weighted: semaphore.NewWeighted(size)}
 	w := newWorld(t)
 	w.define("Note")
 	w.rule("note", note(thousand))
-	w.run(tight(size, memory))
+	w.run(tight(memory))
 	for _, name := range []string{"a", "b", "c", "d"} {
 		w.parent("Note", name, "{}")
 	}
@@ -119,11 +122,11 @@ func TestEvaluationsShareMemory(t *testing.T) {
 // minInterval.
 func TestStarvedReconcileDoesNotCount(t *testing.T) {
 	t.Parallel()
-	const size = 4 << 20
+	const size = tightBytes
 	w := newWorld(t)
 	w.define("Note")
 	w.rule("note", strings.Replace(note(thousand), "spec:\n", "spec:\n  minInterval: 1h\n", 1))
-	w.run(tight(size, &scarceMemory{Weighted: semaphore.NewWeighted(size)}))
+	w.run(tight(&scarceMemory{Weighted: semaphore.NewWeighted(size)}))
 	w.parent("Note", "n", "{}")
 	w.await(configMaps, w.home, "n", "is made", has("1000000", "data", "text"))
 }
@@ -132,13 +135,13 @@ func TestStarvedReconcileDoesNotCount(t *testing.T) {
 // it in the end.
 func TestStarvedEvaluationsLeaveTheWorkers(t *testing.T) {
 	t.Parallel()
-	const size, workers = 4 << 20, 4
+	const size, workers = tightBytes, 4
 	memory := spent(t, size)
 	w := newWorld(t)
 	w.define("Note", "Memo")
 	w.rule("note", note(thousand))
 	w.rule("memo", strings.NewReplacer("Note", "Memo", "name: note", "name: memo").Replace(note("small")))
-	w.run(tight(size, memory), func(o *engine.Options) { o.Workers = workers })
+	w.run(tight(memory), func(o *engine.Options) { o.Workers = workers })
 	names := []string{"a", "b", "c", "d", "e", "f"}
 	for _, name := range names {
 		w.parent("Note", name, "{}")
@@ -156,7 +159,7 @@ func TestStarvedEvaluationsLeaveTheWorkers(t *testing.T) {
 // there is no memory for that, and no worker waits for it.
 func TestStarvedDecisionDeletesNothing(t *testing.T) {
 	t.Parallel()
-	const size, workers = 4 << 20, 2
+	const size, workers = tightBytes, 2
 	memory := spent(t, size)
 	memory.Release(size)
 	w := newWorld(t)
@@ -164,7 +167,7 @@ func TestStarvedDecisionDeletesNothing(t *testing.T) {
 	w.rule("note", strings.Replace(note(thousand), "    template:",
 		"    deletionPolicy: {whenDeleted: \"${parent.spec.?keep.orValue(false) ? 'Orphan' : 'Delete'}\"}\n    template:", 1))
 	w.rule("memo", strings.NewReplacer("Note", "Memo", "name: note", "name: memo").Replace(note("small")))
-	w.run(tight(size, memory), func(o *engine.Options) { o.Workers = workers })
+	w.run(tight(memory), func(o *engine.Options) { o.Workers = workers })
 	names := []string{"a", "b", "c"}
 	for _, name := range names {
 		w.parent("Note", name, "{}")
