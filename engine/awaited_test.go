@@ -177,7 +177,7 @@ func TestDefinitions(t *testing.T) {
 // errand at a time, and that what fails is tried again.
 func TestErrands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newErrands[string](time.Second, time.Minute)
+		e := newErrands[string](time.Second, time.Minute, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		var mu sync.Mutex
 		calls, hangs := map[string]int{}, make(chan struct{})
@@ -214,6 +214,55 @@ func TestErrands(t *testing.T) {
 			t.Error("what was asked for meanwhile is forgotten")
 		}
 		mu.Unlock()
+		cancel()
+		<-ended
+	})
+}
+
+// TestLanes holds that errands of one lane that hang hold up no other lane, and that all of
+// a lane get their turn.
+func TestLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newErrands(time.Second, time.Minute, func(k string) string { lane, _, _ := strings.Cut(k, "/"); return lane })
+		ctx, cancel := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		calls, hangs := map[string]int{}, make(chan struct{})
+		ended := make(chan struct{})
+		count := func() map[string]int {
+			mu.Lock()
+			defer mu.Unlock()
+			return maps.Clone(calls)
+		}
+		go func() {
+			defer close(ended)
+			e.run(ctx, laneWidth+1, func(_ context.Context, k string) bool {
+				mu.Lock()
+				calls[k]++
+				mu.Unlock()
+				if strings.HasPrefix(k, "hangs/") {
+					<-hangs
+				}
+				return true
+			})
+		}()
+		for _, name := range []string{"a", "b", "c", "d"} {
+			e.ask("hangs/" + name)
+		}
+		synctest.Wait()
+		e.ask("hangs/d") // it stands in the line once
+		e.ask("quick/a")
+		e.ask("quick/b")
+		synctest.Wait()
+		if got := count(); got["quick/a"] != 1 || got["quick/b"] != 1 || len(got) != 2+laneWidth {
+			t.Errorf("the errands were %v", got)
+		}
+		close(hangs)
+		synctest.Wait()
+		for _, name := range []string{"a", "b", "c", "d"} {
+			if got := count()["hangs/"+name]; got != 1 {
+				t.Errorf("%s was made %d times", name, got)
+			}
+		}
 		cancel()
 		<-ended
 	})

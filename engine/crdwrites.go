@@ -43,7 +43,7 @@ type definitionWrites struct {
 func newDefinitionWrites(client dynamic.Interface, done func()) *definitionWrites {
 	return &definitionWrites{
 		client:  client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")),
-		errands: newErrands[string](reportRetry/2, reportRetryMax),
+		errands: newErrands[string](reportRetry/2, reportRetryMax, nil),
 		done:    done,
 		wanted:  make(map[string]definition),
 		answers: make(map[string]definitionAnswer),

@@ -37,7 +37,9 @@ type Engine struct {
 	readers  *readers.Index
 	borrowed *readers.Borrowed
 	memories *memories
-	scarcity scarcity
+	// scarcity is for those who wait for memory: one at a time, so that the other workers
+	// are free for what needs little.
+	scarcity *gate[queue.Key]
 	// orphanings is of parents on their way out.
 	orphanings *orphanings
 	causes     *causes
@@ -69,6 +71,7 @@ func New(options Options) (*Engine, error) {
 
 		readers:  readers.New(),
 		memories: newMemories(),
+		scarcity: &gate[queue.Key]{most: 1},
 
 		orphanings: newOrphanings(),
 		held:       newKeySet(),

@@ -10,14 +10,28 @@ import (
 
 // errands are requests to the API server that somebody asks for and does not wait for.
 // A few goroutines make them, those of one key one after the other. What fails is tried
-// again, after pauses that grow.
+// again, after pauses that grow. Keys that are likely to hang together share a lane, which
+// has but a part of the goroutines.
 type errands[K comparable] struct {
 	queue workqueue.TypedRateLimitingInterface[K]
+	// laneOf names the lane of a key. nil: every key has its own.
+	laneOf func(K) string
+
+	mu sync.Mutex
+	// lanes has those that were ever used, which are few. Guarded by mu.
+	lanes map[string]*gate[K]
 }
 
+// laneWidth is how many errands of one lane are made at the same time.
+const laneWidth = 2
+
 // newErrands starts goroutines, which end when run returns.
-func newErrands[K comparable](pause, longest time.Duration) *errands[K] {
-	return &errands[K]{queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[K](pause, longest))}
+func newErrands[K comparable](pause, longest time.Duration, laneOf func(K) string) *errands[K] {
+	return &errands[K]{
+		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[K](pause, longest)),
+		laneOf: laneOf,
+		lanes:  make(map[string]*gate[K]),
+	}
 }
 
 // ask has the errand of a key run soon, and once more if it is running now.
@@ -45,6 +59,17 @@ func (e *errands[K]) next(ctx context.Context, do func(ctx context.Context, k K)
 		return false
 	}
 	defer e.queue.Done(k)
+	if e.laneOf != nil {
+		lane := e.lane(e.laneOf(k))
+		if !lane.enter(k) {
+			return true // its turn comes
+		}
+		defer func() {
+			if next, ok := lane.leave(); ok {
+				e.queue.Add(next)
+			}
+		}()
+	}
 	switch {
 	case ctx.Err() != nil:
 	case do(ctx, k):
@@ -53,6 +78,16 @@ func (e *errands[K]) next(ctx context.Context, do func(ctx context.Context, k K)
 		e.queue.AddRateLimited(k)
 	}
 	return true
+}
+
+// lane is the gate of a lane.
+func (e *errands[K]) lane(name string) *gate[K] {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.lanes[name] == nil {
+		e.lanes[name] = &gate[K]{most: laneWidth}
+	}
+	return e.lanes[name]
 }
 
 // requestLimit is how long the API server may take for one request of an errand. An

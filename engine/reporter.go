@@ -41,7 +41,7 @@ type reporter struct {
 func newReporter(sources []Source, notices *notices, reference func(id string) *corev1.ObjectReference) *reporter {
 	return &reporter{
 		sources: sources, notices: notices, reference: reference,
-		errands: newErrands[source.Origin](reportRetry, reportRetryMax),
+		errands: newErrands[source.Origin](reportRetry, reportRetryMax, nil),
 		wanted:  make(map[source.Origin]source.Report),
 		told:    make(map[source.Origin]source.Report),
 	}

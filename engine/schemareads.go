@@ -53,6 +53,10 @@ type schemaReads struct {
 	results map[schema.GroupVersionKind]kindSchema
 }
 
+// groupOfKind is the lane of a schema: the API servers behind an aggregated group hang for
+// all its kinds.
+func groupOfKind(gvk schema.GroupVersionKind) string { return gvk.Group }
+
 // schemaWish is a request for the schema of a kind.
 type schemaWish struct {
 	// before is the schema that was known.
@@ -65,7 +69,7 @@ func newSchemaReads(mapper kindTable, published *schemas.Schemas, client dynamic
 	return &schemaReads{
 		mapper: mapper, published: published, done: done,
 		definitions: client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")),
-		errands:     newErrands[schema.GroupVersionKind](schemaRetry, schemaRetryMax),
+		errands:     newErrands(schemaRetry, schemaRetryMax, groupOfKind),
 		wanted:      make(map[schema.GroupVersionKind]schemaWish),
 		results:     make(map[schema.GroupVersionKind]kindSchema),
 	}

@@ -4,13 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 
-	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
 )
 
@@ -71,55 +68,4 @@ func (p *pass) starved(ctx context.Context) bool {
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("The evaluations together need more memory than there is; this one is tried again")
 	return true
-}
-
-// scarcity says who may wait for memory: one at a time, so that the other workers are free
-// for what needs little.
-type scarcity struct {
-	mu sync.Mutex
-	// waits is true while somebody waits, and line has the keys that want to, the first
-	// first. Guarded by mu.
-	waits bool
-	line  []queue.Key
-}
-
-// enter tells whether a key may wait now; if not, it is in the line.
-func (s *scarcity) enter(k queue.Key) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := slices.Index(s.line, k)
-	switch {
-	case s.waits && at < 0:
-		s.line = append(s.line, k)
-	case !s.waits && at >= 0:
-		s.line = slices.Delete(s.line, at, at+1)
-	}
-	if s.waits {
-		return false
-	}
-	s.waits = true
-	return true
-}
-
-// leave ends the wait, and says whose turn it is. A key that does not come, as there is
-// nothing to do for it any more, keeps nobody else from it.
-func (s *scarcity) leave() (next queue.Key, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.waits = false
-	if len(s.line) == 0 {
-		return queue.Key{}, false
-	}
-	next = s.line[0]
-	s.line = slices.Delete(s.line, 0, 1)
-	return next, true
-}
-
-// forget takes a key out of the line.
-func (s *scarcity) forget(k queue.Key) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at := slices.Index(s.line, k); at >= 0 {
-		s.line = slices.Delete(s.line, at, at+1)
-	}
 }
