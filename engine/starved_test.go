@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/rules"
 )
 
@@ -31,12 +32,12 @@ func (m *scarceMemory) Release(n int64) {
 	m.Weighted.Release(n)
 }
 
-// tightBytes is what one evaluation may hold.
-const tightBytes = 4 << 20
+// scarce is how much memory there is in these tests: as much as one evaluation may need.
+const scarce = 4 << 20
 
 // tight is what a world has with little memory for all evaluations.
 func tight(memory rules.Account) func(*engine.Options) {
-	return func(o *engine.Options) { o.Limits, o.Memory = rules.Limits{ReconcileBytes: tightBytes}, memory }
+	return func(o *engine.Options) { o.Limits, o.Memory = rules.Limits{ReconcileBytes: scarce}, memory }
 }
 
 // thousand is a text for which an evaluation asks for memory that all share.
@@ -48,10 +49,10 @@ type spentMemory struct {
 	asked chan struct{}
 }
 
-func spent(t *testing.T, size int64) spentMemory {
+func spent(t *testing.T) spentMemory {
 	t.Helper()
-	m := spentMemory{Weighted: semaphore.NewWeighted(size), asked: make(chan struct{}, 1000)}
-	if !m.Weighted.TryAcquire(size) {
+	m := spentMemory{Weighted: semaphore.NewWeighted(scarce), asked: make(chan struct{}, 1000)}
+	if !m.Weighted.TryAcquire(scarce) {
 		t.Fatal("there is none")
 	}
 	return m
@@ -92,8 +93,7 @@ func (m spentMemory) awaitAsked(w *world, times int) {
 // with as much as it can need, and nobody is told.
 func TestEvaluationsShareMemory(t *testing.T) {
 	t.Parallel()
-	const size = tightBytes
-	memory := &scarceMemory{Weighted: semaphore.NewWeighted(size)}
+	memory := &scarceMemory{Weighted: semaphore.NewWeighted(scarce)}
 	w := newWorld(t)
 	w.define("Note")
 	w.rule("note", note(thousand))
@@ -122,11 +122,10 @@ func TestEvaluationsShareMemory(t *testing.T) {
 // minInterval.
 func TestStarvedReconcileDoesNotCount(t *testing.T) {
 	t.Parallel()
-	const size = tightBytes
 	w := newWorld(t)
 	w.define("Note")
 	w.rule("note", strings.Replace(note(thousand), "spec:\n", "spec:\n  minInterval: 1h\n", 1))
-	w.run(tight(&scarceMemory{Weighted: semaphore.NewWeighted(size)}))
+	w.run(tight(&scarceMemory{Weighted: semaphore.NewWeighted(scarce)}))
 	w.parent("Note", "n", "{}")
 	w.await(configMaps, w.home, "n", "is made", has("1000000", "data", "text"))
 }
@@ -135,8 +134,8 @@ func TestStarvedReconcileDoesNotCount(t *testing.T) {
 // it in the end.
 func TestStarvedEvaluationsLeaveTheWorkers(t *testing.T) {
 	t.Parallel()
-	const size, workers = tightBytes, 4
-	memory := spent(t, size)
+	const workers = 4
+	memory := spent(t)
 	w := newWorld(t)
 	w.define("Note", "Memo")
 	w.rule("note", note(thousand))
@@ -149,7 +148,7 @@ func TestStarvedEvaluationsLeaveTheWorkers(t *testing.T) {
 	memory.awaitAsked(w, len(names)+workers) // each has starved, and as many ask again as there are workers
 	w.parent("Memo", "small", "{}")
 	w.await(configMaps, w.home, "small", "is made", has("small", "data", "text"))
-	memory.Release(size)
+	memory.Release(scarce)
 	for _, name := range names {
 		w.await(configMaps, w.home, name, "is made", has("1000000", "data", "text"))
 	}
@@ -159,13 +158,15 @@ func TestStarvedEvaluationsLeaveTheWorkers(t *testing.T) {
 // there is no memory for that, and no worker waits for it.
 func TestStarvedDecisionDeletesNothing(t *testing.T) {
 	t.Parallel()
-	const size, workers = tightBytes, 2
-	memory := spent(t, size)
-	memory.Release(size)
+	const workers = 2
+	memory := spent(t)
+	memory.Release(scarce)
 	w := newWorld(t)
 	w.define("Note", "Memo")
-	w.rule("note", strings.Replace(note(thousand), "    template:",
-		"    deletionPolicy: {whenDeleted: \"${parent.spec.?keep.orValue(false) ? 'Orphan' : 'Delete'}\"}\n    template:", 1))
+	w.rule("note", strings.NewReplacer(
+		"spec:\n", "spec:\n  minInterval: 1h\n", // so that what the parent says last is not written
+		"    template:", "    deletionPolicy: {whenDeleted: \"${parent.spec.?keep.orValue(false) ? 'Orphan' : 'Delete'}\"}\n    template:",
+	).Replace(note(thousand)))
 	w.rule("memo", strings.NewReplacer("Note", "Memo", "name: note", "name: memo").Replace(note("small")))
 	w.run(tight(memory), func(o *engine.Options) { o.Workers = workers })
 	names := []string{"a", "b", "c"}
@@ -176,7 +177,7 @@ func TestStarvedDecisionDeletesNothing(t *testing.T) {
 		w.await(w.resource("Note"), w.home, name, "is ready", isTrue("Ready"))
 	}
 	w.quiet()
-	if !memory.Weighted.TryAcquire(size) {
+	if !memory.Weighted.TryAcquire(scarce) {
 		t.Fatal("a worker has memory at rest")
 	}
 	for len(memory.asked) > 0 {
@@ -188,14 +189,15 @@ func TestStarvedDecisionDeletesNothing(t *testing.T) {
 		})
 		w.delete(w.resource("Note"), w.home, name)
 	}
-	memory.awaitAsked(w, 2*len(names)+workers)
+	memory.awaitAsked(w, 2*len(names)) // each has starved, and asks again
 	w.parent("Memo", "small", "{}")
 	w.await(configMaps, w.home, "small", "is made", has("small", "data", "text"))
-	memory.Release(size)
+	memory.Release(scarce)
 	for _, name := range names {
 		w.awaitGone(w.resource("Note"), w.home, name)
 		w.await(configMaps, w.home, name, "is let go", func(obj *unstructured.Unstructured) bool {
-			return len(obj.GetOwnerReferences()) == 0 && obj.GetDeletionTimestamp() == nil
+			_, owned := obj.GetAnnotations()[apply.AnnotationOwner]
+			return !owned
 		})
 	}
 }
