@@ -138,7 +138,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (live *unstructured.Uns
 	if !whole {
 		live = known.Head()
 	}
-	if live == nil && p.memory.contests.known(identityOf(object)) {
+	if live == nil && p.memory.contests.repeated(identityOf(object)) {
 		// Somebody may keep taking its mark away, and so keep it out of view.
 		if live, err = p.readChild(ctx, kind.GVR, object); err != nil {
 			return nil, err

@@ -82,6 +82,22 @@ func (e *contestedError) Error() string {
 	return text
 }
 
+// repeated tells whether a field of an object was taken back more than once lately.
+func (c *contests) repeated(id identity) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	it := c.of[id]
+	if it == nil {
+		return false
+	}
+	for _, rounds := range it.rounds {
+		if rounds > 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // known tells whether there is a contest to look into before an object is written.
 func (c *contests) known(id identity) bool {
 	c.mu.Lock()

@@ -74,7 +74,7 @@ func TestLargeChild(t *testing.T) {
 		_, ok := apply.ReadOwner(obj)
 		return ok
 	})
-	becomes("b", "POST", "GET", "PATCH")
+	becomes("b", "GET", "PATCH")
 	w.patch(box, w.home, "n", `{"spec": {"frozen": false}}`)
 	becomes("c", "GET", "GET", "PATCH", "PATCH") // which paths it was applied with went with its mark
 
