@@ -242,6 +242,9 @@ func bounded(t *testing.T, env *Env, vars *fuzzVars, text string) (compiles, has
 	})
 	cost := int64(10*fuzzCost - vars.budget.Cost) //nolint:gosec // Small.
 	most := baseAllocated + unitAllocated*cost + byteAllocated*vars.budget.Memory.made
+	if raceDetector {
+		most *= 3 // as in TestRefusedBeforeTheCall
+	}
 	if allocated > most {
 		t.Errorf("%s\nallocates %d bytes; it costs %d and was charged %d bytes, so it may allocate %d (%v)", text, allocated, cost, vars.budget.Memory.made, most, err)
 	}
