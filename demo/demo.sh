@@ -94,6 +94,7 @@ is_ready || fail 'the control plane ended'
 show kubectl get nodes
 
 step 'Start Kanon'
+show kubectl create namespace kanon-system
 printf '   $ bin/kanon run --kubeconfig %s\n' "$state/kubeconfig"
 bin/kanon run --kubeconfig "$KUBECONFIG" 2>"$state/kanon.log" &
 kanon_pid=$!
@@ -103,7 +104,6 @@ step 'Teach the cluster a new kind, WebApp: a plain CustomResourceDefinition'
 show kubectl apply -f examples/webapp/crd.yaml
 
 step 'Apply a rule: a ConfigMap with a label, and nothing else'
-show kubectl create namespace kanon-system
 show kubectl -n kanon-system create configmap webapp --from-file=examples/webapp/rule.yaml
 show kubectl -n kanon-system label configmap webapp kanon.dev/rules=true
 await 'Kanon did not accept the rule' sh -c 'bin/controlplane kubectl -n kanon-system get configmap webapp -o yaml | grep -q "ready\":true"'
