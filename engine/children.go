@@ -40,6 +40,9 @@ type write struct {
 	renewal   rules.Renewal
 	recreated *recreation
 	pending   error
+	// unseen is true where the object existed, and memory did not show it to the
+	// evaluation.
+	unseen bool
 }
 
 // writeBatch brings the nodes that can go now up to date, their children side
@@ -89,6 +92,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 			writes = writes[1:]
 			live[i] = w.live
 			p.inputs.found(identityOf(w.object), w.before)
+			p.unseen = p.unseen || w.unseen
 			if w.err != nil {
 				p.problems = append(p.problems, p.told(problemOf(w)))
 			}
@@ -135,6 +139,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (live *unstructured.Uns
 	known := p.monitors.Known(p.op.childKey(kind.GVR), object.GetNamespace(), object.GetName())
 	var whole bool
 	live, whole = known.Whole()
+	unseen := live == nil && whole
 	if !whole {
 		live = known.Head()
 	}
@@ -176,6 +181,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (live *unstructured.Uns
 	if err != nil {
 		return nil, err
 	}
+	w.unseen = unseen && result.Action != apply.ActionCreated
 	if result.Action != apply.ActionNone {
 		p.observe(p.op.childKey(kind.GVR), result.Live)
 	}
@@ -197,7 +203,9 @@ func (p *pass) readChild(ctx context.Context, gvr schema.GroupVersionResource, c
 // writeInPlace makes a child, or changes the one that is there.
 func (p *pass) writeInPlace(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
 	write := p.writer.Sync
-	if w.guarded && (w.before == nil || !p.marks.Owns(w.before, p.op.id, p.parent.GetUID())) {
+	guarded := w.guarded && (w.before == nil || !p.marks.Owns(w.before, p.op.id, p.parent.GetUID()))
+	if guarded || w.before == nil && p.op.looksBack.Load() {
+		// One that exists all the same gets its mark and nothing else: what is rendered may follow from its absence.
 		write = p.writer.Ensure
 	}
 	result, err := write(ctx, kind.GVR, child, w.before)

@@ -67,7 +67,7 @@ func (p *pass) finalize(ctx context.Context) (done bool, v verdict, err error) {
 		return false, again, nil
 	}
 	p.prune(ctx)
-	if p.outcome.Finalization.Done && !p.filling {
+	if p.outcome.Finalization.Done && !p.filling && !p.unseen {
 		if err = p.noteFinalized(ctx); err == nil {
 			return true, settled, nil
 		}

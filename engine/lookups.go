@@ -182,6 +182,7 @@ func (p *pass) Live(rendered *unstructured.Unstructured) (*unstructured.Unstruct
 		if live, err = p.unproven(kind, rendered, version); err != nil {
 			return nil, err
 		}
+		p.unseen = p.unseen || live != nil
 	}
 	p.inputs.found(identityOf(rendered), live)
 	if live == nil || live.GetDeletionTimestamp() != nil || !p.isOurs(live) {

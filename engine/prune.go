@@ -35,6 +35,9 @@ func (p *pass) prune(ctx context.Context) {
 
 // holdsPrune tells whether a node's outcome forbids pruning.
 func (p *pass) holdsPrune() bool {
+	if p.unseen {
+		return true
+	}
 	for _, node := range p.outcome.Nodes {
 		if node.HoldPrune || (node.State != rules.StateApplied && node.State != rules.StateSkipped) {
 			return true

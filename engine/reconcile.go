@@ -120,6 +120,9 @@ type pass struct {
 	// were started for it.
 	reads   map[readers.Subject]bool
 	borrows map[monitor.Key]bool
+	// unseen is true where a child existed that the evaluation did not see: what follows
+	// from its absence must not be deleted. Its event comes.
+	unseen bool
 	// filling is true where the evaluation asked an informer that fills still, or what
 	// is to stay could not be asked for want of memory.
 	filling bool

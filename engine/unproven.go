@@ -31,7 +31,7 @@ func (p *pass) unprovenIn(ctx context.Context) unprovenReader {
 }
 
 // unproven is the object of a child's name in a view that does not show it; nil where there is none, or where it is not the
-// parent's. version is the object's. Each is read once in a pass, and one that is somebody else's once for the parent.
+// parent's. version is the object's. Each is read once in a reconcile, and one that is somebody else's once in each version.
 func (p *pass) unproven(kind restmapping.Kind, rendered *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	id := identityOf(rendered)
 	if live, known := p.revealed[id]; known {

@@ -145,3 +145,61 @@ func TestMarkThatOthersKeepTakingAway(t *testing.T) {
 		return conditionField(obj, "Stalled", "reason") == "Contested" || strings.Contains(conditionField(obj, "Stalled", "message"), apply.AnnotationApplied)
 	})
 }
+
+// keepingRule keeps what it counts in a child, and makes another child as long as there is the first.
+const keepingRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: keeping}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  children:
+  - id: state
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-state"}
+      data: {first: "${observed.state == null ? parent.spec.text : observed.state.data.first}"}
+  - id: dependent
+    when: ${observed.state != null}
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-dependent"}
+`
+
+// While a child is out of view, what an expression observes is not the whole: nothing is deleted because of that, and what the
+// child keeps is not written over.
+func TestObservedChildWithoutItsMark(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("keeping", keepingRule)
+	stop := w.run()
+	w.parent("Note", "n", "{text: a}")
+	dependent := w.await(configMaps, w.home, "n-dependent", "is made", exists)
+	w.patch(w.resource("Note"), w.home, "n", `{"spec":{"text":"b"}}`)
+	w.quiet()
+	strip := func() {
+		t.Helper()
+		w.patch(configMaps, w.home, "n-state", `{"metadata":{"annotations":{"`+apply.AnnotationApplied+`":null}}}`)
+	}
+	hasMark := func(obj *unstructured.Unstructured) bool { return obj.GetAnnotations()[apply.AnnotationApplied] != "" }
+	check := func(when string) {
+		t.Helper()
+		w.await(configMaps, w.home, "n-state", "has a mark again", hasMark)
+		w.quiet()
+		if got := field(w.get(configMaps, w.home, "n-state"), "data", "first"); got != "a" {
+			t.Errorf("%s: the child says %v, want what it kept", when, got)
+		}
+		if w.get(configMaps, w.home, "n-dependent").GetUID() != dependent.GetUID() {
+			t.Errorf("%s: what depends on the child was made anew", when)
+		}
+	}
+	strip()
+	check("while Kanon runs")
+	stop()
+	strip()
+	w.run()
+	check("over a restart")
+}
