@@ -26,15 +26,16 @@ help: ## List the targets
 .PHONY: build
 build: bin/kanon bin/controlplane ## Build bin/kanon and bin/controlplane
 
-# Phony: go's own cache knows what has changed. Without VCS stamping a commit
-# elsewhere does not link the control plane anew; and no -trimpath for that:
-# packages compiled with it are not those that tests and linters use, and
-# compiling the control plane's twice costs minutes. kanon is built as the image
-# has it: with its profile, no package of it is one of the tests' anyway.
+# Phony: go's own cache knows what has changed. Without the profile and -trimpath,
+# which the image and the benchmarks have, kanon is built of the packages that tests
+# and linters use too; with them, all of its packages are compiled once more, which
+# takes minutes. Without VCS stamping a commit elsewhere does not link the control
+# plane again.
+KANON_BUILD ?= -pgo=off
 .PHONY: bin/kanon
 bin/kanon:
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -o bin/kanon ./cmd/kanon
+	go build $(KANON_BUILD) -o bin/kanon ./cmd/kanon
 
 .PHONY: bin/controlplane
 bin/controlplane:
@@ -91,6 +92,7 @@ bin/kanonbench:
 	go build -C cmd/kanonbench -o ../../bin/kanonbench .
 
 .PHONY: bench
+bench: KANON_BUILD = -trimpath # as the image
 bench: bin/kanon bin/controlplane bin/kanonbench ## Compare with an operator by hand (BENCH=quick, default, loads, long, longest or patches)
 	$(if $(BENCH_$(BENCH)),,$(error BENCH must be quick, default, loads, long, longest or patches, not $(BENCH)))
 	$(if $(filter default,$(BENCH)),go test -run '^$$' -bench . -benchmem ./rules/...)
@@ -99,6 +101,7 @@ bench: bin/kanon bin/controlplane bin/kanonbench ## Compare with an operator by 
 # The compiler reads cmd/kanon/default.pgo by itself. Make it again after large changes of the engine.
 PGOPORT ?= 6061
 .PHONY: pgo
+pgo: KANON_BUILD = -trimpath
 pgo: bin/kanon bin/controlplane bin/kanonbench ## Record what kanon run does in a benchmark, for profile-guided optimisation (cmd/kanon/default.pgo)
 	@bin/kanonbench run --load plain=2000 --rounds 1 --engines kanon --rest 2s --singles 10 \
 		--controlplane bin/controlplane --kanon-arg --pprof=127.0.0.1:$(PGOPORT) --out /dev/null & bench=$$!; \

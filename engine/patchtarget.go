@@ -1,0 +1,261 @@
+package engine
+
+// What a patch sets in one target: a reconcile of a key (rule, patch, target), which
+// applies what all parents contribute together.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/contributions"
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/readers"
+)
+
+// refillPause is how long the target of a patch waits for an informer that lists again.
+const refillPause = 200 * time.Millisecond
+
+// reconcilePatch brings what a patch sets in one target up to date: what all parents
+// contribute to it, and nothing else.
+func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) (verdict, error) {
+	if k.IsSweep() {
+		return e.sweep(ctx, k)
+	}
+	op := e.running.load().byID[k.Rule]
+	switch {
+	case op == nil:
+		return waiting, nil // the rule's start comes here again
+	case !e.ready(op) && e.contributions.HasBegun(op.contributing):
+		e.queue.AddAfter(k, refillPause) // an informer lists again, and that is no start of the rule
+		return later, nil
+	case !e.ready(op):
+		return waiting, nil
+	}
+	plan, ok := op.patches[k.Patch]
+	if !ok {
+		e.forgetKey(k)
+		return settled, nil
+	}
+	now := e.options.Clock.Now()
+	history, loop, rest := e.causes.take(k, now, e.options.RetryMax)
+	if rest > 0 {
+		e.queue.AddAfter(k, rest)
+		return later, nil
+	}
+	if loop != nil {
+		e.queue.AddAfter(k, loop.retreat.rest(now)+time.Millisecond) // the parents in it say so
+	}
+	saw, current := e.contributions.Collect(op.contributing, k)
+	if !current {
+		return waiting, nil // the start of the next operator comes here again
+	}
+	t := &patching{Engine: e, op: op, plan: plan, key: k, saw: saw, history: history}
+	if len(t.saw.Parts) > 0 {
+		t.follow()
+	}
+	came := t.runSafely(ctx)
+	told := e.contributions.Finish(k, t.saw, came, t.left)
+	for _, parent := range told {
+		if t.did != nil {
+			e.causes.hand(parent, t.did) // which may see the target before its event
+		}
+	}
+	e.addKeys(told)
+	if !e.contributions.Contributes(k) && came.err == nil {
+		e.leaveTarget(k)
+	}
+	switch {
+	case came.err == nil:
+		return settled, nil
+	case errors.Is(came.err, errNotNow), came.reason == reasonWaiting, came.reason == reasonHeld, came.reason == reasonFieldTaken,
+		came.reason == reasonContested:
+		return waiting, nil // for an event of the target, of its informer, or of a parent, or for the end of a pause
+	case came.stalled, came.Passing(), came.expected():
+		return again, nil // the parents are told
+	default:
+		return again, fmt.Errorf("patch %s: %w", k.Patch, came.err)
+	}
+}
+
+// patching is one look at a target.
+type patching struct {
+	*Engine
+
+	op   *operator
+	plan patchPlan
+	key  queue.Key
+	saw  contributions.Collected
+	// history is what led to the look, as far as it was rules.
+	history *history
+	// did is not nil where the look wrote: what follows from that.
+	did *history
+	// left are the problems of parents whose part is left out.
+	left map[types.NamespacedName]problem
+}
+
+func (t *patching) name() string {
+	return apply.Ref{
+		Group: t.plan.GVK.Group, Kind: t.plan.GVK.Kind, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name,
+	}.String()
+}
+
+// follow has the target's events wake the key. It comes before the target is read.
+func (t *patching) follow() {
+	informer := t.plan.informerFor(t.key.Parent.Namespace)
+	if t.plan.borrowed {
+		t.borrowed.Use(t.key, informer)
+	}
+	s := readers.Subject{Informer: informer, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name}
+	t.readers.Add(t.key, s, labels.Everything())
+}
+
+// runSafely is run, with a panic as a problem: the look is to be ended in any case.
+func (t *patching) runSafely(ctx context.Context) (came problem) {
+	var err error
+	defer func() {
+		if err != nil {
+			came = t.problem(err)
+		}
+	}()
+	defer containPanic(&err)
+	return t.run(ctx)
+}
+
+// run gives what is in the way; a problem without an error where nothing is.
+func (t *patching) run(ctx context.Context) problem {
+	if t.saw.Pending {
+		return t.problem(errNotNow) // the end of the wave comes here again
+	}
+	together, err := apply.Merge(t.saw.Merged, t.saw.Parts)
+	if err != nil {
+		return t.problem(err)
+	}
+	t.saw.Merged = nil
+	if len(t.saw.Parts) > 1 {
+		t.saw.Merged = together // for the next time
+	}
+	merged := together.Part
+	t.leaveOut(together.Contradictions)
+	live, err := t.live(ctx, merged == nil)
+	if err == nil && live == nil {
+		t.contested.forget(t.key)
+	}
+	switch {
+	case err != nil:
+		return t.problem(err)
+	case live == nil && merged == nil:
+		return problem{}
+	case live == nil:
+		return problem{subject: t.subject(), reason: reasonWaiting, err: fmt.Errorf("%s is not there yet", t.name())}
+	case live.GetDeletionTimestamp() != nil && merged == nil:
+		return problem{}
+	case t.saw.Doubt != "" && apply.Shrinks(live, t.plan.manager, merged):
+		return t.held(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there; the conditions and Events of that parent say why", t.name(), t.saw.Doubt))
+	}
+	err = t.sync(ctx, apply.Patch{
+		GVR: t.plan.kind.GVR, Object: live, Manager: t.plan.manager, Content: merged, Refuse: t.plan.Refuse, Keeps: t.keeps,
+	})
+	if err != nil {
+		return t.problem(err)
+	}
+	if merged == nil {
+		t.writer.ForgetPatch(live.GetUID(), t.plan.manager)
+	}
+	return problem{}
+}
+
+// live is the target as it is known; nil where it is not there. Where the patch is to
+// be released, one that has left the informer's view is read.
+func (t *patching) live(ctx context.Context, release bool) (*unstructured.Unstructured, error) {
+	target := t.key.Parent
+	informer := t.plan.informerFor(target.Namespace)
+	if view := t.monitors.View(informer); view != nil {
+		if live, ok := view.Get(target.Namespace, target.Name); ok {
+			return live, nil
+		}
+	} else if !release {
+		return nil, t.unread(informer)
+	}
+	if !release || t.plan.whole() {
+		return nil, nil
+	}
+	return t.readTarget(ctx, t.plan.kind.GVR, target)
+}
+
+// unread says why an informer does not show the target yet.
+func (t *patching) unread(informer monitor.Key) error {
+	if err := t.monitors.Failure(informer); err != nil {
+		return &unreadError{fmt.Errorf("cannot read %s: %w", informer.GVR.GroupResource(), err)}
+	}
+	return errNotNow // when it has filled, the key comes again
+}
+
+// errNotNow says that nothing is known of a target yet, and that what is comes soon.
+var errNotNow = errors.New("it is being looked at for the first time")
+
+// unreadError says that an informer has not filled; its event comes.
+type unreadError struct{ err error }
+
+func (e *unreadError) Error() string { return e.err.Error() }
+func (e *unreadError) Unwrap() error { return e.err }
+
+func (t *patching) subject() string { return "patch " + t.key.Patch }
+
+func (t *patching) held(why string) problem {
+	return problem{subject: t.subject(), reason: reasonHeld, elsewhere: true, err: errors.New(why)}
+}
+
+// problem sorts what went wrong into what it means for the parents.
+func (t *patching) problem(err error) problem {
+	p := problemOf(&write{err: err})
+	p.subject, p.elsewhere = t.subject(), true
+	if field, ok := errors.AsType[*apply.FieldHeldError](err); ok {
+		p.reason, p.stalled, p.err = reasonFieldTaken, true, field
+	}
+	if unread, ok := errors.AsType[*unreadError](err); ok {
+		p.reason, p.err = reasonWaiting, unread
+	}
+	if t.op.program.HasSecrets() {
+		p.err = withoutValues(p.err)
+	}
+	return p
+}
+
+// leaveOut notes the parents whose part contradicts that of an older one.
+func (t *patching) leaveOut(contradictions []apply.Contradiction) {
+	t.left = make(map[types.NamespacedName]problem, len(contradictions))
+	for _, c := range contradictions {
+		t.left[t.saw.Parents[c.Part]] = problem{
+			subject: t.subject(), reason: reasonContradiction, stalled: true, elsewhere: true,
+			err: fmt.Errorf("%s: %s %s, which is older, sets %s to another value, so nothing is set there for this one",
+				t.name(), t.op.parent.GVK.Kind, shortName(t.saw.Parents[c.Other]), c.Path),
+		}
+	}
+}
+
+// keeps says why a patch takes nothing from a manager: who has the field there would
+// put it back, for ever.
+func (t *patching) keeps(manager string) string {
+	if manager == apply.Manager {
+		return "a rule makes the object and sets the field; let that rule ignore it"
+	}
+	for id, op := range t.running.load().byID {
+		patch, ok := strings.CutPrefix(manager, apply.PatchManagers(id))
+		if !ok || manager == t.plan.manager {
+			continue
+		}
+		if _, there := op.patches[patch]; there {
+			return fmt.Sprintf("patch %s of rule %s sets it to something else", patch, op.name)
+		}
+	}
+	return ""
+}
