@@ -20,6 +20,8 @@ type meddler struct {
 	engine.Client
 	create func(ctx context.Context, obj *unstructured.Unstructured)
 	refuse func(obj *unstructured.Unstructured) error
+	// deleted is called when an object was deleted, before the engine has the answer.
+	deleted func(name string)
 }
 
 func (m *meddler) Resource(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
@@ -50,6 +52,14 @@ func (m *meddledNamespace) Create(ctx context.Context, obj *unstructured.Unstruc
 		}
 	}
 	return m.ResourceInterface.Create(ctx, obj, options, subresources...)
+}
+
+func (m *meddledNamespace) Delete(ctx context.Context, name string, options metav1.DeleteOptions, subresources ...string) error {
+	err := m.ResourceInterface.Delete(ctx, name, options, subresources...)
+	if m.meddler.deleted != nil {
+		m.meddler.deleted(name)
+	}
+	return err
 }
 
 // A panic in one parent's write leaves the others alone, and the parent is tried

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,6 +41,9 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
 	}
 	defer func() { e.addKeys(e.contributions.Looked(op.contributing, k.Parent)) }()
 	parent, err := e.findParent(ctx, op, k)
+	if errors.Is(err, errNotNow) {
+		return waiting, nil // the informer's start wakes every parent
+	}
 	if err != nil {
 		e.doubt(op, k, e.childrenOf(op, k))
 		return again, err
@@ -302,8 +306,13 @@ func (p *pass) release(ctx context.Context) (verdict, error) {
 
 // findParent is the parent of a key, or nil when there is nothing to do for it:
 // when it is gone, or when it is out of the rule's view and has nothing of the rule.
+// The error is errNotNow while the informer of the parents fills again.
 func (e *Engine) findParent(ctx context.Context, op *operator, k queue.Key) (*unstructured.Unstructured, error) {
-	if parent, ok := e.monitors.Get(op.parentKey, k.Parent.Namespace, k.Parent.Name); ok {
+	view := e.monitors.View(op.parentKey)
+	if view == nil {
+		return nil, errNotNow
+	}
+	if parent, ok := view.Get(k.Parent.Namespace, k.Parent.Name); ok {
 		return parent, nil
 	}
 	if !op.isNarrow() || (!e.hasChildren(op, k) && !e.held.has(k) && !e.left.has(k)) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -98,6 +99,42 @@ func TestVerdictInSpiteOfNews(t *testing.T) {
 	}()
 	defer func() { close(told); <-churned }()
 	w.verdict("note", "no room for this")
+}
+
+// A rule that comes back while its record is being deleted makes nothing before it has a new one.
+func TestRuleThatComesBackWhileItsRecordGoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", note("x"))
+	w.parent("Note", "n", "{}")
+	gone, returned := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	w.run(func(o *engine.Options) {
+		o.Client = &meddler{Client: o.Client, deleted: func(name string) {
+			if name == w.recordOf("note") {
+				once.Do(func() { close(gone); <-returned })
+			}
+		}, create: func(ctx context.Context, obj *unstructured.Unstructured) {
+			if obj.GetNamespace() != w.home {
+				return
+			}
+			if _, err := w.client.Resource(configMaps).Namespace(w.kanon).Get(ctx, w.recordOf("note"), metav1.GetOptions{}); err != nil {
+				t.Errorf("%s was made without a record of its rule: %v", obj.GetName(), err)
+			}
+		}}
+	})
+	w.await(configMaps, w.home, "n", "is made", has("x", "data", "text"))
+	w.delete(configMaps, w.kanon, "note")
+	select {
+	case <-gone:
+	case <-time.After(patience):
+		t.Fatal("the record stays")
+	}
+	w.delete(configMaps, w.home, "n")
+	w.rule("note", note("y"))
+	time.AfterFunc(time.Second, func() { close(returned) }) // when the rule would have begun
+	w.await(configMaps, w.home, "n", "is made again", has("y", "data", "text"))
 }
 
 // A rule that cannot be remembered does not begin to write, says why, and begins

@@ -321,7 +321,11 @@ func (r *records) write(ctx context.Context, id string) bool {
 		r.mu.Unlock()
 		return true
 	}
-	object, wanted, remove := s.object, s.wanted.clone(), s.remove
+	object, stored, sealed, wanted, remove := s.object, s.stored, s.sealed, s.wanted.clone(), s.remove
+	if remove {
+		// While it is being deleted, there is no record: a rule that comes back now waits for a new one.
+		s.object, s.stored, s.sealed = nil, ruleRecord{}, false
+	}
 	r.mu.Unlock()
 
 	var answer *unstructured.Unstructured
@@ -339,13 +343,13 @@ func (r *records) write(ctx context.Context, id string) bool {
 	before := s.err
 	s.err = err
 	switch {
+	case err != nil && remove:
+		s.object, s.stored, s.sealed = object, stored, sealed
 	case err != nil:
 	case !remove:
 		s.object, s.stored, s.sealed = answer, wanted, true
 	case s.remove:
 		delete(r.byID, id)
-	default: // it is wanted again
-		s.object, s.stored = nil, ruleRecord{}
 	}
 	again := err == nil && s.dirty()
 	r.mu.Unlock()
