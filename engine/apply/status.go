@@ -42,12 +42,15 @@ type Status struct {
 // The error is a *ReplacedError when the object is gone or was replaced, or with Exact has changed, an *InvalidError when the content does not fit
 // the kind's schema; any other error is worth another try.
 func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
-	if _, held := s.entry(); !held && s.Content == nil {
-		return Result{Live: s.Object, Action: ActionNone}, nil
-	}
 	desired := s.desired()
-	inSync, err := w.statusInSync(ctx, s, desired)
-	if err != nil {
+	inSync, err := false, error(nil)
+	if s.Content == nil {
+		// The entry says where the manager applied it, whatever discovery shows of the kind now: what is not
+		// removed here is not removed by anyone.
+		var subresource string
+		subresource, inSync = s.heldThrough()
+		s.Subresource = subresource == "status"
+	} else if inSync, err = w.statusInSync(ctx, s, desired); err != nil {
 		return Result{}, err
 	}
 	if inSync {
@@ -108,6 +111,17 @@ func (s Status) subresources() []string {
 		return []string{"status"}
 	}
 	return nil
+}
+
+// heldThrough is the subresource that the manager's entry was applied through, in any version of the API; none is true where
+// the manager has no entry.
+func (s Status) heldThrough() (subresource string, none bool) {
+	for _, e := range entriesOf(s.Object) {
+		if e.manager == s.Manager && e.operation == operationApply {
+			return e.subresource, false
+		}
+	}
+	return "", true
 }
 
 // statusInSync says whether the manager holds exactly the paths of desired and the object has its values.

@@ -68,6 +68,26 @@ func TestSyncStatus(t *testing.T) {
 	}
 }
 
+// TestReleaseOfStatus holds that a status is removed although the kind looks as if it had no subresource, as it does while
+// discovery is incomplete.
+func TestReleaseOfStatus(t *testing.T) {
+	w := newWorld(t)
+	w.install("Released", "")
+	released := w.post("someone", `{apiVersion: apply.example.com/v1, kind: Released, metadata: {name: r}, spec: {items: []}}`)
+	s := Status{GVR: resourceOf(released), Object: released, Manager: "kanon-status-x", Subresource: true}
+	s.Content = map[string]any{"named": map[string]any{"a": map[string]any{"color": "red"}}}
+	for _, want := range []Action{ActionApplied, ActionApplied, ActionNone} {
+		result, err := w.writer.SyncStatus(t.Context(), s)
+		if err != nil || result.Action != want {
+			t.Fatalf("SyncStatus of %v: %s, %v; want %s", s.Content, result.Action, err, want)
+		}
+		s.Object, s.Content, s.Subresource = result.Live, nil, false
+	}
+	if now := w.get(released); now.Object["status"] != nil {
+		t.Errorf("its status is still %v", now.Object["status"])
+	}
+}
+
 // TestStatusOfMaps holds that maps in a status, in a schema or outside of it, are seen to be in sync, and to differ.
 func TestStatusOfMaps(t *testing.T) {
 	w := newWorld(t)
