@@ -51,7 +51,7 @@ func (r *runner) changeBeside(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	writes := after.counts.Sub(before.counts).Writes()
+	writes := after.Counts.Sub(before.Counts).Writes()
 	r.add(report.Beside, append([]report.Value{
 		{Unit: report.Median, Number: report.Quantile(times, 0.5)},
 		{Unit: report.Worst, Number: report.Quantile(times, 0.99)},

@@ -14,7 +14,7 @@ import (
 // reading is what all meters show at one time.
 type reading struct {
 	at     time.Time
-	counts plane.Counts
+	plane.Metrics
 	engine time.Duration // CPU of the engine
 	server time.Duration // CPU of the control plane
 	ours   time.Duration // CPU of this program and all that it has started
@@ -23,11 +23,11 @@ type reading struct {
 
 // read reads all meters. An engine that does not run has used nothing.
 func (r *runner) read(ctx context.Context) (reading, error) {
-	counts, err := r.plane.Count(ctx)
+	metrics, err := r.plane.Metrics(ctx)
 	if err != nil {
 		return reading{}, err
 	}
-	now := reading{at: time.Now(), counts: counts}
+	now := reading{at: time.Now(), Metrics: metrics}
 	if r.process != nil {
 		usage, err := process.Read(r.process.PID())
 		if err != nil {
@@ -56,10 +56,11 @@ func (r *runner) settle(ctx context.Context) (reading, error) {
 // between are the values of a phase that lay between two readings: what was used
 // and asked for by n parents.
 func between(before, after reading, n int) []report.Value {
-	counts := after.counts.Sub(before.counts)
+	counts := after.Counts.Sub(before.Counts)
 	values := []report.Value{
 		{Unit: report.CPU, Number: (after.engine - before.engine).Seconds()},
 		{Unit: report.ServerCPU, Number: (after.server - before.server).Seconds()},
+		{Unit: report.Allocated, Number: after.Allocated - before.Allocated},
 		{Unit: report.Strangers, Number: strangers(before, after)},
 		{Unit: report.Writes, Number: float64(counts.Writes()) / float64(n)},
 		{Unit: report.Reads, Number: float64(counts.Reads()) / float64(n)},

@@ -14,19 +14,26 @@ func TestBetween(t *testing.T) {
 	begun := time.Date(2026, 3, 5, 6, 0, 0, 0, time.UTC)
 	before := reading{
 		at: begun, engine: time.Second, server: 10 * time.Second, ours: 13 * time.Second, busy: 100 * time.Second,
-		counts: plane.Counts{{Verb: "create", Resource: "configmaps"}: 5, {Verb: "list", Resource: "apps"}: 1},
+		Metrics: plane.Metrics{
+			Counts:    plane.Counts{{Verb: "create", Resource: "configmaps"}: 5, {Verb: "list", Resource: "apps"}: 1},
+			Allocated: 1e6,
+		},
 	}
 	after := reading{
 		at: begun.Add(10 * time.Second), engine: 3 * time.Second, server: 16 * time.Second, ours: 22 * time.Second, busy: 110 * time.Second,
-		counts: plane.Counts{
-			{Verb: "create", Resource: "configmaps"}: 15, {Verb: "patch", Resource: "apps/status"}: 10,
-			{Verb: "list", Resource: "apps"}: 1, {Verb: "watch", Resource: "apps"}: 5,
+		Metrics: plane.Metrics{
+			Counts: plane.Counts{
+				{Verb: "create", Resource: "configmaps"}: 15, {Verb: "patch", Resource: "apps/status"}: 10,
+				{Verb: "list", Resource: "apps"}: 1, {Verb: "watch", Resource: "apps"}: 5,
+			},
+			Allocated: 3e6,
 		},
 	}
 	sample := report.Sample{Values: between(before, after, 10)}
 	for unit, want := range map[string]float64{
 		report.CPU:          2,
 		report.ServerCPU:    6,
+		report.Allocated:    2e6,
 		report.Strangers:    0.1, // 10 s busy, 9 of them ours, in 10 s
 		report.Writes:       2,
 		report.Reads:        0,

@@ -125,7 +125,7 @@ func (r *runner) begin() step {
 		if err != nil {
 			return err
 		}
-		if after.counts.Sub(before.counts).Writes() == 0 {
+		if after.Counts.Sub(before.Counts).Writes() == 0 {
 			return errors.New("the API server does not count the engine's requests")
 		}
 		usage, err := process.Read(r.process.PID())
@@ -185,7 +185,7 @@ func (r *runner) rest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	counts := after.counts.Sub(before.counts)
+	counts := after.Counts.Sub(before.Counts)
 	perMinute := after.at.Sub(before.at).Minutes()
 	r.add(report.Rest, append([]report.Value{
 		{Unit: report.Requests, Number: float64(counts.Writes()+counts.Reads()) / perMinute},

@@ -8,12 +8,17 @@ import (
 	"slices"
 	"strings"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
 
-// metric is the API server's count of requests by FlowSchema.
-const metric = "apiserver_flowcontrol_dispatched_requests_total"
+const (
+	// metric is the API server's count of requests by FlowSchema.
+	metric = "apiserver_flowcontrol_dispatched_requests_total"
+	// allocated is how many bytes it has allocated since it started.
+	allocated = "go_memstats_alloc_bytes_total"
+)
 
 // Request is a kind of request. Verb is that of Kubernetes ("create"), Resource
 // its plural, with the subresource ("apps/status").
@@ -35,31 +40,49 @@ func (r Request) isWatch() bool { return r.Verb == "watch" }
 // Counts are numbers of requests.
 type Counts map[Request]int
 
-// Count is how many requests engines have sent since the control plane started.
-func (p *Plane) Count(ctx context.Context) (Counts, error) {
-	text, err := p.core.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("get metrics: %w", err)
-	}
-	return parseCounts(text)
+// Metrics are what the API server counts of itself.
+type Metrics struct {
+	// Counts are the requests that engines have sent since the control plane started.
+	Counts Counts
+	// Allocated is the memory that the API server has allocated since then, in bytes. For
+	// the same requests it is nearly the same on any machine, which its time is not.
+	Allocated float64
 }
 
-// parseCounts reads our counts out of all of the API server's metrics, which are
-// some megabytes: only the lines of the one that is needed are parsed.
-func parseCounts(text []byte) (Counts, error) {
+// Metrics reads the API server's metrics.
+func (p *Plane) Metrics(ctx context.Context) (Metrics, error) {
+	text, err := p.core.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return Metrics{}, fmt.Errorf("get metrics: %w", err)
+	}
+	return parseMetrics(text)
+}
+
+// parseMetrics reads what is needed out of all of the API server's metrics, which are
+// some megabytes: only the lines of these two are parsed.
+func parseMetrics(text []byte) (Metrics, error) {
 	var lines bytes.Buffer
 	for line := range bytes.Lines(text) {
-		if bytes.HasPrefix(line, []byte(metric+"{")) {
+		if bytes.HasPrefix(line, []byte(metric+"{")) || bytes.HasPrefix(line, []byte(allocated+" ")) {
 			lines.Write(line)
 		}
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(&lines)
 	if err != nil {
-		return nil, fmt.Errorf("read metrics: %w", err)
+		return Metrics{}, fmt.Errorf("read metrics: %w", err)
 	}
+	read := Metrics{Counts: countsOf(families[metric])}
+	for _, one := range families[allocated].GetMetric() {
+		read.Allocated = one.GetUntyped().GetValue()
+	}
+	return read, nil
+}
+
+// countsOf are the counts of requests that engines sent.
+func countsOf(family *dto.MetricFamily) Counts {
 	counts := make(Counts)
-	for _, one := range families[metric].GetMetric() {
+	for _, one := range family.GetMetric() {
 		for _, label := range one.GetLabel() {
 			if label.GetName() != "flow_schema" {
 				continue
@@ -70,7 +93,7 @@ func parseCounts(text []byte) (Counts, error) {
 			}
 		}
 	}
-	return counts, nil
+	return counts
 }
 
 // Sub is what was counted after before was; kinds without a request are left out.

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestParseCounts(t *testing.T) {
+func TestParseMetrics(t *testing.T) {
 	const metrics = `# HELP apiserver_flowcontrol_dispatched_requests_total [BETA] Number of requests
 # TYPE apiserver_flowcontrol_dispatched_requests_total counter
 apiserver_flowcontrol_dispatched_requests_total{flow_schema="exempt",priority_level="exempt"} 4711
@@ -14,16 +14,21 @@ apiserver_flowcontrol_dispatched_requests_total{flow_schema="kanonbench-create-c
 apiserver_flowcontrol_dispatched_requests_total{flow_schema="kanonbench-patch-apps.status",priority_level="exempt"} 1.2e+03
 apiserver_flowcontrol_dispatched_requests_total{flow_schema="kanonbench-get-no-resource",priority_level="exempt"} 7
 apiserver_request_total{verb="GET",resource="pods"} 5
+# TYPE go_memstats_alloc_bytes_total counter
+go_memstats_alloc_bytes_total 5.5e+09
 `
-	got, err := parseCounts([]byte(metrics))
+	got, err := parseMetrics([]byte(metrics))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Counts{{"create", "configmaps"}: 1000, {"patch", "apps/status"}: 1200, {"get", NonResources}: 7}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("counts (-want +got):\n%s", diff)
+	want := Metrics{
+		Counts:    Counts{{"create", "configmaps"}: 1000, {"patch", "apps/status"}: 1200, {"get", NonResources}: 7},
+		Allocated: 5.5e9,
 	}
-	if _, err := parseCounts([]byte(metric + "{flow_schema=\n")); err == nil {
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+	if _, err := parseMetrics([]byte(metric + "{flow_schema=\n")); err == nil {
 		t.Error("a broken line was read")
 	}
 }

@@ -10,8 +10,8 @@
 // those of an administrator are, so that nothing is held back.
 //
 //	p, err := plane.Start(ctx, plane.Options{Binary: "bin/controlplane"})
-//	before, err := p.Count(ctx)
+//	before, err := p.Metrics(ctx)
 //	... // an engine works, with p.EngineKubeconfig
-//	after, err := p.Count(ctx)
-//	fmt.Println(after.Sub(before)) // create configmaps: 1000, ...
+//	after, err := p.Metrics(ctx)
+//	fmt.Println(after.Counts.Sub(before.Counts)) // create configmaps: 1000, ...
 package plane

@@ -33,6 +33,7 @@ const (
 	Time      = "sec/op"
 	CPU       = "cpu-sec/op"        // of the engine
 	ServerCPU = "server-cpu-sec/op" // of the control plane
+	Allocated = "server-alloc-B/op" // by the API server
 	Strangers = "strangers-cores"   // processors that others kept busy meanwhile
 	Writes    = "writes/parent"
 	Reads     = "reads/parent"
