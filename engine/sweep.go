@@ -109,58 +109,73 @@ func (e *Engine) retirePatches(id string, op *operator) {
 }
 
 // sweep looks for the objects of one patch: those of a retired one are released, and
-// those of another are looked at.
+// those of another are reconciled.
 func (e *Engine) sweep(ctx context.Context, k queue.Key) (verdict, error) {
-	if e.contributions.IsBusy(k) {
+	retired := e.retirements.kinds(k)
+	if len(retired) > 0 && e.contributions.IsBusy(k) {
 		return again, nil // a write that has begun is released too
 	}
 	var errs []error
-	for _, p := range e.retirements.kinds(k) {
-		// The rule may have the patch again by now, in a revision that began meanwhile.
-		gone := func() bool {
-			op := e.running.load().byID[k.Rule]
-			return op == nil || !op.isPatch(p)
-		}
-		err := e.eachPatched(ctx, p.gvk(), k, func(gvr schema.GroupVersionResource, object *unstructured.Unstructured) error {
-			if object.GetDeletionTimestamp() != nil || !gone() {
-				return nil
-			}
-			manager := apply.PatchManager(k.Rule, k.Patch)
-			_, err := e.writer.SyncPatch(ctx, apply.Patch{GVR: gvr, Object: object, Manager: manager})
-			if err == nil {
-				e.writer.ForgetPatch(object.GetUID(), manager)
-			}
-			return err
-		})
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		e.records.wantFrom(k.Rule, func() bool { return e.running.load().byID[k.Rule] != nil && gone() }, func(r *ruleRecord) {
-			r.Patches = slices.DeleteFunc(r.Patches, func(other recordedPatch) bool { return other == p })
-		})
-		e.retirements.released(k.Rule, p) // after that, the record may be removed
-	}
-	if op := e.running.load().byID[k.Rule]; op != nil && op.removal != nil && op.removal.over() {
-		e.finish(op)
+	for _, p := range retired {
+		errs = append(errs, e.releaseRetired(ctx, k, p))
 	}
 	if op := e.running.load().byID[k.Rule]; op != nil {
+		if op.removal != nil && op.removal.over() {
+			e.finish(op)
+		}
 		if plan, ok := op.patches[k.Patch]; ok && !plan.whole() {
-			err := e.eachPatched(ctx, plan.GVK, k, func(_ schema.GroupVersionResource, object *unstructured.Unstructured) error {
-				e.queue.Add(queue.Key{Rule: k.Rule, Patch: k.Patch, Parent: keyOf("", object).Parent})
-				return nil
-			})
-			if apierrors.IsForbidden(err) { // as where Secrets may be read in some namespaces only
-				logr.FromContextOrDiscard(ctx).V(1).Info("targets that a patch left are not looked for", "reason", err.Error())
-				err = nil
-			}
-			errs = append(errs, err)
+			errs = append(errs, e.seekTargets(ctx, plan, k))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return again, fmt.Errorf("release what patch %s left behind: %w", k.Patch, err)
 	}
 	return settled, nil
+}
+
+// releaseRetired releases what a patch that the rule does not have any more holds.
+func (e *Engine) releaseRetired(ctx context.Context, k queue.Key, p recordedPatch) error {
+	// The rule may have the patch again by now, in a revision that began meanwhile.
+	gone := func() bool {
+		op := e.running.load().byID[k.Rule]
+		return op == nil || !op.isPatch(p)
+	}
+	err := e.eachPatched(ctx, p.gvk(), k, func(gvr schema.GroupVersionResource, object *unstructured.Unstructured) error {
+		if object.GetDeletionTimestamp() != nil || !gone() {
+			return nil
+		}
+		manager := apply.PatchManager(k.Rule, k.Patch)
+		_, err := e.writer.SyncPatch(ctx, apply.Patch{GVR: gvr, Object: object, Manager: manager})
+		if err == nil {
+			e.writer.ForgetPatch(object.GetUID(), manager)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	e.records.wantFrom(k.Rule, func() bool { return e.running.load().byID[k.Rule] != nil && gone() }, func(r *ruleRecord) {
+		r.Patches = slices.DeleteFunc(r.Patches, func(other recordedPatch) bool { return other == p })
+	})
+	e.retirements.released(k.Rule, p) // after that, the record may be removed
+	return nil
+}
+
+// seekTargets enqueues the targets of a patch that its informer does not show: an object that no longer matches the
+// selector is released. The start of the rule enqueues those that it shows.
+func (e *Engine) seekTargets(ctx context.Context, plan patchPlan, k queue.Key) error {
+	err := e.eachPatched(ctx, plan.GVK, k, func(_ schema.GroupVersionResource, object *unstructured.Unstructured) error {
+		// A borrowed informer shows what its users read, and the start does not go through it.
+		if _, shown := e.monitors.Head(plan.key, object.GetNamespace(), object.GetName()); plan.borrowed || !shown {
+			e.queue.Add(queue.Key{Rule: k.Rule, Patch: k.Patch, Parent: keyOf("", object).Parent})
+		}
+		return nil
+	})
+	if apierrors.IsForbidden(err) { // as where Secrets may be read in some namespaces only
+		logr.FromContextOrDiscard(ctx).V(1).Info("targets that a patch left are not looked for", "reason", err.Error())
+		return nil
+	}
+	return err
 }
 
 // eachPatched calls f for every object of a kind that holds something of a patch, or that
