@@ -19,6 +19,8 @@ import (
 type Resource struct {
 	client rest.Interface
 	path   []string
+	// metadata is true where nothing is asked for but the metadata of objects.
+	metadata bool
 }
 
 // Objects is a resource, in one namespace or, where that is empty, in all.
@@ -33,19 +35,31 @@ func (c *Client) Objects(gvr schema.GroupVersionResource, namespace string) Reso
 	return Resource{client: c.objects, path: append(path, gvr.Resource)}
 }
 
-func (r Resource) get(options *metav1.ListOptions) *rest.Request {
-	return r.client.Get().AbsPath(r.path...).SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
+// Metadata is the same resource with no more of its objects than their metadata; each is of the
+// kind PartialObjectMetadata.
+func (r Resource) Metadata() Resource {
+	r.metadata = true
+	return r
+}
+
+// get begins a request that is answered by kind where only metadata is asked for.
+func (r Resource) get(options *metav1.ListOptions, kind string) *rest.Request {
+	request := r.client.Get().AbsPath(r.path...).SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
+	if r.metadata {
+		request.SetHeader("Accept", "application/json;as="+kind+";g=meta.k8s.io;v=v1")
+	}
+	return request
 }
 
 // Watch starts a watch, of which the events have an *Object each, or a *metav1.Status.
 func (r Resource) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
-	return r.get(&options).Watch(ctx)
+	return r.get(&options, "PartialObjectMetadata").Watch(ctx)
 }
 
 // List reads a list.
 func (r Resource) List(ctx context.Context, options metav1.ListOptions) (*List, error) {
-	result := r.get(&options).Do(ctx)
+	result := r.get(&options, "PartialObjectMetadataList").Do(ctx)
 	if err := result.Error(); err != nil { // which has what the API server says; that of Raw does not
 		return nil, err
 	}

@@ -48,6 +48,9 @@ const (
 
 func newMonitor(key Key, o Options) *monitor {
 	resource := o.Client.Objects(key.GVR, key.Namespace)
+	if key.Metadata {
+		resource = resource.Metadata()
+	}
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = key.Selector

@@ -28,6 +28,10 @@ type Key struct {
 	// Heads says that nobody asks for the content of these objects: of one that is
 	// large nothing is kept but apiVersion, kind and metadata.
 	Heads bool
+
+	// Metadata says that the API server sends no more of these objects than apiVersion, kind and
+	// metadata.
+	Metadata bool
 }
 
 // large is from how many bytes on an object is cut whose content nobody asks for. A
