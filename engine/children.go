@@ -94,7 +94,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 			p.inputs.found(identityOf(w.object), w.before)
 			p.unseen = p.unseen || w.unseen
 			if w.err != nil {
-				p.problems = append(p.problems, p.told(problemOf(w)))
+				p.problems = append(p.problems, p.told(p.awaitNamespace(w, problemOf(w))))
 			}
 		}
 		p.evaluation.Applied(node.Node, live)

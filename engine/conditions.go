@@ -66,11 +66,16 @@ func newState(stalled, moving findings) state {
 }
 
 func joinMessages(messages []string) string {
-	text := strings.Join(messages, "; ")
-	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
+	return cut(strings.Join(messages, "; "), maxMessage)
+}
+
+// cut is the beginning of a text, of so many bytes at the most.
+func cut(text string, limit int) string {
+	const mark = "…"
+	if len(text) <= limit {
+		return text
 	}
-	return text
+	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
 }
 
 // conditions is the state as conditions of the parent, with types prefixed.

@@ -34,6 +34,7 @@ type Engine struct {
 	running  published
 	news     *news
 	notices  *notices
+	waits    *waits
 	readers  *readers.Index
 	borrowed *readers.Borrowed
 	memories *memories
@@ -68,6 +69,7 @@ func New(options Options) (*Engine, error) {
 		options: options,
 		news:    newNews(len(options.Sources)),
 		notices: newNotices(options.Recorder),
+		waits:   newWaits(),
 
 		readers:  readers.New(),
 		memories: newMemories(),

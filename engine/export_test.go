@@ -20,6 +20,7 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 		}
 	}
 	count("notices", keysIn(&e.notices.mu, e.notices.told))
+	count("waits", keysIn(&e.waits.mu, e.waits.of))
 	count("memories", keysIn(&e.memories.mu, e.memories.byKey))
 	count("news", keysIn(&e.causes.mu, e.causes.news))
 	count("loops", keysIn(&e.causes.mu, e.causes.loops))

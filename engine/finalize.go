@@ -100,18 +100,26 @@ func (p *pass) tellFinalizing() {
 		return
 	}
 	waits := problem{subject: "spec.finalize", reason: reasonFinalizing, err: errors.New(f.Waits), stalled: f.Failed}
+	if p.homeGoes {
+		waits.stalled = true
+		waits.err = fmt.Errorf("%w; namespace %s is being deleted, and nothing can be created in it: to end the cleanup of this %s, annotate it %s",
+			waits.err, p.parent.GetNamespace(), p.parent.GetKind(), p.skipFinalize())
+	}
 	if f.Timeout > 0 {
 		left := p.parent.GetDeletionTimestamp().Add(f.Timeout).Sub(p.options.Clock.Now())
 		if left > 0 {
 			p.queue.AddAfter(p.key, left)
 		} else {
 			waits.reason, waits.stalled = reasonFinalizeTimeout, true
-			waits.err = fmt.Errorf("%s, for longer than %s; the parent stays until that changes, or until somebody ends the cleanup by annotating it %s%s: \"true\"",
-				f.Waits, f.Timeout, annotationFinalized, p.op.id)
+			waits.err = fmt.Errorf("%s, for longer than %s; the parent stays until that changes, or until somebody ends the cleanup by annotating it %s",
+				f.Waits, f.Timeout, p.skipFinalize())
 		}
 	}
 	p.problems = append(p.problems, waits)
 }
+
+// skipFinalize is the annotation by which somebody ends the cleanup of the parent.
+func (p *pass) skipFinalize() string { return annotationFinalized + p.op.id + `: "true"` }
 
 // lastRank are those of some children that nothing depends on any more: of a rule that
 // finalizes, the others have to wait until these are gone.

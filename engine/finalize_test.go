@@ -74,7 +74,8 @@ func TestFinalize(t *testing.T) {
 	w.await(configMaps, w.home, "red-backup", "is made", has("red-top", "data", "of"))
 	w.await(configMaps, w.home, "red-top", "is kept up to date", has("true", "data", "going"))
 	w.await(stacks, w.home, "red", "says that it waits", func(obj *unstructured.Unstructured) bool {
-		return conditionField(obj, "Ready", "reason") == "Finalizing" && strings.Contains(conditionField(obj, "Ready", "message"), "until is false")
+		return conditionField(obj, "Ready", "reason") == "Finalizing" && strings.Contains(conditionField(obj, "Ready", "message"),
+				`until is false: children.backup.data.?done.orValue("") == "yes"; it waits for children.backup`)
 	})
 	w.patch(configMaps, w.home, "red-base", `{"data":{"size":"edited"}}`)
 	w.await(configMaps, w.home, "red-base", "is put right", has("small", "data", "size"))
@@ -158,4 +159,35 @@ func TestFinalizeInReverse(t *testing.T) {
 			t.Errorf("%s has the owner references %v, want one to its parent", name, owners)
 		}
 	}
+}
+
+// A namespace that is being deleted is kept by a parent whose cleanup can create nothing in it. The
+// parent says so, and an Event about the Namespace, and both say the way out.
+func TestCleanupInANamespaceThatGoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Stack")
+	w.rule("stack", stackRule)
+	w.run()
+	stacks, gone := w.resource("Stack"), w.home+"-gone"
+	w.create(namespaces, w.object("{apiVersion: v1, kind: Namespace, metadata: {name: "+gone+"}}"))
+	w.create(stacks, w.object("apiVersion: $GROUP/v1\nkind: Stack\nmetadata: {name: red, namespace: "+gone+"}\nspec: {size: small, timeout: 1h}\n"))
+	w.await(stacks, gone, "red", "is ready", isTrue("Ready"))
+	w.delete(namespaces, "", gone)
+	skip := "kanon.dev/finalized-" + apply.RuleID(w.kanon, w.kanon, "stack")
+	w.await(stacks, gone, "red", "says the way out", func(obj *unstructured.Unstructured) bool {
+		message := conditionField(obj, "Stalled", "message")
+		return conditionField(obj, "Stalled", "reason") == "Finalizing" &&
+			strings.Contains(message, "namespace "+gone+" is being deleted") && strings.Contains(message, skip+`: "true"`)
+	})
+	w.awaitAny(events, "default", "involvedObject.kind=Namespace,involvedObject.name="+gone+",reason=Finalizing", "an Event says the way out",
+		func(obj *unstructured.Unstructured) bool {
+			if obj == nil {
+				return false
+			}
+			message, _ := field(obj, "message").(string)
+			return strings.Contains(message, gone+"/red") && strings.Contains(message, skip)
+		})
+	w.patch(stacks, gone, "red", `{"metadata": {"annotations": {"`+skip+`": "true"}}}`)
+	w.awaitGone(namespaces, "", gone)
 }

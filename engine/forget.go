@@ -19,7 +19,7 @@ type keyStore interface {
 }
 
 func (e *Engine) stores() []keyStore {
-	return []keyStore{e.notices, e.memories, e.causes, e.orphanings, e.contested, e.held, e.left}
+	return []keyStore{e.notices, e.waits, e.memories, e.causes, e.orphanings, e.contested, e.held, e.left}
 }
 
 // forget drops all that is known of a parent that is gone, or that the rule is not for any

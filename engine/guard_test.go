@@ -77,7 +77,13 @@ func TestRevisionThatWouldDeleteMuch(t *testing.T) {
 			t.Errorf("the verdict lacks %q: %s", want, verdict)
 		}
 	}
-	w.awaitEvent(w.kanon, "note", "RulesRefused")
+	w.awaitAny(events, w.kanon, "involvedObject.name=note,reason=PruneHeld", "an Event says what to do", func(obj *unstructured.Unstructured) bool {
+		if obj == nil {
+			return false
+		}
+		message, _ := field(obj, "message").(string)
+		return len(message) <= 1024 && strings.Contains(message, `kanon.dev/confirm-prune: "`+revision+`"`) && strings.Contains(message, "11 objects")
+	})
 	w.quiet()
 	stop()
 	stop = w.run()
@@ -187,7 +193,7 @@ func TestRevisionThatWouldDeleteAVolume(t *testing.T) {
 		held, _ := field(obj, "data", "held").(string)
 		return strings.HasPrefix(held, "PruneHeld") && strings.Contains(held, "PersistentVolumeClaim "+w.home+"/n")
 	})
-	w.awaitEvent(w.kanon, w.recordOf("note"), "RulesRefused")
+	w.awaitEvent(w.kanon, w.recordOf("note"), "PruneHeld")
 	w.quiet()
 	if w.get(claims, w.home, "n").GetDeletionTimestamp() != nil {
 		t.Error("the volume was deleted")

@@ -10,7 +10,7 @@ import (
 	"kanon.dev/kanon/rules"
 )
 
-// message says what the guard holds, and what to do.
+// message says what to do, and what the guard holds: of a text that is cut off the first is left.
 func (g *guard) message() string {
 	var refs []apply.Ref
 	for _, doomed := range g.doomed {
@@ -20,7 +20,9 @@ func (g *guard) message() string {
 		return cmp.Or(cmp.Compare(graveness(b), graveness(a)), cmp.Compare(a.String(), b.String()))
 	})
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: this revision of the rule would delete %s", reasonPruneHeld, countOf(len(refs), "object"))
+	fmt.Fprintf(&b, "%s: nothing is deleted until the rule, or the ConfigMap that holds it, is annotated %s: %q",
+		reasonPruneHeld, rules.AnnotationConfirmPrune, g.revision)
+	fmt.Fprintf(&b, "\nthis revision of the rule would delete %s", countOf(len(refs), "object"))
 	if n := len(g.doubtful); n > 0 {
 		fmt.Fprintf(&b, ", and up to %d more of %s that cannot be evaluated now", g.mayGo.all, countOf(n, "parent"))
 	}
@@ -41,7 +43,6 @@ func (g *guard) message() string {
 		}
 		b.WriteString(separator + ref.String())
 	}
-	fmt.Fprintf(&b, "\nnothing is deleted until the rule, or the ConfigMap that holds it, is annotated %s: %q", rules.AnnotationConfirmPrune, g.revision)
 	return b.String()
 }
 

@@ -48,7 +48,7 @@ func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *u
 	if len(p.problems) > 0 {
 		state := p.summarize()
 		p.keepStatus(ctx, state)
-		p.notices.tell(p.key, p.parent, op.program.ConditionPrefix(), state)
+		p.tell(ctx, state)
 	}
 	v, err := p.verdict()
 	return max(v, waiting), err // the end of a child is an event

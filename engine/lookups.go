@@ -71,11 +71,7 @@ func (p *pass) look(l lookup, q rules.Query) ([]*unstructured.Unstructured, read
 			return nil, s, errAllSecrets
 		}
 		s.Informer.Namespace = s.Namespace
-		if p.borrows == nil {
-			p.borrows = make(map[monitor.Key]bool, 1)
-		}
-		p.borrows[s.Informer] = true
-		p.borrowed.Use(p.key, s.Informer)
+		p.borrow(s.Informer)
 	}
 	selector := labels.Everything() // what is left to be matched in memory
 	if q.Selector != nil && !l.selective {
@@ -84,14 +80,28 @@ func (p *pass) look(l lookup, q rules.Query) ([]*unstructured.Unstructured, read
 	if q.Name == "" {
 		s.Selector, s.Members = selector.String(), l.members
 	}
-	// First the index, then memory: what changes in between wakes the parent.
+	p.follow(s, selector)
+	found, err := p.read(s, selector)
+	return found, s, err
+}
+
+// borrow has an informer run as long as the parent reads through it.
+func (p *pass) borrow(informer monitor.Key) {
+	if p.borrows == nil {
+		p.borrows = make(map[monitor.Key]bool, 1)
+	}
+	p.borrows[informer] = true
+	p.borrowed.Use(p.key, informer)
+}
+
+// follow has what changes in a subject enqueue the parent. It comes before the subject is read: a
+// change in between counts.
+func (p *pass) follow(s readers.Subject, selector labels.Selector) {
 	if p.reads == nil {
 		p.reads = make(map[readers.Subject]bool, len(p.op.lookups))
 	}
 	p.reads[s] = true
 	p.readers.Add(p.key, s, selector)
-	found, err := p.read(s, selector)
-	return found, s, err
 }
 
 // read answers from memory.

@@ -31,18 +31,16 @@ func TestMemoryIsOfOneParent(t *testing.T) {
 
 // The same trouble is told once of a parent, and once more of one that was made anew.
 func TestNoticeIsOfOneParent(t *testing.T) {
-	recorder := record.NewFakeRecorder(10)
-	n := newNotices(recorder)
+	n := newNotices(record.NewFakeRecorder(0))
 	stalled := state{condition: conditionStalled, reason: reasonInvalid, message: "refused"}
 	for _, test := range []struct {
 		uid  types.UID
-		want int // Events in all
-	}{{"one", 1}, {"one", 1}, {"two", 2}, {"two", 2}} {
+		want bool
+	}{{"one", true}, {"one", false}, {"two", true}, {"two", false}} {
 		parent := &unstructured.Unstructured{Object: map[string]any{}}
 		parent.SetUID(test.uid)
-		n.tell(aParent(), parent, "", stalled)
-		if got := len(recorder.Events); got != test.want {
-			t.Errorf("after a look at parent %s there are %d Events, want %d", test.uid, got, test.want)
+		if got := n.isNew(aParent(), parent, "", stalled); got != test.want {
+			t.Errorf("of parent %s an Event is due: %t, want %t", test.uid, got, test.want)
 		}
 	}
 }

@@ -3,10 +3,12 @@ package engine
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 
@@ -14,6 +16,9 @@ import (
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
 )
+
+// maxEventMessage is how many bytes the message of an Event can have (events.k8s.io/v1, field note).
+const maxEventMessage = 1024
 
 // notices tells people by Events what is in the way, once for each cause.
 type notices struct {
@@ -34,10 +39,10 @@ func newNotices(recorder record.EventRecorder) *notices {
 	return &notices{recorder: recorder, told: make(map[queue.Key]told)}
 }
 
-// tell emits an Event when a parent stalls, or cannot go, or does so for another
+// isNew tells whether an Event is due because a parent stalls, or cannot go, or does so for another
 // reason. A parent whose condition, of a type with the rule's prefix, said so already,
 // before a restart, needs none.
-func (n *notices) tell(k queue.Key, parent *unstructured.Unstructured, prefix string, s state) {
+func (n *notices) isNew(k queue.Key, parent *unstructured.Unstructured, prefix string, s state) bool {
 	n.mu.Lock()
 	now := told{uid: parent.GetUID(), state: s}
 	before, known := n.told[k]
@@ -49,12 +54,10 @@ func (n *notices) tell(k queue.Key, parent *unstructured.Unstructured, prefix st
 	}
 	n.mu.Unlock()
 	if !worth || before == now {
-		return
+		return false
 	}
-	if condition := findCondition(parent, prefix+s.condition); !known && condition != nil && condition["message"] == s.message {
-		return
-	}
-	n.recorder.Event(parent, corev1.EventTypeWarning, s.reason, s.message)
+	condition := findCondition(parent, prefix+s.condition)
+	return known || condition == nil || condition["message"] != s.message
 }
 
 // forget drops what is known of a parent that is gone.
@@ -88,15 +91,17 @@ func (n *notices) reportFile(before, now source.Report, recordOf func(id string)
 		record := recordOf(r.ID)
 		switch {
 		case record == nil, slices.Contains(before.Rules, r):
+		case r.Reason == reasonPruneHeld:
+			n.reportHeld(record, r)
 		case !r.Ready:
-			n.recorder.Event(record, corev1.EventTypeWarning, "RulesRefused", joinMessages([]string{r.Name + ": " + r.Message}))
+			n.event(record, corev1.EventTypeWarning, "RulesRefused", r.Name+": "+r.Message)
 		case refused[r.ID]:
-			n.recorder.Event(record, corev1.EventTypeNormal, "RulesAccepted", joinMessages([]string{r.Name + ": " + r.Message}))
+			n.event(record, corev1.EventTypeNormal, "RulesAccepted", r.Name+": "+r.Message)
 		}
 	}
 }
 
-// report emits an Event about a ConfigMap or a Rule object whose verdict changed.
+// report emits Events about a ConfigMap or a Rule object whose verdict changed.
 func (n *notices) report(origin source.Origin, report source.Report) {
 	holder := &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "ConfigMap",
@@ -107,14 +112,31 @@ func (n *notices) report(origin source.Origin, report source.Report) {
 		holder.Namespace, holder.Name = origin.Rule.Namespace, origin.Rule.Name
 	}
 	if report.Ready {
-		n.recorder.Event(holder, corev1.EventTypeNormal, "RulesAccepted", report.Message)
+		n.event(holder, corev1.EventTypeNormal, "RulesAccepted", report.Message)
 		return
 	}
 	messages := []string{report.Message}
+	refused := len(report.Problems) > 0
 	for _, r := range report.Rules {
-		if !r.Ready {
+		switch {
+		case r.Reason == reasonPruneHeld:
+			n.reportHeld(holder, r)
+		case !r.Ready:
+			refused = true
 			messages = append(messages, r.Name+": "+r.Message)
 		}
 	}
-	n.recorder.Event(holder, corev1.EventTypeWarning, "RulesRefused", joinMessages(messages))
+	if refused {
+		n.event(holder, corev1.EventTypeWarning, "RulesRefused", strings.Join(messages, "; "))
+	}
+}
+
+// reportHeld emits the Event about a rule whose new revision would delete more than it may.
+func (n *notices) reportHeld(about *corev1.ObjectReference, r source.RuleReport) {
+	n.event(about, corev1.EventTypeWarning, reasonPruneHeld, "rule "+r.Name+": "+strings.TrimPrefix(r.Message, reasonPruneHeld+": "))
+}
+
+// event emits an Event with as much of a message as one can have.
+func (n *notices) event(about runtime.Object, eventType, reason, message string) {
+	n.recorder.Event(about, eventType, reason, cut(message, maxEventMessage))
 }

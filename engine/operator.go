@@ -94,9 +94,6 @@ type operator struct {
 // namespacesGVR is where Namespaces are; core/v1 is never absent.
 var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"} //nolint:gochecknoglobals // a constant in all but syntax
 
-// allNamespaces is the informer of Namespaces, the same for all rules that ask for their labels.
-var allNamespaces = monitor.Key{GVR: namespacesGVR} //nolint:gochecknoglobals // a constant in all but syntax
-
 // newOperator plans the informers of a program. previous is the operator that
 // it replaces, or nil. It fails when the kind of the parents does not exist any more; the
 // nodes of other kinds that are missing are left out.

@@ -63,6 +63,9 @@ type Options struct {
 	// deleted and made anew again and again. One that lasts twice RecreateMax begins
 	// anew. Defaults: 10 seconds and 5 minutes.
 	RecreateBase, RecreateMax time.Duration
+	// WaitLimit is how long a parent may wait before an Event says what for, where its kind has no
+	// conditions. Default: 1 minute.
+	WaitLimit time.Duration
 	// Limits bound what an evaluation of a rule may take. Default: those of package
 	// rules.
 	Limits rules.Limits
@@ -101,6 +104,9 @@ func (o *Options) setDefaults() {
 	if o.RecreateMax == 0 {
 		o.RecreateMax = 5 * time.Minute
 	}
+	if o.WaitLimit == 0 {
+		o.WaitLimit = time.Minute
+	}
 	if o.Lull == nil {
 		o.Lull = func() {}
 	}
@@ -132,6 +138,9 @@ func (o *Options) validate() error {
 	}
 	if o.RecreateBase < 0 || o.RecreateMax < o.RecreateBase {
 		errs = append(errs, errors.New("engine: Options.RecreateMax must be at least RecreateBase, and neither negative"))
+	}
+	if o.WaitLimit < 0 {
+		errs = append(errs, errors.New("engine: Options.WaitLimit must not be negative"))
 	}
 	return errors.Join(errs...)
 }

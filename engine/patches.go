@@ -206,11 +206,8 @@ func (p *pass) addPart(now *contributions.Contribution, patch string, target typ
 // summarizePatches adds the patches of which it is not known what they set.
 func (p *pass) summarizePatches(stalled, moving *findings) {
 	for _, patch := range p.outcome.Patches {
-		message := "patch " + patch.ID + ": "
-		if patch.Path != "" {
-			message += patch.Path + ": "
-		}
-		switch message += patch.Message; patch.State {
+		message := explained("patch "+patch.ID, patch.Path, patch.Message, patch.Advice)
+		switch patch.State {
 		case rules.StateFailed:
 			stalled.add(reasonEvaluation, message)
 		case rules.StateWaiting:

@@ -3,7 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +25,8 @@ const (
 	// reasonKindMissing: the cluster does not have the kind of a child, a patch's target
 	// or a lookup.
 	reasonKindMissing = "KindMissing"
+	// reasonNamespaceMissing: the namespace of a child does not exist.
+	reasonNamespaceMissing = "NamespaceMissing"
 	// reasonEvaluation: an expression of the rule fails for this parent.
 	reasonEvaluation = "EvaluationFailed"
 	// reasonNameTaken: an object of a child's name exists and is not ours.
@@ -76,7 +78,7 @@ const (
 // isReason tells whether a word is one that Kanon's own conditions have for a reason.
 func isReason(word string) bool {
 	switch word {
-	case reasonReady, reasonProgressing, reasonWaiting, reasonKindMissing, reasonEvaluation, reasonNameTaken, reasonFieldTaken,
+	case reasonReady, reasonProgressing, reasonWaiting, reasonKindMissing, reasonNamespaceMissing, reasonEvaluation, reasonNameTaken, reasonFieldTaken,
 		reasonRestless, reasonInvalid, reasonForbidden, reasonTerminating, reasonWrite, reasonContested, reasonLoop,
 		reasonNoConditions, reasonAdopted, reasonDeleting, reasonRollout, reasonRecreating, reasonDeleted,
 		reasonPruneHeld, reasonHeld, reasonContradiction, reasonOrphaned, reasonFinalizing,
@@ -96,6 +98,8 @@ type problem struct {
 	// elsewhere is true where another key sees to it, and wakes the parent.
 	elsewhere bool
 	err       error
+	// advice is what the author of the rule can do about it; may be empty.
+	advice string
 }
 
 // IsNone tells whether nothing is in the way.
@@ -106,7 +110,20 @@ func (p problem) Same(other problem) bool {
 	return p.reason == other.reason && p.stalled == other.stalled && sameText(p.err, other.err)
 }
 
-func (p problem) String() string { return fmt.Sprintf("%s: %v", p.subject, p.err) }
+func (p problem) String() string { return explained(p.subject, "", p.err.Error(), p.advice) }
+
+// explained is what the parent says of a place in the rule. Who reads it can mend the parent, and
+// not the rule: so what the parent lacks comes first, and what the author of the rule can do last.
+func explained(subject, path, message, advice string) string {
+	place := subject
+	if path != "" {
+		place += ": " + path
+	}
+	if advice == "" {
+		return place + ": " + message
+	}
+	return strings.TrimPrefix(message, "parent.") + " (" + place + "); the rule's author can " + advice
+}
 
 // problemOf sorts a failed write into what it means for the parent.
 func problemOf(w *write) problem {
@@ -126,14 +143,22 @@ func problemOf(w *write) problem {
 		p.reason, p.stalled = reasonInvalid, true
 	case errors.As(w.err, &terminating):
 		p.reason = reasonTerminating
+	case errors.As(w.err, new(*apply.NamespaceMissingError)):
+		p.reason = reasonNamespaceMissing
 	case errors.As(w.err, new(*tooSoonError)):
 		p.reason = reasonRecreating
-	case apierrors.HasStatusCause(w.err, corev1.NamespaceTerminatingCause):
+	case isTerminatingNamespace(w.err):
 		p.reason = reasonTerminating
 	case apierrors.IsForbidden(w.err):
 		p.reason, p.stalled = reasonForbidden, true
 	}
 	return p
+}
+
+// isTerminatingNamespace tells whether the API server creates nothing in a namespace because it is
+// being deleted.
+func isTerminatingNamespace(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // problemOfPredicate is why it is not known whether the rule is for the parent.
@@ -143,7 +168,7 @@ func problemOfPredicate(err error) problem {
 	}
 	p := problem{subject: "spec.parent.when", reason: reasonEvaluation, stalled: true, err: err}
 	if failed, ok := errors.AsType[*rules.EvaluationError](err); ok {
-		p.subject, p.err = failed.Path, errors.New(failed.Message)
+		p.subject, p.err, p.advice = failed.Path, errors.New(failed.Message), failed.Advice
 	}
 	return p
 }
@@ -169,5 +194,5 @@ func (p problem) Passing() bool {
 // expected tells whether a problem that the user is told of is part of the course
 // of things, so that the log need not have it.
 func (p problem) expected() bool {
-	return p.reason == reasonTerminating || errors.Is(p.err, schemas.ErrNotPublished)
+	return p.reason == reasonTerminating || p.reason == reasonNamespaceMissing || errors.Is(p.err, schemas.ErrNotPublished)
 }

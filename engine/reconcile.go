@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -140,6 +139,10 @@ type pass struct {
 	revealed     map[identity]*unstructured.Unstructured
 	// outdated is what Outdated asks of an older object.
 	outdated func(node string, rendered, live *unstructured.Unstructured) bool
+	// homeGoes is true where the parent's namespace is being deleted, as far as a write showed it.
+	homeGoes bool
+	// yields is true where Kanon's conditions on the parent are somebody else's.
+	yields bool
 	// desired has every child that the rule rendered in this pass.
 	desired map[identity]bool
 	// holding is true where something needs the rule's finalizer on the parent.
@@ -270,15 +273,6 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 	return p.outlived(ctx, v, err)
 }
 
-// namespaceLabels has the labels of a namespace; false where they are not known, as when no rule asks for any.
-func (e *Engine) namespaceLabels(name string) (labels.Set, bool) {
-	namespace, ok := e.monitors.Head(allNamespaces, "", name)
-	if !ok {
-		return nil, false
-	}
-	return namespace.GetLabels(), true
-}
-
 // release takes back what the rule said in the status of a parent that it is
 // not for, and prunes all that it made for it. The status comes first: a parent
 // that has left the view is found by its children. Where it is refused, and not
@@ -299,6 +293,7 @@ func (p *pass) release(ctx context.Context) (verdict, error) {
 	}
 	p.dropContributions(p.op, p.key)
 	p.notices.forget(p.key)
+	p.waits.forget(p.key)
 	p.memories.forget(p.key)
 	p.memory = nil
 	return p.verdict()

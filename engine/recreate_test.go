@@ -474,7 +474,7 @@ func TestRevisionThatWouldRecreateMuch(t *testing.T) {
 			w.awaitRecord("note", w.revisionOf(text("x", 1)))
 			w.rule("note", text("y", 1))
 			for range 2 {
-				w.verdict("note", "PruneHeld: this revision of the rule would delete 2 objects")
+				w.verdict("note", "this revision of the rule would delete 2 objects")
 				for _, name := range []string{"a", "b"} {
 					w.await(w.resource("Note"), w.home, name, "says what waits", func(obj *unstructured.Unstructured) bool {
 						return conditionField(obj, "Stalled", "reason") == "PruneHeld" && strings.Contains(conditionField(obj, "Stalled", "message"), "child config")

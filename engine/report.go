@@ -83,7 +83,8 @@ func (c *catalog) reportRule(e *entry, state *textState, failure string) source.
 		if strings.HasPrefix(failure, reasonPruneHeld) {
 			report.Reason = reasonPruneHeld
 			if state.origin.Path != "" {
-				report.Message += "; it goes to metadata.annotations of the rule in " + state.origin.Path
+				what, why, _ := strings.Cut(failure, "\n")
+				report.Message = what + "; it goes to metadata.annotations of the rule in " + state.origin.Path + "\n" + why
 			}
 		}
 	default:

@@ -46,7 +46,7 @@ func (p *pass) conclude(ctx context.Context) (verdict, error) {
 	if !slices.ContainsFunc(p.problems, problem.Passing) {
 		p.announce() // else the next pass knows better, and comes soon
 	}
-	p.notices.tell(p.key, p.parent, p.op.program.ConditionPrefix(), state)
+	p.tell(ctx, state)
 	return p.verdict()
 }
 
@@ -143,14 +143,10 @@ func (p *pass) summarize() state {
 		}
 	}
 	for _, failed := range p.outcome.StatusFailed {
-		stalled.add(reasonEvaluation, failed.Path+": "+failed.Message)
+		stalled.add(reasonEvaluation, explained(failed.Path, "", failed.Message, failed.Advice))
 	}
 	for _, node := range p.outcome.Nodes {
-		message := "child " + node.ID + ": "
-		if node.Path != "" {
-			message += node.Path + ": "
-		}
-		message += node.Message
+		message := explained("child "+node.ID, node.Path, node.Message, node.Advice)
 		switch {
 		case node.Stalled:
 			stalled.add(reasonRollout, message)

@@ -21,7 +21,7 @@ func (w *writer) patch(p rules.PatchOutcome) {
 	case rules.StateWaiting:
 		w.comment("patch %s waits: %s%s", p.ID, where, p.Message)
 	case rules.StateFailed, rules.StateNotApplied:
-		w.comment("patch %s fails: %s%s", p.ID, where, p.Message)
+		w.comment("patch %s fails: %s%s", p.ID, where, p.Text())
 	case rules.StateApplied:
 	}
 	for _, c := range p.Contributions {

@@ -99,9 +99,9 @@ func (w *writer) node(n Node) {
 			w.comment("child %s is skipped: its when is false", n.ID)
 		}
 	case rules.StateWaiting:
-		w.comment("child %s waits: %s%s", n.ID, where, n.Message)
+		w.comment("child %s waits: %s%s", n.ID, where, n.Text())
 	case rules.StateFailed:
-		w.comment("child %s fails: %s%s", n.ID, where, n.Message)
+		w.comment("child %s fails: %s%s", n.ID, where, n.Text())
 	case rules.StateApplied, rules.StateNotApplied:
 		switch {
 		case len(n.Objects) == 0 && len(n.Kept) > 0 && n.Ready:
@@ -110,7 +110,7 @@ func (w *writer) node(n Node) {
 		case n.Ready:
 			w.comment("child %s", n.ID)
 		default:
-			w.comment("child %s, not ready: %s%s", n.ID, where, n.Message)
+			w.comment("child %s, not ready: %s%s", n.ID, where, n.Text())
 		}
 	}
 	for _, kept := range n.Kept {
@@ -134,7 +134,7 @@ func (w *writer) status(p *Preview) {
 		w.comment("waits: %s", waiting)
 	}
 	for _, failed := range out.StatusFailed {
-		w.comment("fails: %s: %s", failed.Path, failed.Message)
+		w.comment("fails: %s: %s", failed.Path, failed.Text())
 	}
 	status := maps.Clone(out.Status)
 	if conditions := conditionsOf(out); len(conditions) > 0 {

@@ -11,7 +11,7 @@ func (o *Outcome) note(p *problem) {
 	case waits:
 		o.StatusWaiting = append(o.StatusWaiting, p.Error())
 	case fails:
-		o.StatusFailed = append(o.StatusFailed, Problem{Path: p.path, Message: p.message})
+		o.StatusFailed = append(o.StatusFailed, Problem{Path: p.path, Message: p.message, Advice: p.advice})
 	case skips:
 	}
 }

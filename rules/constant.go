@@ -162,7 +162,7 @@ func (c *compiler) try(n *node, t template, place string, evaluate func(s *scope
 	if c.wrongAt[pos] || c.wrongAt[c.rule.src.at(n.yaml)] {
 		return
 	}
-	c.report(pos, CodeBadConstant, "%s: %s", place, p.message)
+	c.report(pos, CodeBadConstant, "%s: %s", place, p.text())
 }
 
 // constantBool is what a condition is that reads nothing.

@@ -197,16 +197,18 @@ type EvaluationError struct {
 	// Path is the place in the rule.
 	Path    string
 	Message string
+	// Advice is what the author of the rule can do about it; may be empty.
+	Advice string
 }
 
 // Error gives the place and what is wrong.
-func (e *EvaluationError) Error() string { return e.Path + ": " + e.Message }
+func (e *EvaluationError) Error() string { return e.Path + ": " + withAdvice(e.Message, e.Advice) }
 
 func (p *problem) err() error {
 	if p.verdict == waits {
 		return &WaitingError{Path: p.path, Message: p.message}
 	}
-	return &EvaluationError{Path: p.path, Message: p.message}
+	return &EvaluationError{Path: p.path, Message: p.message, Advice: p.advice}
 }
 
 // isTrue evaluates a condition.
@@ -292,7 +294,7 @@ func (e *Evaluation) canGo(i int) bool {
 			continue // each item waits for the one that it is paired with
 		}
 		if p := e.notReady(j); p != nil {
-			e.stop(i, waiting("waits for %s to be ready: %s", e.prog.children[j].ID, p.message).under("dependsOn"))
+			e.stop(i, waiting("waits for %s to be ready: %s", e.prog.children[j].ID, p.text()).under("dependsOn"))
 			return false
 		}
 	}
@@ -420,7 +422,7 @@ func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 		p = waiting("waits for %s", e.unsettledNeed(i))
 	}
 	if p != nil {
-		o.Path, o.Message, o.KindMissing = p.path, p.message, p.missing
+		o.Path, o.Message, o.Advice, o.KindMissing = p.path, p.message, p.advice, p.missing
 	}
 	return o
 }

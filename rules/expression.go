@@ -30,6 +30,8 @@ type problem struct {
 	// path is the place in the rule, relative to where the value is used.
 	path    string
 	message string
+	// advice is what the author of the rule can do about it; empty: that is plain, or nothing.
+	advice string
 	// missing is true where the cause is a kind that is missing.
 	missing bool
 }
@@ -37,9 +39,26 @@ type problem struct {
 // Error gives the path and the message.
 func (p *problem) Error() string {
 	if p.path == "" {
-		return p.message
+		return p.text()
 	}
-	return p.path + ": " + p.message
+	return p.path + ": " + p.text()
+}
+
+// text is the message with the advice.
+func (p *problem) text() string { return withAdvice(p.message, p.advice) }
+
+// withAdvice is a message, and what the author of the rule can do about it.
+func withAdvice(message, advice string) string {
+	if advice == "" {
+		return message
+	}
+	return message + "; " + advice
+}
+
+// advising is the problem with advice for the author of the rule.
+func (p *problem) advising(format string, args ...any) *problem {
+	p.advice = fmt.Sprintf(format, args...)
+	return p
 }
 
 // Is lets has() and ?. take what belongs to a skipped child for absent.
@@ -105,7 +124,7 @@ func (x *expression) eval(s *scope) (ref.Val, *problem) {
 // explain decides by where the expression reads whether to wait.
 func (x *expression) explain(e *Evaluation, err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
-		return &problem{verdict: p.verdict, message: p.message, missing: p.missing}
+		return &problem{verdict: p.verdict, message: p.message, advice: p.advice, missing: p.missing}
 	}
 	var missed *celenv.ReadError
 	if !errors.As(err, &missed) {
@@ -125,11 +144,12 @@ func (x *expression) explain(e *Evaluation, err error) *problem {
 	case r.waits:
 		return waiting("%s is not there yet", r.text)
 	case missed.Reason == celenv.ReasonIndex && e.prog.secrets:
-		return failure("%s is not there: the list has %d items; read it with [?…] or test size() first", r.text, missed.Length)
+		return failure("%s is not there: the list has %d items", r.text, missed.Length).advising("read it with [?…] or test size() first")
 	case missed.Reason == celenv.ReasonIndex:
-		return failure("%s is not there: the list has %d items; read it with [?%s] or test size() first", r.text, missed.Length, missed.Key)
+		return failure("%s is not there: the list has %d items", r.text, missed.Length).
+			advising("read it with [?%s] or test size() first", missed.Key)
 	}
-	return failure("%s is not there; read it with ?. and give a default with orValue(…), or test it with has(…)", r.text)
+	return failure("%s is not there", r.text).advising("read it with ?. and give a default with orValue(…), or test it with has(…)")
 }
 
 // readAt finds a read; one that was not foreseen has failed.

@@ -1,12 +1,18 @@
 package rules
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // compiledFinalize is spec.finalize.
 type compiledFinalize struct {
 	// until is nil where the children of finalize decide by being ready.
 	until   *expression
 	timeout *compiledDuration
+	// reads are the children and lookups that until reads, in the order in which it does.
+	reads []nodeRef
 }
 
 // Finalization says how far a rule has come with a parent that is being deleted.
@@ -69,6 +75,7 @@ func (c *compiler) compileFinalize(rest *uses) *compiledFinalize {
 	if spec.until != nil {
 		by := &reader{label: "spec.finalize.until", bare: true, guard: finalizingGuard()}
 		out.until = c.condition(spec.until, c.ruleScope("spec.finalize.until"), &by.uses).compiled()
+		out.reads = by.nodes
 		c.readers = append(c.readers, by)
 	}
 	return out
@@ -83,16 +90,16 @@ func (e *Evaluation) renderFinalization(out *Outcome) {
 	f := &out.Finalization
 	f.Timeout = e.duration(e.prog.finalize.timeout, out)
 	if node, missing := e.waitsForMissing(out); missing {
-		f.Waits = "child " + node.ID + ": " + node.Message
+		f.Waits = "child " + node.ID + ": " + node.Text()
 		return
 	}
 	if until := e.prog.finalize.until; until != nil {
 		holds, p := until.isTrue(&e.base)
 		switch {
 		case p != nil:
-			f.Waits, f.Failed = "until: "+p.message, p.verdict == fails
+			f.Waits, f.Failed = "until: "+p.text(), p.verdict == fails
 		case !holds:
-			f.Waits = "until is false"
+			f.Waits = "until is false: " + shorten(until.text) + e.untilWaitsFor(out)
 		}
 		f.Done = holds && p == nil
 		return
@@ -100,8 +107,30 @@ func (e *Evaluation) renderFinalization(out *Outcome) {
 	for i, child := range e.prog.children {
 		if node := out.Nodes[i]; child.Cleanup && !node.Ready {
 			f.Waits = "waits for child " + node.ID + " to be ready"
+			if node.Message != "" {
+				f.Waits += ": " + node.Text()
+			}
 			return
 		}
 	}
 	f.Done = true
+}
+
+// untilWaitsFor says what until reads: a child that is not ready, where there is one, or else
+// all of it.
+func (e *Evaluation) untilWaitsFor(out *Outcome) string {
+	var names []string
+	for _, r := range e.prog.finalize.reads {
+		i, isChild := e.prog.byID[r.id]
+		if isChild && r.root == rootChildren && !out.Nodes[i].Ready {
+			return "; child " + r.id + " is not ready: " + out.Nodes[i].Text()
+		}
+		if name := r.name(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; it waits for " + strings.Join(names, ", ")
 }

@@ -202,7 +202,7 @@ func (e *Evaluation) query(l *compiledLookup, s *scope) (Query, *problem) {
 		switch {
 		case p != nil:
 		case !ok:
-			p = failure("the name has no value; give the lookup a when")
+			p = failure("the name has no value").advising("give the lookup a when")
 		default:
 			p = e.checkRendered("name", name, isPathSegment)
 		}
@@ -250,7 +250,11 @@ func (e *Evaluation) queryNamespace(l *compiledLookup, s *scope, q *Query) *prob
 
 // at moves the path of a problem into its message.
 func (p *problem) at() *problem {
-	return &problem{verdict: p.verdict, message: p.Error(), missing: p.missing}
+	moved := *p
+	if p.path != "" {
+		moved.path, moved.message = "", p.path+": "+p.message
+	}
+	return &moved
 }
 
 // renderText renders a string; false where it is left out.
@@ -261,7 +265,7 @@ func renderText(t template, s *scope) (string, bool, *problem) {
 	}
 	text, isText := val.(string)
 	if !isText {
-		return "", false, failure("this must be a string, and is %s; make it one with string(…)", jsonType(val))
+		return "", false, failure("this must be a string, and is %s", jsonType(val)).advising("make it one with string(…)")
 	}
 	return text, true, nil
 }

@@ -242,6 +242,8 @@ type NodeOutcome struct {
 	// Message says why the node is not Applied, or why it is not ready. It
 	// stays the same as long as the cause does.
 	Message string
+	// Advice is what the author of the rule can do about it; may be empty.
+	Advice string
 	// KindMissing is true where the node waits because a kind is missing: its own, or
 	// that of a lookup that it reads.
 	KindMissing bool
@@ -253,11 +255,19 @@ type NodeOutcome struct {
 	HoldPrune bool
 }
 
+// Text is the message with the advice.
+func (o NodeOutcome) Text() string { return withAdvice(o.Message, o.Advice) }
+
 // Problem is a place in a rule and what is the matter there.
 type Problem struct {
 	Path    string
 	Message string
+	// Advice is what the author of the rule can do about it; may be empty.
+	Advice string
 }
+
+// Text is the message with the advice.
+func (p Problem) Text() string { return withAdvice(p.Message, p.Advice) }
 
 // Outcome is the result of an evaluation after all that could be written was.
 type Outcome struct {

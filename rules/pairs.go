@@ -93,7 +93,7 @@ func (e *Evaluation) pairsNotReady(child *compiledChild, index int32) *problem {
 			continue
 		}
 		if p := e.pairNotReady(j, index); p != nil {
-			return waiting("waits for %s to be ready: %s", other.ID, p.message).under("dependsOn")
+			return waiting("waits for %s to be ready: %s", other.ID, p.text()).under("dependsOn")
 		}
 	}
 	return nil
@@ -120,7 +120,7 @@ func (e *Evaluation) pairNotReady(j int, index int32) *problem {
 	if p == nil {
 		return nil
 	}
-	return &problem{verdict: p.verdict, missing: p.missing, path: p.path, message: fmt.Sprintf("%s: %s", it.live.GetName(), p.message)}
+	return &problem{verdict: p.verdict, missing: p.missing, path: p.path, message: fmt.Sprintf("%s: %s", it.live.GetName(), p.message), advice: p.advice}
 }
 
 // pair is what became of an item of a child; nil where nothing is known of it.
@@ -146,9 +146,9 @@ func (v *eachView) Member(id string) (any, bool, error) {
 	at := v.ev.pair(i, v.index)
 	switch {
 	case at != nil && at.skipped:
-		return nil, false, &problem{verdict: skips, message: "each." + id + " is skipped, because " + v.ev.whySkipped(i) + "; read it as each.?" + id}
+		return nil, false, &problem{verdict: skips, message: "each." + id + " is skipped, because " + v.ev.whySkipped(i), advice: "read it as each.?" + id}
 	case at != nil && at.uncreated:
-		return nil, false, &problem{verdict: skips, message: "each." + id + " is not there, and is not made, because its createWhen is false; read it as each.?" + id}
+		return nil, false, &problem{verdict: skips, message: "each." + id + " is not there, and is not made, because its createWhen is false", advice: "read it as each.?" + id}
 	case at == nil || at.item == 0:
 		return nil, false, waiting("each.%s is not there yet", id)
 	}

@@ -38,8 +38,8 @@ type PatchOutcome struct {
 	// State is StateApplied where all that the patch sets is known, else
 	// StateSkipped, StateWaiting or StateFailed.
 	State State
-	// Path and Message are those of a NodeOutcome.
-	Path, Message string
+	// Path, Message and Advice are those of a NodeOutcome.
+	Path, Message, Advice string
 	// KindMissing is true where it waits because a kind is missing.
 	KindMissing bool
 	// Contributions say what is to be set where, in the order of the items.
@@ -48,6 +48,9 @@ type PatchOutcome struct {
 	// what the parent contributed to any object before must stay.
 	Unknown bool
 }
+
+// Text is the message with the advice.
+func (o PatchOutcome) Text() string { return withAdvice(o.Message, o.Advice) }
 
 // Contribution is what one item of a patch sets in one object, or in all that a
 // selector selects.
@@ -133,7 +136,7 @@ func (o *PatchOutcome) stop(p *problem) {
 	if p.verdict == waits {
 		o.State = StateWaiting
 	}
-	o.Path, o.Message, o.KindMissing = p.path, p.message, p.missing
+	o.Path, o.Message, o.Advice, o.KindMissing = p.path, p.message, p.advice, p.missing
 }
 
 // contribute adds what one item sets. set is false where its when is false, and

@@ -37,7 +37,7 @@ func (e *Evaluation) notReady(i int) *problem {
 			continue
 		}
 		if child.ForEach {
-			p = &problem{verdict: p.verdict, missing: p.missing, path: p.path, message: fmt.Sprintf("%s: %s", n.items[j].live.GetName(), p.message)}
+			p = &problem{verdict: p.verdict, missing: p.missing, path: p.path, message: fmt.Sprintf("%s: %s", n.items[j].live.GetName(), p.message), advice: p.advice}
 		}
 		n.notReady = p
 		break

@@ -180,7 +180,7 @@ func (e *Evaluation) identify(child *compiledChild, object *unstructured.Unstruc
 	case metadata["name"] == nil:
 		return failure("is not there").under("name")
 	case !ok:
-		return failure("must be a string, and is %s; make it one with string(…)", jsonType(metadata["name"])).under("name")
+		return failure("must be a string, and is %s", jsonType(metadata["name"])).advising("make it one with string(…)").under("name")
 	case name == "":
 		return failure("is empty").under("name")
 	}

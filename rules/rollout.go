@@ -117,11 +117,11 @@ func (e *Evaluation) makeInOrder(n *nodeState, turns []turn) {
 		}
 		switch {
 		case !t.there && before != nil:
-			n.leaveOut(it.scope.index, waiting("%s is made when those before it are ready: %s", it.object.GetName(), before.message).under("rollout.order"))
+			n.leaveOut(it.scope.index, waiting("%s is made when those before it are ready: %s", it.object.GetName(), before.text()).under("rollout.order"))
 			n.stalled = n.stalled || failed
 			it.object = nil
 		case t.notReady != nil && before == nil:
-			before = waiting("%s: %s", it.object.GetName(), t.notReady.message)
+			before = waiting("%s: %s", it.object.GetName(), t.notReady.text())
 			failed = t.failed
 		}
 	}
@@ -185,7 +185,7 @@ func (it *item) holdBack() {
 func (n *nodeState) explain(turns []turn, left int, unknown *problem) (p *problem, stalled bool) {
 	text := fmt.Sprintf("%d of %d items are still to be updated", left, len(turns))
 	if unknown != nil {
-		return waiting("%s; %s", text, unknown.message).under(unknown.path).under("rollout"), unknown.verdict != waits
+		return waiting("%s; %s", text, unknown.text()).under(unknown.path).under("rollout"), unknown.verdict != waits
 	}
 	blocks := -1
 	for j, t := range turns {
@@ -197,9 +197,9 @@ func (n *nodeState) explain(turns []turn, left int, unknown *problem) (p *proble
 	if blocks >= 0 {
 		why := turns[blocks].notReady
 		if why.path != "" {
-			text += fmt.Sprintf("; waits for %s: %s: %s", n.items[blocks].object.GetName(), why.path, why.message)
+			text += fmt.Sprintf("; waits for %s: %s: %s", n.items[blocks].object.GetName(), why.path, why.text())
 		} else {
-			text += fmt.Sprintf("; waits for %s: %s", n.items[blocks].object.GetName(), why.message)
+			text += fmt.Sprintf("; waits for %s: %s", n.items[blocks].object.GetName(), why.text())
 		}
 		stalled = turns[blocks].failed
 	}

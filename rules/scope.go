@@ -101,11 +101,11 @@ func (v *childrenView) Member(id string) (any, bool, error) {
 		return n.items[0].live.Object, true, nil
 	case nodeSkipped:
 		if v.ev.prog.children[i].Cleanup && !v.ev.finalizing {
-			return nil, false, &problem{verdict: skips, message: "children." + id + " is there only while the parent is being deleted; read it as children.?" + id}
+			return nil, false, &problem{verdict: skips, message: "children." + id + " is there only while the parent is being deleted", advice: "read it as children.?" + id}
 		}
-		return nil, false, &problem{verdict: skips, message: "children." + id + " is skipped, because " + v.ev.whySkipped(i) + "; read it as children.?" + id}
+		return nil, false, &problem{verdict: skips, message: "children." + id + " is skipped, because " + v.ev.whySkipped(i), advice: "read it as children.?" + id}
 	case nodeUncreated:
-		return nil, false, &problem{verdict: skips, message: "children." + id + " is not there, and is not made, because its createWhen is false; read it as children.?" + id}
+		return nil, false, &problem{verdict: skips, message: "children." + id + " is not there, and is not made, because its createWhen is false", advice: "read it as children.?" + id}
 	}
 	return nil, false, waiting("children.%s is not there yet", id)
 }
@@ -178,5 +178,5 @@ func (p *problem) in(place string) *problem {
 	if strings.Count(p.message, " (in ") >= most {
 		return p
 	}
-	return &problem{verdict: p.verdict, message: p.message + " (in " + place + ")", missing: p.missing}
+	return &problem{verdict: p.verdict, message: p.message + " (in " + place + ")", advice: p.advice, missing: p.missing}
 }

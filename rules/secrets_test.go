@@ -74,10 +74,10 @@ func TestSecretsAreNotTold(t *testing.T) {
 			out := ev.Outcome()
 			var said []string
 			for _, n := range out.Nodes {
-				said = append(said, n.Path+": "+n.Message)
+				said = append(said, n.Path+": "+n.Text())
 			}
 			for _, f := range out.StatusFailed {
-				said = append(said, f.Path+": "+f.Message)
+				said = append(said, f.Path+": "+f.Text())
 			}
 			said = append(said, out.StatusWaiting...)
 			if len(said) == 0 {

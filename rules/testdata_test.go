@@ -403,7 +403,7 @@ func writeOutcome(t *testing.T, b *strings.Builder, out Outcome) {
 			b.WriteString(": " + n.Path)
 		}
 		if n.Message != "" {
-			b.WriteString(": " + n.Message)
+			b.WriteString(": " + n.Text())
 		}
 		b.WriteString("\n")
 	}
@@ -420,7 +420,7 @@ func writeOutcome(t *testing.T, b *strings.Builder, out Outcome) {
 		fmt.Fprintf(b, "waits: %s\n", w)
 	}
 	for _, f := range out.StatusFailed {
-		fmt.Fprintf(b, "failed: %s: %s\n", f.Path, f.Message)
+		fmt.Fprintf(b, "failed: %s: %s\n", f.Path, f.Text())
 	}
 }
 
@@ -442,7 +442,7 @@ func writePatches(t *testing.T, b *strings.Builder, patches []PatchOutcome) {
 			b.WriteString(": " + p.Path)
 		}
 		if p.Message != "" {
-			b.WriteString(": " + p.Message)
+			b.WriteString(": " + p.Text())
 		}
 		b.WriteString("\n")
 		for _, c := range p.Contributions {

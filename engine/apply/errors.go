@@ -41,6 +41,20 @@ func (e *TerminatingError) Error() string {
 	return fmt.Sprintf("%s %s", e.Ref, e.Reason)
 }
 
+// NamespaceMissingError says that a child cannot be created because its namespace does not exist. The caller waits for it.
+type NamespaceMissingError struct {
+	// Ref is the child, without a UID.
+	Ref Ref
+	// Err is the API server's answer.
+	Err error
+}
+
+func (e *NamespaceMissingError) Error() string {
+	return fmt.Sprintf("%s cannot be created: namespace %q does not exist", e.Ref, e.Ref.Namespace)
+}
+
+func (e *NamespaceMissingError) Unwrap() error { return e.Err }
+
 // ReplacedError says that the object last seen is gone, or that another one has its name. The caller reads again; it
 // does not create on the strength of this error.
 type ReplacedError struct {

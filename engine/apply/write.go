@@ -200,10 +200,24 @@ func (w *Writer) getSame(ctx context.Context, gvr schema.GroupVersionResource, l
 
 // writeError tells permanent refusals from those that are worth another try.
 func (c *Child) writeError(verb string, err error) error {
-	if permanent(err) {
+	switch {
+	case lacksNamespace(err, c.Ref.Namespace):
+		return &NamespaceMissingError{Ref: c.Ref, Err: err}
+	case permanent(err):
 		return &InvalidError{Ref: c.Ref, Err: err}
+	default:
+		return fmt.Errorf("%s %s: %w", verb, c.Ref, err)
 	}
-	return fmt.Errorf("%s %s: %w", verb, c.Ref, err)
+}
+
+// lacksNamespace tells whether the API server answered that a namespace does not exist.
+func lacksNamespace(err error, namespace string) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Group == "" && details.Kind == "namespaces" && details.Name == namespace
 }
 
 // permanent says whether the API server refused the object itself: 400 (strict decoding), 413, 422, or one of the three
