@@ -102,6 +102,8 @@ func New(options Options) (*Engine, error) {
 	e.borrowed = readers.NewBorrowed(e.monitors)
 	e.keys = keyring.NewStore(keyring.Options{
 		Client: options.Client, Namespace: options.Namespace, Changed: e.keysChanged,
+		// What went with the keys may have gone with the whole namespace.
+		Restored:      func() { e.records.recheck() },
 		MakeNamespace: func(ctx context.Context) error { return createNamespace(ctx, options.Client, options.Namespace) },
 	})
 	e.records = newRecords(options.Client, options.Namespace, e.keys, e.recorded)

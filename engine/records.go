@@ -49,6 +49,8 @@ type records struct {
 	loaded bool
 	failed error
 	byID   map[string]*recordState
+	// rechecks is true where the records that are known may not exist any more.
+	rechecks bool
 }
 
 // keys are what *keyring.Store has.
@@ -70,6 +72,8 @@ type recordState struct {
 	// wanted is what it should say; nothing is to be left where remove is true.
 	wanted ruleRecord
 	remove bool
+	// removal says whether the rule's text may be taken for removed.
+	removal removalCheck
 	// err is why the last attempt failed.
 	err error
 }
@@ -165,7 +169,7 @@ func (r *records) wantFrom(id string, entitled func() bool, change func(*ruleRec
 		s = &recordState{}
 		r.byID[id] = s
 	}
-	s.remove = false
+	s.remove, s.removal = false, removalUnchecked
 	change(&s.wanted)
 	dirty := s.dirty()
 	r.mu.Unlock()
@@ -230,9 +234,9 @@ func (r *records) bringUpToDate(ctx context.Context) bool {
 		return false
 	}
 	r.checkSeals()
-	good := true
+	good := r.recheckAll(ctx)
 	for _, id := range r.ids() {
-		good = r.write(ctx, id) && good
+		good = r.checkRemoval(ctx, id) && r.write(ctx, id) && good
 	}
 	return good
 }
@@ -374,7 +378,7 @@ func (r *records) writeObject(ctx context.Context, id string, live *unstructured
 	}
 	answer, err := r.createOrUpdate(ctx, live, desired)
 	if live == nil && apierrors.IsNotFound(err) {
-		// Kanon's namespace is not there: it was started out of the cluster.
+		// Kanon's namespace does not exist: it runs out of the cluster.
 		if err = createNamespace(ctx, r.client, r.namespace); err == nil {
 			answer, err = r.createOrUpdate(ctx, nil, desired)
 		}
@@ -384,7 +388,7 @@ func (r *records) writeObject(ctx context.Context, id string, live *unstructured
 		live, err = r.configMaps().Get(ctx, desired.GetName(), metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
-			answer, err = r.createOrUpdate(ctx, nil, desired)
+			return r.writeObject(ctx, id, nil, wanted)
 		case err == nil:
 			answer, err = r.createOrUpdate(ctx, live, desired)
 		}

@@ -150,6 +150,9 @@ func (e *Engine) removedRule(c *catalog, known map[string]bool, id string) *remo
 	if !sure && (!c.removed[id] || stored.OnRuleDeletion == rules.DeleteChildren) {
 		return nil
 	}
+	if c.removals[id] == nil && stored.Origin.Path == "" && !e.records.isRemovalMeant(id) {
+		return nil
+	}
 	namespace, name, _ := strings.Cut(stored.Rule, "/")
 	gone := &entry{id: id, name: types.NamespacedName{Namespace: namespace, Name: name}}
 	return c.removalOf(gone, stored.Parents[len(stored.Parents)-1].gvk(), &stored)

@@ -35,6 +35,8 @@ type Options struct {
 	Namespace string
 	// MakeNamespace creates it; it is called where it is missing.
 	MakeNamespace func(ctx context.Context) error
+	// Restored is called, from Run, when the Secret that was known was gone and has been created again.
+	Restored func()
 	// Changed is called, from Run, when the keys or the failure are other ones. Keyring returns the same pointer as long as
 	// the keys are the same.
 	Changed func()
@@ -195,6 +197,9 @@ func (s *Store) make(ctx context.Context) error {
 	s.first = !lost
 	s.mu.Unlock()
 	s.take(ctx, ring)
+	if lost {
+		s.options.Restored()
+	}
 	return nil
 }
 

@@ -59,7 +59,8 @@ func (w *world) start() *stored {
 			_, err := w.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}, metav1.CreateOptions{})
 			return err
 		},
-		Changed: func() { s.changed <- struct{}{} },
+		Restored: func() {},
+		Changed:  func() { s.changed <- struct{}{} },
 	})
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan struct{})

@@ -52,7 +52,8 @@ func NewRuleObjects(client dynamic.Interface, namespace string) *RuleObjects {
 	return &RuleObjects{client: client, namespace: namespace, definition: definition.Informer()}
 }
 
-func rulesGVR() schema.GroupVersionResource {
+// RulesGVR is where Rule objects are.
+func RulesGVR() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "kanon.dev", Version: "v1alpha1", Resource: "rules"}
 }
 
@@ -62,7 +63,7 @@ func definitionGVR() schema.GroupVersionResource {
 
 // onlyDefinition is the field selector of the definition of Rule objects.
 func onlyDefinition() string {
-	return fields.OneTermEqualSelector(metav1.ObjectNameField, rulesGVR().GroupResource().String()).String()
+	return fields.OneTermEqualSelector(metav1.ObjectNameField, RulesGVR().GroupResource().String()).String()
 }
 
 // Run publishes what the Rule objects hold, once it is known whether there can be any,
@@ -216,7 +217,7 @@ func (r *RuleObjects) served() types.UID {
 
 // watch starts an informer of the objects.
 func (r *RuleObjects) watch(ctx context.Context, uid types.UID, notify func()) error {
-	informer := dynamicinformer.NewFilteredDynamicInformer(r.client, rulesGVR(), r.namespace, 0, cache.Indexers{}, nil).Informer()
+	informer := dynamicinformer.NewFilteredDynamicInformer(r.client, RulesGVR(), r.namespace, 0, cache.Indexers{}, nil).Informer()
 	registration, err := informer.AddEventHandler(handler(notify))
 	if err != nil {
 		return fmt.Errorf("watch Rule objects: %w", err)
@@ -341,7 +342,7 @@ func (r *RuleObjects) Report(ctx context.Context, origin Origin, report Report) 
 		return false, fmt.Errorf("report on %s: %w", origin, err)
 	}
 	force := true
-	_, err = r.client.Resource(rulesGVR()).Namespace(origin.Rule.Namespace).Patch(ctx, origin.Rule.Name, types.ApplyPatchType, patch,
+	_, err = r.client.Resource(RulesGVR()).Namespace(origin.Rule.Namespace).Patch(ctx, origin.Rule.Name, types.ApplyPatchType, patch,
 		metav1.PatchOptions{FieldManager: statusManager, Force: &force}, "status")
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err), refusesUID(err):
