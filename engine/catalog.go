@@ -33,6 +33,8 @@ type catalog struct {
 	removed map[string]bool
 	// removals are those that are under way, by the rule's id.
 	removals map[string]*removal
+	// clashes are those of the rules that run.
+	clashes clashes
 	// awaits says what has to come before a revision with these kinds can be compiled,
 	// which stands in text where that is not empty; empty: nothing.
 	awaits func(text string, kinds []schema.GroupVersionKind) string

@@ -135,9 +135,10 @@ func (p *pass) ownConditions(s apply.Status, before, own []any) func(item any) b
 		}
 	}
 	types := p.op.program.ConditionTypes()
+	yields := p.rivalWithConditions(schemas.ConditionsShape{HasConditions: true}) != ""
 	return func(item any) bool {
 		name := typeOf(item)
-		return !memory.foreign[name] && (isKanons(prefix, name) || slices.Contains(types, name))
+		return !memory.foreign[name] && (!yields && isKanons(prefix, name) || slices.Contains(types, name))
 	}
 }
 

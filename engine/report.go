@@ -23,6 +23,7 @@ const maxReports = 128 << 10
 // the text, why a CustomResourceDefinition in it could not be applied, and
 // failing, by the rule's id, why a rule that runs cannot start.
 func (c *catalog) reports(crdErrors map[string]error, failing map[string]string) map[source.Origin]source.Report {
+	c.clashes.update(c)
 	reports := make(map[source.Origin]source.Report)
 	problems := make(map[source.Origin][]string)
 	for origin := range c.origins {
@@ -89,7 +90,7 @@ func (c *catalog) reportRule(e *entry, state *textState, failure string) source.
 		}
 	default:
 		report.Ready = true
-		report.Message = cmp.Or(textOf(e.findings), "running")
+		report.Message = cmp.Or(strings.Join(append(linesOf(e.findings), c.clashes.linesOf(e.id, c.options.Schemas)...), "\n"), "running")
 		if e.due {
 			report.Message = "to be checked again: waiting for " + e.waits + "\n" + report.Message
 		}
@@ -125,12 +126,14 @@ func summarize(ruleReports []source.RuleReport, problems []string) (ready bool, 
 	}
 }
 
-func textOf(findings rules.Findings) string {
+func textOf(findings rules.Findings) string { return strings.Join(linesOf(findings), "\n") }
+
+func linesOf(findings rules.Findings) []string {
 	lines := make([]string, len(findings))
 	for i, f := range findings {
 		lines[i] = f.String()
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
 // clip shortens a text to limit bytes, at the end of a line where it has one.

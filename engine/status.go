@@ -176,7 +176,10 @@ func (p *pass) writeStatus(ctx context.Context, said map[string]any, s state) er
 			content = make(map[string]any, 1)
 		}
 		rendered, _ := content["conditions"].([]any) // the rule's
-		content["conditions"] = p.conditions(rendered, s, shape)
+		delete(content, "conditions")
+		if conditions := p.conditions(rendered, s, shape); len(conditions) > 0 { // nobody can own an empty list
+			content["conditions"] = conditions
+		}
 	}
 	if err := p.syncStatus(ctx, content); err != nil || !p.places(shape, content) {
 		return err
@@ -239,14 +242,19 @@ func (p *pass) isBuiltIn() bool {
 	return kind.Definition == (restmapping.Definition{})
 }
 
-// conditions are those of the rule, in its conditions or its status, and those of
-// the state, as far as they are ours to write: a condition that another manager
-// has, such as a second rule for the same kind of parent, is left to it. Events
-// speak for both. What the rule renders can hold such a condition too, because a
+// conditions are those of the rule, in its conditions or its status, as far as no other
+// manager has them, and those of the state: all of them or, where they are another's,
+// none. Events speak for both. What the rule renders can hold such a condition too, because a
 // list that waits is the whole of what the parent has.
 func (p *pass) conditions(rendered []any, s state, shape schemas.ConditionsShape) []any {
 	prefix, now := p.op.program.ConditionPrefix(), p.options.Clock.Now()
-	own := append(ruleConditions(p.outcome.Conditions, p.parent, now), s.conditions(prefix, p.parent, now)...)
+	isTheirs := func(item any) bool {
+		return apply.HeldByAnother(p.parent, p.op.statusManager(), p.isOther, typeOf(item))
+	}
+	own := slices.DeleteFunc(ruleConditions(p.outcome.Conditions, p.parent, now), isTheirs)
+	if p.yields = p.yieldsConditions(shape); !p.yields {
+		own = append(own, s.conditions(prefix, p.parent, now)...)
+	}
 	for _, item := range own {
 		condition, _ := item.(map[string]any)
 		if !p.op.parent.HasStatus {
@@ -256,29 +264,31 @@ func (p *pass) conditions(rendered []any, s state, shape schemas.ConditionsShape
 		maps.DeleteFunc(condition, func(field string, _ any) bool { return !shape.Fields.Has(field) })
 	}
 	rendered = slices.DeleteFunc(slices.Clone(rendered), func(item any) bool {
-		return isKanons(prefix, typeOf(item)) ||
+		return isKanons(prefix, typeOf(item)) || isTheirs(item) ||
 			slices.ContainsFunc(p.outcome.Conditions, func(c rules.Condition) bool { return c.Type == typeOf(item) })
 	})
-	return slices.DeleteFunc(append(rendered, own...), func(item any) bool {
-		return apply.HeldByAnother(p.parent, p.op.statusManager(), typeOf(item), p.isOther)
-	})
+	return append(rendered, own...)
 }
 
 // explainConditions says once for each revision of a rule why conditions are not
 // written that somebody may wait for: the rule's own, or Kanon's on a kind whose
 // schema has conditions.
 func (p *pass) explainConditions(shape schemas.ConditionsShape, said map[string]any) {
-	if shape.ListMap || p.places(shape, said) || (len(p.outcome.Conditions) == 0 && !shape.HasConditions) || p.op.explained.Swap(true) {
+	rule := p.rivalWithConditions(shape)
+	written := shape.ListMap || p.places(shape, said)
+	if rule == "" && (written || len(p.outcome.Conditions) == 0 && !shape.HasConditions) || p.op.explained.Swap(true) {
 		return
 	}
 	kind := p.op.parent.GVK.Kind
 	why := "the schema of its status has no conditions"
 	switch {
+	case written:
+		why = "rule " + rule + " has the same conditionPrefix, and its conditions are there"
 	case shape.HasConditions:
 		why = "its conditions are not a list-map by type (x-kubernetes-list-type: map), and the rule's status says the list as a whole"
 	case p.isBuiltIn():
 		why = "the conditions of a kind that is built into Kubernetes are its controllers' to say"
 	}
 	p.options.Recorder.Eventf(p.parent, corev1.EventTypeWarning, reasonNoConditions,
-		"rule %s writes no conditions to objects of kind %s: %s; what is in the way is told by Events", p.op.name, kind, why)
+		"rule %s does not write its conditions to objects of kind %s: %s; Events say what is in the way", p.op.name, kind, why)
 }

@@ -255,9 +255,9 @@ func withoutEmpty(fields map[string]any) map[string]any {
 }
 
 // HeldByAnother says whether a manager other than the one given, one for which counts is true, holds a field of the
-// condition of that type in the status of obj that the one given does not hold. Such a condition was taken over, or was never the given one's to write. Fields
-// that both hold, because both said the same, decide nothing.
-func HeldByAnother(obj *unstructured.Unstructured, manager, conditionType string, counts func(manager string) bool) bool {
+// condition of one of those types in the status of obj that the one given does not hold. Such a condition was taken over, or was
+// never the given one's to write. Fields that both hold, because both said the same, decide nothing.
+func HeldByAnother(obj *unstructured.Unstructured, manager string, counts func(manager string) bool, conditionTypes ...string) bool {
 	own, others := &fieldpath.Set{}, &fieldpath.Set{}
 	for _, e := range entriesOf(obj) {
 		set, err := e.fields()
@@ -271,12 +271,34 @@ func HeldByAnother(obj *unstructured.Unstructured, manager, conditionType string
 			others = others.Union(set)
 		}
 	}
-	condition := fieldpath.MakePathOrDie("status", "conditions", fieldpath.KeyByFields("type", conditionType))
-	for _, name := range []string{"status", "reason", "message", "observedGeneration", "lastTransitionTime"} {
-		path := append(condition.Copy(), fieldpath.PathElement{FieldName: &name})
-		if others.Has(path) && !own.Has(path) {
+	return slices.ContainsFunc(conditionTypes, func(conditionType string) bool {
+		return slices.ContainsFunc(conditionPaths(conditionType), func(path fieldpath.Path) bool {
+			return others.Has(path) && !own.Has(path)
+		})
+	})
+}
+
+// HoldsCondition says whether a manager holds a field of the condition of that type in the status of obj.
+func HoldsCondition(obj *unstructured.Unstructured, manager, conditionType string) bool {
+	paths := conditionPaths(conditionType)
+	for _, e := range entriesOf(obj) {
+		if e.manager != manager {
+			continue
+		}
+		if set, err := e.fields(); err == nil && slices.ContainsFunc(paths, set.Has) {
 			return true
 		}
 	}
 	return false
+}
+
+// conditionPaths are the paths of what a condition says.
+func conditionPaths(conditionType string) []fieldpath.Path {
+	condition := fieldpath.MakePathOrDie("status", "conditions", fieldpath.KeyByFields("type", conditionType))
+	names := []string{"status", "reason", "message", "observedGeneration", "lastTransitionTime"}
+	paths := make([]fieldpath.Path, len(names))
+	for i := range names {
+		paths[i] = append(condition.Copy(), fieldpath.PathElement{FieldName: &names[i]})
+	}
+	return paths
 }

@@ -35,7 +35,7 @@ func TestSyncStatus(t *testing.T) {
 	live = w.patch("other", live, `[{"op": "add", "path": "/status/conditions/-", "value": {"type": "Theirs", "status": "True"}}]`, "status")
 	live = say(live, ActionNone, condition("Ready", "False"), condition("Extra", "True")) // theirs is none of ours
 	anybody := func(string) bool { return true }
-	if !HeldByAnother(live, "kanon-status-x", "Theirs", anybody) || HeldByAnother(live, "kanon-status-x", "Ready", anybody) {
+	if !HeldByAnother(live, "kanon-status-x", anybody, "Theirs") || HeldByAnother(live, "kanon-status-x", anybody, "Ready") {
 		t.Error("HeldByAnother does not tell theirs from ours")
 	}
 

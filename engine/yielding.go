@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/schemas"
+)
+
+// Ready, Reconciling and Stalled speak of one state, so they are all one rule's or all
+// another's: Ready=True beside the Stalled=True of a second rule would say nothing. Two rules
+// for one kind of parents need two prefixes; without them, the rule whose conditions are
+// there keeps them.
+
+// yieldsConditions tells whether Kanon's conditions on the parent are left to somebody else: to
+// another rule, or to a field manager that is no rule.
+func (p *pass) yieldsConditions(shape schemas.ConditionsShape) bool {
+	isForeign := func(manager string) bool { return !strings.HasPrefix(manager, statusManagers) }
+	return p.haveConditions(isForeign, conditionReady, conditionReconciling, conditionStalled) || p.rivalWithConditions(shape) != ""
+}
+
+// rivalWithConditions is the name of the other rule that Kanon's conditions on the parent are left
+// to; empty where there is none.
+func (p *pass) rivalWithConditions(shape schemas.ConditionsShape) string {
+	for _, rival := range p.rivals() {
+		if p.isOutdone(rival, shape) {
+			return rival.name.String()
+		}
+	}
+	return ""
+}
+
+// isOutdone tells whether the conditions are a rival's. Every rule that writes them writes Ready,
+// so whoever wrote that last has them all. Where the API server does not record whose a condition
+// is, the first rule by name has them.
+func (p *pass) isOutdone(rival *operator, shape schemas.ConditionsShape) bool {
+	if !shape.ListMap {
+		return shape.HasConditions && rival.name.String() < p.op.name.String() && rival.selects(p.parent, p.namespaceLabels) == selected
+	}
+	isIts := func(manager string) bool { return manager == rival.statusManager() }
+	return p.haveConditions(isIts, conditionReady) ||
+		!apply.HoldsCondition(p.parent, p.op.statusManager(), p.op.program.ConditionPrefix()+conditionReady) &&
+			p.haveConditions(isIts, conditionReconciling, conditionStalled)
+}
+
+// haveConditions tells whether some field managers have any of these conditions, with the rule's
+// prefix, on the parent.
+func (p *pass) haveConditions(managers func(string) bool, names ...string) bool {
+	types := make([]string, len(names))
+	for i, name := range names {
+		types[i] = p.op.program.ConditionPrefix() + name
+	}
+	return apply.HeldByAnother(p.parent, p.op.statusManager(), managers, types...)
+}
+
+// rivals are the other rules that run for the kind of the parent and have the same
+// conditionPrefix, by name.
+func (p *pass) rivals() []*operator {
+	var found []*operator
+	for _, other := range p.running.load().byID {
+		if other.id != p.op.id && other.removal == nil && other.parent.GVK.GroupKind() == p.op.parent.GVK.GroupKind() &&
+			other.program.ConditionPrefix() == p.op.program.ConditionPrefix() {
+			found = append(found, other)
+		}
+	}
+	slices.SortFunc(found, func(a, b *operator) int { return strings.Compare(a.name.String(), b.name.String()) })
+	return found
+}
