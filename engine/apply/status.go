@@ -27,7 +27,7 @@ type Status struct {
 	// Manager is the field manager: one for each rule, so that rules do not take fields from one another.
 	Manager string
 	// Content is the whole of what the manager says under status. Paths that it said before and does not say now are
-	// removed, unless another manager has them too. nil says nothing: all that it ever said is removed.
+	// removed, unless another manager has them too. An empty one says nothing: all that it ever said is removed.
 	Content map[string]any
 	// Exact has the status applied only to Object in the version that it has there: a content that was computed from the
 	// status is not written over one that has changed since.
@@ -44,7 +44,7 @@ type Status struct {
 func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 	desired := s.desired()
 	inSync, err := false, error(nil)
-	if s.Content == nil {
+	if len(s.Content) == 0 {
 		// The entry says where the manager applied it, whatever discovery shows of the kind now: what is not
 		// removed here is not removed by anyone.
 		var subresource string
@@ -97,7 +97,7 @@ func (w *Writer) retract(ctx context.Context, s Status, stranger *unstructured.U
 // desired is the object as the manager applies it, without a UID.
 func (s Status) desired() *unstructured.Unstructured {
 	desired := &unstructured.Unstructured{Object: map[string]any{}}
-	if s.Content != nil {
+	if len(s.Content) > 0 {
 		desired.Object["status"] = s.Content
 	}
 	desired.SetGroupVersionKind(s.Object.GroupVersionKind())
