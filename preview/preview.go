@@ -2,12 +2,14 @@ package preview
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/rules"
 )
 
@@ -17,9 +19,13 @@ type Input struct {
 	Parent  *unstructured.Unstructured
 	// With are objects of the cluster besides the parent: what the rule looks up,
 	// children as they are, and the parent's Namespace where the rule selects by
-	// its labels.
+	// its labels. A child of the parent is what its mark or its controller owner
+	// reference says.
 	With []*unstructured.Unstructured
 	Now  time.Time
+	// Namespace is Kanon's own. Empty: the marks of children do not tell this rule
+	// from others.
+	Namespace string
 }
 
 // Preview is what a rule makes of a parent.
@@ -50,6 +56,15 @@ type Node struct {
 	// Anew are those of Objects for which the object that is there would be deleted, or
 	// may be.
 	Anew []Kept
+	// Refused are those that cannot be written, because something else has their name.
+	Refused []Refused
+}
+
+// Refused is an object that the engine would not write to.
+type Refused struct {
+	Object *unstructured.Unstructured
+	// Err is the engine's reason: an *apply.NameTakenError or an *apply.TerminatingError.
+	Err error
 }
 
 // Kept is an object with which something else is done than to apply it.
@@ -63,8 +78,8 @@ type Kept struct {
 func Evaluate(ctx context.Context, in Input) *Preview {
 	w := newWorld(in)
 	if len(in.With) > 0 {
-		// A child as it is may be known only by the name that is rendered for it:
-		// so the first run finds the names, and the second sees the children.
+		// An owner reference does not say which child of the rule an object is: the first
+		// run finds that by the names, and the second sees the children.
 		w.claim(run(ctx, in, w).Nodes)
 	}
 	return run(ctx, in, w)
@@ -74,11 +89,17 @@ func Evaluate(ctx context.Context, in Input) *Preview {
 // will have none before somebody changes something.
 func (p *Preview) Failed() bool {
 	for _, n := range p.Nodes {
-		if n.State == rules.StateFailed {
+		if n.State == rules.StateFailed || slices.ContainsFunc(n.Refused, Refused.isFinal) {
 			return true
 		}
 	}
 	return p.failed || patchFailed(p.Outcome.Patches) || len(p.Outcome.StatusFailed) > 0
+}
+
+// isFinal says whether nothing changes until somebody does something.
+func (r Refused) isFinal() bool {
+	_, taken := errors.AsType[*apply.NameTakenError](r.Err)
+	return taken
 }
 
 func run(ctx context.Context, in Input, w *world) *Preview {
@@ -95,34 +116,43 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 		p.Unmatched = "spec.parent.when is false"
 		return p
 	}
-	rendered, stays := map[string][]*unstructured.Unstructured{}, map[string][]string{}
-	kept, anew := map[string][]Kept{}, map[string][]Kept{}
+	nodes := map[string]Node{}
 	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
-		for _, node := range batch {
-			rendered[node.Node] = node.Objects
-			for _, object := range node.Objects {
-				stays[node.Node] = append(stays[node.Node], whenItStays(ev.Ending(object)))
-			}
-			for _, object := range node.Kept {
-				kept[node.Node] = append(kept[node.Node], Kept{Object: object, Why: w.whyKept(node.Node, object, slices.Contains(node.Held, object))})
-			}
-			live := make([]*unstructured.Unstructured, len(node.Objects))
-			for i, object := range node.Objects {
-				if why := w.whyAnew(node.Node, object, node.Renewal(i)); why != "" {
-					anew[node.Node] = append(anew[node.Node], Kept{Object: object, Why: why})
-				}
-				live[i] = w.applied(object)
-			}
-			ev.Applied(node.Node, live)
+		for _, rendered := range batch {
+			node, live := w.write(ev, rendered)
+			nodes[rendered.Node] = node
+			ev.Applied(rendered.Node, live)
 		}
 	}
 	p.Outcome = ev.Outcome()
 	for _, outcome := range p.Outcome.Nodes {
-		p.Nodes = append(p.Nodes, Node{
-			NodeOutcome: outcome, Objects: rendered[outcome.ID], Stays: stays[outcome.ID], Kept: kept[outcome.ID], Anew: anew[outcome.ID],
-		})
+		node := nodes[outcome.ID]
+		node.NodeOutcome = outcome
+		p.Nodes = append(p.Nodes, node)
 	}
 	return p
+}
+
+// write is what the engine would do with the objects of a node, and those as they are then; nil for one that it would not
+// write to.
+func (w *world) write(ev *rules.Evaluation, rendered rules.Rendered) (node Node, live []*unstructured.Unstructured) {
+	for _, object := range rendered.Kept {
+		node.Kept = append(node.Kept, Kept{Object: object, Why: w.whyKept(rendered.Node, object, slices.Contains(rendered.Held, object))})
+	}
+	live = make([]*unstructured.Unstructured, len(rendered.Objects))
+	for i, object := range rendered.Objects {
+		if err := w.refusal(rendered.Node, object); err != nil {
+			node.Refused = append(node.Refused, Refused{Object: object, Err: err})
+			continue
+		}
+		node.Objects = append(node.Objects, object)
+		node.Stays = append(node.Stays, whenItStays(ev.Ending(object)))
+		if why := w.whyAnew(rendered.Node, object, rendered.Renewal(i)); why != "" {
+			node.Anew = append(node.Anew, Kept{Object: object, Why: why})
+		}
+		live[i] = w.applied(object)
+	}
+	return node, live
 }
 
 // whenItStays says when a child is not deleted.

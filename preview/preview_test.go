@@ -100,7 +100,10 @@ func TestInputIsOnlyRead(t *testing.T) {
 	config := object(t, `
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: corner, namespace: team-a}
+metadata:
+  name: corner
+  namespace: team-a
+  ownerReferences: [{apiVersion: shop.example.com/v1, kind: Shop, name: corner, controller: true}]
 data: {url: old, note: "$${y} ${z}"}`)
 	parent, before, beforeParent := object(t, shop), config.DeepCopy(), object(t, shop)
 	p := preview.Evaluate(t.Context(), preview.Input{

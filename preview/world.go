@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,10 +31,17 @@ func identityOf(u *unstructured.Unstructured) identity {
 type world struct {
 	objects []*unstructured.Unstructured
 	byID    map[identity]*unstructured.Unstructured
-	// nodes says of which child an object is.
+	// ties says whose the objects are, and nodes of which child of the rule those of the parent are.
+	ties  map[identity]tie
 	nodes map[identity]string
 	// children are those of the rule, by their ids.
 	children map[string]rules.Child
+
+	parent apply.Ref
+	// ruleID is what a mark names the rule by; empty where that is not known. retainedBy is what an orphan of the rule
+	// and the parent says.
+	ruleID     string
+	retainedBy string
 }
 
 func newWorld(in Input) *world {
@@ -41,24 +49,29 @@ func newWorld(in Input) *world {
 	objects := slices.DeleteFunc(slices.Clone(in.With), func(o *unstructured.Unstructured) bool { return identityOf(o) == identityOf(in.Parent) })
 	w := &world{
 		objects: append(objects, in.Parent),
-		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)), nodes: make(map[identity]string),
-		children: make(map[string]rules.Child),
+		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)), ties: make(map[identity]tie), nodes: make(map[identity]string),
+		children: make(map[string]rules.Child), parent: apply.RefOf(in.Parent),
 	}
+	rule := types.NamespacedName{Namespace: cmp.Or(in.Program.Namespace(), in.Namespace), Name: in.Program.Name()}
+	if in.Namespace != "" {
+		w.ruleID = apply.RuleID(in.Namespace, rule.Namespace, rule.Name)
+	}
+	w.retainedBy = rule.String() + "/" + w.parent.Namespace + "/" + w.parent.Name
 	for _, child := range in.Program.Children() {
 		w.children[child.ID] = child
 	}
 	for _, object := range in.With {
 		id := identityOf(object)
-		w.byID[id] = object
-		owner, marked := apply.ReadOwner(object)
-		if _, ok := w.children[owner.Node]; marked && ok {
-			w.nodes[id] = owner.Node
+		w.byID[id], w.ties[id] = object, w.tieOf(object)
+		if _, ok := w.children[w.ties[id].node]; ok {
+			w.nodes[id] = w.ties[id].node
 		}
 	}
 	return w
 }
 
-// claim makes the objects that are rendered children of their nodes.
+// claim makes those of the parent's objects that are rendered children of the nodes that render them: the owner reference
+// does not name a node.
 func (w *world) claim(nodes []Node) {
 	for _, node := range nodes {
 		for _, object := range node.Objects {
@@ -67,11 +80,14 @@ func (w *world) claim(nodes []Node) {
 		for _, kept := range node.Kept {
 			w.claimOne(node.ID, kept.Object)
 		}
+		for _, refused := range node.Refused {
+			w.claimOne(node.ID, refused.Object)
+		}
 	}
 }
 
 func (w *world) claimOne(node string, object *unstructured.Unstructured) {
-	if id := identityOf(object); w.byID[id] != nil {
+	if id := identityOf(object); w.ties[id].ours {
 		w.nodes[id] = node
 	}
 }
@@ -107,8 +123,9 @@ func (w *world) Observed(node string) ([]*unstructured.Unstructured, error) {
 
 // Live implements rules.Reader.
 func (w *world) Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	live := w.byID[identityOf(rendered)]
-	if live == nil || live.GetDeletionTimestamp() != nil {
+	id := identityOf(rendered)
+	live := w.byID[id]
+	if live == nil || !w.ties[id].ours || live.GetDeletionTimestamp() != nil {
 		return nil, nil
 	}
 	return live, nil

@@ -105,7 +105,7 @@ func (w *writer) node(n Node) {
 	case rules.StateApplied, rules.StateNotApplied:
 		switch {
 		case len(n.Objects) == 0 && len(n.Kept) > 0 && n.Ready:
-		case len(n.Objects) == 0 && len(n.Kept) == 0:
+		case len(n.Objects) == 0 && len(n.Kept) == 0 && len(n.Refused) == 0:
 			w.comment("child %s has no items", n.ID)
 		case n.Ready:
 			w.comment("child %s", n.ID)
@@ -118,6 +118,9 @@ func (w *writer) node(n Node) {
 	}
 	for _, anew := range n.Anew {
 		w.comment("child %s: %s %s %s", n.ID, anew.Object.GetKind(), nameOf(anew.Object), anew.Why)
+	}
+	for _, refused := range n.Refused {
+		w.comment("child %s: %s", n.ID, refused.Err)
 	}
 	for i, object := range n.Objects {
 		if when := n.Stays[i]; when != "" {

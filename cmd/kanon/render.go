@@ -27,7 +27,9 @@ type renderOptions struct {
 	with    []string
 	schemas []string
 	now     string
-	limits  rules.Limits
+	// namespace is Kanon's own.
+	namespace string
+	limits    rules.Limits
 }
 
 func newRenderCommand() *cobra.Command {
@@ -41,10 +43,11 @@ YAML, with what is skipped, what waits and why as comments.
 RULE is a file with rules, PARENT one with the objects that they are for; - is
 standard input for one of them. No cluster is asked: what the rule looks up,
 children as they are, and the parent's Namespace are taken from --with. An object
-there that has the kind and the name of a child is that child as it is; one that is
-not rendered any more is a child by its mark, kanon.dev/applied. What is not given is
-not there. The parent gets the defaults of its CustomResourceDefinition, where that
-stands beside the rule or in --schemas.
+there is a child of the parent if its mark, kanon.dev/applied, says so, or if the
+parent is its controller by metadata.ownerReferences, as kubectl get prints both. Any
+other object that has the name of a child is left alone, and the child fails. What is
+not given does not exist. The parent gets the defaults of its
+CustomResourceDefinition, where that stands beside the rule or in --schemas.
 
 Left out are the labels and annotations by which Kanon knows its children, its own
 conditions, and the values of Secrets.
@@ -70,6 +73,7 @@ for the parent or is not for its kind, and 2 when the command is called wrongly.
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.with, "with", nil, "directory or file with objects that the cluster has; repeatable")
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
+	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, by which marks name their rule")
 	flags.StringVar(&o.now, "now", "", "the time that the rule sees, in RFC 3339; default: the time it is")
 	addLimits(flags, &o.limits)
 	return cmd
@@ -103,7 +107,7 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 	if err != nil {
 		return err
 	}
-	check, err := checkRules(cmd.Context(), ruleTexts, schemaTexts, kinds, rules.Options{Namespace: engine.DefaultNamespace, Limits: o.limits})
+	check, err := checkRules(cmd.Context(), ruleTexts, schemaTexts, kinds, rules.Options{Namespace: o.namespace, Limits: o.limits})
 	if err != nil {
 		return err
 	}
@@ -123,7 +127,7 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 	for _, parent := range parents {
 		defaults.fill(parent)
 	}
-	previews, err := previewAll(cmd.Context(), check.programs, parents, with, now)
+	previews, err := o.previewAll(cmd.Context(), check.programs, parents, with, now)
 	if err != nil {
 		return err
 	}
@@ -143,7 +147,7 @@ func (o *renderOptions) time() (time.Time, error) {
 
 // previewAll evaluates each rule for each parent that is of its kind. Objects of
 // other kinds beside the parents are passed over.
-func previewAll(ctx context.Context, programs []*rules.Program, parents, with []*unstructured.Unstructured, now time.Time) ([]*preview.Preview, error) {
+func (o *renderOptions) previewAll(ctx context.Context, programs []*rules.Program, parents, with []*unstructured.Unstructured, now time.Time) ([]*preview.Preview, error) {
 	inDefaultNamespace(programs, with)
 	var previews []*preview.Preview
 	for _, parent := range parents {
@@ -155,7 +159,9 @@ func previewAll(ctx context.Context, programs []*rules.Program, parents, with []
 			if spec.Namespaced && parent.GetNamespace() == "" {
 				parent.SetNamespace(metav1.NamespaceDefault)
 			}
-			previews = append(previews, preview.Evaluate(ctx, preview.Input{Program: program, Parent: parent, With: with, Now: now}))
+			previews = append(previews, preview.Evaluate(ctx, preview.Input{
+				Program: program, Parent: parent, With: with, Now: now, Namespace: o.namespace,
+			}))
 		}
 	}
 	if len(previews) > 0 {
