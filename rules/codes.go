@@ -23,6 +23,7 @@ const (
 	CodeMoreErrors    Code = "KN0014"
 	CodeMoreWarnings  Code = "KN0015"
 	CodeTooManyDocs   Code = "KN0016"
+	CodeRefusedCRD    Code = "KN0017"
 )
 
 // What can be found in the fields of a rule.
@@ -195,6 +196,7 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeMoreErrors, "More errors", SeverityError},
 		{CodeMoreWarnings, "More warnings", SeverityWarning},
 		{CodeTooManyDocs, "Too many documents", SeverityError},
+		{CodeRefusedCRD, "A CustomResourceDefinition that the API server refuses", SeverityError},
 
 		{CodeUnknownField, "An unknown field", SeverityError},
 		{CodeMissingField, "A missing field", SeverityError},

@@ -156,6 +156,7 @@ func (d *decoder) crd(root *node, before int) {
 	}
 	object, _ := root.plain().(map[string]any)
 	d.docs.CRDs = append(d.docs.CRDs, &unstructured.Unstructured{Object: object})
+	d.docs.definitions = append(d.docs.definitions, definition{src: d.src, root: root})
 }
 
 func (d *decoder) rule(root *node) *Rule {

@@ -89,4 +89,5 @@ func (docs *Documents) add(more Documents) {
 	docs.Rules = append(docs.Rules, more.Rules...)
 	docs.Partial = append(docs.Partial, more.Partial...)
 	docs.CRDs = append(docs.CRDs, more.CRDs...)
+	docs.definitions = append(docs.definitions, more.definitions...)
 }

@@ -28,6 +28,8 @@ type Documents struct {
 	Partial []*Rule
 	// CRDs are the CustomResourceDefinitions beside the rules, as written.
 	CRDs []*unstructured.Unstructured
+	// definitions are CRDs with their places.
+	definitions []definition
 }
 
 // Rule is one decoded rule document. Its parts keep their positions, so that

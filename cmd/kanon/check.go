@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/definitions"
 	"kanon.dev/kanon/rules"
 )
 
@@ -122,6 +123,7 @@ func checkRules(ctx context.Context, inputs, schemas []input, kinds *knownKinds,
 		kinds.define(docs.CRDs)
 		c.crds = append(c.crds, docs.CRDs...)
 		decoded[i] = docs
+		findings = append(findings, refusedDefinitions(ctx, &docs)...)
 		c.findings = append(c.findings, findings...)
 		if len(findings)+len(docs.Rules) > 0 {
 			c.files++
@@ -155,6 +157,18 @@ func checkRules(ctx context.Context, inputs, schemas []input, kinds *knownKinds,
 	}
 	c.findings = c.findings.Sorted().Shortened()
 	return c, nil
+}
+
+// refusedDefinitions says why the API server would not take the definitions beside rules.
+func refusedDefinitions(ctx context.Context, docs *rules.Documents) rules.Findings {
+	var findings rules.Findings
+	for i, crd := range docs.CRDs {
+		for _, p := range definitions.Check(ctx, crd) {
+			place := rules.DefinitionPlace{Path: p.Path, Name: p.Name, Offset: p.Offset}
+			findings = append(findings, docs.DefinitionFinding(i, place, p.Message))
+		}
+	}
+	return findings
 }
 
 // readSchema adds the kinds of a file with definitions, or of an OpenAPI document.

@@ -37,9 +37,9 @@ func newValidateCommand() *cobra.Command {
 wrong: the line, the place in it, a code that docs/findings.md explains, and what
 to write instead where that is known.
 
-A file may hold rules, CustomResourceDefinitions, ConfigMaps with rules, and other
-documents, which are passed over. Of a directory all files below it that end in
-.yaml or .yml are read; - is standard input.
+A file may hold rules, CustomResourceDefinitions, which are checked as the API server
+checks them, ConfigMaps with rules, and other documents, which are passed over. Of a
+directory all files below it that end in .yaml or .yml are read; - is standard input.
 
 No cluster is needed: known are the kinds of Kubernetes itself and those of the
 CustomResourceDefinitions in the files and in --schemas, with their fields. In

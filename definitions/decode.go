@@ -1,0 +1,99 @@
+package definitions
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	kjson "sigs.k8s.io/json"
+)
+
+// decode reads a definition as the API server does with fieldValidation=Strict. ok is false where a value has the wrong type:
+// there is no object then.
+func decode(object map[string]any) (crd *apiextensionsv1.CustomResourceDefinition, problems []Problem, ok bool) {
+	crd = &apiextensionsv1.CustomResourceDefinition{}
+	strict, err := kjson.UnmarshalStrict(encode(object), crd)
+	if err != nil {
+		path := misfit(object, func(value any) any { return value })
+		return nil, []Problem{{Path: path, Message: pathText(object, path) + ": " + misfitText(err)}}, false
+	}
+	for _, err := range strict {
+		if wrong, ok := errors.AsType[kjson.FieldError](err); ok {
+			problems = append(problems, Problem{Path: resolve(object, wrong.FieldPath()), Name: true, Message: err.Error()})
+		}
+	}
+	return crd, problems, true
+}
+
+// misfit is the path to the first value that a definition cannot have. The decoder does not say which it is below lists, maps
+// and schemas within schemas; so a part is looked for that cannot be decoded when nothing else is in the definition. wrap puts
+// such a part in its place.
+func misfit(value any, wrap func(any) any) []string {
+	refused := func(object any) bool {
+		return kjson.UnmarshalCaseSensitivePreserveInts(encode(object), &apiextensionsv1.CustomResourceDefinition{}) != nil
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			alone := func(part any) any { return wrap(map[string]any{name: part}) }
+			if refused(alone(v[name])) {
+				return append([]string{name}, misfit(v[name], alone)...)
+			}
+		}
+	case []any:
+		alone := func(part any) any { return wrap([]any{part}) }
+		for i, item := range v {
+			if refused(alone(item)) {
+				return append([]string{strconv.Itoa(i)}, misfit(item, alone)...)
+			}
+		}
+	}
+	return nil
+}
+
+// misfitText is the decoder's error without the names of Go.
+func misfitText(err error) string {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return err.Error()
+	}
+	return fmt.Sprintf("must be %s, and is %s", typeText(wrong.Type), valueText(wrong.Value))
+}
+
+func typeText(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return typeText(t.Elem())
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return "an integer"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	default:
+		return "a mapping"
+	}
+}
+
+// valueText is what the decoder calls a value: "string", "number 5", "object".
+func valueText(value string) string {
+	switch value {
+	case "object":
+		return "a mapping"
+	case "array":
+		return "a list"
+	case "bool":
+		return "a boolean"
+	default:
+		return "a " + value
+	}
+}

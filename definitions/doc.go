@@ -1,0 +1,13 @@
+// Package definitions checks CustomResourceDefinitions as the API server does when one is created, without an API server:
+//
+//	for _, p := range definitions.Check(ctx, crd) {
+//		fmt.Println(strings.Join(p.Path, "."), p.Message) // spec.versions.0.schema.… Invalid value: must be of type integer: "string"
+//	}
+//
+// A definition is decoded strictly, defaulted and converted by k8s.io/apiextensions-apiserver, and validated by its code: the
+// schemas must be structural, defaults must fit them, and the CEL rules in them must compile and be cheap enough.
+//
+// The packages below internal are copies of that code, which go generate makes and a test compares. The original imports
+// k8s.io/apiserver/pkg/util/webhook for three functions, and with that a gRPC client and tracing: 130 packages, one of which
+// executes templates, so that the linker keeps every exported method in the program.
+package definitions
