@@ -127,8 +127,36 @@ func (b *builder) kind(s *jsonSchema, p place) *Schema {
 		// It is not for whoever makes an object to fill in.
 		made.Fields["status"] = b.field(Field{Schema: status.Schema, Defaulted: status.Defaulted})
 	}
+	if spec := made.Fields["spec"]; spec != nil && p.native {
+		made.Fields["spec"] = b.field(Field{Schema: b.ownSpec(spec.Schema, p), Required: spec.Required, Defaulted: spec.Defaulted, Always: spec.Always})
+	}
 	b.keep(made)
 	return made
+}
+
+// ownSpec is the spec of whole objects of a kind, in which the API server fills in more than in the templates of others that
+// have the same.
+func (b *builder) ownSpec(plain *Schema, p place) *Schema {
+	title := p.name + ".spec"
+	if plain.Type != Object || len(alwaysSet()[title]) == 0 {
+		return plain
+	}
+	name := unique.Make(plain.Name + markSign + title).Value() // with the title of the component
+	if made := b.named(name); made != nil {
+		return made
+	}
+	made := *plain
+	made.Name = name
+	made.Fields = maps.Clone(plain.Fields)
+	for field, f := range plain.Fields {
+		if isAlwaysSet(title, field) {
+			always := *f
+			always.Always = true
+			made.Fields[field] = b.field(always)
+		}
+	}
+	b.keep(&made)
+	return &made
 }
 
 // metadata is that of a whole object, in which the API server fills in something.
@@ -234,6 +262,7 @@ func (b *builder) object(made *Schema, s *jsonSchema, p place) {
 			f.Defaulted = !p.native || !f.Required || !isZero(value) || takesNone(p.name+"."+name)
 		}
 		f.Required = f.Required && !f.Defaulted && !takesNone(p.name+"."+name)
+		f.Always = p.native && isAlwaysSet(p.name, name)
 		made.Fields[unique.Make(name).Value()] = b.field(f)
 	}
 	if s.EmbeddedResource {

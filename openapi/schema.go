@@ -73,4 +73,7 @@ type Field struct {
 	Required bool
 	// Defaulted is true where the API server fills it in.
 	Defaulted bool
+	// Always is true where the API server sees to it that every object has the
+	// field, though its documents do not say so.
+	Always bool
 }

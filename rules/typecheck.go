@@ -190,6 +190,9 @@ func (t *typing) selected(e, operand ast.Expr, from typed, name string, presence
 		if !celenv.Meet(typ.Parameters()[0], types.StringType) {
 			t.wrongKey(e, operand, typ)
 		}
+		if !presence && !optional {
+			t.labelMayBeMissing(e, operand, name)
+		}
 		out = t.c.types.element(from)
 	case types.DynKind, types.AnyKind, types.ErrorKind, types.TypeParamKind, types.NullTypeKind, types.OpaqueKind:
 	default:
@@ -340,23 +343,35 @@ func (t *typing) ranged(over typed, two bool) (first, second typed) {
 
 // mayBeMissing warns of a field that is read as if it were always there.
 func (t *typing) mayBeMissing(e, operand ast.Expr, name string, f *openapi.Field) {
-	if f.Required || f.Defaulted {
+	if f.Required || f.Defaulted || f.Always {
 		return
 	}
+	if !t.isAlwaysThere(operand, name) {
+		t.warnMissing(e, name, t.expr.Source(operand)+".?"+name, "its schema neither requires it nor has a default for it")
+	}
+}
+
+// warnMissing warns of a read, once, unless something asks whether there is a value. optional is the read as it is written
+// where there may be none.
+func (t *typing) warnMissing(e ast.Expr, name, optional, reason string) {
 	if r, ok := t.reads[e.ID()]; !ok || r.waits {
 		return
 	}
 	path := t.expr.Source(e)
-	if t.asked[path] || t.warned[path] || t.isAlwaysThere(operand, name) || t.defaulted()[path] {
+	if t.asked[path] || t.warned[path] || t.defaulted()[path] {
 		return
 	}
 	t.warned[path] = true
-	finding := t.reportName(e.ID(), name, CodeOptionalField, "%s may be missing: its schema neither requires it nor has a default for it", path)
+	finding := t.reportName(e.ID(), name, CodeOptionalField, "%s may be missing: %s", path, reason)
 	if t.missing == nil {
 		t.missing = map[int64]missingRead{}
 	}
-	t.missing[e.ID()] = missingRead{finding: finding, optional: t.expr.Source(operand) + ".?" + name}
-	finding.hint("write %s.?%s, with orValue(…) where there must be a value, or ask has(%s) first", t.expr.Source(operand), name, path)
+	t.missing[e.ID()] = missingRead{finding: finding, optional: optional}
+	ask := "has(" + path + ")"
+	if e.Kind() != ast.SelectKind {
+		ask = quoted(name) + " in " + t.expr.Source(e.AsCall().Args()[0])
+	}
+	finding.hint("write %s, with orValue(…) where there must be a value, or ask %s first", optional, ask)
 }
 
 // isAlwaysThere says whether the API server sees to a field of every object, of
@@ -371,15 +386,25 @@ func (t *typing) isAlwaysThere(operand ast.Expr, name string) bool {
 		switch name {
 		case "name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation":
 			return true
+		case "labels":
+			return t.c.rule.parent.labelled()
 		}
 	}
 	return false
 }
 
 // collectAsked notes the paths that are there where the node is true: that of
-// has(path), and those of a variable that asks. That a path is not null is no such
-// question: where it is missing, there is nothing to compare.
+// has(path), that of "key" in path, and those of a variable that asks. That a path is
+// not null is no such question: where it is missing, there is nothing to compare.
 func (t *typing) collectAsked(e ast.Expr, asked map[string]bool) {
+	if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.In {
+		key, of := e.AsCall().Args()[0], e.AsCall().Args()[1]
+		if name, ok := literalText(key); ok {
+			asked[t.expr.Source(of)+"."+name] = true
+			asked[t.expr.Source(of)+"["+t.expr.Source(key)+"]"] = true
+		}
+		return
+	}
 	if e.Kind() != ast.SelectKind {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 )
 
 //go:generate go test -run TestSchemasAreThoseOfTheControlPlane . -update
+//go:generate go test -run TestAlwaysSetFields . -update
 
 //go:embed schemas.json.gz
 var compressed []byte
