@@ -176,7 +176,11 @@ func (c *catalog) uses() kindSet {
 // is wrong, except with their kinds: that would not be looked at again when the
 // kinds change.
 func (c *catalog) decode(text source.Text) (rules.Documents, rules.Findings) {
-	docs, findings := rules.Decode(text.Name, text.Data)
+	decode := rules.Decode
+	if text.Object {
+		decode = rules.DecodeObject
+	}
+	docs, findings := decode(text.Name, text.Data)
 	for _, partial := range docs.Partial {
 		_, more := rules.Compile(partial, rules.Options{Namespace: c.options.Namespace, Limits: c.options.Limits})
 		findings = append(findings, more...)

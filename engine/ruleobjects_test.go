@@ -81,7 +81,7 @@ func TestRuleObjects(t *testing.T) {
 	refused := w.await(ruleObjects, w.kanon, "note", "is refused", func(obj *unstructured.Unstructured) bool {
 		return conditionStatus(obj, "Ready") == "False"
 	})
-	if message := conditionField(refused, "Ready", "message"); !strings.Contains(message, `unknown field "childs"`) {
+	if message := conditionField(refused, "Ready", "message"); !strings.Contains(message, `rule/`+w.kanon+`/note: spec.childs: error: unknown field "childs"`) {
 		t.Errorf("the condition says %s", message)
 	}
 	w.awaitEvent(w.kanon, "note", "RulesRefused")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -18,6 +19,16 @@ import (
 // The findings are all that was found, sorted.
 func Decode(name string, data []byte) (Documents, Findings) {
 	d := &decoder{src: newSource(name, data)}
+	d.decode()
+	return d.docs, d.findings.finish(d.src)
+}
+
+// DecodeObject is Decode for a Rule object as JSON or YAML. Its findings name the
+// paths of fields: an object has no lines, and those of the file that it may have been
+// applied from are not known. The annotation of kubectl apply has them in one line too.
+func DecodeObject(name string, data []byte) (Documents, Findings) {
+	d := &decoder{src: newSource(name, data)}
+	d.src.paths = map[*yaml.Node]string{}
 	d.decode()
 	return d.docs, d.findings.finish(d.src)
 }

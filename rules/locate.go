@@ -11,6 +11,9 @@ import (
 // source. It is exact for plain and quoted scalars and for block strings;
 // where text and value do not fit together it is the scalar's own position.
 func (s *source) within(n *yaml.Node, offset int) Position {
+	if s.paths != nil {
+		return s.inObject(n, offset)
+	}
 	if n.Kind != yaml.ScalarNode || offset < 0 || offset > len(n.Value) || n.Line < 1 || n.Line > len(s.lines) {
 		return s.at(n)
 	}

@@ -7,16 +7,23 @@ import (
 
 // Position is a place in a source of rules. Line and Column count from 1;
 // Column counts characters, not bytes. A zero Line means that only the file
-// is known.
+// is known, or that the source is an object, which has no lines.
 type Position struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
+	// Path leads to the place in an object: spec.children[1].template.kind, with
+	// the line of the text there, where that has several. Empty for a text.
+	Path string `json:"path,omitempty"`
 }
 
-// String gives file:line:col, without the parts that are not known.
+// String gives file:line:col, or the object and the path, without the parts that are
+// not known.
 func (p Position) String() string {
 	s := p.File
+	if p.Path != "" {
+		s += ": " + p.Path
+	}
 	if p.Line > 0 {
 		s += ":" + strconv.Itoa(p.Line)
 		if p.Column > 0 {
@@ -32,5 +39,6 @@ func (p Position) compare(o Position) int {
 		cmp.Compare(p.File, o.File),
 		cmp.Compare(p.Line, o.Line),
 		cmp.Compare(p.Column, o.Column),
+		cmp.Compare(p.Path, o.Path),
 	)
 }

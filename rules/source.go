@@ -22,6 +22,9 @@ type source struct {
 	// key of a ConfigMap. Positions are then those in the file.
 	outer  *source
 	holder *yaml.Node
+	// paths are set for the text of an object, which nobody can see: where each node
+	// is in the object.
+	paths map[*yaml.Node]string
 	// offsets are what starts gives, made at its first call: findings of several rules
 	// may ask at the same time.
 	once    sync.Once
@@ -74,6 +77,9 @@ func (s *source) text(first, last int) string {
 func (s *source) at(n *yaml.Node) Position {
 	if n == nil {
 		return Position{File: s.name}
+	}
+	if s.paths != nil {
+		return s.inObject(n, 0)
 	}
 	return s.outside(Position{File: s.name, Line: n.Line, Column: n.Column})
 }
@@ -142,6 +148,9 @@ func (s *source) parse(d document) ([]*yaml.Node, *Finding) {
 	}
 	for _, n := range nodes {
 		shift(n, d.first)
+		if s.paths != nil {
+			s.enter(n, nil)
+		}
 	}
 	return nodes, nil
 }

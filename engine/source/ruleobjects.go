@@ -288,7 +288,7 @@ func bundleOfRule(object *unstructured.Unstructured) (Bundle, error) {
 	return Bundle{
 		Origin: origin, Created: object.GetCreationTimestamp().Time, Verdict: string(status),
 		Confirmed: object.GetAnnotations()[AnnotationConfirmPrune],
-		Texts:     []Text{{Name: origin.String(), Data: text}},
+		Texts:     []Text{{Name: origin.String(), Data: text, Object: true}},
 	}, nil
 }
 

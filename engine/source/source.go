@@ -39,6 +39,8 @@ type Text struct {
 	// Name is what findings call it: a path, or configmap/NAMESPACE/NAME/KEY.
 	Name string
 	Data []byte
+	// Object is true where the text was made of an object: nobody can see its lines.
+	Object bool
 }
 
 // Bundle is one origin with its texts, in the order of their names.
