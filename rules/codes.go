@@ -157,6 +157,7 @@ const (
 const (
 	CodeRuleTwice     Code = "KN0601"
 	CodeRuleNamespace Code = "KN0602"
+	CodeClash         Code = "KN0603"
 )
 
 // What can be found in patches.
@@ -292,6 +293,7 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 
 		{CodeRuleTwice, "Two rules of one name", SeverityError},
 		{CodeRuleNamespace, "A rule outside Kanon's namespace", SeverityError},
+		{CodeClash, "Two rules for the same objects", SeverityWarning},
 		{CodePowerfulParent, "A parent that a rule may not delete", SeverityError},
 
 		{CodeRecreateOnce, "A child that is made once, and made anew", SeverityError},
@@ -313,7 +315,7 @@ func (c Code) severity() Severity {
 	switch c {
 	case CodeMoreWarnings, CodeLooksLike, CodeConstant, CodeOptionalField, CodeUncheckedKind,
 		CodeNoSubresource, CodeNoConditions, CodeNoSchema, CodeUnguardedLookup, CodeShortLivedJob,
-		CodePatchSecret:
+		CodePatchSecret, CodeClash:
 		return SeverityWarning
 	default:
 		return SeverityError

@@ -105,6 +105,13 @@ func (r *Rule) Taken(name string, other Position) Finding {
 	return *f
 }
 
+// Clashing is the finding about a rule and another one that runs beside it.
+func (r *Rule) Clashing(c Clash) Finding {
+	f := newFinding(c.Position, CodeClash, "%s; that rule is at %s", c.Message, c.Other)
+	f.Text = r.src.lineAt(c.Position)
+	return *f
+}
+
 // parentSpec is spec.parent.
 type parentSpec struct {
 	gvk               schema.GroupVersionKind

@@ -142,6 +142,7 @@ func checkRules(ctx context.Context, inputs, schemas []input, kinds *knownKinds,
 		}
 	}
 	names := map[types.NamespacedName]rules.Position{}
+	var together []*rules.Rule
 	for _, docs := range decoded {
 		all := slices.Concat(docs.Rules, docs.Partial)
 		for _, rule := range all {
@@ -152,9 +153,13 @@ func checkRules(ctx context.Context, inputs, schemas []input, kinds *knownKinds,
 				continue
 			}
 			names[name] = rule.Position
+			if !rule.Suspend {
+				together = append(together, rule)
+			}
 		}
 		c.rules += len(all)
 	}
+	c.findings = append(c.findings, clashes(together, kinds)...)
 	c.findings = c.findings.Sorted().Shortened()
 	return c, nil
 }
@@ -166,6 +171,19 @@ func refusedDefinitions(ctx context.Context, docs *rules.Documents) rules.Findin
 		for _, p := range definitions.Check(ctx, crd) {
 			place := rules.DefinitionPlace{Path: p.Path, Name: p.Name, Offset: p.Offset}
 			findings = append(findings, docs.DefinitionFinding(i, place, p.Message))
+		}
+	}
+	return findings
+}
+
+// clashes says which of the rules that would run at the same time do something to the same objects.
+func clashes(together []*rules.Rule, kinds *knownKinds) rules.Findings {
+	var findings rules.Findings
+	for i, found := range rules.Clashes(together) {
+		for _, clash := range found {
+			if clash.ConditionsOf.Empty() || kinds.takesConditions(clash.ConditionsOf) {
+				findings = append(findings, together[i].Clashing(clash))
+			}
 		}
 	}
 	return findings

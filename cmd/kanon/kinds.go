@@ -155,6 +155,17 @@ func (k *knownKinds) ofKubernetes(group string) bool {
 	return k.table.HasGroup(group) || !strings.Contains(group, ".")
 }
 
+// takesConditions says whether Kanon sets conditions on objects of a kind: on custom ones whose schema has
+// some, and on those of which no schema is known.
+func (k *knownKinds) takesConditions(gvk schema.GroupVersionKind) bool {
+	s := k.Schema(gvk)
+	if s == nil || k.table.HasGroup(gvk.Group) {
+		return s == nil
+	}
+	status := s.Fields["status"]
+	return status != nil && status.Schema.Fields["conditions"] != nil
+}
+
 // Place implements rules.KindLister.
 func (k *knownKinds) Place(group string) string {
 	switch {
