@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/readiness"
 )
 
 // Options say how rules are compiled. The zero value is usable: kinds are then
@@ -66,6 +67,9 @@ type Program struct {
 	deleteWhen                *expression
 	// secrets is true for a rule that has to do with Secrets.
 	secrets bool
+	// statusKinds are the custom kinds of the rule that have a status: an object of
+	// them is not ready before it has one.
+	statusKinds celenv.StatusKinds
 }
 
 // Name is the rule's metadata.name.
@@ -141,7 +145,6 @@ type compiledChild struct {
 	Child
 	body
 	kind      Kind
-	builtIn   bool
 	readyWhen *expression
 	// createWhen and updateWhen are nil where they are always true.
 	createWhen, updateWhen *expression
@@ -211,6 +214,8 @@ type compiler struct {
 	unchecked map[schema.GroupVersionKind]bool
 	// drifts is true where something that is rendered goes with the clock.
 	drifts bool
+	// statusKinds are the custom kinds of the rule that have a status.
+	statusKinds celenv.StatusKinds
 }
 
 // Compile turns a rule into a program. The findings are all that was found,
@@ -228,6 +233,7 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 		children: map[string]*childSpec{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
 		types: newTypeTable(), results: map[*node]result{}, expressions: map[checkedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{},
+		statusKinds: celenv.StatusKinds{},
 	}
 	c.constantCost = 2 * c.limits.ExpressionCost // so that a rule is compiled soon
 	c.declare()
@@ -263,6 +269,7 @@ func (c *compiler) program() *Program {
 	p := &Program{
 		name: r.Name, namespace: r.Namespace, hash: r.hash, suspend: r.Suspend, prefix: r.ConditionPrefix,
 		variables: c.variables, byID: map[string]int{}, limits: c.limits, onRuleDeletion: r.onRuleDeletion, pruneLimit: r.pruneLimit,
+		statusKinds: c.statusKinds,
 	}
 	if ns := c.opts.Namespace; ns != "" && r.Namespace != "" && r.Namespace != ns {
 		c.report(r.namespacePos, CodeRuleNamespace, "a rule here acts cluster-wide and belongs to namespace %s", ns).
@@ -303,7 +310,7 @@ func (c *compiler) program() *Program {
 	p.ownStatus = all.ownStatus || rest.ownStatus || p.looksUpParents()
 	p.finalize = c.compileFinalize(rest)
 	for _, child := range p.children {
-		child.Read = c.read[child.ID] || child.rollout != nil || child.readyWhen == nil && !alwaysCurrent(child.GVK)
+		child.Read = c.read[child.ID] || child.rollout != nil || child.readyWhen == nil && !readiness.AlwaysCurrent(child.GVK.GroupKind())
 	}
 	p.order = c.link(p, nodes)
 	p.rankChildren()
@@ -404,21 +411,35 @@ func (c *compiler) parent(u *uses) (Parent, *expression) {
 	return p, x.compiled()
 }
 
-// condition compiles an expression that must give a bool.
+// condition compiles an expression that must give a bool, and not always the same.
 func (c *compiler) condition(n *node, sc *compileScope, u *uses) *checkedExpression {
+	x, part := c.boolean(n, sc, u)
+	if x != nil {
+		c.checkConstant(n, part, x, sc)
+	}
+	return x
+}
+
+// boolean compiles an expression that must give a bool.
+func (c *compiler) boolean(n *node, sc *compileScope, u *uses) (*checkedExpression, part) {
 	x, part := c.whole(n, sc, u)
 	if x == nil {
-		return nil
+		return nil, part
 	}
 	if k := x.typ.Kind(); k != types.BoolKind && k != types.DynKind {
 		c.reportAt(n, part.offset, CodeResultType, "%s must be true or false, and this gives %s", sc.place, typeWords(x.typ)).
 			Hint = boolHint(x.path(), x.typed)
-		return nil
+		return nil, part
 	}
 	if x.constant != nil && !x.constant.isBool {
 		c.reportAt(n, part.offset, CodeResultType, "%s must be true or false, and this gives %s", sc.place, x.constant.kind)
-		return nil
+		return nil, part
 	}
+	return x, part
+}
+
+// checkConstant reports a condition that is the same whatever it reads.
+func (c *compiler) checkConstant(n *node, part part, x *checkedExpression, sc *compileScope) {
 	holds, ok := truth(x.expr, x.expr.Root())
 	if !ok {
 		holds, ok = constantBool(x.expression)
@@ -426,7 +447,6 @@ func (c *compiler) condition(n *node, sc *compileScope, u *uses) *checkedExpress
 	if ok {
 		c.reportAt(n, part.offset, CodeConstant, "%s is always %t", sc.place, holds)
 	}
-	return x
 }
 
 // whole compiles a string that must be one expression and nothing else.

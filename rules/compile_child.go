@@ -32,7 +32,6 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 		c.childKind(spec, child, p)
 	}
 	child.Namespaced = child.kind.Namespaced
-	child.builtIn = isBuiltIn(child.GVK.Group)
 	child.Adopt, child.Optional = spec.adopt, spec.optional
 	child.Elsewhere = spec.namesNamespace()
 	child.Ignore = c.ignored(spec, child.GVK)
@@ -83,14 +82,18 @@ func (c *compiler) childKind(spec *childSpec, child *compiledChild, p *Program) 
 }
 
 // readiness compiles readyWhen. What it reads orders nothing: it is asked when all is
-// written.
+// written. ${true} says that the state of the child does not count.
 func (c *compiler) readiness(spec *childSpec, child *compiledChild, sc *compileScope, guard guard) {
 	if spec.readyWhen == nil {
 		return
 	}
 	ready := c.selfScope(sc, child, sc.place+".readyWhen")
 	by := &reader{label: ready.place, id: spec.id, bare: true, guard: guard}
-	child.readyWhen = c.condition(spec.readyWhen, ready, &by.uses).compiled()
+	x, part := c.boolean(spec.readyWhen, ready, &by.uses)
+	if x != nil && !isLiteralTrue(x.expr.Root()) {
+		c.checkConstant(spec.readyWhen, part, x, ready)
+	}
+	child.readyWhen = x.compiled()
 	c.readers = append(c.readers, by)
 }
 
@@ -316,8 +319,7 @@ func (c *compiler) checkShortLived(spec *childSpec, child *compiledChild) {
 	}
 }
 
-// isBuiltIn says whether a group is one of Kubernetes' own, whose kinds kstatus
-// knows.
+// isBuiltIn says whether a group is one of Kubernetes' own.
 func isBuiltIn(group string) bool {
 	switch group {
 	case "", "apps", "autoscaling", "batch", "policy",

@@ -78,13 +78,14 @@
 //
 // # The files
 //
-// source.go, node.go and locate.go turn text into nodes and offsets into
-// positions, and manifest.go finds rules among other documents; decode*.go and
-// fields.go turn nodes into rules; scanner.go finds the expressions in strings;
-// compile*.go, family.go, provenance.go, names.go, uses.go, now.go, unknown.go and
-// graph.go make programs; types.go, typecheck*.go, truth.go and conform*.go check
-// them against schemas; evaluate.go, scope.go, lookups.go, pairs.go, render.go,
-// ready.go and status.go run them. codes.go, finding.go and printer.go are what is
-// found, and celtext.go and typetext.go say it in plain words. testdata holds a case
-// for each behaviour; go test -update rewrites what is wanted.
+// source.go, node.go and locate.go turn text into nodes and offsets into positions,
+// and manifest.go finds rules among other documents; decode*.go and fields.go turn
+// nodes into rules; scanner.go finds the expressions in strings; compile*.go,
+// family.go, provenance.go, names.go, uses.go, now.go, unknown.go and graph.go make
+// programs; types.go, typecheck*.go, truth.go and conform*.go check them against
+// schemas; evaluate.go, scope.go, lookups.go, pairs.go, render.go, ready.go and
+// status.go run them; the package readiness says how far an object has come.
+// codes.go, finding.go and printer.go are what is found, and celtext.go and
+// typetext.go say it in plain words. testdata holds a case for each behaviour; go
+// test -update rewrites what is wanted.
 package rules

@@ -110,6 +110,7 @@ func (e *Evaluation) renderFinalization(out *Outcome) {
 			if node.Message != "" {
 				f.Waits += ": " + node.Text()
 			}
+			f.Failed = e.hasFailed(i)
 			return
 		}
 	}

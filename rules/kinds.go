@@ -80,6 +80,9 @@ func (c *compiler) kind(gvk schema.GroupVersionKind, n *node, verbs []string, us
 			gvk.Kind, gvk.GroupVersion(), strings.Join(lacks, ", "))
 	}
 	c.checkSchema(gvk, n)
+	if k.HasStatus && !isBuiltIn(gvk.Group) {
+		c.statusKinds[gvk] = true
+	}
 	return k, true
 }
 

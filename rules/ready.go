@@ -2,9 +2,12 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/readiness"
 )
 
 // notReady says why a child is not ready, nil when it is. A child that is
@@ -49,7 +52,7 @@ func (e *Evaluation) notReady(i int) *problem {
 // counts as no.
 func (e *Evaluation) itemNotReady(child *compiledChild, it *item) *problem {
 	if child.readyWhen == nil {
-		return e.notCurrent(child, it)
+		return e.notCurrent(it)
 	}
 	s := it.scope
 	s.self = it.live.Object
@@ -63,27 +66,27 @@ func (e *Evaluation) itemNotReady(child *compiledChild, it *item) *problem {
 	return nil
 }
 
-// alwaysCurrent says whether kstatus takes every object of a kind for ready that is
-// there, whatever its content.
-func alwaysCurrent(gvk schema.GroupVersionKind) bool {
-	return gvk.Group == "" && (gvk.Kind == "ConfigMap" || gvk.Kind == "Secret")
-}
-
-// notCurrent asks kstatus. It takes a custom object that says nothing for
-// current, also when its controller has not looked at it yet; so a kind that
-// has a status is not ready before its status is there.
-func (e *Evaluation) notCurrent(child *compiledChild, it *item) *problem {
-	if _, has := it.live.Object["status"]; !has && child.kind.HasStatus && !child.builtIn {
-		return waiting("it has no status yet")
-	}
-	result, err := status.Compute(it.live)
+// notCurrent asks readiness of a child without readyWhen.
+func (e *Evaluation) notCurrent(it *item) *problem {
+	result, err := readiness.Of(it.live, e.prog.statusKinds[it.live.GroupVersionKind()])
 	switch {
 	case err != nil:
 		return failure("its status cannot be understood: %s", err.Error())
 	case result.Status == status.CurrentStatus:
 		return nil
-	case result.Message == "":
-		return waiting("%s", result.Status)
 	}
-	return waiting("%s: %s", result.Status, result.Message)
+	return waiting("%s", result)
+}
+
+// hasFailed says whether a node waits for an object that will not become ready as it is.
+func (e *Evaluation) hasFailed(i int) bool {
+	return e.prog.children[i].readyWhen == nil && slices.ContainsFunc(e.nodes[i].items, func(it item) bool {
+		return it.live != nil && hasFailed(it.live)
+	})
+}
+
+// hasFailed says whether the status of an object says that it will not become ready.
+func hasFailed(obj *unstructured.Unstructured) bool {
+	result, err := readiness.Of(obj, false)
+	return err == nil && result.Status == status.FailedStatus
 }

@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -94,8 +93,7 @@ func (e *Evaluation) turnOf(child *compiledChild, it *item) turn {
 		t.notReady = waiting("its controller has not seen its newest generation yet")
 	}
 	if t.notReady != nil {
-		result, err := status.Compute(it.before)
-		t.failed = t.notReady.verdict != waits || err == nil && result.Status == status.FailedStatus
+		t.failed = t.notReady.verdict != waits || hasFailed(it.before)
 	}
 	return t
 }

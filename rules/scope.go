@@ -71,6 +71,8 @@ func (s *scope) ResolveName(name string) (any, bool) {
 		return &s.ev.budget, true
 	case celenv.RandomSource:
 		return &s.ev.random, true
+	case celenv.StatusKindsName:
+		return s.ev.prog.statusKinds, true
 	}
 	if s.body == nil {
 		return nil, false

@@ -43,6 +43,11 @@ func truth(x *celenv.Expression, e ast.Expr) (holds, ok bool) {
 	return bool(b), ok && isBool
 }
 
+// isLiteralTrue says whether an expression is the word true and nothing else.
+func isLiteralTrue(e ast.Expr) bool {
+	return e.Kind() == ast.LiteralKind && e.AsLiteral() == types.True
+}
+
 // checkTerms reports terms of && that exclude each other, x == "a" && x == "b",
 // and terms of || of which one always holds, x != "a" || x != "b".
 func (t *typing) checkTerms(e ast.Expr) {

@@ -6,8 +6,20 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/readiness"
 )
+
+// StatusKindsName is the name under which an activation gives the StatusKinds to
+// kstatus and ready. It cannot be written in an expression.
+const StatusKindsName = "@kanon_status_kinds"
+
+// StatusKinds has the kinds of which an object without a status is in progress: their
+// controllers write one.
+type StatusKinds map[schema.GroupVersionKind]bool
 
 // statusUnits is about what it costs to look through the conditions of an
 // object.
@@ -15,9 +27,22 @@ const statusUnits = 50
 
 func statusFunctions() []*function {
 	object := cel.MapType(cel.StringType, cel.DynType)
-	family := func(name string, result *cel.Type, call func([]ref.Val) ref.Val) *function {
+	family := func(name string, result *cel.Type, convert func(status.Status) ref.Val) *function {
+		compute := func(val ref.Val, kinds StatusKinds) ref.Val {
+			s, problem := objectStatus(name, val, kinds)
+			if problem != nil {
+				return problem
+			}
+			return convert(s)
+		}
 		return &function{
-			name: name, call: call, class: costReads, bytes: little(),
+			name: name, class: costReads, bytes: little(),
+			call: func(args []ref.Val) ref.Val { return compute(args[0], nil) },
+			within: func(frame *interpreter.ExecutionFrame, args []ref.Val) ref.Val {
+				val, _ := frame.ResolveName(StatusKindsName)
+				kinds, _ := val.(StatusKinds)
+				return compute(args[0], kinds)
+			},
 			signatures: []signature{
 				{id: "kanon_" + name + "_map", args: []*cel.Type{object}, result: result},
 				{id: "kanon_" + name + "_null", args: []*cel.Type{cel.NullType}, result: result},
@@ -26,25 +51,20 @@ func statusFunctions() []*function {
 		}
 	}
 	return []*function{
-		family("kstatus", cel.StringType, func(args []ref.Val) ref.Val { return objectStatus("kstatus", args[0]) }),
-		family("ready", cel.BoolType, func(args []ref.Val) ref.Val {
-			val := objectStatus("ready", args[0])
-			if types.IsError(val) {
-				return val
-			}
-			return types.Bool(val == types.String(status.CurrentStatus))
-		}),
+		family("kstatus", cel.StringType, func(s status.Status) ref.Val { return types.String(s) }),
+		family("ready", cel.BoolType, func(s status.Status) ref.Val { return types.Bool(s == status.CurrentStatus) }),
 	}
 }
 
-// objectStatus is what kstatus says of an object: NotFound of null.
-func objectStatus(name string, val ref.Val) ref.Val {
+// objectStatus is how far an object has come, as dependsOn takes it: NotFound of null. problem is
+// the error of one that is not understood.
+func objectStatus(name string, val ref.Val, kinds StatusKinds) (s status.Status, problem ref.Val) {
 	if val == types.NullValue {
-		return types.String(status.NotFoundStatus)
+		return status.NotFoundStatus, nil
 	}
 	m, ok := val.(traits.Mapper)
 	if !ok {
-		return wrongType(name, 1, "an object", val)
+		return "", wrongType(name, 1, "an object", val)
 	}
 	var fields map[string]any
 	if plain, ok := m.(*jsonMap); ok {
@@ -53,13 +73,14 @@ func objectStatus(name string, val ref.Val) ref.Val {
 		p := &plainer{left: maxText, most: maxText}
 		copied, err := p.value(val, 0)
 		if err != nil {
-			return types.NewErr("%s: %v", name, err)
+			return "", types.NewErr("%s: %v", name, err)
 		}
 		fields, _ = copied.(map[string]any)
 	}
-	result, err := status.Compute(&unstructured.Unstructured{Object: fields})
+	object := &unstructured.Unstructured{Object: fields}
+	result, err := readiness.Of(object, kinds[object.GroupVersionKind()])
 	if err != nil {
-		return types.NewErr("%s: %v", name, err)
+		return "", types.NewErr("%s: %v", name, err)
 	}
-	return types.String(result.Status)
+	return result.Status, nil
 }

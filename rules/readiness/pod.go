@@ -1,0 +1,65 @@
+package readiness
+
+import (
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// A Pod with the restartPolicy Never or OnFailure runs to completion: it is current when
+// it has succeeded. Any other Pod is while it is ready. To kstatus, a Pod is current also
+// when it has failed.
+
+// endedPod is what a phase says that kstatus misunderstands or does not know.
+func endedPod(obj *unstructured.Unstructured) (Result, bool) {
+	gvk := obj.GroupVersionKind()
+	if gvk.Group != "" || gvk.Kind != "Pod" || obj.GetDeletionTimestamp() != nil {
+		return Result{}, false
+	}
+	switch text(obj, "status", "phase") {
+	case "Failed":
+		return because(failed("Pod has failed"), text(obj, "status", "reason"), text(obj, "status", "message")), true
+	case "Succeeded":
+		if !completes(obj) {
+			return failed("Pod has ended, and its restartPolicy is Always"), true
+		}
+	case "Unknown":
+		return inProgress("nothing is known of the Pod: its node does not answer"), true
+	}
+	return Result{}, false
+}
+
+// pod corrects what kstatus says of a Pod that has not ended.
+func pod(obj *unstructured.Unstructured, result Result) Result {
+	switch phase := text(obj, "status", "phase"); {
+	case result.Status == status.TerminatingStatus:
+		return result
+	case phase == "Pending":
+		// kstatus asks the clock and calls the Pod failed after 15 seconds, but an
+		// autoscaler may take longer to add a node.
+		if c := condition(obj, "PodScheduled"); c != nil && c["status"] == "False" {
+			message, _ := c["message"].(string)
+			return because(inProgress("Pod is not scheduled"), message)
+		}
+		return inProgress("Pod is pending")
+	case phase == "Running" && completes(obj) && result.Status == status.CurrentStatus:
+		return inProgress("Pod is running, and is ready when it has succeeded: its restartPolicy is %s", text(obj, "spec", "restartPolicy"))
+	}
+	return result
+}
+
+// completes says whether a Pod ends when its work is done.
+func completes(obj *unstructured.Unstructured) bool {
+	policy := text(obj, "spec", "restartPolicy")
+	return policy == "Never" || policy == "OnFailure"
+}
+
+// because adds the first of several texts that is not empty.
+func because(result Result, why ...string) Result {
+	for _, text := range why {
+		if text != "" {
+			result.Message += ": " + text
+			return result
+		}
+	}
+	return result
+}

@@ -1,0 +1,211 @@
+package readiness
+
+import (
+	"fmt"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Result is how far an object has come.
+type Result struct {
+	Status status.Status
+	// Message says why the object is not current; it may be empty.
+	Message string
+}
+
+// String is the status and, where there is one, the message behind a colon.
+func (r Result) String() string {
+	if r.Message == "" {
+		return r.Status.String()
+	}
+	return r.Status.String() + ": " + r.Message
+}
+
+// AlwaysCurrent says whether every object of a kind is current that exists and is not
+// being deleted, whatever its content.
+func AlwaysCurrent(gk schema.GroupKind) bool {
+	return gk.Group == "" && (gk.Kind == "ConfigMap" || gk.Kind == "Secret")
+}
+
+// Of says how far an object has come. awaitsStatus is true for a kind whose controller
+// writes a status: without one, no controller has seen the object yet. The error says
+// that a field of the status has the wrong type.
+func Of(obj *unstructured.Unstructured, awaitsStatus bool) (Result, error) {
+	if result, ended := endedPod(obj); ended {
+		return result, nil
+	}
+	computed, err := status.Compute(obj)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{Status: computed.Status, Message: computed.Message}
+	if awaitsStatus && obj.Object["status"] == nil && result.Status == status.CurrentStatus {
+		return inProgress("it has no status yet"), nil
+	}
+	refine, ok := refinements[obj.GroupVersionKind().GroupKind()]
+	if !ok {
+		refine = readyCondition
+	}
+	return refine(obj, result), nil
+}
+
+// refinements correct what kstatus says of a kind.
+//
+//nolint:gochecknoglobals // a constant in all but syntax
+var refinements = map[schema.GroupKind]func(*unstructured.Unstructured, Result) Result{
+	{Kind: "Pod"}:                                                     pod,
+	{Kind: "Service"}:                                                 service,
+	{Kind: "ReplicationController"}:                                   replicationController,
+	{Group: "apps", Kind: "DaemonSet"}:                                observed,
+	{Group: "apps", Kind: "Deployment"}:                               observed,
+	{Group: "apps", Kind: "ReplicaSet"}:                               observed,
+	{Group: "apps", Kind: "StatefulSet"}:                              statefulSet,
+	{Group: "batch", Kind: "Job"}:                                     job,
+	{Group: "policy", Kind: "PodDisruptionBudget"}:                    observed,
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}:             apiService,
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: certificateSigningRequest,
+}
+
+func inProgress(format string, args ...any) Result {
+	return Result{Status: status.InProgressStatus, Message: fmt.Sprintf(format, args...)}
+}
+
+func failed(format string, args ...any) Result {
+	return Result{Status: status.FailedStatus, Message: fmt.Sprintf(format, args...)}
+}
+
+// observed is for kinds whose controller notes the generation that it has seen. Until it
+// has, the status is empty and says nothing; kstatus takes zeros for a state.
+func observed(obj *unstructured.Unstructured, result Result) Result {
+	if result.Status != status.CurrentStatus {
+		return result
+	}
+	fields, _ := obj.Object["status"].(map[string]any)
+	_, seen := fields["observedGeneration"]
+	if !seen && (obj.GetGeneration() > 0 || len(fields) == 0) {
+		return inProgress("its controller has not seen it yet")
+	}
+	return result
+}
+
+// job makes a Job current when it is complete; to kstatus it is once it has started.
+func job(obj *unstructured.Unstructured, result Result) Result {
+	switch {
+	case result.Status != status.CurrentStatus || isTrue(obj, "Complete"):
+		return result
+	case isTrue(obj, "Suspended"):
+		return inProgress("Job is suspended")
+	}
+	result.Status = status.InProgressStatus
+	return result
+}
+
+// statefulSet waits for the replicas of a StatefulSet whose Pods its user updates: kstatus
+// takes it for current without any.
+func statefulSet(obj *unstructured.Unstructured, result Result) Result {
+	result = observed(obj, result)
+	if result.Status != status.CurrentStatus || text(obj, "spec", "updateStrategy", "type") != "OnDelete" {
+		return result
+	}
+	return replicas(obj, result, "readyReplicas")
+}
+
+func replicationController(obj *unstructured.Unstructured, result Result) Result {
+	result = observed(obj, result)
+	if result.Status != status.CurrentStatus {
+		return result
+	}
+	return replicas(obj, result, "availableReplicas")
+}
+
+// replicas wants as many replicas as the spec has, in existence and as a field of the
+// status counts them.
+func replicas(obj *unstructured.Unstructured, result Result, field string) Result {
+	wanted, exist, counted := number(obj, 1, "spec", "replicas"), number(obj, 0, "status", "replicas"), number(obj, 0, "status", field)
+	switch {
+	case exist != wanted:
+		return inProgress("replicas: %d/%d", exist, wanted)
+	case counted < wanted:
+		return inProgress("%s: %d/%d", field, counted, wanted)
+	}
+	return result
+}
+
+// service waits for the address of a load balancer. kstatus looks for the cluster IP,
+// which the API server gives every Service at once.
+func service(obj *unstructured.Unstructured, result Result) Result {
+	if result.Status != status.CurrentStatus || text(obj, "spec", "type") != "LoadBalancer" {
+		return result
+	}
+	addresses, _, _ := unstructured.NestedSlice(obj.Object, "status", "loadBalancer", "ingress")
+	external, _, _ := unstructured.NestedSlice(obj.Object, "spec", "externalIPs")
+	if len(addresses)+len(external) == 0 {
+		return inProgress("the load balancer has no address yet")
+	}
+	return result
+}
+
+func apiService(obj *unstructured.Unstructured, result Result) Result {
+	if result.Status != status.CurrentStatus || isTrue(obj, "Available") {
+		return result
+	}
+	return inProgress("APIService is not available")
+}
+
+func certificateSigningRequest(obj *unstructured.Unstructured, result Result) Result {
+	switch {
+	case result.Status != status.CurrentStatus || text(obj, "status", "certificate") != "":
+		return result
+	case isTrue(obj, "Denied"):
+		return failed("the request is denied")
+	case isTrue(obj, "Failed"):
+		return failed("the signer has failed")
+	}
+	return inProgress("no certificate is issued yet")
+}
+
+// readyCondition does not take the word of a Ready condition about an older generation.
+// Many controllers note the generation in their conditions only.
+func readyCondition(obj *unstructured.Unstructured, result Result) Result {
+	ready := condition(obj, "Ready")
+	if result.Status != status.CurrentStatus || ready == nil {
+		return result
+	}
+	about, found, err := unstructured.NestedInt64(ready, "observedGeneration")
+	if found && err == nil && about < obj.GetGeneration() {
+		return inProgress("its condition Ready is about generation %d, and the newest is %d", about, obj.GetGeneration())
+	}
+	return result
+}
+
+// condition is the first condition of a type; nil where there is none.
+func condition(obj *unstructured.Unstructured, kind string) map[string]any {
+	fields, _ := obj.Object["status"].(map[string]any)
+	all, _ := fields["conditions"].([]any)
+	for _, item := range all {
+		if c, ok := item.(map[string]any); ok && c["type"] == kind {
+			return c
+		}
+	}
+	return nil
+}
+
+func isTrue(obj *unstructured.Unstructured, kind string) bool {
+	return condition(obj, kind)["status"] == "True"
+}
+
+// text is a field of an object; empty where it is none or no text.
+func text(obj *unstructured.Unstructured, path ...string) string {
+	s, _, _ := unstructured.NestedString(obj.Object, path...)
+	return s
+}
+
+// number is a field of an object, which counts as otherwise where there is none.
+func number(obj *unstructured.Unstructured, otherwise int64, path ...string) int64 {
+	if n, found, err := unstructured.NestedInt64(obj.Object, path...); found && err == nil {
+		return n
+	}
+	return otherwise
+}
