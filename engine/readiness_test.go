@@ -1,0 +1,112 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// jobsRule migrates with a Job before it makes a ConfigMap, and cleans up with one while the
+// parent is being deleted. The test is the controller of both Jobs.
+const jobsRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: jobs}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  children:
+  - id: migrate
+    template:
+      apiVersion: batch/v1
+      kind: Job
+      metadata: {name: "${parent.metadata.name}-migrate"}
+      spec:
+        managedBy: example.com/test
+        template: {spec: {restartPolicy: Never, containers: [{name: main, image: migrate}]}}
+  - id: config
+    dependsOn: [migrate]
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+  finalize:
+    children:
+    - id: cleanup
+      template:
+        apiVersion: batch/v1
+        kind: Job
+        metadata: {name: "${parent.metadata.name}-cleanup"}
+        spec:
+          managedBy: example.com/test
+          template: {spec: {restartPolicy: Never, containers: [{name: main, image: cleanup}]}}
+`
+
+// States of a Job, as its controller writes them.
+const (
+	jobRuns      = `{"status": {"startTime": "2026-03-05T05:00:00Z", "active": 1}}`
+	jobCompletes = `{"status": {"active": 0, "succeeded": 1, "completionTime": "2026-03-05T05:01:00Z", "conditions": [
+		{"type": "SuccessCriteriaMet", "status": "True"}, {"type": "Complete", "status": "True"}]}}`
+	jobFails = `{"status": {"active": 0, "failed": 1, "conditions": [
+		{"type": "FailureTarget", "status": "True"}, {"type": "Failed", "status": "True"}]}}`
+)
+
+// job gives a Job a state, once the engine has made it.
+func (w *world) job(name, state string) {
+	w.t.Helper()
+	w.await(jobs, w.home, name, "is made", exists)
+	if err := w.merge(jobs, w.home, name, state, "status"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A Job is awaited to its end: dependsOn and finalize do not go on while it runs, and not
+// when it has failed.
+func TestJobsAreAwaited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("jobs", jobsRule)
+	w.run()
+	boxes := w.resource("Box")
+	w.parent("Box", "red", "{}")
+	waits := func(what, reason string) {
+		t.Helper()
+		w.await(boxes, w.home, "red", "waits: "+what, func(obj *unstructured.Unstructured) bool {
+			return conditionField(obj, "Ready", "reason") == reason && strings.Contains(conditionField(obj, "Ready", "message"), what)
+		})
+		w.quiet()
+	}
+
+	w.job("red-migrate", jobRuns)
+	waits("Job in progress", "Progressing")
+	if _, err := w.at(configMaps, w.home).Get(t.Context(), "red", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the ConfigMap was made while the Job that it depends on was running: %v", err)
+	}
+	w.job("red-migrate", jobCompletes)
+	w.await(configMaps, w.home, "red", "is made when the Job is complete", exists)
+	w.await(boxes, w.home, "red", "is ready", isTrue("Ready"))
+
+	w.delete(boxes, w.home, "red")
+	w.job("red-cleanup", jobRuns)
+	waits("Job in progress", "Finalizing")
+	w.job("red-cleanup", jobFails)
+	waits("Failed: Job Failed", "Finalizing")
+	if cleanup := w.get(jobs, w.home, "red-cleanup"); cleanup.GetDeletionTimestamp() != nil {
+		t.Error("the cleanup was deleted before it was done")
+	}
+	if stalled := w.get(boxes, w.home, "red"); conditionStatus(stalled, "Stalled") != "True" {
+		t.Error("a cleanup that has failed does not stall the parent")
+	}
+
+	// Another one in its place completes, and the parent goes.
+	failed := w.uid(jobs, "red-cleanup")
+	w.delete(jobs, w.home, "red-cleanup")
+	w.await(jobs, w.home, "red-cleanup", "is made again", another(failed))
+	w.job("red-cleanup", jobRuns)
+	w.job("red-cleanup", jobCompletes)
+	w.awaitGone(boxes, w.home, "red")
+	w.awaitGone(jobs, w.home, "red-migrate")
+}
