@@ -4,11 +4,13 @@ import (
 	"encoding/base64"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/apply"
 )
 
@@ -170,4 +172,40 @@ func decoded(t *testing.T, secret *unstructured.Unstructured, key string) string
 		t.Fatal(err)
 	}
 	return string(value)
+}
+
+// An object that is made once is made anew, whole and with another password, when its
+// recreateWhen is true; until then it stays as it is.
+func TestCreateOnlyThatIsRecreated(t *testing.T) {
+	t.Parallel()
+	secretObjects := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("token", strings.NewReplacer(
+		"    updatePolicy: CreateOnly\n", "    updatePolicy: CreateOnly\n    recreateWhen: ${self.metadata.labels.color != parent.spec.color}\n",
+		`-secret"}`, `-secret", labels: {color: "${parent.spec.color}"}}`).Replace(tokenRule))
+	w.run(func(o *engine.Options) { o.RecreateBase, o.RecreateMax = time.Hour, time.Hour })
+	boxes := w.resource("Box")
+	w.parent("Box", "b", "{color: red}")
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+	first := w.get(secretObjects, w.home, "b-secret")
+	hash := field(w.get(configMaps, w.home, "b-reader"), "data", "hash")
+
+	w.patch(boxes, w.home, "b", `{"spec":{"color":"blue"}}`)
+	second := w.await(secretObjects, w.home, "b-secret", "is another one", another(first.GetUID()))
+	if decoded(t, second, "password") == decoded(t, first, "password") || !strings.HasSuffix(decoded(t, second, "url"), "@blue") {
+		t.Error("the Secret was made anew with something of the old one")
+	}
+	w.await(configMaps, w.home, "b-reader", "sees the new one", func(obj *unstructured.Unstructured) bool {
+		return field(obj, "data", "color") == "blue" && field(obj, "data", "hash") != hash
+	})
+
+	w.patch(boxes, w.home, "b", `{"spec":{"color":"green"}}`)
+	w.await(boxes, w.home, "b", "says what is to come", func(obj *unstructured.Unstructured) bool {
+		return conditionField(obj, "Reconciling", "reason") == "Recreating"
+	})
+	w.quiet()
+	if now := w.get(secretObjects, w.home, "b-secret"); now.GetUID() != second.GetUID() || decoded(t, now, "url") != decoded(t, second, "url") {
+		t.Error("the Secret was changed before it was time to make it anew")
+	}
 }

@@ -147,7 +147,6 @@ const (
 
 // What can be found in how a child is to be made anew and rolled out.
 const (
-	CodeRecreateOnce  Code = "KN0740"
 	CodeRecreateLoses Code = "KN0741"
 	CodeIdleRollout   Code = "KN0742"
 	CodeRolloutShare  Code = "KN0743"
@@ -296,7 +295,6 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeClash, "Two rules for the same objects", SeverityWarning},
 		{CodePowerfulParent, "A parent that a rule may not delete", SeverityError},
 
-		{CodeRecreateOnce, "A child that is made once, and made anew", SeverityError},
 		{CodeRecreateLoses, "Made anew, a child would lose what is in it", SeverityError},
 		{CodeIdleRollout, "A rollout that decides nothing", SeverityError},
 		{CodeRolloutShare, "A number of items that is none", SeverityError},

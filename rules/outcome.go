@@ -93,7 +93,8 @@ const (
 	RenewalByPolicy Renewal = iota
 	// RenewalDue means that it is, because its recreateWhen is true.
 	RenewalDue
-	// RenewalDueOnly is RenewalDue of an object that is left as it is until then.
+	// RenewalDueOnly is RenewalDue of an object that is left as it is until then, because
+	// of a rollout or of an updatePolicy CreateOnly.
 	RenewalDueOnly
 	// RenewalBarred means that it must not be, because its createWhen is not known to
 	// allow for the new one.

@@ -163,10 +163,10 @@ func (e *Evaluation) decide(child *compiledChild, it *item, object *unstructured
 			it.fate, it.live = fateKept, live
 		}
 	}
-	if live != nil && it.fate == fateWritten {
-		return e.decideRenewal(child, it, live)
+	if live == nil {
+		return nil
 	}
-	return nil
+	return e.decideRenewal(child, it, live)
 }
 
 // identify checks what names the object and completes its namespace.

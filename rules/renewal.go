@@ -12,11 +12,13 @@ func (c *compiledChild) renews() bool {
 	return c.recreateWhen != nil || c.UpdatePolicy == UpdateRecreate || c.UpdatePolicy == UpdateApplyOrRecreate
 }
 
-// decideRenewal asks recreateWhen about an object that is there and may be changed,
+// decideRenewal asks recreateWhen about an object that exists and may be changed,
 // and createWhen whether one may be made in its place: what could not be made is not
-// deleted for it. What recreateWhen cannot say yet counts as no.
+// deleted for it. What recreateWhen cannot say yet counts as no. An object of CreateOnly
+// is recreated, or left as it is.
 func (e *Evaluation) decideRenewal(child *compiledChild, it *item, live *unstructured.Unstructured) *problem {
-	if !child.renews() {
+	once := child.UpdatePolicy == UpdateCreateOnly
+	if !child.renews() || it.fate != fateWritten && !once {
 		return nil
 	}
 	if child.recreateWhen != nil {
@@ -35,16 +37,15 @@ func (e *Evaluation) decideRenewal(child *compiledChild, it *item, live *unstruc
 			it.renewal = RenewalBarred
 		}
 	}
+	if once && it.renewal == RenewalDue {
+		it.fate, it.live, it.renewal = fateWritten, nil, RenewalDueOnly
+	}
 	return nil
 }
 
 // renewal compiles recreateWhen, and looks at what an updatePolicy may delete.
 func (c *compiler) renewal(spec *childSpec, child *compiledChild, sc *compileScope, n *nodeUses) {
 	if spec.recreateWhen != nil {
-		if spec.updatePolicy == UpdateCreateOnly {
-			c.report(c.rule.src.at(spec.recreateWhen.yaml), CodeRecreateOnce, "recreateWhen and updatePolicy CreateOnly contradict each other: %s would be made once, and again", spec.label()).
-				hint("leave out one of the two")
-		}
 		child.recreateWhen = c.condition(spec.recreateWhen, c.selfScope(sc, child, sc.place+".recreateWhen"), &n.uses).compiled()
 	}
 	if MayRecreate(child.GVK) {
