@@ -25,8 +25,9 @@ type write struct {
 	node   string
 	object *unstructured.Unstructured
 	before *unstructured.Unstructured // as it was in memory, nil where it was not
-	// owner is what it says of whom it belongs to.
-	owner apply.Owner
+	// owner is what it says of whom it belongs to, and policy how it is treated.
+	owner  apply.Owner
+	policy apply.Policy
 	// controller is the owner reference that ties it to the parent; nil where it is
 	// tracked by its labels.
 	controller *metav1.OwnerReference
@@ -151,12 +152,11 @@ func (p *pass) writeChild(ctx context.Context, w *write) (live *unstructured.Uns
 	}
 	w.before = live
 	p.carryRecreation(object, live)
-	policy := p.op.policies[w.node]
 	if !w.isDue() && !p.memory.contests.known(identityOf(object)) &&
-		p.writer.Unchanged(ctx, object, w.owner, w.controller, policy, live) {
+		p.writer.Unchanged(ctx, object, w.owner, w.controller, w.policy, live) {
 		return live, nil
 	}
-	child, err := p.writer.Prepare(ctx, object, w.owner, w.controller, policy)
+	child, err := p.writer.Prepare(ctx, object, w.owner, w.controller, w.policy)
 	if err != nil {
 		return nil, err
 	}

@@ -168,3 +168,62 @@ func TestIgnoredPartOfOneValue(t *testing.T) {
 	w.rule("scaled", ignoring("spec.selector"))
 	w.await(w.resource("App"), w.home, "web", "is ready", isTrue("Ready"))
 }
+
+// A field is handed over while a condition holds: its live value stays when that begins, and the
+// rule's comes back when it ends, whoever has the field by then.
+func TestIgnoreHandsOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("App")
+	w.rule("scaled", ignoring(`{path: spec.replicas, when: "${has(parent.spec.scaling)}"}`))
+	stop := w.run()
+	apps := w.resource("App")
+	handOver := func() {
+		t.Helper()
+		w.patch(apps, w.home, "web", `{"spec":{"scaling":{"max":20},"replicas":1}}`)
+		w.await(deployments, w.home, "web", "has replicas that are not Kanon's", func(obj *unstructured.Unstructured) bool {
+			return !ownsField(obj, "f:spec", "f:replicas")
+		})
+	}
+	takeBack := func() {
+		t.Helper()
+		w.patch(apps, w.home, "web", `{"spec":{"scaling":null}}`)
+		w.await(deployments, w.home, "web", "has the rule's replicas", has(int64(1), "spec", "replicas"))
+	}
+	w.parent("App", "web", "{replicas: 4, history: 3}")
+	w.await(apps, w.home, "web", "is ready", isTrue("Ready"))
+	w.scale(9)
+	w.await(deployments, w.home, "web", "is put right", has(int64(4), "spec", "replicas"))
+	w.wantReplicas(4)
+
+	// What the POST, and the apply after it, made Kanon's own is relinquished, with its value.
+	handOver()
+	w.wantReplicas(4)
+	w.scale(7)
+	w.patch(apps, w.home, "web", `{"spec":{"history":5,"replicas":2}}`)
+	w.await(deployments, w.home, "web", "follows beside that", has(int64(5), "spec", "revisionHistoryLimit"))
+	w.wantReplicas(7)
+	stop()
+	w.scale(8)
+	from := w.requests.count()
+	w.run()
+	w.await(apps, w.home, "web", "says how many", has(int64(8), "status", "replicas"))
+	w.wantReplicas(8)
+	for _, request := range w.requestsAtHome(from) {
+		if strings.Contains(request, "/deployments") && !strings.HasPrefix(request, "GET ") {
+			t.Errorf("%s after a restart with all in place", request)
+		}
+	}
+
+	// The rule has the field again, and hands it over once more.
+	w.patch(apps, w.home, "web", `{"spec":{"replicas":1}}`)
+	takeBack()
+	w.scale(9)
+	w.await(deployments, w.home, "web", "stays the rule's", has(int64(1), "spec", "replicas"))
+	handOver()
+	w.wantReplicas(1)
+	w.scale(3)
+	w.wantReplicas(3)
+	w.delete(deployments, w.home, "web")
+	w.await(deployments, w.home, "web", "is made again, with what the template has", has(int64(1), "spec", "replicas"))
+}

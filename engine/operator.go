@@ -181,13 +181,29 @@ func (op *operator) planKind(child rules.Child) {
 
 // policyOf is what a rule says of a node's children, as the writer takes it.
 func policyOf(child rules.Child) apply.Policy {
-	policy := apply.Policy{Content: child.UpdatePolicy == rules.UpdateRecreate || child.Rollout}
-	for _, ignored := range child.Ignore {
-		path := make(apply.Path, len(ignored))
-		for i, step := range ignored {
-			path[i] = apply.Step(step)
+	return apply.Policy{
+		Ignore:  pathsOf(child.Ignore),
+		Content: child.UpdatePolicy == rules.UpdateRecreate || child.Rollout,
+	}
+}
+
+// pathsOf are paths of a rule as the writer takes them.
+func pathsOf(ignored []rules.IgnoredPath) []apply.Path {
+	out := make([]apply.Path, len(ignored))
+	for i, path := range ignored {
+		out[i] = make(apply.Path, len(path))
+		for j, step := range path {
+			out[i][j] = apply.Step(step)
 		}
-		policy.Ignore = append(policy.Ignore, path)
+	}
+	return out
+}
+
+// policyOf is how an object that a node rendered in this pass is treated.
+func (p *pass) policyOf(node string, object *unstructured.Unstructured) apply.Policy {
+	policy := p.op.policies[node]
+	if now := pathsOf(p.evaluation.Ignores(object)); len(now) > 0 {
+		policy.Ignore, policy.Relinquished = slices.Concat(policy.Ignore, now), now
 	}
 	return policy
 }

@@ -13,7 +13,7 @@ import (
 
 // Outdated implements rules.Reader.
 func (p *pass) Outdated(node string, rendered, live *unstructured.Unstructured) bool {
-	outdated, known := apply.Outdated(rendered, live, p.op.policies[node])
+	outdated, known := apply.Outdated(rendered, live, p.policyOf(node, rendered))
 	if !known {
 		// It was made before the node had a rollout, so it says less. Where nothing is
 		// written there is no need to look closer.
@@ -32,7 +32,7 @@ func (p *pass) outdatedIn(ctx context.Context) func(node string, rendered, live 
 		if p.op.refers(p.parent, object) {
 			w.controller = p.op.controllerRef(p.parent)
 		}
-		child, err := p.writer.Prepare(ctx, object, p.op.owner(p.parent, node), w.controller, p.op.policies[node])
+		child, err := p.writer.Prepare(ctx, object, p.op.owner(p.parent, node), w.controller, p.policyOf(node, rendered))
 		return err != nil || child.Outdated(live)
 	}
 }

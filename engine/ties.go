@@ -59,13 +59,14 @@ func (op *operator) mayHold() bool {
 	})
 }
 
-// tie decides how children are tied to the parent, and holds it before the first
+// tie decides how children are tied to the parent and treated, and holds it before the first
 // write of one that needs that. Those do not go where it cannot be held.
 func (p *pass) tie(ctx context.Context, writes []*write) {
 	var loose []*write
 	for _, w := range writes {
 		w.owner = p.op.owner(p.parent, w.node)
 		w.owner.Retain = retainOf(p.evaluation.Ending(w.object))
+		w.policy = p.policyOf(w.node, w.object)
 		if p.op.refers(p.parent, w.object) && !p.op.mayOrphan(w.node) {
 			w.controller = p.op.controllerRef(p.parent)
 		} else {

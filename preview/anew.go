@@ -42,21 +42,24 @@ func (w *world) outdated(node string, rendered *unstructured.Unstructured) bool 
 	if live == nil {
 		return false
 	}
-	if outdated, known := apply.Outdated(rendered, live, policyOf(w.children[node])); known {
+	if outdated, known := apply.Outdated(rendered, live, w.policyOf(node, rendered)); known {
 		return outdated
 	}
-	return !equality.Semantic.DeepEqual(live.Object, w.applied(rendered).Object)
+	return !equality.Semantic.DeepEqual(live.Object, w.applied(node, rendered).Object)
 }
 
 // policyOf is what a child ignores, as the engine takes it.
-func policyOf(child rules.Child) apply.Policy {
-	var policy apply.Policy
-	for _, ignored := range child.Ignore {
-		path := make(apply.Path, len(ignored))
-		for i, step := range ignored {
-			path[i] = apply.Step(step)
+func (w *world) policyOf(node string, rendered *unstructured.Unstructured) apply.Policy {
+	return apply.Policy{Ignore: pathsOf(w.ignored(node, rendered)), Relinquished: pathsOf(w.ignores(rendered))}
+}
+
+func pathsOf(ignored []rules.IgnoredPath) []apply.Path {
+	out := make([]apply.Path, len(ignored))
+	for i, path := range ignored {
+		out[i] = make(apply.Path, len(path))
+		for j, step := range path {
+			out[i][j] = apply.Step(step)
 		}
-		policy.Ignore = append(policy.Ignore, path)
 	}
-	return policy
+	return out
 }

@@ -108,6 +108,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 		return p
 	}
 	ev := in.Program.Evaluate(ctx, rules.Input{Parent: in.Parent, Now: in.Now, Reader: w, Finalizing: in.Program.Finalizes() && in.Parent.GetDeletionTimestamp() != nil})
+	w.ignores = ev.Ignores
 	switch ok, err := ev.Matches(); {
 	case err != nil:
 		p.Unmatched, p.failed = "it is not known whether it is for the parent: "+err.Error(), true
@@ -150,7 +151,7 @@ func (w *world) write(ev *rules.Evaluation, rendered rules.Rendered) (node Node,
 		if why := w.whyAnew(rendered.Node, object, rendered.Renewal(i)); why != "" {
 			node.Anew = append(node.Anew, Kept{Object: object, Why: why})
 		}
-		live[i] = w.applied(object)
+		live[i] = w.applied(rendered.Node, object)
 	}
 	return node, live
 }

@@ -123,3 +123,56 @@ data: {url: old, note: "$${y} ${z}"}`)
 		t.Errorf("what was given changed (-before +after):\n%s", diff)
 	}
 }
+
+// What is left to others keeps the value that it has, for those who read the child; what
+// is not there yet comes as it is made.
+func TestIgnoredFieldsStay(t *testing.T) {
+	t.Parallel()
+	const spec = `
+  parent: {apiVersion: shop.example.com/v1, kind: Shop}
+  children:
+  - id: web
+    ignore:
+    - spec.template.spec.containers[name=web].image
+    - spec.paused
+    - {path: spec.replicas, when: "${has(parent.metadata.labels.tier)}"}
+    - {path: spec.minReadySeconds, when: "${has(parent.metadata.labels.other)}"}
+    template:
+      apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: "${parent.metadata.name}"}
+      spec:
+        replicas: 1
+        minReadySeconds: 1
+        paused: true
+        template: {spec: {containers: [{name: web, image: "web:1"}, {name: new, image: "new:1"}]}}
+  status:
+    replicas: ${children.web.spec.replicas}
+    seconds: ${children.web.spec.minReadySeconds}
+    paused: ${has(children.web.spec.paused)}
+    images: ${children.web.spec.template.spec.containers.map(c, c.image)}`
+	live := object(t, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: corner, namespace: team-a}
+spec: {replicas: 7, minReadySeconds: 7, template: {spec: {containers: [{name: web, image: "web:7"}]}}}`)
+	tests := map[string]struct {
+		with []*unstructured.Unstructured
+		want map[string]any
+	}{
+		"made": {nil, map[string]any{"replicas": int64(1), "seconds": int64(1), "paused": true, "images": []any{"web:1", "new:1"}}},
+		"there already": {
+			[]*unstructured.Unstructured{live},
+			map[string]any{"replicas": int64(7), "seconds": int64(1), "paused": false, "images": []any{"web:7", "new:1"}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := preview.Evaluate(t.Context(), preview.Input{Program: program(t, spec), Parent: object(t, shop), With: tc.with, Now: time.Now()})
+			if diff := cmp.Diff(tc.want, p.Outcome.Status); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package preview
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,6 +43,8 @@ type world struct {
 	// and the parent says.
 	ruleID     string
 	retainedBy string
+	// ignores has the fields of a rendered object that are left to others for now.
+	ignores func(*unstructured.Unstructured) []rules.IgnoredPath
 }
 
 func newWorld(in Input) *world {
@@ -151,15 +154,64 @@ func (w *world) namespace(name string) *unstructured.Unstructured {
 	return w.byID[identity{kind: schema.GroupKind{Kind: "Namespace"}, name: types.NamespacedName{Name: name}}]
 }
 
-// applied is a rendered object as a write would answer: laid over what there is.
-func (w *world) applied(rendered *unstructured.Unstructured) *unstructured.Unstructured {
+// applied is a rendered object as a write would answer: laid over what there is, without what
+// is left to others.
+func (w *world) applied(node string, rendered *unstructured.Unstructured) *unstructured.Unstructured {
 	there := w.byID[identityOf(rendered)]
 	if there == nil {
 		return rendered
 	}
 	live := there.DeepCopy()
 	overlay(live.Object, rendered.Object)
+	for _, path := range w.ignored(node, rendered) {
+		leave(live.Object, there.Object, path)
+	}
 	return live
+}
+
+// ignored are the fields of a rendered object that are left to others.
+func (w *world) ignored(node string, rendered *unstructured.Unstructured) []rules.IgnoredPath {
+	return slices.Concat(w.children[node].Ignore, w.ignores(rendered))
+}
+
+// leave gives an ignored field the value that it has, where what holds it exists.
+func leave(in, live any, path rules.IgnoredPath) {
+	step, rest := path[0], path[1:]
+	switch in := in.(type) {
+	case map[string]any:
+		live, isMap := live.(map[string]any)
+		value, has := live[step.Field]
+		switch {
+		case !isMap:
+		case len(rest) > 0:
+			leave(in[step.Field], value, rest)
+		case has:
+			in[step.Field] = runtime.DeepCopyJSONValue(value)
+		default:
+			delete(in, step.Field)
+		}
+	case []any:
+		live, _ := live.([]any)
+		for i, item := range in {
+			at := slices.IndexFunc(live, func(other any) bool { return selects(step, other) })
+			switch {
+			case at < 0 || !selects(step, item):
+			case len(rest) > 0:
+				leave(item, live[at], rest)
+			default:
+				in[i] = runtime.DeepCopyJSONValue(live[at])
+			}
+		}
+	}
+}
+
+// selects says whether an item of a list is one that a step names.
+func selects(step rules.PathStep, item any) bool {
+	fields, ok := item.(map[string]any)
+	for name, text := range step.Keys {
+		ok = ok && fmt.Sprint(fields[name]) == text
+	}
+	return ok
 }
 
 // overlay lays fields over others, mapping by mapping; a list stands as a whole.

@@ -153,6 +153,8 @@ type compiledChild struct {
 	// rollout is nil where all objects may be updated at once.
 	rollout  *compiledRollout
 	deletion compiledDeletion
+	// handovers are the fields that are left to others under a condition.
+	handovers []handover
 	// rank is how many nodes must be there before this one, one after the other.
 	rank     int
 	template template

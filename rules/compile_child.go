@@ -34,7 +34,6 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	child.Namespaced = child.kind.Namespaced
 	child.Adopt, child.Optional = spec.adopt, spec.optional
 	child.Elsewhere = spec.namesNamespace()
-	child.Ignore = c.ignored(spec, child.GVK)
 
 	// What was not decoded may have been CreateOnly.
 	once := spec.updatePolicy == UpdateCreateOnly || spec.gaps["updatePolicy"]
@@ -66,6 +65,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	c.readiness(spec, child, sc, n.guard)
 	c.writeConditions(spec, child, sc, n)
 	c.deletion(spec, child, sc, &n.uses)
+	c.ignored(spec, child, sc, &n.uses)
 	return child, n
 }
 

@@ -78,9 +78,7 @@ func (d *decoder) child(n *node, list string, index int, before []childSpec) chi
 		"adopt":          func(n *node) { c.adopt = d.boolean(n, path+".adopt") },
 		"ignore": func(n *node) {
 			for i, item := range d.list(n, path+".ignore") {
-				if _, ok := d.plainString(item, fmt.Sprintf("%s.ignore[%d]", path, i)); ok {
-					c.ignore = append(c.ignore, item)
-				}
+				c.ignore = d.ignored(item, path, i, c.ignore)
 			}
 		},
 		"template": func(n *node) {
@@ -93,6 +91,31 @@ func (d *decoder) child(n *node, list string, index int, before []childSpec) chi
 	}, "id", "template")
 	c.lose(n)
 	return c
+}
+
+// ignored adds an item of ignore, which is a path, or a mapping with a path and a when.
+func (d *decoder) ignored(n *node, path string, index int, before []ignoreSpec) []ignoreSpec {
+	spec := ignoreSpec{place: fmt.Sprintf("ignore[%d]", index), path: n}
+	path += "." + spec.place
+	if n.kind != mappingNode {
+		if _, ok := d.plainString(n, path); !ok {
+			return before
+		}
+		return append(before, spec)
+	}
+	spec.path = nil
+	d.object(n, path, fields{
+		"path": func(n *node) {
+			if _, ok := d.plainString(n, path+".path"); ok {
+				spec.path = n
+			}
+		},
+		"when": func(n *node) { spec.when = d.expression(n, path+".when") },
+	}, "path", "when")
+	if spec.path == nil {
+		return before
+	}
+	return append(before, spec)
 }
 
 func (d *decoder) updatePolicy(n *node, path string) UpdatePolicy {

@@ -49,6 +49,9 @@ type Evaluation struct {
 	// deletions says of rendered objects what is to become of them, where they are not
 	// simply deleted.
 	deletions map[identity]Ending
+	// ignores has the fields of rendered objects that are left to others because a
+	// condition holds.
+	ignores map[identity][]IgnoredPath
 	// late is true once an expression was stopped at its deadline, and starved once one
 	// was because all evaluations together need more memory than there is.
 	late, starved bool

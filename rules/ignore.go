@@ -6,35 +6,94 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/openapi"
 )
 
+// handover is a field that is left to others as long as a condition holds.
+type handover struct {
+	path IgnoredPath
+	// place is where it stands below the child.
+	place string
+	when  *expression
+}
+
 // ignored compiles a child's ignore.
-func (c *compiler) ignored(spec *childSpec, gvk schema.GroupVersionKind) []IgnoredPath {
-	var out []IgnoredPath
-	for _, n := range spec.ignore {
-		text, _ := n.text()
-		path, err := parsePath(text)
-		if err != nil {
-			c.reportAt(n, err.offset, CodeIgnorePath, "%s", err.message).Hint = err.hint
+func (c *compiler) ignored(spec *childSpec, child *compiledChild, sc *compileScope, u *uses) {
+	for _, item := range spec.ignore {
+		path, ok := c.ignoredPath(item, child)
+		if !ok {
 			continue
 		}
-		if reason := notOthers(path.steps); reason != "" {
-			c.report(c.rule.src.at(n.yaml), CodeIgnoreIdentity, "%s cannot be left to others: %s", path.steps, reason)
+		if item.when == nil {
+			child.Ignore = append(child.Ignore, path)
 			continue
 		}
-		if other, ok := within(path.steps, out); ok {
-			c.report(c.rule.src.at(n.yaml), CodeIgnoreTwice, "%s is ignored already, by %s", path.steps, other).hint("leave it out")
-			continue
-		}
-		if s := c.schemaOf(gvk); s != nil {
-			(&ignoreChecker{c: c, n: n, path: path}).check(s, &fieldPath{name: gvk.Kind})
-		}
-		out = append(out, path.steps)
+		own := *sc
+		own.place = sc.place + "." + item.place + ".when"
+		when := c.condition(item.when, &own, u).compiled()
+		child.handovers = append(child.handovers, handover{path: path, place: item.place + ".when", when: when})
 	}
-	return out
+}
+
+// ignoredPath reads and checks the path of an item of ignore; false where it cannot be used.
+func (c *compiler) ignoredPath(item ignoreSpec, child *compiledChild) (IgnoredPath, bool) {
+	n := item.path
+	text, _ := n.text()
+	path, err := parsePath(text)
+	if err != nil {
+		c.reportAt(n, err.offset, CodeIgnorePath, "%s", err.message).Hint = err.hint
+		return nil, false
+	}
+	if reason := notOthers(path.steps); reason != "" {
+		c.report(c.rule.src.at(n.yaml), CodeIgnoreIdentity, "%s cannot be left to others: %s", path.steps, reason)
+		return nil, false
+	}
+	if other, ok := within(path.steps, child.Ignore); ok {
+		c.report(c.rule.src.at(n.yaml), CodeIgnoreTwice, "%s is ignored already, by %s", path.steps, other).hint("leave it out")
+		return nil, false
+	}
+	if slices.ContainsFunc(child.handovers, func(h handover) bool { return h.path.equal(path.steps) }) {
+		hint := "write one item, with || between the conditions"
+		if item.when == nil {
+			hint = "leave out the other item"
+		}
+		c.report(c.rule.src.at(n.yaml), CodeIgnoreTwice, "%s is ignored already, under a condition", path.steps).hint("%s", hint)
+		return nil, false
+	}
+	if s := c.schemaOf(child.GVK); s != nil {
+		(&ignoreChecker{c: c, n: n, path: path}).check(s, &fieldPath{name: child.GVK.Kind})
+	}
+	return path.steps, true
+}
+
+// decideIgnored notes which fields of a rendered object are left to others for now.
+func (e *Evaluation) decideIgnored(child *compiledChild, s *scope, id identity) *problem {
+	for i := range child.handovers {
+		h := &child.handovers[i]
+		holds, p := h.when.isTrue(s)
+		if p != nil {
+			return p.under(h.place)
+		}
+		if !holds {
+			continue
+		}
+		if e.ignores == nil {
+			e.ignores = make(map[identity][]IgnoredPath)
+		}
+		e.ignores[id] = append(e.ignores[id], h.path)
+	}
+	return nil
+}
+
+// Ignores has the fields of an object that Next gave which are left to others because a
+// when of ignore holds: they count with Child.Ignore. They are read-only.
+func (e *Evaluation) Ignores(object *unstructured.Unstructured) []IgnoredPath {
+	if e.ignores == nil {
+		return nil
+	}
+	return e.ignores[identityOf(object)]
 }
 
 // notOthers says why a path cannot be ignored; empty when it can.
@@ -65,13 +124,15 @@ func notOthers(path IgnoredPath) string {
 // within finds the path that a path is part of.
 func within(path IgnoredPath, others []IgnoredPath) (IgnoredPath, bool) {
 	for _, other := range others {
-		if len(other) <= len(path) && slices.EqualFunc(other, path[:len(other)], func(a, b PathStep) bool {
-			return a.Field == b.Field && maps.Equal(a.Keys, b.Keys)
-		}) {
+		if len(other) <= len(path) && other.equal(path[:len(other)]) {
 			return other, true
 		}
 	}
 	return nil, false
+}
+
+func (p IgnoredPath) equal(other IgnoredPath) bool {
+	return slices.EqualFunc(p, other, func(a, b PathStep) bool { return a.Field == b.Field && maps.Equal(a.Keys, b.Keys) })
 }
 
 // ignoreChecker compares a path with the schema of its kind.

@@ -48,7 +48,7 @@ type Child struct {
 	// nobody else claims it.
 	Adopt bool
 	// Ignore are the fields that are set when an object is made, and left to others
-	// from then on. They are read-only.
+	// from then on, whatever holds: Evaluation.Ignores has more. They are read-only.
 	Ignore []IgnoredPath
 	// Read is false where nothing depends on more of its live objects than that they
 	// are there: no expression reads them, and whether they are ready does not show in

@@ -115,6 +115,9 @@ func (e *Evaluation) renderItem(child *compiledChild, it *item) *problem {
 	if p := e.decide(child, it, object); p != nil {
 		return p
 	}
+	if p := e.decideIgnored(child, &it.scope, identityOf(object)); p != nil {
+		return p
+	}
 	if p := e.decideDeletion(child, &it.scope, identityOf(object)); p != nil {
 		return p
 	}

@@ -183,10 +183,18 @@ type childSpec struct {
 	deletion deletionSpec
 	// cleanup is true for those of spec.finalize.
 	cleanup bool
-	// ignore are texts.
-	ignore []*node
+	ignore  []ignoreSpec
 	// template is nil where it is missing or no mapping.
 	template *node
+}
+
+// ignoreSpec is one item of ignore.
+type ignoreSpec struct {
+	// place is where it stands below the child, such as ignore[0].
+	place string
+	path  *node
+	// when is nil where the field is always left to others.
+	when *node
 }
 
 // label names a child in messages, by its id where it has one.

@@ -353,6 +353,9 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 				if d := ev.Ending(o); d != (Ending{EndDelete, EndDelete}) {
 					fmt.Fprintf(&b, "  when pruned: %s, when deleted: %s\n", d.WhenPruned, d.WhenDeleted)
 				}
+				for _, path := range ev.Ignores(o) {
+					fmt.Fprintf(&b, "  left to others: %s\n", path)
+				}
 				live[j] = liveObject(t, o, files)
 			}
 			for _, o := range r.Kept {

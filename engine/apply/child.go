@@ -42,6 +42,8 @@ type Child struct {
 	whole       map[string]any
 	kind        kind
 	fingerprint fingerprint
+	// contents are the hashes that the content of the child may have been recorded with; nil where it is not recorded.
+	contents []string
 	// shape is what the rendered paths decide, and controller the UID that it leaves open; empty where that is none.
 	shape      *shape
 	controller string
@@ -94,9 +96,10 @@ func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructure
 		source: w.sourceOf(kind, rendered, owner, controller, policy),
 	}
 	if policy.Content {
-		if child.fingerprint.content, err = contentOf(rendered, policy); err != nil {
+		if child.contents, err = contents(rendered, policy); err != nil {
 			return nil, err
 		}
+		child.fingerprint.content = child.contents[0]
 	}
 	if err := child.split(obj.Object); err != nil {
 		return nil, err

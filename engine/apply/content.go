@@ -2,6 +2,7 @@ package apply
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,11 +13,44 @@ import (
 // is another one, because a schema and the marks can change too. Where something that cannot be undone depends on that,
 // AnnotationApplied also has a hash of what was rendered and nothing else.
 
-// contentOf is the hash of a rendered object without what the policy ignores, and without AnnotationRecreated.
-func contentOf(rendered *unstructured.Unstructured, policy Policy) (string, error) {
+// A field that begins to be ignored is no other content: it stays in the object as it is. So the content counts as the same
+// where it was recorded while some of the fields that are relinquished now were applied. A field that is ignored no more
+// gets another value, which is another content.
+
+// maxRelinquished is how many fields may have begun to be ignored at the same time without that counting as another
+// content, as each doubles what has to be hashed. Of more, the last ones count.
+const maxRelinquished = 6
+
+// contents are the hashes of a rendered object under which the recorded content is the same: the first with all that the
+// policy ignores, the others with fewer of the fields that are relinquished.
+func contents(rendered *unstructured.Unstructured, policy Policy) ([]string, error) {
+	always := slices.DeleteFunc(slices.Clone(policy.Ignore), func(path Path) bool {
+		return slices.ContainsFunc(policy.Relinquished, path.equal)
+	})
+	flips := policy.Relinquished[:min(len(policy.Relinquished), maxRelinquished)]
+	always = append(always, policy.Relinquished[len(flips):]...)
+	hashes := make([]string, 0, 1<<len(flips))
+	for applied := range 1 << len(flips) { // a bit for each
+		ignored := slices.Clone(always)
+		for i, path := range flips {
+			if applied&(1<<i) == 0 {
+				ignored = append(ignored, path)
+			}
+		}
+		hash, err := contentWithout(rendered, ignored)
+		if err != nil {
+			return nil, err
+		}
+		hashes = append(hashes, hash)
+	}
+	return hashes, nil
+}
+
+// contentWithout is the hash of a rendered object without what is ignored, and without AnnotationRecreated.
+func contentWithout(rendered *unstructured.Unstructured, ignored []Path) (string, error) {
 	object := runtime.DeepCopyJSON(rendered.Object)
 	dropField(object, Path{{Field: "metadata"}, {Field: "annotations"}, {Field: AnnotationRecreated}})
-	for _, path := range policy.Ignore {
+	for _, path := range ignored {
 		dropField(object, path)
 	}
 	hash, err := digest(object)
@@ -68,8 +102,8 @@ func Outdated(rendered, live *unstructured.Unstructured, policy Policy) (outdate
 	if !ok || last.content == "" {
 		return false, false
 	}
-	content, err := contentOf(rendered, policy)
-	return content != last.content, err == nil
+	all, err := contents(rendered, policy)
+	return !slices.Contains(all, last.content), err == nil
 }
 
 // Outdated says whether live was last applied as something else than the child, or not at all. Where live does not say
@@ -79,12 +113,12 @@ func (c *Child) Outdated(live *unstructured.Unstructured) bool {
 	if !ok || last.content == "" || c.fingerprint.content == "" {
 		return !ok || last.value != c.fingerprint.value
 	}
-	return last.content != c.fingerprint.content
+	return !slices.Contains(c.contents, last.content)
 }
 
 // Changed says whether it is certain that live was last applied with another content than the child has.
 func (c *Child) Changed(live *unstructured.Unstructured) bool {
 	last, ok := recorded(live)
 	return ok && last.content != "" && c.fingerprint.content != "" &&
-		last.content != c.fingerprint.content && last.value != c.fingerprint.value
+		!slices.Contains(c.contents, last.content) && last.value != c.fingerprint.value
 }

@@ -17,6 +17,8 @@ type Policy struct {
 	// Ignore are the fields that are set when what holds them is made, and left to others from then on: they are not
 	// applied again, do not count as drift, and are not removed.
 	Ignore []Path
+	// Relinquished are those of Ignore that are ignored for now, because a condition holds: another time they are applied.
+	Relinquished []Path
 	// Content asks for AnnotationApplied to tell by itself whether the content is another one: see Outdated.
 	Content bool
 }
@@ -52,6 +54,11 @@ func (p Path) String() string {
 		}
 	}
 	return b.String()
+}
+
+// equal says whether two paths are the same.
+func (p Path) equal(other Path) bool {
+	return slices.EqualFunc(p, other, func(a, b Step) bool { return a.Field == b.Field && maps.Equal(a.Keys, b.Keys) })
 }
 
 // normalised is the policy for an object in its normal form, in which a Secret has no stringData.

@@ -102,6 +102,49 @@ func TestWouldCreateWhatIsHeld(t *testing.T) {
 	}
 }
 
+// A field that begins to be ignored is no other content, and one that is ignored no more is.
+func TestContentOfWhatIsHandedOver(t *testing.T) {
+	w := newWorld(t)
+	x, y := Path{{Field: "data"}, {Field: "x"}}, Path{{Field: "data"}, {Field: "y"}}
+	prepare := func(text string, relinquished ...Path) *Child {
+		t.Helper()
+		policy := Policy{Content: true, Ignore: append([]Path{{{Field: "data"}, {Field: "always"}}}, relinquished...), Relinquished: relinquished}
+		child, err := w.writer.Prepare(t.Context(), w.object(text), w.owner, nil, policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return child
+	}
+	const text = `{apiVersion: v1, kind: ConfigMap, metadata: {name: child}, data: {a: b, always: "1", x: "1", y: "1"}}`
+	another := strings.Replace(text, "a: b", "a: c", 1)
+	tests := map[string]struct {
+		before, after *Child
+		changed       bool
+	}{
+		"one begins":                    {prepare(text), prepare(text, x), false},
+		"two begin":                     {prepare(text), prepare(text, x, y), false},
+		"another one begins":            {prepare(text, x), prepare(text, x, y), false},
+		"one begins, and another value": {prepare(text), prepare(another, x), true},
+		"one ends":                      {prepare(text, x), prepare(text), true},
+		"one begins, another one ends":  {prepare(text, x), prepare(text, y), true},
+		"a value that is ignored":       {prepare(text, x), prepare(strings.Replace(text, `x: "1"`, `x: "2"`, 1), x), false},
+		"a value that is not yet":       {prepare(text), prepare(strings.Replace(text, `x: "1"`, `x: "2"`, 1)), true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := tt.before.Object
+			outdated, known := Outdated(w.object(text), live, tt.after.policy)
+			if tt.after.Outdated(live) != tt.changed || tt.after.Changed(live) != tt.changed {
+				t.Errorf("outdated %t, changed %t, want %t", tt.after.Outdated(live), tt.after.Changed(live), tt.changed)
+			}
+			if !known {
+				t.Errorf("it is not known whether it is outdated: %t", outdated)
+			}
+		})
+	}
+}
+
 // Only what was rendered counts as content, without what is ignored.
 func TestContent(t *testing.T) {
 	w := newWorld(t)
