@@ -72,8 +72,8 @@ func inProgress(format string, args ...any) Result {
 	return Result{Status: status.InProgressStatus, Message: fmt.Sprintf(format, args...)}
 }
 
-func failed(format string, args ...any) Result {
-	return Result{Status: status.FailedStatus, Message: fmt.Sprintf(format, args...)}
+func failed(message string) Result {
+	return Result{Status: status.FailedStatus, Message: message}
 }
 
 // observed is for kinds whose controller notes the generation that it has seen. Until it

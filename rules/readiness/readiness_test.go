@@ -39,18 +39,24 @@ func kindCases() map[string][][2]string {
 			{job, "InProgress: Job not started"},
 			{job + ", status: {startTime: '2026-03-05T05:00:00Z', active: 1}", "InProgress: Job in progress. success:0, active: 1, failed: 0"},
 			{job + ", status: {startTime: '2026-03-05T05:00:00Z', conditions: [{type: Suspended, status: 'True'}]}", "InProgress: Job is suspended"},
-			{job + ", status: {startTime: '2026-03-05T05:00:00Z', succeeded: 1, conditions: [{type: SuccessCriteriaMet, status: 'True'}]}",
-				"InProgress: Job in progress. success:1, active: 0, failed: 0"},
+			{
+				job + ", status: {startTime: '2026-03-05T05:00:00Z', succeeded: 1, conditions: [{type: SuccessCriteriaMet, status: 'True'}]}",
+				"InProgress: Job in progress. success:1, active: 0, failed: 0",
+			},
 			{job + ", status: {startTime: '2026-03-05T05:00:00Z', succeeded: 1, conditions: [{type: Complete, status: 'True'}]}", "Current"},
 			{job + ", status: {startTime: '2026-03-05T05:00:00Z', failed: 1, conditions: [{type: Failed, status: 'True'}]}", "Failed: Job Failed. failed: 1/1"},
 		},
 		"Pod, restartPolicy Never or OnFailure": {
 			{once, "InProgress: Pod phase not available"},
 			{once + ", status: {phase: Pending}", "InProgress: Pod is pending"},
-			{once + ", status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}",
-				"InProgress: Pod is running, and is ready when it has succeeded: its restartPolicy is Never"},
-			{retried + ", status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}",
-				"InProgress: Pod is running, and is ready when it has succeeded: its restartPolicy is OnFailure"},
+			{
+				once + ", status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}",
+				"InProgress: Pod is running, and is ready when it has succeeded: its restartPolicy is Never",
+			},
+			{
+				retried + ", status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}",
+				"InProgress: Pod is running, and is ready when it has succeeded: its restartPolicy is OnFailure",
+			},
 			{once + ", status: {phase: Succeeded}", "Current"},
 			{retried + ", status: {phase: Succeeded}", "Current"},
 			{once + ", status: {phase: Failed, reason: Evicted}", "Failed: Pod has failed: Evicted"},
@@ -58,23 +64,31 @@ func kindCases() map[string][][2]string {
 		"Pod, restartPolicy Always": {
 			{pod + ", status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}", "Current"},
 			{pod + ", status: {phase: Running, conditions: [{type: Ready, status: 'False'}]}", "InProgress: Pod is running but is not Ready"},
-			{pod + ", status: {phase: Running, containerStatuses: [{name: web, state: {waiting: {reason: CrashLoopBackOff}}}]}",
-				"Failed: Containers in CrashLoop state: web"},
+			{
+				pod + ", status: {phase: Running, containerStatuses: [{name: web, state: {waiting: {reason: CrashLoopBackOff}}}]}",
+				"Failed: Containers in CrashLoop state: web",
+			},
 			{pod + ", status: {phase: Succeeded}", "Failed: Pod has ended, and its restartPolicy is Always"},
 			{pod + ", status: {phase: Failed, message: lost}", "Failed: Pod has failed: lost"},
 			{pod + ", status: {phase: Unknown}", "InProgress: nothing is known of the Pod: its node does not answer"},
-			{pod + ", metadata: {creationTimestamp: '2020-01-01T00:00:00Z'}, " +
-				"status: {phase: Pending, conditions: [{type: PodScheduled, status: 'False', reason: Unschedulable, message: no nodes}]}",
-				"InProgress: Pod is not scheduled: no nodes"},
+			{
+				pod + ", metadata: {creationTimestamp: '2020-01-01T00:00:00Z'}, " +
+					"status: {phase: Pending, conditions: [{type: PodScheduled, status: 'False', reason: Unschedulable, message: no nodes}]}",
+				"InProgress: Pod is not scheduled: no nodes",
+			},
 		},
 		"Deployment": {
 			{"apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 0}", "InProgress: Deployment not Available"},
-			{"apiVersion: apps/v1, kind: Deployment, " + replicas + ", status: {observedGeneration: 1, replicas: 2, updatedReplicas: 2, availableReplicas: 1}",
-				"InProgress: Available: 1/2"},
+			{
+				"apiVersion: apps/v1, kind: Deployment, " + replicas + ", status: {observedGeneration: 1, replicas: 2, updatedReplicas: 2, availableReplicas: 1}",
+				"InProgress: Available: 1/2",
+			},
 			{"apiVersion: apps/v1, kind: Deployment, " + replicas + ", status: {observedGeneration: 1, replicas: 2, updatedReplicas: 2, availableReplicas: 2, " +
 				"readyReplicas: 2, conditions: [{type: Available, status: 'True'}]}", "Current"},
-			{"apiVersion: apps/v1, kind: Deployment, " + replicas + ", status: {observedGeneration: 1, conditions: [{type: Progressing, reason: ProgressDeadlineExceeded}]}",
-				"Failed: Progress deadline exceeded"},
+			{
+				"apiVersion: apps/v1, kind: Deployment, " + replicas + ", status: {observedGeneration: 1, conditions: [{type: Progressing, reason: ProgressDeadlineExceeded}]}",
+				"Failed: Progress deadline exceeded",
+			},
 		},
 		"StatefulSet": {
 			{"apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}, spec: {replicas: 0}", unseen},
@@ -96,15 +110,19 @@ func kindCases() map[string][][2]string {
 		},
 		"ReplicaSet": {
 			{"apiVersion: apps/v1, kind: ReplicaSet, metadata: {generation: 1}, spec: {replicas: 0}, status: {replicas: 0}", unseen},
-			{"apiVersion: apps/v1, kind: ReplicaSet, " + replicas + ", status: {observedGeneration: 1, replicas: 2, fullyLabeledReplicas: 2, availableReplicas: 1}",
-				"InProgress: Available: 1/2"},
+			{
+				"apiVersion: apps/v1, kind: ReplicaSet, " + replicas + ", status: {observedGeneration: 1, replicas: 2, fullyLabeledReplicas: 2, availableReplicas: 1}",
+				"InProgress: Available: 1/2",
+			},
 			{"apiVersion: apps/v1, kind: ReplicaSet, " + replicas + ", status: {observedGeneration: 1, replicas: 2, fullyLabeledReplicas: 2, availableReplicas: 2, " +
 				"readyReplicas: 2}", "Current"},
 		},
 		"ReplicationController": {
 			{"apiVersion: v1, kind: ReplicationController, " + replicas, unseen},
-			{"apiVersion: v1, kind: ReplicationController, " + replicas + ", status: {observedGeneration: 1, replicas: 2, availableReplicas: 1}",
-				"InProgress: availableReplicas: 1/2"},
+			{
+				"apiVersion: v1, kind: ReplicationController, " + replicas + ", status: {observedGeneration: 1, replicas: 2, availableReplicas: 1}",
+				"InProgress: availableReplicas: 1/2",
+			},
 			{"apiVersion: v1, kind: ReplicationController, " + replicas + ", status: {observedGeneration: 1, replicas: 2, availableReplicas: 2}", "Current"},
 		},
 		"PersistentVolumeClaim": {
@@ -146,8 +164,10 @@ func kindCases() map[string][][2]string {
 			{custom + ", status: {phase: Running}", "Current"},
 			{custom + ", status: {observedGeneration: 1}", "InProgress: Database generation is 2, but latest observed generation is 1"},
 			{custom + ", status: {conditions: [{type: Ready, status: 'False', message: starting}]}", "InProgress: starting"},
-			{custom + ", status: {conditions: [{type: Ready, status: 'True', observedGeneration: 1}]}",
-				"InProgress: its condition Ready is about generation 1, and the newest is 2"},
+			{
+				custom + ", status: {conditions: [{type: Ready, status: 'True', observedGeneration: 1}]}",
+				"InProgress: its condition Ready is about generation 1, and the newest is 2",
+			},
 			{custom + ", status: {conditions: [{type: Ready, status: 'True', observedGeneration: 2}]}", "Current"},
 			{custom + ", status: {conditions: [{type: Reconciling, status: 'True', message: on it}]}", "InProgress: on it"},
 			{custom + ", status: {conditions: [{type: Stalled, status: 'True', message: no room}]}", "Failed: no room"},
