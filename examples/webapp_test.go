@@ -45,6 +45,10 @@ spec:
   metrics:
   - {type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}
 `))
+	// The Deployment is written before the autoscaler, which names it, and keeps its replicas.
+	if replicas, _, _ := unstructured.NestedInt64(cluster.Get(deployment).Object, "spec", "replicas"); replicas != 3 {
+		cluster.Errorf("an autoscaler that was just asked for changed the replicas from 3 to %d", replicas)
+	}
 	cluster.Patch(deployment, `{"spec": {"replicas": 4}}`) // as an autoscaler does
 	cluster.AwaitMatch(kanontest.Object(cluster, `
 apiVersion: shop.example.com/v1
