@@ -56,6 +56,9 @@ type Schema struct {
 // FormatQuantity is the format of a resource.Quantity, such as 500m or 1Gi.
 const FormatQuantity = "quantity"
 
+// FormatByte is the format of text that is base64, such as that in a Secret's data.
+const FormatByte = "byte"
+
 // markSign begins the part of a name that stands for the content.
 const markSign = "~"
 

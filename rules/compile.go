@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/readiness"
 )
@@ -198,6 +199,8 @@ type compiler struct {
 	// with expressions in the part of the rule that is being compiled.
 	types   *typeTable
 	results map[*node]result
+	// certain are schemas of kinds that Options.Schemas may lack.
+	certain map[schema.GroupVersionKind]*openapi.Schema
 	// expressions are those that were checked.
 	expressions map[checkedText]*celenv.Expression
 	// constantCost is what may still be spent on expressions that read nothing.
@@ -234,7 +237,7 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 		rule: r, opts: o, limits: o.Limits.withDefaults(), env: env, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*childSpec{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
-		types: newTypeTable(), results: map[*node]result{}, expressions: map[checkedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{},
+		types: newTypeTable(), certain: certainSchemas(), results: map[*node]result{}, expressions: map[checkedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{},
 		statusKinds: celenv.StatusKinds{},
 	}
 	c.constantCost = 2 * c.limits.ExpressionCost // so that a rule is compiled soon

@@ -113,9 +113,13 @@ func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *orig
 
 // keep notes what a scalar gives, for the checks that follow.
 func (c *compiler) keep(n *node, r result) {
-	if c.results != nil {
-		c.results[n] = r
+	if c.results == nil {
+		return
 	}
+	if old := c.results[n]; old.x != nil {
+		r.others = append(old.others, old.x)
+	}
+	c.results[n] = r
 }
 
 // wrongSince says whether there are errors among the findings from so many on.
@@ -165,7 +169,7 @@ func textHint(t *types.Type) string {
 	case types.MapKind, types.StructKind:
 		return "write toJson(…)"
 	case types.BytesKind:
-		return "write base64.encode(…), or string(…) where it is text"
+		return "write string(…)"
 	case types.OpaqueKind:
 		if isOptional(t) {
 			return "give it a default with orValue(…)"
@@ -432,9 +436,10 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	if !complete {
 		return nil, nil
 	}
-	result, meanings, holds := a.checkTypes()
-	c.meant = c.meant || len(meanings) > 0
-	prog, issues := expr.Program(celenv.ProgramOptions{CostLimit: c.limits.ExpressionCost, Absent: a.absent, Moving: a.moving, Meanings: meanings})
+	how := celenv.ProgramOptions{CostLimit: c.limits.ExpressionCost, Absent: a.absent, Moving: a.moving}
+	result, holds := a.checkTypes(&how)
+	c.meant = c.meant || len(how.Meanings) > 0
+	prog, issues := expr.Program(how)
 	if c.reportConstants(expr, issues, at) {
 		return nil, nil
 	}

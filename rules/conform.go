@@ -22,6 +22,8 @@ type result struct {
 	// wrong is true where an error in the expression was reported, so that what
 	// it gives says nothing.
 	wrong bool
+	// others are the expressions of the same scalar in other places, by aliases of YAML.
+	others []*checkedExpression
 }
 
 // fieldPath is the way from an object to a value in it.
@@ -84,10 +86,35 @@ type conformer struct {
 
 // schemaOf is the schema of a kind; nil where none is known.
 func (c *compiler) schemaOf(gvk schema.GroupVersionKind) *openapi.Schema {
-	if c.opts.Schemas == nil || gvk.Kind == "" {
+	if gvk.Kind == "" {
 		return nil
 	}
-	return c.opts.Schemas.Schema(gvk)
+	if c.opts.Schemas != nil {
+		if s := c.opts.Schemas.Schema(gvk); s != nil {
+			return s
+		}
+	}
+	return c.certain[gvk]
+}
+
+// certainSchemas are what is known of kinds whose schema is not: what a rule makes of a
+// Secret must not depend on whether the API server has answered yet.
+func certainSchemas() map[schema.GroupVersionKind]*openapi.Schema {
+	mapOf := func(format string) *openapi.Field {
+		return &openapi.Field{
+			Schema:    &openapi.Schema{Type: openapi.Map, Items: &openapi.Schema{Type: openapi.String, Format: format}},
+			Defaulted: true, // so that nobody hears that it may be missing
+		}
+	}
+	core := func(kind string) schema.GroupVersionKind { return schema.GroupVersionKind{Version: "v1", Kind: kind} }
+	return map[schema.GroupVersionKind]*openapi.Schema{
+		core("Secret"): {Type: openapi.Object, Open: true, Fields: map[string]*openapi.Field{
+			"data": mapOf(formatByte), "stringData": mapOf(""),
+		}},
+		core("ConfigMap"): {Type: openapi.Object, Open: true, Fields: map[string]*openapi.Field{
+			"binaryData": mapOf(formatByte),
+		}},
+	}
 }
 
 // conform compares a child's template with the schema of its kind. It comes

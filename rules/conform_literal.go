@@ -22,6 +22,9 @@ func wants(s *openapi.Schema) string {
 	case openapi.List:
 		return "a list"
 	case openapi.String:
+		if isBytes(s) {
+			return "bytes"
+		}
 		return "a string"
 	case openapi.Integer:
 		return "an integer"
@@ -41,10 +44,13 @@ func wants(s *openapi.Schema) string {
 // Formats that mean more than their names say to strfmt.
 const (
 	formatInt32    = "int32"
-	formatByte     = "byte"
+	formatByte     = openapi.FormatByte
 	formatTime     = "date-time"
 	formatDuration = "duration"
 )
+
+// writeBytes is how text is written that should be bytes. The text may be a password.
+const writeBytes = "write ${bytes('…')}"
 
 // literal compares a scalar without expressions with its schema.
 func (f *conformer) literal(n *node, s *openapi.Schema, at *fieldPath) {
@@ -52,6 +58,9 @@ func (f *conformer) literal(n *node, s *openapi.Schema, at *fieldPath) {
 		what := n.what()
 		if number, isFloat := n.value.(float64); isFloat && s.Type != openapi.String {
 			what = strconv.FormatFloat(number, 'g', -1, 64)
+		}
+		if isBytes(s) {
+			hint = bytesHint(writeBytes, at)
 		}
 		f.report(n, CodeFieldForm, "%s must be %s, and is %s", at, wants(s), what).hint("%s", hint)
 		return
@@ -130,12 +139,12 @@ func (f *conformer) constant(value any, s *openapi.Schema, at *fieldPath, pos Po
 			hint("%s", enumHint(value, s.Enum))
 		return
 	}
-	reason, hint := f.badFormat(value, s, at)
+	reason, hint := f.badFormat(value, s)
 	switch {
 	case reason == "":
 	case s.Format == formatByte:
 		// It may be a password.
-		f.reportAt(pos, CodeFieldFormat, "%s must be base64, and is not", at).hint("%s", hint)
+		f.reportAt(pos, CodeFieldFormat, "%s must be base64, and is not", at).hint("%s", bytesHint(writeBytes, at))
 	default:
 		f.reportAt(pos, CodeFieldFormat, "%s must be %s, and is %s", at, reason, enumText(value)).hint("%s", hint)
 	}
@@ -188,7 +197,7 @@ func enumHint(value any, enum []any) string {
 
 // badFormat says what a value must be that is not of the format of its field;
 // empty where it is.
-func (f *conformer) badFormat(value any, s *openapi.Schema, at *fieldPath) (want, hint string) {
+func (f *conformer) badFormat(value any, s *openapi.Schema) (want, hint string) {
 	switch v := value.(type) {
 	case int64:
 		// The Go type of int-or-string has 32 bits too.
@@ -197,12 +206,12 @@ func (f *conformer) badFormat(value any, s *openapi.Schema, at *fieldPath) (want
 			return "an integer of 32 bits", ""
 		}
 	case string:
-		return f.badText(v, s, at)
+		return f.badText(v, s)
 	}
 	return "", ""
 }
 
-func (f *conformer) badText(text string, s *openapi.Schema, at *fieldPath) (want, hint string) {
+func (f *conformer) badText(text string, s *openapi.Schema) (want, hint string) {
 	switch s.Format {
 	case "":
 		return "", ""
@@ -213,10 +222,7 @@ func (f *conformer) badText(text string, s *openapi.Schema, at *fieldPath) (want
 		return "", ""
 	case formatByte:
 		if _, err := base64.StdEncoding.DecodeString(text); err != nil {
-			if at.String() == "Secret.data["+at.name+"]" || at.String() == "Secret.data."+at.name {
-				hint = "write it as it is in stringData instead of data"
-			}
-			return "base64", hint
+			return "base64", ""
 		}
 		return "", ""
 	case formatTime:

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -26,36 +25,56 @@ func (f *conformer) result(n *node, s *openapi.Schema, at *fieldPath) {
 	}
 	e := &resultCheck{conformer: f, n: n, result: r}
 	e.check(r.x.expr.Root(), s, at)
+	for _, x := range append(r.others, r.x) {
+		x.goesInto(s)
+	}
+}
+
+// goesInto has the evaluation compare bytes and text with the field, where the type of
+// the value does not show that they fit.
+func (x *checkedExpression) goesInto(s *openapi.Schema) {
+	switch innerType(x.typ).Kind() {
+	case types.DynKind, types.AnyKind, types.ListKind, types.MapKind, types.StructKind:
+	default:
+		return
+	}
+	switch {
+	case x.typed.schema == s:
+	case x.into == nil:
+		x.into = s
+	case x.into != s:
+		x.into = &openapi.Schema{} // an alias of YAML stands in two fields
+	}
 }
 
 // text compares text around expressions, which is always a string.
 func (f *conformer) text(n *node, s *openapi.Schema, at *fieldPath) {
-	if s.Format == formatByte && !mayBeBase64(n) {
-		f.report(n, CodeFieldFormat, "%s must be base64, and the text around the expression is none", at).
-			hint("write it as it is in stringData instead of data, or base64.encode(bytes(…))")
-		return
-	}
-	if s.Type == openapi.String || s.Type == openapi.IntOrString || s.Type == openapi.Any {
+	if !isBytes(s) && (s.Type == openapi.String || s.Type == openapi.IntOrString || s.Type == openapi.Any) {
 		return
 	}
 	finding := f.report(n, CodeFieldResult, "%s must be %s, and text around an expression makes a string", at, wants(s))
 	text, _ := n.text()
-	if blanks := strings.TrimSpace(text); strings.HasPrefix(blanks, "${") && strings.HasSuffix(blanks, "}") && strings.Count(text, "${") == 1 {
+	blanks := strings.TrimSpace(text)
+	switch {
+	case strings.HasPrefix(blanks, "${") && strings.HasSuffix(blanks, "}") && strings.Count(text, "${") == 1:
 		finding.hint("leave out the blanks around the expression")
+	case isBytes(s):
+		finding.hint("%s", bytesHint("write one expression with bytes(…)", at))
 	}
 }
 
-// mayBeBase64 says whether the text around expressions can be a part of base64.
-func mayBeBase64(n *node) bool {
-	text, _ := n.text()
-	parts, err := scan(text)
-	return err != nil || !slices.ContainsFunc(parts, func(p part) bool {
-		return !p.expr && strings.Trim(p.text, base64Signs) != ""
-	})
+// bytesHint adds to a hint that names bytes(…) what else can be written where text stands
+// for bytes.
+func bytesHint(hint string, at *fieldPath) string {
+	if !strings.Contains(hint, "bytes(") {
+		return hint
+	}
+	hint += "; where it is base64 already, base64.decode(…)"
+	if strings.HasPrefix(at.String(), "Secret.data") {
+		return "write it as it is in stringData, or " + strings.TrimPrefix(hint, "write ")
+	}
+	return hint
 }
-
-// base64Signs are those of base64, and the blanks that are passed over in it.
-const base64Signs = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \n\r\t"
 
 // resultCheck compares what one whole expression gives with a schema.
 type resultCheck struct {
@@ -109,12 +128,15 @@ func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 		if m.field != "" {
 			text = fmt.Sprintf("has no field %s, which this gives", m.field)
 		}
-		r.reportAt(r.place(e), CodeFieldResult, "%s %s", at, text).hint("%s", r.hint(e, s, m))
+		r.reportAt(r.place(e), CodeFieldResult, "%s %s", at, text).hint("%s", bytesHint(r.hint(e, s, m), at))
 	}
 }
 
 // hint says how a part of the expression can be made to fit.
 func (r *resultCheck) hint(e ast.Expr, s *openapi.Schema, m *misfit) string {
+	if isBytes(s) && e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "base64.encode" {
+		return "leave out base64.encode(…): bytes are written as base64"
+	}
 	if read, ok := r.x.missing[e.ID()]; ok && m.convert != "" {
 		// What is told of the read itself does not fit what is told of its type: one
 		// hint says both.
@@ -126,6 +148,8 @@ func (r *resultCheck) hint(e ast.Expr, s *openapi.Schema, m *misfit) string {
 	}
 	text, isText := literalText(e)
 	switch {
+	case isBytes(s):
+		return m.hintFor("…", false) // it may be a password
 	case !isText && s.Type == openapi.String:
 		return "write '" + r.x.expr.Source(e) + "'"
 	case isText && unquoteHint(text, s) == withoutQuotes:
@@ -167,7 +191,7 @@ func (r *resultCheck) literal(e ast.Expr, s *openapi.Schema, at *fieldPath) bool
 	default:
 		return false
 	}
-	if _, ok := takes(s, value); !ok {
+	if _, ok := takes(s, value); !ok || isBytes(s) {
 		return false // the type says it
 	}
 	r.constant(value, s, at, r.place(e))

@@ -8,6 +8,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
+	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
 )
 
@@ -105,6 +106,9 @@ type expression struct {
 	reads []read
 	// constant is what an expression gives that reads nothing; nil for every other.
 	constant *constant
+	// into is the schema of the field that takes the value; nil where it is not known, or
+	// where the type of the value has shown that it fits.
+	into *openapi.Schema
 }
 
 // eval computes the expression's value.

@@ -173,15 +173,23 @@ func scalarMisfit(t *types.Type, s *openapi.Schema) *misfit {
 	m := &misfit{want: wants(s), wantMany: manyWanted(s), got: typeWords(t)}
 	if article, noun, ok := strings.Cut(m.got, " "); ok && strings.HasPrefix("an", article) {
 		m.gotMany = noun + "s"
+	} else if t.Kind() == types.BytesKind {
+		m.gotMany = m.got
 	}
 	accepted := func(kinds ...types.Kind) bool { return slices.Contains(kinds, t.Kind()) }
 	number := accepted(types.IntKind, types.UintKind, types.DoubleKind)
 	switch s.Type {
 	case openapi.String:
-		if accepted(types.StringKind, types.TimestampKind, types.DurationKind) || accepted(types.BytesKind) && s.Format == formatByte {
+		switch {
+		case isBytes(s) && accepted(types.BytesKind), !isBytes(s) && accepted(types.StringKind, types.TimestampKind, types.DurationKind):
 			return nil
+		case !isBytes(s):
+			m.convert = "write string(%s)"
+		case accepted(types.StringKind):
+			m.convert = "write bytes(%s)"
+		default:
+			m.convert = "write bytes(string(%s))"
 		}
-		m.convert = "write string(%s)"
 	case openapi.Integer:
 		switch {
 		case accepted(types.IntKind, types.UintKind):
@@ -202,7 +210,7 @@ func scalarMisfit(t *types.Type, s *openapi.Schema) *misfit {
 			return nil
 		case accepted(types.DoubleKind):
 			m.convert = "write int(%s)"
-		case t.Kind() == types.OpaqueKind:
+		case t.Kind() == types.OpaqueKind, accepted(types.BytesKind):
 			m.convert = "write string(%s)"
 		}
 	case openapi.Boolean:
@@ -228,6 +236,9 @@ func manyWanted(s *openapi.Schema) string {
 	case openapi.List:
 		return "lists"
 	case openapi.String:
+		if isBytes(s) {
+			return "bytes"
+		}
 		return "strings"
 	case openapi.Integer:
 		return "integers"

@@ -36,10 +36,10 @@ spec:
       kind: Secret
       metadata: {name: "${parent.metadata.name}-reader"}
       stringData:
-        of: ${children.child.data.small}
+        of: ${string(children.child.data.small)}
         one: ${lookups.one.data.small}
         all: ${lookups.all[0].data.small}
-        before: ${observed.child.data.small}
+        before: ${string(observed.child.data.small)}
 `), testKinds{}.options())
 	if len(programs) != 1 {
 		t.Fatal(findings)
@@ -55,7 +55,7 @@ spec:
 // hold that many fields.
 func measure(t *testing.T, p *Program, fields int) uint64 {
 	t.Helper()
-	data := map[string]any{"small": "x"}
+	data := map[string]any{"small": "eA=="}
 	for i := range fields {
 		data[strconv.Itoa(i)] = "x"
 	}

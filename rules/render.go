@@ -343,7 +343,7 @@ func (e *Evaluation) tuples(b *body) ([][]ref.Val, *problem) {
 // values are the items of one dimension; before are those of the dimensions
 // before it.
 func (e *Evaluation) values(b *body, dim *dimension, before []ref.Val) ([]ref.Val, *problem) {
-	s := &scope{ev: e, body: b, items: before}
+	s := &scope{ev: e, body: b, items: before, readOnly: true}
 	var val ref.Val
 	if t, ok := dim.in.(exprTemplate); ok {
 		v, p := t.x.eval(s)

@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/types/ref"
@@ -11,8 +12,8 @@ import (
 )
 
 // template is a compiled part of a rule. render gives plain JSON that the
-// caller owns, or in a scope that is readOnly shares; ok is false where the field
-// or item is to be left out.
+// caller owns. In a scope that is readOnly the caller shares it, and what has bytes in
+// it is a value of CEL's own. ok is false where the field or item is to be left out.
 type template interface {
 	render(s *scope) (val any, ok bool, p *problem)
 }
@@ -42,7 +43,7 @@ func (t exprTemplate) render(s *scope) (any, bool, *problem) {
 	if p := s.ev.prog.limits.rendered(val, t.x.text); p != nil {
 		return nil, false, p
 	}
-	plain, err := s.ev.plain(val)
+	plain, err := s.ev.plain(val, celenv.Place{Schema: t.x.into, KeepsBytes: s.readOnly})
 	switch {
 	case errors.Is(err, celenv.ErrNoValue):
 		return nil, false, nil
@@ -51,19 +52,29 @@ func (t exprTemplate) render(s *scope) (any, bool, *problem) {
 	case errors.Is(err, celenv.ErrMemory), errors.Is(err, celenv.ErrSharedMemory):
 		return nil, false, s.ev.refusal(err)
 	case err != nil:
-		return nil, false, failure("%s: %s", shorten(t.x.text), s.ev.reason(err))
+		return nil, false, failure("%s: %s", shorten(t.x.text), s.ev.misplaced(err))
 	}
 	return plain, true, nil
 }
 
+// misplaced is what a message says of a value that cannot be written where it should.
+func (e *Evaluation) misplaced(err error) string {
+	for _, wrong := range []error{celenv.ErrTextForBytes, celenv.ErrBytesForText, celenv.ErrBytesInText} {
+		if e.prog.secrets && errors.Is(err, wrong) {
+			return wrong.Error() // the keys on the way may be computed
+		}
+	}
+	return e.reason(err)
+}
+
 // plain makes plain JSON of a value, as far as there is room for it in the object that
 // is rendered, and memory.
-func (e *Evaluation) plain(val ref.Val) (any, error) {
+func (e *Evaluation) plain(val ref.Val, into celenv.Place) (any, error) {
 	room := e.room
 	left := min(room, e.budget.Memory.Parts())
 	scarce := left < room
 	before := left
-	plain, err := celenv.ToJSONWithin(val, &left)
+	plain, err := celenv.ToJSONWithin(val, into, &left)
 	parts := before - left
 	e.room = room - parts
 	if errors.Is(err, celenv.ErrTooManyParts) && scarce {
@@ -106,7 +117,7 @@ func (t textTemplate) text(s *scope) (string, *problem) {
 		}
 		text, err := celenv.ToText(val)
 		if err != nil {
-			return "", failure("%s: %s", shorten(part.x.text), s.ev.reason(err))
+			return "", failure("%s: %s", shorten(part.x.text), s.ev.misplaced(err))
 		}
 		s.ev.drafted += s.ev.budget.Memory.Kept()
 		b.WriteString(text)
@@ -130,7 +141,7 @@ type entry struct {
 }
 
 func (t mapTemplate) render(s *scope) (any, bool, *problem) {
-	out := make(map[string]any, len(t.entries))
+	out, own := make(map[string]any, len(t.entries)), false
 	for i := range t.entries {
 		e := &t.entries[i]
 		name, p := e.keyOf(s)
@@ -147,9 +158,18 @@ func (t mapTemplate) render(s *scope) (any, bool, *problem) {
 		if _, twice := out[name]; twice && e.key != nil {
 			return nil, false, failure("two keys are %s", s.ev.shown(name))
 		}
-		out[name] = val
+		out[name], own = val, own || isOwn(val)
+	}
+	if own {
+		return celenv.Made(out), true, nil
 	}
 	return out, true, nil
+}
+
+// isOwn says whether what was rendered to be read again is a value of CEL's own.
+func isOwn(val any) bool {
+	_, own := val.(ref.Val)
+	return own
 }
 
 func (e *entry) keyOf(s *scope) (string, *problem) {
@@ -197,6 +217,9 @@ func (t listTemplate) render(s *scope) (any, bool, *problem) {
 			out = append(out, val)
 		}
 	}
+	if slices.ContainsFunc(out, isOwn) {
+		return celenv.MadeList(out), true, nil
+	}
 	return out, true, nil
 }
 
@@ -207,7 +230,7 @@ func (i listItem) spliced(s *scope) ([]any, *problem) {
 	if p != nil || !ok || val == nil {
 		return nil, p
 	}
-	list, isList := val.([]any)
+	list, isList := celenv.Parts(val)
 	if !isList {
 		return nil, failure("${...%s} needs a list", shorten(i.spread.text))
 	}

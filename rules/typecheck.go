@@ -21,6 +21,10 @@ type typing struct {
 	// texts are the reads of values that are text in an object and something
 	// else in an expression.
 	texts map[int64]celenv.Meaning
+	// encoded are the reads of values in which base64 stands for bytes, and steps those
+	// that are only a part of a longer path.
+	encoded map[int64]*openapi.Schema
+	steps   map[int64]bool
 	// asked are the paths, as CEL writes them, that are known to be there.
 	asked map[string]bool
 	// warned are the paths of which it was said that they may be missing.
@@ -54,10 +58,10 @@ func (b typeBindings) with(names map[string]typed) typeBindings {
 	return out
 }
 
-// checkTypes is the type of the analysed expression, what its texts mean, and
-// the paths that are there where it is true.
-func (a *analysis) checkTypes() (out typed, texts map[int64]celenv.Meaning, holds map[string]bool) {
-	t := &typing{analysis: a, texts: map[int64]celenv.Meaning{}, asked: map[string]bool{}, warned: map[string]bool{}, joined: map[int64]bool{}}
+// checkTypes is the type of the analysed expression, what is read of its texts, in how,
+// and the paths that are there where it is true.
+func (a *analysis) checkTypes(how *celenv.ProgramOptions) (out typed, holds map[string]bool) {
+	t := &typing{analysis: a, texts: map[int64]celenv.Meaning{}, encoded: map[int64]*openapi.Schema{}, steps: map[int64]bool{}, asked: map[string]bool{}, warned: map[string]bool{}, joined: map[int64]bool{}}
 	maps.Copy(t.asked, a.scope.asked)
 	for _, e := range a.expr.Nodes() {
 		t.collectAsked(e, t.asked)
@@ -72,7 +76,8 @@ func (a *analysis) checkTypes() (out typed, texts map[int64]celenv.Meaning, hold
 		t.collectAsked(e, holds)
 		t.collectDefaulted(e, holds)
 	}
-	return out, t.texts, holds
+	how.Meanings, how.Encoded = t.texts, t.encoded
+	return out, holds
 }
 
 // value is the type of a node that is computed with.
@@ -92,6 +97,7 @@ func (t *typing) node(e ast.Expr, env typeBindings, computed bool) typed {
 		return t.read(e, t.name(e, env), computed)
 	case ast.SelectKind:
 		sel := e.AsSelect()
+		t.steps[sel.Operand().ID()] = true
 		from := t.walk(sel.Operand(), env, false)
 		return t.read(e, t.selected(e, sel.Operand(), from, sel.FieldName(), sel.IsTestOnly(), false), computed)
 	case ast.CallKind:
@@ -109,6 +115,12 @@ func (t *typing) node(e ast.Expr, env typeBindings, computed bool) typed {
 
 // read notes what the text of a read means.
 func (t *typing) read(e ast.Expr, v typed, computed bool) typed {
+	if t.c.types.hasBytes(v.schema) {
+		if !t.steps[e.ID()] {
+			t.encoded[e.ID()] = v.schema
+		}
+		return v
+	}
 	if !computed {
 		return v
 	}
@@ -215,6 +227,7 @@ func asOptional(v typed, optional bool) typed {
 
 // indexed is operand[index].
 func (t *typing) indexed(e, operand, index ast.Expr, env typeBindings, optional bool) typed {
+	t.steps[operand.ID()] = true
 	from := t.walk(operand, env, false)
 	if name, ok := literalText(index); ok && innerType(from.cel()).Kind() != types.ListKind {
 		return t.selected(e, operand, from, name, false, optional)

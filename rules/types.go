@@ -43,10 +43,45 @@ type typeTable struct {
 	types map[*openapi.Schema]*types.Type
 	// objects are the schemas of objects by the names of their types.
 	objects map[string]*openapi.Schema
+	// bytes says which schemas have bytes in them, as far as somebody asked.
+	bytes map[*openapi.Schema]bool
 }
 
 func newTypeTable() *typeTable {
-	return &typeTable{types: map[*openapi.Schema]*types.Type{}, objects: map[string]*openapi.Schema{}}
+	return &typeTable{types: map[*openapi.Schema]*types.Type{}, objects: map[string]*openapi.Schema{}, bytes: map[*openapi.Schema]bool{}}
+}
+
+// hasBytes says whether a value that fits the schema can have bytes in it, where the
+// schema says so.
+func (t *typeTable) hasBytes(s *openapi.Schema) bool {
+	known, asked := t.bytes[s]
+	if !asked {
+		known = holdsBytes(s, map[*openapi.Schema]bool{})
+		t.bytes[s] = known
+	}
+	return known
+}
+
+// holdsBytes is hasBytes below what was seen on the way: a schema may contain itself.
+func holdsBytes(s *openapi.Schema, seen map[*openapi.Schema]bool) bool {
+	if s == nil || seen[s] {
+		return false
+	}
+	seen[s] = true
+	if isBytes(s) || holdsBytes(s.Items, seen) {
+		return true
+	}
+	for _, field := range s.Fields {
+		if holdsBytes(field.Schema, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// isBytes says whether values that fit the schema are bytes, which JSON has as base64.
+func isBytes(s *openapi.Schema) bool {
+	return s != nil && s.Type == openapi.String && s.Format == formatByte
 }
 
 // of is the type of a value that fits the schema.
@@ -63,9 +98,8 @@ func (t *typeTable) fromCEL(typ *types.Type) typed {
 }
 
 // celType maps schemas to types of CEL as Kubernetes does in its own
-// expressions: a date-time is a timestamp and a duration is one, what may be a
-// number or text is dynamic. Bytes stay text: a rule copies them from one object
-// to another as they are, and base64.decode reads them.
+// expressions: a date-time is a timestamp and a duration is one, base64 is bytes, and
+// what may be a number or text is dynamic.
 func (t *typeTable) celType(s *openapi.Schema) *types.Type {
 	if s == nil {
 		return types.DynType
@@ -101,6 +135,8 @@ func (t *typeTable) newType(s *openapi.Schema) *types.Type {
 			return types.TimestampType
 		case "duration":
 			return types.DurationType
+		case formatByte:
+			return types.BytesType
 		}
 		return types.StringType
 	case openapi.Integer:
@@ -127,8 +163,10 @@ func (t *typeTable) schemaOf(v typed) *openapi.Schema {
 		return &openapi.Schema{Type: openapi.List, Items: t.schemaOf(t.fromCEL(typ.Parameters()[0]))}
 	case types.MapKind:
 		return &openapi.Schema{Type: openapi.Map, Items: t.schemaOf(t.fromCEL(typ.Parameters()[1]))}
-	case types.StringKind, types.BytesKind:
+	case types.StringKind:
 		return &openapi.Schema{Type: openapi.String}
+	case types.BytesKind:
+		return &openapi.Schema{Type: openapi.String, Format: formatByte}
 	case types.TimestampKind:
 		return &openapi.Schema{Type: openapi.String, Format: "date-time"}
 	case types.DurationKind:
@@ -236,10 +274,7 @@ func (c *compiler) mappingType(t mapTemplate, fields map[string]*origin) typed {
 
 // kindType is the type of whole objects of a kind.
 func (c *compiler) kindType(gvk schema.GroupVersionKind) typed {
-	if c.opts.Schemas == nil || gvk.Kind == "" {
-		return typed{}
-	}
-	return c.types.of(c.opts.Schemas.Schema(gvk))
+	return c.types.of(c.schemaOf(gvk))
 }
 
 // statusType is the type of the parent's status.

@@ -291,6 +291,9 @@ func (t *typing) wrongOperand(e ast.Expr, operands []ast.Expr, given []typed, wr
 	case isOperator && len(operands) == 2:
 		t.wrongOperator(e, symbol, operands, given)
 		return
+	case isDefault(name) && wrong == 1:
+		t.wrongDefault(e, operands, given)
+		return
 	case isOperator:
 		f := t.report(e.ID(), CodeTypes, "%s does not take %s", symbol, t.object(operands[0], given[0]))
 		if name == operators.LogicalNot {
@@ -304,11 +307,59 @@ func (t *typing) wrongOperand(e ast.Expr, operands []ast.Expr, given []typed, wr
 	default:
 		f = t.report(operands[wrong].ID(), CodeTypes, "%s, which %s() does not take here", t.subject(operands[wrong], given[wrong]), name)
 	}
+	at := min(wrong, len(given)-1)
 	switch forms := t.c.env.Forms(name); {
-	case isOptional(given[min(wrong, len(given)-1)].cel()):
+	case given[at].cel().Kind() == types.BytesKind && name == "base64.decode":
+		f.Hint = "it is decoded already: write " + t.asString(operands[at]) + " for the text"
+	case given[at].cel().Kind() == types.BytesKind:
+		f.Hint = "write " + t.asString(operands[at])
+	case isOptional(given[at].cel()):
 		f.Hint = "give the optional value a default with orValue(…)"
 	case len(forms) > 0 && len(forms) <= maxForms && isName(name):
 		f.Hint = "write " + strings.Join(forms, " or ")
+	}
+}
+
+// isDefault says whether a function's argument stands for a value that does not exist.
+func isDefault(function string) bool { return function == "orValue" || function == "or" }
+
+// wrongDefault reports a default that is of another type than the value that it stands for.
+func (t *typing) wrongDefault(e ast.Expr, operands []ast.Expr, given []typed) {
+	name, wanted := e.AsCall().FunctionName(), innerType(given[0].cel())
+	f := t.report(operands[1].ID(), CodeTypes, "%s is %s where it exists, so %s() needs %s, and %s",
+		cmpPath(t.path(operands[0]), "the value"), typeWords(wanted), name, typeWords(wanted), t.subject(operands[1], given[1]))
+	f.Hint = t.defaultHint(operands[1], innerType(given[1].cel()), wanted)
+}
+
+// defaultHint is a default of the type that is wanted.
+func (t *typing) defaultHint(e ast.Expr, given, wanted *types.Type) string {
+	isText := given.Kind() == types.StringKind
+	text, isLiteral := literalText(e)
+	switch wanted.Kind() {
+	case types.BytesKind:
+		if isText && (!isLiteral || text != "") {
+			return "write bytes(" + t.short(e) + ")"
+		}
+		return "write bytes(…), or b'' for none"
+	case types.TimestampKind:
+		return "write timestamp(…), as in timestamp('2026-01-31T12:00:00Z')"
+	case types.DurationKind:
+		return "write duration(…), as in duration('1h30m')"
+	case types.StringKind:
+		return "write " + t.asString(e)
+	case types.ListKind:
+		return "write a list, as in [], which is an empty one"
+	case types.MapKind, types.StructKind:
+		return "write a map, as in {}, which is an empty one"
+	case types.BoolKind:
+		return "write true or false"
+	case types.IntKind, types.DoubleKind:
+		if hint := t.convert(e, given, wanted); hint != "" {
+			return hint
+		}
+		return "write a number, as in 1"
+	default:
+		return ""
 	}
 }
 
@@ -419,7 +470,7 @@ func (t *typing) asString(e ast.Expr) string {
 
 func isScalar(typ *types.Type) bool {
 	switch typ.Kind() {
-	case types.IntKind, types.DoubleKind, types.BoolKind, types.TimestampKind, types.DurationKind:
+	case types.IntKind, types.DoubleKind, types.BoolKind, types.TimestampKind, types.DurationKind, types.BytesKind:
 		return true
 	default:
 		return false

@@ -39,9 +39,29 @@ func (a adapter) NativeToValue(value any) ref.Val {
 // jsonMap is a map of JSON that is iterated in the order of its keys.
 type jsonMap struct {
 	fields map[string]any
+	// encoded says where base64 in it stands for bytes; nil: nowhere.
+	encoded *encoded
 }
 
-func (m *jsonMap) plain() traits.Mapper { return types.NewStringInterfaceMap(adapter{}, m.fields) }
+// plain is the same as a map of CEL's own.
+func (m *jsonMap) plain() traits.Mapper {
+	if m.encoded == nil {
+		return types.NewStringInterfaceMap(adapter{}, m.fields)
+	}
+	fields := make(map[ref.Val]ref.Val, len(m.fields))
+	for name, val := range m.fields {
+		fields[types.String(name)] = m.field(name, val)
+	}
+	return types.NewRefValMap(adapter{}, fields)
+}
+
+// field is what the value of a field is in an expression.
+func (m *jsonMap) field(name string, val any) ref.Val {
+	if m.encoded == nil {
+		return adapter{}.NativeToValue(val)
+	}
+	return m.encoded.field(name).value(val)
+}
 
 func (m *jsonMap) Find(key ref.Val) (ref.Val, bool) {
 	name, ok := key.(types.String)
@@ -52,7 +72,7 @@ func (m *jsonMap) Find(key ref.Val) (ref.Val, bool) {
 	if !ok {
 		return nil, false
 	}
-	return adapter{}.NativeToValue(val), true
+	return m.field(string(name), val), true
 }
 
 func (m *jsonMap) Get(key ref.Val) ref.Val {
@@ -80,7 +100,11 @@ func (m *jsonMap) keys() []string {
 // Fold implements traits.Foldable, for the comprehensions of two variables.
 func (m *jsonMap) Fold(f traits.Folder) {
 	for _, k := range m.keys() {
-		if !f.FoldEntry(k, m.fields[k]) {
+		val := m.fields[k]
+		if m.encoded != nil {
+			val = m.field(k, val)
+		}
+		if !f.FoldEntry(k, val) {
 			return
 		}
 	}
@@ -108,9 +132,29 @@ func (m *jsonMap) ConvertToType(t ref.Type) ref.Val {
 // jsonList is a list of JSON.
 type jsonList struct {
 	items []any
+	// encoded says where base64 in it stands for bytes; nil: nowhere.
+	encoded *encoded
 }
 
-func (l *jsonList) plain() traits.Lister { return types.NewDynamicList(adapter{}, l.items) }
+// plain is the same as a list of CEL's own.
+func (l *jsonList) plain() traits.Lister {
+	if l.encoded == nil {
+		return types.NewDynamicList(adapter{}, l.items)
+	}
+	items := make([]ref.Val, len(l.items))
+	for i := range items {
+		items[i] = l.item(i)
+	}
+	return types.NewRefValList(adapter{}, items)
+}
+
+// item is what an item is in an expression.
+func (l *jsonList) item(i int) ref.Val {
+	if l.encoded == nil {
+		return adapter{}.NativeToValue(l.items[i])
+	}
+	return l.encoded.item().value(l.items[i])
+}
 
 func (l *jsonList) Get(index ref.Val) ref.Val {
 	i, err := types.IndexOrError(index)
@@ -120,12 +164,12 @@ func (l *jsonList) Get(index ref.Val) ref.Val {
 	if i < 0 || i >= len(l.items) {
 		return types.NewErr("index %d is out of range: the list has %d items", i, len(l.items))
 	}
-	return adapter{}.NativeToValue(l.items[i])
+	return l.item(int(i))
 }
 
 func (l *jsonList) Contains(elem ref.Val) ref.Val {
-	for _, item := range l.items {
-		if types.Equal(adapter{}.NativeToValue(item), elem) == types.True {
+	for i := range l.items {
+		if types.Equal(l.item(i), elem) == types.True {
 			return types.True
 		}
 	}
@@ -135,13 +179,16 @@ func (l *jsonList) Contains(elem ref.Val) ref.Val {
 // Fold implements traits.Foldable, for the comprehensions of two variables.
 func (l *jsonList) Fold(f traits.Folder) {
 	for i, item := range l.items {
+		if l.encoded != nil {
+			item = l.item(i)
+		}
 		if !f.FoldEntry(i, item) {
 			return
 		}
 	}
 }
 
-func (l *jsonList) Iterator() traits.Iterator { return &listIterator{list: l.items} }
+func (l *jsonList) Iterator() traits.Iterator { return &listIterator{list: l} }
 func (l *jsonList) Size() ref.Val             { return types.Int(len(l.items)) }
 func (l *jsonList) IsZeroValue() bool         { return len(l.items) == 0 }
 func (l *jsonList) Type() ref.Type            { return types.ListType }
@@ -163,14 +210,13 @@ func (l *jsonList) ConvertToType(t ref.Type) ref.Val {
 // expression can hold, so what ref.Val asks of it comes from null.
 type listIterator struct {
 	types.Null
-	list []any
+	list *jsonList
 	next int
 }
 
-func (it *listIterator) HasNext() ref.Val { return types.Bool(it.next < len(it.list)) }
+func (it *listIterator) HasNext() ref.Val { return types.Bool(it.next < len(it.list.items)) }
 
 func (it *listIterator) Next() ref.Val {
-	item := it.list[it.next]
 	it.next++
-	return adapter{}.NativeToValue(item)
+	return it.list.item(it.next - 1)
 }

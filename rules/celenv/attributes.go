@@ -105,8 +105,8 @@ func (f *factory) RelativeAttribute(id int64, operand interpreter.Interpretable)
 // relative is cel-go's relative attribute with our own way of being an index.
 type relative struct {
 	interpreter.Attribute
-	// meaning is that of the value that the index is of; 0: what it is.
-	meaning Meaning
+	// reading is that of the value that the index is of; nil: what it is.
+	reading reading
 }
 
 func (r *relative) AddQualifier(q interpreter.Qualifier) (interpreter.Attribute, error) {
@@ -122,10 +122,10 @@ func (r *relative) Qualify(vars interpreter.Activation, obj any) (any, error) {
 		return nil, err
 	}
 	val, err := k.read(obj)
-	if err != nil || r.meaning == 0 {
+	if err != nil || r.reading == nil {
 		return val, err
 	}
-	return r.meaning.value(r.ID(), val)
+	return r.reading.value(vars, r.ID(), val)
 }
 
 func (r *relative) QualifyIfPresent(vars interpreter.Activation, obj any, _ bool) (any, bool, error) {
@@ -134,10 +134,10 @@ func (r *relative) QualifyIfPresent(vars interpreter.Activation, obj any, _ bool
 		return nil, false, err
 	}
 	val, present, err := k.readIfPresent(obj)
-	if err != nil || !present || r.meaning == 0 {
+	if err != nil || !present || r.reading == nil {
 		return val, present, err
 	}
-	val, err = r.meaning.value(r.ID(), val)
+	val, err = r.reading.value(vars, r.ID(), val)
 	return val, err == nil, err
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/google/cel-go/common/types"
 )
 
 var (
@@ -33,6 +35,8 @@ type Budget struct {
 	Time time.Duration
 
 	deadline time.Time
+	// decoded are the bytes of the base64 that was read.
+	decoded map[string]types.Bytes
 }
 
 // Restart gives the evaluations that follow their whole time again.

@@ -45,9 +45,15 @@ func MeaningOf(t *types.Type) (Meaning, bool) {
 	}
 }
 
+// reading makes of a value of JSON what it is in an expression. vars are those of the
+// evaluation.
+type reading interface {
+	value(vars interpreter.Activation, id int64, val any) (any, error)
+}
+
 // value is what a value means. One that is of another type than the schema says
 // stays as it is, as what CEL computed does.
-func (m Meaning) value(id int64, val any) (any, error) {
+func (m Meaning) value(_ interpreter.Activation, id int64, val any) (any, error) {
 	if m&MeansListOf != 0 {
 		return (m &^ MeansListOf).items(id, val)
 	}
@@ -78,7 +84,7 @@ func (m Meaning) items(id int64, val any) (any, error) {
 	}
 	var out []ref.Val
 	for it := list.Iterator(); it.HasNext() == types.True; {
-		item, err := m.value(id, it.Next())
+		item, err := m.value(nil, id, it.Next())
 		if err != nil {
 			return nil, err
 		}
@@ -114,18 +120,30 @@ func timeOf(text string) (time.Time, error) {
 	return time.Time(t).UTC(), err
 }
 
+// readings are the reads whose values are not what JSON has of them.
+func (o *ProgramOptions) readings() map[int64]reading {
+	out := make(map[int64]reading, len(o.Meanings)+len(o.Encoded))
+	for id, m := range o.Meanings {
+		out[id] = m
+	}
+	for id, s := range o.Encoded {
+		out[id] = bytesRead{schema: s}
+	}
+	return out
+}
+
 // meaningFactory makes the attributes of an expression in which values of JSON
 // mean something else at some of the nodes.
 type meaningFactory struct {
 	*factory
-	meanings map[int64]Meaning
+	readings map[int64]reading
 }
 
 // NewQualifier makes one step of a path.
 func (f *meaningFactory) NewQualifier(objType *types.Type, id int64, val any, opt bool) (interpreter.Qualifier, error) {
 	q, err := f.factory.NewQualifier(objType, id, val, opt)
-	if m, ok := f.meanings[id]; ok && err == nil {
-		return &meantStep{Qualifier: q, meaning: m}, nil
+	if m, ok := f.readings[id]; ok && err == nil {
+		return &meantStep{Qualifier: q, reading: m}, nil
 	}
 	return q, err
 }
@@ -134,14 +152,14 @@ func (f *meaningFactory) NewQualifier(objType *types.Type, id int64, val any, op
 // an index that is one.
 func (f *meaningFactory) RelativeAttribute(id int64, operand interpreter.Interpretable) interpreter.Attribute {
 	r := &relative{Attribute: f.AttributeFactory.RelativeAttribute(id, operand)}
-	r.meaning = f.meanings[id]
+	r.reading = f.readings[id]
 	return r
 }
 
 // meantStep is a step of a path whose value means something else.
 type meantStep struct {
 	interpreter.Qualifier
-	meaning Meaning
+	reading reading
 }
 
 func (s *meantStep) Qualify(vars interpreter.Activation, obj any) (any, error) {
@@ -149,7 +167,7 @@ func (s *meantStep) Qualify(vars interpreter.Activation, obj any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.meaning.value(s.ID(), val)
+	return s.reading.value(vars, s.ID(), val)
 }
 
 func (s *meantStep) QualifyIfPresent(vars interpreter.Activation, obj any, presenceOnly bool) (any, bool, error) {
@@ -157,27 +175,27 @@ func (s *meantStep) QualifyIfPresent(vars interpreter.Activation, obj any, prese
 	if err != nil || !present {
 		return val, present, err
 	}
-	val, err = s.meaning.value(s.ID(), val)
+	val, err = s.reading.value(vars, s.ID(), val)
 	return val, err == nil, err
 }
 
 // meantNames gives what names mean that stand alone, such as those of a loop.
-func meantNames(root ast.Expr, meanings map[int64]Meaning) interpreter.PlannerOption {
+func meantNames(root ast.Expr, readings map[int64]reading) interpreter.PlannerOption {
 	names := map[int64]bool{}
 	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) { names[e.ID()] = e.Kind() == ast.IdentKind }))
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-		m, ok := meanings[i.ID()]
+		m, ok := readings[i.ID()]
 		if _, isName := i.(interpreter.InterpretableAttribute); !ok || !isName || !names[i.ID()] {
 			return i, nil
 		}
-		return &meantName{InterpretableV2: i, meaning: m}, nil
+		return &meantName{InterpretableV2: i, reading: m}, nil
 	})
 }
 
 // meantName is a name whose value means something else.
 type meantName struct {
 	interpreter.InterpretableV2
-	meaning Meaning
+	reading reading
 }
 
 func (n *meantName) Eval(vars interpreter.Activation) ref.Val {
@@ -189,7 +207,7 @@ func (n *meantName) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	if types.IsUnknownOrError(val) {
 		return val
 	}
-	meant, err := n.meaning.value(n.ID(), val)
+	meant, err := n.reading.value(frame, n.ID(), val)
 	if err != nil {
 		return types.WrapErr(err)
 	}

@@ -129,7 +129,7 @@ func eachField(m traits.Mapper, do func(name string, val any) error) error {
 func plainFields(m traits.Mapper) (map[string]any, bool) {
 	switch m := m.(type) {
 	case *jsonMap:
-		return m.fields, true
+		return m.fields, m.encoded == nil
 	case *madeMap:
 		return m.fields, true
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
+
+	"kanon.dev/kanon/openapi"
 )
 
 // ProgramOptions say how an expression is run. The zero value is usable.
@@ -25,6 +27,9 @@ type ProgramOptions struct {
 	Moving map[int64][]int
 	// Meanings lists the reads whose values are not what JSON has of them.
 	Meanings map[int64]Meaning
+	// Encoded lists the reads of values in which base64 stands for bytes, with their
+	// schemas, which say where.
+	Encoded map[int64]*openapi.Schema
 }
 
 // Program is an expression that can be run. It is immutable and safe for
@@ -58,9 +63,9 @@ func (x *Expression) Program(o ProgramOptions) (*Program, []Issue) {
 	}
 	planner = append(planner, orderRanges(x.ast.Expr()), allowAbsent(o.Absent))
 	machine := x.env.machine
-	if len(o.Meanings) > 0 {
-		machine = x.env.machineFor(&meaningFactory{factory: x.env.factory, meanings: o.Meanings})
-		planner = append(planner, meantNames(x.ast.Expr(), o.Meanings))
+	if readings := o.readings(); len(readings) > 0 {
+		machine = x.env.machineFor(&meaningFactory{factory: x.env.factory, readings: readings})
+		planner = append(planner, meantNames(x.ast.Expr(), readings))
 	}
 	if !p.bounded {
 		planner = append(planner, chargedReads(x.ast.Expr(), x.env.declared))

@@ -5,13 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+
+	"kanon.dev/kanon/openapi"
 )
 
 // ErrNoValue is what ToJSON gives for optional.none().
@@ -33,15 +37,28 @@ var ErrTooManyParts = fmt.Errorf("the value has more than %d parts", maxParts)
 // than a million parts, is an error, and optional.none() itself is ErrNoValue.
 func ToJSON(val ref.Val) (any, error) {
 	left := maxParts
-	return ToJSONWithin(val, &left)
+	return ToJSONWithin(val, Place{}, &left)
+}
+
+// Place is where the JSON of a value goes.
+type Place struct {
+	// Schema is that of the place; nil: it is not known. Text where it says bytes is
+	// ErrTextForBytes, and bytes where it says text are ErrBytesForText.
+	Schema *openapi.Schema
+	// KeepsBytes is true for what expressions read again: what has bytes in it is a value of
+	// CEL's own, a ref.Val, in which they are bytes still.
+	KeepsBytes bool
 }
 
 // ToJSONWithin is ToJSON of a value with so many parts at the most; what it has is
 // taken from left.
-func ToJSONWithin(val ref.Val, left *int) (any, error) {
-	r := renderer{left: *left}
-	out, err := r.value(val)
+func ToJSONWithin(val ref.Val, into Place, left *int) (any, error) {
+	r := renderer{left: *left, keepsBytes: into.KeepsBytes}
+	out, err := r.value(val, into.Schema)
 	*left = max(r.left, 0)
+	if r.kept {
+		out, _ = withBytes(out)
+	}
 	return out, err
 }
 
@@ -76,14 +93,64 @@ func Count(val ref.Val) (int, bool) {
 	return 0, false
 }
 
+// withBytes makes values of CEL's own of the maps and lists that have such values in them,
+// and tells whether there were any.
+func withBytes(val any) (out any, mixed bool) {
+	switch v := val.(type) {
+	case ref.Val:
+		return v, true
+	case map[string]any:
+		fields := make(map[string]any, len(v))
+		for name, field := range v {
+			inner, own := withBytes(field)
+			fields[name], mixed = inner, mixed || own
+		}
+		if mixed {
+			return Made(fields), true
+		}
+	case []any:
+		items := make([]any, len(v))
+		for i, item := range v {
+			inner, own := withBytes(item)
+			items[i], mixed = inner, mixed || own
+		}
+		if mixed {
+			return MadeList(items), true
+		}
+	}
+	return val, false
+}
+
+// Made makes one value of the rendered fields of a map, which can be a ref.Val each.
+func Made(fields map[string]any) ref.Val { return &madeMap{jsonMap: jsonMap{fields: fields}} }
+
+// MadeList is Made for the items of a list.
+func MadeList(items []any) ref.Val { return types.NewDynamicList(adapter{}, items) }
+
+// Parts are the items of what ToJSONWithin made of a list; false for what is none.
+func Parts(val any) ([]any, bool) {
+	if items, ok := val.([]any); ok {
+		return items, true
+	}
+	list, ok := val.(traits.Lister)
+	if !ok {
+		return nil, false
+	}
+	items := make([]any, length(list))
+	for i := range items {
+		items[i] = list.Get(types.Int(i))
+	}
+	return items, true
+}
+
 // JSON is the map or list of JSON that a value stands for, to be read only; false
 // where it stands for none and ToJSON must make one.
 func JSON(val ref.Val) (any, bool) {
 	switch v := val.(type) {
 	case *jsonMap:
-		return v.fields, true
+		return v.fields, v.encoded == nil
 	case *jsonList:
-		return v.items, true
+		return v.items, v.encoded == nil
 	}
 	return nil, false
 }
@@ -91,15 +158,51 @@ func JSON(val ref.Val) (any, bool) {
 // renderer makes plain JSON of values, so many at the most.
 type renderer struct {
 	left int
+	// keepsBytes is that of the Place, and kept is true once there were bytes.
+	keepsBytes, kept bool
+	// err is why plain could not go on.
+	err error
 }
 
-func (r *renderer) value(val ref.Val) (any, error) {
+// value makes JSON of a value that goes where the schema is into.
+func (r *renderer) value(val ref.Val, into *openapi.Schema) (any, error) {
 	if r.left--; r.left < 0 {
 		return nil, ErrTooManyParts
 	}
 	switch v := val.(type) {
 	case types.String:
+		if isBytes(into) {
+			return nil, ErrTextForBytes
+		}
 		return string(v), nil
+	case types.Bytes:
+		return r.bytes(v, into)
+	case *types.Optional:
+		if !v.HasValue() {
+			return nil, ErrNoValue
+		}
+		return r.value(v.GetValue(), into)
+	case *jsonMap:
+		if v.encoded == nil || r.keepsBytes || into == nil || v.encoded.schema == into {
+			return r.copied(v, v.fields, v.encoded, into)
+		}
+		return r.fields(v, into)
+	case *jsonList:
+		if v.encoded == nil || r.keepsBytes || into == nil || v.encoded.schema == into {
+			return r.copied(v, v.items, v.encoded, into)
+		}
+		return r.items(v, into)
+	case traits.Mapper:
+		return r.fields(v, into)
+	case traits.Lister:
+		return r.items(v, into)
+	}
+	return scalarJSON(val)
+}
+
+// scalarJSON makes JSON of a value that has no parts and is neither text nor bytes.
+func scalarJSON(val ref.Val) (any, error) {
+	switch v := val.(type) {
 	case types.Int:
 		return int64(v), nil
 	case types.Bool:
@@ -116,41 +219,48 @@ func (r *renderer) value(val ref.Val) (any, error) {
 			return nil, fmt.Errorf("%d does not fit an integer of 64 bits", uint64(v))
 		}
 		return int64(v), nil
-	case types.Bytes:
-		return base64.StdEncoding.EncodeToString(v), nil
 	case types.Timestamp:
 		return timestampText(v), nil
 	case types.Duration:
 		return durationText(v), nil
-	case *types.Optional:
-		if !v.HasValue() {
-			return nil, ErrNoValue
-		}
-		return r.value(v.GetValue())
-	case *jsonMap:
-		return r.copied(v.fields)
-	case *jsonList:
-		return r.copied(v.items)
-	case traits.Mapper:
-		return r.fields(v)
-	case traits.Lister:
-		return r.items(v)
 	case *types.Err:
 		return nil, v
 	}
 	return nil, fmt.Errorf("a value of type %s cannot be written into an object; make it a string with string(…)", val.Type().TypeName())
 }
 
-// copied copies plain JSON.
-func (r *renderer) copied(val any) (any, error) {
-	out := r.plain(val)
-	if r.left < 0 {
+func (r *renderer) bytes(v types.Bytes, into *openapi.Schema) (any, error) {
+	switch {
+	case r.keepsBytes:
+		r.kept = true
+		return v, nil
+	case isText(into):
+		return nil, ErrBytesForText
+	}
+	return base64.StdEncoding.EncodeToString(v), nil
+}
+
+// copied copies the JSON that a value stands for. One that says where bytes are stays
+// the value where bytes are to stay bytes, and is base64 already where they are not.
+func (r *renderer) copied(val ref.Val, plain any, bytes *encoded, into *openapi.Schema) (any, error) {
+	if bytes != nil {
+		if r.keepsBytes {
+			r.kept = true
+			return val, nil
+		}
+		into = nil
+	}
+	out := r.plain(plain, into)
+	switch {
+	case r.err != nil:
+		return nil, r.err
+	case r.left < 0:
 		return nil, ErrTooManyParts
 	}
 	return out, nil
 }
 
-func (r *renderer) fields(m traits.Mapper) (any, error) {
+func (r *renderer) fields(m traits.Mapper, into *openapi.Schema) (any, error) {
 	size, _ := m.Size().(types.Int)
 	if int(size) > r.left {
 		return nil, ErrTooManyParts
@@ -167,7 +277,7 @@ func (r *renderer) fields(m traits.Mapper) (any, error) {
 			name = types.String(text)
 		}
 		val, _ := m.Find(key)
-		plain, err := r.value(val)
+		plain, err := r.value(val, fieldOf(into, string(name)))
 		switch {
 		case errors.Is(err, ErrNoValue) || (err == nil && plain == nil):
 			continue
@@ -181,14 +291,14 @@ func (r *renderer) fields(m traits.Mapper) (any, error) {
 	return out, nil
 }
 
-func (r *renderer) items(l traits.Lister) (any, error) {
+func (r *renderer) items(l traits.Lister, into *openapi.Schema) (any, error) {
 	size, _ := l.Size().(types.Int)
 	if int(size) > r.left {
 		return nil, ErrTooManyParts
 	}
 	out := make([]any, 0, size)
 	for i := range size {
-		plain, err := r.value(l.Get(i))
+		plain, err := r.value(l.Get(i), itemOf(into))
 		switch {
 		case errors.Is(err, ErrNoValue):
 			continue
@@ -231,6 +341,8 @@ func ToText(val ref.Val) (string, error) {
 		return "", errors.New("an optional value cannot stand in text; take its value with orValue(…)")
 	case types.Null:
 		return "", errors.New("null cannot stand in text")
+	case types.Bytes:
+		return "", ErrBytesInText
 	}
 	return "", fmt.Errorf("%s cannot stand in text", TypeText(val))
 }
@@ -246,29 +358,31 @@ func durationText(d types.Duration) string {
 // numbers than int64 and float64 become one of these.
 func CopyJSON(val any) any {
 	r := renderer{left: math.MaxInt}
-	return r.plain(val)
+	return r.plain(val, nil)
 }
 
-// plain copies plain JSON; where r.left is negative afterwards, not all of it.
-func (r *renderer) plain(val any) any {
+// plain copies plain JSON that goes where the schema is into; where r.left is negative
+// or r.err is set afterwards, not all of it.
+func (r *renderer) plain(val any, into *openapi.Schema) any {
 	if r.left--; r.left < 0 {
 		return nil
 	}
 	switch v := val.(type) {
 	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, field := range v {
-			if field != nil {
-				out[k] = r.plain(field)
-			}
-		}
-		return out
+		return r.plainFields(v, into)
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
-			out[i] = r.plain(item)
+			if out[i] = r.plain(item, itemOf(into)); r.err != nil {
+				r.err = fmt.Errorf("item %d: %w", i, r.err)
+				return nil
+			}
 		}
 		return out
+	case string:
+		if isBytes(into) {
+			r.err = ErrTextForBytes
+		}
 	case int:
 		return int64(v)
 	case int32:
@@ -287,6 +401,32 @@ func (r *renderer) plain(val any) any {
 	return val
 }
 
+func (r *renderer) plainFields(fields map[string]any, into *openapi.Schema) any {
+	out := make(map[string]any, len(fields))
+	for k, field := range fields {
+		if field == nil {
+			continue
+		}
+		if out[k] = r.plain(field, fieldOf(into, k)); r.err != nil {
+			r.firstWrong(fields, into)
+			return nil
+		}
+	}
+	return out
+}
+
+// firstWrong makes r.err that of the first field, by name, that does not fit, so that the
+// same value always gives the same error.
+func (r *renderer) firstWrong(fields map[string]any, into *openapi.Schema) {
+	for _, k := range slices.Sorted(maps.Keys(fields)) {
+		again := renderer{left: math.MaxInt}
+		if again.plain(fields[k], fieldOf(into, k)); again.err != nil {
+			r.err = fmt.Errorf("%s: %w", k, again.err)
+			return
+		}
+	}
+}
+
 // FromJSON makes a value of plain JSON without copying it.
 func FromJSON(val any) ref.Val { return adapter{}.NativeToValue(val) }
 
@@ -295,6 +435,8 @@ func TypeText(val ref.Val) string {
 	switch name := val.Type().TypeName(); name {
 	case "null_type":
 		return "null"
+	case "bytes":
+		return "bytes"
 	case "int":
 		return "an int"
 	case "optional_type":

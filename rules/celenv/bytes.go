@@ -1,0 +1,140 @@
+package celenv
+
+import (
+	"encoding/base64"
+	"errors"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+
+	"kanon.dev/kanon/openapi"
+)
+
+// JSON has no bytes: a field with format: byte holds base64. In an expression it is bytes, as in
+// Kubernetes' own CEL, and bytes that an expression gives are written as base64. Maps and lists
+// of such fields remember where in them the bytes are, so that they stay bytes in merge, in a
+// loop or in a variable, and are decoded only when one is read.
+
+// ErrTextForBytes is the error of text that goes into a field with format: byte,
+// ErrBytesForText that of bytes that go into a field for text, and ErrBytesInText that of
+// bytes between other text.
+var (
+	ErrTextForBytes = errors.New("it must be bytes, and this gives text; write bytes(…), or base64.decode(…) where the text is base64")
+	ErrBytesForText = errors.New("it must be text, and this gives bytes; write string(…)")
+	ErrBytesInText  = errors.New("bytes cannot stand in text; write string(…)")
+)
+
+// isBytes reports whether values of a schema are bytes, in JSON as base64.
+func isBytes(s *openapi.Schema) bool {
+	return s != nil && s.Type == openapi.String && s.Format == openapi.FormatByte
+}
+
+// isText reports whether values of a schema are text, or may be, and never bytes.
+func isText(s *openapi.Schema) bool {
+	return s != nil && (s.Type == openapi.String && s.Format != openapi.FormatByte || s.Type == openapi.IntOrString)
+}
+
+// fieldOf is the schema of a field of an object, or of a value of a map; nil where it is not known.
+func fieldOf(s *openapi.Schema, name string) *openapi.Schema {
+	switch {
+	case s == nil:
+		return nil
+	case s.Type == openapi.Map:
+		return s.Items
+	case s.Fields[name] != nil:
+		return s.Fields[name].Schema
+	}
+	return nil
+}
+
+// itemOf is the schema of a list's items; nil where it is not known.
+func itemOf(s *openapi.Schema) *openapi.Schema {
+	if s == nil || s.Type != openapi.List {
+		return nil
+	}
+	return s.Items
+}
+
+// encoded says of a value of JSON where base64 in it stands for bytes.
+type encoded struct {
+	schema *openapi.Schema
+	// budget counts what is decoded, once for each text; nil: nobody does.
+	budget *Budget
+}
+
+func (e *encoded) field(name string) *encoded {
+	return &encoded{schema: fieldOf(e.schema, name), budget: e.budget}
+}
+
+func (e *encoded) item() *encoded { return &encoded{schema: itemOf(e.schema), budget: e.budget} }
+
+// value is the value in an expression. What CEL made stays as it is.
+func (e *encoded) value(val any) ref.Val {
+	if e.schema == nil {
+		return adapter{}.NativeToValue(val)
+	}
+	switch v := val.(type) {
+	case types.String:
+		val = string(v)
+	case *jsonMap:
+		if v.encoded == nil {
+			val = v.fields
+		}
+	case *jsonList:
+		if v.encoded == nil {
+			val = v.items
+		}
+	}
+	switch v := val.(type) {
+	case string:
+		if isBytes(e.schema) {
+			return e.budget.decode(v)
+		}
+	case map[string]any:
+		return &jsonMap{fields: v, encoded: e}
+	case []any:
+		return &jsonList{items: v, encoded: e}
+	}
+	return adapter{}.NativeToValue(val)
+}
+
+// decode gives the bytes of base64. The same text is decoded once and the bytes are shared, so
+// that a loop cannot hold the same value many times over.
+func (b *Budget) decode(text string) ref.Val {
+	if b != nil {
+		if data, ok := b.decoded[text]; ok {
+			return data
+		}
+	}
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return types.WrapErr(&ReadError{Reason: ReasonFormat, Found: "no base64"})
+	}
+	if b == nil {
+		return types.Bytes(data)
+	}
+	if err := b.Memory.Take(valueBytes + entryBytes + int64(len(data))); err != nil {
+		panic(endedError{err})
+	}
+	if b.decoded == nil {
+		b.decoded = make(map[string]types.Bytes)
+	}
+	b.decoded[text] = data
+	return types.Bytes(data)
+}
+
+// bytesRead is a read of a value in which base64 stands for bytes where the schema says so.
+type bytesRead struct{ schema *openapi.Schema }
+
+func (r bytesRead) value(vars interpreter.Activation, id int64, val any) (any, error) {
+	read := (&encoded{schema: r.schema, budget: budgetOf(interpreter.AsFrame(vars))}).value(val)
+	if failed, ok := read.(*types.Err); ok {
+		var missed *ReadError
+		if errors.As(failed, &missed) {
+			return nil, &ReadError{NodeID: id, Reason: missed.Reason, Found: missed.Found}
+		}
+		return nil, failed
+	}
+	return read, nil
+}
