@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +31,33 @@ func (p *pass) told(of problem) problem {
 	return of
 }
 
+// refusedFields are the fields that the API server does not take, with the kind of the mistake, without what they hold.
+func refusedFields(status apierrors.APIStatus, invalid *apply.InvalidError) []string {
+	var fields []string
+	if details := status.Status().Details; details != nil {
+		for _, cause := range details.Causes {
+			fields = append(fields, cause.Field+": "+string(cause.Type))
+		}
+	}
+	if len(fields) > 0 {
+		return fields
+	}
+	message := status.Status().Message
+	// These two are the decoder's, which gives no causes.
+	for _, found := range regexp.MustCompile(`unknown field "([^"]*)"`).FindAllStringSubmatch(message, -1) {
+		fields = append(fields, found[1]+": there is no such field")
+	}
+	for _, found := range regexp.MustCompile(`Go struct field ([\w.]+) of type ([\w.\[\]]+)`).FindAllStringSubmatch(message, -1) {
+		fields = append(fields, found[1]+": must be of type "+found[2])
+	}
+	if invalid != nil {
+		for _, name := range invalid.Fields {
+			fields = append(fields, name+": must be base64")
+		}
+	}
+	return fields
+}
+
 // withoutValues is an error without the values that it may quote.
 func withoutValues(err error) error {
 	const why = "what it says is not shown, because the rule has to do with Secrets"
@@ -43,12 +71,7 @@ func withoutValues(err error) error {
 	}
 	switch {
 	case isStatus && (subject != "" || apierrors.IsInvalid(err)):
-		var fields []string
-		if details := status.Status().Details; details != nil {
-			for _, cause := range details.Causes {
-				fields = append(fields, cause.Field+": "+string(cause.Type))
-			}
-		}
+		fields := refusedFields(status, invalid)
 		if len(fields) == 0 {
 			return &hiddenError{err: err, text: subject + "the API server refuses it; " + why}
 		}

@@ -89,6 +89,8 @@ type InvalidError struct {
 	Ref Ref
 	// Err says what is wrong and, where known, under which path.
 	Err error
+	// Fields are the fields of a Secret that hold no base64: the API server refuses such an object, and names none.
+	Fields []string
 }
 
 func (e *InvalidError) Error() string {

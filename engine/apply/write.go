@@ -204,7 +204,7 @@ func (c *Child) writeError(verb string, err error) error {
 	case lacksNamespace(err, c.Ref.Namespace):
 		return &NamespaceMissingError{Ref: c.Ref, Err: err}
 	case permanent(err):
-		return &InvalidError{Ref: c.Ref, Err: err}
+		return &InvalidError{Ref: c.Ref, Err: err, Fields: notBase64(c.Object)}
 	default:
 		return fmt.Errorf("%s %s: %w", verb, c.Ref, err)
 	}
