@@ -39,7 +39,7 @@ spec:
       apiVersion: v1
       kind: ConfigMap
       metadata: {name: "${parent.metadata.name}-reader"}
-      data: {hash: "${sha256(children.?secret.data.password.orValue(''))}", color: "${parent.spec.color}"}
+      data: {hash: "${sha256(children.?secret.data.password.orValue(b''))}", color: "${parent.spec.color}"}
 `
 
 // An object that is made once keeps what it was made with, whatever changes, and

@@ -66,7 +66,7 @@ func TestCommentsStayComments(t *testing.T) {
 // What a Secret would hold is hidden also where it is no Secret that can be.
 func TestSecretsAreHidden(t *testing.T) {
 	t.Parallel()
-	for _, data := range []string{`{a: "${parent.spec.url}"}`, `"${parent.spec.url}"`, `["${parent.spec.url}"]`} {
+	for _, data := range []string{`{a: "${parent.spec.url}"}`, `"${parent.spec.url}"`, `"${dyn([parent.spec.url])}"`} {
 		p := preview.Evaluate(t.Context(), preview.Input{Now: time.Now(), Parent: object(t, shop), Program: program(t, `
   parent: {apiVersion: shop.example.com/v1, kind: Shop}
   children:

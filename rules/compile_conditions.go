@@ -152,6 +152,9 @@ func (c *compiler) renderedScope(place string) *compileScope {
 	return sc
 }
 
+// textSchema is that of a place for text, which bytes are not.
+func textSchema() *openapi.Schema { return &openapi.Schema{Type: openapi.String} }
+
 // textField compiles a scalar that stands for a text or something like it. What
 // one whole expression gives must be of one of the kinds, if that is known.
 func (c *compiler) textField(n *node, sc *compileScope, u *uses, what string, kinds ...types.Kind) template {
@@ -167,16 +170,17 @@ func (c *compiler) textField(n *node, sc *compileScope, u *uses, what string, ki
 		return nil
 	}
 	typ := innerType(x.typ)
-	if x.typed.schema != nil && x.typed.schema.Type == openapi.String {
+	if x.typed.schema != nil && x.typed.schema.Type == openapi.String && !isBytes(x.typed.schema) {
 		typ = types.StringType // a time in an object is text
 	}
 	if k := typ.Kind(); k != types.DynKind && !slices.Contains(kinds, k) {
 		f := c.reportAt(n, whole.offset, CodeResultType, "%s must be %s, and this gives %s", sc.place, what, typeWords(x.typ))
-		if len(kinds) == 1 && kinds[0] == types.StringKind && neverText(x.typ) == "" {
+		if len(kinds) == 1 && kinds[0] == types.StringKind && neverText(x.typ) == "" || typ.Kind() == types.BytesKind {
 			f.hint("write string(…) around it")
 		}
 		return nil
 	}
+	x.goesInto(textSchema())
 	return exprTemplate{x: x.expression}
 }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kanon.dev/kanon/openapi"
 )
 
 // compiledLookup is a node of spec.lookups.
@@ -74,7 +76,7 @@ func (c *compiler) compileLookup(l *lookupState) {
 	l.state = stateCompiling
 	c.stack = append(c.stack, spec.label())
 	results := c.results // are those of what reads the lookup
-	c.results = nil
+	c.results = map[*node]result{}
 	sc := &compileScope{
 		place: spec.label(), allowChildren: true, asked: c.asked, openNames: spec.openNames, openVariables: spec.openVariables,
 		names: map[string]*origin{}, locals: map[string]*compiledVariable{},
@@ -145,6 +147,7 @@ func (c *compiler) lookupSelector(n *node, sc *compileScope, u *uses) template {
 	default:
 		c.report(c.rule.src.at(n.yaml), CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typeWords(typ))
 	}
+	c.textsOnly(n, &openapi.Schema{Type: openapi.Map, Items: &openapi.Schema{Type: openapi.Map, Items: textSchema()}})
 	c.try(n, t, inner.place, func(s *scope) *problem {
 		val, _, p := t.render(s)
 		if p == nil {
@@ -156,6 +159,22 @@ func (c *compiler) lookupSelector(n *node, sc *compileScope, u *uses) template {
 		return p
 	})
 	return t
+}
+
+// textsOnly keeps bytes out of a selector, or a part of one, that can be as s says.
+func (c *compiler) textsOnly(n *node, s *openapi.Schema) {
+	if x := c.results[n].x; x != nil {
+		if innerType(x.typ).Kind() == types.BytesKind {
+			c.report(c.rule.src.at(n.yaml), CodeResultType, "a selector compares text, and this gives bytes").hint("write string(…) around it")
+		}
+		x.goesInto(s)
+	}
+	for _, f := range n.fields {
+		c.textsOnly(f.value, s.Items)
+	}
+	for _, item := range n.items {
+		c.textsOnly(item, &openapi.Schema{Type: openapi.Map, Items: textSchema()})
+	}
 }
 
 // checkLookupKind looks up the kind of a lookup, and compares its scope with the

@@ -170,6 +170,11 @@ spec:
 		"parent.spec.time + duration('1h')":          {"2026-01-31T13:00:00Z", nil},
 		"parent.spec.pause.getSeconds()":             {int64(90), nil},
 		"parent.spec.time == '2026-01-31T12:00:00Z'": {nil, true},
+		"parent.spec.data":                           {"YWJj", "YWJj"},
+		"merge({'a': parent.spec.data}, {}).a":       {"YWJj", "YWJj"},
+		"string(parent.spec.data)":                   {"abc", "YWJj"},
+		"string(base64.decode(parent.spec.data))":    {nil, "abc"},
+		"parent.spec.data.size()":                    {int64(3), int64(4)},
 	} {
 		text := strings.Replace(ruleFor("  status: {a: \"${"+expr+"}\"}\n"), "kind: WebApp", "kind: Team", 1)
 		for name, options := range map[string]Options{"with": kinds.options(), "without": {Limits: unhurried}} {

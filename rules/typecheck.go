@@ -115,10 +115,8 @@ func (t *typing) node(e ast.Expr, env typeBindings, computed bool) typed {
 
 // read notes what the text of a read means.
 func (t *typing) read(e ast.Expr, v typed, computed bool) typed {
-	if t.c.types.hasBytes(v.schema) {
-		if !t.steps[e.ID()] {
-			t.encoded[e.ID()] = v.schema
-		}
+	if !t.steps[e.ID()] && t.c.types.hasBytes(v.schema) {
+		t.encoded[e.ID()] = v.schema
 		return v
 	}
 	if !computed {

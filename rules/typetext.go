@@ -291,8 +291,8 @@ func (t *typing) wrongOperand(e ast.Expr, operands []ast.Expr, given []typed, wr
 	case isOperator && len(operands) == 2:
 		t.wrongOperator(e, symbol, operands, given)
 		return
-	case isDefault(name) && wrong == 1:
-		t.wrongDefault(e, operands, given)
+	case name == "orValue" && wrong == 1:
+		t.wrongDefault(operands, given)
 		return
 	case isOperator:
 		f := t.report(e.ID(), CodeTypes, "%s does not take %s", symbol, t.object(operands[0], given[0]))
@@ -320,14 +320,11 @@ func (t *typing) wrongOperand(e ast.Expr, operands []ast.Expr, given []typed, wr
 	}
 }
 
-// isDefault says whether a function's argument stands for a value that does not exist.
-func isDefault(function string) bool { return function == "orValue" || function == "or" }
-
 // wrongDefault reports a default that is of another type than the value that it stands for.
-func (t *typing) wrongDefault(e ast.Expr, operands []ast.Expr, given []typed) {
-	name, wanted := e.AsCall().FunctionName(), innerType(given[0].cel())
-	f := t.report(operands[1].ID(), CodeTypes, "%s is %s where it exists, so %s() needs %s, and %s",
-		cmpPath(t.path(operands[0]), "the value"), typeWords(wanted), name, typeWords(wanted), t.subject(operands[1], given[1]))
+func (t *typing) wrongDefault(operands []ast.Expr, given []typed) {
+	wanted := innerType(given[0].cel())
+	f := t.report(operands[1].ID(), CodeTypes, "%s is %s where it exists, so orValue() needs %s, and %s",
+		cmpPath(t.path(operands[0]), "the value"), typeWords(wanted), typeWords(wanted), t.subject(operands[1], given[1]))
 	f.Hint = t.defaultHint(operands[1], innerType(given[1].cel()), wanted)
 }
 

@@ -2,6 +2,7 @@ package celenv
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/functions"
@@ -73,6 +74,10 @@ func withDoubles(b *functions.Overload) *functions.Overload {
 			}
 		}
 		switch l := lhs.(type) {
+		case types.Bytes:
+			if adds { // cel-go appends in place, to bytes that others read too
+				lhs = slices.Clip(l)
+			}
 		case types.Int:
 			if _, ok := rhs.(types.Double); ok {
 				lhs = types.Double(l)

@@ -98,6 +98,7 @@ func TestEval(t *testing.T) {
 		"sets":                     {`sets.contains([1, 2], [2])`, true},
 		"math":                     {`math.greatest(1, 2.5)`, 2.5},
 		"base64":                   {`base64.encode(b"abc")`, "YWJj"},
+		"bytes that are added to":  {`[b"y", b"z"].map(b, string(bytes("#") + b)).join()`, "#y#z"},
 		"quantity":                 {`quantity("1Gi").isGreaterThan(quantity("1M"))`, true},
 		"url":                      {`url("https://a.b/c").getHost()`, "a.b"},
 		"ip":                       {`ip("10.0.0.1").family()`, int64(4)},
