@@ -41,6 +41,8 @@ type write struct {
 	renewal   rules.Renewal
 	recreated *recreation
 	pending   error
+	// fresh are the fields that were generated for it, because before lacks them.
+	fresh [][]string
 	// unseen is true where the object existed, and memory did not show it to the
 	// evaluation.
 	unseen bool
@@ -53,7 +55,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 	for _, node := range batch {
 		for i, object := range node.Objects {
 			p.desired[identityOf(object)] = true
-			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded, renewal: node.Renewal(i)})
+			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded, renewal: node.Renewal(i), fresh: node.Fresh(i)})
 		}
 	}
 	written := len(writes)

@@ -199,6 +199,19 @@ func pathsOf(ignored []rules.IgnoredPath) []apply.Path {
 	return out
 }
 
+// generatedPaths are the paths of generated fields as the writer takes them.
+func generatedPaths(generated [][]string) []apply.Path {
+	var out []apply.Path
+	for _, fields := range generated {
+		path := make(apply.Path, len(fields))
+		for i, name := range fields {
+			path[i] = apply.Step{Field: name}
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
 // policyOf is how an object that a node rendered in this pass is treated.
 func (p *pass) policyOf(node string, object *unstructured.Unstructured) apply.Policy {
 	policy := p.op.policies[node]

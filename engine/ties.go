@@ -67,6 +67,7 @@ func (p *pass) tie(ctx context.Context, writes []*write) {
 		w.owner = p.op.owner(p.parent, w.node)
 		w.owner.Retain = retainOf(p.evaluation.Ending(w.object))
 		w.policy = p.policyOf(w.node, w.object)
+		w.policy.New = generatedPaths(w.fresh)
 		if p.op.refers(p.parent, w.object) && !p.op.mayOrphan(w.node) {
 			w.controller = p.op.controllerRef(p.parent)
 		} else {

@@ -156,6 +156,8 @@ type compiledChild struct {
 	deletion compiledDeletion
 	// handovers are the fields that are left to others under a condition.
 	handovers []handover
+	// generated are the fields that are generated once.
+	generated [][]string
 	// rank is how many nodes must be there before this one, one after the other.
 	rank     int
 	template template

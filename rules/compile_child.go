@@ -54,10 +54,16 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	if spec.template != nil {
 		rendered := *sc
 		rendered.rendered, rendered.random = true, once
+		if !once && !spec.many() {
+			rendered.own = spec.id
+		}
 		var from *origin
 		child.template, from = c.template(spec.template, &rendered, &n.uses)
 		c.checkSteadyIdentity(spec, from)
 		c.checkRandomIdentity(spec, &n.uses)
+		if rendered.own != "" {
+			c.checkGenerated(spec, child, &n.uses)
+		}
 		c.checkConstantNames(spec.template.get("metadata"), child.GVK.Group)
 		c.conform(spec, child)
 		c.checkItemNames(spec)

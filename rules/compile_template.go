@@ -27,6 +27,9 @@ type compileScope struct {
 	// random is true where random can be called, and ownRandom where it can be in
 	// the variables of the child.
 	random, ownRandom bool
+	// own is the child whose template is compiled, where random can be the default of a
+	// field of its own observed object.
+	own string
 	// asked are the paths that are known to be there, because the node's when asks.
 	asked map[string]bool
 	// family are the children whose items are paired with the one that is compiled:
@@ -450,6 +453,9 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	}
 	if a.random {
 		a.uses.random = append(a.uses.random, n)
+	}
+	if a.generated {
+		a.uses.generated = append(a.uses.generated, n)
 	}
 	u.add(&a.uses)
 	typ := expr.Type()

@@ -64,10 +64,11 @@
 // The program of an expression is compiled without schemas, so how a rule runs does
 // not depend on them. With [Options].Schemas each expression is looked at a second
 // time (typecheck.go), with the types that schemas give to what it reads, and
-// templates are compared with the fields that they fill (conform*.go). One thing of
-// that goes into the program: text whose format says that it is a time or a
+// templates are compared with the fields that they fill (conform*.go). Two things of
+// that go into the program. Text whose format says that it is a time or a
 // duration, and that something is computed with, is read as one. Copied, it stays
-// the text that it is.
+// the text that it is. And base64 in a field with format: byte is bytes, wherever it is
+// read, and is base64 again where it is written (celenv/bytes.go).
 //
 // # The time
 //
@@ -82,7 +83,7 @@
 // and manifest.go finds rules among other documents; decode*.go and fields.go turn
 // nodes into rules; scanner.go finds the expressions in strings; compile*.go,
 // family.go, provenance.go, names.go, uses.go, now.go, unknown.go and graph.go make
-// programs; types.go, typecheck*.go, truth.go and conform*.go check them against
+// programs; generated.go is about fields that are generated once; types.go, typecheck*.go, truth.go and conform*.go check them against
 // schemas; evaluate.go, scope.go, lookups.go, pairs.go, render.go, ready.go and
 // status.go run them; the package readiness says how far an object has come.
 // codes.go, finding.go and printer.go are what is found, and celtext.go and

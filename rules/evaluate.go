@@ -110,6 +110,8 @@ type item struct {
 	live   *unstructured.Unstructured
 	// fate says what is to be done; live is known from the start unless it is written.
 	fate fate
+	// fresh are the generated fields that the object that is there lacks.
+	fresh [][]string
 	// renewal says whether one that is there is to be made anew.
 	renewal Renewal
 	// before is the object that is there, where it was asked for, and held is true
@@ -271,6 +273,9 @@ func (e *Evaluation) toWrite(i int) Rendered {
 			continue
 		}
 		out.Objects = append(out.Objects, it.object)
+		if len(child.generated) > 0 {
+			out.fresh = append(out.fresh, it.fresh)
+		}
 		if child.renews() {
 			out.renewals = append(out.renewals, it.renewal)
 		}

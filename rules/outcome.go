@@ -142,7 +142,7 @@ type Reader interface {
 	Observed(node string) ([]*unstructured.Unstructured, error)
 	// Live gives the live object that a rendered one names, where it belongs to the
 	// parent and is not being deleted, and nil otherwise. It is asked of children
-	// with createWhen, updateWhen or an updatePolicy only. The error is as that of Lookup.
+	// with createWhen, updateWhen, an updatePolicy or a generated field only. The error is as that of Lookup.
 	Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	// Outdated says whether a node's live object was last applied as something else
 	// than is rendered, whatever others changed in it since. It is asked of children
@@ -203,6 +203,17 @@ type Rendered struct {
 	Partial bool
 	// renewals are those of Objects; nil where the node asks for none.
 	renewals []Renewal
+	// fresh are those of Objects; nil where the node generates nothing.
+	fresh [][][]string
+}
+
+// Fresh are the paths in one of Objects, by its index, of fields that were generated because the
+// live object that the Reader gave lacks them: they may be written to exactly that version of it.
+func (r *Rendered) Fresh(i int) [][]string {
+	if r.fresh == nil {
+		return nil
+	}
+	return r.fresh[i]
 }
 
 // Renewal says whether one of Objects, by its index, is to be deleted and made anew.

@@ -77,6 +77,9 @@ type analysis struct {
 	presence bool
 	// random is true where the value is made at random, as far as it was walked.
 	random bool
+	// generated is true where random is the default of a field of the child's own observed
+	// object.
+	generated bool
 	// path is the outermost node of the path that is being walked over: what a
 	// message names when a part of the path is not there yet.
 	path ast.Expr

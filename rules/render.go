@@ -127,7 +127,7 @@ func (e *Evaluation) renderItem(child *compiledChild, it *item) *problem {
 
 // guarded says whether an object that is there may have to stay as it is.
 func (c *compiledChild) guarded() bool {
-	return c.updateWhen != nil || c.UpdatePolicy == UpdateCreateOnly
+	return c.updateWhen != nil || c.UpdatePolicy == UpdateCreateOnly || len(c.generated) > 0
 }
 
 // decide asks createWhen about an object that is not there, and updateWhen about
@@ -144,6 +144,11 @@ func (e *Evaluation) decide(child *compiledChild, it *item, object *unstructured
 		}
 	}
 	it.before = live
+	if live != nil {
+		if p := child.keepGenerated(it, object, live); p != nil {
+			return p
+		}
+	}
 	switch {
 	case live == nil && child.createWhen != nil:
 		ok, p := child.createWhen.isTrue(&it.scope)

@@ -350,6 +350,9 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 					fmt.Fprintf(&b, "  %s:\n", renewal)
 				}
 				b.WriteString(indented(t, o.Object))
+				for _, path := range r.Fresh(j) {
+					fmt.Fprintf(&b, "  generated, where it is missing: %s\n", strings.Join(path, "."))
+				}
 				if d := ev.Ending(o); d != (Ending{EndDelete, EndDelete}) {
 					fmt.Fprintf(&b, "  when pruned: %s, when deleted: %s\n", d.WhenPruned, d.WhenDeleted)
 				}

@@ -35,6 +35,9 @@ type uses struct {
 	items bool
 	// random are the scalars with expressions that are made at random.
 	random []*node
+	// generated are the scalars in which random is the default of a field of the child's own
+	// observed object.
+	generated []*node
 	// fields are what is read of objects of the cluster, in rules with patches only.
 	fields []fieldRead
 }
@@ -44,6 +47,7 @@ func (u *uses) add(o *uses) {
 	u.ownStatus = u.ownStatus || o.ownStatus
 	u.items = u.items || o.items
 	u.random = append(u.random, o.random...)
+	u.generated = append(u.generated, o.generated...)
 	u.fields = append(u.fields, o.fields...)
 }
 

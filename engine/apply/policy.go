@@ -19,6 +19,9 @@ type Policy struct {
 	Ignore []Path
 	// Relinquished are those of Ignore that are ignored for now, because a condition holds: another time they are applied.
 	Relinquished []Path
+	// New are fields that are generated: they are set in an object that lacks them, and only in exactly the version that was
+	// seen without them.
+	New []Path
 	// Content asks for AnnotationApplied to tell by itself whether the content is another one: see Outdated.
 	Content bool
 }

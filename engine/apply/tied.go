@@ -74,12 +74,12 @@ func tiedBackoff() wait.Backoff {
 // *UntiedError where it turns out to have none.
 func (w *Writer) applyTied(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if metav1.GetControllerOfNoCopy(child.Object) == nil {
-		return w.apply(ctx, gvr, child, live, "")
+		return w.apply(ctx, gvr, child, live, child.onlyVersion(live))
 	}
 	if child.tiedByUpdate(live) {
 		tied := *child
 		tied.tied = true
-		answer, err := w.apply(ctx, gvr, &tied, live, "")
+		answer, err := w.apply(ctx, gvr, &tied, live, child.onlyVersion(live))
 		if err == nil && child.RestoresController(answer) {
 			return nil, &UntiedError{Live: answer}
 		}
@@ -94,6 +94,9 @@ func (w *Writer) applyTied(ctx context.Context, gvr schema.GroupVersionResource,
 			}
 			if answer = newest; w.InSync(ctx, child, newest) {
 				return nil
+			}
+			if err = child.generatedElsewhere(newest); err != nil {
+				return err
 			}
 		}
 		answer, err = w.applyOnce(ctx, gvr, child, newest, newest.GetResourceVersion())

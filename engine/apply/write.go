@@ -98,12 +98,18 @@ func (w *Writer) change(ctx context.Context, gvr schema.GroupVersionResource, ch
 	if marked != live && w.InSync(ctx, child, marked) {
 		return marked, nil
 	}
+	if err := child.generatedElsewhere(marked); err != nil {
+		return nil, err
+	}
 	newest, done, err := w.amend(ctx, gvr, child, marked)
 	if err == nil && !done {
 		newest, err = w.release(ctx, gvr, child, newest)
 	}
 	if done || err != nil {
 		return newest, err
+	}
+	if err := child.generatedElsewhere(newest); err != nil {
+		return nil, err
 	}
 	if child.unties(live, newest) {
 		return nil, &UntiedError{Live: newest}

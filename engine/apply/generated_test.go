@@ -1,0 +1,53 @@
+package apply
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A generated value is written where there is none, and never over one that memory does not show yet.
+func TestAGeneratedFieldReplacesNothing(t *testing.T) {
+	const secret = "{apiVersion: v1, kind: Secret, metadata: {name: child}, data: {user: eA==}}"
+	const first, second, theirs = "Zmlyc3Q=", "c2Vjb25k", "dGhlaXJz"
+	for name, tied := range map[string]bool{"with an owner reference": true, "tracked": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			var controller *metav1.OwnerReference
+			owner := w.owner
+			if tied {
+				controller = controllerRef(w.parent)
+			}
+			owner.Tracked = !tied
+			child := func(text string, policy Policy) *Child {
+				c, err := w.writer.Prepare(t.Context(), w.object(text), owner, controller, policy)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return c
+			}
+			generating := func(value string) *Child {
+				return child(strings.Replace(secret, "user: eA==", "user: eA==, password: "+value, 1),
+					Policy{New: []Path{{{Field: "data"}, {Field: "password"}}}})
+			}
+			live := w.sync(child(secret, Policy{}), nil, ActionCreated, "POST")
+			w.sync(generating(first), live, ActionApplied, "GET JSONPATCH APPLY")
+			// An earlier leader had written it, and memory is from before that.
+			w.fails(generating(second), live, "replaced", "GET")
+			if got := fieldValue(w.get(live), "data", "password"); got != first {
+				t.Errorf("the password is %v, want the first", got)
+			}
+			// Somebody sets it between the look and the write.
+			live = w.patch("other", w.get(live), `[{"op": "remove", "path": "/data/password"}]`)
+			w.patch("other", live, `[{"op": "add", "path": "/data/password", "value": "`+theirs+`"}]`)
+			if _, err := w.trySync(generating(second), live); !apierrors.IsConflict(err) && class(err) != "replaced" {
+				t.Errorf("it is written, or not for that: %v", err)
+			}
+			if got := fieldValue(w.get(live), "data", "password"); got != theirs {
+				t.Errorf("the password is %v, want theirs", got)
+			}
+		})
+	}
+}

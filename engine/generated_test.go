@@ -1,0 +1,155 @@
+package engine_test
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply"
+)
+
+// generatedRule makes a Secret of which one field is generated once, and the others follow the parent.
+const generatedRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: token}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  children:
+  - id: secret
+    template:
+      apiVersion: v1
+      kind: Secret
+      metadata: {name: "${parent.metadata.name}-secret"}
+      data:
+        password: ${observed.secret.?data.?password.orValue(bytes(random(24)))}
+        color: ${bytes(parent.spec.color)}
+`
+
+// generated has a Secret whose password is generated once.
+type generated struct {
+	*world
+	secrets, boxes schema.GroupVersionResource
+	password       string
+}
+
+// same changes the parent and holds that the Secret follows it, with the password that it had.
+func (g *generated) same(color, when string) *unstructured.Unstructured {
+	g.t.Helper()
+	g.patch(g.boxes, g.home, "b", `{"spec":{"color":"`+color+`"}}`)
+	now := g.await(g.secrets, g.home, "b-secret", "is "+color, has(base64.StdEncoding.EncodeToString([]byte(color)), "data", "color"))
+	g.quiet()
+	now = g.get(g.secrets, g.home, "b-secret")
+	if got := decoded(g.t, now, "password"); got != g.password {
+		g.t.Errorf("%s: the password is another one", when)
+	}
+	return now
+}
+
+// A generated field keeps its value as long as the object has it, whatever becomes of the rule, of the marks of the object, and
+// of Kanon.
+func TestGeneratedField(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := &generated{world: w, secrets: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
+	w.define("Box")
+	g.boxes = w.resource("Box")
+	w.rule("token", generatedRule)
+	stop := w.run()
+	w.parent("Box", "b", "{color: red}")
+	w.await(g.boxes, w.home, "b", "is ready", isTrue("Ready"))
+	made := w.get(g.secrets, w.home, "b-secret")
+	if g.password = decoded(t, made, "password"); len(g.password) != 24 {
+		t.Fatalf("the password has %d characters, want 24", len(g.password))
+	}
+	g.same("blue", "after a change of the parent")
+
+	w.quiet()
+	stop()
+	from := w.requests.count()
+	stop = w.run()
+	w.awaitLook("b")
+	w.quiet()
+	if got := w.requestsAtHome(from); len(got) > 0 {
+		t.Errorf("%d requests after a restart, want none: %q", len(got), got)
+	}
+	g.same("green", "after a restart")
+	stop()
+
+	// Out of view: its label is gone.
+	w.patch(g.secrets, w.home, "b-secret", `{"metadata":{"labels":{"`+apply.LabelRule+`":null}}}`)
+	w.patch(g.boxes, w.home, "b", `{"spec":{"color":"pink"}}`)
+	stop = w.run()
+	g.same("rose", "after its label was taken away")
+	// In view, and its mark proves nothing.
+	w.patch(g.secrets, w.home, "b-secret", `{"metadata":{"annotations":{"`+apply.AnnotationApplied+`":null}}}`)
+	g.same("red", "after its mark was taken away")
+	stop()
+	w.patch(g.secrets, w.home, "b-secret", `{"metadata":{"annotations":{"`+apply.AnnotationApplied+`":"forged"}}}`)
+	stop = w.run()
+	g.same("blue", "after its mark was forged while Kanon was away")
+
+	w.rule("token", strings.ReplaceAll(strings.ReplaceAll(generatedRule, "id: secret", "id: renamed"), "observed.secret", "observed.renamed"))
+	g.same("green", "after the child got another id")
+	w.texts("token", map[string]string{"rule.yaml": strings.Replace(generatedRule, "name: token", "name: other", 1)})
+	w.await(g.secrets, w.home, "b-secret", "is the renamed rule's", func(obj *unstructured.Unstructured) bool {
+		owner, ok := apply.ReadOwner(obj)
+		return ok && owner.RuleID == apply.RuleID(w.kanon, w.kanon, "other")
+	})
+	now := g.same("gold", "after the rule got another name")
+	if now.GetUID() != made.GetUID() {
+		t.Error("the Secret is another one")
+	}
+	stop()
+}
+
+// Who sets another value has it kept. Who removes the field, or the object, has a new value made.
+func TestGeneratedFieldIsRotated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := &generated{world: w, secrets: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
+	w.define("Box")
+	g.boxes = w.resource("Box")
+	w.rule("token", strings.ReplaceAll(generatedRule, "id: secret", "id: secret\n    adopt: true"))
+	w.create(g.secrets, w.object(`{apiVersion: v1, kind: Secret, metadata: {name: b-secret, namespace: $HOME}, stringData: {password: theirs}}`))
+	w.parent("Box", "b", "{color: red}")
+	stop := w.run()
+	w.await(g.boxes, w.home, "b", "is ready", isTrue("Ready"))
+	g.password = "theirs"
+	g.same("blue", "after it was adopted")
+
+	g.password = "mine"
+	w.patch(g.secrets, w.home, "b-secret", `{"stringData":{"password":"mine"}}`)
+	g.same("green", "after somebody set it")
+
+	w.patch(g.secrets, w.home, "b-secret", `{"data":{"password":null}}`)
+	removed := w.await(g.secrets, w.home, "b-secret", "has a new password", func(obj *unstructured.Unstructured) bool {
+		return field(obj, "data", "password") != nil
+	})
+	if g.password = decoded(t, removed, "password"); len(g.password) != 24 {
+		t.Errorf("the new password has %d characters, want 24", len(g.password))
+	}
+	g.same("pink", "after it was removed and made again")
+	stop()
+
+	w.patch(g.secrets, w.home, "b-secret", `{"data":{"password":null}}`)
+	stop = w.run()
+	removed = w.await(g.secrets, w.home, "b-secret", "has a new password", func(obj *unstructured.Unstructured) bool {
+		return field(obj, "data", "password") != nil
+	})
+	if got := decoded(t, removed, "password"); got == g.password || len(got) != 24 {
+		t.Errorf("the password that was removed while Kanon was away is back, or none: %d characters", len(got))
+	}
+	g.password = decoded(t, removed, "password")
+	g.same("gold", "after it was removed while Kanon was away")
+
+	w.delete(g.secrets, w.home, "b-secret")
+	again := w.await(g.secrets, w.home, "b-secret", "is made again", func(obj *unstructured.Unstructured) bool { return obj.GetUID() != removed.GetUID() })
+	if got := decoded(t, again, "password"); got == g.password || len(got) != 24 {
+		t.Errorf("the new Secret has the old password, or none: %d characters", len(got))
+	}
+	stop()
+}
