@@ -40,9 +40,9 @@ type generated struct {
 func (g *generated) same(color, when string) *unstructured.Unstructured {
 	g.t.Helper()
 	g.patch(g.boxes, g.home, "b", `{"spec":{"color":"`+color+`"}}`)
-	now := g.await(g.secrets, g.home, "b-secret", "is "+color, has(base64.StdEncoding.EncodeToString([]byte(color)), "data", "color"))
+	g.await(g.secrets, g.home, "b-secret", "is "+color, has(base64.StdEncoding.EncodeToString([]byte(color)), "data", "color"))
 	g.quiet()
-	now = g.get(g.secrets, g.home, "b-secret")
+	now := g.get(g.secrets, g.home, "b-secret")
 	if got := decoded(g.t, now, "password"); got != g.password {
 		g.t.Errorf("%s: the password is another one", when)
 	}

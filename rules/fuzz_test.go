@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -247,11 +248,17 @@ func (fuzzReader) Outdated(string, *unstructured.Unstructured, *unstructured.Uns
 }
 
 func fuzzObject(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	data := map[string]any{"x": "1", "next": name + "x", "text": "${parent.metadata.name}", "list": "a,b"}
+	if kind == "Secret" {
+		for key, text := range data {
+			data[key] = base64.StdEncoding.EncodeToString([]byte(text.(string)))
+		}
+	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": apiVersion, "kind": kind,
 		"metadata": map[string]any{"name": name, "namespace": namespace, "labels": map[string]any{"a": name}},
-		"data":     map[string]any{"x": "1", "next": name + "x", "text": "${parent.metadata.name}", "list": "a,b"},
-		"status":   map[string]any{"replicas": int64(2)},
+		"data":     data, "binaryData": map[string]any{"x": "AAEC"},
+		"status": map[string]any{"replicas": int64(2)},
 	}}
 }
 

@@ -180,15 +180,8 @@ func scalarMisfit(t *types.Type, s *openapi.Schema) *misfit {
 	number := accepted(types.IntKind, types.UintKind, types.DoubleKind)
 	switch s.Type {
 	case openapi.String:
-		switch {
-		case isBytes(s) && accepted(types.BytesKind), !isBytes(s) && accepted(types.StringKind, types.TimestampKind, types.DurationKind):
+		if m.convert = textConversion(t.Kind(), isBytes(s)); m.convert == "" {
 			return nil
-		case !isBytes(s):
-			m.convert = "write string(%s)"
-		case accepted(types.StringKind):
-			m.convert = "write bytes(%s)"
-		default:
-			m.convert = "write bytes(string(%s))"
 		}
 	case openapi.Integer:
 		switch {
@@ -226,6 +219,22 @@ func scalarMisfit(t *types.Type, s *openapi.Schema) *misfit {
 		m.convert = "write [%s]"
 	}
 	return m
+}
+
+// textConversion is how a value of a kind is made to fit a field for text, or for bytes; empty
+// where it fits.
+func textConversion(kind types.Kind, bytes bool) string {
+	switch {
+	case bytes && kind == types.BytesKind:
+		return ""
+	case bytes && kind == types.StringKind:
+		return "write bytes(%s)"
+	case bytes:
+		return "write bytes(string(%s))"
+	case kind == types.StringKind, kind == types.TimestampKind, kind == types.DurationKind:
+		return ""
+	}
+	return "write string(%s)"
 }
 
 // manyWanted is wants in the plural; empty where there is none.

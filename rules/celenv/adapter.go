@@ -164,7 +164,7 @@ func (l *jsonList) Get(index ref.Val) ref.Val {
 	if i < 0 || i >= len(l.items) {
 		return types.NewErr("index %d is out of range: the list has %d items", i, len(l.items))
 	}
-	return l.item(int(i))
+	return l.item(i)
 }
 
 func (l *jsonList) Contains(elem ref.Val) ref.Val {

@@ -130,8 +130,7 @@ type bytesRead struct{ schema *openapi.Schema }
 func (r bytesRead) value(vars interpreter.Activation, id int64, val any) (any, error) {
 	read := (&encoded{schema: r.schema, budget: budgetOf(interpreter.AsFrame(vars))}).value(val)
 	if failed, ok := read.(*types.Err); ok {
-		var missed *ReadError
-		if errors.As(failed, &missed) {
+		if missed, ok := errors.AsType[*ReadError](failed); ok {
 			return nil, &ReadError{NodeID: id, Reason: missed.Reason, Found: missed.Found}
 		}
 		return nil, failed
