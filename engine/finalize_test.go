@@ -75,7 +75,7 @@ func TestFinalize(t *testing.T) {
 	w.await(configMaps, w.home, "red-top", "is kept up to date", has("true", "data", "going"))
 	w.await(stacks, w.home, "red", "says that it waits", func(obj *unstructured.Unstructured) bool {
 		return conditionField(obj, "Ready", "reason") == "Finalizing" && strings.Contains(conditionField(obj, "Ready", "message"),
-				`until is false: children.backup.data.?done.orValue("") == "yes"; it waits for children.backup`)
+			`until is false: children.backup.data.?done.orValue("") == "yes"; it waits for children.backup`)
 	})
 	w.patch(configMaps, w.home, "red-base", `{"data":{"size":"edited"}}`)
 	w.await(configMaps, w.home, "red-base", "is put right", has("small", "data", "size"))

@@ -90,6 +90,7 @@ func TestRuleObjects(t *testing.T) {
 		return conditionField(obj, "Ready", "reason") == "PruneHeld"
 	})
 	_, revision, _ := strings.Cut(conditionField(held, "Ready", "message"), `kanon.dev/confirm-prune: "`)
+	revision, _, _ = strings.Cut(revision, `"`)
 	w.delete(w.resource("Note"), w.home, "m")
 	w.awaitGone(configMaps, w.home, "m")
 	w.get(configMaps, w.home, "n")
@@ -120,7 +121,7 @@ func TestRuleObjects(t *testing.T) {
 	w.create(ruleObjects, object.DeepCopy())
 	w.await(ruleObjects, w.kanon, "note", "is in force", counts(1, 1))
 	stays("when the object is there again")
-	w.patch(ruleObjects, w.kanon, "note", `{"metadata":{"annotations":{"kanon.dev/confirm-prune":"`+strings.TrimSuffix(revision, `"`)+`"}},"spec":{"pruneLimit":0,"parent":{"selector":{"matchLabels":{"use":"yes"}}}}}`)
+	w.patch(ruleObjects, w.kanon, "note", `{"metadata":{"annotations":{"kanon.dev/confirm-prune":"`+revision+`"}},"spec":{"pruneLimit":0,"parent":{"selector":{"matchLabels":{"use":"yes"}}}}}`)
 	w.awaitGone(configMaps, w.home, "n")
 	w.patch(ruleObjects, w.kanon, "note", `{"spec":{"parent":{"selector":null}}}`)
 	w.await(configMaps, w.home, "n", "is made again", exists)

@@ -23,16 +23,21 @@ func TestWaits(t *testing.T) {
 	}
 	for name, steps := range map[string][]step{
 		"short": {
-			{0, "a", "Waiting", false, limit}, {59 * time.Second, "a", "Waiting", false, time.Second}, {0, "", "", false, 0},
+			{0, "a", "Waiting", false, limit},
+			{59 * time.Second, "a", "Waiting", false, time.Second},
+			{0, "", "", false, 0},
 			{time.Hour, "a", "Waiting", false, limit},
 		},
 		"long": {
 			{0, "a", "Waiting", false, limit}, {limit, "a", "Waiting", true, 0}, {time.Hour, "a", "Waiting", false, 0},
 		},
 		"for one thing after the other": {
-			{0, "a", "KindMissing", false, limit}, {30 * time.Second, "a", "Waiting", false, 30 * time.Second},
-			{30 * time.Second, "a", "Waiting", true, 0}, {10 * time.Second, "a", "Progressing", false, 50 * time.Second},
-			{50 * time.Second, "a", "Progressing", true, 0}, {time.Hour, "a", "Waiting", true, 0},
+			{0, "a", "KindMissing", false, limit},
+			{30 * time.Second, "a", "Waiting", false, 30 * time.Second},
+			{30 * time.Second, "a", "Waiting", true, 0},
+			{10 * time.Second, "a", "Progressing", false, 50 * time.Second},
+			{50 * time.Second, "a", "Progressing", true, 0},
+			{time.Hour, "a", "Waiting", true, 0},
 		},
 		"of a parent that is another one": {
 			{0, "a", "Waiting", false, limit}, {limit, "b", "Waiting", false, limit}, {limit, "b", "Waiting", true, 0},

@@ -44,10 +44,12 @@ func TestClashes(t *testing.T) {
 		"labels that may be both": {[2]string{webapp + ", selector: {matchLabels: {tier: web}}", webapp + ", selector: {matchLabels: {app: db}}"}, [2]string{status, status}, "both have no conditionPrefix"},
 		"a label that must be absent": {
 			[2]string{webapp + ", selector: {matchLabels: {tier: web}}", webapp + ", selector: {matchExpressions: [{key: tier, operator: DoesNotExist}]}"},
-			[2]string{status, status}, "",
+			[2]string{status, status},
+			"",
 		},
 		"one object": {
-			[2]string{webapp, webapp}, [2]string{named("One", "", `name: "${parent.metadata.name}"`), named("Two", "", `name: "${parent.metadata.name}", namespace: "${parent.metadata.namespace}"`)},
+			[2]string{webapp, webapp},
+			[2]string{named("One", "", `name: "${parent.metadata.name}"`), named("Two", "", `name: "${parent.metadata.name}", namespace: "${parent.metadata.namespace}"`)},
 			"child One is the same ConfigMap ${parent.metadata.name} as child Two of rule b",
 		},
 		"two names": {
@@ -60,7 +62,8 @@ func TestClashes(t *testing.T) {
 			[2]string{webapp, webapp}, [2]string{named("One", "    when: ${parent.spec.on}\n", `name: x`), named("Two", "", `name: x`)}, "",
 		},
 		"one object of two kinds of parents": {
-			[2]string{webapp, "apiVersion: v1, kind: Service"}, [2]string{named("One", "", `name: x, namespace: y`), named("Two", "", `name: x, namespace: y`)},
+			[2]string{webapp, "apiVersion: v1, kind: Service"},
+			[2]string{named("One", "", `name: x, namespace: y`), named("Two", "", `name: x, namespace: y`)},
 			"child One is the same ConfigMap x",
 		},
 		"objects in two namespaces": {
