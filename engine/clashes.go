@@ -47,7 +47,7 @@ func (c *clashes) linesOf(id string, schemas rules.Schemas) []string {
 	var lines []string
 	for _, clash := range c.found[id] {
 		if clash.ConditionsOf.Empty() || takesConditions(schemas.Schema(clash.ConditionsOf)) {
-			lines = append(lines, clash.Position.String()+": warning: "+clash.Message)
+			lines = append(lines, c.rules[id].Clashing(clash).String())
 		}
 	}
 	return lines

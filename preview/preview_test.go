@@ -154,7 +154,10 @@ func TestIgnoredFieldsStay(t *testing.T) {
 	live := object(t, `
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: corner, namespace: team-a}
+metadata:
+  name: corner
+  namespace: team-a
+  ownerReferences: [{apiVersion: shop.example.com/v1, kind: Shop, name: corner, controller: true}]
 spec: {replicas: 7, minReadySeconds: 7, template: {spec: {containers: [{name: web, image: "web:7"}]}}}`)
 	tests := map[string]struct {
 		with []*unstructured.Unstructured

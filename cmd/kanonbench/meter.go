@@ -13,7 +13,7 @@ import (
 
 // reading is what all meters show at one time.
 type reading struct {
-	at     time.Time
+	at time.Time
 	plane.Metrics
 	engine time.Duration // CPU of the engine
 	server time.Duration // CPU of the control plane
