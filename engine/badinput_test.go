@@ -18,7 +18,7 @@ func TestBadInput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.define("Note")
-	neighbour := strings.NewReplacer("name: note", "name: neighbour", `"${parent.metadata.name}"`, `"${parent.metadata.name}-neighbour"`).Replace(note("x"))
+	neighbour := strings.NewReplacer("name: note", "name: neighbour", "spec:\n", "spec:\n  conditionPrefix: Neighbour\n", `"${parent.metadata.name}"`, `"${parent.metadata.name}-neighbour"`).Replace(note("x"))
 	w.texts("rules", map[string]string{"rule.yaml": note("x"), "neighbour.yaml": neighbour})
 	w.run()
 	w.verdict("rules", allReady)

@@ -18,11 +18,11 @@
 // Many sequences run at the same time in one lane: namespaces of their own,
 // one engine, which is stopped and started in the middle of their work.
 //
-// A failure prints the seed, the sequence's number, its operations, and with -logs
-// what the engine said of it. One sequence is run again, without some of its
+// A failure prints the seed, the sequence's number, its operations, and
+// what the engine logged of it (-logs=false leaves that out). One sequence is run again, without some of its
 // operations, by
 //
-//	go test ./engine/lifecycletest -run TestRandomLives -args -logs -seed 7 -only 123 -skip 4,5
+//	go test ./engine/lifecycletest -run TestRandomLives -args -seed 7 -only 123 -skip 4,5
 //
 // The story of a sequence that is run alone is shown by -v also where it does not
 // fail. What depends on the load of many needs the load of many: -sequences 60 without -only.

@@ -20,7 +20,7 @@ var (
 	only      = flag.Int("only", -1, "the number of the one sequence to run")
 	// patience bounds every wait for a state; a healthy engine needs a fraction.
 	patience = flag.Duration("patience", 5*time.Minute, "how long a sequence may take to come to rest")
-	logs     = flag.Bool("logs", false, "show what the engine logged of a sequence that failed")
+	logs     = flag.Bool("logs", true, "show what the engine logged of a sequence that failed")
 	stacks   = flag.String("stacks", "", "the file that is to have all goroutines when a sequence does not come to rest")
 	skipped  = numbers("skip", "the operations to leave out of the one sequence, such as 4,7")
 )
