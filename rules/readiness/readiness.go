@@ -40,6 +40,9 @@ func Of(obj *unstructured.Unstructured, awaitsStatus bool) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if computed.Status == status.InProgressStatus && !sawNewest(obj) {
+		return inProgress("its controller has not seen its newest generation yet"), nil
+	}
 	result := Result{Status: computed.Status, Message: computed.Message}
 	if awaitsStatus && obj.Object["status"] == nil && result.Status == status.CurrentStatus {
 		return inProgress("it has no status yet"), nil
@@ -49,6 +52,14 @@ func Of(obj *unstructured.Unstructured, awaitsStatus bool) (Result, error) {
 		refine = readyCondition
 	}
 	return refine(obj, result), nil
+}
+
+// sawNewest says whether a status is about the newest generation, as far as it says.
+// A message that names generations would be another one after each change, and a
+// condition with it.
+func sawNewest(obj *unstructured.Unstructured) bool {
+	seen, found, err := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
+	return !found || err != nil || seen == obj.GetGeneration()
 }
 
 // refinements correct what kstatus says of a kind.
@@ -175,7 +186,7 @@ func readyCondition(obj *unstructured.Unstructured, result Result) Result {
 	}
 	about, found, err := unstructured.NestedInt64(ready, "observedGeneration")
 	if found && err == nil && about < obj.GetGeneration() {
-		return inProgress("its condition Ready is about generation %d, and the newest is %d", about, obj.GetGeneration())
+		return inProgress("its condition Ready is about an earlier generation")
 	}
 	return result
 }

@@ -162,11 +162,11 @@ func kindCases() map[string][][2]string {
 		"custom kinds": {
 			{custom, "InProgress: it has no status yet"},
 			{custom + ", status: {phase: Running}", "Current"},
-			{custom + ", status: {observedGeneration: 1}", "InProgress: Database generation is 2, but latest observed generation is 1"},
+			{custom + ", status: {observedGeneration: 1}", "InProgress: its controller has not seen its newest generation yet"},
 			{custom + ", status: {conditions: [{type: Ready, status: 'False', message: starting}]}", "InProgress: starting"},
 			{
 				custom + ", status: {conditions: [{type: Ready, status: 'True', observedGeneration: 1}]}",
-				"InProgress: its condition Ready is about generation 1, and the newest is 2",
+				"InProgress: its condition Ready is about an earlier generation",
 			},
 			{custom + ", status: {conditions: [{type: Ready, status: 'True', observedGeneration: 2}]}", "Current"},
 			{custom + ", status: {conditions: [{type: Reconciling, status: 'True', message: on it}]}", "InProgress: on it"},
