@@ -53,6 +53,8 @@ const (
 	reasonAdopted = "Adopted"
 	// reasonDeleting: the parent is being deleted, and something keeps its children.
 	reasonDeleting = "Deleting"
+	// reasonChildFailed: a child has failed, and does not become ready as it is.
+	reasonChildFailed = "ChildFailed"
 	// reasonRollout: a rollout waits for an object that has failed.
 	reasonRollout = "RolloutStalled"
 	// reasonRecreating: an object is deleted and made anew.
@@ -80,7 +82,7 @@ func isReason(word string) bool {
 	switch word {
 	case reasonReady, reasonProgressing, reasonWaiting, reasonKindMissing, reasonNamespaceMissing, reasonEvaluation, reasonNameTaken, reasonFieldTaken,
 		reasonRestless, reasonInvalid, reasonForbidden, reasonTerminating, reasonWrite, reasonContested, reasonLoop,
-		reasonNoConditions, reasonAdopted, reasonDeleting, reasonRollout, reasonRecreating, reasonDeleted,
+		reasonNoConditions, reasonAdopted, reasonDeleting, reasonChildFailed, reasonRollout, reasonRecreating, reasonDeleted,
 		reasonPruneHeld, reasonHeld, reasonContradiction, reasonOrphaned, reasonFinalizing,
 		reasonFinalizeTimeout, reasonDelete:
 		return true

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,10 +19,14 @@ import (
 // child could not be brought up to date or any name is not known: what looks
 // superfluous then may be what keeps things running.
 func (p *pass) prune(ctx context.Context) {
-	if len(p.problems) > 0 || p.holdsPrune() || p.suspended() || p.op.removal.keepsChildren() {
+	if p.suspended() || p.op.removal.keepsChildren() {
 		return
 	}
 	stales := p.stale()
+	if len(p.problems) > 0 || p.holdsPrune() {
+		p.noteKept(stales)
+		return
+	}
 	if !p.mayPrune(stales) {
 		return
 	}
@@ -44,6 +49,37 @@ func (p *pass) holdsPrune() bool {
 		}
 	}
 	return false
+}
+
+// noteKept notes the children that are not pruned now, for the parent's conditions. Of a node
+// that waits or fails it is not known what it renders, and its own message says so.
+func (p *pass) noteKept(stales []staleChild) {
+	if !slices.ContainsFunc(p.problems, func(of problem) bool { return !of.Passing() }) {
+		return
+	}
+	unclear := make(map[string]bool)
+	for _, node := range p.outcome.Nodes {
+		unclear[node.ID] = node.State == rules.StateWaiting || node.State == rules.StateFailed
+	}
+	for _, stale := range stales {
+		owner, ok := p.marks.OwnerOf(stale.object)
+		if ok && !unclear[owner.Node] && !p.staysWhenPruned(stale.object) {
+			p.kept = append(p.kept, apply.RefOf(stale.object).String())
+		}
+	}
+	slices.Sort(p.kept)
+}
+
+// keptMessage says which children are not pruned for now; empty where there is none.
+func (p *pass) keptMessage() string {
+	switch n := len(p.kept); n {
+	case 0:
+		return ""
+	case 1:
+		return p.kept[0] + " is no longer rendered, and is not deleted until everything else is up to date"
+	default:
+		return fmt.Sprintf("%s and %d more are no longer rendered, and are not deleted until everything else is up to date", p.kept[0], n-1)
+	}
 }
 
 // staleChild is a child that the rule no longer renders.

@@ -85,6 +85,16 @@ func TestJobsAreAwaited(t *testing.T) {
 	if _, err := w.at(configMaps, w.home).Get(t.Context(), "red", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the ConfigMap was made while the Job that it depends on was running: %v", err)
 	}
+	w.job("red-migrate", jobFails)
+	waits("Failed: Job Failed", "ChildFailed")
+	if stalled := w.get(boxes, w.home, "red"); conditionStatus(stalled, "Stalled") != "True" {
+		t.Error("a child that has failed does not stall the parent")
+	}
+	failed := w.uid(jobs, "red-migrate")
+	w.delete(jobs, w.home, "red-migrate")
+	w.await(jobs, w.home, "red-migrate", "is made again", another(failed))
+	w.job("red-migrate", jobRuns)
+	waits("Job in progress", "Progressing")
 	w.job("red-migrate", jobCompletes)
 	w.await(configMaps, w.home, "red", "is made when the Job is complete", exists)
 	w.await(boxes, w.home, "red", "is ready", isTrue("Ready"))
@@ -102,7 +112,7 @@ func TestJobsAreAwaited(t *testing.T) {
 	}
 
 	// Another one in its place completes, and the parent goes.
-	failed := w.uid(jobs, "red-cleanup")
+	failed = w.uid(jobs, "red-cleanup")
 	w.delete(jobs, w.home, "red-cleanup")
 	w.await(jobs, w.home, "red-cleanup", "is made again", another(failed))
 	w.job("red-cleanup", jobRuns)

@@ -153,6 +153,8 @@ type pass struct {
 	// mayRenew are children that may have to be deleted to be made anew, and were not
 	// because of the guard.
 	mayRenew []apply.Ref
+	// kept are children that the rule no longer renders and that are not pruned for now.
+	kept []string
 	// judged is true once it was asked what of the parent's children may be deleted.
 	judged bool
 	// finalizing is true while the parent is being deleted and the rule has its say.

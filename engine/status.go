@@ -150,6 +150,8 @@ func (p *pass) summarize() state {
 		switch {
 		case node.Stalled:
 			stalled.add(reasonRollout, message)
+		case node.Failed:
+			stalled.add(reasonChildFailed, message)
 		case node.State == rules.StateFailed:
 			stalled.add(reasonEvaluation, message)
 		case node.State == rules.StateWaiting:
@@ -159,6 +161,9 @@ func (p *pass) summarize() state {
 		}
 	}
 	p.summarizePatches(&stalled, &moving)
+	if message := p.keptMessage(); message != "" {
+		moving.add(reasonWaiting, message)
+	}
 	return newState(stalled, moving)
 }
 

@@ -177,3 +177,37 @@ func TestMissingNamespace(t *testing.T) {
 	missing("NamespaceMissing")
 	made()
 }
+
+// An object that is no longer rendered is named as long as something else keeps it from being deleted.
+func TestWhatIsNotPrunedIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	late := w.home + "-later"
+	w.rule("copies", `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: copies}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  children:
+  - id: copy
+    forEach: [{name: to, in: "${parent.spec.to}"}]
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "copy-${to}", namespace: "${to == 'away' ? '`+late+`' : parent.metadata.namespace}"}
+`)
+	w.run()
+	w.parent("Note", "n", "{to: [a, b]}")
+	w.await(configMaps, w.home, "copy-b", "is made", exists)
+	w.patch(w.resource("Note"), w.home, "n", `{"spec": {"to": ["a", "away"]}}`)
+	const kept = "/copy-b is no longer rendered, and is not deleted until everything else is up to date"
+	w.await(w.resource("Note"), w.home, "n", "names what stays", func(obj *unstructured.Unstructured) bool {
+		return conditionField(obj, "Ready", "reason") == "NamespaceMissing" && strings.Contains(conditionField(obj, "Ready", "message"), kept)
+	})
+	w.get(configMaps, w.home, "copy-b")
+	w.create(namespaces, w.object("{apiVersion: v1, kind: Namespace, metadata: {name: "+late+"}}"))
+	w.awaitGone(configMaps, w.home, "copy-b")
+	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
+}

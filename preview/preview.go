@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -77,12 +78,32 @@ type Kept struct {
 // Evaluate runs the rule once. ctx bounds the time that expressions take.
 func Evaluate(ctx context.Context, in Input) *Preview {
 	w := newWorld(in)
+	in.Parent = asCreated(in.Parent, in.Now)
 	if len(in.With) > 0 {
 		// An owner reference does not say which child of the rule an object is: the first
 		// run finds that by the names, and the second sees the children.
 		w.claim(run(ctx, in, w).Nodes)
 	}
 	return run(ctx, in, w)
+}
+
+// asCreated is an object with the metadata that the API server sets in every object, for one
+// that is written by hand.
+func asCreated(written *unstructured.Unstructured, now time.Time) *unstructured.Unstructured {
+	created := written.DeepCopy()
+	if created.GetUID() == "" {
+		created.SetUID("00000000-0000-0000-0000-000000000000")
+	}
+	if created.GetResourceVersion() == "" {
+		created.SetResourceVersion("1")
+	}
+	if created.GetGeneration() == 0 {
+		created.SetGeneration(1)
+	}
+	if at := created.GetCreationTimestamp(); at.IsZero() {
+		created.SetCreationTimestamp(metav1.NewTime(now))
+	}
+	return created
 }
 
 // Failed says whether something in the rule has no value for this parent and

@@ -124,6 +124,24 @@ data: {url: old, note: "$${y} ${z}"}`)
 	}
 }
 
+// A parent that is written by hand has the metadata that the API server would set.
+func TestMetadataOfAWrittenParent(t *testing.T) {
+	t.Parallel()
+	const spec = `
+  parent: {apiVersion: shop.example.com/v1, kind: Shop}
+  status:
+    observedGeneration: ${parent.metadata.generation}
+    uid: ${parent.metadata.uid}
+    version: ${parent.metadata.resourceVersion}
+    created: ${parent.metadata.creationTimestamp}`
+	now := time.Date(2026, 3, 5, 6, 0, 0, 0, time.UTC)
+	p := preview.Evaluate(t.Context(), preview.Input{Program: program(t, spec), Parent: object(t, shop), Now: now})
+	want := map[string]any{"observedGeneration": int64(1), "uid": "00000000-0000-0000-0000-000000000000", "version": "1", "created": "2026-03-05T06:00:00Z"}
+	if diff := cmp.Diff(want, p.Outcome.Status); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+}
+
 // What is left to others keeps the value that it has, for those who read the child; what
 // is not there yet comes as it is made.
 func TestIgnoredFieldsStay(t *testing.T) {

@@ -405,6 +405,7 @@ func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 		o.State = StateApplied
 		p = e.notReady(i)
 		o.Ready = p == nil
+		o.Failed = p != nil && e.hasFailed(i)
 	case nodeSkipped:
 		o.State, o.Ready = StateSkipped, true
 		switch child := e.prog.children[i]; {

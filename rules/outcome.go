@@ -259,6 +259,9 @@ type NodeOutcome struct {
 	// KindMissing is true where the node waits because a kind is missing: its own, or
 	// that of a lookup that it reads.
 	KindMissing bool
+	// Failed is true where an object of a node that is not ready has failed: as it is, it
+	// does not become ready. It is for a node that is Applied and has no readyWhen.
+	Failed bool
 	// Stalled is true where a rollout waits for an object that has failed, or does not
 	// know how many may be updated.
 	Stalled bool

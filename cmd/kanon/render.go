@@ -47,7 +47,8 @@ there is a child of the parent if its mark, kanon.dev/applied, says so, or if th
 parent is its controller by metadata.ownerReferences, as kubectl get prints both. Any
 other object that has the name of a child is left alone, and the child fails. What is
 not given does not exist. The parent gets the defaults of its
-CustomResourceDefinition, where that stands beside the rule or in --schemas.
+CustomResourceDefinition, where that stands beside the rule or in --schemas, and
+a uid, a resourceVersion, a generation and a creationTimestamp where it has none.
 
 Left out are the labels and annotations by which Kanon knows its children, its own
 conditions, and the values of Secrets.
