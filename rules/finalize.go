@@ -105,6 +105,11 @@ func (e *Evaluation) renderFinalization(out *Outcome) {
 		return
 	}
 	for i, child := range e.prog.children {
+		if child.Cleanup && len(e.nodes[i].uncreated) > 0 {
+			// What has not begun is not done; to a when that is false there is nothing to do.
+			f.Waits = "waits for child " + child.ID + " to be created: createWhen is false"
+			return
+		}
 		if node := out.Nodes[i]; child.Cleanup && !node.Ready {
 			f.Waits = "waits for child " + node.ID + " to be ready"
 			if node.Message != "" {

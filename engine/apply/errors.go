@@ -2,6 +2,7 @@ package apply
 
 import (
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -108,7 +109,16 @@ type ImmutableError struct {
 	Err error
 }
 
-func (e *ImmutableError) Error() string { return e.Err.Error() }
+// Error is the API server's answer, or the fields alone where the answer has their whole values: that of a Job's template
+// would hide what to do about it.
+func (e *ImmutableError) Error() string {
+	const readable = 300 // bytes
+	text, fields := e.Err.Error(), e.Fields()
+	if len(text) <= readable || len(fields) == 0 {
+		return text
+	}
+	return "the API server lets nobody change " + strings.Join(fields, ", ")
+}
 
 func (e *ImmutableError) Unwrap() error { return e.Err }
 

@@ -6,8 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 const job = `{apiVersion: batch/v1, kind: Job, metadata: {name: child}, spec: {suspend: true, parallelism: 1,
@@ -188,5 +191,23 @@ func TestContent(t *testing.T) {
 				t.Errorf("outdated %t, changed %t: %s", tt.child.Outdated(tt.live), tt.child.Changed(tt.live), tt.reason)
 			}
 		})
+	}
+}
+
+// TestImmutableErrorIsShort holds that the value of a large field is not in the message.
+func TestImmutableErrorIsShort(t *testing.T) {
+	of := func(value string) error {
+		path := field.NewPath("spec", "template")
+		return &ImmutableError{Err: apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "j", field.ErrorList{
+			field.Invalid(path, value, "field is immutable"),
+		})}
+	}
+	for value, want := range map[string]string{
+		"small":                   `Job.batch "j" is invalid: spec.template: Invalid value: "small": field is immutable`,
+		strings.Repeat("x", 1000): "the API server lets nobody change spec.template",
+	} {
+		if got := of(value).Error(); got != want {
+			t.Errorf("the error is %s, want %s", got, want)
+		}
 	}
 }
