@@ -78,7 +78,7 @@ func largeParent(tb testing.TB) *unstructured.Unstructured {
 // All that an evaluation holds at the same time is bounded, and the message names the
 // node, the expression and the option.
 func TestReconcileBytes(t *testing.T) {
-	p := compileWithin(t, manyLarge, Limits{ReconcileBytes: 10 << 20})
+	p := compileWithin(t, manyLarge, Limits{ReconcileBytes: 10 << 20, Deadline: time.Hour})
 	parent := largeParent(t)
 	var got []string
 	made := allocates(func() { got = failures(t, p, parent) })
@@ -90,7 +90,7 @@ func TestReconcileBytes(t *testing.T) {
 	if made > 250<<20 { // what is refused was made before, one after the other
 		t.Errorf("%d bytes were allocated", made)
 	}
-	if got := failures(t, compileWithin(t, manyLarge, Limits{ReconcileBytes: 250 << 20}), parent); got != nil {
+	if got := failures(t, compileWithin(t, manyLarge, Limits{ReconcileBytes: 250 << 20, Deadline: time.Hour}), parent); got != nil {
 		t.Errorf("with more: %q", got)
 	}
 }
