@@ -64,6 +64,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 		if rendered.own != "" {
 			c.checkGenerated(spec, child, &n.uses)
 		}
+		c.checkSelfWait(spec)
 		c.checkConstantNames(spec.template.get("metadata"), child.GVK.Group)
 		c.conform(spec, child)
 		c.checkItemNames(spec)
