@@ -9,5 +9,6 @@
 //
 // The packages below internal are copies of that code, which go generate makes and a test compares. The original imports
 // k8s.io/apiserver/pkg/util/webhook for three functions, and with that a gRPC client and tracing: 130 packages, one of which
-// executes templates, so that the linker keeps every exported method in the program.
+// executes templates, so that the linker keeps every exported method in the program: 82 MB instead of 62, and 60 MiB of an
+// empty process instead of 47, where 50 is the target.
 package definitions

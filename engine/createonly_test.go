@@ -174,7 +174,7 @@ func decoded(t *testing.T, secret *unstructured.Unstructured, key string) string
 	return string(value)
 }
 
-// An object that is made once is made anew, whole and with another password, when its
+// An object that is made once is created again, whole and with another password, when its
 // recreateWhen is true; until then it stays as it is.
 func TestCreateOnlyThatIsRecreated(t *testing.T) {
 	t.Parallel()

@@ -8,8 +8,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/internal/enginetest"
 )
 
 // Of two rules with one name the one that was there first keeps it over a
@@ -136,6 +138,11 @@ func TestRequestsOfADeletion(t *testing.T) {
 	w := newWorld(t)
 	w.define("Box")
 	w.rule("box", strings.ReplaceAll(boxRule, "kind: Box}", "kind: Box, selector: {matchLabels: {use: 'yes'}}}"))
+	// A child whose end is told before that of its parent is created again: two watches have no order.
+	w.config = rest.CopyConfig(w.config)
+	for _, children := range []string{configMaps.Resource, services.Resource} {
+		enginetest.DelayWatchesOf(w.config, children, time.Second)
+	}
 	w.run()
 	w.create(w.resource("Box"), w.object("apiVersion: $GROUP/v1\nkind: Box\nmetadata: {name: red, namespace: $HOME, labels: {use: 'yes'}}\nspec: {color: red}\n"))
 	w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))
