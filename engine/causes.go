@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
 )
@@ -33,7 +34,7 @@ type causes struct {
 	deeds, old map[version]*history
 	rotated    time.Time
 	// writing has the writes on their way, of which the event may come first.
-	writing map[identity]*deed
+	writing map[identity.ID]*deed
 	// news has what woke each key since its last pass began.
 	news map[queue.Key]*cause
 	// loops has the keys that go round in one.
@@ -60,14 +61,14 @@ type cause struct {
 func newCauses() *causes {
 	return &causes{
 		deeds: make(map[version]*history), old: make(map[version]*history),
-		writing: make(map[identity]*deed), news: make(map[queue.Key]*cause), loops: make(map[queue.Key]*loop),
+		writing: make(map[identity.ID]*deed), news: make(map[queue.Key]*cause), loops: make(map[queue.Key]*loop),
 		progress: make(map[queue.Key]*progress), seed: maphash.MakeSeed(),
 	}
 }
 
 // begin notes that an object is being written; the function that it returns, that
 // this is over.
-func (c *causes) begin(id identity, d *deed) (end func()) {
+func (c *causes) begin(id identity.ID, d *deed) (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if already := c.writing[id]; already != nil {
@@ -88,7 +89,7 @@ func (c *causes) begin(id identity, d *deed) (end func()) {
 
 // did notes that a write is done: it made a version of an object, with that digest of its
 // content. It returns the history of what follows from that.
-func (c *causes) did(id identity, v version, d *deed, content uint64, now time.Time) *history {
+func (c *causes) did(id identity.ID, v version, d *deed, content uint64, now time.Time) *history {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.rotateLocked(now)
@@ -155,7 +156,7 @@ func (c *causes) note(k queue.Key, event monitor.Event, now time.Time) {
 		return
 	}
 	how := c.deedLocked(at)
-	if underway := c.writing[identityAt(obj)]; how == nil && underway != nil {
+	if underway := c.writing[identity.At(obj)]; how == nil && underway != nil {
 		how = underway.made
 	}
 	switch {
@@ -273,7 +274,7 @@ func (c *causes) release() []queue.Key {
 // begin notes that the pass is writing an object; the function that it returns, that
 // this is over.
 func (p *pass) begin(obj *unstructured.Unstructured) (end func()) {
-	return p.causes.begin(identityOf(obj), p.deed(obj))
+	return p.causes.begin(identity.Of(obj), p.deed(obj))
 }
 
 func (p *pass) deed(obj *unstructured.Unstructured) *deed {
@@ -285,14 +286,14 @@ func (p *pass) deed(obj *unstructured.Unstructured) *deed {
 func (p *pass) observe(informer monitor.Key, obj *unstructured.Unstructured) {
 	d := p.deed(obj)
 	if informer == p.op.parentKey || p.op.looksBack.Load() || p.running.load().reads[informer.GVR] || p.history.of(p.key) >= trackedFrom {
-		p.causes.did(identityOf(obj), versionAt(obj), d, p.causes.digestFor(d, obj), p.options.Clock.Now())
+		p.causes.did(identity.Of(obj), versionAt(obj), d, p.causes.digestFor(d, obj), p.options.Clock.Now())
 	}
 	p.monitors.Observe(informer, obj)
 }
 
 // deleted notes that the pass deleted an object.
 func (p *pass) deleted(obj *unstructured.Unstructured) {
-	p.causes.did(identityOf(obj), version{uid: obj.GetUID()}, p.deed(obj), 0, p.options.Clock.Now())
+	p.causes.did(identity.Of(obj), version{uid: obj.GetUID()}, p.deed(obj), 0, p.options.Clock.Now())
 }
 
 // addPatches has the targets looked at of which the pass says something else now.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -49,8 +50,8 @@ func (c *chainOf) turn(name, object, content string) *loop {
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": object}, "data": map[string]any{"x": content},
 	}}
 	d := newDeed(k, object, how, c.objects)
-	end := c.causes.begin(identityOf(obj), d)
-	c.last = c.causes.did(identityOf(obj), versionAt(obj), d, c.causes.digestFor(d, obj), c.now)
+	end := c.causes.begin(identity.Of(obj), d)
+	c.last = c.causes.did(identity.Of(obj), versionAt(obj), d, c.causes.digestFor(d, obj), c.now)
 	end()
 	return in
 }

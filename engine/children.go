@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
@@ -54,7 +55,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 	var writes []*write
 	for _, node := range batch {
 		for i, object := range node.Objects {
-			p.desired[identityOf(object)] = true
+			p.desired[identity.Of(object)] = true
 			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded, renewal: node.Renewal(i), fresh: node.Fresh(i)})
 		}
 	}
@@ -62,7 +63,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 	for _, node := range batch {
 		p.noteHeldByRollout(node.Node, node.Held)
 		for _, object := range node.Kept {
-			p.desired[identityOf(object)] = true
+			p.desired[identity.Of(object)] = true
 			if live, err := p.Live(object); err == nil && live != nil {
 				writes = append(writes, &write{node: node.Node, object: object, before: live})
 			}
@@ -94,7 +95,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 			w := writes[0]
 			writes = writes[1:]
 			live[i] = w.live
-			p.inputs.found(identityOf(w.object), w.before)
+			p.inputs.found(identity.Of(w.object), w.before)
 			p.unseen = p.unseen || w.unseen
 			if w.err != nil {
 				p.problems = append(p.problems, p.told(p.awaitNamespace(w, problemOf(w))))
@@ -146,7 +147,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (live *unstructured.Uns
 	if !whole {
 		live = known.Head()
 	}
-	if live == nil && p.memory.contests.repeated(identityOf(object)) {
+	if live == nil && p.memory.contests.repeated(identity.Of(object)) {
 		// Somebody may keep taking its mark away, and so keep it out of view.
 		if live, err = p.readChild(ctx, kind.GVR, object); err != nil {
 			return nil, err
@@ -154,7 +155,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (live *unstructured.Uns
 	}
 	w.before = live
 	p.carryRecreation(object, live)
-	if !w.isDue() && !p.memory.contests.known(identityOf(object)) &&
+	if !w.isDue() && !p.memory.contests.known(identity.Of(object)) &&
 		p.writer.Unchanged(ctx, object, w.owner, w.controller, w.policy, live) {
 		return live, nil
 	}

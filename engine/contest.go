@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/identity"
 )
 
 // maxRounds is how often a field is taken back from others before it counts as
@@ -43,7 +44,7 @@ type contest struct {
 type contests struct {
 	mu sync.Mutex
 	// of has the objects of which a field was taken back lately. Guarded by mu.
-	of map[identity]*contest
+	of map[identity.ID]*contest
 }
 
 // contestedError says that an object is not written to, or was not for a while,
@@ -83,7 +84,7 @@ func (e *contestedError) Error() string {
 }
 
 // repeated tells whether a field of an object was taken back more than once lately.
-func (c *contests) repeated(id identity) bool {
+func (c *contests) repeated(id identity.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	it := c.of[id]
@@ -99,7 +100,7 @@ func (c *contests) repeated(id identity) bool {
 }
 
 // known tells whether there is a contest to look into before an object is written.
-func (c *contests) known(id identity) bool {
+func (c *contests) known(id identity.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.of[id] != nil
@@ -107,7 +108,7 @@ func (c *contests) known(id identity) bool {
 
 // hold tells whether an object is to be left alone for now, of which lost are the
 // rendered fields that are not ours; nil where it may be written.
-func (c *contests) hold(id identity, content string, lost []apply.Contested, now time.Time, limit time.Duration) []apply.Contested {
+func (c *contests) hold(id identity.ID, content string, lost []apply.Contested, now time.Time, limit time.Duration) []apply.Contested {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	it := c.currentLocked(id, content, now)
@@ -131,7 +132,7 @@ func (c *contests) hold(id identity, content string, lost []apply.Contested, now
 }
 
 // wrote counts a write that took fields back, if they had been ours.
-func (c *contests) wrote(id identity, content string, lost []apply.Contested, now time.Time) {
+func (c *contests) wrote(id identity.ID, content string, lost []apply.Contested, now time.Time) {
 	if len(lost) == 0 {
 		return
 	}
@@ -141,7 +142,7 @@ func (c *contests) wrote(id identity, content string, lost []apply.Contested, no
 	if it == nil {
 		it = &contest{content: content, rounds: make(map[string]int)}
 		if c.of == nil {
-			c.of = make(map[identity]*contest)
+			c.of = make(map[identity.ID]*contest)
 		}
 		c.of[id] = it
 	}
@@ -154,7 +155,7 @@ func (c *contests) wrote(id identity, content string, lost []apply.Contested, no
 // open are the contested fields of an object, if there are any, and how long it is
 // until they should be looked at again. A write on trial has to hold for as long as
 // the pause before it was, or contestWindow where that is less.
-func (c *contests) open(id identity, content string, now time.Time) ([]apply.Contested, time.Duration) {
+func (c *contests) open(id identity.ID, content string, now time.Time) ([]apply.Contested, time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	it := c.currentLocked(id, content, now)
@@ -178,7 +179,7 @@ func (c *contests) open(id identity, content string, now time.Time) ([]apply.Con
 
 // currentLocked is the contest about an object, if it is about this content and goes
 // on still.
-func (c *contests) currentLocked(id identity, content string, now time.Time) *contest {
+func (c *contests) currentLocked(id identity.ID, content string, now time.Time) *contest {
 	it := c.of[id]
 	if it != nil && (it.content != content || now.Sub(it.written) > contestWindow+2*it.retreat.pause) {
 		delete(c.of, id)
@@ -205,7 +206,7 @@ func (c *contests) empty() bool {
 // heldByContest says that a child must not be written now, because others keep
 // taking fields of it back.
 func (p *pass) heldByContest(child *apply.Child, live *unstructured.Unstructured) error {
-	id := identityOf(child.Object)
+	id := identity.Of(child.Object)
 	if live == nil || !p.memory.contests.known(id) {
 		return nil
 	}
@@ -218,14 +219,14 @@ func (p *pass) heldByContest(child *apply.Child, live *unstructured.Unstructured
 // noteContest counts what an apply took back of others, and says what is still
 // contested of a child that is as it should be.
 func (p *pass) noteContest(child *apply.Child, result apply.Result) error {
-	p.memory.contests.wrote(identityOf(child.Object), child.Content(), result.Lost, p.started)
+	p.memory.contests.wrote(identity.Of(child.Object), child.Content(), result.Lost, p.started)
 	return p.contested(child)
 }
 
 // contested is the error of a child of which fields are contested, and sees to the
 // next look; nil for any other child.
 func (p *pass) contested(child *apply.Child) error {
-	fields, rest := p.memory.contests.open(identityOf(child.Object), child.Content(), p.started)
+	fields, rest := p.memory.contests.open(identity.Of(child.Object), child.Content(), p.started)
 	if len(fields) == 0 {
 		return nil
 	}

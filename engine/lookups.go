@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/restmapping"
@@ -171,7 +172,7 @@ func (p *pass) Observed(node string) ([]*unstructured.Unstructured, error) {
 	children = slices.DeleteFunc(children, func(obj *unstructured.Unstructured) bool { return !p.madeBy(obj, node) })
 	slices.SortFunc(children, compareObjects)
 	for _, child := range children {
-		p.inputs.found(identityOf(child), child)
+		p.inputs.found(identity.Of(child), child)
 	}
 	return children, nil
 }
@@ -194,7 +195,7 @@ func (p *pass) Live(rendered *unstructured.Unstructured) (*unstructured.Unstruct
 		}
 		p.unseen = p.unseen || live != nil
 	}
-	p.inputs.found(identityOf(rendered), live)
+	p.inputs.found(identity.Of(rendered), live)
 	if live == nil || live.GetDeletionTimestamp() != nil || !p.isOurs(live) {
 		return nil, nil
 	}

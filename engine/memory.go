@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -24,9 +25,9 @@ type memory struct {
 	contests contests
 	placing  placing
 	// recreations has the objects that were deleted to be made anew and are not yet.
-	recreations map[identity]recreation
+	recreations map[identity.ID]recreation
 	// foreign has the versions of objects that have a child's name and are somebody else's.
-	foreign map[identity]string
+	foreign map[identity.ID]string
 	// starved is true where the evaluation before ended for want of memory that all
 	// evaluations share.
 	starved bool

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
@@ -53,7 +54,7 @@ func (p *pass) staysWhenDeleted(child *unstructured.Unstructured) bool {
 	if p.orphaning {
 		return true
 	}
-	if decided, ok := p.decided[identityOf(child)]; ok {
+	if decided, ok := p.decided[identity.Of(child)]; ok {
 		return decided.WhenDeleted()
 	}
 	owner, proven := p.marks.OwnerOf(child)
@@ -116,16 +117,16 @@ func (p *pass) decideAll() {
 	if matches, err := p.evaluation.Matches(); err != nil || !matches {
 		return
 	}
-	p.decided = make(map[identity]apply.Retain)
+	p.decided = make(map[identity.ID]apply.Retain)
 	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
 		for _, node := range batch {
 			live := make([]*unstructured.Unstructured, len(node.Objects))
 			for i, object := range node.Objects {
 				live[i], _ = p.Live(object) // what is not known is not there
-				p.decided[identityOf(object)] = retainOf(p.evaluation.Ending(object))
+				p.decided[identity.Of(object)] = retainOf(p.evaluation.Ending(object))
 			}
 			for _, object := range node.Kept {
-				p.decided[identityOf(object)] = retainOf(p.evaluation.Ending(object))
+				p.decided[identity.Of(object)] = retainOf(p.evaluation.Ending(object))
 			}
 			p.evaluation.Applied(node.Node, live)
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -68,7 +69,7 @@ func (t *patching) sync(ctx context.Context, patch apply.Patch) error {
 	if patch.Content != nil {
 		content = patch.Content.Content()
 	}
-	id, lost := identityOf(patch.Object), t.writer.LostPatch(patch)
+	id, lost := identity.Of(patch.Object), t.writer.LostPatch(patch)
 	if about.hold(id, content, lost, now, t.options.RetryMax) == nil {
 		defer t.causes.begin(id, t.deed(patch.Object))()
 		result, err := t.writer.SyncPatch(ctx, patch)
@@ -99,6 +100,6 @@ func (t *patching) noteWrite(result apply.Result) {
 		return
 	}
 	d := t.deed(result.Live)
-	t.did = t.causes.did(identityOf(result.Live), versionAt(result.Live), d, t.causes.digestFor(d, result.Live), t.options.Clock.Now())
+	t.did = t.causes.did(identity.Of(result.Live), versionAt(result.Live), d, t.causes.digestFor(d, result.Live), t.options.Clock.Now())
 	t.monitors.Observe(t.plan.informerFor(t.key.Parent.Namespace), result.Live)
 }

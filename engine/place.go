@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/schemas"
 )
 
@@ -44,7 +45,7 @@ func (p *pass) placeConditions(ctx context.Context, own []any) error {
 	if len(before) == len(after) && reflect.DeepEqual(before, after) {
 		return nil
 	}
-	id := identityOf(parent)
+	id := identity.Of(parent)
 	if held := p.memory.contests.hold(id, "", lost, p.started, p.options.RetryMax); held != nil {
 		_, rest := p.memory.contests.open(id, "", p.started)
 		p.queue.AddAfter(p.key, rest+time.Millisecond)

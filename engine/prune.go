@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
 )
@@ -95,7 +96,7 @@ func (p *pass) stale() []staleChild {
 	seen := make(map[types.UID]bool)
 	for kind := range p.op.childKinds() {
 		for _, child := range p.unreadChildren(p.op, kind.GVR, p.key) {
-			if p.desired[identityAt(child)] {
+			if p.desired[identity.At(child)] {
 				continue
 			}
 			object := child.Head()

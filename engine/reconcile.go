@@ -10,15 +10,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/wire"
 )
 
 // reconcile brings what one rule makes of one parent up to date: it finds the
@@ -136,7 +134,7 @@ type pass struct {
 	changed []string
 	// readUnproven reads a child that is not in view, and revealed has what it gave.
 	readUnproven unprovenReader
-	revealed     map[identity]*unstructured.Unstructured
+	revealed     map[identity.ID]*unstructured.Unstructured
 	// outdated is what Outdated asks of an older object.
 	outdated func(node string, rendered, live *unstructured.Unstructured) bool
 	// homeGoes is true where the parent's namespace is being deleted, as far as a write showed it.
@@ -144,7 +142,7 @@ type pass struct {
 	// yields is true where Kanon's conditions on the parent are somebody else's.
 	yields bool
 	// desired has every child that the rule rendered in this pass.
-	desired map[identity]bool
+	desired map[identity.ID]bool
 	// holding is true where something needs the rule's finalizer on the parent.
 	holding bool
 	// heldAnew is true once the pass has put the finalizer on the parent, and answered
@@ -163,7 +161,7 @@ type pass struct {
 	orphaning bool
 	// decided says, while the parent is being deleted, which children stay, as far as
 	// the rule can be evaluated.
-	decided map[identity]apply.Retain
+	decided map[identity.ID]apply.Retain
 	// problems are the writes that did not succeed, in the order of the nodes.
 	problems []problem
 	// pending are those of what will be done later, which is in nobody's way.
@@ -175,7 +173,7 @@ func (e *Engine) newPass(op *operator, k queue.Key, parent *unstructured.Unstruc
 	p := &pass{
 		Engine: e, op: op, key: k, parent: parent, memory: remembered,
 		started: now, now: remembered.pace.evaluationTime(now, op.program.Drifts()), due: remembered.pace.isDue(now),
-		desired: make(map[identity]bool), history: &history{},
+		desired: make(map[identity.ID]bool), history: &history{},
 	}
 	if op.program.ReadsStatus() {
 		p.inputs = newInputs()
@@ -196,28 +194,6 @@ func (p *pass) end() {
 	}
 	if !p.isCurrent(p.op) {
 		p.queue.AddPatient(p.key) // what was kept above may be of no use to the operator that runs now
-	}
-}
-
-// identity is what makes a child one and the same: an object under two
-// apiVersions is one object.
-type identity struct {
-	schema.GroupKind
-	types.NamespacedName
-}
-
-func identityOf(obj *unstructured.Unstructured) identity {
-	return identity{
-		GroupKind:      obj.GroupVersionKind().GroupKind(),
-		NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()},
-	}
-}
-
-// identityAt is identityOf for an object that need not be read for it.
-func identityAt(obj *wire.Object) identity {
-	return identity{
-		GroupKind:      schema.FromAPIVersionAndKind(obj.APIVersion(), obj.Kind()).GroupKind(),
-		NamespacedName: types.NamespacedName{Namespace: obj.Namespace(), Name: obj.Name()},
 	}
 }
 

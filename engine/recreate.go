@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
@@ -74,7 +75,7 @@ func (p *pass) carryRecreation(object, live *unstructured.Unstructured) {
 	text := ""
 	if live != nil {
 		text = live.GetAnnotations()[apply.AnnotationRecreated]
-	} else if last, ok := p.memory.recreations[identityOf(object)]; ok {
+	} else if last, ok := p.memory.recreations[identity.Of(object)]; ok {
 		text = recreation{count: last.count, at: p.started}.String()
 	}
 	if text == "" {
@@ -90,15 +91,15 @@ func (p *pass) carryRecreation(object, live *unstructured.Unstructured) {
 
 // noteRecreations remembers what was deleted to be made anew, until it is.
 func (p *pass) noteRecreations(writes []*write) {
-	maps.DeleteFunc(p.memory.recreations, func(_ identity, r recreation) bool {
+	maps.DeleteFunc(p.memory.recreations, func(_ identity.ID, r recreation) bool {
 		return r.standing(p.started, p.options.RecreateMax).count == 0
 	})
 	for _, w := range writes {
-		id := identityOf(w.object)
+		id := identity.Of(w.object)
 		switch {
 		case w.recreated != nil:
 			if p.memory.recreations == nil {
-				p.memory.recreations = make(map[identity]recreation)
+				p.memory.recreations = make(map[identity.ID]recreation)
 			}
 			p.memory.recreations[id] = *w.recreated
 		case w.live != nil:

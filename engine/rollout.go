@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/identity"
 )
 
 // Outdated implements rules.Reader.
@@ -69,7 +70,7 @@ func (p *pass) inOrder(stale []staleChild) []staleChild {
 func (p *pass) isLeaving(node string) bool {
 	children := p.childHeads(p.op, p.op.nodes[node].GVR, p.key)
 	return slices.ContainsFunc(children, func(obj *unstructured.Unstructured) bool {
-		return obj.GetDeletionTimestamp() != nil && !p.desired[identityOf(obj)] && p.madeBy(obj, node)
+		return obj.GetDeletionTimestamp() != nil && !p.desired[identity.Of(obj)] && p.madeBy(obj, node)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/identity"
 )
 
 // A field that is taken back again and again is contested, until a write holds.
@@ -12,7 +13,7 @@ func TestRoundsOfAContest(t *testing.T) {
 	const limit = 2 * time.Minute
 	color := []apply.Contested{{Path: "data.color", Manager: "painter"}}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	var id identity
+	var id identity.ID
 	// lose is a look that finds the fields lost; it tells whether they were taken back.
 	lose := func(c *contests, content string, fields []apply.Contested) bool {
 		if c.hold(id, content, fields, now, limit) != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
@@ -181,10 +182,10 @@ func (p *pass) isTracked(child *unstructured.Unstructured) bool {
 // knows.
 func (p *pass) tracked() []staleChild {
 	var found []staleChild
-	seen := make(map[identity]bool)
+	seen := make(map[identity.ID]bool)
 	for kind := range p.op.childKinds() {
 		for _, child := range p.childHeads(p.op, kind.GVR, p.key) {
-			if id := identityOf(child); !seen[id] && p.isTracked(child) {
+			if id := identity.Of(child); !seen[id] && p.isTracked(child) {
 				seen[id] = true
 				found = append(found, staleChild{gvr: kind.GVR, object: child})
 			}
@@ -201,10 +202,10 @@ func (p *pass) listTracked(ctx context.Context) ([]staleChild, error) {
 		return nil, err
 	}
 	var found []staleChild
-	seen := make(map[identity]bool)
+	seen := make(map[identity.ID]bool)
 	for kind := range p.op.childKinds() {
 		err := p.eachLabelled(ctx, kind.GVR, func(child *unstructured.Unstructured) {
-			if id := identityOf(child); !seen[id] && p.isTracked(child) {
+			if id := identity.Of(child); !seen[id] && p.isTracked(child) {
 				seen[id] = true
 				found = append(found, staleChild{gvr: kind.GVR, object: child})
 			}

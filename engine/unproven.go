@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/restmapping"
 )
 
@@ -33,7 +34,7 @@ func (p *pass) unprovenIn(ctx context.Context) unprovenReader {
 // unproven is the object of a child's name in a view that does not show it; nil where there is none, or where it is not the
 // parent's. version is the object's. Each is read once in a reconcile, and one that is somebody else's once in each version.
 func (p *pass) unproven(kind restmapping.Kind, rendered *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
-	id := identityOf(rendered)
+	id := identity.Of(rendered)
 	if live, known := p.revealed[id]; known {
 		return live, nil
 	}
@@ -45,12 +46,12 @@ func (p *pass) unproven(kind restmapping.Kind, rendered *unstructured.Unstructur
 		return nil, err
 	}
 	if p.revealed == nil {
-		p.revealed = make(map[identity]*unstructured.Unstructured)
+		p.revealed = make(map[identity.ID]*unstructured.Unstructured)
 	}
 	p.revealed[id] = live
 	if live == nil && p.memory != nil {
 		if p.memory.foreign == nil {
-			p.memory.foreign = make(map[identity]string)
+			p.memory.foreign = make(map[identity.ID]string)
 		}
 		p.memory.foreign[id] = version
 	}
@@ -59,7 +60,7 @@ func (p *pass) unproven(kind restmapping.Kind, rendered *unstructured.Unstructur
 
 // isOurs tells whether a child in view, or one that unproven gave, is the parent's.
 func (p *pass) isOurs(live *unstructured.Unstructured) bool {
-	if p.revealed[identityOf(live)] == live {
+	if p.revealed[identity.Of(live)] == live {
 		return true
 	}
 	return p.marks.Owns(live, p.op.id, p.parent.GetUID())

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/readers"
 )
 
@@ -28,7 +29,7 @@ type unrest struct {
 	// lookups, without the rule's own status, and children what it saw of its
 	// children.
 	others   [sha256.Size]byte
-	children map[identity]string
+	children map[identity.ID]string
 	// changes counts the evaluations that changed each leaf, since something else
 	// changed last.
 	changes map[string]int
@@ -44,10 +45,10 @@ type inputs struct {
 	lookups []string
 	// children are the versions of children as they were found; what does not exist
 	// has none.
-	children map[identity]string
+	children map[identity.ID]string
 }
 
-func newInputs() *inputs { return &inputs{children: make(map[identity]string)} }
+func newInputs() *inputs { return &inputs{children: make(map[identity.ID]string)} }
 
 // looked notes what a lookup found. The parent itself, of which the version changes
 // with its status, is compared apart from that.
@@ -69,7 +70,7 @@ func (in *inputs) looked(s readers.Subject, found []*unstructured.Unstructured, 
 }
 
 // found notes a child as it is in memory before the pass writes to it.
-func (in *inputs) found(id identity, child *unstructured.Unstructured) {
+func (in *inputs) found(id identity.ID, child *unstructured.Unstructured) {
 	if in == nil {
 		return
 	}
