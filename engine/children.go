@@ -83,6 +83,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 		}
 	})
 	p.noteRecreations(writes)
+	p.noteTimes(writes)
 
 	for _, w := range writes[written:] {
 		if w.err != nil {
@@ -102,6 +103,20 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 			}
 		}
 		p.evaluation.Applied(node.Node, live)
+	}
+}
+
+// noteTimes has the parent reconciled again when it is time for what could not be written yet.
+func (p *pass) noteTimes(writes []*write) {
+	for _, w := range writes {
+		for _, err := range []error{w.err, w.pending} {
+			if contested, ok := errors.AsType[*contestedError](err); ok && contested.after > 0 {
+				p.requeueAfter(contested.after)
+			}
+			if early, ok := errors.AsType[*tooSoonError](err); ok {
+				p.requeueAfter(early.after)
+			}
+		}
 	}
 }
 

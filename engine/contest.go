@@ -56,6 +56,8 @@ type contestedError struct {
 	nameOf func(manager string) string
 	// patched is true where it is a patch that sets them, which can ignore nothing.
 	patched bool
+	// after is when it is worth another look.
+	after time.Duration
 }
 
 func (e *contestedError) Error() string {
@@ -223,15 +225,13 @@ func (p *pass) noteContest(child *apply.Child, result apply.Result) error {
 	return p.contested(child)
 }
 
-// contested is the error of a child of which fields are contested, and sees to the
-// next look; nil for any other child.
+// contested is the error of a child of which fields are contested; nil for any other child.
 func (p *pass) contested(child *apply.Child) error {
 	fields, rest := p.memory.contests.open(identity.Of(child.Object), child.Content(), p.started)
 	if len(fields) == 0 {
 		return nil
 	}
-	p.queue.AddAfter(p.key, rest+time.Millisecond)
-	return &contestedError{object: child.Ref, fields: fields, nameOf: p.managerName}
+	return &contestedError{object: child.Ref, fields: fields, nameOf: p.managerName, after: rest + time.Millisecond}
 }
 
 // managerName is what people call a field manager: that of a rule by the rule.

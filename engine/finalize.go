@@ -25,60 +25,59 @@ func (p *pass) finalizes() bool {
 // finalize reconciles a parent that is being deleted as the rule says for that, and
 // tells whether it is done, so that the children can go. Else it has told what there
 // is to wait for.
-func (p *pass) finalize(ctx context.Context) (done bool, v verdict, err error) {
+func (p *pass) finalize(ctx context.Context) (done bool, out outcome) {
 	p.finalizing = true
 	switch p.op.selects(p.parent, p.namespaceLabels) {
 	case undecided:
-		return false, waiting, nil
+		return false, outcome{verdict: waiting}
 	case unselected:
-		return true, settled, nil
+		return true, outcome{}
 	case selected:
 	}
 	if err := p.evaluate(ctx, true); err != nil {
-		return false, again, err
+		return false, outcome{verdict: again, err: err}
 	}
 	defer p.planWake()
 	matches, err := p.evaluation.Matches()
 	if p.starved(ctx) {
-		return false, again, nil
+		return false, outcome{verdict: again}
 	}
 	if err != nil {
 		p.problems = append(p.problems, problemOfPredicate(err))
 		said := p.evaluation.Outcome()
 		said.Nodes, said.Events, said.StatusFailed = nil, nil, nil
 		p.outcome = said
-		v, err = p.conclude(ctx)
-		return false, v, err
+		return false, p.conclude(ctx)
 	}
 	if !matches {
-		return true, settled, nil
+		return true, outcome{}
 	}
 	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
 		if p.suspended() {
-			return false, waiting, nil
+			return false, outcome{verdict: waiting}
 		}
 		p.writeBatch(ctx, batch)
 	}
 	if p.suspended() {
-		return false, waiting, nil
+		return false, outcome{verdict: waiting}
 	}
 	p.outcome = p.evaluation.Outcome()
 	if p.starved(ctx) {
-		return false, again, nil
+		return false, outcome{verdict: again}
 	}
 	p.prune(ctx)
 	if p.outcome.Finalization.Done && !p.filling && !p.unseen {
-		if err = p.noteFinalized(ctx); err == nil {
-			return true, settled, nil
+		err := p.noteFinalized(ctx)
+		if err == nil {
+			return true, outcome{}
 		}
 		p.problems = append(p.problems, problemOfFinalizer(err))
 	}
 	if p.contribute(ctx) {
-		return false, waiting, nil
+		return false, outcome{verdict: waiting}
 	}
 	p.tellFinalizing()
-	v, err = p.conclude(ctx)
-	return false, v, err
+	return false, p.conclude(ctx)
 }
 
 // noteFinalized has the parent say that its children can go.
@@ -108,7 +107,7 @@ func (p *pass) tellFinalizing() {
 	if f.Timeout > 0 {
 		left := p.parent.GetDeletionTimestamp().Add(f.Timeout).Sub(p.options.Clock.Now())
 		if left > 0 {
-			p.queue.AddAfter(p.key, left)
+			p.requeueAfter(left)
 		} else {
 			waits.reason, waits.stalled = reasonFinalizeTimeout, true
 			waits.err = fmt.Errorf("%s, for longer than %s; the parent stays until that changes, or until somebody ends the cleanup by annotating it %s",

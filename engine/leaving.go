@@ -16,19 +16,24 @@ import (
 // leave sees a parent off that is being deleted and that the rule holds: the
 // children that only the rule can end are ended, and when the API server has none
 // of them any more, and its patches were released, the parent is let go.
-func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured, now time.Time) (verdict, error) {
+func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured, now time.Time) (out outcome) {
 	p := e.newPass(op, k, parent, e.memories.of(k, parent.GetUID(), op.program.Hash()), now)
-	defer p.end()
+	defer p.end(&out)
+	return p.endParent(ctx)
+}
+
+func (p *pass) endParent(ctx context.Context) outcome {
+	op, k := p.op, p.key
 	p.readUnproven = p.unprovenIn(ctx)
 	if p.finalizes() {
-		if done, v, err := p.finalize(ctx); !done {
-			return v, err
+		if done, out := p.finalize(ctx); !done {
+			return out
 		}
 		p.problems, p.outcome = nil, rules.Outcome{}
 	}
 	p.dropContributions(op, k)
 	if p.contributions.IsLeaving(k) && len(p.tracked()) == 0 {
-		return waiting, nil // comes back when its patches are released
+		return outcome{verdict: waiting} // comes back when its patches are released
 	}
 	gone, err := p.endChildren(ctx)
 	if err == nil && gone {
@@ -39,19 +44,18 @@ func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *u
 	}
 	if gone && err == nil {
 		p.memory = nil
-		e.forget(op, k)
-		return settled, nil
+		p.forget(op, k)
+		return outcome{}
 	}
 	if err := ctx.Err(); err != nil {
-		return again, err
+		return outcome{verdict: again, err: err}
 	}
 	if len(p.problems) > 0 {
 		state := p.summarize()
 		p.keepStatus(ctx, state)
 		p.tell(ctx, state)
 	}
-	v, err := p.verdict()
-	return max(v, waiting), err // the end of a child is an event
+	return p.result().atLeast(waiting) // the end of a child is an event
 }
 
 // endChildren ends the children that only the rule can end, and tells whether they
@@ -83,7 +87,7 @@ func (p *pass) endChildren(ctx context.Context) (gone bool, err error) {
 		}
 	}
 	if len(telling) > 0 && len(p.problems) == 0 {
-		p.queue.AddAfter(p.key, orphanPause) // the event of a child that lost its reference names no parent
+		p.requeueAfter(orphanPause) // the event of a child that lost its reference names no parent
 	}
 	return len(children) == 0, nil
 }

@@ -73,7 +73,7 @@ func (p *pass) rejoin(now time.Time) {
 		return
 	}
 	p.problems = append(p.problems, p.loop.problem(p.nameOf))
-	p.queue.AddAfter(p.key, p.loop.retreat.rest(now)+time.Millisecond)
+	p.requeueAfter(p.loop.retreat.rest(now) + time.Millisecond)
 }
 
 // ancestry follows the owners of a parent that is a child itself, up to the same rule's

@@ -108,7 +108,7 @@ func (p *pass) decideLate(ctx context.Context) {
 	}
 	if err != nil || p.starved(ctx) {
 		p.decided, p.filling = nil, true
-		p.queue.AddAfter(p.key, starvedPause)
+		p.requeueAfter(starvedPause)
 	}
 }
 

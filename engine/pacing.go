@@ -69,7 +69,7 @@ func dueAt(seen, wakeAt time.Time, requeueAfter time.Duration) time.Time {
 func (p *pass) planWake() {
 	at := dueAt(p.now, p.evaluation.WakeAt(), p.outcome.RequeueAfter)
 	if !at.IsZero() {
-		p.queue.AddAfter(p.key, at.Sub(p.options.Clock.Now()))
+		p.requeueAfter(at.Sub(p.options.Clock.Now()))
 	}
 	if p.filling || p.evaluation.Starved() {
 		return // it does not count: the next one comes as soon as it can

@@ -85,7 +85,7 @@ func (t *patching) sync(ctx context.Context, patch apply.Patch) error {
 	if len(fields) == 0 {
 		return nil
 	}
-	t.queue.AddAfter(t.key, rest+time.Millisecond)
+	t.out.requeueAfter(rest + time.Millisecond)
 	return &contestedError{object: apply.RefOf(patch.Object), fields: fields, nameOf: t.managerName, patched: true}
 }
 

@@ -26,41 +26,39 @@ const refillPause = 200 * time.Millisecond
 
 // reconcilePatch brings what a patch sets in one target up to date: what all parents
 // contribute to it, and nothing else.
-func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) (verdict, error) {
+func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome {
 	if k.IsSweep() {
 		return e.sweep(ctx, k)
 	}
 	op := e.running.load().byID[k.Rule]
 	switch {
 	case op == nil:
-		return waiting, nil // the rule's start comes here again
+		return outcome{verdict: waiting} // the rule's start comes here again
 	case !e.ready(op) && e.contributions.HasBegun(op.contributing):
-		e.queue.AddAfter(k, refillPause) // an informer lists again, and that is no start of the rule
-		return later, nil
+		return outcome{verdict: later, after: refillPause} // an informer lists again, and that is no start of the rule
 	case !e.ready(op):
-		return waiting, nil
+		return outcome{verdict: waiting}
 	}
 	plan, ok := op.patches[k.Patch]
 	if !ok {
 		e.forgetKey(k)
-		return settled, nil
+		return outcome{}
 	}
 	now := e.options.Clock.Now()
 	history, loop, rest := e.causes.take(k, now, e.options.RetryMax)
 	if rest > 0 {
-		e.queue.AddAfter(k, rest)
-		return later, nil
-	}
-	if loop != nil {
-		e.queue.AddAfter(k, loop.retreat.rest(now)+time.Millisecond) // the parents in it say so
+		return outcome{verdict: later, after: rest}
 	}
 	saw, current := e.contributions.Collect(op.contributing, k)
 	if !current {
-		return waiting, nil // the start of the next operator comes here again
+		return outcome{verdict: waiting} // the start of the next operator comes here again
 	}
 	t := &patching{Engine: e, op: op, plan: plan, key: k, saw: saw, history: history}
 	if len(t.saw.Parts) > 0 {
 		t.follow()
+	}
+	if loop != nil {
+		t.out.requeueAfter(loop.retreat.rest(now) + time.Millisecond) // the parents in it say so
 	}
 	came := t.runSafely(ctx)
 	told := e.contributions.Finish(k, t.saw, came, t.left)
@@ -73,17 +71,19 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) (verdict, erro
 	if !e.contributions.Contributes(k) && came.err == nil {
 		e.leaveTarget(k)
 	}
+	out := t.out
 	switch {
 	case came.err == nil:
-		return settled, nil
+		out.verdict = settled
 	case errors.Is(came.err, errNotNow), came.reason == reasonWaiting, came.reason == reasonHeld, came.reason == reasonFieldTaken,
 		came.reason == reasonContested:
-		return waiting, nil // for an event of the target, of its informer, or of a parent, or for the end of a pause
+		out.verdict = waiting // for an event of the target, of its informer, or of a parent, or for the end of a pause
 	case came.stalled, came.Passing(), came.expected():
-		return again, nil // the parents are told
+		out.verdict = again // the parents are told
 	default:
-		return again, fmt.Errorf("patch %s: %w", k.Patch, came.err)
+		out.verdict, out.err = again, fmt.Errorf("patch %s: %w", k.Patch, came.err)
 	}
+	return out
 }
 
 // patching is one look at a target.
@@ -100,6 +100,8 @@ type patching struct {
 	did *history
 	// left are the problems of parents whose part is left out.
 	left map[types.NamespacedName]problem
+	// out is the outcome so far: the time after which the target has to be reconciled again.
+	out outcome
 }
 
 func (t *patching) name() string {

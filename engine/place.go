@@ -48,7 +48,7 @@ func (p *pass) placeConditions(ctx context.Context, own []any) error {
 	id := identity.Of(parent)
 	if held := p.memory.contests.hold(id, "", lost, p.started, p.options.RetryMax); held != nil {
 		_, rest := p.memory.contests.open(id, "", p.started)
-		p.queue.AddAfter(p.key, rest+time.Millisecond)
+		p.requeueAfter(rest + time.Millisecond)
 		return &contestedError{object: apply.RefOf(parent), fields: held, nameOf: p.managerName}
 	}
 	defer p.begin(parent)()

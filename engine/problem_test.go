@@ -26,9 +26,9 @@ func TestVerdictOnProblems(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := &pass{problems: []problem{problemOf(&write{node: "x", err: test.err})}}
-			got, err := p.verdict()
-			if got != test.want || (err != nil) != test.logged {
-				t.Errorf("verdict = %v, %v; want %v, an error for the log: %t", got, err, test.want, test.logged)
+			got := p.result()
+			if got.verdict != test.want || (got.err != nil) != test.logged {
+				t.Errorf("outcome = %v, %v; want %v, an error for the log: %t", got.verdict, got.err, test.want, test.logged)
 			}
 		})
 	}

@@ -22,7 +22,7 @@ import (
 // reconcile brings what one rule makes of one parent up to date: it finds the
 // parent, evaluates the rule, writes children node by node, prunes, and writes
 // the status.
-func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
+func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 	if k.Patch != "" {
 		return e.reconcilePatch(ctx, k)
 	}
@@ -31,7 +31,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
 		if op != nil && k.IsSeek() {
 			op.sought.Store(false) // so that its start seeks again
 		}
-		return waiting, nil // its start wakes every parent
+		return outcome{verdict: waiting} // its start enqueues every parent
 	}
 	if k.IsSeek() {
 		return e.seek(ctx, op)
@@ -39,11 +39,11 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
 	defer func() { e.addKeys(e.contributions.Looked(op.contributing, k.Parent)) }()
 	parent, err := e.findParent(ctx, op, k)
 	if errors.Is(err, errNotNow) {
-		return waiting, nil // the informer's start wakes every parent
+		return outcome{verdict: waiting} // the informer's start enqueues every parent
 	}
 	if err != nil {
 		e.doubt(op, k, e.childrenOf(op, k))
-		return again, err
+		return outcome{verdict: again, err: err}
 	}
 	if op.removal != nil {
 		return e.withdraw(ctx, op, k, parent)
@@ -55,12 +55,12 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
 		// Of one that is being deleted, the garbage collector takes the children;
 		// a write now could undo what an orphaning deletion is about to do.
 		e.forget(op, k)
-		return settled, nil
+		return outcome{}
 	}
 	e.held.set(k, op.holds(parent))
 	if isSuspended(parent) {
 		e.doubt(op, k, e.riskOf(op, k, parent))
-		return e.rest(op, k, parent), nil
+		return outcome{verdict: e.rest(op, k, parent)}
 	}
 	now := e.options.Clock.Now()
 	if parent.GetDeletionTimestamp() != nil {
@@ -69,32 +69,30 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (verdict, error) {
 	remembered := e.memories.of(k, parent.GetUID(), op.program.Hash())
 	remembered.pace.ask(parent.GetAnnotations()[annotationReconcileAt])
 	if rest := remembered.pace.rest(now); rest > 0 {
-		e.queue.AddAfter(k, rest)
-		return later, nil
+		return outcome{verdict: later, after: rest}
 	}
 	history, loop, rest := e.causes.take(k, now, e.options.RetryMax)
 	if rest > 0 {
-		e.queue.AddAfter(k, rest)
-		return later, nil
+		return outcome{verdict: later, after: rest}
 	}
 	p := e.newPass(op, k, parent, remembered, now)
 	p.history, p.loop = history, loop
-	defer p.end()
+	defer p.end(&out)
 	return p.reconcile(ctx)
 }
 
 // reconcile evaluates the rule and does what follows. What the parent may lose at the most is told where the reconcile ends
 // before that is known.
-func (p *pass) reconcile(ctx context.Context) (verdict, error) {
+func (p *pass) reconcile(ctx context.Context) outcome {
 	p.outdated, p.readUnproven = p.outdatedIn(ctx), p.unprovenIn(ctx)
-	v, err := again, p.evaluate(ctx, false)
-	if err == nil {
-		v, err = p.run(ctx)
+	out := outcome{verdict: again, err: p.evaluate(ctx, false)}
+	if out.err == nil {
+		out = p.run(ctx)
 	}
 	if !p.judged {
 		p.doubt(p.op, p.key, p.atRisk(p.stale()))
 	}
-	return v, err
+	return out
 }
 
 // pass is one reconcile in progress: what is known of the parent, and what
@@ -164,6 +162,8 @@ type pass struct {
 	decided map[identity.ID]apply.Retain
 	// problems are the writes that did not succeed, in the order of the nodes.
 	problems []problem
+	// next has the time after which the parent has to be reconciled again.
+	next outcome
 	// pending are those of what will be done later, which is in nobody's way.
 	pending []problem
 	outcome rules.Outcome
@@ -181,8 +181,9 @@ func (e *Engine) newPass(op *operator, k queue.Key, parent *unstructured.Unstruc
 	return p
 }
 
-// end keeps what the next pass for the parent needs.
-func (p *pass) end() {
+// end keeps what the next pass for the parent needs, and completes the outcome by the time after which the parent has to be
+// reconciled again. It is for defer: a pass that panics ends as well.
+func (p *pass) end(out *outcome) {
 	if p.evaluation != nil {
 		p.evaluation.Close()
 	}
@@ -193,14 +194,20 @@ func (p *pass) end() {
 		p.memories.keep(p.key, p.memory)
 	}
 	if !p.isCurrent(p.op) {
-		p.queue.AddPatient(p.key) // what was kept above may be of no use to the operator that runs now
+		p.requeueAfter(atOnce) // what was kept above may be of no use to the operator that runs now
+	}
+	if p.next.after > 0 {
+		out.requeueAfter(p.next.after)
 	}
 }
 
-func (p *pass) run(ctx context.Context) (verdict, error) {
+// requeueAfter asks for another reconcile of the parent after a time, or before. Only the goroutine of the pass calls it.
+func (p *pass) requeueAfter(d time.Duration) { p.next.requeueAfter(d) }
+
+func (p *pass) run(ctx context.Context) outcome {
 	switch p.op.selects(p.parent, p.namespaceLabels) {
 	case undecided:
-		return waiting, nil // the Namespace's event decides
+		return outcome{verdict: waiting} // the Namespace's event decides
 	case unselected:
 		return p.release(ctx)
 	case selected:
@@ -209,7 +216,7 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 	matches, err := p.evaluation.Matches()
 	switch {
 	case p.starved(ctx):
-		return again, nil
+		return outcome{verdict: again}
 	case err != nil:
 		p.problems = append(p.problems, problemOfPredicate(err))
 	case !matches:
@@ -221,43 +228,42 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 		said.Nodes, said.Events, said.StatusFailed = nil, nil, nil
 		p.outcome = said // what waits in it stays as it was
 		if p.starved(ctx) {
-			return again, nil
+			return outcome{verdict: again}
 		}
 		return p.conclude(ctx)
 	}
 	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
 		if p.suspended() {
-			return waiting, nil
+			return outcome{verdict: waiting}
 		}
 		p.writeBatch(ctx, batch)
 	}
 	if p.suspended() {
-		return waiting, nil
+		return outcome{verdict: waiting}
 	}
 	p.outcome = p.evaluation.Outcome()
 	if p.starved(ctx) {
-		return again, nil
+		return outcome{verdict: again}
 	}
 	p.prune(ctx)
 	p.unhold(ctx)
 	p.rejoin(p.started)
 	if p.deleteParent(ctx) {
-		return settled, nil
+		return outcome{}
 	}
 	if p.contribute(ctx) {
-		return p.outlived(ctx, waiting, nil) // comes back when they are applied, or cannot be
+		return p.outlived(ctx, outcome{verdict: waiting}) // the key is enqueued when they are applied, or cannot be
 	}
-	v, err := p.conclude(ctx)
-	return p.outlived(ctx, v, err)
+	return p.outlived(ctx, p.conclude(ctx))
 }
 
 // release takes back what the rule said in the status of a parent that it is
 // not for, and prunes all that it made for it. The status comes first: a parent
 // that has left the view is found by its children. Where it is refused, and not
 // only late, the children need not wait for it.
-func (p *pass) release(ctx context.Context) (verdict, error) {
+func (p *pass) release(ctx context.Context) outcome {
 	if !p.suspended() && !p.mayPrune(p.stale()) {
-		return p.verdict() // the parent is left as it is until it is sure that this is meant
+		return p.result() // the parent is left as it is until it is sure that this is meant
 	}
 	err := p.releaseStatus(ctx)
 	if err == nil || problemOf(&write{err: err}).stalled {
@@ -274,7 +280,13 @@ func (p *pass) release(ctx context.Context) (verdict, error) {
 	p.waits.forget(p.key)
 	p.memories.forget(p.key)
 	p.memory = nil
-	return p.verdict()
+	return p.result()
+}
+
+// releaseAndEnd is release of a pass that does nothing else.
+func (p *pass) releaseAndEnd(ctx context.Context) (out outcome) {
+	defer p.end(&out)
+	return p.release(ctx)
 }
 
 // findParent is the parent of a key, or nil when there is nothing to do for it:

@@ -185,8 +185,7 @@ func (p *pass) recreate(ctx context.Context, kind restmapping.Kind, child *apply
 	longest, now := p.options.RecreateMax, p.started
 	last := recreationOf(live).standing(now, longest)
 	if wait := last.wait(now, p.options.RecreateBase, longest); wait > 0 {
-		p.queue.AddAfter(p.key, wait)
-		return &tooSoonError{ref: apply.RefOf(live), why: why, count: last.count, at: now.Add(wait)}
+		return &tooSoonError{ref: apply.RefOf(live), why: why, count: last.count, at: now.Add(wait), after: wait}
 	}
 	if err := p.writer.WouldCreate(ctx, kind.GVR, child, live); err != nil {
 		return fmt.Errorf("it is not made anew (%s), because a new one would be refused: %w", why, err)
@@ -253,6 +252,7 @@ type tooSoonError struct {
 	why   string
 	count int
 	at    time.Time
+	after time.Duration
 }
 
 func (e *tooSoonError) Error() string {

@@ -244,40 +244,38 @@ func standIn(name string, parent schema.GroupVersionKind, stored *ruleRecord) []
 // withdraw takes back what a rule that is gone said of one parent, and finishes the
 // removal with the last one. parent is nil where it is gone too. A parent that is
 // suspended is left alone until it is not; its event comes here again.
-func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured) (verdict, error) {
-	var v verdict
-	var err error
+func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured) outcome {
+	var out outcome
 	if !op.removal.keepsChildren() {
 		if doubt := e.checkAbsent(ctx, op); doubt != nil { // there may be children that nobody would end any more
 			if op.removal.tellsThatItWaits() {
 				logr.FromContextOrDiscard(ctx).Info("children of a rule that was removed wait until it is known whether the cluster has their kinds",
 					"rule", op.name.String(), "reason", doubt.Error())
 			}
-			return again, nil
+			return outcome{verdict: again}
 		}
 	}
 	switch {
 	case parent == nil:
 	case isSuspended(parent) && e.touches(op, k, parent):
-		return e.rest(op, k, parent), nil
+		return outcome{verdict: e.rest(op, k, parent)}
 	case isSuspended(parent): // all the rules for its kind come here
 	case parent.GetDeletionTimestamp() != nil && op.holds(parent):
-		v, err = e.leave(ctx, op, k, parent, e.options.Clock.Now())
+		out = e.leave(ctx, op, k, parent, e.options.Clock.Now())
 	case parent.GetDeletionTimestamp() == nil && e.touches(op, k, parent) && (e.waitsForAnother(ctx, op, parent) || !e.isTurnOf(op)):
-		return again, nil // also where the other one has only just begun to run, and has not looked yet
+		return outcome{verdict: again} // also where the other one has only just begun to run, and has not looked yet
 	case parent.GetDeletionTimestamp() == nil:
 		p := e.newPass(op, k, parent, &memory{}, e.options.Clock.Now())
-		v, err = p.release(ctx)
-		p.end()
+		out = p.releaseAndEnd(ctx)
 	}
-	if v != settled || err != nil {
-		return v, err
+	if out.verdict != settled || out.err != nil {
+		return out
 	}
 	e.forget(op, k)
 	if op.removal.done(k) {
 		e.finish(op)
 	}
-	return settled, nil
+	return out
 }
 
 // touches tells whether a parent may have something of a rule. One whose field managers

@@ -19,13 +19,12 @@ import (
 
 // conclude says what came of the pass: in the parent's status, as an Event
 // where something is in the way, and as the verdict.
-func (p *pass) conclude(ctx context.Context) (verdict, error) {
+func (p *pass) conclude(ctx context.Context) outcome {
 	if err := ctx.Err(); err != nil {
-		return again, err // what was broken off says nothing of the parent
+		return outcome{verdict: again, err: err} // what was broken off says nothing of the parent
 	}
 	if p.filling {
-		v, err := p.verdict()
-		return max(v, waiting), err
+		return p.result().atLeast(waiting)
 	}
 	if err := p.yieldStatus(ctx); err != nil {
 		p.addStatusProblem(err)
@@ -47,7 +46,7 @@ func (p *pass) conclude(ctx context.Context) (verdict, error) {
 		p.announce() // else the next pass knows better, and comes soon
 	}
 	p.tell(ctx, state)
-	return p.verdict()
+	return p.result()
 }
 
 // yieldStatus leaves to other rules that run what they say in the parent's status
@@ -106,10 +105,10 @@ func (p *pass) keepStatus(ctx context.Context, s state) {
 	}
 }
 
-// verdict sums the problems up. What goes away without an event asks for
+// result sums the problems up. What goes away without an event asks for
 // another try; what the user is not told of is returned for the log, unless it
 // is part of the course of things.
-func (p *pass) verdict() (verdict, error) {
+func (p *pass) result() outcome {
 	var errs []error
 	v := settled
 	if p.holdsPrune() {
@@ -128,7 +127,13 @@ func (p *pass) verdict() (verdict, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", problem.subject, problem.err))
 		}
 	}
-	return v, errors.Join(errs...)
+	return outcome{verdict: v, err: errors.Join(errs...)}
+}
+
+// atLeast is an outcome that does not settle for less than a verdict.
+func (o outcome) atLeast(v verdict) outcome {
+	o.verdict = max(o.verdict, v)
+	return o
 }
 
 // summarize is the state of the parent, the gravest first.
@@ -205,7 +210,7 @@ func (p *pass) syncStatus(ctx context.Context, content map[string]any) error {
 		p.observe(p.op.parentKey, result.Live)
 		if content != nil && !p.op.inView(result.Live) { // it left meanwhile
 			p.left.set(p.key, true)
-			p.queue.Add(p.key)
+			p.requeueAfter(atOnce)
 		}
 		if p.memory != nil {
 			p.memory.unrest.wrote(p.changed)

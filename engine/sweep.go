@@ -110,10 +110,10 @@ func (e *Engine) retirePatches(id string, op *operator) {
 
 // sweep looks for the objects of one patch: those of a retired one are released, and
 // those of another are reconciled.
-func (e *Engine) sweep(ctx context.Context, k queue.Key) (verdict, error) {
+func (e *Engine) sweep(ctx context.Context, k queue.Key) outcome {
 	retired := e.retirements.kinds(k)
 	if len(retired) > 0 && e.contributions.IsBusy(k) {
-		return again, nil // a write that has begun is released too
+		return outcome{verdict: again} // a write that has begun is released too
 	}
 	var errs []error
 	for _, p := range retired {
@@ -128,9 +128,9 @@ func (e *Engine) sweep(ctx context.Context, k queue.Key) (verdict, error) {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return again, fmt.Errorf("release what patch %s left behind: %w", k.Patch, err)
+		return outcome{verdict: again, err: fmt.Errorf("release what patch %s left behind: %w", k.Patch, err)}
 	}
-	return settled, nil
+	return outcome{}
 }
 
 // releaseRetired releases what a patch that the rule does not have any more holds.

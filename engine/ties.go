@@ -282,16 +282,16 @@ func (e *Engine) mustSeek(op *operator) bool {
 
 // seek wakes the parents that the rule holds and does not see. Where Kanon may not
 // list them all, it cannot have held what it cannot read.
-func (e *Engine) seek(ctx context.Context, op *operator) (verdict, error) {
+func (e *Engine) seek(ctx context.Context, op *operator) outcome {
 	options := metav1.ListOptions{Limit: seekPage}
 	for {
 		list, err := e.options.Client.Resource(op.parent.GVR).List(ctx, options)
 		if apierrors.IsForbidden(err) {
 			logr.FromContextOrDiscard(ctx).V(1).Info("parents that are held out of view are not looked for", "reason", err.Error())
-			return settled, nil
+			return outcome{}
 		}
 		if err != nil {
-			return again, fmt.Errorf("look for parents out of view: %w", err)
+			return outcome{verdict: again, err: fmt.Errorf("look for parents out of view: %w", err)}
 		}
 		for i := range list.Items {
 			if parent := &list.Items[i]; op.holds(parent) && !op.inView(parent) {
@@ -301,7 +301,7 @@ func (e *Engine) seek(ctx context.Context, op *operator) (verdict, error) {
 			}
 		}
 		if options.Continue = list.GetContinue(); options.Continue == "" {
-			return settled, nil
+			return outcome{}
 		}
 	}
 }

@@ -13,26 +13,26 @@ import (
 // added in between keeps nothing. So a finalizer is certain only once it has been seen that
 // the parent outlived it.
 
-// outlived ends a pass that began to hold the parent, with the verdict that it came to.
+// outlived ends a pass that began to hold the parent, with the outcome that it came to.
 // Where the parent is gone all the same, the children that only the rule can end go too:
 // nothing else would tell of them. The answer to a write of the status shows that it is
 // there; only without one is it read.
-func (p *pass) outlived(ctx context.Context, v verdict, err error) (verdict, error) {
+func (p *pass) outlived(ctx context.Context, out outcome) outcome {
 	if !p.heldAnew || p.answered {
-		return v, err
+		return out
 	}
 	parent, readErr := p.getParent(ctx, p.op, p.key)
 	if readErr != nil {
-		return again, errors.Join(err, readErr)
+		return outcome{verdict: again, err: errors.Join(out.err, readErr)}
 	}
 	if parent != nil && parent.GetUID() == p.parent.GetUID() {
-		return v, err
+		return out
 	}
 	children, listErr := p.listTracked(ctx)
-	errs := []error{err, listErr}
+	errs := []error{out.err, listErr}
 	for _, child := range children {
 		logr.FromContextOrDiscard(ctx).V(1).Info("ending a child of a parent that went although it was held", "child", apply.RefOf(child.object))
 		errs = append(errs, p.part(ctx, child, p.staysWhenDeleted(child.object)))
 	}
-	return again, errors.Join(errs...)
+	return outcome{verdict: again, err: errors.Join(errs...)}
 }

@@ -96,7 +96,7 @@ func (p *pass) tell(ctx context.Context, s state) {
 	case worth:
 		p.emit(corev1.EventTypeWarning, s)
 	case again > 0:
-		p.queue.AddAfter(p.key, again)
+		p.requeueAfter(again)
 	}
 }
 

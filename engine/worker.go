@@ -5,13 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/go-logr/logr"
 
 	"kanon.dev/kanon/engine/queue"
 )
 
-// verdict is what one reconcile came to.
+// outcome is what one reconcile of a key came to.
+type outcome struct {
+	verdict verdict
+	// after is how long it takes until the key has to be reconciled again although no event says so; zero: no such time is
+	// known.
+	after time.Duration
+	// err is what the log says of a reconcile that failed.
+	err error
+}
+
+// requeueAfter asks for another reconcile after a time, or before. A time that has passed means at once.
+func (o *outcome) requeueAfter(d time.Duration) {
+	d = max(d, atOnce)
+	if o.after == 0 || d < o.after {
+		o.after = d
+	}
+}
+
+// atOnce is the shortest time after which a key can be reconciled again.
+const atOnce = time.Nanosecond
+
+// verdict says what has to happen for a key to be reconciled again.
 type verdict int
 
 const (
@@ -19,7 +41,7 @@ const (
 	settled verdict = iota
 	// waiting: an event will come; none is missed, so the key can rest.
 	waiting
-	// later: it is too early, and the key comes back when it is not.
+	// later: it is too early for the key, which is reconciled again after a time.
 	later
 	// again: something failed, or depends on what sends no event; the key
 	// comes back with growing pauses.
@@ -62,18 +84,21 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	if k.Patch != "" {
 		log = logr.FromContextOrDiscard(ctx).WithValues("rule", e.nameOf(k.Rule), "patch", k.Patch, "target", k.Parent.String())
 	}
-	v, err := e.reconcileSafely(logr.NewContext(ctx, log), k)
-	if err != nil && ctx.Err() == nil {
-		if panicked, ok := errors.AsType[*panicError](err); ok {
+	out := e.reconcileSafely(logr.NewContext(ctx, log), k)
+	if out.err != nil && ctx.Err() == nil {
+		if panicked, ok := errors.AsType[*panicError](out.err); ok {
 			log = log.WithValues("stack", string(panicked.stack))
 		}
-		log.Error(err, "Reconcile failed; it is tried again")
+		log.Error(out.err, "Reconcile failed; it is tried again")
 	}
 	if e.running.load().byID[k.Rule] == nil {
 		e.forgetKey(k) // the rule was stopped meanwhile, and forgotten before this reconcile ended
 	}
-	log.V(4).Info("Reconciled", "verdict", v)
-	switch v {
+	log.V(4).Info("Reconciled", "verdict", out.verdict, "after", out.after)
+	if out.after > 0 {
+		e.queue.AddAfter(k, out.after)
+	}
+	switch out.verdict {
 	case settled, waiting:
 		failed := e.queue.NumRequeues(k) > 0
 		e.queue.Forget(k)
@@ -96,14 +121,14 @@ func (e *Engine) nameOf(id string) string {
 
 // reconcileSafely turns a panic into an error, so that one parent with input
 // that nobody thought of does not end the work on all the others.
-func (e *Engine) reconcileSafely(ctx context.Context, k queue.Key) (v verdict, err error) {
-	v = again // of a panic
-	defer containPanic(&err)
-	v, err = e.reconcile(ctx, k)
-	if errors.Is(err, context.Canceled) || errors.Is(err, errNoMemory) {
-		return again, nil
+func (e *Engine) reconcileSafely(ctx context.Context, k queue.Key) (out outcome) {
+	out.verdict = again // of a panic
+	defer containPanic(&out.err)
+	out = e.reconcile(ctx, k)
+	if errors.Is(out.err, context.Canceled) || errors.Is(out.err, errNoMemory) {
+		out.verdict, out.err = again, nil
 	}
-	return v, err
+	return out
 }
 
 // panicError is a panic as an error.
