@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/restmapping"
 )
 
@@ -30,7 +31,7 @@ func (p *pass) adopt(ctx context.Context, kind restmapping.Kind, child *apply.Ch
 	}
 	result, err := adopt(ctx, kind.GVR, child, taken.Free)
 	if err == nil {
-		p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonAdopted,
+		p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
 			"%s was there already and belongs to this object now, by rule %s", taken.Ref, p.op.name)
 	}
 	return result, err

@@ -233,8 +233,8 @@ func (c *causes) take(k queue.Key, now time.Time, limit time.Duration) (how *his
 	return how, in, 0
 }
 
-// forget drops what is known of a key.
-func (c *causes) forget(k queue.Key) {
+// Forget drops what is known of a key.
+func (c *causes) Forget(k queue.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.news, k)
@@ -242,7 +242,7 @@ func (c *causes) forget(k queue.Key) {
 	delete(c.progress, k)
 }
 
-func (c *causes) forgetRule(id string) {
+func (c *causes) ForgetRule(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.news, func(k queue.Key, _ *cause) bool { return k.Rule == id })
@@ -250,7 +250,7 @@ func (c *causes) forgetRule(id string) {
 	maps.DeleteFunc(c.progress, func(k queue.Key, _ *progress) bool { return k.Rule == id })
 }
 
-func (c *causes) addKeys(rule string, found queue.Keys) {
+func (c *causes) AddKeys(rule string, found queue.Keys) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	queue.AddOf(c.loops, rule, found)

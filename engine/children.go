@@ -13,13 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
 
 // errParentLeaving says that the parent turned out to be on its way out.
-var errParentLeaving = errors.New("the parent is being deleted")
+var errParentLeaving = conditions.Transient("the parent is being deleted")
 
 // write is one child of a batch: what to write, and what came of it.
 type write struct {
@@ -87,7 +88,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 
 	for _, w := range writes[written:] {
 		if w.err != nil {
-			p.problems = append(p.problems, problemOf(w))
+			p.problems = append(p.problems, conditions.OfWrite("child "+w.node, w.err))
 		}
 	}
 	for _, node := range batch {
@@ -99,7 +100,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 			p.inputs.found(identity.Of(w.object), w.before)
 			p.unseen = p.unseen || w.unseen
 			if w.err != nil {
-				p.problems = append(p.problems, p.told(p.awaitNamespace(w, problemOf(w))))
+				p.problems = append(p.problems, p.redacted(p.awaitNamespace(w, conditions.OfWrite("child "+w.node, w.err))))
 			}
 		}
 		p.evaluation.Applied(node.Node, live)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 )
 
@@ -58,6 +59,11 @@ type contestedError struct {
 	patched bool
 	// after is when it is worth another look.
 	after time.Duration
+}
+
+// Reason implements conditions.Reasoned.
+func (e *contestedError) Reason() (reason string, stalled bool) {
+	return conditions.ReasonContested, true
 }
 
 func (e *contestedError) Error() string {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/rules"
 )
 
@@ -31,16 +32,16 @@ func (p *pass) deleteParent(ctx context.Context) (done bool) {
 	case apierrors.IsNotFound(err):
 		return true
 	case apierrors.IsConflict(err):
-		p.problems = append(p.problems, problemOf(&write{err: &apply.ReplacedError{Ref: ref, Err: err}}))
+		p.problems = append(p.problems, conditions.OfWrite("", &apply.ReplacedError{Ref: ref, Err: err}))
 		return false
 	case err != nil:
-		problem := problemOf(&write{err: fmt.Errorf("delete %s: %w", ref, err)})
-		problem.subject = "deleteWhen"
+		problem := conditions.OfWrite("", fmt.Errorf("delete %s: %w", ref, err))
+		problem.Subject = "deleteWhen"
 		p.problems = append(p.problems, problem)
 		return false
 	}
 	p.deleted(p.parent)
 	logr.FromContextOrDiscard(ctx).V(2).Info("deleted the parent", "uid", uid)
-	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonDeleted, "rule %s says that it is to be deleted now", p.op.name)
+	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonDeleted, "rule %s says that it is to be deleted now", p.op.name)
 	return true
 }

@@ -11,9 +11,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/engine/source"
@@ -29,30 +31,26 @@ type Engine struct {
 	keys  *keyring.Store
 	marks *apply.Marks
 	// sealing are the keys by which it was decided last which objects are children; nil while none are known.
-	sealing  atomic.Pointer[keyring.Keyring]
-	queue    *queue.Queue
-	running  published
-	news     *news
-	notices  *notices
-	waits    *waits
+	sealing atomic.Pointer[keyring.Keyring]
+	queue   *queue.Queue
+	running published
+	news    *news
+	notices *notices
+	// parents is what is remembered of parents between two reconciles.
+	parents  *parents.Store
 	readers  *readers.Index
 	borrowed *readers.Borrowed
 	memories *memories
 	// scarcity is for those who wait for memory: one at a time, so that the other workers
 	// are free for what needs little.
 	scarcity *gate[queue.Key]
-	// orphanings is of parents on their way out.
-	orphanings *orphanings
-	causes     *causes
+	causes   *causes
 	// contested are the contests about what patches set.
 	contested *patchContests
 	records   *records
-	// held has the parents that rules hold, and left those that left their rule's view with something that it said in
-	// them: such a parent is looked after although it has no children.
-	held, left *keySet
-	guards     *guards
+	guards    *guards
 
-	contributions *contributions.Book[problem]
+	contributions *contributions.Book[conditions.Problem]
 	retirements   *retirements
 	census        *census
 	lull          *lull
@@ -69,20 +67,17 @@ func New(options Options) (*Engine, error) {
 		options: options,
 		news:    newNews(len(options.Sources)),
 		notices: newNotices(options.Recorder),
-		waits:   newWaits(),
+		parents: parents.New(),
 
 		readers:  readers.New(),
 		memories: newMemories(),
 		scarcity: &gate[queue.Key]{most: 1},
 
-		orphanings: newOrphanings(),
-		held:       newKeySet(),
-		left:       newKeySet(),
-		causes:     newCauses(),
-		contested:  newPatchContests(),
-		guards:     newGuards(),
+		causes:    newCauses(),
+		contested: newPatchContests(),
+		guards:    newGuards(),
 
-		contributions: contributions.New[problem](),
+		contributions: contributions.New[conditions.Problem](),
 		retirements:   newRetirements(),
 		census:        newCensus(),
 		lull:          newLull(),

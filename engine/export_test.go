@@ -19,16 +19,12 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 			}
 		}
 	}
-	count("notices", keysIn(&e.notices.mu, e.notices.told))
-	count("waits", keysIn(&e.waits.mu, e.waits.of))
+	count("parents", e.parents.Keys())
 	count("memories", keysIn(&e.memories.mu, e.memories.byKey))
 	count("news", keysIn(&e.causes.mu, e.causes.news))
 	count("loops", keysIn(&e.causes.mu, e.causes.loops))
 	count("progress", keysIn(&e.causes.mu, e.causes.progress))
 	count("contested", keysIn(&e.contested.mu, e.contested.of))
-	count("held", keysIn(&e.held.mu, e.held.keys))
-	count("left", keysIn(&e.left.mu, e.left.keys))
-	count("orphanings", keysIn(&e.orphanings.mu, e.orphanings.uids))
 	for _, rule := range e.running.load().byID {
 		found := make(queue.Keys)
 		e.readers.AddKeys(rule.id, found)

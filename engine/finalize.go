@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"kanon.dev/kanon/engine/conditions"
 )
 
 // A rule with spec.finalize keeps a parent that is being deleted, and all that it made
@@ -43,7 +45,7 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome) {
 		return false, outcome{verdict: again}
 	}
 	if err != nil {
-		p.problems = append(p.problems, problemOfPredicate(err))
+		p.problems = append(p.problems, conditions.OfPredicate(err))
 		said := p.evaluation.Outcome()
 		said.Nodes, said.Events, said.StatusFailed = nil, nil, nil
 		p.outcome = said
@@ -98,19 +100,19 @@ func (p *pass) tellFinalizing() {
 	if f.Waits == "" {
 		return
 	}
-	waits := problem{subject: "spec.finalize", reason: reasonFinalizing, err: errors.New(f.Waits), stalled: f.Failed}
+	waits := conditions.Problem{Subject: "spec.finalize", Reason: conditions.ReasonFinalizing, Err: errors.New(f.Waits), Stalled: f.Failed}
 	if p.homeGoes {
-		waits.stalled = true
-		waits.err = fmt.Errorf("%w; namespace %s is being deleted, and nothing can be created in it: to end the cleanup of this %s, annotate it %s",
-			waits.err, p.parent.GetNamespace(), p.parent.GetKind(), p.skipFinalize())
+		waits.Stalled = true
+		waits.Err = fmt.Errorf("%w; namespace %s is being deleted, and nothing can be created in it: to end the cleanup of this %s, annotate it %s",
+			waits.Err, p.parent.GetNamespace(), p.parent.GetKind(), p.skipFinalize())
 	}
 	if f.Timeout > 0 {
 		left := p.parent.GetDeletionTimestamp().Add(f.Timeout).Sub(p.options.Clock.Now())
 		if left > 0 {
 			p.requeueAfter(left)
 		} else {
-			waits.reason, waits.stalled = reasonFinalizeTimeout, true
-			waits.err = fmt.Errorf("%s, for longer than %s; the parent stays until that changes, or until somebody ends the cleanup by annotating it %s",
+			waits.Reason, waits.Stalled = conditions.ReasonFinalizeTimeout, true
+			waits.Err = fmt.Errorf("%s, for longer than %s; the parent stays until that changes, or until somebody ends the cleanup by annotating it %s",
 				f.Waits, f.Timeout, p.skipFinalize())
 		}
 	}

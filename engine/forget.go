@@ -12,14 +12,14 @@ import (
 
 // keyStore remembers something by key.
 type keyStore interface {
-	forget(k queue.Key)
-	forgetRule(id string)
-	// addKeys adds to found the keys of a rule of which something is remembered.
-	addKeys(rule string, found queue.Keys)
+	Forget(k queue.Key)
+	ForgetRule(id string)
+	// AddKeys adds to found the keys of a rule of which something is remembered.
+	AddKeys(rule string, found queue.Keys)
 }
 
 func (e *Engine) stores() []keyStore {
-	return []keyStore{e.notices, e.waits, e.memories, e.causes, e.orphanings, e.contested, e.held, e.left}
+	return []keyStore{e.parents, e.memories, e.causes, e.contested}
 }
 
 // forget drops all that is known of a parent that is gone, or that the rule is not for any
@@ -32,7 +32,7 @@ func (e *Engine) forget(op *operator, k queue.Key) {
 // forgetKey drops what is known of a key besides what its parent contributes by patches.
 func (e *Engine) forgetKey(k queue.Key) {
 	for _, store := range e.stores() {
-		store.forget(k)
+		store.Forget(k)
 	}
 	e.readers.Keep(k, nil)
 	e.borrowed.Keep(k, nil)
@@ -41,7 +41,7 @@ func (e *Engine) forgetKey(k queue.Key) {
 // leaveTarget drops what is known of a target to which nobody contributes any more. What
 // it had to do with what was written last is forgotten with that.
 func (e *Engine) leaveTarget(k queue.Key) {
-	e.contested.forget(k)
+	e.contested.Forget(k)
 	e.readers.Keep(k, nil)
 	e.borrowed.Keep(k, nil)
 }
@@ -50,7 +50,7 @@ func (e *Engine) leaveTarget(k queue.Key) {
 // event will tell of their end.
 func (e *Engine) forgetRule(id string) {
 	for _, store := range e.stores() {
-		store.forgetRule(id)
+		store.ForgetRule(id)
 	}
 	e.readers.ForgetRule(id)
 	e.borrowed.ForgetRule(id)
@@ -71,7 +71,7 @@ func (e *Engine) forgetStopped(ran *operators) {
 			continue
 		}
 		for _, store := range e.stores() {
-			store.forgetRule(id)
+			store.ForgetRule(id)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func (e *Engine) forgetStopped(ran *operators) {
 func (e *Engine) remembered(rule string) []queue.Key {
 	found := make(queue.Keys)
 	for _, store := range e.stores() {
-		store.addKeys(rule, found)
+		store.AddKeys(rule, found)
 	}
 	e.readers.AddKeys(rule, found)
 	e.borrowed.AddKeys(rule, found)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/rules"
 )
 
@@ -21,7 +22,7 @@ func (g *guard) message() string {
 	})
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: nothing is deleted until the rule, or the ConfigMap that holds it, is annotated %s: %q",
-		reasonPruneHeld, rules.AnnotationConfirmPrune, g.revision)
+		conditions.ReasonPruneHeld, rules.AnnotationConfirmPrune, g.revision)
 	fmt.Fprintf(&b, "\nthis revision of the rule would delete %s", countOf(len(refs), "object"))
 	if n := len(g.doubtful); n > 0 {
 		fmt.Fprintf(&b, ", and up to %d more of %s that cannot be evaluated now", g.mayGo.all, countOf(n, "parent"))

@@ -22,7 +22,7 @@ func (e *Engine) handle(event monitor.Event) {
 	}
 	for _, op := range running.byKey[event.Key] {
 		if event.Key == op.parentKey {
-			e.orphanings.see(op.id, event)
+			e.noteOrphaning(op.id, event)
 			e.handleParent(op, event)
 		}
 		if op.namespaceKey != nil && event.Key == *op.namespaceKey {
@@ -63,9 +63,9 @@ func (e *Engine) handleParent(op *operator, event monitor.Event) {
 	switch {
 	case !op.isNarrow():
 	case event.New != nil:
-		e.left.set(k, false)
+		e.setLeft(k, false)
 	case apply.IsManaged(event.Old.Head(), op.id):
-		e.left.set(k, true)
+		e.setLeft(k, true)
 	}
 	if e.queue.NumRequeues(k) > 0 && isEcho(event) {
 		return // the pause goes on; workOn looks once more when it is over

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
 )
@@ -51,9 +52,9 @@ func (p *pass) endParent(ctx context.Context) outcome {
 		return outcome{verdict: again, err: err}
 	}
 	if len(p.problems) > 0 {
-		state := p.summarize()
-		p.keepStatus(ctx, state)
-		p.tell(ctx, state)
+		summary := p.summarize()
+		p.keepStatus(ctx, summary)
+		p.emitSummary(ctx, summary)
 	}
 	return p.result().atLeast(waiting) // the end of a child is an event
 }
@@ -100,11 +101,11 @@ func (p *pass) endChild(ctx context.Context, child staleChild) {
 	ref := apply.RefOf(child.object)
 	if child.object.GetDeletionTimestamp() != nil {
 		if len(child.object.GetFinalizers()) > 0 {
-			p.problems = append(p.problems, problem{subject: ref.String(), reason: reasonDeleting, err: errors.New(apply.Terminating(child.object))})
+			p.problems = append(p.problems, conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDeleting, Err: errors.New(apply.Terminating(child.object))})
 		}
 		return
 	}
 	if err := p.part(ctx, child, p.staysWhenDeleted(child.object)); err != nil {
-		p.problems = append(p.problems, p.told(problem{subject: ref.String(), reason: reasonDelete, err: err}))
+		p.problems = append(p.problems, p.redacted(conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err}))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -47,7 +48,7 @@ func newLoop(k queue.Key, how *history, kind loopKind) *loop {
 }
 
 // problem says that the pass is one of a loop.
-func (l *loop) problem(nameOf func(rule string) string) problem {
+func (l *loop) problem(nameOf func(rule string) string) conditions.Problem {
 	text := make([]string, 0, len(l.chain)+1)
 	for _, s := range l.chain {
 		text = append(text, fmt.Sprintf("rule %s for %s writes %s", nameOf(s.key.Rule), s.key.Parent, s.wrote))
@@ -59,9 +60,9 @@ func (l *loop) problem(nameOf func(rule string) string) problem {
 	if l.kind == cycling {
 		why = "each change is caused by the one before, and by nothing else, and brings back what was there before"
 	}
-	return problem{
-		subject: "loop", reason: reasonLoop, stalled: true,
-		err: fmt.Errorf("it never comes to rest: %s (%s); "+
+	return conditions.Problem{
+		Subject: "loop", Reason: conditions.ReasonLoop, Stalled: true,
+		Err: fmt.Errorf("it never comes to rest: %s (%s); "+
 			"it goes on with growing pauses, until one of these rules does not depend on what it writes", why, strings.Join(text, " → ")),
 	}
 }
@@ -108,9 +109,9 @@ func (p *pass) descendsTooFar() bool {
 	if generations < maxGenerations {
 		return false
 	}
-	p.problems = append(p.problems, problem{
-		subject: "loop", reason: reasonLoop, stalled: true,
-		err: fmt.Errorf("nothing more is made of it: the rule makes parents for itself, %d generations so far (%s, and so on); "+
+	p.problems = append(p.problems, conditions.Problem{
+		Subject: "loop", Reason: conditions.ReasonLoop, Stalled: true,
+		Err: fmt.Errorf("nothing more is made of it: the rule makes parents for itself, %d generations so far (%s, and so on); "+
 			"give spec.parent a selector or a when that its own children do not meet",
 			maxGenerations, strings.Join(chain[:min(len(chain), 4)], ", made of ")),
 	})

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
 )
@@ -21,9 +22,9 @@ type memory struct {
 	uid      types.UID
 	pace     pace
 	unrest   unrest
-	events   []announced
+	events   conditions.Emitted
 	contests contests
-	placing  placing
+	list     conditions.List
 	// recreations has the objects that were deleted to be made anew and are not yet.
 	recreations map[identity.ID]recreation
 	// foreign has the versions of objects that have a child's name and are somebody else's.
@@ -35,7 +36,7 @@ type memory struct {
 
 func (m *memory) empty() bool {
 	return m.pace == pace{} && m.unrest.empty() && len(m.events) == 0 && m.contests.empty() &&
-		m.placing.foreign == nil && len(m.recreations) == 0 && !m.starved && len(m.foreign) == 0
+		m.list.IsEmpty() && len(m.recreations) == 0 && !m.starved && len(m.foreign) == 0
 }
 
 // memories holds the memory of each parent that has one.
@@ -68,19 +69,19 @@ func (m *memories) keep(k queue.Key, kept *memory) {
 	m.byKey[k] = kept
 }
 
-func (m *memories) forget(k queue.Key) {
+func (m *memories) Forget(k queue.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byKey, k)
 }
 
-func (m *memories) forgetRule(id string) {
+func (m *memories) ForgetRule(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	maps.DeleteFunc(m.byKey, func(k queue.Key, _ *memory) bool { return k.Rule == id })
 }
 
-func (m *memories) addKeys(rule string, found queue.Keys) {
+func (m *memories) AddKeys(rule string, found queue.Keys) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	queue.AddOf(m.byKey, rule, found)

@@ -3,10 +3,9 @@ package engine
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
 
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -16,7 +15,7 @@ func TestMemoryIsOfOneParent(t *testing.T) {
 	m := newMemories()
 	k := aParent()
 	kept := m.of(k, "one", "a")
-	kept.events = make([]announced, 1)
+	kept.events = make(conditions.Emitted, 1)
 	m.keep(k, kept)
 	for _, test := range []struct {
 		uid      types.UID
@@ -25,22 +24,6 @@ func TestMemoryIsOfOneParent(t *testing.T) {
 	}{{"one", "a", true}, {"two", "a", false}, {"one", "b", false}} {
 		if got := m.of(k, test.uid, test.revision) == kept; got != test.want {
 			t.Errorf("of parent %s and revision %s: remembered: %t, want %t", test.uid, test.revision, got, test.want)
-		}
-	}
-}
-
-// The same trouble is told once of a parent, and once more of one that was made anew.
-func TestNoticeIsOfOneParent(t *testing.T) {
-	n := newNotices(record.NewFakeRecorder(0))
-	stalled := state{condition: conditionStalled, reason: reasonInvalid, message: "refused"}
-	for _, test := range []struct {
-		uid  types.UID
-		want bool
-	}{{"one", true}, {"one", false}, {"two", true}, {"two", false}} {
-		parent := &unstructured.Unstructured{Object: map[string]any{}}
-		parent.SetUID(test.uid)
-		if got := n.isNew(aParent(), parent, "", stalled); got != test.want {
-			t.Errorf("of parent %s an Event is due: %t, want %t", test.uid, got, test.want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"k8s.io/apimachinery/pkg/labels"
 
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/readers"
 )
@@ -24,16 +25,16 @@ func (e *Engine) namespaceLabels(name string) (labels.Set, bool) {
 // does not exist, or is being deleted. Namespaces are watched as long as a parent waits for one,
 // and not before. Where Kanon may not watch them, the child is tried again with growing pauses. The parent's own
 // namespace is not waited for: the parent goes with it.
-func (p *pass) awaitNamespace(w *write, of problem) problem {
+func (p *pass) awaitNamespace(w *write, of conditions.Problem) conditions.Problem {
 	name := w.object.GetNamespace()
-	p.homeGoes = p.homeGoes || name == p.key.Parent.Namespace && isTerminatingNamespace(w.err)
-	if name == p.key.Parent.Namespace || of.reason != reasonNamespaceMissing && !isTerminatingNamespace(w.err) {
+	p.homeGoes = p.homeGoes || name == p.key.Parent.Namespace && conditions.IsTerminatingNamespace(w.err)
+	if name == p.key.Parent.Namespace || of.Reason != conditions.ReasonNamespaceMissing && !conditions.IsTerminatingNamespace(w.err) {
 		return of
 	}
 	p.borrow(allNamespaces)
 	p.follow(readers.Subject{Informer: allNamespaces, Name: name}, labels.Everything())
 	// The event of the namespace that is made meanwhile may have come before anybody asked for it.
 	live, exists := p.monitors.Head(allNamespaces, "", name)
-	of.elsewhere = p.monitors.HasSynced(allNamespaces) && (!exists || live.GetDeletionTimestamp() != nil)
+	of.Elsewhere = p.monitors.HasSynced(allNamespaces) && (!exists || live.GetDeletionTimestamp() != nil)
 	return of
 }

@@ -1,72 +1,41 @@
 package engine
 
 import (
-	"maps"
-	"sync"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
 )
 
-// orphanings has the parents that were seen to be deleted with orphaning: all their
-// children are to stay. The finalizer that says so is gone as soon as the garbage
-// collector has done its part, while the rule's own may hold the parent still.
-type orphanings struct {
-	mu sync.Mutex
-	// uids has the UID of the parent of each key. Guarded by mu.
-	uids map[queue.Key]types.UID
-}
-
-func newOrphanings() *orphanings { return &orphanings{uids: make(map[queue.Key]types.UID)} }
-
-// see takes in one event of a parent of a rule.
-func (o *orphanings) see(rule string, event monitor.Event) {
+// noteOrphaning takes in from an event whether a parent is being deleted with orphaning.
+func (e *Engine) noteOrphaning(rule string, event monitor.Event) {
 	live := event.New.Head()
-	orphaning := live != nil && live.GetDeletionTimestamp() != nil && apply.Has(live, metav1.FinalizerOrphanDependents)
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	switch {
-	case orphaning:
-		o.uids[keyAt(rule, event.New)] = event.New.UID()
+	case live != nil && live.GetDeletionTimestamp() != nil && apply.Has(live, metav1.FinalizerOrphanDependents):
+		e.parents.Update(keyAt(rule, event.New), func(s *parents.State) { s.Orphaned = event.New.UID() })
 	case event.New == nil && event.Old != nil:
-		delete(o.uids, keyAt(rule, event.Old))
+		e.parents.Update(keyAt(rule, event.Old), func(s *parents.State) { s.Orphaned = "" })
 	}
 }
 
-func (o *orphanings) has(k queue.Key, uid types.UID) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.uids[k] == uid
+// setFinalizer notes whether a parent has the rule's finalizer.
+func (e *Engine) setFinalizer(k queue.Key, has bool) {
+	e.parents.Update(k, func(s *parents.State) { s.HasFinalizer = has })
 }
 
-func (o *orphanings) forget(k queue.Key) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.uids, k)
-}
-
-func (o *orphanings) forgetRule(id string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	maps.DeleteFunc(o.uids, func(k queue.Key, _ types.UID) bool { return k.Rule == id })
-}
-
-func (o *orphanings) addKeys(rule string, found queue.Keys) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	queue.AddOf(o.uids, rule, found)
+// setLeft notes whether a parent has left the rule's selector with fields of the rule.
+func (e *Engine) setLeft(k queue.Key, left bool) {
+	e.parents.Update(k, func(s *parents.State) { s.Left = left })
 }
 
 // isOrphaning tells whether the parent, which is being deleted, is to leave all its
 // children behind. Where the finalizer was not seen a child tells, which lost its
 // reference: with a parent that is being deleted it was the garbage collector that took it.
 func (p *pass) isOrphaning(telling []staleChild) bool {
-	return len(telling) > 0 || apply.Has(p.parent, metav1.FinalizerOrphanDependents) || p.orphanings.has(p.key, p.parent.GetUID())
+	return len(telling) > 0 || apply.Has(p.parent, metav1.FinalizerOrphanDependents) || p.parents.Get(p.key).Orphaned == p.parent.GetUID()
 }
 
 // lostReference tells whether a child of a parent to which it has no owner reference

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
@@ -79,7 +80,7 @@ func (p *pass) part(ctx context.Context, child staleChild, stays bool) error {
 		return err
 	}
 	p.observe(p.op.childKey(child.gvr), free)
-	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonOrphaned,
+	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonOrphaned,
 		"%s stays, and belongs to this object no longer, by the deletionPolicy of rule %s", apply.RefOf(free), p.op.name)
 	return nil
 }
@@ -91,7 +92,7 @@ func (p *pass) takeBack(ctx context.Context, kind restmapping.Kind, child *apply
 	}
 	result, err := p.writer.Return(ctx, kind.GVR, child, taken.Free, guarded)
 	if err == nil {
-		p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonAdopted,
+		p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
 			"%s belongs to this object again, by rule %s", taken.Ref, p.op.name)
 	}
 	return result, err

@@ -43,20 +43,20 @@ func (c *patchContests) done(k queue.Key, now time.Time) {
 	}
 }
 
-// forget drops those of a target that is gone, or to which nobody contributes.
-func (c *patchContests) forget(k queue.Key) {
+// Forget drops those of a target that is gone, or to which nobody contributes.
+func (c *patchContests) Forget(k queue.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.of, k)
 }
 
-func (c *patchContests) forgetRule(id string) {
+func (c *patchContests) ForgetRule(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.of, func(k queue.Key, _ *contests) bool { return k.Rule == id })
 }
 
-func (c *patchContests) addKeys(rule string, found queue.Keys) {
+func (c *patchContests) AddKeys(rule string, found queue.Keys) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	queue.AddOf(c.of, rule, found)

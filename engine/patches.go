@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
@@ -129,8 +130,8 @@ func (p *pass) contribute(ctx context.Context) (soon bool) {
 		p.addPatches(p.contributions.Set(p.op.contributing, p.key.Parent, outcome.ID, now))
 		fares, awaited := p.contributions.Fares(p.op.contributing, p.key.Parent, outcome.ID)
 		for _, fare := range fares {
-			if fare.Problem.reason != reasonHeld || !p.isInPlace(plan, fare.Target, fare.Part) {
-				p.problems = append(p.problems, p.told(fare.Problem))
+			if fare.Problem.Reason != conditions.ReasonHeld || !p.isInPlace(plan, fare.Target, fare.Part) {
+				p.problems = append(p.problems, p.redacted(fare.Problem))
 			}
 		}
 		soon = soon || awaited
@@ -148,7 +149,7 @@ func (p *pass) contribution(ctx context.Context, plan patchPlan, outcome rules.P
 		targets, err := p.targets(plan, item.Target)
 		if err != nil {
 			now.Open = true
-			p.addPatchProblem(outcome.ID, problem{reason: reasonWaiting, err: err})
+			p.addPatchProblem(outcome.ID, conditions.Problem{Reason: conditions.ReasonWaiting, Err: err})
 			continue
 		}
 		var part *apply.Part
@@ -160,7 +161,7 @@ func (p *pass) contribution(ctx context.Context, plan patchPlan, outcome rules.P
 		for _, target := range targets {
 			if err := p.writer.MayContribute(plan.GVK.GroupKind(), target, part); err != nil {
 				// What others contribute to the target is not refused because of it.
-				p.addPatchProblem(outcome.ID, problemOf(&write{err: err}))
+				p.addPatchProblem(outcome.ID, conditions.OfWrite("", err))
 				continue
 			}
 			p.addPart(now, outcome.ID, target, part)
@@ -170,11 +171,11 @@ func (p *pass) contribution(ctx context.Context, plan patchPlan, outcome rules.P
 }
 
 // problemOfPart is why what is set is not known although it was rendered.
-func problemOfPart(err error) problem {
-	of := problemOf(&write{err: err})
+func problemOfPart(err error) conditions.Problem {
+	of := conditions.OfWrite("", err)
 	if invalid, ok := errors.AsType[*apply.InvalidError](err); ok {
 		// Another schema would be another start of the rule.
-		of.err, of.elsewhere = fmt.Errorf("what it sets is not valid: %w", invalid.Err), true
+		of.Err, of.Elsewhere = fmt.Errorf("what it sets is not valid: %w", invalid.Err), true
 	}
 	return of
 }
@@ -194,7 +195,7 @@ func (p *pass) addPart(now *contributions.Contribution, patch string, target typ
 			err = fmt.Errorf("two items set %s of %s to different values", merged.Contradictions[0].Path, shortName(target))
 		}
 		if err != nil {
-			p.addPatchProblem(patch, problem{reason: reasonContradiction, stalled: true, elsewhere: true, err: err})
+			p.addPatchProblem(patch, conditions.Problem{Reason: conditions.ReasonContradiction, Stalled: true, Elsewhere: true, Err: err})
 			now.Doubtful[target] = true
 			delete(now.Parts, target)
 			return
@@ -203,22 +204,9 @@ func (p *pass) addPart(now *contributions.Contribution, patch string, target typ
 	}
 }
 
-// summarizePatches adds the patches of which it is not known what they set.
-func (p *pass) summarizePatches(stalled, moving *findings) {
-	for _, patch := range p.outcome.Patches {
-		message := explained("patch "+patch.ID, patch.Path, patch.Message, patch.Advice)
-		switch patch.State {
-		case rules.StateFailed:
-			stalled.add(reasonEvaluation, message)
-		case rules.StateWaiting:
-			moving.add(waitingReason(patch.KindMissing), message)
-		}
-	}
-}
-
-func (p *pass) addPatchProblem(patch string, of problem) {
-	of.subject = "patch " + patch
-	p.problems = append(p.problems, p.told(of))
+func (p *pass) addPatchProblem(patch string, of conditions.Problem) {
+	of.Subject = "patch " + patch
+	p.problems = append(p.problems, p.redacted(of))
 }
 
 // targets lists the objects that an item of a patch is for: the one that it names, or

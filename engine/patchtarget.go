@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
@@ -68,20 +69,20 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome {
 		}
 	}
 	e.addKeys(told)
-	if !e.contributions.Contributes(k) && came.err == nil {
+	if !e.contributions.Contributes(k) && came.Err == nil {
 		e.leaveTarget(k)
 	}
 	out := t.out
 	switch {
-	case came.err == nil:
+	case came.Err == nil:
 		out.verdict = settled
-	case errors.Is(came.err, errNotNow), came.reason == reasonWaiting, came.reason == reasonHeld, came.reason == reasonFieldTaken,
-		came.reason == reasonContested:
+	case errors.Is(came.Err, errNotNow), came.Reason == conditions.ReasonWaiting, came.Reason == conditions.ReasonHeld, came.Reason == conditions.ReasonFieldTaken,
+		came.Reason == conditions.ReasonContested:
 		out.verdict = waiting // for an event of the target, of its informer, or of a parent, or for the end of a pause
-	case came.stalled, came.Passing(), came.expected():
+	case !came.IsLogged():
 		out.verdict = again // the parents are told
 	default:
-		out.verdict, out.err = again, fmt.Errorf("patch %s: %w", k.Patch, came.err)
+		out.verdict, out.err = again, fmt.Errorf("patch %s: %w", k.Patch, came.Err)
 	}
 	return out
 }
@@ -99,7 +100,7 @@ type patching struct {
 	// did is not nil where the look wrote: what follows from that.
 	did *history
 	// left are the problems of parents whose part is left out.
-	left map[types.NamespacedName]problem
+	left map[types.NamespacedName]conditions.Problem
 	// out is the outcome so far: the time after which the target has to be reconciled again.
 	out outcome
 }
@@ -121,7 +122,7 @@ func (t *patching) follow() {
 }
 
 // runSafely is run, with a panic as a problem: the look is to be ended in any case.
-func (t *patching) runSafely(ctx context.Context) (came problem) {
+func (t *patching) runSafely(ctx context.Context) (came conditions.Problem) {
 	var err error
 	defer func() {
 		if err != nil {
@@ -133,7 +134,7 @@ func (t *patching) runSafely(ctx context.Context) (came problem) {
 }
 
 // run gives what is in the way; a problem without an error where nothing is.
-func (t *patching) run(ctx context.Context) problem {
+func (t *patching) run(ctx context.Context) conditions.Problem {
 	if t.saw.Pending {
 		return t.problem(errNotNow) // the end of the wave comes here again
 	}
@@ -149,17 +150,17 @@ func (t *patching) run(ctx context.Context) problem {
 	t.leaveOut(together.Contradictions)
 	live, err := t.live(ctx, merged == nil)
 	if err == nil && live == nil {
-		t.contested.forget(t.key)
+		t.contested.Forget(t.key)
 	}
 	switch {
 	case err != nil:
 		return t.problem(err)
 	case live == nil && merged == nil:
-		return problem{}
+		return conditions.Problem{}
 	case live == nil:
-		return problem{subject: t.subject(), reason: reasonWaiting, err: fmt.Errorf("%s is not there yet", t.name())}
+		return conditions.Problem{Subject: t.subject(), Reason: conditions.ReasonWaiting, Err: fmt.Errorf("%s is not there yet", t.name())}
 	case live.GetDeletionTimestamp() != nil && merged == nil:
-		return problem{}
+		return conditions.Problem{}
 	case t.saw.Doubt != "" && apply.Shrinks(live, t.plan.manager, merged):
 		return t.held(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there; the conditions and Events of that parent say why", t.name(), t.saw.Doubt))
 	}
@@ -172,7 +173,7 @@ func (t *patching) run(ctx context.Context) problem {
 	if merged == nil {
 		t.writer.ForgetPatch(live.GetUID(), t.plan.manager)
 	}
-	return problem{}
+	return conditions.Problem{}
 }
 
 // live is the target as it is known; nil where it is not there. Where the patch is to
@@ -202,7 +203,7 @@ func (t *patching) unread(informer monitor.Key) error {
 }
 
 // errNotNow says that nothing is known of a target yet, and that what is comes soon.
-var errNotNow = errors.New("it is being looked at for the first time")
+var errNotNow = conditions.Transient("it is being read for the first time")
 
 // unreadError says that an informer has not filled; its event comes.
 type unreadError struct{ err error }
@@ -212,33 +213,33 @@ func (e *unreadError) Unwrap() error { return e.err }
 
 func (t *patching) subject() string { return "patch " + t.key.Patch }
 
-func (t *patching) held(why string) problem {
-	return problem{subject: t.subject(), reason: reasonHeld, elsewhere: true, err: errors.New(why)}
+func (t *patching) held(why string) conditions.Problem {
+	return conditions.Problem{Subject: t.subject(), Reason: conditions.ReasonHeld, Elsewhere: true, Err: errors.New(why)}
 }
 
 // problem sorts what went wrong into what it means for the parents.
-func (t *patching) problem(err error) problem {
-	p := problemOf(&write{err: err})
-	p.subject, p.elsewhere = t.subject(), true
+func (t *patching) problem(err error) conditions.Problem {
+	p := conditions.OfWrite("", err)
+	p.Subject, p.Elsewhere = t.subject(), true
 	if field, ok := errors.AsType[*apply.FieldHeldError](err); ok {
-		p.reason, p.stalled, p.err = reasonFieldTaken, true, field
+		p.Reason, p.Stalled, p.Err = conditions.ReasonFieldTaken, true, field
 	}
 	if unread, ok := errors.AsType[*unreadError](err); ok {
-		p.reason, p.err = reasonWaiting, unread
+		p.Reason, p.Err = conditions.ReasonWaiting, unread
 	}
 	if t.op.program.HasSecrets() {
-		p.err = withoutValues(p.err)
+		p.Err = conditions.Redact(p.Err)
 	}
 	return p
 }
 
 // leaveOut notes the parents whose part contradicts that of an older one.
 func (t *patching) leaveOut(contradictions []apply.Contradiction) {
-	t.left = make(map[types.NamespacedName]problem, len(contradictions))
+	t.left = make(map[types.NamespacedName]conditions.Problem, len(contradictions))
 	for _, c := range contradictions {
-		t.left[t.saw.Parents[c.Part]] = problem{
-			subject: t.subject(), reason: reasonContradiction, stalled: true, elsewhere: true,
-			err: fmt.Errorf("%s: %s %s, which is older, sets %s to another value, so nothing is set there for this one",
+		t.left[t.saw.Parents[c.Part]] = conditions.Problem{
+			Subject: t.subject(), Reason: conditions.ReasonContradiction, Stalled: true, Elsewhere: true,
+			Err: fmt.Errorf("%s: %s %s, which is older, sets %s to another value, so nothing is set there for this one",
 				t.name(), t.op.parent.GVK.Kind, shortName(t.saw.Parents[c.Other]), c.Path),
 		}
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
@@ -34,7 +34,7 @@ func (p *pass) prune(ctx context.Context) {
 	for _, stale := range p.inOrder(stales) {
 		ref := apply.RefOf(stale.object)
 		if err := p.part(ctx, stale, p.staysWhenPruned(stale.object)); err != nil {
-			p.problems = append(p.problems, p.told(problem{subject: ref.String(), reason: reasonDelete, err: err}))
+			p.problems = append(p.problems, p.redacted(conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err}))
 		}
 	}
 }
@@ -55,7 +55,7 @@ func (p *pass) holdsPrune() bool {
 // noteKept notes the children that are not pruned now, for the parent's conditions. Of a node
 // that waits or fails it is not known what it renders, and its own message says so.
 func (p *pass) noteKept(stales []staleChild) {
-	if !slices.ContainsFunc(p.problems, func(of problem) bool { return !of.Passing() }) {
+	if !slices.ContainsFunc(p.problems, func(of conditions.Problem) bool { return !of.IsTransient() }) {
 		return
 	}
 	unclear := make(map[string]bool)
@@ -67,19 +67,6 @@ func (p *pass) noteKept(stales []staleChild) {
 		if ok && !unclear[owner.Node] && !p.staysWhenPruned(stale.object) {
 			p.kept = append(p.kept, apply.RefOf(stale.object).String())
 		}
-	}
-	slices.Sort(p.kept)
-}
-
-// keptMessage says which children are not pruned for now; empty where there is none.
-func (p *pass) keptMessage() string {
-	switch n := len(p.kept); n {
-	case 0:
-		return ""
-	case 1:
-		return p.kept[0] + " is no longer rendered, and is not deleted until everything else is up to date"
-	default:
-		return fmt.Sprintf("%s and %d more are no longer rendered, and are not deleted until everything else is up to date", p.kept[0], n-1)
 	}
 }
 

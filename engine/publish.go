@@ -128,7 +128,7 @@ func (e *Engine) noteLeft(before, after *operator) {
 	}
 	for _, parent := range e.monitors.Heads(before.parentKey) {
 		if !after.inView(parent) && apply.IsManaged(parent, after.id) {
-			e.left.set(keyOf(after.id, parent), true)
+			e.setLeft(keyOf(after.id, parent), true)
 		}
 	}
 }

@@ -12,8 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/rules"
@@ -57,7 +59,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 		e.forget(op, k)
 		return outcome{}
 	}
-	e.held.set(k, op.holds(parent))
+	e.setFinalizer(k, op.holds(parent))
 	if isSuspended(parent) {
 		e.doubt(op, k, e.riskOf(op, k, parent))
 		return outcome{verdict: e.rest(op, k, parent)}
@@ -161,11 +163,11 @@ type pass struct {
 	// the rule can be evaluated.
 	decided map[identity.ID]apply.Retain
 	// problems are the writes that did not succeed, in the order of the nodes.
-	problems []problem
+	problems []conditions.Problem
 	// next has the time after which the parent has to be reconciled again.
 	next outcome
 	// pending are those of what will be done later, which is in nobody's way.
-	pending []problem
+	pending []conditions.Problem
 	outcome rules.Outcome
 }
 
@@ -218,7 +220,7 @@ func (p *pass) run(ctx context.Context) outcome {
 	case p.starved(ctx):
 		return outcome{verdict: again}
 	case err != nil:
-		p.problems = append(p.problems, problemOfPredicate(err))
+		p.problems = append(p.problems, conditions.OfPredicate(err))
 	case !matches:
 		return p.release(ctx)
 	}
@@ -266,19 +268,18 @@ func (p *pass) release(ctx context.Context) outcome {
 		return p.result() // the parent is left as it is until it is sure that this is meant
 	}
 	err := p.releaseStatus(ctx)
-	if err == nil || problemOf(&write{err: err}).stalled {
+	if err == nil || conditions.OfWrite("", err).Stalled {
 		p.prune(ctx)
 		p.unhold(ctx)
 	}
 	if err != nil {
 		p.addStatusProblem(err)
 	} else {
-		p.left.set(p.key, false)
+		p.setLeft(p.key, false)
 	}
 	p.dropContributions(p.op, p.key)
-	p.notices.forget(p.key)
-	p.waits.forget(p.key)
-	p.memories.forget(p.key)
+	p.parents.Update(p.key, func(s *parents.State) { s.Notice, s.Wait = conditions.Notice{}, conditions.Wait{} })
+	p.memories.Forget(p.key)
 	p.memory = nil
 	return p.result()
 }
@@ -300,7 +301,7 @@ func (e *Engine) findParent(ctx context.Context, op *operator, k queue.Key) (*un
 	if parent, ok := view.Get(k.Parent.Namespace, k.Parent.Name); ok {
 		return parent, nil
 	}
-	if !op.isNarrow() || (!e.hasChildren(op, k) && !e.held.has(k) && !e.left.has(k)) {
+	if known := e.parents.Get(k); !op.isNarrow() || (!e.hasChildren(op, k) && !known.HasFinalizer && !known.Left) {
 		return nil, nil
 	}
 	// Out of the view is not gone: only the API server knows which it is.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
 )
@@ -86,7 +87,7 @@ func (r *records) checkRemoval(ctx context.Context, id string) bool {
 func (r *records) stands(ctx context.Context, object *unstructured.Unstructured, deletes bool) (bool, error) {
 	// First the namespace, then the record: one that is there afterwards was not deleted before.
 	switch _, err := r.configMaps().Create(ctx, probeOf(r.namespace), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); {
-	case apierrors.IsNotFound(err), isTerminatingNamespace(err):
+	case apierrors.IsNotFound(err), conditions.IsTerminatingNamespace(err):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("ask whether something can be created in namespace %s: %w", r.namespace, err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
@@ -107,9 +108,9 @@ func (p *pass) noteRecreations(writes []*write) {
 		}
 		p.noteHeldRecreation(w)
 		if w.pending != nil {
-			of := problem{subject: "child " + w.node, reason: reasonRecreating, err: w.pending}
+			of := conditions.Problem{Subject: "child " + w.node, Reason: conditions.ReasonRecreating, Err: w.pending}
 			if held, ok := errors.AsType[*heldRecreationError](w.pending); ok {
-				of.reason, of.stalled = reasonPruneHeld, held.told
+				of.Reason, of.Stalled = conditions.ReasonPruneHeld, held.told
 			}
 			p.pending = append(p.pending, of)
 		}
@@ -200,7 +201,7 @@ func (p *pass) recreate(ctx context.Context, kind restmapping.Kind, child *apply
 	}
 	p.deleted(live)
 	w.recreated = &recreation{count: last.count + 1, at: now}
-	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, reasonRecreating,
+	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonRecreating,
 		"%s is deleted and made anew, by rule %s: %s", apply.RefOf(live), p.op.name, why)
 	return apply.Leaving(live)
 }
@@ -241,6 +242,12 @@ type heldRecreationError struct {
 	told bool
 }
 
+// Unwrap says that the next reconcile settles it.
+func (e *heldRecreationError) Unwrap() error { return errGuarded }
+
+// errGuarded says that it is not known yet what a new revision of the rule would delete.
+var errGuarded = conditions.Transient("it is not known yet what the new revision of the rule would delete")
+
 func (e *heldRecreationError) Error() string {
 	return fmt.Sprintf("%s is to be deleted and made anew: %s; it is left as it is, because the rule's new revision would delete more than it may, "+
 		"as the rule says", e.ref, e.why)
@@ -253,6 +260,11 @@ type tooSoonError struct {
 	count int
 	at    time.Time
 	after time.Duration
+}
+
+// Reason implements conditions.Reasoned.
+func (e *tooSoonError) Reason() (reason string, stalled bool) {
+	return conditions.ReasonRecreating, false
 }
 
 func (e *tooSoonError) Error() string {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
 )
@@ -81,8 +82,8 @@ func (c *catalog) reportRule(e *entry, state *textState, failure string) source.
 		report.Message = "suspended: nothing is written"
 	case failure != "":
 		report.Message = failure
-		if strings.HasPrefix(failure, reasonPruneHeld) {
-			report.Reason = reasonPruneHeld
+		if strings.HasPrefix(failure, conditions.ReasonPruneHeld) {
+			report.Reason = conditions.ReasonPruneHeld
 			if state.origin.Path != "" {
 				what, why, _ := strings.Cut(failure, "\n")
 				report.Message = what + "; it goes to metadata.annotations of the rule in " + state.origin.Path + "\n" + why

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/schemas"
@@ -32,20 +33,20 @@ func (p *pass) conclude(ctx context.Context) outcome {
 	if err := p.checkUnrest(ctx); err != nil {
 		p.addStatusProblem(err)
 	}
-	state := p.summarize()
+	summary := p.summarize()
 	if p.outcome.StatusHeld {
-		p.keepStatus(ctx, state)
-	} else if err := p.writeStatus(ctx, p.outcome.Status, state); err != nil {
+		p.keepStatus(ctx, summary)
+	} else if err := p.writeStatus(ctx, p.outcome.Status, summary); err != nil {
 		refused := p.addStatusProblem(err)
-		state = p.summarize()
+		summary = p.summarize()
 		if refused {
-			p.keepStatus(ctx, state)
+			p.keepStatus(ctx, summary)
 		}
 	}
-	if !slices.ContainsFunc(p.problems, problem.Passing) {
-		p.announce() // else the next pass knows better, and comes soon
+	if !slices.ContainsFunc(p.problems, conditions.Problem.IsTransient) {
+		p.emitOfRule() // else the next reconcile knows better, and comes soon
 	}
-	p.tell(ctx, state)
+	p.emitSummary(ctx, summary)
 	return p.result()
 }
 
@@ -58,9 +59,9 @@ func (p *pass) yieldStatus(ctx context.Context) error {
 	}
 	p.outcome.Status = said
 	for _, c := range contested {
-		p.problems = append(p.problems, problem{
-			subject: strings.TrimPrefix(c.Path, "."), reason: reasonFieldTaken, stalled: true,
-			err: fmt.Errorf("rule %s says something else there", p.nameOf(strings.TrimPrefix(c.Manager, statusManagers))),
+		p.problems = append(p.problems, conditions.Problem{
+			Subject: strings.TrimPrefix(c.Path, "."), Reason: conditions.ReasonFieldTaken, Stalled: true,
+			Err: fmt.Errorf("rule %s says something else there", p.nameOf(strings.TrimPrefix(c.Manager, statusManagers))),
 		})
 	}
 	return nil
@@ -86,21 +87,27 @@ func (p *pass) isOther(manager string) bool {
 // addStatusProblem notes that the status could not be written, and tells whether
 // it is the content that was refused.
 func (p *pass) addStatusProblem(err error) (refused bool) {
-	problem := p.told(problemOf(&write{err: err}))
-	problem.subject = "status"
+	problem := p.redacted(conditions.OfWrite("status", err))
 	p.problems = append(p.problems, problem)
-	return problem.reason == reasonInvalid
+	return problem.Reason == conditions.ReasonInvalid
+}
+
+// redacted is a problem as people may read of it, for a rule that may have to do with Secrets.
+func (p *pass) redacted(of conditions.Problem) conditions.Problem {
+	if p.op.program.HasSecrets() {
+		of.Err = conditions.Redact(of.Err)
+	}
+	return of
 }
 
 // keepStatus writes the state beside what the rule said of the status before:
 // what it says now was refused, or is not known.
-func (p *pass) keepStatus(ctx context.Context, s state) {
+func (p *pass) keepStatus(ctx context.Context, s conditions.Summary) {
 	held, err := p.writer.HeldStatus(ctx, p.status(nil))
 	if err == nil {
 		err = p.writeStatus(ctx, held, s)
 	}
-	var invalid *apply.InvalidError
-	if err != nil && !errors.As(err, &invalid) {
+	if err != nil && !conditions.IsInvalid(err) {
 		p.addStatusProblem(err)
 	}
 }
@@ -118,13 +125,13 @@ func (p *pass) result() outcome {
 		v = again // of a machine that is busy no event tells when it is not
 	}
 	for _, problem := range p.problems {
-		if problem.eventful() {
+		if problem.IsEventful() {
 			v = max(v, waiting)
 			continue
 		}
 		v = again
-		if !problem.stalled && !problem.Passing() && !problem.expected() {
-			errs = append(errs, fmt.Errorf("%s: %w", problem.subject, problem.err))
+		if problem.IsLogged() {
+			errs = append(errs, fmt.Errorf("%s: %w", problem.Subject, problem.Err))
 		}
 	}
 	return outcome{verdict: v, err: errors.Join(errs...)}
@@ -136,45 +143,14 @@ func (o outcome) atLeast(v verdict) outcome {
 	return o
 }
 
-// summarize is the state of the parent, the gravest first.
-func (p *pass) summarize() state {
-	var stalled, moving findings
-	for _, problem := range slices.Concat(p.problems, p.pending) {
-		switch {
-		case problem.stalled:
-			stalled.add(problem.reason, problem.String())
-		case !problem.Passing():
-			moving.add(problem.reason, problem.String())
-		}
-	}
-	for _, failed := range p.outcome.StatusFailed {
-		stalled.add(reasonEvaluation, explained(failed.Path, "", failed.Message, failed.Advice))
-	}
-	for _, node := range p.outcome.Nodes {
-		message := explained("child "+node.ID, node.Path, node.Message, node.Advice)
-		switch {
-		case node.Stalled:
-			stalled.add(reasonRollout, message)
-		case node.Failed:
-			stalled.add(reasonChildFailed, message)
-		case node.State == rules.StateFailed:
-			stalled.add(reasonEvaluation, message)
-		case node.State == rules.StateWaiting:
-			moving.add(waitingReason(node.KindMissing), message)
-		case node.State == rules.StateApplied && !node.Ready:
-			moving.add(reasonProgressing, message)
-		}
-	}
-	p.summarizePatches(&stalled, &moving)
-	if message := p.keptMessage(); message != "" {
-		moving.add(reasonWaiting, message)
-	}
-	return newState(stalled, moving)
+// summarize sums up what the pass has found so far.
+func (p *pass) summarize() conditions.Summary {
+	return conditions.Summarize(slices.Concat(p.problems, p.pending), p.outcome, conditions.Kept(p.kept))
 }
 
 // writeStatus applies what the rule says of the parent's status, and the
 // conditions, where they differ from what is there.
-func (p *pass) writeStatus(ctx context.Context, said map[string]any, s state) error {
+func (p *pass) writeStatus(ctx context.Context, said map[string]any, s conditions.Summary) error {
 	content := maps.Clone(said)
 	shape, err := p.conditionsShape(ctx)
 	if err != nil {
@@ -187,14 +163,14 @@ func (p *pass) writeStatus(ctx context.Context, said map[string]any, s state) er
 		}
 		rendered, _ := content["conditions"].([]any) // the rule's
 		delete(content, "conditions")
-		if conditions := p.conditions(rendered, s, shape); len(conditions) > 0 { // nobody can own an empty list
-			content["conditions"] = conditions
+		if list := p.conditions(rendered, s, shape); len(list) > 0 { // nobody can own an empty list
+			content["conditions"] = list
 		}
 	}
-	if err := p.syncStatus(ctx, content); err != nil || !p.places(shape, content) {
+	if err := p.syncStatus(ctx, content); err != nil || !p.mergesConditions(shape, content) {
 		return err
 	}
-	return p.placeConditions(ctx, p.conditions(nil, s, shape))
+	return p.mergeConditions(ctx, p.conditions(nil, s, shape))
 }
 
 // syncStatus brings the parent's status to a content; nil takes back all that
@@ -209,7 +185,7 @@ func (p *pass) syncStatus(ctx context.Context, content map[string]any) error {
 		p.answered = true
 		p.observe(p.op.parentKey, result.Live)
 		if content != nil && !p.op.inView(result.Live) { // it left meanwhile
-			p.left.set(p.key, true)
+			p.setLeft(p.key, true)
 			p.requeueAfter(atOnce)
 		}
 		if p.memory != nil {
@@ -256,14 +232,14 @@ func (p *pass) isBuiltIn() bool {
 // manager has them, and those of the state: all of them or, where they are another's,
 // none. Events speak for both. What the rule renders can hold such a condition too, because a
 // list that waits is the whole of what the parent has.
-func (p *pass) conditions(rendered []any, s state, shape schemas.ConditionsShape) []any {
+func (p *pass) conditions(rendered []any, s conditions.Summary, shape schemas.ConditionsShape) []any {
 	prefix, now := p.op.program.ConditionPrefix(), p.options.Clock.Now()
 	isTheirs := func(item any) bool {
-		return apply.HeldByAnother(p.parent, p.op.statusManager(), p.isOther, typeOf(item))
+		return apply.HeldByAnother(p.parent, p.op.statusManager(), p.isOther, conditions.TypeOf(item))
 	}
-	own := slices.DeleteFunc(ruleConditions(p.outcome.Conditions, p.parent, now), isTheirs)
+	own := slices.DeleteFunc(conditions.OfRule(p.outcome.Conditions, p.parent, now), isTheirs)
 	if p.yields = p.yieldsConditions(shape); !p.yields {
-		own = append(own, s.conditions(prefix, p.parent, now)...)
+		own = append(own, s.Conditions(prefix, p.parent, now)...)
 	}
 	for _, item := range own {
 		condition, _ := item.(map[string]any)
@@ -274,8 +250,8 @@ func (p *pass) conditions(rendered []any, s state, shape schemas.ConditionsShape
 		maps.DeleteFunc(condition, func(field string, _ any) bool { return !shape.Fields.Has(field) })
 	}
 	rendered = slices.DeleteFunc(slices.Clone(rendered), func(item any) bool {
-		return isKanons(prefix, typeOf(item)) || isTheirs(item) ||
-			slices.ContainsFunc(p.outcome.Conditions, func(c rules.Condition) bool { return c.Type == typeOf(item) })
+		return conditions.IsKanons(prefix, conditions.TypeOf(item)) || isTheirs(item) ||
+			slices.ContainsFunc(p.outcome.Conditions, func(c rules.Condition) bool { return c.Type == conditions.TypeOf(item) })
 	})
 	return append(rendered, own...)
 }
@@ -285,7 +261,7 @@ func (p *pass) conditions(rendered []any, s state, shape schemas.ConditionsShape
 // schema has conditions.
 func (p *pass) explainConditions(shape schemas.ConditionsShape, said map[string]any) {
 	rule := p.rivalWithConditions(shape)
-	written := shape.ListMap || p.places(shape, said)
+	written := shape.ListMap || p.mergesConditions(shape, said)
 	if rule == "" && (written || len(p.outcome.Conditions) == 0 && !shape.HasConditions) || p.op.explained.Swap(true) {
 		return
 	}
@@ -299,6 +275,6 @@ func (p *pass) explainConditions(shape schemas.ConditionsShape, said map[string]
 	case p.isBuiltIn():
 		why = "the conditions of a kind that is built into Kubernetes are its controllers' to say"
 	}
-	p.options.Recorder.Eventf(p.parent, corev1.EventTypeWarning, reasonNoConditions,
+	p.options.Recorder.Eventf(p.parent, corev1.EventTypeWarning, conditions.ReasonNoConditions,
 		"rule %s does not write its conditions to objects of kind %s: %s; Events say what is in the way", p.op.name, kind, why)
 }

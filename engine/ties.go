@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/restmapping"
@@ -100,7 +101,7 @@ func (p *pass) hold(ctx context.Context) error {
 		return err
 	}
 	p.heldAnew = true
-	p.held.set(p.key, true)
+	p.setFinalizer(p.key, true)
 	p.observe(p.op.parentKey, held)
 	if held.GetGeneration() == p.parent.GetGeneration() {
 		p.parent = held // else the conditions would speak of a parent that nobody looked at
@@ -160,18 +161,14 @@ func (p *pass) letGo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.held.set(p.key, false)
+	p.setFinalizer(p.key, false)
 	if left != nil {
 		p.observe(p.op.parentKey, left)
 	}
 	return nil
 }
 
-func problemOfFinalizer(err error) problem {
-	p := problemOf(&write{err: err})
-	p.subject = "finalizer"
-	return p
-}
+func problemOfFinalizer(err error) conditions.Problem { return conditions.OfWrite("finalizer", err) }
 
 // isTracked tells whether a child is the parent's and only the rule can end it.
 func (p *pass) isTracked(child *unstructured.Unstructured) bool {
@@ -296,7 +293,7 @@ func (e *Engine) seek(ctx context.Context, op *operator) outcome {
 		for i := range list.Items {
 			if parent := &list.Items[i]; op.holds(parent) && !op.inView(parent) {
 				k := keyOf(op.id, parent)
-				e.held.set(k, true)
+				e.setFinalizer(k, true)
 				e.queue.Add(k)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/readers"
 )
@@ -137,9 +138,9 @@ func (p *pass) checkUnrest(ctx context.Context) error {
 	p.memory.unrest.compare(p.inputs, others, p.due)
 	p.changed = p.changedStatus()
 	for _, leaf := range p.memory.unrest.restless(p.changed) {
-		p.problems = append(p.problems, problem{
-			subject: leaf, reason: reasonRestless, stalled: true,
-			err: fmt.Errorf("it changes in every evaluation with nothing else to cause that (%d in a row): "+
+		p.problems = append(p.problems, conditions.Problem{
+			Subject: leaf, Reason: conditions.ReasonRestless, Stalled: true,
+			Err: fmt.Errorf("it changes in every evaluation with nothing else to cause that (%d in a row): "+
 				"the rule computes it from the status that it writes", maxUnrest),
 		})
 		p.outcome.StatusHeld = true
@@ -159,7 +160,7 @@ func (p *pass) changedStatus() []string {
 		if c.Held {
 			continue
 		}
-		now := findCondition(p.parent, c.Type)
+		now := conditions.Find(p.parent, c.Type)
 		if now["status"] != c.Status || now["reason"] != c.Reason || now["message"] != c.Message {
 			changed = append(changed, "condition "+c.Type)
 		}
@@ -173,8 +174,8 @@ func (p *pass) othersDigest(ctx context.Context) (digest [sha256.Size]byte, err 
 	if err != nil {
 		return digest, err
 	}
-	if shape, err := p.conditionsShape(ctx); err == nil && p.places(shape, p.outcome.Status) {
-		status = p.withoutOwn(status)
+	if shape, err := p.conditionsShape(ctx); err == nil && p.mergesConditions(shape, p.outcome.Status) {
+		status = conditions.Without(status, p.op.program.ConditionPrefix(), p.op.program.ConditionTypes())
 	}
 	slices.Sort(p.inputs.lookups)
 	data, err := json.Marshal([]any{withoutEcho(p.parent), status, p.inputs.lookups})

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/schemas"
 )
 
@@ -17,7 +18,7 @@ import (
 // another rule, or to a field manager that is no rule.
 func (p *pass) yieldsConditions(shape schemas.ConditionsShape) bool {
 	isForeign := func(manager string) bool { return !strings.HasPrefix(manager, statusManagers) }
-	return p.haveConditions(isForeign, conditionReady, conditionReconciling, conditionStalled) || p.rivalWithConditions(shape) != ""
+	return p.haveConditions(isForeign, conditions.Ready, conditions.Reconciling, conditions.Stalled) || p.rivalWithConditions(shape) != ""
 }
 
 // rivalWithConditions is the name of the other rule that Kanon's conditions on the parent are left
@@ -39,9 +40,9 @@ func (p *pass) isOutdone(rival *operator, shape schemas.ConditionsShape) bool {
 		return shape.HasConditions && rival.name.String() < p.op.name.String() && rival.selects(p.parent, p.namespaceLabels) == selected
 	}
 	isIts := func(manager string) bool { return manager == rival.statusManager() }
-	return p.haveConditions(isIts, conditionReady) ||
-		!apply.HoldsCondition(p.parent, p.op.statusManager(), p.op.program.ConditionPrefix()+conditionReady) &&
-			p.haveConditions(isIts, conditionReconciling, conditionStalled)
+	return p.haveConditions(isIts, conditions.Ready) ||
+		!apply.HoldsCondition(p.parent, p.op.statusManager(), p.op.program.ConditionPrefix()+conditions.Ready) &&
+			p.haveConditions(isIts, conditions.Reconciling, conditions.Stalled)
 }
 
 // haveConditions tells whether some field managers have any of these conditions, with the rule's

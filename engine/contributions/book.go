@@ -17,8 +17,8 @@ type Problem[P any] interface {
 	IsNone() bool
 	// Same tells whether another problem says the same.
 	Same(other P) bool
-	// Passing tells whether the next try will know better.
-	Passing() bool
+	// IsTransient tells whether the next reconcile settles it.
+	IsTransient() bool
 }
 
 // Book is the account of all rules. It is safe for use by many goroutines.

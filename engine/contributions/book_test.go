@@ -18,7 +18,7 @@ type trouble string
 
 func (t trouble) IsNone() bool            { return t == "" }
 func (t trouble) Same(other trouble) bool { return t == other }
-func (t trouble) Passing() bool           { return t == "later" }
+func (t trouble) IsTransient() bool       { return t == "later" }
 
 func name(of string) types.NamespacedName { return types.NamespacedName{Namespace: "home", Name: of} }
 

@@ -96,7 +96,7 @@ func (b *Book[P]) Finish(target queue.Key, saw Collected, came P, left map[types
 		delete(b.busy, name)
 	}
 	l := b.ofLocked(saw.revision)
-	if l == nil || came.Passing() {
+	if l == nil || came.IsTransient() {
 		return nil // another try follows
 	}
 	p := l.patches[target.Patch]

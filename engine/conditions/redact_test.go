@@ -1,4 +1,4 @@
-package engine
+package conditions
 
 import (
 	"errors"
@@ -38,11 +38,11 @@ func TestWithoutValues(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := withoutValues(test.err)
+			got := Redact(test.err)
 			if strings.Contains(got.Error(), "Hunter2") || !strings.Contains(got.Error(), test.want) {
 				t.Errorf("it says %q, want %q", got, test.want)
 			}
-			if problemOf(&write{err: got}).reason != problemOf(&write{err: test.err}).reason {
+			if OfWrite("", got).Reason != OfWrite("", test.err).Reason {
 				t.Error("it is not the same problem any more")
 			}
 		})

@@ -1,4 +1,4 @@
-package engine
+package conditions
 
 import (
 	"errors"
@@ -10,28 +10,17 @@ import (
 	"kanon.dev/kanon/engine/apply"
 )
 
-// hiddenError is an error of a rule that has to do with Secrets, in words that hold
-// no value of an object.
-type hiddenError struct {
+// redactedError is an error of a rule that has to do with Secrets, in a text that holds no value of an object.
+type redactedError struct {
 	err  error
 	text string
 }
 
-func (e *hiddenError) Error() string { return e.text }
+func (e *redactedError) Error() string { return e.text }
 
-func (e *hiddenError) Unwrap() error { return e.err }
+func (e *redactedError) Unwrap() error { return e.err }
 
-// told is a problem as people may read of it: the API server quotes what it refuses,
-// and a policy says what it likes, which for a rule that has to do with Secrets can be
-// what they hold.
-func (p *pass) told(of problem) problem {
-	if p.op.program.HasSecrets() {
-		of.err = withoutValues(of.err)
-	}
-	return of
-}
-
-// refusedFields are the fields that the API server does not take, with the kind of the mistake, without what they hold.
+// refusedFields are the fields that the API server refuses, with the kind of the mistake, without their values.
 func refusedFields(status apierrors.APIStatus, invalid *apply.InvalidError) []string {
 	var fields []string
 	if details := status.Status().Details; details != nil {
@@ -58,8 +47,9 @@ func refusedFields(status apierrors.APIStatus, invalid *apply.InvalidError) []st
 	return fields
 }
 
-// withoutValues is an error without the values that it may quote.
-func withoutValues(err error) error {
+// Redact is an error without the values that it may quote: the API server quotes what it refuses, and a policy can write what
+// it likes. It is for rules that read or write Secrets.
+func Redact(err error) error {
 	const why = "what it says is not shown, because the rule has to do with Secrets"
 	var (
 		status  apierrors.APIStatus
@@ -73,19 +63,19 @@ func withoutValues(err error) error {
 	case isStatus && (subject != "" || apierrors.IsInvalid(err)):
 		fields := refusedFields(status, invalid)
 		if len(fields) == 0 {
-			return &hiddenError{err: err, text: subject + "the API server refuses it; " + why}
+			return &redactedError{err: err, text: subject + "the API server refuses it; " + why}
 		}
-		return &hiddenError{err: err, text: subject + strings.Join(fields, ", ") + "; " + why}
+		return &redactedError{err: err, text: subject + strings.Join(fields, ", ") + "; " + why}
 	case isStatus && apierrors.IsForbidden(err):
 		for _, denial := range []string{" denied request", " denied the request"} {
 			if before, _, found := strings.Cut(err.Error(), denial); found {
-				return &hiddenError{err: err, text: before + denial + "; " + why}
+				return &redactedError{err: err, text: before + denial + "; " + why}
 			}
 		}
 	case subject != "":
 		before, _, found := strings.Cut(err.Error(), ", got ")
 		if found { // a type that does not fit the schema
-			return &hiddenError{err: err, text: before}
+			return &redactedError{err: err, text: before}
 		}
 	}
 	return err

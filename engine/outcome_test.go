@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/schemas"
 )
 
@@ -25,7 +26,7 @@ func TestVerdictOnProblems(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := &pass{problems: []problem{problemOf(&write{node: "x", err: test.err})}}
+			p := &pass{problems: []conditions.Problem{conditions.OfWrite("child x", test.err)}}
 			got := p.result()
 			if got.verdict != test.want || (got.err != nil) != test.logged {
 				t.Errorf("outcome = %v, %v; want %v, an error for the log: %t", got.verdict, got.err, test.want, test.logged)

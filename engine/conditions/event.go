@@ -1,0 +1,113 @@
+package conditions
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/rules"
+)
+
+// MaxEventMessage is how many bytes the message of an Event can have (events.k8s.io/v1, field note).
+const MaxEventMessage = 1024
+
+// Notice is the trouble that a parent's last Event was about. The zero value is of no Event.
+type Notice struct {
+	// uid is the parent's, which may have been deleted and created again since.
+	uid     types.UID
+	summary Summary
+}
+
+// IsDue takes in the summary of a parent, and tells whether an Event is due: because the parent stalls, or cannot be deleted,
+// or does so for another reason. A parent whose condition, of a type with the rule's prefix, has said so since before a
+// restart needs none.
+func (n *Notice) IsDue(parent *unstructured.Unstructured, prefix string, s Summary) bool {
+	before := *n
+	*n = Notice{}
+	if s.Type != Stalled && s.Reason != ReasonDeleting {
+		return false
+	}
+	*n = Notice{uid: parent.GetUID(), summary: s}
+	if before == *n {
+		return false
+	}
+	condition := Find(parent, prefix+s.Type)
+	return before != Notice{} || condition == nil || condition["message"] != s.Message
+}
+
+// Wait is since when a parent that has no conditions waits, and what an Event said about it. The zero value is of a parent
+// that does not wait.
+type Wait struct {
+	// uid is the parent's, which may have been deleted and created again since.
+	uid types.UID
+	// since is when the wait began. reason is that of the last Event about it, and reported when that was emitted; empty and
+	// zero: there was none.
+	since, reported time.Time
+	reason          string
+}
+
+// IsDue takes in that a parent waits for a reason, and tells whether an Event is due: once after limit, and again for another
+// reason, but never sooner than limit after the one before. after is when the parent has to be reconciled again for that; zero: no Event
+// follows.
+func (w *Wait) IsDue(uid types.UID, reason string, now time.Time, limit time.Duration) (due bool, after time.Duration) {
+	if w.uid != uid || w.since.IsZero() {
+		*w = Wait{uid: uid, since: now}
+	}
+	from := w.since
+	if w.reason != "" {
+		from = w.reported
+	}
+	if w.reason == reason {
+		return false, 0
+	}
+	// A clock that was set back makes nobody wait for longer than the limit.
+	if after = min(from.Add(limit).Sub(now), limit); after > 0 {
+		return false, after
+	}
+	w.reason, w.reported = reason, now
+	return true, 0
+}
+
+// Emitted has, for each of spec.events, what is known of it for one parent. The zero value knows nothing.
+type Emitted []rules.Event
+
+// Due takes in what spec.events rendered and lists the Events to emit: each when its when turns true, and when its text
+// changes. The first call for a parent that is older than the rule only takes in how things are, so that neither a restart nor a
+// new rule reports what happened long ago.
+func (e *Emitted) Due(rendered []rules.Event, isOld bool) []rules.Event {
+	if len(rendered) == 0 {
+		return nil
+	}
+	if len(*e) != len(rendered) {
+		*e = make(Emitted, len(rendered))
+		if !isOld {
+			for i := range *e {
+				(*e)[i].State = rules.EventOff
+			}
+		}
+	}
+	var due []rules.Event
+	for i, event := range rendered {
+		before := (*e)[i]
+		if event.State == rules.EventUnknown {
+			continue // it counts as it did before
+		}
+		(*e)[i] = event
+		(*e)[i].Message = strings.Clone(event.Message) // it may be a part of the parent's text, which it outlives
+		if event.State == rules.EventOn && before.State != rules.EventUnknown && event != before {
+			due = append(due, event)
+		}
+	}
+	return due
+}
+
+// EventType is Normal unless the event is a Warning.
+func EventType(event rules.Event) string {
+	if event.Type == corev1.EventTypeWarning {
+		return corev1.EventTypeWarning
+	}
+	return corev1.EventTypeNormal
+}

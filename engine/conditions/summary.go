@@ -1,0 +1,123 @@
+package conditions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kanon.dev/kanon/rules"
+)
+
+// Summary is how one rule fares with one parent: which of Kanon's conditions is true, and why.
+type Summary struct {
+	// Type is Ready, Reconciling or Stalled.
+	Type    string
+	Reason  string
+	Message string
+}
+
+// Summarize sums up what one reconcile found: its problems, what it rendered, and which objects it does not delete for now.
+// Whatever stalls the parent comes first, then what is under way; each in the order in which it was found.
+func Summarize(problems []Problem, rendered rules.Outcome, kept string) Summary {
+	var stalled, moving messages
+	for _, problem := range problems {
+		switch {
+		case problem.Stalled:
+			stalled.add(problem.Reason, problem.String())
+		case !problem.IsTransient():
+			moving.add(problem.Reason, problem.String())
+		}
+	}
+	for _, failed := range rendered.StatusFailed {
+		stalled.add(ReasonEvaluation, explained(failed.Path, "", failed.Message, failed.Advice))
+	}
+	for _, node := range rendered.Nodes {
+		addNode(node, &stalled, &moving)
+	}
+	for _, patch := range rendered.Patches {
+		message := explained("patch "+patch.ID, patch.Path, patch.Message, patch.Advice)
+		switch patch.State {
+		case rules.StateFailed:
+			stalled.add(ReasonEvaluation, message)
+		case rules.StateWaiting:
+			moving.add(waitingReason(patch.KindMissing), message)
+		}
+	}
+	if kept != "" {
+		moving.add(ReasonWaiting, kept)
+	}
+	switch {
+	case len(stalled.texts) > 0:
+		return Summary{Stalled, stalled.reason, stalled.join()}
+	case len(moving.texts) > 0:
+		return Summary{Reconciling, moving.reason, moving.join()}
+	default:
+		return Summary{Ready, ReasonReady, "every child is up to date and ready"}
+	}
+}
+
+// addNode adds what a child is waiting for, or failed with.
+func addNode(node rules.NodeOutcome, stalled, moving *messages) {
+	message := explained("child "+node.ID, node.Path, node.Message, node.Advice)
+	switch {
+	case node.Stalled:
+		stalled.add(ReasonRollout, message)
+	case node.Failed:
+		stalled.add(ReasonChildFailed, message)
+	case node.State == rules.StateFailed:
+		stalled.add(ReasonEvaluation, message)
+	case node.State == rules.StateWaiting:
+		moving.add(waitingReason(node.KindMissing), message)
+	case node.State == rules.StateApplied && !node.Ready:
+		moving.add(ReasonProgressing, message)
+	}
+}
+
+// waitingReason is the reason of a node that waits.
+func waitingReason(kindMissing bool) string {
+	if kindMissing {
+		return ReasonKindMissing
+	}
+	return ReasonWaiting
+}
+
+// messages are texts of one gravity, in the order in which they were found, with the reason of the first.
+type messages struct {
+	reason string
+	texts  []string
+}
+
+func (m *messages) add(reason, text string) {
+	waits := m.reason == ReasonWaiting || m.reason == ReasonProgressing
+	if m.reason == "" || waits && reason == ReasonKindMissing { // which the others wait for
+		m.reason = reason
+	}
+	m.texts = append(m.texts, text)
+}
+
+// maxMessage bounds a condition's message, in bytes; the API conventions allow 32 KiB, and the first problems matter most.
+const maxMessage = 4 << 10
+
+func (m *messages) join() string { return Cut(strings.Join(m.texts, "; "), maxMessage) }
+
+// Cut is the beginning of a text, of limit bytes at most.
+func Cut(text string, limit int) string {
+	const mark = "…"
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
+}
+
+// Kept is the message about objects that are no longer rendered, and are not deleted for now; empty if there are none.
+func Kept(objects []string) string {
+	objects = slices.Sorted(slices.Values(objects))
+	switch n := len(objects); n {
+	case 0:
+		return ""
+	case 1:
+		return objects[0] + " is no longer rendered, and is not deleted until everything else is up to date"
+	default:
+		return fmt.Sprintf("%s and %d more are no longer rendered, and are not deleted until everything else is up to date", objects[0], n-1)
+	}
+}

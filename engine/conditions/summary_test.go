@@ -1,0 +1,85 @@
+package conditions
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/rules"
+)
+
+// What stalls comes before what is under way, and the first of each gives the reason.
+func TestSummarize(t *testing.T) {
+	t.Parallel()
+	failed := OfWrite("child web", &apply.NameTakenError{})
+	waits := Problem{Subject: "lookup a", Reason: ReasonWaiting, Err: errors.New("a does not exist")}
+	node := func(n rules.NodeOutcome) rules.Outcome { return rules.Outcome{Nodes: []rules.NodeOutcome{n}} }
+	tests := map[string]struct {
+		problems []Problem
+		rendered rules.Outcome
+		kept     string
+		typ      string
+		reason   string
+		message  string
+	}{
+		"nothing":                {typ: Ready, reason: ReasonReady, message: "every child is up to date and ready"},
+		"waits":                  {problems: []Problem{waits}, typ: Reconciling, reason: ReasonWaiting, message: "lookup a: a does not exist"},
+		"stalls before it waits": {problems: []Problem{waits, failed}, typ: Stalled, reason: ReasonNameTaken},
+		"settles by itself":      {problems: []Problem{{Err: Transient("soon")}}, typ: Ready, reason: ReasonReady},
+		"a child fails":          {rendered: node(rules.NodeOutcome{ID: "job", State: rules.StateApplied, Failed: true, Message: "BackoffLimitExceeded"}), typ: Stalled, reason: ReasonChildFailed, message: "child job: BackoffLimitExceeded"},
+		"a rollout stalls":       {rendered: node(rules.NodeOutcome{ID: "pods", Stalled: true}), typ: Stalled, reason: ReasonRollout},
+		"an expression fails":    {rendered: node(rules.NodeOutcome{ID: "a", Path: "template.data", State: rules.StateFailed, Message: "parent.spec.x is missing", Advice: "write orValue"}), typ: Stalled, reason: ReasonEvaluation, message: "spec.x is missing (child a: template.data); the rule's author can write orValue"},
+		"a child is not ready":   {rendered: node(rules.NodeOutcome{ID: "a", State: rules.StateApplied}), typ: Reconciling, reason: ReasonProgressing},
+		"a missing kind says what the others wait for": {
+			problems: []Problem{waits}, rendered: node(rules.NodeOutcome{ID: "a", State: rules.StateWaiting, KindMissing: true}),
+			typ: Reconciling, reason: ReasonKindMissing,
+		},
+		"kept": {kept: Kept([]string{"b", "a"}), typ: Reconciling, reason: ReasonWaiting, message: "a and 1 more are no longer rendered"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := Summarize(test.problems, test.rendered, test.kept)
+			if got.Type != test.typ || got.Reason != test.reason || !strings.HasPrefix(got.Message, test.message) {
+				t.Errorf("got %+v, want %s, %s, %q", got, test.typ, test.reason, test.message)
+			}
+		})
+	}
+}
+
+// A failed write has the reason of what is wrong, stalls if nothing changes by itself, and is logged if nobody else reads of it.
+func TestOfWrite(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		err             error
+		reason          string
+		stalled, logged bool
+	}{
+		"the network":           {errors.New("connection refused"), ReasonWrite, false, true},
+		"the name is taken":     {&apply.NameTakenError{}, ReasonNameTaken, true, false},
+		"refused":               {&apply.InvalidError{Err: errors.New("no")}, ReasonInvalid, true, false},
+		"forbidden":             {apierrors.NewForbidden(schema.GroupResource{}, "a", errors.New("no")), ReasonForbidden, true, false},
+		"being deleted":         {&apply.TerminatingError{}, ReasonTerminating, false, false},
+		"a missing namespace":   {&apply.NamespaceMissingError{}, ReasonNamespaceMissing, false, false},
+		"replaced meanwhile":    {&apply.ReplacedError{}, ReasonWrite, false, false},
+		"settled by the next":   {Transient("soon"), ReasonWrite, false, false},
+		"an error with its own": {reasoned{errors.New("x")}, ReasonContested, true, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := OfWrite("child a", test.err)
+			if got.Reason != test.reason || got.Stalled != test.stalled || got.IsLogged() != test.logged {
+				t.Errorf("got %s, stalled %t, logged %t; want %s, %t, %t", got.Reason, got.Stalled, got.IsLogged(), test.reason, test.stalled, test.logged)
+			}
+		})
+	}
+}
+
+type reasoned struct{ error }
+
+func (reasoned) Reason() (reason string, stalled bool) { return ReasonContested, true }

@@ -1,0 +1,10 @@
+// Package parents remembers what a rule has to know about a parent between two reconciles and cannot read from the cluster.
+//
+// Everything about one parent stands in one [State], so it is forgotten in one place:
+//
+//	store.Update(key, func(s *parents.State) { s.HasFinalizer = true })
+//	...
+//	store.Forget(key) // the parent is gone, or the rule no longer selects it
+//
+// Losing a State costs an evaluation or a second Event, and nothing else: a restart loses all of them.
+package parents

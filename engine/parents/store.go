@@ -1,0 +1,88 @@
+package parents
+
+import (
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/queue"
+)
+
+// State is what is remembered of one parent for one rule. Its zero value is a parent of which nothing is.
+type State struct {
+	// HasFinalizer is true if the parent has the rule's finalizer.
+	HasFinalizer bool
+	// Left is true if the parent no longer matches the rule's selector and still has fields of the rule: it has to be
+	// reconciled although it has no children.
+	Left bool
+	// Orphaned is the UID of a parent that was seen to be deleted with orphaning: all its children are kept. The finalizer that
+	// says so is gone as soon as the garbage collector has done its part, while the rule's own may still be there.
+	Orphaned types.UID
+	// Notice is the last Event about what stalls the parent, and Wait what it waits for.
+	Notice conditions.Notice
+	Wait   conditions.Wait
+}
+
+// Store has the State of each parent. It is safe for concurrent use.
+type Store struct {
+	mu sync.Mutex
+	// byKey has no zero State. Guarded by mu.
+	byKey map[queue.Key]State
+}
+
+// New makes an empty Store.
+func New() *Store { return &Store{byKey: make(map[queue.Key]State)} }
+
+// Get is the State of a parent.
+func (s *Store) Get(k queue.Key) State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byKey[k]
+}
+
+// Update changes the State of a parent. change must not call the Store.
+func (s *Store) Update(k queue.Key, change func(*State)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.byKey[k]
+	change(&state)
+	if state == (State{}) {
+		delete(s.byKey, k)
+		return
+	}
+	s.byKey[k] = state
+}
+
+// Forget drops what is remembered of a parent.
+func (s *Store) Forget(k queue.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byKey, k)
+}
+
+// ForgetRule drops what is remembered of all parents of a rule.
+func (s *Store) ForgetRule(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.byKey, func(k queue.Key, _ State) bool { return k.Rule == id })
+}
+
+// Keys lists the parents of which something is remembered.
+func (s *Store) Keys() queue.Keys {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := make(queue.Keys, len(s.byKey))
+	for k := range s.byKey {
+		found[k] = true
+	}
+	return found
+}
+
+// AddKeys adds to found the parents of a rule of which something is remembered.
+func (s *Store) AddKeys(rule string, found queue.Keys) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	queue.AddOf(s.byKey, rule, found)
+}

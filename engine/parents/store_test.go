@@ -1,0 +1,37 @@
+package parents
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/queue"
+)
+
+// What is remembered of a parent is forgotten at once, of a key and of a rule, and nothing stays of a parent of which there is
+// nothing to say.
+func TestStoreForgets(t *testing.T) {
+	t.Parallel()
+	key := func(rule, name string) queue.Key {
+		return queue.Key{Rule: rule, Parent: types.NamespacedName{Name: name}}
+	}
+	s := New()
+	for _, k := range []queue.Key{key("r", "a"), key("r", "b"), key("s", "a")} {
+		s.Update(k, func(state *State) { state.Left, state.Orphaned = true, "uid" })
+	}
+	s.Update(key("r", "b"), func(state *State) { state.Left = false })
+	if got := s.Get(key("r", "b")); got.Left || got.Orphaned != "uid" {
+		t.Errorf("an update lost a field: %+v", got)
+	}
+	s.Update(key("r", "b"), func(state *State) { *state = State{} })
+	found := make(queue.Keys)
+	s.AddKeys("r", found)
+	if len(found) != 1 || !found[key("r", "a")] {
+		t.Errorf("of rule r it remembers %v, want a only", found)
+	}
+	s.ForgetRule("r")
+	s.Forget(key("s", "a"))
+	if keys := s.Keys(); len(keys) != 0 {
+		t.Errorf("it still remembers %v", keys)
+	}
+}
