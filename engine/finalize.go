@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 
 	"kanon.dev/kanon/engine/conditions"
 )
@@ -121,26 +119,3 @@ func (p *pass) tellFinalizing() {
 
 // skipFinalize is the annotation by which somebody ends the cleanup of the parent.
 func (p *pass) skipFinalize() string { return annotationFinalized + p.op.id + `: "true"` }
-
-// lastRank are those of some children that nothing depends on any more: of a rule that
-// finalizes, the others have to wait until these are gone.
-func (p *pass) lastRank(children []staleChild) []staleChild {
-	if !p.op.program.Finalizes() {
-		return children
-	}
-	rank := func(child staleChild) int {
-		owner, ok := p.marks.OwnerOf(child.object)
-		if !ok {
-			return math.MaxInt
-		}
-		if rank := p.op.program.Rank(owner.Node); rank >= 0 {
-			return rank
-		}
-		return math.MaxInt // of a node that is no more: nothing depends on it
-	}
-	last := math.MinInt
-	for _, child := range children {
-		last = max(last, rank(child))
-	}
-	return slices.DeleteFunc(slices.Clone(children), func(child staleChild) bool { return rank(child) < last })
-}

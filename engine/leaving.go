@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
 )
@@ -19,7 +20,7 @@ import (
 // of them any more, and its patches were released, the parent is let go.
 func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured, now time.Time) (out outcome) {
 	p := e.newPass(op, k, parent, e.memories.of(k, parent.GetUID(), op.program.Hash()), now)
-	defer p.end(&out)
+	defer p.finish(&out)
 	return p.endParent(ctx)
 }
 
@@ -68,26 +69,29 @@ func (p *pass) endChildren(ctx context.Context) (gone bool, err error) {
 			return false, err
 		}
 	}
-	if len(children) > 0 && p.op.decidesLate() {
+	if len(children) > 0 && p.endings().NeedEvaluation() {
 		if p.decideLate(ctx); p.filling {
-			return false, nil // it is not known yet what is to stay
+			return false, nil // it is not known yet what is to be kept
 		}
 	}
-	// Those that tell of an orphaning come last: as long as there are others, they
-	// must go on telling.
-	telling := slices.DeleteFunc(slices.Clone(children), func(child staleChild) bool { return !p.lostReference(child.object) })
-	p.orphaning = p.isOrphaning(telling)
-	for _, child := range p.lastRank(children) {
-		if !p.lostReference(child.object) {
-			p.endChild(ctx, child)
-		}
+	isLost := ending.Child.LostReference
+	lost := slices.DeleteFunc(slices.Clone(children), func(child ending.Child) bool { return !isLost(child) })
+	p.orphaning = p.isOrphaning(lost)
+	next := children
+	if p.op.program.Finalizes() {
+		next = ending.Dependents(children, p.op.program.Rank)
 	}
-	for _, child := range telling {
+	for _, child := range slices.DeleteFunc(slices.Clone(next), isLost) {
+		p.endChild(ctx, child)
+	}
+	// Those that lost their reference come last: as long as there are others, they go on showing that the deletion is an
+	// orphaning one.
+	for _, child := range lost {
 		if len(p.problems) == 0 {
 			p.endChild(ctx, child)
 		}
 	}
-	if len(telling) > 0 && len(p.problems) == 0 {
+	if len(lost) > 0 && len(p.problems) == 0 {
 		p.requeueAfter(orphanPause) // the event of a child that lost its reference names no parent
 	}
 	return len(children) == 0, nil
@@ -96,16 +100,17 @@ func (p *pass) endChildren(ctx context.Context) (gone bool, err error) {
 // orphanPause is how long a parent waits to be reconciled again after the last child was orphaned that lost its reference.
 const orphanPause = 100 * time.Millisecond
 
-// endChild deletes a child or lets it go, or says what keeps one that is being deleted.
-func (p *pass) endChild(ctx context.Context, child staleChild) {
-	ref := apply.RefOf(child.object)
-	if child.object.GetDeletionTimestamp() != nil {
-		if len(child.object.GetFinalizers()) > 0 {
-			p.problems = append(p.problems, conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDeleting, Err: errors.New(apply.Terminating(child.object))})
+// endChild deletes or orphans a child of a parent that is being deleted, or reports which finalizers block one that is being
+// deleted already.
+func (p *pass) endChild(ctx context.Context, child ending.Child) {
+	ref := apply.RefOf(child.Object)
+	if child.IsDeleting() {
+		if len(child.Object.GetFinalizers()) > 0 {
+			p.problems = append(p.problems, conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDeleting, Err: errors.New(apply.Terminating(child.Object))})
 		}
 		return
 	}
-	if err := p.part(ctx, child, p.staysWhenDeleted(child.object)); err != nil {
+	if err := p.end(ctx, child, p.endings().KeepsDeleted(child)); err != nil {
 		p.problems = append(p.problems, p.redacted(conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err}))
 	}
 }

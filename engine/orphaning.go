@@ -2,9 +2,9 @@ package engine
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
@@ -31,16 +31,8 @@ func (e *Engine) setLeft(k queue.Key, left bool) {
 	e.parents.Update(k, func(s *parents.State) { s.Left = left })
 }
 
-// isOrphaning tells whether the parent, which is being deleted, is to leave all its
-// children behind. Where the finalizer was not seen a child tells, which lost its
-// reference: with a parent that is being deleted it was the garbage collector that took it.
-func (p *pass) isOrphaning(telling []staleChild) bool {
-	return len(telling) > 0 || apply.Has(p.parent, metav1.FinalizerOrphanDependents) || p.parents.Get(p.key).Orphaned == p.parent.GetUID()
-}
-
-// lostReference tells whether a child of a parent to which it has no owner reference
-// was given one.
-func (p *pass) lostReference(child *unstructured.Unstructured) bool {
-	owner, ok := p.marks.OwnerOf(child)
-	return ok && !owner.Tracked
+// isOrphaning tells whether the parent, which is being deleted, is to leave all its children behind. If the finalizer was not
+// seen, a child shows it that lost its reference: with a parent that is being deleted, the garbage collector removed it.
+func (p *pass) isOrphaning(lost []ending.Child) bool {
+	return len(lost) > 0 || apply.Has(p.parent, metav1.FinalizerOrphanDependents) || p.parents.Get(p.key).Orphaned == p.parent.GetUID()
 }

@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
@@ -23,17 +24,17 @@ func (p *pass) prune(ctx context.Context) {
 	if p.suspended() || p.op.removal.keepsChildren() {
 		return
 	}
-	stales := p.stale()
+	unrendered := p.unrendered()
 	if len(p.problems) > 0 || p.holdsPrune() {
-		p.noteKept(stales)
+		p.noteKept(unrendered)
 		return
 	}
-	if !p.mayPrune(stales) {
+	if !p.mayPrune(unrendered) {
 		return
 	}
-	for _, stale := range p.inOrder(stales) {
-		ref := apply.RefOf(stale.object)
-		if err := p.part(ctx, stale, p.staysWhenPruned(stale.object)); err != nil {
+	for _, child := range ending.InOrder(unrendered, p.op.ordered, p.isDeleting) {
+		ref := apply.RefOf(child.Object)
+		if err := p.end(ctx, child, p.endings().KeepsPruned(child)); err != nil {
 			p.problems = append(p.problems, p.redacted(conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err}))
 		}
 	}
@@ -54,7 +55,7 @@ func (p *pass) holdsPrune() bool {
 
 // noteKept notes the children that are not pruned now, for the parent's conditions. Of a node
 // that waits or fails it is not known what it renders, and its own message says so.
-func (p *pass) noteKept(stales []staleChild) {
+func (p *pass) noteKept(unrendered []ending.Child) {
 	if !slices.ContainsFunc(p.problems, func(of conditions.Problem) bool { return !of.IsTransient() }) {
 		return
 	}
@@ -62,24 +63,28 @@ func (p *pass) noteKept(stales []staleChild) {
 	for _, node := range p.outcome.Nodes {
 		unclear[node.ID] = node.State == rules.StateWaiting || node.State == rules.StateFailed
 	}
-	for _, stale := range stales {
-		owner, ok := p.marks.OwnerOf(stale.object)
-		if ok && !unclear[owner.Node] && !p.staysWhenPruned(stale.object) {
-			p.kept = append(p.kept, apply.RefOf(stale.object).String())
+	policies := p.endings()
+	for _, child := range unrendered {
+		if child.IsMarked && !unclear[child.Owner.Node] && !policies.KeepsPruned(child) {
+			p.kept = append(p.kept, apply.RefOf(child.Object).String())
 		}
 	}
 }
 
-// staleChild is a child that the rule no longer renders.
-type staleChild struct {
-	gvr    schema.GroupVersionResource
-	object *unstructured.Unstructured
+// endings says which children are kept.
+func (p *pass) endings() ending.Policies {
+	return ending.Policies{ByNode: p.op.deletions, Decided: p.decided, KeepAll: p.orphaning}
 }
 
-// stale lists the parent's children that are not desired and not on their way
-// out already.
-func (p *pass) stale() []staleChild {
-	var found []staleChild
+// childOf is a child as its mark describes it.
+func (p *pass) childOf(gvr schema.GroupVersionResource, object *unstructured.Unstructured) ending.Child {
+	owner, isMarked := p.marks.OwnerOf(object)
+	return ending.Child{GVR: gvr, Object: object, Owner: owner, IsMarked: isMarked}
+}
+
+// unrendered lists the parent's children that this reconcile did not render and that are not being deleted.
+func (p *pass) unrendered() []ending.Child {
+	var found []ending.Child
 	seen := make(map[types.UID]bool)
 	for kind := range p.op.childKinds() {
 		for _, child := range p.unreadChildren(p.op, kind.GVR, p.key) {
@@ -94,7 +99,7 @@ func (p *pass) stale() []staleChild {
 				continue
 			}
 			seen[object.GetUID()] = true
-			found = append(found, staleChild{gvr: kind.GVR, object: object})
+			found = append(found, p.childOf(kind.GVR, object))
 		}
 	}
 	return found
@@ -102,26 +107,25 @@ func (p *pass) stale() []staleChild {
 
 // mayPrune tells whether these children may be deleted. A revision of the rule that is
 // new may have to wait with that; see guard.
-func (p *pass) mayPrune(stale []staleChild) bool {
+func (p *pass) mayPrune(unrendered []ending.Child) bool {
 	if p.op.removal != nil {
 		return true
 	}
 	p.judged = true
-	stale = slices.DeleteFunc(slices.Clone(stale), func(child staleChild) bool { return p.staysWhenPruned(child.object) })
 	switch p.outcome.Deletion {
 	case rules.DeletionUnknown:
-		return p.doubt(p.op, p.key, p.atRisk(stale))
+		return p.doubt(p.op, p.key, p.atRisk(unrendered))
 	case rules.DeletionOn:
-		return p.decide(p.op, p.key, p.atRisk(stale))
+		return p.decide(p.op, p.key, p.atRisk(unrendered))
 	default:
-		return p.decide(p.op, p.key, p.toDelete(stale))
+		return p.decide(p.op, p.key, p.toDelete(unrendered))
 	}
 }
 
 // atRisk lists what a parent may lose at the most: these children, and itself where
 // the rule can delete it.
-func (p *pass) atRisk(stale []staleChild) []apply.Ref {
-	refs := p.toDelete(stale)
+func (p *pass) atRisk(unrendered []ending.Child) []apply.Ref {
+	refs := p.toDelete(unrendered)
 	if p.op.program.DeletesParents() {
 		refs = append(refs, apply.RefOf(p.parent))
 	}
@@ -130,11 +134,12 @@ func (p *pass) atRisk(stale []staleChild) []apply.Ref {
 
 // toDelete lists those of the children that would be deleted, and not let go, and those
 // that would be to be made anew.
-func (p *pass) toDelete(stale []staleChild) []apply.Ref {
+func (p *pass) toDelete(unrendered []ending.Child) []apply.Ref {
 	refs := slices.Clone(p.mayRenew)
-	for _, s := range stale {
-		if !p.staysWhenPruned(s.object) {
-			refs = append(refs, apply.RefOf(s.object))
+	policies := p.endings()
+	for _, child := range unrendered {
+		if !policies.KeepsPruned(child) {
+			refs = append(refs, apply.RefOf(child.Object))
 		}
 	}
 	return refs

@@ -79,7 +79,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 	}
 	p := e.newPass(op, k, parent, remembered, now)
 	p.history, p.loop = history, loop
-	defer p.end(&out)
+	defer p.finish(&out)
 	return p.reconcile(ctx)
 }
 
@@ -92,7 +92,7 @@ func (p *pass) reconcile(ctx context.Context) outcome {
 		out = p.run(ctx)
 	}
 	if !p.judged {
-		p.doubt(p.op, p.key, p.atRisk(p.stale()))
+		p.doubt(p.op, p.key, p.atRisk(p.unrendered()))
 	}
 	return out
 }
@@ -183,9 +183,9 @@ func (e *Engine) newPass(op *operator, k queue.Key, parent *unstructured.Unstruc
 	return p
 }
 
-// end keeps what the next pass for the parent needs, and completes the outcome by the time after which the parent has to be
+// finish keeps what the next pass for the parent needs, and completes the outcome by the time after which the parent has to be
 // reconciled again. It is for defer: a pass that panics ends as well.
-func (p *pass) end(out *outcome) {
+func (p *pass) finish(out *outcome) {
 	if p.evaluation != nil {
 		p.evaluation.Close()
 	}
@@ -264,7 +264,7 @@ func (p *pass) run(ctx context.Context) outcome {
 // that has left the view is found by its children. Where it is refused, and not
 // only late, the children need not wait for it.
 func (p *pass) release(ctx context.Context) outcome {
-	if !p.suspended() && !p.mayPrune(p.stale()) {
+	if !p.suspended() && !p.mayPrune(p.unrendered()) {
 		return p.result() // the parent is left as it is until it is sure that this is meant
 	}
 	err := p.releaseStatus(ctx)
@@ -286,7 +286,7 @@ func (p *pass) release(ctx context.Context) outcome {
 
 // releaseAndEnd is release of a pass that does nothing else.
 func (p *pass) releaseAndEnd(ctx context.Context) (out outcome) {
-	defer p.end(&out)
+	defer p.finish(&out)
 	return p.release(ctx)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/restmapping"
@@ -57,7 +58,7 @@ func (op *operator) mayHold() bool {
 	return op.program.Finalizes() || slices.ContainsFunc(op.program.Children(), func(child rules.Child) bool {
 		kind, exists := op.children[child.GVK]
 		outside := op.parent.Namespaced && (child.Elsewhere || !kind.Namespaced)
-		return exists && (outside || op.mayOrphan(child.ID))
+		return exists && (outside || ending.Policies{ByNode: op.deletions}.MayKeep(child.ID))
 	})
 }
 
@@ -67,10 +68,10 @@ func (p *pass) tie(ctx context.Context, writes []*write) {
 	var loose []*write
 	for _, w := range writes {
 		w.owner = p.op.owner(p.parent, w.node)
-		w.owner.Retain = retainOf(p.evaluation.Ending(w.object))
+		w.owner.Retain = ending.RetainOf(p.evaluation.Ending(w.object))
 		w.policy = p.policyOf(w.node, w.object)
 		w.policy.New = generatedPaths(w.fresh)
-		if p.op.refers(p.parent, w.object) && !p.op.mayOrphan(w.node) {
+		if p.op.refers(p.parent, w.object) && !p.endings().MayKeep(w.node) {
 			w.controller = p.op.controllerRef(p.parent)
 		} else {
 			w.owner.Tracked = true
@@ -147,7 +148,7 @@ var errNotEnded = errors.New("there are children still that are tracked by their
 // checkEnded fails unless the children that only the rule can end are gone or going.
 func (p *pass) checkEnded(ctx context.Context) error {
 	children, err := p.listTracked(ctx)
-	if err == nil && slices.ContainsFunc(children, func(child staleChild) bool { return child.object.GetDeletionTimestamp() == nil }) {
+	if err == nil && slices.ContainsFunc(children, func(child ending.Child) bool { return !child.IsDeleting() }) {
 		err = errNotEnded
 	}
 	return err
@@ -177,14 +178,14 @@ func (p *pass) isTracked(child *unstructured.Unstructured) bool {
 
 // tracked lists the parent's children that only the rule can end, as far as memory
 // knows.
-func (p *pass) tracked() []staleChild {
-	var found []staleChild
+func (p *pass) tracked() []ending.Child {
+	var found []ending.Child
 	seen := make(map[identity.ID]bool)
 	for kind := range p.op.childKinds() {
 		for _, child := range p.childHeads(p.op, kind.GVR, p.key) {
 			if id := identity.Of(child); !seen[id] && p.isTracked(child) {
 				seen[id] = true
-				found = append(found, staleChild{gvr: kind.GVR, object: child})
+				found = append(found, p.childOf(kind.GVR, child))
 			}
 		}
 	}
@@ -194,17 +195,17 @@ func (p *pass) tracked() []staleChild {
 // listTracked is tracked by the API server's word. It fails where one kind cannot
 // be listed, or where it is not known whether there is such a kind: nothing is known
 // of the parent's children then.
-func (p *pass) listTracked(ctx context.Context) ([]staleChild, error) {
+func (p *pass) listTracked(ctx context.Context) ([]ending.Child, error) {
 	if err := p.checkAbsent(ctx, p.op); err != nil {
 		return nil, err
 	}
-	var found []staleChild
+	var found []ending.Child
 	seen := make(map[identity.ID]bool)
 	for kind := range p.op.childKinds() {
 		err := p.eachLabelled(ctx, kind.GVR, func(child *unstructured.Unstructured) {
 			if id := identity.Of(child); !seen[id] && p.isTracked(child) {
 				seen[id] = true
-				found = append(found, staleChild{gvr: kind.GVR, object: child})
+				found = append(found, p.childOf(kind.GVR, child))
 			}
 		})
 		if err != nil {

@@ -31,8 +31,8 @@ func (p *pass) outlived(ctx context.Context, out outcome) outcome {
 	children, listErr := p.listTracked(ctx)
 	errs := []error{out.err, listErr}
 	for _, child := range children {
-		logr.FromContextOrDiscard(ctx).V(1).Info("ending a child of a parent that went although it was held", "child", apply.RefOf(child.object))
-		errs = append(errs, p.part(ctx, child, p.staysWhenDeleted(child.object)))
+		logr.FromContextOrDiscard(ctx).V(1).Info("ending a child of a parent that went although it was held", "child", apply.RefOf(child.Object))
+		errs = append(errs, p.end(ctx, child, p.endings().KeepsDeleted(child)))
 	}
 	return outcome{verdict: again, err: errors.Join(errs...)}
 }

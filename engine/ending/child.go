@@ -1,0 +1,77 @@
+package ending
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/rules"
+)
+
+// Child is an object that a rule created for a parent.
+type Child struct {
+	GVR schema.GroupVersionResource
+	// Object has apiVersion, kind and metadata at least.
+	Object *unstructured.Unstructured
+	// Owner is what its mark says; zero if the mark proves nothing.
+	Owner    apply.Owner
+	IsMarked bool
+}
+
+// IsDeleting tells whether the child is being deleted already.
+func (c Child) IsDeleting() bool { return c.Object.GetDeletionTimestamp() != nil }
+
+// LostReference tells whether the child was created with an owner reference. Called for a child that has none.
+func (c Child) LostReference() bool { return c.IsMarked && !c.Owner.Tracked }
+
+// Policies says which children are kept.
+type Policies struct {
+	// ByNode has the deletionPolicy of each node, as far as that needs no expression.
+	ByNode map[string]rules.Ending
+	// Decided is what the rule says now of the children of a parent that is being deleted.
+	Decided map[identity.ID]apply.Retain
+	// KeepAll is true if the parent is being deleted with orphaning.
+	KeepAll bool
+}
+
+// KeepsPruned tells whether a child is kept that the rule no longer renders. One whose mark proves nothing is.
+func (p Policies) KeepsPruned(c Child) bool {
+	if policy, known := p.ByNode[c.Owner.Node]; c.IsMarked && known && policy.WhenPruned != "" {
+		return policy.WhenPruned == rules.EndOrphan
+	}
+	return !c.IsMarked || c.Owner.Retain.WhenPruned()
+}
+
+// KeepsDeleted tells whether a child is kept whose parent is being deleted. One whose mark proves nothing is.
+func (p Policies) KeepsDeleted(c Child) bool {
+	if p.KeepAll {
+		return true
+	}
+	if decided, ok := p.Decided[identity.Of(c.Object)]; ok {
+		return decided.WhenDeleted()
+	}
+	if policy, known := p.ByNode[c.Owner.Node]; c.IsMarked && known && policy.WhenDeleted != "" {
+		return policy.WhenDeleted == rules.EndOrphan
+	}
+	return !c.IsMarked || c.Owner.Retain.WhenDeleted()
+}
+
+// MayKeep tells whether children of a node may have to be kept when their parent is deleted, so that the garbage collector must
+// not delete them.
+func (p Policies) MayKeep(node string) bool { return p.ByNode[node].WhenDeleted != rules.EndDelete }
+
+// NeedEvaluation tells whether an expression decides which children are kept when their parent is deleted.
+func (p Policies) NeedEvaluation() bool {
+	for _, policy := range p.ByNode {
+		if policy.WhenDeleted == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// RetainOf is a decision as a child's mark records it.
+func RetainOf(policy rules.Ending) apply.Retain {
+	return apply.RetainWhen(policy.WhenPruned == rules.EndOrphan, policy.WhenDeleted == rules.EndOrphan)
+}

@@ -1,0 +1,106 @@
+package ending
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/rules"
+)
+
+// childOf is a marked child of a node.
+func childOf(node, name string, retain apply.Retain) Child {
+	obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	obj.SetName(name)
+	return Child{Object: obj, Owner: apply.Owner{Node: node, Retain: retain}, IsMarked: true}
+}
+
+// The rule that runs decides, else the mark; a child that cannot be proven to be one is kept.
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	byNode := map[string]rules.Ending{
+		"deleted": {WhenPruned: rules.EndDelete, WhenDeleted: rules.EndDelete},
+		"kept":    {WhenPruned: rules.EndOrphan, WhenDeleted: rules.EndOrphan},
+		"asked":   {},
+	}
+	unmarked := childOf("deleted", "a", apply.RetainNever)
+	unmarked.IsMarked = false
+	tests := map[string]struct {
+		policies        Policies
+		child           Child
+		pruned, deleted bool // whether it is kept
+	}{
+		"the rule deletes, the mark keeps":      {Policies{ByNode: byNode}, childOf("deleted", "a", apply.RetainAlways), false, false},
+		"the rule keeps, the mark deletes":      {Policies{ByNode: byNode}, childOf("kept", "a", apply.RetainNever), true, true},
+		"an expression: the mark decides":       {Policies{ByNode: byNode}, childOf("asked", "a", apply.RetainWhenPruned), true, false},
+		"a node that is gone: the mark decides": {Policies{ByNode: byNode}, childOf("gone", "a", apply.RetainWhenDeleted), false, true},
+		"a node that is gone, and nothing kept": {Policies{ByNode: byNode}, childOf("gone", "a", apply.RetainNever), false, false},
+		"a mark that proves nothing":            {Policies{ByNode: byNode}, unmarked, true, true},
+		"the parent is deleted with orphaning":  {Policies{ByNode: byNode, KeepAll: true}, childOf("deleted", "a", apply.RetainNever), false, true},
+		"evaluated while the parent is deleted": {Policies{ByNode: byNode, Decided: map[identity.ID]apply.Retain{identity.Of(childOf("", "a", "").Object): apply.RetainAlways}}, childOf("asked", "a", apply.RetainNever), false, true},
+		"evaluated for another child than this": {Policies{ByNode: byNode, Decided: map[identity.ID]apply.Retain{identity.Of(childOf("", "b", "").Object): apply.RetainAlways}}, childOf("asked", "a", apply.RetainNever), false, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if pruned, deleted := test.policies.KeepsPruned(test.child), test.policies.KeepsDeleted(test.child); pruned != test.pruned || deleted != test.deleted {
+				t.Errorf("kept when pruned %t, when the parent is deleted %t; want %t, %t", pruned, deleted, test.pruned, test.deleted)
+			}
+		})
+	}
+	if p := (Policies{ByNode: byNode}); !p.NeedEvaluation() || p.MayKeep("deleted") || !p.MayKeep("kept") || !p.MayKeep("asked") || !p.MayKeep("gone") {
+		t.Error("it is not known of which nodes children may have to be kept")
+	}
+}
+
+// Of a node in order, one child is deleted at a time, the last by name first.
+func TestInOrder(t *testing.T) {
+	t.Parallel()
+	children := []Child{childOf("pods", "web-2", ""), childOf("pods", "web-10", ""), childOf("other", "a", ""), childOf("pods", "web-1", "")}
+	tests := map[string]struct {
+		ordered  map[string]bool
+		deleting bool
+		want     string
+	}{
+		"no order":                {nil, false, "web-2 web-10 a web-1"},
+		"the last first":          {map[string]bool{"pods": true}, false, "web-10 a"},
+		"none while one is going": {map[string]bool{"pods": true}, true, "a"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := names(InOrder(children, test.ordered, func(string) bool { return test.deleting })); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// What depends on others goes before them, and what belongs to no node any more first of all.
+func TestDependents(t *testing.T) {
+	t.Parallel()
+	nodes := []string{"database", "app"}
+	rank := func(node string) int { return slices.Index(nodes, node) }
+	children := []Child{childOf("database", "db", ""), childOf("app", "web", ""), childOf("app", "api", "")}
+	if got := names(Dependents(children, rank)); got != "web api" {
+		t.Errorf("got %s, want those of the app", got)
+	}
+	if got := names(Dependents(append(children, childOf("gone", "old", "")), rank)); got != "old" {
+		t.Errorf("got %s, want the one of a node that is gone", got)
+	}
+	if got := names(Dependents(children[:1], rank)); got != "db" {
+		t.Errorf("got %s, want the database, on which nothing depends any more", got)
+	}
+}
+
+func names(children []Child) string {
+	var found []string
+	for _, child := range children {
+		found = append(found, child.Object.GetName())
+	}
+	return strings.Join(found, " ")
+}

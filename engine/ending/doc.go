@@ -1,0 +1,13 @@
+// Package ending decides which children go, which are kept, and in which order.
+//
+// A child goes when its rule no longer renders it (it is pruned), or when its parent is deleted and no owner reference lets
+// the garbage collector delete it. Its deletionPolicy can keep it: if that needs no expression, the rule that runs now
+// decides; else it is what was decided when the child was last written, which its mark records.
+//
+//	policies := ending.Policies{ByNode: plan.Deletions}
+//	for _, child := range ending.InOrder(unrendered, plan.Ordered, isDeleting) {
+//		if policies.KeepsPruned(child) { ... } // orphan it, else delete it
+//	}
+//
+// The package reads and writes nothing.
+package ending

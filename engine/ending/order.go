@@ -1,0 +1,83 @@
+package ending
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+)
+
+// InOrder lists the children that can be deleted now. Those of a node that creates in order are deleted in order as well: the
+// last by name first, with numbers in it as numbers, and the next when that one is gone. isDeleting tells of a node whether one of
+// its unrendered children is being deleted.
+func InOrder(children []Child, ordered map[string]bool, isDeleting func(node string) bool) []Child {
+	last := make(map[string]int, len(ordered))
+	for i, child := range children {
+		node := child.Owner.Node
+		if !ordered[node] {
+			continue
+		}
+		if at, ok := last[node]; !ok || compare(child, children[at]) > 0 {
+			last[node] = i
+		}
+	}
+	if len(last) == 0 {
+		return children
+	}
+	var found []Child
+	for i, child := range children {
+		node := child.Owner.Node
+		if at, isOrdered := last[node]; !isOrdered || at == i && !isDeleting(node) {
+			found = append(found, child)
+		}
+	}
+	return found
+}
+
+// Dependents lists the children on which no other one depends: of a rule that finalizes, the others wait until these are gone.
+// rank orders the nodes by dependsOn, the last the highest; it is negative for a node that no longer exists, on which nothing
+// depends.
+func Dependents(children []Child, rank func(node string) int) []Child {
+	rankOf := func(c Child) int {
+		if r := rank(c.Owner.Node); c.IsMarked && r >= 0 {
+			return r
+		}
+		return math.MaxInt
+	}
+	highest := math.MinInt
+	for _, child := range children {
+		highest = max(highest, rankOf(child))
+	}
+	return slices.DeleteFunc(slices.Clone(children), func(c Child) bool { return rankOf(c) < highest })
+}
+
+// compare orders children by namespace and name, and numbers in a name as numbers.
+func compare(a, b Child) int {
+	return cmp.Or(strings.Compare(a.Object.GetNamespace(), b.Object.GetNamespace()), compareNumbered(a.Object.GetName(), b.Object.GetName()))
+}
+
+// compareNumbered orders texts with the numbers in them as numbers: web-2 before web-10. Those that differ in leading zeros
+// only, as text.
+func compareNumbered(a, b string) int { return cmp.Or(compareNumbers(a, b), strings.Compare(a, b)) }
+
+func compareNumbers(a, b string) int {
+	for a != "" && b != "" {
+		x, y := digits(a), digits(b)
+		if x > 0 && y > 0 {
+			m, n := strings.TrimLeft(a[:x], "0"), strings.TrimLeft(b[:y], "0")
+			if c := cmp.Or(cmp.Compare(len(m), len(n)), strings.Compare(m, n)); c != 0 {
+				return c
+			}
+			a, b = a[x:], b[y:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits is how many digits a text begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
