@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
@@ -41,7 +42,7 @@ type write struct {
 	// renewal says whether it is to be made anew, recreated that it was deleted for
 	// that, and pending why it will be later.
 	renewal   rules.Renewal
-	recreated *recreation
+	recreated *pacing.Backoff
 	pending   error
 	// fresh are the fields that were generated for it, because before lacks them.
 	fresh [][]string

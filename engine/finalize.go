@@ -37,7 +37,7 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome) {
 	if err := p.evaluate(ctx, true); err != nil {
 		return false, outcome{verdict: again, err: err}
 	}
-	defer p.planWake()
+	defer p.planNext()
 	matches, err := p.evaluation.Matches()
 	if p.starved(ctx) {
 		return false, outcome{verdict: again}

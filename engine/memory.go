@@ -8,6 +8,7 @@ import (
 
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -20,13 +21,13 @@ type memory struct {
 	// that was deleted and made again is another.
 	revision string
 	uid      types.UID
-	pace     pace
+	schedule pacing.Schedule
 	unrest   unrest
 	events   conditions.Emitted
 	contests contests
 	list     conditions.List
 	// recreations has the objects that were deleted to be made anew and are not yet.
-	recreations map[identity.ID]recreation
+	recreations map[identity.ID]pacing.Backoff
 	// foreign has the versions of objects that have a child's name and are somebody else's.
 	foreign map[identity.ID]string
 	// starved is true where the evaluation before ended for want of memory that all
@@ -35,7 +36,7 @@ type memory struct {
 }
 
 func (m *memory) empty() bool {
-	return m.pace == pace{} && m.unrest.empty() && len(m.events) == 0 && m.contests.empty() &&
+	return m.schedule == pacing.Schedule{} && m.unrest.empty() && len(m.events) == 0 && m.contests.empty() &&
 		m.list.IsEmpty() && len(m.recreations) == 0 && !m.starved && len(m.foreign) == 0
 }
 

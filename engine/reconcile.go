@@ -69,9 +69,9 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 		return e.leave(ctx, op, k, parent, now)
 	}
 	remembered := e.memories.of(k, parent.GetUID(), op.program.Hash())
-	remembered.pace.ask(parent.GetAnnotations()[annotationReconcileAt])
-	if rest := remembered.pace.rest(now); rest > 0 {
-		return outcome{verdict: later, after: rest}
+	remembered.schedule.Request(parent.GetAnnotations()[annotationReconcileAt])
+	if wait := remembered.schedule.Wait(now); wait > 0 {
+		return outcome{verdict: later, after: wait}
 	}
 	history, loop, rest := e.causes.take(k, now, e.options.RetryMax)
 	if rest > 0 {
@@ -174,7 +174,7 @@ type pass struct {
 func (e *Engine) newPass(op *operator, k queue.Key, parent *unstructured.Unstructured, remembered *memory, now time.Time) *pass {
 	p := &pass{
 		Engine: e, op: op, key: k, parent: parent, memory: remembered,
-		started: now, now: remembered.pace.evaluationTime(now, op.program.Drifts()), due: remembered.pace.isDue(now),
+		started: now, now: remembered.schedule.EvaluationTime(now, op.program.Drifts()), due: remembered.schedule.IsDue(now),
 		desired: make(map[identity.ID]bool), history: &history{},
 	}
 	if op.program.ReadsStatus() {
@@ -214,7 +214,7 @@ func (p *pass) run(ctx context.Context) outcome {
 		return p.release(ctx)
 	case selected:
 	}
-	defer p.planWake()
+	defer p.planNext()
 	matches, err := p.evaluation.Matches()
 	switch {
 	case p.starved(ctx):

@@ -20,13 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/keyring"
-)
-
-const (
-	// recordRetry is the first pause before a record that could not be read or
-	// written is tried again; the pause grows up to recordRetryMax.
-	recordRetry    = time.Second
-	recordRetryMax = time.Minute
+	"kanon.dev/kanon/engine/pacing"
 )
 
 // records keeps the record of each rule, and brings to the cluster what is wanted of
@@ -207,7 +201,8 @@ func (r *records) ring() {
 func (r *records) run(ctx context.Context) {
 	retry := time.NewTimer(0)
 	defer retry.Stop()
-	for pause := recordRetry; ; {
+	retries := pacing.Limits{First: time.Second, Max: time.Minute}
+	for failures := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -216,11 +211,11 @@ func (r *records) run(ctx context.Context) {
 		}
 		retry.Stop()
 		if r.bringUpToDate(ctx) {
-			pause = recordRetry
+			failures = 0
 			continue
 		}
-		retry.Reset(pause)
-		pause = min(2*pause, recordRetryMax)
+		failures++
+		retry.Reset(retries.After(failures))
 	}
 }
 

@@ -15,59 +15,39 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
 
-// recreation says how often in a row an object was deleted to be made anew, and
-// when it was last. The object itself says so, by an annotation that it is made
-// with, so that a restart forgets it only where it comes between the two.
-type recreation struct {
-	count int
-	at    time.Time
+// recreateLimits bound the pause before an object is recreated once more.
+func (e *Engine) recreateLimits() pacing.Limits {
+	return pacing.Limits{First: e.options.RecreateBase, Max: e.options.RecreateMax}
 }
 
-// recreationOf is what an object says; the zero value where it was never made anew.
-func recreationOf(live *unstructured.Unstructured) recreation {
+// recreationsOf is how often in a row an object was recreated, and the pause after the last time. The object carries that in
+// an annotation, so a restart forgets it only between the deletion of the old object and the creation of the new one.
+func recreationsOf(live *unstructured.Unstructured, now time.Time, limits pacing.Limits) pacing.Backoff {
 	count, at, _ := strings.Cut(live.GetAnnotations()[apply.AnnotationRecreated], " ")
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 {
-		return recreation{}
+		return pacing.Backoff{}
 	}
-	since, err := time.Parse(time.RFC3339, at)
-	if err != nil {
-		return recreation{}
+	last, err := time.Parse(time.RFC3339, at)
+	if err != nil || hasLasted(last, now, limits) {
+		return pacing.Backoff{}
 	}
-	return recreation{count: n, at: since}
+	return pacing.NewBackoff(n, last, limits)
 }
 
-// String is the annotation's text.
-func (r recreation) String() string {
-	return strconv.Itoa(r.count) + " " + r.at.UTC().Format(time.RFC3339)
+// recreationText is what the annotation says of an object that is created at that time.
+func recreationText(count int, at time.Time) string {
+	return strconv.Itoa(count) + " " + at.UTC().Format(time.RFC3339)
 }
 
-// standing is the recreation as far as it counts still: an object that has lasted
-// begins anew.
-func (r recreation) standing(now time.Time, longest time.Duration) recreation {
-	if r.count == 0 || now.Sub(r.at) >= 2*longest {
-		return recreation{}
-	}
-	return r
-}
-
-// wait is how long the object has to stay before it may be made anew once more: not
-// at all the first time, and twice as long each time after that.
-func (r recreation) wait(now time.Time, base, longest time.Duration) time.Duration {
-	r = r.standing(now, longest)
-	if r.count == 0 {
-		return 0
-	}
-	pause := base
-	for i := 1; i < r.count && pause < longest; i++ {
-		pause *= 2
-	}
-	pause = min(pause, longest)
-	return min(r.at.Add(pause).Sub(now), pause) // a clock that was put back makes nobody wait longer
+// hasLasted tells whether an object has been there for so long that earlier recreations do not count any more.
+func hasLasted(recreated, now time.Time, limits pacing.Limits) bool {
+	return now.Sub(recreated) >= 2*limits.Max
 }
 
 // carryRecreation has an object say what the one before it, or the one that it is
@@ -77,7 +57,7 @@ func (p *pass) carryRecreation(object, live *unstructured.Unstructured) {
 	if live != nil {
 		text = live.GetAnnotations()[apply.AnnotationRecreated]
 	} else if last, ok := p.memory.recreations[identity.Of(object)]; ok {
-		text = recreation{count: last.count, at: p.started}.String()
+		text = recreationText(last.Attempts, p.started)
 	}
 	if text == "" {
 		return
@@ -92,15 +72,15 @@ func (p *pass) carryRecreation(object, live *unstructured.Unstructured) {
 
 // noteRecreations remembers what was deleted to be made anew, until it is.
 func (p *pass) noteRecreations(writes []*write) {
-	maps.DeleteFunc(p.memory.recreations, func(_ identity.ID, r recreation) bool {
-		return r.standing(p.started, p.options.RecreateMax).count == 0
+	maps.DeleteFunc(p.memory.recreations, func(_ identity.ID, b pacing.Backoff) bool {
+		return hasLasted(b.Last, p.started, p.recreateLimits())
 	})
 	for _, w := range writes {
 		id := identity.Of(w.object)
 		switch {
 		case w.recreated != nil:
 			if p.memory.recreations == nil {
-				p.memory.recreations = make(map[identity.ID]recreation)
+				p.memory.recreations = make(map[identity.ID]pacing.Backoff)
 			}
 			p.memory.recreations[id] = *w.recreated
 		case w.live != nil:
@@ -183,10 +163,10 @@ func (p *pass) recreate(ctx context.Context, kind restmapping.Kind, child *apply
 	if may, held := p.mayRecreate(p.op, p.key); !may {
 		return &heldRecreationError{ref: apply.RefOf(live), why: why, told: held}
 	}
-	longest, now := p.options.RecreateMax, p.started
-	last := recreationOf(live).standing(now, longest)
-	if wait := last.wait(now, p.options.RecreateBase, longest); wait > 0 {
-		return &tooSoonError{ref: apply.RefOf(live), why: why, count: last.count, at: now.Add(wait), after: wait}
+	limits, now := p.recreateLimits(), p.started
+	recreations := recreationsOf(live, now, limits)
+	if wait := recreations.Remaining(now); wait > 0 {
+		return &tooSoonError{ref: apply.RefOf(live), why: why, count: recreations.Attempts, at: now.Add(wait), after: wait}
 	}
 	if err := p.writer.WouldCreate(ctx, kind.GVR, child, live); err != nil {
 		return fmt.Errorf("it is not made anew (%s), because a new one would be refused: %w", why, err)
@@ -200,7 +180,8 @@ func (p *pass) recreate(ctx context.Context, kind restmapping.Kind, child *apply
 		return err
 	}
 	p.deleted(live)
-	w.recreated = &recreation{count: last.count + 1, at: now}
+	recreations.Next(now, limits)
+	w.recreated = &recreations
 	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonRecreating,
 		"%s is deleted and made anew, by rule %s: %s", apply.RefOf(live), p.op.name, why)
 	return apply.Leaving(live)

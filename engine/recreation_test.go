@@ -7,45 +7,37 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/pacing"
 )
 
-// The first time an object is made anew at once, then with pauses that double to the
-// longest, and after twice that as if it had never been.
-func TestPausesOfRecreation(t *testing.T) {
+// An object carries how often it was recreated, until it has lasted for twice the longest pause.
+func TestRecreationsOfAnObject(t *testing.T) {
 	t.Parallel()
-	const base, longest = 10 * time.Second, 5 * time.Minute
+	limits := pacing.Limits{First: 10 * time.Second, Max: 5 * time.Minute}
 	at := time.Date(2026, 3, 5, 6, 7, 8, 0, time.UTC)
 	tests := map[string]struct {
-		count int
+		text  string
 		since time.Duration // from the last time to now
-		want  time.Duration
+		want  pacing.Backoff
 	}{
-		"never":                {0, 0, 0},
-		"once":                 {1, 0, base},
-		"twice":                {2, 0, 2 * base},
-		"three times":          {3, 0, 4 * base},
-		"a part has passed":    {3, 15 * time.Second, 25 * time.Second},
-		"all of it has passed": {1, 11 * time.Second, -time.Second},
-		"the longest":          {6, 0, longest},
-		"very often":           {1 << 40, 0, longest},
-		"it has almost lasted": {6, 2*longest - time.Second, time.Second - longest},
-		"it has lasted":        {6, 2 * longest, 0},
-		"a clock put back":     {2, -time.Hour, 2 * base},
+		"once":                 {"1 2026-03-05T06:07:08Z", time.Hour / 60, pacing.Backoff{Attempts: 1, Last: at, Pause: 10 * time.Second}},
+		"often":                {"9 2026-03-05T06:07:08Z", 0, pacing.Backoff{Attempts: 9, Last: at, Pause: 5 * time.Minute}},
+		"it has almost lasted": {"6 2026-03-05T06:07:08Z", 10*time.Minute - time.Second, pacing.Backoff{Attempts: 6, Last: at, Pause: 5 * time.Minute}},
+		"it has lasted":        {text: "6 2026-03-05T06:07:08Z", since: 10 * time.Minute},
+		"no annotation":        {},
+		"no time":              {text: "2"},
+		"no number":            {text: "x 2026-03-05T06:07:08Z"},
+		"none":                 {text: "0 2026-03-05T06:07:08Z"},
+		"less than none":       {text: "-1 2026-03-05T06:07:08Z"},
+		"another time":         {text: "2 yesterday"},
 	}
 	for name, tc := range tests {
-		r := recreation{count: tc.count, at: at}
-		if got := r.wait(at.Add(tc.since), base, longest); got != tc.want {
-			t.Errorf("%s: it waits %s, want %s", name, got, tc.want)
+		got := recreationsOf(made(tc.text), at.Add(tc.since), limits)
+		if got != tc.want {
+			t.Errorf("%s: %q is read as %+v, want %+v", name, tc.text, got, tc.want)
 		}
-		if tc.count > 0 {
-			if again := recreationOf(made(r.String())); again != r {
-				t.Errorf("%s: %q is read as %+v", name, r, again)
-			}
-		}
-	}
-	for _, text := range []string{"", "2", "x 2026-03-05T06:07:08Z", "0 2026-03-05T06:07:08Z", "-1 2026-03-05T06:07:08Z", "2 yesterday"} {
-		if got := recreationOf(made(text)); got != (recreation{}) {
-			t.Errorf("%q is read as %+v", text, got)
+		if text := recreationText(got.Attempts, got.Last); got.Attempts > 0 && text != tc.text {
+			t.Errorf("%s: it is written as %q, want %q", name, text, tc.text)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func isSuspended(parent *unstructured.Unstructured) bool {
 // asked after, with growing pauses.
 func (e *Engine) rest(op *operator, k queue.Key, parent *unstructured.Unstructured) verdict {
 	remembered := e.memories.of(k, parent.GetUID(), op.program.Hash())
-	remembered.pace.interval = 0
+	remembered.schedule.Interval = 0
 	e.memories.keep(k, remembered)
 	if !op.inView(parent) {
 		return again

@@ -17,16 +17,12 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+
+	"kanon.dev/kanon/engine/pacing"
 )
 
-const (
-	// retryFirst is the first pause before the Secret is read or written again after a failure; the pause grows up to
-	// retryMax.
-	retryFirst = time.Second
-	retryMax   = time.Minute
-	// writeTimeout bounds one write.
-	writeTimeout = 30 * time.Second
-)
+// writeTimeout bounds one write.
+const writeTimeout = 30 * time.Second
 
 // Options configure a Store. All are required.
 type Options struct {
@@ -112,7 +108,8 @@ func (s *Store) Run(ctx context.Context) {
 func (s *Store) follow(ctx context.Context, known cache.Store) {
 	retry := time.NewTimer(0)
 	defer retry.Stop()
-	for pause := retryFirst; ; {
+	retries := pacing.Limits{First: time.Second, Max: time.Minute}
+	for failures := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -122,11 +119,11 @@ func (s *Store) follow(ctx context.Context, known cache.Store) {
 		retry.Stop()
 		if err := s.reconcile(ctx, known); err != nil {
 			s.fail(ctx, err)
-			retry.Reset(pause)
-			pause = min(2*pause, retryMax)
+			failures++
+			retry.Reset(retries.After(failures))
 			continue
 		}
-		pause = retryFirst
+		failures = 0
 	}
 }
 
