@@ -98,7 +98,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 			w := writes[0]
 			writes = writes[1:]
 			live[i] = w.live
-			p.inputs.found(identity.Of(w.object), w.before)
+			p.inputs.Child(identity.Of(w.object), w.before)
 			p.unseen = p.unseen || w.unseen
 			if w.err != nil {
 				p.problems = append(p.problems, p.redacted(p.awaitNamespace(w, conditions.OfWrite("child "+w.node, w.err))))
@@ -112,8 +112,8 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 func (p *pass) noteTimes(writes []*write) {
 	for _, w := range writes {
 		for _, err := range []error{w.err, w.pending} {
-			if contested, ok := errors.AsType[*contestedError](err); ok && contested.after > 0 {
-				p.requeueAfter(contested.after)
+			if conflict, ok := errors.AsType[*conflictError](err); ok {
+				p.requeueAfter(conflict.after())
 			}
 			if early, ok := errors.AsType[*tooSoonError](err); ok {
 				p.requeueAfter(early.after)
@@ -164,7 +164,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (live *unstructured.Uns
 	if !whole {
 		live = known.Head()
 	}
-	if live == nil && p.memory.contests.repeated(identity.Of(object)) {
+	if live == nil && p.memory.conflicts.IsRepeated(identity.Of(object)) {
 		// Somebody may keep taking its mark away, and so keep it out of view.
 		if live, err = p.readChild(ctx, kind.GVR, object); err != nil {
 			return nil, err
@@ -172,7 +172,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (live *unstructured.Uns
 	}
 	w.before = live
 	p.carryRecreation(object, live)
-	if !w.isDue() && !p.memory.contests.known(identity.Of(object)) &&
+	if !w.isDue() && !p.memory.conflicts.IsKnown(identity.Of(object)) &&
 		p.writer.Unchanged(ctx, object, w.owner, w.controller, w.policy, live) {
 		return live, nil
 	}
@@ -181,9 +181,9 @@ func (p *pass) writeChild(ctx context.Context, w *write) (live *unstructured.Uns
 		return nil, err
 	}
 	if !whole && !w.isDue() && p.writer.Needless(ctx, child, live) {
-		return live, p.noteContest(child, apply.Result{Live: live})
+		return live, p.noteConflict(child, apply.Result{Live: live})
 	}
-	if err := p.heldByContest(child, live); err != nil {
+	if err := p.checkConflict(child, live); err != nil {
 		return live, err
 	}
 	if !whole {
@@ -205,7 +205,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (live *unstructured.Uns
 	if result.Action != apply.ActionNone {
 		p.observe(p.op.childKey(kind.GVR), result.Live)
 	}
-	return result.Live, p.noteContest(child, result)
+	return result.Live, p.noteConflict(child, result)
 }
 
 // readChild reads the object that has the name of a child; nil where there is none.

@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
+	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/parents"
@@ -44,9 +45,11 @@ type Engine struct {
 	// scarcity is for those who wait for memory: one at a time, so that the other workers
 	// are free for what needs little.
 	scarcity *gate[queue.Key]
-	causes   *causes
-	// contested are the contests about what patches set.
-	contested *patchContests
+	// writes are those of Kanon itself, and chains the reconciles that these cause.
+	writes *feedback.Writes
+	chains *perKey[feedback.Chain]
+	// conflicts are those about the fields that patches set, by the target.
+	conflicts *perKey[feedback.Conflicts]
 	records   *records
 	guards    *guards
 
@@ -73,8 +76,9 @@ func New(options Options) (*Engine, error) {
 		memories: newMemories(),
 		scarcity: &gate[queue.Key]{most: 1},
 
-		causes:    newCauses(),
-		contested: newPatchContests(),
+		writes:    feedback.NewWrites(apply.AnnotationRecreated),
+		chains:    newPerKey((*feedback.Chain).IsEmpty),
+		conflicts: newPerKey((*feedback.Conflicts).IsEmpty),
 		guards:    newGuards(),
 
 		contributions: contributions.New[conditions.Problem](),

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -21,10 +22,8 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 	}
 	count("parents", e.parents.Keys())
 	count("memories", keysIn(&e.memories.mu, e.memories.byKey))
-	count("news", keysIn(&e.causes.mu, e.causes.news))
-	count("loops", keysIn(&e.causes.mu, e.causes.loops))
-	count("progress", keysIn(&e.causes.mu, e.causes.progress))
-	count("contested", keysIn(&e.contested.mu, e.contested.of))
+	count("chains", keysIn(&e.chains.mu, e.chains.of))
+	count("conflicts", keysIn(&e.conflicts.mu, e.conflicts.of))
 	for _, rule := range e.running.load().byID {
 		found := make(queue.Keys)
 		e.readers.AddKeys(rule.id, found)
@@ -63,8 +62,5 @@ func keysIn[V any](mu sync.Locker, from map[queue.Key]V) queue.Keys {
 // NotesDeletion tells whether the engine takes what happens to an object for what follows
 // from its own deletion of it.
 func (e *Engine) NotesDeletion(uid types.UID) bool {
-	e.causes.mu.Lock()
-	defer e.causes.mu.Unlock()
-	v := version{uid: uid}
-	return e.causes.deeds[v] != nil || e.causes.old[v] != nil
+	return e.writes.Of(feedback.Change{Version: feedback.Version{UID: uid}}) != nil
 }

@@ -59,7 +59,7 @@ func (p *pass) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
 		return nil, &missingKindError{gvk: q.GVK} // not for a query of this rule's program
 	}
 	found, s, err := p.look(l, q)
-	p.inputs.looked(s, found, err, p.parent.GetUID())
+	p.inputs.Lookup(s, found, err, p.parent.GetUID())
 	return found, err
 }
 
@@ -172,7 +172,7 @@ func (p *pass) Observed(node string) ([]*unstructured.Unstructured, error) {
 	children = slices.DeleteFunc(children, func(obj *unstructured.Unstructured) bool { return !p.madeBy(obj, node) })
 	slices.SortFunc(children, compareObjects)
 	for _, child := range children {
-		p.inputs.found(identity.Of(child), child)
+		p.inputs.Child(identity.Of(child), child)
 	}
 	return children, nil
 }
@@ -195,7 +195,7 @@ func (p *pass) Live(rendered *unstructured.Unstructured) (*unstructured.Unstruct
 		}
 		p.unseen = p.unseen || live != nil
 	}
-	p.inputs.found(identity.Of(rendered), live)
+	p.inputs.Child(identity.Of(rendered), live)
 	if live == nil || live.GetDeletionTimestamp() != nil || !p.isOurs(live) {
 		return nil, nil
 	}

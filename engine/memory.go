@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/queue"
@@ -22,10 +23,11 @@ type memory struct {
 	revision string
 	uid      types.UID
 	schedule pacing.Schedule
-	unrest   unrest
-	events   conditions.Emitted
-	contests contests
-	list     conditions.List
+	// statusLoop and conflicts are about what the rule writes again and again.
+	statusLoop feedback.StatusLoop
+	conflicts  feedback.Conflicts
+	events     conditions.Emitted
+	list       conditions.List
 	// recreations has the objects that were deleted to be made anew and are not yet.
 	recreations map[identity.ID]pacing.Backoff
 	// foreign has the versions of objects that have a child's name and are somebody else's.
@@ -36,7 +38,7 @@ type memory struct {
 }
 
 func (m *memory) empty() bool {
-	return m.schedule == pacing.Schedule{} && m.unrest.empty() && len(m.events) == 0 && m.contests.empty() &&
+	return m.schedule == pacing.Schedule{} && m.statusLoop.IsEmpty() && len(m.events) == 0 && m.conflicts.IsEmpty() &&
 		m.list.IsEmpty() && len(m.recreations) == 0 && !m.starved && len(m.foreign) == 0
 }
 

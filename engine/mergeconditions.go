@@ -3,12 +3,12 @@ package engine
 import (
 	"context"
 	"reflect"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/schemas"
 )
@@ -36,22 +36,22 @@ func (p *pass) mergeConditions(ctx context.Context, own []any) error {
 	if len(before) == len(after) && reflect.DeepEqual(before, after) {
 		return nil
 	}
-	lost := make([]apply.Contested, len(overwritten))
+	lost := make([]feedback.Field, len(overwritten))
 	for i, name := range overwritten {
-		lost[i] = apply.Contested{Path: "status.conditions[type=" + name + "]"}
+		lost[i] = feedback.Field{Path: "status.conditions[type=" + name + "]"}
 	}
-	id := identity.Of(parent)
-	if held := p.memory.contests.hold(id, "", lost, p.started, p.options.RetryMax); held != nil {
-		_, rest := p.memory.contests.open(id, "", p.started)
-		p.requeueAfter(rest + time.Millisecond)
-		return &contestedError{object: apply.RefOf(parent), fields: held, nameOf: p.managerName}
+	id, conflicts := identity.Of(parent), &p.memory.conflicts
+	if conflicts.Suppress(id, "", lost, p.started, p.options.RetryMax) {
+		of := &conflictError{Conflict: conflicts.Of(id, "", p.started), object: apply.RefOf(parent), nameOf: p.managerName}
+		p.requeueAfter(of.after())
+		return of
 	}
 	defer p.begin(parent)()
 	result, err := p.writer.PlaceConditions(ctx, s, after)
 	if err != nil {
 		return err
 	}
-	p.memory.contests.wrote(id, "", lost, p.started)
+	conflicts.Wrote(id, "", lost, p.started)
 	p.observe(p.op.parentKey, result.Live)
 	return nil
 }

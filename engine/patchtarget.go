@@ -17,6 +17,7 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
+	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
@@ -46,26 +47,26 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome {
 		return outcome{}
 	}
 	now := e.options.Clock.Now()
-	history, loop, rest := e.causes.take(k, now, e.options.RetryMax)
-	if rest > 0 {
-		return outcome{verdict: later, after: rest}
+	provenance, wait := e.beginChain(k, now)
+	if wait > 0 {
+		return outcome{verdict: later, after: wait}
 	}
 	saw, current := e.contributions.Collect(op.contributing, k)
 	if !current {
 		return outcome{verdict: waiting} // the start of the next operator comes here again
 	}
-	t := &patching{Engine: e, op: op, plan: plan, key: k, saw: saw, history: history}
+	t := &patching{Engine: e, op: op, plan: plan, key: k, saw: saw, provenance: provenance}
 	if len(t.saw.Parts) > 0 {
 		t.follow()
 	}
-	if loop != nil {
-		t.out.requeueAfter(loop.retreat.rest(now) + time.Millisecond) // the parents in it say so
+	if loop := provenance.Loop(); loop != nil {
+		t.out.requeueAfter(loop.Wait(now) + time.Millisecond) // the parents in the loop report it
 	}
 	came := t.runSafely(ctx)
 	told := e.contributions.Finish(k, t.saw, came, t.left)
 	for _, parent := range told {
-		if t.did != nil {
-			e.causes.hand(parent, t.did) // which may see the target before its event
+		if t.effect != nil { // the parent may see the target before its event
+			e.chains.with(parent, func(c *feedback.Chain) { c.Changed(t.effect) })
 		}
 	}
 	e.addKeys(told)
@@ -95,10 +96,10 @@ type patching struct {
 	plan patchPlan
 	key  queue.Key
 	saw  contributions.Collected
-	// history is what led to the look, as far as it was rules.
-	history *history
-	// did is not nil where the look wrote: what follows from that.
-	did *history
+	// provenance is what led to the reconcile, as far as it was rules.
+	provenance *feedback.Provenance
+	// effect is the provenance of what follows from a write of the reconcile; nil where it has not written.
+	effect *feedback.Provenance
 	// left are the problems of parents whose part is left out.
 	left map[types.NamespacedName]conditions.Problem
 	// out is the outcome so far: the time after which the target has to be reconciled again.
@@ -150,7 +151,7 @@ func (t *patching) run(ctx context.Context) conditions.Problem {
 	t.leaveOut(together.Contradictions)
 	live, err := t.live(ctx, merged == nil)
 	if err == nil && live == nil {
-		t.contested.Forget(t.key)
+		t.conflicts.Forget(t.key)
 	}
 	switch {
 	case err != nil:

@@ -69,9 +69,7 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 // begin has those of the published operators that are new do their work.
 func (e *Engine) begin(log logr.Logger, ops, started []*operator) {
 	if len(started) > 0 {
-		for _, k := range e.causes.release() {
-			e.queue.Add(k) // what went round may come to rest now
-		}
+		e.restartChains()
 	}
 	for _, op := range started {
 		e.contributions.Expect(op.contributing)

@@ -13,6 +13,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/parents"
@@ -73,12 +74,12 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 	if wait := remembered.schedule.Wait(now); wait > 0 {
 		return outcome{verdict: later, after: wait}
 	}
-	history, loop, rest := e.causes.take(k, now, e.options.RetryMax)
-	if rest > 0 {
-		return outcome{verdict: later, after: rest}
+	provenance, wait := e.beginChain(k, now)
+	if wait > 0 {
+		return outcome{verdict: later, after: wait}
 	}
 	p := e.newPass(op, k, parent, remembered, now)
-	p.history, p.loop = history, loop
+	p.provenance = provenance
 	defer p.finish(&out)
 	return p.reconcile(ctx)
 }
@@ -113,10 +114,8 @@ type pass struct {
 	// memory is kept after the pass, unless the rule turns out not to be for the
 	// parent.
 	memory *memory
-	// history is what led to the pass, as far as it was rules; loop is not nil where
-	// that is always the pass before.
-	history *history
-	loop    *loop
+	// provenance is what led to the reconcile, as far as it was rules.
+	provenance *feedback.Provenance
 	// reads and borrows are what the evaluation looked up, and the informers that
 	// were started for it.
 	reads   map[readers.Subject]bool
@@ -128,7 +127,7 @@ type pass struct {
 	// is to stay could not be asked for want of memory.
 	filling bool
 	// inputs are what the evaluation saw; nil where nobody asks.
-	inputs *inputs
+	inputs *feedback.Inputs
 	// changed are the leaves of the status that the rule says otherwise than the
 	// parent does; with inputs only.
 	changed []string
@@ -175,10 +174,10 @@ func (e *Engine) newPass(op *operator, k queue.Key, parent *unstructured.Unstruc
 	p := &pass{
 		Engine: e, op: op, key: k, parent: parent, memory: remembered,
 		started: now, now: remembered.schedule.EvaluationTime(now, op.program.Drifts()), due: remembered.schedule.IsDue(now),
-		desired: make(map[identity.ID]bool), history: &history{},
+		desired: make(map[identity.ID]bool), provenance: &feedback.Provenance{},
 	}
 	if op.program.ReadsStatus() {
-		p.inputs = newInputs()
+		p.inputs = feedback.NewInputs()
 	}
 	return p
 }
@@ -192,7 +191,7 @@ func (p *pass) finish(out *outcome) {
 	p.readers.Keep(p.key, p.reads)
 	p.borrowed.Keep(p.key, p.borrows)
 	if p.memory != nil {
-		p.memory.contests.sweep(p.started)
+		p.memory.conflicts.Expire(p.started)
 		p.memories.keep(p.key, p.memory)
 	}
 	if !p.isCurrent(p.op) {
@@ -249,7 +248,7 @@ func (p *pass) run(ctx context.Context) outcome {
 	}
 	p.prune(ctx)
 	p.unhold(ctx)
-	p.rejoin(p.started)
+	p.checkLoop()
 	if p.deleteParent(ctx) {
 		return outcome{}
 	}

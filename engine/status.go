@@ -30,7 +30,7 @@ func (p *pass) conclude(ctx context.Context) outcome {
 	if err := p.yieldStatus(ctx); err != nil {
 		p.addStatusProblem(err)
 	}
-	if err := p.checkUnrest(ctx); err != nil {
+	if err := p.checkStatusLoop(ctx); err != nil {
 		p.addStatusProblem(err)
 	}
 	summary := p.summarize()
@@ -189,7 +189,7 @@ func (p *pass) syncStatus(ctx context.Context, content map[string]any) error {
 			p.requeueAfter(atOnce)
 		}
 		if p.memory != nil {
-			p.memory.unrest.wrote(p.changed)
+			p.memory.statusLoop.Wrote(p.changed)
 		}
 	}
 	return nil

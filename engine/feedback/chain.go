@@ -1,0 +1,126 @@
+package feedback
+
+import (
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"kanon.dev/kanon/engine/queue"
+)
+
+const (
+	// maxCauses bounds the writes of which it is known that they caused one reconcile. Those beyond are left out.
+	maxCauses = 64
+	// firstPause is the first pause of a loop or a conflict.
+	firstPause = 10 * time.Second
+)
+
+// Chain is what is known of one key, a parent or the target of a patch: what enqueued it since its last reconcile began, and the
+// row of reconciles in which each was caused by the one before. The zero value is ready. It has no lock of its own.
+type Chain struct {
+	// others is true where somebody else's change enqueued the key. causes are Kanon's own writes that did.
+	others bool
+	causes []*Provenance
+	// loop is the loop that the key is in; nil where it is in none.
+	loop *Loop
+	// progress is what the key has written; nil while the chain is short.
+	progress *progress
+}
+
+// Changed takes in that a change enqueues the key. how is what led to the change; nil where somebody else made it.
+func (c *Chain) Changed(how *Provenance) {
+	switch {
+	case c.others:
+	case how == nil:
+		c.others, c.causes = true, nil
+	case len(c.causes) < maxCauses && !slices.Contains(c.causes, how):
+		c.causes = append(c.causes, how)
+	}
+}
+
+// Begin begins a reconcile of the key, whose chain this is, and gives what led to it. A positive wait says that the reconcile is
+// to be put off for so long, because the key is in a loop; no such pause is longer than longest. Somebody else's change does not
+// wait.
+func (c *Chain) Begin(k queue.Key, now time.Time, longest time.Duration) (p *Provenance, wait time.Duration) {
+	pausing := c.loop != nil && c.loop.Wait(now) > 0
+	if pausing && !c.others {
+		return nil, c.loop.Wait(now)
+	}
+	p = merge(k, c.causes)
+	c.others, c.causes = false, nil
+	switch {
+	case pausing:
+	case c.loop != nil && p.rounds.of(k) == 0:
+		c.loop = nil
+	default:
+		if c.loop == nil {
+			c.loop = c.findLoop(k, p, now)
+		}
+		if c.loop != nil {
+			c.loop.pause(now, longest)
+		}
+	}
+	if p.rounds.of(k) == 0 {
+		c.progress = nil // another chain begins
+	}
+	p.loop = c.loop
+	return p, 0
+}
+
+// findLoop is the loop that a reconcile of the key is part of; nil where there is none.
+func (c *Chain) findLoop(k queue.Key, p *Provenance, now time.Time) *Loop {
+	if c.progress == nil || p.rounds.of(k) == 0 {
+		return nil
+	}
+	kind := c.progress.begin(k, p, now)
+	if kind == noLoop {
+		return nil
+	}
+	return newLoop(k, p, kind)
+}
+
+// Continue takes in that others will write what a reconcile of the key, with that provenance, asks for.
+func (c *Chain) Continue(k queue.Key, p *Provenance, now time.Time) {
+	if !p.IsLong(k) {
+		return
+	}
+	if c.progress == nil {
+		c.progress = newProgress()
+	}
+	c.progress.active = now
+}
+
+// wrote takes in that a reconcile of the key wrote an object, whose state has that digest.
+func (c *Chain) wrote(seed maphash.Seed, write *Write, digest uint64, now time.Time) {
+	if !write.cause.IsLong(write.key) {
+		return
+	}
+	c.Continue(write.key, write.cause, now)
+	c.progress.children = max(c.progress.children, write.children)
+	if c.progress.put(seed, maphash.Comparable(seed, write.object), digest) {
+		write.effect.newStates.Store(write.cause.newStates.Load() + 1)
+	}
+}
+
+// Restart ends the chain, and a loop, because the rules have changed. It tells whether the key was in a loop, and so is to be
+// reconciled.
+func (c *Chain) Restart() (looped bool) {
+	looped = c.loop != nil
+	if looped {
+		c.Changed(nil)
+	}
+	c.loop, c.progress = nil, nil
+	return looped
+}
+
+// Expire drops what was written in a chain that has ended: what continues a chain is no older than what Writes knows.
+func (c *Chain) Expire(now time.Time) {
+	if c.loop == nil && c.progress != nil && now.Sub(c.progress.active) > 2*writeLife {
+		c.progress = nil
+	}
+}
+
+// IsEmpty tells whether nothing is known of the key.
+func (c *Chain) IsEmpty() bool {
+	return !c.others && len(c.causes) == 0 && c.loop == nil && c.progress == nil
+}

@@ -1,0 +1,67 @@
+package feedback
+
+import (
+	"hash/maphash"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/wire"
+)
+
+// Digest is a hash of what an object is, without what changes with every write of it and does not belong to its state.
+func (w *Writes) Digest(obj *unstructured.Unstructured) uint64 {
+	text, err := wire.AppendJSON(nil, stateOf(obj, w.volatile))
+	if err != nil {
+		return maphash.String(w.seed, obj.GetResourceVersion()) // a state of its own
+	}
+	return maphash.Bytes(w.seed, text)
+}
+
+// stateOf is an object without its version, its times and the volatile annotations. An object that was deleted and recreated as
+// it was is in the same state.
+func stateOf(obj *unstructured.Unstructured, volatile []string) map[string]any {
+	state := maps.Clone(obj.Object)
+	metadata, _ := state["metadata"].(map[string]any)
+	kept := make(map[string]any)
+	for _, field := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
+		if value, ok := metadata[field]; ok {
+			kept[field] = value
+		}
+	}
+	if annotations, ok := kept["annotations"].(map[string]any); ok {
+		kept["annotations"] = without(annotations, volatile...)
+	}
+	state["metadata"] = kept
+	status, ok := state["status"].(map[string]any)
+	if !ok {
+		return state
+	}
+	status = without(status, "observedGeneration")
+	if conditions, ok := status["conditions"].([]any); ok {
+		status["conditions"] = withoutTimes(conditions)
+	}
+	state["status"] = status
+	return state
+}
+
+// withoutTimes are conditions without what tells when they came about.
+func withoutTimes(conditions []any) []any {
+	kept := slices.Clone(conditions)
+	for i, item := range kept {
+		if condition, ok := item.(map[string]any); ok {
+			kept[i] = without(condition, "lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime", "observedGeneration")
+		}
+	}
+	return kept
+}
+
+// without is a copy of a map that lacks some fields.
+func without(fields map[string]any, names ...string) map[string]any {
+	kept := maps.Clone(fields)
+	for _, name := range names {
+		delete(kept, name)
+	}
+	return kept
+}

@@ -1,0 +1,56 @@
+package feedback
+
+import (
+	"slices"
+	"time"
+
+	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/queue"
+)
+
+// Kind says what is wrong with a chain.
+type Kind int
+
+const (
+	noLoop Kind = iota
+	// Repeating: states come back.
+	Repeating
+	// Endless: the chain goes on for too long, although no state comes back.
+	Endless
+)
+
+// Loop is a chain that does not end: what the rules write is what always enqueues the key again.
+type Loop struct {
+	Kind Kind
+	// Rounds is how many reconciles of the key the chain had when the loop was found.
+	Rounds int
+	// Steps lead from one reconcile of the key to the next.
+	Steps []Step
+	// members has the reconciles of all keys in the chain when the loop was found. A key that has more of them afterwards is
+	// in the loop, too.
+	members rounds
+	backoff pacing.Backoff
+}
+
+// newLoop finds the steps that lead from a key back to itself.
+func newLoop(k queue.Key, p *Provenance, kind Kind) *Loop {
+	steps := p.steps
+	if last := len(steps) - 1; last > 0 && steps[last].Key == k {
+		steps = steps[:last] // what enqueued the key is its own write, which can follow from those of others
+	}
+	for i, step := range slices.Backward(steps) {
+		if step.Key == k {
+			steps = steps[i:]
+			break
+		}
+	}
+	return &Loop{Kind: kind, Rounds: p.rounds.of(k), Steps: slices.Clone(steps), members: p.rounds}
+}
+
+// pause begins the next pause between two reconciles.
+func (l *Loop) pause(now time.Time, longest time.Duration) {
+	l.backoff.Next(now, pacing.Limits{First: firstPause, Max: longest})
+}
+
+// Wait is how much of the pause between two reconciles is left.
+func (l *Loop) Wait(now time.Time) time.Duration { return l.backoff.Remaining(now) }
