@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -150,6 +151,101 @@ func TestGeneratedFieldIsRotated(t *testing.T) {
 	again := w.await(g.secrets, w.home, "b-secret", "is made again", func(obj *unstructured.Unstructured) bool { return obj.GetUID() != removed.GetUID() })
 	if got := decoded(t, again, "password"); got == g.password || len(got) != 24 {
 		t.Errorf("the new Secret has the old password, or none: %d characters", len(got))
+	}
+	stop()
+}
+
+// computedRule makes a Secret of which one field is generated once, and another is computed from that.
+const computedRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: token}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  children:
+  - id: secret
+    variables:
+    - {name: password, value: "${observed.secret.?data.?password.orValue(bytes(random(24)))}"}
+    template:
+      apiVersion: v1
+      kind: Secret
+      metadata: {name: "${parent.metadata.name}-secret"}
+      data:
+        password: ${variables.password}
+        url: ${bytes("postgres://app:" + string(variables.password) + "@" + parent.spec.color)}
+        color: ${bytes(parent.spec.color)}
+`
+
+// agree watches a Secret from now on. What it returns holds that each version, the first one too, has the password and the URL
+// that contains it.
+func (g *generated) agree(name string) func() {
+	g.t.Helper()
+	watcher, err := g.at(g.secrets, g.home).Watch(g.t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(watcher.Stop)
+	return func() {
+		g.t.Helper()
+		last := g.get(g.secrets, g.home, name)
+		for event := range watcher.ResultChan() {
+			secret, ok := event.Object.(*unstructured.Unstructured)
+			if !ok {
+				g.t.Fatalf("the watch ended: %v", event.Object)
+			}
+			password := decoded(g.t, secret, "password")
+			if password != g.password {
+				g.t.Errorf("version %s has another password", secret.GetResourceVersion())
+			}
+			if want := "postgres://app:" + password + "@" + decoded(g.t, secret, "color"); decoded(g.t, secret, "url") != want {
+				g.t.Errorf("in version %s the URL and the password do not agree", secret.GetResourceVersion())
+			}
+			if secret.GetResourceVersion() == last.GetResourceVersion() {
+				return
+			}
+		}
+	}
+}
+
+// What is computed from a generated value is written together with it, and follows it, whatever becomes of the parent, of the
+// marks of the object, and of Kanon.
+func TestFieldComputedFromGenerated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := &generated{world: w, secrets: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
+	w.define("Box")
+	g.boxes = w.resource("Box")
+	w.rule("token", computedRule)
+	agree := g.agree("b-secret")
+	stop := w.run()
+	w.parent("Box", "b", "{color: red}")
+	w.await(g.boxes, w.home, "b", "is ready", isTrue("Ready"))
+	made := w.get(g.secrets, w.home, "b-secret")
+	if g.password = decoded(t, made, "password"); len(g.password) != 24 {
+		t.Fatalf("the password has %d characters, want 24", len(g.password))
+	}
+	g.same("blue", "after a change of the parent")
+	stop()
+	w.patch(g.boxes, w.home, "b", `{"spec":{"color":"pink"}}`)
+	stop = w.run()
+	g.same("green", "after a restart")
+	stop()
+	// Out of view, so that nothing of it is observed.
+	w.patch(g.secrets, w.home, "b-secret", `{"metadata":{"labels":{"`+apply.LabelRule+`":null}}}`)
+	w.patch(g.boxes, w.home, "b", `{"spec":{"color":"rose"}}`)
+	stop = w.run()
+	g.same("gold", "after its label was taken away")
+	w.rule("token", strings.ReplaceAll(strings.ReplaceAll(computedRule, "id: secret", "id: renamed"), "observed.secret", "observed.renamed"))
+	g.same("red", "after the child got another id")
+	agree()
+
+	// A new password comes with its URL.
+	w.patch(g.secrets, w.home, "b-secret", `{"data":{"password":null}}`)
+	rotated := w.await(g.secrets, w.home, "b-secret", "has a new password", func(obj *unstructured.Unstructured) bool {
+		return field(obj, "data", "password") != nil
+	})
+	if got := decoded(t, rotated, "password"); got == g.password || decoded(t, rotated, "url") != "postgres://app:"+got+"@red" {
+		t.Error("the password that was removed is back, or the URL does not have the new one")
 	}
 	stop()
 }

@@ -157,7 +157,7 @@ type compiledChild struct {
 	// handovers are the fields that are left to others under a condition.
 	handovers []handover
 	// generated are the fields that are generated once.
-	generated [][]string
+	generated []generatedField
 	// rank is how many nodes must be there before this one, one after the other.
 	rank     int
 	template template

@@ -38,6 +38,9 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	// What was not decoded may have been CreateOnly.
 	once := spec.updatePolicy == UpdateCreateOnly || spec.gaps["updatePolicy"]
 	sc := &compileScope{place: path, ownRandom: once, allowChildren: true, asked: c.asked, openNames: spec.openNames, openVariables: spec.openVariables, names: map[string]*origin{}, locals: map[string]*compiledVariable{}}
+	if !once && !spec.many() {
+		sc.ownGenerated = spec.id
+	}
 	c.childItems(spec, child, sc, n)
 	c.locals(&spec.bodySpec, &child.body, sc)
 	c.when(&spec.bodySpec, &child.body, sc, &n.uses, &n.guard)
@@ -53,10 +56,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	}
 	if spec.template != nil {
 		rendered := *sc
-		rendered.rendered, rendered.random = true, once
-		if !once && !spec.many() {
-			rendered.own = spec.id
-		}
+		rendered.rendered, rendered.random, rendered.own = true, once, sc.ownGenerated
 		var from *origin
 		child.template, from = c.template(spec.template, &rendered, &n.uses)
 		c.checkSteadyIdentity(spec, from)

@@ -27,9 +27,10 @@ type compileScope struct {
 	// random is true where random can be called, and ownRandom where it can be in
 	// the variables of the child.
 	random, ownRandom bool
-	// own is the child whose template is compiled, where random can be the default of a
-	// field of its own observed object.
-	own string
+	// own is the child whose template, or variable, is compiled, where random can be the
+	// default of a field of its own observed object; ownGenerated is the child whose variables
+	// may be such a default.
+	own, ownGenerated string
 	// asked are the paths that are known to be there, because the node's when asks.
 	asked map[string]bool
 	// family are the children whose items are paired with the one that is compiled:
@@ -428,7 +429,7 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		return nil, nil
 	}
 	a := &analysis{
-		c: c, scope: sc, expr: expr,
+		c: c, scope: sc, expr: expr, node: n,
 		at: func(id int64) Position { return at(expr.Offset(id)) }, within: at,
 		reads: map[int64]read{}, absent: map[int64][]int64{}, moving: map[int64][]int{}, reported: map[int64]bool{}, nodes: map[int64]typed{},
 	}

@@ -10,6 +10,9 @@ type compiledVariable struct {
 	name  string
 	index int // among the rule's, or among the child's
 	value template
+	// generated is the path of the field that the variable reads from the child's own observed
+	// object, where the default is made at random; nil for every other variable.
+	generated []string
 	// origin and uses are for the compiler.
 	origin *origin
 	uses   *uses
@@ -57,11 +60,14 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 	c.stack = append(c.stack, rootVariables+"."+v.name)
 	u := &uses{}
 	inner := *sc
-	inner.mayMove, inner.random = true, sc.ownRandom
+	inner.mayMove, inner.random, inner.own = true, sc.ownRandom, sc.ownGenerated
 	// What the variable shares by an anchor with what reads it counts there.
 	results := c.results
-	c.results = nil
+	c.results = map[*node]result{}
 	value, from := c.template(v.spec.value, &inner, u)
+	if x := c.results[v.spec.value].x; x != nil && slices.Contains(u.generated, v.spec.value) {
+		v.generated = generatedPath(x.expr.Root(), inner.own)
+	}
 	c.results = results
 	c.stack = c.stack[:len(c.stack)-1]
 	v.state, v.value, v.origin, v.uses = stateDone, value, from, u

@@ -1,14 +1,14 @@
 package rules
 
 import (
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"kanon.dev/kanon/rules/celenv"
 )
 
 // A field can be generated once in a child that otherwise follows the rule:
@@ -21,6 +21,24 @@ import (
 // name is asked, and what it has in the field comes before what was rendered. A new value is written
 // by a POST, which does not touch an object that exists, or to exactly the version of the object
 // that was seen without the field.
+//
+// A variable of the child can have such a value, for other fields to be computed from it:
+//
+//	variables: [{name: password, value: "${observed.secret.?data.?password.orValue(bytes(random(24)))}"}]
+//	template:
+//	  data:
+//	    password: ${variables.password}
+//	    url: ${bytes("postgres://app:" + string(variables.password) + "@db")}
+//
+// The template sets the field that the variable reads, so it is kept in the same way. Where the
+// live object has another value than the variable, the template is rendered again with that.
+
+// generatedField is a field that is generated once.
+type generatedField struct {
+	path []string
+	// variable is true where a variable of the child has the value.
+	variable bool
+}
 
 // generatedPath is the path of a field of the child's own observed object of which the expression
 // is the value or a default: observed.<id>.?data.?password.orValue(…). nil for every other form.
@@ -73,10 +91,10 @@ func (a *analysis) generatesHere() bool {
 	return a.scope.own != "" && generatedPath(a.expr.Root(), a.scope.own) != nil
 }
 
-// checkGenerated notes the fields of a template that are generated once, and reports those where
-// the value would not be kept, because it is the default of another field.
+// checkGenerated notes the fields of a template that are generated once, and reports what would
+// not be kept, because the template does not set the field that it is the default of.
 func (c *compiler) checkGenerated(spec *childSpec, child *compiledChild, u *uses) {
-	places := map[*node]int{}
+	kept := map[*node]bool{} // the values, in the template or of variables, that are
 	var walk func(n *node, path []string)
 	walk = func(n *node, path []string) {
 		for _, f := range n.fields {
@@ -85,46 +103,122 @@ func (c *compiler) checkGenerated(spec *childSpec, child *compiledChild, u *uses
 			}
 		}
 		x := c.results[n].x
-		if x != nil && slices.Contains(u.generated, n) && slices.Equal(generatedPath(x.expr.Root(), spec.id), path) {
-			places[n]++
-			child.generated = append(child.generated, path)
+		if x == nil {
+			return
+		}
+		if slices.Contains(u.generated, n) && slices.Equal(generatedPath(x.expr.Root(), spec.id), path) {
+			kept[n] = true
+			child.generated = append(child.generated, generatedField{path: path})
+		}
+		if v := child.locals[variableName(x.expr.Root())]; v != nil && len(v.generated) > 0 && slices.Equal(v.generated, path) {
+			kept[v.spec.value] = true
+			child.generated = append(child.generated, generatedField{path: path, variable: true})
 		}
 	}
 	walk(spec.template, nil)
 	for _, n := range u.generated {
-		if places[n] > 0 && isSecret(child.GVK) && slices.ContainsFunc(child.generated, func(path []string) bool { return path[0] == "stringData" }) {
-			c.report(c.rule.src.at(n.yaml), CodeOutOfScope, "a Secret's stringData is never read back, so random would give another value at each evaluation").
-				hint("generate it in data, as in data: {password: \"%s\"}", c.generatedExample(spec.id))
-			continue
-		}
-		if places[n] == 0 || len(c.results[n].others) > 0 {
-			c.report(c.rule.src.at(n.yaml), CodeOutOfScope, "random gives another value at each evaluation, and this is not the field of %s.%s that it is the default of", rootObserved, spec.id).
-				hint("let the whole value be that of its own field, as in data: {password: \"%s\"}", c.generatedExample(spec.id))
-		}
+		c.checkKept(spec, child, n, kept[n] && len(c.results[n].others) == 0)
+	}
+	for _, name := range slices.Sorted(maps.Keys(child.locals)) {
+		c.checkGeneratedVariable(spec, child, child.locals[name], kept)
 	}
 }
 
-// generatedExample is how a field of a child is generated once.
-func (c *compiler) generatedExample(id string) string {
-	value := celenv.RandomName + "(24)"
-	if isSecret(templateGVK(c.children[id].template)) {
-		value = "bytes(" + value + ")"
+// variableName is the name of the variable that is the whole of an expression.
+func variableName(e ast.Expr) string {
+	operand, optional := stepFrom(e)
+	if operand == nil || optional || operand.Kind() != ast.IdentKind || operand.AsIdent() != rootVariables {
+		return ""
 	}
-	return "${" + rootObserved + "." + id + ".?data.?password.orValue(" + value + ")}"
+	name, _ := stepName(e)
+	return name
 }
 
-// keepGenerated gives the generated fields of a rendered object the values that the live one has.
-// Those that it lacks are new: they are written to this version of it only.
-func (c *compiledChild) keepGenerated(it *item, object, live *unstructured.Unstructured) *problem {
-	for _, path := range c.generated {
-		value, there, err := unstructured.NestedFieldNoCopy(live.Object, path...)
-		if err != nil || !there || value == nil {
-			it.fresh = append(it.fresh, path)
+// checkKept reports a value in the template that is generated, and not kept.
+func (c *compiler) checkKept(spec *childSpec, child *compiledChild, n *node, kept bool) {
+	path, found := pathTo(spec.template, n)
+	if !found || isIdentity(path) {
+		path = examplePath()
+	}
+	value := c.generatedValue(spec, path, n)
+	switch {
+	case kept && isUnreadable(child, path):
+		c.reportUnreadable(spec, n, path)
+	case !kept && found:
+		c.report(c.rule.src.at(n.yaml), CodeOutOfScope, "random gives another value at each evaluation, and this is not the field of %s.%s that it is the default of", rootObserved, spec.id).
+			hint("let the whole value be that of its own field, as in %s", yamlPath(readable(path), value))
+	case !kept:
+		c.report(c.rule.src.at(n.yaml), CodeOutOfScope, "random gives another value at each evaluation, and this is not a field of %s.%s that it can be the default of", rootObserved, spec.id).
+			hint("let the whole value be that of its own field, as in %s", yamlPath(path, value))
+	}
+}
+
+// checkGeneratedVariable reports a variable that is generated, and that the template does not
+// keep in the field that the variable reads.
+func (c *compiler) checkGeneratedVariable(spec *childSpec, child *compiledChild, v *compiledVariable, kept map[*node]bool) {
+	if v.uses == nil || len(v.uses.generated) == 0 || v.value == nil {
+		return
+	}
+	at, name := c.rule.src.at(v.spec.value.yaml), rootVariables+"."+v.name
+	switch {
+	case len(v.generated) == 0:
+		c.report(at, CodeOutOfScope, "random gives another value at each evaluation, and it is not the whole value of %s that it is the default of", name).
+			hint("let a variable be nothing but that, as in {name: %s, value: \"%s\"}, and compute others from it", v.name, c.generatedValue(spec, fieldOf(spec, &v.spec), v.spec.value))
+	case isUnreadable(child, v.generated):
+		c.reportUnreadable(spec, v.spec.value, v.generated)
+	case !kept[v.spec.value]:
+		c.report(at, CodeOutOfScope, "%s would be another value at each evaluation, because the template does not keep it in %s, which it reads", name, strings.Join(v.generated, ".")).
+			hint("set that field in the template: %s", yamlPath(v.generated, "${"+name+"}"))
+	}
+}
+
+// isUnreadable says whether what is written to a field cannot be read back.
+func isUnreadable(child *compiledChild, path []string) bool {
+	return isSecret(child.GVK) && len(path) > 0 && path[0] == "stringData"
+}
+
+func (c *compiler) reportUnreadable(spec *childSpec, n *node, path []string) {
+	c.report(c.rule.src.at(n.yaml), CodeOutOfScope, "a Secret's stringData is never read back, so random would give another value at each evaluation").
+		hint("generate it in data: %s", yamlPath(readable(path), c.generatedValue(spec, path, n)))
+}
+
+// keepGenerated gives the generated fields of a rendered object the values that the live one has,
+// and what is computed from them. Those that it lacks are new: they are written to this version of
+// it only.
+func (e *Evaluation) keepGenerated(child *compiledChild, it *item, object, live *unstructured.Unstructured) *problem {
+	if child.rendersAnother(object, live) {
+		it.scope.own, it.scope.locals = &ownObject{child: child.ID, object: live.Object}, newMemos(&child.body)
+		again, p := e.renderObject(child, &it.scope)
+		if p != nil {
+			return p
+		}
+		object.Object = again.Object
+	}
+	for _, field := range child.generated {
+		value, ok := valueAt(live.Object, field.path)
+		if !ok {
+			it.fresh = append(it.fresh, field.path)
 			continue
 		}
-		if err := unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(value), path...); err != nil {
-			return failure("the field cannot keep its value").under("template." + strings.Join(path, "."))
+		if err := unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(value), field.path...); err != nil {
+			return failure("the field cannot keep its value").under("template." + strings.Join(field.path, "."))
 		}
 	}
 	return nil
+}
+
+// rendersAnother says whether a variable that is generated has another value than the live object:
+// where that does not have the labels of the child, observed does not show it.
+func (c *compiledChild) rendersAnother(object, live *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(c.generated, func(field generatedField) bool {
+		kept, ok := valueAt(live.Object, field.path)
+		rendered, _ := valueAt(object.Object, field.path)
+		return field.variable && ok && !reflect.DeepEqual(rendered, kept)
+	})
+}
+
+// valueAt is what an object has in a field; false where that is nothing.
+func valueAt(object map[string]any, path []string) (any, bool) {
+	value, found, err := unstructured.NestedFieldNoCopy(object, path...)
+	return value, err == nil && found && value != nil
 }

@@ -180,8 +180,9 @@ func (a *analysis) variable(e ast.Expr, name string) *origin {
 	a.follow(e, rootVariables+"."+name, v.uses, nil)
 	if len(v.uses.random) > 0 {
 		a.random = true
-		if !a.scope.random && a.scope.locals[name] != nil { // of the others it was reported
-			a.report(e.ID(), CodeOutOfScope, "variables.%s is made with random, and can be read in the template only: %s would see another value than the object has", name, a.scope.place)
+		keeps := a.scope.ownRandom || a.scope.ownGenerated != "" // of the others it was reported
+		if keeps && !a.scope.random && a.scope.own == "" && a.scope.locals[name] != nil {
+			a.reportUnkept(e, name)
 		}
 	}
 	if v.origin == nil {

@@ -169,6 +169,9 @@ func (v *observedView) Member(id string) (any, bool, error) {
 	if !ok {
 		return nil, false, nil
 	}
+	if v.readsOwn && v.own.child == id {
+		return v.own.object, true, nil
+	}
 	own := e.ownReads()
 	if own.observed == nil {
 		own.observed = make([]memo, len(e.nodes))

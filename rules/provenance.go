@@ -59,6 +59,8 @@ type analysis struct {
 	c       *compiler
 	scope   *compileScope
 	expr    *celenv.Expression
+	// node is the scalar in which the expression stands.
+	node *node
 	// at maps a node to its place in the source, and within an offset in the
 	// expression.
 	at     func(id int64) Position

@@ -1,7 +1,11 @@
 package rules
 
 import (
+	"fmt"
+	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/common/ast"
 
@@ -26,11 +30,157 @@ func (a *analysis) noteRandom(e ast.Expr) {
 		a.generated = true
 	default:
 		f := a.report(e.ID(), CodeOutOfScope, "random gives another value at each evaluation, and %s is evaluated again and again", a.scope.place)
-		f.Hint = "call it in the template, or in a variable, of a child with updatePolicy: CreateOnly, and read the value from that child"
-		if a.scope.own != "" {
-			f.Hint = "let it be the default of its own field, as in data: {password: \"" + a.c.generatedExample(a.scope.own) + "\"}, or call it in a child with updatePolicy: CreateOnly"
+		f.Hint = a.randomHint()
+	}
+}
+
+// reportUnkept reports that a variable that is made at random is read outside the template.
+func (a *analysis) reportUnkept(e ast.Expr, name string) {
+	f := a.report(e.ID(), CodeOutOfScope, "variables.%s is made with random, and can be read in the template only: %s would see another value than the object has", name, a.scope.place)
+	if a.scope.child != "" {
+		f.hint("read the field of self")
+	} else if id := a.scope.ownGenerated; id != "" {
+		f.hint("read the field of %s.%s", rootObserved, id)
+	}
+}
+
+// randomHint is how a value that is made at random is kept.
+func (a *analysis) randomHint() string {
+	const once = "call it in the template, or in a variable, of a child with updatePolicy: CreateOnly"
+	if hint := a.ownVariableHint(); hint != "" {
+		return hint
+	}
+	spec := a.c.children[a.scope.ownGenerated]
+	if spec == nil || a.node == nil {
+		return once + ", and read the value from that child"
+	}
+	if path, ok := pathTo(spec.template, a.node); ok && a.scope.own != "" && !isIdentity(path) {
+		return fmt.Sprintf("generate it once: %s; or %s", yamlPath(readable(path), a.c.generatedValue(spec, path, a.node)), once)
+	}
+	if v := variableOf(spec, a.node); v != nil {
+		path := fieldOf(spec, v)
+		return fmt.Sprintf("generate it once: {name: %s, value: \"%s\"}, and in the template %s; or %s",
+			v.name, a.c.generatedValue(spec, path, a.node), yamlPath(readable(path), "${variables."+v.name+"}"), once)
+	}
+	return fmt.Sprintf("generate it once, in the template, as in %s; or %s", yamlPath(examplePath(), a.c.generatedValue(spec, examplePath(), a.node)), once)
+}
+
+// ownVariableHint is the hint for a variable of the rule that could be one of a child; empty for
+// everything else.
+func (a *analysis) ownVariableHint() string {
+	for _, v := range a.c.rule.variables {
+		if v.value != a.node {
+			continue
+		}
+		for _, id := range slices.Sorted(maps.Keys(a.c.children)) {
+			if path := generatedPath(a.expr.Root(), id); path != nil && !a.c.children[id].many() {
+				return fmt.Sprintf("move it to the variables of %s, and set the field in the template there: %s", id, yamlPath(path, "${variables."+v.name+"}"))
+			}
 		}
 	}
+	return ""
+}
+
+// isIdentity says whether a field is one of those that say which object it is, and cannot be generated.
+func isIdentity(path []string) bool { return path[0] == "metadata" && len(path) < 3 }
+
+// examplePath is a field that a hint shows where it is about no field that can be generated.
+func examplePath() []string { return []string{"data", "password"} }
+
+// readable is the field of a Secret from which what is written to stringData is read back.
+func readable(path []string) []string {
+	if path[0] != "stringData" {
+		return path
+	}
+	return append([]string{"data"}, path[1:]...)
+}
+
+// generatedValue is the expression that generates a field of a child once, in place of what stands
+// in n.
+func (c *compiler) generatedValue(spec *childSpec, path []string, n *node) string {
+	value := celenv.RandomName + "(24)"
+	if text, ok := n.text(); ok {
+		if written := regexp.MustCompile(celenv.RandomName + `\(\d+\)`).FindString(text); written != "" {
+			value = written
+		}
+	}
+	path = readable(path)
+	if isSecret(templateGVK(spec.template)) && path[0] == "data" {
+		value = "bytes(" + value + ")"
+	}
+	var read strings.Builder
+	for _, name := range path {
+		if isPathName(name) && !strings.ContainsAny(name, "-$") && !isDigits(name[:1]) {
+			read.WriteString(".?" + name)
+		} else {
+			read.WriteString("[?'" + name + "']")
+		}
+	}
+	return "${" + rootObserved + "." + spec.id + read.String() + ".orValue(" + value + ")}"
+}
+
+// yamlPath is a field of a template as a rule says it: data: {password: "…"}.
+func yamlPath(path []string, value string) string {
+	out := `"` + value + `"`
+	for i, name := range slices.Backward(path) {
+		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") != "" {
+			name = quoted(name)
+		}
+		out = name + ": " + out
+		if i > 0 {
+			out = "{" + out + "}"
+		}
+	}
+	return out
+}
+
+// pathTo is the way from a template to a value in it; false where that is an item of a list, below
+// a key that is computed, or not in it.
+func pathTo(in, n *node) ([]string, bool) {
+	for _, f := range fieldsOf(in) {
+		if hasExpression(f.name) {
+			continue
+		}
+		if f.value == n {
+			return []string{f.name}, true
+		}
+		if path, ok := pathTo(f.value, n); ok {
+			return append([]string{f.name}, path...), true
+		}
+	}
+	return nil, false
+}
+
+// variableOf is the variable of a child in whose value a node stands; nil for none.
+func variableOf(spec *childSpec, n *node) *variableSpec {
+	for i := range spec.variables {
+		v := &spec.variables[i]
+		if _, within := pathTo(v.value, n); within || v.value == n {
+			return v
+		}
+	}
+	return nil
+}
+
+// fieldOf is the field of a template to which a variable is written, or one that it could be.
+func fieldOf(spec *childSpec, v *variableSpec) []string {
+	var found []string
+	var walk func(n *node, path []string)
+	walk = func(n *node, path []string) {
+		if text, ok := n.text(); ok && found == nil && sameText(text) == "${variables."+v.name+"}" {
+			found = path
+		}
+		for _, f := range fieldsOf(n) {
+			if !hasExpression(f.name) {
+				walk(f.value, append(slices.Clip(path), f.name))
+			}
+		}
+	}
+	walk(spec.template, nil)
+	if found == nil {
+		return []string{"data", v.name}
+	}
+	return found
 }
 
 // checkRandomIdentity reports a name or a namespace that is made at random, which

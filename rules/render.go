@@ -96,21 +96,9 @@ func (e *Evaluation) renderItem(child *compiledChild, it *item) *problem {
 	if p := e.checkKind(child.GVK); p != nil {
 		return p
 	}
-	e.makeRoom()
-	val, ok, p := child.template.render(&it.scope)
+	object, p := e.renderObject(child, &it.scope)
 	if p != nil {
-		return p.under("template")
-	}
-	fields, isMap := val.(map[string]any)
-	if !ok || !isMap {
-		return failure("the template gives no object").under("template")
-	}
-	object := &unstructured.Unstructured{Object: fields}
-	if p := e.identify(child, object); p != nil {
-		return p.under("template.metadata")
-	}
-	if p := e.holdObject(fields); p != nil {
-		return p.under("template")
+		return p
 	}
 	if p := e.decide(child, it, object); p != nil {
 		return p
@@ -123,6 +111,27 @@ func (e *Evaluation) renderItem(child *compiledChild, it *item) *problem {
 	}
 	it.object = object
 	return nil
+}
+
+// renderObject renders the template of a child.
+func (e *Evaluation) renderObject(child *compiledChild, s *scope) (*unstructured.Unstructured, *problem) {
+	e.makeRoom()
+	val, ok, p := child.template.render(s)
+	if p != nil {
+		return nil, p.under("template")
+	}
+	fields, isMap := val.(map[string]any)
+	if !ok || !isMap {
+		return nil, failure("the template gives no object").under("template")
+	}
+	object := &unstructured.Unstructured{Object: fields}
+	if p := e.identify(child, object); p != nil {
+		return nil, p.under("template.metadata")
+	}
+	if p := e.holdObject(fields); p != nil {
+		return nil, p.under("template")
+	}
+	return object, nil
 }
 
 // guarded says whether an object that is there may have to stay as it is.
@@ -145,7 +154,7 @@ func (e *Evaluation) decide(child *compiledChild, it *item, object *unstructured
 	}
 	it.before = live
 	if live != nil {
-		if p := child.keepGenerated(it, object, live); p != nil {
+		if p := e.keepGenerated(child, it, object, live); p != nil {
 			return p
 		}
 	}

@@ -28,6 +28,16 @@ type scope struct {
 	readOnly bool
 	// index says which of all items of the forEach items are.
 	index int32
+	// own is the live object whose values the generated variables keep, where it is known, and
+	// readsOwn is true in the expression of such a variable: observed is then that object.
+	own      *ownObject
+	readsOwn bool
+}
+
+// ownObject is the live object of a child.
+type ownObject struct {
+	child  string
+	object map[string]any
 }
 
 // memo is a variable's value once it has been asked for.
@@ -149,6 +159,12 @@ func (v *variablesView) Member(name string) (any, bool, error) {
 // this ends.
 func (m *memo) compute(v *compiledVariable, s *scope) {
 	m.done = true
+	if s.own != nil {
+		inner := *s
+		_, kept := valueAt(s.own.object, v.generated)
+		inner.readsOwn = kept && len(v.generated) > 0
+		s = &inner
+	}
 	if t, ok := v.value.(exprTemplate); ok {
 		// CEL's own value is kept: it need not be JSON, nor be copied.
 		val, p := t.x.eval(s)
