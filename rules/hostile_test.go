@@ -46,6 +46,22 @@ func hostile() map[string]string {
 			}
 			return b.String()
 		}()),
+		"variables read twice": ruleFor("  lookups: [{id: s, apiVersion: v1, kind: ConfigMap, name: s}]\n  patches: [{id: a, template: {metadata: {labels: {a: \"${variables.a22}\"}}}}]\n  variables:\n  - {name: a0, value: \"${lookups.s.data.x + parent.metadata.name}\"}\n" + func() string {
+			var b strings.Builder
+			for i := range 22 {
+				fmt.Fprintf(&b, "  - {name: a%d, value: \"${variables.a%d + variables.a%d}\"}\n", i+1, i, i)
+			}
+			return b.String()
+		}()),
+		"lookups read by many ways": ruleFor("  lookups:\n  - {id: a0, apiVersion: v1, kind: ConfigMap, name: s}\n  - {id: b0, apiVersion: v1, kind: ConfigMap, name: s}\n" + func() string {
+			var b strings.Builder
+			for i := range 22 {
+				for _, id := range []string{"a", "b"} {
+					fmt.Fprintf(&b, "  - {id: %s%d, apiVersion: v1, kind: ConfigMap, when: \"${parent.spec.x > %d}\", name: \"${lookups.a%d.data.x + lookups.b%d.data.x}\"}\n", id, i+1, i, i, i)
+				}
+			}
+			return b.String()
+		}()),
 		"unknown variables":          ruleFor("  variables:\n" + many(8000, "  - {name: abcdef#, value: \"${variables.abcdeg#}\"}\n")),
 		"unknown names":              ruleFor("  status:\n" + many(20000, "    a#: ${parnt.x}\n")),
 		"unknown functions":          ruleFor("  status:\n" + many(20000, "    a#: ${foo#(1)}\n")),

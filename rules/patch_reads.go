@@ -2,6 +2,7 @@ package rules
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -18,6 +19,11 @@ type fieldRead struct {
 	asks bool
 	text string
 	pos  Position
+}
+
+// key tells reads of different fields apart.
+func (r fieldRead) key() string {
+	return strings.Join(append([]string{r.root, strconv.FormatBool(r.asks)}, r.path...), "\x00")
 }
 
 // noteFields collects what the expression reads, for a rule that has patches.

@@ -51,19 +51,39 @@ func (u *uses) add(o *uses) {
 	u.fields = append(u.fields, o.fields...)
 }
 
-// follow adds what a variable or a lookup reads that is read at pos.
+// followedRead is a read of a node without the place and the way to it.
+type followedRead struct {
+	root, id   string
+	hard, past bool
+}
+
+// maxWays is by how many different ways of lookups a node counts that is read at one place.
+const maxWays = 16
+
+// follow adds what a variable or a lookup reads that is read at pos: each once, however often it
+// is read there, because variables that read one another twice would otherwise double with each.
 func (u *uses) follow(o *uses, pos Position, by *guard) {
 	u.ownStatus = u.ownStatus || o.ownStatus
 	u.items = u.items || o.items && by == nil // a lookup's items are its own
+	fields := map[string]bool{}
 	for _, r := range o.fields {
-		r.pos = pos
-		u.fields = append(u.fields, r)
+		if r.pos = pos; !fields[r.key()] {
+			fields[r.key()] = true
+			u.fields = append(u.fields, r)
+		}
 	}
+	ways := map[followedRead][][]*guard{}
 	for _, r := range o.nodes {
 		r.pos = pos
 		if by != nil {
 			r.guards = append(slices.Clip(r.guards), by)
 		}
+		read := followedRead{root: r.root, id: r.id, hard: r.hard, past: r.past}
+		known := ways[read]
+		if len(known) == maxWays || slices.ContainsFunc(known, func(way []*guard) bool { return slices.Equal(way, r.guards) }) {
+			continue
+		}
+		ways[read] = append(known, r.guards)
 		u.nodes = append(u.nodes, r)
 	}
 }
