@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/cel-go/common/ast"
 )
 
 // compiledFinalize is spec.finalize.
@@ -63,6 +65,14 @@ func (g guard) under(outer guard) guard {
 	return guard{
 		given: true, lost: g.lost, asked: g.asked,
 		conjuncts: append(append([]string{}, outer.conjuncts...), g.conjuncts...),
+	}
+}
+
+// checkFinalizing reports a read of finalizing in a rule that does not keep its parents.
+func (a *analysis) checkFinalizing(e ast.Expr) {
+	if a.c.rule.finalize == nil && !a.c.rule.partial {
+		a.report(e.ID(), CodeConstant, "finalizing is always false, because the rule has no spec.finalize").
+			hint("write spec.finalize: {}, which keeps a parent that is deleted until its children are, or leave finalizing out")
 	}
 }
 

@@ -68,6 +68,8 @@ func (a *analysis) ident(e ast.Expr, env bindings) *origin {
 		return later()
 	case rootNow:
 		return clocked(1)
+	case rootFinalizing:
+		a.checkFinalizing(e)
 	}
 	if o, ok := a.scope.names[name]; ok {
 		a.uses.items = true

@@ -101,8 +101,6 @@ func outOfScope(name string, sc *compileScope) string {
 			return "" // it may be known
 		}
 		return "each is the object of the item that is paired with this one, and is known only under forEach: {sameAs: …}"
-	case "finalizing":
-		return "this version does not have " + name + " yet"
 	}
 	return ""
 }
