@@ -351,6 +351,8 @@ type checkedExpression struct {
 	items bool
 	// missing are the reads, by node, of fields that may be missing.
 	missing map[int64]missingRead
+	// plainPath is the path that the expression is and nothing else; empty for every other.
+	plainPath string
 }
 
 // compiled is the expression as programs hold it; nil of nil.
@@ -468,7 +470,7 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		kept.typ, kept.holds = result, holds
 		from = &kept
 	}
-	return &checkedExpression{expression: x, typ: typ, typed: result, holds: holds, expr: expr, nodes: a.nodes, items: a.uses.items, missing: a.missing}, from
+	return &checkedExpression{expression: x, typ: typ, typed: result, holds: holds, expr: expr, nodes: a.nodes, items: a.uses.items, missing: a.missing, plainPath: a.plainPath()}, from
 }
 
 // valueOffset turns an offset in a node's text into one in the YAML value. A

@@ -13,6 +13,9 @@ type compiledVariable struct {
 	// generated is the path of the field that the variable reads from the child's own observed
 	// object, where the default is made at random; nil for every other variable.
 	generated []string
+	// standsFor is what the variable stands for, such as lookups.db.status, where that is all it is;
+	// empty for every other variable.
+	standsFor string
 	// origin and uses are for the compiler.
 	origin *origin
 	uses   *uses
@@ -29,7 +32,7 @@ const (
 )
 
 func (v *compiledVariable) release() {
-	v.origin, v.uses, v.spec = nil, nil, variableSpec{}
+	v.origin, v.uses, v.spec, v.standsFor = nil, nil, variableSpec{}, ""
 }
 
 // variable finds a variable and compiles it if that has not been done.
@@ -65,8 +68,11 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 	results := c.results
 	c.results = map[*node]result{}
 	value, from := c.template(v.spec.value, &inner, u)
-	if x := c.results[v.spec.value].x; x != nil && slices.Contains(u.generated, v.spec.value) {
-		v.generated = generatedPath(x.expr.Root(), inner.own)
+	if x := c.results[v.spec.value].x; x != nil {
+		v.standsFor = x.plainPath
+		if slices.Contains(u.generated, v.spec.value) {
+			v.generated = generatedPath(x.expr.Root(), inner.own)
+		}
 	}
 	c.results = results
 	c.stack = c.stack[:len(c.stack)-1]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -215,8 +216,57 @@ func (a *analysis) note(id int64, waits bool, shown ast.Expr) {
 			at = operand
 		}
 	}
-	a.reads[id] = read{node: id, waits: waits, text: a.expr.Source(shown)}
+	text := a.expr.Source(shown)
+	if waits {
+		text = a.behindVariable(shown, text)
+	}
+	a.reads[id] = read{node: id, waits: waits, text: text}
 }
+
+// behindVariable is the text of a path that begins with a variable, with what the variable stands
+// for in its place where that is a path too: who waits needs the name of the object.
+func (a *analysis) behindVariable(e ast.Expr, text string) string {
+	for at := e; ; {
+		operand, _ := stepFrom(at)
+		if operand == nil {
+			return text
+		}
+		if name := variableName(at); name != "" {
+			v := a.c.variable(a.scope, name)
+			if rest, ok := strings.CutPrefix(text, a.expr.Source(at)); ok && v != nil && v.standsFor != "" {
+				return v.standsFor + rest
+			}
+			return text
+		}
+		at = operand
+	}
+}
+
+// plainPath is the text of an expression that is a path into an object of the cluster, without a
+// question mark and without a computed key; empty for every other.
+func (a *analysis) plainPath() string {
+	for at := a.expr.Root(); ; {
+		operand, optional := stepFrom(at)
+		name, literal := stepName(at)
+		switch {
+		case operand == nil || optional || !literal:
+			return ""
+		case operand.Kind() == ast.IdentKind:
+			if root := operand.AsIdent(); !isGroup(root) && root != rootParent || name == "" {
+				return ""
+			}
+			path := a.behindVariable(a.expr.Root(), a.expr.Source(a.expr.Root()))
+			if strings.HasPrefix(path, rootVariables+".") || len(path) > maxPathText {
+				return ""
+			}
+			return path
+		}
+		at = operand
+	}
+}
+
+// maxPathText is how long a path may be that messages show in the place of a variable.
+const maxPathText = 200
 
 // stepFrom is what a field or an index is read from, and whether it is read with
 // a question mark; nil where the node is no such read.
