@@ -45,13 +45,10 @@ type Engine struct {
 	// scarcity is for those who wait for memory: one at a time, so that the other workers
 	// are free for what needs little.
 	scarcity *gate[queue.Key]
-	// writes are those of Kanon itself, and chains the reconciles that these cause.
-	writes *feedback.Writes
-	chains *perKey[feedback.Chain]
-	// conflicts are those about the fields that patches set, by the target.
-	conflicts *perKey[feedback.Conflicts]
-	records   *records
-	guards    *guards
+	// writes are those of Kanon itself.
+	writes  *feedback.Writes
+	records *records
+	guards  *guards
 
 	contributions *contributions.Book[conditions.Problem]
 	retirements   *retirements
@@ -76,10 +73,8 @@ func New(options Options) (*Engine, error) {
 		memories: newMemories(),
 		scarcity: &gate[queue.Key]{most: 1},
 
-		writes:    feedback.NewWrites(apply.AnnotationRecreated),
-		chains:    newPerKey((*feedback.Chain).IsEmpty),
-		conflicts: newPerKey((*feedback.Conflicts).IsEmpty),
-		guards:    newGuards(),
+		writes: feedback.NewWrites(apply.AnnotationRecreated),
+		guards: newGuards(),
 
 		contributions: contributions.New[conditions.Problem](),
 		retirements:   newRetirements(),

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/feedback"
+	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -22,8 +23,14 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 	}
 	count("parents", e.parents.Keys())
 	count("memories", keysIn(&e.memories.mu, e.memories.byKey))
-	count("chains", keysIn(&e.chains.mu, e.chains.of))
-	count("conflicts", keysIn(&e.conflicts.mu, e.conflicts.of))
+	e.parents.UpdateAll(func(k queue.Key, s *parents.State) {
+		if s.Chain != nil {
+			count("chains", queue.Keys{k: true})
+		}
+		if s.Conflicts != nil {
+			count("conflicts", queue.Keys{k: true})
+		}
+	})
 	for _, rule := range e.running.load().byID {
 		found := make(queue.Keys)
 		e.readers.AddKeys(rule.id, found)

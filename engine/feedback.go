@@ -17,8 +17,30 @@ import (
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
 )
+
+func (e *Engine) updateChain(k queue.Key, change func(*feedback.Chain)) {
+	e.parents.Update(k, func(s *parents.State) { s.UpdateChain(change) })
+}
+
+func (e *Engine) updateChains(change func(queue.Key, *feedback.Chain)) {
+	e.parents.UpdateAll(func(k queue.Key, s *parents.State) {
+		if s.Chain != nil {
+			s.UpdateChain(func(c *feedback.Chain) { change(k, c) })
+		}
+	})
+}
+
+func (t *patching) updateConflicts(change func(*feedback.Conflicts)) {
+	t.parents.Update(t.key, func(s *parents.State) { s.UpdateConflicts(change) })
+}
+
+// forgetConflicts forgets those about the target of a patch.
+func (e *Engine) forgetConflicts(target queue.Key) {
+	e.parents.Update(target, func(s *parents.State) { s.Conflicts = nil })
+}
 
 // noteChange takes in that a change of an object enqueues a key.
 func (e *Engine) noteChange(k queue.Key, event monitor.Event) {
@@ -30,21 +52,21 @@ func (e *Engine) noteChange(k queue.Key, event monitor.Event) {
 	how := e.writes.Of(feedback.Change{
 		Object: identity.At(obj), Version: feedback.Version{UID: obj.UID(), Resource: obj.ResourceVersion()},
 	})
-	e.chains.with(k, func(c *feedback.Chain) { c.Changed(how) })
+	e.updateChain(k, func(c *feedback.Chain) { c.Changed(how) })
 }
 
 // expireWrites forgets writes, and chains of them, that can have no effect any more.
 func (e *Engine) expireWrites() {
 	now := e.options.Clock.Now()
 	if e.writes.Rotate(now) {
-		e.chains.each(func(_ queue.Key, c *feedback.Chain) { c.Expire(now) })
+		e.updateChains(func(_ queue.Key, c *feedback.Chain) { c.Expire(now) })
 	}
 }
 
 // restartChains ends all loops because the rules have changed, and enqueues the keys that were in one.
 func (e *Engine) restartChains() {
 	var looped []queue.Key
-	e.chains.each(func(k queue.Key, c *feedback.Chain) {
+	e.updateChains(func(k queue.Key, c *feedback.Chain) {
 		if c.Restart() {
 			looped = append(looped, k)
 		}
@@ -54,7 +76,7 @@ func (e *Engine) restartChains() {
 
 // beginChain begins a reconcile of a key, and gives what led to it, or how long it has to wait because the key is in a loop.
 func (e *Engine) beginChain(k queue.Key, now time.Time) (provenance *feedback.Provenance, wait time.Duration) {
-	e.chains.with(k, func(c *feedback.Chain) { provenance, wait = c.Begin(k, now, e.options.RetryMax) })
+	e.updateChain(k, func(c *feedback.Chain) { provenance, wait = c.Begin(k, now, e.options.RetryMax) })
 	return provenance, wait
 }
 
@@ -65,7 +87,7 @@ func (e *Engine) wrote(k queue.Key, cause *feedback.Provenance, obj *unstructure
 	if cause.IsLong(k) && !v.IsDeletion() {
 		digest = e.writes.Digest(obj)
 	}
-	e.chains.with(k, func(c *feedback.Chain) {
+	e.updateChain(k, func(c *feedback.Chain) {
 		effect = e.writes.Done(c, k, identity.Of(obj), v, digest, e.options.Clock.Now())
 	})
 	return effect
@@ -94,8 +116,8 @@ func (p *pass) deleted(obj *unstructured.Unstructured) {
 func (p *pass) addPatches(keys []queue.Key) {
 	for _, k := range keys {
 		how := p.provenance.Then(p.key, "its part of patch "+k.Patch)
-		p.chains.with(p.key, func(c *feedback.Chain) { c.Continue(p.key, p.provenance, p.options.Clock.Now()) })
-		p.chains.with(k, func(c *feedback.Chain) { c.Changed(how) })
+		p.updateChain(p.key, func(c *feedback.Chain) { c.Continue(p.key, p.provenance, p.options.Clock.Now()) })
+		p.updateChain(k, func(c *feedback.Chain) { c.Changed(how) })
 	}
 	p.addKeys(keys)
 }
@@ -224,7 +246,7 @@ func (t *patching) sync(ctx context.Context, patch apply.Patch) error {
 	}
 	id, lost := identity.Of(patch.Object), fieldsOf(t.writer.LostPatch(patch))
 	var suppressed bool
-	t.conflicts.with(t.key, func(c *feedback.Conflicts) { suppressed = c.Suppress(id, content, lost, now, t.options.RetryMax) })
+	t.updateConflicts(func(c *feedback.Conflicts) { suppressed = c.Suppress(id, content, lost, now, t.options.RetryMax) })
 	if !suppressed {
 		defer t.writes.Begin(feedback.NewWrite(t.key, id, apply.RefOf(patch.Object).String(), t.provenance, 0))()
 		result, err := t.writer.SyncPatch(ctx, patch)
@@ -233,11 +255,11 @@ func (t *patching) sync(ctx context.Context, patch apply.Patch) error {
 			return err
 		}
 		if result.Action != apply.ActionNone {
-			t.conflicts.with(t.key, func(c *feedback.Conflicts) { c.Wrote(id, content, lost, now) })
+			t.updateConflicts(func(c *feedback.Conflicts) { c.Wrote(id, content, lost, now) })
 		}
 	}
 	var conflict feedback.Conflict
-	t.conflicts.with(t.key, func(c *feedback.Conflicts) { conflict = c.Of(id, content, now) })
+	t.updateConflicts(func(c *feedback.Conflicts) { conflict = c.Of(id, content, now) })
 	if len(conflict.Fields) == 0 {
 		return nil
 	}

@@ -19,7 +19,7 @@ type keyStore interface {
 }
 
 func (e *Engine) stores() []keyStore {
-	return []keyStore{e.parents, e.memories, e.chains, e.conflicts}
+	return []keyStore{e.parents, e.memories}
 }
 
 // forget drops all that is known of a parent that is gone, or that the rule is not for any
@@ -41,7 +41,7 @@ func (e *Engine) forgetKey(k queue.Key) {
 // leaveTarget drops what is known of a target to which nobody contributes any more. What
 // it had to do with what was written last is forgotten with that.
 func (e *Engine) leaveTarget(k queue.Key) {
-	e.conflicts.Forget(k)
+	e.forgetConflicts(k)
 	e.readers.Keep(k, nil)
 	e.borrowed.Keep(k, nil)
 }

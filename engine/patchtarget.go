@@ -66,7 +66,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome {
 	told := e.contributions.Finish(k, t.saw, came, t.left)
 	for _, parent := range told {
 		if t.effect != nil { // the parent may see the target before its event
-			e.chains.with(parent, func(c *feedback.Chain) { c.Changed(t.effect) })
+			e.updateChain(parent, func(c *feedback.Chain) { c.Changed(t.effect) })
 		}
 	}
 	e.addKeys(told)
@@ -151,7 +151,7 @@ func (t *patching) run(ctx context.Context) conditions.Problem {
 	t.leaveOut(together.Contradictions)
 	live, err := t.live(ctx, merged == nil)
 	if err == nil && live == nil {
-		t.conflicts.Forget(t.key)
+		t.forgetConflicts(t.key)
 	}
 	switch {
 	case err != nil:

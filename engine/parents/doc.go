@@ -6,5 +6,8 @@
 //	...
 //	store.Forget(key) // the parent is gone, or the rule no longer selects it
 //
+// The target of a patch has a State, too: who enqueues it, and which of its fields others take back. What is behind a pointer of
+// a State is read and changed within Update only.
+//
 // Losing a State costs an evaluation or a second Event, and nothing else: a restart loses all of them.
 package parents

@@ -7,11 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/queue"
 )
 
-// State is what is remembered of one parent for one rule. Its zero value is a parent of which nothing is.
+// State is what is remembered of one parent for one rule, or of one target of a patch. Its zero value is one of which nothing is.
 type State struct {
+	// Chain is what caused the last reconciles; nil if nothing is known of that.
+	Chain *feedback.Chain
+	// Conflicts are those about the fields that a patch sets in the target; nil if there are none.
+	Conflicts *feedback.Conflicts
 	// HasFinalizer is true if the parent has the rule's finalizer.
 	HasFinalizer bool
 	// Left is true if the parent no longer matches the rule's selector and still has fields of the rule: it has to be
@@ -23,6 +28,29 @@ type State struct {
 	// Notice is the last Event about what stalls the parent, and Wait what it waits for.
 	Notice conditions.Notice
 	Wait   conditions.Wait
+}
+
+// UpdateChain changes the Chain, which is zero if nothing was known.
+func (s *State) UpdateChain(change func(*feedback.Chain)) { s.Chain = updated(s.Chain, change) }
+
+// UpdateConflicts changes the Conflicts, which are zero if there were none.
+func (s *State) UpdateConflicts(change func(*feedback.Conflicts)) {
+	s.Conflicts = updated(s.Conflicts, change)
+}
+
+// updated is what is left of a value after a change; nil if nothing is.
+func updated[T any, P interface {
+	*T
+	IsEmpty() bool
+}](value P, change func(P),
+) P {
+	if value == nil {
+		value = new(T)
+	}
+	if change(value); value.IsEmpty() {
+		return nil
+	}
+	return value
 }
 
 // Store has the State of each parent. It is safe for concurrent use.
@@ -53,6 +81,22 @@ func (s *Store) Update(k queue.Key, change func(*State)) {
 		return
 	}
 	s.byKey[k] = state
+}
+
+// UpdateAll changes the State of each parent of which something is remembered. change must not call the Store.
+func (s *Store) UpdateAll(change func(queue.Key, *State)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, before := range s.byKey {
+		after := before
+		switch change(k, &after); after {
+		case before:
+		case State{}:
+			delete(s.byKey, k)
+		default:
+			s.byKey[k] = after
+		}
+	}
 }
 
 // Forget drops what is remembered of a parent.

@@ -1,10 +1,12 @@
 package parents
 
 import (
+	"maps"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -33,5 +35,31 @@ func TestStoreForgets(t *testing.T) {
 	s.Forget(key("s", "a"))
 	if keys := s.Keys(); len(keys) != 0 {
 		t.Errorf("it still remembers %v", keys)
+	}
+}
+
+// A change of all States reaches each of them, and a Chain of which nothing is known is dropped.
+func TestUpdateAll(t *testing.T) {
+	t.Parallel()
+	key := func(name string) queue.Key { return queue.Key{Rule: "r", Parent: types.NamespacedName{Name: name}} }
+	s := New()
+	s.Update(key("empty"), func(state *State) { state.UpdateChain(func(*feedback.Chain) {}) })
+	s.Update(key("left"), func(state *State) { state.Left = true })
+	for _, name := range []string{"chain", "both"} {
+		s.Update(key(name), func(state *State) {
+			state.Left = name == "both"
+			state.UpdateChain(func(c *feedback.Chain) { c.Changed(nil) })
+		})
+	}
+	seen := make(queue.Keys)
+	s.UpdateAll(func(k queue.Key, state *State) {
+		seen[k] = true
+		state.UpdateChain(func(c *feedback.Chain) { *c = feedback.Chain{} })
+	})
+	if want := (queue.Keys{key("left"): true, key("chain"): true, key("both"): true}); !maps.Equal(seen, want) {
+		t.Errorf("it reaches %v, want %v", seen, want)
+	}
+	if want := (queue.Keys{key("left"): true, key("both"): true}); !maps.Equal(s.Keys(), want) {
+		t.Errorf("it still remembers %v, want %v", s.Keys(), want)
 	}
 }
