@@ -13,9 +13,9 @@ type Kind int
 
 const (
 	noLoop Kind = iota
-	// Repeating: states come back.
+	// Repeating is a chain in which states come back.
 	Repeating
-	// Endless: the chain goes on for too long, although no state comes back.
+	// Endless is a chain that goes on for too long, although no state comes back.
 	Endless
 )
 
