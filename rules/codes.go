@@ -150,6 +150,7 @@ const (
 	CodeRecreateLoses Code = "KN0741"
 	CodeIdleRollout   Code = "KN0742"
 	CodeRolloutShare  Code = "KN0743"
+	CodeImmutable     Code = "KN0744"
 )
 
 // What can be found among the rules of all sources.
@@ -298,6 +299,7 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeRecreateLoses, "Made anew, a child would lose what is in it", SeverityError},
 		{CodeIdleRollout, "A rollout that decides nothing", SeverityError},
 		{CodeRolloutShare, "A number of items that is none", SeverityError},
+		{CodeImmutable, "An immutable field that is computed from what can change", SeverityWarning},
 
 		{CodePatchTarget, "A patch that does not say what it is for", SeverityError},
 		{CodePatchID, "An id that a patch cannot have", SeverityError},
@@ -313,7 +315,7 @@ func (c Code) severity() Severity {
 	switch c {
 	case CodeMoreWarnings, CodeLooksLike, CodeConstant, CodeOptionalField, CodeUncheckedKind,
 		CodeNoSubresource, CodeNoConditions, CodeNoSchema, CodeUnguardedLookup, CodeShortLivedJob,
-		CodePatchSecret, CodeClash:
+		CodePatchSecret, CodeClash, CodeImmutable:
 		return SeverityWarning
 	default:
 		return SeverityError

@@ -203,6 +203,9 @@ type compiler struct {
 	results map[*node]result
 	// certain are schemas of kinds that Options.Schemas may lack.
 	certain map[schema.GroupVersionKind]*openapi.Schema
+	// fieldReads is what the expressions of each scalar read, variables followed; nil in rules
+	// of which nobody asks that.
+	fieldReads map[*node][]fieldRead
 	// expressions are those that were checked.
 	expressions map[checkedText]*celenv.Expression
 	// constantCost is what may still be spent on expressions that read nothing.
@@ -243,6 +246,9 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 		statusKinds: celenv.StatusKinds{},
 	}
 	c.constantCost = 2 * c.limits.ExpressionCost // so that a rule is compiled soon
+	if r.notesFields() {
+		c.fieldReads = map[*node][]fieldRead{}
+	}
 	c.declare()
 	p := c.program()
 	findings := c.findings.finish(r.src)

@@ -68,6 +68,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 		c.checkConstantNames(spec.template.get("metadata"), child.GVK.Group)
 		c.conform(spec, child)
 		c.checkItemNames(spec)
+		c.checkImmutable(spec, child)
 	}
 	c.readiness(spec, child, sc, n.guard)
 	c.writeConditions(spec, child, sc, n)

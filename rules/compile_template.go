@@ -461,6 +461,9 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		a.uses.generated = append(a.uses.generated, n)
 	}
 	u.add(&a.uses)
+	if c.fieldReads != nil {
+		c.fieldReads[n] = append(c.fieldReads[n], a.uses.fields...)
+	}
 	typ := expr.Type()
 	if result.known() {
 		typ = result.typ

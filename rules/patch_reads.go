@@ -26,9 +26,9 @@ func (r fieldRead) key() string {
 	return strings.Join(append([]string{r.root, strconv.FormatBool(r.asks)}, r.path...), "\x00")
 }
 
-// noteFields collects what the expression reads, for a rule that has patches.
+// noteFields collects what the expression reads, for a rule in which that is asked for.
 func (a *analysis) noteFields() {
-	if len(a.c.rule.patches) == 0 {
+	if a.c.fieldReads == nil {
 		return
 	}
 	inner := map[int64]bool{}
@@ -42,7 +42,7 @@ func (a *analysis) noteFields() {
 		if inner[e.ID()] {
 			continue // a part of a longer path
 		}
-		if path, ok := pathOf(e); ok {
+		if path, ok := a.pathOf(e); ok {
 			read := fieldRead{root: path[0], path: path[1:], text: a.expr.Source(e), pos: a.at(e.ID())}
 			if isGroup(read.root) {
 				if len(path) < 2 {
@@ -58,20 +58,21 @@ func (a *analysis) noteFields() {
 
 // pathOf is the path that a node reads, from its root on, as far as it is written
 // out: what follows an index that is computed is not known.
-func pathOf(e ast.Expr) ([]string, bool) {
+func (a *analysis) pathOf(e ast.Expr) ([]string, bool) {
 	switch e.Kind() {
 	case ast.IdentKind:
 		name := e.AsIdent()
-		return []string{name}, name == rootParent || name == rootChildren || name == rootLookups || name == rootObserved
+		_, item := a.scope.names[name]
+		return []string{name}, name == rootParent || isGroup(name) && name != rootVariables || name == rootNow || item
 	case ast.SelectKind:
-		path, ok := pathOf(e.AsSelect().Operand())
+		path, ok := a.pathOf(e.AsSelect().Operand())
 		return extended(path, e.AsSelect().FieldName()), ok
 	case ast.CallKind:
 		call := e.AsCall()
 		if !isStep(call.FunctionName()) {
 			return nil, false
 		}
-		path, ok := pathOf(call.Args()[0])
+		path, ok := a.pathOf(call.Args()[0])
 		name, literal := literalText(call.Args()[1])
 		if !literal && call.FunctionName() != operators.OptSelect {
 			name = anyKey

@@ -1,0 +1,145 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// The API server lets nobody change some fields of an object. A template that computes one of them
+// from what can change will be refused one day, unless the child says what then becomes of the
+// object, or a change gives the object another name.
+
+// immutableFields are the fields of a kind that nobody can change and that rules compute. Kinds of
+// which the objects are not to be recreated, and fields for which a refusal is the best that can
+// happen, such as the storage class of a volume claim, are not among them.
+func immutableFields(gvk schema.GroupVersionKind, template *node) [][]string {
+	switch gvk.GroupKind() {
+	case schema.GroupKind{Group: "batch", Kind: "Job"}:
+		return [][]string{
+			{"spec", "template"},
+			{"spec", "selector"},
+			{"spec", "completionMode"},
+			{"spec", "podFailurePolicy"},
+			{"spec", "successPolicy"},
+			{"spec", "backoffLimitPerIndex"},
+			{"spec", "managedBy"},
+		}
+	case schema.GroupKind{Group: rbacGroup, Kind: "RoleBinding"}, schema.GroupKind{Group: rbacGroup, Kind: "ClusterRoleBinding"}:
+		return [][]string{{"roleRef"}}
+	case schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "Secret"}:
+		if n := template.get("immutable"); n != nil && n.value == true {
+			return [][]string{{"data"}, {"binaryData"}, {"stringData"}}
+		}
+	}
+	return nil
+}
+
+// notesFields says whether the fields are noted that expressions read: in rules with patches, and
+// with children that have immutable fields.
+func (r *Rule) notesFields() bool {
+	return len(r.patches) > 0 || slices.ContainsFunc(r.children, func(spec childSpec) bool {
+		return len(immutableFields(templateGVK(spec.template), spec.template)) > 0
+	})
+}
+
+// checkImmutable reports the first read of what can change in an immutable field, where the child
+// does not say what becomes of the object then. Children of spec.finalize are not asked: they live
+// for a parent that goes.
+func (c *compiler) checkImmutable(spec *childSpec, child *compiledChild) {
+	gaps := spec.gaps
+	asked := spec.updateWhen == nil && spec.recreateWhen == nil && !gaps["updateWhen"] && !gaps["recreateWhen"] && !gaps["updatePolicy"] && !gaps["ignore"]
+	if !asked || spec.cleanup || spec.updatePolicy != "" && spec.updatePolicy != UpdateApply || !MayRecreate(child.GVK) {
+		return
+	}
+	metadata := spec.template.get("metadata")
+	named := slices.Concat(c.readsBelow(metadata.get("name")), c.readsBelow(metadata.get("namespace")))
+	for _, path := range immutableFields(child.GVK, spec.template) {
+		n := spec.template
+		for _, name := range path {
+			n = n.get(name)
+		}
+		if n == nil || slices.ContainsFunc(spec.ignore, func(i ignoreSpec) bool { return i.touches(path) }) {
+			continue
+		}
+		for _, r := range c.readsBelow(n) {
+			if !c.canChange(spec, r) || slices.ContainsFunc(named, r.isTold) {
+				continue
+			}
+			c.report(r.pos, CodeImmutable, "%s can change, and the API server lets nobody change %s of a %s", r.text, strings.Join(path, "."), child.GVK.Kind).
+				hint("write updatePolicy: ApplyOrRecreate, so that %s is then deleted and created again, or CreateOnly, so that it stays as it was created", spec.label())
+			return
+		}
+	}
+}
+
+// readsBelow are the fields that the expressions in a part of the rule read.
+func (c *compiler) readsBelow(n *node) []fieldRead {
+	if n == nil {
+		return nil
+	}
+	out := slices.Clone(c.fieldReads[n])
+	for _, f := range n.fields {
+		out = slices.Concat(out, c.fieldReads[f.key], c.readsBelow(f.value))
+	}
+	for _, item := range n.items {
+		out = append(out, c.readsBelow(item)...)
+	}
+	return out
+}
+
+// isTold says whether the name of an object, which reads other, becomes another one where r
+// changes.
+func (r fieldRead) isTold(other fieldRead) bool {
+	return r.root == other.root && len(other.path) <= len(r.path) && slices.Equal(other.path, r.path[:len(other.path)])
+}
+
+// canChange says whether what is read can be another value for the same parent and the same item.
+func (c *compiler) canChange(spec *childSpec, r fieldRead) bool {
+	group, id, _ := strings.Cut(r.root, ".")
+	identity := r.isOneOf("apiVersion", "kind", "metadata.name", "metadata.namespace")
+	switch group {
+	case rootParent:
+		return !identity && !r.isOneOf("metadata.uid", "metadata.creationTimestamp")
+	case rootLookups:
+		l := c.lookups[id]
+		return !identity || l == nil || l.spec.list()
+	case rootChildren, rootObserved, rootEach:
+		return !identity
+	case rootFinalizing:
+		return false // the object goes with its parent
+	}
+	if f := c.families[spec.id]; f != nil {
+		spec = f.root
+	}
+	for _, f := range spec.forEach {
+		if f.name == r.root && f.in != nil {
+			return slices.ContainsFunc(c.readsBelow(f.in), func(r fieldRead) bool { return c.canChange(spec, r) })
+		}
+	}
+	return true
+}
+
+// isOneOf says whether what is read is one of some fields, or a part of it.
+func (r fieldRead) isOneOf(fields ...string) bool {
+	return slices.ContainsFunc(fields, func(field string) bool {
+		path := strings.Split(field, ".")
+		return len(path) <= len(r.path) && slices.Equal(path, r.path[:len(path)])
+	})
+}
+
+// touches says whether an item of ignore is about a field, what holds it or a part of it.
+func (i ignoreSpec) touches(path []string) bool {
+	text, _ := i.path.text()
+	ignored, err := parsePath(text)
+	if err != nil {
+		return true
+	}
+	for at := range min(len(path), len(ignored.steps)) {
+		if ignored.steps[at].Field != path[at] {
+			return false
+		}
+	}
+	return true
+}
