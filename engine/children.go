@@ -164,7 +164,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (live *unstructured.Uns
 	if !whole {
 		live = known.Head()
 	}
-	if live == nil && p.memory.conflicts.IsRepeated(identity.Of(object)) {
+	if live == nil && p.memory.Conflicts.IsRepeated(identity.Of(object)) {
 		// Somebody may keep taking its mark away, and so keep it out of view.
 		if live, err = p.readChild(ctx, kind.GVR, object); err != nil {
 			return nil, err
@@ -172,7 +172,7 @@ func (p *pass) writeChild(ctx context.Context, w *write) (live *unstructured.Uns
 	}
 	w.before = live
 	p.carryRecreation(object, live)
-	if !w.isDue() && !p.memory.conflicts.IsKnown(identity.Of(object)) &&
+	if !w.isDue() && !p.memory.Conflicts.IsKnown(identity.Of(object)) &&
 		p.writer.Unchanged(ctx, object, w.owner, w.controller, w.policy, live) {
 		return live, nil
 	}

@@ -41,7 +41,6 @@ type Engine struct {
 	parents  *parents.Store
 	readers  *readers.Index
 	borrowed *readers.Borrowed
-	memories *memories
 	// scarcity is for those who wait for memory: one at a time, so that the other workers
 	// are free for what needs little.
 	scarcity *gate[queue.Key]
@@ -70,7 +69,6 @@ func New(options Options) (*Engine, error) {
 		parents: parents.New(),
 
 		readers:  readers.New(),
-		memories: newMemories(),
 		scarcity: &gate[queue.Key]{most: 1},
 
 		writes: feedback.NewWrites(apply.AnnotationRecreated),

@@ -22,7 +22,6 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 		}
 	}
 	count("parents", e.parents.Keys())
-	count("memories", keysIn(&e.memories.mu, e.memories.byKey))
 	e.parents.UpdateAll(func(k queue.Key, s *parents.State) {
 		if s.Chain != nil {
 			count("chains", queue.Keys{k: true})

@@ -205,7 +205,7 @@ func (e *Engine) managerName(manager string) string {
 
 // checkConflict gives an error where a child must not be written now, because others keep taking fields of it back.
 func (p *pass) checkConflict(child *apply.Child, live *unstructured.Unstructured) error {
-	id, conflicts := identity.Of(child.Object), &p.memory.conflicts
+	id, conflicts := identity.Of(child.Object), &p.memory.Conflicts
 	if live == nil || !conflicts.IsKnown(id) ||
 		!conflicts.Suppress(id, child.Content(), fieldsOf(child.Lost(live)), p.started, p.options.RetryMax) {
 		return nil
@@ -216,13 +216,13 @@ func (p *pass) checkConflict(child *apply.Child, live *unstructured.Unstructured
 // noteConflict counts what a write took back of others, and gives an error where fields of a child that is as it should be are
 // still in conflict.
 func (p *pass) noteConflict(child *apply.Child, result apply.Result) error {
-	p.memory.conflicts.Wrote(identity.Of(child.Object), child.Content(), fieldsOf(result.Lost), p.started)
+	p.memory.Conflicts.Wrote(identity.Of(child.Object), child.Content(), fieldsOf(result.Lost), p.started)
 	return p.conflict(child)
 }
 
 // conflict is the error of a child of which fields are in conflict; nil for any other child.
 func (p *pass) conflict(child *apply.Child) error {
-	conflict := p.memory.conflicts.Of(identity.Of(child.Object), child.Content(), p.started)
+	conflict := p.memory.Conflicts.Of(identity.Of(child.Object), child.Content(), p.started)
 	if len(conflict.Fields) == 0 {
 		return nil
 	}
@@ -294,9 +294,9 @@ func (p *pass) checkStatusLoop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.memory.statusLoop.Evaluated(p.inputs, digest, p.due)
+	p.memory.StatusLoop.Evaluated(p.inputs, digest, p.due)
 	p.changed = p.changedStatus()
-	for _, leaf := range p.memory.statusLoop.Looping(p.changed) {
+	for _, leaf := range p.memory.StatusLoop.Looping(p.changed) {
 		p.problems = append(p.problems, conditions.Problem{
 			Subject: leaf, Reason: conditions.ReasonRestless, Stalled: true,
 			Err: fmt.Errorf("it changes in every evaluation with nothing else to cause that (%d in a row): "+

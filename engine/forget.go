@@ -7,21 +7,6 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// What the engine remembers of keys stands in several stores. It is forgotten here, of a
-// key and of a rule, in all of them at once: a store that is missing here grows for ever.
-
-// keyStore remembers something by key.
-type keyStore interface {
-	Forget(k queue.Key)
-	ForgetRule(id string)
-	// AddKeys adds to found the keys of a rule of which something is remembered.
-	AddKeys(rule string, found queue.Keys)
-}
-
-func (e *Engine) stores() []keyStore {
-	return []keyStore{e.parents, e.memories}
-}
-
 // forget drops all that is known of a parent that is gone, or that the rule is not for any
 // more, as a reconcile by this operator found.
 func (e *Engine) forget(op *operator, k queue.Key) {
@@ -31,9 +16,7 @@ func (e *Engine) forget(op *operator, k queue.Key) {
 
 // forgetKey drops what is known of a key besides what its parent contributes by patches.
 func (e *Engine) forgetKey(k queue.Key) {
-	for _, store := range e.stores() {
-		store.Forget(k)
-	}
+	e.parents.Forget(k)
 	e.readers.Keep(k, nil)
 	e.borrowed.Keep(k, nil)
 }
@@ -49,9 +32,7 @@ func (e *Engine) leaveTarget(k queue.Key) {
 // forgetRule drops all that is known of the parents and targets of a rule that stopped: no
 // event will tell of their end.
 func (e *Engine) forgetRule(id string) {
-	for _, store := range e.stores() {
-		store.ForgetRule(id)
-	}
+	e.parents.ForgetRule(id)
 	e.readers.ForgetRule(id)
 	e.borrowed.ForgetRule(id)
 	e.guards.forgetRule(id)
@@ -70,18 +51,14 @@ func (e *Engine) forgetStopped(ran *operators) {
 		if now.byID[id] != nil {
 			continue
 		}
-		for _, store := range e.stores() {
-			store.ForgetRule(id)
-		}
+		e.parents.ForgetRule(id)
 	}
 }
 
 // remembered lists the keys of a rule of which something is known.
 func (e *Engine) remembered(rule string) []queue.Key {
 	found := make(queue.Keys)
-	for _, store := range e.stores() {
-		store.AddKeys(rule, found)
-	}
+	e.parents.AddKeys(rule, found)
 	e.readers.AddKeys(rule, found)
 	e.borrowed.AddKeys(rule, found)
 	e.contributions.AddKeys(rule, found)

@@ -99,7 +99,7 @@ func rememberedWorld(t *testing.T) *world {
 			return strings.Contains(said, "keeps being taken back") && strings.Contains(said, "never comes to rest")
 		})
 	}
-	w.wantRemembered("parents", "memories", "chains", "conflicts", "readers", "borrowed", "contributions")
+	w.wantRemembered("parents", "chains", "conflicts", "readers", "borrowed", "contributions")
 	orphan := metav1.DeletePropagationOrphan
 	if err := w.at(notes, w.home).Delete(t.Context(), "n", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func (p *pass) mergeConditions(ctx context.Context, own []any) error {
 	s := p.status(nil)
 	s.Object = parent
 	before, _, _ := unstructured.NestedSlice(parent.Object, "status", "conditions")
-	after, overwritten := p.memory.list.Merge(before, own, conditions.Owner{
+	after, overwritten := p.memory.List.Merge(before, own, conditions.Owner{
 		Prefix: p.op.program.ConditionPrefix(), Types: p.op.program.ConditionTypes(), Wrote: apply.HoldsConditions(s),
 		Yields: p.rivalWithConditions(schemas.ConditionsShape{HasConditions: true}) != "",
 	})
@@ -40,7 +40,7 @@ func (p *pass) mergeConditions(ctx context.Context, own []any) error {
 	for i, name := range overwritten {
 		lost[i] = feedback.Field{Path: "status.conditions[type=" + name + "]"}
 	}
-	id, conflicts := identity.Of(parent), &p.memory.conflicts
+	id, conflicts := identity.Of(parent), &p.memory.Conflicts
 	if conflicts.Suppress(id, "", lost, p.started, p.options.RetryMax) {
 		of := &conflictError{Conflict: conflicts.Of(id, "", p.started), object: apply.RefOf(parent), nameOf: p.managerName}
 		p.requeueAfter(of.after())

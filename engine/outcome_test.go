@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/schemas"
 )
 
@@ -33,4 +36,9 @@ func TestVerdictOnProblems(t *testing.T) {
 			}
 		})
 	}
+}
+
+// aParent is the work on some parent.
+func aParent() queue.Key {
+	return queue.Key{Rule: "r", Parent: types.NamespacedName{Namespace: "home", Name: "n"}}
 }

@@ -17,7 +17,7 @@ func (p *pass) emitOfRule() {
 	if p.memory == nil {
 		return
 	}
-	for _, event := range p.memory.events.Due(p.outcome.Events, p.op.isNewerThan(p.parent.GetCreationTimestamp().Time)) {
+	for _, event := range p.memory.Events.Due(p.outcome.Events, p.op.isNewerThan(p.parent.GetCreationTimestamp().Time)) {
 		p.options.Recorder.Event(p.parent, conditions.EventType(event), event.Reason, event.Message)
 	}
 }

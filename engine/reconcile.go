@@ -69,9 +69,9 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 	if parent.GetDeletionTimestamp() != nil {
 		return e.leave(ctx, op, k, parent, now)
 	}
-	remembered := e.memories.of(k, parent.GetUID(), op.program.Hash())
-	remembered.schedule.Request(parent.GetAnnotations()[annotationReconcileAt])
-	if wait := remembered.schedule.Wait(now); wait > 0 {
+	remembered := e.parents.Memory(k, parent.GetUID(), op.program.Hash())
+	remembered.Schedule.Request(parent.GetAnnotations()[annotationReconcileAt])
+	if wait := remembered.Schedule.Wait(now); wait > 0 {
 		return outcome{verdict: later, after: wait}
 	}
 	provenance, wait := e.beginChain(k, now)
@@ -113,7 +113,7 @@ type pass struct {
 	due          bool
 	// memory is kept after the pass, unless the rule turns out not to be for the
 	// parent.
-	memory *memory
+	memory *parents.Memory
 	// provenance is what led to the reconcile, as far as it was rules.
 	provenance *feedback.Provenance
 	// reads and borrows are what the evaluation looked up, and the informers that
@@ -170,10 +170,10 @@ type pass struct {
 	outcome rules.Outcome
 }
 
-func (e *Engine) newPass(op *operator, k queue.Key, parent *unstructured.Unstructured, remembered *memory, now time.Time) *pass {
+func (e *Engine) newPass(op *operator, k queue.Key, parent *unstructured.Unstructured, remembered *parents.Memory, now time.Time) *pass {
 	p := &pass{
 		Engine: e, op: op, key: k, parent: parent, memory: remembered,
-		started: now, now: remembered.schedule.EvaluationTime(now, op.program.Drifts()), due: remembered.schedule.IsDue(now),
+		started: now, now: remembered.Schedule.EvaluationTime(now, op.program.Drifts()), due: remembered.Schedule.IsDue(now),
 		desired: make(map[identity.ID]bool), provenance: &feedback.Provenance{},
 	}
 	if op.program.ReadsStatus() {
@@ -191,8 +191,8 @@ func (p *pass) finish(out *outcome) {
 	p.readers.Keep(p.key, p.reads)
 	p.borrowed.Keep(p.key, p.borrows)
 	if p.memory != nil {
-		p.memory.conflicts.Expire(p.started)
-		p.memories.keep(p.key, p.memory)
+		p.memory.Conflicts.Expire(p.started)
+		p.parents.Keep(p.key, p.memory)
 	}
 	if !p.isCurrent(p.op) {
 		p.requeueAfter(atOnce) // what was kept above may be of no use to the operator that runs now
@@ -277,8 +277,7 @@ func (p *pass) release(ctx context.Context) outcome {
 		p.setLeft(p.key, false)
 	}
 	p.dropContributions(p.op, p.key)
-	p.parents.Update(p.key, func(s *parents.State) { s.Notice, s.Wait = conditions.Notice{}, conditions.Wait{} })
-	p.memories.Forget(p.key)
+	p.parents.Release(p.key)
 	p.memory = nil
 	return p.result()
 }

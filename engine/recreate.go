@@ -56,7 +56,7 @@ func (p *pass) carryRecreation(object, live *unstructured.Unstructured) {
 	text := ""
 	if live != nil {
 		text = live.GetAnnotations()[apply.AnnotationRecreated]
-	} else if last, ok := p.memory.recreations[identity.Of(object)]; ok {
+	} else if last, ok := p.memory.Recreations[identity.Of(object)]; ok {
 		text = recreationText(last.Attempts, p.started)
 	}
 	if text == "" {
@@ -72,19 +72,19 @@ func (p *pass) carryRecreation(object, live *unstructured.Unstructured) {
 
 // noteRecreations remembers what was deleted to be made anew, until it is.
 func (p *pass) noteRecreations(writes []*write) {
-	maps.DeleteFunc(p.memory.recreations, func(_ identity.ID, b pacing.Backoff) bool {
+	maps.DeleteFunc(p.memory.Recreations, func(_ identity.ID, b pacing.Backoff) bool {
 		return hasLasted(b.Last, p.started, p.recreateLimits())
 	})
 	for _, w := range writes {
 		id := identity.Of(w.object)
 		switch {
 		case w.recreated != nil:
-			if p.memory.recreations == nil {
-				p.memory.recreations = make(map[identity.ID]pacing.Backoff)
+			if p.memory.Recreations == nil {
+				p.memory.Recreations = make(map[identity.ID]pacing.Backoff)
 			}
-			p.memory.recreations[id] = *w.recreated
+			p.memory.Recreations[id] = *w.recreated
 		case w.live != nil:
-			delete(p.memory.recreations, id)
+			delete(p.memory.Recreations, id)
 		}
 		p.noteHeldRecreation(w)
 		if w.pending != nil {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
@@ -265,7 +266,7 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 	case parent.GetDeletionTimestamp() == nil && e.touches(op, k, parent) && (e.waitsForAnother(ctx, op, parent) || !e.isTurnOf(op)):
 		return outcome{verdict: again} // also where the other one has only just begun to run, and has not looked yet
 	case parent.GetDeletionTimestamp() == nil:
-		p := e.newPass(op, k, parent, &memory{}, e.options.Clock.Now())
+		p := e.newPass(op, k, parent, &parents.Memory{}, e.options.Clock.Now())
 		out = p.releaseAndEnd(ctx)
 	}
 	if out.verdict != settled || out.err != nil {

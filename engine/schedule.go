@@ -28,6 +28,6 @@ func (p *pass) planNext() {
 		next.Due = due
 	}
 	if p.memory != nil {
-		p.memory.schedule = next
+		p.memory.Schedule = next
 	}
 }

@@ -29,13 +29,13 @@ func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 		Parent: p.parent, Now: p.now, Reader: p, Random: rand.Reader, Finalizing: finalizing, Missing: p.op.kinds.missing,
 		Memory: p.options.Memory,
 	})
-	if p.memory == nil || !p.memory.starved {
+	if p.memory == nil || !p.memory.OutOfMemory {
 		return nil
 	}
 	if err := p.reserve(ctx); err != nil {
 		return err
 	}
-	p.memory.starved = false
+	p.memory.OutOfMemory = false
 	return nil
 }
 
@@ -64,7 +64,7 @@ func (p *pass) starved(ctx context.Context) bool {
 		return false
 	}
 	if p.memory != nil {
-		p.memory.starved = true
+		p.memory.OutOfMemory = true
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("The evaluations together need more memory than there is; this one is tried again")
 	return true

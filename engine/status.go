@@ -189,7 +189,7 @@ func (p *pass) syncStatus(ctx context.Context, content map[string]any) error {
 			p.requeueAfter(atOnce)
 		}
 		if p.memory != nil {
-			p.memory.statusLoop.Wrote(p.changed)
+			p.memory.StatusLoop.Wrote(p.changed)
 		}
 	}
 	return nil

@@ -29,9 +29,9 @@ func isSuspended(parent *unstructured.Unstructured) bool {
 // says. No event tells of a parent that is out of the rule's view, so that one is
 // asked after, with growing pauses.
 func (e *Engine) rest(op *operator, k queue.Key, parent *unstructured.Unstructured) verdict {
-	remembered := e.memories.of(k, parent.GetUID(), op.program.Hash())
-	remembered.schedule.Interval = 0
-	e.memories.keep(k, remembered)
+	remembered := e.parents.Memory(k, parent.GetUID(), op.program.Hash())
+	remembered.Schedule.Interval = 0
+	e.parents.Keep(k, remembered)
 	if !op.inView(parent) {
 		return again
 	}

@@ -38,7 +38,7 @@ func (p *pass) unproven(kind restmapping.Kind, rendered *unstructured.Unstructur
 	if live, known := p.revealed[id]; known {
 		return live, nil
 	}
-	if p.readUnproven == nil || p.memory != nil && p.memory.foreign[id] == version {
+	if p.readUnproven == nil || p.memory != nil && p.memory.Foreign[id] == version {
 		return nil, nil
 	}
 	live, err := p.readUnproven(kind, rendered)
@@ -50,10 +50,10 @@ func (p *pass) unproven(kind restmapping.Kind, rendered *unstructured.Unstructur
 	}
 	p.revealed[id] = live
 	if live == nil && p.memory != nil {
-		if p.memory.foreign == nil {
-			p.memory.foreign = make(map[identity.ID]string)
+		if p.memory.Foreign == nil {
+			p.memory.Foreign = make(map[identity.ID]string)
 		}
-		p.memory.foreign[id] = version
+		p.memory.Foreign[id] = version
 	}
 	return live, nil
 }

@@ -28,6 +28,8 @@ type State struct {
 	// Notice is the last Event about what stalls the parent, and Wait what it waits for.
 	Notice conditions.Notice
 	Wait   conditions.Wait
+	// memory is what is remembered for the revision of the rule that runs; nil if that is nothing.
+	memory *Memory
 }
 
 // UpdateChain changes the Chain, which is zero if nothing was known.
