@@ -66,7 +66,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 		p.noteHeldByRollout(node.Node, node.Held)
 		for _, object := range node.Kept {
 			p.desired[identity.Of(object)] = true
-			if live, err := p.Live(object); err == nil && live != nil {
+			if live, err := p.reader.Live(object); err == nil && live != nil {
 				writes = append(writes, &write{node: node.Node, object: object, before: live})
 			}
 		}
@@ -98,8 +98,8 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 			w := writes[0]
 			writes = writes[1:]
 			live[i] = w.live
-			p.inputs.Child(identity.Of(w.object), w.before)
-			p.unseen = p.unseen || w.unseen
+			p.reader.inputs.Child(identity.Of(w.object), w.before)
+			p.reader.unseen = p.reader.unseen || w.unseen
 			if w.err != nil {
 				p.problems = append(p.problems, p.redacted(p.awaitNamespace(w, conditions.OfWrite("child "+w.node, w.err))))
 			}

@@ -280,7 +280,7 @@ func (t *patching) noteWrite(result apply.Result) {
 
 // checkStatusLoop keeps the status as it is where the rule computes it from itself, so that each write asks for the next one.
 func (p *pass) checkStatusLoop(ctx context.Context) error {
-	if p.inputs == nil || p.outcome.StatusHeld {
+	if p.reader.inputs == nil || p.outcome.StatusHeld {
 		return nil
 	}
 	others, err := p.writer.OthersStatus(ctx, p.status(nil))
@@ -290,11 +290,11 @@ func (p *pass) checkStatusLoop(ctx context.Context) error {
 	if shape, err := p.conditionsShape(ctx); err == nil && p.mergesConditions(shape, p.outcome.Status) {
 		others = conditions.Without(others, p.op.program.ConditionPrefix(), p.op.program.ConditionTypes())
 	}
-	digest, err := p.inputs.Digest(p.parent, others, isStatusManager)
+	digest, err := p.reader.inputs.Digest(p.parent, others, isStatusManager)
 	if err != nil {
 		return err
 	}
-	p.memory.StatusLoop.Evaluated(p.inputs, digest, p.due)
+	p.memory.StatusLoop.Evaluated(p.reader.inputs, digest, p.due)
 	p.changed = p.changedStatus()
 	for _, leaf := range p.memory.StatusLoop.Looping(p.changed) {
 		p.problems = append(p.problems, conditions.Problem{

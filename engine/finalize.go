@@ -66,7 +66,7 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome) {
 		return false, outcome{verdict: again}
 	}
 	p.prune(ctx)
-	if p.outcome.Finalization.Done && !p.filling && !p.unseen {
+	if p.outcome.Finalization.Done && !p.reader.incomplete && !p.reader.unseen {
 		err := p.noteFinalized(ctx)
 		if err == nil {
 			return true, outcome{}

@@ -26,7 +26,7 @@ func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *u
 
 func (p *pass) endParent(ctx context.Context) outcome {
 	op, k := p.op, p.key
-	p.readUnproven = p.unprovenIn(ctx)
+	p.reader.readUnproven = p.unprovenIn(ctx)
 	if p.finalizes() {
 		if done, out := p.finalize(ctx); !done {
 			return out
@@ -70,7 +70,7 @@ func (p *pass) endChildren(ctx context.Context) (gone bool, err error) {
 		}
 	}
 	if len(children) > 0 && p.endings().NeedEvaluation() {
-		if p.decideLate(ctx); p.filling {
+		if p.decideLate(ctx); p.reader.incomplete {
 			return false, nil // it is not known yet what is to be kept
 		}
 	}

@@ -31,8 +31,8 @@ func (p *pass) awaitNamespace(w *write, of conditions.Problem) conditions.Proble
 	if name == p.key.Parent.Namespace || of.Reason != conditions.ReasonNamespaceMissing && !conditions.IsTerminatingNamespace(w.err) {
 		return of
 	}
-	p.borrow(allNamespaces)
-	p.follow(readers.Subject{Informer: allNamespaces, Name: name}, labels.Everything())
+	p.reader.borrow(allNamespaces)
+	p.reader.follow(readers.Subject{Informer: allNamespaces, Name: name}, labels.Everything())
 	// The event of the namespace that is made meanwhile may have come before anybody asked for it.
 	live, exists := p.monitors.Head(allNamespaces, "", name)
 	of.Elsewhere = p.monitors.HasSynced(allNamespaces) && (!exists || live.GetDeletionTimestamp() != nil)

@@ -212,10 +212,10 @@ func generatedPaths(generated [][]string) []apply.Path {
 	return out
 }
 
-// policyOf is how an object that a node rendered in this pass is treated.
-func (p *pass) policyOf(node string, object *unstructured.Unstructured) apply.Policy {
-	policy := p.op.policies[node]
-	if now := pathsOf(p.evaluation.Ignores(object)); len(now) > 0 {
+// policyOf is how an object that a node rendered in this reconcile is treated.
+func (s *subject) policyOf(node string, object *unstructured.Unstructured) apply.Policy {
+	policy := s.op.policies[node]
+	if now := pathsOf(s.evaluation.Ignores(object)); len(now) > 0 {
 		policy.Ignore, policy.Relinquished = slices.Concat(policy.Ignore, now), now
 	}
 	return policy

@@ -56,7 +56,7 @@ func (p *pass) decideLate(ctx context.Context) {
 		p.decideAll()
 	}
 	if err != nil || p.starved(ctx) {
-		p.decided, p.filling = nil, true
+		p.decided, p.reader.incomplete = nil, true
 		p.requeueAfter(starvedPause)
 	}
 }
@@ -71,7 +71,7 @@ func (p *pass) decideAll() {
 		for _, node := range batch {
 			live := make([]*unstructured.Unstructured, len(node.Objects))
 			for i, object := range node.Objects {
-				live[i], _ = p.Live(object) // what is not known is not there
+				live[i], _ = p.reader.Live(object) // what is not known is not there
 				p.decided[identity.Of(object)] = ending.RetainOf(p.evaluation.Ending(object))
 			}
 			for _, object := range node.Kept {

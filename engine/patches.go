@@ -216,7 +216,7 @@ func (p *pass) targets(plan patchPlan, target rules.Target) ([]types.NamespacedN
 	if target.Name != "" {
 		return []types.NamespacedName{{Namespace: target.Namespace, Name: target.Name}}, nil
 	}
-	found, _, err := p.look(plan.lookup, rules.Query{
+	found, _, err := p.reader.look(plan.lookup, rules.Query{
 		GVK: plan.GVK, Namespace: target.Namespace, AllNamespaces: target.AllNamespaces, Selector: target.Selector,
 	})
 	if err != nil {

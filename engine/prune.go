@@ -42,7 +42,7 @@ func (p *pass) prune(ctx context.Context) {
 
 // holdsPrune tells whether a node's outcome forbids pruning.
 func (p *pass) holdsPrune() bool {
-	if p.unseen {
+	if p.reader.unseen {
 		return true
 	}
 	for _, node := range p.outcome.Nodes {

@@ -15,10 +15,8 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/rules"
 )
 
@@ -87,7 +85,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 // reconcile evaluates the rule and does what follows. What the parent may lose at the most is told where the reconcile ends
 // before that is known.
 func (p *pass) reconcile(ctx context.Context) outcome {
-	p.outdated, p.readUnproven = p.outdatedIn(ctx), p.unprovenIn(ctx)
+	p.reader.outdatedByContent, p.reader.readUnproven = p.outdatedIn(ctx), p.unprovenIn(ctx)
 	out := outcome{verdict: again, err: p.evaluate(ctx, false)}
 	if out.err == nil {
 		out = p.run(ctx)
@@ -98,44 +96,33 @@ func (p *pass) reconcile(ctx context.Context) outcome {
 	return out
 }
 
+// subject is what is reconciled: a parent, and the rule that does it.
+type subject struct {
+	op  *operator
+	key queue.Key
+	// parent is as the last answer to a write showed it.
+	parent *unstructured.Unstructured
+	// memory is kept for the next reconcile; nil if the rule turns out not to select the parent.
+	memory *parents.Memory
+	// provenance is what led to the reconcile, as far as it was rules.
+	provenance *feedback.Provenance
+	// started is when the reconcile began, and now the time that the evaluation sees. due is true if the passing of time is a
+	// reason for the reconcile.
+	started, now time.Time
+	due          bool
+	evaluation   *rules.Evaluation
+}
+
 // pass is one reconcile in progress: what is known of the parent, and what
 // came of it so far.
 type pass struct {
 	*Engine
+	*subject
 
-	op         *operator
-	key        queue.Key
-	parent     *unstructured.Unstructured
-	evaluation *rules.Evaluation
-	// started is when the pass began, and now the time that the evaluation sees.
-	// due is true where the passing of time is a reason for the pass.
-	started, now time.Time
-	due          bool
-	// memory is kept after the pass, unless the rule turns out not to be for the
-	// parent.
-	memory *parents.Memory
-	// provenance is what led to the reconcile, as far as it was rules.
-	provenance *feedback.Provenance
-	// reads and borrows are what the evaluation looked up, and the informers that
-	// were started for it.
-	reads   map[readers.Subject]bool
-	borrows map[monitor.Key]bool
-	// unseen is true where a child existed that the evaluation did not see: what follows
-	// from its absence must not be deleted. Its event comes.
-	unseen bool
-	// filling is true where the evaluation asked an informer that fills still, or what
-	// is to stay could not be asked for want of memory.
-	filling bool
-	// inputs are what the evaluation saw; nil where nobody asks.
-	inputs *feedback.Inputs
+	reader *reader
 	// changed are the leaves of the status that the rule says otherwise than the
 	// parent does; with inputs only.
 	changed []string
-	// readUnproven reads a child that is not in view, and revealed has what it gave.
-	readUnproven unprovenReader
-	revealed     map[identity.ID]*unstructured.Unstructured
-	// outdated is what Outdated asks of an older object.
-	outdated func(node string, rendered, live *unstructured.Unstructured) bool
 	// homeGoes is true where the parent's namespace is being deleted, as far as a write showed it.
 	homeGoes bool
 	// yields is true where Kanon's conditions on the parent are somebody else's.
@@ -171,13 +158,16 @@ type pass struct {
 }
 
 func (e *Engine) newPass(op *operator, k queue.Key, parent *unstructured.Unstructured, remembered *parents.Memory, now time.Time) *pass {
-	p := &pass{
-		Engine: e, op: op, key: k, parent: parent, memory: remembered,
+	of := &subject{
+		op: op, key: k, parent: parent, memory: remembered, provenance: &feedback.Provenance{},
 		started: now, now: remembered.Schedule.EvaluationTime(now, op.program.Drifts()), due: remembered.Schedule.IsDue(now),
-		desired: make(map[identity.ID]bool), provenance: &feedback.Provenance{},
+	}
+	p := &pass{
+		Engine: e, subject: of, desired: make(map[identity.ID]bool),
+		reader: &reader{subject: of, monitors: e.monitors, readers: e.readers, borrowed: e.borrowed, marks: e.marks},
 	}
 	if op.program.ReadsStatus() {
-		p.inputs = feedback.NewInputs()
+		p.reader.inputs = feedback.NewInputs()
 	}
 	return p
 }
@@ -188,8 +178,7 @@ func (p *pass) finish(out *outcome) {
 	if p.evaluation != nil {
 		p.evaluation.Close()
 	}
-	p.readers.Keep(p.key, p.reads)
-	p.borrowed.Keep(p.key, p.borrows)
+	p.reader.keep()
 	if p.memory != nil {
 		p.memory.Conflicts.Expire(p.started)
 		p.parents.Keep(p.key, p.memory)

@@ -208,7 +208,7 @@ func (p *pass) noteHeldByRollout(node string, held []*unstructured.Unstructured)
 		return
 	}
 	for _, object := range held {
-		if live, err := p.Live(object); err == nil && live != nil && p.Outdated(node, object, live) {
+		if live, err := p.reader.Live(object); err == nil && live != nil && p.reader.Outdated(node, object, live) {
 			p.mayRenew = append(p.mayRenew, apply.RefOf(live))
 		}
 	}

@@ -6,20 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/identity"
 )
-
-// Outdated implements rules.Reader.
-func (p *pass) Outdated(node string, rendered, live *unstructured.Unstructured) bool {
-	outdated, known := apply.Outdated(rendered, live, p.policyOf(node, rendered))
-	if !known {
-		// It was made before the node had a rollout, so it says less. Where nothing is
-		// written there is no need to look closer.
-		return p.outdated == nil || p.outdated(node, rendered, live)
-	}
-	return outdated
-}
 
 // outdatedIn is Outdated for an object that does not say by itself with what content
 // it was applied. Whether it is not valid is found when its turn has come.
@@ -40,6 +28,6 @@ func (p *pass) outdatedIn(ctx context.Context) func(node string, rendered, live 
 func (p *pass) isDeleting(node string) bool {
 	children := p.childHeads(p.op, p.op.nodes[node].GVR, p.key)
 	return slices.ContainsFunc(children, func(obj *unstructured.Unstructured) bool {
-		return obj.GetDeletionTimestamp() != nil && !p.desired[identity.Of(obj)] && p.madeBy(obj, node)
+		return obj.GetDeletionTimestamp() != nil && !p.desired[identity.Of(obj)] && p.reader.madeBy(obj, node)
 	})
 }

@@ -14,7 +14,7 @@ func (p *pass) planNext() {
 	if !due.IsZero() {
 		p.requeueAfter(due.Sub(p.options.Clock.Now()))
 	}
-	if p.filling || p.evaluation.Starved() {
+	if p.reader.incomplete || p.evaluation.Starved() {
 		return // this reconcile does not count: the next one comes as soon as it can
 	}
 	// The text outlives the parent as it is now.

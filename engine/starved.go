@@ -26,7 +26,7 @@ func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 		p.evaluation.Close()
 	}
 	p.evaluation = p.op.program.Evaluate(ctx, rules.Input{
-		Parent: p.parent, Now: p.now, Reader: p, Random: rand.Reader, Finalizing: finalizing, Missing: p.op.kinds.missing,
+		Parent: p.parent, Now: p.now, Reader: p.reader, Random: rand.Reader, Finalizing: finalizing, Missing: p.op.kinds.missing,
 		Memory: p.options.Memory,
 	})
 	if p.memory == nil || !p.memory.OutOfMemory {

@@ -24,7 +24,7 @@ func (p *pass) conclude(ctx context.Context) outcome {
 	if err := ctx.Err(); err != nil {
 		return outcome{verdict: again, err: err} // what was broken off says nothing of the parent
 	}
-	if p.filling {
+	if p.reader.incomplete {
 		return p.result().atLeast(waiting)
 	}
 	if err := p.yieldStatus(ctx); err != nil {

@@ -33,35 +33,35 @@ func (p *pass) unprovenIn(ctx context.Context) unprovenReader {
 
 // unproven is the object of a child's name in a view that does not show it; nil where there is none, or where it is not the
 // parent's. version is the object's. Each is read once in a reconcile, and one that is somebody else's once in each version.
-func (p *pass) unproven(kind restmapping.Kind, rendered *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
+func (r *reader) unproven(kind restmapping.Kind, rendered *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	id := identity.Of(rendered)
-	if live, known := p.revealed[id]; known {
+	if live, known := r.revealed[id]; known {
 		return live, nil
 	}
-	if p.readUnproven == nil || p.memory != nil && p.memory.Foreign[id] == version {
+	if r.readUnproven == nil || r.memory != nil && r.memory.Foreign[id] == version {
 		return nil, nil
 	}
-	live, err := p.readUnproven(kind, rendered)
+	live, err := r.readUnproven(kind, rendered)
 	if err != nil {
 		return nil, err
 	}
-	if p.revealed == nil {
-		p.revealed = make(map[identity.ID]*unstructured.Unstructured)
+	if r.revealed == nil {
+		r.revealed = make(map[identity.ID]*unstructured.Unstructured)
 	}
-	p.revealed[id] = live
-	if live == nil && p.memory != nil {
-		if p.memory.Foreign == nil {
-			p.memory.Foreign = make(map[identity.ID]string)
+	r.revealed[id] = live
+	if live == nil && r.memory != nil {
+		if r.memory.Foreign == nil {
+			r.memory.Foreign = make(map[identity.ID]string)
 		}
-		p.memory.Foreign[id] = version
+		r.memory.Foreign[id] = version
 	}
 	return live, nil
 }
 
 // isOurs tells whether a child in view, or one that unproven gave, is the parent's.
-func (p *pass) isOurs(live *unstructured.Unstructured) bool {
-	if p.revealed[identity.Of(live)] == live {
+func (r *reader) isOurs(live *unstructured.Unstructured) bool {
+	if r.revealed[identity.Of(live)] == live {
 		return true
 	}
-	return p.marks.Owns(live, p.op.id, p.parent.GetUID())
+	return r.marks.Owns(live, r.op.id, r.parent.GetUID())
 }
