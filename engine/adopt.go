@@ -13,26 +13,39 @@ import (
 // adopt takes over an object that has a child's name and that nobody claims, for a
 // node that may. What the parent belongs to is never made its child: each would be
 // deleted with the other. The content of what is guarded stays as it is.
-func (p *pass) adopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameTakenError, guarded bool) (apply.Result, error) {
+func (c *childWriter) adopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameTakenError, guarded bool) (apply.Result, error) {
 	if taken.Free == nil {
 		return apply.Result{}, taken
 	}
-	for _, owner := range p.parent.GetOwnerReferences() {
+	for _, owner := range c.parent.GetOwnerReferences() {
 		if owner.UID == taken.Free.GetUID() {
 			return apply.Result{}, &apply.NameTakenError{Ref: taken.Ref, OwnedBy: "others: it owns the parent"}
 		}
 	}
-	if err := p.checkParent(ctx); err != nil {
+	if err := c.checkParent(ctx); err != nil {
 		return apply.Result{}, err
 	}
-	adopt := p.writer.Adopt
+	adopt := c.writer.Adopt
 	if guarded {
-		adopt = p.writer.AdoptAsIs
+		adopt = c.writer.AdoptAsIs
 	}
 	result, err := adopt(ctx, kind.GVR, child, taken.Free)
 	if err == nil {
-		p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
-			"%s was there already and belongs to this object now, by rule %s", taken.Ref, p.op.name)
+		c.recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
+			"%s was there already and belongs to this object now, by rule %s", taken.Ref, c.op.name)
+	}
+	return result, err
+}
+
+// takeBack makes an object a child again that this rule orphaned for this parent.
+func (c *childWriter) takeBack(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameTakenError, guarded bool) (apply.Result, error) {
+	if err := c.checkParent(ctx); err != nil {
+		return apply.Result{}, err
+	}
+	result, err := c.writer.Return(ctx, kind.GVR, child, taken.Free, guarded)
+	if err == nil {
+		c.recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
+			"%s belongs to this object again, by rule %s", taken.Ref, c.op.name)
 	}
 	return result, err
 }

@@ -83,7 +83,7 @@ func (e *Engine) count(c *catalog, reports map[source.Origin]source.Report) map[
 // take a second of 20,000 parents and their children, each time that one comes or goes.
 func (e *Engine) objectsOf(op *operator) (parents, children int) {
 	for _, parent := range e.monitors.Unread(op.parentKey) { // which holds no other labels
-		if op.selectsNamespace(parent.Namespace(), e.namespaceLabels) == selected {
+		if op.selectsNamespace(parent.Namespace(), e.cluster.namespaceLabels) == selected {
 			parents++
 		}
 	}

@@ -3,19 +3,18 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
-	"sync/atomic"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
@@ -51,45 +50,67 @@ type write struct {
 	unseen bool
 }
 
-// writeBatch brings the nodes that can go now up to date, their children side
-// by side, and tells the evaluation how they are.
-func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
+// childWriter brings what the rule rendered for a parent to the cluster.
+type childWriter struct {
+	*changes
+
+	reader    *reader
+	finalizer *parentFinalizer
+	endings   ending.Policies
+	// mayRecreate tells whether an object may be deleted to be created again, as far as the guard of the rule's revision is
+	// concerned. held is true if that has to wait until somebody confirms the revision.
+	mayRecreate func() (may, held bool)
+	// managerName is what people call a field manager.
+	managerName func(manager string) string
+	// parallel is how many children are written at the same time.
+	parallel func() int
+	// retryMax bounds the pauses of a child whose fields are in conflict, and recreateLimits those of one that is recreated.
+	retryMax       time.Duration
+	recreateLimits pacing.Limits
+
+	// blocked are children that may have to be deleted to be created again, and are not because of the guard.
+	blocked []apply.Ref
+}
+
+// writeBatch brings the nodes that can be written now up to date, their children side by side, and gives the evaluation their
+// live objects. problems are what did not succeed, in the order of the nodes, and pending what follows later and is in nobody's way.
+func (c *childWriter) writeBatch(ctx context.Context, batch []rules.Rendered) (problems, pending []conditions.Problem) {
 	var writes []*write
 	for _, node := range batch {
 		for i, object := range node.Objects {
-			p.desired[identity.Of(object)] = true
+			c.rendered[identity.Of(object)] = true
 			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded, renewal: node.Renewal(i), fresh: node.Fresh(i)})
 		}
 	}
 	written := len(writes)
 	for _, node := range batch {
-		p.noteHeldByRollout(node.Node, node.Held)
+		c.noteHeldByRollout(node.Node, node.Held)
 		for _, object := range node.Kept {
-			p.desired[identity.Of(object)] = true
-			if live, err := p.reader.Live(object); err == nil && live != nil {
+			c.rendered[identity.Of(object)] = true
+			if live, err := c.reader.Live(object); err == nil && live != nil {
 				writes = append(writes, &write{node: node.Node, object: object, before: live})
 			}
 		}
 	}
-	p.tie(ctx, writes)
-	sideBySide(len(writes), p.parallelWrites(), func(i int) {
+	c.prepare(ctx, writes)
+	sideBySide(len(writes), c.parallel(), func(i int) {
 		w := writes[i]
 		defer containPanic(&w.err)
-		defer p.begin(w.object)()
+		defer c.begin(w.object)()
 		switch {
 		case w.err != nil:
 		case i < written:
-			w.live, w.err = p.writeChild(ctx, w)
+			w.live, w.err = c.writeChild(ctx, w)
 		default:
-			w.live, w.err = p.keepChild(ctx, w)
+			w.live, w.err = c.keepChild(ctx, w)
 		}
 	})
-	p.noteRecreations(writes)
-	p.noteTimes(writes)
+	pending = c.noteRecreations(writes)
+	c.noteTimes(writes)
 
 	for _, w := range writes[written:] {
 		if w.err != nil {
-			p.problems = append(p.problems, conditions.OfWrite("child "+w.node, w.err))
+			problems = append(problems, conditions.OfWrite("child "+w.node, w.err))
 		}
 	}
 	for _, node := range batch {
@@ -98,139 +119,100 @@ func (p *pass) writeBatch(ctx context.Context, batch []rules.Rendered) {
 			w := writes[0]
 			writes = writes[1:]
 			live[i] = w.live
-			p.reader.inputs.Child(identity.Of(w.object), w.before)
-			p.reader.unseen = p.reader.unseen || w.unseen
+			c.reader.inputs.Child(identity.Of(w.object), w.before)
+			c.reader.unseen = c.reader.unseen || w.unseen
 			if w.err != nil {
-				p.problems = append(p.problems, p.redacted(p.awaitNamespace(w, conditions.OfWrite("child "+w.node, w.err))))
+				problems = append(problems, c.redacted(c.awaitNamespace(w, conditions.OfWrite("child "+w.node, w.err))))
 			}
 		}
-		p.evaluation.Applied(node.Node, live)
+		c.evaluation.Applied(node.Node, live)
 	}
+	return problems, pending
 }
 
 // noteTimes has the parent reconciled again when it is time for what could not be written yet.
-func (p *pass) noteTimes(writes []*write) {
+func (c *childWriter) noteTimes(writes []*write) {
 	for _, w := range writes {
 		for _, err := range []error{w.err, w.pending} {
 			if conflict, ok := errors.AsType[*conflictError](err); ok {
-				p.requeueAfter(conflict.after())
+				c.requeueAfter(conflict.after())
 			}
 			if early, ok := errors.AsType[*tooSoonError](err); ok {
-				p.requeueAfter(early.after)
+				c.requeueAfter(early.after)
 			}
 		}
 	}
-}
-
-// sideBySide calls do for each of n, limit of them at a time, and returns when all have returned. One of the limit is the
-// caller's goroutine, which takes calls as all others do: a new one begins with a small stack, and growing it costs more than
-// many a call.
-func sideBySide(n, limit int, do func(i int)) {
-	var next atomic.Int64
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-			do(i)
-		}
-	}
-	var others sync.WaitGroup
-	for range min(n, limit) - 1 {
-		others.Go(work)
-	}
-	work()
-	others.Wait()
-}
-
-// parallelWrites is how many children are written at the same time. While so many
-// parents of the rule wait that all workers will be busy with them, more requests under
-// way do not get more done: all only take longer, also those for other rules.
-func (p *pass) parallelWrites() int {
-	if p.queue.Waiting(p.op.id) >= p.options.Workers {
-		return 1
-	}
-	return p.options.ParallelWrites
 }
 
 // writeChild brings one child up to date and returns it as it is now.
-func (p *pass) writeChild(ctx context.Context, w *write) (live *unstructured.Unstructured, err error) {
+func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructured.Unstructured, err error) {
 	object := w.object
-	kind, ok := p.op.children[object.GroupVersionKind()]
+	kind, ok := c.op.children[object.GroupVersionKind()]
 	if !ok {
 		return nil, &missingKindError{gvk: object.GroupVersionKind()}
 	}
-	known := p.monitors.Known(p.op.childKey(kind.GVR), object.GetNamespace(), object.GetName())
+	known := c.monitors.Known(c.op.childKey(kind.GVR), object.GetNamespace(), object.GetName())
 	var whole bool
 	live, whole = known.Whole()
 	unseen := live == nil && whole
 	if !whole {
 		live = known.Head()
 	}
-	if live == nil && p.memory.Conflicts.IsRepeated(identity.Of(object)) {
+	if live == nil && c.memory.Conflicts.IsRepeated(identity.Of(object)) {
 		// Somebody may keep taking its mark away, and so keep it out of view.
-		if live, err = p.readChild(ctx, kind.GVR, object); err != nil {
+		if live, err = c.readChild(ctx, kind.GVR, object); err != nil {
 			return nil, err
 		}
 	}
 	w.before = live
-	p.carryRecreation(object, live)
-	if !w.isDue() && !p.memory.Conflicts.IsKnown(identity.Of(object)) &&
-		p.writer.Unchanged(ctx, object, w.owner, w.controller, w.policy, live) {
+	c.carryRecreation(object, live)
+	if !w.isDue() && !c.memory.Conflicts.IsKnown(identity.Of(object)) &&
+		c.writer.Unchanged(ctx, object, w.owner, w.controller, w.policy, live) {
 		return live, nil
 	}
-	child, err := p.writer.Prepare(ctx, object, w.owner, w.controller, w.policy)
+	child, err := c.writer.Prepare(ctx, object, w.owner, w.controller, w.policy)
 	if err != nil {
 		return nil, err
 	}
-	if !whole && !w.isDue() && p.writer.Needless(ctx, child, live) {
-		return live, p.noteConflict(child, apply.Result{Live: live})
+	if !whole && !w.isDue() && c.writer.Needless(ctx, child, live) {
+		return live, c.noteConflict(child, apply.Result{Live: live})
 	}
-	if err := p.checkConflict(child, live); err != nil {
+	if err := c.checkConflict(child, live); err != nil {
 		return live, err
 	}
 	if !whole {
-		if live, err = p.writer.Reread(ctx, kind.GVR, live); err != nil {
+		if live, err = c.writer.Reread(ctx, kind.GVR, live); err != nil {
 			return nil, err
 		}
 		w.before = live
 	}
 	if child.RestoresController(live) {
-		if err := p.checkParent(ctx); err != nil {
+		if err := c.checkParent(ctx); err != nil {
 			return nil, err
 		}
 	}
-	result, err := p.write(ctx, kind, child, w)
+	result, err := c.write(ctx, kind, child, w)
 	if err != nil {
 		return nil, err
 	}
 	w.unseen = unseen && result.Action != apply.ActionCreated
 	if result.Action != apply.ActionNone {
-		p.observe(p.op.childKey(kind.GVR), result.Live)
+		c.observe(c.op.childKey(kind.GVR), result.Live)
 	}
-	return result.Live, p.noteConflict(child, result)
-}
-
-// readChild reads the object that has the name of a child; nil where there is none.
-func (p *pass) readChild(ctx context.Context, gvr schema.GroupVersionResource, child *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	live, err := p.options.Client.Resource(gvr).Namespace(child.GetNamespace()).Get(ctx, child.GetName(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", apply.RefOf(child), err)
-	}
-	return live, nil
+	return result.Live, c.noteConflict(child, result)
 }
 
 // writeInPlace makes a child, or changes the one that is there.
-func (p *pass) writeInPlace(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
-	write := p.writer.Sync
-	guarded := w.guarded && (w.before == nil || !p.marks.Owns(w.before, p.op.id, p.parent.GetUID()))
-	if guarded || w.before == nil && p.op.looksBack.Load() {
+func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
+	write := c.writer.Sync
+	guarded := w.guarded && (w.before == nil || !c.marks.Owns(w.before, c.op.id, c.parent.GetUID()))
+	if guarded || w.before == nil && c.op.looksBack.Load() {
 		// One that exists all the same gets its mark and nothing else: what is rendered may follow from its absence.
-		write = p.writer.Ensure
+		write = c.writer.Ensure
 	}
 	result, err := write(ctx, kind.GVR, child, w.before)
 	if untied, ok := errors.AsType[*apply.UntiedError](err); ok {
-		if err := p.checkParent(ctx); err != nil {
+		if err := c.checkParent(ctx); err != nil {
 			return apply.Result{}, err
 		}
 		result, err = write(ctx, kind.GVR, child, untied.Live)
@@ -240,9 +222,9 @@ func (p *pass) writeInPlace(ctx context.Context, kind restmapping.Kind, child *a
 	case !errors.As(err, &taken):
 		return result, err
 	case taken.Returns:
-		return p.takeBack(ctx, kind, child, taken, w.guarded)
-	case p.op.adopters[w.node]:
-		return p.adopt(ctx, kind, child, taken, w.guarded)
+		return c.takeBack(ctx, kind, child, taken, w.guarded)
+	case c.op.adopters[w.node]:
+		return c.adopt(ctx, kind, child, taken, w.guarded)
 	default:
 		return result, err
 	}
@@ -251,19 +233,19 @@ func (p *pass) writeInPlace(ctx context.Context, kind restmapping.Kind, child *a
 // keepChild leaves the content of a child as it is, and sees to it that it stays
 // known as the parent's: one that loses that would neither be found again nor go
 // with the parent.
-func (p *pass) keepChild(ctx context.Context, w *write) (*unstructured.Unstructured, error) {
-	kind := p.op.children[w.object.GroupVersionKind()]
+func (c *childWriter) keepChild(ctx context.Context, w *write) (*unstructured.Unstructured, error) {
+	kind := c.op.children[w.object.GroupVersionKind()]
 	if w.controller != nil && !apply.Refers(w.before, w.controller) {
-		if err := p.checkParent(ctx); err != nil {
+		if err := c.checkParent(ctx); err != nil {
 			return nil, err
 		}
 	}
-	result, err := p.writer.Claim(ctx, kind.GVR, w.before, w.owner, w.controller)
+	result, err := c.writer.Claim(ctx, kind.GVR, w.before, w.owner, w.controller)
 	if err != nil {
 		return nil, err
 	}
 	if result.Action != apply.ActionNone {
-		p.observe(p.op.childKey(kind.GVR), result.Live)
+		c.observe(c.op.childKey(kind.GVR), result.Live)
 	}
 	return result.Live, nil
 }
@@ -271,13 +253,83 @@ func (p *pass) keepChild(ctx context.Context, w *write) (*unstructured.Unstructu
 // checkParent reads the parent before an owner reference to it is restored on a
 // child that is there: while a parent is deleted with orphaning, Kubernetes
 // takes the references away, and one put back would have the child collected.
-func (p *pass) checkParent(ctx context.Context) error {
-	parent, err := p.getParent(ctx, p.op, p.key)
+func (c *childWriter) checkParent(ctx context.Context) error {
+	parent, err := c.getParent(ctx, c.op, c.key)
 	if err != nil {
 		return err
 	}
-	if parent == nil || parent.GetUID() != p.parent.GetUID() || (parent.GetDeletionTimestamp() != nil && !p.finalizing) {
+	if parent == nil || parent.GetUID() != c.parent.GetUID() || (parent.GetDeletionTimestamp() != nil && !c.finalizing) {
 		return errParentLeaving
 	}
 	return nil
+}
+
+// checkConflict gives an error where a child must not be written now, because others keep taking fields of it back.
+func (c *childWriter) checkConflict(child *apply.Child, live *unstructured.Unstructured) error {
+	id, conflicts := identity.Of(child.Object), &c.memory.Conflicts
+	if live == nil || !conflicts.IsKnown(id) ||
+		!conflicts.Suppress(id, child.Content(), fieldsOf(child.Lost(live)), c.started, c.retryMax) {
+		return nil
+	}
+	return c.conflict(child)
+}
+
+// noteConflict counts what a write took back of others, and gives an error where fields of a child that is as it should be are
+// still in conflict.
+func (c *childWriter) noteConflict(child *apply.Child, result apply.Result) error {
+	c.memory.Conflicts.Wrote(identity.Of(child.Object), child.Content(), fieldsOf(result.Lost), c.started)
+	return c.conflict(child)
+}
+
+// conflict is the error of a child of which fields are in conflict; nil for any other child.
+func (c *childWriter) conflict(child *apply.Child) error {
+	conflict := c.memory.Conflicts.Of(identity.Of(child.Object), child.Content(), c.started)
+	if len(conflict.Fields) == 0 {
+		return nil
+	}
+	return &conflictError{Conflict: conflict, object: child.Ref, nameOf: c.managerName}
+}
+
+// prepare decides for each child whether it has an owner reference, and how it is treated. The first child that has none needs
+// the finalizer on the parent; without it, no such child is written.
+func (c *childWriter) prepare(ctx context.Context, writes []*write) {
+	var loose []*write
+	for _, w := range writes {
+		w.owner = c.op.owner(c.parent, w.node)
+		w.owner.Retain = ending.RetainOf(c.evaluation.Ending(w.object))
+		w.policy = c.policyOf(w.node, w.object)
+		w.policy.New = generatedPaths(w.fresh)
+		if c.op.refers(c.parent, w.object) && !c.endings.MayKeep(w.node) {
+			w.controller = c.op.controllerRef(c.parent)
+		} else {
+			w.owner.Tracked = true
+			loose = append(loose, w)
+		}
+	}
+	if len(loose) == 0 {
+		return
+	}
+	if err := c.finalizer.add(ctx); err != nil {
+		for _, w := range loose {
+			w.err = err
+		}
+	}
+}
+
+// awaitNamespace has the parent reconciled when the namespace of a child comes into being that
+// does not exist, or is being deleted. Namespaces are watched as long as a parent waits for one,
+// and not before. Where Kanon may not watch them, the child is tried again with growing pauses. The parent's own
+// namespace is not waited for: the parent goes with it.
+func (c *childWriter) awaitNamespace(w *write, of conditions.Problem) conditions.Problem {
+	name := w.object.GetNamespace()
+	c.namespaceEnds = c.namespaceEnds || name == c.key.Parent.Namespace && conditions.IsTerminatingNamespace(w.err)
+	if name == c.key.Parent.Namespace || of.Reason != conditions.ReasonNamespaceMissing && !conditions.IsTerminatingNamespace(w.err) {
+		return of
+	}
+	c.reader.borrow(allNamespaces)
+	c.reader.follow(readers.Subject{Informer: allNamespaces, Name: name}, labels.Everything())
+	// The event of the namespace that is made meanwhile may have come before anybody asked for it.
+	live, exists := c.monitors.Head(allNamespaces, "", name)
+	of.Elsewhere = c.monitors.HasSynced(allNamespaces) && (!exists || live.GetDeletionTimestamp() != nil)
+	return of
 }

@@ -35,8 +35,11 @@ type Engine struct {
 	sealing atomic.Pointer[keyring.Keyring]
 	queue   *queue.Queue
 	running published
-	news    *news
-	notices *notices
+	// cluster and feedback are what reconciles share.
+	cluster  *cluster
+	feedback *causality
+	news     *news
+	notices  *notices
 	// parents is what is remembered of parents between two reconciles.
 	parents  *parents.Store
 	readers  *readers.Index
@@ -44,10 +47,8 @@ type Engine struct {
 	// scarcity is for those who wait for memory: one at a time, so that the other workers
 	// are free for what needs little.
 	scarcity *gate[queue.Key]
-	// writes are those of Kanon itself.
-	writes  *feedback.Writes
-	records *records
-	guards  *guards
+	records  *records
+	guards   *guards
 
 	contributions *contributions.Book[conditions.Problem]
 	retirements   *retirements
@@ -71,7 +72,6 @@ func New(options Options) (*Engine, error) {
 		readers:  readers.New(),
 		scarcity: &gate[queue.Key]{most: 1},
 
-		writes: feedback.NewWrites(apply.AnnotationRecreated),
 		guards: newGuards(),
 
 		contributions: contributions.New[conditions.Problem](),
@@ -108,7 +108,7 @@ func New(options Options) (*Engine, error) {
 			return kind.HasStatus
 		},
 		Marks:  e.marks,
-		NameOf: e.nameOf,
+		NameOf: e.running.nameOf,
 		Reserved: apply.Reserved{
 			Namespace: options.Namespace,
 			Labels:    []string{source.LabelRules, labelRecord},
@@ -121,6 +121,11 @@ func New(options Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
+	e.cluster = &cluster{
+		client: options.Client, mapper: options.Mapper, schemas: options.Schemas, recorder: options.Recorder, now: options.Clock.Now,
+		monitors: e.monitors, writer: e.writer, marks: e.marks,
+	}
+	e.feedback = &causality{writes: feedback.NewWrites(apply.AnnotationRecreated), parents: e.parents, now: options.Clock.Now}
 	return e, nil
 }
 

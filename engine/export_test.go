@@ -68,5 +68,5 @@ func keysIn[V any](mu sync.Locker, from map[queue.Key]V) queue.Keys {
 // NotesDeletion tells whether the engine takes what happens to an object for what follows
 // from its own deletion of it.
 func (e *Engine) NotesDeletion(uid types.UID) bool {
-	return e.writes.Of(feedback.Change{Version: feedback.Version{UID: uid}}) != nil
+	return e.feedback.writes.Of(feedback.Change{Version: feedback.Version{UID: uid}}) != nil
 }

@@ -56,7 +56,7 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome) {
 		if p.suspended() {
 			return false, outcome{verdict: waiting}
 		}
-		p.writeBatch(ctx, batch)
+		p.write(ctx, batch)
 	}
 	if p.suspended() {
 		return false, outcome{verdict: waiting}
@@ -83,7 +83,7 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome) {
 // noteFinalized has the parent say that its children can go.
 func (p *pass) noteFinalized(ctx context.Context) error {
 	defer p.begin(p.parent)()
-	noted, err := p.writer.Annotate(ctx, p.op.finalizer(p.parent), annotationFinalized+p.op.id, "true")
+	noted, err := p.writer.Annotate(ctx, p.finalizerOf(), annotationFinalized+p.op.id, "true")
 	if err != nil {
 		return err
 	}
@@ -99,13 +99,13 @@ func (p *pass) tellFinalizing() {
 		return
 	}
 	waits := conditions.Problem{Subject: "spec.finalize", Reason: conditions.ReasonFinalizing, Err: errors.New(f.Waits), Stalled: f.Failed}
-	if p.homeGoes {
+	if p.namespaceEnds {
 		waits.Stalled = true
 		waits.Err = fmt.Errorf("%w; namespace %s is being deleted, and nothing can be created in it: to end the cleanup of this %s, annotate it %s",
 			waits.Err, p.parent.GetNamespace(), p.parent.GetKind(), p.skipFinalize())
 	}
 	if f.Timeout > 0 {
-		left := p.parent.GetDeletionTimestamp().Add(f.Timeout).Sub(p.options.Clock.Now())
+		left := p.parent.GetDeletionTimestamp().Add(f.Timeout).Sub(p.cluster.now())
 		if left > 0 {
 			p.requeueAfter(left)
 		} else {

@@ -24,7 +24,7 @@ func (e *Engine) forgetKey(k queue.Key) {
 // leaveTarget drops what is known of a target to which nobody contributes any more. What
 // it had to do with what was written last is forgotten with that.
 func (e *Engine) leaveTarget(k queue.Key) {
-	e.forgetConflicts(k)
+	e.parents.ForgetConflicts(k)
 	e.readers.Keep(k, nil)
 	e.borrowed.Keep(k, nil)
 }

@@ -17,7 +17,7 @@ const maxGenerations = 16
 // ancestry follows the owners of a parent that is a child itself, up to the same rule's
 // maxGenerations-th forebear, and tells by whom each was made.
 func (p *pass) ancestry() (generations int, chain []string) {
-	running := p.running.load()
+	running := p.engine.running.load()
 	seen := make(map[types.UID]bool)
 	for obj := p.parent; obj != nil && !seen[obj.GetUID()] && generations < maxGenerations; {
 		seen[obj.GetUID()] = true

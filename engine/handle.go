@@ -63,14 +63,14 @@ func (e *Engine) handleParent(op *operator, event monitor.Event) {
 	switch {
 	case !op.isNarrow():
 	case event.New != nil:
-		e.setLeft(k, false)
+		e.parents.SetLeft(k, false)
 	case apply.IsManaged(event.Old.Head(), op.id):
-		e.setLeft(k, true)
+		e.parents.SetLeft(k, true)
 	}
 	if e.queue.NumRequeues(k) > 0 && isOwnStatusEvent(event) {
 		return // the pause goes on; workOn looks once more when it is over
 	}
-	e.noteChange(k, event)
+	e.feedback.noteChange(k, event)
 	if event.Answered { // while thousands wait, those that were looked at are not to be so once more before them
 		e.queue.AddPatient(k)
 		return
@@ -105,7 +105,7 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 		if op := running.byID[k.Rule]; !ok || op == nil || op.childKey(event.Key.GVR) != event.Key {
 			continue
 		} else if op.looksBack.Load() || event.New == nil {
-			e.noteChange(k, event) // to others, what they wrote themselves is no news
+			e.feedback.noteChange(k, event) // to others, what they wrote themselves is no news
 		}
 		e.queue.Add(k)
 	}
@@ -136,7 +136,7 @@ func (e *Engine) isOldNews(running *operators, event monitor.Event) bool {
 
 // wake has a key looked at because of an event.
 func (e *Engine) wake(k queue.Key, event monitor.Event) {
-	e.noteChange(k, event)
+	e.feedback.noteChange(k, event)
 	e.queue.Add(k)
 }
 

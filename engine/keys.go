@@ -1,6 +1,8 @@
 package engine
 
-import "kanon.dev/kanon/engine/apply"
+import (
+	"kanon.dev/kanon/engine/apply"
+)
 
 // keysChanged takes in that the keys which seal marks were read for the first time, or are other ones, or cannot be read.
 // Nothing is compared or written before they are known: no child could be told from a copy.

@@ -19,34 +19,33 @@ import (
 // children that only the rule can end are ended, and when the API server has none
 // of them any more, and its patches were released, the parent is let go.
 func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured, now time.Time) (out outcome) {
-	p := e.newPass(op, k, parent, e.parents.Memory(k, parent.GetUID(), op.program.Hash()), now)
+	p := e.newPass(ctx, newSubject(op, k, parent, e.parents.Memory(k, parent.GetUID(), op.program.Hash()), now))
 	defer p.finish(&out)
 	return p.endParent(ctx)
 }
 
 func (p *pass) endParent(ctx context.Context) outcome {
 	op, k := p.op, p.key
-	p.reader.readUnproven = p.unprovenIn(ctx)
 	if p.finalizes() {
 		if done, out := p.finalize(ctx); !done {
 			return out
 		}
 		p.problems, p.outcome = nil, rules.Outcome{}
 	}
-	p.dropContributions(op, k)
-	if p.contributions.IsLeaving(k) && len(p.tracked()) == 0 {
+	p.engine.dropContributions(op, k)
+	if p.engine.contributions.IsLeaving(k) && len(p.tracked()) == 0 {
 		return outcome{verdict: waiting} // comes back when its patches are released
 	}
 	gone, err := p.endChildren(ctx)
 	if err == nil && gone {
-		err = p.letGo(ctx)
+		err = p.finalizer.remove(ctx)
 	}
 	if err != nil {
 		p.problems = append(p.problems, problemOfFinalizer(err))
 	}
 	if gone && err == nil {
 		p.memory = nil
-		p.forget(op, k)
+		p.engine.forget(op, k)
 		return outcome{}
 	}
 	if err := ctx.Err(); err != nil {

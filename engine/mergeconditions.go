@@ -41,8 +41,8 @@ func (p *pass) mergeConditions(ctx context.Context, own []any) error {
 		lost[i] = feedback.Field{Path: "status.conditions[type=" + name + "]"}
 	}
 	id, conflicts := identity.Of(parent), &p.memory.Conflicts
-	if conflicts.Suppress(id, "", lost, p.started, p.options.RetryMax) {
-		of := &conflictError{Conflict: conflicts.Of(id, "", p.started), object: apply.RefOf(parent), nameOf: p.managerName}
+	if conflicts.Suppress(id, "", lost, p.started, p.engine.options.RetryMax) {
+		of := &conflictError{Conflict: conflicts.Of(id, "", p.started), object: apply.RefOf(parent), nameOf: p.engine.running.managerName}
 		p.requeueAfter(of.after())
 		return of
 	}

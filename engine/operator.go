@@ -212,15 +212,6 @@ func generatedPaths(generated [][]string) []apply.Path {
 	return out
 }
 
-// policyOf is how an object that a node rendered in this reconcile is treated.
-func (s *subject) policyOf(node string, object *unstructured.Unstructured) apply.Policy {
-	policy := s.op.policies[node]
-	if now := pathsOf(s.evaluation.Ignores(object)); len(now) > 0 {
-		policy.Ignore, policy.Relinquished = slices.Concat(policy.Ignore, now), now
-	}
-	return policy
-}
-
 // retire keeps the kinds that are not children any more, as far as the cluster
 // still has them.
 func (op *operator) retire(kinds iter.Seq[schema.GroupVersionKind], mapper *restmapping.Mapper) {

@@ -7,7 +7,6 @@ import (
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/parents"
-	"kanon.dev/kanon/engine/queue"
 )
 
 // noteOrphaning takes in from an event whether a parent is being deleted with orphaning.
@@ -21,18 +20,8 @@ func (e *Engine) noteOrphaning(rule string, event monitor.Event) {
 	}
 }
 
-// setFinalizer notes whether a parent has the rule's finalizer.
-func (e *Engine) setFinalizer(k queue.Key, has bool) {
-	e.parents.Update(k, func(s *parents.State) { s.HasFinalizer = has })
-}
-
-// setLeft notes whether a parent has left the rule's selector with fields of the rule.
-func (e *Engine) setLeft(k queue.Key, left bool) {
-	e.parents.Update(k, func(s *parents.State) { s.Left = left })
-}
-
 // isOrphaning tells whether the parent, which is being deleted, is to leave all its children behind. If the finalizer was not
 // seen, a child shows it that lost its reference: with a parent that is being deleted, the garbage collector removed it.
 func (p *pass) isOrphaning(lost []ending.Child) bool {
-	return len(lost) > 0 || apply.Has(p.parent, metav1.FinalizerOrphanDependents) || p.parents.Get(p.key).Orphaned == p.parent.GetUID()
+	return len(lost) > 0 || apply.Has(p.parent, metav1.FinalizerOrphanDependents) || p.engine.parents.Get(p.key).Orphaned == p.parent.GetUID()
 }

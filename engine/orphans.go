@@ -10,7 +10,6 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/restmapping"
 )
 
 // end deletes a child, or orphans it if it is kept.
@@ -28,22 +27,9 @@ func (p *pass) end(ctx context.Context, child ending.Child, isKept bool) error {
 		return err
 	}
 	p.observe(p.op.childKey(child.GVR), free)
-	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonOrphaned,
+	p.recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonOrphaned,
 		"%s stays, and belongs to this object no longer, by the deletionPolicy of rule %s", apply.RefOf(free), p.op.name)
 	return nil
-}
-
-// takeBack makes an object a child again that this rule orphaned for this parent.
-func (p *pass) takeBack(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameTakenError, guarded bool) (apply.Result, error) {
-	if err := p.checkParent(ctx); err != nil {
-		return apply.Result{}, err
-	}
-	result, err := p.writer.Return(ctx, kind.GVR, child, taken.Free, guarded)
-	if err == nil {
-		p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
-			"%s belongs to this object again, by rule %s", taken.Ref, p.op.name)
-	}
-	return result, err
 }
 
 // decideLate evaluates the rule for a parent that is being deleted, to know what it

@@ -29,8 +29,7 @@ func TestVerdictOnProblems(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := &pass{problems: []conditions.Problem{conditions.OfWrite("child x", test.err)}}
-			got := p.result()
+			got := outcomeOf([]conditions.Problem{conditions.OfWrite("child x", test.err)})
 			if got.verdict != test.want || (got.err != nil) != test.logged {
 				t.Errorf("outcome = %v, %v; want %v, an error for the log: %t", got.verdict, got.err, test.want, test.logged)
 			}

@@ -18,7 +18,7 @@ func (p *pass) emitOfRule() {
 		return
 	}
 	for _, event := range p.memory.Events.Due(p.outcome.Events, p.op.isNewerThan(p.parent.GetCreationTimestamp().Time)) {
-		p.options.Recorder.Event(p.parent, conditions.EventType(event), event.Reason, event.Message)
+		p.recorder.Event(p.parent, conditions.EventType(event), event.Reason, event.Message)
 	}
 }
 
@@ -34,13 +34,13 @@ func (p *pass) emitSummary(ctx context.Context, s conditions.Summary) {
 	waits := s.Type == conditions.Reconciling && s.Reason != conditions.ReasonDeleting && !p.showsConditions(ctx)
 	var stalls, lasts bool
 	var after time.Duration
-	p.parents.Update(p.key, func(state *parents.State) {
+	p.engine.parents.Update(p.key, func(state *parents.State) {
 		stalls = state.Notice.IsDue(p.parent, p.op.program.ConditionPrefix(), s)
 		if !waits {
 			state.Wait = conditions.Wait{}
 			return
 		}
-		lasts, after = state.Wait.IsDue(p.parent.GetUID(), s.Reason, p.options.Clock.Now(), p.options.WaitLimit)
+		lasts, after = state.Wait.IsDue(p.parent.GetUID(), s.Reason, p.cluster.now(), p.engine.options.WaitLimit)
 	})
 	if stalls {
 		p.emit(corev1.EventTypeWarning, s)
@@ -58,13 +58,13 @@ func (p *pass) emitSummary(ctx context.Context, s conditions.Summary) {
 // emit emits the Event about a summary of the parent. In a namespace that is being deleted no Event can be created, so there
 // it is about the Namespace.
 func (p *pass) emit(eventType string, s conditions.Summary) {
-	if !p.homeGoes {
-		p.options.Recorder.Event(p.parent, eventType, s.Reason, conditions.Cut(s.Message, conditions.MaxEventMessage))
+	if !p.namespaceEnds {
+		p.recorder.Event(p.parent, eventType, s.Reason, conditions.Cut(s.Message, conditions.MaxEventMessage))
 		return
 	}
 	namespace := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: p.parent.GetNamespace()}
 	message := fmt.Sprintf("rule %s keeps %s: %s", p.op.name, apply.RefOf(p.parent), s.Message)
-	p.options.Recorder.Event(namespace, eventType, s.Reason, conditions.Cut(message, conditions.MaxEventMessage))
+	p.recorder.Event(namespace, eventType, s.Reason, conditions.Cut(message, conditions.MaxEventMessage))
 }
 
 // showsConditions tells whether Kanon's conditions for the rule are on the parent.

@@ -127,8 +127,8 @@ func (p *pass) contribute(ctx context.Context) (soon bool) {
 			continue // its kind is missing
 		}
 		now := p.contribution(ctx, plan, outcome)
-		p.addPatches(p.contributions.Set(p.op.contributing, p.key.Parent, outcome.ID, now))
-		fares, awaited := p.contributions.Fares(p.op.contributing, p.key.Parent, outcome.ID)
+		p.addPatches(p.engine.contributions.Set(p.op.contributing, p.key.Parent, outcome.ID, now))
+		fares, awaited := p.engine.contributions.Fares(p.op.contributing, p.key.Parent, outcome.ID)
 		for _, fare := range fares {
 			if fare.Problem.Reason != conditions.ReasonHeld || !p.isInPlace(plan, fare.Target, fare.Part) {
 				p.problems = append(p.problems, p.redacted(fare.Problem))
@@ -239,7 +239,7 @@ func (p *pass) isInPlace(plan patchPlan, target types.NamespacedName, part *appl
 // what it did before stays.
 func (p *pass) contributeUnknown() {
 	for id := range p.op.patches {
-		p.addPatches(p.contributions.Set(p.op.contributing, p.key.Parent, id, &contributions.Contribution{Parent: contributorOf(p.parent), Open: true}))
+		p.addPatches(p.engine.contributions.Set(p.op.contributing, p.key.Parent, id, &contributions.Contribution{Parent: contributorOf(p.parent), Open: true}))
 	}
 }
 

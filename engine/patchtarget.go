@@ -19,6 +19,7 @@ import (
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
 )
@@ -47,7 +48,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome {
 		return outcome{}
 	}
 	now := e.options.Clock.Now()
-	provenance, wait := e.beginChain(k, now)
+	provenance, wait := e.feedback.beginChain(k, now, e.options.RetryMax)
 	if wait > 0 {
 		return outcome{verdict: later, after: wait}
 	}
@@ -55,7 +56,10 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome {
 	if !current {
 		return outcome{verdict: waiting} // the start of the next operator comes here again
 	}
-	t := &patching{Engine: e, op: op, plan: plan, key: k, saw: saw, provenance: provenance}
+	t := &patching{
+		cluster: e.cluster, feedback: e.feedback, parents: e.parents, readers: e.readers, borrowed: e.borrowed, running: &e.running,
+		retryMax: e.options.RetryMax, op: op, plan: plan, key: k, saw: saw, provenance: provenance,
+	}
 	if len(t.saw.Parts) > 0 {
 		t.follow()
 	}
@@ -66,7 +70,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome {
 	told := e.contributions.Finish(k, t.saw, came, t.left)
 	for _, parent := range told {
 		if t.effect != nil { // the parent may see the target before its event
-			e.updateChain(parent, func(c *feedback.Chain) { c.Changed(t.effect) })
+			e.feedback.updateChain(parent, func(c *feedback.Chain) { c.Changed(t.effect) })
 		}
 	}
 	e.addKeys(told)
@@ -90,7 +94,15 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome {
 
 // patching is one look at a target.
 type patching struct {
-	*Engine
+	*cluster
+
+	feedback *causality
+	parents  *parents.Store
+	readers  *readers.Index
+	borrowed *readers.Borrowed
+	running  *published
+	// retryMax bounds the pauses while fields of the target are in conflict.
+	retryMax time.Duration
 
 	op   *operator
 	plan patchPlan
@@ -151,7 +163,7 @@ func (t *patching) run(ctx context.Context) conditions.Problem {
 	t.leaveOut(together.Contradictions)
 	live, err := t.live(ctx, merged == nil)
 	if err == nil && live == nil {
-		t.forgetConflicts(t.key)
+		t.parents.ForgetConflicts(t.key)
 	}
 	switch {
 	case err != nil:

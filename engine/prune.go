@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
@@ -76,19 +75,13 @@ func (p *pass) endings() ending.Policies {
 	return ending.Policies{ByNode: p.op.deletions, Decided: p.decided, KeepAll: p.orphaning}
 }
 
-// childOf is a child as its mark describes it.
-func (p *pass) childOf(gvr schema.GroupVersionResource, object *unstructured.Unstructured) ending.Child {
-	owner, isMarked := p.marks.OwnerOf(object)
-	return ending.Child{GVR: gvr, Object: object, Owner: owner, IsMarked: isMarked}
-}
-
 // unrendered lists the parent's children that this reconcile did not render and that are not being deleted.
 func (p *pass) unrendered() []ending.Child {
 	var found []ending.Child
 	seen := make(map[types.UID]bool)
 	for kind := range p.op.childKinds() {
 		for _, child := range p.unreadChildren(p.op, kind.GVR, p.key) {
-			if p.desired[identity.At(child)] {
+			if p.rendered[identity.At(child)] {
 				continue
 			}
 			object := child.Head()
@@ -114,11 +107,11 @@ func (p *pass) mayPrune(unrendered []ending.Child) bool {
 	p.judged = true
 	switch p.outcome.Deletion {
 	case rules.DeletionUnknown:
-		return p.doubt(p.op, p.key, p.atRisk(unrendered))
+		return p.engine.doubt(p.op, p.key, p.atRisk(unrendered))
 	case rules.DeletionOn:
-		return p.decide(p.op, p.key, p.atRisk(unrendered))
+		return p.engine.decide(p.op, p.key, p.atRisk(unrendered))
 	default:
-		return p.decide(p.op, p.key, p.toDelete(unrendered))
+		return p.engine.decide(p.op, p.key, p.toDelete(unrendered))
 	}
 }
 
@@ -135,7 +128,7 @@ func (p *pass) atRisk(unrendered []ending.Child) []apply.Ref {
 // toDelete lists those of the children that would be deleted, and not let go, and those
 // that would be to be made anew.
 func (p *pass) toDelete(unrendered []ending.Child) []apply.Ref {
-	refs := slices.Clone(p.mayRenew)
+	refs := slices.Clone(p.children.blocked)
 	policies := p.endings()
 	for _, child := range unrendered {
 		if !policies.KeepsPruned(child) {
@@ -147,20 +140,9 @@ func (p *pass) toDelete(unrendered []ending.Child) []apply.Ref {
 
 // riskOf is atRisk of a parent that is not evaluated.
 func (e *Engine) riskOf(op *operator, k queue.Key, parent *unstructured.Unstructured) []apply.Ref {
-	refs := e.childrenOf(op, k)
+	refs := e.cluster.childrenOf(op, k)
 	if op.program.DeletesParents() {
 		refs = append(refs, apply.RefOf(parent))
-	}
-	return refs
-}
-
-// childrenOf lists what a rule may have made for the parent of a key.
-func (e *Engine) childrenOf(op *operator, k queue.Key) []apply.Ref {
-	var refs []apply.Ref
-	for kind := range op.childKinds() {
-		for _, object := range e.childHeads(op, kind.GVR, k) {
-			refs = append(refs, apply.RefOf(object))
-		}
 	}
 	return refs
 }

@@ -69,7 +69,7 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 // begin has those of the published operators that are new do their work.
 func (e *Engine) begin(log logr.Logger, ops, started []*operator) {
 	if len(started) > 0 {
-		e.restartChains()
+		e.addKeys(e.feedback.restartChains())
 	}
 	for _, op := range started {
 		e.contributions.Expect(op.contributing)
@@ -126,7 +126,7 @@ func (e *Engine) noteLeft(before, after *operator) {
 	}
 	for _, parent := range e.monitors.Heads(before.parentKey) {
 		if !after.inView(parent) && apply.IsManaged(parent, after.id) {
-			e.setLeft(keyOf(after.id, parent), true)
+			e.parents.SetLeft(keyOf(after.id, parent), true)
 		}
 	}
 }

@@ -3,19 +3,15 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
-	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
 )
@@ -43,7 +39,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 		return outcome{verdict: waiting} // the informer's start enqueues every parent
 	}
 	if err != nil {
-		e.doubt(op, k, e.childrenOf(op, k))
+		e.doubt(op, k, e.cluster.childrenOf(op, k))
 		return outcome{verdict: again, err: err}
 	}
 	if op.removal != nil {
@@ -52,13 +48,13 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 	if parent == nil || parent.GetDeletionTimestamp() != nil {
 		e.excuse(op, k)
 	}
-	if parent == nil || (parent.GetDeletionTimestamp() != nil && !op.holds(parent)) {
+	if parent == nil || (parent.GetDeletionTimestamp() != nil && !op.hasFinalizer(parent)) {
 		// Of one that is being deleted, the garbage collector takes the children;
 		// a write now could undo what an orphaning deletion is about to do.
 		e.forget(op, k)
 		return outcome{}
 	}
-	e.setFinalizer(k, op.holds(parent))
+	e.parents.SetFinalizer(k, op.hasFinalizer(parent))
 	if isSuspended(parent) {
 		e.doubt(op, k, e.riskOf(op, k, parent))
 		return outcome{verdict: e.rest(op, k, parent)}
@@ -72,12 +68,13 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 	if wait := remembered.Schedule.Wait(now); wait > 0 {
 		return outcome{verdict: later, after: wait}
 	}
-	provenance, wait := e.beginChain(k, now)
+	provenance, wait := e.feedback.beginChain(k, now, e.options.RetryMax)
 	if wait > 0 {
 		return outcome{verdict: later, after: wait}
 	}
-	p := e.newPass(op, k, parent, remembered, now)
-	p.provenance = provenance
+	of := newSubject(op, k, parent, remembered, now)
+	of.provenance = provenance
+	p := e.newPass(ctx, of)
 	defer p.finish(&out)
 	return p.reconcile(ctx)
 }
@@ -85,64 +82,36 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 // reconcile evaluates the rule and does what follows. What the parent may lose at the most is told where the reconcile ends
 // before that is known.
 func (p *pass) reconcile(ctx context.Context) outcome {
-	p.reader.outdatedByContent, p.reader.readUnproven = p.outdatedIn(ctx), p.unprovenIn(ctx)
+	p.reader.outdatedByContent = p.children.outdatedIn(ctx)
 	out := outcome{verdict: again, err: p.evaluate(ctx, false)}
 	if out.err == nil {
 		out = p.run(ctx)
 	}
 	if !p.judged {
-		p.doubt(p.op, p.key, p.atRisk(p.unrendered()))
+		p.engine.doubt(p.op, p.key, p.atRisk(p.unrendered()))
 	}
 	return out
-}
-
-// subject is what is reconciled: a parent, and the rule that does it.
-type subject struct {
-	op  *operator
-	key queue.Key
-	// parent is as the last answer to a write showed it.
-	parent *unstructured.Unstructured
-	// memory is kept for the next reconcile; nil if the rule turns out not to select the parent.
-	memory *parents.Memory
-	// provenance is what led to the reconcile, as far as it was rules.
-	provenance *feedback.Provenance
-	// started is when the reconcile began, and now the time that the evaluation sees. due is true if the passing of time is a
-	// reason for the reconcile.
-	started, now time.Time
-	due          bool
-	evaluation   *rules.Evaluation
 }
 
 // pass is one reconcile in progress: what is known of the parent, and what
 // came of it so far.
 type pass struct {
-	*Engine
-	*subject
+	*changes
 
-	reader *reader
+	engine *Engine
+
+	reader    *reader
+	finalizer *parentFinalizer
+	children  *childWriter
 	// changed are the leaves of the status that the rule says otherwise than the
 	// parent does; with inputs only.
 	changed []string
-	// homeGoes is true where the parent's namespace is being deleted, as far as a write showed it.
-	homeGoes bool
 	// yields is true where Kanon's conditions on the parent are somebody else's.
 	yields bool
-	// desired has every child that the rule rendered in this pass.
-	desired map[identity.ID]bool
-	// holding is true where something needs the rule's finalizer on the parent.
-	holding bool
-	// heldAnew is true once the pass has put the finalizer on the parent, and answered
-	// once the parent was seen after that.
-	heldAnew, answered bool
-	// mayRenew are children that may have to be deleted to be made anew, and were not
-	// because of the guard.
-	mayRenew []apply.Ref
 	// kept are children that the rule no longer renders and that are not pruned for now.
 	kept []string
 	// judged is true once it was asked what of the parent's children may be deleted.
 	judged bool
-	// finalizing is true while the parent is being deleted and the rule has its say.
-	finalizing bool
 	// orphaning is true where the parent is being deleted and all children stay.
 	orphaning bool
 	// decided says, while the parent is being deleted, which children stay, as far as
@@ -150,26 +119,42 @@ type pass struct {
 	decided map[identity.ID]apply.Retain
 	// problems are the writes that did not succeed, in the order of the nodes.
 	problems []conditions.Problem
-	// next has the time after which the parent has to be reconciled again.
-	next outcome
 	// pending are those of what will be done later, which is in nobody's way.
 	pending []conditions.Problem
 	outcome rules.Outcome
 }
 
-func (e *Engine) newPass(op *operator, k queue.Key, parent *unstructured.Unstructured, remembered *parents.Memory, now time.Time) *pass {
-	of := &subject{
-		op: op, key: k, parent: parent, memory: remembered, provenance: &feedback.Provenance{},
-		started: now, now: remembered.Schedule.EvaluationTime(now, op.program.Drifts()), due: remembered.Schedule.IsDue(now),
-	}
-	p := &pass{
-		Engine: e, subject: of, desired: make(map[identity.ID]bool),
-		reader: &reader{subject: of, monitors: e.monitors, readers: e.readers, borrowed: e.borrowed, marks: e.marks},
-	}
-	if op.program.ReadsStatus() {
+func (e *Engine) newPass(ctx context.Context, of *subject) *pass {
+	changes := &changes{subject: of, cluster: e.cluster, feedback: e.feedback, isRead: e.running.isRead}
+	p := &pass{engine: e, changes: changes, finalizer: &parentFinalizer{changes: changes, parents: e.parents}}
+	p.reader = &reader{subject: of, monitors: e.monitors, readers: e.readers, borrowed: e.borrowed, marks: e.marks}
+	if of.op.program.ReadsStatus() {
 		p.reader.inputs = feedback.NewInputs()
 	}
+	p.children = &childWriter{
+		changes: changes, reader: p.reader, finalizer: p.finalizer, endings: ending.Policies{ByNode: of.op.deletions},
+		mayRecreate: func() (may, held bool) { return e.mayRecreate(of.op, of.key) },
+		managerName: e.running.managerName,
+		parallel:    func() int { return e.parallelWrites(of.op) },
+		retryMax:    e.options.RetryMax, recreateLimits: pacing.Limits{First: e.options.RecreateBase, Max: e.options.RecreateMax},
+	}
+	p.reader.readUnproven = p.children.unprovenIn(ctx)
 	return p
+}
+
+// parallelWrites is how many children of a parent are written at the same time. While so many parents of the rule wait that all
+// workers will be busy with them, more requests at a time do not get more done: all only take longer, also those for other rules.
+func (e *Engine) parallelWrites(op *operator) int {
+	if e.queue.Waiting(op.id) >= e.options.Workers {
+		return 1
+	}
+	return e.options.ParallelWrites
+}
+
+// write brings a batch of nodes to the cluster.
+func (p *pass) write(ctx context.Context, batch []rules.Rendered) {
+	problems, pending := p.children.writeBatch(ctx, batch)
+	p.problems, p.pending = append(p.problems, problems...), append(p.pending, pending...)
 }
 
 // finish keeps what the next pass for the parent needs, and completes the outcome by the time after which the parent has to be
@@ -181,18 +166,15 @@ func (p *pass) finish(out *outcome) {
 	p.reader.keep()
 	if p.memory != nil {
 		p.memory.Conflicts.Expire(p.started)
-		p.parents.Keep(p.key, p.memory)
+		p.engine.parents.Keep(p.key, p.memory)
 	}
-	if !p.isCurrent(p.op) {
+	if !p.engine.isCurrent(p.op) {
 		p.requeueAfter(atOnce) // what was kept above may be of no use to the operator that runs now
 	}
 	if p.next.after > 0 {
 		out.requeueAfter(p.next.after)
 	}
 }
-
-// requeueAfter asks for another reconcile of the parent after a time, or before. Only the goroutine of the pass calls it.
-func (p *pass) requeueAfter(d time.Duration) { p.next.requeueAfter(d) }
 
 func (p *pass) run(ctx context.Context) outcome {
 	switch p.op.selects(p.parent, p.namespaceLabels) {
@@ -226,7 +208,7 @@ func (p *pass) run(ctx context.Context) outcome {
 		if p.suspended() {
 			return outcome{verdict: waiting}
 		}
-		p.writeBatch(ctx, batch)
+		p.write(ctx, batch)
 	}
 	if p.suspended() {
 		return outcome{verdict: waiting}
@@ -263,10 +245,10 @@ func (p *pass) release(ctx context.Context) outcome {
 	if err != nil {
 		p.addStatusProblem(err)
 	} else {
-		p.setLeft(p.key, false)
+		p.engine.parents.SetLeft(p.key, false)
 	}
-	p.dropContributions(p.op, p.key)
-	p.parents.Release(p.key)
+	p.engine.dropContributions(p.op, p.key)
+	p.engine.parents.Release(p.key)
 	p.memory = nil
 	return p.result()
 }
@@ -288,11 +270,11 @@ func (e *Engine) findParent(ctx context.Context, op *operator, k queue.Key) (*un
 	if parent, ok := view.Get(k.Parent.Namespace, k.Parent.Name); ok {
 		return parent, nil
 	}
-	if known := e.parents.Get(k); !op.isNarrow() || (!e.hasChildren(op, k) && !known.HasFinalizer && !known.Left) {
+	if known := e.parents.Get(k); !op.isNarrow() || (!e.cluster.hasChildren(op, k) && !known.HasFinalizer && !known.Left) {
 		return nil, nil
 	}
 	// Out of the view is not gone: only the API server knows which it is.
-	parent, err := e.getParent(ctx, op, k)
+	parent, err := e.cluster.getParent(ctx, op, k)
 	if err != nil {
 		return nil, err
 	}
@@ -300,27 +282,4 @@ func (e *Engine) findParent(ctx context.Context, op *operator, k queue.Key) (*un
 		return nil, nil // it is on its way into the view
 	}
 	return parent, nil
-}
-
-// getParent reads the parent of a key from the API server; nil when it is gone.
-func (e *Engine) getParent(ctx context.Context, op *operator, k queue.Key) (*unstructured.Unstructured, error) {
-	logr.FromContextOrDiscard(ctx).V(4).Info("reading the parent")
-	parent, err := e.options.Client.Resource(op.parent.GVR).Namespace(k.Parent.Namespace).Get(ctx, k.Parent.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read %s %s: %w", op.parent.GVK.Kind, k.Parent, err)
-	}
-	return parent, nil
-}
-
-// hasChildren tells whether a child of the key's rule and parent is in view.
-func (e *Engine) hasChildren(op *operator, k queue.Key) bool {
-	for kind := range op.childKinds() {
-		if len(e.unreadChildren(op, kind.GVR, k)) > 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -20,11 +20,6 @@ import (
 	"kanon.dev/kanon/rules"
 )
 
-// recreateLimits bound the pause before an object is recreated once more.
-func (e *Engine) recreateLimits() pacing.Limits {
-	return pacing.Limits{First: e.options.RecreateBase, Max: e.options.RecreateMax}
-}
-
 // recreationsOf is how often in a row an object was recreated, and the pause after the last time. The object carries that in
 // an annotation, so a restart forgets it only between the deletion of the old object and the creation of the new one.
 func recreationsOf(live *unstructured.Unstructured, now time.Time, limits pacing.Limits) pacing.Backoff {
@@ -52,12 +47,12 @@ func hasLasted(recreated, now time.Time, limits pacing.Limits) bool {
 
 // carryRecreation has an object say what the one before it, or the one that it is
 // applied to, says of how often it was made anew.
-func (p *pass) carryRecreation(object, live *unstructured.Unstructured) {
+func (c *childWriter) carryRecreation(object, live *unstructured.Unstructured) {
 	text := ""
 	if live != nil {
 		text = live.GetAnnotations()[apply.AnnotationRecreated]
-	} else if last, ok := p.memory.Recreations[identity.Of(object)]; ok {
-		text = recreationText(last.Attempts, p.started)
+	} else if last, ok := c.memory.Recreations[identity.Of(object)]; ok {
+		text = recreationText(last.Attempts, c.started)
 	}
 	if text == "" {
 		return
@@ -70,31 +65,32 @@ func (p *pass) carryRecreation(object, live *unstructured.Unstructured) {
 	object.SetAnnotations(annotations)
 }
 
-// noteRecreations remembers what was deleted to be made anew, until it is.
-func (p *pass) noteRecreations(writes []*write) {
-	maps.DeleteFunc(p.memory.Recreations, func(_ identity.ID, b pacing.Backoff) bool {
-		return hasLasted(b.Last, p.started, p.recreateLimits())
+// noteRecreations remembers what was deleted to be created again, until it is. pending are the objects that are not yet.
+func (c *childWriter) noteRecreations(writes []*write) (pending []conditions.Problem) {
+	maps.DeleteFunc(c.memory.Recreations, func(_ identity.ID, b pacing.Backoff) bool {
+		return hasLasted(b.Last, c.started, c.recreateLimits)
 	})
 	for _, w := range writes {
 		id := identity.Of(w.object)
 		switch {
 		case w.recreated != nil:
-			if p.memory.Recreations == nil {
-				p.memory.Recreations = make(map[identity.ID]pacing.Backoff)
+			if c.memory.Recreations == nil {
+				c.memory.Recreations = make(map[identity.ID]pacing.Backoff)
 			}
-			p.memory.Recreations[id] = *w.recreated
+			c.memory.Recreations[id] = *w.recreated
 		case w.live != nil:
-			delete(p.memory.Recreations, id)
+			delete(c.memory.Recreations, id)
 		}
-		p.noteHeldRecreation(w)
+		c.noteHeldRecreation(w)
 		if w.pending != nil {
 			of := conditions.Problem{Subject: "child " + w.node, Reason: conditions.ReasonRecreating, Err: w.pending}
 			if held, ok := errors.AsType[*heldRecreationError](w.pending); ok {
 				of.Reason, of.Stalled = conditions.ReasonPruneHeld, held.told
 			}
-			p.pending = append(p.pending, of)
+			pending = append(pending, of)
 		}
 	}
+	return pending
 }
 
 // isDue tells whether an object is to be made anew whatever is rendered.
@@ -104,29 +100,29 @@ func (w *write) isDue() bool {
 
 // write brings a child up to date in place, or where the rule wants another object
 // instead, deletes the one that is there; then the error says that its end is awaited.
-func (p *pass) write(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
-	policy := p.op.recreators[w.node]
-	owned := w.before != nil && w.before.GetDeletionTimestamp() == nil && p.marks.Owns(w.before, p.op.id, p.parent.GetUID())
+func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
+	policy := c.op.recreators[w.node]
+	owned := w.before != nil && w.before.GetDeletionTimestamp() == nil && c.marks.Owns(w.before, c.op.id, c.parent.GetUID())
 	switch {
 	case owned && w.isDue():
-		err := p.recreate(ctx, kind, child, w, w.before, "its recreateWhen is true")
+		err := c.recreate(ctx, kind, child, w, w.before, "its recreateWhen is true")
 		if !errors.As(err, new(*tooSoonError)) && !errors.As(err, new(*heldRecreationError)) {
 			return apply.Result{}, err
 		}
 		w.pending = err
 		if w.renewal == rules.RenewalDueOnly || policy == rules.UpdateRecreate && child.Changed(w.before) {
-			return p.leave(ctx, w)
+			return c.leave(ctx, w)
 		}
 	case owned && policy == rules.UpdateRecreate && child.Changed(w.before):
 		if w.renewal == rules.RenewalBarred {
-			return p.leave(ctx, w)
+			return c.leave(ctx, w)
 		}
-		return p.recreateOrLeave(ctx, kind, child, w, w.before, "its content has changed")
+		return c.recreateOrLeave(ctx, kind, child, w, w.before, "its content has changed")
 	}
-	result, err := p.writeInPlace(ctx, kind, child, w)
+	result, err := c.writeInPlace(ctx, kind, child, w)
 	var immutable *apply.ImmutableError
 	switch {
-	case !errors.As(err, &immutable) || !p.marks.Owns(immutable.Live, p.op.id, p.parent.GetUID()):
+	case !errors.As(err, &immutable) || !c.marks.Owns(immutable.Live, c.op.id, c.parent.GetUID()):
 		return result, err
 	case policy == "" && rules.MayRecreate(child.Object.GroupVersionKind()):
 		return result, fmt.Errorf("%w; updatePolicy: ApplyOrRecreate would delete it and make it anew", err)
@@ -136,80 +132,80 @@ func (p *pass) write(ctx context.Context, kind restmapping.Kind, child *apply.Ch
 	if w.renewal == rules.RenewalBarred {
 		return apply.Result{}, fmt.Errorf("it is not made anew, because its createWhen is not true: %w", err)
 	}
-	return p.recreateOrLeave(ctx, kind, child, w, immutable.Live,
+	return c.recreateOrLeave(ctx, kind, child, w, immutable.Live,
 		"the API server lets nobody change "+strings.Join(immutable.Fields(), ", "))
 }
 
 // recreateOrLeave is recreate where an object that may not be deleted yet, because of what
 // the rule's revision deletes in all, is left as it is.
-func (p *pass) recreateOrLeave(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) (apply.Result, error) {
-	err := p.recreate(ctx, kind, child, w, live, why)
+func (c *childWriter) recreateOrLeave(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) (apply.Result, error) {
+	err := c.recreate(ctx, kind, child, w, live, why)
 	if w.before == nil || !errors.As(err, new(*heldRecreationError)) {
 		return apply.Result{}, err
 	}
 	w.pending = err
-	return p.leave(ctx, w)
+	return c.leave(ctx, w)
 }
 
 // leave is write of an object of which the content is to stay.
-func (p *pass) leave(ctx context.Context, w *write) (apply.Result, error) {
-	live, err := p.keepChild(ctx, w)
+func (c *childWriter) leave(ctx context.Context, w *write) (apply.Result, error) {
+	live, err := c.keepChild(ctx, w)
 	return apply.Result{Live: live, Action: apply.ActionNone}, err
 }
 
 // recreate deletes an object of ours that is to be made anew, when it is time, and
 // when the API server says that it would take the new one. It never returns nil.
-func (p *pass) recreate(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) error {
-	if may, held := p.mayRecreate(p.op, p.key); !may {
+func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) error {
+	if may, held := c.mayRecreate(); !may {
 		return &heldRecreationError{ref: apply.RefOf(live), why: why, told: held}
 	}
-	limits, now := p.recreateLimits(), p.started
+	limits, now := c.recreateLimits, c.started
 	recreations := recreationsOf(live, now, limits)
 	if wait := recreations.Remaining(now); wait > 0 {
 		return &tooSoonError{ref: apply.RefOf(live), why: why, count: recreations.Attempts, at: now.Add(wait), after: wait}
 	}
-	if err := p.writer.WouldCreate(ctx, kind.GVR, child, live); err != nil {
+	if err := c.writer.WouldCreate(ctx, kind.GVR, child, live); err != nil {
 		return fmt.Errorf("it is not made anew (%s), because a new one would be refused: %w", why, err)
 	}
-	if err := p.checkParent(ctx); err != nil {
+	if err := c.checkParent(ctx); err != nil {
 		return err
 	}
-	end := p.begin(live)
+	end := c.begin(live)
 	defer end()
-	if err := p.writer.DeleteInForeground(ctx, kind.GVR, live, child.Owner); err != nil {
+	if err := c.writer.DeleteInForeground(ctx, kind.GVR, live, child.Owner); err != nil {
 		return err
 	}
-	p.deleted(live)
+	c.deleted(live)
 	recreations.Next(now, limits)
 	w.recreated = &recreations
-	p.options.Recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonRecreating,
-		"%s is deleted and made anew, by rule %s: %s", apply.RefOf(live), p.op.name, why)
+	c.recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonRecreating,
+		"%s is deleted and made anew, by rule %s: %s", apply.RefOf(live), c.op.name, why)
 	return apply.Leaving(live)
 }
 
 // noteHeldRecreation notes an object that may have to be deleted to be made anew, while it
 // is not known what the rule's revision would delete in all: also one that could not be
 // written, so that this is not known of it.
-func (p *pass) noteHeldRecreation(w *write) {
-	if p.op.recreators[w.node] == "" && !w.isDue() || w.before == nil || w.recreated != nil {
+func (c *childWriter) noteHeldRecreation(w *write) {
+	if c.op.recreators[w.node] == "" && !w.isDue() || w.before == nil || w.recreated != nil {
 		return
 	}
 	if held := errors.As(w.pending, new(*heldRecreationError)); held || w.err != nil {
-		p.mayRenew = append(p.mayRenew, apply.RefOf(w.before))
+		c.blocked = append(c.blocked, apply.RefOf(w.before))
 	}
 }
 
 // noteHeldByRollout is noteHeldRecreation of objects that a rollout leaves for later.
-func (p *pass) noteHeldByRollout(node string, held []*unstructured.Unstructured) {
-	if p.op.recreators[node] != rules.UpdateRecreate {
+func (c *childWriter) noteHeldByRollout(node string, held []*unstructured.Unstructured) {
+	if c.op.recreators[node] != rules.UpdateRecreate {
 		return
 	}
-	if may, _ := p.mayRecreate(p.op, p.key); may {
+	if may, _ := c.mayRecreate(); may {
 		return
 	}
 	for _, object := range held {
-		if live, err := p.reader.Live(object); err == nil && live != nil && p.reader.Outdated(node, object, live) {
-			p.mayRenew = append(p.mayRenew, apply.RefOf(live))
+		if live, err := c.reader.Live(object); err == nil && live != nil && c.reader.Outdated(node, object, live) {
+			c.blocked = append(c.blocked, apply.RefOf(live))
 		}
 	}
 }

@@ -261,12 +261,12 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 	case isSuspended(parent) && e.touches(op, k, parent):
 		return outcome{verdict: e.rest(op, k, parent)}
 	case isSuspended(parent): // all the rules for its kind come here
-	case parent.GetDeletionTimestamp() != nil && op.holds(parent):
+	case parent.GetDeletionTimestamp() != nil && op.hasFinalizer(parent):
 		out = e.leave(ctx, op, k, parent, e.options.Clock.Now())
 	case parent.GetDeletionTimestamp() == nil && e.touches(op, k, parent) && (e.waitsForAnother(ctx, op, parent) || !e.isTurnOf(op)):
 		return outcome{verdict: again} // also where the other one has only just begun to run, and has not looked yet
 	case parent.GetDeletionTimestamp() == nil:
-		p := e.newPass(op, k, parent, &parents.Memory{}, e.options.Clock.Now())
+		p := e.newPass(ctx, newSubject(op, k, parent, &parents.Memory{}, e.options.Clock.Now()))
 		out = p.releaseAndEnd(ctx)
 	}
 	if out.verdict != settled || out.err != nil {
@@ -282,7 +282,7 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 // touches tells whether a parent may have something of a rule. One whose field managers
 // are not known may.
 func (e *Engine) touches(op *operator, k queue.Key, parent *unstructured.Unstructured) bool {
-	return op.holds(parent) || e.hasChildren(op, k) || apply.IsManaged(parent, op.id)
+	return op.hasFinalizer(parent) || e.cluster.hasChildren(op, k) || apply.IsManaged(parent, op.id)
 }
 
 // finish forgets a rule, or its former kind of parents, once nothing of it is left.
@@ -334,7 +334,7 @@ func (e *Engine) waitsForAnother(ctx context.Context, op *operator, parent *unst
 		return false // a rule that has another kind of parents now has its name still
 	}
 	paused := set.paused[op.parent.GVK.GroupKind()]
-	i := slices.IndexFunc(paused, func(r *rules.Rule) bool { return r.MaySelect(parent, e.namespaceLabels) })
+	i := slices.IndexFunc(paused, func(r *rules.Rule) bool { return r.MaySelect(parent, e.cluster.namespaceLabels) })
 	if i < 0 {
 		return false
 	}

@@ -11,15 +11,15 @@ import (
 
 // outdatedIn is Outdated for an object that does not say by itself with what content
 // it was applied. Whether it is not valid is found when its turn has come.
-func (p *pass) outdatedIn(ctx context.Context) func(node string, rendered, live *unstructured.Unstructured) bool {
+func (c *childWriter) outdatedIn(ctx context.Context) func(node string, rendered, live *unstructured.Unstructured) bool {
 	return func(node string, rendered, live *unstructured.Unstructured) bool {
 		object := rendered.DeepCopy()
-		p.carryRecreation(object, live)
+		c.carryRecreation(object, live)
 		w := &write{node: node, object: object}
-		if p.op.refers(p.parent, object) {
-			w.controller = p.op.controllerRef(p.parent)
+		if c.op.refers(c.parent, object) {
+			w.controller = c.op.controllerRef(c.parent)
 		}
-		child, err := p.writer.Prepare(ctx, object, p.op.owner(p.parent, node), w.controller, p.policyOf(node, rendered))
+		child, err := c.writer.Prepare(ctx, object, c.op.owner(c.parent, node), w.controller, c.policyOf(node, rendered))
 		return err != nil || child.Outdated(live)
 	}
 }
@@ -28,6 +28,6 @@ func (p *pass) outdatedIn(ctx context.Context) func(node string, rendered, live 
 func (p *pass) isDeleting(node string) bool {
 	children := p.childHeads(p.op, p.op.nodes[node].GVR, p.key)
 	return slices.ContainsFunc(children, func(obj *unstructured.Unstructured) bool {
-		return obj.GetDeletionTimestamp() != nil && !p.desired[identity.Of(obj)] && p.reader.madeBy(obj, node)
+		return obj.GetDeletionTimestamp() != nil && !p.rendered[identity.Of(obj)] && p.reader.madeBy(obj, node)
 	})
 }

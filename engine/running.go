@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -66,4 +67,25 @@ func (e *Engine) isCurrentRevision(op *operator) bool {
 	return now != nil && now.removal == nil && now.program.Hash() == op.program.Hash()
 }
 
+// isRead tells whether parents of any rule depend on objects of a resource.
+func (p *published) isRead(gvr schema.GroupVersionResource) bool { return p.load().reads[gvr] }
+
 func (p *published) store(set *operators) { p.pointer.Store(set) }
+
+// nameOf is what people call a rule; its id when it does not run any more.
+func (p *published) nameOf(id string) string {
+	if op := p.load().byID[id]; op != nil {
+		return op.name.String()
+	}
+	return id
+}
+
+// managerName is what people call a field manager: that of a rule by the rule.
+func (p *published) managerName(manager string) string {
+	for id, op := range p.load().byID {
+		if strings.Contains(manager, id) {
+			return "rule " + op.name.String()
+		}
+	}
+	return manager
+}

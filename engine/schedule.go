@@ -10,9 +10,9 @@ import (
 // rule computed from now. The queue keeps the first of several times for one key; one that no longer has a reason costs an
 // evaluation and nothing more.
 func (p *pass) planNext() {
-	due := pacing.DueAt(p.now, p.evaluation.WakeAt(), p.outcome.RequeueAfter)
+	due := pacing.DueAt(p.seen, p.evaluation.WakeAt(), p.outcome.RequeueAfter)
 	if !due.IsZero() {
-		p.requeueAfter(due.Sub(p.options.Clock.Now()))
+		p.requeueAfter(due.Sub(p.cluster.now()))
 	}
 	if p.reader.incomplete || p.evaluation.Starved() {
 		return // this reconcile does not count: the next one comes as soon as it can
@@ -23,7 +23,7 @@ func (p *pass) planNext() {
 		next.Started = p.started
 	}
 	if program := p.op.program; program.Drifts() {
-		next.Seen, next.Due = p.now, due
+		next.Seen, next.Due = p.seen, due
 	} else if program.ReadsStatus() {
 		next.Due = due
 	}

@@ -26,8 +26,8 @@ func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 		p.evaluation.Close()
 	}
 	p.evaluation = p.op.program.Evaluate(ctx, rules.Input{
-		Parent: p.parent, Now: p.now, Reader: p.reader, Random: rand.Reader, Finalizing: finalizing, Missing: p.op.kinds.missing,
-		Memory: p.options.Memory,
+		Parent: p.parent, Now: p.seen, Reader: p.reader, Random: rand.Reader, Finalizing: finalizing, Missing: p.op.kinds.missing,
+		Memory: p.engine.options.Memory,
 	})
 	if p.memory == nil || !p.memory.OutOfMemory {
 		return nil
@@ -44,15 +44,15 @@ func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 // go back to the queue, with errNoMemory, and come when it is their turn to wait.
 func (p *pass) reserve(ctx context.Context) error {
 	if p.evaluation.TryReserve() {
-		p.scarcity.forget(p.key)
+		p.engine.scarcity.forget(p.key)
 		return nil
 	}
-	if !p.scarcity.enter(p.key) {
+	if !p.engine.scarcity.enter(p.key) {
 		return errNoMemory
 	}
 	err := p.evaluation.Reserve(ctx)
-	if next, ok := p.scarcity.leave(); ok {
-		p.queue.AddPatient(next)
+	if next, ok := p.engine.scarcity.leave(); ok {
+		p.engine.queue.AddPatient(next)
 	}
 	return err //nolint:wrapcheck // It says what was waited for.
 }

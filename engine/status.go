@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,7 +60,7 @@ func (p *pass) yieldStatus(ctx context.Context) error {
 	for _, c := range contested {
 		p.problems = append(p.problems, conditions.Problem{
 			Subject: strings.TrimPrefix(c.Path, "."), Reason: conditions.ReasonFieldTaken, Stalled: true,
-			Err: fmt.Errorf("rule %s says something else there", p.nameOf(strings.TrimPrefix(c.Manager, statusManagers))),
+			Err: fmt.Errorf("rule %s says something else there", p.engine.running.nameOf(strings.TrimPrefix(c.Manager, statusManagers))),
 		})
 	}
 	return nil
@@ -74,7 +73,7 @@ func (p *pass) isRival(manager string) bool {
 	if !ok || id == p.op.id {
 		return false
 	}
-	rival := p.running.load().byID[id]
+	rival := p.engine.running.load().byID[id]
 	return rival != nil && rival.removal == nil
 }
 
@@ -92,14 +91,6 @@ func (p *pass) addStatusProblem(err error) (refused bool) {
 	return problem.Reason == conditions.ReasonInvalid
 }
 
-// redacted is a problem as people may read of it, for a rule that may have to do with Secrets.
-func (p *pass) redacted(of conditions.Problem) conditions.Problem {
-	if p.op.program.HasSecrets() {
-		of.Err = conditions.Redact(of.Err)
-	}
-	return of
-}
-
 // keepStatus writes the state beside what the rule said of the status before:
 // what it says now was refused, or is not known.
 func (p *pass) keepStatus(ctx context.Context, s conditions.Summary) {
@@ -112,35 +103,16 @@ func (p *pass) keepStatus(ctx context.Context, s conditions.Summary) {
 	}
 }
 
-// result sums the problems up. What goes away without an event asks for
-// another try; what the user is not told of is returned for the log, unless it
-// is part of the course of things.
+// result is the outcome of the reconcile, by what it found so far.
 func (p *pass) result() outcome {
-	var errs []error
-	v := settled
+	out := outcomeOf(p.problems)
 	if p.holdsPrune() {
-		v = waiting
+		out = out.atLeast(waiting)
 	}
 	if p.evaluation != nil && p.evaluation.OutOfTime() {
-		v = again // of a machine that is busy no event tells when it is not
+		out = out.atLeast(again) // no event tells when a busy machine is not busy any more
 	}
-	for _, problem := range p.problems {
-		if problem.IsEventful() {
-			v = max(v, waiting)
-			continue
-		}
-		v = again
-		if problem.IsLogged() {
-			errs = append(errs, fmt.Errorf("%s: %w", problem.Subject, problem.Err))
-		}
-	}
-	return outcome{verdict: v, err: errors.Join(errs...)}
-}
-
-// atLeast is an outcome that does not settle for less than a verdict.
-func (o outcome) atLeast(v verdict) outcome {
-	o.verdict = max(o.verdict, v)
-	return o
+	return out
 }
 
 // summarize sums up what the pass has found so far.
@@ -182,10 +154,10 @@ func (p *pass) syncStatus(ctx context.Context, content map[string]any) error {
 		return err
 	}
 	if result.Action != apply.ActionNone {
-		p.answered = true
+		p.finalizer.seen = true
 		p.observe(p.op.parentKey, result.Live)
 		if content != nil && !p.op.inView(result.Live) { // it left meanwhile
-			p.setLeft(p.key, true)
+			p.engine.parents.SetLeft(p.key, true)
 			p.requeueAfter(atOnce)
 		}
 		if p.memory != nil {
@@ -214,7 +186,7 @@ func (p *pass) conditionsShape(ctx context.Context) (schemas.ConditionsShape, er
 	if p.isBuiltIn() {
 		return schemas.ConditionsShape{}, nil
 	}
-	shape, err := p.options.Schemas.Conditions(ctx, p.op.parent.GVK)
+	shape, err := p.schemas.Conditions(ctx, p.op.parent.GVK)
 	if err != nil {
 		return schemas.ConditionsShape{}, fmt.Errorf("look up the schema of %s: %w", p.op.parent.GVK.Kind, err)
 	}
@@ -224,7 +196,7 @@ func (p *pass) conditionsShape(ctx context.Context) (schemas.ConditionsShape, er
 // isBuiltIn tells whether no CustomResourceDefinition defines the parent's kind.
 // The mapper knows the definition when the operator may not have yet.
 func (p *pass) isBuiltIn() bool {
-	kind, _ := p.options.Mapper.Lookup(p.op.parent.GVK)
+	kind, _ := p.mapper.Lookup(p.op.parent.GVK)
 	return kind.Definition == (restmapping.Definition{})
 }
 
@@ -233,7 +205,7 @@ func (p *pass) isBuiltIn() bool {
 // none. Events speak for both. What the rule renders can hold such a condition too, because a
 // list that waits is the whole of what the parent has.
 func (p *pass) conditions(rendered []any, s conditions.Summary, shape schemas.ConditionsShape) []any {
-	prefix, now := p.op.program.ConditionPrefix(), p.options.Clock.Now()
+	prefix, now := p.op.program.ConditionPrefix(), p.cluster.now()
 	isTheirs := func(item any) bool {
 		return apply.HeldByAnother(p.parent, p.op.statusManager(), p.isOther, conditions.TypeOf(item))
 	}
@@ -275,6 +247,6 @@ func (p *pass) explainConditions(shape schemas.ConditionsShape, said map[string]
 	case p.isBuiltIn():
 		why = "the conditions of a kind that is built into Kubernetes are its controllers' to say"
 	}
-	p.options.Recorder.Eventf(p.parent, corev1.EventTypeWarning, conditions.ReasonNoConditions,
+	p.recorder.Eventf(p.parent, corev1.EventTypeWarning, conditions.ReasonNoConditions,
 		"rule %s does not write its conditions to objects of kind %s: %s; Events say what is in the way", p.op.name, kind, why)
 }

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/queue"
@@ -205,16 +204,4 @@ func (e *Engine) eachPatched(ctx context.Context, gvk schema.GroupVersionKind, k
 			return errors.Join(errs...)
 		}
 	}
-}
-
-// readTarget reads a target that no informer shows; nil where it is gone.
-func (e *Engine) readTarget(ctx context.Context, gvr schema.GroupVersionResource, target types.NamespacedName) (*unstructured.Unstructured, error) {
-	object, err := e.options.Client.Resource(gvr).Namespace(target.Namespace).Get(ctx, target.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read %s %s: %w", gvr.GroupResource(), shortName(target), err)
-	}
-	return object, nil
 }

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
@@ -66,23 +64,4 @@ func indexByParent(item any) ([]string, error) {
 		return []string{obj.Tag()}, nil
 	}
 	return nil, nil
-}
-
-// unreadChildren lists the objects of a resource that the rule made for a parent of that name, without reading them.
-func (e *Engine) unreadChildren(op *operator, gvr schema.GroupVersionResource, k queue.Key) []*wire.Object {
-	var found []*wire.Object
-	for _, tag := range op.tagsOf(k) {
-		found = append(found, e.monitors.UnreadByIndex(op.childKey(gvr), indexParent, tag)...)
-	}
-	return found
-}
-
-// childHeads lists what unreadChildren does, with no more for sure than apiVersion, kind and metadata.
-func (e *Engine) childHeads(op *operator, gvr schema.GroupVersionResource, k queue.Key) []*unstructured.Unstructured {
-	objects := e.unreadChildren(op, gvr, k)
-	heads := make([]*unstructured.Unstructured, len(objects))
-	for i, object := range objects {
-		heads[i] = object.Head()
-	}
-	return heads
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
-	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
@@ -26,23 +25,11 @@ import (
 // the parent goes. All others are known by their labels and the owner annotation,
 // and a finalizer of the rule holds the parent until they are gone.
 
-const (
-	// finalizers begins the finalizer by which a rule holds a parent.
-	finalizers = "kanon.dev/rule-"
-	// holders begins the field manager of that finalizer.
-	holders = "kanon-finalizer-"
-	// seekPage is how many parents are read at once when those are sought that are
-	// held out of view.
-	seekPage = 500
-)
+// seekPage is how many parents are read at once when those are sought that have the finalizer and that no informer shows.
+const seekPage = 500
 
-// finalizer is what holds the rule's parents.
-func (op *operator) finalizer(parent *unstructured.Unstructured) apply.Finalizer {
-	return apply.Finalizer{GVR: op.parent.GVR, Object: parent, Name: finalizers + op.id, Manager: holders + op.id}
-}
-
-// holds tells whether the rule holds a parent.
-func (op *operator) holds(parent *unstructured.Unstructured) bool {
+// hasFinalizer tells whether a parent has the rule's finalizer.
+func (op *operator) hasFinalizer(parent *unstructured.Unstructured) bool {
 	return apply.Has(parent, finalizers+op.id)
 }
 
@@ -62,61 +49,13 @@ func (op *operator) mayHold() bool {
 	})
 }
 
-// tie decides how children are tied to the parent and treated, and holds it before the first
-// write of one that needs that. Those do not go where it cannot be held.
-func (p *pass) tie(ctx context.Context, writes []*write) {
-	var loose []*write
-	for _, w := range writes {
-		w.owner = p.op.owner(p.parent, w.node)
-		w.owner.Retain = ending.RetainOf(p.evaluation.Ending(w.object))
-		w.policy = p.policyOf(w.node, w.object)
-		w.policy.New = generatedPaths(w.fresh)
-		if p.op.refers(p.parent, w.object) && !p.endings().MayKeep(w.node) {
-			w.controller = p.op.controllerRef(p.parent)
-		} else {
-			w.owner.Tracked = true
-			loose = append(loose, w)
-		}
-	}
-	if len(loose) == 0 {
-		return
-	}
-	if err := p.hold(ctx); err != nil {
-		for _, w := range loose {
-			w.err = err
-		}
-	}
-}
-
-// hold sees to it that the parent stays until the rule has let it go: the finalizer
-// is there, before anything is written that only the rule can take back. It costs
-// nothing where it is. Only one goroutine of a pass may call it.
-func (p *pass) hold(ctx context.Context) error {
-	p.holding = true
-	if p.op.holds(p.parent) {
-		return nil
-	}
-	defer p.begin(p.parent)()
-	held, err := p.writer.AddFinalizer(ctx, p.op.finalizer(p.parent), p.op.program.ReadsStatus())
-	if err != nil {
-		return err
-	}
-	p.heldAnew = true
-	p.setFinalizer(p.key, true)
-	p.observe(p.op.parentKey, held)
-	if held.GetGeneration() == p.parent.GetGeneration() {
-		p.parent = held // else the conditions would speak of a parent that nobody looked at
-	}
-	return nil
-}
-
 // holdToFinalize holds the parent of a rule that has to finalize it, whether it has
 // children or not, and tells whether it is held.
 func (p *pass) holdToFinalize(ctx context.Context) bool {
 	if !p.op.program.Finalizes() {
 		return true
 	}
-	if err := p.hold(ctx); err != nil {
+	if err := p.finalizer.add(ctx); err != nil {
 		p.problems = append(p.problems, problemOfFinalizer(err))
 		return false
 	}
@@ -126,7 +65,7 @@ func (p *pass) holdToFinalize(ctx context.Context) bool {
 // unhold lets a parent go that nothing needs to hold any more. It comes after all
 // writes and prunes.
 func (p *pass) unhold(ctx context.Context) {
-	if p.holding || !p.op.holds(p.parent) || len(p.problems) > 0 || p.holdsPrune() || p.suspended() {
+	if p.finalizer.needed || !p.op.hasFinalizer(p.parent) || len(p.problems) > 0 || p.holdsPrune() || p.suspended() {
 		return
 	}
 	var err error
@@ -134,7 +73,7 @@ func (p *pass) unhold(ctx context.Context) {
 		err = p.checkEnded(ctx)
 	}
 	if err == nil {
-		err = p.letGo(ctx)
+		err = p.finalizer.remove(ctx)
 	}
 	if err != nil && (!errors.Is(err, errNotEnded) || p.op.removal != nil) {
 		p.problems = append(p.problems, problemOfFinalizer(err))
@@ -153,23 +92,6 @@ func (p *pass) checkEnded(ctx context.Context) error {
 	}
 	return err
 }
-
-// letGo takes the rule's finalizer from a parent, whoever put it there. What the
-// rule made stays as it is: who wants it gone sees to that before.
-func (p *pass) letGo(ctx context.Context) error {
-	defer p.begin(p.parent)()
-	left, err := p.writer.RemoveFinalizer(ctx, p.op.finalizer(p.parent))
-	if err != nil {
-		return err
-	}
-	p.setFinalizer(p.key, false)
-	if left != nil {
-		p.observe(p.op.parentKey, left)
-	}
-	return nil
-}
-
-func problemOfFinalizer(err error) conditions.Problem { return conditions.OfWrite("finalizer", err) }
 
 // isTracked tells whether a child is the parent's and only the rule can end it.
 func (p *pass) isTracked(child *unstructured.Unstructured) bool {
@@ -196,7 +118,7 @@ func (p *pass) tracked() []ending.Child {
 // be listed, or where it is not known whether there is such a kind: nothing is known
 // of the parent's children then.
 func (p *pass) listTracked(ctx context.Context) ([]ending.Child, error) {
-	if err := p.checkAbsent(ctx, p.op); err != nil {
+	if err := p.engine.checkAbsent(ctx, p.op); err != nil {
 		return nil, err
 	}
 	var found []ending.Child
@@ -226,7 +148,7 @@ func (p *pass) eachLabelled(ctx context.Context, gvr schema.GroupVersionResource
 		Limit:         trackedPage,
 	}
 	for {
-		list, err := p.options.Client.Resource(gvr).List(ctx, options)
+		list, err := p.client.Resource(gvr).List(ctx, options)
 		if err != nil {
 			return err
 		}
@@ -292,9 +214,9 @@ func (e *Engine) seek(ctx context.Context, op *operator) outcome {
 			return outcome{verdict: again, err: fmt.Errorf("look for parents out of view: %w", err)}
 		}
 		for i := range list.Items {
-			if parent := &list.Items[i]; op.holds(parent) && !op.inView(parent) {
+			if parent := &list.Items[i]; op.hasFinalizer(parent) && !op.inView(parent) {
 				k := keyOf(op.id, parent)
-				e.setFinalizer(k, true)
+				e.parents.SetFinalizer(k, true)
 				e.queue.Add(k)
 			}
 		}

@@ -18,13 +18,13 @@ import (
 // where it is somebody else's, or gone.
 type unprovenReader func(kind restmapping.Kind, rendered *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
-func (p *pass) unprovenIn(ctx context.Context) unprovenReader {
+func (c *childWriter) unprovenIn(ctx context.Context) unprovenReader {
 	return func(kind restmapping.Kind, rendered *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		live, err := p.readChild(ctx, kind.GVR, rendered)
+		live, err := c.readChild(ctx, kind.GVR, rendered)
 		if err != nil || live == nil || live.GetDeletionTimestamp() != nil {
 			return nil, err
 		}
-		if !p.writer.MayMark(live, p.op.owner(p.parent, "")) {
+		if !c.writer.MayMark(live, c.op.owner(c.parent, "")) {
 			return nil, nil
 		}
 		return live, nil

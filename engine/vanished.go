@@ -18,7 +18,7 @@ import (
 // nothing else would tell of them. The answer to a write of the status shows that it is
 // there; only without one is it read.
 func (p *pass) outlived(ctx context.Context, out outcome) outcome {
-	if !p.heldAnew || p.answered {
+	if !p.finalizer.isUncertain() {
 		return out
 	}
 	parent, readErr := p.getParent(ctx, p.op, p.key)

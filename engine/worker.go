@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -20,6 +21,31 @@ type outcome struct {
 	after time.Duration
 	// err is what the log says of a reconcile that failed.
 	err error
+}
+
+// outcomeOf is the outcome of a reconcile that had these problems. What goes away without an event is tried again; what no
+// condition reports is for the log.
+func outcomeOf(problems []conditions.Problem) outcome {
+	var out outcome
+	var errs []error
+	for _, problem := range problems {
+		if problem.IsEventful() {
+			out = out.atLeast(waiting)
+			continue
+		}
+		out = out.atLeast(again)
+		if problem.IsLogged() {
+			errs = append(errs, fmt.Errorf("%s: %w", problem.Subject, problem.Err))
+		}
+	}
+	out.err = errors.Join(errs...)
+	return out
+}
+
+// atLeast is an outcome with a verdict that is not less than another.
+func (o outcome) atLeast(v verdict) outcome {
+	o.verdict = max(o.verdict, v)
+	return o
 }
 
 // requeueAfter asks for another reconcile after a time, or before. A time that has passed means at once.
@@ -80,9 +106,9 @@ func (e *Engine) work(ctx context.Context) {
 func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	defer e.lull.passed()
 	defer e.queue.Done(k)
-	log := logr.FromContextOrDiscard(ctx).WithValues("rule", e.nameOf(k.Rule), "parent", k.Parent.String())
+	log := logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.nameOf(k.Rule), "parent", k.Parent.String())
 	if k.Patch != "" {
-		log = logr.FromContextOrDiscard(ctx).WithValues("rule", e.nameOf(k.Rule), "patch", k.Patch, "target", k.Parent.String())
+		log = logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.nameOf(k.Rule), "patch", k.Patch, "target", k.Parent.String())
 	}
 	out := e.reconcileSafely(logr.NewContext(ctx, log), k)
 	if out.err != nil && ctx.Err() == nil {
@@ -109,14 +135,6 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	case again:
 		e.queue.AddRateLimited(k)
 	}
-}
-
-// nameOf is what people call a rule; its id when it does not run any more.
-func (e *Engine) nameOf(id string) string {
-	if op := e.running.load().byID[id]; op != nil {
-		return op.name.String()
-	}
-	return id
 }
 
 // reconcileSafely turns a panic into an error, so that one parent with input

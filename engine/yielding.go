@@ -59,7 +59,7 @@ func (p *pass) haveConditions(managers func(string) bool, names ...string) bool 
 // conditionPrefix, by name.
 func (p *pass) rivals() []*operator {
 	var found []*operator
-	for _, other := range p.running.load().byID {
+	for _, other := range p.engine.running.load().byID {
 		if other.id != p.op.id && other.removal == nil && other.parent.GVK.GroupKind() == p.op.parent.GVK.GroupKind() &&
 			other.program.ConditionPrefix() == p.op.program.ConditionPrefix() {
 			found = append(found, other)

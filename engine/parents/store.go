@@ -132,3 +132,18 @@ func (s *Store) AddKeys(rule string, found queue.Keys) {
 	defer s.mu.Unlock()
 	queue.AddOf(s.byKey, rule, found)
 }
+
+// SetFinalizer notes whether a parent has the rule's finalizer.
+func (s *Store) SetFinalizer(k queue.Key, has bool) {
+	s.Update(k, func(state *State) { state.HasFinalizer = has })
+}
+
+// SetLeft notes whether a parent that still has fields of the rule no longer matches the rule's selector.
+func (s *Store) SetLeft(k queue.Key, left bool) {
+	s.Update(k, func(state *State) { state.Left = left })
+}
+
+// ForgetConflicts drops the conflicts about the target of a patch.
+func (s *Store) ForgetConflicts(k queue.Key) {
+	s.Update(k, func(state *State) { state.Conflicts = nil })
+}

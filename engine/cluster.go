@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/ending"
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/schemas"
+	"kanon.dev/kanon/wire"
+)
+
+// cluster is the cluster as a reconcile reads and changes it.
+type cluster struct {
+	client   Client
+	mapper   *restmapping.Mapper
+	schemas  *schemas.Schemas
+	monitors *monitor.Monitors
+	writer   *apply.Writer
+	marks    *apply.Marks
+	recorder record.EventRecorder
+	// now is the time that rules see.
+	now func() time.Time
+}
+
+// getParent reads the parent of a key from the API server; nil if it does not exist.
+func (c *cluster) getParent(ctx context.Context, op *operator, k queue.Key) (*unstructured.Unstructured, error) {
+	logr.FromContextOrDiscard(ctx).V(4).Info("reading the parent")
+	parent, err := c.client.Resource(op.parent.GVR).Namespace(k.Parent.Namespace).Get(ctx, k.Parent.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read %s %s: %w", op.parent.GVK.Kind, k.Parent, err)
+	}
+	return parent, nil
+}
+
+// readChild reads the object that has the name of a child; nil if it does not exist.
+func (c *cluster) readChild(ctx context.Context, gvr schema.GroupVersionResource, child *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	live, err := c.client.Resource(gvr).Namespace(child.GetNamespace()).Get(ctx, child.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", apply.RefOf(child), err)
+	}
+	return live, nil
+}
+
+// namespaceLabels has the labels of a namespace; false if they are not known, as when no rule needs any.
+func (c *cluster) namespaceLabels(name string) (labels.Set, bool) {
+	namespace, ok := c.monitors.Head(allNamespaces, "", name)
+	if !ok {
+		return nil, false
+	}
+	return namespace.GetLabels(), true
+}
+
+// unreadChildren lists the objects of a resource that the rule created for a parent of that name, without decoding them.
+func (c *cluster) unreadChildren(op *operator, gvr schema.GroupVersionResource, k queue.Key) []*wire.Object {
+	var found []*wire.Object
+	for _, tag := range op.tagsOf(k) {
+		found = append(found, c.monitors.UnreadByIndex(op.childKey(gvr), indexParent, tag)...)
+	}
+	return found
+}
+
+// childHeads lists what unreadChildren does, with apiVersion, kind and metadata.
+func (c *cluster) childHeads(op *operator, gvr schema.GroupVersionResource, k queue.Key) []*unstructured.Unstructured {
+	objects := c.unreadChildren(op, gvr, k)
+	heads := make([]*unstructured.Unstructured, len(objects))
+	for i, object := range objects {
+		heads[i] = object.Head()
+	}
+	return heads
+}
+
+// hasChildren tells whether an informer shows a child of the key's rule and parent.
+func (c *cluster) hasChildren(op *operator, k queue.Key) bool {
+	for kind := range op.childKinds() {
+		if len(c.unreadChildren(op, kind.GVR, k)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// childrenOf lists what a rule may have created for the parent of a key.
+func (c *cluster) childrenOf(op *operator, k queue.Key) []apply.Ref {
+	var refs []apply.Ref
+	for kind := range op.childKinds() {
+		for _, object := range c.childHeads(op, kind.GVR, k) {
+			refs = append(refs, apply.RefOf(object))
+		}
+	}
+	return refs
+}
+
+// childOf is a child as its mark describes it.
+func (c *cluster) childOf(gvr schema.GroupVersionResource, object *unstructured.Unstructured) ending.Child {
+	owner, isMarked := c.marks.OwnerOf(object)
+	return ending.Child{GVR: gvr, Object: object, Owner: owner, IsMarked: isMarked}
+}
+
+// readTarget reads a target that no informer shows; nil where it is gone.
+func (c *cluster) readTarget(ctx context.Context, gvr schema.GroupVersionResource, target types.NamespacedName) (*unstructured.Unstructured, error) {
+	object, err := c.client.Resource(gvr).Namespace(target.Namespace).Get(ctx, target.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read %s %s: %w", gvr.GroupResource(), shortName(target), err)
+	}
+	return object, nil
+}
