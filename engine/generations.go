@@ -14,9 +14,9 @@ import (
 // maxGenerations is how many objects may descend from one another by the same rule.
 const maxGenerations = 16
 
-// ancestry follows the owners of a parent that is a child itself, up to the same rule's
-// maxGenerations-th forebear, and tells by whom each was made.
-func (p *pass) ancestry() (generations int, chain []string) {
+// ancestry follows the owners of a parent that is a child itself. It counts the objects that the same rule created, up to
+// maxGenerations, and names each object with the rule that created it.
+func (p *pass) ancestry() (generations int, ancestors []string) {
 	running := p.engine.running.load()
 	seen := make(map[types.UID]bool)
 	for obj := p.parent; obj != nil && !seen[obj.GetUID()] && generations < maxGenerations; {
@@ -29,28 +29,28 @@ func (p *pass) ancestry() (generations int, chain []string) {
 		if owner.RuleID == p.op.id {
 			generations++
 		}
-		chain = append(chain, fmt.Sprintf("%s by rule %s", apply.RefOf(obj), op.name))
+		ancestors = append(ancestors, fmt.Sprintf("%s by rule %s", apply.RefOf(obj), op.name))
 		var next *unstructured.Unstructured
-		if made, ok := p.monitors.Head(op.parentKey, owner.Parent.Namespace, owner.Parent.Name); ok && made.GetUID() == owner.Parent.UID {
-			next = made
+		if parent, ok := p.monitors.Head(op.parentKey, owner.Parent.Namespace, owner.Parent.Name); ok && parent.GetUID() == owner.Parent.UID {
+			next = parent
 		}
 		obj = next
 	}
-	return generations, chain
+	return generations, ancestors
 }
 
-// descendsTooFar tells whether the rule made the parent from what it made before, and
-// so on, too often for it not to go on for ever.
-func (p *pass) descendsTooFar() bool {
-	generations, chain := p.ancestry()
+// hasTooManyAncestors tells whether the rule created the parent from what it created before, and so on, so often that this would
+// go on for ever. No chain of reconciles shows that, because each of them is the first one of a new parent.
+func (p *pass) hasTooManyAncestors() bool {
+	generations, ancestors := p.ancestry()
 	if generations < maxGenerations {
 		return false
 	}
 	p.problems = append(p.problems, conditions.Problem{
 		Subject: "loop", Reason: conditions.ReasonLoop, Stalled: true,
-		Err: fmt.Errorf("nothing more is made of it: the rule makes parents for itself, %d generations so far (%s, and so on); "+
+		Err: fmt.Errorf("no children are created for it: the rule creates parents for itself, %d generations so far (%s, and so on); "+
 			"give spec.parent a selector or a when that its own children do not meet",
-			maxGenerations, strings.Join(chain[:min(len(chain), 4)], ", made of ")),
+			maxGenerations, strings.Join(ancestors[:min(len(ancestors), 4)], ", created for ")),
 	})
 	return true
 }

@@ -194,7 +194,7 @@ func (p *pass) run(ctx context.Context) outcome {
 	case !matches:
 		return p.release(ctx)
 	}
-	if err != nil || p.descendsTooFar() || !p.holdToFinalize(ctx) {
+	if err != nil || p.hasTooManyAncestors() || !p.holdToFinalize(ctx) {
 		p.contributeUnknown()
 		said := p.evaluation.Outcome()
 		said.Nodes, said.Events, said.StatusFailed = nil, nil, nil
