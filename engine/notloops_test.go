@@ -87,7 +87,8 @@ func testRollout(t *testing.T, count int, policy string, versions ...string) {
 		if got := w.configsWith(v); got != count {
 			t.Errorf("%d of %d ConfigMaps have %s", got, count, v)
 		}
-		if looks := w.looks("b") - before; looks < count || looks > 6*count+20 {
+		// The reconcile that reports that it is done may not have ended.
+		if looks := w.looks("b") - before; looks < count-1 || looks > 6*count+20 {
 			t.Errorf("%d reconciles for %d items", looks, count)
 		}
 	}
