@@ -55,7 +55,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 	l := &catalogLoop{
 		Engine: e, known: make(map[string]*operator), patience: newPatience(time.Now()),
 		schemas: newKindSchemas(mapper, reads), definitions: newDefinitions(mapper, writes),
-		reporter: newReporter(e.options.Sources, e.notices, e.records.reference),
+		reporter: newReporter(e.options.Sources, e.notices, e.records.Reference),
 	}
 	l.catalog = newCatalog(rules.Options{
 		Kinds: kinds{mapper}, AwaitKinds: true, Schemas: l.schemas, Namespace: e.options.Namespace, Limits: e.options.Limits,
@@ -95,7 +95,7 @@ func (l *catalogLoop) step(ctx context.Context) (again time.Duration) {
 	maps.Copy(changed, l.schemas.update(used, changed, newText))
 	l.catalog.compileAll(changed)
 	l.publish(ctx, l.catalog, l.known)
-	l.rememberHeld()
+	l.recordBlocked()
 	return l.report()
 }
 

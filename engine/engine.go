@@ -19,6 +19,7 @@ import (
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
+	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
 )
@@ -47,8 +48,8 @@ type Engine struct {
 	// scarcity is for those who wait for memory: one at a time, so that the other workers
 	// are free for what needs little.
 	scarcity *gate[queue.Key]
-	records  *records
-	guards   *guards
+	records *record.Store
+	guards  *guards
 
 	contributions *contributions.Book[conditions.Problem]
 	retirements   *retirements
@@ -95,10 +96,10 @@ func New(options Options) (*Engine, error) {
 	e.keys = keyring.NewStore(keyring.Options{
 		Client: options.Client, Namespace: options.Namespace, Changed: e.keysChanged,
 		// What went with the keys may have gone with the whole namespace.
-		Restored:      func() { e.records.recheck() },
-		MakeNamespace: func(ctx context.Context) error { return createNamespace(ctx, options.Client, options.Namespace) },
+		Restored:      func() { e.records.Recheck() },
+		MakeNamespace: func(ctx context.Context) error { return e.records.CreateNamespace(ctx) },
 	})
-	e.records = newRecords(options.Client, options.Namespace, e.keys, e.recorded)
+	e.records = record.New(record.Options{Client: options.Client, Namespace: options.Namespace, Keys: e.keys, Changed: e.recordChanged})
 	e.marks = apply.NewMarks(e.keys.Keyring)
 	e.writer, err = apply.New(apply.Options{
 		Client:  options.Client,
@@ -111,8 +112,8 @@ func New(options Options) (*Engine, error) {
 		NameOf: e.running.nameOf,
 		Reserved: apply.Reserved{
 			Namespace: options.Namespace,
-			Labels:    []string{source.LabelRules, labelRecord},
-			Prefixes:  map[schema.GroupKind]string{{Kind: "ConfigMap"}: recordPrefix},
+			Labels:    []string{source.LabelRules, record.Label},
+			Prefixes:  map[schema.GroupKind]string{{Kind: "ConfigMap"}: record.NamePrefix},
 			Names:     map[schema.GroupKind]string{{Kind: "Secret"}: keyring.SecretName},
 			Kinds:     []schema.GroupKind{{Group: "kanon.dev", Kind: rules.RuleKind}},
 		},
@@ -143,7 +144,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		})
 	}
 	group.Go(func() error { e.keys.Run(ctx); return nil })
-	group.Go(func() error { e.records.run(ctx); return nil })
+	group.Go(func() error { e.records.Run(ctx); return nil })
 	group.Go(func() error { e.census.run(ctx, e.news.ring); return nil })
 	group.Go(func() error { e.lull.run(ctx, func() bool { return e.queue.Len() == 0 }, e.options.Lull); return nil })
 	group.Go(func() error { return e.runCatalog(ctx) })

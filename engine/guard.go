@@ -9,6 +9,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/wire"
 )
 
@@ -147,21 +148,8 @@ func (e *Engine) guard(op *operator, keys queue.Keys) {
 // mayDelete tells whether the record says that the operator's revision may delete, of
 // all kinds of which it sees objects.
 func (e *Engine) mayDelete(op *operator) bool {
-	stored, ok := e.records.stored(op.id)
-	if !ok || stored.Revision != op.program.Hash() {
-		return false
-	}
-	for gvk := range op.retired {
-		if i := indexOfKind(stored.Children, gvk); i >= 0 && stored.Children[i].Revision != stored.Revision {
-			return false
-		}
-	}
-	for gvk := range op.children {
-		if i := indexOfKind(stored.Children, gvk); i >= 0 && stored.Children[i].Unseen {
-			return false
-		}
-	}
-	return true
+	stored, ok := e.records.Get(op.id)
+	return ok && stored.Permits(op.program.Hash(), maps.Keys(op.children), maps.Keys(op.retired))
 }
 
 // decide tells whether objects may be deleted now that a rule has no use for any more
@@ -284,32 +272,16 @@ func (e *Engine) judge(op *operator) {
 	}
 }
 
-// allow asks for the record to say that the operator's revision may delete.
+// allow asks for the record to say that the operator's revision may delete. Only of kinds that the rule dropped does that
+// depend on whether objects are left.
 func (e *Engine) allow(op *operator) {
-	e.records.wantFrom(op.id, func() bool { return e.isCurrentRevision(op) }, e.acted(op))
-}
-
-// acted has a record say that the operator's revision may delete. Kinds that the rule
-// has no more, and of which nothing is left, are forgotten. Of kinds that are missing now,
-// nobody knows what the revision would delete: that is asked when they are back.
-func (e *Engine) acted(op *operator) func(*ruleRecord) {
 	left, absent := make(map[schema.GroupVersionKind]bool), slices.Clone(op.absent)
 	for gvk, kind := range op.retired {
 		left[gvk] = slices.ContainsFunc(e.monitors.Unread(op.childKey(kind.GVR)), func(child *wire.Object) bool { return ruleOfTag(child) == op.id })
 	}
-	return func(r *ruleRecord) {
-		r.Revision = op.program.Hash()
-		r.Children = slices.DeleteFunc(r.Children, func(kind recordedKind) bool {
-			some, retired := left[kind.gvk()]
-			return retired && !some
-		})
-		for i := range r.Children {
-			if left[r.Children[i].gvk()] {
-				r.Children[i].Revision = r.Revision
-			}
-			r.Children[i].Unseen = slices.Contains(absent, r.Children[i].gvk())
-		}
-	}
+	e.records.UpdateIf(op.id, func() bool { return e.isCurrentRevision(op) }, func(r *record.Record) {
+		r.Permit(op.program.Hash(), left, absent)
+	})
 }
 
 // confirm notes which revisions of a rule its author has confirmed.

@@ -13,6 +13,6 @@ func (e *Engine) keysChanged() {
 		// key gets a new seal. When these informers have filled, all parents of their rules are reconciled.
 		e.monitors.Relist(apply.LabelRule)
 	}
-	e.records.ring()
+	e.records.Sync()
 	e.news.ring()
 }

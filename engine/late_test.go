@@ -1,16 +1,21 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
+	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/rules"
 )
 
@@ -19,6 +24,40 @@ type anyKind struct{}
 
 func (anyKind) Lookup(schema.GroupVersionKind) (rules.Kind, bool) {
 	return rules.Kind{Namespaced: true, HasStatus: true}, true
+}
+
+// oneKey is a ring that does not change.
+type oneKey struct{ ring *keyring.Keyring }
+
+func (k oneKey) Keyring() *keyring.Keyring { return k.ring }
+func (oneKey) IsFirst() bool               { return false }
+
+// runRecords runs a store of records in a namespace of the test, and returns how to wait until a record is as it should be.
+func runRecords(t *testing.T) (records *record.Store, written func(id string) (record.Record, bool)) {
+	t.Helper()
+	config := controlplanetest.Config(t)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := keyring.Generate(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := make(chan string, 100)
+	records = record.New(record.Options{
+		Client: client, Namespace: controlplanetest.Namespace(t, config), Keys: oneKey{keys}, Changed: func(id string) { changed <- id },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); records.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	return records, func(id string) (record.Record, bool) {
+		for records.IsPending(id) {
+			<-changed
+		}
+		return records.Get(id)
+	}
 }
 
 // Whoever was about to do something for an operator when another one took its place may
@@ -54,18 +93,18 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 			t.Parallel()
 			e := &Engine{
 				guards: newGuards(), contributions: contributions.New[conditions.Problem](), retirements: newRetirements(), news: newNews(0),
-				records: newRecords(nil, "kanon", nil, func(string) {}),
 			}
+			var written func(id string) (record.Record, bool)
+			e.records, written = runRecords(t)
 			start := func(op *operator) {
 				e.running.store(newOperators([]*operator{op}))
-				e.records.want(op.id, op.enter)
+				e.records.Update(op.id, op.updateRecord)
 				if op.removal == nil {
 					e.guard(op, parents)
 				}
 			}
 			start(test.before)
-			record := e.records.byID["id"]
-			record.object, record.stored = &unstructured.Unstructured{}, record.wanted.clone()
+			written("id")
 			start(newer)
 			e.allow(newer)
 
@@ -73,11 +112,12 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 			if !e.guards.byRule["id"].pending[aParent()] || e.guards.byRule["id"].revision != newer.program.Hash() {
 				t.Error("the guard is not that of the revision that runs: nothing would ever be pruned")
 			}
-			if record.wanted.Revision != newer.program.Hash() {
-				t.Error("the record is not wanted to say that the revision that runs may delete")
+			stored, ok := written("id")
+			if !ok {
+				t.Fatal("the record of a rule that exists is deleted")
 			}
-			if record.remove {
-				t.Error("the record of a rule that is there is removed")
+			if stored.Revision != newer.program.Hash() {
+				t.Error("the record does not permit the revision that runs to delete")
 			}
 		})
 	}

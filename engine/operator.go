@@ -16,6 +16,7 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
@@ -67,7 +68,7 @@ type operator struct {
 	// set by patches.
 	contributing *contributions.Revision
 	// origin is where the rule stands.
-	origin recordedOrigin
+	origin record.Origin
 	// retired has the kinds that the rule's children had and have no more: there may
 	// be objects of them to prune.
 	retired map[schema.GroupVersionKind]restmapping.Kind
@@ -76,9 +77,9 @@ type operator struct {
 	// namespaceKey is the informer of Namespaces; nil unless the rule selects
 	// parents by their Namespace's labels.
 	namespaceKey *monitor.Key
-	// remembered is set once the rule's record says what it must before anything is
-	// written.
-	remembered atomic.Bool
+	// hasRecord is set once the rule's record has what it must before the rule writes
+	// anything.
+	hasRecord atomic.Bool
 	// begun is set once its parents were woken for the first time.
 	begun atomic.Bool
 	// explained is set once an Event has told why there are no conditions.

@@ -18,10 +18,10 @@ import (
 // rule, also of rules that stopped.
 func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*operator) {
 	log := logr.FromContextOrDiscard(ctx)
-	if loaded, _ := e.records.isLoaded(); !loaded || e.keys.Keyring() == nil {
+	if loaded, _ := e.records.IsLoaded(); !loaded || e.keys.Keyring() == nil {
 		return // what it has to do with is not known; the bell rings when it is
 	}
-	e.rememberPaused(c)
+	e.recordPaused(c)
 	before := e.running.load()
 	var ops, started []*operator
 	for _, run := range e.runs(c) {
@@ -35,7 +35,7 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 			}
 			op.removal = run.removal
 			if op.removal == nil {
-				e.remember(op, c.originOf(entry))
+				e.requireRecord(op, c.originOf(entry))
 			} else {
 				op.lookAs(known[entry.id])
 			}
@@ -79,7 +79,7 @@ func (e *Engine) begin(log logr.Logger, ops, started []*operator) {
 			log.Info("rule started", "rule", op.name.String(), "parent", op.parent.GVK.String())
 		}
 		if op.removal == nil {
-			e.records.want(op.id, op.enter) // again: the one before had a say until now
+			e.records.Update(op.id, op.updateRecord) // again: the one before had a say until now
 		}
 		e.monitors.Watch(op.id, op.keys()...)
 		e.enqueueAll(op)
@@ -187,7 +187,7 @@ func (e *Engine) keysOf(op *operator) queue.Keys {
 // ready tells whether the rule may begin: whether its record says what it must, and
 // every informer that the operator needs has filled.
 func (e *Engine) ready(op *operator) bool {
-	return e.isRemembered(op) && e.isTurnOf(op) && !slices.ContainsFunc(op.keys(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
+	return e.hasRecord(op) && e.isTurnOf(op) && !slices.ContainsFunc(op.keys(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
 }
 
 // starting has the ids of the rules of which a record has yet to be written or an informer
@@ -195,7 +195,7 @@ func (e *Engine) ready(op *operator) bool {
 // failure counts as in force: a restart in a large cluster changes no verdict.
 func (e *Engine) starting(c *catalog) (filling map[string]bool, failing map[string]string) {
 	filling, failing = make(map[string]bool), make(map[string]string)
-	if loaded, err := e.records.isLoaded(); !loaded {
+	if loaded, err := e.records.IsLoaded(); !loaded {
 		reason := ""
 		switch failure := e.keys.Failure(); {
 		case err != nil:
@@ -212,9 +212,9 @@ func (e *Engine) starting(c *catalog) (filling map[string]bool, failing map[stri
 		return filling, failing
 	}
 	for id, op := range e.running.load().byID {
-		if !e.isRemembered(op) {
+		if !e.hasRecord(op) {
 			filling[id] = true
-			if err := e.records.failure(id); err != nil {
+			if err := e.records.Failure(id); err != nil {
 				failing[id] = fmt.Sprintf("it cannot start: it cannot be remembered over a restart: %v", err)
 				continue
 			}

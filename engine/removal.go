@@ -19,6 +19,7 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
 )
@@ -105,7 +106,7 @@ func (e *Engine) runs(c *catalog) []run {
 		delete(c.removals, entry.id)
 		found = append(found, run{entry: entry, program: program})
 	}
-	remembered := e.records.ids()
+	remembered := e.records.IDs()
 	maps.DeleteFunc(c.removals, func(id string, _ *removal) bool { return !slices.Contains(remembered, id) })
 	for _, id := range remembered {
 		if r := e.removedRule(c, known, id); r != nil {
@@ -119,16 +120,16 @@ func (e *Engine) runs(c *catalog) []run {
 // formerParents is the removal of what a rule left at a kind of parents that it has
 // no more; nil where there is none. The rule begins with the new kind after that.
 func (e *Engine) formerParents(c *catalog, entry *entry, program *rules.Program) *removal {
-	stored, ok := e.records.stored(entry.id)
+	stored, ok := e.records.Get(entry.id)
 	if !ok {
 		return nil
 	}
 	now := program.Parent().GVK.GroupKind()
 	for _, kind := range stored.Parents {
-		if kind.gvk().GroupKind() == now {
+		if kind.GVK().GroupKind() == now {
 			continue // another version has the same objects
 		}
-		if r := c.removalOf(entry, kind.gvk(), &stored); r != nil {
+		if r := c.removalOf(entry, kind.GVK(), &stored); r != nil {
 			return r
 		}
 	}
@@ -140,23 +141,23 @@ func (e *Engine) formerParents(c *catalog, entry *entry, program *rules.Program)
 // cannot be understood, may hold it. A rule that was seen to go may be cleared away
 // even so, as far as nothing is deleted.
 func (e *Engine) removedRule(c *catalog, known map[string]bool, id string) *removal {
-	stored, ok := e.records.stored(id)
+	stored, ok := e.records.Get(id)
 	if !ok || c.has(id) || len(stored.Parents) == 0 {
 		return nil
 	}
-	if c.removals[id] == nil && e.records.pending(id) {
+	if c.removals[id] == nil && e.records.IsPending(id) {
 		return nil // what is on its way to the record may say that the children stay; the bell rings when it is there
 	}
-	sure := known != nil && (c.removed[id] || e.covers(stored.Origin.origin()))
+	sure := known != nil && (c.removed[id] || e.covers(stored.Origin.Source()))
 	if !sure && (!c.removed[id] || stored.OnRuleDeletion == rules.DeleteChildren) {
 		return nil
 	}
-	if c.removals[id] == nil && stored.Origin.Path == "" && !e.records.isRemovalMeant(id) {
+	if c.removals[id] == nil && stored.Origin.Path == "" && !e.records.IsRemovalMeant(id) {
 		return nil
 	}
 	namespace, name, _ := strings.Cut(stored.Rule, "/")
 	gone := &entry{id: id, name: types.NamespacedName{Namespace: namespace, Name: name}}
-	return c.removalOf(gone, stored.Parents[len(stored.Parents)-1].gvk(), &stored)
+	return c.removalOf(gone, stored.Parents[len(stored.Parents)-1].GVK(), &stored)
 }
 
 // covers tells whether one of the sources would have found what stands at an origin:
@@ -207,7 +208,7 @@ func (c *catalog) paused() map[schema.GroupKind][]*rules.Rule {
 
 // removalOf is the removal of a rule from a kind of parents, the same one as before if
 // that is under way; nil where the cluster does not show the kind.
-func (c *catalog) removalOf(e *entry, parent schema.GroupVersionKind, stored *ruleRecord) *removal {
+func (c *catalog) removalOf(e *entry, parent schema.GroupVersionKind, stored *record.Record) *removal {
 	if r := c.removals[e.id]; r != nil && r.parent == parent && r.children == stored.OnRuleDeletion {
 		return r
 	}
@@ -226,7 +227,7 @@ func (c *catalog) removalOf(e *entry, parent schema.GroupVersionKind, stored *ru
 
 // standIn is the text of a rule that makes nothing, for the same parents and with the
 // same conditions as the one that is gone.
-func standIn(name string, parent schema.GroupVersionKind, stored *ruleRecord) []byte {
+func standIn(name string, parent schema.GroupVersionKind, stored *record.Record) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\nmetadata: {name: %q}\nspec:\n  parent: {apiVersion: %q, kind: %q}\n",
 		rules.APIVersion, rules.RuleKind, name, parent.GroupVersion().String(), parent.Kind)
@@ -287,17 +288,17 @@ func (e *Engine) touches(op *operator, k queue.Key, parent *unstructured.Unstruc
 
 // finish forgets a rule, or its former kind of parents, once nothing of it is left.
 func (e *Engine) finish(op *operator) {
-	stored, ok := e.records.stored(op.id)
+	stored, ok := e.records.Get(op.id)
 	if !ok || e.retirements.pending(op.id) {
 		return // the last patch that is released comes here again
 	}
 	entitled := func() bool { return e.isCurrent(op) }
-	left := slices.DeleteFunc(stored.Parents, func(kind recordedKind) bool { return kind.gvk() == op.removal.parent })
+	left := slices.DeleteFunc(stored.Parents, func(kind record.Kind) bool { return kind.GVK() == op.removal.parent })
 	if len(left) == 0 {
-		e.records.removeFrom(op.id, entitled)
+		e.records.DeleteIf(op.id, entitled)
 		return
 	}
-	e.records.wantFrom(op.id, entitled, func(r *ruleRecord) { r.Parents = left })
+	e.records.UpdateIf(op.id, entitled, func(r *record.Record) { r.Parents = left })
 }
 
 // isGone tells whether the rule that a child's owner names is known to be no more, and

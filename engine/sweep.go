@@ -15,6 +15,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
@@ -27,42 +28,22 @@ import (
 // sweepPage is how many objects one request of a sweep asks for.
 const sweepPage = 500
 
-// recordedPatch is a patch in a record.
-type recordedPatch struct {
-	ID string `json:"id"`
-	recordedKind
-}
-
-// addPatch notes a patch with the kind of its targets.
-func (r *ruleRecord) addPatch(id string, gvk schema.GroupVersionKind) {
-	if p := (recordedPatch{ID: id, recordedKind: kindToRecord(gvk)}); !slices.Contains(r.Patches, p) {
-		r.Patches = append(r.Patches, p)
-	}
-}
-
-// enterPatches puts the operator's patches into its record.
-func (op *operator) enterPatches(r *ruleRecord) {
-	for _, patch := range op.program.Patches() {
-		r.addPatch(patch.ID, patch.GVK)
-	}
-}
-
 // isPatch tells whether a patch of a record is one that the operator has.
-func (op *operator) isPatch(p recordedPatch) bool {
-	return slices.ContainsFunc(op.program.Patches(), func(patch rules.Patch) bool { return patch.ID == p.ID && patch.GVK == p.gvk() })
+func (op *operator) isPatch(p record.Patch) bool {
+	return slices.ContainsFunc(op.program.Patches(), func(patch rules.Patch) bool { return patch.ID == p.ID && patch.GVK == p.GVK() })
 }
 
 // retirements are the patches to be released that rules have no more.
 type retirements struct {
 	mu sync.Mutex
 	// of is by the rule's id. Guarded by mu.
-	of map[string][]recordedPatch
+	of map[string][]record.Patch
 }
 
-func newRetirements() *retirements { return &retirements{of: make(map[string][]recordedPatch)} }
+func newRetirements() *retirements { return &retirements{of: make(map[string][]record.Patch)} }
 
 // set replaces those of a rule.
-func (r *retirements) set(rule string, patches []recordedPatch) {
+func (r *retirements) set(rule string, patches []record.Patch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(patches) == 0 {
@@ -73,17 +54,17 @@ func (r *retirements) set(rule string, patches []recordedPatch) {
 }
 
 // kinds are those of a retired patch's targets: an id may have had several.
-func (r *retirements) kinds(k queue.Key) []recordedPatch {
+func (r *retirements) kinds(k queue.Key) []record.Patch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(r.of[k.Rule]), func(p recordedPatch) bool { return p.ID != k.Patch })
+	return slices.DeleteFunc(slices.Clone(r.of[k.Rule]), func(p record.Patch) bool { return p.ID != k.Patch })
 }
 
 // released notes that a retired patch holds nothing any more.
-func (r *retirements) released(rule string, patch recordedPatch) {
+func (r *retirements) released(rule string, patch record.Patch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.of[rule] = slices.DeleteFunc(slices.Clone(r.of[rule]), func(p recordedPatch) bool { return p == patch })
+	r.of[rule] = slices.DeleteFunc(slices.Clone(r.of[rule]), func(p record.Patch) bool { return p == patch })
 	if len(r.of[rule]) == 0 {
 		delete(r.of, rule)
 	}
@@ -99,8 +80,8 @@ func (r *retirements) pending(rule string) bool {
 // retirePatches has what a rule patched before, and patches no more, released. op is nil
 // for a rule that is gone.
 func (e *Engine) retirePatches(id string, op *operator) {
-	stored, _ := e.records.stored(id)
-	retired := slices.DeleteFunc(stored.Patches, func(p recordedPatch) bool { return op != nil && op.isPatch(p) })
+	stored, _ := e.records.Get(id)
+	retired := slices.DeleteFunc(stored.Patches, func(p record.Patch) bool { return op != nil && op.isPatch(p) })
 	e.retirements.set(id, retired)
 	for _, p := range retired {
 		e.queue.Add(queue.Key{Rule: id, Patch: p.ID})
@@ -133,13 +114,13 @@ func (e *Engine) sweep(ctx context.Context, k queue.Key) outcome {
 }
 
 // releaseRetired releases what a patch that the rule does not have any more holds.
-func (e *Engine) releaseRetired(ctx context.Context, k queue.Key, p recordedPatch) error {
+func (e *Engine) releaseRetired(ctx context.Context, k queue.Key, p record.Patch) error {
 	// The rule may have the patch again by now, in a revision that began meanwhile.
 	gone := func() bool {
 		op := e.running.load().byID[k.Rule]
 		return op == nil || !op.isPatch(p)
 	}
-	err := e.eachPatched(ctx, p.gvk(), k, func(gvr schema.GroupVersionResource, object *unstructured.Unstructured) error {
+	err := e.eachPatched(ctx, p.GVK(), k, func(gvr schema.GroupVersionResource, object *unstructured.Unstructured) error {
 		if object.GetDeletionTimestamp() != nil || !gone() {
 			return nil
 		}
@@ -153,8 +134,8 @@ func (e *Engine) releaseRetired(ctx context.Context, k queue.Key, p recordedPatc
 	if err != nil {
 		return err
 	}
-	e.records.wantFrom(k.Rule, func() bool { return e.running.load().byID[k.Rule] != nil && gone() }, func(r *ruleRecord) {
-		r.Patches = slices.DeleteFunc(r.Patches, func(other recordedPatch) bool { return other == p })
+	e.records.UpdateIf(k.Rule, func() bool { return e.running.load().byID[k.Rule] != nil && gone() }, func(r *record.Record) {
+		r.Patches = slices.DeleteFunc(r.Patches, func(other record.Patch) bool { return other == p })
 	})
 	e.retirements.released(k.Rule, p) // after that, the record may be removed
 	return nil

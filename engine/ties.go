@@ -196,8 +196,8 @@ func seekKey(op *operator) queue.Key { return queue.Key{Rule: op.id} }
 // mustSeek tells whether parents may be out of view, held since before the rule
 // started, be it by an earlier revision: one without children is found by nothing else.
 func (e *Engine) mustSeek(op *operator) bool {
-	stored, _ := e.records.stored(op.id)
-	return op.isNarrow() && (op.mayHold() || stored.Holds) && !op.sought.Swap(true)
+	stored, _ := e.records.Get(op.id)
+	return op.isNarrow() && (op.mayHold() || stored.Finalizers) && !op.sought.Swap(true)
 }
 
 // seek wakes the parents that the rule holds and does not see. Where Kanon may not

@@ -1,0 +1,78 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/keyring"
+)
+
+const (
+	// Label marks the ConfigMap of a record. Its value is "true".
+	Label = "kanon.dev/state"
+	// NamePrefix begins the name of the ConfigMap. The id of the rule follows.
+	NamePrefix = "kanon-state-"
+	// manager is the field manager of records.
+	manager = "kanon-state"
+
+	// The keys of the ConfigMap's data.
+	keyRecord  = "record" // as JSON
+	keyBlocked = "held"
+	keySeal    = "seal"
+)
+
+// encode is the ConfigMap of a record.
+func (r *Record) encode(namespace, id string, keys *keyring.Keyring) (*unstructured.Unstructured, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encode the record of rule %s: %w", r.Rule, err)
+	}
+	data := map[string]any{keyRecord: string(text), keySeal: keys.Seal(statement(namespace, id, string(text)))}
+	if r.Blocked != "" {
+		data[keyBlocked] = r.Blocked
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1",
+		"kind":       "ConfigMap",
+		"metadata": map[string]any{
+			"name": NamePrefix + id, "namespace": namespace,
+			"labels": map[string]any{Label: "true"},
+		},
+		"data": data,
+	}}, nil
+}
+
+// decode reads a record from its ConfigMap, and checks its seal. Somebody else may have written a record whose seal proves
+// nothing: it loses its permissions to delete, unless trust is true.
+func decode(object *unstructured.Unstructured, keys *keyring.Keyring, trust bool) (r Record, sealed keyring.Verdict, err error) {
+	text, _, err := unstructured.NestedString(object.Object, "data", keyRecord)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &r)
+	}
+	if err != nil {
+		return r, keyring.Forged, fmt.Errorf("read the record in ConfigMap %s: %w",
+			types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, err)
+	}
+	r.Blocked, _, _ = unstructured.NestedString(object.Object, "data", keyBlocked)
+	id := strings.TrimPrefix(object.GetName(), NamePrefix)
+	sealed = keys.Check(statement(object.GetNamespace(), id, text), sealOf(object))
+	if !sealed.Proves() && !trust {
+		r.distrust()
+	}
+	return r, sealed, nil
+}
+
+// statement is what the seal of a record proves.
+func statement(namespace, id, text string) string {
+	return strings.Join([]string{"record", namespace, id, text}, "\x00")
+}
+
+// sealOf is the seal of a ConfigMap, empty where there is none.
+func sealOf(object *unstructured.Unstructured) string {
+	seal, _, _ := unstructured.NestedString(object.Object, "data", keySeal)
+	return seal
+}

@@ -1,0 +1,139 @@
+package record
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/rules"
+)
+
+// When somebody deletes Kanon's namespace, the texts of the rules in it disappear as if each had been removed, and so do the
+// records. Nobody asked for the children to be deleted. So before a rule counts as removed, the store makes sure that the
+// namespace is the one that the rule was in. A rule that disappeared with the namespace stops, and its objects stay as they are
+// until the rule exists again.
+
+// removalCheck is what is known of the removal of a rule.
+type removalCheck int
+
+const (
+	// removalUnchecked: nobody asked.
+	removalUnchecked removalCheck = iota
+	// removalAsked: somebody asked, and Run has to find out.
+	removalAsked
+	// removalMeant: the namespace exists as before, and the rule does not.
+	removalMeant
+)
+
+// IsRemovalMeant reports whether a rule whose text is gone was removed, and did not disappear with Kanon's namespace. Where that
+// is not known, Run finds out and calls Changed.
+func (s *Store) IsRemovalMeant(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byID[id]
+	if e == nil || e.removal == removalMeant {
+		return e != nil
+	}
+	e.removal = removalAsked
+	s.Sync()
+	return false
+}
+
+// checkRemoval finds out whether a rule was removed, where somebody asked. The store forgets a rule that disappeared with the
+// namespace, as its record did. It reports whether that succeeded.
+func (s *Store) checkRemoval(ctx context.Context, id string) bool {
+	s.mu.Lock()
+	e := s.byID[id]
+	if e == nil || e.removal != removalAsked {
+		s.mu.Unlock()
+		return true
+	}
+	live, rule, deletes := e.live, e.stored.Rule, e.stored.OnRuleDeletion == rules.DeleteChildren
+	s.mu.Unlock()
+
+	log := logr.FromContextOrDiscard(ctx).WithValues("rule", rule)
+	same, err := s.isSameNamespace(ctx, live, deletes)
+	if err != nil {
+		if ctx.Err() == nil {
+			log.Error(err, "a rule does not exist any more, and it is not known whether it was removed; retrying")
+		}
+		return false
+	}
+	s.mu.Lock()
+	switch {
+	case e.removal != removalAsked: // the rule exists again
+	case same:
+		e.removal = removalMeant
+	default:
+		log.Info("a rule disappeared with Kanon's namespace; its objects stay as they are until the rule exists again")
+		delete(s.byID, id)
+	}
+	s.mu.Unlock()
+	s.changed(id)
+	return true
+}
+
+// isSameNamespace reports whether Kanon's namespace exists, is not being deleted, and still has a record. Without the record it
+// may be another namespace of that name, which matters where children would be deleted.
+func (s *Store) isSameNamespace(ctx context.Context, live *unstructured.Unstructured, deletes bool) (bool, error) {
+	// First the namespace, then the record: if the record exists afterwards, nobody had deleted the namespace before.
+	if accepts, err := s.acceptsObjects(ctx); err != nil || !accepts {
+		return false, err
+	}
+	if !deletes || live == nil {
+		return true, nil
+	}
+	return s.exists(ctx, live)
+}
+
+// recheckAll reads the records again, where that is due. It has those written again whose rule exists, and forgets the others
+// that are gone. It reports whether that succeeded.
+func (s *Store) recheckAll(ctx context.Context) bool {
+	s.mu.Lock()
+	due := s.recheck
+	s.mu.Unlock()
+	if !due {
+		return true
+	}
+	records, err := s.list(ctx)
+	if err != nil {
+		return false
+	}
+	for id, origin := range s.lost(records) {
+		exists, err := s.originExists(ctx, origin)
+		if err != nil {
+			return false
+		}
+		s.mu.Lock()
+		if e := s.byID[id]; exists && e != nil {
+			e.live, e.sealed = nil, false
+		} else {
+			delete(s.byID, id)
+		}
+		s.mu.Unlock()
+	}
+	s.mu.Lock()
+	s.recheck = false
+	s.mu.Unlock()
+	s.changed("")
+	return true
+}
+
+// lost has the origins of the rules, by id, whose record is not among those of the cluster any more.
+func (s *Store) lost(records []unstructured.Unstructured) map[string]Origin {
+	exists := make(map[types.UID]bool, len(records))
+	for i := range records {
+		exists[records[i].GetUID()] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := make(map[string]Origin)
+	for id, e := range s.byID {
+		if e.live != nil && !exists[e.live.GetUID()] {
+			found[id] = e.wanted.Origin
+		}
+	}
+	return found
+}

@@ -1,0 +1,189 @@
+package record
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/engine/keyring"
+)
+
+// Options are what a Store needs. All are required.
+type Options struct {
+	Client dynamic.Interface
+	// Namespace is Kanon's own, which has the records.
+	Namespace string
+	// Keys seal the records.
+	Keys Keys
+	// Changed is called by Run when the record of a rule was read, written or deleted, and when that failed for a new reason.
+	// An empty id stands for all rules.
+	Changed func(id string)
+}
+
+// Keys has the keys of this installation. *keyring.Store implements it.
+type Keys interface {
+	// Keyring is nil until the keys are known.
+	Keyring() *keyring.Keyring
+	// IsFirst reports whether there was no key before this process.
+	IsFirst() bool
+}
+
+// Store has the record of each rule, by the rule's id: as it is in the cluster, and as it should be. Its methods are safe for
+// concurrent use and send nothing; Run does.
+type Store struct {
+	requests
+	keys    Keys
+	changed func(id string)
+	// signal has a token while Run has something to do.
+	signal chan struct{}
+
+	mu sync.Mutex
+	// loaded is true once the records of the cluster were read, and failed is why that does not succeed. Guarded by mu, as is
+	// all below.
+	loaded bool
+	failed error
+	byID   map[string]*entry
+	// recheck is true while the records that were read may no longer exist.
+	recheck bool
+}
+
+// entry is the record of one rule.
+type entry struct {
+	// live is the ConfigMap as the store read or wrote it last, nil where there is none, and stored the record in it.
+	live   *unstructured.Unstructured
+	stored Record
+	// sealed is true while the current key has sealed it.
+	sealed bool
+	// wanted is the record as it should be. There should be none where remove is true.
+	wanted Record
+	remove bool
+	// removal is what is known of the removal of the rule.
+	removal removalCheck
+	// err is why the last attempt to write it failed.
+	err error
+}
+
+// isPending reports whether the record has to be written or deleted.
+func (e *entry) isPending() bool {
+	return e.remove || e.live == nil || !e.sealed || !e.stored.Equal(&e.wanted)
+}
+
+// New returns a Store. It does nothing before Run.
+func New(o Options) *Store {
+	return &Store{
+		requests: requests{client: o.Client, namespace: o.Namespace}, keys: o.Keys, changed: o.Changed,
+		signal: make(chan struct{}, 1), byID: make(map[string]*entry),
+	}
+}
+
+// IsLoaded reports whether the records of the cluster were read, and if not, why that failed, where it did.
+func (s *Store) IsLoaded() (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loaded, s.failed
+}
+
+// Get is the record of a rule as it is in the cluster.
+func (s *Store) Get(id string) (Record, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byID[id]
+	if e == nil || e.live == nil || e.remove {
+		return Record{}, false
+	}
+	return e.stored.Clone(), true
+}
+
+// IsPending reports whether the record of a rule is not yet in the cluster as it should be.
+func (s *Store) IsPending(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byID[id]
+	return e != nil && e.isPending()
+}
+
+// Failure is why the record of a rule could not be written or deleted, nil where that succeeded or was not tried.
+func (s *Store) Failure(id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.byID[id]; e != nil {
+		return e.err
+	}
+	return nil
+}
+
+// Reference names the ConfigMap of a rule's record, for Events about a rule in a file. It is nil where there is no ConfigMap.
+func (s *Store) Reference(id string) *corev1.ObjectReference {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byID[id]
+	if e == nil || e.live == nil {
+		return nil
+	}
+	return &corev1.ObjectReference{
+		APIVersion: "v1", Kind: "ConfigMap", Namespace: s.namespace, Name: e.live.GetName(), UID: e.live.GetUID(),
+	}
+}
+
+// IDs are those of the rules with a record, sorted.
+func (s *Store) IDs() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.byID))
+}
+
+// Update changes the record of a rule as it should be. A record that was to be deleted is kept.
+func (s *Store) Update(id string, change func(*Record)) {
+	s.UpdateIf(id, func() bool { return true }, change)
+}
+
+// UpdateIf is Update for a caller who may be late, because another revision of the rule has started meanwhile. It asks
+// entitled under the lock of the store, and does nothing where that is false.
+func (s *Store) UpdateIf(id string, entitled func() bool, change func(*Record)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !entitled() {
+		return
+	}
+	e := s.byID[id]
+	if e == nil {
+		e = &entry{}
+		s.byID[id] = e
+	}
+	e.remove, e.removal = false, removalUnchecked
+	change(&e.wanted)
+	if e.isPending() {
+		s.Sync()
+	}
+}
+
+// DeleteIf has Run delete the record of a rule, where entitled is true as in UpdateIf.
+func (s *Store) DeleteIf(id string, entitled func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.byID[id]; e != nil && entitled() {
+		e.remove = true
+		s.Sync()
+	}
+}
+
+// Recheck has Run read the records again that were read: they may be gone with Kanon's namespace. It writes those again whose
+// rule exists, and forgets the others.
+func (s *Store) Recheck() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.recheck = true
+	s.Sync()
+}
+
+// Sync has Run compare the records with those of the cluster, as when the keys have changed.
+func (s *Store) Sync() {
+	select {
+	case s.signal <- struct{}{}:
+	default: // Run will do so anyway
+	}
+}

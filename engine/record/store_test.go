@@ -1,0 +1,314 @@
+package record_test
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"kanon.dev/kanon/engine/keyring"
+	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/internal/controlplanetest"
+	"kanon.dev/kanon/rules"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
+
+// patience bounds each wait.
+const patience = 30 * time.Second
+
+var services = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
+
+// world is a namespace with records, and the keys of the installation in it.
+type world struct {
+	t          *testing.T
+	namespace  string
+	client     dynamic.Interface
+	core       typedcorev1.CoreV1Interface
+	configMaps typedcorev1.ConfigMapInterface
+	ring       *keyring.Keyring
+	// first is true where there was no key before.
+	first bool
+}
+
+func (w *world) Keyring() *keyring.Keyring { return w.ring }
+func (w *world) IsFirst() bool             { return w.first }
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	config := controlplanetest.Config(t)
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := keyring.Generate(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := controlplanetest.Namespace(t, config)
+	return &world{t: t, namespace: namespace, client: client, core: clients.CoreV1(), configMaps: clients.CoreV1().ConfigMaps(namespace), ring: ring}
+}
+
+// running is a store that runs.
+type running struct {
+	*record.Store
+
+	t       *testing.T
+	changed chan struct{}
+	stop    func()
+}
+
+// start runs a store until the test ends or stop is called, and waits until it has read the records.
+func (w *world) start() *running {
+	w.t.Helper()
+	s := &running{t: w.t, changed: make(chan struct{}, 1)}
+	s.Store = record.New(record.Options{Client: w.client, Namespace: w.namespace, Keys: w, Changed: func(string) {
+		select {
+		case s.changed <- struct{}{}:
+		default:
+		}
+	}})
+	ctx, cancel := context.WithCancel(w.t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); s.Run(ctx) }()
+	s.stop = func() { cancel(); <-ended }
+	w.t.Cleanup(s.stop)
+	s.await("the records are read", func() bool { loaded, _ := s.IsLoaded(); return loaded })
+	return s
+}
+
+// await waits until a condition is true after a change.
+func (s *running) await(what string, holds func() bool) {
+	s.t.Helper()
+	limit := time.After(patience)
+	for !holds() {
+		select {
+		case <-s.changed:
+		case <-limit:
+			s.t.Fatalf("it never comes to be that %s", what)
+		}
+	}
+}
+
+// written waits until the record of a rule is in the cluster as it should be.
+func (s *running) written(id string) record.Record {
+	s.t.Helper()
+	s.await("the record is written", func() bool { return !s.IsPending(id) })
+	stored, ok := s.Get(id)
+	if !ok {
+		s.t.Fatal("there is no record")
+	}
+	return stored
+}
+
+func always() bool { return true }
+
+// one has a record say what that of a rule may say.
+func one(r *record.Record) {
+	r.Rule, r.OnRuleDeletion = "kanon/one", rules.DeleteChildren
+	r.AddChild(services)
+	r.Permit("5f2c", nil, nil)
+}
+
+// What one process writes, the next one reads.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.start()
+	s.Update("1", one)
+	s.Update("2", one)
+	first := s.written("1")
+	s.written("2")
+	s.DeleteIf("2", func() bool { return false })
+	s.UpdateIf("1", func() bool { return false }, func(r *record.Record) { r.Revision = "late" })
+	if s.IsPending("1") || s.IsPending("2") {
+		t.Error("somebody changed a record who is not entitled to")
+	}
+	s.DeleteIf("2", always)
+	s.await("the record is deleted", func() bool { return !s.IsPending("2") })
+	s.stop()
+
+	s = w.start()
+	if again, ok := s.Get("1"); !ok || !again.Equal(&first) {
+		t.Errorf("%+v, want %+v", again, first)
+	}
+	if _, ok := s.Get("2"); ok {
+		t.Error("a record that was deleted is there")
+	}
+	if reference := s.Reference("1"); reference == nil || reference.Name != "kanon-state-1" || reference.UID == "" {
+		t.Errorf("%+v", reference)
+	}
+}
+
+// What Kanon wants of a record is what counts, whatever somebody else does to the ConfigMap meanwhile.
+func TestRecordThatSomebodyElseChanges(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(w *world, live *corev1.ConfigMap) error{
+		"updated": func(w *world, live *corev1.ConfigMap) error {
+			live.Data = map[string]string{"record": "{}"}
+			_, err := w.configMaps.Update(w.t.Context(), live, metav1.UpdateOptions{})
+			return err
+		},
+		"deleted": func(w *world, live *corev1.ConfigMap) error {
+			return w.configMaps.Delete(w.t.Context(), live.Name, metav1.DeleteOptions{})
+		},
+		"another one": func(w *world, live *corev1.ConfigMap) error {
+			if err := w.configMaps.Delete(w.t.Context(), live.Name, metav1.DeleteOptions{}); err != nil {
+				return err
+			}
+			_, err := w.configMaps.Create(w.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: live.Name}}, metav1.CreateOptions{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			s := w.start()
+			s.Update("1", func(r *record.Record) { one(r); r.Blocked = "PruneHeld" })
+			s.written("1")
+			live, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{})
+			if err == nil {
+				err = change(w, live)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Update("1", func(r *record.Record) { r.Finalizers, r.Blocked = true, "" })
+			want := s.written("1")
+			s.stop()
+			if live, err = w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, blocked := live.Data["held"]; blocked {
+				t.Error("the message stays")
+			}
+			if again, ok := w.start().Get("1"); !ok || !again.Equal(&want) || !again.Finalizers {
+				t.Errorf("%+v, want %+v", again, want)
+			}
+		})
+	}
+}
+
+// Records without a seal count in full where there was no key before, and without their permissions where there was.
+func TestRecordsWithoutASeal(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]bool{"upgrade": true, "forgery": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			s := w.start()
+			s.Update("1", one)
+			s.written("1")
+			s.stop()
+			live, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			delete(live.Data, "seal")
+			if _, err := w.configMaps.Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			w.first = first
+			s = w.start()
+			if stored := s.written("1"); (stored.Revision == "5f2c") != first || (stored.OnRuleDeletion == rules.DeleteChildren) != first {
+				t.Errorf("%+v", stored)
+			}
+			if live, err = w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{}); err != nil || live.Data["seal"] == "" {
+				t.Errorf("the record has no seal: %v", err)
+			}
+		})
+	}
+}
+
+// A new key seals the records that an older one has sealed.
+func TestNewKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.start()
+	s.Update("1", one)
+	s.written("1")
+	s.stop()
+	next, err := w.ring.Rotate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ring = next
+	w.start().written("1")
+	live, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{})
+	if err != nil || live.Data["seal"] != next.Seal("record\x00"+w.namespace+"\x001\x00"+live.Data["record"]) {
+		t.Errorf("the new key has not sealed the record: %v", err)
+	}
+}
+
+// The removal of a rule is meant unless Kanon's namespace, or the record, is gone as well.
+func TestRemoval(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		before func(w *world) error
+		meant  bool
+	}{
+		"nothing else": {func(*world) error { return nil }, true},
+		"the namespace goes": {func(w *world) error {
+			return w.core.Namespaces().Delete(w.t.Context(), w.namespace, metav1.DeleteOptions{})
+		}, false},
+		"the record is gone": {func(w *world) error {
+			return w.configMaps.Delete(w.t.Context(), "kanon-state-1", metav1.DeleteOptions{})
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			s := w.start()
+			s.Update("1", one)
+			s.written("1")
+			if err := tt.before(w); err != nil {
+				t.Fatal(err)
+			}
+			if s.IsRemovalMeant("1") {
+				t.Error("that is known before it was asked")
+			}
+			if tt.meant {
+				s.await("the removal is meant", func() bool { return s.IsRemovalMeant("1") })
+				return
+			}
+			s.await("the rule is forgotten", func() bool { return len(s.IDs()) == 0 })
+		})
+	}
+}
+
+// After a recheck, a record that is gone exists again where the rule's text does.
+func TestRecheck(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if _, err := w.configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "text"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s := w.start()
+	for id, text := range map[string]string{"kept": "text", "gone": "missing"} {
+		s.Update(id, func(r *record.Record) { one(r); r.Origin = record.Origin{Namespace: w.namespace, ConfigMap: text} })
+		s.written(id)
+		if err := w.configMaps.Delete(t.Context(), "kanon-state-"+id, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Recheck()
+	s.await("the other rule is forgotten", func() bool { return len(s.IDs()) == 1 })
+	s.written("kept")
+	if _, err := w.configMaps.Get(t.Context(), "kanon-state-kept", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.configMaps.Get(t.Context(), "kanon-state-gone", metav1.GetOptions{}); err == nil {
+		t.Error("the record of a rule that does not exist is written")
+	}
+}

@@ -1,0 +1,171 @@
+package record
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/keyring"
+	"kanon.dev/kanon/engine/pacing"
+)
+
+// Run reads the records of the cluster, and keeps them as they should be, until ctx ends.
+func (s *Store) Run(ctx context.Context) {
+	retry := time.NewTimer(0)
+	defer retry.Stop()
+	retries := pacing.Limits{First: time.Second, Max: time.Minute}
+	for failures := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.signal:
+		case <-retry.C:
+		}
+		retry.Stop()
+		if s.sync(ctx) {
+			failures = 0
+			continue
+		}
+		failures++
+		retry.Reset(retries.After(failures))
+	}
+}
+
+// sync reads what has to be read, and writes the records that are not as they should be. It reports whether all of that
+// succeeded.
+func (s *Store) sync(ctx context.Context) bool {
+	if s.keys.Keyring() == nil {
+		return true // whoever reads them calls Sync
+	}
+	if loaded, _ := s.IsLoaded(); !loaded && !s.load(ctx) {
+		return false
+	}
+	s.checkSeals()
+	good := s.recheckAll(ctx)
+	for _, id := range s.IDs() {
+		good = s.checkRemoval(ctx, id) && s.syncOne(ctx, id) && good
+	}
+	return good
+}
+
+// load reads the records of the cluster.
+func (s *Store) load(ctx context.Context) bool {
+	records, err := s.list(ctx)
+	if err != nil && ctx.Err() != nil {
+		return false
+	}
+	s.mu.Lock()
+	before := s.failed
+	s.failed = err
+	if err == nil {
+		s.loaded = true
+		s.takeLocked(ctx, records)
+	}
+	s.mu.Unlock()
+	if err != nil && isSame(before, err) {
+		return false
+	}
+	if err != nil {
+		logr.FromContextOrDiscard(ctx).Error(err, "cannot read the records of rules; no rule starts before that succeeds")
+	}
+	s.changed("")
+	return err == nil
+}
+
+// takeLocked takes in the records of the cluster. One that cannot be decoded counts as none: its rule then counts as a new one,
+// and writes over it.
+func (s *Store) takeLocked(ctx context.Context, records []unstructured.Unstructured) {
+	log := logr.FromContextOrDiscard(ctx)
+	// Where no record has a seal and there was no key, an earlier version of Kanon wrote them.
+	upgrade := s.keys.IsFirst() && !slices.ContainsFunc(records, func(object unstructured.Unstructured) bool { return sealOf(&object) != "" })
+	for i := range records {
+		live := &records[i]
+		id, ok := strings.CutPrefix(live.GetName(), NamePrefix)
+		if !ok {
+			continue
+		}
+		stored, sealed, err := decode(live, s.keys.Keyring(), upgrade)
+		if err != nil {
+			log.Error(err, "the record of a rule cannot be decoded")
+			continue
+		}
+		if !sealed.Proves() && !upgrade {
+			log.Info("the record of a rule has no seal of Kanon's, and its permissions to delete objects do not count",
+				"rule", stored.Rule, "configMap", live.GetName())
+		}
+		e := s.byID[id]
+		if e == nil {
+			e = &entry{wanted: stored.Clone()}
+			s.byID[id] = e
+		}
+		e.live, e.stored, e.sealed = live, stored, sealed == keyring.Current
+	}
+}
+
+// checkSeals has the records written again that another key has sealed than the one that seals now.
+func (s *Store) checkSeals() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	current := s.keys.Keyring().CurrentID()
+	for _, e := range s.byID {
+		e.sealed = e.sealed && e.live != nil && strings.HasPrefix(sealOf(e.live), current)
+	}
+}
+
+// syncOne writes or deletes the record of one rule, if it is not as it should be. It reports whether that succeeded.
+func (s *Store) syncOne(ctx context.Context, id string) bool {
+	s.mu.Lock()
+	e := s.byID[id]
+	if e == nil || !e.isPending() {
+		s.mu.Unlock()
+		return true
+	}
+	before, wanted := *e, e.wanted.Clone()
+	if before.remove {
+		// From here on there is no record: a rule that comes back now waits for a new one.
+		e.live, e.stored, e.sealed = nil, Record{}, false
+	}
+	s.mu.Unlock()
+
+	var desired, live *unstructured.Unstructured
+	var err error
+	if before.remove {
+		err = s.delete(ctx, before.live)
+	} else if desired, err = wanted.encode(s.namespace, id, s.keys.Keyring()); err == nil {
+		live, err = s.write(ctx, before.live, desired)
+	}
+	if err != nil && ctx.Err() != nil {
+		return false
+	}
+
+	s.mu.Lock()
+	e.err = err
+	switch {
+	case err != nil && before.remove:
+		e.live, e.stored, e.sealed = before.live, before.stored, before.sealed
+	case err != nil:
+	case !before.remove:
+		e.live, e.stored, e.sealed = live, wanted, true
+	case e.remove:
+		delete(s.byID, id)
+	}
+	if err == nil && e.isPending() {
+		s.Sync() // somebody has changed what should be
+	}
+	s.mu.Unlock()
+	if err != nil && isSame(before.err, err) {
+		return false
+	}
+	if err != nil {
+		logr.FromContextOrDiscard(ctx).Error(err, "cannot write the record of a rule; retrying", "rule", wanted.Rule)
+	}
+	s.changed(id)
+	return err == nil
+}
+
+// isSame reports whether an attempt failed as the one before did.
+func isSame(before, err error) bool { return before != nil && before.Error() == err.Error() }

@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
+)
+
+// requireRecord asks for what the record of a rule must have before the rule writes anything: above all the kinds of objects
+// that it is about to create. Nothing is taken out here, so that a kind which the rule drops is still known after a restart.
+func (e *Engine) requireRecord(op *operator, origin record.Origin) {
+	op.origin = origin
+	e.records.Update(op.id, op.updateRecord)
+}
+
+// updateRecord puts into a record what the operator needs to have in it.
+func (op *operator) updateRecord(r *record.Record) {
+	if op.removal != nil {
+		return // it creates nothing
+	}
+	r.Rule, r.Origin, r.OnRuleDeletion = op.name.String(), op.origin, op.program.OnRuleDeletion()
+	r.ConditionPrefix, r.Conditions = op.program.ConditionPrefix(), op.program.ConditionTypes()
+	r.AddParent(op.parent.GVK)
+	for _, gvk := range slices.SortedFunc(maps.Keys(op.children), compareKinds) {
+		r.AddChild(gvk)
+	}
+	r.Finalizers = r.Finalizers || op.mayHold()
+	for _, patch := range op.program.Patches() {
+		r.AddPatch(patch.ID, patch.GVK)
+	}
+}
+
+func compareKinds(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) }
+
+// hasRecord reports whether the cluster has what the operator needs in its record.
+func (e *Engine) hasRecord(op *operator) bool {
+	if op.hasRecord.Load() {
+		return true
+	}
+	stored, ok := e.records.Get(op.id)
+	if !ok {
+		return false
+	}
+	updated := stored.Clone()
+	op.updateRecord(&updated)
+	if !updated.Equal(&stored) {
+		return false
+	}
+	op.hasRecord.Store(true)
+	return true
+}
+
+// recordChanged starts what waited for a record. The store calls it.
+func (e *Engine) recordChanged(id string) {
+	if op := e.running.load().byID[id]; op != nil {
+		if op.removal == nil && op.begun.Load() && e.looked(op) {
+			e.judge(op)
+		} else {
+			e.enqueueAll(op)
+		}
+	}
+	e.news.ring()
+}
+
+// recordBlocked has the record of a rule in a file say what the rule's revision would delete and may not. That is known while
+// the guard blocks the revision, and once it does not; in between the message stays.
+func (e *Engine) recordBlocked() {
+	blocked := e.guards.held()
+	for id, op := range e.running.load().byID {
+		message := ""
+		if op.origin.Path != "" {
+			message = blocked[id]
+		}
+		if op.removal != nil || message == "" && op.origin.Path != "" && !e.isFree(op) {
+			continue
+		}
+		e.records.UpdateIf(id, func() bool { return e.isCurrent(op) }, func(r *record.Record) { r.Blocked = message })
+	}
+}
+
+// recordPaused has the records of rules that do not run follow their texts: a rule that is removed then ends as its last text
+// has it, and not as the last one that ran.
+func (e *Engine) recordPaused(c *catalog) {
+	for _, entry := range c.entries {
+		if c.runnable(entry) != nil {
+			continue
+		}
+		if _, ok := e.records.Get(entry.id); ok {
+			e.records.Update(entry.id, func(r *record.Record) {
+				r.Origin, r.OnRuleDeletion = c.originOf(entry), entry.ending(r.OnRuleDeletion)
+			})
+		}
+	}
+}
+
+// ending is what happens to the children when the rule is removed. before is what would have happened so far: a text that does
+// not compile can only keep them.
+func (e *entry) ending(before rules.RuleDeletion) rules.RuleDeletion {
+	newest := e.newest.OnRuleDeletion()
+	if e.newest == e.good || newest == before {
+		return newest
+	}
+	return rules.OrphanChildren
+}
+
+// previous is the operator that a new one replaces: the one that this process knows, or else what the record has of it.
+func (e *Engine) previous(known *operator, entry *entry) *operator {
+	stored, ok := e.records.Get(entry.id)
+	if known != nil || !ok {
+		return known
+	}
+	op := &operator{id: entry.id, name: entry.name, retired: make(map[schema.GroupVersionKind]restmapping.Kind)}
+	for _, kind := range stored.Children {
+		op.absent = append(op.absent, kind.GVK()) // as far as it is known here
+	}
+	return op
+}
+
+// originOf is where the text of a rule is.
+func (c *catalog) originOf(e *entry) record.Origin {
+	if state := c.texts[e.text]; state != nil {
+		return record.OriginOf(state.origin)
+	}
+	return record.OriginOf(source.Origin{})
+}
+
+// confirmed lists the revisions of a rule whose deletions its author has confirmed, in the document or in the object that has it.
+func (c *catalog) confirmed(e *entry) []string {
+	var revisions []string
+	if state := c.texts[e.text]; state != nil {
+		revisions = rules.ConfirmedRevisions(c.confirmations[state.origin])
+	}
+	if e.good != nil {
+		revisions = append(revisions, e.good.Confirmed()...)
+	}
+	return revisions
+}
