@@ -128,7 +128,7 @@ func (l *catalogLoop) awaits(text string, kinds []schema.GroupVersionKind) strin
 // it should be called again.
 func (l *catalogLoop) report() (again time.Duration) {
 	filling, failing := l.starting(l.catalog)
-	maps.Copy(failing, l.guards.held())
+	maps.Copy(failing, l.guards.blocked())
 	reports := l.count(l.catalog, l.catalog.reports(l.definitions.errs(), failing))
 	exists := make(map[source.Origin]bool, len(reports))
 	busy := l.busy(filling)

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
@@ -69,7 +67,7 @@ type childWriter struct {
 	recreateLimits pacing.Limits
 
 	// blocked are children that may have to be deleted to be created again, and are not because of the guard.
-	blocked []apply.Ref
+	blocked []identity.ID
 }
 
 // writeBatch brings the nodes that can be written now up to date, their children side by side, and gives the evaluation their

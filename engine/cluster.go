@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
-
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/monitor"
@@ -21,6 +19,7 @@ import (
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/schemas"
 	"kanon.dev/kanon/wire"
+	"kanon.dev/kanon/engine/identity"
 )
 
 // cluster is the cluster as a reconcile reads and changes it.
@@ -100,11 +99,11 @@ func (c *cluster) hasChildren(op *operator, k queue.Key) bool {
 }
 
 // childrenOf lists what a rule may have created for the parent of a key.
-func (c *cluster) childrenOf(op *operator, k queue.Key) []apply.Ref {
-	var refs []apply.Ref
+func (c *cluster) childrenOf(op *operator, k queue.Key) []identity.ID {
+	var refs []identity.ID
 	for kind := range op.childKinds() {
 		for _, object := range c.childHeads(op, kind.GVR, k) {
-			refs = append(refs, apply.RefOf(object))
+			refs = append(refs, identity.Of(object))
 		}
 	}
 	return refs

@@ -43,13 +43,9 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 	}
 	e.guards.mu.Lock()
 	for _, g := range e.guards.byRule {
-		count("guards", g.pending)
-		for k := range g.doubtful {
-			count("guards", queue.Keys{k: true})
-		}
-		for k := range g.doomed {
-			count("guards", queue.Keys{k: true})
-		}
+		found := make(queue.Keys)
+		g.AddKeys(found)
+		count("guards", found)
 	}
 	e.guards.mu.Unlock()
 	return sizes

@@ -85,8 +85,8 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 		before *operator
 		late   func(e *Engine)
 	}{
-		"it begins to guard":             {older, func(e *Engine) { e.guard(older, parents) }},
-		"it lets its revision delete":    {older, func(e *Engine) { e.allow(older) }},
+		"it begins to guard":             {older, func(e *Engine) { e.beginGuard(older, parents) }},
+		"it lets its revision delete":    {older, func(e *Engine) { e.requestPermission(older) }},
 		"it is done with the last of it": {cleared, func(e *Engine) { e.finish(cleared) }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,16 +100,19 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 				e.running.store(newOperators([]*operator{op}))
 				e.records.Update(op.id, op.updateRecord)
 				if op.removal == nil {
-					e.guard(op, parents)
+					e.confirm(op, nil)
+					e.beginGuard(op, parents)
 				}
 			}
 			start(test.before)
 			written("id")
 			start(newer)
-			e.allow(newer)
+			e.requestPermission(newer)
 
 			test.late(e)
-			if !e.guards.byRule["id"].pending[aParent()] || e.guards.byRule["id"].revision != newer.program.Hash() {
+			guarded := make(queue.Keys)
+			e.guards.byRule["id"].AddKeys(guarded)
+			if !guarded[aParent()] || !e.decide(newer, aParent(), nil) {
 				t.Error("the guard is not that of the revision that runs: nothing would ever be pruned")
 			}
 			stored, ok := written("id")

@@ -3,10 +3,8 @@ package engine
 import (
 	"context"
 	"slices"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
@@ -117,32 +115,32 @@ func (p *pass) mayPrune(unrendered []ending.Child) bool {
 
 // atRisk lists what a parent may lose at the most: these children, and itself where
 // the rule can delete it.
-func (p *pass) atRisk(unrendered []ending.Child) []apply.Ref {
+func (p *pass) atRisk(unrendered []ending.Child) []identity.ID {
 	refs := p.toDelete(unrendered)
 	if p.op.program.DeletesParents() {
-		refs = append(refs, apply.RefOf(p.parent))
+		refs = append(refs, identity.Of(p.parent))
 	}
 	return refs
 }
 
 // toDelete lists those of the children that would be deleted, and not let go, and those
 // that would be to be made anew.
-func (p *pass) toDelete(unrendered []ending.Child) []apply.Ref {
+func (p *pass) toDelete(unrendered []ending.Child) []identity.ID {
 	refs := slices.Clone(p.children.blocked)
 	policies := p.endings()
 	for _, child := range unrendered {
 		if !policies.KeepsPruned(child) {
-			refs = append(refs, apply.RefOf(child.Object))
+			refs = append(refs, identity.Of(child.Object))
 		}
 	}
 	return refs
 }
 
 // riskOf is atRisk of a parent that is not evaluated.
-func (e *Engine) riskOf(op *operator, k queue.Key, parent *unstructured.Unstructured) []apply.Ref {
+func (e *Engine) riskOf(op *operator, k queue.Key, parent *unstructured.Unstructured) []identity.ID {
 	refs := e.cluster.childrenOf(op, k)
 	if op.program.DeletesParents() {
-		refs = append(refs, apply.RefOf(parent))
+		refs = append(refs, identity.Of(parent))
 	}
 	return refs
 }

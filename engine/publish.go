@@ -144,8 +144,8 @@ func (e *Engine) enqueueAll(op *operator) {
 	e.beginPatches(op)
 	keys := e.keysOf(op)
 	if op.removal == nil {
-		e.guard(op, keys)
-		if e.looked(op) {
+		e.beginGuard(op, keys)
+		if e.isEvaluated(op) {
 			e.wakeRemovals(op) // nobody else tells them where the revision is an old one
 		}
 	} else {

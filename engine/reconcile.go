@@ -3,9 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"

@@ -8,10 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
@@ -191,7 +189,7 @@ func (c *childWriter) noteHeldRecreation(w *write) {
 		return
 	}
 	if held := errors.As(w.pending, new(*heldRecreationError)); held || w.err != nil {
-		c.blocked = append(c.blocked, apply.RefOf(w.before))
+		c.blocked = append(c.blocked, identity.Of(w.before))
 	}
 }
 
@@ -205,7 +203,7 @@ func (c *childWriter) noteHeldByRollout(node string, held []*unstructured.Unstru
 	}
 	for _, object := range held {
 		if live, err := c.reader.Live(object); err == nil && live != nil && c.reader.Outdated(node, object, live) {
-			c.blocked = append(c.blocked, apply.RefOf(live))
+			c.blocked = append(c.blocked, identity.Of(live))
 		}
 	}
 }

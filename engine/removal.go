@@ -320,7 +320,7 @@ func (e *Engine) isTurnOf(op *operator) bool {
 		return true
 	}
 	for _, other := range e.running.load().byID {
-		if other.removal == nil && other.parent.GVK.GroupKind() == op.parent.GVK.GroupKind() && !e.looked(other) {
+		if other.removal == nil && other.parent.GVK.GroupKind() == op.parent.GVK.GroupKind() && !e.isEvaluated(other) {
 			return false
 		}
 	}

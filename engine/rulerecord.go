@@ -60,8 +60,8 @@ func (e *Engine) hasRecord(op *operator) bool {
 // recordChanged starts what waited for a record. The store calls it.
 func (e *Engine) recordChanged(id string) {
 	if op := e.running.load().byID[id]; op != nil {
-		if op.removal == nil && op.begun.Load() && e.looked(op) {
-			e.judge(op)
+		if op.removal == nil && op.begun.Load() && e.isEvaluated(op) {
+			e.reassess(op)
 		} else {
 			e.enqueueAll(op)
 		}
@@ -72,13 +72,13 @@ func (e *Engine) recordChanged(id string) {
 // recordBlocked has the record of a rule in a file say what the rule's revision would delete and may not. That is known while
 // the guard blocks the revision, and once it does not; in between the message stays.
 func (e *Engine) recordBlocked() {
-	blocked := e.guards.held()
+	blocked := e.guards.blocked()
 	for id, op := range e.running.load().byID {
 		message := ""
 		if op.origin.Path != "" {
 			message = blocked[id]
 		}
-		if op.removal != nil || message == "" && op.origin.Path != "" && !e.isFree(op) {
+		if op.removal != nil || message == "" && op.origin.Path != "" && !e.isReleased(op) {
 			continue
 		}
 		e.records.UpdateIf(id, func() bool { return e.isCurrent(op) }, func(r *record.Record) { r.Blocked = message })

@@ -22,6 +22,14 @@ func Of(obj *unstructured.Unstructured) ID {
 	}
 }
 
+// String is the ID as messages have it: Deployment.apps team-a/web, or Namespace team-a.
+func (id ID) String() string {
+	if id.Namespace == "" {
+		return id.GroupKind.String() + " " + id.Name
+	}
+	return id.GroupKind.String() + " " + id.NamespacedName.String()
+}
+
 // At is the ID of an object of an informer, which it does not decode.
 func At(obj *wire.Object) ID {
 	return ID{

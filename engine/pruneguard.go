@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/guard"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/wire"
+)
+
+// guards has the guard of each rule that runs. Package guard decides; here is what follows from that.
+type guards struct {
+	mu     sync.Mutex
+	byRule map[string]*guard.Guard // guarded by mu
+}
+
+func newGuards() *guards { return &guards{byRule: make(map[string]*guard.Guard)} }
+
+// ofLocked is the guard of a rule. One that has stopped has none, and gets one for this call only.
+func (s *guards) ofLocked(id string) *guard.Guard {
+	if g := s.byRule[id]; g != nil {
+		return g
+	}
+	return &guard.Guard{}
+}
+
+// forgetRule drops the guard of a rule that stopped.
+func (s *guards) forgetRule(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byRule, id)
+}
+
+// blocked has, by the rule's id, what a revision would delete and may not without being confirmed.
+func (s *guards) blocked() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := make(map[string]string)
+	for id, g := range s.byRule {
+		if message := g.Blocked(); message != "" {
+			found[id] = conditions.ReasonPruneHeld + ": " + message
+		}
+	}
+	return found
+}
+
+// revision is what the guard needs to know of an operator.
+func (op *operator) revision() guard.Revision {
+	r := guard.Revision{Hash: op.program.Hash(), Limit: op.program.PruneLimit()}
+	for kind := range op.childKinds() {
+		r.Kinds = append(r.Kinds, kind.GVK)
+	}
+	return r
+}
+
+// withGuard calls f with the guard of an operator's rule, and does what follows from the outcome.
+func (e *Engine) withGuard(op *operator, f func(*guard.Guard, guard.Revision) guard.Outcome) guard.Outcome {
+	r := op.revision()
+	e.guards.mu.Lock()
+	g := e.guards.ofLocked(op.id)
+	next := f(g, r)
+	if next.Awaits && e.mayDelete(op) {
+		next.Requeue = append(next.Requeue, g.Permit(r)...)
+	}
+	e.guards.mu.Unlock()
+	if next.Request {
+		e.requestPermission(op)
+	}
+	for _, k := range next.Requeue {
+		e.queue.Add(k)
+	}
+	if next.Report {
+		e.news.ring()
+	}
+	if next.Evaluated {
+		e.wakeRemovals(op)
+	}
+	return next
+}
+
+// fromGuard returns what f finds of the guard of an operator's rule.
+func fromGuard[T any](e *Engine, op *operator, f func(*guard.Guard, guard.Revision) T) T {
+	r := op.revision()
+	e.guards.mu.Lock()
+	defer e.guards.mu.Unlock()
+	return f(e.guards.ofLocked(op.id), r)
+}
+
+// confirm notes which revisions of a rule its author has confirmed. A rule has a guard from the first such call on.
+func (e *Engine) confirm(op *operator, revisions []string) {
+	e.guards.mu.Lock()
+	e.guards.byRule[op.id] = e.guards.ofLocked(op.id)
+	e.guards.mu.Unlock()
+	e.withGuard(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Confirm(r, revisions) })
+}
+
+// beginGuard has the guard wait for what each of these parents would lose to the operator's revision.
+func (e *Engine) beginGuard(op *operator, parents queue.Keys) {
+	e.withGuard(op, func(g *guard.Guard, r guard.Revision) guard.Outcome {
+		if !e.isCurrent(op) {
+			return guard.Outcome{} // another revision has begun meanwhile
+		}
+		return g.Begin(r, parents, e.mayDelete(op))
+	})
+}
+
+// decide reports whether objects may be deleted that the rule no longer needs for a parent.
+func (e *Engine) decide(op *operator, parent queue.Key, objects []identity.ID) bool {
+	return e.withGuard(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Decide(r, parent, objects) }).May
+}
+
+// doubt is decide where it is not known what the rule no longer needs for a parent: these objects at most.
+func (e *Engine) doubt(op *operator, parent queue.Key, objects []identity.ID) bool {
+	return e.withGuard(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Doubt(r, parent, objects) }).May
+}
+
+// excuse tells the guard that a parent no longer exists, or is being deleted.
+func (e *Engine) excuse(op *operator, parent queue.Key) {
+	e.withGuard(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Excuse(r, parent) })
+}
+
+// reassess does what follows for the guard once the record of the operator's rule has changed.
+func (e *Engine) reassess(op *operator) { e.withGuard(op, (*guard.Guard).Assess) }
+
+// isReleased reports whether the operator's revision may delete what it does not render.
+func (e *Engine) isReleased(op *operator) bool {
+	return fromGuard(e, op, (*guard.Guard).IsReleased)
+}
+
+// isEvaluated reports whether every parent has been reconciled since the operator's revision began.
+func (e *Engine) isEvaluated(op *operator) bool {
+	return fromGuard(e, op, (*guard.Guard).IsEvaluated)
+}
+
+// mayRecreate reports whether an object of a parent may be deleted to be recreated, as far as the revision is concerned. Where
+// it may not, blocked is true if it has to wait until somebody acts.
+func (e *Engine) mayRecreate(op *operator, parent queue.Key) (may, blocked bool) {
+	r := op.revision()
+	e.guards.mu.Lock()
+	defer e.guards.mu.Unlock()
+	return e.guards.ofLocked(op.id).MayRecreate(r, parent)
+}
+
+// mayDelete reports whether the record permits the operator's revision to delete.
+func (e *Engine) mayDelete(op *operator) bool {
+	stored, ok := e.records.Get(op.id)
+	return ok && stored.Permits(op.program.Hash(), maps.Keys(op.children), maps.Keys(op.retired))
+}
+
+// requestPermission has the record permit the operator's revision to delete.
+func (e *Engine) requestPermission(op *operator) {
+	dropped, absent := make(map[schema.GroupVersionKind]bool), slices.Clone(op.absent)
+	for gvk, kind := range op.retired {
+		dropped[gvk] = slices.ContainsFunc(e.monitors.Unread(op.childKey(kind.GVR)), func(child *wire.Object) bool { return ruleOfTag(child) == op.id })
+	}
+	e.records.UpdateIf(op.id, func() bool { return e.isCurrentRevision(op) }, func(r *record.Record) {
+		r.Permit(op.program.Hash(), dropped, absent)
+	})
+}
