@@ -200,34 +200,6 @@ func TestForgedRecordOfARemoval(t *testing.T) {
 	}
 }
 
-// Nor does it let a revision delete that the prune guard blocks.
-func TestForgedRecordOfARevision(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
-	w.rule("note", note("x"))
-	stop := w.run()
-	const parents = 12
-	for i := range parents {
-		w.parent("Note", fmt.Sprintf("n-%d", i), "{}")
-	}
-	w.awaitAllReady("Note")
-	stop()
-	next := strings.Replace(note("x"), "id: config", "id: config\n    when: ${false}", 1)
-	w.rule("note", next)
-	w.rewriteRecord("note", func(record string) string {
-		_, rest, _ := strings.Cut(record, `"revision":"`)
-		revision, _, _ := strings.Cut(rest, `"`)
-		return strings.ReplaceAll(record, revision, w.revisionOf(next))
-	})
-	w.run()
-	w.verdict("note", "PruneHeld")
-	w.quiet()
-	if n := w.configs("n-"); n != parents {
-		t.Errorf("%d of %d ConfigMaps are left", n, parents)
-	}
-}
-
 // A key that is lost costs one write for each child that is rendered, and no child.
 func TestLostKeys(t *testing.T) {
 	t.Parallel()

@@ -274,6 +274,15 @@ func TestGuard(t *testing.T) {
 			decide a Service/1 Service/2 => may
 			confirm one
 			assess`,
+		"a revision that is taken back": `
+			revision one 0
+			begin-permitted a
+			revision two 0
+			begin a
+			decide a Service/1 => wait evaluated report requeue=a
+			revision one 0
+			begin-permitted a
+			decide a Service/1 => may`,
 		"the record permits what nobody requested": `
 			revision one 0
 			begin a

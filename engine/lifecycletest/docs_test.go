@@ -16,7 +16,7 @@ func TestLifecycleNamesTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	var code strings.Builder
-	for _, pattern := range []string{"../*_test.go", "*_test.go"} {
+	for _, pattern := range []string{"../*_test.go", "../*/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
