@@ -161,7 +161,7 @@ func TestRulesDoNotWriteWhatKanonReads(t *testing.T) {
 	w.await(configMaps, w.kanon, "plain", "is patched", func(obj *unstructured.Unstructured) bool { return field(obj, "data", "rule.yaml") != nil })
 }
 
-// rewriteRecord has somebody else write what is remembered of a rule while Kanon is away.
+// rewriteRecord has somebody else change the record of a rule while Kanon does not run.
 func (w *world) rewriteRecord(rule string, change func(record string) string) {
 	w.t.Helper()
 	w.update(configMaps, w.kanon, w.recordOf(rule), func(live *unstructured.Unstructured) {

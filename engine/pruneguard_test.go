@@ -127,8 +127,8 @@ func jsonText(verdict string) string {
 	return report.Rules[0].Message
 }
 
-// An object that holds more than itself is never deleted unasked, and a rule in a file
-// is confirmed by its own annotation, which makes no new revision of it.
+// A volume is not deleted before somebody confirms the revision. A rule in a file is confirmed by its own annotation, which
+// makes no new revision of it.
 func TestRevisionThatWouldDeleteAVolume(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -158,14 +158,14 @@ func TestRevisionThatWouldDeleteAVolume(t *testing.T) {
 	}
 	w.run(func(o *engine.Options) { o.Sources = []engine.Source{files} })
 	w.parent("Note", "n", "{}")
-	made := w.await(claims, w.home, "n", "is made", exists)
+	made := w.await(claims, w.home, "n", "is created", exists)
 	w.awaitRecord("note", w.revisionOf(note("x")+volume))
 	write(note("y"))
 	w.await(configMaps, w.home, "n", "follows the rule", has("y", "data", "text"))
 	// A file is no object, so the rule's record says so.
-	w.await(configMaps, w.kanon, w.recordOf("note"), "says what is held", func(obj *unstructured.Unstructured) bool {
-		held, _ := field(obj, "data", "held").(string)
-		return strings.HasPrefix(held, "PruneHeld") && strings.Contains(held, "PersistentVolumeClaim "+w.home+"/n")
+	w.await(configMaps, w.kanon, w.recordOf("note"), "says what is blocked", func(obj *unstructured.Unstructured) bool {
+		blocked, _ := field(obj, "data", "held").(string)
+		return strings.HasPrefix(blocked, "PruneHeld") && strings.Contains(blocked, "PersistentVolumeClaim "+w.home+"/n")
 	})
 	w.awaitEvent(w.kanon, w.recordOf("note"), "PruneHeld")
 	w.quiet()
@@ -189,8 +189,7 @@ func TestRevisionThatWouldDeleteAVolume(t *testing.T) {
 	})
 }
 
-// Without its record a rule is taken for a new one while there are children of it:
-// what happened to a parent while Kanon was away cannot be told from what the rule does.
+// Without its record a rule counts as a new revision: nobody knows whether a parent has changed meanwhile, or the rule.
 func TestRuleWithoutItsRecord(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

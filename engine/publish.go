@@ -199,7 +199,7 @@ func (e *Engine) starting(c *catalog) (filling map[string]bool, failing map[stri
 		reason := ""
 		switch failure := e.keys.Failure(); {
 		case err != nil:
-			reason = fmt.Sprintf("it cannot start: what is remembered of rules cannot be read: %v", err)
+			reason = fmt.Sprintf("it cannot start: the records of rules cannot be read: %v", err)
 		case failure != nil && e.keys.Keyring() == nil:
 			reason = fmt.Sprintf("it cannot start: the keys that prove which objects Kanon made cannot be read: %v", failure)
 		}
@@ -215,7 +215,7 @@ func (e *Engine) starting(c *catalog) (filling map[string]bool, failing map[stri
 		if !e.hasRecord(op) {
 			filling[id] = true
 			if err := e.records.Failure(id); err != nil {
-				failing[id] = fmt.Sprintf("it cannot start: it cannot be remembered over a restart: %v", err)
+				failing[id] = fmt.Sprintf("it cannot start: its record cannot be written: %v", err)
 				continue
 			}
 		}

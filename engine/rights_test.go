@@ -56,7 +56,7 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[1]s}]
 	})
 }
 
-// grantRecords lets a user keep what is remembered of rules.
+// grantRecords lets a user read and write the records of rules.
 func (w *world) grantRecords(user string) {
 	w.t.Helper()
 	w.create(roles, w.object("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: kanon, namespace: $KANON}\n"+

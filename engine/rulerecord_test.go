@@ -23,7 +23,7 @@ func (w *world) recordOf(rule string) string {
 	return "kanon-state-" + apply.RuleID(w.kanon, w.kanon, rule)
 }
 
-// awaitRecord waits until the record of a rule has a text.
+// awaitRecord waits until the record of a rule contains a text.
 func (w *world) awaitRecord(rule, text string) {
 	w.t.Helper()
 	w.await(configMaps, w.kanon, w.recordOf(rule), "says "+text, func(obj *unstructured.Unstructured) bool {
@@ -32,8 +32,7 @@ func (w *world) awaitRecord(rule, text string) {
 	})
 }
 
-// A kind that the rule mentions no more while Kanon is away is pruned by the next
-// process, which cannot know of it but by the record.
+// While Kanon does not run, a kind is dropped from a rule. The next process deletes its objects, because the record has the kind.
 func TestKindThatIsDroppedWhileAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -65,7 +64,7 @@ func TestKindThatIsDroppedWhileAway(t *testing.T) {
 	}
 }
 
-// The verdict on a rule that cannot start does not wait until there is no more news of kinds.
+// The verdict on a rule that cannot start does not wait until kinds no longer change.
 func TestVerdictInSpiteOfNews(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -80,13 +79,13 @@ func TestVerdictInSpiteOfNews(t *testing.T) {
 			return nil
 		}}
 	})
-	told, churned := make(chan struct{}), make(chan struct{})
+	reported, churned := make(chan struct{}), make(chan struct{})
 	definitions := w.client.Resource(crds)
 	go func() {
 		defer close(churned)
 		for i := 0; ; i++ {
 			select {
-			case <-told:
+			case <-reported:
 				return
 			case <-time.After(time.Second): // several times in the five that a rule is given to start
 			}
@@ -97,11 +96,11 @@ func TestVerdictInSpiteOfNews(t *testing.T) {
 			}
 		}
 	}()
-	defer func() { close(told); <-churned }()
+	defer func() { close(reported); <-churned }()
 	w.verdict("note", "no room for this")
 }
 
-// A rule that comes back while its record is being deleted makes nothing before it has a new one.
+// A rule that comes back while its record is being deleted creates nothing before it has a new one.
 func TestRuleThatComesBackWhileItsRecordGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -120,11 +119,11 @@ func TestRuleThatComesBackWhileItsRecordGoes(t *testing.T) {
 				return
 			}
 			if _, err := w.client.Resource(configMaps).Namespace(w.kanon).Get(ctx, w.recordOf("note"), metav1.GetOptions{}); err != nil {
-				t.Errorf("%s was made without a record of its rule: %v", obj.GetName(), err)
+				t.Errorf("%s was created without a record of its rule: %v", obj.GetName(), err)
 			}
 		}}
 	})
-	w.await(configMaps, w.home, "n", "is made", has("x", "data", "text"))
+	w.await(configMaps, w.home, "n", "is created", has("x", "data", "text"))
 	w.delete(configMaps, w.kanon, "note")
 	select {
 	case <-gone:
@@ -134,11 +133,10 @@ func TestRuleThatComesBackWhileItsRecordGoes(t *testing.T) {
 	w.delete(configMaps, w.home, "n")
 	w.rule("note", note("y"))
 	time.AfterFunc(time.Second, func() { close(returned) }) // when the rule would have begun
-	w.await(configMaps, w.home, "n", "is made again", has("y", "data", "text"))
+	w.await(configMaps, w.home, "n", "is created again", has("y", "data", "text"))
 }
 
-// A rule that cannot be remembered does not begin to write, says why, and begins
-// when it can be.
+// A rule whose record cannot be written creates nothing. Its verdict says why, and it starts once the record is written.
 func TestRuleThatCannotBeRemembered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -149,7 +147,7 @@ func TestRuleThatCannotBeRemembered(t *testing.T) {
 	w.run(func(o *engine.Options) {
 		o.Client = &meddler{Client: o.Client, create: func(_ context.Context, obj *unstructured.Unstructured) {
 			if obj.GetNamespace() == w.home && !allowed.Load() {
-				t.Errorf("%s was made before its rule was remembered", obj.GetName())
+				t.Errorf("%s was created before the record of its rule", obj.GetName())
 			}
 		}, refuse: func(obj *unstructured.Unstructured) error {
 			if strings.HasPrefix(obj.GetName(), "kanon-state-") && !allowed.Load() {
@@ -158,8 +156,8 @@ func TestRuleThatCannotBeRemembered(t *testing.T) {
 			return nil
 		}}
 	})
-	w.verdict("note", "it cannot be remembered over a restart: write ConfigMap "+w.recordOf("note")+" in namespace "+w.kanon+": no room for this")
+	w.verdict("note", "its record cannot be written: write ConfigMap "+w.recordOf("note")+" in namespace "+w.kanon+": no room for this")
 	allowed.Store(true)
-	w.await(configMaps, w.home, "n", "is made", exists)
+	w.await(configMaps, w.home, "n", "is created", exists)
 	w.verdict("note", `"ready":true`)
 }
