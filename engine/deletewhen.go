@@ -32,12 +32,12 @@ func (p *pass) deleteParent(ctx context.Context) (done bool) {
 	case apierrors.IsNotFound(err):
 		return true
 	case apierrors.IsConflict(err):
-		p.problems = append(p.problems, conditions.OfWrite("", &apply.ReplacedError{Ref: ref, Err: err}))
+		p.add(conditions.OfWrite("", &apply.ReplacedError{Ref: ref, Err: err}))
 		return false
 	case err != nil:
 		problem := conditions.OfWrite("", fmt.Errorf("delete %s: %w", ref, err))
 		problem.Subject = "deleteWhen"
-		p.problems = append(p.problems, problem)
+		p.add(problem)
 		return false
 	}
 	p.deleted(p.parent)

@@ -48,8 +48,8 @@ type Engine struct {
 	// scarcity is for those who wait for memory: one at a time, so that the other workers
 	// are free for what needs little.
 	scarcity *gate[queue.Key]
-	records *record.Store
-	guards  *guards
+	records  *record.Store
+	guards   *guards
 
 	contributions *contributions.Book[conditions.Problem]
 	retirements   *retirements

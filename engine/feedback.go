@@ -33,7 +33,7 @@ func (p *pass) checkLoop() {
 	if loop == nil {
 		return
 	}
-	p.problems = append(p.problems, p.engine.problemOfLoop(loop))
+	p.add(p.engine.problemOfLoop(loop))
 	p.requeueAfter(loop.Wait(p.started) + time.Millisecond)
 }
 
@@ -145,55 +145,6 @@ func (t *patching) noteWrite(result apply.Result) {
 	}
 	t.effect = t.feedback.wrote(t.key, t.provenance, live, feedback.VersionOf(live))
 	t.monitors.Observe(t.plan.informerFor(t.key.Parent.Namespace), live)
-}
-
-// checkStatusLoop keeps the status as it is where the rule computes it from itself, so that each write asks for the next one.
-func (p *pass) checkStatusLoop(ctx context.Context) error {
-	if p.reader.inputs == nil || p.outcome.StatusHeld {
-		return nil
-	}
-	others, err := p.writer.OthersStatus(ctx, p.status(nil))
-	if err != nil {
-		return err
-	}
-	if shape, err := p.conditionsShape(ctx); err == nil && p.mergesConditions(shape, p.outcome.Status) {
-		others = conditions.Without(others, p.op.program.ConditionPrefix(), p.op.program.ConditionTypes())
-	}
-	digest, err := p.reader.inputs.Digest(p.parent, others, isStatusManager)
-	if err != nil {
-		return err
-	}
-	p.memory.StatusLoop.Evaluated(p.reader.inputs, digest, p.due)
-	p.changed = p.changedStatus()
-	for _, leaf := range p.memory.StatusLoop.Looping(p.changed) {
-		p.problems = append(p.problems, conditions.Problem{
-			Subject: leaf, Reason: conditions.ReasonRestless, Stalled: true,
-			Err: fmt.Errorf("it changes in every evaluation with nothing else to cause that (%d in a row): "+
-				"the rule computes it from the status that it writes", feedback.MaxStatusChanges),
-		})
-		p.outcome.StatusHeld = true
-	}
-	if p.outcome.StatusHeld {
-		for i := range p.outcome.Conditions {
-			p.outcome.Conditions[i].Held = true
-		}
-	}
-	return nil
-}
-
-// changedStatus names what the rule reports otherwise than the parent does now.
-func (p *pass) changedStatus() []string {
-	changed := feedback.ChangedLeaves("status", p.outcome.Status, p.parent.Object["status"])
-	for _, c := range p.outcome.Conditions {
-		if c.Held {
-			continue
-		}
-		now := conditions.Find(p.parent, c.Type)
-		if now["status"] != c.Status || now["reason"] != c.Reason || now["message"] != c.Message {
-			changed = append(changed, "condition "+c.Type)
-		}
-	}
-	return changed
 }
 
 // isOwnStatusEvent tells whether a change of a parent is what rules wrote to its status, and nothing else.

@@ -43,7 +43,7 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome) {
 		return false, outcome{verdict: again}
 	}
 	if err != nil {
-		p.problems = append(p.problems, conditions.OfPredicate(err))
+		p.add(conditions.OfPredicate(err))
 		said := p.evaluation.Outcome()
 		said.Nodes, said.Events, said.StatusFailed = nil, nil, nil
 		p.outcome = said
@@ -71,7 +71,7 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome) {
 		if err == nil {
 			return true, outcome{}
 		}
-		p.problems = append(p.problems, problemOfFinalizer(err))
+		p.add(problemOfFinalizer(err))
 	}
 	if p.contribute(ctx) {
 		return false, outcome{verdict: waiting}
@@ -114,7 +114,7 @@ func (p *pass) tellFinalizing() {
 				f.Waits, f.Timeout, p.skipFinalize())
 		}
 	}
-	p.problems = append(p.problems, waits)
+	p.add(waits)
 }
 
 // skipFinalize is the annotation by which somebody ends the cleanup of the parent.

@@ -41,7 +41,7 @@ func (p *pass) endParent(ctx context.Context) outcome {
 		err = p.finalizer.remove(ctx)
 	}
 	if err != nil {
-		p.problems = append(p.problems, problemOfFinalizer(err))
+		p.add(problemOfFinalizer(err))
 	}
 	if gone && err == nil {
 		p.memory = nil
@@ -53,8 +53,8 @@ func (p *pass) endParent(ctx context.Context) outcome {
 	}
 	if len(p.problems) > 0 {
 		summary := p.summarize()
-		p.keepStatus(ctx, summary)
-		p.emitSummary(ctx, summary)
+		p.add(p.status.keepStatus(ctx, summary)...)
+		p.status.emitSummary(ctx, summary)
 	}
 	return p.result().atLeast(waiting) // the end of a child is an event
 }
@@ -105,11 +105,11 @@ func (p *pass) endChild(ctx context.Context, child ending.Child) {
 	ref := apply.RefOf(child.Object)
 	if child.IsDeleting() {
 		if len(child.Object.GetFinalizers()) > 0 {
-			p.problems = append(p.problems, conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDeleting, Err: errors.New(apply.Terminating(child.Object))})
+			p.add(conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDeleting, Err: errors.New(apply.Terminating(child.Object))})
 		}
 		return
 	}
 	if err := p.end(ctx, child, p.endings().KeepsDeleted(child)); err != nil {
-		p.problems = append(p.problems, p.redacted(conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err}))
+		p.add(p.redacted(conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err}))
 	}
 }

@@ -15,23 +15,23 @@ import (
 
 // mergesConditions tells whether the rule's and Kanon's conditions are merged, item by item, into a list that the API server
 // takes for one value: an apply would erase those of others. A rule whose status renders the list has it to itself.
-func (p *pass) mergesConditions(shape schemas.ConditionsShape, rendered map[string]any) bool {
+func (s *statusWriter) mergesConditions(shape schemas.ConditionsShape, rendered map[string]any) bool {
 	_, has := rendered["conditions"]
 	return shape.HasConditions && !shape.ListMap && !has
 }
 
 // mergeConditions brings the conditions of a pass into the parent's list, and takes out those of Kanon's that no longer hold.
-func (p *pass) mergeConditions(ctx context.Context, own []any) error {
-	parent, ok := p.monitors.Get(p.op.parentKey, p.parent.GetNamespace(), p.parent.GetName())
-	if !ok || parent.GetUID() != p.parent.GetUID() {
-		parent = p.parent // its informer does not show it
+func (s *statusWriter) mergeConditions(ctx context.Context, own []any) error {
+	parent, ok := s.monitors.Get(s.op.parentKey, s.parent.GetNamespace(), s.parent.GetName())
+	if !ok || parent.GetUID() != s.parent.GetUID() {
+		parent = s.parent // its informer does not show it
 	}
-	s := p.status(nil)
-	s.Object = parent
+	status := s.status(nil)
+	status.Object = parent
 	before, _, _ := unstructured.NestedSlice(parent.Object, "status", "conditions")
-	after, overwritten := p.memory.List.Merge(before, own, conditions.Owner{
-		Prefix: p.op.program.ConditionPrefix(), Types: p.op.program.ConditionTypes(), Wrote: apply.HoldsConditions(s),
-		Yields: p.rivalWithConditions(schemas.ConditionsShape{HasConditions: true}) != "",
+	after, overwritten := s.memory.List.Merge(before, own, conditions.Owner{
+		Prefix: s.op.program.ConditionPrefix(), Types: s.op.program.ConditionTypes(), Wrote: apply.HoldsConditions(status),
+		Yields: s.rivalWithConditions(schemas.ConditionsShape{HasConditions: true}) != "",
 	})
 	if len(before) == len(after) && reflect.DeepEqual(before, after) {
 		return nil
@@ -40,29 +40,29 @@ func (p *pass) mergeConditions(ctx context.Context, own []any) error {
 	for i, name := range overwritten {
 		lost[i] = feedback.Field{Path: "status.conditions[type=" + name + "]"}
 	}
-	id, conflicts := identity.Of(parent), &p.memory.Conflicts
-	if conflicts.Suppress(id, "", lost, p.started, p.engine.options.RetryMax) {
-		of := &conflictError{Conflict: conflicts.Of(id, "", p.started), object: apply.RefOf(parent), nameOf: p.engine.running.managerName}
-		p.requeueAfter(of.after())
+	id, conflicts := identity.Of(parent), &s.memory.Conflicts
+	if conflicts.Suppress(id, "", lost, s.started, s.retryMax) {
+		of := &conflictError{Conflict: conflicts.Of(id, "", s.started), object: apply.RefOf(parent), nameOf: s.running.managerName}
+		s.requeueAfter(of.after())
 		return of
 	}
-	defer p.begin(parent)()
-	result, err := p.writer.PlaceConditions(ctx, s, after)
+	defer s.begin(parent)()
+	result, err := s.writer.PlaceConditions(ctx, status, after)
 	if err != nil {
 		return err
 	}
-	conflicts.Wrote(id, "", lost, p.started)
-	p.observe(p.op.parentKey, result.Live)
+	conflicts.Wrote(id, "", lost, s.started)
+	s.observe(s.op.parentKey, result.Live)
 	return nil
 }
 
 // releaseStatus takes back all that the rule ever wrote to the parent's status.
-func (p *pass) releaseStatus(ctx context.Context) error {
-	if err := p.syncStatus(ctx, nil); err != nil {
+func (s *statusWriter) releaseStatus(ctx context.Context) error {
+	if err := s.syncStatus(ctx, nil); err != nil {
 		return err
 	}
-	if shape, err := p.conditionsShape(ctx); err != nil || !p.mergesConditions(shape, nil) {
+	if shape, err := s.conditionsShape(ctx); err != nil || !s.mergesConditions(shape, nil) {
 		return err
 	}
-	return p.mergeConditions(ctx, nil)
+	return s.mergeConditions(ctx, nil)
 }

@@ -404,3 +404,9 @@ const statusManagers = "kanon-status-"
 
 // statusManager is the field manager of what the rule says in a status.
 func (op *operator) statusManager() string { return statusManagers + op.id }
+
+// isNewerThan tells whether the rule was started after an object was created. The API server reports that time in whole
+// seconds; within one second the object counts as the later one.
+func (op *operator) isNewerThan(created time.Time) bool {
+	return created.Before(op.started.Truncate(time.Second))
+}

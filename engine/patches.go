@@ -131,7 +131,7 @@ func (p *pass) contribute(ctx context.Context) (soon bool) {
 		fares, awaited := p.engine.contributions.Fares(p.op.contributing, p.key.Parent, outcome.ID)
 		for _, fare := range fares {
 			if fare.Problem.Reason != conditions.ReasonHeld || !p.isInPlace(plan, fare.Target, fare.Part) {
-				p.problems = append(p.problems, p.redacted(fare.Problem))
+				p.add(p.redacted(fare.Problem))
 			}
 		}
 		soon = soon || awaited
@@ -206,7 +206,7 @@ func (p *pass) addPart(now *contributions.Contribution, patch string, target typ
 
 func (p *pass) addPatchProblem(patch string, of conditions.Problem) {
 	of.Subject = "patch " + patch
-	p.problems = append(p.problems, p.redacted(of))
+	p.add(p.redacted(of))
 }
 
 // targets lists the objects that an item of a patch is for: the one that it names, or

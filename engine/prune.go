@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
@@ -32,7 +34,7 @@ func (p *pass) prune(ctx context.Context) {
 	for _, child := range ending.InOrder(unrendered, p.op.ordered, p.isDeleting) {
 		ref := apply.RefOf(child.Object)
 		if err := p.end(ctx, child, p.endings().KeepsPruned(child)); err != nil {
-			p.problems = append(p.problems, p.redacted(conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err}))
+			p.add(p.redacted(conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err}))
 		}
 	}
 }

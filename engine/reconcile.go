@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
@@ -101,11 +103,7 @@ type pass struct {
 	reader    *reader
 	finalizer *parentFinalizer
 	children  *childWriter
-	// changed are the leaves of the status that the rule says otherwise than the
-	// parent does; with inputs only.
-	changed []string
-	// yields is true where Kanon's conditions on the parent are somebody else's.
-	yields bool
+	status    *statusWriter
 	// kept are children that the rule no longer renders and that are not pruned for now.
 	kept []string
 	// judged is true once it was asked what of the parent's children may be deleted.
@@ -119,7 +117,6 @@ type pass struct {
 	problems []conditions.Problem
 	// pending are those of what will be done later, which is in nobody's way.
 	pending []conditions.Problem
-	outcome rules.Outcome
 }
 
 func (e *Engine) newPass(ctx context.Context, of *subject) *pass {
@@ -135,6 +132,10 @@ func (e *Engine) newPass(ctx context.Context, of *subject) *pass {
 		managerName: e.running.managerName,
 		parallel:    func() int { return e.parallelWrites(of.op) },
 		retryMax:    e.options.RetryMax, recreateLimits: pacing.Limits{First: e.options.RecreateBase, Max: e.options.RecreateMax},
+	}
+	p.status = &statusWriter{
+		changes: changes, reader: p.reader, finalizer: p.finalizer, parents: e.parents, running: &e.running,
+		retryMax: e.options.RetryMax, waitLimit: e.options.WaitLimit,
 	}
 	p.reader.readUnproven = p.children.unprovenIn(ctx)
 	return p
@@ -188,7 +189,7 @@ func (p *pass) run(ctx context.Context) outcome {
 	case p.starved(ctx):
 		return outcome{verdict: again}
 	case err != nil:
-		p.problems = append(p.problems, conditions.OfPredicate(err))
+		p.add(conditions.OfPredicate(err))
 	case !matches:
 		return p.release(ctx)
 	}
@@ -235,13 +236,13 @@ func (p *pass) release(ctx context.Context) outcome {
 	if !p.suspended() && !p.mayPrune(p.unrendered()) {
 		return p.result() // the parent is left as it is until it is sure that this is meant
 	}
-	err := p.releaseStatus(ctx)
+	err := p.status.releaseStatus(ctx)
 	if err == nil || conditions.OfWrite("", err).Stalled {
 		p.prune(ctx)
 		p.unhold(ctx)
 	}
 	if err != nil {
-		p.addStatusProblem(err)
+		p.add(p.status.problemOf(err))
 	} else {
 		p.engine.parents.SetLeft(p.key, false)
 	}

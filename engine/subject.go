@@ -30,6 +30,8 @@ type subject struct {
 	started, seen time.Time
 	due           bool
 	evaluation    *rules.Evaluation
+	// outcome is what the evaluation came to, once it has ended.
+	outcome rules.Outcome
 	// finalizing is true while spec.finalize is evaluated for a parent that is being deleted.
 	finalizing bool
 	// rendered has every child that the rule rendered so far.

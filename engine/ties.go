@@ -56,7 +56,7 @@ func (p *pass) holdToFinalize(ctx context.Context) bool {
 		return true
 	}
 	if err := p.finalizer.add(ctx); err != nil {
-		p.problems = append(p.problems, problemOfFinalizer(err))
+		p.add(problemOfFinalizer(err))
 		return false
 	}
 	return true
@@ -76,7 +76,7 @@ func (p *pass) unhold(ctx context.Context) {
 		err = p.finalizer.remove(ctx)
 	}
 	if err != nil && (!errors.Is(err, errNotEnded) || p.op.removal != nil) {
-		p.problems = append(p.problems, problemOfFinalizer(err))
+		p.add(problemOfFinalizer(err))
 	}
 }
 

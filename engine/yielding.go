@@ -16,16 +16,16 @@ import (
 
 // yieldsConditions tells whether Kanon's conditions on the parent are left to somebody else: to
 // another rule, or to a field manager that is no rule.
-func (p *pass) yieldsConditions(shape schemas.ConditionsShape) bool {
+func (s *statusWriter) yieldsConditions(shape schemas.ConditionsShape) bool {
 	isForeign := func(manager string) bool { return !strings.HasPrefix(manager, statusManagers) }
-	return p.haveConditions(isForeign, conditions.Ready, conditions.Reconciling, conditions.Stalled) || p.rivalWithConditions(shape) != ""
+	return s.haveConditions(isForeign, conditions.Ready, conditions.Reconciling, conditions.Stalled) || s.rivalWithConditions(shape) != ""
 }
 
 // rivalWithConditions is the name of the other rule that Kanon's conditions on the parent are left
 // to; empty where there is none.
-func (p *pass) rivalWithConditions(shape schemas.ConditionsShape) string {
-	for _, rival := range p.rivals() {
-		if p.isOutdone(rival, shape) {
+func (s *statusWriter) rivalWithConditions(shape schemas.ConditionsShape) string {
+	for _, rival := range s.rivals() {
+		if s.isOutdone(rival, shape) {
 			return rival.name.String()
 		}
 	}
@@ -35,33 +35,33 @@ func (p *pass) rivalWithConditions(shape schemas.ConditionsShape) string {
 // isOutdone tells whether the conditions are a rival's. Every rule that writes them writes Ready,
 // so whoever wrote that last has them all. Where the API server does not record whose a condition
 // is, the first rule by name has them.
-func (p *pass) isOutdone(rival *operator, shape schemas.ConditionsShape) bool {
+func (s *statusWriter) isOutdone(rival *operator, shape schemas.ConditionsShape) bool {
 	if !shape.ListMap {
-		return shape.HasConditions && rival.name.String() < p.op.name.String() && rival.selects(p.parent, p.namespaceLabels) == selected
+		return shape.HasConditions && rival.name.String() < s.op.name.String() && rival.selects(s.parent, s.namespaceLabels) == selected
 	}
 	isIts := func(manager string) bool { return manager == rival.statusManager() }
-	return p.haveConditions(isIts, conditions.Ready) ||
-		!apply.HoldsCondition(p.parent, p.op.statusManager(), p.op.program.ConditionPrefix()+conditions.Ready) &&
-			p.haveConditions(isIts, conditions.Reconciling, conditions.Stalled)
+	return s.haveConditions(isIts, conditions.Ready) ||
+		!apply.HoldsCondition(s.parent, s.op.statusManager(), s.op.program.ConditionPrefix()+conditions.Ready) &&
+			s.haveConditions(isIts, conditions.Reconciling, conditions.Stalled)
 }
 
 // haveConditions tells whether some field managers have any of these conditions, with the rule's
 // prefix, on the parent.
-func (p *pass) haveConditions(managers func(string) bool, names ...string) bool {
+func (s *statusWriter) haveConditions(managers func(string) bool, names ...string) bool {
 	types := make([]string, len(names))
 	for i, name := range names {
-		types[i] = p.op.program.ConditionPrefix() + name
+		types[i] = s.op.program.ConditionPrefix() + name
 	}
-	return apply.HeldByAnother(p.parent, p.op.statusManager(), managers, types...)
+	return apply.HeldByAnother(s.parent, s.op.statusManager(), managers, types...)
 }
 
 // rivals are the other rules that run for the kind of the parent and have the same
 // conditionPrefix, by name.
-func (p *pass) rivals() []*operator {
+func (s *statusWriter) rivals() []*operator {
 	var found []*operator
-	for _, other := range p.engine.running.load().byID {
-		if other.id != p.op.id && other.removal == nil && other.parent.GVK.GroupKind() == p.op.parent.GVK.GroupKind() &&
-			other.program.ConditionPrefix() == p.op.program.ConditionPrefix() {
+	for _, other := range s.running.load().byID {
+		if other.id != s.op.id && other.removal == nil && other.parent.GVK.GroupKind() == s.op.parent.GVK.GroupKind() &&
+			other.program.ConditionPrefix() == s.op.program.ConditionPrefix() {
 			found = append(found, other)
 		}
 	}
