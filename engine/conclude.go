@@ -37,7 +37,7 @@ func (p *pass) conclude(ctx context.Context) outcome {
 // result is the outcome of the reconcile, by what it found so far.
 func (p *pass) result() outcome {
 	out := outcomeOf(p.problems)
-	if p.holdsPrune() {
+	if p.deleter.isBlocked() {
 		out = out.atLeast(waiting)
 	}
 	if p.evaluation != nil && p.evaluation.OutOfTime() {
@@ -48,7 +48,7 @@ func (p *pass) result() outcome {
 
 // summarize sums up what the pass has found so far.
 func (p *pass) summarize() conditions.Summary {
-	return conditions.Summarize(slices.Concat(p.problems, p.pending), p.outcome, conditions.Kept(p.kept))
+	return conditions.Summarize(slices.Concat(p.problems, p.pending), p.outcome, conditions.Kept(p.deleter.kept))
 }
 
 // add adds to the problems that the reconcile found.

@@ -18,7 +18,7 @@ import (
 // done: exactly the object that was evaluated, in the version that it had. One that
 // has changed meanwhile is evaluated anew.
 func (p *pass) deleteParent(ctx context.Context) (done bool) {
-	if p.outcome.Deletion != rules.DeletionOn || p.reader.incomplete || p.reader.unseen || p.suspended() || !p.mayPrune(p.unrendered()) {
+	if p.outcome.Deletion != rules.DeletionOn || p.reader.incomplete || p.reader.unseen || p.isSuspended() || !p.deleter.mayPrune(p.deleter.unrendered()) {
 		return false
 	}
 	defer p.begin(p.parent)()

@@ -53,19 +53,19 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome) {
 		return true, outcome{}
 	}
 	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
-		if p.suspended() {
+		if p.isSuspended() {
 			return false, outcome{verdict: waiting}
 		}
 		p.write(ctx, batch)
 	}
-	if p.suspended() {
+	if p.isSuspended() {
 		return false, outcome{verdict: waiting}
 	}
 	p.outcome = p.evaluation.Outcome()
 	if p.starved(ctx) {
 		return false, outcome{verdict: again}
 	}
-	p.prune(ctx)
+	p.add(p.deleter.prune(ctx, p.problems)...)
 	if p.outcome.Finalization.Done && !p.reader.incomplete && !p.reader.unseen {
 		err := p.noteFinalized(ctx)
 		if err == nil {

@@ -4,7 +4,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kanon.dev/kanon/engine/apply"
-	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/parents"
 )
@@ -18,10 +17,4 @@ func (e *Engine) noteOrphaning(rule string, event monitor.Event) {
 	case event.New == nil && event.Old != nil:
 		e.parents.Update(keyAt(rule, event.Old), func(s *parents.State) { s.Orphaned = "" })
 	}
-}
-
-// isOrphaning tells whether the parent, which is being deleted, is to leave all its children behind. If the finalizer was not
-// seen, a child shows it that lost its reference: with a parent that is being deleted, the garbage collector removed it.
-func (p *pass) isOrphaning(lost []ending.Child) bool {
-	return len(lost) > 0 || apply.Has(p.parent, metav1.FinalizerOrphanDependents) || p.engine.parents.Get(p.key).Orphaned == p.parent.GetUID()
 }

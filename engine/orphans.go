@@ -3,34 +3,12 @@ package engine
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
-	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 )
-
-// end deletes a child, or orphans it if it is kept.
-func (p *pass) end(ctx context.Context, child ending.Child, isKept bool) error {
-	defer p.begin(child.Object)()
-	if !isKept {
-		err := p.writer.Delete(ctx, child.GVR, child.Object)
-		if err == nil {
-			p.deleted(child.Object)
-		}
-		return err
-	}
-	free, err := p.writer.Orphan(ctx, child.GVR, child.Object, p.op.owner(p.parent, ""))
-	if err != nil || free == nil {
-		return err
-	}
-	p.observe(p.op.childKey(child.GVR), free)
-	p.recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonOrphaned,
-		"%s stays, and belongs to this object no longer, by the deletionPolicy of rule %s", apply.RefOf(free), p.op.name)
-	return nil
-}
 
 // decideLate evaluates the rule for a parent that is being deleted, to know what it
 // says now of children that stay or go: the last write may be older than the parent's
@@ -42,7 +20,7 @@ func (p *pass) decideLate(ctx context.Context) {
 		p.decideAll()
 	}
 	if err != nil || p.starved(ctx) {
-		p.decided, p.reader.incomplete = nil, true
+		p.deleter.decided, p.reader.incomplete = nil, true
 		p.requeueAfter(starvedPause)
 	}
 }
@@ -52,16 +30,16 @@ func (p *pass) decideAll() {
 	if matches, err := p.evaluation.Matches(); err != nil || !matches {
 		return
 	}
-	p.decided = make(map[identity.ID]apply.Retain)
+	p.deleter.decided = make(map[identity.ID]apply.Retain)
 	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
 		for _, node := range batch {
 			live := make([]*unstructured.Unstructured, len(node.Objects))
 			for i, object := range node.Objects {
 				live[i], _ = p.reader.Live(object) // what is not known is not there
-				p.decided[identity.Of(object)] = ending.RetainOf(p.evaluation.Ending(object))
+				p.deleter.decided[identity.Of(object)] = ending.RetainOf(p.evaluation.Ending(object))
 			}
 			for _, object := range node.Kept {
-				p.decided[identity.Of(object)] = ending.RetainOf(p.evaluation.Ending(object))
+				p.deleter.decided[identity.Of(object)] = ending.RetainOf(p.evaluation.Ending(object))
 			}
 			p.evaluation.Applied(node.Node, live)
 		}

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/feedback"
@@ -87,8 +86,8 @@ func (p *pass) reconcile(ctx context.Context) outcome {
 	if out.err == nil {
 		out = p.run(ctx)
 	}
-	if !p.judged {
-		p.engine.doubt(p.op, p.key, p.atRisk(p.unrendered()))
+	if !p.deleter.asked {
+		p.engine.doubt(p.op, p.key, p.deleter.atRisk(p.deleter.unrendered()))
 	}
 	return out
 }
@@ -103,16 +102,8 @@ type pass struct {
 	reader    *reader
 	finalizer *parentFinalizer
 	children  *childWriter
+	deleter   *deleter
 	status    *statusWriter
-	// kept are children that the rule no longer renders and that are not pruned for now.
-	kept []string
-	// judged is true once it was asked what of the parent's children may be deleted.
-	judged bool
-	// orphaning is true where the parent is being deleted and all children stay.
-	orphaning bool
-	// decided says, while the parent is being deleted, which children stay, as far as
-	// the rule can be evaluated.
-	decided map[identity.ID]apply.Retain
 	// problems are the writes that did not succeed, in the order of the nodes.
 	problems []conditions.Problem
 	// pending are those of what will be done later, which is in nobody's way.
@@ -132,6 +123,12 @@ func (e *Engine) newPass(ctx context.Context, of *subject) *pass {
 		managerName: e.running.managerName,
 		parallel:    func() int { return e.parallelWrites(of.op) },
 		retryMax:    e.options.RetryMax, recreateLimits: pacing.Limits{First: e.options.RecreateBase, Max: e.options.RecreateMax},
+	}
+	p.deleter = &deleter{
+		changes: changes, reader: p.reader, children: p.children, parents: e.parents,
+		decide:      func(refs []identity.ID) bool { return e.decide(of.op, of.key, refs) },
+		doubt:       func(refs []identity.ID) bool { return e.doubt(of.op, of.key, refs) },
+		checkAbsent: func(ctx context.Context) error { return e.checkAbsent(ctx, of.op) },
 	}
 	p.status = &statusWriter{
 		changes: changes, reader: p.reader, finalizer: p.finalizer, parents: e.parents, running: &e.running,
@@ -204,19 +201,19 @@ func (p *pass) run(ctx context.Context) outcome {
 		return p.conclude(ctx)
 	}
 	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
-		if p.suspended() {
+		if p.isSuspended() {
 			return outcome{verdict: waiting}
 		}
 		p.write(ctx, batch)
 	}
-	if p.suspended() {
+	if p.isSuspended() {
 		return outcome{verdict: waiting}
 	}
 	p.outcome = p.evaluation.Outcome()
 	if p.starved(ctx) {
 		return outcome{verdict: again}
 	}
-	p.prune(ctx)
+	p.add(p.deleter.prune(ctx, p.problems)...)
 	p.unhold(ctx)
 	p.checkLoop()
 	if p.deleteParent(ctx) {
@@ -233,12 +230,12 @@ func (p *pass) run(ctx context.Context) outcome {
 // that has left the view is found by its children. Where it is refused, and not
 // only late, the children need not wait for it.
 func (p *pass) release(ctx context.Context) outcome {
-	if !p.suspended() && !p.mayPrune(p.unrendered()) {
+	if !p.isSuspended() && !p.deleter.mayPrune(p.deleter.unrendered()) {
 		return p.result() // the parent is left as it is until it is sure that this is meant
 	}
 	err := p.status.releaseStatus(ctx)
 	if err == nil || conditions.OfWrite("", err).Stalled {
-		p.prune(ctx)
+		p.add(p.deleter.prune(ctx, p.problems)...)
 		p.unhold(ctx)
 	}
 	if err != nil {

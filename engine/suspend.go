@@ -38,10 +38,10 @@ func (e *Engine) rest(op *operator, k queue.Key, parent *unstructured.Unstructur
 	return settled
 }
 
-// suspended tells whether the parent was suspended since the pass began, as far as
+// isSuspended tells whether the parent was suspended since the pass began, as far as
 // memory knows: who suspends a parent first and then changes what its rule reads is
 // not to see anything deleted.
-func (p *pass) suspended() bool {
-	now, ok := p.monitors.Head(p.op.parentKey, p.key.Parent.Namespace, p.key.Parent.Name)
-	return ok && now.GetUID() == p.parent.GetUID() && isSuspended(now)
+func (c *changes) isSuspended() bool {
+	now, ok := c.monitors.Head(c.op.parentKey, c.key.Parent.Namespace, c.key.Parent.Name)
+	return ok && now.GetUID() == c.parent.GetUID() && isSuspended(now)
 }

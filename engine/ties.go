@@ -14,7 +14,6 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/ending"
-	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
@@ -65,99 +64,18 @@ func (p *pass) holdToFinalize(ctx context.Context) bool {
 // unhold lets a parent go that nothing needs to hold any more. It comes after all
 // writes and prunes.
 func (p *pass) unhold(ctx context.Context) {
-	if p.finalizer.needed || !p.op.hasFinalizer(p.parent) || len(p.problems) > 0 || p.holdsPrune() || p.suspended() {
+	if p.finalizer.needed || !p.op.hasFinalizer(p.parent) || len(p.problems) > 0 || p.deleter.isBlocked() || p.isSuspended() {
 		return
 	}
 	var err error
 	if !p.op.removal.keepsChildren() {
-		err = p.checkEnded(ctx)
+		err = p.deleter.checkEnded(ctx)
 	}
 	if err == nil {
 		err = p.finalizer.remove(ctx)
 	}
 	if err != nil && (!errors.Is(err, errNotEnded) || p.op.removal != nil) {
 		p.add(problemOfFinalizer(err))
-	}
-}
-
-// errNotEnded says that the API server has children of which memory does not know
-// yet, or of which the prune is held: an event follows.
-var errNotEnded = errors.New("there are children still that are tracked by their labels")
-
-// checkEnded fails unless the children that only the rule can end are gone or going.
-func (p *pass) checkEnded(ctx context.Context) error {
-	children, err := p.listTracked(ctx)
-	if err == nil && slices.ContainsFunc(children, func(child ending.Child) bool { return !child.IsDeleting() }) {
-		err = errNotEnded
-	}
-	return err
-}
-
-// isTracked tells whether a child is the parent's and only the rule can end it.
-func (p *pass) isTracked(child *unstructured.Unstructured) bool {
-	return p.marks.Owns(child, p.op.id, p.parent.GetUID()) && !apply.RefersTo(child, p.parent.GetUID())
-}
-
-// tracked lists the parent's children that only the rule can end, as far as memory
-// knows.
-func (p *pass) tracked() []ending.Child {
-	var found []ending.Child
-	seen := make(map[identity.ID]bool)
-	for kind := range p.op.childKinds() {
-		for _, child := range p.childHeads(p.op, kind.GVR, p.key) {
-			if id := identity.Of(child); !seen[id] && p.isTracked(child) {
-				seen[id] = true
-				found = append(found, p.childOf(kind.GVR, child))
-			}
-		}
-	}
-	return found
-}
-
-// listTracked is tracked by the API server's word. It fails where one kind cannot
-// be listed, or where it is not known whether there is such a kind: nothing is known
-// of the parent's children then.
-func (p *pass) listTracked(ctx context.Context) ([]ending.Child, error) {
-	if err := p.engine.checkAbsent(ctx, p.op); err != nil {
-		return nil, err
-	}
-	var found []ending.Child
-	seen := make(map[identity.ID]bool)
-	for kind := range p.op.childKinds() {
-		err := p.eachLabelled(ctx, kind.GVR, func(child *unstructured.Unstructured) {
-			if id := identity.Of(child); !seen[id] && p.isTracked(child) {
-				seen[id] = true
-				found = append(found, p.childOf(kind.GVR, child))
-			}
-		})
-		if err != nil {
-			return nil, fmt.Errorf("list %s of %s: %w", kind.GVR.GroupResource(), apply.RefOf(p.parent), err)
-		}
-	}
-	return found, nil
-}
-
-// trackedPage is how many objects one request for tracked children asks for. Anybody may set their labels, on objects of a
-// megabyte each, so few are held at the same time.
-const trackedPage = 50
-
-// eachLabelled calls f for every object that has the labels of the parent's tracked children, whoever set them.
-func (p *pass) eachLabelled(ctx context.Context, gvr schema.GroupVersionResource, f func(*unstructured.Unstructured)) error {
-	options := metav1.ListOptions{
-		LabelSelector: apply.LabelRule + "=" + p.op.id + "," + apply.LabelParentUID + "=" + string(p.parent.GetUID()),
-		Limit:         trackedPage,
-	}
-	for {
-		list, err := p.client.Resource(gvr).List(ctx, options)
-		if err != nil {
-			return err
-		}
-		for i := range list.Items {
-			f(&unstructured.Unstructured{Object: list.Items[i].Object}) // which keeps no other object of the page
-		}
-		if options.Continue = list.GetContinue(); options.Continue == "" {
-			return nil
-		}
 	}
 }
 

@@ -28,11 +28,11 @@ func (p *pass) outlived(ctx context.Context, out outcome) outcome {
 	if parent != nil && parent.GetUID() == p.parent.GetUID() {
 		return out
 	}
-	children, listErr := p.listTracked(ctx)
+	children, listErr := p.deleter.listTracked(ctx)
 	errs := []error{out.err, listErr}
 	for _, child := range children {
 		logr.FromContextOrDiscard(ctx).V(1).Info("ending a child of a parent that went although it was held", "child", apply.RefOf(child.Object))
-		errs = append(errs, p.end(ctx, child, p.endings().KeepsDeleted(child)))
+		errs = append(errs, p.deleter.end(ctx, child, p.deleter.endings().KeepsDeleted(child)))
 	}
 	return outcome{verdict: again, err: errors.Join(errs...)}
 }
