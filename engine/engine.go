@@ -44,7 +44,7 @@ type Engine struct {
 	memories *memories
 	// scarcity is for those who wait for memory: one at a time, so that the other workers
 	// are free for what needs little.
-	scarcity *gate[queue.Key]
+	scarcity *queue.Semaphore[queue.Key]
 	// writes are those of Kanon itself.
 	writes  *feedback.Writes
 	records *records
@@ -71,7 +71,7 @@ func New(options Options) (*Engine, error) {
 
 		readers:  readers.New(),
 		memories: newMemories(),
-		scarcity: &gate[queue.Key]{most: 1},
+		scarcity: queue.NewSemaphore[queue.Key](1),
 
 		writes: feedback.NewWrites(apply.AnnotationRecreated),
 		guards: newGuards(),

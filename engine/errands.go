@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
+
+	"kanon.dev/kanon/engine/queue"
 )
 
 // errands are requests to the API server that somebody asks for and does not wait for.
@@ -19,7 +21,7 @@ type errands[K comparable] struct {
 
 	mu sync.Mutex
 	// lanes has those that were ever used, which are few. Guarded by mu.
-	lanes map[string]*gate[K]
+	lanes map[string]*queue.Semaphore[K]
 }
 
 // laneWidth is how many errands of one lane are made at the same time.
@@ -30,7 +32,7 @@ func newErrands[K comparable](pause, longest time.Duration, laneOf func(K) strin
 	return &errands[K]{
 		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[K](pause, longest)),
 		laneOf: laneOf,
-		lanes:  make(map[string]*gate[K]),
+		lanes:  make(map[string]*queue.Semaphore[K]),
 	}
 }
 
@@ -61,11 +63,11 @@ func (e *errands[K]) next(ctx context.Context, do func(ctx context.Context, k K)
 	defer e.queue.Done(k)
 	if e.laneOf != nil {
 		lane := e.lane(e.laneOf(k))
-		if !lane.enter(k) {
+		if !lane.TryAcquire(k) {
 			return true // its turn comes
 		}
 		defer func() {
-			if next, ok := lane.leave(); ok {
+			if next, ok := lane.Release(); ok {
 				e.queue.Add(next)
 			}
 		}()
@@ -80,12 +82,12 @@ func (e *errands[K]) next(ctx context.Context, do func(ctx context.Context, k K)
 	return true
 }
 
-// lane is the gate of a lane.
-func (e *errands[K]) lane(name string) *gate[K] {
+// lane is the semaphore of a lane.
+func (e *errands[K]) lane(name string) *queue.Semaphore[K] {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.lanes[name] == nil {
-		e.lanes[name] = &gate[K]{most: laneWidth}
+		e.lanes[name] = queue.NewSemaphore[K](laneWidth)
 	}
 	return e.lanes[name]
 }

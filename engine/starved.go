@@ -44,14 +44,14 @@ func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 // go back to the queue, with errNoMemory, and come when it is their turn to wait.
 func (p *pass) reserve(ctx context.Context) error {
 	if p.evaluation.TryReserve() {
-		p.scarcity.forget(p.key)
+		p.scarcity.Forget(p.key)
 		return nil
 	}
-	if !p.scarcity.enter(p.key) {
+	if !p.scarcity.TryAcquire(p.key) {
 		return errNoMemory
 	}
 	err := p.evaluation.Reserve(ctx)
-	if next, ok := p.scarcity.leave(); ok {
+	if next, ok := p.scarcity.Release(); ok {
 		p.queue.AddPatient(next)
 	}
 	return err //nolint:wrapcheck // It says what was waited for.
