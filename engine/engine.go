@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/feedback"
@@ -35,7 +36,8 @@ type Engine struct {
 	sealing atomic.Pointer[keyring.Keyring]
 	queue   *queue.Queue
 	running published
-	news    *news
+	// inbox has the changes that the catalog has not taken in yet.
+	inbox   *catalog.Inbox
 	notices *notices
 	// parents is what is remembered of parents between two reconciles.
 	parents  *parents.Store
@@ -52,7 +54,7 @@ type Engine struct {
 
 	contributions *contributions.Book[conditions.Problem]
 	retirements   *retirements
-	census        *census
+	objectCounts  *objectCounts
 	lull          *lull
 }
 
@@ -65,7 +67,7 @@ func New(options Options) (*Engine, error) {
 	}
 	e := &Engine{
 		options: options,
-		news:    newNews(len(options.Sources)),
+		inbox:   catalog.NewInbox(len(options.Sources)),
 		notices: newNotices(options.Recorder),
 		parents: parents.New(),
 
@@ -78,9 +80,9 @@ func New(options Options) (*Engine, error) {
 
 		contributions: contributions.New[conditions.Problem](),
 		retirements:   newRetirements(),
-		census:        newCensus(),
 		lull:          newLull(),
 	}
+	e.objectCounts = &objectCounts{count: e.inbox.Notify}
 	var err error
 	e.monitors, err = monitor.New(monitor.Options{
 		Client:   options.Client,
@@ -136,12 +138,11 @@ func (e *Engine) Run(ctx context.Context) error {
 	group.Go(func() error { return e.monitors.Run(ctx) })
 	for i, src := range e.options.Sources {
 		group.Go(func() error {
-			return src.Run(ctx, func(s source.Snapshot) { e.news.addSnapshot(i, s) })
+			return src.Run(ctx, func(s source.Snapshot) { e.inbox.PutSnapshot(i, s) })
 		})
 	}
 	group.Go(func() error { e.keys.Run(ctx); return nil })
 	group.Go(func() error { e.records.run(ctx); return nil })
-	group.Go(func() error { e.census.run(ctx, e.news.ring); return nil })
 	group.Go(func() error { e.lull.run(ctx, func() bool { return e.queue.Len() == 0 }, e.options.Lull); return nil })
 	group.Go(func() error { return e.runCatalog(ctx) })
 	for range e.options.Workers {

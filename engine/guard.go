@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/wire"
 )
@@ -25,7 +26,7 @@ type guard struct {
 	// revision is the rule's, and seen has the kinds whose objects are seen: those of its
 	// children, and those that it dropped.
 	revision string
-	seen     kindSet
+	seen     catalog.KindSet
 	limit    int
 	// released is true once the record says that the revision may delete, and asked
 	// once it is to say so.
@@ -116,7 +117,7 @@ func (s *guards) ofLocked(op *operator) *guard {
 		return nil
 	}
 	for kind := range op.childKinds() {
-		if !g.seen[kind.GVK] {
+		if !g.seen.Has(kind.GVK) {
 			return nil
 		}
 	}
@@ -129,11 +130,11 @@ func (e *Engine) guard(op *operator, keys queue.Keys) {
 	e.guards.mu.Lock()
 	if e.isCurrent(op) && e.guards.ofLocked(op) == nil {
 		g := &guard{
-			revision: op.program.Hash(), seen: make(kindSet), limit: op.program.PruneLimit(),
+			revision: op.program.Hash(), seen: make(catalog.KindSet), limit: op.program.PruneLimit(),
 			doubtful: make(map[queue.Key][]apply.Ref), doomed: make(map[queue.Key][]apply.Ref),
 		}
 		for kind := range op.childKinds() {
-			g.seen[kind.GVK] = true
+			g.seen.Insert(kind.GVK)
 		}
 		if g.released = e.mayDelete(op); !g.released {
 			g.pending = maps.Clone(keys)
@@ -277,7 +278,7 @@ func (e *Engine) judge(op *operator) {
 		e.queue.Add(k)
 	}
 	if held || looked && ask {
-		e.news.ring() // what is said of the rule may change
+		e.inbox.Notify() // what is said of the rule may change
 	}
 	if first {
 		e.wakeRemovals(op)

@@ -12,5 +12,5 @@ func (e *Engine) keysChanged() {
 		e.monitors.Relist(apply.LabelRule)
 	}
 	e.records.ring()
-	e.news.ring()
+	e.inbox.Notify()
 }

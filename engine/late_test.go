@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/queue"
@@ -53,7 +54,7 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := &Engine{
-				guards: newGuards(), contributions: contributions.New[conditions.Problem](), retirements: newRetirements(), news: newNews(0),
+				guards: newGuards(), contributions: contributions.New[conditions.Problem](), retirements: newRetirements(), inbox: catalog.NewInbox(0),
 				records: newRecords(nil, "kanon", nil, func(string) {}),
 			}
 			start := func(op *operator) {

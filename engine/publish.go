@@ -5,50 +5,72 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/rules"
 )
 
-// publish makes the catalog's runnable programs the operators that run, and
-// starts and stops informers accordingly. known has the last operator of each
-// rule, also of rules that stopped.
-func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*operator) {
-	log := logr.FromContextOrDiscard(ctx)
-	if loaded, _ := e.records.isLoaded(); !loaded || e.keys.Keyring() == nil {
-		return // what it has to do with is not known; the bell rings when it is
-	}
-	e.rememberPaused(c)
+// publisher makes operators of the rules in the catalog. One goroutine owns it.
+type publisher struct {
+	engine *Engine
+	// known has the last operator of each rule, also of rules that stopped.
+	known map[string]*operator
+	// removals are those that are under way.
+	removals *removals
+}
+
+func newPublisher(e *Engine) *publisher {
+	return &publisher{engine: e, known: make(map[string]*operator), removals: newRemovals(catalog.CompilerKinds(e.options.Mapper))}
+}
+
+// publish makes the rules that run, and the removals of rules, the operators that run. It
+// starts and stops informers accordingly.
+func (p *publisher) publish(ctx context.Context, c *catalog.Catalog) {
+	e := p.engine
+	if loaded, _ := e.records.isLoaded(); loaded && e.keys.Keyring() != nil {
+		p.publishRules(ctx, c)
+	} // otherwise the records and the keys notify the inbox when they have been read
+	e.rememberHeld()
+}
+
+func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
+	e, log, all := p.engine, logr.FromContextOrDiscard(ctx), c.Rules()
+	e.rememberPaused(all)
 	before := e.running.load()
 	var ops, started []*operator
-	for _, run := range e.runs(c) {
-		entry := run.entry
-		op := before.byID[entry.id]
+	for _, run := range p.runs(c, all) {
+		rule := run.rule
+		op, known := before.byID[rule.ID], p.known[rule.ID]
 		if op == nil || op.program != run.program || op.outdated(e.options.Mapper) {
 			var err error
-			if op, err = newOperator(entry, run.program, e.options.Mapper, e.previous(known[entry.id], entry)); err != nil {
-				log.V(1).Info("a kind went away while its rule was being started", "rule", entry.name.String(), "reason", err.Error())
-				continue // the mapper's change is among the news already
+			if op, err = newOperator(rule.ID, rule.Name, run.program, e.options.Mapper, e.previous(known, rule)); err != nil {
+				log.V(1).Info("Cannot start a rule: a kind was removed meanwhile", "rule", rule.Name.String(), "reason", err.Error())
+				continue // the mapper has put the change into the inbox
 			}
 			op.removal = run.removal
 			if op.removal == nil {
-				e.remember(op, c.originOf(entry))
+				e.remember(op, originOf(rule.Origin))
 			} else {
-				op.lookAs(known[entry.id])
+				op.lookAs(known)
 			}
-			e.restartReplaced(known[entry.id], op)
+			e.restartReplaced(known, op)
 			started = append(started, op)
-			known[op.id] = op
+			p.known[op.id] = op
 		}
 		ops = append(ops, op)
-		e.confirm(op, c.confirmed(entry))
+		e.confirm(op, rule.Confirmed)
 	}
 	shareWhole(ops, started)
 	after := newOperators(ops)
-	after.rules, after.paused = c.ids(), c.paused()
+	after.rules, after.paused = idsOf(c, all), paused(all)
 	e.running.store(after)
 	for _, op := range started {
 		e.noteLeft(before.byID[op.id], op)
@@ -58,12 +80,36 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 		if after.byID[id] == nil {
 			log.Info("rule stopped", "rule", op.name.String())
 			e.stop(op)
-			if known[id] = op.remains(); op.removal != nil {
-				delete(known, id) // nothing of it is left
+			if p.known[id] = op.remains(); op.removal != nil {
+				delete(p.known, id) // nothing of it is left
 			}
 		}
 	}
 	e.begin(log, ops, started)
+}
+
+// idsOf has the ids of all rules that exist; nil if there may be others.
+func idsOf(c *catalog.Catalog, all []catalog.Rule) map[string]bool {
+	if !c.IsComplete() {
+		return nil
+	}
+	ids := make(map[string]bool, len(all))
+	for _, rule := range all {
+		ids[rule.ID] = true
+	}
+	return ids
+}
+
+// paused has the rules that do not run, by the kind of their parents.
+func paused(all []catalog.Rule) map[schema.GroupKind][]*rules.Rule {
+	found := make(map[schema.GroupKind][]*rules.Rule)
+	for _, rule := range all {
+		if rule.Program == nil {
+			kind := rule.Newest.ParentKind().GroupKind()
+			found[kind] = append(found[kind], rule.Newest)
+		}
+	}
+	return found
 }
 
 // begin has those of the published operators that are new do their work.
@@ -190,32 +236,35 @@ func (e *Engine) ready(op *operator) bool {
 	return e.isRemembered(op) && e.isTurnOf(op) && !slices.ContainsFunc(op.keys(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
 }
 
-// starting has the ids of the rules of which a record has yet to be written or an informer
-// to fill, and why that fails where it does. A rule whose informers are filling without a
-// failure counts as in force: a restart in a large cluster changes no verdict.
-func (e *Engine) starting(c *catalog) (filling map[string]bool, failing map[string]string) {
-	filling, failing = make(map[string]bool), make(map[string]string)
+// problems has the ids of the rules that are starting, and why a rule does not run as
+// written. A rule is starting until its record is written and its informers have filled; as
+// long as that does not fail it counts as in force, so that a restart in a large cluster
+// changes no report.
+func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, failing map[string]catalog.Failure) {
+	e := p.engine
+	starting, failing = make(map[string]bool), make(map[string]catalog.Failure)
+	fail := func(id, format string, args ...any) {
+		failing[id] = catalog.Failure{Message: fmt.Sprintf("it cannot start: "+format, args...)}
+	}
 	if loaded, err := e.records.isLoaded(); !loaded {
-		reason := ""
-		switch failure := e.keys.Failure(); {
-		case err != nil:
-			reason = fmt.Sprintf("it cannot start: what is remembered of rules cannot be read: %v", err)
-		case failure != nil && e.keys.Keyring() == nil:
-			reason = fmt.Sprintf("it cannot start: the keys that prove which objects Kanon made cannot be read: %v", failure)
-		}
-		for _, entry := range c.entries {
-			filling[entry.id] = true
-			if reason != "" {
-				failing[entry.id] = reason
+		failure := e.keys.Failure()
+		for _, rule := range c.Rules() {
+			starting[rule.ID] = true
+			switch {
+			case err != nil:
+				fail(rule.ID, "what is remembered of rules cannot be read: %v", err)
+			case failure != nil && e.keys.Keyring() == nil:
+				fail(rule.ID, "the keys that prove which objects Kanon made cannot be read: %v", failure)
 			}
 		}
-		return filling, failing
+		return starting, failing
 	}
-	for id, op := range e.running.load().byID {
+	running := e.running.load().byID
+	for id, op := range running {
 		if !e.isRemembered(op) {
-			filling[id] = true
+			starting[id] = true
 			if err := e.records.failure(id); err != nil {
-				failing[id] = fmt.Sprintf("it cannot start: it cannot be remembered over a restart: %v", err)
+				fail(id, "it cannot be remembered over a restart: %v", err)
 				continue
 			}
 		}
@@ -223,12 +272,19 @@ func (e *Engine) starting(c *catalog) (filling map[string]bool, failing map[stri
 			if e.monitors.HasSynced(key) {
 				continue
 			}
-			filling[id] = true
+			starting[id] = true
 			if err := e.monitors.Failure(key); err != nil {
-				failing[id] = fmt.Sprintf("it cannot start: %v", err)
+				fail(id, "%v", err)
 				break
 			}
 		}
 	}
-	return filling, failing
+	for id, message := range e.guards.held() {
+		if op := running[id]; op != nil && op.origin.Path != "" {
+			what, why, _ := strings.Cut(message, "\n")
+			message = what + "; it goes to metadata.annotations of the rule in " + op.origin.Path + "\n" + why
+		}
+		failing[id] = catalog.Failure{Reason: conditions.ReasonPruneHeld, Message: message}
+	}
+	return starting, failing
 }

@@ -6,9 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/rules"
 )
 
 // remember asks for what the record of a rule must say before the rule writes
@@ -63,7 +62,7 @@ func (e *Engine) recorded(id string) {
 			e.enqueueAll(op)
 		}
 	}
-	e.news.ring()
+	e.inbox.Notify()
 }
 
 // rememberHeld has the record of a rule in a file say what the rule's revision would delete
@@ -84,65 +83,34 @@ func (e *Engine) rememberHeld() {
 
 // rememberPaused has the records of rules that do not run say what their texts say of their removal and where they stand: a
 // rule that is removed then ends as its last text has it, and not as the last one that ran.
-func (e *Engine) rememberPaused(c *catalog) {
-	for _, entry := range c.entries {
-		if c.runnable(entry) != nil {
+func (e *Engine) rememberPaused(all []catalog.Rule) {
+	for _, rule := range all {
+		if rule.Program != nil {
 			continue
 		}
-		if _, made := e.records.stored(entry.id); made {
-			e.records.want(entry.id, func(r *ruleRecord) {
-				r.Origin, r.OnRuleDeletion = c.originOf(entry), entry.ending(r.OnRuleDeletion)
+		if _, made := e.records.stored(rule.ID); made {
+			e.records.want(rule.ID, func(r *ruleRecord) {
+				r.Origin, r.OnRuleDeletion = originOf(rule.Origin), rule.OnRuleDeletion(r.OnRuleDeletion)
 			})
 		}
 	}
 }
 
-// ending says what becomes of the children when the rule is removed. before is what it was: a text that does not compile can
-// only keep them.
-func (e *entry) ending(before rules.RuleDeletion) rules.RuleDeletion {
-	said := e.newest.OnRuleDeletion()
-	if e.newest == e.good || said == before {
-		return said
-	}
-	return rules.OrphanChildren
-}
-
 // previous is the operator in whose place a new one comes: the one that this process
 // knows, or else what is remembered of it.
-func (e *Engine) previous(known *operator, entry *entry) *operator {
-	stored, ok := e.records.stored(entry.id)
+func (e *Engine) previous(known *operator, rule catalog.Rule) *operator {
+	stored, ok := e.records.stored(rule.ID)
 	if known != nil || !ok {
 		return known
 	}
-	return stored.remains(entry)
+	return stored.remains(rule)
 }
 
 // remains is what a record knows of the operator that a rule had in another process.
-func (r *ruleRecord) remains(e *entry) *operator {
-	op := &operator{id: e.id, name: e.name, retired: make(map[schema.GroupVersionKind]restmapping.Kind)}
+func (r *ruleRecord) remains(rule catalog.Rule) *operator {
+	op := &operator{id: rule.ID, name: rule.Name, retired: make(map[schema.GroupVersionKind]restmapping.Kind)}
 	for _, kind := range r.Children {
 		op.absent = append(op.absent, kind.gvk()) // as far as it is known here
 	}
 	return op
-}
-
-// originOf is where a rule stands.
-func (c *catalog) originOf(e *entry) recordedOrigin {
-	if state := c.texts[e.text]; state != nil {
-		return originOf(state.origin)
-	}
-	return originOf(source.Origin{})
-}
-
-// confirmed lists the revisions of a rule that may delete what they would, as its
-// document or what holds it says.
-func (c *catalog) confirmed(e *entry) []string {
-	var revisions []string
-	if state := c.texts[e.text]; state != nil {
-		revisions = rules.ConfirmedRevisions(c.confirmations[state.origin])
-	}
-	if e.good != nil {
-		revisions = append(revisions, e.good.Confirmed()...)
-	}
-	return revisions
 }
