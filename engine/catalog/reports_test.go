@@ -98,16 +98,30 @@ func TestReports(t *testing.T) {
 		"no documents": {func(c *cluster) { c.put("one", 1) }, nil, false, "no key of it ends in .yaml or .yml: it holds no documents", ""},
 		"no rules":     {func(c *cluster) { c.put("one", 1, "# nothing\n") }, nil, true, "no rules", ""},
 		"one rule":     {func(c *cluster) { c.put("one", 1, noteRule) }, nil, true, "rules in force: 1\nnote: running", ""},
-		"one of two": {func(c *cluster) {
-			c.put("one", 1, noteRule, edit("name: note", "name: other", "spec:\n", "spec:\n  conditionPrefix: Other\n", "{text: x}", `{text: "${nobody}"}`))
-		}, nil, false,
-			"1 of 2 rules are not running as written: other\nnote: running\nother: ", ""},
-		"a rule that cannot start": {func(c *cluster) { c.put("one", 1, noteRule) }, map[string]Failure{"kanon/note": {Message: "it cannot start: forbidden"}}, false,
-			"1 of 1 rules are not running as written: note\nnote: it cannot start: forbidden", ""},
-		"a rule that waits for somebody": {func(c *cluster) { c.put("one", 1, noteRule) }, map[string]Failure{"kanon/note": {Reason: "PruneHeld", Message: "PruneHeld: x"}}, false,
-			"1 of 1 rules are not running as written: note\nnote: PruneHeld: x", "PruneHeld"},
-		"a mistake counts more than a failure": {func(c *cluster) { c.put("one", 1, edit("{text: x}", `{text: "${nobody}"}`)) }, map[string]Failure{"kanon/note": {Reason: "PruneHeld", Message: "x"}}, false,
-			"1 of 1 rules are not running as written: note\nnote: one/0.yaml:13:", ""},
+		"one of two": {
+			func(c *cluster) {
+				c.put("one", 1, noteRule, edit("name: note", "name: other", "spec:\n", "spec:\n  conditionPrefix: Other\n", "{text: x}", `{text: "${nobody}"}`))
+			}, nil, false,
+			"1 of 2 rules are not running as written: other\nnote: running\nother: ", "",
+		},
+		"a rule that cannot start": {
+			func(c *cluster) { c.put("one", 1, noteRule) },
+			map[string]Failure{"kanon/note": {Message: "it cannot start: forbidden"}},
+			false,
+			"1 of 1 rules are not running as written: note\nnote: it cannot start: forbidden", "",
+		},
+		"a rule that waits for somebody": {
+			func(c *cluster) { c.put("one", 1, noteRule) },
+			map[string]Failure{"kanon/note": {Reason: "PruneHeld", Message: "PruneHeld: x"}},
+			false,
+			"1 of 1 rules are not running as written: note\nnote: PruneHeld: x", "PruneHeld",
+		},
+		"a mistake counts more than a failure": {
+			func(c *cluster) { c.put("one", 1, edit("{text: x}", `{text: "${nobody}"}`)) },
+			map[string]Failure{"kanon/note": {Reason: "PruneHeld", Message: "x"}},
+			false,
+			"1 of 1 rules are not running as written: note\nnote: one/0.yaml:13:", "",
+		},
 		"conditions that another rule sets": {func(c *cluster) {
 			c.schemas[noteKind].Fields = nil
 			c.schemas[noteKind].Open = true
