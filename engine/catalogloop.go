@@ -10,7 +10,6 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/background"
 	"kanon.dev/kanon/engine/catalog"
-	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
 )
 
@@ -63,12 +62,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 
 // newReporter makes the reporter for those sources whose origins can be given a report.
 func (e *Engine) newReporter() *background.Reporter {
-	options := background.ReporterOptions{
-		Changed: e.notices.report,
-		FileChanged: func(before, report source.Report) {
-			e.notices.reportFile(before, report, e.records.reference)
-		},
-	}
+	options := background.ReporterOptions{Recorder: e.options.Recorder, RecordOf: e.records.reference}
 	for _, src := range e.options.Sources {
 		if recipient, ok := src.(background.Recipient); ok {
 			options.Recipients = append(options.Recipients, recipient)

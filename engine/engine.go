@@ -37,8 +37,7 @@ type Engine struct {
 	queue   *queue.Queue
 	running published
 	// inbox has the changes that the catalog has not taken in yet.
-	inbox   *catalog.Inbox
-	notices *notices
+	inbox *catalog.Inbox
 	// parents is what is remembered of parents between two reconciles.
 	parents  *parents.Store
 	readers  *readers.Index
@@ -68,7 +67,6 @@ func New(options Options) (*Engine, error) {
 	e := &Engine{
 		options: options,
 		inbox:   catalog.NewInbox(len(options.Sources)),
-		notices: newNotices(options.Recorder),
 		parents: parents.New(),
 
 		readers:  readers.New(),

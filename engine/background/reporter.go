@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
 
 	"kanon.dev/kanon/engine/source"
 )
@@ -35,17 +37,19 @@ type Recipient interface {
 // ReporterOptions configure a Reporter. All are required.
 type ReporterOptions struct {
 	Recipients []Recipient
-	// Changed is called when an object has another report than before.
-	Changed func(origin source.Origin, report source.Report)
-	// FileChanged is called when a file, which has no report, would have another one than
-	// before. before is empty after the start.
-	FileChanged func(before, report source.Report)
+	// Recorder takes the Events.
+	Recorder record.EventRecorder
+	// RecordOf is the record of a rule by its id, for Events about a rule in a file; nil
+	// if there is none.
+	RecordOf func(id string) *corev1.ObjectReference
 }
 
-// Reporter gives each origin its report, and logs what changed in it.
+// Reporter gives each origin its report, and puts what changed in it into the log and the
+// Events.
 type Reporter struct {
-	options ReporterOptions
-	queue   *Queue[source.Origin]
+	recipients []Recipient
+	events     events
+	queue      *Queue[source.Origin]
 
 	mu sync.Mutex
 	// wanted are the reports to give, and given those that were given last. Guarded by mu.
@@ -55,10 +59,11 @@ type Reporter struct {
 // NewReporter starts goroutines, which end when Run returns.
 func NewReporter(options ReporterOptions) *Reporter {
 	return &Reporter{
-		options: options,
-		queue:   NewQueue[source.Origin](reportRetry, reportRetryMax, nil),
-		wanted:  make(map[source.Origin]source.Report),
-		given:   make(map[source.Origin]source.Report),
+		recipients: options.Recipients,
+		events:     events{recorder: options.Recorder, recordOf: options.RecordOf},
+		queue:      NewQueue[source.Origin](reportRetry, reportRetryMax, nil),
+		wanted:     make(map[source.Origin]source.Report),
+		given:      make(map[source.Origin]source.Report),
 	}
 }
 
@@ -106,10 +111,10 @@ func (r *Reporter) reportOne(ctx context.Context, origin source.Origin) (done bo
 	r.mu.Unlock()
 	logReport(ctx, origin, report) // also if it could not be given
 	if changed {
-		r.options.Changed(origin, report)
+		r.events.objectChanged(origin, report)
 	}
 	if origin.Path != "" {
-		r.options.FileChanged(before, report)
+		r.events.fileChanged(before, report)
 	}
 	return err == nil
 }
@@ -119,7 +124,7 @@ func (r *Reporter) give(ctx context.Context, origin source.Origin, report source
 	if origin.Path != "" {
 		return false, nil
 	}
-	for _, recipient := range r.options.Recipients {
+	for _, recipient := range r.recipients {
 		if recipient.Covers(origin) {
 			return recipient.Report(ctx, origin, report)
 		}
