@@ -293,15 +293,6 @@ func shareWhole(all, started []*operator) {
 	}
 }
 
-// childKind is one of the kinds that childKinds lists.
-func (op *operator) childKind(gvk schema.GroupVersionKind) (restmapping.Kind, bool) {
-	if kind, ok := op.children[gvk]; ok {
-		return kind, true
-	}
-	kind, ok := op.retired[gvk]
-	return kind, ok
-}
-
 // childKinds lists the kinds of which the rule may have children, retired
 // ones too.
 func (op *operator) childKinds() iter.Seq[restmapping.Kind] {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/catalog"
@@ -112,7 +113,7 @@ func paused(all []catalog.Rule) map[schema.GroupKind][]*rules.Rule {
 	return found
 }
 
-// begin has those of the published operators that are new do their work.
+// begin starts the informers of the operators that are new, and enqueues their parents.
 func (e *Engine) begin(log logr.Logger, ops, started []*operator) {
 	if len(started) > 0 {
 		e.restartChains()
@@ -123,49 +124,51 @@ func (e *Engine) begin(log logr.Logger, ops, started []*operator) {
 			log.Info("clearing away what a rule left", "rule", op.name.String(), "parent", op.parent.GVK.String(), "children", op.removal.children)
 		} else {
 			log.Info("rule started", "rule", op.name.String(), "parent", op.parent.GVK.String())
-		}
-		if op.removal == nil {
-			e.records.want(op.id, op.enter) // again: the one before had a say until now
+			e.records.want(op.id, op.enter) // again: until now, the operator before could change the record
 		}
 		e.monitors.Watch(op.id, op.keys()...)
 		e.enqueueAll(op)
 	}
 	for _, op := range ops {
 		if op.removal != nil && !slices.Contains(started, op) {
-			e.enqueueAll(op) // what it waited for may run no more
+			e.enqueueAll(op) // the rule that it waited for may run no more
 		}
 	}
 }
 
-// restartReplaced starts the informers anew of those kinds whose definition was
-// deleted and made again since the operator before: the old ones watch what is
-// no more, and would find out only when their back-off lets them.
+// restartReplaced restarts the informers of kinds whose definition was deleted and created
+// again since the operator before. They watch objects that do not exist any more, and would
+// notice only after their backoff.
 func (e *Engine) restartReplaced(before, after *operator) {
 	if before == nil {
 		return
 	}
-	if before.parent.Definition.UID != after.parent.Definition.UID {
-		e.monitors.Restart(after.parent.GVR)
-	}
-	for kind := range after.childKinds() {
-		if old, ok := before.childKind(kind.GVK); ok && old.Definition.UID != kind.Definition.UID {
-			e.monitors.Restart(kind.GVR)
-		}
-	}
-	for id, l := range after.lookups {
-		if old, ok := before.lookups[id]; ok && old.kind.GVR == l.kind.GVR && old.kind.Definition.UID != l.kind.Definition.UID {
-			e.monitors.Restart(l.kind.GVR)
-		}
-	}
-	for id, plan := range after.patches {
-		if old, ok := before.patches[id]; ok && old.kind.GVR == plan.kind.GVR && old.kind.Definition.UID != plan.kind.Definition.UID {
-			e.monitors.Restart(plan.kind.GVR)
+	old := before.definitions()
+	for gvr, uid := range after.definitions() {
+		if was, ok := old[gvr]; ok && was != uid {
+			e.monitors.Restart(gvr)
 		}
 	}
 }
 
-// noteLeft notes the parents that the operator will not see and the one before sees, and
-// said something in.
+// definitions has the UID of the definition of each resource whose objects the operator
+// reads; empty for kinds without one.
+func (op *operator) definitions() map[schema.GroupVersionResource]types.UID {
+	found := map[schema.GroupVersionResource]types.UID{op.parent.GVR: op.parent.Definition.UID}
+	for kind := range op.childKinds() {
+		found[kind.GVR] = kind.Definition.UID
+	}
+	for _, l := range op.lookups {
+		found[l.kind.GVR] = l.kind.Definition.UID
+	}
+	for _, plan := range op.patches {
+		found[plan.kind.GVR] = plan.kind.Definition.UID
+	}
+	return found
+}
+
+// noteLeft notes the parents that the operator before selects and has fields in, and the
+// new one does not select.
 func (e *Engine) noteLeft(before, after *operator) {
 	if before == nil || before.parentKey == after.parentKey || before.parent.GVR.GroupResource() != after.parent.GVR.GroupResource() {
 		return
@@ -177,11 +180,8 @@ func (e *Engine) noteLeft(before, after *operator) {
 	}
 }
 
-// enqueueAll wakes every parent that the operator may have work for: those in
-// view, and those whose children are, so that a parent that left the view
-// while Kanon was away is found; and those of which something is known, so that it is
-// forgotten of a parent that another revision of the rule does not select. A parent to which something happens
-// meanwhile goes before them. It does nothing while an informer is still filling: its Synced call comes here again.
+// enqueueAll enqueues every parent that the operator may have work for. It does nothing while
+// an informer is still filling, because the informer calls synced when it has filled.
 func (e *Engine) enqueueAll(op *operator) {
 	if !e.isCurrent(op) || !e.ready(op) {
 		return
@@ -192,7 +192,7 @@ func (e *Engine) enqueueAll(op *operator) {
 	if op.removal == nil {
 		e.guard(op, keys)
 		if e.looked(op) {
-			e.wakeRemovals(op) // nobody else tells them where the revision is an old one
+			e.wakeRemovals(op) // judge does not, if the revision is not new
 		}
 	} else {
 		left := op.removal.begin(keys)
@@ -209,7 +209,9 @@ func (e *Engine) enqueueAll(op *operator) {
 	}
 }
 
-// keysOf lists the parents that the operator may have work for.
+// keysOf lists the parents that the operator may have work for: those that it selects; those
+// that have children, because they may have stopped matching the selector while Kanon was
+// away; and those of which something is remembered, so that it is forgotten.
 func (e *Engine) keysOf(op *operator) queue.Keys {
 	found := make(queue.Keys)
 	for _, parent := range e.monitors.Names(op.parentKey) {
@@ -230,8 +232,8 @@ func (e *Engine) keysOf(op *operator) queue.Keys {
 	return found
 }
 
-// ready tells whether the rule may begin: whether its record says what it must, and
-// every informer that the operator needs has filled.
+// ready tells whether the rule may begin: its record is written, every informer that the
+// operator needs has filled, and nobody comes before a removal.
 func (e *Engine) ready(op *operator) bool {
 	return e.isRemembered(op) && e.isTurnOf(op) && !slices.ContainsFunc(op.keys(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
 }
