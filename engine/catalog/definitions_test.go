@@ -51,6 +51,9 @@ func TestDefinitions(t *testing.T) {
 	if d.update([]Definition{one}, KindSet{}, now); d.waitsFor("one") == "" || len(d.errs()) > 0 {
 		t.Error("its kinds are not awaited")
 	}
+	if !d.isPending("one") {
+		t.Error("it is not pending while its kinds are awaited")
+	}
 	kinds.define(wall, restmapping.Definition{UID: "a", Generation: 1})
 	if d.waitsFor("one") == "" {
 		t.Error("an older state of its kinds is enough")

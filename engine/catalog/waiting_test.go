@@ -145,10 +145,40 @@ func TestReportsThatAreDue(t *testing.T) {
 	if len(reports) != 3 || again != 0 {
 		t.Errorf("%d reports are due, and others after %s, although nothing waits", len(reports), again)
 	}
+	c.unanswered.Insert(itemKind)
+	c.define(itemKind, "Namespaced", "size")
+	c.update(itemKind)
+	if again, left := c.Reports(nil, nil, c.now); len(again) != 2 || left != GracePeriod {
+		t.Errorf("%d reports are due, and others after %s, although a new grace period began", len(again), left)
+	}
 	for _, name := range []string{"quick", "slow", "starting"} {
 		if report := reports[originOf(name)]; !report.Ready || !hasRule(report, name) && name != "quick" {
 			t.Errorf("the report on %s is %s", name, textOf(report))
 		}
+	}
+}
+
+// TestLastGoodRevisionIsCompiledAgain: a change of a kind is good for the revision that runs,
+// too, while a newer one has errors; but not before the schema is read.
+func TestLastGoodRevisionIsCompiledAgain(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.put("one", 1, itemOfNote) // while there are no Items
+	c.update()
+	c.put("one", 1, revision(`"${nobody}"`))
+	c.update()
+	isUnresolved := func() bool { return c.Rules()[0].Program.Children()[1].Unresolved }
+	if !isUnresolved() {
+		t.Fatal("the child is of a kind that exists")
+	}
+	c.define(itemKind, "Namespaced")
+	c.unanswered.Insert(itemKind)
+	if c.update(itemKind); !isUnresolved() {
+		t.Error("the revision was compiled without the schema")
+	}
+	c.unanswered.Delete(itemKind)
+	if c.update(itemKind); isUnresolved() || c.running() != c.hashOf(itemOfNote) {
+		t.Error("the revision was not compiled again")
 	}
 }
 
