@@ -103,30 +103,6 @@ func TestSchemaIsAwaited(t *testing.T) {
 	}
 }
 
-// TestRunningRuleAwaitsASchema holds that a rule goes on as it was while the schema of a
-// kind is awaited that only its new revision uses.
-func TestRunningRuleAwaitsASchema(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.install(w.ratioDefinition())
-	w.define("Note")
-	held := w.hold(http.MethodGet, "/customresourcedefinitions/walls.$GROUP")
-	w.rule("note", note("one"))
-	w.run()
-	w.verdict("note", `"ready":true`)
-	w.rule("note", strings.Replace(note("two"), "  children:", "  lookups:\n  - {id: walls, apiVersion: $GROUP/v1, kind: Wall, selector: {}}\n  children:", 1))
-	w.arrived(held)
-	verdict := w.verdict("note", "waiting for the schema of Wall."+w.group)
-	if !strings.Contains(verdict, "the last good revision keeps running") {
-		t.Errorf("the verdict does not say what runs: %s", verdict)
-	}
-	w.parent("Note", "n", `{}`)
-	w.await(configMaps, w.home, "n", "is made by the revision that runs", has("one", "data", "text"))
-	held.Open()
-	w.await(configMaps, w.home, "n", "is the new revision's", has("two", "data", "text"))
-	w.verdict("note", `"ready":true`)
-}
-
 // TestBlockedDefinition holds that a definition which is slow to be applied holds up the
 // rules of its own text, and no others.
 func TestBlockedDefinition(t *testing.T) {

@@ -26,7 +26,8 @@
 //	}
 //	return e.Run(ctx)
 //
-// Rules reach the engine as texts from sources. The catalog turns them into
-// operators, one for each rule that compiles, and publishes them as an
-// immutable set, which handlers and workers read without a lock.
+// Rules reach the engine as texts from sources. Package catalog decides which
+// revision of each rule runs. The catalog loop makes an operator of each, and
+// publishes them as an immutable set, which handlers and workers read without
+// a lock.
 package engine

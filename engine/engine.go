@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/feedback"
@@ -39,21 +40,21 @@ type Engine struct {
 	// cluster and feedback are what reconciles share.
 	cluster  *cluster
 	feedback *causality
-	news     *news
-	notices  *notices
+	// inbox has the changes that the catalog has not taken in yet.
+	inbox *catalog.Inbox
 	// parents is what is remembered of parents between two reconciles.
 	parents  *parents.Store
 	readers  *readers.Index
 	borrowed *readers.Borrowed
 	// scarcity is for those who wait for memory: one at a time, so that the other workers
 	// are free for what needs little.
-	scarcity *gate[queue.Key]
+	scarcity *queue.Semaphore[queue.Key]
 	records  *record.Store
 	guards   *guards
 
 	contributions *contributions.Book[conditions.Problem]
 	retirements   *retirements
-	census        *census
+	objectCounts  *objectCounts
 	lull          *lull
 }
 
@@ -66,20 +67,19 @@ func New(options Options) (*Engine, error) {
 	}
 	e := &Engine{
 		options: options,
-		news:    newNews(len(options.Sources)),
-		notices: newNotices(options.Recorder),
+		inbox:   catalog.NewInbox(len(options.Sources)),
 		parents: parents.New(),
 
 		readers:  readers.New(),
-		scarcity: &gate[queue.Key]{most: 1},
+		scarcity: queue.NewSemaphore[queue.Key](1),
 
 		guards: newGuards(),
 
 		contributions: contributions.New[conditions.Problem](),
 		retirements:   newRetirements(),
-		census:        newCensus(),
 		lull:          newLull(),
 	}
+	e.objectCounts = &objectCounts{count: e.inbox.Notify}
 	var err error
 	e.monitors, err = monitor.New(monitor.Options{
 		Client:   options.Client,
@@ -140,12 +140,11 @@ func (e *Engine) Run(ctx context.Context) error {
 	group.Go(func() error { return e.monitors.Run(ctx) })
 	for i, src := range e.options.Sources {
 		group.Go(func() error {
-			return src.Run(ctx, func(s source.Snapshot) { e.news.addSnapshot(i, s) })
+			return src.Run(ctx, func(s source.Snapshot) { e.inbox.PutSnapshot(i, s) })
 		})
 	}
 	group.Go(func() error { e.keys.Run(ctx); return nil })
 	group.Go(func() error { e.records.Run(ctx); return nil })
-	group.Go(func() error { e.census.run(ctx, e.news.ring); return nil })
 	group.Go(func() error { e.lull.run(ctx, func() bool { return e.queue.Len() == 0 }, e.options.Lull); return nil })
 	group.Go(func() error { return e.runCatalog(ctx) })
 	for range e.options.Workers {

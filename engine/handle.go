@@ -18,7 +18,7 @@ import (
 func (e *Engine) handle(event monitor.Event) {
 	running := e.running.load()
 	if event.Old == nil || event.New == nil {
-		e.census.mark()
+		e.objectCounts.changed()
 	}
 	for _, op := range running.byKey[event.Key] {
 		if event.Key == op.parentKey {
@@ -149,7 +149,7 @@ func (e *Engine) synced(key monitor.Key) {
 	for _, k := range e.borrowed.UsersOf(key) {
 		e.queue.Add(k)
 	}
-	e.news.ring() // the verdict on a rule that was starting changes
+	e.inbox.Notify() // the verdict on a rule that was starting changes
 }
 
 func keyOf(rule string, parent *unstructured.Unstructured) queue.Key {

@@ -14,5 +14,5 @@ func (e *Engine) keysChanged() {
 		e.monitors.Relist(apply.LabelRule)
 	}
 	e.records.Sync()
-	e.news.ring()
+	e.inbox.Notify()
 }

@@ -13,6 +13,13 @@ import (
 	"kanon.dev/kanon/rules"
 )
 
+// missingKindError says that the cluster has no such kind.
+type missingKindError struct{ gvk schema.GroupVersionKind }
+
+func (e *missingKindError) Error() string {
+	return fmt.Sprintf("the cluster has no kind %s in %s", e.gvk.Kind, e.gvk.GroupVersion())
+}
+
 // kindPlan says of each kind that a program names where its objects are, or why the
 // node that names it has to wait. Two plans of one program differ where the program has
 // to be planned again.

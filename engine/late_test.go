@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/keyring"
@@ -92,7 +93,7 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := &Engine{
-				guards: newGuards(), contributions: contributions.New[conditions.Problem](), retirements: newRetirements(), news: newNews(0),
+				guards: newGuards(), contributions: contributions.New[conditions.Problem](), retirements: newRetirements(), inbox: catalog.NewInbox(0),
 			}
 			var written func(id string) (record.Record, bool)
 			e.records, written = runRecords(t)

@@ -98,9 +98,9 @@ var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namesp
 // newOperator plans the informers of a program. previous is the operator that
 // it replaces, or nil. It fails when the kind of the parents does not exist any more; the
 // nodes of other kinds that are missing are left out.
-func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, previous *operator) (*operator, error) {
+func newOperator(id string, name types.NamespacedName, program *rules.Program, mapper *restmapping.Mapper, previous *operator) (*operator, error) {
 	op := &operator{
-		id: e.id, name: e.name, program: program, started: time.Now(),
+		id: id, name: name, program: program, started: time.Now(),
 		children:   make(map[schema.GroupVersionKind]restmapping.Kind),
 		nodes:      make(map[string]restmapping.Kind),
 		waiting:    make(map[string]rules.Absence),
@@ -116,7 +116,7 @@ func newOperator(e *entry, program *rules.Program, mapper *restmapping.Mapper, p
 		retired:    make(map[schema.GroupVersionKind]restmapping.Kind),
 		namespaces: make(map[string]bool),
 
-		contributing: &contributions.Revision{Rule: e.id, Kinds: make(map[string]schema.GroupVersionKind)},
+		contributing: &contributions.Revision{Rule: id, Kinds: make(map[string]schema.GroupVersionKind)},
 	}
 	spec := program.Parent()
 	op.kinds = planKinds(program, mapper)
@@ -283,15 +283,6 @@ func shareWhole(all, started []*operator) {
 			}
 		}
 	}
-}
-
-// childKind is one of the kinds that childKinds lists.
-func (op *operator) childKind(gvk schema.GroupVersionKind) (restmapping.Kind, bool) {
-	if kind, ok := op.children[gvk]; ok {
-		return kind, true
-	}
-	kind, ok := op.retired[gvk]
-	return kind, ok
 }
 
 // childKinds lists the kinds of which the rule may have children, retired

@@ -17,15 +17,10 @@ import (
 )
 
 // Source is where rules come from. Run publishes snapshots until ctx ends;
-// what an origin held stays in force until a snapshot says otherwise.
+// what an origin had stays in force until a later snapshot differs. A Source that
+// is also a background.Recipient is given the reports on its origins.
 type Source interface {
 	Run(ctx context.Context, publish func(source.Snapshot)) error
-}
-
-// Reporter is a Source that can be told how its documents fared. Report tells
-// whether the verdict differs from the one that was there before.
-type Reporter interface {
-	Report(ctx context.Context, origin source.Origin, report source.Report) (changed bool, err error)
 }
 
 // Client is how the engine reads, watches and writes. *wire.Client implements it.

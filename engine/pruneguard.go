@@ -77,7 +77,7 @@ func (e *Engine) withGuard(op *operator, f func(*guard.Guard, guard.Revision) gu
 		e.queue.Add(k)
 	}
 	if next.Report {
-		e.news.ring()
+		e.inbox.Notify()
 	}
 	if next.Evaluated {
 		e.wakeRemovals(op)

@@ -5,50 +5,74 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/rules"
 )
 
-// publish makes the catalog's runnable programs the operators that run, and
-// starts and stops informers accordingly. known has the last operator of each
-// rule, also of rules that stopped.
-func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*operator) {
-	log := logr.FromContextOrDiscard(ctx)
-	if loaded, _ := e.records.IsLoaded(); !loaded || e.keys.Keyring() == nil {
-		return // what it has to do with is not known; the bell rings when it is
-	}
-	e.recordPaused(c)
+// publisher makes operators of the rules in the catalog. One goroutine owns it.
+type publisher struct {
+	engine *Engine
+	// known has the last operator of each rule, also of rules that stopped.
+	known map[string]*operator
+	// removals are those that are under way.
+	removals *removals
+}
+
+func newPublisher(e *Engine) *publisher {
+	return &publisher{engine: e, known: make(map[string]*operator), removals: newRemovals(catalog.CompilerKinds(e.options.Mapper))}
+}
+
+// publish makes the rules that run, and the removals of rules, the operators that run. It
+// starts and stops informers accordingly.
+func (p *publisher) publish(ctx context.Context, c *catalog.Catalog) {
+	e := p.engine
+	if loaded, _ := e.records.IsLoaded(); loaded && e.keys.Keyring() != nil {
+		p.publishRules(ctx, c)
+	} // otherwise the records and the keys notify the inbox when they have been read
+	e.recordBlocked()
+}
+
+func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
+	e, log, all := p.engine, logr.FromContextOrDiscard(ctx), c.Rules()
+	e.recordPaused(all)
 	before := e.running.load()
 	var ops, started []*operator
-	for _, run := range e.runs(c) {
-		entry := run.entry
-		op := before.byID[entry.id]
+	for _, run := range p.runs(c, all) {
+		rule := run.rule
+		op, known := before.byID[rule.ID], p.known[rule.ID]
 		if op == nil || op.program != run.program || op.outdated(e.options.Mapper) {
 			var err error
-			if op, err = newOperator(entry, run.program, e.options.Mapper, e.previous(known[entry.id], entry)); err != nil {
-				log.V(1).Info("a kind went away while its rule was being started", "rule", entry.name.String(), "reason", err.Error())
-				continue // the mapper's change is among the news already
+			if op, err = newOperator(rule.ID, rule.Name, run.program, e.options.Mapper, e.previous(known, rule)); err != nil {
+				log.V(1).Info("Cannot start a rule: a kind was removed meanwhile", "rule", rule.Name.String(), "reason", err.Error())
+				continue // the mapper has put the change into the inbox
 			}
 			op.removal = run.removal
 			if op.removal == nil {
-				e.requireRecord(op, c.originOf(entry))
+				e.requireRecord(op, record.OriginOf(rule.Origin))
 			} else {
-				op.lookAs(known[entry.id])
+				op.lookAs(known)
 			}
-			e.restartReplaced(known[entry.id], op)
+			e.restartReplaced(known, op)
 			started = append(started, op)
-			known[op.id] = op
+			p.known[op.id] = op
 		}
 		ops = append(ops, op)
-		e.confirm(op, c.confirmed(entry))
+		e.confirm(op, rule.Confirmed)
 	}
 	shareWhole(ops, started)
 	after := newOperators(ops)
-	after.rules, after.paused = c.ids(), c.paused()
+	after.rules, after.paused = idsOf(c, all), paused(all)
 	e.running.store(after)
 	for _, op := range started {
 		e.noteLeft(before.byID[op.id], op)
@@ -58,15 +82,39 @@ func (e *Engine) publish(ctx context.Context, c *catalog, known map[string]*oper
 		if after.byID[id] == nil {
 			log.Info("rule stopped", "rule", op.name.String())
 			e.stop(op)
-			if known[id] = op.remains(); op.removal != nil {
-				delete(known, id) // nothing of it is left
+			if p.known[id] = op.remains(); op.removal != nil {
+				delete(p.known, id) // nothing of it is left
 			}
 		}
 	}
 	e.begin(log, ops, started)
 }
 
-// begin has those of the published operators that are new do their work.
+// idsOf has the ids of all rules that exist; nil if there may be others.
+func idsOf(c *catalog.Catalog, all []catalog.Rule) map[string]bool {
+	if !c.IsComplete() {
+		return nil
+	}
+	ids := make(map[string]bool, len(all))
+	for _, rule := range all {
+		ids[rule.ID] = true
+	}
+	return ids
+}
+
+// paused has the rules that do not run, by the kind of their parents.
+func paused(all []catalog.Rule) map[schema.GroupKind][]*rules.Rule {
+	found := make(map[schema.GroupKind][]*rules.Rule)
+	for _, rule := range all {
+		if rule.Program == nil {
+			kind := rule.Newest.ParentKind().GroupKind()
+			found[kind] = append(found[kind], rule.Newest)
+		}
+	}
+	return found
+}
+
+// begin starts the informers of the operators that are new, and enqueues their parents.
 func (e *Engine) begin(log logr.Logger, ops, started []*operator) {
 	if len(started) > 0 {
 		e.addKeys(e.feedback.restartChains())
@@ -77,49 +125,51 @@ func (e *Engine) begin(log logr.Logger, ops, started []*operator) {
 			log.Info("clearing away what a rule left", "rule", op.name.String(), "parent", op.parent.GVK.String(), "children", op.removal.children)
 		} else {
 			log.Info("rule started", "rule", op.name.String(), "parent", op.parent.GVK.String())
-		}
-		if op.removal == nil {
-			e.records.Update(op.id, op.updateRecord) // again: the one before had a say until now
+			e.records.Update(op.id, op.updateRecord) // again: until now, the operator before could change the record
 		}
 		e.monitors.Watch(op.id, op.keys()...)
 		e.enqueueAll(op)
 	}
 	for _, op := range ops {
 		if op.removal != nil && !slices.Contains(started, op) {
-			e.enqueueAll(op) // what it waited for may run no more
+			e.enqueueAll(op) // the rule that it waited for may run no more
 		}
 	}
 }
 
-// restartReplaced starts the informers anew of those kinds whose definition was
-// deleted and made again since the operator before: the old ones watch what is
-// no more, and would find out only when their back-off lets them.
+// restartReplaced restarts the informers of kinds whose definition was deleted and created
+// again since the operator before. They watch objects that do not exist any more, and would
+// notice only after their backoff.
 func (e *Engine) restartReplaced(before, after *operator) {
 	if before == nil {
 		return
 	}
-	if before.parent.Definition.UID != after.parent.Definition.UID {
-		e.monitors.Restart(after.parent.GVR)
-	}
-	for kind := range after.childKinds() {
-		if old, ok := before.childKind(kind.GVK); ok && old.Definition.UID != kind.Definition.UID {
-			e.monitors.Restart(kind.GVR)
-		}
-	}
-	for id, l := range after.lookups {
-		if old, ok := before.lookups[id]; ok && old.kind.GVR == l.kind.GVR && old.kind.Definition.UID != l.kind.Definition.UID {
-			e.monitors.Restart(l.kind.GVR)
-		}
-	}
-	for id, plan := range after.patches {
-		if old, ok := before.patches[id]; ok && old.kind.GVR == plan.kind.GVR && old.kind.Definition.UID != plan.kind.Definition.UID {
-			e.monitors.Restart(plan.kind.GVR)
+	old := before.definitions()
+	for gvr, uid := range after.definitions() {
+		if was, ok := old[gvr]; ok && was != uid {
+			e.monitors.Restart(gvr)
 		}
 	}
 }
 
-// noteLeft notes the parents that the operator will not see and the one before sees, and
-// said something in.
+// definitions has the UID of the definition of each resource whose objects the operator
+// reads; empty for kinds without one.
+func (op *operator) definitions() map[schema.GroupVersionResource]types.UID {
+	found := map[schema.GroupVersionResource]types.UID{op.parent.GVR: op.parent.Definition.UID}
+	for kind := range op.childKinds() {
+		found[kind.GVR] = kind.Definition.UID
+	}
+	for _, l := range op.lookups {
+		found[l.kind.GVR] = l.kind.Definition.UID
+	}
+	for _, plan := range op.patches {
+		found[plan.kind.GVR] = plan.kind.Definition.UID
+	}
+	return found
+}
+
+// noteLeft notes the parents that the operator before selects and has fields in, and the
+// new one does not select.
 func (e *Engine) noteLeft(before, after *operator) {
 	if before == nil || before.parentKey == after.parentKey || before.parent.GVR.GroupResource() != after.parent.GVR.GroupResource() {
 		return
@@ -131,11 +181,8 @@ func (e *Engine) noteLeft(before, after *operator) {
 	}
 }
 
-// enqueueAll wakes every parent that the operator may have work for: those in
-// view, and those whose children are, so that a parent that left the view
-// while Kanon was away is found; and those of which something is known, so that it is
-// forgotten of a parent that another revision of the rule does not select. A parent to which something happens
-// meanwhile goes before them. It does nothing while an informer is still filling: its Synced call comes here again.
+// enqueueAll enqueues every parent that the operator may have work for. It does nothing while
+// an informer is still filling, because the informer calls synced when it has filled.
 func (e *Engine) enqueueAll(op *operator) {
 	if !e.isCurrent(op) || !e.ready(op) {
 		return
@@ -146,7 +193,7 @@ func (e *Engine) enqueueAll(op *operator) {
 	if op.removal == nil {
 		e.beginGuard(op, keys)
 		if e.isEvaluated(op) {
-			e.wakeRemovals(op) // nobody else tells them where the revision is an old one
+			e.wakeRemovals(op) // judge does not, if the revision is not new
 		}
 	} else {
 		left := op.removal.begin(keys)
@@ -163,7 +210,9 @@ func (e *Engine) enqueueAll(op *operator) {
 	}
 }
 
-// keysOf lists the parents that the operator may have work for.
+// keysOf lists the parents that the operator may have work for: those that it selects; those
+// that have children, because they may have stopped matching the selector while Kanon was
+// away; and those of which something is remembered, so that it is forgotten.
 func (e *Engine) keysOf(op *operator) queue.Keys {
 	found := make(queue.Keys)
 	for _, parent := range e.monitors.Names(op.parentKey) {
@@ -184,38 +233,41 @@ func (e *Engine) keysOf(op *operator) queue.Keys {
 	return found
 }
 
-// ready tells whether the rule may begin: whether its record says what it must, and
-// every informer that the operator needs has filled.
+// ready tells whether the rule may begin: its record is written, every informer that the
+// operator needs has filled, and nobody comes before a removal.
 func (e *Engine) ready(op *operator) bool {
 	return e.hasRecord(op) && e.isTurnOf(op) && !slices.ContainsFunc(op.keys(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
 }
 
-// starting has the ids of the rules of which a record has yet to be written or an informer
-// to fill, and why that fails where it does. A rule whose informers are filling without a
-// failure counts as in force: a restart in a large cluster changes no verdict.
-func (e *Engine) starting(c *catalog) (filling map[string]bool, failing map[string]string) {
-	filling, failing = make(map[string]bool), make(map[string]string)
+// problems has the ids of the rules that are starting, and why a rule does not run as
+// written. A rule is starting until its record is written and its informers have filled; as
+// long as that does not fail it counts as in force, so that a restart in a large cluster
+// changes no report.
+func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, failing map[string]catalog.Failure) {
+	e := p.engine
+	starting, failing = make(map[string]bool), make(map[string]catalog.Failure)
+	fail := func(id, format string, args ...any) {
+		failing[id] = catalog.Failure{Message: fmt.Sprintf("it cannot start: "+format, args...)}
+	}
 	if loaded, err := e.records.IsLoaded(); !loaded {
-		reason := ""
-		switch failure := e.keys.Failure(); {
-		case err != nil:
-			reason = fmt.Sprintf("it cannot start: the records of rules cannot be read: %v", err)
-		case failure != nil && e.keys.Keyring() == nil:
-			reason = fmt.Sprintf("it cannot start: the keys that prove which objects Kanon made cannot be read: %v", failure)
-		}
-		for _, entry := range c.entries {
-			filling[entry.id] = true
-			if reason != "" {
-				failing[entry.id] = reason
+		failure := e.keys.Failure()
+		for _, rule := range c.Rules() {
+			starting[rule.ID] = true
+			switch {
+			case err != nil:
+				fail(rule.ID, "the records of rules cannot be read: %v", err)
+			case failure != nil && e.keys.Keyring() == nil:
+				fail(rule.ID, "the keys that prove which objects Kanon made cannot be read: %v", failure)
 			}
 		}
-		return filling, failing
+		return starting, failing
 	}
-	for id, op := range e.running.load().byID {
+	running := e.running.load().byID
+	for id, op := range running {
 		if !e.hasRecord(op) {
-			filling[id] = true
+			starting[id] = true
 			if err := e.records.Failure(id); err != nil {
-				failing[id] = fmt.Sprintf("it cannot start: its record cannot be written: %v", err)
+				fail(id, "its record cannot be written: %v", err)
 				continue
 			}
 		}
@@ -223,12 +275,19 @@ func (e *Engine) starting(c *catalog) (filling map[string]bool, failing map[stri
 			if e.monitors.HasSynced(key) {
 				continue
 			}
-			filling[id] = true
+			starting[id] = true
 			if err := e.monitors.Failure(key); err != nil {
-				failing[id] = fmt.Sprintf("it cannot start: %v", err)
+				fail(id, "%v", err)
 				break
 			}
 		}
 	}
-	return filling, failing
+	for id, message := range e.guards.blocked() {
+		if op := running[id]; op != nil && op.origin.Path != "" {
+			what, why, _ := strings.Cut(message, "\n")
+			message = what + "; it goes to metadata.annotations of the rule in " + op.origin.Path + "\n" + why
+		}
+		failing[id] = catalog.Failure{Reason: conditions.ReasonPruneHeld, Message: message}
+	}
+	return starting, failing
 }

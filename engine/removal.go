@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
@@ -28,7 +29,6 @@ import (
 // parents now: each parent of the old kind is given back as one that the rule is not
 // for. A rule without children or status stands in for the one that is gone.
 type removal struct {
-	entry   *entry
 	program *rules.Program
 	// parent is the kind of the parents that are given back.
 	parent schema.GroupVersionKind
@@ -82,147 +82,129 @@ func (r *removal) over() bool {
 	return r.begun && len(r.pending) == 0
 }
 
-// run is one rule that is to run, or to be cleared away.
+// removals are those that are under way, by the rule's id. One goroutine owns them.
+type removals struct {
+	kinds rules.Kinds
+	byID  map[string]*removal
+}
+
+func newRemovals(kinds rules.Kinds) *removals {
+	return &removals{kinds: kinds, byID: make(map[string]*removal)}
+}
+
+// of is the removal of a rule from a kind of parents, the same one as before if that is
+// under way; nil if the cluster lacks the kind.
+func (r *removals) of(id string, name types.NamespacedName, parent schema.GroupVersionKind, stored *record.Record) *removal {
+	if r := r.byID[id]; r != nil && r.parent == parent && r.children == stored.OnRuleDeletion {
+		return r
+	}
+	docs, _ := rules.Decode("removed "+name.String(), standIn(name.Name, parent, stored))
+	if len(docs.Rules) == 0 {
+		return nil
+	}
+	program, _ := rules.Compile(docs.Rules[0], rules.Options{Kinds: r.kinds})
+	if program == nil {
+		return nil
+	}
+	r.byID[id] = &removal{program: program, parent: parent, children: stored.OnRuleDeletion}
+	return r.byID[id]
+}
+
+// run is a rule that is to run, or to be removed.
 type run struct {
-	entry   *entry
+	rule    catalog.Rule
 	program *rules.Program
 	removal *removal
 }
 
 // runs lists what is to run now, in the order of the rules' ids.
-func (e *Engine) runs(c *catalog) []run {
+func (p *publisher) runs(c *catalog.Catalog, all []catalog.Rule) []run {
 	var found []run
-	known := c.ids()
-	for _, entry := range c.entries {
-		program := c.runnable(entry)
-		if program == nil {
-			delete(c.removals, entry.id)
-			continue
+	exists := make(map[string]bool, len(all))
+	for _, rule := range all {
+		exists[rule.ID] = true
+		next := run{rule: rule, program: rule.Program}
+		if rule.Program != nil {
+			next.removal = p.formerParents(rule)
 		}
-		if r := e.formerParents(c, entry, program); r != nil {
-			found = append(found, run{entry: entry, program: r.program, removal: r})
-			continue
+		if next.removal == nil {
+			delete(p.removals.byID, rule.ID)
+		} else {
+			next.program = next.removal.program
 		}
-		delete(c.removals, entry.id)
-		found = append(found, run{entry: entry, program: program})
+		if next.program != nil {
+			found = append(found, next)
+		}
 	}
-	remembered := e.records.IDs()
-	maps.DeleteFunc(c.removals, func(id string, _ *removal) bool { return !slices.Contains(remembered, id) })
+	remembered := p.engine.records.IDs()
+	maps.DeleteFunc(p.removals.byID, func(id string, _ *removal) bool { return !slices.Contains(remembered, id) })
 	for _, id := range remembered {
-		if r := e.removedRule(c, known, id); r != nil {
-			found = append(found, run{entry: r.entry, program: r.program, removal: r})
+		if exists[id] {
+			continue
+		}
+		if next, ok := p.removedRule(c, id); ok {
+			found = append(found, next)
 		}
 	}
-	slices.SortFunc(found, func(a, b run) int { return cmp.Compare(a.entry.id, b.entry.id) })
+	slices.SortFunc(found, func(a, b run) int { return cmp.Compare(a.rule.ID, b.rule.ID) })
 	return found
 }
 
-// formerParents is the removal of what a rule left at a kind of parents that it has
-// no more; nil where there is none. The rule begins with the new kind after that.
-func (e *Engine) formerParents(c *catalog, entry *entry, program *rules.Program) *removal {
-	stored, ok := e.records.Get(entry.id)
+// formerParents is the removal of a rule from a kind of parents that it has no more; nil if
+// there is none. The rule begins with the new kind after that.
+func (p *publisher) formerParents(rule catalog.Rule) *removal {
+	stored, ok := p.engine.records.Get(rule.ID)
 	if !ok {
 		return nil
 	}
-	now := program.Parent().GVK.GroupKind()
+	now := rule.Program.Parent().GVK.GroupKind()
 	for _, kind := range stored.Parents {
 		if kind.GVK().GroupKind() == now {
 			continue // another version has the same objects
 		}
-		if r := c.removalOf(entry, kind.GVK(), &stored); r != nil {
+		if r := p.removals.of(rule.ID, rule.Name, kind.GVK(), &stored); r != nil {
 			return r
 		}
 	}
 	return nil
 }
 
-// removedRule is the removal of what a rule left that is not there any more; nil where
-// it is there, or where that is in doubt: a source that was not read, or a text that
-// cannot be understood, may hold it. A rule that was seen to go may be cleared away
-// even so, as far as nothing is deleted.
-func (e *Engine) removedRule(c *catalog, known map[string]bool, id string) *removal {
+// removedRule is the removal of a rule that is in no text any more. There is none while it
+// is in doubt whether the rule still exists: a source that was not read, or a text that
+// cannot be decoded, may have it. A rule that was seen to go may be removed even so, as far
+// as nothing is deleted.
+func (p *publisher) removedRule(c *catalog.Catalog, id string) (run, bool) {
+	e, underWay := p.engine, p.removals.byID[id] != nil
 	stored, ok := e.records.Get(id)
-	if !ok || c.has(id) || len(stored.Parents) == 0 {
-		return nil
+	if !ok || len(stored.Parents) == 0 {
+		return run{}, false
 	}
-	if c.removals[id] == nil && e.records.IsPending(id) {
-		return nil // what is on its way to the record may say that the children stay; the bell rings when it is there
+	if !underWay && e.records.IsPending(id) {
+		return run{}, false // what is being written to the record may say that the children stay; the records notify the inbox
 	}
-	sure := known != nil && (c.removed[id] || e.covers(stored.Origin.Source()))
-	if !sure && (!c.removed[id] || stored.OnRuleDeletion == rules.DeleteChildren) {
-		return nil
+	sure := c.IsComplete() && (c.Removed(id) || e.covers(stored.Origin.Source()))
+	if !sure && (!c.Removed(id) || stored.OnRuleDeletion == rules.DeleteChildren) {
+		return run{}, false
 	}
-	if c.removals[id] == nil && stored.Origin.Path == "" && !e.records.IsRemovalMeant(id) {
-		return nil
+	if !underWay && stored.Origin.Path == "" && !e.records.IsRemovalMeant(id) {
+		return run{}, false
 	}
 	namespace, name, _ := strings.Cut(stored.Rule, "/")
-	gone := &entry{id: id, name: types.NamespacedName{Namespace: namespace, Name: name}}
-	return c.removalOf(gone, stored.Parents[len(stored.Parents)-1].GVK(), &stored)
+	rule := catalog.Rule{ID: id, Name: types.NamespacedName{Namespace: namespace, Name: name}}
+	r := p.removals.of(id, rule.Name, stored.Parents[len(stored.Parents)-1].GVK(), &stored)
+	if r == nil {
+		return run{}, false
+	}
+	return run{rule: rule, program: r.program, removal: r}, true
 }
 
-// covers tells whether one of the sources would have found what stands at an origin:
-// what was read from files by a process that was started with other options is not
-// gone because this one does not read them.
+// covers tells whether one of the sources would find a text at an origin: a rule in a file
+// is not removed because this process was started without that file.
 func (e *Engine) covers(origin source.Origin) bool {
-	return slices.ContainsFunc(e.options.Sources, func(s Source) bool { return covers(s, origin) })
-}
-
-func covers(s Source, origin source.Origin) bool {
-	covering, ok := s.(interface{ Covers(source.Origin) bool })
-	return ok && covering.Covers(origin)
-}
-
-// has tells whether there is a rule with that id.
-func (c *catalog) has(id string) bool {
-	for _, e := range c.entries {
-		if e.id == id {
-			return true
-		}
-	}
-	return false
-}
-
-// ids has the ids of all rules; nil where it is not sure that these are all.
-func (c *catalog) ids() map[string]bool {
-	if !c.complete {
-		return nil
-	}
-	ids := make(map[string]bool, len(c.entries))
-	for _, e := range c.entries {
-		ids[e.id] = true
-	}
-	return ids
-}
-
-// paused has the rules that do not run, by the kind of their parents.
-func (c *catalog) paused() map[schema.GroupKind][]*rules.Rule {
-	found := make(map[schema.GroupKind][]*rules.Rule)
-	for _, e := range c.entries {
-		if c.runnable(e) == nil {
-			kind := e.newest.ParentKind().GroupKind()
-			found[kind] = append(found[kind], e.newest)
-		}
-	}
-	return found
-}
-
-// removalOf is the removal of a rule from a kind of parents, the same one as before if
-// that is under way; nil where the cluster does not show the kind.
-func (c *catalog) removalOf(e *entry, parent schema.GroupVersionKind, stored *record.Record) *removal {
-	if r := c.removals[e.id]; r != nil && r.parent == parent && r.children == stored.OnRuleDeletion {
-		return r
-	}
-	docs, _ := rules.Decode("removed "+e.name.String(), standIn(e.name.Name, parent, stored))
-	if len(docs.Rules) == 0 {
-		return nil
-	}
-	program, _ := rules.Compile(docs.Rules[0], rules.Options{Kinds: c.options.Kinds})
-	if program == nil {
-		return nil
-	}
-	r := &removal{entry: e, program: program, parent: parent, children: stored.OnRuleDeletion}
-	c.removals[e.id] = r
-	return r
+	return slices.ContainsFunc(e.options.Sources, func(s Source) bool {
+		covering, ok := s.(interface{ Covers(source.Origin) bool })
+		return ok && covering.Covers(origin)
+	})
 }
 
 // standIn is the text of a rule that makes nothing, for the same parents and with the

@@ -7,10 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/record"
-	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/rules"
 )
 
 // requireRecord asks for what the record of a rule must have before the rule writes anything: above all the kinds of objects
@@ -66,7 +65,7 @@ func (e *Engine) recordChanged(id string) {
 			e.enqueueAll(op)
 		}
 	}
-	e.news.ring()
+	e.inbox.Notify()
 }
 
 // recordBlocked has the record of a rule in a file say what the rule's revision would delete and may not. That is known while
@@ -87,58 +86,28 @@ func (e *Engine) recordBlocked() {
 
 // recordPaused has the records of rules that do not run follow their texts: a rule that is removed then ends as its last text
 // has it, and not as the last one that ran.
-func (e *Engine) recordPaused(c *catalog) {
-	for _, entry := range c.entries {
-		if c.runnable(entry) != nil {
+func (e *Engine) recordPaused(all []catalog.Rule) {
+	for _, rule := range all {
+		if rule.Program != nil {
 			continue
 		}
-		if _, ok := e.records.Get(entry.id); ok {
-			e.records.Update(entry.id, func(r *record.Record) {
-				r.Origin, r.OnRuleDeletion = c.originOf(entry), entry.ending(r.OnRuleDeletion)
+		if _, ok := e.records.Get(rule.ID); ok {
+			e.records.Update(rule.ID, func(r *record.Record) {
+				r.Origin, r.OnRuleDeletion = record.OriginOf(rule.Origin), rule.OnRuleDeletion(r.OnRuleDeletion)
 			})
 		}
 	}
 }
 
-// ending is what happens to the children when the rule is removed. before is what would have happened so far: a text that does
-// not compile can only keep them.
-func (e *entry) ending(before rules.RuleDeletion) rules.RuleDeletion {
-	newest := e.newest.OnRuleDeletion()
-	if e.newest == e.good || newest == before {
-		return newest
-	}
-	return rules.OrphanChildren
-}
-
 // previous is the operator that a new one replaces: the one that this process knows, or else what the record has of it.
-func (e *Engine) previous(known *operator, entry *entry) *operator {
-	stored, ok := e.records.Get(entry.id)
+func (e *Engine) previous(known *operator, rule catalog.Rule) *operator {
+	stored, ok := e.records.Get(rule.ID)
 	if known != nil || !ok {
 		return known
 	}
-	op := &operator{id: entry.id, name: entry.name, retired: make(map[schema.GroupVersionKind]restmapping.Kind)}
+	op := &operator{id: rule.ID, name: rule.Name, retired: make(map[schema.GroupVersionKind]restmapping.Kind)}
 	for _, kind := range stored.Children {
 		op.absent = append(op.absent, kind.GVK()) // as far as it is known here
 	}
 	return op
-}
-
-// originOf is where the text of a rule is.
-func (c *catalog) originOf(e *entry) record.Origin {
-	if state := c.texts[e.text]; state != nil {
-		return record.OriginOf(state.origin)
-	}
-	return record.OriginOf(source.Origin{})
-}
-
-// confirmed lists the revisions of a rule whose deletions its author has confirmed, in the document or in the object that has it.
-func (c *catalog) confirmed(e *entry) []string {
-	var revisions []string
-	if state := c.texts[e.text]; state != nil {
-		revisions = rules.ConfirmedRevisions(c.confirmations[state.origin])
-	}
-	if e.good != nil {
-		revisions = append(revisions, e.good.Confirmed()...)
-	}
-	return revisions
 }

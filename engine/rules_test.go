@@ -135,27 +135,6 @@ func TestTwoRulesWithOneCondition(t *testing.T) {
 	w.quiet()
 }
 
-func TestOneNameInTwoTexts(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
-	w.rule("b-first", note("first"))
-	w.run()
-	w.verdict("b-first", `"ready":true`)
-	w.parent("Note", "n", "{}")
-	w.await(configMaps, w.home, "n", "is made", has("first", "data", "text"))
-
-	// The name is taken, even by a text that sorts before.
-	w.rule("a-second", note("second"))
-	w.verdict("a-second", "a rule's name must be unique")
-	w.delete(configMaps, w.home, "n")
-	w.await(configMaps, w.home, "n", "is the first rule's", has("first", "data", "text"))
-
-	w.delete(configMaps, w.kanon, "b-first")
-	w.verdict("a-second", `"ready":true`)
-	w.await(configMaps, w.home, "n", "is the second rule's", has("second", "data", "text"))
-}
-
 func TestKindThatComesLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

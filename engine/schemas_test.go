@@ -92,21 +92,6 @@ func TestSchemaThatChanges(t *testing.T) {
 	w.verdict("paint", "rules in force: 1")
 }
 
-// TestRuleThatASchemaMends holds that a rule which was never in force starts when
-// the schema gets what it reads.
-func TestRuleThatASchemaMends(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.install(w.wallDefinition("size"))
-	w.run()
-	w.rule("paint", paintRule)
-	w.verdict("paint", "KN0320")
-	w.redefine("size", "color")
-	w.verdict("paint", "rules in force: 1")
-	w.parent("Wall", "north", `{color: red}`)
-	w.await(configMaps, w.home, "north", "is red", has("red", "data", "color"))
-}
-
 // unreadable is an OpenAPI client that fails until it is mended.
 type unreadable struct {
 	openapi.ClientWithContext

@@ -44,14 +44,14 @@ func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 // go back to the queue, with errNoMemory, and come when it is their turn to wait.
 func (p *pass) reserve(ctx context.Context) error {
 	if p.evaluation.TryReserve() {
-		p.engine.scarcity.forget(p.key)
+		p.engine.scarcity.Forget(p.key)
 		return nil
 	}
-	if !p.engine.scarcity.enter(p.key) {
+	if !p.engine.scarcity.TryAcquire(p.key) {
 		return errNoMemory
 	}
 	err := p.evaluation.Reserve(ctx)
-	if next, ok := p.engine.scarcity.leave(); ok {
+	if next, ok := p.engine.scarcity.Release(); ok {
 		p.engine.queue.AddPatient(next)
 	}
 	return err //nolint:wrapcheck // It says what was waited for.

@@ -86,7 +86,7 @@ func (e *Engine) checkAbsent(ctx context.Context, op *operator) error {
 	for _, gvk := range op.absent {
 		_, err := e.options.Mapper.Kind(ctx, gvk)
 		if err == nil {
-			e.news.ring() // so that it does
+			e.inbox.Notify() // so that it does
 			return fmt.Errorf("the cluster has the kind %s again, and the rule is about to look at its objects", gvk)
 		}
 		unknown, ok := errors.AsType[*restmapping.UnknownKindError](err)

@@ -1,4 +1,4 @@
-package engine
+package catalog
 
 import (
 	"cmp"
@@ -9,22 +9,16 @@ import (
 	"kanon.dev/kanon/rules"
 )
 
-// clashes are what rules that run do to one another's objects, for the verdicts on them. The zero
-// value is of no rules.
+// clashes are the conflicts between rules that run: conditions of the same types on the same
+// parents, and children that are the same object. The zero value is of no rules.
 type clashes struct {
-	// rules are those that ran when it was asked last, by id: what they say never changes.
+	// rules are those that ran at the last update, by id. They are immutable.
 	rules map[string]*rules.Rule
 	found map[string][]rules.Clash
 }
 
-// update takes in which rules run.
-func (c *clashes) update(of *catalog) {
-	running := make(map[string]*rules.Rule)
-	for _, e := range of.entries {
-		if of.runnable(e) != nil {
-			running[e.id] = e.good
-		}
-	}
+// update finds the clashes between the rules that run, unless these are the same as before.
+func (c *clashes) update(running map[string]*rules.Rule) {
 	if maps.Equal(running, c.rules) {
 		return
 	}
@@ -41,20 +35,21 @@ func (c *clashes) update(of *catalog) {
 	}
 }
 
-// linesOf are the lines about a rule's clashes for the verdict on it. On kinds without conditions
-// there is none about conditions.
-func (c *clashes) linesOf(id string, schemas rules.Schemas) []string {
+// lines are the lines about a rule's clashes for its report. Clashes of conditions count
+// only for kinds that have conditions.
+func (c *clashes) lines(id string, schemas rules.Schemas) []string {
 	var lines []string
 	for _, clash := range c.found[id] {
-		if clash.ConditionsOf.Empty() || takesConditions(schemas.Schema(clash.ConditionsOf)) {
+		if clash.ConditionsOf.Empty() || mayHaveConditions(schemas.Schema(clash.ConditionsOf)) {
 			lines = append(lines, c.rules[id].Clashing(clash).String())
 		}
 	}
 	return lines
 }
 
-// takesConditions tells whether objects with a schema may have conditions; nil is one that is not known.
-func takesConditions(s *openapi.Schema) bool {
+// mayHaveConditions tells whether objects of a schema may have status.conditions; nil is an
+// unknown schema.
+func mayHaveConditions(s *openapi.Schema) bool {
 	if s == nil || s.Type != openapi.Object || s.Open {
 		return true
 	}

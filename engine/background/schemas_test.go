@@ -1,4 +1,4 @@
-package engine
+package background
 
 import (
 	"context"
@@ -12,6 +12,14 @@ import (
 
 	"kanon.dev/kanon/restmapping"
 )
+
+// table has the kinds of a cluster.
+type table map[schema.GroupVersionKind]restmapping.Kind
+
+func (t table) Lookup(gvk schema.GroupVersionKind) (restmapping.Kind, bool) {
+	kind, ok := t[gvk]
+	return kind, ok
+}
 
 // slowDefinitions tells who reads a definition, and answers when it is told to.
 type slowDefinitions struct {
@@ -36,22 +44,21 @@ func (c slowClient) Resource(schema.GroupVersionResource) dynamic.NamespaceableR
 	return c.definitions
 }
 
-// TestSchemaThatChangesWhileItIsRead holds that a schema that is asked for while it is being
-// read is read once more.
+// TestSchemaThatChangesWhileItIsRead: a schema that is asked for while it is being read is
+// read once more.
 func TestSchemaThatChangesWhileItIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "Wall"}
-		known := table{}
-		known.define(wall, restmapping.Definition{UID: "a", Generation: 1})
+		known := table{wall: {GVK: wall, Definition: restmapping.Definition{UID: "a", Generation: 1}}}
 		definitions := slowDefinitions{asked: make(chan string), answer: make(chan struct{})}
-		reads := newSchemaReads(known, nil, slowClient{definitions: definitions}, func() {})
+		reader := NewSchemaReader(known, nil, slowClient{definitions: definitions}, func() {})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go reads.run(ctx)
+		go reader.Run(ctx)
 
-		reads.read(wall, nil)
+		reader.Read(wall, nil)
 		<-definitions.asked
-		reads.read(wall, nil) // it has changed
+		reader.Read(wall, nil) // it has changed
 		definitions.answer <- struct{}{}
 		synctest.Wait()
 		select {

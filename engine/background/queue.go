@@ -1,0 +1,109 @@
+package background
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"kanon.dev/kanon/engine/queue"
+)
+
+// Queue runs requests by key. Make it with NewQueue.
+type Queue[K comparable] struct {
+	keys workqueue.TypedRateLimitingInterface[K]
+	// laneOf names the lane of a key. nil: every key has its own.
+	laneOf func(K) string
+
+	mu sync.Mutex
+	// lanes has the lanes that were ever used, which are few. Guarded by mu.
+	lanes map[string]*queue.Semaphore[K]
+}
+
+// laneWidth is how many requests of one lane run at the same time.
+const laneWidth = 2
+
+// NewQueue starts goroutines, which end when Run returns. The pause after a failure grows
+// from base to most.
+func NewQueue[K comparable](base, most time.Duration, laneOf func(K) string) *Queue[K] {
+	return &Queue[K]{
+		keys:   workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[K](base, most)),
+		laneOf: laneOf,
+		lanes:  make(map[string]*queue.Semaphore[K]),
+	}
+}
+
+// Add has the request of a key sent soon, and once more if it is being sent now.
+func (q *Queue[K]) Add(k K) { q.keys.Add(k) }
+
+// Run sends requests until ctx ends. send tells whether a key is done; if not, it is sent
+// again later. It must end by itself.
+func (q *Queue[K]) Run(ctx context.Context, workers int, send func(ctx context.Context, k K) (done bool)) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for range workers {
+		running.Go(func() {
+			for q.next(ctx, send) {
+			}
+		})
+	}
+	<-ctx.Done()
+	q.keys.ShutDown()
+}
+
+// next sends one request; false if there are no more.
+func (q *Queue[K]) next(ctx context.Context, send func(ctx context.Context, k K) (done bool)) bool {
+	k, ended := q.keys.Get()
+	if ended {
+		return false
+	}
+	defer q.keys.Done(k)
+	if q.laneOf != nil {
+		lane := q.lane(q.laneOf(k))
+		if !lane.TryAcquire(k) {
+			return true // Release returns it when it is next
+		}
+		defer func() {
+			if next, ok := lane.Release(); ok {
+				q.keys.Add(next)
+			}
+		}()
+	}
+	switch {
+	case ctx.Err() != nil:
+	case send(ctx, k):
+		q.keys.Forget(k)
+	default:
+		q.keys.AddRateLimited(k)
+	}
+	return true
+}
+
+func (q *Queue[K]) lane(name string) *queue.Semaphore[K] {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.lanes[name] == nil {
+		q.lanes[name] = queue.NewSemaphore[K](laneWidth)
+	}
+	return q.lanes[name]
+}
+
+// requestTimeout is how long the API server may take for one request. An admission webhook
+// has 30 seconds at the most.
+const requestTimeout = 35 * time.Second
+
+// errTimeout says that a request was cancelled at its deadline.
+var errTimeout = fmt.Errorf("the API server has not answered within %s", requestTimeout)
+
+// withTimeout calls f with a deadline. If that was exceeded, the error is errTimeout.
+func withTimeout(ctx context.Context, f func(ctx context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err := f(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return errTimeout
+	}
+	return err
+}

@@ -1,0 +1,191 @@
+package background
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/schemas"
+)
+
+const (
+	// schemaWorkers is how many schemas are read at the same time.
+	schemaWorkers = 8
+	// schemaRetry is the first pause before a schema that could not be read is read
+	// again. The pause grows up to schemaRetryMax, which is short because rules wait.
+	schemaRetry    = time.Second
+	schemaRetryMax = 30 * time.Second
+)
+
+// Kinds tells from memory which kinds the cluster has. *restmapping.Mapper implements it.
+type Kinds interface {
+	Lookup(gvk schema.GroupVersionKind) (restmapping.Kind, bool)
+}
+
+// SchemaReader reads the schemas of kinds. It implements catalog.SchemaReader.
+type SchemaReader struct {
+	kinds       Kinds
+	published   *schemas.Schemas
+	definitions dynamic.ResourceInterface
+	pool        openapi.Pool
+	queue       *Queue[schema.GroupVersionKind]
+	// arrived is called when something was read.
+	arrived func()
+
+	mu sync.Mutex
+	// wanted has the kinds that are to be read. Guarded by mu, as is all below.
+	wanted map[schema.GroupVersionKind]schemaRequest
+	// requests counts what was asked for.
+	requests uint64
+	// read is what nobody has taken.
+	read map[schema.GroupVersionKind]catalog.ReadSchema
+}
+
+// schemaRequest asks for the schema of a kind.
+type schemaRequest struct {
+	// before is the schema that was known.
+	before *openapi.Schema
+	// number tells it from a later request for the same kind.
+	number uint64
+}
+
+// NewSchemaReader starts goroutines, which end when Run returns. published are the schemas
+// of kinds without a definition, and arrived is called when something was read.
+func NewSchemaReader(kinds Kinds, published *schemas.Schemas, client dynamic.Interface, arrived func()) *SchemaReader {
+	return &SchemaReader{
+		kinds: kinds, published: published, arrived: arrived,
+		definitions: definitionsOf(client),
+		// The API server of an aggregated group hangs for all its kinds.
+		queue:  NewQueue(schemaRetry, schemaRetryMax, func(gvk schema.GroupVersionKind) string { return gvk.Group }),
+		wanted: make(map[schema.GroupVersionKind]schemaRequest),
+		read:   make(map[schema.GroupVersionKind]catalog.ReadSchema),
+	}
+}
+
+// Run reads until ctx ends.
+func (s *SchemaReader) Run(ctx context.Context) { s.queue.Run(ctx, schemaWorkers, s.readOne) }
+
+// Read implements catalog.SchemaReader.
+func (s *SchemaReader) Read(gvk schema.GroupVersionKind, before *openapi.Schema) {
+	s.mu.Lock()
+	s.requests++
+	s.wanted[gvk] = schemaRequest{before: before, number: s.requests}
+	s.mu.Unlock()
+	s.queue.Add(gvk)
+}
+
+// Take implements catalog.SchemaReader.
+func (s *SchemaReader) Take(used catalog.KindSet) map[schema.GroupVersionKind]catalog.ReadSchema {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.wanted, func(gvk schema.GroupVersionKind, _ schemaRequest) bool { return !used.Has(gvk) })
+	taken := s.read
+	s.read = make(map[schema.GroupVersionKind]catalog.ReadSchema)
+	maps.DeleteFunc(taken, func(gvk schema.GroupVersionKind, _ catalog.ReadSchema) bool { return !used.Has(gvk) })
+	return taken
+}
+
+// readOne reads the schema of a kind, unless nobody needs it any more. It is done if another
+// try would bring nothing else. What was asked for meanwhile is read again.
+func (s *SchemaReader) readOne(ctx context.Context, gvk schema.GroupVersionKind) (done bool) {
+	s.mu.Lock()
+	request, wanted := s.wanted[gvk]
+	s.mu.Unlock()
+	kind, served := s.kinds.Lookup(gvk)
+	if !wanted || !served {
+		return true
+	}
+	read, final := s.schemaOf(ctx, kind, request.before)
+	if ctx.Err() != nil {
+		return true
+	}
+	if read.Err != nil {
+		logr.FromContextOrDiscard(ctx).V(1).Info("Cannot read a schema; the rules that need it wait", "kind", gvk.String(), "reason", read.Err.Error())
+	}
+	s.mu.Lock()
+	s.read[gvk] = read
+	if final && s.wanted[gvk].number == request.number {
+		delete(s.wanted, gvk)
+	}
+	s.mu.Unlock()
+	s.arrived()
+	return final
+}
+
+// schemaOf reads the schema of a kind. If the definition must not be read, the kind has the
+// schema that the API server publishes. While that may be about to change, it is not final.
+// A kind has no schema only if the API server says so.
+func (s *SchemaReader) schemaOf(ctx context.Context, kind restmapping.Kind, before *openapi.Schema) (read catalog.ReadSchema, final bool) {
+	read, final = catalog.ReadSchema{At: time.Now()}, true
+	err := error(nil)
+	if kind.Definition.UID != "" {
+		read.Schema, read.Definition, err = s.fromDefinition(ctx, kind)
+	}
+	if kind.Definition.UID == "" || apierrors.IsForbidden(err) {
+		read.Definition = kind.Definition
+		read.Schema, err = s.fromPublished(ctx, kind.GVK, before)
+		if final = !s.published.Settling(kind.GVK.GroupVersion()); !final && errors.Is(err, schemas.ErrNoSchema) {
+			err = schemas.ErrNotPublished
+		}
+	}
+	switch {
+	case errors.Is(err, schemas.ErrNoSchema):
+		logr.FromContextOrDiscard(ctx).V(1).Info("A kind has no schema", "kind", kind.GVK.String(), "reason", err.Error())
+	case err != nil:
+		read.Err, final = err, false
+	}
+	return read, final
+}
+
+// fromDefinition reads the schema of a kind from its CustomResourceDefinition, because the
+// API server publishes a change of it only a moment later.
+func (s *SchemaReader) fromDefinition(ctx context.Context, kind restmapping.Kind) (*openapi.Schema, restmapping.Definition, error) {
+	var crd *unstructured.Unstructured
+	err := withTimeout(ctx, func(ctx context.Context) (err error) {
+		crd, err = s.definitions.Get(ctx, kind.GVR.GroupResource().String(), metav1.GetOptions{})
+		return err
+	})
+	if err != nil {
+		return nil, kind.Definition, err
+	}
+	definition := restmapping.Definition{UID: crd.GetUID(), Generation: crd.GetGeneration()}
+	kinds, err := s.pool.FromCRD(crd)
+	if err != nil {
+		// Another try reads the same; another definition is an event.
+		return nil, definition, fmt.Errorf("%w: %w", schemas.ErrNoSchema, err)
+	}
+	return kinds.Schema(kind.GVK), definition, nil
+}
+
+// fromPublished reads the schema of a kind that the API server publishes. One that was read
+// before is checked.
+func (s *SchemaReader) fromPublished(ctx context.Context, gvk schema.GroupVersionKind, before *openapi.Schema) (found *openapi.Schema, err error) {
+	err = withTimeout(ctx, func(ctx context.Context) error {
+		if before != nil {
+			if _, err := s.published.Recheck(ctx, gvk.GroupVersion()); err != nil {
+				return err
+			}
+		}
+		found, err = s.published.Kind(ctx, gvk)
+		return err
+	})
+	return found, err
+}
+
+func definitionsOf(client dynamic.Interface) dynamic.ResourceInterface {
+	return client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+}

@@ -1,0 +1,176 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/rules"
+)
+
+// Options are what a Catalog needs. All are required, except Limits.
+type Options struct {
+	Kinds       Kinds
+	Schemas     SchemaReader
+	Definitions DefinitionWriter
+	// Namespace is Kanon's own: that of a rule whose text names none.
+	Namespace string
+	// Limits bound what an evaluation takes. Default: those of package rules.
+	Limits rules.Limits
+	// RuleID is the id of the rule of that namespace and name.
+	RuleID func(kanonNamespace, namespace, name string) string
+}
+
+// Catalog has the texts of all sources, and the revisions of the rules in them.
+type Catalog struct {
+	ruleID func(kanonNamespace, namespace, name string) string
+	// compiling are the options that rules are compiled with.
+	compiling   rules.Options
+	schemas     *schemas
+	definitions *definitions
+	clashes     clashes
+	grace       *grace
+
+	// origins has everything that the sources have, also what holds no text, with the
+	// revisions that its annotation confirms.
+	origins map[source.Origin]string
+	texts   map[string]*text
+	byName  map[types.NamespacedName]*revisions
+	// complete is true if every source was read whole and every text could be decoded:
+	// only then is a rule that is not in byName known not to exist.
+	complete bool
+	// removed has the ids of rules that were in byName.
+	removed sets.Set[string]
+}
+
+// New makes a catalog without texts. now is when the process started.
+func New(options Options, now time.Time) *Catalog {
+	c := &Catalog{
+		ruleID:      options.RuleID,
+		schemas:     newSchemas(options.Kinds, options.Schemas),
+		definitions: newDefinitions(options.Kinds, options.Definitions),
+		grace:       newGrace(now),
+		texts:       make(map[string]*text),
+		byName:      make(map[types.NamespacedName]*revisions),
+		removed:     make(sets.Set[string]),
+	}
+	c.compiling = rules.Options{
+		Kinds: CompilerKinds(options.Kinds), AwaitKinds: true, Schemas: c.schemas, Namespace: options.Namespace, Limits: options.Limits,
+	}
+	return c
+}
+
+// Update takes in what changed, and what was read and applied since the last call. It
+// compiles what is new or uses a kind that changed, unless that has to wait.
+func (c *Catalog) Update(changes Changes, now time.Time) {
+	newText := c.readTexts(changes.Snapshots)
+	used, changed := c.kindsInUse(), changes.Kinds.Clone()
+	for gvk := range used {
+		if changes.Groups.Has(gvk.Group) {
+			changed.Insert(gvk)
+		}
+	}
+	c.definitions.update(c.allDefinitions(), changed, now)
+	changed = changed.Union(c.schemas.update(used, changed, newText, now))
+	c.updateRevisions(changed)
+}
+
+// kindsInUse are the kinds that rules name, in the newest texts and in the last good
+// revisions.
+func (c *Catalog) kindsInUse() KindSet {
+	used := make(KindSet)
+	for _, t := range c.texts {
+		for _, rule := range t.docs.Rules {
+			used.Insert(rule.Kinds()...)
+		}
+	}
+	for _, r := range c.byName {
+		used.Insert(r.kinds()...)
+	}
+	return used
+}
+
+// updateRevisions compiles the rules of the texts as far as they are new, or changed has a
+// kind that they use.
+func (c *Catalog) updateRevisions(changed KindSet) {
+	claims := c.claims()
+	for name, claimed := range claims {
+		c.recompile(c.assign(name, claimed), changed)
+	}
+	for name, r := range c.byName {
+		switch {
+		case claims[name] != nil:
+		case c.texts[r.text] != nil && c.texts[r.text].findings.HasErrors():
+			// The text that had the rule cannot be decoded whole, and may have it still.
+			c.recompile(r, changed)
+		default:
+			delete(c.byName, name)
+			c.removed.Insert(r.id)
+		}
+	}
+}
+
+// waitsFor is what a revision with these kinds has to wait for; empty: nothing. text is the
+// text of the newest revision, whose definitions come before its rules; empty for the last
+// good revision.
+func (c *Catalog) waitsFor(text string, kinds []schema.GroupVersionKind) string {
+	if text != "" {
+		if definition := c.definitions.waitsFor(text); definition != "" {
+			return definition
+		}
+	}
+	for _, gvk := range kinds {
+		waits, err := c.schemas.isAwaited(gvk)
+		if !waits {
+			continue
+		}
+		name := gvk.Kind
+		if gvk.Group != "" {
+			name += "." + gvk.Group
+		}
+		if err != nil {
+			return fmt.Sprintf("the schema of %s: %v", name, err)
+		}
+		return fmt.Sprintf("the schema of %s, which is being read", name)
+	}
+	return ""
+}
+
+// Rules lists the rules in the order of their ids.
+func (c *Catalog) Rules() []Rule {
+	all := make([]Rule, 0, len(c.byName))
+	for _, r := range c.byName {
+		all = append(all, c.rule(r))
+	}
+	slices.SortFunc(all, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}
+
+// IsComplete tells whether Rules lists all rules that exist. Otherwise a source that could
+// not be read, or a text that could not be decoded, may have others.
+func (c *Catalog) IsComplete() bool { return c.complete }
+
+// Removed tells whether a rule of that id existed, and exists no more.
+func (c *Catalog) Removed(id string) bool { return c.removed.Has(id) }
+
+// HasOrigin tells whether a source has an origin.
+func (c *Catalog) HasOrigin(origin source.Origin) bool {
+	_, ok := c.origins[origin]
+	return ok
+}
+
+// allDefinitions lists the CustomResourceDefinitions of all texts.
+func (c *Catalog) allDefinitions() []Definition {
+	var all []Definition
+	for _, name := range slices.Sorted(maps.Keys(c.texts)) {
+		all = append(all, c.texts[name].definitions...)
+	}
+	return all
+}

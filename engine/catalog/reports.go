@@ -1,0 +1,193 @@
+package catalog
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/rules"
+)
+
+// maxReport bounds the text of one rule's report, in bytes: all annotations of an object
+// together may hold 256 KiB, and the first findings matter most.
+const maxReport = 8 << 10
+
+// maxReports bounds the text of all rules of one origin together.
+const maxReports = 128 << 10
+
+// Failure is why a rule that compiled does not run as written.
+type Failure struct {
+	// Reason is one word for it; may be empty.
+	Reason  string
+	Message string
+}
+
+// Reports are the reports on all origins that are due now. None is due during the grace
+// period of an origin that waits for something. again is after what time to ask again even
+// if nothing changes; zero: never. starting has the ids of the rules that are starting, and
+// failing, by id, why a rule does not run.
+func (c *Catalog) Reports(starting map[string]bool, failing map[string]Failure, now time.Time) (due map[source.Origin]source.Report, again time.Duration) {
+	reports := c.allReports(failing)
+	waiting := c.waiting(starting)
+	c.grace.keep(waiting)
+	for origin := range waiting {
+		over, left := c.grace.isOver(origin, now)
+		if again == 0 || left < again {
+			again = left
+		}
+		if !over {
+			delete(reports, origin)
+		}
+	}
+	return reports, again
+}
+
+// waiting has the origins of which something is on its way.
+func (c *Catalog) waiting(starting map[string]bool) map[source.Origin]bool {
+	waiting := make(map[source.Origin]bool)
+	for name, t := range c.texts {
+		if c.definitions.isPending(name) {
+			waiting[t.origin] = true
+		}
+	}
+	for _, r := range c.byName {
+		if t := c.texts[r.text]; t != nil && (r.due || starting[r.id]) {
+			waiting[t.origin] = true
+		}
+	}
+	return waiting
+}
+
+func (c *Catalog) allReports(failing map[string]Failure) map[source.Origin]source.Report {
+	running := make(map[string]*rules.Rule)
+	for _, r := range c.byName {
+		if c.runnable(r) != nil {
+			running[r.id] = r.good
+		}
+	}
+	c.clashes.update(running)
+	ruleReports := make(map[source.Origin][]source.RuleReport)
+	for _, r := range c.byName {
+		if t := c.texts[r.text]; t != nil {
+			ruleReports[t.origin] = append(ruleReports[t.origin], c.reportRule(r, t, failing[r.id]))
+		}
+	}
+	problems := c.problems()
+	reports := make(map[source.Origin]source.Report, len(c.origins))
+	for origin := range c.origins {
+		reports[origin] = reportOrigin(ruleReports[origin], problems[origin])
+	}
+	return reports
+}
+
+// problems has what is wrong with origins and belongs to no single rule.
+func (c *Catalog) problems() map[source.Origin][]string {
+	problems := make(map[source.Origin][]string)
+	for origin := range c.origins {
+		problems[origin] = []string{"no key of it ends in .yaml or .yml: it holds no documents"}
+	}
+	for _, t := range c.texts {
+		delete(problems, t.origin)
+	}
+	errs := c.definitions.errs()
+	for _, name := range slices.Sorted(maps.Keys(c.texts)) {
+		t := c.texts[name]
+		for _, f := range slices.Concat(t.findings, t.conflicts).Sorted().Shortened() {
+			problems[t.origin] = append(problems[t.origin], f.String())
+		}
+		if err := errors.Join(t.err, errs[name]); err != nil {
+			problems[t.origin] = append(problems[t.origin], name+": error: "+err.Error())
+		}
+	}
+	return problems
+}
+
+// reportRule is the report on one rule.
+func (c *Catalog) reportRule(r *revisions, t *text, failure Failure) source.RuleReport {
+	report := source.RuleReport{Name: r.name.Name, ID: r.id}
+	switch {
+	case !slices.Contains(t.docs.Rules, r.newest):
+		report.Message = "its document cannot be read, because of the mistakes that the message names" + c.keepsRunning(r)
+	case r.compiled != r.newest:
+		report.Message = "waiting for " + r.waits + c.keepsRunning(r)
+	case r.findings.HasErrors():
+		report.Message = strings.Join(linesOf(r.findings), "\n") + c.keepsRunning(r)
+	case c.lacksParentKind(r):
+		parent := r.program.Parent().GVK
+		report.Message = fmt.Sprintf("stopped: the cluster has no kind %s in %s any more; the rule goes on when it is back",
+			parent.Kind, parent.GroupVersion())
+	case r.good.Suspend:
+		report.Ready = true
+		report.Message = "suspended: nothing is written"
+	case failure.Message != "":
+		report.Reason, report.Message = failure.Reason, failure.Message
+	default:
+		report.Ready = true
+		report.Message = cmp.Or(strings.Join(append(linesOf(r.findings), c.clashes.lines(r.id, c.schemas)...), "\n"), "running")
+		if r.due {
+			report.Message = "to be checked again: waiting for " + r.waits + "\n" + report.Message
+		}
+	}
+	return report
+}
+
+// keepsRunning says that an earlier revision runs, if one does.
+func (c *Catalog) keepsRunning(r *revisions) string {
+	if c.runnable(r) == nil {
+		return ""
+	}
+	return "\nthe last good revision keeps running"
+}
+
+// reportOrigin is the report on an origin.
+func reportOrigin(ruleReports []source.RuleReport, problems []string) source.Report {
+	slices.SortFunc(ruleReports, func(a, b source.RuleReport) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	limit := min(maxReport, maxReports/max(1, len(ruleReports)))
+	var failing []string
+	for i := range ruleReports {
+		r := &ruleReports[i]
+		r.Message = clip(r.Message, limit)
+		if !r.Ready {
+			failing = append(failing, r.Name)
+		}
+	}
+	report := source.Report{Rules: ruleReports, Problems: problems, Ready: len(problems) == 0 && len(failing) == 0}
+	switch {
+	case len(problems) > 0:
+		report.Message = clip(strings.Join(problems, "\n"), maxReport)
+	case len(failing) > 0:
+		report.Message = fmt.Sprintf("%d of %d rules are not running as written: %s", len(failing), len(ruleReports), strings.Join(failing, ", "))
+	case len(ruleReports) == 0:
+		report.Message = "no rules"
+	default:
+		report.Message = fmt.Sprintf("rules in force: %d", len(ruleReports))
+	}
+	return report
+}
+
+func linesOf(findings rules.Findings) []string {
+	lines := make([]string, len(findings))
+	for i, f := range findings {
+		lines[i] = f.String()
+	}
+	return lines
+}
+
+// clip shortens a text to limit bytes, at the end of a line if it has one.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	cut := strings.LastIndexByte(text[:limit], '\n')
+	if cut < 0 {
+		cut = limit
+	}
+	return strings.ToValidUTF8(text[:cut], "") + "\n…"
+}

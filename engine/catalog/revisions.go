@@ -1,0 +1,137 @@
+package catalog
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/rules"
+)
+
+// Rule is a rule as it is after an update.
+type Rule struct {
+	ID   string
+	Name types.NamespacedName
+	// Origin has the text of the newest revision; zero if no source has that any more.
+	Origin source.Origin
+	// Program is the last good revision. It is nil if the rule must not run now: no
+	// revision has compiled, the cluster lacks the kind of the parents, or the last good
+	// revision is suspended.
+	Program *rules.Program
+	// Newest is the newest revision that could be decoded.
+	Newest *rules.Rule
+	// Confirmed are the revisions that may delete what they would, as the document or
+	// its origin says.
+	Confirmed []string
+	// isGood is true if Newest is the last good revision.
+	isGood bool
+}
+
+// OnRuleDeletion is what happens to the children if the rule is removed while it does not
+// run. before is what applied so far: a revision that does not compile can only have them
+// kept.
+func (r *Rule) OnRuleDeletion(before rules.RuleDeletion) rules.RuleDeletion {
+	newest := r.Newest.OnRuleDeletion()
+	if r.isGood || newest == before {
+		return newest
+	}
+	return rules.OrphanChildren
+}
+
+// revisions are the revisions of one rule that matter.
+type revisions struct {
+	id   string
+	name types.NamespacedName
+	// text is the name of the text with the newest revision.
+	text string
+	// newest is the newest revision that could be decoded. compiled is the one that was
+	// compiled last, with these findings: newest, or an earlier one while newest waits.
+	newest, compiled *rules.Rule
+	findings         rules.Findings
+	// good is the newest revision that compiled, as program; nil until one has.
+	good    *rules.Rule
+	program *rules.Program
+	// due and goodDue are true while newest, and good if that is another one, have to be
+	// compiled. waits is what newest waits for.
+	due, goodDue bool
+	waits        string
+}
+
+// kinds lists the kinds that the newest revision and the last good one name.
+func (r *revisions) kinds() []schema.GroupVersionKind {
+	kinds := r.newest.Kinds()
+	if r.good != nil && r.good != r.newest {
+		kinds = append(kinds, r.good.Kinds()...)
+	}
+	return kinds
+}
+
+// recompile compiles what is due of a rule, and what uses a kind that changed. A revision
+// with errors is compiled again after every change: a finding may suggest any kind.
+func (c *Catalog) recompile(r *revisions, changed KindSet) {
+	uses := changed.HasAny(r.kinds()...)
+	r.goodDue = r.goodDue || uses
+	r.due = r.due || uses || r.findings.HasErrors() && len(changed) > 0
+	c.recompileGood(r)
+	if !r.due {
+		return
+	}
+	if r.waits = c.waitsFor(r.text, r.newest.Kinds()); r.waits == "" {
+		r.due = false
+		c.compileNewest(r)
+	}
+}
+
+// recompileGood compiles the last good revision again if it is due. If it does not compile
+// any more, the program stays as it is.
+func (c *Catalog) recompileGood(r *revisions) {
+	switch {
+	case !r.goodDue:
+	case r.program == nil || r.good == r.newest:
+		r.goodDue = false
+	case c.waitsFor("", r.good.Kinds()) == "":
+		r.goodDue = false
+		if program, _ := rules.Compile(r.good, c.compiling); program != nil {
+			r.program = program
+		}
+	}
+}
+
+// compileNewest compiles the newest revision. If that succeeds, it is the last good one.
+func (c *Catalog) compileNewest(r *revisions) {
+	program, findings := rules.Compile(r.newest, c.compiling)
+	r.compiled, r.findings = r.newest, findings
+	if program != nil {
+		r.good, r.program = r.newest, program
+	}
+}
+
+// runnable is the program of Rule.
+func (c *Catalog) runnable(r *revisions) *rules.Program {
+	if r.program == nil || r.good.Suspend || c.lacksParentKind(r) {
+		return nil
+	}
+	return r.program
+}
+
+// lacksParentKind tells whether the cluster lacks the kind of the parents of the last good
+// revision.
+func (c *Catalog) lacksParentKind(r *revisions) bool {
+	_, ok := c.compiling.Kinds.Lookup(r.program.Parent().GVK)
+	return !ok
+}
+
+// rule is what Rules lists of a rule.
+func (c *Catalog) rule(r *revisions) Rule {
+	rule := Rule{ID: r.id, Name: r.name, Program: c.runnable(r), Newest: r.newest, isGood: r.newest == r.good}
+	if t := c.texts[r.text]; t != nil {
+		rule.Origin = t.origin
+		rule.Confirmed = rules.ConfirmedRevisions(c.origins[t.origin])
+	}
+	if r.good != nil {
+		rule.Confirmed = slices.Concat(rule.Confirmed, r.good.Confirmed())
+	}
+	return rule
+}

@@ -1,0 +1,134 @@
+package catalog
+
+import (
+	"strings"
+	"testing"
+
+	"kanon.dev/kanon/rules"
+)
+
+// TestLastGoodRevision: which revision of a rule runs after a row of events, and what the
+// report says.
+func TestLastGoodRevision(t *testing.T) {
+	t.Parallel()
+	text := func(text string) func(c *cluster) {
+		return func(c *cluster) { c.put("one", 1, text); c.update() }
+	}
+	first, second := revision("first"), revision("second")
+	broken, unclosed, partial := revision(`"${parent.spec.}"`), "spec: [unclosed\n", edit("id: config", "id: config\n    wen: ${true}")
+	suspended := strings.Replace(second, "spec:\n", "spec:\n  suspend: true\n", 1)
+	const keeps = "the last good revision keeps running"
+	for name, test := range map[string]struct {
+		events []func(c *cluster)
+		runs   string // the text; empty: none
+		ready  bool
+		report string // part of it
+	}{
+		"a rule that compiles":                      {[]func(*cluster){text(first)}, first, true, "note: running"},
+		"a second revision":                         {[]func(*cluster){text(first), text(second)}, second, true, "note: running"},
+		"a revision that does not compile":          {[]func(*cluster){text(first), text(broken)}, first, false, keeps},
+		"a rule that never compiled":                {[]func(*cluster){text(broken)}, "", false, "one/0.yaml:13:"},
+		"a text that is not YAML":                   {[]func(*cluster){text(first), text(unclosed)}, first, false, keeps},
+		"a text that is not YAML, second":           {[]func(*cluster){text(first), text(second), text(unclosed)}, second, false, "note: its document cannot be read"},
+		"a document that is decoded in part":        {[]func(*cluster){text(first), text(partial)}, first, false, "wen"},
+		"a mistake is corrected":                    {[]func(*cluster){text(first), text(broken), text(second)}, second, true, "note: running"},
+		"a text that is corrected":                  {[]func(*cluster){text(first), text(unclosed), text(second)}, second, true, "note: running"},
+		"suspended":                                 {[]func(*cluster){text(first), text(suspended)}, "", true, "suspended: nothing is written"},
+		"suspended, and then a mistake":             {[]func(*cluster){text(suspended), text(broken)}, "", false, "one/0.yaml:13:"},
+		"the kind of the parents is missing":        {[]func(*cluster){lacking(noteKind), text(first)}, "", false, "the cluster has no kind Note"},
+		"the kind of the parents is removed":        {[]func(*cluster){text(first), lacking(noteKind)}, "", false, "the cluster has no kind Note"},
+		"a mistake, and then that kind goes":        {[]func(*cluster){text(first), text(broken), lacking(noteKind)}, "", false, "one/0.yaml:13:"},
+		"the kind of the parents comes back":        {[]func(*cluster){text(first), lacking(noteKind), noteWith("text")}, first, true, "note: running"},
+		"the kind of a child is missing":            {[]func(*cluster){lacking(configKind), text(first)}, first, true, "warning: the cluster has no kind ConfigMap"},
+		"a schema corrects a rule":                  {[]func(*cluster){noteWith("size"), text(reading), noteWith("size", "text")}, reading, true, "note: running"},
+		"a schema takes away what a rule reads":     {[]func(*cluster){text(reading), noteWith("size")}, reading, false, keeps},
+		"a schema corrects a newer revision":        {[]func(*cluster){noteWith("size"), text(first), text(reading), noteWith("text")}, reading, true, "note: running"},
+		"a new kind corrects a newer revision":      {[]func(*cluster){itemIn("Cluster"), text(first), text(itemOfNote), itemIn("Namespaced")}, itemOfNote, true, "note: running"},
+		"a kind that is wrong for a newer one":      {[]func(*cluster){itemIn("Cluster"), text(first), text(itemOfNote)}, first, false, keeps},
+		"a finding suggests a kind that came later": {[]func(*cluster){text(strings.Replace(first, "kind: Note", "kind: Itme", 1)), itemIn("Namespaced")}, "", false, "Item"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t)
+			for _, event := range test.events {
+				event(c)
+			}
+			if got := c.running(); got != c.hashOf(test.runs) {
+				t.Errorf("another revision runs, or none; want %q", test.runs)
+			}
+			if report := c.report("one"); report.Ready != test.ready || !strings.Contains(textOf(report), test.report) || strings.Contains(textOf(report), keeps) != (!test.ready && test.runs != "") {
+				t.Errorf("the report, with ready %t, is %s", report.Ready, textOf(report))
+			}
+		})
+	}
+}
+
+// reading is a rule that reads spec.text of a Note, and itemOfNote one that makes an Item in
+// the namespace of a Note.
+var (
+	reading    = revision(`"${parent.spec.?text.orValue('none')}"`)
+	itemOfNote = noteRule + `  - id: item
+    readyWhen: ${true}
+    template:
+      apiVersion: example.org/v1
+      kind: Item
+      metadata: {name: "${parent.metadata.name}", namespace: home}
+`
+)
+
+// noteWith has Notes with these fields installed.
+func noteWith(fields ...string) func(c *cluster) {
+	return func(c *cluster) {
+		c.define(noteKind, "Namespaced", fields...)
+		c.update(noteKind)
+	}
+}
+
+// itemIn has Items of a scope installed.
+func itemIn(scope string) func(c *cluster) {
+	return func(c *cluster) {
+		c.define(itemKind, scope)
+		c.update(itemKind)
+	}
+}
+
+// TestOnRuleDeletion: what a rule that does not run says of its removal.
+func TestOnRuleDeletion(t *testing.T) {
+	t.Parallel()
+	deleting, orphaning := noteRule+"  onRuleDeletion: Delete\n", noteRule+"  onRuleDeletion: Orphan\n"
+	suspended := func(text string) string { return strings.Replace(text, "spec:\n", "spec:\n  suspend: true\n", 1) }
+	broken := func(text string) string { return strings.Replace(text, "{text: x}", `{text: "${nobody}"}`, 1) }
+	for name, test := range map[string]struct {
+		text         string
+		before, want rules.RuleDeletion
+	}{
+		"the good revision deletes":                  {suspended(deleting), rules.OrphanChildren, rules.DeleteChildren},
+		"the good revision keeps":                    {suspended(orphaning), rules.DeleteChildren, rules.OrphanChildren},
+		"one that does not compile deletes nothing":  {broken(deleting), rules.OrphanChildren, rules.OrphanChildren},
+		"one that does not compile changes nothing":  {broken(deleting), rules.DeleteChildren, rules.DeleteChildren},
+		"one that does not compile keeps what it is": {broken(orphaning), rules.DeleteChildren, rules.OrphanChildren},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t)
+			c.put("one", 1, test.text)
+			c.update()
+			rule := c.Rules()[0]
+			if got := rule.OnRuleDeletion(test.before); rule.Program != nil || got != test.want {
+				t.Errorf("it is %s, want %s; the rule runs: %t", got, test.want, rule.Program != nil)
+			}
+		})
+	}
+}
+
+// TestConfirmedRevisions: the document and its origin may confirm what a revision deletes.
+func TestConfirmedRevisions(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.put("one", 1, edit("metadata: {name: note}", "metadata: {name: note, annotations: {"+rules.AnnotationConfirmPrune+": abc}}"))
+	c.snapshot.Bundles[0].Confirmed = "def, ghi"
+	c.update()
+	if got := strings.Join(c.Rules()[0].Confirmed, " "); got != "def ghi abc" {
+		t.Errorf("confirmed are %s", got)
+	}
+}

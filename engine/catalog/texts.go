@@ -1,0 +1,72 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"maps"
+	"slices"
+	"time"
+
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/rules"
+)
+
+// text is one text of a source, decoded.
+type text struct {
+	origin source.Origin
+	// created is when the origin was created; zero for a file.
+	created  time.Time
+	sum      [sha256.Size]byte
+	docs     rules.Documents
+	findings rules.Findings
+	// definitions are the CustomResourceDefinitions in it; err says why some cannot be
+	// applied.
+	definitions []Definition
+	err         error
+	// conflicts are about rules whose name belongs to another text. Each update finds
+	// them anew.
+	conflicts rules.Findings
+}
+
+// readTexts decodes the texts that are new or changed and drops those that exist no more.
+// It tells whether there was a new one.
+func (c *Catalog) readTexts(snapshots []source.Snapshot) (newText bool) {
+	before := c.texts
+	c.texts, c.origins = make(map[string]*text), make(map[source.Origin]string)
+	for _, snapshot := range snapshots {
+		for _, bundle := range snapshot.Bundles {
+			c.origins[bundle.Origin] = bundle.Confirmed
+			for _, from := range bundle.Texts {
+				sum := sha256.Sum256(from.Data)
+				t := before[from.Name]
+				if t == nil || t.sum != sum || t.origin != bundle.Origin {
+					t = &text{origin: bundle.Origin, created: bundle.Created, sum: sum}
+					t.docs, t.findings = c.decode(from)
+					t.definitions, t.err = definitionsOf(from.Name, t.docs.CRDs)
+					newText = true
+				}
+				t.conflicts = nil
+				c.texts[from.Name] = t
+			}
+		}
+	}
+	isPartial := func(s source.Snapshot) bool { return !s.Complete }
+	isBroken := func(t *text) bool { return t.findings.HasErrors() }
+	c.complete = !slices.ContainsFunc(snapshots, isPartial) && !slices.ContainsFunc(slices.Collect(maps.Values(c.texts)), isBroken)
+	return newText
+}
+
+// decode decodes a text. A rule that cannot be decoded whole is compiled as far as it goes,
+// so that one report has all findings. That is done without kinds, because it is not done
+// again when they change.
+func (c *Catalog) decode(from source.Text) (rules.Documents, rules.Findings) {
+	decode := rules.Decode
+	if from.Object {
+		decode = rules.DecodeObject
+	}
+	docs, findings := decode(from.Name, from.Data)
+	for _, partial := range docs.Partial {
+		_, more := rules.Compile(partial, rules.Options{Namespace: c.compiling.Namespace, Limits: c.compiling.Limits})
+		findings = append(findings, more...)
+	}
+	return docs, findings
+}
