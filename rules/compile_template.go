@@ -442,10 +442,10 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	if !complete {
 		return nil, nil
 	}
-	how := celenv.ProgramOptions{CostLimit: c.limits.ExpressionCost, Absent: a.absent, Moving: a.moving}
+	how := celenv.Options{CostLimit: c.limits.ExpressionCost, Absent: a.absent, Moving: a.moving}
 	result, holds := a.checkTypes(&how)
 	c.meant = c.meant || len(how.Meanings) > 0
-	prog, issues := expr.Program(how)
+	prog, issues := celenv.New(expr, how)
 	if c.reportConstants(expr, issues, at) {
 		return nil, nil
 	}

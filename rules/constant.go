@@ -87,7 +87,7 @@ func rootNames() []string {
 // evaluateConstant evaluates an expression that reads nothing, and notes what it gives. It
 // says whether that is in order: an error is a finding.
 func (c *compiler) evaluateConstant(expr *celenv.Expression, x *expression, at func(int) Position) bool {
-	if !isFree(expr) || expr.LeastCost() > c.limits.ExpressionCost { // that was reported
+	if !isFree(expr) || celenv.LeastCost(expr) > c.limits.ExpressionCost { // that was reported
 		return true
 	}
 	ev := c.trial()
@@ -186,7 +186,7 @@ func (c *compiler) constantCalls(expr *celenv.Expression, at func(int) Position)
 		if call.IsMemberFunction() || slices.ContainsFunc(call.Args(), func(a ast.Expr) bool { return a.Kind() != ast.LiteralKind }) {
 			continue
 		}
-		if _, err := expr.Value(n); err != nil {
+		if _, err := celenv.Value(expr, n); err != nil {
 			c.report(at(expr.Offset(call.Args()[0].ID())), CodeBadConstant, "%s", cleanError(err))
 			wrong = true
 		}

@@ -38,7 +38,7 @@ func truth(x *celenv.Expression, e ast.Expr) (holds, ok bool) {
 		no, noKnown := truth(x, args[2])
 		return yes, yesKnown && noKnown && yes == no
 	}
-	val, ok := x.Constant(e)
+	val, ok := celenv.Constant(x, e)
 	b, isBool := val.(types.Bool)
 	return bool(b), ok && isBool
 }

@@ -60,7 +60,7 @@ func (b typeBindings) with(names map[string]typed) typeBindings {
 
 // checkTypes is the type of the analysed expression, what is read of its texts, in how,
 // and the paths that are there where it is true.
-func (a *analysis) checkTypes(how *celenv.ProgramOptions) (out typed, holds map[string]bool) {
+func (a *analysis) checkTypes(how *celenv.Options) (out typed, holds map[string]bool) {
 	t := &typing{analysis: a, texts: map[int64]celenv.Meaning{}, encoded: map[int64]*openapi.Schema{}, steps: map[int64]bool{}, asked: map[string]bool{}, warned: map[string]bool{}, joined: map[int64]bool{}}
 	maps.Copy(t.asked, a.scope.asked)
 	for _, e := range a.expr.Nodes() {

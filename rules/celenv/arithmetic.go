@@ -38,7 +38,7 @@ func mixedArithmetic() cel.EnvOption {
 }
 
 // newDispatcher collects the implementations of all functions.
-func newDispatcher(env *cel.Env, all map[string]declaration) (interpreter.Dispatcher, error) {
+func newDispatcher(env *cel.Env, table *Table) (interpreter.Dispatcher, error) {
 	dispatcher := interpreter.NewDispatcher()
 	mixed := map[string]bool{}
 	for _, op := range mixedOperators() {
@@ -53,7 +53,7 @@ func newDispatcher(env *cel.Env, all map[string]declaration) (interpreter.Dispat
 			if mixed[b.Operator] {
 				b = withDoubles(b)
 			}
-			b = withSets(all[name].within(name, guarded(b)))
+			b = withSets(table.Declared(name).within(name, guarded(b)))
 			if err := dispatcher.Add(b); err != nil {
 				return nil, fmt.Errorf("bind the CEL function %s: %w", name, err)
 			}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/google/cel-go/common/containers"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -77,10 +76,6 @@ type factory struct {
 	interpreter.AttributeFactory
 }
 
-func newFactory(c *containers.Container, p types.Provider) *factory {
-	return &factory{AttributeFactory: interpreter.NewAttributeFactory(c, adapter{}, p)}
-}
-
 // NewQualifier makes one step of a path.
 func (f *factory) NewQualifier(objType *types.Type, id int64, val any, opt bool) (interpreter.Qualifier, error) {
 	switch v := val.(type) {
@@ -105,8 +100,8 @@ func (f *factory) RelativeAttribute(id int64, operand interpreter.Interpretable)
 // relative is cel-go's relative attribute with our own way of being an index.
 type relative struct {
 	interpreter.Attribute
-	// reading is that of the value that the index is of; nil: what it is.
-	reading reading
+	// conversion is that of the value at the index. nil: none.
+	conversion conversion
 }
 
 func (r *relative) AddQualifier(q interpreter.Qualifier) (interpreter.Attribute, error) {
@@ -122,10 +117,10 @@ func (r *relative) Qualify(vars interpreter.Activation, obj any) (any, error) {
 		return nil, err
 	}
 	val, err := k.read(obj)
-	if err != nil || r.reading == nil {
+	if err != nil || r.conversion == nil {
 		return val, err
 	}
-	return r.reading.value(vars, r.ID(), val)
+	return r.conversion.value(vars, r.ID(), val)
 }
 
 func (r *relative) QualifyIfPresent(vars interpreter.Activation, obj any, _ bool) (any, bool, error) {
@@ -134,10 +129,10 @@ func (r *relative) QualifyIfPresent(vars interpreter.Activation, obj any, _ bool
 		return nil, false, err
 	}
 	val, present, err := k.readIfPresent(obj)
-	if err != nil || !present || r.reading == nil {
+	if err != nil || !present || r.conversion == nil {
 		return val, present, err
 	}
-	val, err = r.reading.value(vars, r.ID(), val)
+	val, err = r.conversion.value(vars, r.ID(), val)
 	return val, err == nil, err
 }
 

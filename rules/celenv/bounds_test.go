@@ -81,7 +81,7 @@ func program(tb testing.TB, expr string, scope Scope) *Program {
 	if len(issues) > 0 {
 		tb.Fatalf("%s: %v", expr, issues)
 	}
-	prog, issues := x.Program(ProgramOptions{CostLimit: 1 << 60})
+	prog, issues := New(x, Options{CostLimit: 1 << 60})
 	if len(issues) > 0 {
 		tb.Fatalf("%s: %v", expr, issues)
 	}
@@ -226,7 +226,7 @@ func TestBudget(t *testing.T) {
 		if len(issues) > 0 {
 			t.Fatal(issues)
 		}
-		prog, issues := x.Program(ProgramOptions{})
+		prog, issues := New(x, Options{})
 		if len(issues) > 0 {
 			t.Fatal(issues)
 		}

@@ -56,18 +56,33 @@ func itemOf(s *openapi.Schema) *openapi.Schema {
 	return s.Items
 }
 
+// Decoder gives the bytes of base64.
+type Decoder interface {
+	// Decode decodes a text; an error is a value.
+	Decode(text string) ref.Val
+}
+
+// Decode gives the bytes of base64; an error is a value.
+func Decode(text string) ref.Val {
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return types.WrapErr(&ReadError{Reason: ReasonFormat, Found: "no base64"})
+	}
+	return types.Bytes(data)
+}
+
 // encoded says of a value of JSON where base64 in it stands for bytes.
 type encoded struct {
 	schema *openapi.Schema
-	// budget counts what is decoded, once for each text; nil: nobody does.
-	budget *Budget
+	// decoder decodes it. nil: nobody counts what is decoded.
+	decoder Decoder
 }
 
 func (e *encoded) field(name string) *encoded {
-	return &encoded{schema: fieldOf(e.schema, name), budget: e.budget}
+	return &encoded{schema: fieldOf(e.schema, name), decoder: e.decoder}
 }
 
-func (e *encoded) item() *encoded { return &encoded{schema: itemOf(e.schema), budget: e.budget} }
+func (e *encoded) item() *encoded { return &encoded{schema: itemOf(e.schema), decoder: e.decoder} }
 
 // value is the value in an expression. What CEL made stays as it is.
 func (e *encoded) value(val any) ref.Val {
@@ -89,7 +104,10 @@ func (e *encoded) value(val any) ref.Val {
 	switch v := val.(type) {
 	case string:
 		if isBytes(e.schema) {
-			return e.budget.decode(v)
+			if e.decoder == nil {
+				return Decode(v)
+			}
+			return e.decoder.Decode(v)
 		}
 	case map[string]any:
 		return &jsonMap{fields: v, encoded: e}
@@ -99,20 +117,21 @@ func (e *encoded) value(val any) ref.Val {
 	return adapter{}.NativeToValue(val)
 }
 
-// decode gives the bytes of base64. The same text is decoded once and the bytes are shared, so
+// Encoded is a value of JSON in which base64 stands for bytes where a schema says so; an error is a value.
+func Encoded(val any, schema *openapi.Schema, decoder Decoder) ref.Val {
+	return (&encoded{schema: schema, decoder: decoder}).value(val)
+}
+
+// Decode gives the bytes of base64. The same text is decoded once and the bytes are shared, so
 // that a loop cannot hold the same value many times over.
-func (b *Budget) decode(text string) ref.Val {
-	if b != nil {
-		if data, ok := b.decoded[text]; ok {
-			return data
-		}
+func (b *Budget) Decode(text string) ref.Val {
+	if data, ok := b.decoded[text]; ok {
+		return data
 	}
-	data, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return types.WrapErr(&ReadError{Reason: ReasonFormat, Found: "no base64"})
-	}
-	if b == nil {
-		return types.Bytes(data)
+	val := Decode(text)
+	data, ok := val.(types.Bytes)
+	if !ok {
+		return val
 	}
 	if err := b.Memory.Take(valueBytes + entryBytes + int64(len(data))); err != nil {
 		panic(endedError{err})
@@ -121,14 +140,18 @@ func (b *Budget) decode(text string) ref.Val {
 		b.decoded = make(map[string]types.Bytes)
 	}
 	b.decoded[text] = data
-	return types.Bytes(data)
+	return data
 }
 
 // bytesRead is a read of a value in which base64 stands for bytes where the schema says so.
 type bytesRead struct{ schema *openapi.Schema }
 
 func (r bytesRead) value(vars interpreter.Activation, id int64, val any) (any, error) {
-	read := (&encoded{schema: r.schema, budget: budgetOf(interpreter.AsFrame(vars))}).value(val)
+	var decoder Decoder
+	if b := budgetOf(interpreter.AsFrame(vars)); b != nil {
+		decoder = b
+	}
+	read := Encoded(val, r.schema, decoder)
 	if failed, ok := read.(*types.Err); ok {
 		if missed, ok := errors.AsType[*ReadError](failed); ok {
 			return nil, &ReadError{NodeID: id, Reason: missed.Reason, Found: missed.Found}

@@ -34,7 +34,7 @@ func eval(t *testing.T, text string) (any, error) {
 	if len(issues) > 0 {
 		t.Fatalf("compile %s: %v", text, issues)
 	}
-	prog, issues := expr.Program(ProgramOptions{})
+	prog, issues := New(expr, Options{})
 	if len(issues) > 0 {
 		t.Fatalf("plan %s: %v", text, issues)
 	}
@@ -201,7 +201,7 @@ func TestInterrupted(t *testing.T) {
 	if len(issues) > 0 {
 		t.Fatal(issues)
 	}
-	prog, issues := expr.Program(ProgramOptions{CostLimit: 1 << 60})
+	prog, issues := New(expr, Options{CostLimit: 1 << 60})
 	if len(issues) > 0 {
 		t.Fatal(issues)
 	}
@@ -234,7 +234,7 @@ func TestIssues(t *testing.T) {
 			t.Parallel()
 			expr, issues := env.Compile(test.expr, Scope{"parent"})
 			if len(issues) == 0 {
-				_, issues = expr.Program(ProgramOptions{})
+				_, issues = New(expr, Options{})
 			}
 			if len(issues) == 0 {
 				t.Fatalf("%s compiles", test.expr)

@@ -2,7 +2,6 @@ package celenv
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/google/cel-go/common/operators"
@@ -82,22 +81,6 @@ func IsComparison(operator string) bool {
 		return true
 	}
 	return false
-}
-
-// ChangesAt says whether it is known when a call changes whose operands go with
-// the clock by so many seconds in a second. The operands begin with the one that
-// the function is called on.
-func (e *Env) ChangesAt(function string, moving []int) bool {
-	fn := e.own[function]
-	if fn == nil || fn.change == nil {
-		return false
-	}
-	for i, speed := range moving {
-		if speed != 0 && (speed != 1 || !slices.Contains(fn.times, i)) {
-			return false
-		}
-	}
-	return true
 }
 
 // watchedComparison compares two times, or two durations.

@@ -45,7 +45,7 @@ func TestClockIsInWholeSeconds(t *testing.T) {
 	t.Parallel()
 	zone := time.FixedZone("", 7200)
 	c := NewClock(time.Date(2026, 1, 2, 3, 4, 5, 999, zone))
-	got, err := run(t, "now", ProgramOptions{}, map[string]any{NowName: c.Now()})
+	got, err := run(t, "now", Options{}, map[string]any{NowName: c.Now()})
 	if err != nil || got != "2026-01-02T01:04:05Z" {
 		t.Errorf("now is %v, %v", got, err)
 	}

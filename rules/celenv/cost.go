@@ -35,7 +35,7 @@ func (v *meteredVars) ResolveName(name string) (any, bool) {
 
 // metered makes calls, literals and the turns of loops tell the meter what they
 // cost.
-func metered(root ast.Expr, all map[string]declaration) interpreter.PlannerOption {
+func metered(root ast.Expr, table *Table) interpreter.PlannerOption {
 	steps := map[int64]bool{}
 	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() == ast.ComprehensionKind {
@@ -45,7 +45,7 @@ func metered(root ast.Expr, all map[string]declaration) interpreter.PlannerOptio
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		switch n := i.(type) {
 		case interpreter.InterpretableCall:
-			d := all[n.Function()]
+			d := table.Declared(n.Function())
 			node := &meteredNode{InterpretableV2: i, slow: !d.cost.isCheap() || n.Function() == operators.In, makes: d.makes() || d.bytes.fixed > little().fixed, units: 1}
 			if d.cost == costZone && len(n.Args()) > 1 {
 				node.units += zoneUnits
@@ -64,8 +64,8 @@ func metered(root ast.Expr, all map[string]declaration) interpreter.PlannerOptio
 
 // chargedReads makes calls that work on all of their arguments cost what these are
 // long, before they are made.
-func chargedReads(root ast.Expr, all map[string]declaration) interpreter.PlannerOption {
-	read := readings(root, all)
+func chargedReads(root ast.Expr, table *Table) interpreter.PlannerOption {
+	read := chargedArguments(root, table)
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		class, ok := read[i.ID()]
 		if !ok {

@@ -216,6 +216,27 @@ func (d declaration) tooLong(name string, arg ref.Val) ref.Val {
 	return nil
 }
 
+// Table has the functions of the environment: Kanon's own, and of each what a call takes. It is immutable.
+type Table struct {
+	own      map[string]*function
+	declared map[string]declaration
+}
+
+// NewTable makes the table, which is the same each time.
+func NewTable() *Table {
+	t := &Table{own: map[string]*function{}, declared: declarations()}
+	for _, fn := range ownFunctions() {
+		t.own[fn.name] = fn
+	}
+	return t
+}
+
+// Own is one of Kanon's own functions; nil for every other name.
+func (t *Table) Own(name string) *function { return t.own[name] }
+
+// Declared is what a call of a function takes; the zero declaration for an unknown name.
+func (t *Table) Declared(name string) declaration { return t.declared[name] }
+
 // undeclared lists what the declarations lack of an environment, and what they have
 // too much.
 func undeclared(all map[string]declaration, overloads map[string][]string) []string {
@@ -246,8 +267,8 @@ func undeclared(all map[string]declaration, overloads map[string][]string) []str
 	return wrong
 }
 
-// readings are the arguments, by node, of calls that cost what they read.
-func readings(root ast.Expr, all map[string]declaration) map[int64]costClass {
+// chargedArguments are the arguments, by node, of calls that cost what they read.
+func chargedArguments(root ast.Expr, table *Table) map[int64]costClass {
 	read := map[int64]costClass{}
 	note := func(e ast.Expr, class costClass) {
 		if e.Kind() != ast.LiteralKind { // it is what it is, and patterns are compiled
@@ -259,7 +280,7 @@ func readings(root ast.Expr, all map[string]declaration) map[int64]costClass {
 			return
 		}
 		call := e.AsCall()
-		d := all[call.FunctionName()]
+		d := table.Declared(call.FunctionName())
 		if d.cost.isCheap() || d.charges {
 			return
 		}
@@ -285,7 +306,7 @@ func (n *readNode) Eval(vars interpreter.Activation) ref.Val {
 }
 
 func (n *readNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	return n.class.charge(frame, n.InterpretableV2.Exec(frame))
+	return chargeRead(frame, n.class, n.InterpretableV2.Exec(frame))
 }
 
 // readPath is a readNode that is a path.
@@ -299,11 +320,11 @@ func (n *readPath) Eval(vars interpreter.Activation) ref.Val {
 }
 
 func (n *readPath) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	return n.class.charge(frame, n.InterpretableAttribute.Exec(frame))
+	return chargeRead(frame, n.class, n.InterpretableAttribute.Exec(frame))
 }
 
-// charge charges what it costs to work on an argument, and gives it.
-func (c costClass) charge(frame *interpreter.ExecutionFrame, val ref.Val) ref.Val {
+// chargeRead charges what it costs to work on an argument, and gives it.
+func chargeRead(frame *interpreter.ExecutionFrame, c costClass, val ref.Val) ref.Val {
 	units := uint64(0)
 	switch v := val.(type) {
 	case types.String:

@@ -26,11 +26,11 @@ func TestEveryFunctionIsDeclared(t *testing.T) {
 	if len(overloads) < 150 {
 		t.Errorf("%d functions, want 150 at the least", len(overloads))
 	}
-	for _, wrong := range undeclared(env.declared, overloads) {
+	for _, wrong := range undeclared(env.functions.declared, overloads) {
 		t.Error(wrong)
 	}
 	for _, m := range env.base.Macros() { // they become calls, which are declared
-		if _, ok := env.declared[m.Function()]; ok && !slices.Contains([]string{"all", "map"}, m.Function()) {
+		if _, ok := env.functions.declared[m.Function()]; ok && !slices.Contains([]string{"all", "map"}, m.Function()) {
 			t.Errorf("the macro %s is declared as a function", m.Function())
 		}
 	}
@@ -99,7 +99,7 @@ func TestBoundsHold(t *testing.T) {
 		if len(issues) > 0 {
 			t.Fatalf("%s: %v", expr, issues)
 		}
-		prog, issues := x.Program(ProgramOptions{})
+		prog, issues := New(x, Options{})
 		if len(issues) > 0 {
 			t.Fatalf("%s: %v", expr, issues)
 		}
@@ -109,7 +109,7 @@ func TestBoundsHold(t *testing.T) {
 			continue
 		}
 		const most = 1 << 40
-		bound := env.declared[want.function].bytes.most(want.args)
+		bound := env.functions.declared[want.function].bytes.most(want.args)
 		for _, arg := range want.args {
 			bound += textLength(arg) // which the value may share
 		}

@@ -24,15 +24,10 @@ type Env struct {
 	base *cel.Env
 	// checker holds the functions and no variables.
 	checker *checker.Env
-	// machine finds the functions and the values of names at run time.
-	machine interpreter.Interpreter
-	// dispatcher and factory are what it is made of.
+	// dispatcher finds the functions at run time.
 	dispatcher interpreter.Dispatcher
-	factory    *factory
-	// declared says of each function what a call takes, by name.
-	declared map[string]declaration
-	// own are Kanon's own functions by name.
-	own map[string]*function
+	// functions has what each function costs and makes.
+	functions *Table
 	// overloads are the ways to call each function.
 	overloads map[string][]*decls.OverloadDecl
 }
@@ -75,38 +70,31 @@ func newEnv() (*Env, error) {
 			return nil, fmt.Errorf("declare the CEL function %s: %w", name, err)
 		}
 	}
-	declared := declarations()
-	dispatcher, err := newDispatcher(base, declared)
+	functions := NewTable()
+	dispatcher, err := newDispatcher(base, functions)
 	if err != nil {
 		return nil, err
 	}
-	provider := base.CELTypeProvider()
-	factory := newFactory(base.Container, provider)
 	// cel-go has one value for "no such overload" and one for the overflow of a
 	// timestamp, and writes the node's id into them at their first use. Done here,
 	// once, that is no race between evaluations.
 	types.LabelErrNode(sharedErrorID, types.NoSuchOverloadErr())
 	types.LabelErrNode(sharedErrorID, types.Int(math.MaxInt64).ConvertToType(types.TimestampType))
-	own := map[string]*function{}
-	for _, fn := range ownFunctions() {
-		own[fn.name] = fn
-	}
-	e := &Env{
-		own:        own,
-		declared:   declared,
+	return &Env{
+		functions:  functions,
 		overloads:  overloads(base.Functions()),
 		base:       base,
 		checker:    check,
 		dispatcher: dispatcher,
-		factory:    factory,
-	}
-	e.machine = e.machineFor(factory)
-	return e, nil
+	}, nil
 }
 
-// machineFor runs expressions whose paths the factory makes.
-func (e *Env) machineFor(f interpreter.AttributeFactory) interpreter.Interpreter {
-	return interpreter.NewInterpreter(e.dispatcher, e.base.Container, e.base.CELTypeProvider(), adapter{}, f)
+// Functions has what each function costs and makes.
+func (e *Env) Functions() *Table { return e.functions }
+
+// Attributes makes CEL's own attributes: names with the fields and indices read from them.
+func (e *Env) Attributes() interpreter.AttributeFactory {
+	return interpreter.NewAttributeFactory(e.base.Container, adapter{}, e.base.CELTypeProvider())
 }
 
 // sharedErrorID marks errors that carry no node of their own.
@@ -252,6 +240,13 @@ func offset(text string, loc common.Location) int {
 		return len(text)
 	}
 	return -1
+}
+
+// ChangesAt reports whether it is known when the value of a call changes whose operands
+// grow by so many seconds in a second each. The operands begin with the one that
+// the function is called on.
+func (e *Env) ChangesAt(function string, speeds []int) bool {
+	return e.functions.Own(function).changesAt(speeds)
 }
 
 // IsType says whether a name is that of a type or of a constant of CEL's own.

@@ -11,18 +11,18 @@ import (
 
 // boundEquality keeps ==, != and in from comparing values that hold others so
 // many times over that the comparison would not end.
-func boundEquality(a *ast.AST) interpreter.PlannerOption {
+func boundEquality(x *Expression) interpreter.PlannerOption {
 	deep := map[int64]bool{}
-	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+	ast.PreOrderVisit(x.Root(), ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() != ast.CallKind {
 			return
 		}
 		args := e.AsCall().Args()
 		switch e.AsCall().FunctionName() {
 		case operators.Equals, operators.NotEquals:
-			deep[e.ID()] = mayBeDeep(a.GetType(args[0].ID())) && mayBeDeep(a.GetType(args[1].ID()))
+			deep[e.ID()] = mayBeDeep(x.TypeOf(args[0].ID())) && mayBeDeep(x.TypeOf(args[1].ID()))
 		case operators.In:
-			deep[e.ID()] = mayBeDeep(a.GetType(args[0].ID()))
+			deep[e.ID()] = mayBeDeep(x.TypeOf(args[0].ID()))
 		}
 	}))
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {

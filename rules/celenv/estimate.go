@@ -12,7 +12,7 @@ import (
 // LeastCost is what one evaluation of the expression costs at the least, in the
 // units of the meter, if it comes to a value: what loops cost of which the turns are
 // known. cel-go's estimate is in other units, and knows no range of numbers.
-func (x *Expression) LeastCost() uint64 { return leastCost(x.Root()) }
+func LeastCost(x *Expression) uint64 { return leastCost(x.Root()) }
 
 // estimate is the least cost of an expression, and the least length of the list that
 // it gives.
@@ -114,46 +114,48 @@ func times(a, b uint64) uint64 {
 
 // Constant is the value of a part of the expression that reads nothing and does
 // little; false for every other part.
-func (x *Expression) Constant(e ast.Expr) (ref.Val, bool) {
+func Constant(x *Expression, e ast.Expr) (ref.Val, bool) {
 	if e.Kind() == ast.LiteralKind {
 		return e.AsLiteral(), true
 	}
 	reads := false
 	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) { reads = reads || e.Kind() == ast.IdentKind }))
-	if reads || !isBounded(e, x.env.declared) {
+	if reads || !isBounded(e, x.env.Functions()) {
 		return nil, false
 	}
-	return x.ConstantText(x.Source(e))
+	return ConstantText(x.env, x.Source(e))
 }
 
-// Value is that of a part of the expression that reads nothing, evaluated within small
-// limits; the error is what it comes to where it comes to none.
-func (x *Expression) Value(e ast.Expr) (ref.Val, error) {
-	part, issues := x.env.Compile(x.Source(e), nil)
-	if len(issues) > 0 {
+// Value evaluates a part of the expression that reads nothing, within small limits. The error is the error of the
+// evaluation; a part that is not constant after all has neither.
+func Value(x *Expression, e ast.Expr) (ref.Val, error) {
+	prog := constantProgram(x.env, x.Source(e))
+	if prog == nil {
 		return nil, nil //nolint:nilnil // It is not a constant after all.
-	}
-	prog, issues := part.Program(ProgramOptions{})
-	if len(issues) > 0 {
-		return nil, nil //nolint:nilnil // As above.
 	}
 	return prog.constant()
 }
 
-// IsTypeName says whether a name is that of a type or of a constant of CEL's own.
-func (x *Expression) IsTypeName(name string) bool { return x.env.IsType(name) }
-
 // ConstantText is the value of a short expression that reads nothing; false for
 // every other one.
-func (x *Expression) ConstantText(text string) (ref.Val, bool) {
-	part, issues := x.env.Compile(text, nil)
-	if len(issues) > 0 || !isBounded(part.Root(), x.env.declared) {
-		return nil, false
-	}
-	prog, issues := part.Program(ProgramOptions{})
-	if len(issues) > 0 {
+func ConstantText(env *Env, text string) (ref.Val, bool) {
+	prog := constantProgram(env, text)
+	if prog == nil || !prog.bounded {
 		return nil, false
 	}
 	val, err := prog.constant()
 	return val, err == nil
+}
+
+// constantProgram plans an expression that reads nothing; nil for every other one.
+func constantProgram(env *Env, text string) *Program {
+	x, issues := env.Compile(text, nil)
+	if len(issues) > 0 {
+		return nil
+	}
+	prog, issues := New(x, Options{})
+	if len(issues) > 0 {
+		return nil
+	}
+	return prog
 }

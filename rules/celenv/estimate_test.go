@@ -38,7 +38,7 @@ func TestLeastCost(t *testing.T) {
 		if len(issues) > 0 {
 			t.Fatalf("%s: %v", expr, issues)
 		}
-		prog, issues := x.Program(ProgramOptions{})
+		prog, issues := New(x, Options{})
 		if len(issues) > 0 {
 			t.Fatalf("%s: %v", expr, issues)
 		}
@@ -47,13 +47,13 @@ func TestLeastCost(t *testing.T) {
 		if _, err := prog.EvalWithin(t.Context(), interpreter.EmptyActivation(), b); err != nil {
 			t.Errorf("%s: %v", expr, err)
 		}
-		least, spent := x.LeastCost(), all-b.Cost
+		least, spent := LeastCost(x), all-b.Cost
 		if least > spent || least < want {
 			t.Errorf("%s: at least %d, want %d or more; it costs %d", expr, least, want, spent)
 		}
 	}
 	x, _ := env.Compile(`lists.range(9223372036854775807).map(x, lists.range(9223372036854775807).map(y, lists.range(9223372036854775807)))`, nil)
-	if got := x.LeastCost(); got != math.MaxUint64 {
+	if got := LeastCost(x); got != math.MaxUint64 {
 		t.Errorf("got %d, want all there is", got)
 	}
 }

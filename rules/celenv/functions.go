@@ -2,6 +2,7 @@ package celenv
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -36,6 +37,19 @@ type function struct {
 	// the arguments go with the clock, and times which of them may.
 	times  []int
 	change func(args []ref.Val, moving []int) (wait, bool)
+}
+
+// changesAt is Env.ChangesAt for one function; nil: for one that is not Kanon's own.
+func (f *function) changesAt(speeds []int) bool {
+	if f == nil || f.change == nil {
+		return false
+	}
+	for i, speed := range speeds {
+		if speed != 0 && (speed != 1 || !slices.Contains(f.times, i)) {
+			return false
+		}
+	}
+	return true
 }
 
 // signature is one way to call a function.
@@ -116,17 +130,20 @@ func anyNumber(name string, least int, arg, result *cel.Type) []signature {
 // ownCalls runs the calls of Kanon's own functions: it charges what they cost
 // and notes when calls that depend on the time change. moving has for each of
 // these the arguments that go with the clock.
-func ownCalls(own map[string]*function, all map[string]declaration, moving map[int64][]int) interpreter.PlannerOption {
+func ownCalls(table *Table, moving map[int64][]int) interpreter.PlannerOption {
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		call, ok := i.(interpreter.InterpretableCall)
-		if !ok || own[call.Function()] == nil {
+		if !ok {
 			return i, nil
 		}
-		fn := own[call.Function()]
+		fn := table.Own(call.Function())
+		if fn == nil {
+			return i, nil
+		}
 		if val, err := constantCron(call); err != nil || val != nil {
 			return val, err
 		}
-		return &ownCall{InterpretableCall: call, fn: fn, moving: moving[call.ID()], declared: all[call.Function()]}, nil
+		return &ownCall{InterpretableCall: call, fn: fn, moving: moving[call.ID()], declared: table.Declared(call.Function())}, nil
 	})
 }
 

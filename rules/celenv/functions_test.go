@@ -183,7 +183,7 @@ func TestOwnFunctionIssues(t *testing.T) {
 			t.Parallel()
 			expr, issues := env.Compile(test.expr, Scope{"parent", NowName})
 			if len(issues) == 0 {
-				_, issues = expr.Program(ProgramOptions{})
+				_, issues = New(expr, Options{})
 			}
 			if len(issues) != 1 || !strings.Contains(issues[0].Message, test.want) || issues[0].Offset != test.offset {
 				t.Errorf("got %+v, want %q at %d", issues, test.want, test.offset)
@@ -301,7 +301,7 @@ func TestOwnFunctionsCost(t *testing.T) {
 				big[fmt.Sprint(i)] = int64(i)
 			}
 			clock := NewClock(time.Unix(0, 0))
-			_, err := run(t, expr, ProgramOptions{CostLimit: 20_000}, map[string]any{
+			_, err := run(t, expr, Options{CostLimit: 20_000}, map[string]any{
 				"parent": map[string]any{"text": strings.Repeat("x", 2000), "json": `["` + strings.Repeat("x", 2000) + `"]`, "big": big, "star": " *"},
 				NowName:  clock.Now(),
 			})
@@ -312,7 +312,7 @@ func TestOwnFunctionsCost(t *testing.T) {
 	}
 }
 
-func run(t *testing.T, text string, o ProgramOptions, vars map[string]any) (any, error) {
+func run(t *testing.T, text string, o Options, vars map[string]any) (any, error) {
 	t.Helper()
 	env, err := Shared()
 	if err != nil {
@@ -322,7 +322,7 @@ func run(t *testing.T, text string, o ProgramOptions, vars map[string]any) (any,
 	if len(issues) > 0 {
 		t.Fatalf("compile %s: %v", text, issues)
 	}
-	prog, issues := expr.Program(o)
+	prog, issues := New(expr, o)
 	if len(issues) > 0 {
 		t.Fatalf("plan %s: %v", text, issues)
 	}

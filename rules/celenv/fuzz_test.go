@@ -230,7 +230,7 @@ func bounded(t *testing.T, env *Env, vars *fuzzVars, text string) (compiles, has
 	if len(issues) > 0 {
 		return false, false
 	}
-	prog, issues := x.Program(ProgramOptions{CostLimit: fuzzCost})
+	prog, issues := New(x, Options{CostLimit: fuzzCost})
 	if len(issues) > 0 {
 		return false, false
 	}

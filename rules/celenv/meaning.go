@@ -45,9 +45,9 @@ func MeaningOf(t *types.Type) (Meaning, bool) {
 	}
 }
 
-// reading makes of a value of JSON what it is in an expression. vars are those of the
+// conversion makes of a value of JSON what it is in an expression. vars are those of the
 // evaluation.
-type reading interface {
+type conversion interface {
 	value(vars interpreter.Activation, id int64, val any) (any, error)
 }
 
@@ -120,9 +120,9 @@ func timeOf(text string) (time.Time, error) {
 	return time.Time(t).UTC(), err
 }
 
-// readings are the reads whose values are not what JSON has of them.
-func (o *ProgramOptions) readings() map[int64]reading {
-	out := make(map[int64]reading, len(o.Meanings)+len(o.Encoded))
+// conversions are the reads whose values are not what JSON has of them.
+func (o *Options) conversions() map[int64]conversion {
+	out := make(map[int64]conversion, len(o.Meanings)+len(o.Encoded))
 	for id, m := range o.Meanings {
 		out[id] = m
 	}
@@ -132,82 +132,82 @@ func (o *ProgramOptions) readings() map[int64]reading {
 	return out
 }
 
-// meaningFactory makes the attributes of an expression in which values of JSON
+// convertingFactory makes the attributes of an expression in which values of JSON
 // mean something else at some of the nodes.
-type meaningFactory struct {
+type convertingFactory struct {
 	*factory
-	readings map[int64]reading
+	conversions map[int64]conversion
 }
 
 // NewQualifier makes one step of a path.
-func (f *meaningFactory) NewQualifier(objType *types.Type, id int64, val any, opt bool) (interpreter.Qualifier, error) {
+func (f *convertingFactory) NewQualifier(objType *types.Type, id int64, val any, opt bool) (interpreter.Qualifier, error) {
 	q, err := f.factory.NewQualifier(objType, id, val, opt)
-	if m, ok := f.readings[id]; ok && err == nil {
-		return &meantStep{Qualifier: q, reading: m}, nil
+	if m, ok := f.conversions[id]; ok && err == nil {
+		return &convertedStep{Qualifier: q, conversion: m}, nil
 	}
 	return q, err
 }
 
 // RelativeAttribute makes a path that starts at the value of an expression, or
 // an index that is one.
-func (f *meaningFactory) RelativeAttribute(id int64, operand interpreter.Interpretable) interpreter.Attribute {
+func (f *convertingFactory) RelativeAttribute(id int64, operand interpreter.Interpretable) interpreter.Attribute {
 	r := &relative{Attribute: f.AttributeFactory.RelativeAttribute(id, operand)}
-	r.reading = f.readings[id]
+	r.conversion = f.conversions[id]
 	return r
 }
 
-// meantStep is a step of a path whose value means something else.
-type meantStep struct {
+// convertedStep is a step of a path whose value means something else.
+type convertedStep struct {
 	interpreter.Qualifier
-	reading reading
+	conversion conversion
 }
 
-func (s *meantStep) Qualify(vars interpreter.Activation, obj any) (any, error) {
+func (s *convertedStep) Qualify(vars interpreter.Activation, obj any) (any, error) {
 	val, err := s.Qualifier.Qualify(vars, obj)
 	if err != nil {
 		return nil, err
 	}
-	return s.reading.value(vars, s.ID(), val)
+	return s.conversion.value(vars, s.ID(), val)
 }
 
-func (s *meantStep) QualifyIfPresent(vars interpreter.Activation, obj any, presenceOnly bool) (any, bool, error) {
+func (s *convertedStep) QualifyIfPresent(vars interpreter.Activation, obj any, presenceOnly bool) (any, bool, error) {
 	val, present, err := s.Qualifier.QualifyIfPresent(vars, obj, presenceOnly)
 	if err != nil || !present {
 		return val, present, err
 	}
-	val, err = s.reading.value(vars, s.ID(), val)
+	val, err = s.conversion.value(vars, s.ID(), val)
 	return val, err == nil, err
 }
 
-// meantNames gives what names mean that stand alone, such as those of a loop.
-func meantNames(root ast.Expr, readings map[int64]reading) interpreter.PlannerOption {
+// convertedNames gives what names mean that stand alone, such as those of a loop.
+func convertedNames(root ast.Expr, conversions map[int64]conversion) interpreter.PlannerOption {
 	names := map[int64]bool{}
 	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) { names[e.ID()] = e.Kind() == ast.IdentKind }))
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-		m, ok := readings[i.ID()]
+		m, ok := conversions[i.ID()]
 		if _, isName := i.(interpreter.InterpretableAttribute); !ok || !isName || !names[i.ID()] {
 			return i, nil
 		}
-		return &meantName{InterpretableV2: i, reading: m}, nil
+		return &convertedName{InterpretableV2: i, conversion: m}, nil
 	})
 }
 
-// meantName is a name whose value means something else.
-type meantName struct {
+// convertedName is a name whose value means something else.
+type convertedName struct {
 	interpreter.InterpretableV2
-	reading reading
+	conversion conversion
 }
 
-func (n *meantName) Eval(vars interpreter.Activation) ref.Val {
+func (n *convertedName) Eval(vars interpreter.Activation) ref.Val {
 	return n.Exec(interpreter.AsFrame(vars))
 }
 
-func (n *meantName) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+func (n *convertedName) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	val := n.InterpretableV2.Exec(frame)
 	if types.IsUnknownOrError(val) {
 		return val
 	}
-	meant, err := n.reading.value(frame, n.ID(), val)
+	meant, err := n.conversion.value(frame, n.ID(), val)
 	if err != nil {
 		return types.WrapErr(err)
 	}

@@ -110,9 +110,9 @@ const noticed = 1 << 10
 
 // counted makes the calls that can make long values tell the evaluation's Memory, in
 // an expression whose cost is not metered.
-func counted(all map[string]declaration) interpreter.PlannerOption {
+func counted(table *Table) interpreter.PlannerOption {
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-		if call, ok := i.(interpreter.InterpretableCall); ok && all[call.Function()].makes() {
+		if call, ok := i.(interpreter.InterpretableCall); ok && table.Declared(call.Function()).makes() {
 			return &countedNode{InterpretableV2: i}, nil
 		}
 		return i, nil

@@ -126,7 +126,7 @@ func TestMeanings(t *testing.T) {
 					meanings[e.ID()] = tt.meaning
 				}
 			}
-			p, issues := x.Program(ProgramOptions{Meanings: meanings})
+			p, issues := New(x, Options{Meanings: meanings})
 			if len(issues) > 0 {
 				t.Fatal(issues)
 			}

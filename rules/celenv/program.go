@@ -14,8 +14,8 @@ import (
 	"kanon.dev/kanon/openapi"
 )
 
-// ProgramOptions say how an expression is run. The zero value is usable.
-type ProgramOptions struct {
+// Options say how an expression is run. The zero value is usable.
+type Options struct {
 	// CostLimit is the most that one evaluation may cost. 0: DefaultCostLimit.
 	CostLimit uint64
 	// Absent lists for nodes that are has(…) the nodes below them that may be
@@ -42,39 +42,41 @@ type Program struct {
 	limit   uint64
 }
 
-// Program plans the expression.
-func (x *Expression) Program(o ProgramOptions) (*Program, []Issue) {
-	p := &Program{bounded: isBounded(x.ast.Expr(), x.env.declared), limit: o.CostLimit}
+// New plans an expression.
+func New(x *Expression, o Options) (*Program, []Issue) {
+	table, root := x.env.functions, x.Root()
+	p := &Program{bounded: isBounded(root, table), limit: o.CostLimit}
 	if p.limit == 0 {
 		p.limit = DefaultCostLimit
 	}
 	planner := []interpreter.PlannerOption{
 		interpreter.CustomDecoratorV2(decorateOptional),
-		ownCalls(x.env.own, x.env.declared, o.Moving),
-		boundEquality(x.ast),
+		ownCalls(table, o.Moving),
+		boundEquality(x),
 		watchComparisons(o.Moving),
 		interpreter.Optimize(),
 		constantPatterns(),
 	}
 	if p.bounded {
-		planner = append(planner, counted(x.env.declared))
+		planner = append(planner, counted(table))
 	} else {
-		planner = append(planner, metered(x.ast.Expr(), x.env.declared))
+		planner = append(planner, metered(root, table))
 	}
-	planner = append(planner, orderRanges(x.ast.Expr()), allowAbsent(o.Absent))
-	machine := x.env.machine
-	if readings := o.readings(); len(readings) > 0 {
-		machine = x.env.machineFor(&meaningFactory{factory: x.env.factory, readings: readings})
-		planner = append(planner, meantNames(x.ast.Expr(), readings))
+	planner = append(planner, orderRanges(root), allowAbsent(o.Absent))
+	paths := &factory{AttributeFactory: x.env.Attributes()}
+	var attributes interpreter.AttributeFactory = paths
+	if conversions := o.conversions(); len(conversions) > 0 {
+		attributes = &convertingFactory{factory: paths, conversions: conversions}
+		planner = append(planner, convertedNames(root, conversions))
 	}
 	if !p.bounded {
-		planner = append(planner, chargedReads(x.ast.Expr(), x.env.declared))
+		planner = append(planner, chargedReads(root, table))
 	}
-	run, err := machine.NewInterpretable(x.ast, planner...)
-	if err != nil {
-		return nil, planIssues(x, err)
+	var issues []Issue
+	p.run, issues = x.Plan(attributes, planner...)
+	if len(issues) > 0 {
+		return nil, issues
 	}
-	p.run = run
 	return p, nil
 }
 
@@ -165,7 +167,7 @@ const fewNodes = 100
 // isBounded says whether an expression does so little that its cost cannot
 // come near any limit: no loops, and only a few functions that take constant time
 // or look once at a text.
-func isBounded(root ast.Expr, all map[string]declaration) bool {
+func isBounded(root ast.Expr, table *Table) bool {
 	bounded, nodes := true, 0
 	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
 		if nodes++; nodes > fewNodes {
@@ -175,7 +177,7 @@ func isBounded(root ast.Expr, all map[string]declaration) bool {
 		case ast.ComprehensionKind:
 			bounded = false
 		case ast.CallKind:
-			if !all[e.AsCall().FunctionName()].cost.isCheap() {
+			if !table.Declared(e.AsCall().FunctionName()).cost.isCheap() {
 				bounded = false
 			}
 		default:
