@@ -19,7 +19,7 @@ func mixedOperators() []string {
 
 // mixedArithmetic declares for the checker that an int and a double can be
 // added, subtracted, multiplied and divided, which gives a double. The
-// implementation is newDispatcher's: the standard operators have one for all
+// implementation is Table.Dispatcher's: the standard operators have one for all
 // types, to which none can be added by a declaration.
 func mixedArithmetic() cel.EnvOption {
 	return func(env *cel.Env) (*cel.Env, error) {
@@ -37,8 +37,8 @@ func mixedArithmetic() cel.EnvOption {
 	}
 }
 
-// newDispatcher collects the implementations of all functions.
-func newDispatcher(env *cel.Env, table *Table) (interpreter.Dispatcher, error) {
+// Dispatcher collects the implementations of all functions of an environment, each within its bounds.
+func (t *Table) Dispatcher(env *cel.Env) (interpreter.Dispatcher, error) {
 	dispatcher := interpreter.NewDispatcher()
 	mixed := map[string]bool{}
 	for _, op := range mixedOperators() {
@@ -53,7 +53,7 @@ func newDispatcher(env *cel.Env, table *Table) (interpreter.Dispatcher, error) {
 			if mixed[b.Operator] {
 				b = withDoubles(b)
 			}
-			b = withSets(table.Declared(name).within(name, guarded(b)))
+			b = withSets(t.Declared(name).within(name, guarded(b)))
 			if err := dispatcher.Add(b); err != nil {
 				return nil, fmt.Errorf("bind the CEL function %s: %w", name, err)
 			}

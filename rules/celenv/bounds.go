@@ -21,8 +21,6 @@ const (
 	maxPairs = 1_000_000
 	// maxScalars is how many texts or ints a list may have that is taken as a set.
 	maxScalars = 20_000
-	// maxCompared is how many values == may have on its two sides.
-	maxCompared = 200_000
 	// maxSorted is how many items one call may sort.
 	maxSorted = 50_000
 	// maxMade is how many items a list may have that + or a function makes.
@@ -357,8 +355,7 @@ func shortFormat(args ...ref.Val) ref.Val {
 	if len(args) < 2 {
 		return nil
 	}
-	p := &plainer{left: maxText, most: maxText}
-	if _, err := p.value(args[1], 0); errors.As(err, new(tooLongError)) {
+	if _, err := Plain(args[1], maxText); errors.As(err, new(tooLongError)) {
 		return types.NewErr("format: %v", err)
 	}
 	if digits := formatDigits(args[0]); digits > maxText {

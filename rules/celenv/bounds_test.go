@@ -16,9 +16,9 @@ import (
 func heavy(name string) any {
 	switch name {
 	case "text":
-		return strings.Repeat("a", maxText)
+		return strings.Repeat("a", 1536<<10)
 	case "lines":
-		return strings.Repeat("key: [1, 2, {a: b}]\n", maxYAML/20)
+		return strings.Repeat("key: [1, 2, {a: b}]\n", 256<<10/20)
 	case "items":
 		items := make([]any, 300_000)
 		for i := range items {

@@ -10,13 +10,12 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-const (
-	// NowName is the name of the time of the evaluation in expressions.
-	NowName = "now"
-	// ClockName is the name under which an activation gives the *Clock to the
-	// expressions that depend on the time. It cannot be written in one.
-	ClockName = "@kanon_clock"
-)
+// NowName is the name of the time of the evaluation in expressions.
+const NowName = "now"
+
+// ClockName is the name under which an activation gives the *Clock to the
+// expressions that depend on the time. It cannot be written in one.
+const ClockName = "@kanon_clock"
 
 // Clock is the time of one evaluation, and when something that was computed
 // from it changes. It is not safe for concurrent use.

@@ -46,11 +46,9 @@ func metered(root ast.Expr, table *Table) interpreter.PlannerOption {
 		switch n := i.(type) {
 		case interpreter.InterpretableCall:
 			d := table.Declared(n.Function())
-			node := &meteredNode{InterpretableV2: i, slow: !d.cost.isCheap() || n.Function() == operators.In, makes: d.makes() || d.bytes.fixed > little().fixed, units: 1}
-			if d.cost == costZone && len(n.Args()) > 1 {
-				node.units += zoneUnits
+			i = &meteredNode{
+				InterpretableV2: i, slow: !d.isCheap() || n.Function() == operators.In, makes: d.makesMuch(), units: 1 + d.extraUnits(len(n.Args())),
 			}
-			i = node
 		case interpreter.InterpretableConstructor:
 			i = &meteredNode{InterpretableV2: i, makes: true, units: 1}
 		default:
@@ -110,7 +108,7 @@ func (n *meteredNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		units += uint64(len(v)) / bytesPerUnit
 	case *madeMap:
 		if _, ok := n.InterpretableV2.(*ownCall); ok {
-			units += v.entries
+			units += v.Entries()
 		}
 	case traits.MutableLister: // what a loop has gathered so far
 	case traits.Lister:

@@ -36,8 +36,6 @@ const (
 // zoneUnits is about what it costs to read a zone.
 const zoneUnits = 100
 
-// isCheap is true for what may be called in an expression whose cost is not metered.
-func (c costClass) isCheap() bool { return c == costConstant || c == costGlance }
 
 // declaration says of a function, and of each way to call it, what a call takes. One
 // call cannot be interrupted, so both are known before it is made. A function that is
@@ -77,8 +75,25 @@ func (b bound) most(args []ref.Val) int64 {
 	return b.fixed + b.of(args)
 }
 
-// makes is true for a function that makes values as long as its arguments let it.
+// makes reports whether the values are as long as the arguments let them be.
 func (d declaration) makes() bool { return d.bytes.of != nil }
+
+// makesMuch reports whether a value can take more than a little.
+func (d declaration) makesMuch() bool { return d.makes() || d.bytes.fixed > little().fixed }
+
+// isCheap reports whether the function may be called in an expression whose cost is not metered.
+func (d declaration) isCheap() bool { return d.cost == costConstant || d.cost == costGlance }
+
+// extraUnits is what a call costs with so many arguments, whatever they are, beside the one unit of every call.
+func (d declaration) extraUnits(args int) uint64 {
+	if d.cost == costZone && args > 1 {
+		return zoneUnits
+	}
+	return 0
+}
+
+// chargedFor is the class by which a call costs what its arguments are long; false where it does not, or says itself what it costs.
+func (d declaration) chargedFor() (costClass, bool) { return d.cost, !d.isCheap() && !d.charges }
 
 // bounds of values.
 func little() bound { return bound{fixed: 2 * valueBytes} }
@@ -226,6 +241,7 @@ type Table struct {
 func NewTable() *Table {
 	t := &Table{own: map[string]*function{}, declared: declarations()}
 	for _, fn := range ownFunctions() {
+		fn.declared = t.declared[fn.name]
 		t.own[fn.name] = fn
 	}
 	return t
@@ -280,15 +296,15 @@ func chargedArguments(root ast.Expr, table *Table) map[int64]costClass {
 			return
 		}
 		call := e.AsCall()
-		d := table.Declared(call.FunctionName())
-		if d.cost.isCheap() || d.charges {
+		class, charged := table.Declared(call.FunctionName()).chargedFor()
+		if !charged {
 			return
 		}
 		if call.IsMemberFunction() {
-			note(call.Target(), d.cost)
+			note(call.Target(), class)
 		}
 		for _, arg := range call.Args() {
-			note(arg, d.cost)
+			note(arg, class)
 		}
 	}))
 	return read
@@ -324,27 +340,32 @@ func (n *readPath) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 }
 
 // chargeRead charges what it costs to work on an argument, and gives it.
-func chargeRead(frame *interpreter.ExecutionFrame, c costClass, val ref.Val) ref.Val {
-	units := uint64(0)
-	switch v := val.(type) {
-	case types.String:
-		units = uint64(len(v)) / bytesPerUnit
-	case types.Bytes:
-		units = uint64(len(v)) / bytesPerUnit
-	case traits.MutableLister, traits.MutableMapper: // what a loop gathers
-	case traits.Lister:
-		units = uint64(length(v)) //nolint:gosec // It is not negative.
-		if c == costPairs {
-			units += pairUnits(v)
-		}
-	case traits.Mapper:
-		size, _ := v.Size().(types.Int)
-		units = uint64(size) //nolint:gosec // It is not negative.
-	}
-	if units > 0 {
+func chargeRead(frame *interpreter.ExecutionFrame, class costClass, val ref.Val) ref.Val {
+	if units := class.units(val); units > 0 {
 		charge(frame, units)
 	}
 	return val
+}
+
+// units is what it costs to work on an argument.
+func (c costClass) units(val ref.Val) uint64 {
+	switch v := val.(type) {
+	case types.String:
+		return uint64(len(v)) / bytesPerUnit
+	case types.Bytes:
+		return uint64(len(v)) / bytesPerUnit
+	case traits.MutableLister, traits.MutableMapper: // what a loop gathers
+	case traits.Lister:
+		units := uint64(length(v)) //nolint:gosec // It is not negative.
+		if c == costPairs {
+			units += pairUnits(v)
+		}
+		return units
+	case traits.Mapper:
+		size, _ := v.Size().(types.Int)
+		return uint64(size) //nolint:gosec // It is not negative.
+	}
+	return 0
 }
 
 // pairUnits is what it costs to compare all values of a list with one another. Texts

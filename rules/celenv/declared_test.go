@@ -6,19 +6,17 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"github.com/google/cel-go/interpreter"
+	"github.com/google/cel-go/cel"
 )
 
 // Every function and operator that an expression can call, with every way to call it,
 // has a cost class and a bound of bytes; and nothing else has.
 func TestEveryFunctionIsDeclared(t *testing.T) {
 	t.Parallel()
-	env, err := Shared()
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := libraries(t)
+	table := NewTable()
 	overloads := map[string][]string{}
-	for name, fn := range env.base.Functions() {
+	for name, fn := range env.Functions() {
 		for _, o := range fn.OverloadDecls() {
 			overloads[name] = append(overloads[name], o.ID())
 		}
@@ -26,14 +24,24 @@ func TestEveryFunctionIsDeclared(t *testing.T) {
 	if len(overloads) < 150 {
 		t.Errorf("%d functions, want 150 at the least", len(overloads))
 	}
-	for _, wrong := range undeclared(env.functions.declared, overloads) {
+	for _, wrong := range undeclared(table.declared, overloads) {
 		t.Error(wrong)
 	}
-	for _, m := range env.base.Macros() { // they become calls, which are declared
-		if _, ok := env.functions.declared[m.Function()]; ok && !slices.Contains([]string{"all", "map"}, m.Function()) {
+	for _, m := range env.Macros() { // they become calls, which are declared
+		if _, ok := table.declared[m.Function()]; ok && !slices.Contains([]string{"all", "map"}, m.Function()) {
 			t.Errorf("the macro %s is declared as a function", m.Function())
 		}
 	}
+}
+
+// libraries is an environment of CEL's own with all functions.
+func libraries(t *testing.T) *cel.Env {
+	t.Helper()
+	env, err := cel.NewEnv(append(Libraries(), cel.CustomTypeAdapter(adapter{}))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
 }
 
 // What the comparison is for: a library brings a new function, or a new way to call an
@@ -91,25 +99,22 @@ func TestBoundsHold(t *testing.T) {
 		`lists.range(10)`:                 {"lists.range", []ref.Val{types.Int(10)}},
 		`fromJson("[{\"a\": [1, 2.5]}]")`: {"fromJson", []ref.Val{types.String(`[{"a": [1, 2.5]}]`)}},
 	} {
-		env, err := Shared()
+		env := libraries(t)
+		x, issues := env.Compile(expr)
+		if issues.Err() != nil {
+			t.Fatalf("%s: %v", expr, issues)
+		}
+		prog, err := env.Program(x)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v", expr, err)
 		}
-		x, issues := env.Compile(expr, nil)
-		if len(issues) > 0 {
-			t.Fatalf("%s: %v", expr, issues)
-		}
-		prog, issues := New(x, Options{})
-		if len(issues) > 0 {
-			t.Fatalf("%s: %v", expr, issues)
-		}
-		val, err := prog.Eval(t.Context(), interpreter.EmptyActivation())
+		val, _, err := prog.Eval(map[string]any{})
 		if err != nil {
 			t.Errorf("%s: %v", expr, err)
 			continue
 		}
 		const most = 1 << 40
-		bound := env.functions.declared[want.function].bytes.most(want.args)
+		bound := NewTable().declared[want.function].bytes.most(want.args)
 		for _, arg := range want.args {
 			bound += textLength(arg) // which the value may share
 		}

@@ -71,7 +71,7 @@ func newEnv() (*Env, error) {
 		}
 	}
 	functions := NewTable()
-	dispatcher, err := newDispatcher(base, functions)
+	dispatcher, err := functions.Dispatcher(base)
 	if err != nil {
 		return nil, err
 	}

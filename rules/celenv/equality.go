@@ -9,6 +9,9 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
+// maxCompared is how many values == may have on its two sides.
+const maxCompared = 200_000
+
 // boundEquality keeps ==, != and in from comparing values that hold others so
 // many times over that the comparison would not end.
 func boundEquality(x *Expression) interpreter.PlannerOption {

@@ -37,6 +37,36 @@ type function struct {
 	// the arguments go with the clock, and times which of them may.
 	times  []int
 	change func(args []ref.Val, moving []int) (wait, bool)
+
+	declared declaration
+}
+
+// Call calls the function within its bounds; frame resolves what the activation gives.
+func (f *function) Call(frame *interpreter.ExecutionFrame, args []ref.Val) ref.Val {
+	if err := f.declared.refuse(f.name, args...); err != nil {
+		return err
+	}
+	if f.within != nil {
+		return f.within(frame, args)
+	}
+	return f.call(args)
+}
+
+// Cost is what a call costs beside the one unit of every call.
+func (f *function) Cost(args []ref.Val, result ref.Val) uint64 {
+	if f.cost == nil {
+		return 0
+	}
+	return f.cost(args, result)
+}
+
+// ChangesIn is after how long the value of a call changes whose arguments grow by so many seconds in a second each;
+// false where it never does.
+func (f *function) ChangesIn(args []ref.Val, speeds []int) (wait, bool) {
+	if f.change == nil {
+		return 0, false
+	}
+	return f.change(args, speeds)
 }
 
 // changesAt is Env.ChangesAt for one function; nil: for one that is not Kanon's own.
@@ -143,16 +173,15 @@ func ownCalls(table *Table, moving map[int64][]int) interpreter.PlannerOption {
 		if val, err := constantCron(call); err != nil || val != nil {
 			return val, err
 		}
-		return &ownCall{InterpretableCall: call, fn: fn, moving: moving[call.ID()], declared: table.Declared(call.Function())}, nil
+		return &ownCall{InterpretableCall: call, fn: fn, moving: moving[call.ID()]}, nil
 	})
 }
 
 // ownCall is a call of one of Kanon's own functions.
 type ownCall struct {
 	interpreter.InterpretableCall
-	fn       *function
-	moving   []int
-	declared declaration
+	fn     *function
+	moving []int
 }
 
 func (n *ownCall) Eval(vars interpreter.Activation) ref.Val {
@@ -169,24 +198,16 @@ func (n *ownCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		}
 		args[i] = val
 	}
-	if err := n.declared.refuse(n.fn.name, args...); err != nil {
-		return types.LabelErrNode(n.ID(), err)
-	}
-	var val ref.Val
-	if n.fn.within != nil {
-		val = n.fn.within(frame, args)
-	} else {
-		val = n.fn.call(args)
-	}
-	if n.fn.cost != nil {
-		charge(frame, n.fn.cost(args, val))
+	val := n.fn.Call(frame, args)
+	if units := n.fn.Cost(args, val); units > 0 {
+		charge(frame, units)
 	}
 	if types.IsError(val) {
 		return types.LabelErrNode(n.ID(), val)
 	}
-	if n.moving != nil && n.fn.change != nil {
-		if w, ok := n.fn.change(args, n.moving); ok {
-			noteChange(frame, w)
+	if n.moving != nil {
+		if in, ok := n.fn.ChangesIn(args, n.moving); ok {
+			noteChange(frame, in)
 		}
 	}
 	return val

@@ -1,6 +1,7 @@
 package celenv
 
 import (
+	"github.com/google/cel-go/cel"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -40,8 +41,17 @@ type call struct {
 
 func newWriter(env *Env, data []byte) *writer {
 	w := &writer{data: data, calls: map[string][]call{}, left: 60}
+	base, err := cel.NewEnv(Libraries()...)
+	if err != nil {
+		panic(err)
+	}
+	functions := base.Functions()
 	for _, name := range env.FunctionNames() {
-		for _, o := range env.overloads[name] {
+		fn, ok := functions[name]
+		if !ok {
+			continue
+		}
+		for _, o := range fn.OverloadDecls() {
 			kind := kindOf(o.ResultType())
 			w.calls[kind] = append(w.calls[kind], call{name, o})
 		}

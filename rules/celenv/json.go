@@ -13,10 +13,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-var (
-	errTooManyEntries = fmt.Errorf("more than %d entries", maxMerged)
-	errTooDeep        = fmt.Errorf("nested more than %d deep", maxDepth)
-)
+// ErrTooDeep is the error of a value that nests deeper than MaxDepth.
+var ErrTooDeep = fmt.Errorf("nested more than %d deep", maxDepth)
 
 // tooLongError is a text of more bytes than there may be.
 type tooLongError int
@@ -66,8 +64,7 @@ func toJSONText(args []ref.Val) ref.Val {
 // encodeJSON writes a value as JSON of so many bytes at the most, keys sorted,
 // without blanks.
 func encodeJSON(val ref.Val, most int) (string, error) {
-	p := &plainer{left: most, most: most}
-	plain, err := p.value(val, 0)
+	plain, err := Plain(val, most)
 	if err != nil {
 		return "", err
 	}
@@ -93,7 +90,7 @@ func fromJSONText(args []ref.Val) ref.Val {
 		return types.NewErr("fromJson: %v", err)
 	}
 	if depth(val, 0) > maxDepth {
-		return types.NewErr("fromJson: %v", errTooDeep)
+		return types.NewErr("fromJson: %v", ErrTooDeep)
 	}
 	return FromJSON(val)
 }
@@ -122,10 +119,17 @@ type plainer struct {
 	left, most int
 }
 
+// Plain makes plain JSON of a value for a text of at most so many bytes. It differs from ToJSON
+// in that null is kept, since it is what the author wrote. The error of a value that is too long is a TooLongError.
+func Plain(val ref.Val, most int) (any, error) {
+	p := &plainer{left: most, most: most}
+	return p.value(val, 0)
+}
+
 func (p *plainer) value(val any, depth int) (any, error) {
 	if v, ok := val.(ref.Val); ok {
 		if depth > maxDepth {
-			return nil, errTooDeep
+			return nil, ErrTooDeep
 		}
 		if p.left--; p.left < 0 {
 			return nil, tooLongError(p.most)
@@ -138,7 +142,7 @@ func (p *plainer) value(val any, depth int) (any, error) {
 // measure takes what is plain JSON already out of the bound.
 func (p *plainer) measure(val any, depth int) error {
 	if depth > maxDepth {
-		return errTooDeep
+		return ErrTooDeep
 	}
 	if p.left--; p.left < 0 {
 		return tooLongError(p.most)

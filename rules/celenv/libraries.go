@@ -12,6 +12,9 @@ const (
 	maxExpression = 16 << 10
 	// maxNesting is how deep an expression may nest.
 	maxNesting = 100
+)
+
+const (
 	// maxPrecision is how many digits format writes behind the point: a double has 17
 	// that mean something.
 	maxPrecision = 100
@@ -20,10 +23,10 @@ const (
 )
 
 // options declares the language: what the parser accepts and which functions
-// there are. Versions are pinned, so that an update of a module does not change
+// exist. Versions are pinned, so that an update of a module does not change
 // what a rule means.
 func options() []cel.EnvOption {
-	return []cel.EnvOption{
+	return append([]cel.EnvOption{
 		cel.CustomTypeAdapter(adapter{}),
 		cel.CrossTypeNumericComparisons(true),
 		cel.DefaultUTCTimeZone(true),
@@ -32,6 +35,12 @@ func options() []cel.EnvOption {
 		cel.EnableIdentifierEscapeSyntax(),
 		cel.ParserExpressionSizeLimit(maxExpression),
 		cel.ParserRecursionLimit(maxNesting),
+	}, Libraries()...)
+}
+
+// Libraries declares the functions and macros: those of cel-go and of Kubernetes, in fixed versions, and Kanon's own.
+func Libraries() []cel.EnvOption {
+	return []cel.EnvOption{
 		cel.OptionalTypes(cel.OptionalTypesVersion(2)),
 
 		ext.Bindings(ext.BindingsVersion(0)),

@@ -1,6 +1,8 @@
 package celenv
 
 import (
+	"fmt"
+
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -10,6 +12,8 @@ import (
 // maxMerged is how many entries one call of merge or deepMerge may look at: far
 // more than objects have, and about a tenth of a second.
 const maxMerged = 50_000
+
+var errTooManyEntries = fmt.Errorf("more than %d entries", maxMerged)
 
 func mergeFunctions() []*function {
 	fields := cel.MapType(cel.StringType, cel.DynType)
@@ -34,6 +38,9 @@ type madeMap struct {
 	entries uint64
 }
 
+// Entries is how many entries of other maps it took to make the map.
+func (m *madeMap) Entries() uint64 { return m.entries }
+
 // merger merges maps within a bound.
 type merger struct {
 	deep    bool
@@ -55,7 +62,7 @@ func mergeAll(name string, deep bool, args []ref.Val) ref.Val {
 			return types.NewErr("%s: %v", name, err)
 		}
 	}
-	return &madeMap{jsonMap: jsonMap{fields: out}, entries: m.entries}
+	return MadeFrom(out, m.entries)
 }
 
 // into puts the entries of a map into out, which nobody else holds.
@@ -82,7 +89,7 @@ func (m *merger) into(out map[string]any, from traits.Mapper) error {
 		if err := m.into(merged, below); err != nil {
 			return err
 		}
-		out[name] = &madeMap{jsonMap: jsonMap{fields: merged}}
+		out[name] = Made(merged)
 		return nil
 	})
 }

@@ -68,10 +68,9 @@ func objectStatus(name string, val ref.Val, kinds StatusKinds) (s status.Status,
 	}
 	var fields map[string]any
 	if plain, ok := m.(*jsonMap); ok {
-		fields = plain.fields
+		fields, _ = plain.Value().(map[string]any)
 	} else {
-		p := &plainer{left: maxText, most: maxText}
-		copied, err := p.value(val, 0)
+		copied, err := Plain(val, maxText)
 		if err != nil {
 			return "", types.NewErr("%s: %v", name, err)
 		}

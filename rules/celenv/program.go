@@ -177,7 +177,7 @@ func isBounded(root ast.Expr, table *Table) bool {
 		case ast.ComprehensionKind:
 			bounded = false
 		case ast.CallKind:
-			if !table.Declared(e.AsCall().FunctionName()).cost.isCheap() {
+			if !table.Declared(e.AsCall().FunctionName()).isCheap() {
 				bounded = false
 			}
 		default:

@@ -122,7 +122,12 @@ func withBytes(val any) (out any, mixed bool) {
 }
 
 // Made makes one value of the rendered fields of a map, which can be a ref.Val each.
-func Made(fields map[string]any) ref.Val { return &madeMap{jsonMap: jsonMap{fields: fields}} }
+func Made(fields map[string]any) ref.Val { return MadeFrom(fields, 0) }
+
+// MadeFrom is Made for a map that took so many entries of others to make.
+func MadeFrom(fields map[string]any, entries uint64) ref.Val {
+	return &madeMap{jsonMap: jsonMap{fields: fields}, entries: entries}
+}
 
 // MadeList is Made for the items of a list.
 func MadeList(items []any) ref.Val { return types.NewDynamicList(adapter{}, items) }

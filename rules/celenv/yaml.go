@@ -97,7 +97,7 @@ type yamlReader struct {
 
 func (r *yamlReader) value(n *yaml.Node, depth int) (any, error) {
 	if depth > maxDepth {
-		return nil, errTooDeep
+		return nil, ErrTooDeep
 	}
 	if r.left -= valueBytes + itemBytes + len(n.Value); n.Kind == yaml.MappingNode {
 		r.left -= mapBytes
