@@ -104,20 +104,27 @@ func testFailed(err error) bool {
 	return details == nil || len(details.Causes) == 0
 }
 
-// amendment is the patch that amends live; false where it takes an apply: where we own by another entry than that of a
-// POST, where the set of paths is another one, and where a path is not there or is not ours though it has our value.
+// amendment is the patch that amends live; false where that takes an apply, also because the set of paths is another one.
 func (c *Child) amendment(live *unstructured.Unstructured) ([]operation, bool) {
-	last, ok := recorded(live)
-	if !ok || last.paths != c.fingerprint.paths || c.kind.deduced || c.holdsIgnored(live) || !c.updatedOnly(live) {
+	if last, ok := recorded(live); !ok || last.paths != c.fingerprint.paths {
+		return nil, false
+	}
+	return c.Replacements(live)
+}
+
+// Replacements is the patch that gives live the values of the object where they differ; false where it takes an apply: where we own by another entry than that of a
+// POST, and where a path is not there or is not ours though it has our value.
+func (d *Desired) Replacements(live *unstructured.Unstructured) ([]operation, bool) {
+	if d.kind.deduced || d.holdsIgnored(live) || !d.updatedOnly(live) {
 		return nil, false
 	}
 	patch := []operation{{Op: "test", Path: "/metadata/uid", Value: string(live.GetUID())}}
-	uncovered, possible := c.uncovered(live), true
-	c.eachLeaf(func(path fieldpath.Path) {
+	uncovered, possible := d.uncovered(live), true
+	d.eachLeaf(func(path fieldpath.Path) {
 		if !possible {
 			return
 		}
-		steps, changed, ok := c.replace(path, live)
+		steps, changed, ok := d.replace(path, live)
 		if possible = ok && (changed || !uncovered.Has(path)); possible && changed {
 			patch = append(patch, steps...)
 		}
@@ -129,22 +136,22 @@ func (c *Child) amendment(live *unstructured.Unstructured) ([]operation, bool) {
 }
 
 // updatedOnly says whether all that we own of live is in one Update entry in the rendered apiVersion.
-func (c *Child) updatedOnly(live *unstructured.Unstructured) bool {
+func (d *Desired) updatedOnly(live *unstructured.Unstructured) bool {
 	own := ownEntries(live)
-	return len(own) == 1 && own[0].operation == operationUpdate && own[0].apiVersion == c.Object.GetAPIVersion()
+	return len(own) == 1 && own[0].operation == operationUpdate && own[0].apiVersion == d.Object.GetAPIVersion()
 }
 
 // replace is how a leaf of live gets the rendered value. changed is false where it has that. ok is false where it cannot
 // be replaced: where it is not there, and where others may have a part of what is.
-func (c *Child) replace(path fieldpath.Path, live *unstructured.Unstructured) (steps []operation, changed, ok bool) {
-	var want, have any = c.Object.Object, live.Object
-	ref := c.kind.root
+func (d *Desired) replace(path fieldpath.Path, live *unstructured.Unstructured) (steps []operation, changed, ok bool) {
+	var want, have any = d.Object.Object, live.Object
+	ref := d.kind.root
 	for _, element := range path {
 		if element.Value != nil { // an item of a set is there or not
 			list, isList := have.([]any)
 			return nil, false, isList && contains(list, *element.Value)
 		}
-		if want, ref, ok = c.kind.step(want, ref, element); !ok {
+		if want, ref, ok = d.kind.step(want, ref, element); !ok {
 			return nil, false, false
 		}
 		if have, _, ok = stepInto(have, element); !ok {
@@ -156,8 +163,8 @@ func (c *Child) replace(path fieldpath.Path, live *unstructured.Unstructured) (s
 		return nil, false, true
 	case vanishing(want):
 		return nil, false, false
-	case !c.kind.indivisible(ref, want) || !c.kind.indivisible(ref, have):
-		return nil, false, c.emptyGranular(path)
+	case !d.kind.indivisible(ref, want) || !d.kind.indivisible(ref, have):
+		return nil, false, d.emptyGranular(path)
 	}
 	return replacing(live.Object, path, want), true, true
 }

@@ -15,10 +15,8 @@ import (
 
 // Child is one object as it should be, ready to be compared and written. It is made by Writer.Prepare and immutable.
 type Child struct {
-	// Object is what is applied: normalised, labelled and annotated, without what the policy ignores. Read-only.
-	Object *unstructured.Unstructured
-	// Ref names the child, without a UID.
-	Ref Ref
+	// Desired is what is applied: normalised, labelled and annotated, without what the policy ignores.
+	Desired
 	// Owner is for whom it is made.
 	Owner Owner
 
@@ -33,20 +31,14 @@ type Child struct {
 	source source
 	// returning is true where one that was let go may be taken back.
 	returning bool
-	// tied is true where an apply leaves the ownerReference as it is.
-	tied bool
+	// omitsReference is true where an apply leaves the ownerReference as it is.
+	omitsReference bool
 	// isGone and nameOf are as in Options.
-	isGone func(Owner) bool
-	nameOf func(ruleID string) string
-	// whole is the normalised object with what the policy ignores, without marks; nil where it ignores nothing.
-	whole       map[string]any
-	kind        kind
+	isGone      func(Owner) bool
+	nameOf      func(ruleID string) string
 	fingerprint fingerprint
 	// contents are the hashes that the content of the child may have been recorded with; nil where it is not recorded.
 	contents []string
-	// shape is what the rendered paths decide, and controller the UID that it leaves open; empty where that is none.
-	shape      *shape
-	controller string
 }
 
 // Prepare turns a rendered template into a Child: the object is normalised, labelled with rule, parent and node, given
@@ -90,9 +82,13 @@ func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructure
 	if err != nil {
 		return nil, err
 	}
-	obj := kind.normalise(rendered, w.hasStatus(gvk))
+	normal := policy.normalised(gvk.GroupKind())
+	desired, err := NewDesired(kind, kind.normalise(rendered, w.hasStatus(gvk)), normal.Ignore)
+	if err != nil {
+		return nil, err
+	}
 	child := &Child{
-		Ref: RefOf(obj), Owner: owner, policy: policy.normalised(gvk.GroupKind()), kind: kind, marks: w.marks, reserved: w.reserved, isGone: w.isGone, nameOf: w.nameOf,
+		Desired: *desired, Owner: owner, policy: normal, marks: w.marks, reserved: w.reserved, isGone: w.isGone, nameOf: w.nameOf,
 		source: w.sourceOf(kind, rendered, owner, controller, policy),
 	}
 	if policy.Content {
@@ -101,10 +97,7 @@ func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructure
 		}
 		child.fingerprint.content = child.contents[0]
 	}
-	if err := child.split(obj.Object); err != nil {
-		return nil, err
-	}
-	child.addMark(controller)
+	child.mark = w.marks.add(child.Object, owner, controller)
 	if err := w.takeFingerprint(child); err != nil {
 		return nil, err
 	}
@@ -119,22 +112,36 @@ func (e *schemaMismatchError) Unwrap() error { return e.err }
 
 // pathSet validates the object against its schema, as the API server does when it is applied (so duplicate list keys are
 // found here), and computes every path of it that managedFields can hold.
-func (c *Child) pathSet() (*fieldpath.Set, error) {
-	value, err := c.kind.converter.ObjectToTyped(c.Object)
+func (d *Desired) pathSet() (*fieldpath.Set, error) {
+	value, err := d.kind.typed(d.Object)
 	if err != nil {
-		return nil, c.mismatch(err)
+		return nil, err
 	}
 	set, err := value.ToFieldSet()
 	if err != nil {
-		return nil, c.mismatch(err)
+		return nil, mismatch(d.Object, err)
 	}
 	return set.Difference(identityPaths()), nil
 }
 
-// mismatch is an error of the library that says what in the object does not fit; for a Secret without the value.
-func (c *Child) mismatch(err error) error {
+// Validate reports what in an object does not fit the schema, as a *SchemaMismatchError.
+func (k kind) Validate(obj *unstructured.Unstructured) error {
+	_, err := k.typed(obj)
+	return err
+}
+
+// typed reads an object by the schema. The error says what does not fit; for a Secret without the value.
+func (k kind) typed(obj *unstructured.Unstructured) (*typed.TypedValue, error) {
+	value, err := k.converter.ObjectToTyped(obj)
+	if err == nil {
+		return value, nil
+	}
+	return nil, mismatch(obj, err)
+}
+
+func mismatch(obj *unstructured.Unstructured, err error) error {
 	err = oneLine(err)
-	if c.Ref.Group == "" && c.Ref.Kind == "Secret" {
+	if isSecret(obj) {
 		before, _, _ := strings.Cut(err.Error(), ", got ")
 		err = errors.New(before)
 	}

@@ -59,9 +59,10 @@ func (w *Writer) unfinished(live *unstructured.Unstructured, owner Owner, contro
 	object.SetGroupVersionKind(live.GroupVersionKind())
 	object.SetNamespace(live.GetNamespace())
 	object.SetName(live.GetName())
-	child := &Child{Object: object, Ref: RefOf(object), Owner: owner, marks: w.marks, reserved: w.reserved, isGone: w.isGone, nameOf: w.nameOf}
-	child.addMark(controller)
-	return child
+	return &Child{
+		Desired: Desired{Object: object, Ref: RefOf(object)}, Owner: owner, mark: w.marks.add(object, owner, controller),
+		marks: w.marks, reserved: w.reserved, isGone: w.isGone, nameOf: w.nameOf,
+	}
 }
 
 // claim writes what live lacks of the marks of child, in exactly the version seen.
@@ -125,7 +126,7 @@ func (c *Child) wantedMarks(live *unstructured.Unstructured) map[string]map[stri
 	labels := map[string]any{LabelRule: c.Owner.RuleID, LabelParentUID: nil, LabelNode: nil}
 	annotations := map[string]any{AnnotationOwner: nil, AnnotationApplied: m.String()}
 	if c.Owner.Tracked {
-		labels[LabelParentUID], annotations[AnnotationOwner] = string(c.Owner.Parent.UID), c.said()
+		labels[LabelParentUID], annotations[AnnotationOwner] = string(c.Owner.Parent.UID), c.Owner.text()
 	}
 	return map[string]map[string]any{"labels": labels, "annotations": annotations}
 }

@@ -25,30 +25,30 @@ import (
 //     annotations, AnnotationApplied among them, and ownerReferences are.
 
 // covered says whether our entries of live hold every rendered path.
-func (c *Child) covered(live *unstructured.Unstructured) bool { return c.uncovered(live).Empty() }
+func (d *Desired) covered(live *unstructured.Unstructured) bool { return d.uncovered(live).Empty() }
 
 // uncovered are the leaves that our entries of live do not cover; read-only.
-func (c *Child) uncovered(live *unstructured.Unstructured) *fieldpath.Set {
-	entries := c.entries(live)
-	hash, hashed := c.shape.hashEntries(entries, c.controller)
-	if uncovered, known := c.shape.verdict(hash); hashed && known {
+func (d *Desired) uncovered(live *unstructured.Unstructured) *fieldpath.Set {
+	entries := d.entries(live)
+	hash, hashed := d.shape.hashEntries(entries, d.controller)
+	if uncovered, known := d.shape.verdict(hash); hashed && known {
 		return uncovered
 	}
 	owned, uncovered := union(entries), &fieldpath.Set{}
-	c.eachLeaf(func(path fieldpath.Path) {
-		if !c.leafCovered(path, owned) {
+	d.eachLeaf(func(path fieldpath.Path) {
+		if !d.leafCovered(path, owned) {
 			uncovered.Insert(path.Copy())
 		}
 	})
-	if hashed && (c.controller == "" || !uncovered.Has(referencePath(c.controller))) {
-		c.shape.judge(hash, uncovered)
+	if hashed && (d.controller == "" || !uncovered.Has(referencePath(d.controller))) {
+		d.shape.judge(hash, uncovered)
 	}
 	return uncovered
 }
 
 // entries are those of ours in live that count: those in the rendered apiVersion.
-func (c *Child) entries(live *unstructured.Unstructured) []entry {
-	return slices.DeleteFunc(ownEntries(live), func(e entry) bool { return e.apiVersion != c.Object.GetAPIVersion() })
+func (d *Desired) entries(live *unstructured.Unstructured) []entry {
+	return slices.DeleteFunc(ownEntries(live), func(e entry) bool { return e.apiVersion != d.Object.GetAPIVersion() })
 }
 
 // union are the paths of all entries. One that cannot be read covers nothing.
@@ -62,12 +62,12 @@ func union(entries []entry) *fieldpath.Set {
 	return owned
 }
 
-func (c *Child) leafCovered(path fieldpath.Path, owned *fieldpath.Set) bool {
+func (d *Desired) leafCovered(path fieldpath.Path, owned *fieldpath.Set) bool {
 	member, below := owned.Has(path), hasBelow(owned, path)
 	if member && !below {
 		return true
 	}
-	return (member || below) && c.emptyGranular(path)
+	return (member || below) && d.emptyGranular(path)
 }
 
 // hasBelow says whether a set has members under path.
@@ -83,12 +83,12 @@ func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
 }
 
 // emptyGranular says whether an empty map was rendered at path whose keys the schema tells apart.
-func (c *Child) emptyGranular(path fieldpath.Path) bool {
-	var at any = c.Object.Object
-	ref := c.kind.root
+func (d *Desired) emptyGranular(path fieldpath.Path) bool {
+	var at any = d.Object.Object
+	ref := d.kind.root
 	for _, element := range path {
 		var ok bool
-		if at, ref, ok = c.kind.step(at, ref, element); !ok {
+		if at, ref, ok = d.kind.step(at, ref, element); !ok {
 			return false
 		}
 	}
@@ -96,7 +96,7 @@ func (c *Child) emptyGranular(path fieldpath.Path) bool {
 	if !ok || len(m) > 0 {
 		return false
 	}
-	granular := c.kind.atom(ref).Map
+	granular := d.kind.atom(ref).Map
 	return granular != nil && granular.ElementRelationship != smdschema.Atomic
 }
 

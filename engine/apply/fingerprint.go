@@ -60,10 +60,11 @@ func (w *Writer) takeFingerprint(c *Child) error {
 	}
 	annotations := ensureMap(ensureMap(c.Object.Object, "metadata"), "annotations")
 	annotations[AnnotationApplied] = "" // the path belongs to the set, the text does not belong to the hash
-	if c.shape, c.controller, err = w.shapeOf(c); err != nil {
+	paths, err := c.TakeShape(&w.shapes)
+	if err != nil {
 		return err
 	}
-	c.fingerprint.value, c.fingerprint.paths = value, hashOf([]byte(c.shape.before+c.controller+c.shape.after))
+	c.fingerprint.value, c.fingerprint.paths = value, paths
 	if !c.isFormer {
 		c.fingerprint.value, c.fingerprint.paths = c.fingerprint.value[:valueSize], c.fingerprint.paths[:pathsSize]
 	}

@@ -83,19 +83,20 @@ func (m *Marks) formerCounts(obj *unstructured.Unstructured) bool {
 	return isFormer(obj) && verdict.Proves()
 }
 
-// addFormerMark is addMark as it was.
-func (c *Child) addFormerMark() error {
-	record, err := marshalText(ownerRecord{Owner: c.Owner, Child: c.Ref})
+// addFormer is Marks.add as it was in the former version.
+func addFormer(object *unstructured.Unstructured, owner Owner) error {
+	child := RefOf(object)
+	record, err := json.Marshal(ownerRecord{Owner: owner, Child: child})
 	if err != nil {
-		return fmt.Errorf("encode the owner of %s: %w", c.Ref, err)
+		return fmt.Errorf("encode the owner of %s: %w", child, err)
 	}
-	metadata := ensureMap(c.Object.Object, "metadata")
+	metadata := ensureMap(object.Object, "metadata")
 	labels, annotations := ensureMap(metadata, "labels"), ensureMap(metadata, "annotations")
 	dropMarks(labels, annotations)
-	labels[LabelRule] = c.Owner.RuleID
-	labels[LabelParentUID] = string(c.Owner.Parent.UID)
-	labels[LabelNode] = NodeLabel(c.Owner.Node)
-	annotations[AnnotationOwner] = record
+	labels[LabelRule] = owner.RuleID
+	labels[LabelParentUID] = string(owner.Parent.UID)
+	labels[LabelNode] = NodeLabel(owner.Node)
+	annotations[AnnotationOwner] = string(record)
 	return nil
 }
 
@@ -124,7 +125,7 @@ func (w *Writer) former(c *Child) (*Child, error) {
 	}
 	object["metadata"] = metadata
 	twin.Object = &unstructured.Unstructured{Object: object}
-	if err := twin.addFormerMark(); err != nil {
+	if err := addFormer(twin.Object, twin.Owner); err != nil {
 		return nil, err
 	}
 	return &twin, w.takeFingerprint(&twin)
@@ -150,7 +151,7 @@ func (w *Writer) remark(ctx context.Context, gvr schema.GroupVersionResource, ch
 	annotations := map[string]any{AnnotationOwner: nil, AnnotationApplied: fresh.String()}
 	labels := map[string]any{LabelParentUID: nil, LabelNode: nil}
 	if child.Owner.Tracked {
-		annotations[AnnotationOwner] = child.said()
+		annotations[AnnotationOwner] = child.Owner.text()
 		delete(labels, LabelParentUID)
 	}
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{

@@ -24,15 +24,15 @@ import (
 
 // cut returns the content without what the policy ignores, as it is applied to live (nil: to an object that has all
 // that holds ignored fields). missing is true where live lacks something that holds one. content is not changed.
-func (c *Child) cut(content map[string]any, live *unstructured.Unstructured) (left map[string]any, missing bool, err error) {
+func (d *Desired) cut(content map[string]any, live *unstructured.Unstructured) (left map[string]any, missing bool, err error) {
 	left = runtime.DeepCopyJSON(content)
-	for _, path := range c.policy.Ignore {
-		cutter := &cutter{kind: c.kind, path: path, against: live != nil}
+	for _, path := range d.Ignore {
+		cutter := &cutter{kind: d.kind, path: path, against: live != nil}
 		var there any
 		if live != nil {
 			there = live.Object
 		}
-		if _, _, err := cutter.cut(left, c.kind.root, there, 0); err != nil {
+		if _, _, err := cutter.cut(left, d.kind.root, there, 0); err != nil {
 			return nil, false, &schemaMismatchError{err: err}
 		}
 		missing = missing || cutter.missing
@@ -40,38 +40,37 @@ func (c *Child) cut(content map[string]any, live *unstructured.Unstructured) (le
 	return left, missing, nil
 }
 
-// split gives the child its two forms, from the normalised object.
-func (c *Child) split(content map[string]any) error {
-	c.Object = &unstructured.Unstructured{Object: content}
-	if len(c.policy.Ignore) == 0 {
+// split gives the object its two forms, where something is ignored.
+func (d *Desired) split() error {
+	if len(d.Ignore) == 0 {
 		return nil
 	}
-	if _, err := c.kind.converter.ObjectToTyped(c.Object); err != nil {
-		return c.mismatch(err) // of the fields that are only created
+	if err := d.kind.Validate(d.Object); err != nil {
+		return err // of the fields that are only created
 	}
-	left, _, err := c.cut(content, nil)
+	left, _, err := d.cut(d.Object.Object, nil)
 	if err != nil {
 		return err
 	}
-	c.whole = content
-	c.Object = &unstructured.Unstructured{Object: left}
+	d.whole = d.Object.Object
+	d.Object = &unstructured.Unstructured{Object: left}
 	return nil
 }
 
 // creation is what a POST sends.
-func (c *Child) creation() *unstructured.Unstructured {
-	if c.whole == nil {
-		return c.Object
+func (d *Desired) creation() *unstructured.Unstructured {
+	if d.whole == nil {
+		return d.Object
 	}
-	return &unstructured.Unstructured{Object: c.marked(c.whole)}
+	return &unstructured.Unstructured{Object: d.marked(d.whole)}
 }
 
 // marked returns content with the marks that the child's Object has.
-func (c *Child) marked(content map[string]any) map[string]any {
+func (d *Desired) marked(content map[string]any) map[string]any {
 	content = maps.Clone(content)
 	metadata := maps.Clone(ensureMap(content, "metadata"))
 	content["metadata"] = metadata
-	ours, _ := c.Object.Object["metadata"].(map[string]any)
+	ours, _ := d.Object.Object["metadata"].(map[string]any)
 	for _, field := range []string{"labels", "annotations"} {
 		own, _ := ours[field].(map[string]any)
 		rendered, _ := metadata[field].(map[string]any)
@@ -107,8 +106,8 @@ func (w *Writer) content(ctx context.Context, gvr schema.GroupVersionResource, c
 }
 
 // ignores says whether a path of managedFields is one that the policy ignores, or below one.
-func (c *Child) ignores(path fieldpath.Path) bool {
-	for _, ignored := range c.policy.Ignore {
+func (d *Desired) ignores(path fieldpath.Path) bool {
+	for _, ignored := range d.Ignore {
 		if ignored.leadsTo(path) {
 			return true
 		}
@@ -146,13 +145,13 @@ func keyOf(element fieldpath.PathElement) func(name string) any {
 }
 
 // withoutIgnored is a set of paths without those that the policy ignores.
-func (c *Child) withoutIgnored(set *fieldpath.Set) *fieldpath.Set {
-	if len(c.policy.Ignore) == 0 {
+func (d *Desired) withoutIgnored(set *fieldpath.Set) *fieldpath.Set {
+	if len(d.Ignore) == 0 {
 		return set
 	}
 	ignored := &fieldpath.Set{}
 	set.Iterate(func(path fieldpath.Path) {
-		if c.ignores(path) {
+		if d.ignores(path) {
 			ignored.Insert(path.Copy())
 		}
 	})
@@ -160,8 +159,8 @@ func (c *Child) withoutIgnored(set *fieldpath.Set) *fieldpath.Set {
 }
 
 // holdsIgnored says whether our Apply entry of live has a path that the policy ignores. One that cannot be read may.
-func (c *Child) holdsIgnored(live *unstructured.Unstructured) bool {
-	if len(c.policy.Ignore) == 0 {
+func (d *Desired) holdsIgnored(live *unstructured.Unstructured) bool {
+	if len(d.Ignore) == 0 {
 		return false
 	}
 	for _, e := range ownEntries(live) {
@@ -169,7 +168,7 @@ func (c *Child) holdsIgnored(live *unstructured.Unstructured) bool {
 			continue
 		}
 		set, err := e.fields()
-		if err != nil || !c.withoutIgnored(set).Equals(set) {
+		if err != nil || !d.withoutIgnored(set).Equals(set) {
 			return true
 		}
 	}

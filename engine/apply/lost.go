@@ -9,8 +9,8 @@ import (
 
 // Lost names the rendered paths that our entries in live do not hold, each with the manager that holds it now: those that
 // somebody took from us, and those that were rendered anew. It sends no request.
-func (c *Child) Lost(live *unstructured.Unstructured) []Contested {
-	return holders(live, c.uncovered(live), entry.ours)
+func (d *Desired) Lost(live *unstructured.Unstructured) []Contested {
+	return holders(live, d.uncovered(live), entry.ours)
 }
 
 // LostPatch names the paths that a patch sets and its entry in the object does not hold, as Child.Lost; none where it is

@@ -342,33 +342,34 @@ func parseRef(text string) (ref Ref) {
 	return ref
 }
 
-// mark is the child's mark, without hashes.
-func (c *Child) newMark() mark {
-	m := mark{flags: flagsOf(c.Owner), uid: c.Owner.Parent.UID, parent: parentHash(c.Owner.Parent), node: c.Owner.Node}
-	m.seal = c.marks.keys().Seal(m.statement(c.Owner.RuleID, c.Ref, c.said()))
-	return m
+// newMark is the mark of an owner's child, without hashes.
+func (m *Marks) newMark(owner Owner, child Ref) mark {
+	fresh := mark{flags: flagsOf(owner), uid: owner.Parent.UID, parent: parentHash(owner.Parent), node: owner.Node}
+	fresh.seal = m.keys().Seal(fresh.statement(owner.RuleID, child, owner.text()))
+	return fresh
 }
 
-// said is the text of the child's AnnotationOwner; empty where it has none.
-func (c *Child) said() string {
-	if !c.Owner.Tracked {
+// text is AnnotationOwner of the owner's children; empty where they have none.
+func (o Owner) text() string {
+	if !o.Tracked {
 		return ""
 	}
-	return c.Owner.Parent.String()
+	return o.Parent.String()
 }
 
-// addMark adds what makes the object recognisable as this owner's child, but for AnnotationApplied, which has hashes.
-func (c *Child) addMark(controller *metav1.OwnerReference) {
-	metadata := ensureMap(c.Object.Object, "metadata")
+// add adds what makes an object recognisable as this owner's child, but for AnnotationApplied, which has hashes, and
+// returns the mark. The object refers to the controller, unless that is nil.
+func (m *Marks) add(object *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) mark {
+	metadata := ensureMap(object.Object, "metadata")
 	labels, annotations := ensureMap(metadata, "labels"), ensureMap(metadata, "annotations")
 	dropMarks(labels, annotations) // of the object that a template may have copied
-	labels[LabelRule] = c.Owner.RuleID
-	if c.Owner.Tracked {
-		labels[LabelParentUID] = string(c.Owner.Parent.UID)
-		annotations[AnnotationOwner] = c.said()
+	labels[LabelRule] = owner.RuleID
+	if owner.Tracked {
+		labels[LabelParentUID] = string(owner.Parent.UID)
+		annotations[AnnotationOwner] = owner.text()
 	}
-	c.mark = c.newMark()
-	c.refer(controller)
+	refer(metadata, controller)
+	return m.newMark(owner, RefOf(object))
 }
 
 // dropMarks takes all marks, former ones too, out of an object's labels and annotations.
@@ -381,12 +382,11 @@ func dropMarks(labels, annotations map[string]any) {
 	}
 }
 
-// refer gives the object the controller ownerReference, unless that is nil.
-func (c *Child) refer(controller *metav1.OwnerReference) {
+// refer adds the controller ownerReference to an object's metadata, unless that is nil.
+func refer(metadata map[string]any, controller *metav1.OwnerReference) {
 	if controller == nil {
 		return
 	}
-	metadata := ensureMap(c.Object.Object, "metadata")
 	reference := map[string]any{
 		"apiVersion": controller.APIVersion, "kind": controller.Kind, "name": controller.Name, "uid": string(controller.UID),
 	}

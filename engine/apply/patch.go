@@ -68,14 +68,18 @@ func (w *Writer) part(ctx context.Context, object *unstructured.Unstructured) (*
 	if err != nil {
 		return nil, err
 	}
-	child := &Child{Ref: RefOf(object), Object: kind.normalise(object, w.hasStatus(gvk)), kind: kind}
-	if _, err := kind.converter.ObjectToTyped(child.Object); err != nil {
-		return nil, child.mismatch(err)
+	return NewPart(kind, kind.normalise(object, w.hasStatus(gvk)))
+}
+
+// NewPart makes a part of an object in its normal form. The error is that it does not fit its schema.
+func NewPart(kind kind, object *unstructured.Unstructured) (*Part, error) {
+	if err := kind.Validate(object); err != nil {
+		return nil, err
 	}
-	content, names := splitJoined(child.Object)
-	value, err := kind.converter.ObjectToTyped(content)
+	content, names := splitJoined(object)
+	value, err := kind.typed(content)
 	if err != nil {
-		return nil, child.mismatch(err)
+		return nil, err
 	}
 	return newPart(kind, value, names)
 }
@@ -136,18 +140,23 @@ func HoldsPatch(obj *unstructured.Unstructured, manager string, part *Part) bool
 	if held == nil || !part.paths.Difference(held).Empty() {
 		return false
 	}
-	return part.kind.hasValues(obj, part)
+	return part.inPlace(obj)
 }
 
-// hasValues says whether an object has the values of a part.
-func (k kind) hasValues(obj *unstructured.Unstructured, part *Part) bool {
-	live, err := k.typedLive(obj)
+// inPlace reports whether an object has the values of the part.
+func (p *Part) inPlace(obj *unstructured.Unstructured) bool {
+	live, err := p.kind.typedLive(obj)
 	if err != nil {
 		return false // what cannot be compared is applied
 	}
-	difference, err := part.value.ExtractItems(part.paths, typed.WithAppendKeyFields()).
-		Compare(live.ExtractItems(part.paths, typed.WithAppendKeyFields()))
+	difference, err := p.value.ExtractItems(p.paths, typed.WithAppendKeyFields()).
+		Compare(live.ExtractItems(p.paths, typed.WithAppendKeyFields()))
 	return err == nil && difference.IsSame()
+}
+
+// isHeldAs reports whether a manager that applied these paths with an apiVersion holds exactly the part.
+func (p *Part) isHeldAs(version string, held *fieldpath.Set) bool {
+	return version == p.kind.version && held.Equals(p.paths)
 }
 
 // typedLive is an object of the cluster without managedFields, of which memory has another form; see Compact.

@@ -108,7 +108,7 @@ func (w *Writer) patchInSync(p Patch, held *fieldpath.Set) bool {
 		return true
 	}
 	_, version := patchEntry(p.Object, p.Manager)
-	if version != p.Content.kind.version || !held.Equals(p.Content.paths) || !p.Content.kind.hasValues(p.Object, p.Content) {
+	if !p.Content.isHeldAs(version, held) || !p.Content.inPlace(p.Object) {
 		return false
 	}
 	w.knowPatch(p, p.Object, state)

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// releaseBackoff bounds the reads and rewrites of managedFields that conflict with other writers: five in half a second,
-// which outlasts what a built-in controller writes after a change.
-func releaseBackoff() wait.Backoff {
+// conflictBackoff bounds the writes that conflict with other writers: five in half a second, which outlasts what a
+// built-in controller writes after a change. Who writes more often than that has the caller try again later.
+func conflictBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 5, Duration: 10 * time.Millisecond, Factor: 3, Jitter: 0.2}
 }
 
@@ -44,7 +44,7 @@ func (w *Writer) release(ctx context.Context, gvr schema.GroupVersionResource, c
 	if entries, err := child.releasedEntries(live); err != nil || entries == nil {
 		return live, err
 	}
-	err = retry.RetryOnConflict(releaseBackoff(), func() error {
+	err = retry.RetryOnConflict(conflictBackoff(), func() error {
 		newest, err = w.moveOwnership(ctx, gvr, child, live)
 		return err
 	})
@@ -100,35 +100,35 @@ func managedFieldsPatch(obj *unstructured.Unstructured, entries []any) ([]byte, 
 
 // releasedEntries returns managedFields of obj with our Update entries moved into our Apply entry, with what is ignored
 // taken out of that, and with what should go taken out of ancient-changes; nil when there is nothing to move.
-func (c *Child) releasedEntries(obj *unstructured.Unstructured) ([]any, error) {
+func (d *Desired) releasedEntries(obj *unstructured.Unstructured) ([]any, error) {
 	entries := entriesOf(obj)
-	base, applied, err := c.baseEntry(entries)
+	base, applied, err := d.baseEntry(entries)
 	if err != nil {
-		return nil, fmt.Errorf("read managedFields of %s: %w", c.Ref, err)
+		return nil, fmt.Errorf("read managedFields of %s: %w", d.Ref, err)
 	}
 	if base < 0 {
 		return nil, nil
 	}
-	paths, err := c.pathSet()
+	paths, err := d.pathSet()
 	if err != nil {
 		return nil, err
 	}
-	kept := c.withoutIgnored(applied)
-	r := release{version: entries[base].apiVersion, gone: gone(kept, paths), tie: c.tie, union: kept, changed: !kept.Equals(applied)}
+	kept := d.withoutIgnored(applied)
+	r := release{version: entries[base].apiVersion, gone: gone(kept, paths), tie: d.tie, union: kept, changed: !kept.Equals(applied)}
 	for i, e := range entries {
 		if i == base && e.operation == operationApply {
 			continue // added at the end, with the union
 		}
 		if err := r.add(e); err != nil {
-			return nil, fmt.Errorf("rewrite managedFields of %s: %w", c.Ref, err)
+			return nil, fmt.Errorf("rewrite managedFields of %s: %w", d.Ref, err)
 		}
 	}
 	if !r.changed {
 		return nil, nil
 	}
-	item, err := withFields(entries[base], c.withoutIgnored(r.union))
+	item, err := withFields(entries[base], d.withoutIgnored(r.union))
 	if err != nil {
-		return nil, fmt.Errorf("rewrite managedFields of %s: %w", c.Ref, err)
+		return nil, fmt.Errorf("rewrite managedFields of %s: %w", d.Ref, err)
 	}
 	item["operation"] = operationApply
 	return append(r.items, item), nil
@@ -190,7 +190,7 @@ func (r *release) addUpdate(e entry) error {
 
 // baseEntry is the index of the entry that becomes our Apply entry, and what it has applied: our Apply entry itself, else
 // our Update entry in the rendered apiVersion, else any of ours; -1 when we have none.
-func (c *Child) baseEntry(entries []entry) (int, *fieldpath.Set, error) {
+func (d *Desired) baseEntry(entries []entry) (int, *fieldpath.Set, error) {
 	base := -1
 	for i, e := range entries {
 		switch {
@@ -198,7 +198,7 @@ func (c *Child) baseEntry(entries []entry) (int, *fieldpath.Set, error) {
 		case e.operation == operationApply:
 			set, err := e.fields()
 			return i, set, err
-		case base < 0 || e.apiVersion == c.Object.GetAPIVersion():
+		case base < 0 || e.apiVersion == d.Object.GetAPIVersion():
 			base = i
 		}
 	}

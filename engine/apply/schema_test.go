@@ -131,12 +131,14 @@ func testConverter(tb testing.TB, text string) managedfields.TypeConverter {
 // offline returns a Writer for what sends no request.
 func offline(tb testing.TB) *Writer {
 	tb.Helper()
+	seed := maphash.MakeSeed()
 	return &Writer{
 		schemas:   &fakeSchemas{converter: testConverter(tb, testSchemas)},
 		marks:     testMarks(),
 		nameOf:    func(id string) string { return "named-" + id },
 		hasStatus: func(schema.GroupVersionKind) bool { return false },
-		seed:      maphash.MakeSeed(),
+		seed:      seed,
+		shapes:    shapes{seed: seed},
 		known:     map[types.UID]glance{},
 	}
 }

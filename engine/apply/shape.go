@@ -87,7 +87,8 @@ func (s *shape) hashEntries(entries []entry, controller string) (hash uint64, ok
 
 // shapes remembers shapes. It is safe for concurrent use.
 type shapes struct {
-	mu sync.Mutex
+	seed maphash.Seed
+	mu   sync.Mutex
 	// known has at most maxShapes. Guarded by mu.
 	known map[shapeKey]*shape
 }
@@ -124,44 +125,44 @@ func (s *shapes) put(key shapeKey, found *shape) {
 	s.known[key] = found
 }
 
-// shapeOf is the shape of a child that is complete but for the text of its AnnotationApplied, and the controller's UID where
+// of is the shape of an object that is complete but for the text of AnnotationApplied, and the controller's UID where
 // the shape has none of it. The error is that the object does not fit its schema.
-func (w *Writer) shapeOf(c *Child) (s *shape, controller string, err error) {
-	controller, shared := c.onlyController()
-	if c.kind.deduced || !shared {
-		s, err = c.newShape("", w.seed) // whose paths depend on more than on their shape
-		return s, "", err
+func (s *shapes) of(d *Desired) (found *shape, controller string, err error) {
+	controller, shared := d.onlyController()
+	if d.kind.deduced || !shared {
+		found, err = d.newShape("", s.seed) // whose paths depend on more than on their shape
+		return found, "", err
 	}
-	content := c.Object.Object
+	content := d.Object.Object
 	if controller != "" {
 		metadata, _ := content["metadata"].(map[string]any)
 		metadata, content = maps.Clone(metadata), maps.Clone(content)
 		delete(metadata, "ownerReferences")
 		content["metadata"] = metadata
 	}
-	h := hasher{seed: w.seed}
-	key := shapeKey{converter: c.kind.converter, hash: h.join(
-		maphash.Comparable(h.seed, [...]string{c.kind.version, c.Ref.Kind, strconv.FormatBool(controller != "")}),
-		h.shape(c.kind, content, c.kind.root))}
-	if s, ok := w.shapes.get(key); ok {
-		return s, controller, nil
+	h := hasher{seed: s.seed}
+	key := shapeKey{converter: d.kind.converter, hash: h.join(
+		maphash.Comparable(h.seed, [...]string{d.kind.version, d.Ref.Kind, strconv.FormatBool(controller != "")}),
+		h.shape(d.kind, content, d.kind.root))}
+	if found, ok := s.get(key); ok {
+		return found, controller, nil
 	}
-	if s, err = c.newShape(controller, w.seed); err != nil {
+	if found, err = d.newShape(controller, s.seed); err != nil {
 		return nil, "", err
 	}
-	if s == nil { // the kind's schema is of another form
-		s, err = c.newShape("", w.seed)
-		return s, "", err
+	if found == nil { // the kind's schema is of another form
+		found, err = d.newShape("", s.seed)
+		return found, "", err
 	}
-	w.shapes.put(key, s)
-	return s, controller, nil
+	s.put(key, found)
+	return found, controller, nil
 }
 
 // onlyController is the UID of the controller that the object refers to, or empty; ok is false where it refers to others.
-func (c *Child) onlyController() (uid string, ok bool) {
-	metadata, _ := c.Object.Object["metadata"].(map[string]any)
+func (d *Desired) onlyController() (uid string, ok bool) {
+	metadata, _ := d.Object.Object["metadata"].(map[string]any)
 	references, _ := metadata["ownerReferences"].([]any)
-	controller := metav1.GetControllerOfNoCopy(c.Object)
+	controller := metav1.GetControllerOfNoCopy(d.Object)
 	switch {
 	case len(references) == 0:
 		return "", true
@@ -173,22 +174,22 @@ func (c *Child) onlyController() (uid string, ok bool) {
 }
 
 // newShape computes a shape from the object. With a controller it is nil where the UID is not at its place.
-func (c *Child) newShape(controller string, seed maphash.Seed) (*shape, error) {
-	set, err := c.pathSet()
+func (d *Desired) newShape(controller string, seed maphash.Seed) (*shape, error) {
+	set, err := d.pathSet()
 	if err != nil {
 		return nil, err
 	}
 	text, err := set.ToJSON()
 	if err != nil {
-		return nil, fmt.Errorf("encode the paths of %s: %w", c.Ref, err)
+		return nil, fmt.Errorf("encode the paths of %s: %w", d.Ref, err)
 	}
 	hashed := []any{json.RawMessage(text)}
-	if c.kind.deduced {
-		hashed = append(hashed, listsOf(c.Object.Object))
+	if d.kind.deduced {
+		hashed = append(hashed, listsOf(d.Object.Object))
 	}
 	whole, err := marshalText(hashed)
 	if err != nil {
-		return nil, fmt.Errorf("encode the paths of %s: %w", c.Ref, err)
+		return nil, fmt.Errorf("encode the paths of %s: %w", d.Ref, err)
 	}
 	s := &shape{before: whole, leaves: set.Leaves(), seed: seed}
 	if controller == "" {
@@ -216,10 +217,10 @@ func referencePath(uid string) fieldpath.Path {
 }
 
 // eachLeaf calls f with each path that must be covered. f must not keep it.
-func (c *Child) eachLeaf(f func(fieldpath.Path)) {
-	c.shape.leaves.Iterate(f)
-	if c.controller != "" {
-		f(referencePath(c.controller))
+func (d *Desired) eachLeaf(f func(fieldpath.Path)) {
+	d.shape.leaves.Iterate(f)
+	if d.controller != "" {
+		f(referencePath(d.controller))
 	}
 }
 

@@ -141,7 +141,7 @@ func (w *Writer) statusInSync(ctx context.Context, s Status, desired *unstructur
 	if !s.holds(paths.Difference(identityPaths())) {
 		return false, nil
 	}
-	live, err := kind.status(s.Object)
+	live, err := s.typedStatus(kind)
 	if err != nil {
 		return false, nil //nolint:nilerr // what cannot be compared is applied
 	}
@@ -149,10 +149,11 @@ func (w *Writer) statusInSync(ctx context.Context, s Status, desired *unstructur
 	return err == nil && difference.IsSame(), nil
 }
 
-// status reads the status of a live object; but for its name the rest of it is left out.
-func (k kind) status(obj *unstructured.Unstructured) (*typed.TypedValue, error) {
-	live := Status{Object: obj}.desired()
-	if status, ok := obj.Object["status"]; ok {
+// typedStatus reads the status of the object; but for its name the rest of it is left out.
+func (s Status) typedStatus(k kind) (*typed.TypedValue, error) {
+	s.Content = nil
+	live := s.desired()
+	if status, ok := s.Object.Object["status"]; ok {
 		live.Object["status"] = status
 	}
 	return k.converter.ObjectToTyped(live, typed.AllowDuplicates)
@@ -197,7 +198,7 @@ func (w *Writer) HeldStatus(ctx context.Context, s Status) (map[string]any, erro
 	if err != nil {
 		return nil, err
 	}
-	live, err := kind.status(s.Object)
+	live, err := s.typedStatus(kind)
 	if err != nil {
 		return nil, fmt.Errorf("read the status of %s: %w", RefOf(s.Object), oneLine(err))
 	}
@@ -223,7 +224,7 @@ func (w *Writer) OthersStatus(ctx context.Context, s Status) (map[string]any, er
 	if err != nil {
 		return nil, err
 	}
-	live, err := kind.status(s.Object)
+	live, err := s.typedStatus(kind)
 	if err != nil {
 		return nil, fmt.Errorf("read the status of %s: %w", RefOf(s.Object), oneLine(err))
 	}

@@ -3,14 +3,12 @@ package apply
 import (
 	"context"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -29,17 +27,17 @@ import (
 func tiedPath() fieldpath.Path { return fieldpath.MakePathOrDie("metadata", "ownerReferences") }
 
 // ties says whether the child's ownerReference to its parent is the only one that it wants.
-func (c *Child) ties() bool {
-	references, _, _ := unstructured.NestedSlice(c.Object.Object, "metadata", "ownerReferences")
-	return len(references) == 1 && metav1.GetControllerOfNoCopy(c.Object) != nil
+func (d *Desired) ties() bool {
+	references, _, _ := unstructured.NestedSlice(d.Object.Object, "metadata", "ownerReferences")
+	return len(references) == 1 && metav1.GetControllerOfNoCopy(d.Object) != nil
 }
 
 // tiedByUpdate says whether it is an Update entry of ours in live, and no other of ours, that has the reference.
-func (c *Child) tiedByUpdate(live *unstructured.Unstructured) bool {
-	if !c.ties() {
+func (d *Desired) tiedByUpdate(live *unstructured.Unstructured) bool {
+	if !d.ties() {
 		return false
 	}
-	controller := metav1.GetControllerOfNoCopy(c.Object)
+	controller := metav1.GetControllerOfNoCopy(d.Object)
 	item := referencePath(string(controller.UID))
 	updated := false
 	for _, e := range ownEntries(live) {
@@ -55,18 +53,12 @@ func (c *Child) tiedByUpdate(live *unstructured.Unstructured) bool {
 }
 
 // tie parts an Update entry's paths into the reference, which stays where it is, and all others.
-func (c *Child) tie(paths *fieldpath.Set) (tie, others *fieldpath.Set) {
-	if !c.ties() {
+func (d *Desired) tie(paths *fieldpath.Set) (tie, others *fieldpath.Set) {
+	if !d.ties() {
 		return &fieldpath.Set{}, paths
 	}
 	others = paths.RecursiveDifference(fieldpath.NewSet(tiedPath()))
 	return paths.Difference(others), others
-}
-
-// tiedBackoff bounds the applies of one child that meet with writes of others: five in half a second. Who writes more often
-// than that has the caller try again later.
-func tiedBackoff() wait.Backoff {
-	return wait.Backoff{Steps: 5, Duration: 10 * time.Millisecond, Factor: 3, Jitter: 0.2}
 }
 
 // applyTied is apply of a child that is there, without its ownerReference where that needs no apply, and with it in exactly
@@ -78,7 +70,7 @@ func (w *Writer) applyTied(ctx context.Context, gvr schema.GroupVersionResource,
 	}
 	if child.tiedByUpdate(live) {
 		tied := *child
-		tied.tied = true
+		tied.omitsReference = true
 		answer, err := w.apply(ctx, gvr, &tied, live, child.onlyVersion(live))
 		if err == nil && child.RestoresController(answer) {
 			return nil, &UntiedError{Live: answer}
@@ -87,7 +79,7 @@ func (w *Writer) applyTied(ctx context.Context, gvr schema.GroupVersionResource,
 	}
 	var answer *unstructured.Unstructured
 	newest := live
-	err := retry.RetryOnConflict(tiedBackoff(), func() (err error) {
+	err := retry.RetryOnConflict(conflictBackoff(), func() (err error) {
 		if newest == nil {
 			if newest, err = w.getTied(ctx, gvr, child, live); err != nil {
 				return err
@@ -130,8 +122,8 @@ func (w *Writer) getTied(ctx context.Context, gvr schema.GroupVersionResource, c
 // RestoresController says whether bringing live up to date would give it a controller ownerReference that it does not
 // have. Before that, the caller reads the parent from the API server: a reference restored while the parent is being
 // deleted with orphaning lets the garbage collector take the child.
-func (c *Child) RestoresController(live *unstructured.Unstructured) bool {
-	wanted := metav1.GetControllerOfNoCopy(c.Object)
+func (d *Desired) RestoresController(live *unstructured.Unstructured) bool {
+	wanted := metav1.GetControllerOfNoCopy(d.Object)
 	if wanted == nil || live == nil {
 		return false
 	}
@@ -149,6 +141,6 @@ func RefersTo(obj *unstructured.Unstructured, uid types.UID) bool {
 }
 
 // unties says whether an object was seen with the ownerReference that the child wants, and has lost it since.
-func (c *Child) unties(seen, newest *unstructured.Unstructured) bool {
-	return c.RestoresController(newest) && !c.RestoresController(seen)
+func (d *Desired) unties(seen, newest *unstructured.Unstructured) bool {
+	return d.RestoresController(newest) && !d.RestoresController(seen)
 }

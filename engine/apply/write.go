@@ -158,7 +158,7 @@ func applyBody(child *Child, content map[string]any, uid types.UID, version stri
 	if version != "" {
 		metadata["resourceVersion"] = version
 	}
-	if child.tied {
+	if child.omitsReference {
 		delete(metadata, "ownerReferences")
 	}
 	content["metadata"] = metadata

@@ -103,6 +103,7 @@ func New(o Options) (*Writer, error) {
 	if o.NameOf == nil {
 		o.NameOf = func(string) string { return "" }
 	}
+	seed := maphash.MakeSeed()
 	return &Writer{
 		client:    o.Client,
 		marks:     o.Marks,
@@ -111,7 +112,8 @@ func New(o Options) (*Writer, error) {
 		isGone:    o.IsGone,
 		schemas:   o.Schemas,
 		hasStatus: o.HasStatus,
-		seed:      maphash.MakeSeed(),
+		seed:      seed,
+		shapes:    shapes{seed: seed},
 		known:     map[types.UID]glance{},
 		patched:   map[types.UID]map[string]uint64{},
 	}, nil

@@ -46,7 +46,7 @@ func (w *Writer) Yield(ctx context.Context, s Status, counts func(manager string
 	if err != nil {
 		return nil, nil, err
 	}
-	wanted, differing, ok := kind.differing(s)
+	wanted, differing, ok := s.differing(kind)
 	if !ok {
 		return s.Content, nil, nil
 	}
@@ -67,7 +67,7 @@ func (w *Writer) Yield(ctx context.Context, s Status, counts func(manager string
 }
 
 // differing finds the paths of a status that the object has with other values; false where they cannot be compared.
-func (k kind) differing(s Status) (wanted *typed.TypedValue, paths *fieldpath.Set, ok bool) {
+func (s Status) differing(k kind) (wanted *typed.TypedValue, paths *fieldpath.Set, ok bool) {
 	wanted, err := k.converter.ObjectToTyped(s.desired())
 	if err != nil {
 		return nil, nil, false
@@ -76,7 +76,7 @@ func (k kind) differing(s Status) (wanted *typed.TypedValue, paths *fieldpath.Se
 	if err != nil {
 		return nil, nil, false
 	}
-	live, err := k.status(s.Object)
+	live, err := s.typedStatus(k)
 	if err != nil {
 		return nil, nil, false
 	}
