@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
 )
@@ -216,7 +216,7 @@ func (c *catalog) claims() map[types.NamespacedName][]claim {
 func (c *catalog) settle(name types.NamespacedName, held []claim, changed kindSet) {
 	e := c.entries[name]
 	if e == nil {
-		e = &entry{id: apply.RuleID(c.options.Namespace, name.Namespace, name.Name), name: name}
+		e = &entry{id: mark.RuleID(c.options.Namespace, name.Namespace, name.Name), name: name}
 		c.entries[name] = e
 	}
 	delete(c.removed, e.id)

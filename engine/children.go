@@ -15,6 +15,8 @@ import (
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // errParentLeaving says that the parent turned out to be on its way out.
@@ -26,8 +28,8 @@ type write struct {
 	object *unstructured.Unstructured
 	before *unstructured.Unstructured // as it was in memory, nil where it was not
 	// owner is what it says of whom it belongs to, and policy how it is treated.
-	owner  apply.Owner
-	policy apply.Policy
+	owner  mark.Owner
+	policy fieldset.Policy
 	// controller is the owner reference that ties it to the parent; nil where it is
 	// tracked by its labels.
 	controller *metav1.OwnerReference
@@ -209,13 +211,13 @@ func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, c
 		write = c.writer.Ensure
 	}
 	result, err := write(ctx, kind.GVR, child, w.before)
-	if untied, ok := errors.AsType[*apply.UntiedError](err); ok {
+	if untied, ok := errors.AsType[*apply.OwnerReferenceLostError](err); ok {
 		if err := c.checkParent(ctx); err != nil {
 			return apply.Result{}, err
 		}
 		result, err = write(ctx, kind.GVR, child, untied.Live)
 	}
-	var taken *apply.NameTakenError
+	var taken *apply.NameConflictError
 	switch {
 	case !errors.As(err, &taken):
 		return result, err
@@ -233,7 +235,7 @@ func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, c
 // with the parent.
 func (c *childWriter) keepChild(ctx context.Context, w *write) (*unstructured.Unstructured, error) {
 	kind := c.op.children[w.object.GroupVersionKind()]
-	if w.controller != nil && !apply.Refers(w.before, w.controller) {
+	if w.controller != nil && !mark.Refers(w.before, w.controller) {
 		if err := c.checkParent(ctx); err != nil {
 			return nil, err
 		}

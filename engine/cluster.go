@@ -20,6 +20,7 @@ import (
 	"kanon.dev/kanon/schemas"
 	"kanon.dev/kanon/wire"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // cluster is the cluster as a reconcile reads and changes it.
@@ -29,7 +30,7 @@ type cluster struct {
 	schemas  *schemas.Schemas
 	monitors *monitor.Monitors
 	writer   *apply.Writer
-	marks    *apply.Marks
+	marks    *mark.Marks
 	recorder record.EventRecorder
 	// now is the time that rules see.
 	now func() time.Time
@@ -55,7 +56,7 @@ func (c *cluster) readChild(ctx context.Context, gvr schema.GroupVersionResource
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", apply.RefOf(child), err)
+		return nil, fmt.Errorf("read %s: %w", mark.RefOf(child), err)
 	}
 	return live, nil
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/queue"
@@ -102,7 +103,7 @@ const orphanPause = 100 * time.Millisecond
 // endChild deletes or orphans a child of a parent that is being deleted, or reports which finalizers block one that is being
 // deleted already.
 func (p *pass) endChild(ctx context.Context, child ending.Child) {
-	ref := apply.RefOf(child.Object)
+	ref := mark.RefOf(child.Object)
 	if child.IsDeleting() {
 		if len(child.Object.GetFinalizers()) > 0 {
 			p.problems = append(p.problems, conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDeleting, Err: errors.New(apply.Terminating(child.Object))})

@@ -11,6 +11,7 @@ import (
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/schemas"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // mergesConditions tells whether the rule's and Kanon's conditions are merged, item by item, into a list that the API server
@@ -42,7 +43,7 @@ func (p *pass) mergeConditions(ctx context.Context, own []any) error {
 	}
 	id, conflicts := identity.Of(parent), &p.memory.Conflicts
 	if conflicts.Suppress(id, "", lost, p.started, p.engine.options.RetryMax) {
-		of := &conflictError{Conflict: conflicts.Of(id, "", p.started), object: apply.RefOf(parent), nameOf: p.engine.running.managerName}
+		of := &conflictError{Conflict: conflicts.Of(id, "", p.started), object: mark.RefOf(parent), nameOf: p.engine.running.managerName}
 		p.requeueAfter(of.after())
 		return of
 	}

@@ -6,10 +6,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // end deletes a child, or orphans it if it is kept.
@@ -28,7 +28,7 @@ func (p *pass) end(ctx context.Context, child ending.Child, isKept bool) error {
 	}
 	p.observe(p.op.childKey(child.GVR), free)
 	p.recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonOrphaned,
-		"%s stays, and belongs to this object no longer, by the deletionPolicy of rule %s", apply.RefOf(free), p.op.name)
+		"%s stays, and belongs to this object no longer, by the deletionPolicy of rule %s", mark.RefOf(free), p.op.name)
 	return nil
 }
 
@@ -52,7 +52,7 @@ func (p *pass) decideAll() {
 	if matches, err := p.evaluation.Matches(); err != nil || !matches {
 		return
 	}
-	p.decided = make(map[identity.ID]apply.Retain)
+	p.decided = make(map[identity.ID]mark.Retain)
 	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
 		for _, node := range batch {
 			live := make([]*unstructured.Unstructured, len(node.Objects))

@@ -7,9 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // emitOfRule emits those of spec.events that are due.
@@ -63,7 +63,7 @@ func (p *pass) emit(eventType string, s conditions.Summary) {
 		return
 	}
 	namespace := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: p.parent.GetNamespace()}
-	message := fmt.Sprintf("rule %s keeps %s: %s", p.op.name, apply.RefOf(p.parent), s.Message)
+	message := fmt.Sprintf("rule %s keeps %s: %s", p.op.name, mark.RefOf(p.parent), s.Message)
 	p.recorder.Event(namespace, eventType, s.Reason, conditions.Cut(message, conditions.MaxEventMessage))
 }
 

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // prune deletes the children that the rule made for the parent and did not
@@ -30,7 +30,7 @@ func (p *pass) prune(ctx context.Context) {
 		return
 	}
 	for _, child := range ending.InOrder(unrendered, p.op.ordered, p.isDeleting) {
-		ref := apply.RefOf(child.Object)
+		ref := mark.RefOf(child.Object)
 		if err := p.end(ctx, child, p.endings().KeepsPruned(child)); err != nil {
 			p.problems = append(p.problems, p.redacted(conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err}))
 		}
@@ -63,7 +63,7 @@ func (p *pass) noteKept(unrendered []ending.Child) {
 	policies := p.endings()
 	for _, child := range unrendered {
 		if child.IsMarked && !unclear[child.Owner.Node] && !policies.KeepsPruned(child) {
-			p.kept = append(p.kept, apply.RefOf(child.Object).String())
+			p.kept = append(p.kept, mark.RefOf(child.Object).String())
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/apply/fieldset"
 )
 
 // publish makes the catalog's runnable programs the operators that run, and
@@ -125,7 +125,7 @@ func (e *Engine) noteLeft(before, after *operator) {
 		return
 	}
 	for _, parent := range e.monitors.Heads(before.parentKey) {
-		if !after.inView(parent) && apply.IsManaged(parent, after.id) {
+		if !after.inView(parent) && fieldset.IsManaged(parent, after.id) {
 			e.parents.SetLeft(keyOf(after.id, parent), true)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/feedback"
@@ -12,6 +11,7 @@ import (
 	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // reconcile brings what one rule makes of one parent up to date: it finds the
@@ -114,7 +114,7 @@ type pass struct {
 	orphaning bool
 	// decided says, while the parent is being deleted, which children stay, as far as
 	// the rule can be evaluated.
-	decided map[identity.ID]apply.Retain
+	decided map[identity.ID]mark.Retain
 	// problems are the writes that did not succeed, in the order of the nodes.
 	problems []conditions.Problem
 	// pending are those of what will be done later, which is in nobody's way.

@@ -18,6 +18,7 @@ import (
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // Children are tied to their parent in one of two ways. Where Kubernetes allows it
@@ -95,7 +96,7 @@ func (p *pass) checkEnded(ctx context.Context) error {
 
 // isTracked tells whether a child is the parent's and only the rule can end it.
 func (p *pass) isTracked(child *unstructured.Unstructured) bool {
-	return p.marks.Owns(child, p.op.id, p.parent.GetUID()) && !apply.RefersTo(child, p.parent.GetUID())
+	return p.marks.Owns(child, p.op.id, p.parent.GetUID()) && !mark.RefersTo(child, p.parent.GetUID())
 }
 
 // tracked lists the parent's children that only the rule can end, as far as memory
@@ -131,7 +132,7 @@ func (p *pass) listTracked(ctx context.Context) ([]ending.Child, error) {
 			}
 		})
 		if err != nil {
-			return nil, fmt.Errorf("list %s of %s: %w", kind.GVR.GroupResource(), apply.RefOf(p.parent), err)
+			return nil, fmt.Errorf("list %s of %s: %w", kind.GVR.GroupResource(), mark.RefOf(p.parent), err)
 		}
 	}
 	return found, nil
@@ -144,7 +145,7 @@ const trackedPage = 50
 // eachLabelled calls f for every object that has the labels of the parent's tracked children, whoever set them.
 func (p *pass) eachLabelled(ctx context.Context, gvr schema.GroupVersionResource, f func(*unstructured.Unstructured)) error {
 	options := metav1.ListOptions{
-		LabelSelector: apply.LabelRule + "=" + p.op.id + "," + apply.LabelParentUID + "=" + string(p.parent.GetUID()),
+		LabelSelector: mark.LabelRule + "=" + p.op.id + "," + mark.LabelParentUID + "=" + string(p.parent.GetUID()),
 		Limit:         trackedPage,
 	}
 	for {

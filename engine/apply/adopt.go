@@ -8,10 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // Adopt takes over an object that Sync found in the child's place and that nobody claims: live is Free of its
-// *NameTakenError. From then on it is a child like any other, and ends with its parent.
+// *NameConflictError. From then on it is a child like any other, and ends with its parent.
 //
 // It is taken only as it was seen: who claims it in between, such as another parent that adopts it at the same time,
 // changes its resourceVersion, and the apply is refused. Before that, the caller reads the parent from the API server: an
@@ -45,7 +47,7 @@ func (w *Writer) AdoptAsIs(ctx context.Context, gvr schema.GroupVersionResource,
 // refuseAdoption says why live must not be taken over, or nil.
 func (c *Child) refuseAdoption(live *unstructured.Unstructured) error {
 	err := c.refuse(live)
-	var taken *NameTakenError
+	var taken *NameConflictError
 	if errors.As(err, &taken) && taken.Free != nil {
 		return nil
 	}
@@ -57,7 +59,7 @@ func (c *Child) refuseAdoption(live *unstructured.Unstructured) error {
 // what is ignored now is left alone too: to adopt it would take that away.
 func (c *Child) mayAdopt(live *unstructured.Unstructured) bool {
 	_, claimed := c.marks.OwnerOf(live)
-	_, labelled := metaString(live, "labels", LabelRule)
+	_, labelled := mark.MetadataString(live, "labels", mark.LabelRule)
 	return !claimed && !labelled && metav1.GetControllerOfNoCopy(live) == nil &&
-		live.GetUID() != c.Owner.Parent.UID && !c.holdsIgnored(live)
+		live.GetUID() != c.Owner.Parent.UID && !c.HoldsIgnored(live)
 }

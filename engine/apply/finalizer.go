@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // finalizerAttempts bounds the reads and removals of a finalizer that conflict with other writers.
@@ -44,7 +47,7 @@ func (w *Writer) AddFinalizer(ctx context.Context, f Finalizer, exact bool) (*un
 	if Has(f.Object, f.Name) {
 		return f.Object, nil
 	}
-	ref := RefOf(f.Object)
+	ref := mark.RefOf(f.Object)
 	wanted := &unstructured.Unstructured{Object: map[string]any{}}
 	wanted.SetGroupVersionKind(f.Object.GroupVersionKind())
 	wanted.SetNamespace(ref.Namespace)
@@ -89,7 +92,7 @@ func takesNoFinalizer(err error) bool {
 // RemoveFinalizer removes a finalizer, whoever owns it, in exactly the version seen of the object, which is read again where
 // it has changed. It returns the object as it was left; nil where it is gone or was replaced, and so has no such finalizer.
 func (w *Writer) RemoveFinalizer(ctx context.Context, f Finalizer) (*unstructured.Unstructured, error) {
-	ref, live := RefOf(f.Object), f.Object
+	ref, live := mark.RefOf(f.Object), f.Object
 	var conflict error
 	for range finalizerAttempts {
 		at := slices.Index(live.GetFinalizers(), f.Name)
@@ -127,7 +130,7 @@ func (w *Writer) RemoveFinalizer(ctx context.Context, f Finalizer) (*unstructure
 //
 // The error is a *ReplacedError when it is gone or was replaced.
 func (w *Writer) Annotate(ctx context.Context, f Finalizer, key, value string) (*unstructured.Unstructured, error) {
-	ref := RefOf(f.Object)
+	ref := mark.RefOf(f.Object)
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": ref.UID, "annotations": map[string]any{key: value}}})
 	if err != nil {
 		return nil, fmt.Errorf("encode an annotation of %s: %w", ref, err)
@@ -146,13 +149,13 @@ func (w *Writer) Annotate(ctx context.Context, f Finalizer, key, value string) (
 
 // withoutFinalizer removes the finalizer at an index of an object at exactly its resourceVersion.
 func withoutFinalizer(obj *unstructured.Unstructured, at int) ([]byte, error) {
-	patch, err := json.Marshal([]operation{
+	patch, err := json.Marshal([]fieldset.Operation{
 		{Op: "remove", Path: fmt.Sprintf("/metadata/finalizers/%d", at)},
 		{Op: "replace", Path: "/metadata/uid", Value: obj.GetUID()},
 		{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("encode the finalizers of %s: %w", RefOf(obj), err)
+		return nil, fmt.Errorf("encode the finalizers of %s: %w", mark.RefOf(obj), err)
 	}
 	return patch, nil
 }
