@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/go-logr/logr"
@@ -10,10 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // Ensure creates a child whose content is not to be changed where it is there. live is nil, or an object that is not the
@@ -75,14 +74,9 @@ func (w *Writer) claim(ctx context.Context, gvr schema.GroupVersionResource, chi
 		return Result{Live: live, Action: ActionNone}, nil
 	}
 	missing["uid"], missing["resourceVersion"] = string(live.GetUID()), live.GetResourceVersion()
-	body, err := json.Marshal(map[string]any{"metadata": missing})
-	if err != nil {
-		return Result{}, fmt.Errorf("encode the marks of %s: %w", child.Ref, err)
-	}
-	answer, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.MergePatchType, body,
-		metav1.PatchOptions{FieldManager: fieldset.Manager, FieldValidation: metav1.FieldValidationStrict})
+	answer, err := w.patchMetadata(ctx, gvr, child.Ref, fieldset.Manager, missing)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), wrongUID(err):
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), refusal.WrongUID(err):
 		return Result{}, &ReplacedError{Ref: mark.RefOf(live), Err: err}
 	case err != nil:
 		return Result{}, child.writeError("mark", err)

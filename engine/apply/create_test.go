@@ -11,6 +11,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // TestARestartWritesNothing creates a child of each of the common kinds by one POST and asks a Writer that remembers
@@ -127,12 +128,12 @@ func TestPostDropsUnknownFieldsSilently(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "field not declared in schema") {
 		t.Errorf("apply: %v, want it refused", err)
 	}
-	if !permanent(err) {
+	if !refusal.Permanent(err) {
 		t.Errorf("%v is not seen to be permanent", err)
 	}
 	obj.SetName("strict")
 	_, err = w.client(obj).Create(t.Context(), obj, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
-	if !apierrors.IsBadRequest(err) || !permanent(err) {
+	if !apierrors.IsBadRequest(err) || !refusal.Permanent(err) {
 		t.Errorf("strict POST: %v, want 400", err)
 	}
 }

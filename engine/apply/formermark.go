@@ -2,15 +2,11 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
@@ -55,14 +51,9 @@ func (w *Writer) replaceFormerMark(ctx context.Context, gvr schema.GroupVersionR
 		annotations[mark.AnnotationOwner] = child.Owner.Text()
 		delete(labels, mark.LabelParentUID)
 	}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+	answer, err := w.patchMetadata(ctx, gvr, child.Ref, fieldset.Manager, map[string]any{
 		"uid": string(live.GetUID()), "labels": labels, "annotations": annotations,
-	}})
-	if err != nil {
-		return nil, fmt.Errorf("encode the mark of %s: %w", child.Ref, err)
-	}
-	answer, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.MergePatchType, body,
-		metav1.PatchOptions{FieldManager: fieldset.Manager, FieldValidation: metav1.FieldValidationStrict})
+	})
 	if err != nil {
 		logr.FromContextOrDiscard(ctx).V(4).Info("could not replace a former mark; applying the child", "child", child.Ref, "reason", err.Error())
 		return live, nil

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -11,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
@@ -56,12 +54,7 @@ func (w *Writer) orphanExactly(ctx context.Context, gvr schema.GroupVersionResou
 	if mark.RefersTo(live, owner.Parent.UID) {
 		metadata["ownerReferences"] = mark.WithoutReference(live, owner.Parent.UID)
 	}
-	body, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return nil, fmt.Errorf("encode the metadata of %s: %w", ref, err)
-	}
-	answer, err := w.resource(gvr, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body,
-		metav1.PatchOptions{FieldManager: fieldset.Manager, FieldValidation: metav1.FieldValidationStrict})
+	answer, err := w.patchMetadata(ctx, gvr, ref, fieldset.Manager, metadata)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 
@@ -67,11 +66,7 @@ func (w *Writer) moveOwnership(ctx context.Context, gvr schema.GroupVersionResou
 	if err != nil || entries == nil {
 		return fresh, err
 	}
-	patch, err := fieldset.ManagedFieldsPatch(fresh, entries)
-	if err != nil {
-		return nil, err
-	}
-	moved, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: fieldset.Manager})
+	moved, err := w.patchSteps(ctx, gvr, child.Ref, metav1.PatchOptions{FieldManager: fieldset.Manager}, fieldset.ManagedFieldsPatch(fresh, entries))
 	switch {
 	case err == nil:
 		logr.FromContextOrDiscard(ctx).V(2).Info("moved ownership to the apply entry", "child", child.Ref)

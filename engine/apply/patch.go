@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -271,14 +270,10 @@ func (w *Writer) applyPatch(ctx context.Context, p Patch, version string) (*unst
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch of %s: %w", ref, err)
 	}
-	force := !p.Refuse || p.Content == nil
-	answer, err := w.resource(p.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
-		FieldManager:    p.Manager,
-		Force:           &force,
-		FieldValidation: metav1.FieldValidationStrict,
-	})
+	answer, err := w.resource(p.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body,
+		strict(p.Manager, !p.Refuse || p.Content == nil))
 	if err != nil {
-		return nil, refusal("patch", ref, err)
+		return nil, targetError("patch", ref, err)
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("patched", "target", ref.String(), "manager", p.Manager)
 	return answer, nil

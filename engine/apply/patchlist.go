@@ -2,13 +2,10 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"kanon.dev/kanon/engine/apply/mark"
@@ -43,14 +40,9 @@ func (w *Writer) syncSharedList(ctx context.Context, p Patch) (*unstructured.Uns
 	if err != nil {
 		return nil, fmt.Errorf("encode what is joined in %s: %w", ref, err)
 	}
-	body, err := json.Marshal(operations)
+	answer, err := w.patchSteps(ctx, p.GVR, ref, strict(writer, false), operations)
 	if err != nil {
-		return nil, fmt.Errorf("encode what is joined in %s: %w", ref, err)
-	}
-	answer, err := w.resource(p.GVR, ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, body,
-		metav1.PatchOptions{FieldManager: writer, FieldValidation: metav1.FieldValidationStrict})
-	if err != nil {
-		return nil, refusal("join "+field+" of", ref, err)
+		return nil, targetError("join "+field+" of", ref, err)
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("joined a list", "target", ref.String(), "manager", p.Manager)
 	return answer, nil

@@ -15,6 +15,10 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
+// A child is recreated in steps, each of which is taken when the one before is seen to have worked: a dry run shows that
+// the new object would be accepted (WouldCreate), the old one is deleted in the foreground (DeleteInForeground), the name
+// is free again (until then Sync returns a *TerminatingError), and Sync creates the new one.
+
 // WouldCreate asks the API server whether it would accept the child if live were not there; nil means yes. Nothing is
 // changed. It is a dry run of the POST under the child's own name: that the name is taken is found last, after defaults,
 // validation and admission, so this refusal says that there is no other. A quota counts live as well.

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
@@ -100,16 +98,11 @@ func (w *Writer) writePrevious(ctx context.Context, p Patch, list []patchset.Pre
 	if err != nil {
 		return nil, fmt.Errorf("encode what is taken from %s: %w", ref, err)
 	}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+	answer, err := w.patchMetadata(ctx, p.GVR, ref, patchset.RestoreManager, map[string]any{
 		"uid": string(ref.UID), "resourceVersion": p.Object.GetResourceVersion(),
 		"annotations": map[string]any{patchset.AnnotationTaken: text},
-	}})
-	if err != nil {
-		return nil, fmt.Errorf("encode what is taken from %s: %w", ref, err)
-	}
-	answer, err := w.resource(p.GVR, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body,
-		metav1.PatchOptions{FieldManager: patchset.RestoreManager, FieldValidation: metav1.FieldValidationStrict})
-	return answer, refusal("remember what is taken from", ref, err)
+	})
+	return answer, targetError("remember what is taken from", ref, err)
 }
 
 // restore puts back what the patch took and sets no more, unless another patch has the field still, or somebody else
@@ -194,13 +187,9 @@ func (w *Writer) restoreTo(ctx context.Context, p Patch, live *unstructured.Unst
 		}
 		operations = append(operations, fieldset.Operation{Op: "replace", Path: "/metadata/managedFields", Value: entries})
 	}
-	body, err := json.Marshal(operations)
+	answer, err := w.patchSteps(ctx, p.GVR, ref, metav1.PatchOptions{FieldManager: owner}, operations)
 	if err != nil {
-		return nil, fmt.Errorf("encode what is given back to %s: %w", ref, err)
-	}
-	answer, err := w.resource(p.GVR, ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: owner})
-	if err != nil {
-		return nil, refusal("give back what was taken from", ref, err)
+		return nil, targetError("give back what was taken from", ref, err)
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("gave back what was taken", "target", ref.String(), "owner", owner)
 	return answer, nil

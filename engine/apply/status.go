@@ -2,13 +2,11 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,14 +36,9 @@ func (w *Writer) PlaceConditions(ctx context.Context, s Status, conditions []any
 	} else {
 		operations = append(operations, fieldset.Operation{Op: "add", Path: "/status", Value: map[string]any{"conditions": conditions}})
 	}
-	patch, err := json.Marshal(operations)
+	answer, err := w.patchSteps(ctx, s.GVR, ref, strict(s.Manager, false), operations, s.subresources()...)
 	if err != nil {
-		return Result{}, fmt.Errorf("encode the conditions of %s: %w", ref, err)
-	}
-	answer, err := w.resource(s.GVR, ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, patch,
-		metav1.PatchOptions{FieldManager: s.Manager, FieldValidation: metav1.FieldValidationStrict}, s.subresources()...)
-	if err != nil {
-		return Result{}, refusal("place the conditions of", ref, err)
+		return Result{}, targetError("place the conditions of", ref, err)
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("placed the conditions", "parent", ref.String())
 	return Result{Live: answer, Action: ActionApplied}, nil
@@ -112,14 +105,9 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("encode the status of %s: %w", ref, err)
 	}
-	force := true
-	answer, err := w.resource(s.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
-		FieldManager:    s.Manager,
-		Force:           &force,
-		FieldValidation: metav1.FieldValidationStrict,
-	}, s.subresources()...)
+	answer, err := w.resource(s.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, strict(s.Manager, true), s.subresources()...)
 	if err != nil {
-		return Result{}, refusal("apply the status of", ref, err)
+		return Result{}, targetError("apply the status of", ref, err)
 	}
 	if answer.GetUID() != ref.UID {
 		return Result{}, w.withdraw(ctx, s, answer)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 const configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: child}, data: {a: one, b: two}}"
@@ -41,7 +42,7 @@ func TestApplyAndUID(t *testing.T) {
 		t.Errorf("an apply with a UID of what is not there: %v, want 409", err)
 	}
 	obj.SetUID("00000000-0000-0000-0000-000000000000")
-	if _, err := w.rawApply("x", obj); !wrongUID(err) {
+	if _, err := w.rawApply("x", obj); !refusal.WrongUID(err) {
 		t.Errorf("an apply with the UID of another object: %v, want 422 on metadata.uid", err)
 	}
 }
@@ -177,7 +178,7 @@ func TestTheRewriteIsGuardedByTheResourceVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	patch, err := fieldset.ManagedFieldsPatch(live, entries)
+	patch, err := json.Marshal(fieldset.ManagedFieldsPatch(live, entries))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +237,7 @@ func TestBytesCountFieldsTwice(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "request is too large") {
 		t.Errorf("first apply: %v, want it refused as too large", err)
 	}
-	if !permanent(err) {
+	if !refusal.Permanent(err) {
 		t.Errorf("%v is not seen to be permanent", err)
 	}
 }

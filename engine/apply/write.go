@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 
@@ -15,6 +16,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/wire"
 )
 
@@ -24,6 +26,37 @@ func (w *Writer) resource(gvr schema.GroupVersionResource, namespace string) dyn
 		return w.client.Resource(gvr)
 	}
 	return w.client.Resource(gvr).Namespace(namespace)
+}
+
+// strict are the options of a patch by a manager that refuses unknown fields; force has an apply take fields from other managers.
+func strict(manager string, force bool) metav1.PatchOptions {
+	options := metav1.PatchOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict}
+	if force {
+		options.Force = &force
+	}
+	return options
+}
+
+// patchMetadata merges metadata into that of an object, and returns the object and the API server's own error.
+func (w *Writer) patchMetadata(
+	ctx context.Context, gvr schema.GroupVersionResource, ref mark.Ref, manager string, metadata map[string]any,
+) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, fmt.Errorf("encode the metadata of %s: %w", ref, err)
+	}
+	return w.resource(gvr, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body, strict(manager, false))
+}
+
+// patchSteps sends a JSON patch, and returns the object and the API server's own error.
+func (w *Writer) patchSteps(
+	ctx context.Context, gvr schema.GroupVersionResource, ref mark.Ref, options metav1.PatchOptions, steps []fieldset.Operation, subresources ...string,
+) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(steps)
+	if err != nil {
+		return nil, fmt.Errorf("encode a patch of %s: %w", ref, err)
+	}
+	return w.resource(gvr, ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, body, options, subresources...)
 }
 
 // create makes a new child. A name that is taken is looked at once, live.
@@ -135,12 +168,7 @@ func (w *Writer) applyOnce(ctx context.Context, gvr schema.GroupVersionResource,
 	if err != nil {
 		return nil, err
 	}
-	force := true
-	answer, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
-		FieldManager:    fieldset.Manager,
-		Force:           &force,
-		FieldValidation: metav1.FieldValidationStrict,
-	})
+	answer, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.ApplyPatchType, body, strict(fieldset.Manager, true))
 	if err != nil {
 		return nil, err
 	}
@@ -172,10 +200,10 @@ func applyBody(child *Child, content map[string]any, uid types.UID, version stri
 // when another object has the name, and with 409 when there is none; but 409 and 404 have other reasons too, so these
 // are followed by one read.
 func (w *Writer) applyError(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, err error) error {
-	if wrongUID(err) {
+	if refusal.WrongUID(err) {
 		return &ReplacedError{Ref: mark.RefOf(live), Err: err}
 	}
-	if isImmutable(err) {
+	if refusal.Immutable(err) {
 		return &InvalidError{Ref: child.Ref, Err: &ImmutableError{Live: live, Err: err}}
 	}
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {

@@ -7,21 +7,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
-	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // ManagedFieldsPatch replaces managedFields of an object at exactly its resourceVersion.
-func ManagedFieldsPatch(obj *unstructured.Unstructured, entries []any) ([]byte, error) {
-	patch, err := json.Marshal([]Operation{
+func ManagedFieldsPatch(obj *unstructured.Unstructured, entries []any) []Operation {
+	return []Operation{
 		{Op: "replace", Path: "/metadata/managedFields", Value: entries},
 		// replace and not test: a difference is then a 409 that can be told from other refusals
 		{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encode managedFields of %s: %w", mark.RefOf(obj), err)
 	}
-	return patch, nil
 }
 
 // EntriesForApply returns managedFields of obj with our Update entries moved into our Apply entry, with what is ignored
