@@ -37,7 +37,7 @@ func (w *Writer) amend(ctx context.Context, gvr schema.GroupVersionResource, chi
 	answer, err := w.replaceValues(ctx, gvr, live, patch)
 	switch {
 	case refusal.TestFailed(err):
-		logr.FromContextOrDiscard(ctx).V(4).Info("the child has changed since it was looked at; applying it", "child", child.Ref)
+		logr.FromContextOrDiscard(ctx).V(4).Info("the child has changed since it was read; applying it", "child", child.Ref)
 		return live, false, nil
 	case err != nil:
 		return nil, false, w.applyError(ctx, gvr, child, live, err)

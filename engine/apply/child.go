@@ -30,7 +30,7 @@ type Child struct {
 	policy fieldset.Policy
 	// source is what the child was prepared from.
 	source source
-	// returning is true where one that was let go may be taken back.
+	// takesRetained is true where an orphan that was retained for the owner may be taken over.
 	takesRetained bool
 	// omitsReference is true where an apply leaves the ownerReference as it is.
 	omitsReference bool
@@ -105,7 +105,7 @@ func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructure
 	return child, nil
 }
 
-// Outdated says whether live was last applied as something else than the child, or not at all. Where live does not say
+// Outdated reports whether live was last applied as something else than the child, or not at all. Where live does not say
 // with what content it was applied, other marks or another normal form count as well.
 func (c *Child) Outdated(live *unstructured.Unstructured) bool {
 	last, ok := mark.Recorded(live)
@@ -115,7 +115,7 @@ func (c *Child) Outdated(live *unstructured.Unstructured) bool {
 	return !slices.Contains(c.contents, last.Content)
 }
 
-// Changed says whether it is certain that live was last applied with another content than the child has.
+// Changed reports whether it is certain that live was last applied with another content than the child has.
 func (c *Child) Changed(live *unstructured.Unstructured) bool {
 	last, ok := mark.Recorded(live)
 	return ok && last.Content != "" && c.fingerprint.Content != "" &&
@@ -154,7 +154,7 @@ func (c *Child) appliedText() string {
 
 // A generated field (Policy.New) has a value that nobody can make a second time. It must not replace one that somebody else, an
 // earlier leader of ours or a person, has put there meanwhile. So it is applied to exactly the version of the object that
-// lacks it, and where the object is read again before that, the field is looked at again.
+// lacks it, and where the object is read again before that, the field is checked again.
 
 // onlyVersion is the resourceVersion that an apply is for; empty for any.
 func (c *Child) onlyVersion(live *unstructured.Unstructured) string {

@@ -15,7 +15,7 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// Ensure creates a child whose content is not to be changed where it is there. live is nil, or an object that is not the
+// Ensure creates a child whose content is not to be changed where it exists. live is nil, or an object that is not the
 // parent's as it stands. One of ours that has the name all the same, because somebody took away the label by which it is
 // found, or because it was orphaned by an earlier parent, gets back what makes it ours and nothing else.
 //

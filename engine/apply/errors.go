@@ -23,7 +23,7 @@ type NameConflictError struct {
 	// Free is the object where neither a controller nor a rule claims it, so that Writer.Adopt may take it over; else nil.
 	// It was read from the API server.
 	Free *unstructured.Unstructured
-	// Returns is true where Free was let go by the owner that wants it again, so that Writer.Return may take it back.
+	// Returns is true where Free is an orphan of the owner that wants it again, so that Writer.Return may take it over.
 	Returns bool
 }
 
@@ -164,13 +164,13 @@ func invalidBase64(obj *unstructured.Unstructured) []string {
 	return fields
 }
 
-// FieldConflictError says that a field is not taken from another manager.
+// FieldConflictError says that another manager keeps a field.
 type FieldConflictError struct {
 	// Ref is the object.
 	Ref mark.Ref
 	// Path is the field, and Manager who has it.
 	Path, Manager string
-	// Why says why it is not taken.
+	// Why is the reason.
 	Why string
 }
 

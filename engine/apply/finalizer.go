@@ -26,7 +26,7 @@ const finalizerAttempts = 3
 type Finalizer struct {
 	// GVR is where the object is.
 	GVR schema.GroupVersionResource
-	// Object is the newest knowledge of it; read-only.
+	// Object is the newest known state of the object; read-only.
 	Object *unstructured.Unstructured
 	// Name is the finalizer.
 	Name string
@@ -34,13 +34,13 @@ type Finalizer struct {
 	Manager string
 }
 
-// Has says whether an object carries a finalizer.
+// Has reports whether an object carries a finalizer.
 func Has(obj *unstructured.Unstructured, finalizer string) bool {
 	return slices.Contains(obj.GetFinalizers(), finalizer)
 }
 
 // AddFinalizer adds a finalizer by server-side apply to exactly the object seen, and with exact only to the version seen of
-// it, and returns the object as it is then. One that is there costs no request.
+// it, and returns the object as it is then. One that exists costs no request.
 //
 // The error is a *ReplacedError when the object is gone, was replaced, is being deleted, or with exact has changed.
 func (w *Writer) AddFinalizer(ctx context.Context, f Finalizer, exact bool) (*unstructured.Unstructured, error) {

@@ -15,8 +15,8 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// Orphan lets a child go: it loses what makes it the owner's, ownerReference, labels and annotations, and says from then on
-// only where it came from. It is changed in exactly the version seen; one that has changed is read once more, and let go if it
+// Orphan orphans a child: it loses what makes it the owner's, ownerReference, labels and annotations, and says from then on
+// only where it came from. It is changed in exactly the version seen; one that has changed is read once more, and orphaned if it
 // is the same object and belongs to the same owner still. The result is the object as it is then; nil when it is gone, is being
 // deleted, or is ours no longer.
 func (w *Writer) Orphan(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner) (*unstructured.Unstructured, error) {
@@ -63,7 +63,7 @@ func (w *Writer) orphanExactly(ctx context.Context, gvr schema.GroupVersionResou
 	return answer, nil
 }
 
-// Return takes back an object that Sync found in the child's place and that was let go by the same rule for the same parent:
+// Return takes back an object that Sync found in the child's place and that was orphaned by the same rule for the same parent:
 // live is Free of its *NameConflictError, and Returns is true there. With asIs its content stays as it is. Before that, the caller
 // reads the parent from the API server, as for Adopt.
 func (w *Writer) Return(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, asIs bool) (Result, error) {
@@ -75,7 +75,7 @@ func (w *Writer) Return(ctx context.Context, gvr schema.GroupVersionResource, ch
 	return w.update(ctx, gvr, &returning, live)
 }
 
-// returns says whether live was let go by the rule and the parent that want it again, and nobody has taken it since.
+// isRetainedForOwner reports whether live is an orphan of the rule and the parent that want it again, and nobody has claimed it since.
 func (c *Child) isRetainedForOwner(live *unstructured.Unstructured) bool {
 	by, ok := mark.MetadataString(live, "annotations", mark.AnnotationRetained)
 	if !ok || by != c.Owner.RetainedBy() {

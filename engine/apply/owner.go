@@ -31,33 +31,33 @@ func (c *Child) refuse(live *unstructured.Unstructured) error {
 		return &TerminatingError{Ref: ref, Reason: fmt.Sprintf(
 			"was made for an earlier %s; waiting for its end", c.Owner.Parent)}
 	default:
-		taken := &NameConflictError{Ref: ref, OwnedBy: c.ownedBy(live)}
+		conflict := &NameConflictError{Ref: ref, OwnedBy: c.ownedBy(live)}
 		switch {
 		case ref.UID == c.Owner.Parent.UID:
-			taken.OwnedBy = "itself: it is the parent"
+			conflict.OwnedBy = "itself: it is the parent"
 		case c.isRetainedForOwner(live):
-			taken.Free, taken.Returns = live, true
+			conflict.Free, conflict.Returns = live, true
 		case c.mayAdopt(live):
-			taken.Free = live
+			conflict.Free = live
 		}
-		return taken
+		return conflict
 	}
 }
 
-// orphaned says whether live was this very child of an earlier object with the parent's name, and was let go when that was
+// isOrphanOfParent reports whether live was this very child of an earlier object with the parent's name, and was orphaned when that was
 // deleted with orphaning: nobody will end it, and it returns to the parent that has come in its place.
 func (c *Child) isOrphanOfParent(live *unstructured.Unstructured) bool {
 	owner, ok := c.marks.OwnerOf(live)
 	return ok && owner.RuleID == c.Owner.RuleID && owner.IsFor(c.Owner.Parent) && len(live.GetOwnerReferences()) == 0
 }
 
-// inherits says whether live was made for the same parent by a rule that is no more, as when a rule is renamed.
+// inheritsFromGoneRule reports whether live was made for the same parent by a rule that is no more, as when a rule is renamed.
 func (c *Child) inheritsFromGoneRule(live *unstructured.Unstructured) bool {
 	owner, ok := c.marks.OwnerOf(live)
 	return ok && c.isGone != nil && owner.Parent.UID == c.Owner.Parent.UID && c.isGone(owner)
 }
 
-// isOursUnproven says whether live is the child although no mark proves that any more, because somebody took it away or the
+// isOursUnproven reports whether live is the child although no mark proves that any more, because somebody took it away or the
 // key of its seal was lost: it is given a new one then. The rule renders it, and either it refers to the parent as its
 // controller, or the API server's record shows that our manager gave it the labels that it has. That is enough to write to
 // it, and never to delete it.
@@ -79,7 +79,7 @@ func (c *Child) isOursUnproven(live *unstructured.Unstructured) bool {
 	return labelled && uid == string(c.Owner.Parent.UID) && c.wrote(live, labelPath(mark.LabelParentUID))
 }
 
-// wrote says whether the API server's record shows that our manager wrote a path, or may have.
+// wrote reports whether the API server's record shows that our manager wrote a path, or may have.
 func (c *Child) wrote(live *unstructured.Unstructured, path fieldpath.Path) bool {
 	return slices.ContainsFunc(fieldset.EntriesOf(live), func(e fieldset.Entry) bool {
 		if !e.Ours() && !e.Ancient() {
@@ -90,7 +90,7 @@ func (c *Child) wrote(live *unstructured.Unstructured, path fieldpath.Path) bool
 	})
 }
 
-// MayMark says whether an object is a child of the owner's parent, made by the owner's rule, or may be given a mark that says
+// MayMark reports whether an object is a child of the owner's parent, made by the owner's rule, or may be given a mark that says
 // so. Its node is no matter.
 func (w *Writer) MayMark(live *unstructured.Unstructured, owner mark.Owner) bool {
 	return w.unfinished(live, owner, nil).refuse(live) == nil
@@ -100,7 +100,7 @@ func labelPath(label string) fieldpath.Path {
 	return fieldpath.MakePathOrDie("metadata", "labels", label)
 }
 
-// isMarked says whether live has the child's mark, sealed by the key that seals now.
+// isMarked reports whether live has the child's mark, sealed by the key that seals now.
 func (c *Child) isMarked(live *unstructured.Unstructured) bool {
 	if c.former {
 		return true // all of it is in the value hash

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// applyKeepingReference is apply of a child that is there, without its ownerReference where that needs no apply, and with it in exactly
+// applyKeepingReference is apply of a child that exists, without its ownerReference where that needs no apply, and with it in exactly
 // the version seen. One that has changed since is then read, and applied to if it has its reference still. The error is an
 // *OwnerReferenceLostError where it turns out to have none.
 func (w *Writer) applyKeepingReference(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
@@ -18,9 +18,9 @@ func (w *Writer) applyKeepingReference(ctx context.Context, gvr schema.GroupVers
 		return w.apply(ctx, gvr, child, live, child.onlyVersion(live))
 	}
 	if child.ReferenceHeldByUpdate(live) {
-		tied := *child
-		tied.omitsReference = true
-		answer, err := w.apply(ctx, gvr, &tied, live, child.onlyVersion(live))
+		partial := *child
+		partial.omitsReference = true
+		answer, err := w.apply(ctx, gvr, &partial, live, child.onlyVersion(live))
 		if err == nil && child.RestoresController(answer) {
 			return nil, &OwnerReferenceLostError{Live: answer}
 		}

@@ -23,7 +23,7 @@ func conflictBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 5, Duration: 10 * time.Millisecond, Factor: 3, Jitter: 0.2}
 }
 
-// release prepares an apply that may drop fields. An apply removes a field that left the template only when the previous
+// claimFields prepares an apply that may drop fields. An apply removes a field that left the template only when the previous
 // *apply* had it and nobody else owns it. But the POST that created the child left an Update entry of ours, which owns
 // those fields too and would keep them. So when the set of paths changes, what our Update entry holds moves to our Apply
 // entry, in managedFields itself, guarded by the resourceVersion; only the ownerReference stays, see applyKeepingReference. What the policy ignores does not move, and leaves our
@@ -34,7 +34,7 @@ func conflictBackoff() wait.Backoff {
 // value that we wrote) and that are no longer rendered are taken out of it; all others stay as they are, and a field
 // that left the template may then remain.
 //
-// The result is the newest knowledge of the object, to which the apply goes.
+// The result is the newest known state of the object, to which the apply goes.
 func (w *Writer) claimFields(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (newest *unstructured.Unstructured, err error) {
 	last, ok := mark.Recorded(live)
 	if ok && last.Paths == child.fingerprint.Paths && !child.HoldsIgnored(live) {

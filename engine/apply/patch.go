@@ -78,22 +78,22 @@ func (w *Writer) part(ctx context.Context, object *unstructured.Unstructured) (*
 type Patch struct {
 	// GVR is where the object is.
 	GVR schema.GroupVersionResource
-	// Object is the newest knowledge of it; read-only.
+	// Object is the newest known state of the object; read-only.
 	Object *unstructured.Unstructured
 	// Manager is the field manager, see PatchManager.
 	Manager string
 	// Content is what is to be set; nil: nothing, so that all that the manager ever set is released.
 	Content *patchset.Part
-	// Refuse keeps fields that other managers have with other values from being taken.
+	// Refuse keeps fields that other managers have with other values as they are.
 	Refuse bool
-	// Keeps says why a field is not taken from a manager, with Refuse or without; empty where it may be. nil: it may be
-	// taken from all.
+	// Keeps gives the reason why a manager keeps a field, with Refuse or without; empty where a patch may take it. nil: all may be
+	// taken.
 	Keeps func(manager string) string
 }
 
 // SyncPatch brings what a patch sets in an object up to date. An object in which it is in place costs no request, another
 // one an apply. Before the first apply that takes a field with another value, that value is remembered in the object
-// (AnnotationTaken), which costs a request of its own; and one that was remembered is given back before the apply that
+// (AnnotationTaken), which costs a request of its own; and one that was recorded is restored before the apply that
 // releases its field, so that the field never has a default in between.
 //
 // The error is a *ReplacedError when the object is gone, was replaced, or has changed since (read it again), a
@@ -115,7 +115,7 @@ func (w *Writer) SyncPatch(ctx context.Context, p Patch) (Result, error) {
 		held = &fieldpath.Set{}
 	}
 	if nothing {
-		// What was remembered for an apply that never came must not be given back one day.
+		// What was recorded for an apply that never came must not be restored one day.
 		if live, err = w.restore(ctx, p, held); err != nil {
 			return Result{}, err
 		}
@@ -138,7 +138,7 @@ func (w *Writer) SyncPatch(ctx context.Context, p Patch) (Result, error) {
 	}
 	version := ""
 	if p.Content != nil && !p.Content.Paths.Difference(held).Empty() {
-		version = live.GetResourceVersion() // what it takes is what was looked at
+		version = live.GetResourceVersion() // what it takes is what was read
 	}
 	answer, err := w.applyPatch(ctx, p, version)
 	if err != nil {
@@ -148,7 +148,7 @@ func (w *Writer) SyncPatch(ctx context.Context, p Patch) (Result, error) {
 	return Result{Live: answer, Action: ActionApplied}, nil
 }
 
-// patchInSync says whether nothing is to be done: the entry and what is set are as after the last write, or the entry
+// patchInSync reports whether nothing is to be done: the entry and what is set are as after the last write, or the entry
 // has exactly these paths and the object these values.
 func (w *Writer) patchInSync(p Patch, held *fieldpath.Set) bool {
 	if p.Content == nil || held.Empty() {

@@ -64,10 +64,10 @@ func dropAllocated(object, live *unstructured.Unstructured) {
 	}
 }
 
-// DeleteInForeground deletes a child that is to be made anew, in exactly the version seen: what it owns goes first, so
+// DeleteInForeground deletes a child that is to be recreated, in exactly the version seen: what it owns goes first, so
 // that nothing of the old one is left when the new one comes. Only what ruleID made for parentUID is deleted.
 //
-// A *ReplacedError says that the object is gone or not as it was seen; the caller looks again.
+// A *ReplacedError says that the object is gone or not as it was seen; the caller reads it again.
 func (w *Writer) DeleteInForeground(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner) error {
 	if !w.marks.Owns(live, owner.RuleID, owner.Parent.UID) {
 		return fmt.Errorf("delete %s: it is not shown to be ours", mark.RefOf(live))
@@ -77,12 +77,12 @@ func (w *Writer) DeleteInForeground(ctx context.Context, gvr schema.GroupVersion
 		return &ReplacedError{Ref: mark.RefOf(live), Err: err}
 	}
 	if err == nil {
-		logr.FromContextOrDiscard(ctx).V(2).Info("deleted to be made anew", "child", mark.RefOf(live), "uid", live.GetUID())
+		logr.FromContextOrDiscard(ctx).V(2).Info("deleted to be recreated", "child", mark.RefOf(live), "uid", live.GetUID())
 	}
 	return err
 }
 
-// Leaving is the error for a child that has just been deleted to be made anew: it is the one that Sync gives while the old
+// TerminatingNow is the error for a child that has just been deleted to be recreated: it is the one that Sync gives while the old
 // object is on its way out.
 func TerminatingNow(live *unstructured.Unstructured) *TerminatingError {
 	return &TerminatingError{Ref: mark.RefOf(live), Reason: Terminating(live)}

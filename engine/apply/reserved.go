@@ -33,7 +33,7 @@ type Reserved struct {
 // errReserved is the reason of an InvalidError for an object that no rule may write.
 var errReserved = errors.New("no rule may write what Kanon itself reads in its own namespace")
 
-// check fails for an object that no rule may write. labels says whether it has a label.
+// check fails for an object that no rule may write. labels reports whether it has a label.
 func (r Reserved) check(ref mark.Ref, hasLabel func(string) bool) error {
 	if r.Namespace == "" || ref.Namespace != r.Namespace {
 		return nil
@@ -74,7 +74,7 @@ func (r Reserved) checkObject(obj *unstructured.Unstructured) error {
 // checkPatch is check of what a patch changes.
 func (r Reserved) checkPatch(p Patch) error {
 	if p.Content == nil {
-		return nil // it is taken back
+		return nil // the patch is removed
 	}
 	if err := r.checkObject(p.Object); err != nil {
 		return err

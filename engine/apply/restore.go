@@ -18,7 +18,7 @@ import (
 	"kanon.dev/kanon/engine/apply/patchset"
 )
 
-// take finds the fields of a patch that have another value, which is to be given back later, and remembers them. It
+// recordPrevious records the fields of a patch that have another value, which is to be restored later. It
 // returns the object as it is then. held is what the patch has already.
 func (w *Writer) recordPrevious(ctx context.Context, p Patch, held *fieldpath.Set) (*unstructured.Unstructured, error) {
 	list := patchset.PreviousOf(p.Object)
@@ -46,7 +46,7 @@ func (w *Writer) recordPrevious(ctx context.Context, p Patch, held *fieldpath.Se
 	return w.writePrevious(ctx, p, list)
 }
 
-// takes says what is to be remembered of a field that the patch sets; nil where that is nothing: where the field is not
+// previousOf is what is to be recorded of a field that the patch sets; nil where that is nothing: where the field is not
 // there, has this value already, or is the patch's alone.
 func (p Patch) previousOf(path fieldpath.Path, held bool) (*patchset.Previous, error) {
 	there, found := patchset.LookUp(p.Object.Object, path)
@@ -96,13 +96,13 @@ func (w *Writer) writePrevious(ctx context.Context, p Patch, list []patchset.Pre
 	ref := mark.RefOf(p.Object)
 	text, err := fieldset.MarshalText(list)
 	if err != nil {
-		return nil, fmt.Errorf("encode what is taken from %s: %w", ref, err)
+		return nil, fmt.Errorf("encode the previous values of %s: %w", ref, err)
 	}
 	answer, err := w.patchMetadata(ctx, p.GVR, ref, patchset.RestoreManager, map[string]any{
 		"uid": string(ref.UID), "resourceVersion": p.Object.GetResourceVersion(),
 		"annotations": map[string]any{patchset.AnnotationTaken: text},
 	})
-	return answer, targetError("remember what is taken from", ref, err)
+	return answer, targetError("record the previous values of", ref, err)
 }
 
 // restore puts back what the patch took and sets no more, unless another patch has the field still, or somebody else
@@ -134,7 +134,7 @@ func (w *Writer) restore(ctx context.Context, p Patch, held *fieldpath.Set) (*un
 		byOwner[""] = nil
 	}
 	for i, owner := range slices.Sorted(maps.Keys(byOwner)) {
-		if i > 0 { // the others are remembered until they are given back
+		if i > 0 { // the others stay recorded until they are restored
 			kept = slices.DeleteFunc(kept, func(k patchset.Previous) bool { return k.Owner == owner && patchset.ContainsPath(byOwner[owner], k) })
 		} else {
 			for other, list := range byOwner {
@@ -176,7 +176,7 @@ func (w *Writer) restoreTo(ctx context.Context, p Patch, live *unstructured.Unst
 	} else {
 		text, err := fieldset.MarshalText(kept)
 		if err != nil {
-			return nil, fmt.Errorf("encode what is taken from %s: %w", ref, err)
+			return nil, fmt.Errorf("encode the previous values of %s: %w", ref, err)
 		}
 		operations = append(operations, fieldset.Operation{Op: "replace", Path: annotation, Value: text})
 	}
@@ -189,8 +189,8 @@ func (w *Writer) restoreTo(ctx context.Context, p Patch, live *unstructured.Unst
 	}
 	answer, err := w.patchSteps(ctx, p.GVR, ref, metav1.PatchOptions{FieldManager: owner}, operations)
 	if err != nil {
-		return nil, targetError("give back what was taken from", ref, err)
+		return nil, targetError("restore the previous values of", ref, err)
 	}
-	logr.FromContextOrDiscard(ctx).V(2).Info("gave back what was taken", "target", ref.String(), "owner", owner)
+	logr.FromContextOrDiscard(ctx).V(2).Info("restored the previous values", "target", ref.String(), "owner", owner)
 	return answer, nil
 }

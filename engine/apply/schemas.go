@@ -42,7 +42,7 @@ type Schemas interface {
 	// Converter returns the converter that knows gvk. Where the server has no schema for it, the error has a method
 	// NoSchema() bool that returns true; the child is then compared by deduced paths. Any other error is passed on.
 	Converter(ctx context.Context, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error)
-	// Recheck asks the server whether the schemas of gv are still the newest, and says whether they changed. It limits
+	// Recheck asks the server whether the schemas of gv are still the newest, and reports whether they changed. It limits
 	// its own rate.
 	Recheck(ctx context.Context, gv schema.GroupVersion) (changed bool, err error)
 }

@@ -44,7 +44,7 @@ func (w *Writer) PlaceConditions(ctx context.Context, s Status, conditions []any
 	return Result{Live: answer, Action: ActionApplied}, nil
 }
 
-// HoldsConditions tells whether the manager of s wrote the list of conditions as a whole, and nobody has since.
+// HoldsConditions reports whether the manager of s wrote the list of conditions as a whole, and nobody has since.
 func HoldsConditions(s Status) bool {
 	path := fieldpath.MakePathOrDie("status", "conditions")
 	for _, e := range fieldset.EntriesOf(s.Object) {
@@ -62,7 +62,7 @@ func HoldsConditions(s Status) bool {
 type Status struct {
 	// GVR is where the object is.
 	GVR schema.GroupVersionResource
-	// Object is the newest knowledge of it; read-only.
+	// Object is the newest known state of the object; read-only.
 	Object *unstructured.Unstructured
 	// Manager is the field manager: one for each rule, so that rules do not take fields from one another.
 	Manager string
@@ -159,7 +159,7 @@ func (s Status) appliedThrough() (subresource string, none bool) {
 	return "", true
 }
 
-// statusInSync says whether the manager holds exactly the paths of desired and the object has its values.
+// statusInSync reports whether the manager holds exactly the paths of desired and the object has its values.
 func (w *Writer) statusInSync(ctx context.Context, s Status, desired *unstructured.Unstructured) (bool, error) {
 	kind, err := w.kinds.load(ctx, w.schemas, s.Object.GroupVersionKind())
 	if err != nil {
@@ -194,7 +194,7 @@ func (s Status) typedStatus(k fieldset.Kind) (*typed.TypedValue, error) {
 	return k.Converter.ObjectToTyped(live, typed.AllowDuplicates)
 }
 
-// holds says whether the manager's entry has exactly these paths.
+// holds reports whether the manager's entry has exactly these paths.
 func (s Status) holds(paths *fieldpath.Set) bool {
 	e, ok := s.entry()
 	if !ok {
@@ -219,7 +219,7 @@ func (s Status) entry() (fieldset.Entry, bool) {
 
 // HeldStatus is what the manager said last, as far as it still holds it, with the values that the object has now; nil
 // when that is nothing. The content of s does not matter. The result shares no memory with the object. The error is that
-// the schema could not be loaded, or that what is there does not fit it.
+// the schema could not be loaded, or that the status does not fit it.
 func (w *Writer) HeldStatus(ctx context.Context, s Status) (map[string]any, error) {
 	e, ok := s.entry()
 	if !ok {
@@ -244,7 +244,7 @@ func (w *Writer) HeldStatus(ctx context.Context, s Status) (map[string]any, erro
 
 // OthersStatus is the status of s.Object without what the manager of s holds of it, and without what is empty then; the
 // content of s does not matter. It may share memory with the object. The error is that the schema could not be loaded, or
-// that what is there does not fit it.
+// that the status does not fit it.
 func (w *Writer) OthersStatus(ctx context.Context, s Status) (map[string]any, error) {
 	e, ok := s.entry()
 	if !ok {
@@ -290,7 +290,7 @@ func withoutEmpty(fields map[string]any) map[string]any {
 	return left
 }
 
-// HeldByAnother says whether a manager other than the one given, one for which counts is true, holds a field of the
+// HeldByAnother reports whether a manager other than the one given, one for which counts is true, holds a field of the
 // condition of one of those types in the status of obj that the one given does not hold. Such a condition was taken over, or was
 // never the given one's to write. Fields that both hold, because both said the same, decide nothing.
 func HeldByAnother(obj *unstructured.Unstructured, manager string, counts func(manager string) bool, conditionTypes ...string) bool {
@@ -314,7 +314,7 @@ func HeldByAnother(obj *unstructured.Unstructured, manager string, counts func(m
 	})
 }
 
-// HoldsCondition says whether a manager holds a field of the condition of that type in the status of obj.
+// HoldsCondition reports whether a manager holds a field of the condition of that type in the status of obj.
 func HoldsCondition(obj *unstructured.Unstructured, manager, conditionType string) bool {
 	paths := conditionPaths(conditionType)
 	for _, e := range fieldset.EntriesOf(obj) {

@@ -15,10 +15,10 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// Most looks at a child find that nothing has changed: its own creation comes back as an event, or its status moves. So
+// Most reconciles of a child find that nothing has changed: its own creation comes back as an event, or its status moves. So
 // the writer remembers what a child was made from, and sees by comparing hashes that it would be prepared as it was.
 
-// glance is what the writer remembers of a child that was in sync.
+// inSyncState is what the writer remembers of a child that was in sync.
 type inSyncState struct {
 	// version is the newest resourceVersion in which the child was seen to be in sync.
 	version string
@@ -52,7 +52,7 @@ func (w *Writer) sourceOf(k fieldset.Kind, rendered *unstructured.Unstructured, 
 	return source{hash: sum, converter: k.Converter}
 }
 
-// Unchanged says whether live is the child that Sync left, or found, in sync when it was last given this very object,
+// Unchanged reports whether live is the child that Sync left, or found, in sync when it was last given this very object,
 // owner, controller and policy, and is so still. It sends no request and changes nothing; false means only that Prepare
 // and Sync have to look.
 func (w *Writer) Unchanged(ctx context.Context, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy, live *unstructured.Unstructured) bool {
@@ -92,7 +92,7 @@ func (w *Writer) stateOf(live *unstructured.Unstructured, value string) (uint64,
 	return h.Join(entries, maphash.String(h.Seed, value)), err
 }
 
-// Knows says whether version is exactly the resourceVersion of the object with uid that a write of its child made, or in which
+// Knows reports whether version is exactly the resourceVersion of the object with uid that a write of its child made, or in which
 // the child was found to be in sync last.
 func (w *Writer) Knows(uid types.UID, version string) bool {
 	w.mu.Lock()
@@ -101,7 +101,7 @@ func (w *Writer) Knows(uid types.UID, version string) bool {
 	return ok && known.version == version
 }
 
-// SameButContent says whether two states of one object differ in nothing that Sync and Delete go by: in none of the metadata
+// SameButContent reports whether two states of one object differ in nothing that Sync and Delete go by: in none of the metadata
 // but the versions, and in none of our entries of managedFields, of which there are some. What others changed in the content is
 // no matter.
 func SameButContent(before, after *unstructured.Unstructured) bool {

@@ -59,10 +59,10 @@ func (w *Writer) patchSteps(
 	return w.resource(gvr, ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, body, options, subresources...)
 }
 
-// create makes a new child. A name that is taken is looked at once, live.
+// create makes a new child. An object that has the name is read once, live.
 //
 // A POST does not make us owner of what Go's types cannot tell from nothing: a false, zero or empty text that is left out
-// when it is stored, and an empty struct that is there anyway (NetworkPolicy's podSelector: {}). Others could change it
+// when it is stored, and an empty struct that exists anyway (NetworkPolicy's podSelector: {}). Others could change it
 // unseen. Where the answer shows such a path, one apply follows, which does record it.
 func (w *Writer) create(ctx context.Context, gvr schema.GroupVersionResource, child *Child) (Result, error) {
 	result, err := w.post(ctx, gvr, child)
@@ -82,7 +82,7 @@ func (w *Writer) create(ctx context.Context, gvr schema.GroupVersionResource, ch
 	return w.update(ctx, gvr, child, live)
 }
 
-// post makes a new child; the error says AlreadyExists where the name is taken.
+// post makes a new child; the error says AlreadyExists where the name exists.
 func (w *Writer) post(ctx context.Context, gvr schema.GroupVersionResource, child *Child) (Result, error) {
 	answer, err := w.resource(gvr, child.Ref.Namespace).Create(ctx, child.ForCreation(), metav1.CreateOptions{
 		FieldManager:    fieldset.Manager,

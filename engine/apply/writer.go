@@ -21,7 +21,7 @@ type Options struct {
 	Client dynamic.Interface
 	// Schemas gives the schemas of kinds. Required.
 	Schemas Schemas
-	// HasStatus says whether a kind has a status subresource; the server then ignores status in the writes of a child.
+	// HasStatus reports whether a kind has a status subresource; the server then ignores status in the writes of a child.
 	// nil: none has.
 	HasStatus func(schema.GroupVersionKind) bool
 	// Marks proves whose an object is. Required.
@@ -30,7 +30,7 @@ type Options struct {
 	Reserved Reserved
 	// NameOf is the namespace/name of a rule, for messages; empty where it is not known. nil: none is.
 	NameOf func(ruleID string) string
-	// IsGone says whether the rule that an owner names is known to be no more. What it made for a parent is then taken
+	// IsGone reports whether the rule that an owner names is known to be deleted. What it made for a parent is then taken
 	// over by another rule that renders it for the same parent. nil: none is.
 	IsGone func(mark.Owner) bool
 }
@@ -118,7 +118,7 @@ const (
 
 // Result is the outcome of a successful Sync.
 type Result struct {
-	// Live is the newest knowledge of the object: the answer of the write, or the object that was found to be in sync.
+	// Live is the newest known state of the object: the answer of the write, or the object that was found to be in sync.
 	Live *unstructured.Unstructured
 	// Action is what was done.
 	Action Action
@@ -126,7 +126,7 @@ type Result struct {
 	Lost []fieldset.Contested
 }
 
-// Sync brings one child up to date. live is the newest knowledge of the whole object, nil where there is none; it is not
+// Sync brings one child up to date. live is the newest known state of the whole object, nil where there is none; it is not
 // changed. A child that is in sync costs no request; one that must change costs one, or one more where live is not how it is any
 // more, or three when the set of its paths changes for the first time after its creation; a new one costs one.
 //
@@ -138,7 +138,7 @@ func (w *Writer) Sync(ctx context.Context, gvr schema.GroupVersionResource, chil
 	return w.update(ctx, gvr, child, live)
 }
 
-// InSync says whether live is as child wants it: its mark says the same, the recorded value hash is equal, and our entries in
+// InSync reports whether live is as child wants it: its mark says the same, the recorded value hash is equal, and our entries in
 // managedFields still hold every rendered path. It sends no request.
 func (w *Writer) InSync(_ context.Context, child *Child, live *unstructured.Unstructured) bool {
 	if w.marks.FormerCounts(live) {
@@ -166,7 +166,7 @@ func (w *Writer) InSync(_ context.Context, child *Child, live *unstructured.Unst
 	return true
 }
 
-// Needless says whether Sync would find nothing to do. It asks for no more of live than its metadata, and sends no request.
+// Needless reports whether Sync would find nothing to do. It asks for no more of live than its metadata, and sends no request.
 func (w *Writer) Needless(ctx context.Context, child *Child, live *unstructured.Unstructured) bool {
 	return child.refuse(live) == nil && w.InSync(ctx, child, live)
 }

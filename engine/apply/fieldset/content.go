@@ -23,7 +23,7 @@ import (
 // content, as each doubles what has to be hashed. Of more, the last ones count.
 const maxRelinquished = 6
 
-// contents are the hashes of a rendered object under which the recorded content is the same: the first with all that the
+// Contents are the hashes of a rendered object under which the recorded content is the same: the first with all that the
 // policy ignores, the others with fewer of the fields that are relinquished.
 func Contents(rendered *unstructured.Unstructured, policy Policy) ([]string, error) {
 	always := slices.DeleteFunc(slices.Clone(policy.Ignore), func(path Path) bool {
@@ -62,7 +62,7 @@ func contentWithout(rendered *unstructured.Unstructured, ignored []Path) (string
 	return hash, nil
 }
 
-// dropField takes what a path names out of a value, as far as it is there, and what is empty after that.
+// dropField takes what a path names out of a value, as far as it exists, and what is empty after that.
 func dropField(v any, path Path) {
 	step, rest := path[0], path[1:]
 	switch v := v.(type) {
@@ -97,7 +97,7 @@ func isEmpty(v any) bool {
 	return false
 }
 
-// Outdated says whether live was last applied with another content than rendered has, by AnnotationApplied alone: what
+// Outdated reports whether live was last applied with another content than rendered has, by AnnotationApplied alone: what
 // others changed in live is no matter. known is false where live does not say.
 func Outdated(rendered, live *unstructured.Unstructured, policy Policy) (outdated, known bool) {
 	last, ok := mark.Recorded(live)

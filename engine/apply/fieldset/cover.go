@@ -24,7 +24,7 @@ import (
 //   - Identity (apiVersion, kind, name, namespace, uid, ...) is never in managedFields and is not asked for. Labels,
 //     annotations, AnnotationApplied among them, and ownerReferences are.
 
-// covered says whether our entries of live hold every rendered path.
+// Covered reports whether our entries of live hold every rendered path.
 func (d *Desired) Covered(live *unstructured.Unstructured) bool { return d.uncovered(live).Empty() }
 
 // uncovered are the leaves that our entries of live do not cover; read-only.
@@ -70,7 +70,7 @@ func (d *Desired) leafCovered(path fieldpath.Path, owned *fieldpath.Set) bool {
 	return (member || below) && d.emptyGranular(path)
 }
 
-// hasBelow says whether a set has members under path.
+// hasBelow reports whether a set has members under path.
 func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
 	for _, element := range path {
 		next, ok := set.Children.Get(element)
@@ -82,7 +82,7 @@ func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
 	return !set.Empty()
 }
 
-// emptyGranular says whether an empty map was rendered at path whose keys the schema tells apart.
+// emptyGranular reports whether an empty map was rendered at path whose keys the schema tells apart.
 func (d *Desired) emptyGranular(path fieldpath.Path) bool {
 	var at any = d.Object.Object
 	ref := d.kind.root
@@ -125,7 +125,7 @@ func (k Kind) step(at any, ref smdschema.TypeRef, element fieldpath.PathElement)
 	return nil, ref, false // items of sets are scalars, and indexes do not occur in managedFields of granular lists
 }
 
-// hasKeys says whether a list-map item has these keys. Rendered items have all of them: see completeKeys.
+// hasKeys reports whether a list-map item has these keys. Rendered items have all of them: see completeKeys.
 func hasKeys(item any, keys value.FieldList) bool {
 	m, ok := item.(map[string]any)
 	if !ok {

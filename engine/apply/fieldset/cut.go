@@ -12,7 +12,7 @@ import (
 type cutter struct {
 	kind Kind
 	path Path
-	// against is set where an object is cut for an apply to a live one: what holds a field and is not there yet is
+	// against is set where an object is cut for an apply to a live one: what holds a field and does not exist yet is
 	// made with it, so nothing is cut from it. missing is then true.
 	against, missing bool
 }

@@ -20,27 +20,27 @@ const (
 	AncientManager = "ancient-changes"
 )
 
-// entry is one item of metadata.managedFields, read in place.
+// Entry is one item of metadata.managedFields, read in place.
 type Entry struct {
 	Manager, Operation, ApiVersion, Subresource string
 	// raw is the item as it stands in the object; read-only.
 	Raw map[string]any
 }
 
-// IsManaged says whether the name of a field manager of obj contains text, such as a rule's id. An object without field
+// IsManaged reports whether the name of a field manager of obj contains text, such as a rule's id. An object without field
 // managers tells nothing, and counts as one that is.
 func IsManaged(obj *unstructured.Unstructured, text string) bool {
 	entries := EntriesOf(obj)
 	return len(entries) == 0 || slices.ContainsFunc(entries, func(e Entry) bool { return strings.Contains(e.Manager, text) })
 }
 
-// ours says whether the entry records child writes.
+// Ours reports whether the entry records child writes.
 func (e Entry) Ours() bool {
 	return e.Manager == Manager && e.Subresource == "" &&
 		(e.Operation == OperationApply || e.Operation == OperationUpdate)
 }
 
-// ancient says whether the entry may hold what was in an Update entry of ours.
+// Ancient reports whether the entry may hold what was in an Update entry of ours.
 func (e Entry) Ancient() bool {
 	return e.Manager == AncientManager && e.Operation == OperationUpdate && e.Subresource == ""
 }
@@ -57,7 +57,7 @@ func (e Entry) Text() (string, error) {
 	return text, nil
 }
 
-// item is the entry as the API server takes it.
+// Item is the entry as the API server takes it.
 func (e Entry) Item() map[string]any {
 	text, ok := e.Raw["fieldsV1"].(string)
 	if !ok {
@@ -68,7 +68,7 @@ func (e Entry) Item() map[string]any {
 	return item
 }
 
-// fields decodes the entry's paths.
+// Fields decodes the entry's paths.
 func (e Entry) Fields() (*fieldpath.Set, error) {
 	text, err := e.Text()
 	if err != nil {
@@ -112,7 +112,7 @@ func OwnEntries(obj *unstructured.Unstructured) []Entry {
 	return slices.DeleteFunc(EntriesOf(obj), func(e Entry) bool { return !e.Ours() })
 }
 
-// entries hashes the content of entries, without their times and their order.
+// Entries hashes the content of entries, without their times and their order.
 func (h Hasher) Entries(entries []Entry) (uint64, error) {
 	var sum uint64
 	for _, e := range entries {
@@ -125,7 +125,7 @@ func (h Hasher) Entries(entries []Entry) (uint64, error) {
 	return sum, nil
 }
 
-// SameEntries says whether two lists of entries have one content, as for hasher.entries.
+// SameEntries reports whether two lists of entries have one content, as for hasher.entries.
 func SameEntries(as, bs []Entry) bool {
 	return len(as) == len(bs) && !slices.ContainsFunc(as, func(a Entry) bool {
 		return !slices.ContainsFunc(bs, a.isSame)

@@ -25,7 +25,7 @@ func listsOf(v any) any {
 	}
 }
 
-// digest is 128 bits of a SHA-256 over the JSON form of v, in which the keys of maps are sorted: the same value gives the
+// Digest is 128 bits of a SHA-256 over the JSON form of v, in which the keys of maps are sorted: the same value gives the
 // same 22 characters in every process.
 func Digest(v any) (string, error) {
 	text, err := wire.AppendJSON(make([]byte, 0, 2<<10), v) // enough for most
@@ -46,10 +46,10 @@ func MarshalText(v any) (string, error) {
 	return string(text), err
 }
 
-// hasher hashes JSON values, as unstructured objects hold them.
+// Hasher hashes JSON values, as unstructured objects hold them.
 type Hasher struct{ Seed maphash.Seed }
 
-// value is the hash of v. The order of a map's keys makes no difference, as the hashes of its entries are added up.
+// Value is the hash of v. The order of a map's keys makes no difference, as the hashes of its entries are added up.
 func (h Hasher) Value(v any) uint64 {
 	switch v := v.(type) {
 	case map[string]any:
@@ -73,7 +73,7 @@ func (h Hasher) Value(v any) uint64 {
 	}
 }
 
-// join hashes two hashes in their order.
+// Join hashes two hashes in their order.
 func (h Hasher) Join(a, b uint64) uint64 {
 	return maphash.Comparable(h.Seed, [...]uint64{a, b})
 }

@@ -16,13 +16,13 @@ import (
 //
 //   - An apply removes a field that our last apply had and this one lacks. So before an apply our Apply entry must hold
 //     no ignored path; where it does (because the field was not ignored before), managedFields are rewritten first, see
-//     Writer.release. What nobody has then stays as it is.
+//     Writer.claimFields. What nobody has then stays as it is.
 //   - An apply may have to make what holds an ignored field: a container that was added to the template, or taken away
 //     by somebody. It is made whole, as at a creation; the fresh object decides, not the one in memory.
 //   - The kinds' schemas must let the field be told apart from what is around it. A part of an atomic list or map cannot
 //     be left to others, because an apply replaces the whole; such a child is not valid.
 
-// cut returns the content without what the policy ignores, as it is applied to live (nil: to an object that has all
+// Without returns the content without what the policy ignores, as it is applied to live (nil: to an object that has all
 // that holds ignored fields). missing is true where live lacks something that holds one. content is not changed.
 func (d *Desired) Without(content map[string]any, live *unstructured.Unstructured) (left map[string]any, missing bool, err error) {
 	left = runtime.DeepCopyJSON(content)
@@ -57,7 +57,7 @@ func (d *Desired) split() error {
 	return nil
 }
 
-// creation is what a POST sends.
+// ForCreation is what a POST sends.
 func (d *Desired) ForCreation() *unstructured.Unstructured {
 	if d.Whole == nil {
 		return d.Object
@@ -65,7 +65,7 @@ func (d *Desired) ForCreation() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: d.WithMarks(d.Whole)}
 }
 
-// marked returns content with the marks that the child's Object has.
+// WithMarks returns content with the marks that the child's Object has.
 func (d *Desired) WithMarks(content map[string]any) map[string]any {
 	content = maps.Clone(content)
 	metadata := maps.Clone(mark.EnsureMap(content, "metadata"))
@@ -85,7 +85,7 @@ func (d *Desired) WithMarks(content map[string]any) map[string]any {
 	return content
 }
 
-// ignores says whether a path of managedFields is one that the policy ignores, or below one.
+// ignores reports whether a path of managedFields is one that the policy ignores, or below one.
 func (d *Desired) ignores(path fieldpath.Path) bool {
 	for _, ignored := range d.Ignore {
 		if ignored.leadsTo(path) {
@@ -138,7 +138,7 @@ func (d *Desired) withoutIgnored(set *fieldpath.Set) *fieldpath.Set {
 	return set.Difference(ignored)
 }
 
-// holdsIgnored says whether our Apply entry of live has a path that the policy ignores. One that cannot be read may.
+// HoldsIgnored reports whether our Apply entry of live has a path that the policy ignores. One that cannot be read may.
 func (d *Desired) HoldsIgnored(live *unstructured.Unstructured) bool {
 	if len(d.Ignore) == 0 {
 		return false

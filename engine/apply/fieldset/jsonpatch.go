@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// operation is one step of a JSON patch (RFC 6902). A remove has no use for Value, and the API server passes over it.
+// Operation is one step of a JSON patch (RFC 6902). A remove has no use for Value, and the API server passes over it.
 type Operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -42,7 +42,7 @@ func StepInto(at any, element fieldpath.PathElement) (next any, token string, ok
 	return nil, "", false
 }
 
-// PointerTo is the JSON pointer to a path of an object; false where what holds the field is not there.
+// PointerTo is the JSON pointer to a path of an object; false where what holds the field does not exist.
 func PointerTo(at any, path fieldpath.Path) (string, bool) {
 	var b strings.Builder
 	for i, element := range path {
@@ -69,7 +69,7 @@ func Replaced(object map[string]any, patch []Operation) map[string]any {
 	return content
 }
 
-// replacedAt is replaced for one value; the tokens are those of a pointer to something that is there.
+// replacedAt is replaced for one value; the tokens are those of a pointer to something that exists.
 func replacedAt(at any, tokens []string, v any) any {
 	if len(tokens) == 0 {
 		return v

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// kind is what must be known of a GVK to compute which paths an object of it has.
+// Kind is what must be known of a GVK to compute which paths an object of it has.
 type Kind struct {
 	Converter managedfields.TypeConverter
 	schema    *smdschema.Schema
@@ -55,7 +55,7 @@ func fieldType(m *smdschema.Map, name string) smdschema.TypeRef {
 	return m.ElementType
 }
 
-// typedLive is an object of the cluster without managedFields, of which memory has another form; see Compact.
+// TypedLive is an object of the cluster without managedFields, of which memory has another form; see Compact.
 func (k Kind) TypedLive(obj *unstructured.Unstructured) (*typed.TypedValue, error) {
 	content := maps.Clone(obj.Object)
 	if metadata, ok := content["metadata"].(map[string]any); ok {

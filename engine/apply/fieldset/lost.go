@@ -8,12 +8,12 @@ import (
 )
 
 // Lost names the rendered paths that our entries in live do not hold, each with the manager that holds it now: those that
-// somebody took from us, and those that were rendered anew. It sends no request.
+// somebody took from us, and those that are rendered for the first time. It sends no request.
 func (d *Desired) Lost(live *unstructured.Unstructured) []Contested {
 	return ContestedBy(live, d.uncovered(live), Entry.Ours)
 }
 
-// holders names, for each path, the other manager of obj that wrote it last, and none where nobody holds it.
+// ContestedBy names, for each path, the other manager of obj that wrote it last, and none where nobody holds it.
 func ContestedBy(obj *unstructured.Unstructured, paths *fieldpath.Set, own func(Entry) bool) []Contested {
 	if paths.Empty() {
 		return nil
@@ -66,7 +66,7 @@ func readablePath(path fieldpath.Path) string {
 	return steps.String()
 }
 
-// IsMark tells whether a path, as in Lost, is of what makes an object a child, which no rule can leave to others.
+// IsMark reports whether a path, as in Lost, is of what makes an object a child, which no rule can leave to others.
 func IsMark(path string) bool {
 	return strings.Contains(path, "kanon.dev/") || strings.HasPrefix(path, "metadata.ownerReferences")
 }

@@ -54,7 +54,7 @@ func (d *Desired) EntriesForApply(obj *unstructured.Unstructured) ([]any, error)
 	return append(r.items, item), nil
 }
 
-// release is a rewrite of managedFields in the making.
+// entriesRewrite is a rewrite of managedFields in the making.
 type entriesRewrite struct {
 	version string
 	removed removedPaths
@@ -73,11 +73,11 @@ func (r *entriesRewrite) add(e Entry) error {
 	case e.Ours() && e.Operation == OperationUpdate:
 		return r.addUpdate(e)
 	case e.Ancient() && e.ApiVersion == r.version:
-		item, taken, err := r.removed.removeFrom(e)
+		item, removed, err := r.removed.removeFrom(e)
 		if err != nil {
 			return err
 		}
-		r.changed = r.changed || taken
+		r.changed = r.changed || removed
 		if item != nil {
 			r.items = append(r.items, item)
 		}
@@ -148,7 +148,7 @@ func pathsRemoved(applied, rendered *fieldpath.Set) removedPaths {
 }
 
 // removeFrom returns an entry's item without these paths (nil when nothing is left), and whether it had any.
-func (g removedPaths) removeFrom(e Entry) (item map[string]any, taken bool, err error) {
+func (g removedPaths) removeFrom(e Entry) (item map[string]any, removed bool, err error) {
 	set, err := e.Fields()
 	if err != nil {
 		return nil, false, err

@@ -12,7 +12,7 @@ import (
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// normalise returns a copy of a rendered object in the one form that is hashed, written and checked:
+// Normalise returns a copy of a rendered object in the one form that is hashed, written and checked:
 //
 //   - nulls are left out, unless the schema says nullable; null elements of a list are left out where the schema gives
 //     the elements a type, and kept in untyped data, where a position may mean something;
@@ -48,7 +48,7 @@ func serverMetadata() []string {
 	}
 }
 
-// normaliseValue copies v, which has type ref. inGo says whether the surrounding definition is a Go type of Kubernetes.
+// normaliseValue copies v, which has type ref. inGo reports whether the surrounding definition is a Go type of Kubernetes.
 func (k Kind) normaliseValue(v any, ref smdschema.TypeRef, inGo bool) any {
 	if ref.NamedType != nil {
 		inGo = isGoType(*ref.NamedType)
@@ -121,7 +121,7 @@ func (k Kind) completeKeys(item map[string]any, list *smdschema.List) {
 	}
 }
 
-// vanishes says whether a Go type drops v when it is encoded: a list without items, or a map without keys whose elements
+// vanishes reports whether a Go type drops v when it is encoded: a list without items, or a map without keys whose elements
 // have a type of their own. A struct without fields stays.
 func (k Kind) vanishes(v any, ref smdschema.TypeRef) bool {
 	atom := k.atom(ref)
@@ -138,7 +138,7 @@ func (k Kind) vanishes(v any, ref smdschema.TypeRef) bool {
 	}
 }
 
-// isGoType says whether an OpenAPI definition was generated from a Go type of Kubernetes, by its name. Custom resources
+// isGoType reports whether an OpenAPI definition was generated from a Go type of Kubernetes, by its name. Custom resources
 // are named after their group, reversed; none of these is a group that a CRD may have without an approval by the
 // Kubernetes project.
 func isGoType(definition string) bool {
@@ -147,7 +147,7 @@ func isGoType(definition string) bool {
 	}, func(prefix string) bool { return strings.HasPrefix(definition, prefix) })
 }
 
-// isUntyped says whether ref is one of the types that stand for data without a schema: no type at all, or the
+// isUntyped reports whether ref is one of the types that stand for data without a schema: no type at all, or the
 // definitions that kube-openapi's schemaconv adds under these names.
 func isUntyped(ref smdschema.TypeRef) bool {
 	if ref.NamedType != nil {
@@ -192,6 +192,7 @@ func wholeNumber(v any) any {
 	return v
 }
 
+// IsSecret reports whether an object is a Secret.
 func IsSecret(obj *unstructured.Unstructured) bool {
 	return obj.GroupVersionKind().Group == "" && obj.GetKind() == "Secret"
 }

@@ -21,13 +21,13 @@ import (
 // referencesPath leads to the ownerReferences of an object.
 func referencesPath() fieldpath.Path { return fieldpath.MakePathOrDie("metadata", "ownerReferences") }
 
-// ties says whether the child's ownerReference to its parent is the only one that it wants.
+// ties reports whether the child's ownerReference to its parent is the only one that it wants.
 func (d *Desired) hasOnlyController() bool {
 	references, _, _ := unstructured.NestedSlice(d.Object.Object, "metadata", "ownerReferences")
 	return len(references) == 1 && metav1.GetControllerOfNoCopy(d.Object) != nil
 }
 
-// ReferenceHeldByUpdate says whether it is an Update entry of ours in live, and no other of ours, that has the reference.
+// ReferenceHeldByUpdate reports whether it is an Update entry of ours in live, and no other of ours, that has the reference.
 func (d *Desired) ReferenceHeldByUpdate(live *unstructured.Unstructured) bool {
 	if !d.hasOnlyController() {
 		return false
@@ -56,7 +56,7 @@ func (d *Desired) splitReference(paths *fieldpath.Set) (tie, others *fieldpath.S
 	return paths.Difference(others), others
 }
 
-// RestoresController says whether bringing live up to date would give it a controller ownerReference that it does not
+// RestoresController reports whether bringing live up to date would give it a controller ownerReference that it does not
 // have. Before that, the caller reads the parent from the API server: a reference restored while the parent is being
 // deleted with orphaning lets the garbage collector take the child.
 func (d *Desired) RestoresController(live *unstructured.Unstructured) bool {
@@ -67,7 +67,7 @@ func (d *Desired) RestoresController(live *unstructured.Unstructured) bool {
 	return !mark.Refers(live, wanted)
 }
 
-// unties says whether an object was seen with the ownerReference that the child wants, and has lost it since.
+// LosesController reports whether an object was seen with the ownerReference that the child wants, and has lost it since.
 func (d *Desired) LosesController(seen, newest *unstructured.Unstructured) bool {
 	return d.RestoresController(newest) && !d.RestoresController(seen)
 }

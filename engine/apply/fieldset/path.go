@@ -52,12 +52,12 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// equal says whether two paths are the same.
+// equal reports whether two paths are the same.
 func (p Path) equal(other Path) bool {
 	return slices.EqualFunc(p, other, func(a, b Step) bool { return a.Field == b.Field && maps.Equal(a.Keys, b.Keys) })
 }
 
-// selects says whether an item's fields have the texts of Keys.
+// selects reports whether an item's fields have the texts of Keys.
 func (s Step) selects(field func(name string) any) bool {
 	for name, text := range s.Keys {
 		if textOf(field(name)) != text {

@@ -19,7 +19,7 @@ type Policy struct {
 	Content bool
 }
 
-// normalised is the policy for an object in its normal form, in which a Secret has no stringData.
+// Normalised is the policy for an object in its normal form, in which a Secret has no stringData.
 func (p Policy) Normalised(gk schema.GroupKind) Policy {
 	if gk != (schema.GroupKind{Kind: "Secret"}) {
 		return p

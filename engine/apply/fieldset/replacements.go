@@ -11,7 +11,7 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// successor is live after a patch that was made from it, without managedFields: where there are none, the API server goes on
+// Successor is live after a patch that was made from it, without managedFields: where there are none, the API server goes on
 // from those that it has.
 func Successor(live *unstructured.Unstructured, patch []Operation) *unstructured.Unstructured {
 	object := maps.Clone(Replaced(live.Object, patch))
@@ -22,7 +22,7 @@ func Successor(live *unstructured.Unstructured, patch []Operation) *unstructured
 }
 
 // Replacements is the patch that gives live the values of the object where they differ; false where it takes an apply: where we own by another entry than that of a
-// POST, and where a path is not there or is not ours though it has our value.
+// POST, and where a path does not exist or is not ours though it has our value.
 func (d *Desired) Replacements(live *unstructured.Unstructured) ([]Operation, bool) {
 	if d.kind.Deduced || d.HoldsIgnored(live) || !d.UpdatedOnly(live) {
 		return nil, false
@@ -44,19 +44,19 @@ func (d *Desired) Replacements(live *unstructured.Unstructured) ([]Operation, bo
 	return patch, true
 }
 
-// updatedOnly says whether all that we own of live is in one Update entry in the rendered apiVersion.
+// UpdatedOnly reports whether all that we own of live is in one Update entry in the rendered apiVersion.
 func (d *Desired) UpdatedOnly(live *unstructured.Unstructured) bool {
 	own := OwnEntries(live)
 	return len(own) == 1 && own[0].Operation == OperationUpdate && own[0].ApiVersion == d.Object.GetAPIVersion()
 }
 
 // replace is how a leaf of live gets the rendered value. changed is false where it has that. ok is false where it cannot
-// be replaced: where it is not there, and where others may have a part of what is.
+// be replaced: where it does not exist, and where others may have a part of what is.
 func (d *Desired) replace(path fieldpath.Path, live *unstructured.Unstructured) (steps []Operation, changed, ok bool) {
 	var want, have any = d.Object.Object, live.Object
 	ref := d.kind.root
 	for _, element := range path {
-		if element.Value != nil { // an item of a set is there or not
+		if element.Value != nil { // an item of a set exists or not
 			list, isList := have.([]any)
 			return nil, false, isList && contains(list, *element.Value)
 		}
@@ -78,7 +78,7 @@ func (d *Desired) replace(path fieldpath.Path, live *unstructured.Unstructured) 
 	return replacing(live.Object, path, want), true, true
 }
 
-// equalValues says whether two values are the same to the API server. Most are texts or numbers of one type.
+// equalValues reports whether two values are the same to the API server. Most are texts or numbers of one type.
 func equalValues(a, b any) bool {
 	switch a := a.(type) {
 	case string:
@@ -93,7 +93,7 @@ func equalValues(a, b any) bool {
 	return value.Equals(value.NewValueInterface(a), value.NewValueInterface(b))
 }
 
-// replacing puts a value at a path that is there, after tests of the keys of each list item on the way.
+// replacing puts a value at a path that exists, after tests of the keys of each list item on the way.
 func replacing(at any, path fieldpath.Path, v any) (steps []Operation) {
 	pointer := ""
 	for _, element := range path {
@@ -109,7 +109,7 @@ func replacing(at any, path fieldpath.Path, v any) (steps []Operation) {
 	return append(steps, Operation{Op: "replace", Path: pointer, Value: v})
 }
 
-// indivisible says whether a value of a type is replaced as a whole by whoever applies it.
+// indivisible reports whether a value of a type is replaced as a whole by whoever applies it.
 func (k Kind) indivisible(ref smdschema.TypeRef, v any) bool {
 	atom := k.atom(ref)
 	switch v.(type) {
@@ -122,12 +122,12 @@ func (k Kind) indivisible(ref smdschema.TypeRef, v any) bool {
 	}
 }
 
-// vanishing says whether Go's types may drop a value when it is stored: it could not be seen to be ours, see create.
+// vanishing reports whether Go's types may drop a value when it is stored: it could not be seen to be ours, see create.
 func mayVanish(v any) bool {
 	return v == false || v == "" || v == int64(0) || v == 0.0
 }
 
-// contains says whether a set has an item.
+// contains reports whether a set has an item.
 func contains(set []any, item value.Value) bool {
 	for _, other := range set {
 		if value.Equals(value.NewValueInterface(other), item) {

@@ -94,7 +94,7 @@ func (s *shape) hashEntries(entries []Entry, controller string) (hash uint64, ok
 	return hash, controller == "" || found == 1
 }
 
-// shapes remembers shapes. It is safe for concurrent use.
+// Shapes remembers shapes. It is safe for concurrent use.
 type Shapes struct {
 	Seed maphash.Seed
 	mu   sync.Mutex
@@ -264,13 +264,13 @@ func (h Hasher) listShape(k Kind, items []any, list *smdschema.List) uint64 {
 	if list == nil {
 		list = &smdschema.List{}
 	}
-	told := list.ElementRelationship == smdschema.Associative
+	keyed := list.ElementRelationship == smdschema.Associative
 	for _, item := range items {
 		fields, _ := item.(map[string]any)
 		for _, key := range list.Keys {
 			sum = h.Join(sum, h.Value(fields[key]))
 		}
-		if told && len(list.Keys) == 0 {
+		if keyed && len(list.Keys) == 0 {
 			sum = h.Join(sum, h.Value(item))
 		}
 		sum = h.Join(sum, h.shape(k, item, list.ElementType))

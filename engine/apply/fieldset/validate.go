@@ -36,7 +36,7 @@ func (k Kind) Validate(obj *unstructured.Unstructured) error {
 	return err
 }
 
-// typed reads an object by the schema. The error says what does not fit; for a Secret without the value.
+// Typed reads an object by the schema. The error says what does not fit; for a Secret without the value.
 func (k Kind) Typed(obj *unstructured.Unstructured) (*typed.TypedValue, error) {
 	value, err := k.Converter.ObjectToTyped(obj)
 	if err == nil {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// fingerprint is what AnnotationApplied records of a write.
+// Fingerprint is what AnnotationApplied records of a write.
 type Fingerprint struct {
 	// value is the hash of everything rendered, without AnnotationApplied itself.
 	Value string
@@ -17,7 +17,7 @@ type Fingerprint struct {
 	Content string
 }
 
-// formerText is what AnnotationApplied held before it had a mark: formerVersion and the hashes.
+// FormerText is what AnnotationApplied held before it had a mark: formerVersion and the hashes.
 func (f Fingerprint) FormerText() string {
 	text := formerVersion + "." + f.Value + "." + f.Paths
 	if f.Content != "" {
@@ -26,7 +26,7 @@ func (f Fingerprint) FormerText() string {
 	return text
 }
 
-// recorded reads the fingerprint of the last write from an object; ok is false where there is none.
+// Recorded reads the fingerprint of the last write from an object; ok is false where there is none.
 func Recorded(obj *unstructured.Unstructured) (f Fingerprint, ok bool) {
 	text, ok := MetadataString(obj, "annotations", AnnotationApplied)
 	if !ok {

@@ -60,7 +60,7 @@ func (m *Marks) checkFormer(obj *unstructured.Unstructured) (Owner, keyring.Verd
 	}
 }
 
-// former says whether obj has a former mark, whatever that proves.
+// IsFormer reports whether obj has a former mark, whatever that proves.
 func IsFormer(obj *unstructured.Unstructured) bool {
 	if text, ok := MetadataString(obj, "annotations", AnnotationApplied); ok {
 		if _, isMark := ParseMark(text); isMark {
@@ -71,7 +71,7 @@ func IsFormer(obj *unstructured.Unstructured) bool {
 	return ok
 }
 
-// formerCounts says whether obj has a former mark that proves something.
+// FormerCounts reports whether obj has a former mark that proves something.
 func (m *Marks) FormerCounts(obj *unstructured.Unstructured) bool {
 	_, verdict := m.checkFormer(obj)
 	return IsFormer(obj) && verdict.Proves()

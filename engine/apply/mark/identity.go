@@ -23,7 +23,7 @@ const (
 const (
 	// AnnotationOwner names the parent of a child that is tracked, as Ref.String has it.
 	AnnotationOwner = "kanon.dev/owner"
-	// AnnotationRecreated says how often a child was made anew in a row, and when last.
+	// AnnotationRecreated says how often a child was recreated in a row, and when last.
 	AnnotationRecreated = "kanon.dev/recreated"
 )
 
@@ -56,7 +56,7 @@ func (r Ref) String() string {
 	return kind + " " + r.Namespace + "/" + r.Name
 }
 
-// sameObject says whether both name the same thing, whatever its UID.
+// sameObject reports whether both name the same thing, whatever its UID.
 func (r Ref) sameObject(other Ref) bool {
 	r.UID, other.UID = "", ""
 	return r == other

@@ -53,7 +53,7 @@ const (
 	flagAlways  = "a"
 )
 
-// mark is what AnnotationApplied holds.
+// Mark is what AnnotationApplied holds.
 type Mark struct {
 	flags  string
 	uid    types.UID
@@ -92,16 +92,16 @@ func ParseMark(text string) (m Mark, ok bool) {
 	return m, ok && !strings.Contains(string(m.uid), separator)
 }
 
-// sameClaim says whether two marks differ in nothing but hashes.
+// SameClaim reports whether two marks differ in nothing but hashes.
 func (m Mark) SameClaim(other Mark) bool {
 	m.Fingerprint, other.Fingerprint = Fingerprint{}, Fingerprint{}
 	return m == other
 }
 
-// isTracked says whether the child carries no owner reference to its parent, and was not meant to.
+// isTracked reports whether the child carries no owner reference to its parent, and was not meant to.
 func (m Mark) isTracked() bool { return strings.HasPrefix(m.flags, flagTracked) }
 
-// isForClusterScoped says whether the parent has no namespace.
+// isForClusterScoped reports whether the parent has no namespace.
 func (m Mark) isForClusterScoped() bool { return strings.Contains(m.flags, flagCluster) }
 
 func (m Mark) retain() Retain {

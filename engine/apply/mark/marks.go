@@ -11,7 +11,7 @@ import (
 	"kanon.dev/kanon/engine/keyring"
 )
 
-// earlierParent says whether obj was made for an object with the parent's name that is gone: another UID under the same
+// EarlierParent reports whether obj was made for an object with the parent's name that is gone: another UID under the same
 // group, kind, namespace and name.
 func (m *Marks) EarlierParent(obj *unstructured.Unstructured, parent Ref) bool {
 	if owner, ok := m.OwnerOf(obj); ok {
@@ -43,7 +43,7 @@ func (m *Marks) OwnerOf(obj *unstructured.Unstructured) (Owner, bool) {
 	return owner, verdict.Proves()
 }
 
-// Owns says whether it is proven that obj is a child of the parent with parentUID, made by the rule with ruleID.
+// Owns reports whether it is proven that obj is a child of the parent with parentUID, made by the rule with ruleID.
 func (m *Marks) Owns(obj *unstructured.Unstructured, ruleID string, parentUID types.UID) bool {
 	owner, ok := m.OwnerOf(obj)
 	return ok && parentUID != "" && owner.RuleID == ruleID && owner.Parent.UID == parentUID
@@ -59,7 +59,7 @@ func (m *Marks) check(obj *unstructured.Unstructured) (Owner, keyring.Verdict) {
 	return m.checkFormer(obj)
 }
 
-// isSealedFor is Owns for an object of which somebody has changed or removed the label that names the rule.
+// IsSealedFor is Owns for an object of which somebody has changed or removed the label that names the rule.
 func (m *Marks) IsSealedFor(obj *unstructured.Unstructured, ruleID string, parentUID types.UID) bool {
 	text, _ := MetadataString(obj, "annotations", AnnotationApplied)
 	read, ok := ParseMark(text)
@@ -113,7 +113,7 @@ func (m *Marks) newMark(owner Owner, child Ref) Mark {
 	return fresh
 }
 
-// add adds what makes an object recognisable as this owner's child, but for AnnotationApplied, which has hashes, and
+// Add adds what makes an object recognisable as this owner's child, but for AnnotationApplied, which has hashes, and
 // returns the mark. The object refers to the controller, unless that is nil.
 func (m *Marks) Add(object *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) Mark {
 	metadata := EnsureMap(object.Object, "metadata")

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// EnsureMap returns the map under key, which it adds when it is not there.
+// EnsureMap returns the map under key, which it adds where it does not exist.
 func EnsureMap(parent map[string]any, key string) map[string]any {
 	if m, ok := parent[key].(map[string]any); ok {
 		return m

@@ -13,14 +13,14 @@ type Owner struct {
 	Parent Ref `json:"parent"`
 	// Tracked is true where the child carries no ownerReference to the parent, and was not meant to when it was written last.
 	Tracked bool `json:"tracked,omitempty"`
-	// Retain says when the child is to be let go, as was decided when it was written last.
+	// Retain says when the child is to be orphaned, as was decided when it was written last.
 	Retain Retain `json:"retain,omitempty"`
 
 	// parent is the hash of Parent, where the mark is what it was read from.
 	parent string
 }
 
-// IsFor says whether the child was made for an object of that group, kind, namespace and name, whatever its UID.
+// IsFor reports whether the child was made for an object of that group, kind, namespace and name, whatever its UID.
 func (o Owner) IsFor(parent Ref) bool {
 	if o.parent != "" {
 		return o.parent == parentHash(parent)
@@ -40,7 +40,7 @@ func (o Owner) LostParent() string {
 // LostParentHash is what LostParent is of the children of a parent.
 func LostParentHash(parent Ref) string { return parentHash(parent) }
 
-// text is AnnotationOwner of the owner's children; empty where they have none.
+// Text is AnnotationOwner of the owner's children; empty where they have none.
 func (o Owner) Text() string {
 	if !o.Tracked {
 		return ""
@@ -48,11 +48,11 @@ func (o Owner) Text() string {
 	return o.Parent.String()
 }
 
-// AnnotationRetained names, on an object that was let go, the rule and the parent that it returns to when they want it
+// AnnotationRetained names, on an orphan, the rule and the parent that it returns to when they want it
 // again: the rule's namespace and name and the parent's, with slashes between them.
 const AnnotationRetained = "kanon.dev/retained-by"
 
-// Retain says on which occasions a child is let go in place of being deleted.
+// Retain says on which occasions a child is orphaned instead of being deleted.
 type Retain string
 
 // The values of Retain.
@@ -63,10 +63,10 @@ const (
 	RetainAlways      Retain = "Always"
 )
 
-// WhenPruned says whether a child stays that is rendered no more.
+// WhenPruned reports whether a child stays that is rendered no more.
 func (r Retain) WhenPruned() bool { return r == RetainWhenPruned || r == RetainAlways }
 
-// WhenDeleted says whether a child stays whose parent is deleted.
+// WhenDeleted reports whether a child stays whose parent is deleted.
 func (r Retain) WhenDeleted() bool { return r == RetainWhenDeleted || r == RetainAlways }
 
 // RetainWhen is the Retain of both occasions.
@@ -83,7 +83,7 @@ func RetainWhen(pruned, deleted bool) Retain {
 	}
 }
 
-// retainedBy is what the annotation says of one that was o's.
+// RetainedBy is what the annotation says of one that was o's.
 func (o Owner) RetainedBy() string {
 	return o.Rule + "/" + o.Parent.Namespace + "/" + o.Parent.Name
 }

@@ -35,7 +35,7 @@ func PatchEntry(obj *unstructured.Unstructured, manager string) (*fieldpath.Set,
 		}
 		set, err := e.Fields()
 		if err != nil {
-			set = &fieldpath.Set{} // it is there, and is applied anew
+			set = &fieldpath.Set{} // it exists, and is applied again
 		}
 		if held == nil {
 			held = set
@@ -79,7 +79,7 @@ func OwnersOf(obj *unstructured.Unstructured, path fieldpath.Path) []string {
 	return owners
 }
 
-// OtherOwners says whether other patches have a path, and whether others than patches have.
+// OtherOwners reports whether other patches have a path, and whether others than patches have.
 func OtherOwners(obj *unstructured.Unstructured, path fieldpath.Path, manager string) (patches, others bool) {
 	for _, owner := range OwnersOf(obj, path) {
 		switch {

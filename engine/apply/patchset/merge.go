@@ -91,7 +91,7 @@ func (m *Merged) updatedWith(parts []*Part) (*Merged, error) {
 		return &Merged{Part: m.Part, parts: parts, sum: m.sum}, nil
 	}
 	if 2*len(fresh) > len(parts) {
-		return nil, nil // it is no more work to begin anew
+		return nil, nil // it is no more work to merge all
 	}
 	added, err := sumUp(fresh)
 	if err != nil || added.isContradictory() {
@@ -112,7 +112,7 @@ func (m *Merged) updatedWith(parts []*Part) (*Merged, error) {
 	return next, nil
 }
 
-// mayReplace says whether a part can be written over an older one in what is known: it sets the same fields, and those
+// mayReplace reports whether a part can be written over an older one in what is known: it sets the same fields, and those
 // that it changes are set by no other part.
 func (m *Merged) mayReplace(older, part *Part) bool {
 	if !older.Paths.Equals(part.Paths) || !slices.Equal(older.Shared, part.Shared) {
@@ -122,7 +122,7 @@ func (m *Merged) mayReplace(older, part *Part) bool {
 	return err == nil && difference.Removed.Empty() && difference.Added.Empty() && m.sum.repeated.Intersection(difference.Modified).Empty()
 }
 
-// hasItems says whether a part sets items of lists.
+// hasItems reports whether a part sets items of lists.
 func (p *Part) hasItems() bool {
 	found := len(p.Shared) > 0
 	p.Paths.Iterate(func(path fieldpath.Path) {

@@ -48,16 +48,16 @@ func newPart(kind fieldset.Kind, value *typed.TypedValue, names []string) (*Part
 	return p, nil
 }
 
-// content is the part as an object; read-only.
+// AsObject is the part as an object; read-only.
 func (p *Part) AsObject() map[string]any {
 	content, _ := p.value.AsValue().Unstructured().(map[string]any)
 	return content
 }
 
-// Same says whether two parts say the same.
+// Same reports whether two parts say the same.
 func (p *Part) Same(other *Part) bool { return p.Digest == other.Digest }
 
-// HoldsPatch says whether obj holds what a part sets: with its values, and in the entry of manager. It sends no request.
+// HoldsPatch reports whether obj holds what a part sets: with its values, and in the entry of manager. It sends no request.
 func HoldsPatch(obj *unstructured.Unstructured, manager string, part *Part) bool {
 	if PlanSharedList(obj, manager, part.Shared).Changed {
 		return false
@@ -72,7 +72,7 @@ func HoldsPatch(obj *unstructured.Unstructured, manager string, part *Part) bool
 	return part.InPlace(obj)
 }
 
-// inPlace reports whether an object has the values of the part.
+// InPlace reports whether an object has the values of the part.
 func (p *Part) InPlace(obj *unstructured.Unstructured) bool {
 	live, err := p.kind.TypedLive(obj)
 	if err != nil {
@@ -83,12 +83,12 @@ func (p *Part) InPlace(obj *unstructured.Unstructured) bool {
 	return err == nil && difference.IsSame()
 }
 
-// isHeldAs reports whether a manager that applied these paths with an apiVersion holds exactly the part.
+// IsHeldAs reports whether a manager that applied these paths with an apiVersion holds exactly the part.
 func (p *Part) IsHeldAs(version string, held *fieldpath.Set) bool {
 	return version == p.kind.Version && held.Equals(p.Paths)
 }
 
-// Shrinks says whether applying a part (nil: nothing) would take away or change something that the manager holds in obj.
+// Shrinks reports whether applying a part (nil: nothing) would take away or change something that the manager holds in obj.
 func Shrinks(obj *unstructured.Unstructured, manager string, part *Part) bool {
 	var wanted []string
 	if part != nil {

@@ -14,14 +14,14 @@ import (
 )
 
 // AnnotationTaken remembers, in an object that patches are for, what the fields had that patches took from others, so
-// that it can be given back. It is one for all patches of all rules: the first that takes a field writes down what was
+// that it can be restored. It is one for all patches of all rules: the first that takes a field writes down what was
 // there, and the last that releases it puts that back.
 const AnnotationTaken = "kanon.dev/taken"
 
-// RestoreManager is the field manager of AnnotationTaken, and of values that had no manager before they were taken.
+// RestoreManager is the field manager of AnnotationTaken, and of values that had no manager before a patch took them.
 const RestoreManager = "kanon-taken"
 
-// taken is one field that was taken.
+// Previous is the value that a field had before a patch took it.
 type Previous struct {
 	// Path has the elements of the path as managedFields write them: f:spec, k:{"name":"web"}.
 	Path  []string `json:"path"`
@@ -45,6 +45,7 @@ func PreviousOf(obj *unstructured.Unstructured) []Previous {
 	return list
 }
 
+// Fields is the path of the field; false where it cannot be read.
 func (t Previous) Fields() (fieldpath.Path, bool) {
 	path := make(fieldpath.Path, len(t.Path))
 	for i, text := range t.Path {
@@ -57,6 +58,7 @@ func (t Previous) Fields() (fieldpath.Path, bool) {
 	return path, len(path) > 0
 }
 
+// NewPrevious is the value at a path that belongs to an owner; an empty owner: to nobody.
 func NewPrevious(path fieldpath.Path, val any, owner string) (Previous, error) {
 	t := Previous{Path: make([]string, len(path)), Value: val, Owner: owner}
 	for i, element := range path {
@@ -69,6 +71,7 @@ func NewPrevious(path fieldpath.Path, val any, owner string) (Previous, error) {
 	return t, nil
 }
 
+// ContainsPath reports whether a list has a value for the path of another one.
 func ContainsPath(list []Previous, t Previous) bool {
 	return slices.ContainsFunc(list, func(o Previous) bool { return slices.Equal(o.Path, t.Path) })
 }
@@ -113,7 +116,7 @@ func MoveOwnership(obj *unstructured.Unstructured, manager, owner string, paths 
 	return append(items, item), err
 }
 
-// HasUnusedPrevious says whether a value is remembered in obj of a field that no patch has: whoever was about to take it did not
+// HasUnusedPrevious reports whether a value is remembered in obj of a field that no patch has: whoever was about to take it did not
 // get to that.
 func HasUnusedPrevious(obj *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(PreviousOf(obj), func(t Previous) bool {

@@ -28,7 +28,7 @@ func SharedField(gk schema.GroupKind) string {
 	return ""
 }
 
-// joined is the content of AnnotationJoined.
+// SharedList is the content of AnnotationJoined.
 type SharedList struct {
 	// Owner had the list before.
 	Owner string `json:"owner,omitempty"`
@@ -36,6 +36,7 @@ type SharedList struct {
 	Items map[string][]string `json:"items"`
 }
 
+// SharedListOf reads AnnotationJoined; false where the object has none.
 func SharedListOf(obj *unstructured.Unstructured) (SharedList, bool) {
 	var j SharedList
 	text, ok := mark.MetadataString(obj, "annotations", AnnotationJoined)
@@ -100,6 +101,7 @@ type SharedListPlan struct {
 	Changed     bool
 }
 
+// PlanSharedList is what is to be done about the shared list of an object for a manager that wants these items.
 func PlanSharedList(obj *unstructured.Unstructured, manager string, wanted []string) SharedListPlan {
 	there := itemsOf(obj)
 	record, _ := SharedListOf(obj)
@@ -137,7 +139,7 @@ func PlanSharedList(obj *unstructured.Unstructured, manager string, wanted []str
 	return plan
 }
 
-// operations are the JSON patch that carries out the plan.
+// Operations are the JSON patch that carries out the plan.
 func (plan SharedListPlan) Operations(obj *unstructured.Unstructured, field string) ([]fieldset.Operation, error) {
 	operations := []fieldset.Operation{{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()}}
 	before, there := obj.Object[field].([]any)
