@@ -4,10 +4,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
-	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // changes is how a reconcile writes: each write is reported to package feedback, so that it is known which reconcile caused

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
@@ -15,8 +19,6 @@ import (
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/engine/apply/fieldset"
-	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // errParentLeaving says that the parent turned out to be on its way out.

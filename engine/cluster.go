@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"time"
+
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,15 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
+
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/ending"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/schemas"
 	"kanon.dev/kanon/wire"
-	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // cluster is the cluster as a reconcile reads and changes it.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/feedback"
@@ -22,7 +23,6 @@ import (
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // Engine runs rules. Make it with New and run it once.
@@ -49,8 +49,8 @@ type Engine struct {
 	// scarcity is for those who wait for memory: one at a time, so that the other workers
 	// are free for what needs little.
 	scarcity *gate[queue.Key]
-	records *record.Store
-	guards  *guards
+	records  *record.Store
+	guards   *guards
 
 	contributions *contributions.Book[conditions.Problem]
 	retirements   *retirements

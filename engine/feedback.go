@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/engine/apply/fieldset"
-	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // addPatches enqueues the targets for which the parent contributes something else now.

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/conditions"
 )
 
 // maxGenerations is how many objects may descend from one another by the same rule.

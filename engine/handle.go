@@ -8,11 +8,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/wire"
-	"kanon.dev/kanon/engine/apply/fieldset"
-	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // handle turns one change of an object into the keys that it concerns.

@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/engine/apply/fieldset"
-	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // operator is one rule that runs: the compiled program and where in the

@@ -7,9 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/parents"
-	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // emitOfRule emits those of spec.events that are due.

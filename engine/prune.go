@@ -3,14 +3,16 @@ package engine
 import (
 	"context"
 	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // prune deletes the children that the rule made for the parent and did not

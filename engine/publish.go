@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/engine/apply/fieldset"
 )
 
 // publish makes the catalog's runnable programs the operators that run, and

@@ -3,7 +3,10 @@ package engine
 import (
 	"context"
 	"errors"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/feedback"
@@ -11,7 +14,6 @@ import (
 	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // reconcile brings what one rule makes of one parent up to date: it finds the

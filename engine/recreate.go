@@ -8,15 +8,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // recreationsOf is how often in a row an object was recreated, and the pause after the last time. The object carries that in

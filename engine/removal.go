@@ -16,13 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/engine/apply/fieldset"
-	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // removal is what is left to do for a rule that is gone, or that has another kind of

@@ -6,13 +6,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/engine/apply/fieldset"
 )
 
 // subject is what one reconcile is about: a parent, and the rule for it. All phases of the reconcile share it.

@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // Children are tied to their parent in one of two ways. Where Kubernetes allows it
