@@ -209,7 +209,7 @@ func (s Status) entry() (fieldset.Entry, bool) {
 	entries := fieldset.EntriesOf(s.Object)
 	i := slices.IndexFunc(entries, func(e fieldset.Entry) bool {
 		return e.Manager == s.Manager && e.Operation == fieldset.OperationApply &&
-			e.ApiVersion == s.Object.GetAPIVersion() && (e.Subresource == "status") == s.Subresource
+			e.APIVersion == s.Object.GetAPIVersion() && (e.Subresource == "status") == s.Subresource
 	})
 	if i < 0 {
 		return fieldset.Entry{}, false

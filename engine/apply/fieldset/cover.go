@@ -48,7 +48,7 @@ func (d *Desired) uncovered(live *unstructured.Unstructured) *fieldpath.Set {
 
 // entries are those of ours in live that count: those in the rendered apiVersion.
 func (d *Desired) entries(live *unstructured.Unstructured) []Entry {
-	return slices.DeleteFunc(OwnEntries(live), func(e Entry) bool { return e.ApiVersion != d.Object.GetAPIVersion() })
+	return slices.DeleteFunc(OwnEntries(live), func(e Entry) bool { return e.APIVersion != d.Object.GetAPIVersion() })
 }
 
 // union are the paths of all entries. One that cannot be read covers nothing.

@@ -45,14 +45,14 @@ func kindOf(tb testing.TB, obj *unstructured.Unstructured) Kind {
 	return k
 }
 
-// desired makes a Desired of YAML, marked as a child is, with a controller of that UID; empty: with none.
-func desired(tb testing.TB, text, controller string) *Desired {
+// desired makes a Desired of YAML, marked as a child is, with a controller.
+func desired(tb testing.TB, text string) *Desired {
 	tb.Helper()
-	d, _ := desiredWith(tb, &Shapes{Seed: maphash.MakeSeed()}, text, controller)
+	d, _ := desiredWith(tb, &Shapes{Seed: maphash.MakeSeed()}, text, "parent-uid")
 	return d
 }
 
-// desiredWith is desired, with the shapes that are known and the hash of the paths.
+// desiredWith is desired with the controller of that UID (empty: none), with the shapes that are known and the hash of the paths.
 func desiredWith(tb testing.TB, known *Shapes, text, controller string) (*Desired, string) {
 	tb.Helper()
 	obj := applytest.Object(tb, text)
@@ -184,7 +184,7 @@ func TestCovered(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := desired(t, rendered+"spec: "+tt.spec, "parent-uid")
+			c := desired(t, rendered+"spec: "+tt.spec)
 			if got := c.Covered(applytest.WithManaged(c.Object, tt.entries...)); got != tt.want {
 				t.Errorf("covered = %t, want %t: %s\nleaves:\n%s", got, tt.want, tt.reason, c.shape.leaves)
 			}
@@ -193,7 +193,7 @@ func TestCovered(t *testing.T) {
 }
 
 func TestCoveredMetadata(t *testing.T) {
-	c := desired(t, rendered, "parent-uid")
+	c := desired(t, rendered)
 	tests := map[string]struct {
 		metadata string
 		want     bool
@@ -215,7 +215,7 @@ func TestCoveredMetadata(t *testing.T) {
 
 func TestCoveredWithoutASchema(t *testing.T) {
 	const unknown = "apiVersion: v9\nkind: Unknown\nmetadata: {name: a, namespace: ns}\nspec: {list: [{name: a}], map: {a: 1}}\n"
-	c := desired(t, unknown, "parent-uid")
+	c := desired(t, unknown)
 	tests := map[string]struct {
 		spec string
 		want bool

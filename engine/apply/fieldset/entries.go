@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
+// The operations of entries in managedFields.
 const (
 	OperationApply  = "Apply"
 	OperationUpdate = "Update"
@@ -22,7 +23,7 @@ const (
 
 // Entry is one item of metadata.managedFields, read in place.
 type Entry struct {
-	Manager, Operation, ApiVersion, Subresource string
+	Manager, Operation, APIVersion, Subresource string
 	// raw is the item as it stands in the object; read-only.
 	Raw map[string]any
 }
@@ -100,7 +101,7 @@ func EntriesOf(obj *unstructured.Unstructured) []Entry {
 		e := Entry{Raw: raw}
 		e.Manager, _ = raw["manager"].(string)
 		e.Operation, _ = raw["operation"].(string)
-		e.ApiVersion, _ = raw["apiVersion"].(string)
+		e.APIVersion, _ = raw["apiVersion"].(string)
 		e.Subresource, _ = raw["subresource"].(string)
 		entries = append(entries, e)
 	}
@@ -120,7 +121,7 @@ func (h Hasher) Entries(entries []Entry) (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
-		sum += h.Join(maphash.Comparable(h.Seed, [...]string{e.Operation, e.ApiVersion}), maphash.String(h.Seed, text))
+		sum += h.Join(maphash.Comparable(h.Seed, [...]string{e.Operation, e.APIVersion}), maphash.String(h.Seed, text))
 	}
 	return sum, nil
 }
@@ -135,7 +136,7 @@ func SameEntries(as, bs []Entry) bool {
 func (e Entry) isSame(other Entry) bool {
 	a, err1 := e.Text()
 	b, err2 := other.Text()
-	return err1 == nil && err2 == nil && e.Operation == other.Operation && e.ApiVersion == other.ApiVersion && a == b
+	return err1 == nil && err2 == nil && e.Operation == other.Operation && e.APIVersion == other.APIVersion && a == b
 }
 
 // Manager is the field manager of child writes, and of nothing else.

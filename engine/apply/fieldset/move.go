@@ -34,7 +34,7 @@ func (d *Desired) EntriesForApply(obj *unstructured.Unstructured) ([]any, error)
 		return nil, err
 	}
 	kept := d.withoutIgnored(applied)
-	r := entriesRewrite{version: entries[base].ApiVersion, removed: pathsRemoved(kept, paths), split: d.splitReference, union: kept, changed: !kept.Equals(applied)}
+	r := entriesRewrite{version: entries[base].APIVersion, removed: pathsRemoved(kept, paths), split: d.splitReference, union: kept, changed: !kept.Equals(applied)}
 	for i, e := range entries {
 		if i == base && e.Operation == OperationApply {
 			continue // added at the end, with the union
@@ -72,7 +72,7 @@ func (r *entriesRewrite) add(e Entry) error {
 	switch {
 	case e.Ours() && e.Operation == OperationUpdate:
 		return r.addUpdate(e)
-	case e.Ancient() && e.ApiVersion == r.version:
+	case e.Ancient() && e.APIVersion == r.version:
 		item, removed, err := r.removed.removeFrom(e)
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func (r *entriesRewrite) addUpdate(e Entry) error {
 		r.items = append(r.items, item)
 	}
 	r.changed = r.changed || !others.Empty()
-	if e.ApiVersion == r.version {
+	if e.APIVersion == r.version {
 		r.union = r.union.Union(others)
 	} // paths of another version cannot be added to those of this one; they end up with no owner, and stay
 	return nil
@@ -118,7 +118,7 @@ func (d *Desired) baseEntry(entries []Entry) (int, *fieldpath.Set, error) {
 		case e.Operation == OperationApply:
 			set, err := e.Fields()
 			return i, set, err
-		case base < 0 || e.ApiVersion == d.Object.GetAPIVersion():
+		case base < 0 || e.APIVersion == d.Object.GetAPIVersion():
 			base = i
 		}
 	}

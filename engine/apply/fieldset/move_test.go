@@ -15,7 +15,7 @@ func TestEntriesForApply(t *testing.T) {
 		return `"k:{\"port\":` + name + `,\"protocol\":\"TCP\"}": {` + fields + `}`
 	}
 	spec := func(fields string) string { return `{"f:spec": {` + fields + `}}` }
-	c := desired(t, rendered+"spec: {replicas: 1}", "parent-uid")
+	c := desired(t, rendered+"spec: {replicas: 1}")
 	type entries []map[string]any
 	tests := map[string]struct {
 		reason   string

@@ -47,7 +47,7 @@ func (d *Desired) Replacements(live *unstructured.Unstructured) ([]Operation, bo
 // UpdatedOnly reports whether all that we own of live is in one Update entry in the rendered apiVersion.
 func (d *Desired) UpdatedOnly(live *unstructured.Unstructured) bool {
 	own := OwnEntries(live)
-	return len(own) == 1 && own[0].Operation == OperationUpdate && own[0].ApiVersion == d.Object.GetAPIVersion()
+	return len(own) == 1 && own[0].Operation == OperationUpdate && own[0].APIVersion == d.Object.GetAPIVersion()
 }
 
 // replace is how a leaf of live gets the rendered value. changed is false where it has that. ok is false where it cannot

@@ -42,7 +42,7 @@ func PatchEntry(obj *unstructured.Unstructured, manager string) (*fieldpath.Set,
 		} else {
 			held = held.Union(set)
 		}
-		version = e.ApiVersion
+		version = e.APIVersion
 	}
 	return held, version
 }

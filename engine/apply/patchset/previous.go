@@ -83,7 +83,7 @@ func MoveOwnership(obj *unstructured.Unstructured, manager, owner string, paths 
 	given := false
 	for _, e := range fieldset.EntriesOf(obj) {
 		mine := e.Manager == manager && e.Operation == fieldset.OperationApply
-		theirs := e.Manager == owner && e.Operation == fieldset.OperationUpdate && e.Subresource == "" && e.ApiVersion == obj.GetAPIVersion()
+		theirs := e.Manager == owner && e.Operation == fieldset.OperationUpdate && e.Subresource == "" && e.APIVersion == obj.GetAPIVersion()
 		if !mine && !theirs {
 			items = append(items, e.Item())
 			continue
