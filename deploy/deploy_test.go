@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/kanontest"
@@ -164,7 +164,7 @@ func runExamples(cluster *kanontest.Cluster, client kubernetes.Interface, kubeco
 	}
 	removed := cluster.In(cluster.TB, namespace)
 	removed.Delete(kanontest.Ref("v1", "ConfigMap", all[0].name))
-	record := kanontest.Ref("v1", "ConfigMap", "kanon-state-"+apply.RuleID(namespace, namespace, all[0].name))
+	record := kanontest.Ref("v1", "ConfigMap", "kanon-state-"+mark.RuleID(namespace, namespace, all[0].name))
 	removed.AwaitGone(record)
 
 	object := kanontest.Object(cluster.TB, all[0].rule)

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/background"
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/restmapping"
@@ -48,7 +48,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 		inbox: e.inbox,
 		catalog: catalog.New(catalog.Options{
 			Kinds: mapper, Schemas: schemas, Definitions: definitions,
-			Namespace: e.options.Namespace, Limits: e.options.Limits, RuleID: apply.RuleID,
+			Namespace: e.options.Namespace, Limits: e.options.Limits, RuleID: mark.RuleID,
 		}, time.Now()),
 		publisher: newPublisher(e),
 		reporter:  e.newReporter(),

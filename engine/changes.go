@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
@@ -23,7 +23,7 @@ type changes struct {
 
 // begin takes in that the reconcile is writing an object; the function that it returns, that this is over.
 func (c *changes) begin(obj *unstructured.Unstructured) (end func()) {
-	return c.feedback.writes.Begin(feedback.NewWrite(c.key, identity.Of(obj), apply.RefOf(obj).String(), c.provenance, len(c.rendered)))
+	return c.feedback.writes.Begin(feedback.NewWrite(c.key, identity.Of(obj), mark.RefOf(obj).String(), c.provenance, len(c.rendered)))
 }
 
 // observe takes in the answer of a write, before which begin was called: as the newest knowledge of the object, and as a cause of

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
@@ -28,8 +30,8 @@ type write struct {
 	object *unstructured.Unstructured
 	before *unstructured.Unstructured // as it was in memory, nil where it was not
 	// owner is what it says of whom it belongs to, and policy how it is treated.
-	owner  apply.Owner
-	policy apply.Policy
+	owner  mark.Owner
+	policy fieldset.Policy
 	// controller is the owner reference that ties it to the parent; nil where it is
 	// tracked by its labels.
 	controller *metav1.OwnerReference
@@ -211,13 +213,13 @@ func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, c
 		write = c.writer.Ensure
 	}
 	result, err := write(ctx, kind.GVR, child, w.before)
-	if untied, ok := errors.AsType[*apply.UntiedError](err); ok {
+	if untied, ok := errors.AsType[*apply.OwnerReferenceLostError](err); ok {
 		if err := c.checkParent(ctx); err != nil {
 			return apply.Result{}, err
 		}
 		result, err = write(ctx, kind.GVR, child, untied.Live)
 	}
-	var taken *apply.NameTakenError
+	var taken *apply.NameConflictError
 	switch {
 	case !errors.As(err, &taken):
 		return result, err
@@ -235,7 +237,7 @@ func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, c
 // with the parent.
 func (c *childWriter) keepChild(ctx context.Context, w *write) (*unstructured.Unstructured, error) {
 	kind := c.op.children[w.object.GroupVersionKind()]
-	if w.controller != nil && !apply.Refers(w.before, w.controller) {
+	if w.controller != nil && !mark.Refers(w.before, w.controller) {
 		if err := c.checkParent(ctx); err != nil {
 			return nil, err
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
@@ -31,7 +32,7 @@ type cluster struct {
 	schemas  *schemas.Schemas
 	monitors *monitor.Monitors
 	writer   *apply.Writer
-	marks    *apply.Marks
+	marks    *mark.Marks
 	recorder record.EventRecorder
 	// now is the time that rules see.
 	now func() time.Time
@@ -57,7 +58,7 @@ func (c *cluster) readChild(ctx context.Context, gvr schema.GroupVersionResource
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", apply.RefOf(child), err)
+		return nil, fmt.Errorf("read %s: %w", mark.RefOf(child), err)
 	}
 	return live, nil
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // tokenRule makes a Secret once, with a password at random, and tells another
@@ -95,10 +95,10 @@ func TestCreateOnly(t *testing.T) {
 	stop()
 
 	// Out of view, it is found by its name, and taken back as it is.
-	w.patch(secretObjects, w.home, "b-secret", `{"metadata":{"labels":{"`+apply.LabelRule+`":null}}}`)
+	w.patch(secretObjects, w.home, "b-secret", `{"metadata":{"labels":{"`+mark.LabelRule+`":null}}}`)
 	w.run()
 	w.await(secretObjects, w.home, "b-secret", "is labelled again", func(obj *unstructured.Unstructured) bool {
-		return obj.GetLabels()[apply.LabelRule] != ""
+		return obj.GetLabels()[mark.LabelRule] != ""
 	})
 	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
 	w.quiet()
@@ -112,7 +112,7 @@ func TestCreateOnly(t *testing.T) {
 	w.awaitGone(boxes, w.home, "b")
 	parent := w.parent("Box", "b", "{color: green}")
 	w.await(secretObjects, w.home, "b-secret", "is the new parent's", func(obj *unstructured.Unstructured) bool {
-		owner, ok := apply.ReadOwner(obj)
+		owner, ok := mark.ReadOwner(obj)
 		references := obj.GetOwnerReferences()
 		return ok && owner.Parent.UID == parent.GetUID() && len(references) == 1 && references[0].UID == parent.GetUID()
 	})
@@ -142,7 +142,7 @@ func TestCreateOnlyAdopts(t *testing.T) {
 	w.await(w.resource("Box"), w.home, "b", "is ready", isTrue("Ready"))
 	w.quiet()
 	secret := w.get(secretObjects, w.home, "b-secret")
-	if owner, ok := apply.ReadOwner(secret); !ok || owner.Parent.UID != parent.GetUID() || len(secret.GetOwnerReferences()) != 1 {
+	if owner, ok := mark.ReadOwner(secret); !ok || owner.Parent.UID != parent.GetUID() || len(secret.GetOwnerReferences()) != 1 {
 		t.Errorf("the Secret belongs to %v with owner references %v, want the parent", owner.Parent, secret.GetOwnerReferences())
 	}
 	if decoded(t, secret, "password") != "mine" || field(secret, "data", "url") != nil {

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // onceRule runs a task until the status says that it is done, and says in another
@@ -133,14 +133,14 @@ func TestUpdateWhen(t *testing.T) {
 
 	// What makes it the parent's is given back, also where that was what it is found by.
 	for _, damage := range []string{
-		`{"metadata":{"labels":{"` + apply.LabelRule + `":null},"ownerReferences":null}}`,
-		`{"metadata":{"annotations":{"` + apply.AnnotationApplied + `":null}}}`,
-		`{"metadata":{"annotations":{"` + apply.AnnotationApplied + `":"1.a.b"}}}`,
+		`{"metadata":{"labels":{"` + mark.LabelRule + `":null},"ownerReferences":null}}`,
+		`{"metadata":{"annotations":{"` + mark.AnnotationApplied + `":null}}}`,
+		`{"metadata":{"annotations":{"` + mark.AnnotationApplied + `":"1.a.b"}}}`,
 	} {
 		w.patch(configMaps, w.home, "b-a", damage)
 		stop := w.run()
 		mended := w.await(configMaps, w.home, "b-a", "is the parent's again", func(obj *unstructured.Unstructured) bool {
-			return obj.GetLabels()[apply.LabelRule] == made.GetLabels()[apply.LabelRule] && sameOwner(obj, made) && len(obj.GetOwnerReferences()) == 1
+			return obj.GetLabels()[mark.LabelRule] == made.GetLabels()[mark.LabelRule] && sameOwner(obj, made) && len(obj.GetOwnerReferences()) == 1
 		})
 		if got := field(mended, "data", "color"); got != "changed" || mended.GetUID() != made.GetUID() {
 			t.Errorf("after %s: color %v, UID %s; want the object as it was", damage, got, mended.GetUID())
@@ -190,7 +190,7 @@ func TestCreateWhenAndStrangers(t *testing.T) {
 
 // sameOwner tells whether two objects say that they were made for the same parent by the same node.
 func sameOwner(a, b *unstructured.Unstructured) bool {
-	one, ok := apply.ReadOwner(a)
-	other, also := apply.ReadOwner(b)
+	one, ok := mark.ReadOwner(a)
+	other, also := mark.ReadOwner(b)
 	return ok && also && one == other
 }

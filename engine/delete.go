@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
@@ -38,7 +39,7 @@ type deleter struct {
 	// orphaning is true if the parent is being deleted and all its children are kept. decided has what the rule says now of the
 	// children of a parent that is being deleted.
 	orphaning bool
-	decided   map[identity.ID]apply.Retain
+	decided   map[identity.ID]mark.Retain
 	// kept are the children that the rule no longer renders and that are not deleted for now.
 	kept []string
 }
@@ -59,7 +60,7 @@ func (d *deleter) prune(ctx context.Context, before []conditions.Problem) (probl
 		return nil
 	}
 	for _, child := range ending.InOrder(unrendered, d.op.ordered, d.isDeleting) {
-		ref := apply.RefOf(child.Object)
+		ref := mark.RefOf(child.Object)
 		if err := d.end(ctx, child, d.endings().KeepsPruned(child)); err != nil {
 			problems = append(problems, d.redacted(conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err}))
 		}
@@ -93,7 +94,7 @@ func (d *deleter) noteKept(unrendered []ending.Child, problems []conditions.Prob
 	policies := d.endings()
 	for _, child := range unrendered {
 		if child.IsMarked && !unclear[child.Owner.Node] && !policies.KeepsPruned(child) {
-			d.kept = append(d.kept, apply.RefOf(child.Object).String())
+			d.kept = append(d.kept, mark.RefOf(child.Object).String())
 		}
 	}
 }
@@ -182,7 +183,7 @@ func (d *deleter) end(ctx context.Context, child ending.Child, isKept bool) erro
 	}
 	d.observe(d.op.childKey(child.GVR), free)
 	d.recorder.Eventf(d.parent, corev1.EventTypeNormal, conditions.ReasonOrphaned,
-		"%s stays, and belongs to this object no longer, by the deletionPolicy of rule %s", apply.RefOf(free), d.op.name)
+		"%s stays, and belongs to this object no longer, by the deletionPolicy of rule %s", mark.RefOf(free), d.op.name)
 	return nil
 }
 
@@ -207,7 +208,7 @@ func (d *deleter) checkEnded(ctx context.Context) error {
 
 // isTracked tells whether a child is the parent's and only the rule can end it.
 func (d *deleter) isTracked(child *unstructured.Unstructured) bool {
-	return d.marks.Owns(child, d.op.id, d.parent.GetUID()) && !apply.RefersTo(child, d.parent.GetUID())
+	return d.marks.Owns(child, d.op.id, d.parent.GetUID()) && !mark.RefersTo(child, d.parent.GetUID())
 }
 
 // tracked lists the parent's children that only the rule can end, as far as memory
@@ -243,7 +244,7 @@ func (d *deleter) listTracked(ctx context.Context) ([]ending.Child, error) {
 			}
 		})
 		if err != nil {
-			return nil, fmt.Errorf("list %s of %s: %w", kind.GVR.GroupResource(), apply.RefOf(d.parent), err)
+			return nil, fmt.Errorf("list %s of %s: %w", kind.GVR.GroupResource(), mark.RefOf(d.parent), err)
 		}
 	}
 	return found, nil
@@ -256,7 +257,7 @@ const trackedPage = 50
 // eachLabelled calls f for every object that has the labels of the parent's tracked children, whoever set them.
 func (d *deleter) eachLabelled(ctx context.Context, gvr schema.GroupVersionResource, f func(*unstructured.Unstructured)) error {
 	options := metav1.ListOptions{
-		LabelSelector: apply.LabelRule + "=" + d.op.id + "," + apply.LabelParentUID + "=" + string(d.parent.GetUID()),
+		LabelSelector: mark.LabelRule + "=" + d.op.id + "," + mark.LabelParentUID + "=" + string(d.parent.GetUID()),
 		Limit:         trackedPage,
 	}
 	for {

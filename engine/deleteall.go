@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 )
@@ -51,7 +52,7 @@ const orphanPause = 100 * time.Millisecond
 // endChild deletes or orphans a child of a parent that is being deleted, or reports which finalizers block one that is being
 // deleted already.
 func (d *deleter) endChild(ctx context.Context, child ending.Child) []conditions.Problem {
-	ref := apply.RefOf(child.Object)
+	ref := mark.RefOf(child.Object)
 	if child.IsDeleting() {
 		if len(child.Object.GetFinalizers()) > 0 {
 			return []conditions.Problem{{Subject: ref.String(), Reason: conditions.ReasonDeleting, Err: errors.New(apply.Terminating(child.Object))}}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/rules"
 )
@@ -27,7 +28,7 @@ func (p *pass) deleteParent(ctx context.Context) (done bool) {
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 		PropagationPolicy: &background,
 	})
-	ref := apply.RefOf(p.parent)
+	ref := mark.RefOf(p.parent)
 	switch {
 	case apierrors.IsNotFound(err):
 		return true

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
@@ -32,7 +33,7 @@ type Engine struct {
 	writer   *apply.Writer
 	// keys seal the marks of children.
 	keys  *keyring.Store
-	marks *apply.Marks
+	marks *mark.Marks
 	// sealing are the keys by which it was decided last which objects are children; nil while none are known.
 	sealing atomic.Pointer[keyring.Keyring]
 	queue   *queue.Queue
@@ -100,7 +101,7 @@ func New(options Options) (*Engine, error) {
 		MakeNamespace: func(ctx context.Context) error { return e.records.CreateNamespace(ctx) },
 	})
 	e.records = record.New(record.Options{Client: options.Client, Namespace: options.Namespace, Keys: e.keys, Changed: e.recordChanged})
-	e.marks = apply.NewMarks(e.keys.Keyring)
+	e.marks = mark.NewMarks(e.keys.Keyring)
 	e.writer, err = apply.New(apply.Options{
 		Client:  options.Client,
 		Schemas: options.Schemas,
@@ -126,7 +127,7 @@ func New(options Options) (*Engine, error) {
 		client: options.Client, mapper: options.Mapper, schemas: options.Schemas, recorder: options.Recorder, now: options.Clock.Now,
 		monitors: e.monitors, writer: e.writer, marks: e.marks,
 	}
-	e.feedback = &causality{writes: feedback.NewWrites(apply.AnnotationRecreated), parents: e.parents, now: options.Clock.Now}
+	e.feedback = &causality{writes: feedback.NewWrites(mark.AnnotationRecreated), parents: e.parents, now: options.Clock.Now}
 	return e, nil
 }
 

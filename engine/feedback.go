@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
@@ -61,7 +63,7 @@ func (e *Engine) problemOfLoop(loop *feedback.Loop) conditions.Problem {
 type conflictError struct {
 	feedback.Conflict
 
-	object apply.Ref
+	object mark.Ref
 	// nameOf is what people call a field manager.
 	nameOf func(manager string) string
 	// patched is true where it is a patch that sets the fields, which can ignore nothing.
@@ -83,7 +85,7 @@ func (e *conflictError) Error() string {
 		}
 		managers[name] = true
 		paths = append(paths, f.Path)
-		if !e.patched && !apply.IsMark(f.Path) {
+		if !e.patched && !fieldset.IsMark(f.Path) {
 			ignored = append(ignored, fmt.Sprintf("%q", f.Path))
 		}
 	}
@@ -99,7 +101,7 @@ func (e *conflictError) Error() string {
 func (e *conflictError) after() time.Duration { return e.Wait + time.Millisecond }
 
 // fieldsOf are contested fields as feedback takes them.
-func fieldsOf(contested []apply.Contested) []feedback.Field {
+func fieldsOf(contested []fieldset.Contested) []feedback.Field {
 	fields := make([]feedback.Field, len(contested))
 	for i, c := range contested {
 		fields[i] = feedback.Field(c)
@@ -117,7 +119,7 @@ func (t *patching) sync(ctx context.Context, patch apply.Patch) error {
 	var suppressed bool
 	t.updateConflicts(func(c *feedback.Conflicts) { suppressed = c.Suppress(id, content, lost, now, t.retryMax) })
 	if !suppressed {
-		defer t.feedback.writes.Begin(feedback.NewWrite(t.key, id, apply.RefOf(patch.Object).String(), t.provenance, 0))()
+		defer t.feedback.writes.Begin(feedback.NewWrite(t.key, id, mark.RefOf(patch.Object).String(), t.provenance, 0))()
 		result, err := t.writer.SyncPatch(ctx, patch)
 		t.noteWrite(result)
 		if err != nil {
@@ -132,7 +134,7 @@ func (t *patching) sync(ctx context.Context, patch apply.Patch) error {
 	if len(conflict.Fields) == 0 {
 		return nil
 	}
-	of := &conflictError{Conflict: conflict, object: apply.RefOf(patch.Object), nameOf: t.running.managerName, patched: true}
+	of := &conflictError{Conflict: conflict, object: mark.RefOf(patch.Object), nameOf: t.running.managerName, patched: true}
 	t.out.requeueAfter(of.after())
 	return of
 }

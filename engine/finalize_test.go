@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // stackRule makes two ConfigMaps of each Stack, the second from the first, and while
@@ -100,7 +100,7 @@ func TestFinalize(t *testing.T) {
 
 	// One that takes too long stays, and says so.
 	w.delete(stacks, w.home, "late")
-	skip := "kanon.dev/finalized-" + apply.RuleID(w.kanon, w.kanon, "stack")
+	skip := "kanon.dev/finalized-" + mark.RuleID(w.kanon, w.kanon, "stack")
 	tooLong := func(obj *unstructured.Unstructured) bool {
 		return conditionField(obj, "Stalled", "reason") == "FinalizeTimeout" && strings.Contains(conditionField(obj, "Stalled", "message"), skip)
 	}
@@ -174,7 +174,7 @@ func TestCleanupInANamespaceThatGoes(t *testing.T) {
 	w.create(stacks, w.object("apiVersion: $GROUP/v1\nkind: Stack\nmetadata: {name: red, namespace: "+gone+"}\nspec: {size: small, timeout: 1h}\n"))
 	w.await(stacks, gone, "red", "is ready", isTrue("Ready"))
 	w.delete(namespaces, "", gone)
-	skip := "kanon.dev/finalized-" + apply.RuleID(w.kanon, w.kanon, "stack")
+	skip := "kanon.dev/finalized-" + mark.RuleID(w.kanon, w.kanon, "stack")
 	w.await(stacks, gone, "red", "says the way out", func(obj *unstructured.Unstructured) bool {
 		message := conditionField(obj, "Stalled", "message")
 		return conditionField(obj, "Stalled", "reason") == "Finalizing" &&

@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // A tenant in these tests may write ConfigMaps in one namespace, under any field manager, and read all others.
@@ -28,7 +29,7 @@ func (w *world) forge(victim *unstructured.Unstructured, namespace, prefix strin
 		forged.SetAnnotations(victim.GetAnnotations())
 		forged.SetFinalizers([]string{"tenant.example.com/hold"})
 		change(forged)
-		if _, err := w.at(configMaps, namespace).Create(w.t.Context(), forged, metav1.CreateOptions{FieldManager: apply.Manager}); err != nil {
+		if _, err := w.at(configMaps, namespace).Create(w.t.Context(), forged, metav1.CreateOptions{FieldManager: fieldset.Manager}); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -60,7 +61,7 @@ func TestForgedChildren(t *testing.T) {
 	victim := w.get(configMaps, tenants, "red-far")
 	w.forge(victim, tenants, "copied", func(*unstructured.Unstructured) {})
 	w.forge(victim, tenants, "made-up", func(obj *unstructured.Unstructured) {
-		id := apply.RuleID(w.kanon, w.kanon, "wide")
+		id := mark.RuleID(w.kanon, w.kanon, "wide")
 		obj.SetLabels(map[string]string{"kanon.dev/rule": id, "kanon.dev/parent-uid": string(team.GetUID()), "kanon.dev/node": "far"})
 		obj.SetAnnotations(map[string]string{"kanon.dev/owner": fmt.Sprintf(
 			`{"id":%q,"rule":%q,"node":"far","parent":{"group":%q,"kind":"Team","namespace":%q,"name":"red","uid":%q},"tracked":true,`+
@@ -217,7 +218,7 @@ func TestLostKeys(t *testing.T) {
 	w.run()
 	for name, namespace := range children {
 		now := w.await(configMaps, namespace, name, "has a new mark", func(obj *unstructured.Unstructured) bool {
-			return obj.GetAnnotations()[apply.AnnotationApplied] != before[name].GetAnnotations()[apply.AnnotationApplied]
+			return obj.GetAnnotations()[mark.AnnotationApplied] != before[name].GetAnnotations()[mark.AnnotationApplied]
 		})
 		if now.GetUID() != before[name].GetUID() {
 			t.Errorf("%s is another object", name)

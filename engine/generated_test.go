@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // generatedRule makes a Secret of which one field is generated once, and the others follow the parent.
@@ -81,15 +81,15 @@ func TestGeneratedField(t *testing.T) {
 	stop()
 
 	// Out of view: its label is gone.
-	w.patch(g.secrets, w.home, "b-secret", `{"metadata":{"labels":{"`+apply.LabelRule+`":null}}}`)
+	w.patch(g.secrets, w.home, "b-secret", `{"metadata":{"labels":{"`+mark.LabelRule+`":null}}}`)
 	w.patch(g.boxes, w.home, "b", `{"spec":{"color":"pink"}}`)
 	stop = w.run()
 	g.same("rose", "after its label was taken away")
 	// In view, and its mark proves nothing.
-	w.patch(g.secrets, w.home, "b-secret", `{"metadata":{"annotations":{"`+apply.AnnotationApplied+`":null}}}`)
+	w.patch(g.secrets, w.home, "b-secret", `{"metadata":{"annotations":{"`+mark.AnnotationApplied+`":null}}}`)
 	g.same("red", "after its mark was taken away")
 	stop()
-	w.patch(g.secrets, w.home, "b-secret", `{"metadata":{"annotations":{"`+apply.AnnotationApplied+`":"forged"}}}`)
+	w.patch(g.secrets, w.home, "b-secret", `{"metadata":{"annotations":{"`+mark.AnnotationApplied+`":"forged"}}}`)
 	stop = w.run()
 	g.same("blue", "after its mark was forged while Kanon was away")
 
@@ -97,8 +97,8 @@ func TestGeneratedField(t *testing.T) {
 	g.same("green", "after the child got another id")
 	w.texts("token", map[string]string{"rule.yaml": strings.Replace(generatedRule, "name: token", "name: other", 1)})
 	w.await(g.secrets, w.home, "b-secret", "is the renamed rule's", func(obj *unstructured.Unstructured) bool {
-		owner, ok := apply.ReadOwner(obj)
-		return ok && owner.RuleID == apply.RuleID(w.kanon, w.kanon, "other")
+		owner, ok := mark.ReadOwner(obj)
+		return ok && owner.RuleID == mark.RuleID(w.kanon, w.kanon, "other")
 	})
 	now := g.same("gold", "after the rule got another name")
 	if now.GetUID() != made.GetUID() {
@@ -231,7 +231,7 @@ func TestFieldComputedFromGenerated(t *testing.T) {
 	g.same("green", "after a restart")
 	stop()
 	// Out of view, so that nothing of it is observed.
-	w.patch(g.secrets, w.home, "b-secret", `{"metadata":{"labels":{"`+apply.LabelRule+`":null}}}`)
+	w.patch(g.secrets, w.home, "b-secret", `{"metadata":{"labels":{"`+mark.LabelRule+`":null}}}`)
 	w.patch(g.boxes, w.home, "b", `{"spec":{"color":"rose"}}`)
 	stop = w.run()
 	g.same("gold", "after its label was taken away")

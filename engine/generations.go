@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 )
 
@@ -29,7 +29,7 @@ func (p *pass) ancestry() (generations int, ancestors []string) {
 		if owner.RuleID == p.op.id {
 			generations++
 		}
-		ancestors = append(ancestors, fmt.Sprintf("%s by rule %s", apply.RefOf(obj), op.name))
+		ancestors = append(ancestors, fmt.Sprintf("%s by rule %s", mark.RefOf(obj), op.name))
 		var next *unstructured.Unstructured
 		if parent, ok := p.monitors.Head(op.parentKey, owner.Parent.Namespace, owner.Parent.Name); ok && parent.GetUID() == owner.Parent.UID {
 			next = parent

@@ -8,6 +8,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/wire"
@@ -29,7 +31,7 @@ func (e *Engine) handle(event monitor.Event) {
 			e.handleNamespace(op, event)
 		}
 	}
-	if event.Key.Selector == apply.LabelRule {
+	if event.Key.Selector == mark.LabelRule {
 		e.handleChild(running, event)
 	}
 	if event.New == nil && event.Key.Selector == "" { // gone, and not only out of a selection
@@ -64,7 +66,7 @@ func (e *Engine) handleParent(op *operator, event monitor.Event) {
 	case !op.isNarrow():
 	case event.New != nil:
 		e.parents.SetLeft(k, false)
-	case apply.IsManaged(event.Old.Head(), op.id):
+	case fieldset.IsManaged(event.Old.Head(), op.id):
 		e.parents.SetLeft(k, true)
 	}
 	if e.queue.NumRequeues(k) > 0 && isOwnStatusEvent(event) {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // largeRule makes a ConfigMap of 300 KB, of which nobody reads the content but MORE.
@@ -69,9 +69,9 @@ func TestLargeChild(t *testing.T) {
 	// What is left as it is keeps its content, also where it gets its marks back.
 	w.patch(box, w.home, "n", `{"spec": {"text": "c", "frozen": true}}`)
 	w.await(box, w.home, "n", "is known to be frozen", isObserved)
-	w.patch(configMaps, w.home, "n", `{"metadata": {"annotations": {"`+apply.AnnotationApplied+`": null}}}`)
+	w.patch(configMaps, w.home, "n", `{"metadata": {"annotations": {"`+mark.AnnotationApplied+`": null}}}`)
 	w.await(configMaps, w.home, "n", "is marked", func(obj *unstructured.Unstructured) bool {
-		_, ok := apply.ReadOwner(obj)
+		_, ok := mark.ReadOwner(obj)
 		return ok
 	})
 	becomes("b", "GET", "PATCH")

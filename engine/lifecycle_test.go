@@ -7,7 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // boxRule makes a ConfigMap and a Service of each Box.
@@ -143,8 +144,8 @@ func TestDriftIsPutRight(t *testing.T) {
 		w := w.in(t)
 		w.patch(configMaps, w.home, "red-config", `{"metadata":{"labels":null,"annotations":null}}`)
 		w.await(configMaps, w.home, "red-config", "is marked again", func(obj *unstructured.Unstructured) bool {
-			_, owned := apply.ReadOwner(obj)
-			return owned && obj.GetLabels()[apply.LabelRule] != ""
+			_, owned := mark.ReadOwner(obj)
+			return owned && obj.GetLabels()[mark.LabelRule] != ""
 		})
 	})
 }
@@ -152,7 +153,7 @@ func TestDriftIsPutRight(t *testing.T) {
 // ownsField tells whether Kanon's entries in managedFields have a path.
 func ownsField(obj *unstructured.Unstructured, path ...string) bool {
 	for _, entry := range obj.GetManagedFields() {
-		if entry.Manager != apply.Manager || entry.FieldsV1 == nil {
+		if entry.Manager != fieldset.Manager || entry.FieldsV1 == nil {
 			continue
 		}
 		fields := map[string]any{}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
@@ -42,7 +43,7 @@ func (s *statusWriter) mergeConditions(ctx context.Context, own []any) error {
 	}
 	id, conflicts := identity.Of(parent), &s.memory.Conflicts
 	if conflicts.Suppress(id, "", lost, s.started, s.retryMax) {
-		of := &conflictError{Conflict: conflicts.Of(id, "", s.started), object: apply.RefOf(parent), nameOf: s.running.managerName}
+		of := &conflictError{Conflict: conflicts.Of(id, "", s.started), object: mark.RefOf(parent), nameOf: s.running.managerName}
 		s.requeueAfter(of.after())
 		return of
 	}

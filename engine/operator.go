@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/record"
@@ -47,7 +48,7 @@ type operator struct {
 	// are in memory for another rule anyway.
 	whole map[schema.GroupVersionResource]bool
 	// policies says how the children of each node are treated, by its id.
-	policies map[string]apply.Policy
+	policies map[string]fieldset.Policy
 	// adopters are the nodes that may take over objects which nobody claims.
 	adopters map[string]bool
 	// recreators are the nodes whose objects may be made anew for the sake of a
@@ -106,7 +107,7 @@ func newOperator(id string, name types.NamespacedName, program *rules.Program, m
 		waiting:    make(map[string]rules.Absence),
 		unread:     make(map[string]bool),
 		whole:      make(map[schema.GroupVersionResource]bool),
-		policies:   make(map[string]apply.Policy),
+		policies:   make(map[string]fieldset.Policy),
 		adopters:   make(map[string]bool),
 		recreators: make(map[string]rules.UpdatePolicy),
 		ordered:    make(map[string]bool),
@@ -181,32 +182,32 @@ func (op *operator) planKind(child rules.Child) {
 }
 
 // policyOf is what a rule says of a node's children, as the writer takes it.
-func policyOf(child rules.Child) apply.Policy {
-	return apply.Policy{
+func policyOf(child rules.Child) fieldset.Policy {
+	return fieldset.Policy{
 		Ignore:  pathsOf(child.Ignore),
 		Content: child.UpdatePolicy == rules.UpdateRecreate || child.Rollout,
 	}
 }
 
 // pathsOf are paths of a rule as the writer takes them.
-func pathsOf(ignored []rules.IgnoredPath) []apply.Path {
-	out := make([]apply.Path, len(ignored))
+func pathsOf(ignored []rules.IgnoredPath) []fieldset.Path {
+	out := make([]fieldset.Path, len(ignored))
 	for i, path := range ignored {
-		out[i] = make(apply.Path, len(path))
+		out[i] = make(fieldset.Path, len(path))
 		for j, step := range path {
-			out[i][j] = apply.Step(step)
+			out[i][j] = fieldset.Step(step)
 		}
 	}
 	return out
 }
 
 // generatedPaths are the paths of generated fields as the writer takes them.
-func generatedPaths(generated [][]string) []apply.Path {
-	var out []apply.Path
+func generatedPaths(generated [][]string) []fieldset.Path {
+	var out []fieldset.Path
 	for _, fields := range generated {
-		path := make(apply.Path, len(fields))
+		path := make(fieldset.Path, len(fields))
 		for i, name := range fields {
-			path[i] = apply.Step{Field: name}
+			path[i] = fieldset.Step{Field: name}
 		}
 		out = append(out, path)
 	}
@@ -265,7 +266,7 @@ func (op *operator) outdated(mapper *restmapping.Mapper) bool {
 
 // childKey is the informer of the children of one resource, which rules share.
 func (op *operator) childKey(gvr schema.GroupVersionResource) monitor.Key {
-	return monitor.Key{GVR: gvr, Selector: apply.LabelRule, Heads: !op.whole[gvr]}
+	return monitor.Key{GVR: gvr, Selector: mark.LabelRule, Heads: !op.whole[gvr]}
 }
 
 // shareWhole has operators that are about to start look at whole children where one of all does: one informer is enough
@@ -375,10 +376,10 @@ func (op *operator) isNarrow() bool {
 }
 
 // owner is what the children of a node say of whom they belong to.
-func (op *operator) owner(parent *unstructured.Unstructured, node string) apply.Owner {
-	return apply.Owner{
+func (op *operator) owner(parent *unstructured.Unstructured, node string) mark.Owner {
+	return mark.Owner{
 		RuleID: op.id, Rule: op.name.String(), Node: node,
-		Parent: apply.Ref{
+		Parent: mark.Ref{
 			Group: op.parent.GVK.Group, Kind: op.parent.GVK.Kind,
 			Namespace: parent.GetNamespace(), Name: parent.GetName(), UID: parent.GetUID(),
 		},

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 )
@@ -30,7 +30,7 @@ func (p *pass) decideAll() {
 	if matches, err := p.evaluation.Matches(); err != nil || !matches {
 		return
 	}
-	p.deleter.decided = make(map[identity.ID]apply.Retain)
+	p.deleter.decided = make(map[identity.ID]mark.Retain)
 	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
 		for _, node := range batch {
 			live := make([]*unstructured.Unstructured, len(node.Objects))

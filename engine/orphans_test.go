@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // keepRule makes ConfigMaps of each Vault: one that stays when it is pruned, one for
@@ -45,19 +45,19 @@ spec:
 // isFree holds for an object that was let go.
 func isFree(by string) func(*unstructured.Unstructured) bool {
 	return func(obj *unstructured.Unstructured) bool {
-		_, owned := obj.GetAnnotations()[apply.AnnotationOwner]
-		_, applied := obj.GetAnnotations()[apply.AnnotationApplied]
+		_, owned := obj.GetAnnotations()[mark.AnnotationOwner]
+		_, applied := obj.GetAnnotations()[mark.AnnotationApplied]
 		return !owned && !applied && len(obj.GetLabels()) == 0 && len(obj.GetOwnerReferences()) == 0 &&
-			obj.GetAnnotations()[apply.AnnotationRetained] == by
+			obj.GetAnnotations()[mark.AnnotationRetained] == by
 	}
 }
 
 // belongsTo holds for a child that is the parent's in every respect.
 func belongsTo(parent *unstructured.Unstructured) func(*unstructured.Unstructured) bool {
 	return func(obj *unstructured.Unstructured) bool {
-		owner, _ := apply.ReadOwner(obj)
-		_, retained := obj.GetAnnotations()[apply.AnnotationRetained]
-		return owner.Parent.UID == parent.GetUID() && obj.GetLabels()[apply.LabelRule] != "" && !retained
+		owner, _ := mark.ReadOwner(obj)
+		_, retained := obj.GetAnnotations()[mark.AnnotationRetained]
+		return owner.Parent.UID == parent.GetUID() && obj.GetLabels()[mark.LabelRule] != "" && !retained
 	}
 }
 
@@ -81,7 +81,7 @@ func TestOrphans(t *testing.T) {
 	if !w.holds("keep")(red) {
 		t.Error("a parent whose child may stay is not held")
 	}
-	if pruned, deleted := w.get(configMaps, w.home, "red-pruned"), w.get(configMaps, w.home, "red-deleted"); !apply.RefersTo(pruned, red.GetUID()) || apply.RefersTo(deleted, red.GetUID()) {
+	if pruned, deleted := w.get(configMaps, w.home, "red-pruned"), w.get(configMaps, w.home, "red-deleted"); !mark.RefersTo(pruned, red.GetUID()) || mark.RefersTo(deleted, red.GetUID()) {
 		t.Errorf("owner references: %v and %v, want one on the first only", pruned.GetOwnerReferences(), deleted.GetOwnerReferences())
 	}
 
@@ -93,7 +93,7 @@ func TestOrphans(t *testing.T) {
 		w.patch(configMaps, w.home, "red-pruned", `{"data":{"size":"edited"}}`)
 		w.patch(vaults, w.home, "red", `{"spec":{"wanted":true,"note":null}}`)
 		back := w.await(configMaps, w.home, "red-pruned", "is back", belongsTo(red))
-		if !has("small", "data", "size")(back) || field(back, "data", "note") != nil || !apply.RefersTo(back, red.GetUID()) {
+		if !has("small", "data", "size")(back) || field(back, "data", "note") != nil || !mark.RefersTo(back, red.GetUID()) {
 			t.Errorf("it came back as %v, %v", back.Object["data"], back.GetOwnerReferences())
 		}
 	})
@@ -141,7 +141,7 @@ func TestOrphans(t *testing.T) {
 		w.rule("keep", plain+"  - id: deleted\n"+strings.ReplaceAll(never, "-never", "-deleted"))
 		w.await(vaults, w.home, "red", "is free", func(obj *unstructured.Unstructured) bool { return len(obj.GetFinalizers()) == 0 })
 		red := w.await(vaults, w.home, "red", "is ready", isTrue("Ready"))
-		if deleted := w.get(configMaps, w.home, "red-deleted"); !apply.RefersTo(deleted, red.GetUID()) {
+		if deleted := w.get(configMaps, w.home, "red-deleted"); !mark.RefersTo(deleted, red.GetUID()) {
 			t.Error("a child that never stays has no owner reference")
 		}
 		w.quiet()

@@ -22,9 +22,9 @@ func TestVerdictOnProblems(t *testing.T) {
 		logged bool
 	}{
 		"refused by the network":  {errors.New("connection refused"), again, true},
-		"name taken":              {&apply.NameTakenError{}, again, false},   // a condition and an Event say so
-		"on its way out":          {&apply.TerminatingError{}, again, false}, // it has an end
-		"replaced meanwhile":      {&apply.ReplacedError{}, again, false},    // the next look settles it
+		"name taken":              {&apply.NameConflictError{}, again, false}, // a condition and an Event say so
+		"on its way out":          {&apply.TerminatingError{}, again, false},  // it has an end
+		"replaced meanwhile":      {&apply.ReplacedError{}, again, false},     // the next look settles it
 		"kind installed just now": {fmt.Errorf("look up: %w", schemas.ErrNotPublished), again, false},
 	}
 	for name, test := range tests {

@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/parents"
 )
@@ -57,7 +57,7 @@ func (s *statusWriter) emit(eventType string, summary conditions.Summary) {
 		return
 	}
 	namespace := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: s.parent.GetNamespace()}
-	message := fmt.Sprintf("rule %s keeps %s: %s", s.op.name, apply.RefOf(s.parent), summary.Message)
+	message := fmt.Sprintf("rule %s keeps %s: %s", s.op.name, mark.RefOf(s.parent), summary.Message)
 	s.recorder.Event(namespace, eventType, summary.Reason, conditions.Cut(message, conditions.MaxEventMessage))
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/monitor"
@@ -27,7 +28,7 @@ type patchPlan struct {
 
 // newPatchPlan plans how a patch of the operator is carried out.
 func newPatchPlan(op *operator, patch rules.Patch, kind restmapping.Kind) patchPlan {
-	plan := patchPlan{Patch: patch, manager: apply.PatchManager(op.id, patch.ID)}
+	plan := patchPlan{Patch: patch, manager: patchset.Manager(op.id, patch.ID)}
 	if patch.Parent {
 		plan.lookup = lookup{kind: kind, key: op.parentKey}
 		return plan
@@ -82,10 +83,10 @@ func (e *Engine) beginPatches(op *operator) {
 			continue
 		}
 		for _, object := range e.monitors.Heads(plan.key) {
-			if apply.TakenInVain(object) {
+			if patchset.HasUnusedPrevious(object) {
 				found[queue.Key{Rule: op.id, Patch: id, Parent: keyOf("", object).Parent}] = true
 			}
-			for _, patched := range apply.Patched(object, op.id) {
+			for _, patched := range patchset.Patched(object, op.id) {
 				if op.patches[patched].key == plan.key {
 					found[queue.Key{Rule: op.id, Patch: patched, Parent: keyOf("", object).Parent}] = true
 				}
@@ -143,7 +144,7 @@ func (p *pass) contribute(ctx context.Context) (soon bool) {
 func (p *pass) contribution(ctx context.Context, plan patchPlan, outcome rules.PatchOutcome) *contributions.Contribution {
 	now := &contributions.Contribution{
 		Parent: contributorOf(p.parent), Open: outcome.Unknown,
-		Parts: make(map[types.NamespacedName]*apply.Part), Doubtful: make(map[types.NamespacedName]bool),
+		Parts: make(map[types.NamespacedName]*patchset.Part), Doubtful: make(map[types.NamespacedName]bool),
 	}
 	for _, item := range outcome.Contributions {
 		targets, err := p.targets(plan, item.Target)
@@ -152,7 +153,7 @@ func (p *pass) contribution(ctx context.Context, plan patchPlan, outcome rules.P
 			p.addPatchProblem(outcome.ID, conditions.Problem{Reason: conditions.ReasonWaiting, Err: err})
 			continue
 		}
-		var part *apply.Part
+		var part *patchset.Part
 		if item.Object != nil {
 			if part, err = p.writer.Part(ctx, item.Object); err != nil {
 				p.addPatchProblem(outcome.ID, problemOfPart(err))
@@ -182,7 +183,7 @@ func problemOfPart(err error) conditions.Problem {
 
 // addPart adds what one item of a patch sets in a target. A second item for the same
 // target is put together with the first.
-func (p *pass) addPart(now *contributions.Contribution, patch string, target types.NamespacedName, part *apply.Part) {
+func (p *pass) addPart(now *contributions.Contribution, patch string, target types.NamespacedName, part *patchset.Part) {
 	switch before := now.Parts[target]; {
 	case part == nil || now.Doubtful[target]:
 		now.Doubtful[target] = true
@@ -190,7 +191,7 @@ func (p *pass) addPart(now *contributions.Contribution, patch string, target typ
 	case before == nil:
 		now.Parts[target] = part
 	default:
-		merged, err := apply.Merge(nil, []*apply.Part{before, part})
+		merged, err := patchset.Merge(nil, []*patchset.Part{before, part})
 		if err == nil && len(merged.Contradictions) > 0 {
 			err = fmt.Errorf("two items set %s of %s to different values", merged.Contradictions[0].Path, shortName(target))
 		}
@@ -230,9 +231,9 @@ func (p *pass) targets(plan patchPlan, target rules.Target) ([]types.NamespacedN
 }
 
 // isInPlace tells whether what the parent sets in a target is there.
-func (p *pass) isInPlace(plan patchPlan, target types.NamespacedName, part *apply.Part) bool {
+func (p *pass) isInPlace(plan patchPlan, target types.NamespacedName, part *patchset.Part) bool {
 	live, ok := p.monitors.Get(plan.informerFor(target.Namespace), target.Namespace, target.Name)
-	return ok && apply.HoldsPatch(live, plan.manager, part)
+	return ok && patchset.HoldsPatch(live, plan.manager, part)
 }
 
 // contributeUnknown says that nothing is known now of what the parent contributes:

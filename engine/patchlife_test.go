@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/patchset"
 )
 
 func unlabelled(name string) func(*unstructured.Unstructured) bool {
@@ -125,11 +125,11 @@ func TestPatchesGoWithTheirRule(t *testing.T) {
 	// What was remembered for an apply that never came goes, too.
 	w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: vain, namespace: $HOME}\ndata: {mode: newer}\n"))
 	inVain := func() {
-		w.patch(configMaps, w.home, "vain", `{"metadata":{"annotations":{"`+apply.AnnotationTaken+`":"[{\"path\":[\"f:data\",\"f:mode\"],\"value\":\"older\",\"owner\":\"somebody\"}]"}}}`)
+		w.patch(configMaps, w.home, "vain", `{"metadata":{"annotations":{"`+patchset.AnnotationTaken+`":"[{\"path\":[\"f:data\",\"f:mode\"],\"value\":\"older\",\"owner\":\"somebody\"}]"}}}`)
 	}
 	isClean := func() {
 		w.await(configMaps, w.home, "vain", "remembers nothing", func(obj *unstructured.Unstructured) bool {
-			return obj.GetAnnotations()[apply.AnnotationTaken] == "" && field(obj, "data", "mode") == "newer"
+			return obj.GetAnnotations()[patchset.AnnotationTaken] == "" && field(obj, "data", "mode") == "newer"
 		})
 	}
 	stop := func() {}

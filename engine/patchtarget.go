@@ -15,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/feedback"
@@ -119,7 +122,7 @@ type patching struct {
 }
 
 func (t *patching) name() string {
-	return apply.Ref{
+	return mark.Ref{
 		Group: t.plan.GVK.Group, Kind: t.plan.GVK.Kind, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name,
 	}.String()
 }
@@ -151,7 +154,7 @@ func (t *patching) run(ctx context.Context) conditions.Problem {
 	if t.saw.Pending {
 		return t.problem(errNotNow) // the end of the wave comes here again
 	}
-	together, err := apply.Merge(t.saw.Merged, t.saw.Parts)
+	together, err := patchset.Merge(t.saw.Merged, t.saw.Parts)
 	if err != nil {
 		return t.problem(err)
 	}
@@ -174,7 +177,7 @@ func (t *patching) run(ctx context.Context) conditions.Problem {
 		return conditions.Problem{Subject: t.subject(), Reason: conditions.ReasonWaiting, Err: fmt.Errorf("%s is not there yet", t.name())}
 	case live.GetDeletionTimestamp() != nil && merged == nil:
 		return conditions.Problem{}
-	case t.saw.Doubt != "" && apply.Shrinks(live, t.plan.manager, merged):
+	case t.saw.Doubt != "" && patchset.Shrinks(live, t.plan.manager, merged):
 		return t.held(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there; the conditions and Events of that parent say why", t.name(), t.saw.Doubt))
 	}
 	err = t.sync(ctx, apply.Patch{
@@ -234,7 +237,7 @@ func (t *patching) held(why string) conditions.Problem {
 func (t *patching) problem(err error) conditions.Problem {
 	p := conditions.OfWrite("", err)
 	p.Subject, p.Elsewhere = t.subject(), true
-	if field, ok := errors.AsType[*apply.FieldHeldError](err); ok {
+	if field, ok := errors.AsType[*apply.FieldConflictError](err); ok {
 		p.Reason, p.Stalled, p.Err = conditions.ReasonFieldTaken, true, field
 	}
 	if unread, ok := errors.AsType[*unreadError](err); ok {
@@ -247,7 +250,7 @@ func (t *patching) problem(err error) conditions.Problem {
 }
 
 // leaveOut notes the parents whose part contradicts that of an older one.
-func (t *patching) leaveOut(contradictions []apply.Contradiction) {
+func (t *patching) leaveOut(contradictions []patchset.Contradiction) {
 	t.left = make(map[types.NamespacedName]conditions.Problem, len(contradictions))
 	for _, c := range contradictions {
 		t.left[t.saw.Parents[c.Part]] = conditions.Problem{
@@ -261,11 +264,11 @@ func (t *patching) leaveOut(contradictions []apply.Contradiction) {
 // keeps says why a patch takes nothing from a manager: who has the field there would
 // put it back, for ever.
 func (t *patching) keeps(manager string) string {
-	if manager == apply.Manager {
+	if manager == fieldset.Manager {
 		return "a rule makes the object and sets the field; let that rule ignore it"
 	}
 	for id, op := range t.running.load().byID {
-		patch, ok := strings.CutPrefix(manager, apply.PatchManagers(id))
+		patch, ok := strings.CutPrefix(manager, patchset.ManagersOf(id))
 		if !ok || manager == t.plan.manager {
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/monitor"
@@ -175,7 +175,7 @@ func (e *Engine) noteLeft(before, after *operator) {
 		return
 	}
 	for _, parent := range e.monitors.Heads(before.parentKey) {
-		if !after.inView(parent) && apply.IsManaged(parent, after.id) {
+		if !after.inView(parent) && fieldset.IsManaged(parent, after.id) {
 			e.parents.SetLeft(keyOf(after.id, parent), true)
 		}
 	}

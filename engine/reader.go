@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
@@ -28,7 +29,7 @@ type reader struct {
 	monitors *monitor.Monitors
 	readers  *readers.Index
 	borrowed *readers.Borrowed
-	marks    *apply.Marks
+	marks    *mark.Marks
 	// readUnproven reads a child of which the informer does not show the content, because its mark proves nothing. nil: nobody can.
 	readUnproven unprovenReader
 	// outdatedByContent answers Outdated for an object whose mark does not. nil: it counts as outdated.
@@ -222,7 +223,7 @@ func (r *reader) madeBy(obj *unstructured.Unstructured, node string) bool {
 
 // Outdated implements rules.Reader.
 func (r *reader) Outdated(node string, rendered, live *unstructured.Unstructured) bool {
-	outdated, known := apply.Outdated(rendered, live, r.policyOf(node, rendered))
+	outdated, known := fieldset.Outdated(rendered, live, r.policyOf(node, rendered))
 	if !known {
 		// It was made before the node had a rollout, so it says less. Where nothing is
 		// written there is no need to look closer.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/pacing"
@@ -23,7 +24,7 @@ import (
 // recreationsOf is how often in a row an object was recreated, and the pause after the last time. The object carries that in
 // an annotation, so a restart forgets it only between the deletion of the old object and the creation of the new one.
 func recreationsOf(live *unstructured.Unstructured, now time.Time, limits pacing.Limits) pacing.Backoff {
-	count, at, _ := strings.Cut(live.GetAnnotations()[apply.AnnotationRecreated], " ")
+	count, at, _ := strings.Cut(live.GetAnnotations()[mark.AnnotationRecreated], " ")
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 {
 		return pacing.Backoff{}
@@ -50,7 +51,7 @@ func hasLasted(recreated, now time.Time, limits pacing.Limits) bool {
 func (c *childWriter) carryRecreation(object, live *unstructured.Unstructured) {
 	text := ""
 	if live != nil {
-		text = live.GetAnnotations()[apply.AnnotationRecreated]
+		text = live.GetAnnotations()[mark.AnnotationRecreated]
 	} else if last, ok := c.memory.Recreations[identity.Of(object)]; ok {
 		text = recreationText(last.Attempts, c.started)
 	}
@@ -61,7 +62,7 @@ func (c *childWriter) carryRecreation(object, live *unstructured.Unstructured) {
 	if annotations == nil {
 		annotations = make(map[string]string, 1)
 	}
-	annotations[apply.AnnotationRecreated] = text
+	annotations[mark.AnnotationRecreated] = text
 	object.SetAnnotations(annotations)
 }
 
@@ -157,12 +158,12 @@ func (c *childWriter) leave(ctx context.Context, w *write) (apply.Result, error)
 // when the API server says that it would take the new one. It never returns nil.
 func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) error {
 	if may, held := c.mayRecreate(); !may {
-		return &heldRecreationError{ref: apply.RefOf(live), why: why, told: held}
+		return &heldRecreationError{ref: mark.RefOf(live), why: why, told: held}
 	}
 	limits, now := c.recreateLimits, c.started
 	recreations := recreationsOf(live, now, limits)
 	if wait := recreations.Remaining(now); wait > 0 {
-		return &tooSoonError{ref: apply.RefOf(live), why: why, count: recreations.Attempts, at: now.Add(wait), after: wait}
+		return &tooSoonError{ref: mark.RefOf(live), why: why, count: recreations.Attempts, at: now.Add(wait), after: wait}
 	}
 	if err := c.writer.WouldCreate(ctx, kind.GVR, child, live); err != nil {
 		return fmt.Errorf("it is not made anew (%s), because a new one would be refused: %w", why, err)
@@ -179,8 +180,8 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 	recreations.Next(now, limits)
 	w.recreated = &recreations
 	c.recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonRecreating,
-		"%s is deleted and made anew, by rule %s: %s", apply.RefOf(live), c.op.name, why)
-	return apply.Leaving(live)
+		"%s is deleted and made anew, by rule %s: %s", mark.RefOf(live), c.op.name, why)
+	return apply.TerminatingNow(live)
 }
 
 // noteHeldRecreation notes an object that may have to be deleted to be made anew, while it
@@ -213,7 +214,7 @@ func (c *childWriter) noteHeldByRollout(node string, held []*unstructured.Unstru
 // heldRecreationError says that an object is to be made anew, and that it is not known yet
 // whether the rule's revision may delete what it would.
 type heldRecreationError struct {
-	ref apply.Ref
+	ref mark.Ref
 	why string
 	// told is true where it will not be known until somebody acts.
 	told bool
@@ -232,7 +233,7 @@ func (e *heldRecreationError) Error() string {
 
 // tooSoonError says that an object is to be made anew, and was so not long ago.
 type tooSoonError struct {
-	ref   apply.Ref
+	ref   mark.Ref
 	why   string
 	count int
 	at    time.Time

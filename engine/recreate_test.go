@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 var (
@@ -319,7 +319,7 @@ spec:
 	keeps(first, "after a drift")
 	w.rule("anew", strings.Replace(rule, "id: config", "id: renamed", 1))
 	w.await(configMaps, w.home, "b", "has other marks", func(obj *unstructured.Unstructured) bool {
-		owner, _ := apply.ReadOwner(obj)
+		owner, _ := mark.ReadOwner(obj)
 		return owner.Node == "renamed"
 	})
 	keeps(first, "after another name for the node")

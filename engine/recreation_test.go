@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/pacing"
 )
 
@@ -45,6 +45,6 @@ func TestRecreationsOfAnObject(t *testing.T) {
 // made is an object that says how often it was made anew.
 func made(text string) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{}
-	obj.SetAnnotations(map[string]string{apply.AnnotationRecreated: text})
+	obj.SetAnnotations(map[string]string{mark.AnnotationRecreated: text})
 	return obj
 }

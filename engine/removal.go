@@ -16,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
@@ -265,7 +266,7 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 // touches tells whether a parent may have something of a rule. One whose field managers
 // are not known may.
 func (e *Engine) touches(op *operator, k queue.Key, parent *unstructured.Unstructured) bool {
-	return op.hasFinalizer(parent) || e.cluster.hasChildren(op, k) || apply.IsManaged(parent, op.id)
+	return op.hasFinalizer(parent) || e.cluster.hasChildren(op, k) || fieldset.IsManaged(parent, op.id)
 }
 
 // finish forgets a rule, or its former kind of parents, once nothing of it is left.
@@ -285,14 +286,14 @@ func (e *Engine) finish(op *operator) {
 
 // isGone tells whether the rule that a child's owner names is known to be no more, and
 // was one of this installation.
-func (e *Engine) isGone(owner apply.Owner) bool {
+func (e *Engine) isGone(owner mark.Owner) bool {
 	known := e.running.load().rules
 	if known == nil || known[owner.RuleID] {
 		return false
 	}
 	// A seal is of this installation's key. A former mark has none, and names the rule.
 	namespace, name, named := strings.Cut(owner.Rule, "/")
-	return !named || apply.RuleID(e.options.Namespace, namespace, name) == owner.RuleID
+	return !named || mark.RuleID(e.options.Namespace, namespace, name) == owner.RuleID
 }
 
 // isTurnOf tells whether a removal may begin to delete: not before the other rules for

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/source"
 )
 
@@ -146,8 +146,8 @@ func TestSuspendedRuleThatIsRenamed(t *testing.T) {
 	w.rule("renamed", ending("renamed", "Delete"))
 	w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
 	now := w.await(configMaps, w.home, "n-once", "is the renamed rule's", func(obj *unstructured.Unstructured) bool {
-		owner, ok := apply.ReadOwner(obj)
-		return ok && owner.RuleID == apply.RuleID(w.kanon, w.kanon, "renamed")
+		owner, ok := mark.ReadOwner(obj)
+		return ok && owner.RuleID == mark.RuleID(w.kanon, w.kanon, "renamed")
 	})
 	if now.GetUID() != before.GetUID() {
 		t.Error("n-once was made anew")
@@ -264,8 +264,8 @@ func TestRuleThatIsRenamed(t *testing.T) {
 	w.rule("note", ending("renamed", "Orphan"))
 	for name, was := range before {
 		now := w.await(configMaps, w.home, name, "is the renamed rule's", func(obj *unstructured.Unstructured) bool {
-			owner, ok := apply.ReadOwner(obj)
-			return ok && owner.RuleID == apply.RuleID(w.kanon, w.kanon, "renamed")
+			owner, ok := mark.ReadOwner(obj)
+			return ok && owner.RuleID == mark.RuleID(w.kanon, w.kanon, "renamed")
 		})
 		if now.GetUID() != was.GetUID() {
 			t.Errorf("%s was made anew", name)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/internal/enginetest"
 )
 
@@ -87,7 +87,7 @@ func TestParentMadeAgainAfterOrphaning(t *testing.T) {
 	w.awaitGone(w.resource("Note"), w.home, "n")
 	again := w.parent("Note", "n", "{}")
 	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
-	owner, _ := apply.ReadOwner(w.get(configMaps, w.home, "n"))
+	owner, _ := mark.ReadOwner(w.get(configMaps, w.home, "n"))
 	if owner.Parent.UID != again.GetUID() {
 		t.Errorf("the child's owner is %v", owner.Parent)
 	}

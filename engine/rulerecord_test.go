@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // recordOf is the name of the record of a rule in this world.
 func (w *world) recordOf(rule string) string {
-	return "kanon-state-" + apply.RuleID(w.kanon, w.kanon, rule)
+	return "kanon-state-" + mark.RuleID(w.kanon, w.kanon, rule)
 }
 
 // awaitRecord waits until the record of a rule contains a text.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/rules"
 )
 
@@ -196,7 +196,7 @@ func TestStarvedDecisionDeletesNothing(t *testing.T) {
 	for _, name := range names {
 		w.awaitGone(w.resource("Note"), w.home, name)
 		w.await(configMaps, w.home, name, "is let go", func(obj *unstructured.Unstructured) bool {
-			_, owned := obj.GetAnnotations()[apply.AnnotationOwner]
+			_, owned := obj.GetAnnotations()[mark.AnnotationOwner]
 			return !owned
 		})
 	}

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
@@ -54,7 +54,7 @@ func newSubject(op *operator, k queue.Key, parent *unstructured.Unstructured, me
 func (s *subject) requeueAfter(d time.Duration) { s.next.requeueAfter(d) }
 
 // policyOf is how an object that a node rendered in this reconcile is treated.
-func (s *subject) policyOf(node string, object *unstructured.Unstructured) apply.Policy {
+func (s *subject) policyOf(node string, object *unstructured.Unstructured) fieldset.Policy {
 	policy := s.op.policies[node]
 	if now := pathsOf(s.evaluation.Ignores(object)); len(now) > 0 {
 		policy.Ignore, policy.Relinquished = slices.Concat(policy.Ignore, now), now

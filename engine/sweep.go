@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/restmapping"
@@ -124,7 +125,7 @@ func (e *Engine) releaseRetired(ctx context.Context, k queue.Key, p record.Patch
 		if object.GetDeletionTimestamp() != nil || !gone() {
 			return nil
 		}
-		manager := apply.PatchManager(k.Rule, k.Patch)
+		manager := patchset.Manager(k.Rule, k.Patch)
 		_, err := e.writer.SyncPatch(ctx, apply.Patch{GVR: gvr, Object: object, Manager: manager})
 		if err == nil {
 			e.writer.ForgetPatch(object.GetUID(), manager)
@@ -177,7 +178,7 @@ func (e *Engine) eachPatched(ctx context.Context, gvk schema.GroupVersionKind, k
 			return fmt.Errorf("list %s: %w", kind.GVR.GroupResource(), err)
 		}
 		for i := range list.Items {
-			if object := &list.Items[i]; slices.Contains(apply.Patched(object, k.Rule), k.Patch) || apply.TakenInVain(object) {
+			if object := &list.Items[i]; slices.Contains(patchset.Patched(object, k.Rule), k.Patch) || patchset.HasUnusedPrevious(object) {
 				errs = append(errs, f(kind.GVR, &list.Items[i]))
 			}
 		}

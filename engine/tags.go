@@ -3,7 +3,7 @@ package engine
 import (
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/wire"
@@ -19,7 +19,7 @@ const lostParent = "?"
 // tagOf says of a child to which rule and parent it belongs, as the text of their key. An object that has the label of children
 // and whose mark proves nothing is not in view: labels are copied, and anybody may set them.
 func (e *Engine) tagOf(key monitor.Key, obj *wire.Object) (tag string, inView bool) {
-	if key.Selector != apply.LabelRule {
+	if key.Selector != mark.LabelRule {
 		return "", true // these are no children
 	}
 	owner, ok := e.marks.OwnerOf(obj.Head())
@@ -47,12 +47,12 @@ func ruleOfTag(obj *wire.Object) string {
 	return ""
 }
 
-// ruleIDSize is how many characters the id of a rule has, see apply.RuleID.
+// ruleIDSize is how many characters the id of a rule has, see mark.RuleID.
 const ruleIDSize = 16
 
 // tagsOf are the tags of the children of a rule and a parent.
 func (op *operator) tagsOf(k queue.Key) []string {
-	lost := apply.LostParentHash(apply.Ref{
+	lost := mark.LostParentHash(mark.Ref{
 		Group: op.parent.GVK.Group, Kind: op.parent.GVK.Kind, Namespace: k.Parent.Namespace, Name: k.Parent.Name,
 	})
 	return []string{k.String(), lostParent + op.id + lost}

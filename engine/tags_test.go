@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/queue"
@@ -22,7 +22,7 @@ func taggingEngine(t *testing.T) *Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Engine{marks: apply.NewMarks(func() *keyring.Keyring { return ring })}
+	return &Engine{marks: mark.NewMarks(func() *keyring.Keyring { return ring })}
 }
 
 // An EndpointSlice has copies of its Service's labels, and does not count for a child.
@@ -32,7 +32,7 @@ func TestTagOfACopyOfLabels(t *testing.T) {
 		"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
 		"metadata": map[string]any{
 			"namespace": "ns", "name": "web-x7", "uid": "u", "creationTimestamp": time.Now().Format(time.RFC3339),
-			"labels": map[string]any{apply.LabelRule: "0123456789abcdef"},
+			"labels": map[string]any{mark.LabelRule: "0123456789abcdef"},
 			"ownerReferences": []any{
 				map[string]any{"apiVersion": "v1", "kind": "Service", "name": "web", "uid": "s", "controller": true},
 			},
@@ -41,7 +41,7 @@ func TestTagOfACopyOfLabels(t *testing.T) {
 	if tag, inView := e.tagOf(monitor.Key{}, slice); tag != "" || !inView {
 		t.Errorf("an object that is no child has the tag %q, and is in view: %t", tag, inView)
 	}
-	if tag, inView := e.tagOf(monitor.Key{Selector: apply.LabelRule}, slice); inView {
+	if tag, inView := e.tagOf(monitor.Key{Selector: mark.LabelRule}, slice); inView {
 		t.Errorf("a copy of labels is in view, with the tag %q", tag)
 	}
 }

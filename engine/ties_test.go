@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/wire"
 )
@@ -71,7 +71,7 @@ func (w *world) team(name, elsewhere string) *unstructured.Unstructured {
 
 // finalizerOf is what the rule of that name holds parents with.
 func (w *world) finalizerOf(rule string) string {
-	return "kanon.dev/rule-" + apply.RuleID(w.kanon, w.kanon, rule)
+	return "kanon.dev/rule-" + mark.RuleID(w.kanon, w.kanon, rule)
 }
 
 func (w *world) holds(rule string) func(*unstructured.Unstructured) bool {
@@ -102,7 +102,7 @@ func TestChildrenAcrossScopes(t *testing.T) {
 	if !w.holds("wide")(team) {
 		t.Errorf("the finalizers are %v, want one of the rule", team.GetFinalizers())
 	}
-	if near := w.get(configMaps, w.home, "red-near"); !apply.RefersTo(near, team.GetUID()) {
+	if near := w.get(configMaps, w.home, "red-near"); !mark.RefersTo(near, team.GetUID()) {
 		t.Error("the child beside its parent has no owner reference")
 	}
 	far, zone := w.get(configMaps, elsewhere, "red-far"), w.get(zones, "", w.home+"-red")
@@ -249,7 +249,7 @@ func TestChildThatCannotGo(t *testing.T) {
 	w.quiet()
 	w.get(configMaps, elsewhere, "green-far")
 	second := w.team("green", elsewhere)
-	if owner, _ := apply.ReadOwner(w.get(configMaps, elsewhere, "green-far")); owner.Parent.UID != second.GetUID() || first.GetUID() == second.GetUID() {
+	if owner, _ := mark.ReadOwner(w.get(configMaps, elsewhere, "green-far")); owner.Parent.UID != second.GetUID() || first.GetUID() == second.GetUID() {
 		t.Errorf("the child belongs to %s, want the second parent", owner.Parent.UID)
 	}
 }
@@ -264,7 +264,7 @@ func TestListThatFailsHoldsTheParent(t *testing.T) {
 	config := rest.CopyConfig(w.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if broken.Load() && strings.HasSuffix(r.URL.Path, "/zones") && strings.Contains(r.URL.Query().Get("labelSelector"), apply.LabelParentUID) {
+			if broken.Load() && strings.HasSuffix(r.URL.Path, "/zones") && strings.Contains(r.URL.Query().Get("labelSelector"), mark.LabelParentUID) {
 				refused.Add(1)
 				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody, Request: r}, nil
 			}

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/internal/controlplanetest"
 )
 
@@ -277,7 +277,7 @@ func TestParentDeletedAndCreatedAgain(t *testing.T) {
 	w.delete(w.resource("Box"), w.home, "red")
 	again := w.parent("Box", "red", "{color: red}")
 	w.await(configMaps, w.home, "red-config", "is the new parent's", func(obj *unstructured.Unstructured) bool {
-		owner, ok := apply.ReadOwner(obj)
+		owner, ok := mark.ReadOwner(obj)
 		return ok && owner.Parent.UID == again.GetUID() && obj.GetUID() != old.GetUID()
 	})
 	w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))

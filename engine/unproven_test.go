@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // madeOnceRule makes a child as long as the parent says so, and another one while there is the first.
@@ -50,9 +50,9 @@ func TestMarkOfAChildThatIsMadeNoMore(t *testing.T) {
 	w.await(w.resource("Note"), w.home, "n", "is reconciled", func(obj *unstructured.Unstructured) bool {
 		return conditionGeneration(obj, "Ready") == obj.GetGeneration()
 	})
-	w.patch(configMaps, w.home, "n-first", `{"metadata":{"annotations":{"`+apply.AnnotationApplied+`":null}}}`)
+	w.patch(configMaps, w.home, "n-first", `{"metadata":{"annotations":{"`+mark.AnnotationApplied+`":null}}}`)
 	w.await(configMaps, w.home, "n-first", "has a mark again", func(obj *unstructured.Unstructured) bool {
-		return obj.GetAnnotations()[apply.AnnotationApplied] != ""
+		return obj.GetAnnotations()[mark.AnnotationApplied] != ""
 	})
 	w.patch(w.resource("Note"), w.home, "n", `{"spec":{"text":"b"}}`)
 	w.await(configMaps, w.home, "n-first", "follows its parent", has("b", "data", "text"))
@@ -108,7 +108,7 @@ func TestRotationOfKeys(t *testing.T) {
 
 // sealOf is the seal in a mark.
 func sealOf(obj *unstructured.Unstructured) string {
-	parts := strings.Split(obj.GetAnnotations()[apply.AnnotationApplied], ".")
+	parts := strings.Split(obj.GetAnnotations()[mark.AnnotationApplied], ".")
 	if len(parts) < 4 {
 		return ""
 	}
@@ -124,7 +124,7 @@ func TestMarkThatOthersKeepTakingAway(t *testing.T) {
 	w.run()
 	w.parent("Note", "n", "{}")
 	w.await(configMaps, w.home, "n", "is made", exists)
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{apply.AnnotationApplied: nil}}})
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{mark.AnnotationApplied: nil}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,13 +136,13 @@ func TestMarkThatOthersKeepTakingAway(t *testing.T) {
 	go func() {
 		for event := range stream.ResultChan() {
 			obj, ok := event.Object.(*unstructured.Unstructured)
-			if ok && obj.GetAnnotations()[apply.AnnotationApplied] != "" {
+			if ok && obj.GetAnnotations()[mark.AnnotationApplied] != "" {
 				_, _ = w.at(configMaps, w.home).Patch(t.Context(), "n", types.MergePatchType, body, metav1.PatchOptions{FieldManager: "stripper"})
 			}
 		}
 	}()
 	w.await(w.resource("Note"), w.home, "n", "says that others take the mark away", func(obj *unstructured.Unstructured) bool {
-		return conditionField(obj, "Stalled", "reason") == "Contested" || strings.Contains(conditionField(obj, "Stalled", "message"), apply.AnnotationApplied)
+		return conditionField(obj, "Stalled", "reason") == "Contested" || strings.Contains(conditionField(obj, "Stalled", "message"), mark.AnnotationApplied)
 	})
 }
 
@@ -182,9 +182,9 @@ func TestObservedChildWithoutItsMark(t *testing.T) {
 	w.quiet()
 	strip := func() {
 		t.Helper()
-		w.patch(configMaps, w.home, "n-state", `{"metadata":{"annotations":{"`+apply.AnnotationApplied+`":null}}}`)
+		w.patch(configMaps, w.home, "n-state", `{"metadata":{"annotations":{"`+mark.AnnotationApplied+`":null}}}`)
 	}
-	hasMark := func(obj *unstructured.Unstructured) bool { return obj.GetAnnotations()[apply.AnnotationApplied] != "" }
+	hasMark := func(obj *unstructured.Unstructured) bool { return obj.GetAnnotations()[mark.AnnotationApplied] != "" }
 	check := func(when string) {
 		t.Helper()
 		w.await(configMaps, w.home, "n-state", "has a mark again", hasMark)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // The API server looks whether an object has finalizers, and deletes it then: one that is
@@ -31,7 +31,7 @@ func (p *pass) outlived(ctx context.Context, out outcome) outcome {
 	children, listErr := p.deleter.listTracked(ctx)
 	errs := []error{out.err, listErr}
 	for _, child := range children {
-		logr.FromContextOrDiscard(ctx).V(1).Info("ending a child of a parent that went although it was held", "child", apply.RefOf(child.Object))
+		logr.FromContextOrDiscard(ctx).V(1).Info("ending a child of a parent that went although it was held", "child", mark.RefOf(child.Object))
 		errs = append(errs, p.deleter.end(ctx, child, p.deleter.endings().KeepsDeleted(child)))
 	}
 	return outcome{verdict: again, err: errors.Join(errs...)}

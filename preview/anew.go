@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/rules"
 )
 
@@ -42,23 +42,23 @@ func (w *world) outdated(node string, rendered *unstructured.Unstructured) bool 
 	if live == nil {
 		return false
 	}
-	if outdated, known := apply.Outdated(rendered, live, w.policyOf(node, rendered)); known {
+	if outdated, known := fieldset.Outdated(rendered, live, w.policyOf(node, rendered)); known {
 		return outdated
 	}
 	return !equality.Semantic.DeepEqual(live.Object, w.applied(node, rendered).Object)
 }
 
 // policyOf is what a child ignores, as the engine takes it.
-func (w *world) policyOf(node string, rendered *unstructured.Unstructured) apply.Policy {
-	return apply.Policy{Ignore: pathsOf(w.ignored(node, rendered)), Relinquished: pathsOf(w.ignores(rendered))}
+func (w *world) policyOf(node string, rendered *unstructured.Unstructured) fieldset.Policy {
+	return fieldset.Policy{Ignore: pathsOf(w.ignored(node, rendered)), Relinquished: pathsOf(w.ignores(rendered))}
 }
 
-func pathsOf(ignored []rules.IgnoredPath) []apply.Path {
-	out := make([]apply.Path, len(ignored))
+func pathsOf(ignored []rules.IgnoredPath) []fieldset.Path {
+	out := make([]fieldset.Path, len(ignored))
 	for i, path := range ignored {
-		out[i] = make(apply.Path, len(path))
+		out[i] = make(fieldset.Path, len(path))
 		for j, step := range path {
-			out[i][j] = apply.Step(step)
+			out[i][j] = fieldset.Step(step)
 		}
 	}
 	return out

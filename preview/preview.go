@@ -64,7 +64,7 @@ type Node struct {
 // Refused is an object that the engine would not write to.
 type Refused struct {
 	Object *unstructured.Unstructured
-	// Err is the engine's reason: an *apply.NameTakenError or an *apply.TerminatingError.
+	// Err is the engine's reason: an *apply.NameConflictError or an *apply.TerminatingError.
 	Err error
 }
 
@@ -119,7 +119,7 @@ func (p *Preview) Failed() bool {
 
 // isFinal says whether nothing changes until somebody does something.
 func (r Refused) isFinal() bool {
-	_, taken := errors.AsType[*apply.NameTakenError](r.Err)
+	_, taken := errors.AsType[*apply.NameConflictError](r.Err)
 	return taken
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // tie is what an object says of whom it belongs to, by its mark and its owner references. There are no keys here, so a
@@ -26,8 +27,8 @@ type tie struct {
 
 // tieOf reads whose an object is.
 func (w *world) tieOf(object *unstructured.Unstructured) tie {
-	owner, marked := apply.ReadOwner(object)
-	rule := object.GetLabels()[apply.LabelRule]
+	owner, marked := mark.ReadOwner(object)
+	rule := object.GetLabels()[mark.LabelRule]
 	foreignRule := rule != "" && w.ruleID != "" && rule != w.ruleID
 	switch {
 	case foreignRule && marked:
@@ -48,12 +49,12 @@ func (w *world) tieOf(object *unstructured.Unstructured) tie {
 	case controller != nil:
 		return tie{claimed: true, by: controller.Kind + " " + controller.Name + ", its controller"}
 	}
-	retained, ok := object.GetAnnotations()[apply.AnnotationRetained]
+	retained, ok := object.GetAnnotations()[mark.AnnotationRetained]
 	return tie{returns: ok && retained == w.retainedBy, by: "nobody, as it has neither a controller nor a mark"}
 }
 
 // isParent says whether a mark is for the parent. The UID decides where the parent has one.
-func (w *world) isParent(owner apply.Owner) bool {
+func (w *world) isParent(owner mark.Owner) bool {
 	if w.parent.UID != "" {
 		return owner.Parent.UID == w.parent.UID
 	}
@@ -70,7 +71,7 @@ func (w *world) isController(reference *metav1.OwnerReference, namespace string)
 }
 
 // ruleText names the rule and the parent of a mark.
-func ruleText(rule string, owner apply.Owner) string {
+func ruleText(rule string, owner mark.Owner) string {
 	text := strings.TrimSpace("rule " + rule)
 	if owner.Rule != "" {
 		text = "rule " + owner.Rule
@@ -93,11 +94,11 @@ func (w *world) refusal(node string, rendered *unstructured.Unstructured) error 
 	free := !owned.claimed && !owned.returns
 	switch {
 	case live.GetDeletionTimestamp() != nil:
-		return &apply.TerminatingError{Ref: apply.RefOf(live), Reason: apply.Terminating(live)}
+		return &apply.TerminatingError{Ref: mark.RefOf(live), Reason: apply.Terminating(live)}
 	case owned.ours, owned.returns, free && w.children[node].Adopt:
 		return nil
 	}
-	taken := &apply.NameTakenError{Ref: apply.RefOf(live), OwnedBy: owned.by}
+	taken := &apply.NameConflictError{Ref: mark.RefOf(live), OwnedBy: owned.by}
 	if free {
 		taken.Free = live
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/preview"
 )
 
@@ -23,8 +23,8 @@ func TestWhoseChildrenAre(t *testing.T) {
 		reference = "apiVersion: shop.example.com/v1, kind: Shop, name: corner, controller: true"
 	)
 	// mark is what the engine writes on a child of a parent that has an owner reference to it.
-	mark := func(rule, node, uid, hash string) string {
-		return "labels: {kanon.dev/rule: " + apply.RuleID(kanon, kanon, rule) + "}, annotations: {kanon.dev/applied: " +
+	markText := func(rule, node, uid, hash string) string {
+		return "labels: {kanon.dev/rule: " + mark.RuleID(kanon, kanon, rule) + "}, annotations: {kanon.dev/applied: " +
 			"2." + uid + "." + hash + ".seal.value.paths.content." + node + "}"
 	}
 	const (
@@ -58,13 +58,13 @@ func TestWhoseChildrenAre(t *testing.T) {
 		"controlled by an earlier one":                {metadata: "ownerReferences: [{" + reference + ", uid: " + another + "}]", refused: "belongs to Shop corner, its controller; it is left alone"},
 		"controlled by another":                       {metadata: "ownerReferences: [{apiVersion: shop.example.com/v1, kind: Shop, name: other, controller: true}]", refused: "belongs to Shop other, its controller; it is left alone"},
 		"owned by it, but not controlled":             {metadata: "ownerReferences: [{apiVersion: shop.example.com/v1, kind: Shop, name: corner}]", refused: "unless the child says adopt: true"},
-		"marked, for the parent":                      {metadata: mark("r", "config", packedMine, "hash"), observed: "corner"},
-		"marked, the parent is written by hand":       {metadata: mark("r", "config", packedAnother, apply.LostParentHash(apply.Ref{Group: "shop.example.com", Kind: "Shop", Namespace: "team-a", Name: "corner"})), noUID: true, observed: "corner"},
-		"marked, for another":                         {metadata: mark("r", "config", packedAnother, "hash"), refused: "belongs to rule " + apply.RuleID(kanon, kanon, "r") + ", for another parent; it is left alone"},
-		"marked, no longer rendered":                  {metadata: mark("r", "gone", packedMine, "hash"), name: "gone", gone: "gone"},
-		"marked, no longer rendered, for another":     {metadata: mark("r", "gone", packedAnother, "hash"), name: "gone"},
-		"marked, no longer rendered, by another rule": {metadata: mark("other", "gone", packedMine, "hash"), name: "gone"},
-		"marked, by another rule":                     {metadata: mark("other", "config", packedMine, "hash"), refused: "belongs to rule " + apply.RuleID(kanon, kanon, "other")},
+		"marked, for the parent":                      {metadata: markText("r", "config", packedMine, "hash"), observed: "corner"},
+		"marked, the parent is written by hand":       {metadata: markText("r", "config", packedAnother, mark.LostParentHash(mark.Ref{Group: "shop.example.com", Kind: "Shop", Namespace: "team-a", Name: "corner"})), noUID: true, observed: "corner"},
+		"marked, for another":                         {metadata: markText("r", "config", packedAnother, "hash"), refused: "belongs to rule " + mark.RuleID(kanon, kanon, "r") + ", for another parent; it is left alone"},
+		"marked, no longer rendered":                  {metadata: markText("r", "gone", packedMine, "hash"), name: "gone", gone: "gone"},
+		"marked, no longer rendered, for another":     {metadata: markText("r", "gone", packedAnother, "hash"), name: "gone"},
+		"marked, no longer rendered, by another rule": {metadata: markText("other", "gone", packedMine, "hash"), name: "gone"},
+		"marked, by another rule":                     {metadata: markText("other", "config", packedMine, "hash"), refused: "belongs to rule " + mark.RuleID(kanon, kanon, "other")},
 		"nobody's":                                    {refused: "belongs to nobody, as it has neither a controller nor a mark; it is left alone, unless the child says adopt: true"},
 		"nobody's, adopted":                           {config: "adopt: true"},
 		"somebody's, not adopted":                     {config: "adopt: true", metadata: "ownerReferences: [{apiVersion: v1, kind: Pod, name: p, controller: true}]", refused: "belongs to Pod p"},

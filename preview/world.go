@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/rules"
 )
 
@@ -38,7 +38,7 @@ type world struct {
 	// children are those of the rule, by their ids.
 	children map[string]rules.Child
 
-	parent apply.Ref
+	parent mark.Ref
 	// ruleID is what a mark names the rule by; empty where that is not known. retainedBy is what an orphan of the rule
 	// and the parent says.
 	ruleID     string
@@ -53,11 +53,11 @@ func newWorld(in Input) *world {
 	w := &world{
 		objects: append(objects, in.Parent),
 		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)), ties: make(map[identity]tie), nodes: make(map[identity]string),
-		children: make(map[string]rules.Child), parent: apply.RefOf(in.Parent),
+		children: make(map[string]rules.Child), parent: mark.RefOf(in.Parent),
 	}
 	rule := types.NamespacedName{Namespace: cmp.Or(in.Program.Namespace(), in.Namespace), Name: in.Program.Name()}
 	if in.Namespace != "" {
-		w.ruleID = apply.RuleID(in.Namespace, rule.Namespace, rule.Name)
+		w.ruleID = mark.RuleID(in.Namespace, rule.Namespace, rule.Name)
 	}
 	w.retainedBy = rule.String() + "/" + w.parent.Namespace + "/" + w.parent.Name
 	for _, child := range in.Program.Children() {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/run"
 )
 
 // collectDefaulted notes the path of size(path.?x.orValue([])) > 0 and the like,
@@ -34,7 +35,7 @@ func (t *typing) collectDefaulted(e ast.Expr, asked map[string]bool) {
 		return
 	}
 	text := strings.ReplaceAll(t.expr.Source(e), t.expr.Source(found), "("+t.expr.Source(call.Args()[0])+")")
-	if val, ok := t.expr.ConstantText(text); ok && val == types.False {
+	if val, ok := run.ConstantText(t.expr.Env(), text); ok && val == types.False {
 		path = strings.ReplaceAll(strings.ReplaceAll(path, ".?", "."), "[?", "[")
 		for at := len(path); at > 0; at = strings.LastIndexByte(path[:at], '.') {
 			asked[path[:at]] = true

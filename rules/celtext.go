@@ -34,7 +34,7 @@ func (c *compiler) reportTypes(issues []celenv.Issue, text string, at func(int) 
 	for _, i := range issues {
 		message, hint := typesText(i.Message)
 		name, _, _ := noOverload(strings.Join(strings.Fields(i.Message), " "))
-		if forms := c.env.Forms(name); hint == "" && isName(name) && len(forms) > 0 && len(forms) <= maxForms {
+		if forms := c.env.Signatures(name); hint == "" && isName(name) && len(forms) > 0 && len(forms) <= maxForms {
 			hint = "write " + strings.Join(forms, " or ")
 		}
 		c.report(at(nameOffset(text, i.Offset, name)), CodeTypes, "%s", message).Hint = hint

@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/readiness"
 )
 
@@ -70,7 +71,7 @@ type Program struct {
 	secrets bool
 	// statusKinds are the custom kinds of the rule that have a status: an object of
 	// them is not ready before it has one.
-	statusKinds celenv.StatusKinds
+	statusKinds function.StatusKinds
 }
 
 // Name is the rule's metadata.name.
@@ -225,7 +226,7 @@ type compiler struct {
 	// drifts is true where something that is rendered goes with the clock.
 	drifts bool
 	// statusKinds are the custom kinds of the rule that have a status.
-	statusKinds celenv.StatusKinds
+	statusKinds function.StatusKinds
 }
 
 // Compile turns a rule into a program. The findings are all that was found,
@@ -243,7 +244,7 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 		children: map[string]*childSpec{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
 		types: newTypeTable(), certain: certainSchemas(), results: map[*node]result{}, expressions: map[checkedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{},
-		statusKinds: celenv.StatusKinds{},
+		statusKinds: function.StatusKinds{},
 	}
 	c.constantCost = 2 * c.limits.ExpressionCost // so that a rule is compiled soon
 	if r.notesFields() {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/run"
 )
 
 // compileScope is what the expressions of one part of a rule may use.
@@ -442,10 +443,10 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	if !complete {
 		return nil, nil
 	}
-	how := celenv.ProgramOptions{CostLimit: c.limits.ExpressionCost, Absent: a.absent, Moving: a.moving}
+	how := run.Options{CostLimit: c.limits.ExpressionCost, Absent: a.absent, Moving: a.moving}
 	result, holds := a.checkTypes(&how)
-	c.meant = c.meant || len(how.Meanings) > 0
-	prog, issues := expr.Program(how)
+	c.meant = c.meant || len(how.Conversions) > 0
+	prog, issues := run.New(expr, how)
 	if c.reportConstants(expr, issues, at) {
 		return nil, nil
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 
 	"kanon.dev/kanon/openapi"
-	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/function"
 )
 
 // wants says what a schema takes, for a sentence.
@@ -216,7 +216,7 @@ func (f *conformer) badText(text string, s *openapi.Schema) (want, hint string) 
 	case "":
 		return "", ""
 	case openapi.FormatQuantity:
-		if !celenv.IsQuantity(text) {
+		if !function.IsQuantity(text) {
 			return wants(s), ""
 		}
 		return "", ""

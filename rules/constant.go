@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/celenv/value"
 )
 
 // An expression that reads nothing has the same value in every evaluation, so it is
@@ -33,7 +36,7 @@ type constant struct {
 
 // newConstant is a value that takes bytes.
 func newConstant(val ref.Val, bytes int64) *constant {
-	out := &constant{isBool: val.Type() == types.BoolType, kind: celenv.TypeText(val)}
+	out := &constant{isBool: val.Type() == types.BoolType, kind: value.TypeText(val)}
 	if bytes <= constantBytes {
 		out.val = val
 	}
@@ -49,8 +52,8 @@ func (c *compiler) trial() *Evaluation {
 		object: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "default"}}},
 	}
 	ev.base.ev = ev
-	ev.budget = celenv.Budget{
-		Cost: c.constantCost, Time: c.limits.Deadline, Memory: celenv.Memory{Limit: c.limits.ReconcileBytes},
+	ev.budget = run.Budget{
+		Cost: c.constantCost, Time: c.limits.Deadline, Memory: run.Memory{Limit: c.limits.ReconcileBytes},
 	}
 	ev.makeRoom()
 	return ev
@@ -72,7 +75,7 @@ func isFree(e *celenv.Expression) bool {
 			name := n.AsIdent()
 			free = free && (bound[name] && !slices.Contains(rootNames(), name) || e.IsTypeName(name))
 		case ast.CallKind:
-			free = free && n.AsCall().FunctionName() != celenv.RandomName
+			free = free && n.AsCall().FunctionName() != function.RandomName
 		default:
 		}
 	}
@@ -87,7 +90,7 @@ func rootNames() []string {
 // evaluateConstant evaluates an expression that reads nothing, and notes what it gives. It
 // says whether that is in order: an error is a finding.
 func (c *compiler) evaluateConstant(expr *celenv.Expression, x *expression, at func(int) Position) bool {
-	if !isFree(expr) || expr.LeastCost() > c.limits.ExpressionCost { // that was reported
+	if !isFree(expr) || run.LeastCost(expr) > c.limits.ExpressionCost { // that was reported
 		return true
 	}
 	ev := c.trial()
@@ -95,16 +98,16 @@ func (c *compiler) evaluateConstant(expr *celenv.Expression, x *expression, at f
 	c.constantCost = ev.budget.Cost
 	switch {
 	case err == nil:
-		x.constant = newConstant(val, ev.budget.Memory.Kept())
+		x.constant = newConstant(val, ev.budget.Memory.Held())
 		return true
-	case errors.Is(err, celenv.ErrBudget), errors.Is(err, celenv.ErrDeadline):
+	case errors.Is(err, run.ErrBudget), errors.Is(err, run.ErrDeadline):
 		return true // that is not the fault of this expression alone
-	case errors.Is(err, celenv.ErrCostLimit), errors.Is(err, celenv.ErrMemory):
+	case errors.Is(err, run.ErrCostLimit), errors.Is(err, run.ErrMemory):
 		return true // the limits are those of who runs the rule; an evaluation says so
 	}
 	offset := 0
 	var celErr *types.Err
-	var read *celenv.ReadError
+	var read *value.ReadError
 	switch {
 	case errors.As(err, &read):
 		offset = expr.Offset(read.NodeID)
@@ -149,7 +152,7 @@ func (c *compiler) try(n *node, t template, place string, evaluate func(s *scope
 	ev := c.trial()
 	p := evaluate(&ev.base)
 	c.constantCost = ev.budget.Cost
-	if p == nil || ev.late || errors.Is(p, celenv.ErrAbsent) {
+	if p == nil || ev.late || errors.Is(p, run.ErrAbsent) {
 		return
 	}
 	offset := max(strings.Index(n.yaml.Value, "${"), 0)
@@ -186,7 +189,7 @@ func (c *compiler) constantCalls(expr *celenv.Expression, at func(int) Position)
 		if call.IsMemberFunction() || slices.ContainsFunc(call.Args(), func(a ast.Expr) bool { return a.Kind() != ast.LiteralKind }) {
 			continue
 		}
-		if _, err := expr.Value(n); err != nil {
+		if _, err := run.Value(expr, n); err != nil {
 			c.report(at(expr.Offset(call.Args()[0].ID())), CodeBadConstant, "%s", cleanError(err))
 			wrong = true
 		}

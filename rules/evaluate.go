@@ -7,7 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/celenv/value"
 )
 
 // Evaluation is one evaluation of a rule for one parent, driven by its caller:
@@ -28,8 +30,8 @@ type Evaluation struct {
 	parent map[string]any
 	reader Reader
 	// clock is now, and notes when what was computed from it changes.
-	clock  celenv.Clock
-	random celenv.Random
+	clock  run.Clock
+	random function.Random
 	// finalizing and missing are as in Input.
 	finalizing bool
 	missing    map[schema.GroupVersionKind]Absence
@@ -40,7 +42,7 @@ type Evaluation struct {
 	// reads is nil until something needs it.
 	reads *reads
 	// budget is what expressions may still cost, and rendered counts the children.
-	budget   celenv.Budget
+	budget   run.Budget
 	rendered int
 	// room is how many values may still be put into the object that is rendered.
 	room int
@@ -136,15 +138,15 @@ const (
 // the input is only read.
 func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 	ev := &Evaluation{
-		ctx: ctx, prog: p, object: in.Parent, parent: in.Parent.Object, reader: in.Reader, clock: celenv.NewClock(in.Now),
+		ctx: ctx, prog: p, object: in.Parent, parent: in.Parent.Object, reader: in.Reader, clock: run.NewClock(in.Now),
 		variables: make([]memo, len(p.variables)),
 		nodes:     make([]nodeState, len(p.children)),
 		claimed:   make(map[identity]int, len(p.children)+1),
 	}
 	ev.base.ev, ev.random.Source = ev, in.Random
-	ev.budget = celenv.Budget{
+	ev.budget = run.Budget{
 		Cost: p.limits.ReconcileCost, Time: p.limits.Deadline,
-		Memory: celenv.Memory{Limit: p.limits.ReconcileBytes, Shared: in.Memory},
+		Memory: run.Memory{Limit: p.limits.ReconcileBytes, Shared: in.Memory},
 	}
 	ev.claimed[identityOf(in.Parent)] = parentClaim
 	ev.finalizing, ev.missing = in.Finalizing, in.Missing
@@ -224,7 +226,7 @@ func (x *expression) isTrue(s *scope) (bool, *problem) {
 	}
 	b, ok := val.Value().(bool)
 	if !ok {
-		return false, failure("%s: must be true or false, and is %s", shorten(x.text), celenv.TypeText(val))
+		return false, failure("%s: must be true or false, and is %s", shorten(x.text), value.TypeText(val))
 	}
 	return b, nil
 }
@@ -389,7 +391,7 @@ func (e *Evaluation) Outcome() Outcome {
 // so far gives something else because of now alone, in whole seconds UTC; zero
 // where none does. It is part of the Outcome; a caller who stops after Matches
 // asks here.
-func (e *Evaluation) WakeAt() time.Time { return e.clock.WakeAt() }
+func (e *Evaluation) WakeAt() time.Time { return e.clock.NextChange() }
 
 // OutOfTime says whether an expression was stopped because of Limits.Deadline so
 // far. What failed for that may come out otherwise on a machine that is less busy:

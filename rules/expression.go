@@ -9,7 +9,8 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 
 	"kanon.dev/kanon/openapi"
-	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/celenv/value"
 )
 
 // verdict says what follows from a value that could not be computed.
@@ -64,7 +65,7 @@ func (p *problem) advising(format string, args ...any) *problem {
 
 // Is lets has() and ?. take what belongs to a skipped child for absent.
 func (p *problem) Is(target error) bool {
-	return p.verdict == skips && target == celenv.ErrAbsent
+	return p.verdict == skips && target == run.ErrAbsent
 }
 
 // under is the problem seen from one level further out. Indices start with [.
@@ -100,7 +101,7 @@ type read struct {
 
 // expression is a compiled expression with what is known of its reads.
 type expression struct {
-	prog *celenv.Program
+	prog *run.Program
 	text string
 	// reads are sorted by node.
 	reads []read
@@ -118,8 +119,8 @@ func (x *expression) eval(s *scope) (ref.Val, *problem) {
 		return val, nil
 	}
 	if p := s.ev.prog.limits.exceeded(err, x.text); p != nil {
-		s.ev.late = s.ev.late || errors.Is(err, celenv.ErrDeadline)
-		s.ev.starved = s.ev.starved || errors.Is(err, celenv.ErrSharedMemory)
+		s.ev.late = s.ev.late || errors.Is(err, run.ErrDeadline)
+		s.ev.starved = s.ev.starved || errors.Is(err, run.ErrSharedMemory)
 		return nil, p
 	}
 	return nil, x.explain(s.ev, err)
@@ -130,26 +131,26 @@ func (x *expression) explain(e *Evaluation, err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return &problem{verdict: p.verdict, message: p.message, advice: p.advice, missing: p.missing}
 	}
-	var missed *celenv.ReadError
+	var missed *value.ReadError
 	if !errors.As(err, &missed) {
-		if errors.Is(err, celenv.ErrInterrupted) {
+		if errors.Is(err, run.ErrInterrupted) {
 			return failure("the evaluation was ended before it was done: %s", shorten(x.text))
 		}
 		return failure("%s: %s", shorten(x.text), e.reason(err))
 	}
 	r := x.readAt(missed.NodeID)
 	switch {
-	case missed.Reason == celenv.ReasonType && e.prog.secrets: // the key may be computed
+	case missed.Reason == value.ReasonType && e.prog.secrets: // the key may be computed
 		return failure("%s: it cannot be read from a value of type %s", r.text, missed.Found)
-	case missed.Reason == celenv.ReasonType:
+	case missed.Reason == value.ReasonType:
 		return failure("%s: %s", r.text, missed.Error())
-	case missed.Reason == celenv.ReasonFormat:
+	case missed.Reason == value.ReasonFormat:
 		return failure("%s is %s", r.text, missed.Found)
 	case r.waits:
 		return waiting("%s is not there yet", r.text)
-	case missed.Reason == celenv.ReasonIndex && e.prog.secrets:
+	case missed.Reason == value.ReasonIndex && e.prog.secrets:
 		return failure("%s is not there: the list has %d items", r.text, missed.Length).advising("read it with [?…] or test size() first")
-	case missed.Reason == celenv.ReasonIndex:
+	case missed.Reason == value.ReasonIndex:
 		return failure("%s is not there: the list has %d items", r.text, missed.Length).
 			advising("read it with [?%s] or test size() first", missed.Key)
 	}

@@ -7,7 +7,8 @@ import (
 
 	"github.com/google/cel-go/common/types/ref"
 
-	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/celenv/value"
 )
 
 // Limits bound what one evaluation of a rule may take, and what may come out of it.
@@ -44,7 +45,7 @@ type Limits struct {
 const (
 	// DefaultExpressionCost is enough to go some hundred thousand times round a
 	// loop, which takes some tens of milliseconds.
-	DefaultExpressionCost = celenv.DefaultCostLimit
+	DefaultExpressionCost = run.DefaultCostLimit
 	// DefaultReconcileCost is ten of the most costly expressions.
 	DefaultReconcileCost = 10 * DefaultExpressionCost
 	// DefaultDeadline is some times what DefaultReconcileCost takes on a slow
@@ -91,17 +92,17 @@ func (l Limits) withDefaults() *Limits {
 // for every other error.
 func (l *Limits) exceeded(err error, text string) *problem {
 	switch {
-	case errors.Is(err, celenv.ErrCostLimit):
+	case errors.Is(err, run.ErrCostLimit):
 		return failure("%s: costs more than the %s allowed by --max-expression-cost", shorten(text), figure(l.ExpressionCost))
-	case errors.Is(err, celenv.ErrBudget):
+	case errors.Is(err, run.ErrBudget):
 		return failure("%s: with what the other expressions cost, it is more than the %s allowed by --max-reconcile-cost",
 			shorten(text), figure(l.ReconcileCost))
-	case errors.Is(err, celenv.ErrDeadline):
+	case errors.Is(err, run.ErrDeadline):
 		return failure("%s: was stopped, because the expressions took longer than the %s allowed by --max-evaluation-time",
 			shorten(text), l.Deadline)
-	case errors.Is(err, celenv.ErrMemory):
+	case errors.Is(err, run.ErrMemory):
 		return failure("%s: %s", shorten(text), l.tooMuch().message)
-	case errors.Is(err, celenv.ErrSharedMemory):
+	case errors.Is(err, run.ErrSharedMemory):
 		return failure("%s: %s", shorten(text), err.Error())
 	}
 	return nil
@@ -117,7 +118,7 @@ func (l *Limits) list(n int) *problem {
 
 // rendered holds the list that an expression gives to the length that is allowed.
 func (l *Limits) rendered(val ref.Val, text string) *problem {
-	n, isList := celenv.Length(val)
+	n, isList := value.Length(val)
 	if !isList {
 		return nil
 	}
@@ -135,7 +136,7 @@ func (l *Limits) tooMuch() *problem {
 // overdue says whether the time is over. It is asked for each item of a forEach: what
 // one takes may be little, and there may be many of them.
 func (e *Evaluation) overdue() *problem {
-	if !e.budget.Over() {
+	if !e.budget.Overdue() {
 		return nil
 	}
 	e.late = true

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/run"
 )
 
 // reads are what an evaluation has read that most rules do not. Each part is made
@@ -34,7 +34,7 @@ func (e *Evaluation) ownReads() *reads {
 // lookupsView is lookups in expressions.
 type lookupsView scope
 
-// Member implements celenv.Members. What is looked up is asked for once, at the
+// Member implements run.Members. What is looked up is asked for once, at the
 // first read.
 func (v *lookupsView) Member(id string) (any, bool, error) {
 	e := v.ev
@@ -59,7 +59,7 @@ func (m *memo) member() (any, bool, error) {
 	case m.problem != nil:
 		return nil, false, m.problem
 	case m.absent:
-		return celenv.Nothing{}, true, nil
+		return run.Null{}, true, nil
 	}
 	return m.val, true, nil
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/run"
 )
 
 // itemBytes is about what an item of a forEach takes besides its object, variableBytes
@@ -32,7 +32,7 @@ func (e *Evaluation) refusal(err error) *problem {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, celenv.ErrSharedMemory):
+	case errors.Is(err, run.ErrSharedMemory):
 		e.starved = true
 		return failure("%s", err.Error())
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
-	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/run"
 )
 
 // What depends on now is followed through expressions like where a value comes
@@ -14,7 +14,7 @@ import (
 // constant, goes with the clock at a speed that is known here: 1 for now and
 // now - t, -1 for t - now. A comparison of two such values, and a function that
 // makes steps of a time, does not go with it: its value stays until a time that
-// the evaluation can compute (celenv.Clock). What is made of now in any other way
+// the evaluation can compute (run.Clock). What is made of now in any other way
 // drifts: it can change with every second, and nobody knows when. It may be held
 // in a variable, but nothing can be decided by it, nor rendered from it unless
 // spec.requeueAfter says how often.
@@ -67,7 +67,7 @@ func (a *analysis) clockedCall(e ast.Expr, operands []*origin) *origin {
 		return a.sum(e, moving[0]-moving[1])
 	case isConversion(function) && len(moving) == 1:
 		return clocked(moving[0])
-	case celenv.IsComparison(function), a.c.env.ChangesAt(function, moving):
+	case run.IsComparison(function), a.c.env.ChangesAt(function, moving):
 		a.moving[e.ID()] = slices.Clone(moving)
 		return fixed()
 	}

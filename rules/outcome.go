@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/run"
 )
 
 // Parent says which objects a rule reconciles.
@@ -127,7 +127,7 @@ type Input struct {
 // Account is the memory that all evaluations share, in bytes: see Evaluation.Starved.
 // *semaphore.Weighted of golang.org/x/sync implements it. It must have as much as
 // Limits.ReconcileBytes at the least.
-type Account = celenv.Account
+type Account = run.Account
 
 // Reader answers from memory what an evaluation reads of the cluster besides
 // the parent. Objects are only read.

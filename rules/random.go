@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/cel-go/common/ast"
 
-	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/function"
 )
 
 // What is made at random is another value at each evaluation. So it can only stand
@@ -20,7 +20,7 @@ import (
 
 // noteRandom notes a call of random, and reports it where it cannot be kept.
 func (a *analysis) noteRandom(e ast.Expr) {
-	if e.AsCall().FunctionName() != celenv.RandomName {
+	if e.AsCall().FunctionName() != function.RandomName {
 		return
 	}
 	a.random = true
@@ -98,9 +98,9 @@ func readable(path []string) []string {
 // generatedValue is the expression that generates a field of a child once, in place of what stands
 // in n.
 func (c *compiler) generatedValue(spec *childSpec, path []string, n *node) string {
-	value := celenv.RandomName + "(24)"
+	value := function.RandomName + "(24)"
 	if text, ok := n.text(); ok {
-		if written := regexp.MustCompile(celenv.RandomName + `\(\d+\)`).FindString(text); written != "" {
+		if written := regexp.MustCompile(function.RandomName + `\(\d+\)`).FindString(text); written != "" {
 			value = written
 		}
 	}

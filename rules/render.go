@@ -7,7 +7,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/value"
 )
 
 // identity is what makes two objects one.
@@ -222,7 +222,7 @@ func (e *Evaluation) identify(child *compiledChild, object *unstructured.Unstruc
 }
 
 func jsonType(val any) string {
-	return celenv.TypeText(celenv.FromJSON(val))
+	return value.TypeText(value.FromJSON(val))
 }
 
 // renderItems renders a forEach. An item that waits or fails does not stop the
@@ -370,14 +370,14 @@ func (e *Evaluation) values(b *body, dim *dimension, before []ref.Val) ([]ref.Va
 		if p != nil {
 			return nil, p
 		}
-		val = celenv.FromJSON(v)
+		val = value.FromJSON(v)
 	}
-	if n, ok := celenv.Count(val); ok {
+	if n, ok := value.Count(val); ok {
 		if p := e.prog.limits.list(n); p != nil {
 			return nil, p
 		}
 	}
-	values, err := celenv.Items(val)
+	values, err := value.Items(val)
 	if err != nil {
 		return nil, failure("%s", err.Error())
 	}

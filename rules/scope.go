@@ -6,7 +6,8 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 
-	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/celenv/run"
 )
 
 // scope resolves the names of expressions in one place of one evaluation. It
@@ -75,13 +76,13 @@ func (s *scope) ResolveName(name string) (any, bool) {
 		return s.ev.finalizing, true
 	case rootNow:
 		return s.ev.clock.Now(), true
-	case celenv.ClockName:
+	case run.ClockName:
 		return &s.ev.clock, true
-	case celenv.BudgetName:
+	case run.BudgetName:
 		return &s.ev.budget, true
-	case celenv.RandomSource:
+	case function.RandomSource:
 		return &s.ev.random, true
-	case celenv.StatusKindsName:
+	case function.StatusKindsName:
 		return s.ev.prog.statusKinds, true
 	}
 	if s.body == nil {
@@ -98,7 +99,7 @@ func (s *scope) ResolveName(name string) (any, bool) {
 // childrenView is children in expressions.
 type childrenView scope
 
-// Member implements celenv.Members.
+// Member implements run.Members.
 func (v *childrenView) Member(id string) (any, bool, error) {
 	i, ok := v.ev.prog.byID[id]
 	if !ok {
@@ -125,7 +126,7 @@ func (v *childrenView) Member(id string) (any, bool, error) {
 // variablesView is variables in expressions.
 type variablesView scope
 
-// Member implements celenv.Members.
+// Member implements run.Members.
 func (v *variablesView) Member(name string) (any, bool, error) {
 	s := (*scope)(v)
 	var m *memo

@@ -1,7 +1,7 @@
 package rules
 
 import (
-	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/value"
 )
 
 // renderStatus fills in what the parent's status should say. Each leaf stands
@@ -70,5 +70,5 @@ func keep(last any, has bool) (any, bool) {
 	if !has || last == nil {
 		return nil, false
 	}
-	return celenv.CopyJSON(last), true
+	return value.CopyJSON(last), true
 }

@@ -8,7 +8,8 @@ import (
 
 	"github.com/google/cel-go/common/types/ref"
 
-	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/celenv/value"
 )
 
 // template is a compiled part of a rule. render gives plain JSON that the
@@ -25,7 +26,7 @@ func (t constTemplate) render(s *scope) (any, bool, *problem) {
 	if s.readOnly {
 		return t.value, true, nil
 	}
-	return celenv.CopyJSON(t.value), true, nil
+	return value.CopyJSON(t.value), true, nil
 }
 
 // exprTemplate is a string that is one whole expression.
@@ -36,20 +37,20 @@ func (t exprTemplate) render(s *scope) (any, bool, *problem) {
 	if p != nil {
 		return nil, false, p
 	}
-	s.ev.drafted += s.ev.budget.Memory.Kept()
-	if shared, ok := celenv.JSON(val); ok && s.readOnly {
+	s.ev.drafted += s.ev.budget.Memory.Held()
+	if shared, ok := value.JSON(val); ok && s.readOnly {
 		return shared, true, nil
 	}
 	if p := s.ev.prog.limits.rendered(val, t.x.text); p != nil {
 		return nil, false, p
 	}
-	plain, err := s.ev.plain(val, celenv.Place{Schema: t.x.into, KeepsBytes: s.readOnly})
+	plain, err := s.ev.plain(val, value.Place{Schema: t.x.into, KeepsBytes: s.readOnly})
 	switch {
-	case errors.Is(err, celenv.ErrNoValue):
+	case errors.Is(err, value.ErrNoValue):
 		return nil, false, nil
-	case errors.Is(err, celenv.ErrTooManyParts):
+	case errors.Is(err, value.ErrTooManyParts):
 		return nil, false, s.ev.prog.limits.tooLarge()
-	case errors.Is(err, celenv.ErrMemory), errors.Is(err, celenv.ErrSharedMemory):
+	case errors.Is(err, run.ErrMemory), errors.Is(err, run.ErrSharedMemory):
 		return nil, false, s.ev.refusal(err)
 	case err != nil:
 		return nil, false, failure("%s: %s", shorten(t.x.text), s.ev.misplaced(err))
@@ -59,7 +60,7 @@ func (t exprTemplate) render(s *scope) (any, bool, *problem) {
 
 // misplaced is what a message says of a value that cannot be written where it should.
 func (e *Evaluation) misplaced(err error) string {
-	for _, wrong := range []error{celenv.ErrTextForBytes, celenv.ErrBytesForText, celenv.ErrBytesInText} {
+	for _, wrong := range []error{value.ErrTextForBytes, value.ErrBytesForText, value.ErrBytesInText} {
 		if e.prog.secrets && errors.Is(err, wrong) {
 			return wrong.Error() // the keys on the way may be computed
 		}
@@ -69,21 +70,21 @@ func (e *Evaluation) misplaced(err error) string {
 
 // plain makes plain JSON of a value, as far as there is room for it in the object that
 // is rendered, and memory.
-func (e *Evaluation) plain(val ref.Val, into celenv.Place) (any, error) {
+func (e *Evaluation) plain(val ref.Val, into value.Place) (any, error) {
 	room := e.room
 	left := min(room, e.budget.Memory.Parts())
 	scarce := left < room
 	before := left
-	plain, err := celenv.ToJSONWithin(val, into, &left)
+	plain, err := value.ToJSONWithin(val, into, &left)
 	parts := before - left
 	e.room = room - parts
-	if errors.Is(err, celenv.ErrTooManyParts) && scarce {
-		return nil, celenv.ErrMemory
+	if errors.Is(err, value.ErrTooManyParts) && scarce {
+		return nil, run.ErrMemory
 	}
 	if err != nil || parts == 1 {
 		return plain, err //nolint:wrapcheck // The caller names the expression.
 	}
-	bytes := int64(parts) * celenv.PartBytes
+	bytes := int64(parts) * run.PartBytes
 	if err := e.budget.Memory.Take(bytes); err != nil {
 		return nil, err //nolint:wrapcheck // As above.
 	}
@@ -115,11 +116,11 @@ func (t textTemplate) text(s *scope) (string, *problem) {
 		if p != nil {
 			return "", p
 		}
-		text, err := celenv.ToText(val)
+		text, err := value.ToText(val)
 		if err != nil {
 			return "", failure("%s: %s", shorten(part.x.text), s.ev.misplaced(err))
 		}
-		s.ev.drafted += s.ev.budget.Memory.Kept()
+		s.ev.drafted += s.ev.budget.Memory.Held()
 		b.WriteString(text)
 		if b.Len() > s.ev.prog.limits.ObjectBytes {
 			return "", s.ev.prog.limits.tooLarge()
@@ -161,7 +162,7 @@ func (t mapTemplate) render(s *scope) (any, bool, *problem) {
 		out[name], own = val, own || isOwn(val)
 	}
 	if own {
-		return celenv.Made(out), true, nil
+		return value.Made(out), true, nil
 	}
 	return out, true, nil
 }
@@ -218,7 +219,7 @@ func (t listTemplate) render(s *scope) (any, bool, *problem) {
 		}
 	}
 	if slices.ContainsFunc(out, isOwn) {
-		return celenv.MadeList(out), true, nil
+		return value.MadeList(out), true, nil
 	}
 	return out, true, nil
 }
@@ -230,7 +231,7 @@ func (i listItem) spliced(s *scope) ([]any, *problem) {
 	if p != nil || !ok || val == nil {
 		return nil, p
 	}
-	list, isList := celenv.Parts(val)
+	list, isList := value.Parts(val)
 	if !isList {
 		return nil, failure("${...%s} needs a list", shorten(i.spread.text))
 	}

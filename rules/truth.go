@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/run"
 )
 
 // truth is what a condition is, whatever it reads; ok is false where that is not
@@ -38,7 +39,7 @@ func truth(x *celenv.Expression, e ast.Expr) (holds, ok bool) {
 		no, noKnown := truth(x, args[2])
 		return yes, yesKnown && noKnown && yes == no
 	}
-	val, ok := x.Constant(e)
+	val, ok := run.Constant(x, e)
 	b, isBool := val.(types.Bool)
 	return bool(b), ok && isBool
 }

@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/run"
 )
 
 // typing walks over one expression, which CEL's checker has passed, once more:
@@ -20,7 +21,7 @@ type typing struct {
 	*analysis
 	// texts are the reads of values that are text in an object and something
 	// else in an expression.
-	texts map[int64]celenv.Meaning
+	texts map[int64]run.Conversion
 	// encoded are the reads of values in which base64 stands for bytes, and steps those
 	// that are only a part of a longer path.
 	encoded map[int64]*openapi.Schema
@@ -60,8 +61,8 @@ func (b typeBindings) with(names map[string]typed) typeBindings {
 
 // checkTypes is the type of the analysed expression, what is read of its texts, in how,
 // and the paths that are there where it is true.
-func (a *analysis) checkTypes(how *celenv.ProgramOptions) (out typed, holds map[string]bool) {
-	t := &typing{analysis: a, texts: map[int64]celenv.Meaning{}, encoded: map[int64]*openapi.Schema{}, steps: map[int64]bool{}, asked: map[string]bool{}, warned: map[string]bool{}, joined: map[int64]bool{}}
+func (a *analysis) checkTypes(how *run.Options) (out typed, holds map[string]bool) {
+	t := &typing{analysis: a, texts: map[int64]run.Conversion{}, encoded: map[int64]*openapi.Schema{}, steps: map[int64]bool{}, asked: map[string]bool{}, warned: map[string]bool{}, joined: map[int64]bool{}}
 	maps.Copy(t.asked, a.scope.asked)
 	for _, e := range a.expr.Nodes() {
 		t.collectAsked(e, t.asked)
@@ -76,7 +77,7 @@ func (a *analysis) checkTypes(how *celenv.ProgramOptions) (out typed, holds map[
 		t.collectAsked(e, holds)
 		t.collectDefaulted(e, holds)
 	}
-	how.Meanings, how.Encoded = t.texts, t.encoded
+	how.Conversions, how.Encoded = t.texts, t.encoded
 	return out, holds
 }
 
@@ -122,7 +123,7 @@ func (t *typing) read(e ast.Expr, v typed, computed bool) typed {
 	if !computed {
 		return v
 	}
-	if m, ok := celenv.MeaningOf(innerType(v.cel())); ok {
+	if m, ok := run.ConversionTo(innerType(v.cel())); ok {
 		t.texts[e.ID()] = m
 	}
 	return v

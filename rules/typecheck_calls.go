@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/value"
 )
 
 func (t *typing) call(e ast.Expr, env typeBindings, computed bool) typed {
@@ -63,8 +64,8 @@ func keepsEnum(s *openapi.Schema, value ast.Expr) bool {
 	return len(s.Enum) == 0 || value.Kind() == ast.LiteralKind && inEnum(s, value.AsLiteral())
 }
 
-func inEnum(s *openapi.Schema, value ref.Val) bool {
-	return slices.ContainsFunc(s.Enum, func(allowed any) bool { return types.Equal(celenv.FromJSON(allowed), value) == types.True })
+func inEnum(s *openapi.Schema, val ref.Val) bool {
+	return slices.ContainsFunc(s.Enum, func(allowed any) bool { return types.Equal(value.FromJSON(allowed), val) == types.True })
 }
 
 // isPassing says whether a function gives its operands as they are.

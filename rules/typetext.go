@@ -308,7 +308,7 @@ func (t *typing) wrongOperand(e ast.Expr, operands []ast.Expr, given []typed, wr
 		f = t.report(operands[wrong].ID(), CodeTypes, "%s, which %s() does not take here", t.subject(operands[wrong], given[wrong]), name)
 	}
 	at := min(wrong, len(given)-1)
-	switch forms := t.c.env.Forms(name); {
+	switch forms := t.c.env.Signatures(name); {
 	case given[at].cel().Kind() == types.BytesKind && name == "base64.decode":
 		f.Hint = "it is decoded already: write " + t.asString(operands[at]) + " for the text"
 	case given[at].cel().Kind() == types.BytesKind:

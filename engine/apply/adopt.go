@@ -8,12 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // Adopt takes over an object that Sync found in the child's place and that nobody claims: live is Free of its
-// *NameTakenError. From then on it is a child like any other, and ends with its parent.
+// *NameConflictError. From then on it is a child like any other, and ends with its parent.
 //
-// It is taken only as it was seen: who claims it in between, such as another parent that adopts it at the same time,
+// It is taken over only in the version seen: who claims it in between, such as another parent that adopts it at the same time,
 // changes its resourceVersion, and the apply is refused. Before that, the caller reads the parent from the API server: an
 // object given to a parent that is being deleted would be deleted with it.
 func (w *Writer) Adopt(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
@@ -45,19 +47,19 @@ func (w *Writer) AdoptAsIs(ctx context.Context, gvr schema.GroupVersionResource,
 // refuseAdoption says why live must not be taken over, or nil.
 func (c *Child) refuseAdoption(live *unstructured.Unstructured) error {
 	err := c.refuse(live)
-	var taken *NameTakenError
-	if errors.As(err, &taken) && taken.Free != nil {
+	var conflict *NameConflictError
+	if errors.As(err, &conflict) && conflict.Free != nil {
 		return nil
 	}
 	return err
 }
 
-// mayAdopt says whether nobody claims an object: it has no controller, no rule has made it for anybody, and no label says
+// mayAdopt reports whether nobody claims an object: it has no controller, no rule has made it for anybody, and no label says
 // that one has, even though labels are copied. The parent itself is never its own child. An object in which we have applied
 // what is ignored now is left alone too: to adopt it would take that away.
 func (c *Child) mayAdopt(live *unstructured.Unstructured) bool {
 	_, claimed := c.marks.OwnerOf(live)
-	_, labelled := metaString(live, "labels", LabelRule)
+	_, labelled := mark.MetadataString(live, "labels", mark.LabelRule)
 	return !claimed && !labelled && metav1.GetControllerOfNoCopy(live) == nil &&
-		live.GetUID() != c.Owner.Parent.UID && !c.holdsIgnored(live)
+		live.GetUID() != c.Owner.Parent.UID && !c.HoldsIgnored(live)
 }

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 const adoptable = "{apiVersion: v1, kind: ConfigMap, metadata: {name: child}, data: {a: ours}}"
@@ -15,7 +17,7 @@ const adoptable = "{apiVersion: v1, kind: ConfigMap, metadata: {name: child}, da
 func (w *world) freeOf(c *Child) *unstructured.Unstructured {
 	w.t.Helper()
 	_, err := w.trySync(c, nil)
-	var taken *NameTakenError
+	var taken *NameConflictError
 	if !errors.As(err, &taken) {
 		w.t.Fatalf("Sync: %v, want a name that is taken", err)
 	}
@@ -74,14 +76,14 @@ func TestWhatIsNeverAdopted(t *testing.T) {
 		},
 		"another rule's": func(w *world) *Child {
 			w.sync(w.child(adoptable), nil, ActionCreated, "POST")
-			w.owner.RuleID, w.owner.Rule = RuleID("kanon-system", "kanon-system", "second"), "kanon-system/second"
+			w.owner.RuleID, w.owner.Rule = mark.RuleID("kanon-system", "kanon-system", "second"), "kanon-system/second"
 			return w.child(adoptable)
 		},
 		"another rule's, let go by its parent": func(w *world) *Child {
 			c := w.child(adoptable)
 			live := w.sync(c, nil, ActionCreated, "POST")
 			w.patch("other", live, `[{"op": "remove", "path": "/metadata/ownerReferences"}]`)
-			w.owner.RuleID, w.owner.Rule = RuleID("kanon-system", "kanon-system", "second"), "kanon-system/second"
+			w.owner.RuleID, w.owner.Rule = mark.RuleID("kanon-system", "kanon-system", "second"), "kanon-system/second"
 			return w.child(adoptable)
 		},
 		"what a label says a rule made": func(w *world) *Child {

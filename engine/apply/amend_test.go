@@ -14,6 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"kanon.dev/kanon/engine/apply/applytest"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // TestAmendment holds which changes are amended, and by what: nothing but values of fields that are there, and never what
@@ -75,7 +79,7 @@ func TestAmendment(t *testing.T) {
 				return prepare(t, "{apiVersion: test/v1, kind: Thing, metadata: {name: child, namespace: ns}, spec: "+spec+"}")
 			}
 			before := thing(posted)
-			set, err := before.pathSet()
+			set, err := before.Paths()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,11 +90,11 @@ func TestAmendment(t *testing.T) {
 			if tt.loses != "" && !strings.Contains(string(paths), tt.loses) {
 				t.Fatalf("%s is not in %s", tt.loses, paths)
 			}
-			operation := operationUpdate
+			operation := fieldset.OperationUpdate
 			if tt.applied {
-				operation = operationApply
+				operation = fieldset.OperationApply
 			}
-			live := withManaged(before.Object, managed(t, Manager, operation, "test/v1", strings.Replace(string(paths), tt.loses, "", 1)))
+			live := applytest.WithManaged(before.Object, applytest.Managed(t, fieldset.Manager, operation, "test/v1", strings.Replace(string(paths), tt.loses, "", 1)))
 			live.SetUID("uid")
 			if tt.live != nil {
 				spec, _, _ := unstructured.NestedMap(live.Object, "spec")
@@ -114,12 +118,12 @@ func TestAmendment(t *testing.T) {
 }
 
 // stepsOf writes the steps of a patch, but for the UID, which must come first, and the fingerprint.
-func stepsOf(t *testing.T, patch []operation) string {
+func stepsOf(t *testing.T, patch []fieldset.Operation) string {
 	t.Helper()
 	if patch == nil {
 		return ""
 	}
-	if first := patch[0]; first != (operation{Op: "test", Path: "/metadata/uid", Value: "uid"}) {
+	if first := patch[0]; first != (fieldset.Operation{Op: "test", Path: "/metadata/uid", Value: "uid"}) {
 		t.Errorf("the first step is %v", first)
 	}
 	var steps []string
@@ -132,9 +136,9 @@ func stepsOf(t *testing.T, patch []operation) string {
 }
 
 // wantSuccessor demands that what is put of a child has what the patch sets, and the rest as it was, but for managedFields.
-func wantSuccessor(t *testing.T, c *Child, live *unstructured.Unstructured, patch []operation) {
+func wantSuccessor(t *testing.T, c *Child, live *unstructured.Unstructured, patch []fieldset.Operation) {
 	t.Helper()
-	after := successor(live, patch)
+	after := fieldset.Successor(live, patch)
 	if _, found := after.Object["metadata"].(map[string]any)["managedFields"]; found {
 		t.Errorf("managedFields are put: %v", after.GetManagedFields())
 	}
@@ -147,7 +151,7 @@ func wantSuccessor(t *testing.T, c *Child, live *unstructured.Unstructured, patc
 	for i, step := range back {
 		back[i].Value = valueAt(live.Object, step.Path)
 	}
-	if diff := cmp.Diff(live.Object, replaced(after.Object, back)); diff != "" {
+	if diff := cmp.Diff(live.Object, fieldset.Replaced(after.Object, back)); diff != "" {
 		t.Errorf("besides, this is put (-live +put)\n%s", diff)
 	}
 }
@@ -191,10 +195,10 @@ func TestAmend(t *testing.T) {
 	t.Run("one entry, and a field goes later", func(t *testing.T) {
 		w := newWorld(t)
 		live := w.sync(w.child(deployment), nil, ActionCreated, "POST")
-		before := fieldsOf(t, live, Manager)
+		before := fieldsOf(t, live, fieldset.Manager)
 		c := w.child(strings.NewReplacer("main:1", "main:2", "tier: web", "tier: back").Replace(deployment))
 		live = w.sync(c, live, ActionApplied, "PUT")
-		wantFields(t, live, Manager, before)
+		wantFields(t, live, fieldset.Manager, before)
 		w.settled(c)
 		c = w.child(strings.Replace(deployment, ", labels: {tier: web}", "", 1))
 		live = w.sync(c, w.get(live), ActionApplied, "GET JSONPATCH APPLY")
@@ -234,17 +238,17 @@ func TestPut(t *testing.T) {
 		w.patch("other", live, `[{"op": "add", "path": "/data/theirs", "value": ""}, {"op": "add", "path": "/metadata/annotations/a~1b", "value": "x"},
 			{"op": "add", "path": "/metadata/finalizers", "value": ["example.test/hold"]}, {"op": "add", "path": "/immutable", "value": false}]`)
 		live = w.get(live)
-		ours, theirs := fieldsOf(t, live, Manager), fieldsOf(t, live, "other")
+		ours, theirs := fieldsOf(t, live, fieldset.Manager), fieldsOf(t, live, "other")
 		c := w.child(changed)
 		after := w.sync(c, live, ActionApplied, "PUT")
-		wantFields(t, after, Manager, ours)
+		wantFields(t, after, fieldset.Manager, ours)
 		wantFields(t, after, "other", theirs)
 		live.Object["data"] = map[string]any{"a": "three", "b": "two", "theirs": ""}
 		for _, obj := range []*unstructured.Unstructured{live, after} {
 			obj.SetManagedFields(nil)
 			obj.SetResourceVersion("")
 			annotations := obj.GetAnnotations()
-			delete(annotations, AnnotationApplied)
+			delete(annotations, mark.AnnotationApplied)
 			obj.SetAnnotations(annotations)
 		}
 		if diff := cmp.Diff(live.Object, after.Object); diff != "" {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/openapi"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/schemas"
 )
@@ -32,7 +33,7 @@ func BenchmarkChild(b *testing.B) {
 	rendered.SetNamespace(controlplanetest.Namespace(b, config))
 	owner := testOwner()
 	prepare := func(controller *metav1.OwnerReference) *Child {
-		c, err := w.Prepare(b.Context(), rendered, owner, controller, Policy{})
+		c, err := w.Prepare(b.Context(), rendered, owner, controller, fieldset.Policy{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -40,7 +41,7 @@ func BenchmarkChild(b *testing.B) {
 	}
 	c := prepare(nil) // the parent is not there, and the child would be collected
 	live, err := client.Resource(resourceOf(c.Object)).Namespace(rendered.GetNamespace()).
-		Create(b.Context(), c.Object, metav1.CreateOptions{FieldManager: Manager})
+		Create(b.Context(), c.Object, metav1.CreateOptions{FieldManager: fieldset.Manager})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func BenchmarkChild(b *testing.B) {
 	b.Run("glance", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if !w.Unchanged(b.Context(), rendered, owner, nil, Policy{}, live) {
+			if !w.Unchanged(b.Context(), rendered, owner, nil, fieldset.Policy{}, live) {
 				b.Fatal("changed")
 			}
 		}
@@ -72,7 +73,7 @@ func BenchmarkChild(b *testing.B) {
 	b.Run("cover", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			c.covered(live)
+			c.Covered(live)
 		}
 	})
 }

@@ -4,49 +4,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"sync"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // Child is one object as it should be, ready to be compared and written. It is made by Writer.Prepare and immutable.
 type Child struct {
-	// Object is what is applied: normalised, labelled and annotated, without what the policy ignores. Read-only.
-	Object *unstructured.Unstructured
-	// Ref names the child, without a UID.
-	Ref Ref
+	// Desired is what is applied: normalised, labelled and annotated, without what the policy ignores.
+	fieldset.Desired
 	// Owner is for whom it is made.
-	Owner Owner
+	Owner mark.Owner
 
-	// marks proves whose an object is, mark is the child's own, and isFormer is true where it has a former one.
-	marks    *Marks
-	mark     mark
+	// marks proves whose an object is, mark is the child's own, and former is true where it has a former one.
+	marks    *mark.Marks
+	mark     mark.Mark
 	reserved Reserved
-	isFormer bool
+	former   bool
 
-	policy Policy
+	policy fieldset.Policy
 	// source is what the child was prepared from.
 	source source
-	// returning is true where one that was let go may be taken back.
-	returning bool
-	// tied is true where an apply leaves the ownerReference as it is.
-	tied bool
+	// takesRetained is true where an orphan that was retained for the owner may be taken over.
+	takesRetained bool
+	// omitsReference is true where an apply leaves the ownerReference as it is.
+	omitsReference bool
 	// isGone and nameOf are as in Options.
-	isGone func(Owner) bool
-	nameOf func(ruleID string) string
-	// whole is the normalised object with what the policy ignores, without marks; nil where it ignores nothing.
-	whole       map[string]any
-	kind        kind
-	fingerprint fingerprint
+	isGone      func(mark.Owner) bool
+	nameOf      func(ruleID string) string
+	fingerprint mark.Fingerprint
 	// contents are the hashes that the content of the child may have been recorded with; nil where it is not recorded.
 	contents []string
-	// shape is what the rendered paths decide, and controller the UID that it leaves open; empty where that is none.
-	shape      *shape
-	controller string
 }
 
 // Prepare turns a rendered template into a Child: the object is normalised, labelled with rule, parent and node, given
@@ -56,8 +49,8 @@ type Child struct {
 //
 // The error is an *InvalidError when the object does not fit its schema (unknown fields, wrong types, duplicate keys in a
 // list), or when its policy ignores what cannot be ignored in it; any other error (the schema could not be fetched) is worth another try.
-func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference, policy Policy) (*Child, error) {
-	ref := RefOf(rendered)
+func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy) (*Child, error) {
+	ref := mark.RefOf(rendered)
 	ref.UID = ""
 	if ref.Kind == "" || ref.Name == "" || rendered.GetAPIVersion() == "" {
 		return nil, &InvalidError{Ref: ref, Err: errors.New("apiVersion, kind and metadata.name are required")}
@@ -66,7 +59,7 @@ func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructure
 		return nil, err
 	}
 	child, err := w.prepare(ctx, rendered, owner, controller, policy)
-	var mismatch *schemaMismatchError
+	var mismatch *fieldset.SchemaMismatchError
 	if !errors.As(err, &mismatch) {
 		return child, err
 	}
@@ -79,114 +72,129 @@ func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructure
 		child, err = w.prepare(ctx, rendered, owner, controller, policy)
 	}
 	if errors.As(err, &mismatch) {
-		return nil, &InvalidError{Ref: ref, Err: mismatch.err}
+		return nil, &InvalidError{Ref: ref, Err: mismatch.Err}
 	}
 	return child, err
 }
 
-func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference, policy Policy) (*Child, error) {
+func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy) (*Child, error) {
 	gvk := rendered.GroupVersionKind()
 	kind, err := w.kinds.load(ctx, w.schemas, gvk)
 	if err != nil {
 		return nil, err
 	}
-	obj := kind.normalise(rendered, w.hasStatus(gvk))
+	normal := policy.Normalised(gvk.GroupKind())
+	desired, err := fieldset.NewDesired(kind, kind.Normalise(rendered, w.hasStatus(gvk)), normal.Ignore)
+	if err != nil {
+		return nil, err
+	}
 	child := &Child{
-		Ref: RefOf(obj), Owner: owner, policy: policy.normalised(gvk.GroupKind()), kind: kind, marks: w.marks, reserved: w.reserved, isGone: w.isGone, nameOf: w.nameOf,
+		Desired: *desired, Owner: owner, policy: normal, marks: w.marks, reserved: w.reserved, isGone: w.isGone, nameOf: w.nameOf,
 		source: w.sourceOf(kind, rendered, owner, controller, policy),
 	}
 	if policy.Content {
-		if child.contents, err = contents(rendered, policy); err != nil {
+		if child.contents, err = fieldset.Contents(rendered, policy); err != nil {
 			return nil, err
 		}
-		child.fingerprint.content = child.contents[0]
+		child.fingerprint.Content = child.contents[0]
 	}
-	if err := child.split(obj.Object); err != nil {
-		return nil, err
-	}
-	child.addMark(controller)
+	child.mark = w.marks.Add(child.Object, owner, controller)
 	if err := w.takeFingerprint(child); err != nil {
 		return nil, err
 	}
 	return child, nil
 }
 
-// schemaMismatchError says that an object does not fit the schema at hand, which may be an old one.
-type schemaMismatchError struct{ err error }
-
-func (e *schemaMismatchError) Error() string { return e.err.Error() }
-func (e *schemaMismatchError) Unwrap() error { return e.err }
-
-// pathSet validates the object against its schema, as the API server does when it is applied (so duplicate list keys are
-// found here), and computes every path of it that managedFields can hold.
-func (c *Child) pathSet() (*fieldpath.Set, error) {
-	value, err := c.kind.converter.ObjectToTyped(c.Object)
-	if err != nil {
-		return nil, c.mismatch(err)
+// Outdated reports whether live was last applied as something else than the child, or not at all. Where live does not say
+// with what content it was applied, other marks or another normal form count as well.
+func (c *Child) Outdated(live *unstructured.Unstructured) bool {
+	last, ok := mark.Recorded(live)
+	if !ok || last.Content == "" || c.fingerprint.Content == "" {
+		return !ok || last.Value != c.fingerprint.Value
 	}
-	set, err := value.ToFieldSet()
-	if err != nil {
-		return nil, c.mismatch(err)
-	}
-	return set.Difference(identityPaths()), nil
+	return !slices.Contains(c.contents, last.Content)
 }
 
-// mismatch is an error of the library that says what in the object does not fit; for a Secret without the value.
-func (c *Child) mismatch(err error) error {
-	err = oneLine(err)
-	if c.Ref.Group == "" && c.Ref.Kind == "Secret" {
-		before, _, _ := strings.Cut(err.Error(), ", got ")
-		err = errors.New(before)
-	}
-	return &schemaMismatchError{err: err}
+// Changed reports whether it is certain that live was last applied with another content than the child has.
+func (c *Child) Changed(live *unstructured.Unstructured) bool {
+	last, ok := mark.Recorded(live)
+	return ok && last.Content != "" && c.fingerprint.Content != "" &&
+		!slices.Contains(c.contents, last.Content) && last.Value != c.fingerprint.Value
 }
 
-// identityPaths are the paths that the API server never keeps in managedFields (apimachinery,
-// pkg/util/managedfields/internal/stripmeta.go). The set is read-only.
-//
-//nolint:gochecknoglobals // Built once, at first use, and never changed.
-var identityPaths = sync.OnceValue(func() *fieldpath.Set {
-	set := fieldpath.NewSet(fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"),
-		fieldpath.MakePathOrDie("metadata"))
-	for _, field := range []string{
-		"name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
-		"resourceVersion",
-	} {
-		set.Insert(fieldpath.MakePathOrDie("metadata", field))
+// takeFingerprint computes hashes and paths of the child's object and writes AnnotationApplied into it.
+func (w *Writer) takeFingerprint(c *Child) error {
+	value, err := fieldset.Digest(c.Object.Object)
+	if err != nil {
+		return fmt.Errorf("hash %s: %w", c.Ref, err)
 	}
-	return set
-})
-
-// oneLine turns the library's list of errors, one a line, into one line.
-func oneLine(err error) error {
-	var list typed.ValidationErrors
-	if !errors.As(err, &list) {
+	annotations := mark.EnsureMap(mark.EnsureMap(c.Object.Object, "metadata"), "annotations")
+	annotations[mark.AnnotationApplied] = "" // the path belongs to the set, the text does not belong to the hash
+	paths, err := c.TakeShape(&w.shapes)
+	if err != nil {
 		return err
 	}
-	messages := make([]string, len(list))
-	for i, e := range list {
-		messages[i] = readable(e.Error())
+	c.fingerprint.Value, c.fingerprint.Paths = value, paths
+	if !c.former {
+		c.fingerprint.Value, c.fingerprint.Paths = c.fingerprint.Value[:mark.ValueSize], c.fingerprint.Paths[:mark.PathsSize]
 	}
-	return errors.New(strings.Join(messages, "; "))
+	annotations[mark.AnnotationApplied] = c.appliedText()
+	return nil
 }
 
-// readable makes one of the library's messages fit to be shown: no leading dot, and values without the Go type that
-// holds them, as in "expected string, got &value.valueUnstructured{Value:true}".
-func readable(message string) string {
-	message = strings.TrimPrefix(message, ".")
-	before, v, ok := strings.Cut(message, "&value.valueUnstructured{Value:")
-	if !ok {
-		return message
+// appliedText is the text of the child's AnnotationApplied.
+func (c *Child) appliedText() string {
+	if c.former {
+		return c.fingerprint.FormerText()
 	}
-	return before + strings.TrimSuffix(v, "}")
+	m := c.mark
+	m.Fingerprint = c.fingerprint
+	return m.String()
 }
 
-// ensureMap returns the map under key, which it adds when it is not there.
-func ensureMap(parent map[string]any, key string) map[string]any {
-	if m, ok := parent[key].(map[string]any); ok {
-		return m
+// A generated field (Policy.New) has a value that nobody can make a second time. It must not replace one that somebody else, an
+// earlier leader of ours or a person, has put there meanwhile. So it is applied to exactly the version of the object that
+// lacks it, and where the object is read again before that, the field is checked again.
+
+// onlyVersion is the resourceVersion that an apply is for; empty for any.
+func (c *Child) onlyVersion(live *unstructured.Unstructured) string {
+	if len(c.policy.New) == 0 {
+		return ""
 	}
-	m := map[string]any{}
-	parent[key] = m
-	return m
+	return live.GetResourceVersion()
+}
+
+// generatedConflict is the error of an object that has a value for a generated field by now. The next evaluation keeps it.
+func (c *Child) generatedConflict(live *unstructured.Unstructured) error {
+	for _, path := range c.policy.New {
+		fields := make([]string, len(path))
+		for i, step := range path {
+			fields[i] = step.Field
+		}
+		value, found, err := unstructured.NestedFieldNoCopy(live.Object, fields...)
+		if err == nil && found && value != nil {
+			return &ReplacedError{Ref: mark.RefOf(live), Err: errors.New(path.String() + " has a value now, which is kept")}
+		}
+	}
+	return nil
+}
+
+// content is what is applied to live: the child's Object, or, where live lacks what holds an ignored field, the
+// Object with that as it is made.
+func (w *Writer) content(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (map[string]any, error) {
+	if child.Whole == nil {
+		return child.Object.Object, nil
+	}
+	if _, missing, err := child.Without(child.Whole, live); err != nil || !missing {
+		return child.Object.Object, err
+	}
+	fresh, err := w.getSame(ctx, gvr, live)
+	if err != nil {
+		return nil, err
+	}
+	left, _, err := child.Without(child.Whole, fresh)
+	if err != nil {
+		return nil, err
+	}
+	return child.WithMarks(left), nil
 }

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/go-logr/logr"
@@ -10,10 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// Ensure creates a child whose content is not to be changed where it is there. live is nil, or an object that is not the
+// Ensure creates a child whose content is not to be changed where it exists. live is nil, or an object that is not the
 // parent's as it stands. One of ours that has the name all the same, because somebody took away the label by which it is
 // found, or because it was orphaned by an earlier parent, gets back what makes it ours and nothing else.
 //
@@ -34,7 +36,7 @@ func (w *Writer) Ensure(ctx context.Context, gvr schema.GroupVersionResource, ch
 		return Result{}, fmt.Errorf("read %s, which exists already: %w", child.Ref, err)
 	}
 	if child.refuse(live) == nil && child.RestoresController(live) {
-		return Result{}, &UntiedError{Live: live}
+		return Result{}, &OwnerReferenceLostError{Live: live}
 	}
 	return w.reclaim(ctx, gvr, child, live)
 }
@@ -49,19 +51,20 @@ func (w *Writer) reclaim(ctx context.Context, gvr schema.GroupVersionResource, c
 // Claim gives an object of ours whose content is left as it is what makes it ours, where it lacks some of that: labels,
 // AnnotationOwner and the controller ownerReference. With a controller of nil, it loses the one to the owner's parent that it
 // may have. A complete one costs no request.
-func (w *Writer) Claim(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) (Result, error) {
+func (w *Writer) Claim(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference) (Result, error) {
 	return w.reclaim(ctx, gvr, w.unfinished(live, owner, controller), live)
 }
 
 // unfinished is a child of which nothing is known but what makes it the owner's.
-func (w *Writer) unfinished(live *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) *Child {
+func (w *Writer) unfinished(live *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference) *Child {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetGroupVersionKind(live.GroupVersionKind())
 	object.SetNamespace(live.GetNamespace())
 	object.SetName(live.GetName())
-	child := &Child{Object: object, Ref: RefOf(object), Owner: owner, marks: w.marks, reserved: w.reserved, isGone: w.isGone, nameOf: w.nameOf}
-	child.addMark(controller)
-	return child
+	return &Child{
+		Desired: fieldset.Desired{Object: object, Ref: mark.RefOf(object)}, Owner: owner, mark: w.marks.Add(object, owner, controller),
+		marks: w.marks, reserved: w.reserved, isGone: w.isGone, nameOf: w.nameOf,
+	}
 }
 
 // claim writes what live lacks of the marks of child, in exactly the version seen.
@@ -71,15 +74,10 @@ func (w *Writer) claim(ctx context.Context, gvr schema.GroupVersionResource, chi
 		return Result{Live: live, Action: ActionNone}, nil
 	}
 	missing["uid"], missing["resourceVersion"] = string(live.GetUID()), live.GetResourceVersion()
-	body, err := json.Marshal(map[string]any{"metadata": missing})
-	if err != nil {
-		return Result{}, fmt.Errorf("encode the marks of %s: %w", child.Ref, err)
-	}
-	answer, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.MergePatchType, body,
-		metav1.PatchOptions{FieldManager: Manager, FieldValidation: metav1.FieldValidationStrict})
+	answer, err := w.patchMetadata(ctx, gvr, child.Ref, fieldset.Manager, missing)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), wrongUID(err):
-		return Result{}, &ReplacedError{Ref: RefOf(live), Err: err}
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), refusal.WrongUID(err):
+		return Result{}, &ReplacedError{Ref: mark.RefOf(live), Err: err}
 	case err != nil:
 		return Result{}, child.writeError("mark", err)
 	}
@@ -90,24 +88,24 @@ func (w *Writer) claim(ctx context.Context, gvr schema.GroupVersionResource, chi
 // missingMarks is what live lacks in its metadata of what makes it the owner's child.
 func (c *Child) missingMarks(live *unstructured.Unstructured) map[string]any {
 	missing := map[string]any{}
-	wanted := ensureMap(c.Object.Object, "metadata")
+	wanted := mark.EnsureMap(c.Object.Object, "metadata")
 	for field, marks := range c.wantedMarks(live) {
 		for key, value := range marks {
-			have, ok := metaString(live, field, key)
+			have, ok := mark.MetadataString(live, field, key)
 			if value == nil && ok || value != nil && (!ok || have != value) {
-				ensureMap(missing, field)[key] = value
+				mark.EnsureMap(missing, field)[key] = value
 			}
 		}
 	}
-	if _, ok := metaString(live, "annotations", AnnotationRetained); ok {
-		ensureMap(missing, "annotations")[AnnotationRetained] = nil
+	if _, ok := mark.MetadataString(live, "annotations", mark.AnnotationRetained); ok {
+		mark.EnsureMap(missing, "annotations")[mark.AnnotationRetained] = nil
 	}
 	own, referring := wanted["ownerReferences"].([]any)
 	switch {
 	case c.RestoresController(live):
-		missing["ownerReferences"] = append(withoutReference(live, c.Owner.Parent.UID), own[len(own)-1])
-	case !referring && RefersTo(live, c.Owner.Parent.UID):
-		missing["ownerReferences"] = withoutReference(live, c.Owner.Parent.UID)
+		missing["ownerReferences"] = append(mark.WithoutReference(live, c.Owner.Parent.UID), own[len(own)-1])
+	case !referring && mark.RefersTo(live, c.Owner.Parent.UID):
+		missing["ownerReferences"] = mark.WithoutReference(live, c.Owner.Parent.UID)
 	}
 	return missing
 }
@@ -115,17 +113,17 @@ func (c *Child) missingMarks(live *unstructured.Unstructured) map[string]any {
 // wantedMarks are the labels and annotations that make live the owner's child, nil for those that it must not have. What was
 // written last stays in AnnotationApplied. A former mark that says the same is as good.
 func (c *Child) wantedMarks(live *unstructured.Unstructured) map[string]map[string]any {
-	if owner, ok := c.marks.OwnerOf(live); ok && c.marks.formerCounts(live) && owner == c.Owner {
+	if owner, ok := c.marks.OwnerOf(live); ok && c.marks.FormerCounts(live) && owner == c.Owner {
 		return map[string]map[string]any{"labels": {
-			LabelRule: owner.RuleID, LabelParentUID: string(owner.Parent.UID), LabelNode: NodeLabel(owner.Node),
+			mark.LabelRule: owner.RuleID, mark.LabelParentUID: string(owner.Parent.UID), mark.LabelNode: mark.NodeLabel(owner.Node),
 		}}
 	}
 	m := c.mark
-	m.fingerprint, _ = recorded(live)
-	labels := map[string]any{LabelRule: c.Owner.RuleID, LabelParentUID: nil, LabelNode: nil}
-	annotations := map[string]any{AnnotationOwner: nil, AnnotationApplied: m.String()}
+	m.Fingerprint, _ = mark.Recorded(live)
+	labels := map[string]any{mark.LabelRule: c.Owner.RuleID, mark.LabelParentUID: nil, mark.LabelNode: nil}
+	annotations := map[string]any{mark.AnnotationOwner: nil, mark.AnnotationApplied: m.String()}
 	if c.Owner.Tracked {
-		labels[LabelParentUID], annotations[AnnotationOwner] = string(c.Owner.Parent.UID), c.said()
+		labels[mark.LabelParentUID], annotations[mark.AnnotationOwner] = string(c.Owner.Parent.UID), c.Owner.Text()
 	}
 	return map[string]map[string]any{"labels": labels, "annotations": annotations}
 }

@@ -7,21 +7,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply/applytest"
+	"kanon.dev/kanon/engine/apply/fieldset"
 )
 
 // compact is obj as package wire reads one: with the paths in its managedFields as text. obj stays as it is, and everything
 // else is shared with it.
 func compact(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	entries := entriesOf(obj)
+	entries := fieldset.EntriesOf(obj)
 	items := make([]any, 0, len(entries))
 	changed := false
 	for _, e := range entries {
-		text, err := e.text()
-		if _, done := e.raw["fieldsV1"].(string); done || err != nil || e.raw["fieldsV1"] == nil {
-			items = append(items, e.raw)
+		text, err := e.Text()
+		if _, done := e.Raw["fieldsV1"].(string); done || err != nil || e.Raw["fieldsV1"] == nil {
+			items = append(items, e.Raw)
 			continue
 		}
-		item := maps.Clone(e.raw)
+		item := maps.Clone(e.Raw)
 		item["fieldsV1"] = text
 		items, changed = append(items, item), true
 	}
@@ -39,8 +42,8 @@ func compact(obj *unstructured.Unstructured) *unstructured.Unstructured {
 // TestCompact holds that entries of managedFields say the same in both forms.
 func TestCompact(t *testing.T) {
 	const fields = `{"f:spec": {"f:replicas": {}, "f:list": {"k:{\"name\":\"<a>\"}": {".": {}}}}}`
-	whole := withManaged(object(t, "{apiVersion: test/v1, kind: Thing, metadata: {name: a, uid: u}, spec: {replicas: 1}}"),
-		managed(t, Manager, "Update", "test/v1", fields), managed(t, "other", "Apply", "test/v1", "{}"), map[string]any{"manager": "bare"})
+	whole := applytest.WithManaged(object(t, "{apiVersion: test/v1, kind: Thing, metadata: {name: a, uid: u}, spec: {replicas: 1}}"),
+		applytest.Managed(t, fieldset.Manager, "Update", "test/v1", fields), applytest.Managed(t, "other", "Apply", "test/v1", "{}"), map[string]any{"manager": "bare"})
 	before := whole.DeepCopy()
 
 	shorter := compact(whole)
@@ -50,30 +53,30 @@ func TestCompact(t *testing.T) {
 	if compact(shorter) != shorter {
 		t.Error("a compact object is made compact again")
 	}
-	want, got := entriesOf(whole), entriesOf(shorter)
+	want, got := fieldset.EntriesOf(whole), fieldset.EntriesOf(shorter)
 	if len(got) != len(want) {
 		t.Fatalf("%d entries, want %d", len(got), len(want))
 	}
 	for i := range want {
-		wantSet, wantErr := want[i].fields()
-		gotSet, gotErr := got[i].fields()
-		if (wantErr == nil) != (gotErr == nil) || (wantErr == nil && !gotSet.Equals(wantSet)) || got[i].manager != want[i].manager {
+		wantSet, wantErr := want[i].Fields()
+		gotSet, gotErr := got[i].Fields()
+		if (wantErr == nil) != (gotErr == nil) || (wantErr == nil && !gotSet.Equals(wantSet)) || got[i].Manager != want[i].Manager {
 			t.Errorf("entry %d: %v, %v, want %v, %v", i, gotSet, gotErr, wantSet, wantErr)
 		}
-		wantText, err := marshalText(want[i].item())
+		wantText, err := fieldset.MarshalText(want[i].Item())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if gotText, err := marshalText(got[i].item()); err != nil || gotText != wantText {
+		if gotText, err := fieldset.MarshalText(got[i].Item()); err != nil || gotText != wantText {
 			t.Errorf("entry %d is sent as %s, want %s", i, gotText, wantText)
 		}
 	}
-	h := hasher{seed: maphash.MakeSeed()}
-	wantHash, _ := h.entries(ownEntries(whole))
-	if gotHash, err := h.entries(ownEntries(shorter)); err != nil || gotHash != wantHash || wantHash == 0 {
+	h := fieldset.Hasher{Seed: maphash.MakeSeed()}
+	wantHash, _ := h.Entries(fieldset.OwnEntries(whole))
+	if gotHash, err := h.Entries(fieldset.OwnEntries(shorter)); err != nil || gotHash != wantHash || wantHash == 0 {
 		t.Errorf("the hash is %d (%v), want %d", gotHash, err, wantHash)
 	}
-	if !sameEntries(ownEntries(whole), ownEntries(shorter)) {
+	if !fieldset.SameEntries(fieldset.OwnEntries(whole), fieldset.OwnEntries(shorter)) {
 		t.Error("what the entries say differs")
 	}
 }

@@ -8,6 +8,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // TestARestartWritesNothing creates a child of each of the common kinds by one POST and asks a Writer that remembers
@@ -124,12 +128,12 @@ func TestPostDropsUnknownFieldsSilently(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "field not declared in schema") {
 		t.Errorf("apply: %v, want it refused", err)
 	}
-	if !permanent(err) {
+	if !refusal.Permanent(err) {
 		t.Errorf("%v is not seen to be permanent", err)
 	}
 	obj.SetName("strict")
 	_, err = w.client(obj).Create(t.Context(), obj, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
-	if !apierrors.IsBadRequest(err) || !permanent(err) {
+	if !apierrors.IsBadRequest(err) || !refusal.Permanent(err) {
 		t.Errorf("strict POST: %v, want 400", err)
 	}
 }
@@ -141,7 +145,7 @@ func TestRefusedObjectsAreInvalid(t *testing.T) {
 		"an unknown field": strings.Replace(deployment, "replicas: 0", "replica: 0", 1),
 		"a duplicate key":  `{apiVersion: v1, kind: Service, metadata: {name: child}, spec: {ports: [{port: 80, name: a}, {port: 80, protocol: TCP, name: b}]}}`,
 	} {
-		_, err := w.writer.Prepare(t.Context(), w.object(text), w.owner, controllerRef(w.parent), Policy{})
+		_, err := w.writer.Prepare(t.Context(), w.object(text), w.owner, controllerRef(w.parent), fieldset.Policy{})
 		if class(err) != "invalid" || w.requests.take() != "" {
 			t.Errorf("%s: %v, want *InvalidError without a request", name, err)
 		}
@@ -195,7 +199,7 @@ func TestANameThatIsTaken(t *testing.T) {
 		w := newWorld(t)
 		other := w.child(text)
 		w.sync(other, nil, ActionCreated, "POST")
-		w.owner.RuleID, w.owner.Rule = RuleID("kanon-system", "kanon-system", "second"), "kanon-system/second"
+		w.owner.RuleID, w.owner.Rule = mark.RuleID("kanon-system", "kanon-system", "second"), "kanon-system/second"
 		err := w.fails(w.child(text), nil, "taken", "POST GET")
 		if !strings.Contains(err, "rule kanon-system/test for ConfigMap") {
 			t.Errorf("error %q does not tell the other rule", err)
@@ -217,7 +221,7 @@ func TestANameThatIsTaken(t *testing.T) {
 		another := controllerRef(w.parent)
 		another.Controller, another.BlockOwnerDeletion = nil, nil
 		object.SetOwnerReferences([]metav1.OwnerReference{*another})
-		old, err := w.writer.Prepare(t.Context(), object, earlier, nil, Policy{})
+		old, err := w.writer.Prepare(t.Context(), object, earlier, nil, fieldset.Policy{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +238,7 @@ func TestANameThatIsTaken(t *testing.T) {
 		w := newWorld(t)
 		earlier := w.owner
 		earlier.Parent.UID = "00000000-0000-0000-0000-000000000000"
-		old, err := w.writer.Prepare(t.Context(), w.object(text), earlier, nil, Policy{}) // without an owner, as after an orphaning deletion
+		old, err := w.writer.Prepare(t.Context(), w.object(text), earlier, nil, fieldset.Policy{}) // without an owner, as after an orphaning deletion
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +269,7 @@ func TestEndpointSlicesCopyLabels(t *testing.T) {
 	c := w.child("{apiVersion: v1, kind: Service, metadata: {name: child}, spec: {selector: {a: b}, ports: [{port: 80}]}}")
 	w.sync(c, nil, ActionCreated, "POST")
 	slices := w.object("{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice}")
-	stream, err := w.client(slices).Watch(t.Context(), metav1.ListOptions{LabelSelector: LabelRule + "=" + w.owner.RuleID})
+	stream, err := w.client(slices).Watch(t.Context(), metav1.ListOptions{LabelSelector: mark.LabelRule + "=" + w.owner.RuleID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +279,7 @@ func TestEndpointSlicesCopyLabels(t *testing.T) {
 	if !ok {
 		t.Fatalf("watch: %v", event)
 	}
-	if slice.GetLabels()[LabelRule] != w.owner.RuleID {
+	if slice.GetLabels()[mark.LabelRule] != w.owner.RuleID {
 		t.Errorf("labels = %v", slice.GetLabels())
 	}
 	if w.writer.marks.Owns(slice, w.owner.RuleID, w.parent.GetUID()) {

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
 )
 
 // client-go's own way from Update to Apply entries takes along fields that are
@@ -28,14 +30,14 @@ spec:
     metadata: {labels: {app: front}}
     spec: {containers: [{name: web, image: nginx}]}
 `
-	made := w.post(Manager, fmt.Sprintf(deployment, "replicas: 3"))
+	made := w.post(fieldset.Manager, fmt.Sprintf(deployment, "replicas: 3"))
 	upgraded := false
 	for !upgraded { // the Deployment's controller writes its status meanwhile
 		live, err := w.client(made).Get(t.Context(), made.GetName(), metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(Manager), Manager)
+		patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(fieldset.Manager), fieldset.Manager)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +47,7 @@ spec:
 		}
 		upgraded = err == nil
 	}
-	applied, err := w.rawApply(Manager, w.object(fmt.Sprintf(deployment, "")))
+	applied, err := w.rawApply(fieldset.Manager, w.object(fmt.Sprintf(deployment, "")))
 	if err != nil {
 		t.Fatal(err)
 	}

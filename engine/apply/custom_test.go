@@ -87,7 +87,7 @@ func (w *world) install(kind, conditions string) {
 	// Publishing has no event; the bound is on a machine under load.
 	err := wait.PollUntilContextTimeout(w.t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		k, err := (&kinds{}).load(ctx, clusterSchemas(w.t), gvk)
-		return err == nil && !k.deduced, nil
+		return err == nil && !k.Deduced, nil
 	})
 	if err != nil {
 		w.t.Fatalf("the schema of %s: %v", gvk, err)
@@ -140,7 +140,7 @@ func TestCustomResources(t *testing.T) {
 	for name, patch := range drifts {
 		changed := w.patch("other", live, patch)
 		requests := "APPLY"
-		if values[name] && c.updatedOnly(changed) {
+		if values[name] && c.UpdatedOnly(changed) {
 			requests = "PUT"
 		}
 		answer := w.sync(c, changed, ActionApplied, requests)

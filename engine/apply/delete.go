@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // Delete deletes a child, with preconditions on the UID and the resourceVersion of live and with background propagation.
@@ -19,7 +21,7 @@ import (
 func (w *Writer) Delete(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) error {
 	owner, ok := w.marks.OwnerOf(live)
 	if !ok || owner.Parent.UID == "" {
-		return fmt.Errorf("delete %s: it is not proven to be ours", RefOf(live))
+		return fmt.Errorf("delete %s: it is not proven to be ours", mark.RefOf(live))
 	}
 	if live.GetDeletionTimestamp() != nil {
 		return nil
@@ -45,7 +47,7 @@ func (w *Writer) Delete(ctx context.Context, gvr schema.GroupVersionResource, li
 
 // deleteExactly deletes obj in the version given. An object that is gone is no error.
 func (w *Writer) deleteExactly(ctx context.Context, gvr schema.GroupVersionResource, obj *unstructured.Unstructured, propagation metav1.DeletionPropagation) error {
-	ref := RefOf(obj)
+	ref := mark.RefOf(obj)
 	version := obj.GetResourceVersion()
 	err := w.resource(gvr, ref.Namespace).Delete(ctx, ref.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &ref.UID, ResourceVersion: &version},

@@ -1,38 +1,31 @@
-// Package apply brings child objects up to date and tells, without a request, whether they are.
+// Package apply writes children, patches and statuses, and decides without a request whether a write is needed.
 //
-// A child is created by POST, because a name that is taken is then refused at once, and changed by forced server-side
-// apply with the UID of the object last seen, because an apply without it would create an object that is gone or merge
-// over a stranger's. Every write uses the field manager [Manager] and strict field validation.
+// A child is created by POST, because a name that exists is then refused at once. It is changed by forced server-side
+// apply with the UID of the object last seen: an apply without it would create an object that is gone, or merge over a
+// stranger's. Where only values differ, a PUT or a JSON patch does the same for less (amend.go). A child is in sync while
+// the hash of what is rendered equals the one in its mark, and our entries in managedFields hold every rendered path.
 //
-// # The ownership fingerprint
-//
-// The API server records in managedFields which fields belong to which manager. Whoever else changes or removes a field
-// of ours, even when the old value is restored later, takes it out of our entry. A child is therefore in sync exactly
-// when
-//
-//   - the hash of what is rendered equals the one recorded at the last write, in the annotation [AnnotationApplied], and
-//   - our entries in managedFields still hold every rendered path.
-//
-// While the process runs, the second is one comparison with the entries in the answer of the last write. When that fails,
-// and after a restart, the cover check walks the rendered paths through our entries (see cover.go for its rules).
-// What is not covered is applied: one request too many now and then, never a wrong result.
-//
-// # Example
-//
-//	w, err := apply.New(apply.Options{Client: dynamicClient, Schemas: schemas.New(openAPIClient)})
+//	w, err := apply.New(apply.Options{Client: dynamicClient, Schemas: schemas.New(openAPIClient), Marks: marks})
 //	...
-//	owner := apply.Owner{
-//		RuleID: apply.RuleID("kanon-system", "kanon-system", "webapp"),
+//	owner := mark.Owner{
+//		RuleID: mark.RuleID("kanon-system", "kanon-system", "webapp"),
 //		Rule:   "kanon-system/webapp",
 //		Node:   "settings",
-//		Parent: apply.Ref{Group: "shop.example.com", Kind: "WebApp", Namespace: "team-a", Name: "front", UID: parent.GetUID()},
+//		Parent: mark.Ref{Group: "shop.example.com", Kind: "WebApp", Namespace: "team-a", Name: "front", UID: parent.GetUID()},
 //	}
-//	child, err := w.Prepare(ctx, rendered, owner, metav1.NewControllerRef(parent, parentGVK), apply.Policy{})
+//	child, err := w.Prepare(ctx, rendered, owner, metav1.NewControllerRef(parent, parentGVK), fieldset.Policy{})
 //	...
 //	result, err := w.Sync(ctx, configMaps, child, cached) // cached: nil when the informer has none
 //
-// result.Action is then "created", "applied" or "none", and result.Live the newest knowledge of the object. Errors that
-// a caller decides on are typed: [NameTakenError], [TerminatingError], [ReplacedError] and [InvalidError], which may
-// be due to an [ImmutableError]. Every other
-// error is worth another try later.
+// result.Action is then "created", "applied" or "none", and result.Live the newest known state of the object. Errors that
+// a caller decides on are typed: [NameConflictError], [TerminatingError], [ReplacedError], [OwnerReferenceLostError] and
+// [InvalidError], which may be due to an [ImmutableError]. Every other error is worth another try.
+//
+// The Writer sends requests and remembers the state in which it left or found an object. What it decides by stands in
+// rooms without a client, and imports go one way: apply → patchset → fieldset → mark.
+//
+//   - mark: whose an object is.
+//   - fieldset: which fields we hold, from managedFields.
+//   - patchset: what patches set together, and what was there before.
+//   - refusal: what the API server means when it refuses a write.
 package apply

@@ -6,6 +6,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 const deployment = `
@@ -138,11 +141,11 @@ func TestEveryForeignChangeOfAnOwnedFieldIsDrift(t *testing.T) {
 			remembering := w.writer
 			w.restart()
 			if remembering.InSync(t.Context(), c, live) || w.writer.InSync(t.Context(), c, live) {
-				t.Fatalf("not noticed: %v", fieldsOf(t, live, Manager))
+				t.Fatalf("not noticed: %v", fieldsOf(t, live, fieldset.Manager))
 			}
 			// Only a missing fingerprint leaves the set of paths unknown, and costs the move of ownership.
 			requests := "APPLY"
-			if _, ok := recorded(live); !ok {
+			if _, ok := mark.Recorded(live); !ok {
 				requests = "GET JSONPATCH APPLY"
 			}
 			if tt.amended {
@@ -182,7 +185,7 @@ func (w *world) syncBesideOthers(c *Child, live *unstructured.Unstructured, requ
 // specText is what of a live object drift changes, as text.
 func specText(t *testing.T, obj *unstructured.Unstructured) string {
 	t.Helper()
-	text, err := marshalText([]any{obj.Object["spec"], obj.GetLabels(), obj.GetAnnotations()["kanon.dev/owner"]})
+	text, err := fieldset.MarshalText([]any{obj.Object["spec"], obj.GetLabels(), obj.GetAnnotations()["kanon.dev/owner"]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,11 +217,11 @@ func TestWhatIsNotOursIsNoDrift(t *testing.T) {
 		},
 		// A POST's entry owns what the server defaulted. Others may change that, although it leaves our entry.
 		"a defaulted field": func(w *world, live *unstructured.Unstructured) {
-			if !strings.Contains(fieldsOf(w.t, w.get(live), Manager)["Update"], "f:revisionHistoryLimit") {
+			if !strings.Contains(fieldsOf(w.t, w.get(live), fieldset.Manager)["Update"], "f:revisionHistoryLimit") {
 				w.t.Error("the POST's entry does not own the defaulted field")
 			}
 			changed := w.patch("other", live, `[{"op": "replace", "path": "/spec/revisionHistoryLimit", "value": 3}]`)
-			if strings.Contains(fieldsOf(w.t, changed, Manager)["Update"], "f:revisionHistoryLimit") {
+			if strings.Contains(fieldsOf(w.t, changed, fieldset.Manager)["Update"], "f:revisionHistoryLimit") {
 				w.t.Error("our entry still owns what another changed")
 			}
 		},

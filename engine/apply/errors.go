@@ -1,27 +1,33 @@
 package apply
 
 import (
+	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// NameTakenError says that an object of the child's name exists and is not ours. It is never touched.
-type NameTakenError struct {
+// NameConflictError says that an object of the child's name exists and is not ours. It is never touched.
+type NameConflictError struct {
 	// Ref is the object, with its UID.
-	Ref Ref
+	Ref mark.Ref
 	// OwnedBy tells who owns it: its controller, the rule and parent that made it, or its field managers.
 	OwnedBy string
 	// Free is the object where neither a controller nor a rule claims it, so that Writer.Adopt may take it over; else nil.
 	// It was read from the API server.
 	Free *unstructured.Unstructured
-	// Returns is true where Free was let go by the owner that wants it again, so that Writer.Return may take it back.
+	// Returns is true where Free is an orphan of the owner that wants it again, so that Writer.Return may take it over.
 	Returns bool
 }
 
-func (e *NameTakenError) Error() string {
+func (e *NameConflictError) Error() string {
 	message := fmt.Sprintf("%s exists already and belongs to %s; it is left alone", e.Ref, e.OwnedBy)
 	if e.Free != nil {
 		message += ", unless the child says adopt: true"
@@ -33,7 +39,7 @@ func (e *NameTakenError) Error() string {
 // deleted, or one made for an earlier parent of the same name. The caller waits for its end.
 type TerminatingError struct {
 	// Ref is the object, with its UID.
-	Ref Ref
+	Ref mark.Ref
 	// Reason is what is being waited for.
 	Reason string
 }
@@ -45,7 +51,7 @@ func (e *TerminatingError) Error() string {
 // NamespaceMissingError says that a child cannot be created because its namespace does not exist. The caller waits for it.
 type NamespaceMissingError struct {
 	// Ref is the child, without a UID.
-	Ref Ref
+	Ref mark.Ref
 	// Err is the API server's answer.
 	Err error
 }
@@ -60,7 +66,7 @@ func (e *NamespaceMissingError) Unwrap() error { return e.Err }
 // does not create on the strength of this error.
 type ReplacedError struct {
 	// Ref is the object last seen, with its UID.
-	Ref Ref
+	Ref mark.Ref
 	// Err is the API server's answer.
 	Err error
 }
@@ -71,15 +77,15 @@ func (e *ReplacedError) Error() string {
 
 func (e *ReplacedError) Unwrap() error { return e.Err }
 
-// UntiedError says that a child has no ownerReference to its parent, and that the caller has not seen it so yet. It was not
+// OwnerReferenceLostError says that a child has no ownerReference to its parent, and that the caller has not seen it so yet. It was not
 // given one: the caller reads the parent first, see Child.RestoresController.
-type UntiedError struct {
+type OwnerReferenceLostError struct {
 	// Live is the child, as it was read from the API server.
 	Live *unstructured.Unstructured
 }
 
-func (e *UntiedError) Error() string {
-	return fmt.Sprintf("%s has lost its ownerReference", RefOf(e.Live))
+func (e *OwnerReferenceLostError) Error() string {
+	return fmt.Sprintf("%s has lost its ownerReference", mark.RefOf(e.Live))
 }
 
 // InvalidError says that the rendered object is refused and will be as long as it stays as it is: unknown fields, wrong
@@ -87,7 +93,7 @@ func (e *UntiedError) Error() string {
 // kind's schema helps.
 type InvalidError struct {
 	// Ref is the child, without a UID.
-	Ref Ref
+	Ref mark.Ref
 	// Err says what is wrong and, where known, under which path.
 	Err error
 	// Fields are the fields of a Secret that hold no base64: the API server refuses such an object, and names none.
@@ -123,19 +129,63 @@ func (e *ImmutableError) Error() string {
 func (e *ImmutableError) Unwrap() error { return e.Err }
 
 // Fields are those of which the API server refuses a change.
-func (e *ImmutableError) Fields() []string { return immutableFields(e.Err) }
+func (e *ImmutableError) Fields() []string { return refusal.ImmutableFields(e.Err) }
 
 // refusal is the error for a write to an object last seen as ref that the API server answered with err, nil for none: a
 // *ReplacedError, an *InvalidError, or one that is worth another try and begins with verb.
-func refusal(verb string, ref Ref, err error) error {
+func targetError(verb string, ref mark.Ref, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), wrongUID(err):
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), refusal.WrongUID(err):
 		return &ReplacedError{Ref: ref, Err: err}
-	case permanent(err):
+	case refusal.Permanent(err):
 		return &InvalidError{Ref: ref, Err: err}
 	default:
 		return fmt.Errorf("%s %s: %w", verb, ref, err)
+	}
+}
+
+// invalidBase64 lists the fields of a Secret's data that are not base64, sorted. The API server says of one that it cannot read it,
+// and quotes a part of it, and does not say which field it is.
+func invalidBase64(obj *unstructured.Unstructured) []string {
+	if !fieldset.IsSecret(obj) {
+		return nil
+	}
+	data, _ := obj.Object["data"].(map[string]any)
+	var fields []string
+	for name, value := range data {
+		text, isText := value.(string)
+		if _, err := base64.StdEncoding.DecodeString(text); err != nil || !isText && value != nil {
+			fields = append(fields, "data."+name)
+		}
+	}
+	slices.Sort(fields)
+	return fields
+}
+
+// FieldConflictError says that another manager keeps a field.
+type FieldConflictError struct {
+	// Ref is the object.
+	Ref mark.Ref
+	// Path is the field, and Manager who has it.
+	Path, Manager string
+	// Why is the reason.
+	Why string
+}
+
+func (e *FieldConflictError) Error() string {
+	return fmt.Sprintf("%s: %s has another value, of field manager %s; %s", e.Ref, e.Path, e.Manager, e.Why)
+}
+
+// writeError tells permanent refusals from those that are worth another try.
+func (c *Child) writeError(verb string, err error) error {
+	switch {
+	case refusal.LacksNamespace(err, c.Ref.Namespace):
+		return &NamespaceMissingError{Ref: c.Ref, Err: err}
+	case refusal.Permanent(err):
+		return &InvalidError{Ref: c.Ref, Err: err, Fields: invalidBase64(c.Object)}
+	default:
+		return fmt.Errorf("%s %s: %w", verb, c.Ref, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/go-logr/logr"
@@ -14,6 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // finalizerAttempts bounds the reads and removals of a finalizer that conflict with other writers.
@@ -23,7 +26,7 @@ const finalizerAttempts = 3
 type Finalizer struct {
 	// GVR is where the object is.
 	GVR schema.GroupVersionResource
-	// Object is the newest knowledge of it; read-only.
+	// Object is the newest known state of the object; read-only.
 	Object *unstructured.Unstructured
 	// Name is the finalizer.
 	Name string
@@ -31,20 +34,20 @@ type Finalizer struct {
 	Manager string
 }
 
-// Has says whether an object carries a finalizer.
+// Has reports whether an object carries a finalizer.
 func Has(obj *unstructured.Unstructured, finalizer string) bool {
 	return slices.Contains(obj.GetFinalizers(), finalizer)
 }
 
 // AddFinalizer adds a finalizer by server-side apply to exactly the object seen, and with exact only to the version seen of
-// it, and returns the object as it is then. One that is there costs no request.
+// it, and returns the object as it is then. One that exists costs no request.
 //
 // The error is a *ReplacedError when the object is gone, was replaced, is being deleted, or with exact has changed.
 func (w *Writer) AddFinalizer(ctx context.Context, f Finalizer, exact bool) (*unstructured.Unstructured, error) {
 	if Has(f.Object, f.Name) {
 		return f.Object, nil
 	}
-	ref := RefOf(f.Object)
+	ref := mark.RefOf(f.Object)
 	wanted := &unstructured.Unstructured{Object: map[string]any{}}
 	wanted.SetGroupVersionKind(f.Object.GroupVersionKind())
 	wanted.SetNamespace(ref.Namespace)
@@ -58,56 +61,40 @@ func (w *Writer) AddFinalizer(ctx context.Context, f Finalizer, exact bool) (*un
 	if err != nil {
 		return nil, fmt.Errorf("encode the finalizer of %s: %w", ref, err)
 	}
-	force := true
-	answer, err := w.resource(f.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
-		FieldManager:    f.Manager,
-		Force:           &force,
-		FieldValidation: metav1.FieldValidationStrict,
-	})
+	answer, err := w.resource(f.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, strict(f.Manager, true))
 	switch {
 	case err == nil:
 		logr.FromContextOrDiscard(ctx).V(2).Info("added the finalizer", "parent", ref.String())
 		return answer, nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), wrongUID(err), takesNoFinalizer(err):
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), refusal.WrongUID(err), refusal.NoNewFinalizers(err):
 		return nil, &ReplacedError{Ref: ref, Err: err}
 	default:
 		return nil, fmt.Errorf("add a finalizer to %s: %w", ref, err)
 	}
 }
 
-// takesNoFinalizer says whether err is a 422 on metadata.finalizers: an object that is being deleted takes no new ones.
-func takesNoFinalizer(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity || status.Status().Details == nil {
-		return false
-	}
-	return slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool {
-		return cause.Field == "metadata.finalizers"
-	})
-}
-
 // RemoveFinalizer removes a finalizer, whoever owns it, in exactly the version seen of the object, which is read again where
 // it has changed. It returns the object as it was left; nil where it is gone or was replaced, and so has no such finalizer.
 func (w *Writer) RemoveFinalizer(ctx context.Context, f Finalizer) (*unstructured.Unstructured, error) {
-	ref, live := RefOf(f.Object), f.Object
+	ref, live := mark.RefOf(f.Object), f.Object
 	var conflict error
 	for range finalizerAttempts {
 		at := slices.Index(live.GetFinalizers(), f.Name)
 		if at < 0 {
 			return live, nil
 		}
-		patch, err := withoutFinalizer(live, at)
-		if err != nil {
-			return nil, err
-		}
-		answer, err := w.resource(f.GVR, ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: f.Manager})
+		answer, err := w.patchSteps(ctx, f.GVR, ref, metav1.PatchOptions{FieldManager: f.Manager}, []fieldset.Operation{
+			{Op: "remove", Path: fmt.Sprintf("/metadata/finalizers/%d", at)},
+			{Op: "replace", Path: "/metadata/uid", Value: live.GetUID()},
+			{Op: "replace", Path: "/metadata/resourceVersion", Value: live.GetResourceVersion()},
+		})
 		switch {
 		case err == nil:
 			logr.FromContextOrDiscard(ctx).V(2).Info("removed the finalizer", "parent", ref.String())
 			return answer, nil
 		case apierrors.IsNotFound(err):
 			return nil, nil
-		case !apierrors.IsConflict(err) && !permanent(err): // a patch of one that was replaced may not fit it at all
+		case !apierrors.IsConflict(err) && !refusal.Permanent(err): // a patch of one that was replaced may not fit it at all
 			return nil, fmt.Errorf("remove the finalizer of %s: %w", ref, err)
 		}
 		conflict = err
@@ -127,32 +114,14 @@ func (w *Writer) RemoveFinalizer(ctx context.Context, f Finalizer) (*unstructure
 //
 // The error is a *ReplacedError when it is gone or was replaced.
 func (w *Writer) Annotate(ctx context.Context, f Finalizer, key, value string) (*unstructured.Unstructured, error) {
-	ref := RefOf(f.Object)
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": ref.UID, "annotations": map[string]any{key: value}}})
-	if err != nil {
-		return nil, fmt.Errorf("encode an annotation of %s: %w", ref, err)
-	}
-	answer, err := w.resource(f.GVR, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body,
-		metav1.PatchOptions{FieldManager: f.Manager, FieldValidation: metav1.FieldValidationStrict})
+	ref := mark.RefOf(f.Object)
+	answer, err := w.patchMetadata(ctx, f.GVR, ref, f.Manager, map[string]any{"uid": ref.UID, "annotations": map[string]any{key: value}})
 	switch {
 	case err == nil:
 		return answer, nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), wrongUID(err):
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), refusal.WrongUID(err):
 		return nil, &ReplacedError{Ref: ref, Err: err}
 	default:
 		return nil, fmt.Errorf("annotate %s: %w", ref, err)
 	}
-}
-
-// withoutFinalizer removes the finalizer at an index of an object at exactly its resourceVersion.
-func withoutFinalizer(obj *unstructured.Unstructured, at int) ([]byte, error) {
-	patch, err := json.Marshal([]operation{
-		{Op: "remove", Path: fmt.Sprintf("/metadata/finalizers/%d", at)},
-		{Op: "replace", Path: "/metadata/uid", Value: obj.GetUID()},
-		{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encode the finalizers of %s: %w", RefOf(obj), err)
-	}
-	return patch, nil
 }

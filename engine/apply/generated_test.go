@@ -6,6 +6,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
 )
 
 // A generated value is written where there is none, and never over one that memory does not show yet.
@@ -21,7 +23,7 @@ func TestAGeneratedFieldReplacesNothing(t *testing.T) {
 				controller = controllerRef(w.parent)
 			}
 			owner.Tracked = !tied
-			child := func(text string, policy Policy) *Child {
+			child := func(text string, policy fieldset.Policy) *Child {
 				c, err := w.writer.Prepare(t.Context(), w.object(text), owner, controller, policy)
 				if err != nil {
 					t.Fatal(err)
@@ -30,9 +32,9 @@ func TestAGeneratedFieldReplacesNothing(t *testing.T) {
 			}
 			generating := func(value string) *Child {
 				return child(strings.Replace(secret, "user: eA==", "user: eA==, password: "+value, 1),
-					Policy{New: []Path{{{Field: "data"}, {Field: "password"}}}})
+					fieldset.Policy{New: []fieldset.Path{{{Field: "data"}, {Field: "password"}}}})
 			}
-			live := w.sync(child(secret, Policy{}), nil, ActionCreated, "POST")
+			live := w.sync(child(secret, fieldset.Policy{}), nil, ActionCreated, "POST")
 			w.sync(generating(first), live, ActionApplied, "GET JSONPATCH APPLY")
 			// An earlier leader had written it, and memory is from before that.
 			w.fails(generating(second), live, "replaced", "GET")

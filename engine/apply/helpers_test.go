@@ -8,11 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/keyring"
 )
 
 // testMarks seals by the same key in all tests, which is older than any object.
-func testMarks() *Marks { return NewMarks(testRing) }
+func testMarks() *mark.Marks { return mark.NewMarks(testRing) }
 
 var testRing = sync.OnceValue(func() *keyring.Keyring { return ringSince(time.Time{}) })
 
@@ -25,11 +26,11 @@ func ringSince(since time.Time) *keyring.Keyring {
 }
 
 // controllerOf is the ownerReference that the engine adds.
-func controllerOf(parent Ref) *metav1.OwnerReference {
+func controllerOf(parent mark.Ref) *metav1.OwnerReference {
 	return &references(parent)[0]
 }
 
-func references(parent Ref) []metav1.OwnerReference {
+func references(parent mark.Ref) []metav1.OwnerReference {
 	yes := true
 	return []metav1.OwnerReference{{
 		APIVersion: parent.Group + "/v1", Kind: parent.Kind, Name: parent.Name, UID: parent.UID,
@@ -52,7 +53,7 @@ func terminating(obj *unstructured.Unstructured) {
 // class names the type of an error.
 func class(err error) string {
 	var (
-		taken    *NameTakenError
+		taken    *NameConflictError
 		ending   *TerminatingError
 		replaced *ReplacedError
 		invalid  *InvalidError
@@ -66,7 +67,7 @@ func class(err error) string {
 		return "terminating"
 	case errors.As(err, &replaced):
 		return "replaced"
-	case errors.As(err, new(*UntiedError)):
+	case errors.As(err, new(*OwnerReferenceLostError)):
 		return "untied"
 	case errors.As(err, &invalid):
 		return "invalid"

@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
 )
 
 // paths of ignored fields in the tests below.
-func replicasPath() Path { return Path{{Field: "spec"}, {Field: "replicas"}} }
+func replicasPath() fieldset.Path { return fieldset.Path{{Field: "spec"}, {Field: "replicas"}} }
 
-func imagePath(container string) Path {
-	return Path{
+func imagePath(container string) fieldset.Path {
+	return fieldset.Path{
 		{Field: "spec"},
 		{Field: "template"},
 		{Field: "spec"},
@@ -41,9 +43,9 @@ const sidecar = `      - {name: sidecar, image: "sidecar:1", command: [watch]}
 `
 
 // ignoring prepares a child that leaves fields to others.
-func (w *world) ignoring(text string, ignore ...Path) *Child {
+func (w *world) ignoring(text string, ignore ...fieldset.Path) *Child {
 	w.t.Helper()
-	c, err := w.writer.Prepare(w.t.Context(), w.object(text), w.owner, controllerRef(w.parent), Policy{Ignore: ignore})
+	c, err := w.writer.Prepare(w.t.Context(), w.object(text), w.owner, controllerRef(w.parent), fieldset.Policy{Ignore: ignore})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -85,7 +87,7 @@ func (w *world) setImage(obj *unstructured.Unstructured, image string) *unstruct
 
 func TestIgnoredFieldsAreLeftToOthers(t *testing.T) {
 	w := newWorld(t)
-	ignore := []Path{replicasPath(), imagePath("web"), {{Field: "metadata"}, {Field: "annotations"}, {Field: "a.b/c"}}}
+	ignore := []fieldset.Path{replicasPath(), imagePath("web"), {{Field: "metadata"}, {Field: "annotations"}, {Field: "a.b/c"}}}
 	c := w.ignoring(scaled, ignore...)
 	live := w.sync(c, nil, ActionCreated, "POST")
 	w.wantLive(live, 3, "web:1")
@@ -165,7 +167,7 @@ func TestIgnoreThatIsAddedAndRemoved(t *testing.T) {
 // after that.
 func TestWhatHoldsAnIgnoredFieldIsMadeWhole(t *testing.T) {
 	w := newWorld(t)
-	ignore := []Path{imagePath("sidecar"), replicasPath()}
+	ignore := []fieldset.Path{imagePath("sidecar"), replicasPath()}
 	c := w.ignoring(scaled, ignore...)
 	live := w.sync(c, nil, ActionCreated, "POST")
 	c = w.ignoring(scaled+sidecar, ignore...)
@@ -193,7 +195,7 @@ func TestWhatHoldsAnIgnoredFieldIsMadeWhole(t *testing.T) {
 func TestIgnoredKeysOfASecret(t *testing.T) {
 	w := newWorld(t)
 	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: child}\nstringData: {pin: '1', tls.crt: one}\n"
-	ignored := Path{{Field: "stringData"}, {Field: "tls.crt"}}
+	ignored := fieldset.Path{{Field: "stringData"}, {Field: "tls.crt"}}
 	c := w.ignoring(secret, ignored)
 	live := w.sync(c, nil, ActionCreated, "POST")
 	live = w.patch("other", live, `[{"op": "replace", "path": "/data/tls.crt", "value": "dHdv"}]`)
@@ -212,29 +214,29 @@ func TestIgnoredKeysOfASecret(t *testing.T) {
 func TestPartsThatCannotBeIgnored(t *testing.T) {
 	w := newWorld(t)
 	tests := map[string]struct {
-		path Path
+		path fieldset.Path
 		want string
 	}{
 		"in an atomic map": {
-			Path{{Field: "spec"}, {Field: "selector"}, {Field: "matchLabels"}, {Field: "app"}},
+			fieldset.Path{{Field: "spec"}, {Field: "selector"}, {Field: "matchLabels"}, {Field: "app"}},
 			"ignore: spec.selector.matchLabels.app: spec.selector is one value to the API server; ignore it as a whole, or nothing of it",
 		},
 		"in an atomic list": {
-			append(imagePath("web")[:5:5], Step{Field: "command"}, Step{Keys: map[string]string{"name": "x"}}),
+			append(imagePath("web")[:5:5], fieldset.Step{Field: "command"}, fieldset.Step{Keys: map[string]string{"name": "x"}}),
 			"ignore: spec.template.spec.containers[name=web].command[name=x]: spec.template.spec.containers[name=web].command is one value to the API server; ignore it as a whole, or nothing of it",
 		},
 		"by a field that tells nothing apart": {
-			append(imagePath("web")[:4:4], Step{Keys: map[string]string{"image": "x"}}, Step{Field: "command"}),
+			append(imagePath("web")[:4:4], fieldset.Step{Keys: map[string]string{"image": "x"}}, fieldset.Step{Field: "command"}),
 			"ignore: spec.template.spec.containers[image=x].command: the items of spec.template.spec.containers are told apart by name, not by image",
 		},
 		"a key": {
-			append(imagePath("web")[:5:5], Step{Field: "name"}),
+			append(imagePath("web")[:5:5], fieldset.Step{Field: "name"}),
 			"ignore: spec.template.spec.containers[name=web].name: name tells the items of spec.template.spec.containers apart",
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := w.writer.Prepare(t.Context(), w.object(scaled), w.owner, controllerRef(w.parent), Policy{Ignore: []Path{tt.path}})
+			_, err := w.writer.Prepare(t.Context(), w.object(scaled), w.owner, controllerRef(w.parent), fieldset.Policy{Ignore: []fieldset.Path{tt.path}})
 			if class(err) != "invalid" || !strings.HasSuffix(err.Error(), tt.want) {
 				t.Errorf("%v (%s), want %s", err, class(err), tt.want)
 			}

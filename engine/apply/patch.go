@@ -4,47 +4,50 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"maps"
-	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/wire"
 )
 
-// Patches. A patch sets fields of an object that is not ours. What all parents of one patch set in one object is put
-// together and applied by one manager, see PatchManager: with a manager for each parent, every write to an object that
-// five hundred parents patch took the API server more than a second.
-
-// patchManagers begins the field managers of patches.
-const patchManagers = "kanon-patch-"
-
-// PatchManager is the field manager of one patch of a rule, in every object that it is for. A patch's id has at most 63
-// characters, so that the name has fewer than the 128 that the API server takes.
-func PatchManager(ruleID, patch string) string { return PatchManagers(ruleID) + patch }
-
-// PatchManagers begins the field managers of all patches of a rule.
-func PatchManagers(ruleID string) string { return patchManagers + ruleID + "-" }
-
-// Part is what one parent sets in an object.
-type Part struct {
-	kind  kind
-	value *typed.TypedValue
-	// paths are those that the part has, without what names an object.
-	paths *fieldpath.Set
-	// joined are the names of what is put into the joined list of the kind.
-	joined []string
-	// digest tells parts apart that say different things.
-	digest string
+// LostPatch names the paths that a patch sets and its entry in the object does not hold, as Child.Lost; none where it is
+// not known that the patch was there before.
+func (w *Writer) LostPatch(p Patch) []fieldset.Contested {
+	if p.Content == nil {
+		return nil
+	}
+	held, _ := patchset.PatchEntry(p.Object, p.Manager)
+	if held == nil {
+		w.mu.Lock()
+		_, known := w.patched[p.Object.GetUID()][p.Manager]
+		w.mu.Unlock()
+		if !known {
+			return nil
+		}
+		held = &fieldpath.Set{} // the API server drops an entry that holds nothing
+	}
+	return fieldset.ContestedBy(p.Object, p.Content.Paths.Leaves().Difference(held), func(e fieldset.Entry) bool { return e.Manager == p.Manager })
 }
+
+// Content identifies what is rendered: it is the same for two children that are the same.
+func (c *Child) Content() string { return c.fingerprint.Value }
 
 // Part prepares what a parent sets: object has apiVersion, kind and the fields, and is not changed.
 //
 // The error is an *InvalidError when the fields do not fit the kind's schema; any other error is worth another try.
-func (w *Writer) Part(ctx context.Context, object *unstructured.Unstructured) (*Part, error) {
+func (w *Writer) Part(ctx context.Context, object *unstructured.Unstructured) (*patchset.Part, error) {
 	part, err := w.part(ctx, object)
-	var mismatch *schemaMismatchError
+	var mismatch *fieldset.SchemaMismatchError
 	if !errors.As(err, &mismatch) {
 		return part, err
 	}
@@ -57,175 +60,221 @@ func (w *Writer) Part(ctx context.Context, object *unstructured.Unstructured) (*
 		part, err = w.part(ctx, object)
 	}
 	if errors.As(err, &mismatch) {
-		return nil, &InvalidError{Ref: RefOf(object), Err: mismatch.err}
+		return nil, &InvalidError{Ref: mark.RefOf(object), Err: mismatch.Err}
 	}
 	return part, err
 }
 
-func (w *Writer) part(ctx context.Context, object *unstructured.Unstructured) (*Part, error) {
+func (w *Writer) part(ctx context.Context, object *unstructured.Unstructured) (*patchset.Part, error) {
 	gvk := object.GroupVersionKind()
 	kind, err := w.kinds.load(ctx, w.schemas, gvk)
 	if err != nil {
 		return nil, err
 	}
-	child := &Child{Ref: RefOf(object), Object: kind.normalise(object, w.hasStatus(gvk)), kind: kind}
-	if _, err := kind.converter.ObjectToTyped(child.Object); err != nil {
-		return nil, child.mismatch(err)
+	return patchset.NewPart(kind, kind.Normalise(object, w.hasStatus(gvk)))
+}
+
+// Patch is what one manager has to set in an object.
+type Patch struct {
+	// GVR is where the object is.
+	GVR schema.GroupVersionResource
+	// Object is the newest known state of the object; read-only.
+	Object *unstructured.Unstructured
+	// Manager is the field manager, see PatchManager.
+	Manager string
+	// Content is what is to be set; nil: nothing, so that all that the manager ever set is released.
+	Content *patchset.Part
+	// Refuse keeps fields that other managers have with other values as they are.
+	Refuse bool
+	// Keeps gives the reason why a manager keeps a field, with Refuse or without; empty where a patch may take it. nil: all may be
+	// taken.
+	Keeps func(manager string) string
+}
+
+// SyncPatch brings what a patch sets in an object up to date. An object in which it is in place costs no request, another
+// one an apply. Before the first apply that takes a field with another value, that value is remembered in the object
+// (AnnotationTaken), which costs a request of its own; and one that was recorded is restored before the apply that
+// releases its field, so that the field never has a default in between.
+//
+// The error is a *ReplacedError when the object is gone, was replaced, or has changed since (read it again), a
+// *FieldConflictError when a field is not to be taken, an *InvalidError when the API server refuses what comes out; any other
+// error is worth another try.
+func (w *Writer) SyncPatch(ctx context.Context, p Patch) (Result, error) {
+	if err := w.reserved.checkPatch(p); err != nil {
+		return Result{}, err
 	}
-	content, names := splitJoined(child.Object)
-	value, err := kind.converter.ObjectToTyped(content)
+	before := p.Object
+	live, err := w.syncSharedList(ctx, p)
 	if err != nil {
-		return nil, child.mismatch(err)
+		return Result{}, err
 	}
-	return newPart(kind, value, names)
-}
-
-func newPart(kind kind, value *typed.TypedValue, names []string) (*Part, error) {
-	set, err := value.ToFieldSet()
+	p.Object = live
+	held, _ := patchset.PatchEntry(p.Object, p.Manager)
+	nothing := held == nil && (p.Content == nil || p.Content.Paths.Empty())
+	if held == nil {
+		held = &fieldpath.Set{}
+	}
+	if nothing {
+		// What was recorded for an apply that never came must not be restored one day.
+		if live, err = w.restore(ctx, p, held); err != nil {
+			return Result{}, err
+		}
+	}
+	if nothing || w.patchInSync(p, held) {
+		if live != before {
+			return Result{Live: live, Action: ActionApplied}, nil
+		}
+		return Result{Live: live, Action: ActionNone}, nil
+	}
+	if live, err = w.restore(ctx, p, held); err != nil {
+		return Result{}, err
+	}
+	p.Object = live
+	if p.Content != nil {
+		if live, err = w.recordPrevious(ctx, p, held); err != nil {
+			return Result{}, err
+		}
+		p.Object = live
+	}
+	version := ""
+	if p.Content != nil && !p.Content.Paths.Difference(held).Empty() {
+		version = live.GetResourceVersion() // what it takes is what was read
+	}
+	answer, err := w.applyPatch(ctx, p, version)
 	if err != nil {
-		return nil, fmt.Errorf("list the fields of a patch: %w", err)
+		return Result{}, err
 	}
-	p := &Part{kind: kind, value: value, paths: set.Difference(identityPaths()), joined: names}
-	if p.digest, err = digest([]any{p.content(), names}); err != nil {
-		return nil, fmt.Errorf("hash a patch: %w", err)
-	}
-	return p, nil
+	w.rememberPatch(p, answer)
+	return Result{Live: answer, Action: ActionApplied}, nil
 }
 
-// content is the part as an object; read-only.
-func (p *Part) content() map[string]any {
-	content, _ := p.value.AsValue().Unstructured().(map[string]any)
-	return content
-}
-
-// Same says whether two parts say the same.
-func (p *Part) Same(other *Part) bool { return p.digest == other.digest }
-
-// pathText is a path for messages: as in managedFields, without the dot before it.
-func pathText(path fieldpath.Path) string {
-	text := path.String()
-	if len(text) > 0 && text[0] == '.' {
-		return text[1:]
-	}
-	return text
-}
-
-// FieldHeldError says that a field is not taken from another manager.
-type FieldHeldError struct {
-	// Ref is the object.
-	Ref Ref
-	// Path is the field, and Manager who has it.
-	Path, Manager string
-	// Why says why it is not taken.
-	Why string
-}
-
-func (e *FieldHeldError) Error() string {
-	return fmt.Sprintf("%s: %s has another value, of field manager %s; %s", e.Ref, e.Path, e.Manager, e.Why)
-}
-
-// HoldsPatch says whether obj holds what a part sets: with its values, and in the entry of manager. It sends no request.
-func HoldsPatch(obj *unstructured.Unstructured, manager string, part *Part) bool {
-	if planJoin(obj, manager, part.joined).changed {
+// patchInSync reports whether nothing is to be done: the entry and what is set are as after the last write, or the entry
+// has exactly these paths and the object these values.
+func (w *Writer) patchInSync(p Patch, held *fieldpath.Set) bool {
+	if p.Content == nil || held.Empty() {
 		return false
 	}
-	held, _ := patchEntry(obj, manager)
-	if part.paths.Empty() {
+	state, err := w.patchState(p, p.Object)
+	if err != nil {
+		return false
+	}
+	w.mu.Lock()
+	known := w.patched[p.Object.GetUID()][p.Manager]
+	w.mu.Unlock()
+	if known == state {
 		return true
 	}
-	if held == nil || !part.paths.Difference(held).Empty() {
+	_, version := patchset.PatchEntry(p.Object, p.Manager)
+	if !p.Content.IsHeldAs(version, held) || !p.Content.InPlace(p.Object) {
 		return false
 	}
-	return part.kind.hasValues(obj, part)
+	w.rememberPatchState(p, p.Object, state)
+	return true
 }
 
-// hasValues says whether an object has the values of a part.
-func (k kind) hasValues(obj *unstructured.Unstructured, part *Part) bool {
-	live, err := k.typedLive(obj)
-	if err != nil {
-		return false // what cannot be compared is applied
+// patchState identifies the entry of the manager together with what it is to set.
+func (w *Writer) patchState(p Patch, obj *unstructured.Unstructured) (uint64, error) {
+	var own []fieldset.Entry
+	for _, e := range fieldset.EntriesOf(obj) {
+		if e.Manager == p.Manager {
+			own = append(own, e)
+		}
 	}
-	difference, err := part.value.ExtractItems(part.paths, typed.WithAppendKeyFields()).
-		Compare(live.ExtractItems(part.paths, typed.WithAppendKeyFields()))
-	return err == nil && difference.IsSame()
+	h := fieldset.Hasher{Seed: w.seed}
+	state, err := h.Entries(own)
+	if err != nil || p.Content == nil {
+		return state, err
+	}
+	return h.Join(state, maphash.String(h.Seed, p.Content.Digest)), nil
 }
 
-// typedLive is an object of the cluster without managedFields, of which memory has another form; see Compact.
-func (k kind) typedLive(obj *unstructured.Unstructured) (*typed.TypedValue, error) {
-	content := maps.Clone(obj.Object)
-	if metadata, ok := content["metadata"].(map[string]any); ok {
-		metadata = maps.Clone(metadata)
-		delete(metadata, "managedFields")
-		content["metadata"] = metadata
+func (w *Writer) rememberPatch(p Patch, answer *unstructured.Unstructured) {
+	state, err := w.patchState(p, answer)
+	if err != nil || p.Content == nil {
+		state = 0 // nothing is known then
 	}
-	return k.converter.ObjectToTyped(&unstructured.Unstructured{Object: content}, typed.AllowDuplicates)
+	w.rememberPatchState(p, answer, state)
 }
 
-// patchEntry is what a manager of patches holds in an object, whatever the apiVersion that it was applied with; nil when
-// it has no entry.
-func patchEntry(obj *unstructured.Unstructured, manager string) (*fieldpath.Set, string) {
-	var held *fieldpath.Set
-	version := ""
-	for _, e := range entriesOf(obj) {
-		if e.manager != manager || e.operation != operationApply {
-			continue
-		}
-		set, err := e.fields()
-		if err != nil {
-			set = &fieldpath.Set{} // it is there, and is applied anew
-		}
-		if held == nil {
-			held = set
-		} else {
-			held = held.Union(set)
-		}
-		version = e.apiVersion
+func (w *Writer) rememberPatchState(p Patch, obj *unstructured.Unstructured, state uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	uid := obj.GetUID()
+	if state == 0 {
+		w.forgetPatchLocked(uid, p.Manager)
+		return
 	}
-	return held, version
+	if w.patched[uid] == nil {
+		w.patched[uid] = make(map[string]uint64, 1)
+	}
+	w.patched[uid][p.Manager] = state
 }
 
-// Patched lists the patches of a rule that hold something in obj, by id.
-func Patched(obj *unstructured.Unstructured, ruleID string) []string {
-	var ids []string
-	prefix := PatchManagers(ruleID)
-	for _, e := range entriesOf(obj) {
-		if len(e.manager) > len(prefix) && e.manager[:len(prefix)] == prefix && e.operation == operationApply {
-			ids = append(ids, e.manager[len(prefix):])
-		}
+// ForgetPatch drops what is kept in memory of what a manager has in the object with that UID.
+func (w *Writer) ForgetPatch(uid types.UID, manager string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forgetPatchLocked(uid, manager)
+}
+
+func (w *Writer) forgetPatchLocked(uid types.UID, manager string) {
+	delete(w.patched[uid], manager)
+	if len(w.patched[uid]) == 0 {
+		delete(w.patched, uid)
 	}
-	record, _ := joinedIn(obj)
-	for _, managers := range record.Items {
-		for _, manager := range managers {
-			if id, ok := strings.CutPrefix(manager, prefix); ok && !slices.Contains(ids, id) {
-				ids = append(ids, id)
+}
+
+// ForgetPatchesOf drops what is kept in memory of the patches of a rule that has stopped: what they have in objects is then
+// found out by looking.
+func (w *Writer) ForgetPatchesOf(ruleID string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for uid, managers := range w.patched {
+		for manager := range managers {
+			if strings.HasPrefix(manager, patchset.ManagersOf(ruleID)) {
+				w.forgetPatchLocked(uid, manager)
 			}
 		}
 	}
-	return ids
 }
 
-// Shrinks says whether applying a part (nil: nothing) would take away or change something that the manager holds in obj.
-func Shrinks(obj *unstructured.Unstructured, manager string, part *Part) bool {
-	var wanted []string
-	if part != nil {
-		wanted = part.joined
+// ForgetPatches drops what is kept in memory of an object that is gone or out of sight: what patches have in it is then found
+// out by looking.
+func (w *Writer) ForgetPatches(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.patched, uid)
+}
+
+// applyPatch is one server-side apply to exactly the object seen, which it never creates; with version only to that
+// resourceVersion of it.
+func (w *Writer) applyPatch(ctx context.Context, p Patch, version string) (*unstructured.Unstructured, error) {
+	ref := mark.RefOf(p.Object)
+	content := map[string]any{}
+	if p.Content != nil {
+		content = maps.Clone(p.Content.AsObject())
 	}
-	record, _ := joinedIn(obj)
-	if slices.ContainsFunc(record.by(manager), func(name string) bool { return !slices.Contains(wanted, name) }) {
-		return true
+	metadata, _ := content["metadata"].(map[string]any)
+	if metadata = maps.Clone(metadata); metadata == nil {
+		metadata = map[string]any{}
 	}
-	held, _ := patchEntry(obj, manager)
-	if held == nil || held.Empty() {
-		return false
+	metadata["name"], metadata["uid"] = ref.Name, string(ref.UID)
+	if ref.Namespace != "" {
+		metadata["namespace"] = ref.Namespace
 	}
-	if part == nil || !held.Difference(part.paths).Empty() {
-		return true
+	if version != "" {
+		metadata["resourceVersion"] = version
 	}
-	live, err := part.kind.typedLive(obj)
+	content["apiVersion"], content["kind"], content["metadata"] = p.Object.GetAPIVersion(), p.Object.GetKind(), metadata
+	body, err := wire.AppendJSON(nil, content)
 	if err != nil {
-		return true
+		return nil, fmt.Errorf("encode the patch of %s: %w", ref, err)
 	}
-	difference, err := live.ExtractItems(held, typed.WithAppendKeyFields()).
-		Compare(part.value.ExtractItems(held, typed.WithAppendKeyFields()))
-	return err != nil || !difference.IsSame()
+	answer, err := w.resource(p.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body,
+		strict(p.Manager, !p.Refuse || p.Content == nil))
+	if err != nil {
+		return nil, targetError("patch", ref, err)
+	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("patched", "target", ref.String(), "manager", p.Manager)
+	return answer, nil
 }

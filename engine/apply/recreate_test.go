@@ -11,6 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 const job = `{apiVersion: batch/v1, kind: Job, metadata: {name: child}, spec: {suspend: true, parallelism: 1,
@@ -108,10 +111,10 @@ func TestWouldCreateWhatIsHeld(t *testing.T) {
 // A field that begins to be ignored is no other content, and one that is ignored no more is.
 func TestContentOfWhatIsHandedOver(t *testing.T) {
 	w := newWorld(t)
-	x, y := Path{{Field: "data"}, {Field: "x"}}, Path{{Field: "data"}, {Field: "y"}}
-	prepare := func(text string, relinquished ...Path) *Child {
+	x, y := fieldset.Path{{Field: "data"}, {Field: "x"}}, fieldset.Path{{Field: "data"}, {Field: "y"}}
+	prepare := func(text string, relinquished ...fieldset.Path) *Child {
 		t.Helper()
-		policy := Policy{Content: true, Ignore: append([]Path{{{Field: "data"}, {Field: "always"}}}, relinquished...), Relinquished: relinquished}
+		policy := fieldset.Policy{Content: true, Ignore: append([]fieldset.Path{{{Field: "data"}, {Field: "always"}}}, relinquished...), Relinquished: relinquished}
 		child, err := w.writer.Prepare(t.Context(), w.object(text), w.owner, nil, policy)
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +140,7 @@ func TestContentOfWhatIsHandedOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			live := tt.before.Object
-			outdated, known := Outdated(w.object(text), live, tt.after.policy)
+			outdated, known := fieldset.Outdated(w.object(text), live, tt.after.policy)
 			if tt.after.Outdated(live) != tt.changed || tt.after.Changed(live) != tt.changed {
 				t.Errorf("outdated %t, changed %t, want %t", tt.after.Outdated(live), tt.after.Changed(live), tt.changed)
 			}
@@ -151,8 +154,8 @@ func TestContentOfWhatIsHandedOver(t *testing.T) {
 // Only what was rendered counts as content, without what is ignored.
 func TestContent(t *testing.T) {
 	w := newWorld(t)
-	policy := Policy{Content: true, Ignore: []Path{{{Field: "data"}, {Field: "x"}}}}
-	prepare := func(text string, owner Owner) *Child {
+	policy := fieldset.Policy{Content: true, Ignore: []fieldset.Path{{{Field: "data"}, {Field: "x"}}}}
+	prepare := func(text string, owner mark.Owner) *Child {
 		t.Helper()
 		child, err := w.writer.Prepare(t.Context(), w.object(text), owner, nil, policy)
 		if err != nil {
@@ -167,7 +170,7 @@ func TestContent(t *testing.T) {
 	other.Node = "other"
 	plain := *child.Object.DeepCopy()
 	annotations := plain.GetAnnotations()
-	annotations[AnnotationApplied] = strings.Replace(annotations[AnnotationApplied], "."+child.fingerprint.content+".", "..", 1)
+	annotations[mark.AnnotationApplied] = strings.Replace(annotations[mark.AnnotationApplied], "."+child.fingerprint.Content+".", "..", 1)
 	plain.SetAnnotations(annotations)
 	tests := map[string]struct {
 		reason            string

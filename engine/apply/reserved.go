@@ -8,7 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/patchset"
 )
 
 // What a rule renders may follow from texts of its parents, which others write. In Kanon's own namespace such a text could
@@ -31,8 +33,8 @@ type Reserved struct {
 // errReserved is the reason of an InvalidError for an object that no rule may write.
 var errReserved = errors.New("no rule may write what Kanon itself reads in its own namespace")
 
-// check fails for an object that no rule may write. labels says whether it has a label.
-func (r Reserved) check(ref Ref, hasLabel func(string) bool) error {
+// check fails for an object that no rule may write. labels reports whether it has a label.
+func (r Reserved) check(ref mark.Ref, hasLabel func(string) bool) error {
 	if r.Namespace == "" || ref.Namespace != r.Namespace {
 		return nil
 	}
@@ -63,8 +65,8 @@ func (r Reserved) check(ref Ref, hasLabel func(string) bool) error {
 
 // checkObject is check of an object as it is or would be.
 func (r Reserved) checkObject(obj *unstructured.Unstructured) error {
-	return r.check(RefOf(obj), func(label string) bool {
-		_, ok := metaString(obj, "labels", label)
+	return r.check(mark.RefOf(obj), func(label string) bool {
+		_, ok := mark.MetadataString(obj, "labels", label)
 		return ok
 	})
 }
@@ -72,21 +74,16 @@ func (r Reserved) checkObject(obj *unstructured.Unstructured) error {
 // checkPatch is check of what a patch changes.
 func (r Reserved) checkPatch(p Patch) error {
 	if p.Content == nil {
-		return nil // it is taken back
+		return nil // the patch is removed
 	}
 	if err := r.checkObject(p.Object); err != nil {
 		return err
 	}
-	return r.check(RefOf(p.Object), p.Content.setsLabel)
-}
-
-// setsLabel says whether a part sets a label; nil sets none.
-func (p *Part) setsLabel(label string) bool {
-	return p != nil && p.paths.Has(fieldpath.MakePathOrDie("metadata", "labels", label))
+	return r.check(mark.RefOf(p.Object), p.Content.SetsLabel)
 }
 
 // MayContribute fails for what no rule may set in a target, whatever the target is now. part is nil where what it sets is not
 // known.
-func (w *Writer) MayContribute(kind schema.GroupKind, target types.NamespacedName, part *Part) error {
-	return w.reserved.check(Ref{Group: kind.Group, Kind: kind.Kind, Namespace: target.Namespace, Name: target.Name}, part.setsLabel)
+func (w *Writer) MayContribute(kind schema.GroupKind, target types.NamespacedName, part *patchset.Part) error {
+	return w.reserved.check(mark.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: target.Namespace, Name: target.Name}, part.SetsLabel)
 }

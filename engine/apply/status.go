@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,14 +14,55 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/wire"
 )
+
+// PlaceConditions makes conditions the whole of status.conditions of s.Object, in exactly the version that it has. It is for
+// kinds that take this list for one value, where an apply would make it the manager's alone. The content of s does not
+// matter.
+//
+// The error is a *ReplacedError when the object has changed, is gone or was replaced, an *InvalidError when the list is
+// refused; any other error is worth another try.
+func (w *Writer) PlaceConditions(ctx context.Context, s Status, conditions []any) (Result, error) {
+	ref := mark.RefOf(s.Object)
+	operations := []fieldset.Operation{
+		{Op: "replace", Path: "/metadata/uid", Value: s.Object.GetUID()},
+		{Op: "replace", Path: "/metadata/resourceVersion", Value: s.Object.GetResourceVersion()},
+	}
+	if _, ok := s.Object.Object["status"].(map[string]any); ok {
+		operations = append(operations, fieldset.Operation{Op: "add", Path: "/status/conditions", Value: conditions})
+	} else {
+		operations = append(operations, fieldset.Operation{Op: "add", Path: "/status", Value: map[string]any{"conditions": conditions}})
+	}
+	answer, err := w.patchSteps(ctx, s.GVR, ref, strict(s.Manager, false), operations, s.subresources()...)
+	if err != nil {
+		return Result{}, targetError("place the conditions of", ref, err)
+	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("placed the conditions", "parent", ref.String())
+	return Result{Live: answer, Action: ActionApplied}, nil
+}
+
+// HoldsConditions reports whether the manager of s wrote the list of conditions as a whole, and nobody has since.
+func HoldsConditions(s Status) bool {
+	path := fieldpath.MakePathOrDie("status", "conditions")
+	for _, e := range fieldset.EntriesOf(s.Object) {
+		if e.Manager != s.Manager {
+			continue
+		}
+		if held, err := e.Fields(); err == nil && held.Has(path) { // an entry that cannot be read holds nothing that is known
+			return true
+		}
+	}
+	return false
+}
 
 // Status is what one field manager has to say in the status of an object.
 type Status struct {
 	// GVR is where the object is.
 	GVR schema.GroupVersionResource
-	// Object is the newest knowledge of it; read-only.
+	// Object is the newest known state of the object; read-only.
 	Object *unstructured.Unstructured
 	// Manager is the field manager: one for each rule, so that rules do not take fields from one another.
 	Manager string
@@ -48,7 +88,7 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 		// The entry says where the manager applied it, whatever discovery shows of the kind now: what is not
 		// removed here is not removed by anyone.
 		var subresource string
-		subresource, inSync = s.heldThrough()
+		subresource, inSync = s.appliedThrough()
 		s.Subresource = subresource == "status"
 	} else if inSync, err = w.statusInSync(ctx, s, desired); err != nil {
 		return Result{}, err
@@ -56,7 +96,7 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 	if inSync {
 		return Result{Live: s.Object, Action: ActionNone}, nil
 	}
-	ref := RefOf(s.Object)
+	ref := mark.RefOf(s.Object)
 	desired.SetUID(s.Object.GetUID())
 	if s.Exact {
 		desired.SetResourceVersion(s.Object.GetResourceVersion())
@@ -65,32 +105,27 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("encode the status of %s: %w", ref, err)
 	}
-	force := true
-	answer, err := w.resource(s.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
-		FieldManager:    s.Manager,
-		Force:           &force,
-		FieldValidation: metav1.FieldValidationStrict,
-	}, s.subresources()...)
+	answer, err := w.resource(s.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, strict(s.Manager, true), s.subresources()...)
 	if err != nil {
-		return Result{}, refusal("apply the status of", ref, err)
+		return Result{}, targetError("apply the status of", ref, err)
 	}
 	if answer.GetUID() != ref.UID {
-		return Result{}, w.retract(ctx, s, answer)
+		return Result{}, w.withdraw(ctx, s, answer)
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("applied the status", "parent", ref.String())
 	return Result{Live: answer, Action: ActionApplied}, nil
 }
 
-// errOfAnother says that an answer is about another object than the one that was seen.
-var errOfAnother = errors.New("an object with another UID has the name")
+// errAnotherUID says that an answer is about another object than the one that was seen.
+var errAnotherUID = errors.New("an object with another UID has the name")
 
 // retract takes back a status that came to another object of the same name: where a custom kind has a status subresource, the
 // API server takes the UID in an apply to it for a part of the metadata, which it leaves alone.
-func (w *Writer) retract(ctx context.Context, s Status, stranger *unstructured.Unstructured) error {
-	ref := RefOf(s.Object)
+func (w *Writer) withdraw(ctx context.Context, s Status, stranger *unstructured.Unstructured) error {
+	ref := mark.RefOf(s.Object)
 	s.Object, s.Content = stranger, nil
 	_, err := w.SyncStatus(ctx, s)
-	err = errors.Join(errOfAnother, err)
+	err = errors.Join(errAnotherUID, err)
 	return &ReplacedError{Ref: ref, Err: err}
 }
 
@@ -113,24 +148,24 @@ func (s Status) subresources() []string {
 	return nil
 }
 
-// heldThrough is the subresource that the manager's entry was applied through, in any version of the API; none is true where
+// appliedThrough is the subresource that the manager's entry was applied through, in any version of the API; none is true where
 // the manager has no entry.
-func (s Status) heldThrough() (subresource string, none bool) {
-	for _, e := range entriesOf(s.Object) {
-		if e.manager == s.Manager && e.operation == operationApply {
-			return e.subresource, false
+func (s Status) appliedThrough() (subresource string, none bool) {
+	for _, e := range fieldset.EntriesOf(s.Object) {
+		if e.Manager == s.Manager && e.Operation == fieldset.OperationApply {
+			return e.Subresource, false
 		}
 	}
 	return "", true
 }
 
-// statusInSync says whether the manager holds exactly the paths of desired and the object has its values.
+// statusInSync reports whether the manager holds exactly the paths of desired and the object has its values.
 func (w *Writer) statusInSync(ctx context.Context, s Status, desired *unstructured.Unstructured) (bool, error) {
 	kind, err := w.kinds.load(ctx, w.schemas, s.Object.GroupVersionKind())
 	if err != nil {
 		return false, err
 	}
-	wanted, err := kind.converter.ObjectToTyped(desired)
+	wanted, err := kind.Converter.ObjectToTyped(desired)
 	if err != nil {
 		return false, nil //nolint:nilerr // the API server says better what does not fit
 	}
@@ -138,10 +173,10 @@ func (w *Writer) statusInSync(ctx context.Context, s Status, desired *unstructur
 	if err != nil {
 		return false, nil //nolint:nilerr // as above
 	}
-	if !s.holds(paths.Difference(identityPaths())) {
+	if !s.holds(paths.Difference(fieldset.IdentityPaths())) {
 		return false, nil
 	}
-	live, err := kind.status(s.Object)
+	live, err := s.typedStatus(kind)
 	if err != nil {
 		return false, nil //nolint:nilerr // what cannot be compared is applied
 	}
@@ -149,41 +184,42 @@ func (w *Writer) statusInSync(ctx context.Context, s Status, desired *unstructur
 	return err == nil && difference.IsSame(), nil
 }
 
-// status reads the status of a live object; but for its name the rest of it is left out.
-func (k kind) status(obj *unstructured.Unstructured) (*typed.TypedValue, error) {
-	live := Status{Object: obj}.desired()
-	if status, ok := obj.Object["status"]; ok {
+// typedStatus reads the status of the object; but for its name the rest of it is left out.
+func (s Status) typedStatus(k fieldset.Kind) (*typed.TypedValue, error) {
+	s.Content = nil
+	live := s.desired()
+	if status, ok := s.Object.Object["status"]; ok {
 		live.Object["status"] = status
 	}
-	return k.converter.ObjectToTyped(live, typed.AllowDuplicates)
+	return k.Converter.ObjectToTyped(live, typed.AllowDuplicates)
 }
 
-// holds says whether the manager's entry has exactly these paths.
+// holds reports whether the manager's entry has exactly these paths.
 func (s Status) holds(paths *fieldpath.Set) bool {
 	e, ok := s.entry()
 	if !ok {
 		return paths.Empty()
 	}
-	held, err := e.fields()
+	held, err := e.Fields()
 	return err == nil && held.Equals(paths)
 }
 
 // entry is the manager's entry in managedFields.
-func (s Status) entry() (entry, bool) {
-	entries := entriesOf(s.Object)
-	i := slices.IndexFunc(entries, func(e entry) bool {
-		return e.manager == s.Manager && e.operation == operationApply &&
-			e.apiVersion == s.Object.GetAPIVersion() && (e.subresource == "status") == s.Subresource
+func (s Status) entry() (fieldset.Entry, bool) {
+	entries := fieldset.EntriesOf(s.Object)
+	i := slices.IndexFunc(entries, func(e fieldset.Entry) bool {
+		return e.Manager == s.Manager && e.Operation == fieldset.OperationApply &&
+			e.APIVersion == s.Object.GetAPIVersion() && (e.Subresource == "status") == s.Subresource
 	})
 	if i < 0 {
-		return entry{}, false
+		return fieldset.Entry{}, false
 	}
 	return entries[i], true
 }
 
 // HeldStatus is what the manager said last, as far as it still holds it, with the values that the object has now; nil
 // when that is nothing. The content of s does not matter. The result shares no memory with the object. The error is that
-// the schema could not be loaded, or that what is there does not fit it.
+// the schema could not be loaded, or that the status does not fit it.
 func (w *Writer) HeldStatus(ctx context.Context, s Status) (map[string]any, error) {
 	e, ok := s.entry()
 	if !ok {
@@ -193,13 +229,13 @@ func (w *Writer) HeldStatus(ctx context.Context, s Status) (map[string]any, erro
 	if err != nil {
 		return nil, err
 	}
-	paths, err := e.fields()
+	paths, err := e.Fields()
 	if err != nil {
 		return nil, err
 	}
-	live, err := kind.status(s.Object)
+	live, err := s.typedStatus(kind)
 	if err != nil {
-		return nil, fmt.Errorf("read the status of %s: %w", RefOf(s.Object), oneLine(err))
+		return nil, fmt.Errorf("read the status of %s: %w", mark.RefOf(s.Object), fieldset.OneLine(err))
 	}
 	held, _ := live.ExtractItems(paths.Leaves(), typed.WithAppendKeyFields()).AsValue().Unstructured().(map[string]any)
 	status, _ := held["status"].(map[string]any)
@@ -208,7 +244,7 @@ func (w *Writer) HeldStatus(ctx context.Context, s Status) (map[string]any, erro
 
 // OthersStatus is the status of s.Object without what the manager of s holds of it, and without what is empty then; the
 // content of s does not matter. It may share memory with the object. The error is that the schema could not be loaded, or
-// that what is there does not fit it.
+// that the status does not fit it.
 func (w *Writer) OthersStatus(ctx context.Context, s Status) (map[string]any, error) {
 	e, ok := s.entry()
 	if !ok {
@@ -219,13 +255,13 @@ func (w *Writer) OthersStatus(ctx context.Context, s Status) (map[string]any, er
 	if err != nil {
 		return nil, err
 	}
-	paths, err := e.fields()
+	paths, err := e.Fields()
 	if err != nil {
 		return nil, err
 	}
-	live, err := kind.status(s.Object)
+	live, err := s.typedStatus(kind)
 	if err != nil {
-		return nil, fmt.Errorf("read the status of %s: %w", RefOf(s.Object), oneLine(err))
+		return nil, fmt.Errorf("read the status of %s: %w", mark.RefOf(s.Object), fieldset.OneLine(err))
 	}
 	others, _ := live.RemoveItems(paths).AsValue().Unstructured().(map[string]any)
 	status, _ := others["status"].(map[string]any)
@@ -254,20 +290,20 @@ func withoutEmpty(fields map[string]any) map[string]any {
 	return left
 }
 
-// HeldByAnother says whether a manager other than the one given, one for which counts is true, holds a field of the
+// HeldByAnother reports whether a manager other than the one given, one for which counts is true, holds a field of the
 // condition of one of those types in the status of obj that the one given does not hold. Such a condition was taken over, or was
 // never the given one's to write. Fields that both hold, because both said the same, decide nothing.
 func HeldByAnother(obj *unstructured.Unstructured, manager string, counts func(manager string) bool, conditionTypes ...string) bool {
 	own, others := &fieldpath.Set{}, &fieldpath.Set{}
-	for _, e := range entriesOf(obj) {
-		set, err := e.fields()
+	for _, e := range fieldset.EntriesOf(obj) {
+		set, err := e.Fields()
 		if err != nil {
 			continue // an entry that cannot be read holds nothing that is known
 		}
 		switch {
-		case e.manager == manager:
+		case e.Manager == manager:
 			own = own.Union(set)
-		case counts(e.manager):
+		case counts(e.Manager):
 			others = others.Union(set)
 		}
 	}
@@ -278,14 +314,14 @@ func HeldByAnother(obj *unstructured.Unstructured, manager string, counts func(m
 	})
 }
 
-// HoldsCondition says whether a manager holds a field of the condition of that type in the status of obj.
+// HoldsCondition reports whether a manager holds a field of the condition of that type in the status of obj.
 func HoldsCondition(obj *unstructured.Unstructured, manager, conditionType string) bool {
 	paths := conditionPaths(conditionType)
-	for _, e := range entriesOf(obj) {
-		if e.manager != manager {
+	for _, e := range fieldset.EntriesOf(obj) {
+		if e.Manager != manager {
 			continue
 		}
-		if set, err := e.fields(); err == nil && slices.ContainsFunc(paths, set.Has) {
+		if set, err := e.Fields(); err == nil && slices.ContainsFunc(paths, set.Has) {
 			return true
 		}
 	}

@@ -10,6 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 const configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: child}, data: {a: one, b: two}}"
@@ -39,7 +42,7 @@ func TestApplyAndUID(t *testing.T) {
 		t.Errorf("an apply with a UID of what is not there: %v, want 409", err)
 	}
 	obj.SetUID("00000000-0000-0000-0000-000000000000")
-	if _, err := w.rawApply("x", obj); !wrongUID(err) {
+	if _, err := w.rawApply("x", obj); !refusal.WrongUID(err) {
 		t.Errorf("an apply with the UID of another object: %v, want 422 on metadata.uid", err)
 	}
 }
@@ -72,20 +75,20 @@ func TestAnObjectThatIsGoneOrReplaced(t *testing.T) {
 // drops it.
 func TestAPostsEntryHoldsFields(t *testing.T) {
 	w := newWorld(t)
-	w.post(Manager, configMap)
+	w.post(fieldset.Manager, configMap)
 	apply := w.object(configMap)
-	if _, err := w.rawApply(Manager, apply); err != nil {
+	if _, err := w.rawApply(fieldset.Manager, apply); err != nil {
 		t.Fatal(err)
 	}
 	apply.Object["data"] = map[string]any{"a": "one"}
-	live, err := w.rawApply(Manager, apply)
+	live, err := w.rawApply(fieldset.Manager, apply)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := fieldValue(live, "data", "b"); got != "two" {
 		t.Fatalf("data.b = %v; the server has become better, the rewrite can go", got)
 	}
-	wantFields(t, live, Manager, map[string]string{
+	wantFields(t, live, fieldset.Manager, map[string]string{
 		"Apply": `{"f:data":{"f:a":{}}}`, "Update": `{"f:data":{".":{},"f:a":{},"f:b":{}}}`,
 	})
 }
@@ -106,7 +109,7 @@ func TestAFieldThatLeavesTheTemplateGoes(t *testing.T) {
 		t.Errorf("data = %v, want %v", got, want)
 	}
 	// What is left of the Update entry is the ownerReference.
-	wantFields(t, live, Manager, map[string]string{"Apply": `{"f:data":{"f:a":{},"f:c":{}}}`, "Update": "{}"})
+	wantFields(t, live, fieldset.Manager, map[string]string{"Apply": `{"f:data":{"f:a":{},"f:c":{}}}`, "Update": "{}"})
 	w.settled(c)
 
 	c = w.child(strings.Replace(configMap, ", b: two", "", 1)) // the second time costs no more
@@ -144,11 +147,11 @@ func TestAncientChanges(t *testing.T) {
 			live = w.patch(fmt.Sprintf("updater-%02d", i), live,
 				fmt.Sprintf(`[{"op": "add", "path": "/data/u%02d", "value": "x"}]`, i))
 		}
-		if _, ok := fieldsOf(w.t, live, Manager)["Update"]; ok {
-			w.t.Fatalf("our Update entry is still there: %v", fieldsOf(w.t, live, Manager))
+		if _, ok := fieldsOf(w.t, live, fieldset.Manager)["Update"]; ok {
+			w.t.Fatalf("our Update entry is still there: %v", fieldsOf(w.t, live, fieldset.Manager))
 		}
-		if folded := fieldsOf(w.t, live, ancientManager)["Update"]; !strings.Contains(folded, `"f:b":{}`) {
-			w.t.Fatalf("%s = %v, want what was ours in it", ancientManager, folded)
+		if folded := fieldsOf(w.t, live, fieldset.AncientManager)["Update"]; !strings.Contains(folded, `"f:b":{}`) {
+			w.t.Fatalf("%s = %v, want what was ours in it", fieldset.AncientManager, folded)
 		}
 		return live
 	}
@@ -171,16 +174,16 @@ func TestTheRewriteIsGuardedByTheResourceVersion(t *testing.T) {
 	w := newWorld(t)
 	live := w.sync(w.child(configMap), nil, ActionCreated, "POST")
 	c := w.child(configMap)
-	entries, err := c.releasedEntries(live)
+	entries, err := c.EntriesForApply(live)
 	if err != nil {
 		t.Fatal(err)
 	}
-	patch, err := managedFieldsPatch(live, entries)
+	patch, err := json.Marshal(fieldset.ManagedFieldsPatch(live, entries))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.patch("other", live, `[{"op": "add", "path": "/data/theirs", "value": "x"}]`)
-	_, err = w.client(live).Patch(t.Context(), "child", types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: Manager})
+	_, err = w.client(live).Patch(t.Context(), "child", types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: fieldset.Manager})
 	if !apierrors.IsConflict(err) {
 		t.Errorf("rewrite of an old version: %v, want 409", err)
 	}
@@ -208,7 +211,7 @@ func TestBytesCountFieldsTwice(t *testing.T) {
 		return len(text)
 	}
 	post := func(obj *unstructured.Unstructured) *unstructured.Unstructured {
-		created, err := w.client(obj).Create(t.Context(), obj, metav1.CreateOptions{FieldManager: Manager})
+		created, err := w.client(obj).Create(t.Context(), obj, metav1.CreateOptions{FieldManager: fieldset.Manager})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +219,7 @@ func TestBytesCountFieldsTwice(t *testing.T) {
 	}
 	half := withKeys("half", 2500)
 	created := post(half)
-	applied, err := w.rawApply(Manager, half)
+	applied, err := w.rawApply(fieldset.Manager, half)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,11 +233,11 @@ func TestBytesCountFieldsTwice(t *testing.T) {
 	if got := size(post(whole)); got < 1_300_000 || got > 1_350_000 {
 		t.Errorf("%d bytes after the POST", got)
 	}
-	_, err = w.rawApply(Manager, whole)
+	_, err = w.rawApply(fieldset.Manager, whole)
 	if err == nil || !strings.Contains(err.Error(), "request is too large") {
 		t.Errorf("first apply: %v, want it refused as too large", err)
 	}
-	if !permanent(err) {
+	if !refusal.Permanent(err) {
 		t.Errorf("%v is not seen to be permanent", err)
 	}
 }

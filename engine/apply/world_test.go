@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/schemas"
@@ -32,7 +34,7 @@ type world struct {
 	t         *testing.T
 	namespace string
 	parent    *unstructured.Unstructured
-	owner     Owner
+	owner     mark.Owner
 	requests  *recorder
 	writer    *Writer
 	ring      *keyring.Keyring
@@ -69,9 +71,9 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{t: t, namespace: controlplanetest.Namespace(t, config), requests: &recorder{}, ring: testRing(), others: others}
 	w.parent = w.post("someone", `{apiVersion: v1, kind: ConfigMap, metadata: {name: parent}}`)
-	w.owner = Owner{
-		RuleID: RuleID("kanon-system", "kanon-system", t.Name()), Rule: "kanon-system/test", Node: "node",
-		Parent: RefOf(w.parent),
+	w.owner = mark.Owner{
+		RuleID: mark.RuleID("kanon-system", "kanon-system", t.Name()), Rule: "kanon-system/test", Node: "node",
+		Parent: mark.RefOf(w.parent),
 	}
 	w.restart()
 	return w
@@ -92,7 +94,7 @@ func (w *world) restartAs(user string) {
 	}
 	statuses := map[string]bool{"Deployment": true, "Service": true, "Job": true, "PersistentVolumeClaim": true}
 	w.writer, err = New(Options{
-		Client: client, Schemas: clusterSchemas(w.t), Marks: NewMarks(func() *keyring.Keyring { return w.ring }),
+		Client: client, Schemas: clusterSchemas(w.t), Marks: mark.NewMarks(func() *keyring.Keyring { return w.ring }),
 		NameOf:    func(string) string { return "kanon-system/test" },
 		HasStatus: func(gvk schema.GroupVersionKind) bool { return statuses[gvk.Kind] },
 	})
@@ -199,7 +201,7 @@ func (w *world) patch(manager string, obj *unstructured.Unstructured, patch stri
 // child prepares a child of the parent.
 func (w *world) child(text string) *Child {
 	w.t.Helper()
-	c, err := w.writer.Prepare(w.t.Context(), w.object(text), w.owner, controllerRef(w.parent), Policy{})
+	c, err := w.writer.Prepare(w.t.Context(), w.object(text), w.owner, controllerRef(w.parent), fieldset.Policy{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -209,7 +211,7 @@ func (w *world) child(text string) *Child {
 // unchanged asks the Writer whether the Deployment is in sync at a glance.
 func (w *world) unchanged(live *unstructured.Unstructured) bool {
 	w.t.Helper()
-	return w.writer.Unchanged(w.t.Context(), w.object(deployment), w.owner, controllerRef(w.parent), Policy{}, live)
+	return w.writer.Unchanged(w.t.Context(), w.object(deployment), w.owner, controllerRef(w.parent), fieldset.Policy{}, live)
 }
 
 func controllerRef(parent *unstructured.Unstructured) *metav1.OwnerReference {
@@ -277,11 +279,11 @@ func fieldValue(obj *unstructured.Unstructured, path ...string) any {
 func fieldsOf(t *testing.T, obj *unstructured.Unstructured, manager string) map[string]string {
 	t.Helper()
 	fields := map[string]string{}
-	for _, e := range entriesOf(obj) {
-		if e.manager != manager {
+	for _, e := range fieldset.EntriesOf(obj) {
+		if e.Manager != manager {
 			continue
 		}
-		paths, err := e.text()
+		paths, err := e.Text()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,7 +296,7 @@ func fieldsOf(t *testing.T, obj *unstructured.Unstructured, manager string) map[
 		if err != nil {
 			t.Fatal(err)
 		}
-		fields[e.operation] = string(text)
+		fields[e.Operation] = string(text)
 	}
 	return fields
 }

@@ -2,11 +2,9 @@ package apply
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
-	"strings"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/wire"
 )
 
@@ -27,10 +28,41 @@ func (w *Writer) resource(gvr schema.GroupVersionResource, namespace string) dyn
 	return w.client.Resource(gvr).Namespace(namespace)
 }
 
-// create makes a new child. A name that is taken is looked at once, live.
+// strict are the options of a patch by a manager that refuses unknown fields; force has an apply take fields from other managers.
+func strict(manager string, force bool) metav1.PatchOptions {
+	options := metav1.PatchOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict}
+	if force {
+		options.Force = &force
+	}
+	return options
+}
+
+// patchMetadata merges metadata into that of an object, and returns the object and the API server's own error.
+func (w *Writer) patchMetadata(
+	ctx context.Context, gvr schema.GroupVersionResource, ref mark.Ref, manager string, metadata map[string]any,
+) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, fmt.Errorf("encode the metadata of %s: %w", ref, err)
+	}
+	return w.resource(gvr, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body, strict(manager, false))
+}
+
+// patchSteps sends a JSON patch, and returns the object and the API server's own error.
+func (w *Writer) patchSteps(
+	ctx context.Context, gvr schema.GroupVersionResource, ref mark.Ref, options metav1.PatchOptions, steps []fieldset.Operation, subresources ...string,
+) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(steps)
+	if err != nil {
+		return nil, fmt.Errorf("encode a patch of %s: %w", ref, err)
+	}
+	return w.resource(gvr, ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, body, options, subresources...)
+}
+
+// create makes a new child. An object that has the name is read once, live.
 //
 // A POST does not make us owner of what Go's types cannot tell from nothing: a false, zero or empty text that is left out
-// when it is stored, and an empty struct that is there anyway (NetworkPolicy's podSelector: {}). Others could change it
+// when it is stored, and an empty struct that exists anyway (NetworkPolicy's podSelector: {}). Others could change it
 // unseen. Where the answer shows such a path, one apply follows, which does record it.
 func (w *Writer) create(ctx context.Context, gvr schema.GroupVersionResource, child *Child) (Result, error) {
 	result, err := w.post(ctx, gvr, child)
@@ -45,23 +77,23 @@ func (w *Writer) create(ctx context.Context, gvr schema.GroupVersionResource, ch
 		return Result{}, fmt.Errorf("read %s, which exists already: %w", child.Ref, getErr)
 	}
 	if child.refuse(live) == nil && child.RestoresController(live) {
-		return Result{}, &UntiedError{Live: live}
+		return Result{}, &OwnerReferenceLostError{Live: live}
 	}
 	return w.update(ctx, gvr, child, live)
 }
 
-// post makes a new child; the error says AlreadyExists where the name is taken.
+// post makes a new child; the error says AlreadyExists where the name exists.
 func (w *Writer) post(ctx context.Context, gvr schema.GroupVersionResource, child *Child) (Result, error) {
-	answer, err := w.resource(gvr, child.Ref.Namespace).Create(ctx, child.creation(), metav1.CreateOptions{
-		FieldManager:    Manager,
+	answer, err := w.resource(gvr, child.Ref.Namespace).Create(ctx, child.ForCreation(), metav1.CreateOptions{
+		FieldManager:    fieldset.Manager,
 		FieldValidation: metav1.FieldValidationStrict,
 	})
 	if err != nil {
 		return Result{}, child.writeError("create", err)
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("created", "child", child.Ref, "uid", answer.GetUID())
-	if !child.covered(answer) {
-		if answer, err = w.applyTied(ctx, gvr, child, answer); err != nil {
+	if !child.Covered(answer) {
+		if answer, err = w.applyKeepingReference(ctx, gvr, child, answer); err != nil {
 			return Result{}, err
 		}
 	}
@@ -83,7 +115,7 @@ func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, ch
 	}
 	w.remember(child, answer)
 	result := Result{Live: answer, Action: ActionApplied}
-	if last, ok := recorded(live); !ok || last.value == child.fingerprint.value {
+	if last, ok := mark.Recorded(live); !ok || last.Value == child.fingerprint.Value {
 		result.Lost = child.Lost(live)
 	}
 	return result, nil
@@ -91,30 +123,30 @@ func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, ch
 
 // change writes what is not as it should be: values alone as amend does, anything else by an apply.
 func (w *Writer) change(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	marked, err := w.remark(ctx, gvr, child, live)
+	marked, err := w.replaceFormerMark(ctx, gvr, child, live)
 	if err != nil {
 		return nil, err
 	}
 	if marked != live && w.InSync(ctx, child, marked) {
 		return marked, nil
 	}
-	if err := child.generatedElsewhere(marked); err != nil {
+	if err := child.generatedConflict(marked); err != nil {
 		return nil, err
 	}
 	newest, done, err := w.amend(ctx, gvr, child, marked)
 	if err == nil && !done {
-		newest, err = w.release(ctx, gvr, child, newest)
+		newest, err = w.claimFields(ctx, gvr, child, newest)
 	}
 	if done || err != nil {
 		return newest, err
 	}
-	if err := child.generatedElsewhere(newest); err != nil {
+	if err := child.generatedConflict(newest); err != nil {
 		return nil, err
 	}
-	if child.unties(live, newest) {
-		return nil, &UntiedError{Live: newest}
+	if child.LosesController(live, newest) {
+		return nil, &OwnerReferenceLostError{Live: newest}
 	}
-	return w.applyTied(ctx, gvr, child, newest)
+	return w.applyKeepingReference(ctx, gvr, child, newest)
 }
 
 // apply is one forced server-side apply to exactly the object seen, and with version only to that resourceVersion of it.
@@ -136,12 +168,7 @@ func (w *Writer) applyOnce(ctx context.Context, gvr schema.GroupVersionResource,
 	if err != nil {
 		return nil, err
 	}
-	force := true
-	answer, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
-		FieldManager:    Manager,
-		Force:           &force,
-		FieldValidation: metav1.FieldValidationStrict,
-	})
+	answer, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.ApplyPatchType, body, strict(fieldset.Manager, true))
 	if err != nil {
 		return nil, err
 	}
@@ -153,12 +180,12 @@ func (w *Writer) applyOnce(ctx context.Context, gvr schema.GroupVersionResource,
 // gone, or merge over another one of the same name.
 func applyBody(child *Child, content map[string]any, uid types.UID, version string) ([]byte, error) {
 	content = maps.Clone(content)
-	metadata := maps.Clone(ensureMap(content, "metadata"))
+	metadata := maps.Clone(mark.EnsureMap(content, "metadata"))
 	metadata["uid"] = string(uid)
 	if version != "" {
 		metadata["resourceVersion"] = version
 	}
-	if child.tied {
+	if child.omitsReference {
 		delete(metadata, "ownerReferences")
 	}
 	content["metadata"] = metadata
@@ -173,10 +200,10 @@ func applyBody(child *Child, content map[string]any, uid types.UID, version stri
 // when another object has the name, and with 409 when there is none; but 409 and 404 have other reasons too, so these
 // are followed by one read.
 func (w *Writer) applyError(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, err error) error {
-	if wrongUID(err) {
-		return &ReplacedError{Ref: RefOf(live), Err: err}
+	if refusal.WrongUID(err) {
+		return &ReplacedError{Ref: mark.RefOf(live), Err: err}
 	}
-	if isImmutable(err) {
+	if refusal.Immutable(err) {
 		return &InvalidError{Ref: child.Ref, Err: &ImmutableError{Live: live, Err: err}}
 	}
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
@@ -190,7 +217,7 @@ func (w *Writer) applyError(ctx context.Context, gvr schema.GroupVersionResource
 
 // getSame reads the object live again. A *ReplacedError says that it is gone or has another UID now.
 func (w *Writer) getSame(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	ref := RefOf(live)
+	ref := mark.RefOf(live)
 	fresh, err := w.resource(gvr, ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -202,62 +229,4 @@ func (w *Writer) getSame(ctx context.Context, gvr schema.GroupVersionResource, l
 	default:
 		return fresh, nil
 	}
-}
-
-// writeError tells permanent refusals from those that are worth another try.
-func (c *Child) writeError(verb string, err error) error {
-	switch {
-	case lacksNamespace(err, c.Ref.Namespace):
-		return &NamespaceMissingError{Ref: c.Ref, Err: err}
-	case permanent(err):
-		return &InvalidError{Ref: c.Ref, Err: err, Fields: notBase64(c.Object)}
-	default:
-		return fmt.Errorf("%s %s: %w", verb, c.Ref, err)
-	}
-}
-
-// lacksNamespace tells whether the API server answered that a namespace does not exist.
-func lacksNamespace(err error, namespace string) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details != nil && details.Group == "" && details.Kind == "namespaces" && details.Name == namespace
-}
-
-// permanent says whether the API server refused the object itself: 400 (strict decoding), 413, 422, or one of the three
-// refusals that the server answers as internal errors, without a reason, so that only the text tells them: an apply that
-// does not fit the schema, or not the kind's Go type, and an object that etcd does not take. The last may come with the first apply of an object
-// whose POST was taken, because managedFields then hold its paths twice.
-func permanent(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	switch status.Status().Code {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		return true
-	case http.StatusInternalServerError:
-		message := status.Status().Message
-		return strings.Contains(message, "failed to create typed patch object") ||
-			strings.Contains(message, "failed to convert new object") ||
-			strings.Contains(message, "etcdserver: request is too large")
-	default:
-		return false
-	}
-}
-
-// wrongUID says whether err is a 422 on metadata.uid: another object has the name.
-func wrongUID(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity || status.Status().Details == nil {
-		return false
-	}
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Field == "metadata.uid" {
-			return true
-		}
-	}
-	return false
 }

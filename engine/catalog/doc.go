@@ -3,7 +3,7 @@
 // origin: a ConfigMap, a Rule object or a file.
 //
 //	inbox := catalog.NewInbox(len(sources)) // sources and the mapper put changes into it
-//	c := catalog.New(catalog.Options{Kinds: mapper, Schemas: reader, Definitions: writer, RuleID: apply.RuleID}, time.Now())
+//	c := catalog.New(catalog.Options{Kinds: mapper, Schemas: reader, Definitions: writer, RuleID: mark.RuleID}, time.Now())
 //	for range inbox.Ready() {
 //		c.Update(inbox.Take(), time.Now())
 //		for _, rule := range c.Rules() {

@@ -51,7 +51,7 @@ func OfWrite(subject string, err error) Problem {
 		return p
 	}
 	switch {
-	case errors.As(err, new(*apply.NameTakenError)):
+	case errors.As(err, new(*apply.NameConflictError)):
 		p.Reason, p.Stalled = ReasonNameTaken, true
 	case IsInvalid(err):
 		p.Reason, p.Stalled = ReasonInvalid, true
@@ -127,7 +127,7 @@ func (p Problem) IsEventful() bool {
 // IsTransient tells whether the next reconcile settles the problem: nobody has to read of it.
 func (p Problem) IsTransient() bool {
 	return errors.As(p.Err, new(*TransientError)) || errors.As(p.Err, new(*apply.ReplacedError)) ||
-		errors.As(p.Err, new(*apply.UntiedError)) || errors.Is(p.Err, context.Canceled)
+		errors.As(p.Err, new(*apply.OwnerReferenceLostError)) || errors.Is(p.Err, context.Canceled)
 }
 
 // IsLogged tells whether the log has to have the problem: no condition says it, and it is not in the normal course of things.

@@ -15,7 +15,7 @@ import (
 // What stalls comes before what is under way, and the first of each gives the reason.
 func TestSummarize(t *testing.T) {
 	t.Parallel()
-	failed := OfWrite("child web", &apply.NameTakenError{})
+	failed := OfWrite("child web", &apply.NameConflictError{})
 	waits := Problem{Subject: "lookup a", Reason: ReasonWaiting, Err: errors.New("a does not exist")}
 	node := func(n rules.NodeOutcome) rules.Outcome { return rules.Outcome{Nodes: []rules.NodeOutcome{n}} }
 	tests := map[string]struct {
@@ -60,7 +60,7 @@ func TestOfWrite(t *testing.T) {
 		stalled, logged bool
 	}{
 		"the network":           {errors.New("connection refused"), ReasonWrite, false, true},
-		"the name is taken":     {&apply.NameTakenError{}, ReasonNameTaken, true, false},
+		"the name is taken":     {&apply.NameConflictError{}, ReasonNameTaken, true, false},
 		"refused":               {&apply.InvalidError{Err: errors.New("no")}, ReasonInvalid, true, false},
 		"forbidden":             {apierrors.NewForbidden(schema.GroupResource{}, "a", errors.New("no")), ReasonForbidden, true, false},
 		"being deleted":         {&apply.TerminatingError{}, ReasonTerminating, false, false},

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -169,7 +169,7 @@ func (b *Book[P]) ForgetRule(id string) {
 // Fare is how what a parent sets in a target fares.
 type Fare[P Problem[P]] struct {
 	Target  types.NamespacedName
-	Part    *apply.Part
+	Part    *patchset.Part
 	Problem P
 }
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -38,9 +38,9 @@ func namesOf(keys []queue.Key) []string {
 
 // sets is a contribution of a part to each target.
 func sets(parent Parent, targets ...string) *Contribution {
-	c := &Contribution{Parent: parent, Parts: make(map[types.NamespacedName]*apply.Part)}
+	c := &Contribution{Parent: parent, Parts: make(map[types.NamespacedName]*patchset.Part)}
 	for _, target := range targets {
-		c.Parts[name(target)] = &apply.Part{}
+		c.Parts[name(target)] = &patchset.Part{}
 	}
 	return c
 }

@@ -3,18 +3,18 @@ package contributions
 import (
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/queue"
 )
 
 // Collected is what is known of a target.
 type Collected struct {
 	// Parts are those of Parents, the oldest first.
-	Parts   []*apply.Part
+	Parts   []*patchset.Part
 	Parents []types.NamespacedName
 	// Merged is what earlier parts came to together, nil where that is not known. Who
 	// puts these together leaves here what comes of it.
-	Merged *apply.Merged
+	Merged *patchset.Merged
 	// Pending is true during a wave, when nothing else is said. Doubt names a parent of
 	// which it was never known what it contributes.
 	Pending bool
@@ -61,7 +61,7 @@ func (l *ledger[P]) collect(p *patch[P], name types.NamespacedName, out *Collect
 	out.change, out.Merged = t.change, t.merged
 	shares := t.inOrder()
 	l.visited += len(shares)
-	out.Parts, out.Parents = make([]*apply.Part, len(shares)), make([]types.NamespacedName, len(shares))
+	out.Parts, out.Parents = make([]*patchset.Part, len(shares)), make([]types.NamespacedName, len(shares))
 	for i, s := range shares {
 		out.Parts[i], out.Parents[i] = s.part, s.of.by.name
 	}

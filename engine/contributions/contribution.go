@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/patchset"
 )
 
 // Parent is who contributes.
@@ -23,7 +23,7 @@ type Contribution struct {
 	Parent
 
 	// Parts has what is set in each target.
-	Parts map[types.NamespacedName]*apply.Part
+	Parts map[types.NamespacedName]*patchset.Part
 	// Doubtful are targets of which what is set is not known now, and Open is true
 	// where there may be any others.
 	Doubtful map[types.NamespacedName]bool
@@ -71,7 +71,7 @@ type contribution[P Problem[P]] struct {
 type share[P Problem[P]] struct {
 	of     *contribution[P]
 	target *target[P]
-	part   *apply.Part
+	part   *patchset.Part
 	// gone is true once it is not set any more.
 	gone bool
 	// awaited is true while the parent waits for the outcome.

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -227,7 +227,7 @@ func TestParentOfManyTargets(t *testing.T) {
 	}
 	r.says = func(int) *Contribution {
 		now := sets(younger, targets...)
-		now.Parts[name("more")] = &apply.Part{}
+		now.Parts[name("more")] = &patchset.Part{}
 		return now
 	}
 	r.add(parentKey("0"))

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/patchset"
 )
 
 // patch is what is known of one patch.
@@ -41,7 +41,7 @@ type target[P Problem[P]] struct {
 	problem P
 	left    map[types.NamespacedName]P
 	// merged is what the shares came to together; nil where they are less than two.
-	merged *apply.Merged
+	merged *patchset.Merged
 	// awaited are shares of which the parents wait for the outcome, and leaving are
 	// parents that were dropped since.
 	awaited []*share[P]

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/rules"
 )
@@ -15,7 +15,7 @@ type Child struct {
 	// Object has apiVersion, kind and metadata at least.
 	Object *unstructured.Unstructured
 	// Owner is what its mark says; zero if the mark proves nothing.
-	Owner    apply.Owner
+	Owner    mark.Owner
 	IsMarked bool
 }
 
@@ -30,7 +30,7 @@ type Policies struct {
 	// ByNode has the deletionPolicy of each node, as far as that needs no expression.
 	ByNode map[string]rules.Ending
 	// Decided is what the rule says now of the children of a parent that is being deleted.
-	Decided map[identity.ID]apply.Retain
+	Decided map[identity.ID]mark.Retain
 	// KeepAll is true if the parent is being deleted with orphaning.
 	KeepAll bool
 }
@@ -72,6 +72,6 @@ func (p Policies) NeedEvaluation() bool {
 }
 
 // RetainOf is a decision as a child's mark records it.
-func RetainOf(policy rules.Ending) apply.Retain {
-	return apply.RetainWhen(policy.WhenPruned == rules.EndOrphan, policy.WhenDeleted == rules.EndOrphan)
+func RetainOf(policy rules.Ending) mark.Retain {
+	return mark.RetainWhen(policy.WhenPruned == rules.EndOrphan, policy.WhenDeleted == rules.EndOrphan)
 }

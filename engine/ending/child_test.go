@@ -7,16 +7,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/rules"
 )
 
 // childOf is a marked child of a node.
-func childOf(node, name string, retain apply.Retain) Child {
+func childOf(node, name string, retain mark.Retain) Child {
 	obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	obj.SetName(name)
-	return Child{Object: obj, Owner: apply.Owner{Node: node, Retain: retain}, IsMarked: true}
+	return Child{Object: obj, Owner: mark.Owner{Node: node, Retain: retain}, IsMarked: true}
 }
 
 // The rule that runs decides, else the mark; a child that cannot be proven to be one is kept.
@@ -27,22 +27,22 @@ func TestPolicies(t *testing.T) {
 		"kept":    {WhenPruned: rules.EndOrphan, WhenDeleted: rules.EndOrphan},
 		"asked":   {},
 	}
-	unmarked := childOf("deleted", "a", apply.RetainNever)
+	unmarked := childOf("deleted", "a", mark.RetainNever)
 	unmarked.IsMarked = false
 	tests := map[string]struct {
 		policies        Policies
 		child           Child
 		pruned, deleted bool // whether it is kept
 	}{
-		"the rule deletes, the mark keeps":      {Policies{ByNode: byNode}, childOf("deleted", "a", apply.RetainAlways), false, false},
-		"the rule keeps, the mark deletes":      {Policies{ByNode: byNode}, childOf("kept", "a", apply.RetainNever), true, true},
-		"an expression: the mark decides":       {Policies{ByNode: byNode}, childOf("asked", "a", apply.RetainWhenPruned), true, false},
-		"a node that is gone: the mark decides": {Policies{ByNode: byNode}, childOf("gone", "a", apply.RetainWhenDeleted), false, true},
-		"a node that is gone, and nothing kept": {Policies{ByNode: byNode}, childOf("gone", "a", apply.RetainNever), false, false},
+		"the rule deletes, the mark keeps":      {Policies{ByNode: byNode}, childOf("deleted", "a", mark.RetainAlways), false, false},
+		"the rule keeps, the mark deletes":      {Policies{ByNode: byNode}, childOf("kept", "a", mark.RetainNever), true, true},
+		"an expression: the mark decides":       {Policies{ByNode: byNode}, childOf("asked", "a", mark.RetainWhenPruned), true, false},
+		"a node that is gone: the mark decides": {Policies{ByNode: byNode}, childOf("gone", "a", mark.RetainWhenDeleted), false, true},
+		"a node that is gone, and nothing kept": {Policies{ByNode: byNode}, childOf("gone", "a", mark.RetainNever), false, false},
 		"a mark that proves nothing":            {Policies{ByNode: byNode}, unmarked, true, true},
-		"the parent is deleted with orphaning":  {Policies{ByNode: byNode, KeepAll: true}, childOf("deleted", "a", apply.RetainNever), false, true},
-		"evaluated while the parent is deleted": {Policies{ByNode: byNode, Decided: map[identity.ID]apply.Retain{identity.Of(childOf("", "a", "").Object): apply.RetainAlways}}, childOf("asked", "a", apply.RetainNever), false, true},
-		"evaluated for another child than this": {Policies{ByNode: byNode, Decided: map[identity.ID]apply.Retain{identity.Of(childOf("", "b", "").Object): apply.RetainAlways}}, childOf("asked", "a", apply.RetainNever), false, false},
+		"the parent is deleted with orphaning":  {Policies{ByNode: byNode, KeepAll: true}, childOf("deleted", "a", mark.RetainNever), false, true},
+		"evaluated while the parent is deleted": {Policies{ByNode: byNode, Decided: map[identity.ID]mark.Retain{identity.Of(childOf("", "a", "").Object): mark.RetainAlways}}, childOf("asked", "a", mark.RetainNever), false, true},
+		"evaluated for another child than this": {Policies{ByNode: byNode, Decided: map[identity.ID]mark.Retain{identity.Of(childOf("", "b", "").Object): mark.RetainAlways}}, childOf("asked", "a", mark.RetainNever), false, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

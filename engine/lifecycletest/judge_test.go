@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // contentOf is what an object has where its kind keeps a flat map.
@@ -87,7 +87,7 @@ func (t *track) judge(id identity, obj *unstructured.Unstructured) []string {
 		return nil
 	}
 	var diff []string
-	if _, owned := apply.ReadOwner(obj); !owned || obj.GetLabels()[apply.LabelRule] == "" {
+	if _, owned := mark.ReadOwner(obj); !owned || obj.GetLabels()[mark.LabelRule] == "" {
 		diff = append(diff, fmt.Sprintf("%s is not marked", id))
 	}
 	want := t.values

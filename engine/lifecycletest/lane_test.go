@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/enginetest"
 )
@@ -226,7 +226,7 @@ func (l *lane) circumstances(s *sequence) []string {
 	lines := l.log.about(s.names)
 	now := time.Now().Format(clock)
 	for _, name := range s.ruleNames() {
-		for _, object := range []string{name, "kanon-state-" + apply.RuleID(l.kanon, l.kanon, name)} {
+		for _, object := range []string{name, "kanon-state-" + mark.RuleID(l.kanon, l.kanon, name)} {
 			live, err := l.at(configMap, l.kanon).Get(l.t.Context(), object, metav1.GetOptions{})
 			if err == nil {
 				lines = append(lines, fmt.Sprintf("%s%s: %v %v", now, object, live.GetAnnotations(), live.Object["data"]))

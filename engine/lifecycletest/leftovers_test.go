@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // What is left of a rule that is gone, or that is not for a parent any more, besides its
@@ -15,7 +15,7 @@ import (
 
 // idOf is the id of the rule in a slot, as it is called now.
 func (m *model) idOf(slot string) string {
-	return apply.RuleID(m.kanon, m.kanon, m.rules[slot].name)
+	return mark.RuleID(m.kanon, m.kanon, m.rules[slot].name)
 }
 
 // judgeRecords looks for records of rules that are not there any more.
@@ -32,7 +32,7 @@ func (m *model) judgeRecords(records map[string]bool) []string {
 			if name == r.name && r.text != nil {
 				continue
 			}
-			if record := recordOf(apply.RuleID(m.kanon, m.kanon, name)); records[record] {
+			if record := recordOf(mark.RuleID(m.kanon, m.kanon, name)); records[record] {
 				diff = append(diff, fmt.Sprintf("rule %s is gone, and %s is there still", name, record))
 			}
 		}
@@ -82,7 +82,7 @@ func judgeFreed(id identity, obj *unstructured.Unstructured) []string {
 		}
 	}
 	for key := range obj.GetAnnotations() {
-		if strings.HasPrefix(key, "kanon.dev/") && key != apply.AnnotationRetained {
+		if strings.HasPrefix(key, "kanon.dev/") && key != mark.AnnotationRetained {
 			diff = append(diff, fmt.Sprintf("%s was let go and has the annotation %s", id, key))
 		}
 	}

@@ -15,7 +15,13 @@ import (
 	"github.com/google/cel-go/common/decls"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/interpreter"
+
+	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/celenv/value"
 )
+
+// NowName is the name of the time of the evaluation in expressions.
+const NowName = "now"
 
 // Env checks and plans expressions. It is immutable and safe for concurrent
 // use.
@@ -24,15 +30,10 @@ type Env struct {
 	base *cel.Env
 	// checker holds the functions and no variables.
 	checker *checker.Env
-	// machine finds the functions and the values of names at run time.
-	machine interpreter.Interpreter
-	// dispatcher and factory are what it is made of.
+	// dispatcher finds the functions at run time.
 	dispatcher interpreter.Dispatcher
-	factory    *factory
-	// declared says of each function what a call takes, by name.
-	declared map[string]declaration
-	// own are Kanon's own functions by name.
-	own map[string]*function
+	// functions has what each function costs and makes.
+	table *function.Table
 	// overloads are the ways to call each function.
 	overloads map[string][]*decls.OverloadDecl
 }
@@ -75,38 +76,31 @@ func newEnv() (*Env, error) {
 			return nil, fmt.Errorf("declare the CEL function %s: %w", name, err)
 		}
 	}
-	declared := declarations()
-	dispatcher, err := newDispatcher(base, declared)
+	functions := function.NewTable()
+	dispatcher, err := functions.Dispatcher(base)
 	if err != nil {
 		return nil, err
 	}
-	provider := base.CELTypeProvider()
-	factory := newFactory(base.Container, provider)
 	// cel-go has one value for "no such overload" and one for the overflow of a
 	// timestamp, and writes the node's id into them at their first use. Done here,
 	// once, that is no race between evaluations.
 	types.LabelErrNode(sharedErrorID, types.NoSuchOverloadErr())
 	types.LabelErrNode(sharedErrorID, types.Int(math.MaxInt64).ConvertToType(types.TimestampType))
-	own := map[string]*function{}
-	for _, fn := range ownFunctions() {
-		own[fn.name] = fn
-	}
-	e := &Env{
-		own:        own,
-		declared:   declared,
+	return &Env{
+		table:      functions,
 		overloads:  overloads(base.Functions()),
 		base:       base,
 		checker:    check,
 		dispatcher: dispatcher,
-		factory:    factory,
-	}
-	e.machine = e.machineFor(factory)
-	return e, nil
+	}, nil
 }
 
-// machineFor runs expressions whose paths the factory makes.
-func (e *Env) machineFor(f interpreter.AttributeFactory) interpreter.Interpreter {
-	return interpreter.NewInterpreter(e.dispatcher, e.base.Container, e.base.CELTypeProvider(), adapter{}, f)
+// Functions has what each function costs and makes.
+func (e *Env) Functions() *function.Table { return e.table }
+
+// Attributes makes CEL's own attributes: names with the fields and indices read from them.
+func (e *Env) Attributes() interpreter.AttributeFactory {
+	return interpreter.NewAttributeFactory(e.base.Container, value.Adapter{}, e.base.CELTypeProvider())
 }
 
 // sharedErrorID marks errors that carry no node of their own.
@@ -188,7 +182,7 @@ func (e *Env) Compile(text string, scope Scope) (*Expression, []Issue) {
 	return e.Checker(scope).Check(parsed)
 }
 
-// IsFunction says whether there is a function or a macro of that name.
+// IsFunction reports whether there is a function or a macro of that name.
 func (e *Env) IsFunction(name string) bool {
 	return e.base.HasFunction(name) || slices.ContainsFunc(e.base.Macros(), func(m cel.Macro) bool { return m.Function() == name })
 }
@@ -254,8 +248,39 @@ func offset(text string, loc common.Location) int {
 	return -1
 }
 
-// IsType says whether a name is that of a type or of a constant of CEL's own.
+// ChangesAt reports whether it is known when the value of a call changes whose operands
+// grow by so many seconds in a second each. The operands begin with the one that
+// the function is called on.
+func (e *Env) ChangesAt(function string, speeds []int) bool {
+	return e.table.Own(function).ChangesAt(speeds)
+}
+
+// IsType reports whether a name is that of a type or of a constant of CEL's own.
 func (e *Env) IsType(name string) bool {
 	_, ok := e.base.CELTypeProvider().FindIdent(name)
 	return ok
+}
+
+const (
+	// maxExpression is the longest expression, in code points. The time that cel-go's
+	// checker takes grows with the square of it.
+	maxExpression = 16 << 10
+	// maxNesting is how deep an expression may nest.
+	maxNesting = 100
+)
+
+// options declares the language: what the parser accepts and which functions
+// exist. Versions are pinned, so that an update of a module does not change
+// what a rule means.
+func options() []cel.EnvOption {
+	return append([]cel.EnvOption{
+		cel.CustomTypeAdapter(value.Adapter{}),
+		cel.CrossTypeNumericComparisons(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.EnableMacroCallTracking(),
+		cel.EnableHiddenAccumulatorName(true),
+		cel.EnableIdentifierEscapeSyntax(),
+		cel.ParserExpressionSizeLimit(maxExpression),
+		cel.ParserRecursionLimit(maxNesting),
+	}, function.Libraries()...)
 }

@@ -7,6 +7,9 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/interpreter"
+
+	"kanon.dev/kanon/rules/celenv/value"
 )
 
 // Expression is a parsed and checked expression. It is immutable.
@@ -59,6 +62,23 @@ func nodeOffset(a *ast.AST, text string, id int64) int {
 		n++
 	}
 	return len(text)
+}
+
+// IsTypeName reports whether a name is that of a type or of a constant of CEL's own.
+func (x *Expression) IsTypeName(name string) bool { return x.env.IsType(name) }
+
+// Env is the environment that the expression was checked in.
+func (x *Expression) Env() *Env { return x.env }
+
+// Plan makes the instructions of the expression: attributes resolve its paths, and options decorate its nodes.
+func (x *Expression) Plan(attributes interpreter.AttributeFactory, options ...interpreter.PlannerOption) (interpreter.InterpretableV2, []Issue) {
+	base := x.env.base
+	machine := interpreter.NewInterpreter(x.env.dispatcher, base.Container, base.CELTypeProvider(), value.Adapter{}, attributes)
+	run, err := machine.NewInterpretable(x.ast, options...)
+	if err != nil {
+		return nil, planIssues(x, err)
+	}
+	return run, nil
 }
 
 // Nodes lists every node of the expression, outer ones first.
@@ -120,7 +140,7 @@ func (n *names) walk(e ast.Expr, bound []string) {
 	}
 }
 
-// isNamespace says whether the target of a call is the first part of the
+// isNamespace reports whether the target of a call is the first part of the
 // function's name, as math is in math.abs(x).
 func (n *names) isNamespace(e, target ast.Expr) bool {
 	return target.Kind() == ast.IdentKind && n.isFunction(target.AsIdent()+"."+e.AsCall().FunctionName())

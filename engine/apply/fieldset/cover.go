@@ -1,0 +1,141 @@
+package fieldset
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// The cover check decides without a request whether the live object still holds what we wrote. The API server takes a
+// path out of our entries as soon as anybody else changes it, so a path that is still there still has our value. The
+// rules:
+//
+//   - Only leaves count: the paths under which nothing else was rendered. What holds a leaf follows from it.
+//   - Only entries of our manager, not of a subresource, in the rendered apiVersion count. Apply and Update count alike.
+//   - A leaf is covered where an entry has it as a member and goes no deeper. An entry that goes deeper was recorded
+//     under another schema, in which the leaf was not one; what it says of the leaf as a whole is not known.
+//   - An entry that ends above the leaf, or holds only its parents, covers nothing: a rendered scalar under a granular
+//     map is not covered by the map.
+//   - The one exception: an empty granular map or struct is covered by anything of ours at its path or below, since the
+//     value is then there, and empty is all that was asked for.
+//   - Identity (apiVersion, kind, name, namespace, uid, ...) is never in managedFields and is not asked for. Labels,
+//     annotations, AnnotationApplied among them, and ownerReferences are.
+
+// Covered reports whether our entries of live hold every rendered path.
+func (d *Desired) Covered(live *unstructured.Unstructured) bool { return d.uncovered(live).Empty() }
+
+// uncovered are the leaves that our entries of live do not cover; read-only.
+func (d *Desired) uncovered(live *unstructured.Unstructured) *fieldpath.Set {
+	entries := d.entries(live)
+	hash, hashed := d.shape.hashEntries(entries, d.controller)
+	if uncovered, known := d.shape.known(hash); hashed && known {
+		return uncovered
+	}
+	owned, uncovered := union(entries), &fieldpath.Set{}
+	d.eachLeaf(func(path fieldpath.Path) {
+		if !d.leafCovered(path, owned) {
+			uncovered.Insert(path.Copy())
+		}
+	})
+	if hashed && (d.controller == "" || !uncovered.Has(referencePath(d.controller))) {
+		d.shape.remember(hash, uncovered)
+	}
+	return uncovered
+}
+
+// entries are those of ours in live that count: those in the rendered apiVersion.
+func (d *Desired) entries(live *unstructured.Unstructured) []Entry {
+	return slices.DeleteFunc(OwnEntries(live), func(e Entry) bool { return e.APIVersion != d.Object.GetAPIVersion() })
+}
+
+// union are the paths of all entries. One that cannot be read covers nothing.
+func union(entries []Entry) *fieldpath.Set {
+	owned := &fieldpath.Set{}
+	for _, e := range entries {
+		if set, err := e.Fields(); err == nil {
+			owned = owned.Union(set)
+		}
+	}
+	return owned
+}
+
+func (d *Desired) leafCovered(path fieldpath.Path, owned *fieldpath.Set) bool {
+	member, below := owned.Has(path), hasBelow(owned, path)
+	if member && !below {
+		return true
+	}
+	return (member || below) && d.emptyGranular(path)
+}
+
+// hasBelow reports whether a set has members under path.
+func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
+	for _, element := range path {
+		next, ok := set.Children.Get(element)
+		if !ok {
+			return false
+		}
+		set = next
+	}
+	return !set.Empty()
+}
+
+// emptyGranular reports whether an empty map was rendered at path whose keys the schema tells apart.
+func (d *Desired) emptyGranular(path fieldpath.Path) bool {
+	var at any = d.Object.Object
+	ref := d.kind.root
+	for _, element := range path {
+		var ok bool
+		if at, ref, ok = d.kind.step(at, ref, element); !ok {
+			return false
+		}
+	}
+	m, ok := at.(map[string]any)
+	if !ok || len(m) > 0 {
+		return false
+	}
+	granular := d.kind.atom(ref).Map
+	return granular != nil && granular.ElementRelationship != smdschema.Atomic
+}
+
+// step follows one path element into a value and its type.
+func (k Kind) step(at any, ref smdschema.TypeRef, element fieldpath.PathElement) (any, smdschema.TypeRef, bool) {
+	atom := k.atom(ref)
+	switch {
+	case element.FieldName != nil:
+		m, ok := at.(map[string]any)
+		if !ok || atom.Map == nil {
+			return nil, ref, false
+		}
+		v, ok := m[*element.FieldName]
+		return v, fieldType(atom.Map, *element.FieldName), ok
+	case element.Key != nil:
+		items, ok := at.([]any)
+		if !ok || atom.List == nil {
+			return nil, ref, false
+		}
+		for _, item := range items {
+			if hasKeys(item, *element.Key) {
+				return item, atom.List.ElementType, true
+			}
+		}
+	}
+	return nil, ref, false // items of sets are scalars, and indexes do not occur in managedFields of granular lists
+}
+
+// hasKeys reports whether a list-map item has these keys. Rendered items have all of them: see completeKeys.
+func hasKeys(item any, keys value.FieldList) bool {
+	m, ok := item.(map[string]any)
+	if !ok {
+		return false
+	}
+	for _, key := range keys {
+		v, ok := m[key.Name]
+		if !ok || !value.Equals(value.NewValueInterface(v), key.Value) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,143 @@
+package fieldset
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// The operations of entries in managedFields.
+const (
+	OperationApply  = "Apply"
+	OperationUpdate = "Update"
+	// AncientManager is the manager into which the API server folds the oldest Update entries when there are more than
+	// ten (apimachinery, pkg/util/managedfields/internal/capmanagers.go).
+	AncientManager = "ancient-changes"
+)
+
+// Entry is one item of metadata.managedFields, read in place.
+type Entry struct {
+	Manager, Operation, APIVersion, Subresource string
+	// raw is the item as it stands in the object; read-only.
+	Raw map[string]any
+}
+
+// IsManaged reports whether the name of a field manager of obj contains text, such as a rule's id. An object without field
+// managers tells nothing, and counts as one that is.
+func IsManaged(obj *unstructured.Unstructured, text string) bool {
+	entries := EntriesOf(obj)
+	return len(entries) == 0 || slices.ContainsFunc(entries, func(e Entry) bool { return strings.Contains(e.Manager, text) })
+}
+
+// Ours reports whether the entry records child writes.
+func (e Entry) Ours() bool {
+	return e.Manager == Manager && e.Subresource == "" &&
+		(e.Operation == OperationApply || e.Operation == OperationUpdate)
+}
+
+// Ancient reports whether the entry may hold what was in an Update entry of ours.
+func (e Entry) Ancient() bool {
+	return e.Manager == AncientManager && e.Operation == OperationUpdate && e.Subresource == ""
+}
+
+// Text is the entry's paths as JSON, with sorted keys.
+func (e Entry) Text() (string, error) {
+	if text, ok := e.Raw["fieldsV1"].(string); ok {
+		return text, nil // as package wire reads it
+	}
+	text, err := MarshalText(e.Raw["fieldsV1"])
+	if err != nil {
+		return "", fmt.Errorf("encode fieldsV1 of manager %s: %w", e.Manager, err)
+	}
+	return text, nil
+}
+
+// Item is the entry as the API server takes it.
+func (e Entry) Item() map[string]any {
+	text, ok := e.Raw["fieldsV1"].(string)
+	if !ok {
+		return e.Raw
+	}
+	item := maps.Clone(e.Raw)
+	item["fieldsV1"] = json.RawMessage(text)
+	return item
+}
+
+// Fields decodes the entry's paths.
+func (e Entry) Fields() (*fieldpath.Set, error) {
+	text, err := e.Text()
+	if err != nil {
+		return nil, err
+	}
+	set := &fieldpath.Set{}
+	if err := set.FromJSON(strings.NewReader(text)); err != nil {
+		return nil, fmt.Errorf("decode fieldsV1 of manager %s: %w", e.Manager, err)
+	}
+	return set, nil
+}
+
+// EntriesOf reads managedFields in the object's order.
+func EntriesOf(obj *unstructured.Unstructured) []Entry {
+	metadata, ok := obj.Object["metadata"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	items, ok := metadata["managedFields"].([]any)
+	if !ok {
+		return nil
+	}
+	entries := make([]Entry, 0, len(items))
+	for _, item := range items {
+		raw, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		e := Entry{Raw: raw}
+		e.Manager, _ = raw["manager"].(string)
+		e.Operation, _ = raw["operation"].(string)
+		e.APIVersion, _ = raw["apiVersion"].(string)
+		e.Subresource, _ = raw["subresource"].(string)
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// OwnEntries are the entries of managedFields that record our child writes.
+func OwnEntries(obj *unstructured.Unstructured) []Entry {
+	return slices.DeleteFunc(EntriesOf(obj), func(e Entry) bool { return !e.Ours() })
+}
+
+// Entries hashes the content of entries, without their times and their order.
+func (h Hasher) Entries(entries []Entry) (uint64, error) {
+	var sum uint64
+	for _, e := range entries {
+		text, err := e.Text()
+		if err != nil {
+			return 0, err
+		}
+		sum += h.Join(maphash.Comparable(h.Seed, [...]string{e.Operation, e.APIVersion}), maphash.String(h.Seed, text))
+	}
+	return sum, nil
+}
+
+// SameEntries reports whether two lists of entries have one content, as for hasher.entries.
+func SameEntries(as, bs []Entry) bool {
+	return len(as) == len(bs) && !slices.ContainsFunc(as, func(a Entry) bool {
+		return !slices.ContainsFunc(bs, a.isSame)
+	})
+}
+
+func (e Entry) isSame(other Entry) bool {
+	a, err1 := e.Text()
+	b, err2 := other.Text()
+	return err1 == nil && err2 == nil && e.Operation == other.Operation && e.APIVersion == other.APIVersion && a == b
+}
+
+// Manager is the field manager of child writes, and of nothing else.
+const Manager = "kanon"

@@ -1,0 +1,79 @@
+package fieldset
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"hash/maphash"
+
+	"kanon.dev/kanon/wire"
+)
+
+// listsOf keeps of a value only its maps' shape and its lists in full.
+func listsOf(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, field := range v {
+			out[name] = listsOf(field)
+		}
+		return out
+	case []any:
+		return v
+	default:
+		return nil
+	}
+}
+
+// Digest is 128 bits of a SHA-256 over the JSON form of v, in which the keys of maps are sorted: the same value gives the
+// same 22 characters in every process.
+func Digest(v any) (string, error) {
+	text, err := wire.AppendJSON(make([]byte, 0, 2<<10), v) // enough for most
+	if err != nil {
+		return "", err
+	}
+	return hashOf(text), nil
+}
+
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+// MarshalText is json.Marshal as a string.
+func MarshalText(v any) (string, error) {
+	text, err := json.Marshal(v)
+	return string(text), err
+}
+
+// Hasher hashes JSON values, as unstructured objects hold them.
+type Hasher struct{ Seed maphash.Seed }
+
+// Value is the hash of v. The order of a map's keys makes no difference, as the hashes of its entries are added up.
+func (h Hasher) Value(v any) uint64 {
+	switch v := v.(type) {
+	case map[string]any:
+		sum := maphash.Comparable(h.Seed, [...]int{1, len(v)})
+		for name, field := range v {
+			sum += h.Join(maphash.String(h.Seed, name), h.Value(field))
+		}
+		return sum
+	case []any:
+		sum := maphash.Comparable(h.Seed, [...]int{2, len(v)})
+		for _, item := range v {
+			sum = h.Join(sum, h.Value(item))
+		}
+		return sum
+	case nil:
+		return maphash.Comparable(h.Seed, [...]int{3, 0})
+	case string:
+		return maphash.String(h.Seed, v)
+	default:
+		return maphash.Comparable(h.Seed, v)
+	}
+}
+
+// Join hashes two hashes in their order.
+func (h Hasher) Join(a, b uint64) uint64 {
+	return maphash.Comparable(h.Seed, [...]uint64{a, b})
+}

@@ -1,0 +1,100 @@
+package fieldset
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// Operation is one step of a JSON patch (RFC 6902). A remove has no use for Value, and the API server passes over it.
+type Operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// StepInto is the value that one element of a path leads to, and how a JSON pointer says it.
+func StepInto(at any, element fieldpath.PathElement) (next any, token string, ok bool) {
+	switch {
+	case element.FieldName != nil:
+		fields, isMap := at.(map[string]any)
+		next, ok = fields[*element.FieldName]
+		return next, EscapePointer(*element.FieldName), isMap && ok
+	case element.Key != nil:
+		items, _ := at.([]any)
+		for i, item := range items {
+			if hasKeys(item, *element.Key) {
+				return item, strconv.Itoa(i), true
+			}
+		}
+	case element.Value != nil:
+		items, _ := at.([]any)
+		for i, item := range items {
+			if value.Equals(value.NewValueInterface(item), *element.Value) {
+				return item, strconv.Itoa(i), true
+			}
+		}
+	}
+	return nil, "", false
+}
+
+// PointerTo is the JSON pointer to a path of an object; false where what holds the field does not exist.
+func PointerTo(at any, path fieldpath.Path) (string, bool) {
+	var b strings.Builder
+	for i, element := range path {
+		next, token, ok := StepInto(at, element)
+		if !ok && (i < len(path)-1 || element.FieldName == nil) {
+			return "", false
+		}
+		b.WriteString("/" + token)
+		at = next
+	}
+	return b.String(), true
+}
+
+// Replaced is a copy of an object in which stands what a patch replaces. What is not on the way there it shares with the
+// object.
+func Replaced(object map[string]any, patch []Operation) map[string]any {
+	var after any = object
+	for _, step := range patch {
+		if step.Op == "replace" {
+			after = replacedAt(after, strings.Split(step.Path, "/")[1:], step.Value)
+		}
+	}
+	content, _ := after.(map[string]any)
+	return content
+}
+
+// replacedAt is replaced for one value; the tokens are those of a pointer to something that exists.
+func replacedAt(at any, tokens []string, v any) any {
+	if len(tokens) == 0 {
+		return v
+	}
+	switch at := at.(type) {
+	case map[string]any:
+		after, name := maps.Clone(at), unescapePointer(tokens[0])
+		after[name] = replacedAt(at[name], tokens[1:], v)
+		return after
+	case []any:
+		after := slices.Clone(at)
+		if i, err := strconv.Atoi(tokens[0]); err == nil {
+			after[i] = replacedAt(at[i], tokens[1:], v)
+		}
+		return after
+	}
+	return at
+}
+
+// EscapePointer is a name as a step of a JSON pointer (RFC 6901).
+func EscapePointer(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
+
+// unescapePointer is the name that a step of a JSON pointer stands for.
+func unescapePointer(token string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+}

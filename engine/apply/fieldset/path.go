@@ -1,0 +1,82 @@
+package fieldset
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// PathText is a path for messages: as in managedFields, without the dot before it.
+func PathText(path fieldpath.Path) string {
+	text := path.String()
+	if len(text) > 0 && text[0] == '.' {
+		return text[1:]
+	}
+	return text
+}
+
+// Path leads from an object to a field, or to items of a list. What is below is meant too.
+type Path []Step
+
+// Step is one step of a Path.
+type Step struct {
+	// Field is the name of a field, or the key of a map. Empty where Keys is not.
+	Field string
+	// Keys select items of a list, by the text of some of the fields that tell them apart.
+	Keys map[string]string
+}
+
+// String writes the path for messages.
+func (p Path) String() string {
+	var b strings.Builder
+	for i, step := range p {
+		switch {
+		case step.Keys != nil:
+			var pairs []string
+			for _, name := range slices.Sorted(maps.Keys(step.Keys)) {
+				pairs = append(pairs, name+"="+step.Keys[name])
+			}
+			b.WriteString("[" + strings.Join(pairs, ",") + "]")
+		case strings.ContainsAny(step.Field, "./"):
+			b.WriteString("[" + step.Field + "]")
+		case i > 0:
+			b.WriteString("." + step.Field)
+		default:
+			b.WriteString(step.Field)
+		}
+	}
+	return b.String()
+}
+
+// equal reports whether two paths are the same.
+func (p Path) equal(other Path) bool {
+	return slices.EqualFunc(p, other, func(a, b Step) bool { return a.Field == b.Field && maps.Equal(a.Keys, b.Keys) })
+}
+
+// selects reports whether an item's fields have the texts of Keys.
+func (s Step) selects(field func(name string) any) bool {
+	for name, text := range s.Keys {
+		if textOf(field(name)) != text {
+			return false
+		}
+	}
+	return true
+}
+
+// textOf is a scalar as it is written in a path.
+func textOf(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case nil:
+		return ""
+	default:
+		return fmt.Sprint(v)
+	}
+}

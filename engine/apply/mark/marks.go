@@ -1,0 +1,139 @@
+package mark
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/keyring"
+)
+
+// EarlierParent reports whether obj was made for an object with the parent's name that is gone: another UID under the same
+// group, kind, namespace and name.
+func (m *Marks) EarlierParent(obj *unstructured.Unstructured, parent Ref) bool {
+	if owner, ok := m.OwnerOf(obj); ok {
+		return owner.IsFor(parent) && owner.Parent.UID != parent.UID
+	}
+	controller := metav1.GetControllerOfNoCopy(obj)
+	if controller == nil || controller.UID == parent.UID {
+		return false
+	}
+	gv, err := schema.ParseGroupVersion(controller.APIVersion)
+	if err != nil {
+		return false
+	}
+	named := Ref{Group: gv.Group, Kind: controller.Kind, Namespace: parent.Namespace, Name: controller.Name}
+	return named.sameObject(parent) && (parent.Namespace == "" || parent.Namespace == obj.GetNamespace())
+}
+
+// Marks proves whose an object is. It is safe for concurrent use.
+type Marks struct {
+	Keys func() *keyring.Keyring
+}
+
+// NewMarks returns Marks that seal and check by the ring that keys returns at the time, which must not be nil.
+func NewMarks(keys func() *keyring.Keyring) *Marks { return &Marks{Keys: keys} }
+
+// OwnerOf is for whom Kanon made obj; false where that is not proven: where obj has no mark, or one that was copied or made up.
+func (m *Marks) OwnerOf(obj *unstructured.Unstructured) (Owner, bool) {
+	owner, verdict := m.check(obj)
+	return owner, verdict.Proves()
+}
+
+// Owns reports whether it is proven that obj is a child of the parent with parentUID, made by the rule with ruleID.
+func (m *Marks) Owns(obj *unstructured.Unstructured, ruleID string, parentUID types.UID) bool {
+	owner, ok := m.OwnerOf(obj)
+	return ok && parentUID != "" && owner.RuleID == ruleID && owner.Parent.UID == parentUID
+}
+
+// check reads the mark of obj and says what it proves.
+func (m *Marks) check(obj *unstructured.Unstructured) (Owner, keyring.Verdict) {
+	text, ok := MetadataString(obj, "annotations", AnnotationApplied)
+	if read, isMark := ParseMark(text); ok && isMark {
+		owner, said := read.owner(obj)
+		return owner, m.Keys().Check(read.statement(owner.RuleID, RefOf(obj), said), read.seal)
+	}
+	return m.checkFormer(obj)
+}
+
+// IsSealedFor is Owns for an object of which somebody has changed or removed the label that names the rule.
+func (m *Marks) IsSealedFor(obj *unstructured.Unstructured, ruleID string, parentUID types.UID) bool {
+	text, _ := MetadataString(obj, "annotations", AnnotationApplied)
+	read, ok := ParseMark(text)
+	if !ok || read.uid != parentUID {
+		return false
+	}
+	_, said := read.owner(obj)
+	return m.Keys().Check(read.statement(ruleID, RefOf(obj), said), read.seal).Proves()
+}
+
+// ReadOwner is what an object says of whom it was made for. It proves nothing: it is for people, and for who has no keys.
+func ReadOwner(obj *unstructured.Unstructured) (Owner, bool) {
+	text, ok := MetadataString(obj, "annotations", AnnotationApplied)
+	if read, isMark := ParseMark(text); ok && isMark {
+		owner, _ := read.owner(obj)
+		return owner, true
+	}
+	return readFormerOwner(obj)
+}
+
+// owner is what a mark says together with the rest of the metadata of the object that has it. said is the text of
+// AnnotationOwner, as far as it counts.
+func (m Mark) owner(obj *unstructured.Unstructured) (owner Owner, said string) {
+	owner = Owner{Node: m.node, Parent: Ref{UID: m.uid}, Tracked: m.isTracked(), Retain: m.retain(), parent: m.parent}
+	owner.RuleID, _ = MetadataString(obj, "labels", LabelRule)
+	if m.isTracked() {
+		said, _ = MetadataString(obj, "annotations", AnnotationOwner)
+		owner.Parent = parseRef(said)
+		owner.Parent.UID = m.uid
+		return owner, said
+	}
+	if reference := referenceTo(obj, m.uid); reference != nil {
+		apiVersion, _ := reference["apiVersion"].(string)
+		owner.Parent.Group, _, _ = strings.Cut(apiVersion, "/")
+		if !strings.Contains(apiVersion, "/") {
+			owner.Parent.Group = ""
+		}
+		owner.Parent.Kind, _ = reference["kind"].(string)
+		owner.Parent.Name, _ = reference["name"].(string)
+		if !m.isForClusterScoped() {
+			owner.Parent.Namespace = obj.GetNamespace()
+		}
+	}
+	return owner, ""
+}
+
+// newMark is the mark of an owner's child, without hashes.
+func (m *Marks) newMark(owner Owner, child Ref) Mark {
+	fresh := Mark{flags: flagsOf(owner), uid: owner.Parent.UID, parent: parentHash(owner.Parent), node: owner.Node}
+	fresh.seal = m.Keys().Seal(fresh.statement(owner.RuleID, child, owner.Text()))
+	return fresh
+}
+
+// Add adds what makes an object recognisable as this owner's child, but for AnnotationApplied, which has hashes, and
+// returns the mark. The object refers to the controller, unless that is nil.
+func (m *Marks) Add(object *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) Mark {
+	metadata := EnsureMap(object.Object, "metadata")
+	labels, annotations := EnsureMap(metadata, "labels"), EnsureMap(metadata, "annotations")
+	dropMarks(labels, annotations) // of the object that a template may have copied
+	labels[LabelRule] = owner.RuleID
+	if owner.Tracked {
+		labels[LabelParentUID] = string(owner.Parent.UID)
+		annotations[AnnotationOwner] = owner.Text()
+	}
+	refer(metadata, controller)
+	return m.newMark(owner, RefOf(object))
+}
+
+// dropMarks takes all marks, former ones too, out of an object's labels and annotations.
+func dropMarks(labels, annotations map[string]any) {
+	for _, key := range []string{LabelRule, LabelParentUID, LabelNode} {
+		delete(labels, key)
+	}
+	for _, key := range []string{AnnotationOwner, AnnotationApplied} {
+		delete(annotations, key)
+	}
+}

@@ -1,0 +1,153 @@
+package apply
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+)
+
+// refuse says why live must not be written to, or nil.
+func (c *Child) refuse(live *unstructured.Unstructured) error {
+	ref := mark.RefOf(live)
+	if err := c.reserved.checkObject(live); err != nil {
+		return err
+	}
+	switch {
+	case live.GetDeletionTimestamp() != nil:
+		return &TerminatingError{Ref: ref, Reason: Terminating(live)}
+	case c.marks.Owns(live, c.Owner.RuleID, c.Owner.Parent.UID):
+		return nil
+	case c.isOrphanOfParent(live), c.inheritsFromGoneRule(live), c.takesRetained && c.isRetainedForOwner(live), c.isOursUnproven(live):
+		return nil
+	case c.marks.EarlierParent(live, c.Owner.Parent):
+		return &TerminatingError{Ref: ref, Reason: fmt.Sprintf(
+			"was made for an earlier %s; waiting for its end", c.Owner.Parent)}
+	default:
+		conflict := &NameConflictError{Ref: ref, OwnedBy: c.ownedBy(live)}
+		switch {
+		case ref.UID == c.Owner.Parent.UID:
+			conflict.OwnedBy = "itself: it is the parent"
+		case c.isRetainedForOwner(live):
+			conflict.Free, conflict.Returns = live, true
+		case c.mayAdopt(live):
+			conflict.Free = live
+		}
+		return conflict
+	}
+}
+
+// isOrphanOfParent reports whether live was this very child of an earlier object with the parent's name, and was orphaned when that was
+// deleted with orphaning: nobody will end it, and it returns to the parent that has come in its place.
+func (c *Child) isOrphanOfParent(live *unstructured.Unstructured) bool {
+	owner, ok := c.marks.OwnerOf(live)
+	return ok && owner.RuleID == c.Owner.RuleID && owner.IsFor(c.Owner.Parent) && len(live.GetOwnerReferences()) == 0
+}
+
+// inheritsFromGoneRule reports whether live was made for the same parent by a rule that is no more, as when a rule is renamed.
+func (c *Child) inheritsFromGoneRule(live *unstructured.Unstructured) bool {
+	owner, ok := c.marks.OwnerOf(live)
+	return ok && c.isGone != nil && owner.Parent.UID == c.Owner.Parent.UID && c.isGone(owner)
+}
+
+// isOursUnproven reports whether live is the child although no mark proves that any more, because somebody took it away or the
+// key of its seal was lost: it is given a new one then. The rule renders it, and either it refers to the parent as its
+// controller, or the API server's record shows that our manager gave it the labels that it has. That is enough to write to
+// it, and never to delete it.
+func (c *Child) isOursUnproven(live *unstructured.Unstructured) bool {
+	if _, proven := c.marks.OwnerOf(live); proven {
+		return false
+	}
+	if c.marks.IsSealedFor(live, c.Owner.RuleID, c.Owner.Parent.UID) {
+		return true
+	}
+	rule, labelled := mark.MetadataString(live, "labels", mark.LabelRule)
+	if labelled && rule != c.Owner.RuleID {
+		return false
+	}
+	if controller := metav1.GetControllerOfNoCopy(live); controller != nil {
+		return controller.UID == c.Owner.Parent.UID
+	}
+	uid, _ := mark.MetadataString(live, "labels", mark.LabelParentUID)
+	return labelled && uid == string(c.Owner.Parent.UID) && c.wrote(live, labelPath(mark.LabelParentUID))
+}
+
+// wrote reports whether the API server's record shows that our manager wrote a path, or may have.
+func (c *Child) wrote(live *unstructured.Unstructured, path fieldpath.Path) bool {
+	return slices.ContainsFunc(fieldset.EntriesOf(live), func(e fieldset.Entry) bool {
+		if !e.Ours() && !e.Ancient() {
+			return false
+		}
+		fields, err := e.Fields()
+		return err == nil && fields.Has(path)
+	})
+}
+
+// MayMark reports whether an object is a child of the owner's parent, made by the owner's rule, or may be given a mark that says
+// so. Its node is no matter.
+func (w *Writer) MayMark(live *unstructured.Unstructured, owner mark.Owner) bool {
+	return w.unfinished(live, owner, nil).refuse(live) == nil
+}
+
+func labelPath(label string) fieldpath.Path {
+	return fieldpath.MakePathOrDie("metadata", "labels", label)
+}
+
+// isMarked reports whether live has the child's mark, sealed by the key that seals now.
+func (c *Child) isMarked(live *unstructured.Unstructured) bool {
+	if c.former {
+		return true // all of it is in the value hash
+	}
+	text, _ := mark.MetadataString(live, "annotations", mark.AnnotationApplied)
+	m, ok := mark.ParseMark(text)
+	return ok && m.SameClaim(c.mark)
+}
+
+// Terminating says of an object that is being deleted what is waited for.
+func Terminating(obj *unstructured.Unstructured) string {
+	return "is being deleted; waiting for its end" + finalizersOf(obj)
+}
+
+func finalizersOf(obj *unstructured.Unstructured) string {
+	// The garbage collector's own say that what the object owns goes first.
+	finalizers := slices.DeleteFunc(obj.GetFinalizers(), func(name string) bool {
+		return name == metav1.FinalizerDeleteDependents || name == metav1.FinalizerOrphanDependents
+	})
+	if len(finalizers) == 0 {
+		return ""
+	}
+	return ", which its finalizers hold up: " + strings.Join(finalizers, ", ")
+}
+
+// ownedBy tells whose an object is, as far as it shows.
+func (c *Child) ownedBy(obj *unstructured.Unstructured) string {
+	if owner, ok := c.marks.OwnerOf(obj); ok {
+		whose := "rule " + cmp.Or(owner.Rule, c.nameOf(owner.RuleID), owner.RuleID)
+		if owner.Parent.Name != "" {
+			whose += " for " + owner.Parent.String()
+		}
+		return whose
+	}
+	if controller := metav1.GetControllerOfNoCopy(obj); controller != nil {
+		return fmt.Sprintf("%s %s, its controller", controller.Kind, controller.Name)
+	}
+	var managers []string
+	seen := map[string]bool{}
+	for _, e := range fieldset.EntriesOf(obj) {
+		if !seen[e.Manager] {
+			seen[e.Manager] = true
+			managers = append(managers, e.Manager)
+		}
+	}
+	if len(managers) == 0 {
+		return "nobody who is recorded"
+	}
+	return "others (field managers: " + strings.Join(managers, ", ") + ")"
+}

@@ -1,0 +1,69 @@
+package apply
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/retry"
+)
+
+// applyKeepingReference is apply of a child that exists, without its ownerReference where that needs no apply, and with it in exactly
+// the version seen. One that has changed since is then read, and applied to if it has its reference still. The error is an
+// *OwnerReferenceLostError where it turns out to have none.
+func (w *Writer) applyKeepingReference(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if metav1.GetControllerOfNoCopy(child.Object) == nil {
+		return w.apply(ctx, gvr, child, live, child.onlyVersion(live))
+	}
+	if child.ReferenceHeldByUpdate(live) {
+		partial := *child
+		partial.omitsReference = true
+		answer, err := w.apply(ctx, gvr, &partial, live, child.onlyVersion(live))
+		if err == nil && child.RestoresController(answer) {
+			return nil, &OwnerReferenceLostError{Live: answer}
+		}
+		return answer, err
+	}
+	var answer *unstructured.Unstructured
+	newest := live
+	err := retry.RetryOnConflict(conflictBackoff(), func() (err error) {
+		if newest == nil {
+			if newest, err = w.rereadKeepingReference(ctx, gvr, child, live); err != nil {
+				return err
+			}
+			if answer = newest; w.InSync(ctx, child, newest) {
+				return nil
+			}
+			if err = child.generatedConflict(newest); err != nil {
+				return err
+			}
+		}
+		answer, err = w.applyOnce(ctx, gvr, child, newest, newest.GetResourceVersion())
+		if err != nil && !apierrors.IsConflict(err) {
+			return w.applyError(ctx, gvr, child, newest, err)
+		}
+		newest = nil
+		return err
+	})
+	if apierrors.IsConflict(err) {
+		return nil, child.writeError("apply", err)
+	}
+	return answer, err
+}
+
+// rereadKeepingReference reads a child again that was seen as live, to write to it.
+func (w *Writer) rereadKeepingReference(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	newest, err := w.getSame(ctx, gvr, live)
+	if err != nil {
+		return nil, err
+	}
+	if err := child.refuse(newest); err != nil {
+		return nil, err
+	}
+	if child.LosesController(live, newest) {
+		return nil, &OwnerReferenceLostError{Live: newest}
+	}
+	return newest, nil
+}

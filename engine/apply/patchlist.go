@@ -1,0 +1,57 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/patchset"
+)
+
+// join brings the joined list of the object up to date, and returns the object as it is then.
+func (w *Writer) syncSharedList(ctx context.Context, p Patch) (*unstructured.Unstructured, error) {
+	plan := patchset.PlanSharedList(p.Object, p.Manager, p.sharedItems())
+	if !plan.Changed {
+		return p.Object, nil
+	}
+	ref := mark.RefOf(p.Object)
+	field := patchset.SharedField(p.Object.GroupVersionKind().GroupKind())
+	owner := ""
+	for _, name := range patchset.OwnersOf(p.Object, fieldpath.MakePathOrDie(field)) {
+		if name != patchset.RestoreManager {
+			owner = name
+		}
+	}
+	writer := patchset.RestoreManager
+	if len(plan.Record.Items) > 0 {
+		if _, there := patchset.SharedListOf(p.Object); !there {
+			plan.Record.Owner = owner
+		}
+	} else if writer = owner; writer == "" { // the list is theirs again
+		if writer = plan.Record.Owner; writer == "" {
+			writer = patchset.RestoreManager
+		}
+	}
+	operations, err := plan.Operations(p.Object, field)
+	if err != nil {
+		return nil, fmt.Errorf("encode what is joined in %s: %w", ref, err)
+	}
+	answer, err := w.patchSteps(ctx, p.GVR, ref, strict(writer, false), operations)
+	if err != nil {
+		return nil, targetError("join "+field+" of", ref, err)
+	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("joined a list", "target", ref.String(), "manager", p.Manager)
+	return answer, nil
+}
+
+// joined are the names of the items that the patch wants in the joined list.
+func (p Patch) sharedItems() []string {
+	if p.Content == nil {
+		return nil
+	}
+	return p.Content.Shared
+}

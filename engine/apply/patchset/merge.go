@@ -1,0 +1,298 @@
+package patchset
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+)
+
+// Contradiction is a field that two parts set to different values.
+type Contradiction struct {
+	// Part is the index of the part that is left out, and Other of one that it contradicts.
+	Part, Other int
+	// Path is the field, such as spec.replicas.
+	Path string
+}
+
+// Merged is what parts come to together. It is immutable.
+type Merged struct {
+	// Part is all that they set, without those that are left out; nil where there is none.
+	Part *Part
+	// Contradictions has one for each part that is left out.
+	Contradictions []Contradiction
+
+	parts []*Part
+	sum   sum
+}
+
+// Merge puts parts together, by the list keys of the kind's schema: two containers of different names are two, and what
+// is set in one container by two parts comes together. A part that sets a field to another value than one before it is
+// left out as a whole, since half of it may mean something else.
+//
+// before is what earlier parts came to, nil where that is not known. Where it has some of the parts already, only the
+// others are put to it, in one go over what all set: while thousands of parents patch one object, one of them changes.
+func Merge(before *Merged, parts []*Part) (*Merged, error) {
+	if before != nil {
+		if next, err := before.updatedWith(parts); next != nil || err != nil {
+			return next, err
+		}
+	}
+	return mergeAll(parts)
+}
+
+func mergeAll(parts []*Part) (*Merged, error) {
+	m := &Merged{parts: parts}
+	if len(parts) == 0 {
+		return m, nil
+	}
+	var err error
+	if m.sum, err = sumUpDistinct(parts); err != nil {
+		return nil, err
+	}
+	if m.sum.isContradictory() {
+		var agreeing []*Part
+		if agreeing, m.Contradictions, err = agree(parts); err != nil {
+			return nil, err
+		}
+		if m.sum, err = sumUpDistinct(agreeing); err != nil {
+			return nil, err
+		}
+		if m.sum.isContradictory() {
+			return nil, fmt.Errorf("merge patches: what sets the same fields to the same values is not the same")
+		}
+	}
+	m.Part, err = m.sum.part()
+	return m, err
+}
+
+// with is what other parts come to; nil where what is known does not help: where parts went, came in between, or set
+// other fields than before, where some contradict, and in lists, of which the order is that of the parts.
+func (m *Merged) updatedWith(parts []*Part) (*Merged, error) {
+	if m.Part == nil || len(m.Contradictions) > 0 || len(parts) < len(m.parts) {
+		return nil, nil
+	}
+	var fresh []*Part
+	for i, part := range parts {
+		switch {
+		case i < len(m.parts) && part.Same(m.parts[i]):
+			continue
+		case part.hasItems(), i < len(m.parts) && !m.mayReplace(m.parts[i], part):
+			return nil, nil
+		}
+		fresh = append(fresh, part)
+	}
+	if len(fresh) == 0 {
+		return &Merged{Part: m.Part, parts: parts, sum: m.sum}, nil
+	}
+	if 2*len(fresh) > len(parts) {
+		return nil, nil // it is no more work to merge all
+	}
+	added, err := sumUp(fresh)
+	if err != nil || added.isContradictory() {
+		return nil, err
+	}
+	next := &Merged{parts: parts}
+	if len(parts) == len(m.parts) {
+		next.sum, err = m.sum.overwrittenBy(added)
+	} else {
+		next.sum, err = m.sum.and(added)
+	}
+	if err != nil || next.sum.isContradictory() {
+		return nil, err
+	}
+	if next.Part, err = next.sum.part(); err != nil {
+		return nil, err
+	}
+	return next, nil
+}
+
+// mayReplace reports whether a part can be written over an older one in what is known: it sets the same fields, and those
+// that it changes are set by no other part.
+func (m *Merged) mayReplace(older, part *Part) bool {
+	if !older.Paths.Equals(part.Paths) || !slices.Equal(older.Shared, part.Shared) {
+		return false
+	}
+	difference, err := older.value.Compare(part.value)
+	return err == nil && difference.Removed.Empty() && difference.Added.Empty() && m.sum.repeated.Intersection(difference.Modified).Empty()
+}
+
+// hasItems reports whether a part sets items of lists.
+func (p *Part) hasItems() bool {
+	found := len(p.Shared) > 0
+	p.Paths.Iterate(func(path fieldpath.Path) {
+		found = found || slices.ContainsFunc(path, func(element fieldpath.PathElement) bool { return element.FieldName == nil })
+	})
+	return found
+}
+
+// sum is what parts come to that do not contradict one another. Its zero value stands for a contradiction.
+type sum struct {
+	kind  fieldset.Kind
+	value *typed.TypedValue
+	// paths are the leaves that any part has, and shared those that more than one has. What is empty in one part, and not
+	// in another, is no leaf.
+	paths, repeated *fieldpath.Set
+	shared          []string
+	// of is the part, where it is only one.
+	of *Part
+}
+
+func (s sum) isContradictory() bool { return s.value == nil }
+
+// sumUpDistinct puts parts together, of which many may say the same.
+func sumUpDistinct(parts []*Part) (sum, error) {
+	count := make(map[string]int, len(parts))
+	distinct := make([]*Part, 0, len(parts))
+	for _, part := range parts {
+		if count[part.Digest]++; count[part.Digest] == 1 {
+			distinct = append(distinct, part)
+		}
+	}
+	all, err := sumUp(distinct)
+	if err != nil || all.isContradictory() {
+		return sum{}, err
+	}
+	repeated := slices.DeleteFunc(distinct, func(part *Part) bool { return count[part.Digest] == 1 })
+	all.repeated = all.repeated.Union(leavesOf(repeated))
+	return all, nil
+}
+
+// leavesOf are the leaves that any of some parts has.
+func leavesOf(parts []*Part) *fieldpath.Set {
+	switch len(parts) {
+	case 0:
+		return &fieldpath.Set{}
+	case 1:
+		return parts[0].Paths.Leaves()
+	}
+	return leavesOf(parts[:len(parts)/2]).Union(leavesOf(parts[len(parts)/2:]))
+}
+
+// sumUp puts parts together. It halves, so that thousands of parts cost little more than reading them.
+func sumUp(parts []*Part) (sum, error) {
+	if len(parts) == 1 {
+		p := parts[0]
+		return sum{kind: p.kind, value: p.value, paths: p.Paths.Leaves(), repeated: &fieldpath.Set{}, shared: p.Shared, of: p}, nil
+	}
+	left, err := sumUp(parts[:len(parts)/2])
+	if err != nil || left.isContradictory() {
+		return sum{}, err
+	}
+	right, err := sumUp(parts[len(parts)/2:])
+	if err != nil || right.isContradictory() {
+		return sum{}, err
+	}
+	return left.and(right)
+}
+
+// and puts two sums together.
+func (s sum) and(other sum) (sum, error) {
+	common := s.paths.Intersection(other.paths)
+	if !common.Empty() {
+		mine, theirs := s.value.ExtractItems(common, typed.WithAppendKeyFields()), other.value.ExtractItems(common, typed.WithAppendKeyFields())
+		difference, err := mine.Compare(theirs)
+		if err != nil {
+			return sum{}, fmt.Errorf("compare patches: %w", fieldset.OneLine(err))
+		}
+		if !difference.Modified.Empty() {
+			return sum{}, nil
+		}
+	}
+	merged, err := s.overwrittenBy(other)
+	merged.paths = s.paths.Union(other.paths).Leaves()
+	merged.repeated = s.repeated.Union(other.repeated).Union(common)
+	names := slices.Sorted(slices.Values(slices.Concat(s.shared, other.shared)))
+	merged.shared = slices.Compact(names)
+	return merged, err
+}
+
+// overwrittenBy is the sum with the values of another one, of which the paths are among its own.
+func (s sum) overwrittenBy(other sum) (sum, error) {
+	value, err := s.value.Merge(other.value)
+	if err != nil {
+		return sum{}, fmt.Errorf("merge patches: %w", fieldset.OneLine(err))
+	}
+	s.value, s.of = value, nil
+	return s, nil
+}
+
+func (s sum) part() (*Part, error) {
+	if s.of != nil {
+		return s.of, nil
+	}
+	return newPart(s.kind, s.value, s.shared)
+}
+
+// agree leaves out each part that sets a field to another value than one before it that is not left out.
+func agree(parts []*Part) (agreeing []*Part, contradictions []Contradiction, err error) {
+	type claim struct {
+		by    int
+		value string
+	}
+	claims := make(map[string]claim)
+	for i, part := range parts {
+		content := part.AsObject()
+		own := make(map[string]string)
+		other, at := -1, ""
+		for path := range part.Paths.Leaves().All() {
+			text, err := json.Marshal(fieldIn(content, path))
+			if err != nil {
+				return nil, nil, fmt.Errorf("encode what a patch sets: %w", err)
+			}
+			name := path.String()
+			own[name] = string(text)
+			if known, ok := claims[name]; ok && known.value != own[name] && (other < 0 || known.by < other) {
+				other, at = known.by, fieldset.PathText(path)
+			}
+		}
+		if other >= 0 {
+			contradictions = append(contradictions, Contradiction{Part: i, Other: other, Path: at})
+			continue
+		}
+		agreeing = append(agreeing, part)
+		for name, value := range own {
+			if _, ok := claims[name]; !ok {
+				claims[name] = claim{by: i, value: value}
+			}
+		}
+	}
+	return agreeing, contradictions, nil
+}
+
+// fieldIn is the value at a path; nil where there is none.
+func fieldIn(content any, path fieldpath.Path) any {
+	for _, element := range path {
+		switch {
+		case element.FieldName != nil:
+			fields, _ := content.(map[string]any)
+			content = fields[*element.FieldName]
+		case element.Key != nil:
+			items, _ := content.([]any)
+			at := slices.IndexFunc(items, func(item any) bool {
+				fields, _ := item.(map[string]any)
+				return !slices.ContainsFunc(*element.Key, func(key value.Field) bool {
+					return !value.Equals(value.NewValueInterface(fields[key.Name]), key.Value)
+				})
+			})
+			if at < 0 {
+				return nil
+			}
+			content = items[at]
+		case element.Value != nil:
+			return (*element.Value).Unstructured() // an item of a set is what it is
+		case element.Index != nil:
+			items, _ := content.([]any)
+			if *element.Index >= len(items) {
+				return nil
+			}
+			content = items[*element.Index]
+		}
+	}
+	return content
+}

@@ -1,0 +1,172 @@
+package patchset
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+)
+
+// Joined lists. To the API server the imagePullSecrets of a ServiceAccount are one value, though each item has a name and
+// stands for itself: an apply with one item would take away those of others. What a patch sets there is therefore put into
+// the list, and taken out of it, item by item, in exactly the version of the object that was seen. Whose an item is
+// stands in an annotation; one that was there before is nobody's of ours, and stays.
+
+// AnnotationJoined says which items of a joined list were put there, and by which patches.
+const AnnotationJoined = "kanon.dev/joined"
+
+// SharedField is the field of a kind whose items are joined by their names; empty where it has none.
+func SharedField(gk schema.GroupKind) string {
+	if gk == (schema.GroupKind{Kind: "ServiceAccount"}) {
+		return "imagePullSecrets"
+	}
+	return ""
+}
+
+// SharedList is the content of AnnotationJoined.
+type SharedList struct {
+	// Owner had the list before.
+	Owner string `json:"owner,omitempty"`
+	// Items has, by the name of each item that was put there, the managers of the patches that want it.
+	Items map[string][]string `json:"items"`
+}
+
+// SharedListOf reads AnnotationJoined; false where the object has none.
+func SharedListOf(obj *unstructured.Unstructured) (SharedList, bool) {
+	var j SharedList
+	text, ok := mark.MetadataString(obj, "annotations", AnnotationJoined)
+	if !ok || json.Unmarshal([]byte(text), &j) != nil {
+		return SharedList{}, ok
+	}
+	return j, true
+}
+
+// by lists the items that a manager put into the list, or wants as much as the one that did.
+func (j SharedList) by(manager string) []string {
+	var names []string
+	for name, managers := range j.Items {
+		if slices.Contains(managers, manager) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// splitShared takes the items of a joined list out of what a patch sets, and returns their names.
+func splitShared(object *unstructured.Unstructured) (*unstructured.Unstructured, []string) {
+	field := SharedField(object.GroupVersionKind().GroupKind())
+	items, ok := object.Object[field].([]any)
+	if field == "" || !ok {
+		return object, nil
+	}
+	var names []string
+	for _, item := range items {
+		if name := nameOfItem(item); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	content := maps.Clone(object.Object)
+	delete(content, field)
+	slices.Sort(names)
+	return &unstructured.Unstructured{Object: content}, names
+}
+
+func nameOfItem(item any) string {
+	fields, _ := item.(map[string]any)
+	name, _ := fields["name"].(string)
+	return name
+}
+
+// itemsOf are the names of what is in the joined list of an object.
+func itemsOf(obj *unstructured.Unstructured) []string {
+	list, _ := obj.Object[SharedField(obj.GroupVersionKind().GroupKind())].([]any)
+	names := make([]string, len(list))
+	for i, item := range list {
+		names[i] = nameOfItem(item)
+	}
+	return names
+}
+
+// SharedListPlan is what is to be done about the joined list of an object for one manager.
+type SharedListPlan struct {
+	Record SharedList
+	// add and remove are the names of items.
+	add, remove []string
+	Changed     bool
+}
+
+// PlanSharedList is what is to be done about the shared list of an object for a manager that wants these items.
+func PlanSharedList(obj *unstructured.Unstructured, manager string, wanted []string) SharedListPlan {
+	there := itemsOf(obj)
+	record, _ := SharedListOf(obj)
+	plan := SharedListPlan{Record: SharedList{Owner: record.Owner, Items: maps.Clone(record.Items)}}
+	if plan.Record.Items == nil {
+		plan.Record.Items = map[string][]string{}
+	}
+	for _, name := range wanted {
+		managers, ours := plan.Record.Items[name]
+		present := slices.Contains(there, name)
+		if !present {
+			plan.add = append(plan.add, name)
+		}
+		if (!present || ours) && !slices.Contains(managers, manager) {
+			plan.Record.Items[name] = slices.Sorted(slices.Values(append(slices.Clone(managers), manager)))
+			plan.Changed = true
+		}
+	}
+	for _, name := range record.by(manager) {
+		if slices.Contains(wanted, name) {
+			continue
+		}
+		plan.Changed = true
+		left := slices.DeleteFunc(slices.Clone(plan.Record.Items[name]), func(m string) bool { return m == manager })
+		if len(left) > 0 {
+			plan.Record.Items[name] = left
+			continue
+		}
+		delete(plan.Record.Items, name)
+		if slices.Contains(there, name) {
+			plan.remove = append(plan.remove, name)
+		}
+	}
+	plan.Changed = plan.Changed || len(plan.add) > 0
+	return plan
+}
+
+// Operations are the JSON patch that carries out the plan.
+func (plan SharedListPlan) Operations(obj *unstructured.Unstructured, field string) ([]fieldset.Operation, error) {
+	operations := []fieldset.Operation{{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()}}
+	before, there := obj.Object[field].([]any)
+	items := slices.DeleteFunc(slices.Clone(before), func(item any) bool { return slices.Contains(plan.remove, nameOfItem(item)) })
+	for _, name := range plan.add {
+		items = append(items, map[string]any{"name": name})
+	}
+	switch {
+	case len(items) > 0:
+		operations = append(operations, fieldset.Operation{Op: "add", Path: "/" + field, Value: items})
+	case there:
+		operations = append(operations, fieldset.Operation{Op: "remove", Path: "/" + field})
+	}
+	annotation := "/metadata/annotations/" + fieldset.EscapePointer(AnnotationJoined)
+	_, marked := SharedListOf(obj)
+	switch {
+	case len(plan.Record.Items) > 0:
+		text, err := fieldset.MarshalText(plan.Record)
+		if err != nil {
+			return nil, err
+		}
+		if obj.GetAnnotations() == nil {
+			operations = append(operations, fieldset.Operation{Op: "add", Path: "/metadata/annotations", Value: map[string]any{}})
+		}
+		operations = append(operations, fieldset.Operation{Op: "add", Path: annotation, Value: text})
+	case marked:
+		operations = append(operations, fieldset.Operation{Op: "remove", Path: annotation})
+	}
+	return operations, nil
+}

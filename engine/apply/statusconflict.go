@@ -1,0 +1,82 @@
+package apply
+
+import (
+	"context"
+	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+)
+
+// Yield leaves out of s.Content what another manager, one for which counts is true, holds with another value and the
+// manager of s does not. It returns the content that is left and what was left out. Who asks before each apply never takes
+// a path from such a manager, so that two of them cannot take it from each other for ever.
+//
+// The content is never changed. One that does not fit the kind's schema is returned as it is: the API server says better
+// what is wrong. The error is that the schema could not be loaded.
+func (w *Writer) Yield(ctx context.Context, s Status, counts func(manager string) bool) (map[string]any, []fieldset.Contested, error) {
+	isRival := func(e fieldset.Entry) bool { return e.Manager != s.Manager && counts(e.Manager) }
+	entries := fieldset.EntriesOf(s.Object)
+	if len(s.Content) == 0 || !slices.ContainsFunc(entries, isRival) {
+		return s.Content, nil, nil
+	}
+	own, rivals := &fieldpath.Set{}, make(map[string]*fieldpath.Set)
+	for _, e := range entries {
+		if e.Manager != s.Manager && !isRival(e) {
+			continue
+		}
+		set, err := e.Fields()
+		switch {
+		case err != nil: // an entry that cannot be read holds nothing that is known
+		case e.Manager == s.Manager:
+			own = own.Union(set)
+		default:
+			rivals[e.Manager] = set
+		}
+	}
+	kind, err := w.kinds.load(ctx, w.schemas, s.Object.GroupVersionKind())
+	if err != nil {
+		return nil, nil, err
+	}
+	wanted, differing, ok := s.differing(kind)
+	if !ok {
+		return s.Content, nil, nil
+	}
+	var contested []fieldset.Contested
+	lost := &fieldpath.Set{}
+	for manager, held := range rivals {
+		differing.Intersection(held).Difference(own).Iterate(func(path fieldpath.Path) {
+			contested = append(contested, fieldset.Contested{Path: path.String(), Manager: manager})
+			lost.Insert(path.Copy())
+		})
+	}
+	if len(contested) == 0 {
+		return s.Content, nil, nil
+	}
+	left, _ := wanted.RemoveItems(lost).AsValue().Unstructured().(map[string]any)
+	content, _ := left["status"].(map[string]any)
+	return content, contested, nil
+}
+
+// differing finds the paths of a status that the object has with other values; false where they cannot be compared.
+func (s Status) differing(k fieldset.Kind) (wanted *typed.TypedValue, paths *fieldpath.Set, ok bool) {
+	wanted, err := k.Converter.ObjectToTyped(s.desired())
+	if err != nil {
+		return nil, nil, false
+	}
+	all, err := wanted.ToFieldSet()
+	if err != nil {
+		return nil, nil, false
+	}
+	live, err := s.typedStatus(k)
+	if err != nil {
+		return nil, nil, false
+	}
+	difference, err := wanted.Compare(live.ExtractItems(all, typed.WithAppendKeyFields()))
+	if err != nil {
+		return nil, nil, false
+	}
+	return wanted, difference.Modified, true
+}

@@ -1,0 +1,87 @@
+package apply
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+)
+
+// TestUnchanged holds what a glance must see besides drift: all that a child is made from.
+func TestUnchanged(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	c := w.child(deployment)
+	live := w.sync(c, nil, ActionCreated, "POST")
+	rendered, controller := w.object(deployment), controllerRef(w.parent)
+	if !w.writer.Unchanged(ctx, rendered, w.owner, controller, fieldset.Policy{}, live) {
+		t.Fatal("changed before anybody did anything")
+	}
+	status := w.patch("other", live, `[{"op": "add", "path": "/status/replicas", "value": 5}]`, "status")
+	for range 2 { // by our entries, and then by the version
+		if !w.writer.Unchanged(ctx, rendered, w.owner, controller, fieldset.Policy{}, status) {
+			t.Error("a status is taken for a change")
+		}
+	}
+	node := w.owner
+	node.Node = "other"
+	tests := map[string]bool{
+		"nothing live": w.writer.Unchanged(ctx, rendered, w.owner, controller, fieldset.Policy{}, nil),
+		"another object": w.writer.Unchanged(ctx, with(rendered, func(u *unstructured.Unstructured) {
+			_ = unstructured.SetNestedField(u.Object, "1", "metadata", "labels", "tier")
+		}), w.owner, controller, fieldset.Policy{}, status),
+		"another owner":        w.writer.Unchanged(ctx, rendered, node, controller, fieldset.Policy{}, status),
+		"no controller":        w.writer.Unchanged(ctx, rendered, w.owner, nil, fieldset.Policy{}, status),
+		"another policy":       w.writer.Unchanged(ctx, rendered, w.owner, controller, fieldset.Policy{Ignore: []fieldset.Path{{{Field: "spec"}, {Field: "replicas"}}}}, status),
+		"one that is going":    w.writer.Unchanged(ctx, rendered, w.owner, controller, fieldset.Policy{}, with(status, terminating)),
+		"one of the same name": w.writer.Unchanged(ctx, rendered, w.owner, controller, fieldset.Policy{}, with(status, func(u *unstructured.Unstructured) { u.SetUID("other") })),
+	}
+	for name, got := range tests {
+		if got {
+			t.Errorf("%s: taken for unchanged", name)
+		}
+	}
+	w.writer.Forget(status.GetUID())
+	if w.unchanged(status) {
+		t.Error("remembered though forgotten")
+	}
+}
+
+// TestKnows holds which states of a child a pass has gone on from already.
+func TestKnows(t *testing.T) {
+	w := newWorld(t)
+	c := w.child(deployment)
+	live := w.sync(c, nil, ActionCreated, "POST")
+	if !w.writer.Knows(live.GetUID(), live.GetResourceVersion()) {
+		t.Error("its own creation is news")
+	}
+	status := w.patch("other", live, `[{"op": "add", "path": "/status/replicas", "value": 5}]`, "status")
+	if w.writer.Knows(status.GetUID(), status.GetResourceVersion()) {
+		t.Error("a status is known that nobody has looked at")
+	}
+	before := live
+	if len(status.GetAnnotations()) > len(live.GetAnnotations()) { // the Deployment's controller came first, which annotates it once
+		before, status = status, w.patch("other", status, `[{"op": "replace", "path": "/status/replicas", "value": 6}]`, "status")
+	}
+	if !SameButContent(before, status) {
+		t.Error("a status is more than content")
+	}
+	labelled := w.patch("other", status, `[{"op": "add", "path": "/metadata/labels/tier", "value": "1"}]`)
+	drifted := w.patch("other", status, `[{"op": "replace", "path": "/spec/replicas", "value": 7}]`)
+	for what, before := range map[*unstructured.Unstructured]*unstructured.Unstructured{labelled: status, drifted: labelled} {
+		if SameButContent(before, what) {
+			t.Errorf("no more than content: %v, %v", what.GetLabels(), what.Object["spec"])
+		}
+	}
+	bare := with(live, func(u *unstructured.Unstructured) {
+		unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
+	})
+	if SameButContent(bare, bare) {
+		t.Error("nothing tells of what is ours, and it counts as untouched")
+	}
+	w.writer.Forget(live.GetUID())
+	if w.writer.Knows(live.GetUID(), live.GetResourceVersion()) {
+		t.Error("known though forgotten")
+	}
+}

@@ -1,0 +1,199 @@
+package function
+
+import (
+	"math"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+
+	"kanon.dev/kanon/rules/celenv/value"
+)
+
+// bound is how many bytes a value takes at the most. What it shares with the
+// arguments of the call is not counted.
+type bound struct {
+	// fixed is the part that does not depend on the arguments.
+	fixed int64
+	// of is the other part. nil: there is none.
+	of func(args []ref.Val) int64
+}
+
+// maxCall is how many bytes one call may make at the most. What text functions make
+// for an object has a stricter bound, maxText.
+const maxCall = 16 << 20
+
+// most is the bound for these arguments.
+func (b bound) most(args []ref.Val) int64 {
+	if b.of == nil {
+		return b.fixed
+	}
+	return b.fixed + b.of(args)
+}
+
+// bounds of values.
+func little() bound { return bound{fixed: 2 * value.ValueBytes} }
+
+// partOf is the bound of what is one of the arguments, or a part of one.
+func partOf() bound { return little() }
+
+// atMost is the bound of what has a length of its own.
+func atMost(bytes int64) bound { return bound{fixed: value.ValueBytes + bytes} }
+
+// texts is the bound of what is so many times as long as all texts among the
+// arguments together.
+func texts(times int64) bound {
+	return bound{fixed: 2 * value.ValueBytes, of: func(args []ref.Val) int64 {
+		total := int64(0)
+		for _, arg := range args {
+			total += value.TextLength(arg)
+		}
+		return times * total
+	}}
+}
+
+// lists is the bound of a list that has as many items as all lists among the
+// arguments together; the items are those of the arguments.
+func lists() bound {
+	return bound{fixed: value.ValueBytes, of: func(args []ref.Val) int64 {
+		total := int64(0)
+		for _, arg := range args {
+			total += value.ListLength(arg)
+		}
+		return (value.ItemBytes + value.ValueBytes) * total
+	}}
+}
+
+// maxNumber is the longest text that is read as a number, a time or an address.
+const maxNumber = 1 << 10
+
+// sums is the bound of a + b: texts and bytes are copied, and so are lists.
+func sums() bound {
+	return bound{fixed: 2 * value.ValueBytes, of: func(args []ref.Val) int64 {
+		total := int64(0)
+		for _, arg := range args {
+			total += value.TextLength(arg) + (value.ItemBytes+value.ValueBytes)*value.ListLength(arg)
+		}
+		return total
+	}}
+}
+
+func reversed() bound {
+	return bound{fixed: 2 * value.ValueBytes, of: func(args []ref.Val) int64 {
+		return value.TextLength(args[0]) + (value.ItemBytes+value.ValueBytes)*value.ListLength(args[0])
+	}}
+}
+
+func joins() bound {
+	return bound{fixed: 2 * value.ValueBytes, of: func(args []ref.Val) int64 { return joinedLength(args) }}
+}
+
+func replaced() bound {
+	return bound{fixed: 2 * value.ValueBytes, of: func(args []ref.Val) int64 { return replacedLength(args) }}
+}
+
+func splits() bound {
+	return bound{fixed: value.ValueBytes, of: func(args []ref.Val) int64 { return (value.ItemBytes + value.ValueBytes) * splitCount(args) }}
+}
+
+func formatted() bound {
+	return bound{fixed: 2 * value.ValueBytes, of: func(args []ref.Val) int64 { return formattedLength(args) }}
+}
+
+func ranged() bound {
+	return bound{fixed: value.ValueBytes, of: func(args []ref.Val) int64 {
+		n, _ := args[0].(types.Int)
+		return (value.ItemBytes + value.ValueBytes) * int64(min(max(n, 0), maxRange))
+	}}
+}
+
+func inserted() bound {
+	return bound{fixed: 2 * value.EntryBytes, of: func(args []ref.Val) int64 { return value.EntryBytes * insertedEntries(args) }}
+}
+
+// replacedLength is how long replace(text, old, new) can be at the most.
+func replacedLength(args []ref.Val) int64 {
+	if len(args) < 3 {
+		return 0
+	}
+	text, old, repl := value.TextLength(args[0]), value.TextLength(args[1]), value.TextLength(args[2])
+	times := text/max(old, 1) + 1
+	if repl <= old {
+		return text
+	}
+	return text + times*(repl-old)
+}
+
+// splitCount is how many items split(text, separator) gives.
+func splitCount(args []ref.Val) int64 {
+	if len(args) < 2 {
+		return 0
+	}
+	text, _ := args[0].(types.String)
+	separator, _ := args[1].(types.String)
+	n := int64(strings.Count(string(text), string(separator)) + 1)
+	if len(args) > 2 {
+		if most, ok := args[2].(types.Int); ok && most >= 0 {
+			n = min(n, int64(most))
+		}
+	}
+	return n
+}
+
+// formattedLength is how long text.format(args) can be at the most: the text, what is
+// in the arguments, written with escapes, and what clauses add to that.
+func formattedLength(args []ref.Val) int64 {
+	if len(args) < 2 {
+		return 0
+	}
+	const most = maxCall
+	left := int64(most)
+	value.Occupies(args[1], &left)
+	return value.TextLength(args[0]) + formatDigits(args[0]) + 2*(most-max(left, 0))
+}
+
+// formatDigits is how long the numbers can be that the clauses of a format write: as
+// long as a double is without an exponent, with the digits that a precision asks for.
+func formatDigits(format ref.Val) int64 {
+	const number = 330
+	text, _ := format.(types.String)
+	total := int64(0)
+	for i := 0; i < len(text); i++ {
+		if text[i] != '%' {
+			continue
+		}
+		i++
+		digits := int64(0)
+		if i < len(text) && text[i] == '.' {
+			for i++; i < len(text) && text[i] >= '0' && text[i] <= '9'; i++ {
+				digits = min(digits*10+int64(text[i]-'0'), math.MaxInt32)
+			}
+		}
+		if i < len(text) && text[i] != '%' {
+			total += number + digits
+		}
+	}
+	return total
+}
+
+// insertedEntries is how many entries are added to the map that a loop gathers, which
+// grows in place.
+func insertedEntries(args []ref.Val) int64 {
+	if m, ok := args[len(args)-1].(traits.Mapper); ok && len(args) == 2 {
+		size, _ := m.Size().(types.Int)
+		return int64(size)
+	}
+	return 1
+}
+
+// merged is the bound of a merged map: as many entries as the arguments have.
+func merged() bound { return atMost(2 * value.EntryBytes * maxMerged) }
+
+// decoded is the bound of a value that is read from text.
+func decoded() bound {
+	return bound{fixed: value.ValueBytes, of: func(args []ref.Val) int64 {
+		text, _ := args[0].(types.String)
+		return jsonBytes(string(text))
+	}}
+}

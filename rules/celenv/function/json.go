@@ -1,0 +1,107 @@
+package function
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"kanon.dev/kanon/rules/celenv/value"
+)
+
+func jsonFunctions() []*Function {
+	return []*Function{
+		{
+			name:       "toJson",
+			signatures: []signature{{id: "kanon_toJson", args: []*cel.Type{cel.DynType}, result: cel.StringType}},
+			class:      costChecked,
+			bytes:      atMost(maxText),
+			call:       toJSONText,
+		},
+		{
+			name:       "fromJson",
+			signatures: []signature{{id: "kanon_fromJson", args: []*cel.Type{cel.StringType}, result: cel.DynType}},
+			class:      costChecked,
+			bytes:      decoded(),
+			longest:    maxText,
+			call:       fromJSONText,
+			cost:       func(args []ref.Val, _ ref.Val) uint64 { return textUnits(args...) },
+		},
+	}
+}
+
+func toJSONText(args []ref.Val) ref.Val {
+	text, err := encodeJSON(args[0], maxText)
+	if err != nil {
+		return types.NewErr("toJson: %v", err)
+	}
+	return types.String(text)
+}
+
+// encodeJSON writes a value as JSON of so many bytes at the most, keys sorted,
+// without blanks.
+func encodeJSON(val ref.Val, most int) (string, error) {
+	plain, err := value.Plain(val, most)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(plain); err != nil {
+		return "", fmt.Errorf("encode: %w", err)
+	}
+	if b.Len() > most {
+		return "", value.TooLongError(most)
+	}
+	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+func fromJSONText(args []ref.Val) ref.Val {
+	text, ok := args[0].(types.String)
+	if !ok {
+		return typeError("fromJson", 1, "a string", args[0])
+	}
+	var val any
+	if err := utiljson.Unmarshal([]byte(text), &val); err != nil {
+		return types.NewErr("fromJson: %v", err)
+	}
+	if depth(val, 0) > value.MaxDepth {
+		return types.NewErr("fromJson: %v", value.ErrTooDeep)
+	}
+	return value.FromJSON(val)
+}
+
+// depth is how deep a value nests.
+func depth(val any, above int) int {
+	deepest := above
+	switch v := val.(type) {
+	case map[string]any:
+		for _, field := range v {
+			deepest = max(deepest, depth(field, above+1))
+		}
+	case []any:
+		for _, item := range v {
+			deepest = max(deepest, depth(item, above+1))
+		}
+	}
+	return deepest
+}
+
+// textUnits is what it costs to read texts once.
+func textUnits(args ...ref.Val) uint64 {
+	units := uint64(0)
+	for _, arg := range args {
+		switch v := arg.(type) {
+		case types.String:
+			units += uint64(len(v)) / BytesPerUnit
+		case types.Bytes:
+			units += uint64(len(v)) / BytesPerUnit
+		}
+	}
+	return units
+}

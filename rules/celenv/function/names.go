@@ -1,0 +1,143 @@
+package function
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+func nameFunctions() []*Function {
+	return []*Function{
+		{
+			name: "sha256",
+			signatures: []signature{
+				{id: "kanon_sha256_string", args: []*cel.Type{cel.StringType}, result: cel.StringType},
+				{id: "kanon_sha256_bytes", args: []*cel.Type{cel.BytesType}, result: cel.StringType},
+			},
+			class: costReads, bytes: atMost(64),
+			call: sha256Hex,
+			cost: func(args []ref.Val, _ ref.Val) uint64 { return textUnits(args...) },
+		},
+		{
+			name:       "dnsName",
+			signatures: anyNumber("dnsName", 1, cel.StringType, cel.StringType),
+			class:      costReads,
+			bytes:      atMost(maxLabel),
+			call:       dnsName,
+			cost:       func(args []ref.Val, _ ref.Val) uint64 { return 1 + textUnits(args...) },
+		},
+	}
+}
+
+func sha256Hex(args []ref.Val) ref.Val {
+	var data []byte
+	switch v := args[0].(type) {
+	case types.String:
+		data = []byte(v)
+	case types.Bytes:
+		data = v
+	default:
+		return typeError("sha256", 1, "a string or bytes", args[0])
+	}
+	sum := sha256.Sum256(data)
+	return types.String(hex.EncodeToString(sum[:]))
+}
+
+const (
+	// maxLabel is the length of a DNS label (RFC 1123).
+	maxLabel = 63
+	// nameHash is how many characters of a hash a name gets: 100 bits, of which
+	// two that are equal are not to be found by trying.
+	nameHash = 20
+	// nameJoint stands between the arguments, and nameMark before the hash. No
+	// name that is made without a hash has nameMark in it.
+	nameJoint, nameMark = "--", "---"
+)
+
+// dnsName makes a DNS-1123 label of texts, and never the same one of two lists
+// of texts. A list of labels that have no "--" in them is joined with "--",
+// from which the list can be read again. Every other list, and one that is too long,
+// becomes its letters and digits, "---" and a hash; the two forms cannot meet.
+func dnsName(args []ref.Val) ref.Val {
+	parts := make([]string, len(args))
+	plain := true
+	for i, arg := range args {
+		s, ok := arg.(types.String)
+		if !ok {
+			return typeError("dnsName", i+1, "a string; make it one with string(…)", arg)
+		}
+		parts[i] = string(s)
+		plain = plain && isLabel(parts[i]) && !strings.Contains(parts[i], nameJoint)
+	}
+	if name := strings.Join(parts, nameJoint); plain && len(name) <= maxLabel {
+		return types.String(name)
+	}
+	readable := readableName(parts, maxLabel-len(nameMark)-nameHash)
+	return types.String(readable + nameMark + hashOf(parts))
+}
+
+// isLabel reports whether a text is a DNS-1123 label: letters a to z, digits and
+// dashes, no dash at either end.
+func isLabel(s string) bool {
+	if s == "" || len(s) > maxLabel || s[0] == '-' || s[len(s)-1] == '-' {
+		return false
+	}
+	for i := range len(s) {
+		if !isLabelByte(s[i]) && s[i] != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+func isLabelByte(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
+
+// readableName is what a label can show of texts in so many characters: their
+// letters, small, and digits, with one dash for all that is between. It is "x"
+// where there are none.
+func readableName(parts []string, most int) string {
+	var b strings.Builder
+	for _, part := range parts {
+		gap := true
+		for i := 0; i < len(part) && b.Len() < most; i++ {
+			c := part[i]
+			if c >= 'A' && c <= 'Z' {
+				c += 'a' - 'A'
+			}
+			if !isLabelByte(c) {
+				gap = true
+				continue
+			}
+			if gap && b.Len() > 0 {
+				b.WriteByte('-')
+			}
+			gap = false
+			b.WriteByte(c)
+		}
+	}
+	name := b.String()
+	if len(name) > most {
+		name = name[:most]
+	}
+	if name = strings.TrimRight(name, "-"); name == "" {
+		return "x"
+	}
+	return name
+}
+
+// hashOf hashes texts so that where one ends and the next begins counts.
+func hashOf(parts []string) string {
+	h := sha256.New()
+	for _, part := range parts {
+		h.Write([]byte(strconv.Itoa(len(part))))
+		h.Write([]byte{':'})
+		h.Write([]byte(part))
+	}
+	return strings.ToLower(base32.StdEncoding.EncodeToString(h.Sum(nil)))[:nameHash]
+}

@@ -1,0 +1,88 @@
+package function
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+)
+
+const (
+	// RandomName is the function that gives text made at random.
+	RandomName = "random"
+	// RandomSource is the name under which an activation gives the *Random to calls
+	// of it. It cannot be written in an expression.
+	RandomSource = "@kanon_random"
+	// maxRandom is the longest text that random makes.
+	maxRandom = 1024
+	// randomLetters are what it is made of: 62 of them, so a letter is worth 5.95 bits.
+	randomLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+)
+
+// Random is where one evaluation has its random text from.
+type Random struct {
+	// Source gives random bytes. nil: text is a placeholder of asterisks.
+	Source io.Reader
+}
+
+func randomFunctions() []*Function {
+	return []*Function{{
+		name:       RandomName,
+		class:      costReads,
+		bytes:      atMost(maxRandom),
+		signatures: []signature{{id: "kanon_random", args: []*cel.Type{cel.IntType}, result: cel.StringType}},
+		call:       func([]ref.Val) ref.Val { return types.NewErr("random: there is no source here") },
+		within:     random,
+		cost: func(args []ref.Val, _ ref.Val) uint64 {
+			n, _ := args[0].(types.Int)
+			return uint64(max(0, min(n, maxRandom)))
+		},
+	}}
+}
+
+// random is random(n).
+func random(frame *interpreter.ExecutionFrame, args []ref.Val) ref.Val {
+	n, ok := args[0].(types.Int)
+	if !ok {
+		return typeError(RandomName, 1, "an int", args[0])
+	}
+	if n < 1 || n > maxRandom {
+		return types.NewErr("random: the length must be 1 to %d, and is %d", maxRandom, n)
+	}
+	val, _ := frame.ResolveName(RandomSource)
+	r, ok := val.(*Random)
+	if !ok {
+		return types.NewErr("random: there is no source here")
+	}
+	text, err := r.text(int(n))
+	if err != nil {
+		return types.NewErr("random: %v", err)
+	}
+	return types.String(text)
+}
+
+// text is n letters, each as likely as any other.
+func (r *Random) text(n int) (string, error) {
+	if r.Source == nil {
+		return strings.Repeat("*", n), nil
+	}
+	// Bytes past the last whole multiple would make some letters likelier.
+	const usable = 256 - 256%len(randomLetters)
+	out := make([]byte, 0, n)
+	buffer := make([]byte, n)
+	for len(out) < n {
+		if _, err := io.ReadFull(r.Source, buffer); err != nil {
+			return "", fmt.Errorf("read random bytes: %w", err)
+		}
+		for _, b := range buffer {
+			if int(b) < usable && len(out) < n {
+				out = append(out, randomLetters[int(b)%len(randomLetters)])
+			}
+		}
+	}
+	return string(out), nil
+}

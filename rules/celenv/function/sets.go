@@ -1,0 +1,92 @@
+package function
+
+import (
+	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+
+	"kanon.dev/kanon/rules/celenv/value"
+)
+
+// withFastSets gives distinct and the set functions a fast way for lists of only texts or only ints. cel-go compares
+// every item with every other, so it would have to refuse lists of more than a thousand items.
+func withFastSets(b *functions.Overload) *functions.Overload {
+	fast := *b
+	switch b.Operator {
+	case "distinct", "list_distinct":
+		if b.Unary != nil {
+			fast.Unary = func(val ref.Val) ref.Val {
+				if _, items := scalarsOf(val); len(items) > 0 {
+					return types.NewRefValList(value.Adapter{}, items)
+				}
+				return b.Unary(val)
+			}
+		}
+	case "sets.contains", "list_sets_contains_list":
+		fast.Binary = setRelation(b.Binary, containsAll)
+	case "sets.equivalent", "list_sets_equivalent_list":
+		fast.Binary = setRelation(b.Binary, func(a, b scalars) bool { return containsAll(a, b) && containsAll(b, a) })
+	case "sets.intersects", "list_sets_intersects_list":
+		fast.Binary = setRelation(b.Binary, func(a, b scalars) bool {
+			for item := range b {
+				if a[item] {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	return &fast
+}
+
+// scalars are texts, or ints.
+type scalars map[ref.Val]bool
+
+// scalarsOf are the items of a list of only texts or only ints, each once, in their order; none of every other list.
+func scalarsOf(val ref.Val) (set scalars, order []ref.Val) {
+	list, ok := val.(traits.Lister)
+	if !ok || value.ListLength(list) > maxScalars {
+		return nil, nil
+	}
+	set = make(scalars, value.ListLength(list))
+	for it := list.Iterator(); it.HasNext() == types.True; {
+		item := it.Next()
+		switch item.(type) {
+		case types.String, types.Int:
+		default: // a double can equal an int
+			return nil, nil
+		}
+		if len(order) > 0 && item.Type() != order[0].Type() {
+			return nil, nil
+		}
+		if !set[item] {
+			set[item], order = true, append(order, item)
+		}
+	}
+	return set, order
+}
+
+func containsAll(a, b scalars) bool {
+	for item := range b {
+		if !a[item] {
+			return false
+		}
+	}
+	return true
+}
+
+// setRelation compares two lists of scalars of one type, and leaves all others to cel-go.
+func setRelation(op functions.BinaryOp, holds func(a, b scalars) bool) functions.BinaryOp {
+	if op == nil {
+		return nil
+	}
+	return func(lhs, rhs ref.Val) ref.Val {
+		a, aOrder := scalarsOf(lhs)
+		b, bOrder := scalarsOf(rhs)
+		if len(aOrder) == 0 || len(bOrder) == 0 || aOrder[0].Type() != bOrder[0].Type() {
+			return op(lhs, rhs)
+		}
+		return types.Bool(holds(a, b))
+	}
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package celenv
-
-const raceDetector = false

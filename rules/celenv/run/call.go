@@ -1,0 +1,65 @@
+package run
+
+import (
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+
+	"kanon.dev/kanon/rules/celenv/function"
+)
+
+// ownCalls runs the calls of Kanon's own functions: it charges what they cost
+// and notes when calls that depend on the time change. moving has for each of
+// these the arguments that go with the clock.
+func ownCalls(table *function.Table, moving map[int64][]int) interpreter.PlannerOption {
+	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		call, ok := i.(interpreter.InterpretableCall)
+		if !ok {
+			return i, nil
+		}
+		fn := table.Own(call.Function())
+		if fn == nil {
+			return i, nil
+		}
+		if val, err := function.ConstantCron(call); err != nil || val != nil {
+			return val, err
+		}
+		return &ownCall{InterpretableCall: call, fn: fn, moving: moving[call.ID()]}, nil
+	})
+}
+
+// ownCall is a call of one of Kanon's own functions.
+type ownCall struct {
+	interpreter.InterpretableCall
+	fn     *function.Function
+	moving []int
+}
+
+func (n *ownCall) Eval(vars interpreter.Activation) ref.Val {
+	return n.Exec(interpreter.AsFrame(vars))
+}
+
+func (n *ownCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	nodes := n.Args()
+	args := make([]ref.Val, len(nodes))
+	for i, node := range nodes {
+		val := node.Exec(frame)
+		if types.IsUnknownOrError(val) {
+			return val
+		}
+		args[i] = val
+	}
+	val := n.fn.Call(frame, args)
+	if units := n.fn.Cost(args, val); units > 0 {
+		charge(frame, units)
+	}
+	if types.IsError(val) {
+		return types.LabelErrNode(n.ID(), val)
+	}
+	if n.moving != nil {
+		if in, ok := n.fn.ChangesIn(args, n.moving); ok {
+			noteChange(frame, in)
+		}
+	}
+	return val
+}

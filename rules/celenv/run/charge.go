@@ -1,0 +1,89 @@
+package run
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+
+	"kanon.dev/kanon/rules/celenv/function"
+)
+
+// chargedReads makes calls that work on all of their arguments cost what these are
+// long, before they are made.
+func chargedReads(root ast.Expr, table *function.Table) interpreter.PlannerOption {
+	read := chargedArguments(root, table)
+	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		class, ok := read[i.ID()]
+		if !ok {
+			return i, nil
+		}
+		if path, ok := i.(interpreter.InterpretableAttribute); ok { // the planner wants it to stay one
+			return &readPath{InterpretableAttribute: path, class: class}, nil
+		}
+		return &readNode{InterpretableV2: i, class: class}, nil
+	})
+}
+
+// chargedArguments are the arguments, by node, of calls that cost what they read.
+func chargedArguments(root ast.Expr, table *function.Table) map[int64]function.CostClass {
+	read := map[int64]function.CostClass{}
+	note := func(e ast.Expr, class function.CostClass) {
+		if e.Kind() != ast.LiteralKind { // it is what it is, and patterns are compiled
+			read[e.ID()] = class
+		}
+	}
+	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.CallKind {
+			return
+		}
+		call := e.AsCall()
+		class, charged := table.Declared(call.FunctionName()).ChargedFor()
+		if !charged {
+			return
+		}
+		if call.IsMemberFunction() {
+			note(call.Target(), class)
+		}
+		for _, arg := range call.Args() {
+			note(arg, class)
+		}
+	}))
+	return read
+}
+
+// readNode is an argument of a call that costs what it reads. The cost is charged
+// before the call.
+type readNode struct {
+	interpreter.InterpretableV2
+	class function.CostClass
+}
+
+func (n *readNode) Eval(vars interpreter.Activation) ref.Val {
+	return n.Exec(interpreter.AsFrame(vars))
+}
+
+func (n *readNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	return chargeRead(frame, n.class, n.InterpretableV2.Exec(frame))
+}
+
+// readPath is a readNode that is a path.
+type readPath struct {
+	interpreter.InterpretableAttribute
+	class function.CostClass
+}
+
+func (n *readPath) Eval(vars interpreter.Activation) ref.Val {
+	return n.Exec(interpreter.AsFrame(vars))
+}
+
+func (n *readPath) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	return chargeRead(frame, n.class, n.InterpretableAttribute.Exec(frame))
+}
+
+// chargeRead charges what it costs to work on an argument, and gives it.
+func chargeRead(frame *interpreter.ExecutionFrame, class function.CostClass, val ref.Val) ref.Val {
+	if units := class.Units(val); units > 0 {
+		charge(frame, units)
+	}
+	return val
+}

@@ -1,0 +1,87 @@
+package run
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/celenv/value"
+)
+
+// maxCompared is how many values == may have on its two sides.
+const maxCompared = 200_000
+
+// boundEquality keeps ==, != and in from comparing values that hold others so
+// many times over that the comparison would not end.
+func boundEquality(x *celenv.Expression) interpreter.PlannerOption {
+	deep := map[int64]bool{}
+	ast.PreOrderVisit(x.Root(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.CallKind {
+			return
+		}
+		args := e.AsCall().Args()
+		switch e.AsCall().FunctionName() {
+		case operators.Equals, operators.NotEquals:
+			deep[e.ID()] = mayBeDeep(x.TypeOf(args[0].ID())) && mayBeDeep(x.TypeOf(args[1].ID()))
+		case operators.In:
+			deep[e.ID()] = mayBeDeep(x.TypeOf(args[0].ID()))
+		}
+	}))
+	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		call, ok := i.(interpreter.InterpretableCall)
+		if !ok || !deep[i.ID()] || len(call.Args()) != 2 {
+			return i, nil
+		}
+		return &deepComparison{InterpretableCall: call}, nil
+	})
+}
+
+// mayBeDeep reports whether values of a type can have others in them.
+func mayBeDeep(t *types.Type) bool {
+	switch t.Kind() {
+	case types.ListKind, types.MapKind, types.OpaqueKind, types.DynKind, types.AnyKind, types.TypeParamKind, types.StructKind:
+		return true
+	default:
+		return false
+	}
+}
+
+// deepComparison is ==, != or in of values that can have others in them.
+type deepComparison struct {
+	interpreter.InterpretableCall
+}
+
+func (n *deepComparison) Eval(vars interpreter.Activation) ref.Val {
+	return n.Exec(interpreter.AsFrame(vars))
+}
+
+func (n *deepComparison) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	lhs := n.Args()[0].Exec(frame)
+	if types.IsUnknownOrError(lhs) {
+		return lhs
+	}
+	rhs := n.Args()[1].Exec(frame)
+	if types.IsUnknownOrError(rhs) {
+		return rhs
+	}
+	left := maxCompared
+	if !value.CountParts(lhs, &left) || !value.CountParts(rhs, &left) {
+		return types.NewErrWithNodeID(n.ID(), "the values that are compared have more than %d parts", maxCompared)
+	}
+	charge(frame, uint64(maxCompared-left)/function.BytesPerUnit) //nolint:gosec // It is not negative.
+	switch n.Function() {
+	case operators.Equals:
+		return types.Equal(lhs, rhs)
+	case operators.NotEquals:
+		return types.Bool(types.Equal(lhs, rhs) != types.True)
+	}
+	if c, ok := rhs.(traits.Container); ok {
+		return c.Contains(lhs)
+	}
+	return n.InterpretableCall.Exec(frame)
+}

@@ -1,0 +1,68 @@
+package run
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+
+	"kanon.dev/kanon/rules/celenv/value"
+)
+
+// orderRanges makes comprehensions walk over the maps that CEL itself makes in
+// the order of their keys. (Maps of JSON are by themselves.)
+func orderRanges(root ast.Expr) interpreter.PlannerOption {
+	ranges := map[int64]bool{}
+	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.ComprehensionKind {
+			if r := e.AsComprehension().IterRange(); r.Kind() != ast.ListKind {
+				ranges[r.ID()] = true
+			}
+		}
+	}))
+	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		if ranges[i.ID()] {
+			return &orderedRange{InterpretableV2: i}, nil
+		}
+		return i, nil
+	})
+}
+
+// orderedRange is the range of a comprehension.
+type orderedRange struct {
+	interpreter.InterpretableV2
+}
+
+func (o *orderedRange) Eval(vars interpreter.Activation) ref.Val {
+	return o.Exec(interpreter.AsFrame(vars))
+}
+
+func (o *orderedRange) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	val := o.InterpretableV2.Exec(frame)
+	if plain, _ := value.JSON(val); plain != nil {
+		return val
+	}
+	if m, ok := val.(traits.Mapper); ok {
+		return &orderedMap{Mapper: m}
+	}
+	return val
+}
+
+// orderedMap is a map that is iterated in the order of its keys.
+type orderedMap struct {
+	traits.Mapper
+}
+
+func (m *orderedMap) Iterator() traits.Iterator {
+	return types.NewRefValList(value.Adapter{}, value.SortedKeys(m.Mapper)).Iterator()
+}
+
+func (m *orderedMap) Fold(f traits.Folder) {
+	for _, k := range value.SortedKeys(m.Mapper) {
+		val, _ := m.Find(k)
+		if !f.FoldEntry(k, val) {
+			return
+		}
+	}
+}

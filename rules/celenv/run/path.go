@@ -1,0 +1,293 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+
+	"kanon.dev/kanon/rules/celenv/value"
+)
+
+// ErrAbsent marks an error of a Members value that stands for a member that is
+// absent: has() is false then, and ?. gives optional.none().
+var ErrAbsent = errors.New("absent")
+
+// Members is a value whose members the caller computes when they are asked
+// for, such as the variables of a rule. It can only be selected from.
+type Members interface {
+	// Member gives the member's value; false where there is none by that name
+	// at this time. An error is passed on as it is.
+	Member(name string) (any, bool, error)
+}
+
+// Null is what a Members value gives for a member that is null when it is
+// read, but absent for has() and ?..
+type Null struct{}
+
+// factory makes the attributes of expressions: names with the fields and
+// indices read from them. It differs from cel-go's in what it says when
+// something does not exist.
+type factory struct {
+	interpreter.AttributeFactory
+}
+
+// NewQualifier makes one step of a path.
+func (f *factory) NewQualifier(objType *types.Type, id int64, val any, opt bool) (interpreter.Qualifier, error) {
+	switch v := val.(type) {
+	case string:
+		return &constKey{key: key{id: id, val: types.String(v), text: v, isText: true}, optional: opt}, nil
+	case types.String:
+		return &constKey{key: key{id: id, val: v, text: string(v), isText: true}, optional: opt}, nil
+	case types.Int, types.Uint, types.Double, types.Bool:
+		return &constKey{key: newKey(id, v.(ref.Val)), optional: opt}, nil
+	case interpreter.Attribute:
+		return &dynamicKey{id: id, attr: v, optional: opt}, nil
+	}
+	return f.AttributeFactory.NewQualifier(objType, id, val, opt)
+}
+
+// RelativeAttribute makes a path that starts at the value of an expression.
+// The same type serves as the index in a[f(x)].
+func (f *factory) RelativeAttribute(id int64, operand interpreter.Interpretable) interpreter.Attribute {
+	return &relative{Attribute: f.AttributeFactory.RelativeAttribute(id, operand)}
+}
+
+// relative is cel-go's relative attribute with our own way of being an index.
+type relative struct {
+	interpreter.Attribute
+	// conversion is that of the value at the index. nil: none.
+	converter converter
+}
+
+func (r *relative) AddQualifier(q interpreter.Qualifier) (interpreter.Attribute, error) {
+	if _, err := r.Attribute.AddQualifier(q); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *relative) Qualify(vars interpreter.Activation, obj any) (any, error) {
+	k, err := resolveKey(r.ID(), r.Attribute, vars)
+	if err != nil {
+		return nil, err
+	}
+	val, err := k.read(obj)
+	if err != nil || r.converter == nil {
+		return val, err
+	}
+	return r.converter.convert(vars, r.ID(), val)
+}
+
+func (r *relative) QualifyIfPresent(vars interpreter.Activation, obj any, _ bool) (any, bool, error) {
+	k, err := resolveKey(r.ID(), r.Attribute, vars)
+	if err != nil {
+		return nil, false, err
+	}
+	val, present, err := k.readIfPresent(obj)
+	if err != nil || !present || r.converter == nil {
+		return val, present, err
+	}
+	val, err = r.converter.convert(vars, r.ID(), val)
+	return val, err == nil, err
+}
+
+// dynamicKey is a step whose key is itself a path: a[b.c].
+type dynamicKey struct {
+	id       int64
+	attr     interpreter.Attribute
+	optional bool
+}
+
+func (d *dynamicKey) ID() int64        { return d.id }
+func (d *dynamicKey) IsOptional() bool { return d.optional }
+
+func (d *dynamicKey) Qualify(vars interpreter.Activation, obj any) (any, error) {
+	k, err := resolveKey(d.id, d.attr, vars)
+	if err != nil {
+		return nil, err
+	}
+	return k.read(obj)
+}
+
+func (d *dynamicKey) QualifyIfPresent(vars interpreter.Activation, obj any, _ bool) (any, bool, error) {
+	k, err := resolveKey(d.id, d.attr, vars)
+	if err != nil {
+		return nil, false, err
+	}
+	return k.readIfPresent(obj)
+}
+
+func resolveKey(id int64, attr interpreter.Attribute, vars interpreter.Activation) (key, error) {
+	raw, err := attr.Resolve(vars)
+	if err != nil {
+		return key{}, err
+	}
+	val := value.Adapter{}.NativeToValue(raw)
+	if celErr, ok := val.(*types.Err); ok {
+		return key{}, celErr
+	}
+	return newKey(id, val), nil
+}
+
+// constKey is a step whose key is known when the expression is compiled.
+type constKey struct {
+	key
+	optional bool
+}
+
+func (c *constKey) ID() int64        { return c.id }
+func (c *constKey) IsOptional() bool { return c.optional }
+func (c *constKey) Value() ref.Val   { return c.val }
+
+func (c *constKey) Qualify(_ interpreter.Activation, obj any) (any, error) {
+	return c.read(obj)
+}
+
+func (c *constKey) QualifyIfPresent(_ interpreter.Activation, obj any, _ bool) (any, bool, error) {
+	return c.readIfPresent(obj)
+}
+
+// key reads one field or index.
+type key struct {
+	id     int64
+	val    ref.Val
+	text   string // of a key that is text
+	isText bool
+}
+
+func newKey(id int64, val ref.Val) key {
+	text, isText := val.(types.String)
+	return key{id: id, val: val, text: string(text), isText: isText}
+}
+
+// read reads the key from obj, or says why it cannot.
+func (k *key) read(obj any) (any, error) {
+	if fields, ok := obj.(map[string]any); ok && k.isText {
+		if val, ok := fields[k.text]; ok {
+			return val, nil
+		}
+		return nil, k.fail(value.ReasonMissing, obj)
+	}
+	val, present, err := k.lookup(obj)
+	if err != nil {
+		return nil, err
+	}
+	if !present {
+		return nil, k.fail(value.ReasonMissing, obj)
+	}
+	if _, isNothing := val.(Null); isNothing {
+		return nil, nil
+	}
+	return val, nil
+}
+
+// readIfPresent reads the key from obj. What does not exist, or cannot have
+// keys, is not an error, as in CEL.
+func (k *key) readIfPresent(obj any) (any, bool, error) {
+	val, present, err := k.lookup(obj)
+	var missed *value.ReadError
+	if errors.As(err, &missed) || errors.Is(err, ErrAbsent) {
+		return nil, false, nil
+	}
+	if _, isNothing := val.(Null); isNothing {
+		return nil, false, nil
+	}
+	return val, present, err
+}
+
+// member asks a Members value.
+func (k *key) member(m Members) (any, bool, error) {
+	if !k.isText {
+		return nil, false, k.fail(value.ReasonType, m)
+	}
+	return m.Member(k.text)
+}
+
+func (k *key) lookup(obj any) (any, bool, error) {
+	switch o := obj.(type) {
+	case nil:
+		return nil, false, nil
+	case Members:
+		return k.member(o)
+	case map[string]any:
+		if !k.isText {
+			return nil, false, k.fail(value.ReasonType, obj)
+		}
+		val, ok := o[k.text]
+		return val, ok, nil
+	case []any:
+		i, err := k.index(len(o), obj)
+		if err != nil {
+			return nil, false, err
+		}
+		return o[i], true, nil
+	}
+	return k.lookupValue(value.Adapter{}.NativeToValue(obj))
+}
+
+// lookupValue reads the key from a value that CEL made.
+func (k *key) lookupValue(val ref.Val) (any, bool, error) {
+	switch v := val.(type) {
+	case *types.Err:
+		return nil, false, v
+	case types.Null:
+		return nil, false, nil
+	case *types.Optional:
+		if !v.HasValue() {
+			return nil, false, nil
+		}
+		return k.lookup(v.GetValue())
+	case traits.Mapper:
+		found, ok := v.Find(k.val)
+		if celErr, isErr := found.(*types.Err); isErr {
+			return nil, false, celErr
+		}
+		if !ok {
+			return nil, false, nil
+		}
+		return found, true, nil
+	case traits.Lister:
+		size, _ := v.Size().(types.Int)
+		i, err := k.index(int(size), val)
+		if err != nil {
+			return nil, false, err
+		}
+		return v.Get(types.Int(i)), true, nil
+	}
+	return nil, false, k.fail(value.ReasonType, val)
+}
+
+// index is the key as an index into a list of that length.
+func (k *key) index(length int, list any) (int, error) {
+	i, err := types.IndexOrError(k.val)
+	if err != nil {
+		return 0, k.fail(value.ReasonType, list)
+	}
+	if i < 0 || i >= length {
+		return 0, &value.ReadError{NodeID: k.id, Reason: value.ReasonIndex, Key: keyText(k.val), Found: "list", Length: length}
+	}
+	return i, nil
+}
+
+func (k *key) fail(reason value.Reason, obj any) error {
+	return &value.ReadError{NodeID: k.id, Reason: reason, Key: keyText(k.val), Found: typeName(obj)}
+}
+
+// keyText is a key the way a message shows it.
+func keyText(val ref.Val) string {
+	if s, ok := val.(types.String); ok {
+		return fmt.Sprintf("%q", string(s))
+	}
+	return fmt.Sprint(val.Value())
+}
+
+func typeName(obj any) string {
+	if _, ok := obj.(Members); ok {
+		return "map"
+	}
+	return value.Adapter{}.NativeToValue(obj).Type().TypeName()
+}

@@ -1,0 +1,229 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+
+	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/celenv/value"
+)
+
+// Options say how an expression is run. The zero value is usable.
+type Options struct {
+	// CostLimit is the most that one evaluation may cost. 0: DefaultCostLimit.
+	CostLimit uint64
+	// Absent lists for nodes that are has(…) the nodes below them that may be
+	// missing without an error: has() is false then.
+	Absent map[int64][]int64
+	// Moving lists the comparisons, and the calls of functions of a time, that
+	// depend on the clock, with how each operand goes with it: by how many seconds
+	// it grows in a second. The Clock under ClockName records when they change.
+	Moving map[int64][]int
+	// Conversions lists the reads whose values are not what JSON has of them.
+	Conversions map[int64]Conversion
+	// Encoded lists the reads of values in which base64 stands for bytes, with their
+	// schemas, which say where.
+	Encoded map[int64]*openapi.Schema
+}
+
+// Program is an expression that can be run. It is immutable and safe for
+// concurrent use.
+type Program struct {
+	run interpreter.InterpretableV2
+	// bounded is true where the expression cannot run long: its cost is not
+	// tracked and its context not watched.
+	bounded bool
+	limit   uint64
+}
+
+// New plans an expression.
+func New(x *celenv.Expression, o Options) (*Program, []celenv.Issue) {
+	table, root := x.Env().Functions(), x.Root()
+	p := &Program{bounded: isBounded(root, table), limit: o.CostLimit}
+	if p.limit == 0 {
+		p.limit = DefaultCostLimit
+	}
+	planner := []interpreter.PlannerOption{
+		interpreter.CustomDecoratorV2(decorateOptional),
+		ownCalls(table, o.Moving),
+		boundEquality(x),
+		watchComparisons(o.Moving),
+		interpreter.Optimize(),
+		function.ConstantPatterns(),
+	}
+	if p.bounded {
+		planner = append(planner, countMade(table))
+	} else {
+		planner = append(planner, meterCosts(root, table))
+	}
+	planner = append(planner, orderRanges(root), allowAbsent(o.Absent))
+	paths := &factory{AttributeFactory: x.Env().Attributes()}
+	var attributes interpreter.AttributeFactory = paths
+	if conversions := o.conversions(); len(conversions) > 0 {
+		attributes = &convertingFactory{factory: paths, conversions: conversions}
+		planner = append(planner, convertedNames(root, conversions))
+	}
+	if !p.bounded {
+		planner = append(planner, chargedReads(root, table))
+	}
+	var issues []celenv.Issue
+	p.run, issues = x.Plan(attributes, planner...)
+	if len(issues) > 0 {
+		return nil, issues
+	}
+	return p, nil
+}
+
+// Eval runs the program. vars resolves the names in the expression's scope;
+// their values are only read.
+//
+// The error is what the expression came to, when it came to none: a *ReadError
+// for what does not exist, an error of a Members value as it was, ErrCostLimit,
+// ErrInterrupted, or CEL's own.
+func (p *Program) Eval(ctx context.Context, vars interpreter.Activation) (ref.Val, error) {
+	return p.EvalWithin(ctx, vars, nil)
+}
+
+// EvalWithin is Eval within a budget that several evaluations share, with ErrBudget,
+// ErrDeadline, ErrMemory and ErrSharedMemory among its errors. An expression that cannot run long takes one
+// unit of it, whatever is left.
+func (p *Program) EvalWithin(ctx context.Context, vars interpreter.Activation, budget *Budget) (val ref.Val, err error) {
+	if budget != nil {
+		outer := budget.Memory.begin()
+		defer func() { budget.Memory.end(val, outer) }()
+	}
+	defer recovered(&val, &err)
+	if p.bounded {
+		if budget != nil {
+			budget.Cost -= min(budget.Cost, 1)
+		}
+	} else {
+		metered := &meteredVars{Activation: vars, meter: meter{ctx: ctx, budget: budget, limit: p.limit}}
+		if budget != nil {
+			budget.start()
+		}
+		metered.meter.checkTime()
+		defer metered.meter.settle()
+		vars = metered
+	}
+	frame, err := interpreter.NewExecutionFrame(vars)
+	if err != nil {
+		return nil, err
+	}
+	defer frame.Close()
+	out := p.run.Exec(frame)
+	celErr, ok := out.(*types.Err)
+	if !ok {
+		return out, nil
+	}
+	var read *value.ReadError
+	if errors.As(celErr, &read) && read.NodeID == 0 {
+		labelled := *read
+		labelled.NodeID = celErr.NodeID()
+		return nil, &labelled
+	}
+	return nil, celErr
+}
+
+// recovered makes an error of a panic: that of a meter, or a mistake in CEL.
+func recovered(val *ref.Val, err *error) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	*val = nil
+	if e, ok := r.(stopError); ok {
+		*err = e.error
+		return
+	}
+	*err = fmt.Errorf("internal error in CEL: %v", r)
+}
+
+// constant runs a program that is bounded and has no names in it.
+func (p *Program) constant() (val ref.Val, err error) {
+	defer recovered(&val, &err)
+	frame, err := interpreter.NewExecutionFrame(interpreter.EmptyActivation())
+	if err != nil {
+		return nil, err
+	}
+	defer frame.Close()
+	out := p.run.Exec(frame)
+	if celErr, failed := out.(*types.Err); failed {
+		return nil, celErr
+	}
+	return out, nil
+}
+
+// unmeteredNodes is how many nodes an expression may have that is not metered: as many
+// calls that each scan a long text take about a millisecond.
+const unmeteredNodes = 100
+
+// isBounded reports whether an expression does so little that its cost cannot
+// come near any limit: no loops, and only a few functions that take constant time
+// or scan a text once.
+func isBounded(root ast.Expr, table *function.Table) bool {
+	bounded, nodes := true, 0
+	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
+		if nodes++; nodes > unmeteredNodes {
+			bounded = false
+		}
+		switch e.Kind() {
+		case ast.ComprehensionKind:
+			bounded = false
+		case ast.CallKind:
+			if !table.Declared(e.AsCall().FunctionName()).Cheap() {
+				bounded = false
+			}
+		default:
+		}
+	}))
+	return bounded
+}
+
+// allowAbsent makes the has() nodes that are listed false where one of their
+// nodes is missing.
+func allowAbsent(absent map[int64][]int64) interpreter.PlannerOption {
+	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		if nodes, ok := absent[i.ID()]; ok {
+			return &lenientHas{InterpretableV2: i, nodes: nodes}, nil
+		}
+		return i, nil
+	})
+}
+
+// lenientHas is a has() that is false where any key on its path is missing.
+type lenientHas struct {
+	interpreter.InterpretableV2
+	nodes []int64
+}
+
+func (h *lenientHas) Eval(vars interpreter.Activation) ref.Val {
+	return h.Exec(interpreter.AsFrame(vars))
+}
+
+func (h *lenientHas) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	val := h.InterpretableV2.Exec(frame)
+	celErr, ok := val.(*types.Err)
+	if !ok {
+		return val
+	}
+	if errors.Is(celErr.Unwrap(), ErrAbsent) {
+		return types.False
+	}
+	var read *value.ReadError
+	if errors.As(celErr, &read) && read.Reason != value.ReasonType {
+		if slices.Contains(h.nodes, read.NodeID) {
+			return types.False
+		}
+	}
+	return val
+}

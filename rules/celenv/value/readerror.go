@@ -1,0 +1,48 @@
+package value
+
+import (
+	"fmt"
+)
+
+// Reason says why a read failed.
+type Reason int
+
+const (
+	// ReasonMissing means that the key does not exist, or is null.
+	ReasonMissing Reason = iota + 1
+	// ReasonIndex means that the list has no such index.
+	ReasonIndex
+	// ReasonType means that the value is of a type that has no keys, or that
+	// the key's type does not fit.
+	ReasonType
+	// ReasonFormat means that the value is text that does not say what it should:
+	// Found tells that then.
+	ReasonFormat
+)
+
+// ReadError is a field or an index that could not be read.
+type ReadError struct {
+	// NodeID is the select or index node of the expression.
+	NodeID int64
+	Reason Reason
+	// Key is the field or index as text.
+	Key string
+	// Found is the CEL type of the value that was read from.
+	Found string
+	// Length is the length of the list, for ReasonIndex.
+	Length int
+}
+
+// Error says what could not be read.
+func (e *ReadError) Error() string {
+	switch e.Reason {
+	case ReasonFormat:
+		return "the value is " + e.Found
+	case ReasonIndex:
+		return fmt.Sprintf("index %s is out of range: the list has %d items", e.Key, e.Length)
+	case ReasonType:
+		return fmt.Sprintf("%s cannot be read from a value of type %s", e.Key, e.Found)
+	default:
+		return fmt.Sprintf("key %s is not there", e.Key)
+	}
+}

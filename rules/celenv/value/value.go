@@ -1,0 +1,128 @@
+package value
+
+import (
+	"fmt"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+// Length is how many items a list, or an optional one, has; false for what is none.
+func Length(val ref.Val) (int, bool) {
+	switch v := val.(type) {
+	case *types.Optional:
+		if v.HasValue() {
+			return Length(v.GetValue())
+		}
+	case traits.Lister:
+		size, _ := v.Size().(types.Int)
+		return int(size), true
+	}
+	return 0, false
+}
+
+// Count is how many items Items gives; false where it gives none.
+func Count(val ref.Val) (int, bool) {
+	switch v := val.(type) {
+	case *types.Optional:
+		if v.HasValue() {
+			return Count(v.GetValue())
+		}
+	case traits.Mapper:
+		size, _ := v.Size().(types.Int)
+		return int(size), true
+	case traits.Lister:
+		size, _ := v.Size().(types.Int)
+		return int(size), true
+	}
+	return 0, false
+}
+
+// Parts are the items of what ToJSONWithin made of a list; false for what is none.
+func Parts(val any) ([]any, bool) {
+	if items, ok := val.([]any); ok {
+		return items, true
+	}
+	list, ok := val.(traits.Lister)
+	if !ok {
+		return nil, false
+	}
+	items := make([]any, ListLength(list))
+	for i := range items {
+		items[i] = list.Get(types.Int(i))
+	}
+	return items, true
+}
+
+// JSON is the map or list of JSON that a value stands for, to be read only; false
+// where it stands for none and ToJSON must make one.
+func JSON(val ref.Val) (any, bool) {
+	switch v := val.(type) {
+	case *jsonMap:
+		return v.fields, v.encoded == nil
+	case *jsonList:
+		return v.items, v.encoded == nil
+	}
+	return nil, false
+}
+
+// FromJSON makes a value of plain JSON without copying it.
+func FromJSON(val any) ref.Val { return Adapter{}.NativeToValue(val) }
+
+// TypeText names the type of a value in a sentence: "a string", "an int".
+func TypeText(val ref.Val) string {
+	switch name := val.Type().TypeName(); name {
+	case "null_type":
+		return "null"
+	case "bytes":
+		return "bytes"
+	case "int":
+		return "an int"
+	case "optional_type":
+		return "an optional value"
+	case "google.protobuf.Timestamp":
+		return "a timestamp"
+	case "google.protobuf.Duration":
+		return "a duration"
+	default:
+		return "a " + name
+	}
+}
+
+// Items are what a value gives to iterate over: the items of a list; of a map
+// one map {key, value} for each entry, by key; nothing for null and for
+// optional.none(). Everything else is an error, and so are more than a million
+// items.
+func Items(val ref.Val) ([]ref.Val, error) {
+	switch v := val.(type) {
+	case types.Null:
+		return nil, nil
+	case *types.Optional:
+		if !v.HasValue() {
+			return nil, nil
+		}
+		return Items(v.GetValue())
+	case traits.Mapper:
+		keys := SortedKeys(v)
+		items := make([]ref.Val, len(keys))
+		for i, k := range keys {
+			entry, _ := v.Find(k)
+			items[i] = types.NewRefValMap(Adapter{}, map[ref.Val]ref.Val{
+				types.String("key"): k, types.String("value"): entry,
+			})
+		}
+		return items, nil
+	case traits.Lister:
+		size, _ := v.Size().(types.Int)
+		if size > maxParts {
+			return nil, fmt.Errorf("has %d items, and %d are the most", int64(size), maxParts)
+		}
+		items := make([]ref.Val, size)
+		for i := range items {
+			items[i] = v.Get(types.Int(i))
+		}
+		return items, nil
+	}
+	return nil, fmt.Errorf("needs a list or a map, and is %s", TypeText(val))
+}
