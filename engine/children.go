@@ -16,6 +16,7 @@ import (
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
@@ -149,11 +150,11 @@ func (c *childWriter) noteTimes(writes []*write) {
 // writeChild brings one child up to date and returns it as it is now.
 func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructured.Unstructured, err error) {
 	object := w.object
-	kind, ok := c.op.children[object.GroupVersionKind()]
+	kind, ok := c.op.Children[object.GroupVersionKind()]
 	if !ok {
-		return nil, &missingKindError{gvk: object.GroupVersionKind()}
+		return nil, &plan.MissingKindError{GVK: object.GroupVersionKind()}
 	}
-	known := c.monitors.Known(c.op.childKey(kind.GVR), object.GetNamespace(), object.GetName())
+	known := c.monitors.Known(c.op.ChildKey(kind.GVR), object.GetNamespace(), object.GetName())
 	var whole bool
 	live, whole = known.Whole()
 	unseen := live == nil && whole
@@ -199,7 +200,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	}
 	w.unseen = unseen && result.Action != apply.ActionCreated
 	if result.Action != apply.ActionNone {
-		c.observe(c.op.childKey(kind.GVR), result.Live)
+		c.observe(c.op.ChildKey(kind.GVR), result.Live)
 	}
 	return result.Live, c.noteConflict(child, result)
 }
@@ -207,7 +208,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 // writeInPlace makes a child, or changes the one that is there.
 func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
 	write := c.writer.Sync
-	guarded := w.guarded && (w.before == nil || !c.marks.Owns(w.before, c.op.id, c.parent.GetUID()))
+	guarded := w.guarded && (w.before == nil || !c.marks.Owns(w.before, c.op.ID, c.parent.GetUID()))
 	if guarded || w.before == nil && c.op.looksBack.Load() {
 		// One that exists all the same gets its mark and nothing else: what is rendered may follow from its absence.
 		write = c.writer.Ensure
@@ -225,7 +226,7 @@ func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, c
 		return result, err
 	case taken.Returns:
 		return c.takeBack(ctx, kind, child, taken, w.guarded)
-	case c.op.adopters[w.node]:
+	case c.op.Adopters[w.node]:
 		return c.adopt(ctx, kind, child, taken, w.guarded)
 	default:
 		return result, err
@@ -236,7 +237,7 @@ func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, c
 // known as the parent's: one that loses that would neither be found again nor go
 // with the parent.
 func (c *childWriter) keepChild(ctx context.Context, w *write) (*unstructured.Unstructured, error) {
-	kind := c.op.children[w.object.GroupVersionKind()]
+	kind := c.op.Children[w.object.GroupVersionKind()]
 	if w.controller != nil && !mark.Refers(w.before, w.controller) {
 		if err := c.checkParent(ctx); err != nil {
 			return nil, err
@@ -247,7 +248,7 @@ func (c *childWriter) keepChild(ctx context.Context, w *write) (*unstructured.Un
 		return nil, err
 	}
 	if result.Action != apply.ActionNone {
-		c.observe(c.op.childKey(kind.GVR), result.Live)
+		c.observe(c.op.ChildKey(kind.GVR), result.Live)
 	}
 	return result.Live, nil
 }
@@ -297,12 +298,12 @@ func (c *childWriter) conflict(child *apply.Child) error {
 func (c *childWriter) prepare(ctx context.Context, writes []*write) {
 	var loose []*write
 	for _, w := range writes {
-		w.owner = c.op.owner(c.parent, w.node)
+		w.owner = c.op.Owner(c.parent, w.node)
 		w.owner.Retain = ending.RetainOf(c.evaluation.Ending(w.object))
 		w.policy = c.policyOf(w.node, w.object)
 		w.policy.New = generatedPaths(w.fresh)
-		if c.op.refers(c.parent, w.object) && !c.endings.MayKeep(w.node) {
-			w.controller = c.op.controllerRef(c.parent)
+		if c.op.CanOwn(c.parent, w.object) && !c.endings.MayKeep(w.node) {
+			w.controller = c.op.ControllerRef(c.parent)
 		} else {
 			w.owner.Tracked = true
 			loose = append(loose, w)
@@ -328,10 +329,10 @@ func (c *childWriter) awaitNamespace(w *write, of conditions.Problem) conditions
 	if name == c.key.Parent.Namespace || of.Reason != conditions.ReasonNamespaceMissing && !conditions.IsTerminatingNamespace(w.err) {
 		return of
 	}
-	c.reader.borrow(allNamespaces)
-	c.reader.follow(readers.Subject{Informer: allNamespaces, Name: name}, labels.Everything())
+	c.reader.borrow(plan.AllNamespaces)
+	c.reader.follow(readers.Subject{Informer: plan.AllNamespaces, Name: name}, labels.Everything())
 	// The event of the namespace that is made meanwhile may have come before anybody asked for it.
-	live, exists := c.monitors.Head(allNamespaces, "", name)
-	of.Elsewhere = c.monitors.HasSynced(allNamespaces) && (!exists || live.GetDeletionTimestamp() != nil)
+	live, exists := c.monitors.Head(plan.AllNamespaces, "", name)
+	of.Elsewhere = c.monitors.HasSynced(plan.AllNamespaces) && (!exists || live.GetDeletionTimestamp() != nil)
 	return of
 }

@@ -19,6 +19,7 @@ import (
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/schemas"
@@ -41,12 +42,12 @@ type cluster struct {
 // getParent reads the parent of a key from the API server; nil if it does not exist.
 func (c *cluster) getParent(ctx context.Context, op *operator, k queue.Key) (*unstructured.Unstructured, error) {
 	logr.FromContextOrDiscard(ctx).V(4).Info("reading the parent")
-	parent, err := c.client.Resource(op.parent.GVR).Namespace(k.Parent.Namespace).Get(ctx, k.Parent.Name, metav1.GetOptions{})
+	parent, err := c.client.Resource(op.Parent.GVR).Namespace(k.Parent.Namespace).Get(ctx, k.Parent.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read %s %s: %w", op.parent.GVK.Kind, k.Parent, err)
+		return nil, fmt.Errorf("read %s %s: %w", op.Parent.GVK.Kind, k.Parent, err)
 	}
 	return parent, nil
 }
@@ -65,7 +66,7 @@ func (c *cluster) readChild(ctx context.Context, gvr schema.GroupVersionResource
 
 // namespaceLabels has the labels of a namespace; false if they are not known, as when no rule needs any.
 func (c *cluster) namespaceLabels(name string) (labels.Set, bool) {
-	namespace, ok := c.monitors.Head(allNamespaces, "", name)
+	namespace, ok := c.monitors.Head(plan.AllNamespaces, "", name)
 	if !ok {
 		return nil, false
 	}
@@ -75,8 +76,8 @@ func (c *cluster) namespaceLabels(name string) (labels.Set, bool) {
 // unreadChildren lists the objects of a resource that the rule created for a parent of that name, without decoding them.
 func (c *cluster) unreadChildren(op *operator, gvr schema.GroupVersionResource, k queue.Key) []*wire.Object {
 	var found []*wire.Object
-	for _, tag := range op.tagsOf(k) {
-		found = append(found, c.monitors.UnreadByIndex(op.childKey(gvr), indexParent, tag)...)
+	for _, tag := range op.TagsOf(k) {
+		found = append(found, c.monitors.UnreadByIndex(op.ChildKey(gvr), plan.IndexParent, tag)...)
 	}
 	return found
 }
@@ -93,7 +94,7 @@ func (c *cluster) childHeads(op *operator, gvr schema.GroupVersionResource, k qu
 
 // hasChildren tells whether an informer shows a child of the key's rule and parent.
 func (c *cluster) hasChildren(op *operator, k queue.Key) bool {
-	for kind := range op.childKinds() {
+	for kind := range op.ChildKinds() {
 		if len(c.unreadChildren(op, kind.GVR, k)) > 0 {
 			return true
 		}
@@ -104,7 +105,7 @@ func (c *cluster) hasChildren(op *operator, k queue.Key) bool {
 // childrenOf lists what a rule may have created for the parent of a key.
 func (c *cluster) childrenOf(op *operator, k queue.Key) []identity.ID {
 	var refs []identity.ID
-	for kind := range op.childKinds() {
+	for kind := range op.ChildKinds() {
 		for _, object := range c.childHeads(op, kind.GVR, k) {
 			refs = append(refs, identity.Of(object))
 		}

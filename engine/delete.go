@@ -59,7 +59,7 @@ func (d *deleter) prune(ctx context.Context, before []conditions.Problem) (probl
 	if !d.mayPrune(unrendered) {
 		return nil
 	}
-	for _, child := range ending.InOrder(unrendered, d.op.ordered, d.isDeleting) {
+	for _, child := range ending.InOrder(unrendered, d.op.Ordered, d.isDeleting) {
 		ref := mark.RefOf(child.Object)
 		if err := d.end(ctx, child, d.endings().KeepsPruned(child)); err != nil {
 			problems = append(problems, d.redacted(conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err}))
@@ -101,14 +101,14 @@ func (d *deleter) noteKept(unrendered []ending.Child, problems []conditions.Prob
 
 // endings says which children are kept.
 func (d *deleter) endings() ending.Policies {
-	return ending.Policies{ByNode: d.op.deletions, Decided: d.decided, KeepAll: d.orphaning}
+	return ending.Policies{ByNode: d.op.Deletions, Decided: d.decided, KeepAll: d.orphaning}
 }
 
 // unrendered lists the parent's children that this reconcile did not render and that are not being deleted.
 func (d *deleter) unrendered() []ending.Child {
 	var found []ending.Child
 	seen := make(map[types.UID]bool)
-	for kind := range d.op.childKinds() {
+	for kind := range d.op.ChildKinds() {
 		for _, child := range d.unreadChildren(d.op, kind.GVR, d.key) {
 			if d.rendered[identity.At(child)] {
 				continue
@@ -117,7 +117,7 @@ func (d *deleter) unrendered() []ending.Child {
 			// The index speaks of the parent's name; only proof of ownership
 			// by this very parent allows a deletion.
 			if seen[object.GetUID()] || object.GetDeletionTimestamp() != nil ||
-				!d.marks.Owns(object, d.op.id, d.parent.GetUID()) {
+				!d.marks.Owns(object, d.op.ID, d.parent.GetUID()) {
 				continue
 			}
 			seen[object.GetUID()] = true
@@ -148,7 +148,7 @@ func (d *deleter) mayPrune(unrendered []ending.Child) bool {
 // the rule can delete it.
 func (d *deleter) atRisk(unrendered []ending.Child) []identity.ID {
 	refs := d.toDelete(unrendered)
-	if d.op.program.DeletesParents() {
+	if d.op.Program.DeletesParents() {
 		refs = append(refs, identity.Of(d.parent))
 	}
 	return refs
@@ -177,13 +177,13 @@ func (d *deleter) end(ctx context.Context, child ending.Child, isKept bool) erro
 		}
 		return err
 	}
-	free, err := d.writer.Orphan(ctx, child.GVR, child.Object, d.op.owner(d.parent, ""))
+	free, err := d.writer.Orphan(ctx, child.GVR, child.Object, d.op.Owner(d.parent, ""))
 	if err != nil || free == nil {
 		return err
 	}
-	d.observe(d.op.childKey(child.GVR), free)
+	d.observe(d.op.ChildKey(child.GVR), free)
 	d.recorder.Eventf(d.parent, corev1.EventTypeNormal, conditions.ReasonOrphaned,
-		"%s stays, and belongs to this object no longer, by the deletionPolicy of rule %s", mark.RefOf(free), d.op.name)
+		"%s stays, and belongs to this object no longer, by the deletionPolicy of rule %s", mark.RefOf(free), d.op.Name)
 	return nil
 }
 
@@ -208,7 +208,7 @@ func (d *deleter) checkEnded(ctx context.Context) error {
 
 // isTracked tells whether a child is the parent's and only the rule can end it.
 func (d *deleter) isTracked(child *unstructured.Unstructured) bool {
-	return d.marks.Owns(child, d.op.id, d.parent.GetUID()) && !mark.RefersTo(child, d.parent.GetUID())
+	return d.marks.Owns(child, d.op.ID, d.parent.GetUID()) && !mark.RefersTo(child, d.parent.GetUID())
 }
 
 // tracked lists the parent's children that only the rule can end, as far as memory
@@ -216,7 +216,7 @@ func (d *deleter) isTracked(child *unstructured.Unstructured) bool {
 func (d *deleter) tracked() []ending.Child {
 	var found []ending.Child
 	seen := make(map[identity.ID]bool)
-	for kind := range d.op.childKinds() {
+	for kind := range d.op.ChildKinds() {
 		for _, child := range d.childHeads(d.op, kind.GVR, d.key) {
 			if id := identity.Of(child); !seen[id] && d.isTracked(child) {
 				seen[id] = true
@@ -236,7 +236,7 @@ func (d *deleter) listTracked(ctx context.Context) ([]ending.Child, error) {
 	}
 	var found []ending.Child
 	seen := make(map[identity.ID]bool)
-	for kind := range d.op.childKinds() {
+	for kind := range d.op.ChildKinds() {
 		err := d.eachLabelled(ctx, kind.GVR, func(child *unstructured.Unstructured) {
 			if id := identity.Of(child); !seen[id] && d.isTracked(child) {
 				seen[id] = true
@@ -257,7 +257,7 @@ const trackedPage = 50
 // eachLabelled calls f for every object that has the labels of the parent's tracked children, whoever set them.
 func (d *deleter) eachLabelled(ctx context.Context, gvr schema.GroupVersionResource, f func(*unstructured.Unstructured)) error {
 	options := metav1.ListOptions{
-		LabelSelector: mark.LabelRule + "=" + d.op.id + "," + mark.LabelParentUID + "=" + string(d.parent.GetUID()),
+		LabelSelector: mark.LabelRule + "=" + d.op.ID + "," + mark.LabelParentUID + "=" + string(d.parent.GetUID()),
 		Limit:         trackedPage,
 	}
 	for {
@@ -276,7 +276,7 @@ func (d *deleter) eachLabelled(ctx context.Context, gvr schema.GroupVersionResou
 
 // isDeleting tells whether an object that a node created, and no longer renders, is being deleted.
 func (d *deleter) isDeleting(node string) bool {
-	children := d.childHeads(d.op, d.op.nodes[node].GVR, d.key)
+	children := d.childHeads(d.op, d.op.Nodes[node].GVR, d.key)
 	return slices.ContainsFunc(children, func(obj *unstructured.Unstructured) bool {
 		return obj.GetDeletionTimestamp() != nil && !d.rendered[identity.Of(obj)] && d.reader.madeBy(obj, node)
 	})

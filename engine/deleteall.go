@@ -27,8 +27,8 @@ func (d *deleter) endAll(ctx context.Context, children []ending.Child) (problems
 	lost := slices.DeleteFunc(slices.Clone(children), func(child ending.Child) bool { return !isLost(child) })
 	d.orphaning = d.isOrphaning(lost)
 	next := children
-	if d.op.program.Finalizes() {
-		next = ending.Dependents(children, d.op.program.Rank)
+	if d.op.Program.Finalizes() {
+		next = ending.Dependents(children, d.op.Program.Rank)
 	}
 	for _, child := range slices.DeleteFunc(slices.Clone(next), isLost) {
 		problems = append(problems, d.endChild(ctx, child)...)

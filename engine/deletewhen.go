@@ -24,7 +24,7 @@ func (p *pass) deleteParent(ctx context.Context) (done bool) {
 	}
 	defer p.begin(p.parent)()
 	uid, version, background := p.parent.GetUID(), p.parent.GetResourceVersion(), metav1.DeletePropagationBackground
-	err := p.client.Resource(p.op.parent.GVR).Namespace(p.parent.GetNamespace()).Delete(ctx, p.parent.GetName(), metav1.DeleteOptions{
+	err := p.client.Resource(p.op.Parent.GVR).Namespace(p.parent.GetNamespace()).Delete(ctx, p.parent.GetName(), metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 		PropagationPolicy: &background,
 	})
@@ -43,6 +43,6 @@ func (p *pass) deleteParent(ctx context.Context) (done bool) {
 	}
 	p.deleted(p.parent)
 	logr.FromContextOrDiscard(ctx).V(2).Info("deleted the parent", "uid", uid)
-	p.recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonDeleted, "rule %s says that it is to be deleted now", p.op.name)
+	p.recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonDeleted, "rule %s says that it is to be deleted now", p.op.Name)
 	return true
 }

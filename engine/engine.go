@@ -19,6 +19,7 @@ import (
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/engine/record"
@@ -88,7 +89,7 @@ func New(options Options) (*Engine, error) {
 		Synced:   e.synced,
 		Failed:   e.failed,
 		Tag:      e.tagOf,
-		Indexers: map[string]cache.IndexFunc{indexParent: indexByParent, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		Indexers: map[string]cache.IndexFunc{plan.IndexParent: plan.IndexByParent, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)

@@ -32,13 +32,13 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 	})
 	for _, rule := range e.running.load().byID {
 		found := make(queue.Keys)
-		e.readers.AddKeys(rule.id, found)
+		e.readers.AddKeys(rule.ID, found)
 		count("readers", found)
 		clear(found)
-		e.borrowed.AddKeys(rule.id, found)
+		e.borrowed.AddKeys(rule.ID, found)
 		count("borrowed", found)
 		clear(found)
-		e.contributions.AddKeys(rule.id, found)
+		e.contributions.AddKeys(rule.ID, found)
 		count("contributions", found)
 	}
 	e.guards.mu.Lock()

@@ -18,6 +18,7 @@ import (
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -146,7 +147,7 @@ func (t *patching) noteWrite(result apply.Result) {
 		return
 	}
 	t.effect = t.feedback.wrote(t.key, t.provenance, live, feedback.VersionOf(live))
-	t.monitors.Observe(t.plan.informerFor(t.key.Parent.Namespace), live)
+	t.monitors.Observe(t.plan.InformerFor(t.key.Parent.Namespace), live)
 }
 
 // isOwnStatusEvent tells whether a change of a parent is what rules wrote to its status, and nothing else.
@@ -159,7 +160,7 @@ func isOwnStatusEvent(event monitor.Event) bool {
 }
 
 // isStatusManager tells whether a field manager is that of a rule's status.
-func isStatusManager(manager string) bool { return strings.HasPrefix(manager, statusManagers) }
+func isStatusManager(manager string) bool { return strings.HasPrefix(manager, plan.StatusManagers) }
 
 func (t *patching) updateConflicts(change func(*feedback.Conflicts)) {
 	t.parents.Update(t.key, func(s *parents.State) { s.UpdateConflicts(change) })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/plan"
 )
 
 // A rule with spec.finalize keeps a parent that is being deleted, and all that it made
@@ -18,8 +19,8 @@ const annotationFinalized = "kanon.dev/finalized-"
 
 // finalizes tells whether the rule has to finalize the parent still.
 func (p *pass) finalizes() bool {
-	_, done := p.parent.GetAnnotations()[annotationFinalized+p.op.id]
-	return p.op.program.Finalizes() && !done
+	_, done := p.parent.GetAnnotations()[annotationFinalized+p.op.ID]
+	return p.op.Program.Finalizes() && !done
 }
 
 // finalize reconciles a parent that is being deleted as the rule says for that, and
@@ -27,12 +28,12 @@ func (p *pass) finalizes() bool {
 // is to wait for.
 func (p *pass) finalize(ctx context.Context) (done bool, out outcome) {
 	p.finalizing = true
-	switch p.op.selects(p.parent, p.namespaceLabels) {
-	case undecided:
+	switch p.op.Selects(p.parent, p.namespaceLabels) {
+	case plan.Undecided:
 		return false, outcome{verdict: waiting}
-	case unselected:
+	case plan.Unselected:
 		return true, outcome{}
-	case selected:
+	case plan.Selected:
 	}
 	if err := p.evaluate(ctx, true); err != nil {
 		return false, outcome{verdict: again, err: err}
@@ -83,11 +84,11 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome) {
 // noteFinalized has the parent say that its children can go.
 func (p *pass) noteFinalized(ctx context.Context) error {
 	defer p.begin(p.parent)()
-	noted, err := p.writer.Annotate(ctx, p.finalizerOf(), annotationFinalized+p.op.id, "true")
+	noted, err := p.writer.Annotate(ctx, p.finalizerOf(), annotationFinalized+p.op.ID, "true")
 	if err != nil {
 		return err
 	}
-	p.observe(p.op.parentKey, noted)
+	p.observe(p.op.ParentKey, noted)
 	p.parent = noted
 	return nil
 }
@@ -118,4 +119,4 @@ func (p *pass) tellFinalizing() {
 }
 
 // skipFinalize is the annotation by which somebody ends the cleanup of the parent.
-func (p *pass) skipFinalize() string { return annotationFinalized + p.op.id + `: "true"` }
+func (p *pass) skipFinalize() string { return annotationFinalized + p.op.ID + `: "true"` }

@@ -8,16 +8,10 @@ import (
 	"kanon.dev/kanon/engine/parents"
 )
 
-const (
-	// finalizers begins the name of a rule's finalizer on its parents.
-	finalizers = "kanon.dev/rule-"
-	// finalizerManagers begins the field manager of that finalizer.
-	finalizerManagers = "kanon-finalizer-"
-)
-
 // finalizerOf is the rule's finalizer on a parent.
 func (s *subject) finalizerOf() apply.Finalizer {
-	return apply.Finalizer{GVR: s.op.parent.GVR, Object: s.parent, Name: finalizers + s.op.id, Manager: finalizerManagers + s.op.id}
+	name, manager := s.op.Finalizer()
+	return apply.Finalizer{GVR: s.op.Parent.GVR, Object: s.parent, Name: name, Manager: manager}
 }
 
 // parentFinalizer puts the rule's finalizer on the parent and takes it away. A rule needs it if it has children that the garbage
@@ -36,17 +30,17 @@ type parentFinalizer struct {
 // request if the parent has it. Only the goroutine of the reconcile calls it.
 func (f *parentFinalizer) add(ctx context.Context) error {
 	f.needed = true
-	if f.op.hasFinalizer(f.parent) {
+	if f.op.HasFinalizer(f.parent) {
 		return nil
 	}
 	defer f.begin(f.parent)()
-	live, err := f.writer.AddFinalizer(ctx, f.finalizerOf(), f.op.program.ReadsStatus())
+	live, err := f.writer.AddFinalizer(ctx, f.finalizerOf(), f.op.Program.ReadsStatus())
 	if err != nil {
 		return err
 	}
 	f.added = true
 	f.parents.SetFinalizer(f.key, true)
-	f.observe(f.op.parentKey, live)
+	f.observe(f.op.ParentKey, live)
 	if live.GetGeneration() == f.parent.GetGeneration() {
 		f.parent = live // else the conditions would be about a parent that was not evaluated
 	}
@@ -62,7 +56,7 @@ func (f *parentFinalizer) remove(ctx context.Context) error {
 	}
 	f.parents.SetFinalizer(f.key, false)
 	if live != nil {
-		f.observe(f.op.parentKey, live)
+		f.observe(f.op.ParentKey, live)
 	}
 	return nil
 }

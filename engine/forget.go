@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -68,13 +69,13 @@ func (e *Engine) remembered(rule string) []queue.Key {
 // stop ends what a rule has running, and drops what is known of its parents and
 // children.
 func (e *Engine) stop(op *operator) {
-	for kind := range op.childKinds() {
-		for _, child := range e.monitors.Unread(op.childKey(kind.GVR)) {
-			if ruleOfTag(child) == op.id {
+	for kind := range op.ChildKinds() {
+		for _, child := range e.monitors.Unread(op.ChildKey(kind.GVR)) {
+			if plan.RuleOfTag(child) == op.ID {
 				e.writer.Forget(child.UID())
 			}
 		}
 	}
-	e.monitors.Watch(op.id)
-	e.forgetRule(op.id)
+	e.monitors.Watch(op.ID)
+	e.forgetRule(op.ID)
 }

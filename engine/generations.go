@@ -26,12 +26,12 @@ func (p *pass) ancestry() (generations int, ancestors []string) {
 		if !ok || op == nil {
 			break
 		}
-		if owner.RuleID == p.op.id {
+		if owner.RuleID == p.op.ID {
 			generations++
 		}
-		ancestors = append(ancestors, fmt.Sprintf("%s by rule %s", mark.RefOf(obj), op.name))
+		ancestors = append(ancestors, fmt.Sprintf("%s by rule %s", mark.RefOf(obj), op.Name))
 		var next *unstructured.Unstructured
-		if parent, ok := p.monitors.Head(op.parentKey, owner.Parent.Namespace, owner.Parent.Name); ok && parent.GetUID() == owner.Parent.UID {
+		if parent, ok := p.monitors.Head(op.ParentKey, owner.Parent.Namespace, owner.Parent.Name); ok && parent.GetUID() == owner.Parent.UID {
 			next = parent
 		}
 		obj = next

@@ -11,6 +11,7 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/wire"
 )
@@ -23,11 +24,11 @@ func (e *Engine) handle(event monitor.Event) {
 		e.objectCounts.changed()
 	}
 	for _, op := range running.byKey[event.Key] {
-		if event.Key == op.parentKey {
-			e.noteOrphaning(op.id, event)
+		if event.Key == op.ParentKey {
+			e.noteOrphaning(op.ID, event)
 			e.handleParent(op, event)
 		}
-		if op.namespaceKey != nil && event.Key == *op.namespaceKey {
+		if op.NamespaceKey != nil && event.Key == *op.NamespaceKey {
 			e.handleNamespace(op, event)
 		}
 	}
@@ -48,7 +49,7 @@ func (e *Engine) handleLookup(running *operators, event monitor.Event) {
 		if op == nil {
 			continue
 		}
-		itself := event.Key.GVR == op.parent.GVR && keyAt(k.Rule, event.Newest()) == k
+		itself := event.Key.GVR == op.Parent.GVR && keyAt(k.Rule, event.Newest()) == k
 		if itself && e.queue.NumRequeues(k) > 0 && isOwnStatusEvent(event) {
 			continue // as in handleParent
 		}
@@ -61,12 +62,12 @@ func (e *Engine) handleParent(op *operator, event monitor.Event) {
 	if obj == nil {
 		return
 	}
-	k := keyAt(op.id, obj)
+	k := keyAt(op.ID, obj)
 	switch {
-	case !op.isNarrow():
+	case !op.IsNarrow():
 	case event.New != nil:
 		e.parents.SetLeft(k, false)
-	case fieldset.IsManaged(event.Old.Head(), op.id):
+	case fieldset.IsManaged(event.Old.Head(), op.ID):
 		e.parents.SetLeft(k, true)
 	}
 	if e.queue.NumRequeues(k) > 0 && isOwnStatusEvent(event) {
@@ -91,8 +92,8 @@ func (e *Engine) handleNamespace(op *operator, event monitor.Event) {
 	if event.Old != nil && event.New != nil && maps.Equal(event.Old.Head().GetLabels(), event.New.Head().GetLabels()) {
 		return
 	}
-	for _, parent := range e.monitors.UnreadByIndex(op.parentKey, cache.NamespaceIndex, namespace.Name()) {
-		e.wake(keyAt(op.id, parent), event)
+	for _, parent := range e.monitors.UnreadByIndex(op.ParentKey, cache.NamespaceIndex, namespace.Name()) {
+		e.wake(keyAt(op.ID, parent), event)
 	}
 }
 
@@ -103,8 +104,8 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 		return
 	}
 	for _, obj := range []*wire.Object{event.Old, event.New} {
-		k, ok := keyOfTag(obj)
-		if op := running.byID[k.Rule]; !ok || op == nil || op.childKey(event.Key.GVR) != event.Key {
+		k, ok := plan.KeyOfTag(obj)
+		if op := running.byID[k.Rule]; !ok || op == nil || op.ChildKey(event.Key.GVR) != event.Key {
 			continue
 		} else if op.looksBack.Load() || event.New == nil {
 			e.feedback.noteChange(k, event) // to others, what they wrote themselves is no news
@@ -122,7 +123,7 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 // Where an expression looks back, what was at hand when the pass began counts as well,
 // so each state is news.
 func (e *Engine) isOldNews(running *operators, event monitor.Event) bool {
-	k, ok := keyOfTag(event.New)
+	k, ok := plan.KeyOfTag(event.New)
 	op := running.byID[k.Rule]
 	switch {
 	case !ok || op == nil || op.looksBack.Load():
@@ -133,7 +134,7 @@ func (e *Engine) isOldNews(running *operators, event monitor.Event) bool {
 		return false
 	}
 	owner, ok := e.marks.OwnerOf(event.New.Head())
-	return ok && op.unread[owner.Node] && apply.SameButContent(event.Old.Head(), event.New.Head())
+	return ok && op.Unread[owner.Node] && apply.SameButContent(event.Old.Head(), event.New.Head())
 }
 
 // wake has a key looked at because of an event.

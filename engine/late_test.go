@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/keyring"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/internal/controlplanetest"
@@ -77,7 +78,7 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 		if program == nil {
 			t.Fatal(findings)
 		}
-		return &operator{id: "id", name: types.NamespacedName{Namespace: "kanon", Name: "r"}, program: program}
+		return &operator{Plan: &plan.Plan{ID: "id", Name: types.NamespacedName{Namespace: "kanon", Name: "r"}, Program: program}}
 	}
 	older, newer, parents := operatorOf("red"), operatorOf("blue"), queue.Keys{aParent(): true}
 	cleared := operatorOf("red")
@@ -99,7 +100,7 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 			e.records, written = runRecords(t)
 			start := func(op *operator) {
 				e.running.store(newOperators([]*operator{op}))
-				e.records.Update(op.id, op.updateRecord)
+				e.records.Update(op.ID, op.updateRecord)
 				if op.removal == nil {
 					e.confirm(op, nil)
 					e.beginGuard(op, parents)
@@ -120,7 +121,7 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 			if !ok {
 				t.Fatal("the record of a rule that exists is deleted")
 			}
-			if stored.Revision != newer.program.Hash() {
+			if stored.Revision != newer.Program.Hash() {
 				t.Error("the record does not permit the revision that runs to delete")
 			}
 		})

@@ -14,7 +14,7 @@ import (
 // children that only the rule can end are ended, and when the API server has none
 // of them any more, and its patches were released, the parent is let go.
 func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured, now time.Time) (out outcome) {
-	p := e.newPass(ctx, newSubject(op, k, parent, e.parents.Memory(k, parent.GetUID(), op.program.Hash()), now))
+	p := e.newPass(ctx, newSubject(op, k, parent, e.parents.Memory(k, parent.GetUID(), op.Program.Hash()), now))
 	defer p.finish(&out)
 	return p.endParent(ctx)
 }

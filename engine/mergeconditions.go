@@ -23,7 +23,7 @@ func (s *statusWriter) mergesConditions(shape schemas.ConditionsShape, rendered 
 
 // mergeConditions brings the conditions of a pass into the parent's list, and takes out those of Kanon's that no longer hold.
 func (s *statusWriter) mergeConditions(ctx context.Context, own []any) error {
-	parent, ok := s.monitors.Get(s.op.parentKey, s.parent.GetNamespace(), s.parent.GetName())
+	parent, ok := s.monitors.Get(s.op.ParentKey, s.parent.GetNamespace(), s.parent.GetName())
 	if !ok || parent.GetUID() != s.parent.GetUID() {
 		parent = s.parent // its informer does not show it
 	}
@@ -31,7 +31,7 @@ func (s *statusWriter) mergeConditions(ctx context.Context, own []any) error {
 	status.Object = parent
 	before, _, _ := unstructured.NestedSlice(parent.Object, "status", "conditions")
 	after, overwritten := s.memory.List.Merge(before, own, conditions.Owner{
-		Prefix: s.op.program.ConditionPrefix(), Types: s.op.program.ConditionTypes(), Wrote: apply.HoldsConditions(status),
+		Prefix: s.op.Program.ConditionPrefix(), Types: s.op.Program.ConditionTypes(), Wrote: apply.HoldsConditions(status),
 		Yields: s.rivalWithConditions(schemas.ConditionsShape{HasConditions: true}) != "",
 	})
 	if len(before) == len(after) && reflect.DeepEqual(before, after) {
@@ -53,7 +53,7 @@ func (s *statusWriter) mergeConditions(ctx context.Context, own []any) error {
 		return err
 	}
 	conflicts.Wrote(id, "", lost, s.started)
-	s.observe(s.op.parentKey, result.Live)
+	s.observe(s.op.ParentKey, result.Live)
 	return nil
 }
 

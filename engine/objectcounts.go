@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/source"
 )
 
@@ -58,15 +59,15 @@ func (p *publisher) countObjects(reports map[source.Origin]source.Report) {
 // tell, and how many children it has. It decodes none of them: that would take a second for
 // 20,000 parents and their children, each time that one is created or deleted.
 func (e *Engine) objectsOf(op *operator) (parents, children int) {
-	for _, parent := range e.monitors.Unread(op.parentKey) { // which has only parents with the labels
-		if op.selectsNamespace(parent.Namespace(), e.cluster.namespaceLabels) == selected {
+	for _, parent := range e.monitors.Unread(op.ParentKey) { // which has only parents with the labels
+		if op.SelectsNamespace(parent.Namespace(), e.cluster.namespaceLabels) == plan.Selected {
 			parents++
 		}
 	}
 	seen := sets.New[types.UID]() // a kind may be watched in two versions
-	for kind := range op.childKinds() {
-		for _, child := range e.monitors.Unread(op.childKey(kind.GVR)) {
-			if ruleOfTag(child) == op.id {
+	for kind := range op.ChildKinds() {
+		for _, child := range e.monitors.Unread(op.ChildKey(kind.GVR)) {
+			if plan.RuleOfTag(child) == op.ID {
 				seen.Insert(child.UID())
 			}
 		}

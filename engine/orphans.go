@@ -15,7 +15,7 @@ import (
 // last change. Nothing is written. Where there is no memory for it, nothing is decided:
 // half of it would say nothing of some children, for which an older decision would count.
 func (p *pass) decideLate(ctx context.Context) {
-	err := p.evaluate(ctx, p.op.program.Finalizes())
+	err := p.evaluate(ctx, p.op.Program.Finalizes())
 	if err == nil {
 		p.decideAll()
 	}

@@ -29,7 +29,7 @@ func (s *statusWriter) emitSummary(ctx context.Context, summary conditions.Summa
 	var stalls, lasts bool
 	var after time.Duration
 	s.parents.Update(s.key, func(state *parents.State) {
-		stalls = state.Notice.IsDue(s.parent, s.op.program.ConditionPrefix(), summary)
+		stalls = state.Notice.IsDue(s.parent, s.op.Program.ConditionPrefix(), summary)
 		if !waits {
 			state.Wait = conditions.Wait{}
 			return
@@ -57,7 +57,7 @@ func (s *statusWriter) emit(eventType string, summary conditions.Summary) {
 		return
 	}
 	namespace := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: s.parent.GetNamespace()}
-	message := fmt.Sprintf("rule %s keeps %s: %s", s.op.name, mark.RefOf(s.parent), summary.Message)
+	message := fmt.Sprintf("rule %s keeps %s: %s", s.op.Name, mark.RefOf(s.parent), summary.Message)
 	s.recorder.Event(namespace, eventType, summary.Reason, conditions.Cut(message, conditions.MaxEventMessage))
 }
 

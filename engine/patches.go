@@ -12,59 +12,10 @@ import (
 	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
-	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
-
-// patchPlan is one node of spec.patches and where its targets are.
-type patchPlan struct {
-	rules.Patch
-	// lookup finds the targets.
-	lookup
-	manager string
-}
-
-// newPatchPlan plans how a patch of the operator is carried out.
-func newPatchPlan(op *operator, patch rules.Patch, kind restmapping.Kind) patchPlan {
-	plan := patchPlan{Patch: patch, manager: patchset.Manager(op.id, patch.ID)}
-	if patch.Parent {
-		plan.lookup = lookup{kind: kind, key: op.parentKey}
-		return plan
-	}
-	plan.lookup = newLookup(rules.Lookup{GVK: patch.GVK, Namespaced: patch.Namespaced, Namespace: patch.Namespace, Selector: patch.Selector}, kind)
-	plan.members = true // what is in a target concerns the target's key
-	return plan
-}
-
-// whole tells whether the informer shows every object that the patch could ever have
-// been for.
-func (p patchPlan) whole() bool { return !p.borrowed && p.key.Namespace == "" && p.key.Selector == "" }
-
-// informerFor is the informer that shows the targets in a namespace.
-func (p patchPlan) informerFor(namespace string) monitor.Key {
-	informer := p.key
-	if p.borrowed {
-		informer.Namespace = namespace
-	}
-	return informer
-}
-
-// planPatches plans what the rule says in spec.patches.
-func (op *operator) planPatches(program *rules.Program) {
-	for _, patch := range program.Patches() {
-		kind, ok := op.kinds.found[patch.GVK]
-		if patch.Parent {
-			kind, ok = op.parent, true
-		}
-		if !ok {
-			continue // its targets do not exist
-		}
-		op.patches[patch.ID] = newPatchPlan(op, patch, kind)
-		op.contributing.Kinds[patch.ID] = patch.GVK
-	}
-}
 
 // beginPatches opens the wave of a rule that starts: its targets are left alone until
 // each parent was looked at. What the rule patched before, as the targets themselves
@@ -73,34 +24,34 @@ func (e *Engine) beginPatches(op *operator) {
 	if e.contributions.HasBegun(op.contributing) {
 		return
 	}
-	e.retirePatches(op.id, op)
+	e.retirePatches(op.ID, op)
 	found := make(queue.Keys)
-	for id, plan := range op.patches {
-		if !plan.whole() {
-			found[queue.Key{Rule: op.id, Patch: id}] = true // others are looked for
+	for id, plan := range op.Patches {
+		if !plan.IsWhole() {
+			found[queue.Key{Rule: op.ID, Patch: id}] = true // others are looked for
 		}
-		if plan.borrowed {
+		if plan.Borrowed {
 			continue
 		}
-		for _, object := range e.monitors.Heads(plan.key) {
+		for _, object := range e.monitors.Heads(plan.Informer) {
 			if patchset.HasUnusedPrevious(object) {
-				found[queue.Key{Rule: op.id, Patch: id, Parent: keyOf("", object).Parent}] = true
+				found[queue.Key{Rule: op.ID, Patch: id, Parent: keyOf("", object).Parent}] = true
 			}
-			for _, patched := range patchset.Patched(object, op.id) {
-				if op.patches[patched].key == plan.key {
-					found[queue.Key{Rule: op.id, Patch: patched, Parent: keyOf("", object).Parent}] = true
+			for _, patched := range patchset.Patched(object, op.ID) {
+				if op.Patches[patched].Informer == plan.Informer {
+					found[queue.Key{Rule: op.ID, Patch: patched, Parent: keyOf("", object).Parent}] = true
 				}
 			}
 		}
 	}
-	for _, k := range e.remembered(op.id) {
+	for _, k := range e.remembered(op.ID) {
 		if k.Patch != "" {
 			e.queue.AddPatient(k) // to be followed still, or not any more
 		}
 	}
 	parents := make(map[types.NamespacedName]contributions.Parent)
-	for _, parent := range e.monitors.Heads(op.parentKey) {
-		parents[keyOf(op.id, parent).Parent] = contributorOf(parent)
+	for _, parent := range e.monitors.Heads(op.ParentKey) {
+		parents[keyOf(op.ID, parent).Parent] = contributorOf(parent)
 	}
 	for _, k := range e.contributions.Begin(op.contributing, parents, found) {
 		e.queue.AddPatient(k)
@@ -123,7 +74,7 @@ func (e *Engine) addKeys(keys []queue.Key) {
 // pass that follows that knows how it went.
 func (p *pass) contribute(ctx context.Context) (soon bool) {
 	for _, outcome := range p.outcome.Patches {
-		plan, ok := p.op.patches[outcome.ID]
+		plan, ok := p.op.Patches[outcome.ID]
 		if !ok {
 			continue // its kind is missing
 		}
@@ -141,7 +92,7 @@ func (p *pass) contribute(ctx context.Context) (soon bool) {
 }
 
 // contribution makes of what was rendered what is set in each target.
-func (p *pass) contribution(ctx context.Context, plan patchPlan, outcome rules.PatchOutcome) *contributions.Contribution {
+func (p *pass) contribution(ctx context.Context, plan plan.Patch, outcome rules.PatchOutcome) *contributions.Contribution {
 	now := &contributions.Contribution{
 		Parent: contributorOf(p.parent), Open: outcome.Unknown,
 		Parts: make(map[types.NamespacedName]*patchset.Part), Doubtful: make(map[types.NamespacedName]bool),
@@ -213,11 +164,11 @@ func (p *pass) addPatchProblem(patch string, of conditions.Problem) {
 // targets lists the objects that an item of a patch is for: the one that it names, or
 // those that its selector selects now. What comes into a selection or leaves it wakes
 // the parent, as with a lookup.
-func (p *pass) targets(plan patchPlan, target rules.Target) ([]types.NamespacedName, error) {
+func (p *pass) targets(plan plan.Patch, target rules.Target) ([]types.NamespacedName, error) {
 	if target.Name != "" {
 		return []types.NamespacedName{{Namespace: target.Namespace, Name: target.Name}}, nil
 	}
-	found, _, err := p.reader.look(plan.lookup, rules.Query{
+	found, _, err := p.reader.look(plan.Lookup, rules.Query{
 		GVK: plan.GVK, Namespace: target.Namespace, AllNamespaces: target.AllNamespaces, Selector: target.Selector,
 	})
 	if err != nil {
@@ -231,15 +182,15 @@ func (p *pass) targets(plan patchPlan, target rules.Target) ([]types.NamespacedN
 }
 
 // isInPlace tells whether what the parent sets in a target is there.
-func (p *pass) isInPlace(plan patchPlan, target types.NamespacedName, part *patchset.Part) bool {
-	live, ok := p.monitors.Get(plan.informerFor(target.Namespace), target.Namespace, target.Name)
-	return ok && patchset.HoldsPatch(live, plan.manager, part)
+func (p *pass) isInPlace(plan plan.Patch, target types.NamespacedName, part *patchset.Part) bool {
+	live, ok := p.monitors.Get(plan.InformerFor(target.Namespace), target.Namespace, target.Name)
+	return ok && patchset.HoldsPatch(live, plan.Manager, part)
 }
 
 // contributeUnknown says that nothing is known now of what the parent contributes:
 // what it did before stays.
 func (p *pass) contributeUnknown() {
-	for id := range p.op.patches {
+	for id := range p.op.Patches {
 		p.addPatches(p.engine.contributions.Set(p.op.contributing, p.key.Parent, id, &contributions.Contribution{Parent: contributorOf(p.parent), Open: true}))
 	}
 }

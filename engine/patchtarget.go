@@ -23,6 +23,7 @@ import (
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
 )
@@ -45,7 +46,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome {
 	case !e.ready(op):
 		return outcome{verdict: waiting}
 	}
-	plan, ok := op.patches[k.Patch]
+	plan, ok := op.Patches[k.Patch]
 	if !ok {
 		e.forgetKey(k)
 		return outcome{}
@@ -108,7 +109,7 @@ type patching struct {
 	retryMax time.Duration
 
 	op   *operator
-	plan patchPlan
+	plan plan.Patch
 	key  queue.Key
 	saw  contributions.Collected
 	// provenance is what led to the reconcile, as far as it was rules.
@@ -129,8 +130,8 @@ func (t *patching) name() string {
 
 // follow has the target's events wake the key. It comes before the target is read.
 func (t *patching) follow() {
-	informer := t.plan.informerFor(t.key.Parent.Namespace)
-	if t.plan.borrowed {
+	informer := t.plan.InformerFor(t.key.Parent.Namespace)
+	if t.plan.Borrowed {
 		t.borrowed.Use(t.key, informer)
 	}
 	s := readers.Subject{Informer: informer, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name}
@@ -177,17 +178,17 @@ func (t *patching) run(ctx context.Context) conditions.Problem {
 		return conditions.Problem{Subject: t.subject(), Reason: conditions.ReasonWaiting, Err: fmt.Errorf("%s is not there yet", t.name())}
 	case live.GetDeletionTimestamp() != nil && merged == nil:
 		return conditions.Problem{}
-	case t.saw.Doubt != "" && patchset.Shrinks(live, t.plan.manager, merged):
+	case t.saw.Doubt != "" && patchset.Shrinks(live, t.plan.Manager, merged):
 		return t.held(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there; the conditions and Events of that parent say why", t.name(), t.saw.Doubt))
 	}
 	err = t.sync(ctx, apply.Patch{
-		GVR: t.plan.kind.GVR, Object: live, Manager: t.plan.manager, Content: merged, Refuse: t.plan.Refuse, Keeps: t.keeps,
+		GVR: t.plan.Kind.GVR, Object: live, Manager: t.plan.Manager, Content: merged, Refuse: t.plan.Refuse, Keeps: t.keeps,
 	})
 	if err != nil {
 		return t.problem(err)
 	}
 	if merged == nil {
-		t.writer.ForgetPatch(live.GetUID(), t.plan.manager)
+		t.writer.ForgetPatch(live.GetUID(), t.plan.Manager)
 	}
 	return conditions.Problem{}
 }
@@ -196,7 +197,7 @@ func (t *patching) run(ctx context.Context) conditions.Problem {
 // be released, one that has left the informer's view is read.
 func (t *patching) live(ctx context.Context, release bool) (*unstructured.Unstructured, error) {
 	target := t.key.Parent
-	informer := t.plan.informerFor(target.Namespace)
+	informer := t.plan.InformerFor(target.Namespace)
 	if view := t.monitors.View(informer); view != nil {
 		if live, ok := view.Get(target.Namespace, target.Name); ok {
 			return live, nil
@@ -204,10 +205,10 @@ func (t *patching) live(ctx context.Context, release bool) (*unstructured.Unstru
 	} else if !release {
 		return nil, t.unread(informer)
 	}
-	if !release || t.plan.whole() {
+	if !release || t.plan.IsWhole() {
 		return nil, nil
 	}
-	return t.readTarget(ctx, t.plan.kind.GVR, target)
+	return t.readTarget(ctx, t.plan.Kind.GVR, target)
 }
 
 // unread says why an informer does not show the target yet.
@@ -243,7 +244,7 @@ func (t *patching) problem(err error) conditions.Problem {
 	if unread, ok := errors.AsType[*unreadError](err); ok {
 		p.Reason, p.Err = conditions.ReasonWaiting, unread
 	}
-	if t.op.program.HasSecrets() {
+	if t.op.Program.HasSecrets() {
 		p.Err = conditions.Redact(p.Err)
 	}
 	return p
@@ -256,7 +257,7 @@ func (t *patching) leaveOut(contradictions []patchset.Contradiction) {
 		t.left[t.saw.Parents[c.Part]] = conditions.Problem{
 			Subject: t.subject(), Reason: conditions.ReasonContradiction, Stalled: true, Elsewhere: true,
 			Err: fmt.Errorf("%s: %s %s, which is older, sets %s to another value, so nothing is set there for this one",
-				t.name(), t.op.parent.GVK.Kind, shortName(t.saw.Parents[c.Other]), c.Path),
+				t.name(), t.op.Parent.GVK.Kind, shortName(t.saw.Parents[c.Other]), c.Path),
 		}
 	}
 }
@@ -269,11 +270,11 @@ func (t *patching) keeps(manager string) string {
 	}
 	for id, op := range t.running.load().byID {
 		patch, ok := strings.CutPrefix(manager, patchset.ManagersOf(id))
-		if !ok || manager == t.plan.manager {
+		if !ok || manager == t.plan.Manager {
 			continue
 		}
-		if _, there := op.patches[patch]; there {
-			return fmt.Sprintf("patch %s of rule %s sets it to something else", patch, op.name)
+		if _, there := op.Patches[patch]; there {
+			return fmt.Sprintf("patch %s of rule %s sets it to something else", patch, op.Name)
 		}
 	}
 	return ""

@@ -10,7 +10,7 @@ import (
 // riskOf is atRisk of a parent that is not evaluated.
 func (e *Engine) riskOf(op *operator, k queue.Key, parent *unstructured.Unstructured) []identity.ID {
 	refs := e.cluster.childrenOf(op, k)
-	if op.program.DeletesParents() {
+	if op.Program.DeletesParents() {
 		refs = append(refs, identity.Of(parent))
 	}
 	return refs

@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/guard"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/wire"
@@ -53,8 +54,8 @@ func (s *guards) blocked() map[string]string {
 
 // revision is what the guard needs to know of an operator.
 func (op *operator) revision() guard.Revision {
-	r := guard.Revision{Hash: op.program.Hash(), Limit: op.program.PruneLimit()}
-	for kind := range op.childKinds() {
+	r := guard.Revision{Hash: op.Program.Hash(), Limit: op.Program.PruneLimit()}
+	for kind := range op.ChildKinds() {
 		r.Kinds = append(r.Kinds, kind.GVK)
 	}
 	return r
@@ -64,7 +65,7 @@ func (op *operator) revision() guard.Revision {
 func (e *Engine) withGuard(op *operator, f func(*guard.Guard, guard.Revision) guard.Outcome) guard.Outcome {
 	r := op.revision()
 	e.guards.mu.Lock()
-	g := e.guards.ofLocked(op.id)
+	g := e.guards.ofLocked(op.ID)
 	next := f(g, r)
 	if next.Awaits && e.mayDelete(op) {
 		next.Requeue = append(next.Requeue, g.Permit(r)...)
@@ -90,13 +91,13 @@ func fromGuard[T any](e *Engine, op *operator, f func(*guard.Guard, guard.Revisi
 	r := op.revision()
 	e.guards.mu.Lock()
 	defer e.guards.mu.Unlock()
-	return f(e.guards.ofLocked(op.id), r)
+	return f(e.guards.ofLocked(op.ID), r)
 }
 
 // confirm notes which revisions of a rule its author has confirmed. A rule has a guard from the first such call on.
 func (e *Engine) confirm(op *operator, revisions []string) {
 	e.guards.mu.Lock()
-	e.guards.byRule[op.id] = e.guards.ofLocked(op.id)
+	e.guards.byRule[op.ID] = e.guards.ofLocked(op.ID)
 	e.guards.mu.Unlock()
 	e.withGuard(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Confirm(r, revisions) })
 }
@@ -145,22 +146,22 @@ func (e *Engine) mayRecreate(op *operator, parent queue.Key) (may, blocked bool)
 	r := op.revision()
 	e.guards.mu.Lock()
 	defer e.guards.mu.Unlock()
-	return e.guards.ofLocked(op.id).MayRecreate(r, parent)
+	return e.guards.ofLocked(op.ID).MayRecreate(r, parent)
 }
 
 // mayDelete reports whether the record permits the operator's revision to delete.
 func (e *Engine) mayDelete(op *operator) bool {
-	stored, ok := e.records.Get(op.id)
-	return ok && stored.Permits(op.program.Hash(), maps.Keys(op.children), maps.Keys(op.retired))
+	stored, ok := e.records.Get(op.ID)
+	return ok && stored.Permits(op.Program.Hash(), maps.Keys(op.Children), maps.Keys(op.Retired))
 }
 
 // requestPermission has the record permit the operator's revision to delete.
 func (e *Engine) requestPermission(op *operator) {
-	dropped, absent := make(map[schema.GroupVersionKind]bool), slices.Clone(op.absent)
-	for gvk, kind := range op.retired {
-		dropped[gvk] = slices.ContainsFunc(e.monitors.Unread(op.childKey(kind.GVR)), func(child *wire.Object) bool { return ruleOfTag(child) == op.id })
+	dropped, absent := make(map[schema.GroupVersionKind]bool), slices.Clone(op.Absent)
+	for gvk, kind := range op.Retired {
+		dropped[gvk] = slices.ContainsFunc(e.monitors.Unread(op.ChildKey(kind.GVR)), func(child *wire.Object) bool { return plan.RuleOfTag(child) == op.ID })
 	}
-	e.records.UpdateIf(op.id, func() bool { return e.isCurrentRevision(op) }, func(r *record.Record) {
-		r.Permit(op.program.Hash(), dropped, absent)
+	e.records.UpdateIf(op.ID, func() bool { return e.isCurrentRevision(op) }, func(r *record.Record) {
+		r.Permit(op.Program.Hash(), dropped, absent)
 	})
 }

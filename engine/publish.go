@@ -9,12 +9,12 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/rules"
@@ -51,7 +51,7 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 	for _, run := range p.runs(c, all) {
 		rule := run.rule
 		op, known := before.byID[rule.ID], p.known[rule.ID]
-		if op == nil || op.program != run.program || op.outdated(e.options.Mapper) {
+		if op == nil || op.Program != run.program || op.IsOutdated(e.options.Mapper) {
 			var err error
 			if op, err = newOperator(rule.ID, rule.Name, run.program, e.options.Mapper, e.previous(known, rule)); err != nil {
 				log.V(1).Info("Cannot start a rule: a kind was removed meanwhile", "rule", rule.Name.String(), "reason", err.Error())
@@ -61,28 +61,28 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 			if op.removal == nil {
 				e.requireRecord(op, record.OriginOf(rule.Origin))
 			} else {
-				op.lookAs(known)
+				op.KeepInformers(known.planned())
 			}
 			e.restartReplaced(known, op)
 			started = append(started, op)
-			p.known[op.id] = op
+			p.known[op.ID] = op
 		}
 		ops = append(ops, op)
 		e.confirm(op, rule.Confirmed)
 	}
-	shareWhole(ops, started)
+	plan.ShareInformers(plansOf(ops), plansOf(started))
 	after := newOperators(ops)
 	after.rules, after.paused = idsOf(c, all), paused(all)
 	e.running.store(after)
 	for _, op := range started {
-		e.noteLeft(before.byID[op.id], op)
+		e.noteLeft(before.byID[op.ID], op)
 	}
 
 	for id, op := range before.byID {
 		if after.byID[id] == nil {
-			log.Info("rule stopped", "rule", op.name.String())
+			log.Info("rule stopped", "rule", op.Name.String())
 			e.stop(op)
-			if p.known[id] = op.remains(); op.removal != nil {
+			if p.known[id] = remains(op); op.removal != nil {
 				delete(p.known, id) // nothing of it is left
 			}
 		}
@@ -122,12 +122,12 @@ func (e *Engine) begin(log logr.Logger, ops, started []*operator) {
 	for _, op := range started {
 		e.contributions.Expect(op.contributing)
 		if op.removal != nil {
-			log.Info("clearing away what a rule left", "rule", op.name.String(), "parent", op.parent.GVK.String(), "children", op.removal.children)
+			log.Info("clearing away what a rule left", "rule", op.Name.String(), "parent", op.Parent.GVK.String(), "children", op.removal.children)
 		} else {
-			log.Info("rule started", "rule", op.name.String(), "parent", op.parent.GVK.String())
-			e.records.Update(op.id, op.updateRecord) // again: until now, the operator before could change the record
+			log.Info("rule started", "rule", op.Name.String(), "parent", op.Parent.GVK.String())
+			e.records.Update(op.ID, op.updateRecord) // again: until now, the operator before could change the record
 		}
-		e.monitors.Watch(op.id, op.keys()...)
+		e.monitors.Watch(op.ID, op.Informers()...)
 		e.enqueueAll(op)
 	}
 	for _, op := range ops {
@@ -144,39 +144,23 @@ func (e *Engine) restartReplaced(before, after *operator) {
 	if before == nil {
 		return
 	}
-	old := before.definitions()
-	for gvr, uid := range after.definitions() {
+	old := before.Definitions()
+	for gvr, uid := range after.Definitions() {
 		if was, ok := old[gvr]; ok && was != uid {
 			e.monitors.Restart(gvr)
 		}
 	}
 }
 
-// definitions has the UID of the definition of each resource whose objects the operator
-// reads; empty for kinds without one.
-func (op *operator) definitions() map[schema.GroupVersionResource]types.UID {
-	found := map[schema.GroupVersionResource]types.UID{op.parent.GVR: op.parent.Definition.UID}
-	for kind := range op.childKinds() {
-		found[kind.GVR] = kind.Definition.UID
-	}
-	for _, l := range op.lookups {
-		found[l.kind.GVR] = l.kind.Definition.UID
-	}
-	for _, plan := range op.patches {
-		found[plan.kind.GVR] = plan.kind.Definition.UID
-	}
-	return found
-}
-
 // noteLeft notes the parents that the operator before selects and has fields in, and the
 // new one does not select.
 func (e *Engine) noteLeft(before, after *operator) {
-	if before == nil || before.parentKey == after.parentKey || before.parent.GVR.GroupResource() != after.parent.GVR.GroupResource() {
+	if before == nil || before.ParentKey == after.ParentKey || before.Parent.GVR.GroupResource() != after.Parent.GVR.GroupResource() {
 		return
 	}
-	for _, parent := range e.monitors.Heads(before.parentKey) {
-		if !after.inView(parent) && fieldset.IsManaged(parent, after.id) {
-			e.parents.SetLeft(keyOf(after.id, parent), true)
+	for _, parent := range e.monitors.Heads(before.ParentKey) {
+		if !after.InView(parent) && fieldset.IsManaged(parent, after.ID) {
+			e.parents.SetLeft(keyOf(after.ID, parent), true)
 		}
 	}
 }
@@ -215,17 +199,17 @@ func (e *Engine) enqueueAll(op *operator) {
 // away; and those of which something is remembered, so that it is forgotten.
 func (e *Engine) keysOf(op *operator) queue.Keys {
 	found := make(queue.Keys)
-	for _, parent := range e.monitors.Names(op.parentKey) {
-		found[queue.Key{Rule: op.id, Parent: parent}] = true
+	for _, parent := range e.monitors.Names(op.ParentKey) {
+		found[queue.Key{Rule: op.ID, Parent: parent}] = true
 	}
-	for kind := range op.childKinds() {
-		for _, value := range e.monitors.IndexValues(op.childKey(kind.GVR), indexParent) {
-			if k, ok := queue.ParseKey(value); ok && k.Rule == op.id {
+	for kind := range op.ChildKinds() {
+		for _, value := range e.monitors.IndexValues(op.ChildKey(kind.GVR), plan.IndexParent) {
+			if k, ok := queue.ParseKey(value); ok && k.Rule == op.ID {
 				found[k] = true
 			}
 		}
 	}
-	for _, k := range e.remembered(op.id) {
+	for _, k := range e.remembered(op.ID) {
 		if k.Patch == "" {
 			found[k] = true
 		}
@@ -236,7 +220,7 @@ func (e *Engine) keysOf(op *operator) queue.Keys {
 // ready tells whether the rule may begin: its record is written, every informer that the
 // operator needs has filled, and nobody comes before a removal.
 func (e *Engine) ready(op *operator) bool {
-	return e.hasRecord(op) && e.isTurnOf(op) && !slices.ContainsFunc(op.keys(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
+	return e.hasRecord(op) && e.isTurnOf(op) && !slices.ContainsFunc(op.Informers(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
 }
 
 // problems has the ids of the rules that are starting, and why a rule does not run as
@@ -271,7 +255,7 @@ func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, fail
 				continue
 			}
 		}
-		for _, key := range op.keys() {
+		for _, key := range op.Informers() {
 			if e.monitors.HasSynced(key) {
 				continue
 			}

@@ -17,6 +17,7 @@ import (
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/rules"
 )
@@ -58,9 +59,9 @@ func (r *reader) keep() {
 
 // Lookup implements rules.Reader.
 func (r *reader) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
-	l, ok := r.op.lookups[q.Lookup]
+	l, ok := r.op.Lookups[q.Lookup]
 	if !ok {
-		return nil, &missingKindError{gvk: q.GVK} // not for a query of this rule's program
+		return nil, &plan.MissingKindError{GVK: q.GVK} // not for a query of this rule's program
 	}
 	found, s, err := r.look(l, q)
 	r.inputs.Lookup(s, found, err, r.parent.GetUID())
@@ -68,10 +69,10 @@ func (r *reader) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
 }
 
 // look reads what a query asks for, and has what changes in it wake the parent.
-func (r *reader) look(l lookup, q rules.Query) ([]*unstructured.Unstructured, readers.Subject, error) {
+func (r *reader) look(l plan.Lookup, q rules.Query) ([]*unstructured.Unstructured, readers.Subject, error) {
 	// The subject outlives the object from which an expression may have taken these names.
-	s := readers.Subject{Informer: l.key, Namespace: strings.Clone(q.Namespace), Name: strings.Clone(q.Name)}
-	if l.borrowed {
+	s := readers.Subject{Informer: l.Informer, Namespace: strings.Clone(q.Namespace), Name: strings.Clone(q.Name)}
+	if l.Borrowed {
 		if q.AllNamespaces {
 			return nil, s, errAllSecrets
 		}
@@ -79,11 +80,11 @@ func (r *reader) look(l lookup, q rules.Query) ([]*unstructured.Unstructured, re
 		r.borrow(s.Informer)
 	}
 	selector := labels.Everything() // what is left to be matched in memory
-	if q.Selector != nil && !l.selective {
+	if q.Selector != nil && !l.Selective {
 		selector = q.Selector
 	}
 	if q.Name == "" {
-		s.Selector, s.Members = selector.String(), l.members
+		s.Selector, s.Members = selector.String(), l.Members
 	}
 	r.follow(s, selector)
 	found, err := r.read(s, selector)
@@ -103,7 +104,7 @@ func (r *reader) borrow(informer monitor.Key) {
 // change in between counts.
 func (r *reader) follow(s readers.Subject, selector labels.Selector) {
 	if r.reads == nil {
-		r.reads = make(map[readers.Subject]bool, len(r.op.lookups))
+		r.reads = make(map[readers.Subject]bool, len(r.op.Lookups))
 	}
 	r.reads[s] = true
 	r.readers.Add(r.key, s, selector)
@@ -157,21 +158,21 @@ func (r *reader) view(informer monitor.Key) (*monitor.View, error) {
 
 // Observed implements rules.Reader.
 func (r *reader) Observed(node string) ([]*unstructured.Unstructured, error) {
-	kind, ok := r.op.nodes[node]
-	if absence, missing := r.op.waiting[node]; missing && !absence.Certain {
+	kind, ok := r.op.Nodes[node]
+	if absence, missing := r.op.Absences[node]; missing && !absence.Certain {
 		return nil, errors.New(absence.Message) // there may be some
 	}
 	if !ok {
 		return nil, nil
 	}
 	r.op.looksBack.Store(true)
-	view, err := r.view(r.op.childKey(kind.GVR))
+	view, err := r.view(r.op.ChildKey(kind.GVR))
 	if err != nil {
 		return nil, err
 	}
 	var children []*unstructured.Unstructured
-	for _, tag := range r.op.tagsOf(r.key) {
-		children = append(children, view.ByIndex(indexParent, tag)...)
+	for _, tag := range r.op.TagsOf(r.key) {
+		children = append(children, view.ByIndex(plan.IndexParent, tag)...)
 	}
 	children = slices.DeleteFunc(children, func(obj *unstructured.Unstructured) bool { return !r.madeBy(obj, node) })
 	slices.SortFunc(children, compareObjects)
@@ -183,12 +184,12 @@ func (r *reader) Observed(node string) ([]*unstructured.Unstructured, error) {
 
 // Live implements rules.Reader.
 func (r *reader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	kind, ok := r.op.children[rendered.GroupVersionKind()]
+	kind, ok := r.op.Children[rendered.GroupVersionKind()]
 	if !ok {
 		return nil, nil
 	}
 	r.op.looksBack.Store(true)
-	view, err := r.view(r.op.childKey(kind.GVR))
+	view, err := r.view(r.op.ChildKey(kind.GVR))
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +209,7 @@ func (r *reader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstru
 
 // childIn is an object of a child's name; its head where that is all there is for sure.
 func (r *reader) childIn(view *monitor.View, gvr schema.GroupVersionResource, child *unstructured.Unstructured) *unstructured.Unstructured {
-	if !r.op.whole[gvr] {
+	if !r.op.Whole[gvr] {
 		return view.Known(child.GetNamespace(), child.GetName()).Head()
 	}
 	live, _ := view.Get(child.GetNamespace(), child.GetName())
@@ -218,7 +219,7 @@ func (r *reader) childIn(view *monitor.View, gvr schema.GroupVersionResource, ch
 // madeBy tells whether an object is a child of the parent, and of that node.
 func (r *reader) madeBy(obj *unstructured.Unstructured, node string) bool {
 	owner, ok := r.marks.OwnerOf(obj)
-	return ok && owner.Node == node && owner.RuleID == r.op.id && owner.Parent.UID == r.parent.GetUID()
+	return ok && owner.Node == node && owner.RuleID == r.op.ID && owner.Parent.UID == r.parent.GetUID()
 }
 
 // Outdated implements rules.Reader.

@@ -11,6 +11,7 @@ import (
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
 )
@@ -47,13 +48,13 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 	if parent == nil || parent.GetDeletionTimestamp() != nil {
 		e.excuse(op, k)
 	}
-	if parent == nil || (parent.GetDeletionTimestamp() != nil && !op.hasFinalizer(parent)) {
+	if parent == nil || (parent.GetDeletionTimestamp() != nil && !op.HasFinalizer(parent)) {
 		// Of one that is being deleted, the garbage collector takes the children;
 		// a write now could undo what an orphaning deletion is about to do.
 		e.forget(op, k)
 		return outcome{}
 	}
-	e.parents.SetFinalizer(k, op.hasFinalizer(parent))
+	e.parents.SetFinalizer(k, op.HasFinalizer(parent))
 	if isSuspended(parent) {
 		e.doubt(op, k, e.riskOf(op, k, parent))
 		return outcome{verdict: e.rest(op, k, parent)}
@@ -62,7 +63,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 	if parent.GetDeletionTimestamp() != nil {
 		return e.leave(ctx, op, k, parent, now)
 	}
-	remembered := e.parents.Memory(k, parent.GetUID(), op.program.Hash())
+	remembered := e.parents.Memory(k, parent.GetUID(), op.Program.Hash())
 	remembered.Schedule.Request(parent.GetAnnotations()[annotationReconcileAt])
 	if wait := remembered.Schedule.Wait(now); wait > 0 {
 		return outcome{verdict: later, after: wait}
@@ -114,11 +115,11 @@ func (e *Engine) newPass(ctx context.Context, of *subject) *pass {
 	changes := &changes{subject: of, cluster: e.cluster, feedback: e.feedback, isRead: e.running.isRead}
 	p := &pass{engine: e, changes: changes, finalizer: &parentFinalizer{changes: changes, parents: e.parents}}
 	p.reader = &reader{subject: of, monitors: e.monitors, readers: e.readers, borrowed: e.borrowed, marks: e.marks}
-	if of.op.program.ReadsStatus() {
+	if of.op.Program.ReadsStatus() {
 		p.reader.inputs = feedback.NewInputs()
 	}
 	p.children = &childWriter{
-		changes: changes, reader: p.reader, finalizer: p.finalizer, endings: ending.Policies{ByNode: of.op.deletions},
+		changes: changes, reader: p.reader, finalizer: p.finalizer, endings: ending.Policies{ByNode: of.op.Deletions},
 		mayRecreate: func() (may, held bool) { return e.mayRecreate(of.op, of.key) },
 		managerName: e.running.managerName,
 		parallel:    func() int { return e.parallelWrites(of.op) },
@@ -141,7 +142,7 @@ func (e *Engine) newPass(ctx context.Context, of *subject) *pass {
 // parallelWrites is how many children of a parent are written at the same time. While so many parents of the rule wait that all
 // workers will be busy with them, more requests at a time do not get more done: all only take longer, also those for other rules.
 func (e *Engine) parallelWrites(op *operator) int {
-	if e.queue.Waiting(op.id) >= e.options.Workers {
+	if e.queue.Waiting(op.ID) >= e.options.Workers {
 		return 1
 	}
 	return e.options.ParallelWrites
@@ -173,12 +174,12 @@ func (p *pass) finish(out *outcome) {
 }
 
 func (p *pass) run(ctx context.Context) outcome {
-	switch p.op.selects(p.parent, p.namespaceLabels) {
-	case undecided:
+	switch p.op.Selects(p.parent, p.namespaceLabels) {
+	case plan.Undecided:
 		return outcome{verdict: waiting} // the Namespace's event decides
-	case unselected:
+	case plan.Unselected:
 		return p.release(ctx)
-	case selected:
+	case plan.Selected:
 	}
 	defer p.planNext()
 	matches, err := p.evaluation.Matches()
@@ -259,14 +260,14 @@ func (p *pass) releaseAndEnd(ctx context.Context) (out outcome) {
 // when it is gone, or when it is out of the rule's view and has nothing of the rule.
 // The error is errNotNow while the informer of the parents fills again.
 func (e *Engine) findParent(ctx context.Context, op *operator, k queue.Key) (*unstructured.Unstructured, error) {
-	view := e.monitors.View(op.parentKey)
+	view := e.monitors.View(op.ParentKey)
 	if view == nil {
 		return nil, errNotNow
 	}
 	if parent, ok := view.Get(k.Parent.Namespace, k.Parent.Name); ok {
 		return parent, nil
 	}
-	if known := e.parents.Get(k); !op.isNarrow() || (!e.cluster.hasChildren(op, k) && !known.HasFinalizer && !known.Left) {
+	if known := e.parents.Get(k); !op.IsNarrow() || (!e.cluster.hasChildren(op, k) && !known.HasFinalizer && !known.Left) {
 		return nil, nil
 	}
 	// Out of the view is not gone: only the API server knows which it is.
@@ -274,7 +275,7 @@ func (e *Engine) findParent(ctx context.Context, op *operator, k queue.Key) (*un
 	if err != nil {
 		return nil, err
 	}
-	if parent != nil && op.inView(parent) {
+	if parent != nil && op.InView(parent) {
 		return nil, nil // it is on its way into the view
 	}
 	return parent, nil

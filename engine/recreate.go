@@ -102,8 +102,8 @@ func (w *write) isDue() bool {
 // write brings a child up to date in place, or where the rule wants another object
 // instead, deletes the one that is there; then the error says that its end is awaited.
 func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
-	policy := c.op.recreators[w.node]
-	owned := w.before != nil && w.before.GetDeletionTimestamp() == nil && c.marks.Owns(w.before, c.op.id, c.parent.GetUID())
+	policy := c.op.Recreators[w.node]
+	owned := w.before != nil && w.before.GetDeletionTimestamp() == nil && c.marks.Owns(w.before, c.op.ID, c.parent.GetUID())
 	switch {
 	case owned && w.isDue():
 		err := c.recreate(ctx, kind, child, w, w.before, "its recreateWhen is true")
@@ -123,7 +123,7 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 	result, err := c.writeInPlace(ctx, kind, child, w)
 	var immutable *apply.ImmutableError
 	switch {
-	case !errors.As(err, &immutable) || !c.marks.Owns(immutable.Live, c.op.id, c.parent.GetUID()):
+	case !errors.As(err, &immutable) || !c.marks.Owns(immutable.Live, c.op.ID, c.parent.GetUID()):
 		return result, err
 	case policy == "" && rules.MayRecreate(child.Object.GroupVersionKind()):
 		return result, fmt.Errorf("%w; updatePolicy: ApplyOrRecreate would delete it and make it anew", err)
@@ -180,7 +180,7 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 	recreations.Next(now, limits)
 	w.recreated = &recreations
 	c.recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonRecreating,
-		"%s is deleted and made anew, by rule %s: %s", mark.RefOf(live), c.op.name, why)
+		"%s is deleted and made anew, by rule %s: %s", mark.RefOf(live), c.op.Name, why)
 	return apply.TerminatingNow(live)
 }
 
@@ -188,7 +188,7 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 // is not known what the rule's revision would delete in all: also one that could not be
 // written, so that this is not known of it.
 func (c *childWriter) noteHeldRecreation(w *write) {
-	if c.op.recreators[w.node] == "" && !w.isDue() || w.before == nil || w.recreated != nil {
+	if c.op.Recreators[w.node] == "" && !w.isDue() || w.before == nil || w.recreated != nil {
 		return
 	}
 	if held := errors.As(w.pending, new(*heldRecreationError)); held || w.err != nil {
@@ -198,7 +198,7 @@ func (c *childWriter) noteHeldRecreation(w *write) {
 
 // noteHeldByRollout is noteHeldRecreation of objects that a rollout leaves for later.
 func (c *childWriter) noteHeldByRollout(node string, held []*unstructured.Unstructured) {
-	if c.op.recreators[node] != rules.UpdateRecreate {
+	if c.op.Recreators[node] != rules.UpdateRecreate {
 		return
 	}
 	if may, _ := c.mayRecreate(); may {

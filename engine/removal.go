@@ -235,7 +235,7 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 		if doubt := e.checkAbsent(ctx, op); doubt != nil { // there may be children that nobody would end any more
 			if op.removal.tellsThatItWaits() {
 				logr.FromContextOrDiscard(ctx).Info("children of a rule that was removed wait until it is known whether the cluster has their kinds",
-					"rule", op.name.String(), "reason", doubt.Error())
+					"rule", op.Name.String(), "reason", doubt.Error())
 			}
 			return outcome{verdict: again}
 		}
@@ -245,7 +245,7 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 	case isSuspended(parent) && e.touches(op, k, parent):
 		return outcome{verdict: e.rest(op, k, parent)}
 	case isSuspended(parent): // all the rules for its kind come here
-	case parent.GetDeletionTimestamp() != nil && op.hasFinalizer(parent):
+	case parent.GetDeletionTimestamp() != nil && op.HasFinalizer(parent):
 		out = e.leave(ctx, op, k, parent, e.options.Clock.Now())
 	case parent.GetDeletionTimestamp() == nil && e.touches(op, k, parent) && (e.waitsForAnother(ctx, op, parent) || !e.isTurnOf(op)):
 		return outcome{verdict: again} // also where the other one has only just begun to run, and has not looked yet
@@ -266,22 +266,22 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 // touches tells whether a parent may have something of a rule. One whose field managers
 // are not known may.
 func (e *Engine) touches(op *operator, k queue.Key, parent *unstructured.Unstructured) bool {
-	return op.hasFinalizer(parent) || e.cluster.hasChildren(op, k) || fieldset.IsManaged(parent, op.id)
+	return op.HasFinalizer(parent) || e.cluster.hasChildren(op, k) || fieldset.IsManaged(parent, op.ID)
 }
 
 // finish forgets a rule, or its former kind of parents, once nothing of it is left.
 func (e *Engine) finish(op *operator) {
-	stored, ok := e.records.Get(op.id)
-	if !ok || e.retirements.pending(op.id) {
+	stored, ok := e.records.Get(op.ID)
+	if !ok || e.retirements.pending(op.ID) {
 		return // the last patch that is released comes here again
 	}
 	entitled := func() bool { return e.isCurrent(op) }
 	left := slices.DeleteFunc(stored.Parents, func(kind record.Kind) bool { return kind.GVK() == op.removal.parent })
 	if len(left) == 0 {
-		e.records.DeleteIf(op.id, entitled)
+		e.records.DeleteIf(op.ID, entitled)
 		return
 	}
-	e.records.UpdateIf(op.id, entitled, func(r *record.Record) { r.Parents = left })
+	e.records.UpdateIf(op.ID, entitled, func(r *record.Record) { r.Parents = left })
 }
 
 // isGone tells whether the rule that a child's owner names is known to be no more, and
@@ -303,7 +303,7 @@ func (e *Engine) isTurnOf(op *operator) bool {
 		return true
 	}
 	for _, other := range e.running.load().byID {
-		if other.removal == nil && other.parent.GVK.GroupKind() == op.parent.GVK.GroupKind() && !e.isEvaluated(other) {
+		if other.removal == nil && other.Parent.GVK.GroupKind() == op.Parent.GVK.GroupKind() && !e.isEvaluated(other) {
 			return false
 		}
 	}
@@ -314,17 +314,17 @@ func (e *Engine) isTurnOf(op *operator) bool {
 // one that is gone, under a new name. The log says so once.
 func (e *Engine) waitsForAnother(ctx context.Context, op *operator, parent *unstructured.Unstructured) bool {
 	set := e.running.load()
-	if op.removal.keepsChildren() || set.rules[op.id] {
+	if op.removal.keepsChildren() || set.rules[op.ID] {
 		return false // a rule that has another kind of parents now has its name still
 	}
-	paused := set.paused[op.parent.GVK.GroupKind()]
+	paused := set.paused[op.Parent.GVK.GroupKind()]
 	i := slices.IndexFunc(paused, func(r *rules.Rule) bool { return r.MaySelect(parent, e.cluster.namespaceLabels) })
 	if i < 0 {
 		return false
 	}
 	if op.removal.tellsThatItWaits() {
 		logr.FromContextOrDiscard(ctx).Info("children of a rule that was removed wait for another rule, which does not run and may want them, to run or be removed",
-			"rule", op.name.String(), "other", paused[i].Name, "parent", cache.MetaObjectToName(parent).String())
+			"rule", op.Name.String(), "other", paused[i].Name, "parent", cache.MetaObjectToName(parent).String())
 	}
 	return true
 }
@@ -333,7 +333,7 @@ func (e *Engine) waitsForAnother(ctx context.Context, op *operator, parent *unst
 // at all its parents, or runs no more.
 func (e *Engine) wakeRemovals(op *operator) {
 	for _, other := range e.running.load().byID {
-		if other.removal != nil && other.parent.GVK.GroupKind() == op.parent.GVK.GroupKind() {
+		if other.removal != nil && other.Parent.GVK.GroupKind() == op.Parent.GVK.GroupKind() {
 			e.enqueueAll(other)
 		}
 	}

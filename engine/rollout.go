@@ -13,10 +13,10 @@ func (c *childWriter) outdatedIn(ctx context.Context) func(node string, rendered
 		object := rendered.DeepCopy()
 		c.carryRecreation(object, live)
 		w := &write{node: node, object: object}
-		if c.op.refers(c.parent, object) {
-			w.controller = c.op.controllerRef(c.parent)
+		if c.op.CanOwn(c.parent, object) {
+			w.controller = c.op.ControllerRef(c.parent)
 		}
-		child, err := c.writer.Prepare(ctx, object, c.op.owner(c.parent, node), w.controller, c.policyOf(node, rendered))
+		child, err := c.writer.Prepare(ctx, object, c.op.Owner(c.parent, node), w.controller, c.policyOf(node, rendered))
 		return err != nil || child.Outdated(live)
 	}
 }

@@ -8,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/record"
-	"kanon.dev/kanon/restmapping"
 )
 
 // requireRecord asks for what the record of a rule must have before the rule writes anything: above all the kinds of objects
 // that it is about to create. Nothing is taken out here, so that a kind which the rule drops is still known after a restart.
 func (e *Engine) requireRecord(op *operator, origin record.Origin) {
 	op.origin = origin
-	e.records.Update(op.id, op.updateRecord)
+	e.records.Update(op.ID, op.updateRecord)
 }
 
 // updateRecord puts into a record what the operator needs to have in it.
@@ -24,14 +24,14 @@ func (op *operator) updateRecord(r *record.Record) {
 	if op.removal != nil {
 		return // it creates nothing
 	}
-	r.Rule, r.Origin, r.OnRuleDeletion = op.name.String(), op.origin, op.program.OnRuleDeletion()
-	r.ConditionPrefix, r.Conditions = op.program.ConditionPrefix(), op.program.ConditionTypes()
-	r.AddParent(op.parent.GVK)
-	for _, gvk := range slices.SortedFunc(maps.Keys(op.children), compareKinds) {
+	r.Rule, r.Origin, r.OnRuleDeletion = op.Name.String(), op.origin, op.Program.OnRuleDeletion()
+	r.ConditionPrefix, r.Conditions = op.Program.ConditionPrefix(), op.Program.ConditionTypes()
+	r.AddParent(op.Parent.GVK)
+	for _, gvk := range slices.SortedFunc(maps.Keys(op.Children), compareKinds) {
 		r.AddChild(gvk)
 	}
-	r.Finalizers = r.Finalizers || op.mayHold()
-	for _, patch := range op.program.Patches() {
+	r.Finalizers = r.Finalizers || op.MayNeedFinalizer()
+	for _, patch := range op.Program.Patches() {
 		r.AddPatch(patch.ID, patch.GVK)
 	}
 }
@@ -43,7 +43,7 @@ func (e *Engine) hasRecord(op *operator) bool {
 	if op.hasRecord.Load() {
 		return true
 	}
-	stored, ok := e.records.Get(op.id)
+	stored, ok := e.records.Get(op.ID)
 	if !ok {
 		return false
 	}
@@ -105,9 +105,9 @@ func (e *Engine) previous(known *operator, rule catalog.Rule) *operator {
 	if known != nil || !ok {
 		return known
 	}
-	op := &operator{id: rule.ID, name: rule.Name, retired: make(map[schema.GroupVersionKind]restmapping.Kind)}
-	for _, kind := range stored.Children {
-		op.absent = append(op.absent, kind.GVK()) // as far as it is known here
+	kinds := make([]schema.GroupVersionKind, len(stored.Children))
+	for i, kind := range stored.Children {
+		kinds[i] = kind.GVK() // as far as it is known here
 	}
-	return op
+	return &operator{Plan: plan.Former(rule.ID, rule.Name, kinds)}
 }

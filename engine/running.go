@@ -30,15 +30,15 @@ func newOperators(ops []*operator) *operators {
 		reads: make(map[schema.GroupVersionResource]bool),
 	}
 	for _, op := range ops {
-		set.byID[op.id] = op
-		set.reads[op.parent.GVR] = true
-		for _, l := range op.lookups {
-			set.reads[l.kind.GVR] = true
+		set.byID[op.ID] = op
+		set.reads[op.Parent.GVR] = true
+		for _, l := range op.Lookups {
+			set.reads[l.Kind.GVR] = true
 		}
-		for _, plan := range op.patches {
-			set.reads[plan.kind.GVR] = true
+		for _, plan := range op.Patches {
+			set.reads[plan.Kind.GVR] = true
 		}
-		for _, key := range op.keys() {
+		for _, key := range op.Informers() {
 			set.byKey[key] = append(set.byKey[key], op)
 		}
 	}
@@ -59,12 +59,12 @@ func (p *published) load() *operators {
 // isCurrent tells whether an operator is the one of its rule that runs. Who began something
 // for one that was replaced meanwhile may be late: what is kept by the rule's id is
 // another's then.
-func (e *Engine) isCurrent(op *operator) bool { return e.running.load().byID[op.id] == op }
+func (e *Engine) isCurrent(op *operator) bool { return e.running.load().byID[op.ID] == op }
 
 // isCurrentRevision tells whether the rule runs in the revision that an operator has.
 func (e *Engine) isCurrentRevision(op *operator) bool {
-	now := e.running.load().byID[op.id]
-	return now != nil && now.removal == nil && now.program.Hash() == op.program.Hash()
+	now := e.running.load().byID[op.ID]
+	return now != nil && now.removal == nil && now.Program.Hash() == op.Program.Hash()
 }
 
 // isRead tells whether parents of any rule depend on objects of a resource.
@@ -75,7 +75,7 @@ func (p *published) store(set *operators) { p.pointer.Store(set) }
 // nameOf is what people call a rule; its id when it does not run any more.
 func (p *published) nameOf(id string) string {
 	if op := p.load().byID[id]; op != nil {
-		return op.name.String()
+		return op.Name.String()
 	}
 	return id
 }
@@ -84,7 +84,7 @@ func (p *published) nameOf(id string) string {
 func (p *published) managerName(manager string) string {
 	for id, op := range p.load().byID {
 		if strings.Contains(manager, id) {
-			return "rule " + op.name.String()
+			return "rule " + op.Name.String()
 		}
 	}
 	return manager

@@ -22,7 +22,7 @@ func (p *pass) planNext() {
 	if next.Interval = p.outcome.MinInterval; next.Interval > 0 {
 		next.Started = p.started
 	}
-	if program := p.op.program; program.Drifts() {
+	if program := p.op.Program; program.Drifts() {
 		next.Seen, next.Due = p.seen, due
 	} else if program.ReadsStatus() {
 		next.Due = due

@@ -25,8 +25,8 @@ func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 	if p.evaluation != nil {
 		p.evaluation.Close()
 	}
-	p.evaluation = p.op.program.Evaluate(ctx, rules.Input{
-		Parent: p.parent, Now: p.seen, Reader: p.reader, Random: rand.Reader, Finalizing: finalizing, Missing: p.op.kinds.missing,
+	p.evaluation = p.op.Program.Evaluate(ctx, rules.Input{
+		Parent: p.parent, Now: p.seen, Reader: p.reader, Random: rand.Reader, Finalizing: finalizing, Missing: p.op.Missing(),
 		Memory: p.engine.options.Memory,
 	})
 	if p.memory == nil || !p.memory.OutOfMemory {

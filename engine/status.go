@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/schemas"
@@ -49,7 +50,7 @@ func (s *statusWriter) yieldStatus(ctx context.Context) (problems []conditions.P
 	for _, c := range contested {
 		problems = append(problems, conditions.Problem{
 			Subject: strings.TrimPrefix(c.Path, "."), Reason: conditions.ReasonFieldTaken, Stalled: true,
-			Err: fmt.Errorf("rule %s says something else there", s.running.nameOf(strings.TrimPrefix(c.Manager, statusManagers))),
+			Err: fmt.Errorf("rule %s says something else there", s.running.nameOf(strings.TrimPrefix(c.Manager, plan.StatusManagers))),
 		})
 	}
 	return problems
@@ -58,8 +59,8 @@ func (s *statusWriter) yieldStatus(ctx context.Context) (problems []conditions.P
 // isRival tells whether a field manager is that of another rule that runs. What a
 // rule left behind that does not run any more may be taken.
 func (s *statusWriter) isRival(manager string) bool {
-	id, ok := strings.CutPrefix(manager, statusManagers)
-	if !ok || id == s.op.id {
+	id, ok := strings.CutPrefix(manager, plan.StatusManagers)
+	if !ok || id == s.op.ID {
 		return false
 	}
 	rival := s.running.load().byID[id]
@@ -69,7 +70,7 @@ func (s *statusWriter) isRival(manager string) bool {
 // isOther tells whether a field manager counts as another one's: not that of a
 // rule that does not run.
 func (s *statusWriter) isOther(manager string) bool {
-	return !strings.HasPrefix(manager, statusManagers) || s.isRival(manager)
+	return !strings.HasPrefix(manager, plan.StatusManagers) || s.isRival(manager)
 }
 
 // problemOf is what it means for the parent that its status could not be written.
@@ -125,8 +126,8 @@ func (s *statusWriter) syncStatus(ctx context.Context, content map[string]any) e
 	}
 	if result.Action != apply.ActionNone {
 		s.finalizer.seen = true
-		s.observe(s.op.parentKey, result.Live)
-		if content != nil && !s.op.inView(result.Live) { // it left meanwhile
+		s.observe(s.op.ParentKey, result.Live)
+		if content != nil && !s.op.InView(result.Live) { // it left meanwhile
 			s.parents.SetLeft(s.key, true)
 			s.requeueAfter(atOnce)
 		}
@@ -140,12 +141,12 @@ func (s *statusWriter) syncStatus(ctx context.Context, content map[string]any) e
 // status is a content of the parent's status, as the writer takes it.
 func (s *statusWriter) status(content map[string]any) apply.Status {
 	return apply.Status{
-		GVR:         s.op.parent.GVR,
+		GVR:         s.op.Parent.GVR,
 		Object:      s.parent,
-		Manager:     s.op.statusManager(),
+		Manager:     s.op.StatusManager(),
 		Content:     content,
-		Subresource: s.op.parent.HasStatus,
-		Exact:       s.op.program.ReadsStatus(),
+		Subresource: s.op.Parent.HasStatus,
+		Exact:       s.op.Program.ReadsStatus(),
 	}
 }
 
@@ -156,9 +157,9 @@ func (s *statusWriter) conditionsShape(ctx context.Context) (schemas.ConditionsS
 	if s.isBuiltIn() {
 		return schemas.ConditionsShape{}, nil
 	}
-	shape, err := s.schemas.Conditions(ctx, s.op.parent.GVK)
+	shape, err := s.schemas.Conditions(ctx, s.op.Parent.GVK)
 	if err != nil {
-		return schemas.ConditionsShape{}, fmt.Errorf("look up the schema of %s: %w", s.op.parent.GVK.Kind, err)
+		return schemas.ConditionsShape{}, fmt.Errorf("look up the schema of %s: %w", s.op.Parent.GVK.Kind, err)
 	}
 	return shape, nil
 }
@@ -166,7 +167,7 @@ func (s *statusWriter) conditionsShape(ctx context.Context) (schemas.ConditionsS
 // isBuiltIn tells whether no CustomResourceDefinition defines the parent's kind.
 // The mapper knows the definition when the operator may not have yet.
 func (s *statusWriter) isBuiltIn() bool {
-	kind, _ := s.mapper.Lookup(s.op.parent.GVK)
+	kind, _ := s.mapper.Lookup(s.op.Parent.GVK)
 	return kind.Definition == (restmapping.Definition{})
 }
 
@@ -175,9 +176,9 @@ func (s *statusWriter) isBuiltIn() bool {
 // none. Events speak for both. What the rule renders can hold such a condition too, because a
 // list that waits is the whole of what the parent has.
 func (s *statusWriter) conditions(rendered []any, summary conditions.Summary, shape schemas.ConditionsShape) []any {
-	prefix, now := s.op.program.ConditionPrefix(), s.cluster.now()
+	prefix, now := s.op.Program.ConditionPrefix(), s.cluster.now()
 	isTheirs := func(item any) bool {
-		return apply.HeldByAnother(s.parent, s.op.statusManager(), s.isOther, conditions.TypeOf(item))
+		return apply.HeldByAnother(s.parent, s.op.StatusManager(), s.isOther, conditions.TypeOf(item))
 	}
 	own := slices.DeleteFunc(conditions.OfRule(s.outcome.Conditions, s.parent, now), isTheirs)
 	if s.yields = s.yieldsConditions(shape); !s.yields {
@@ -185,7 +186,7 @@ func (s *statusWriter) conditions(rendered []any, summary conditions.Summary, sh
 	}
 	for _, item := range own {
 		condition, _ := item.(map[string]any)
-		if !s.op.parent.HasStatus {
+		if !s.op.Parent.HasStatus {
 			// Each write is a new generation there, which would ask for the next.
 			delete(condition, "observedGeneration")
 		}
@@ -207,7 +208,7 @@ func (s *statusWriter) explainConditions(shape schemas.ConditionsShape, said map
 	if rule == "" && (written || len(s.outcome.Conditions) == 0 && !shape.HasConditions) || s.op.explained.Swap(true) {
 		return
 	}
-	kind := s.op.parent.GVK.Kind
+	kind := s.op.Parent.GVK.Kind
 	why := "the schema of its status has no conditions"
 	switch {
 	case written:
@@ -218,5 +219,5 @@ func (s *statusWriter) explainConditions(shape schemas.ConditionsShape, said map
 		why = "the conditions of a kind that is built into Kubernetes are its controllers' to say"
 	}
 	s.recorder.Eventf(s.parent, corev1.EventTypeWarning, conditions.ReasonNoConditions,
-		"rule %s does not write its conditions to objects of kind %s: %s; Events say what is in the way", s.op.name, kind, why)
+		"rule %s does not write its conditions to objects of kind %s: %s; Events say what is in the way", s.op.Name, kind, why)
 }

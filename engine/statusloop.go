@@ -18,7 +18,7 @@ func (s *statusWriter) checkStatusLoop(ctx context.Context) (problems []conditio
 		return []conditions.Problem{s.problemOf(err)}
 	}
 	if shape, err := s.conditionsShape(ctx); err == nil && s.mergesConditions(shape, s.outcome.Status) {
-		others = conditions.Without(others, s.op.program.ConditionPrefix(), s.op.program.ConditionTypes())
+		others = conditions.Without(others, s.op.Program.ConditionPrefix(), s.op.Program.ConditionTypes())
 	}
 	digest, err := s.reader.inputs.Digest(s.parent, others, isStatusManager)
 	if err != nil {

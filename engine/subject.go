@@ -11,6 +11,7 @@ import (
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
 )
@@ -45,7 +46,7 @@ type subject struct {
 func newSubject(op *operator, k queue.Key, parent *unstructured.Unstructured, memory *parents.Memory, now time.Time) *subject {
 	return &subject{
 		op: op, key: k, parent: parent, memory: memory, provenance: &feedback.Provenance{},
-		started: now, seen: memory.Schedule.EvaluationTime(now, op.program.Drifts()), due: memory.Schedule.IsDue(now),
+		started: now, seen: memory.Schedule.EvaluationTime(now, op.Program.Drifts()), due: memory.Schedule.IsDue(now),
 		rendered: make(map[identity.ID]bool),
 	}
 }
@@ -55,8 +56,8 @@ func (s *subject) requeueAfter(d time.Duration) { s.next.requeueAfter(d) }
 
 // policyOf is how an object that a node rendered in this reconcile is treated.
 func (s *subject) policyOf(node string, object *unstructured.Unstructured) fieldset.Policy {
-	policy := s.op.policies[node]
-	if now := pathsOf(s.evaluation.Ignores(object)); len(now) > 0 {
+	policy := s.op.Policies[node]
+	if now := plan.PathsOf(s.evaluation.Ignores(object)); len(now) > 0 {
 		policy.Ignore, policy.Relinquished = slices.Concat(policy.Ignore, now), now
 	}
 	return policy
@@ -64,7 +65,7 @@ func (s *subject) policyOf(node string, object *unstructured.Unstructured) field
 
 // redacted is a problem as people may read of it, for a rule that may have to do with Secrets.
 func (s *subject) redacted(of conditions.Problem) conditions.Problem {
-	if s.op.program.HasSecrets() {
+	if s.op.Program.HasSecrets() {
 		of.Err = conditions.Redact(of.Err)
 	}
 	return of

@@ -29,10 +29,10 @@ func isSuspended(parent *unstructured.Unstructured) bool {
 // says. No event tells of a parent that is out of the rule's view, so that one is
 // asked after, with growing pauses.
 func (e *Engine) rest(op *operator, k queue.Key, parent *unstructured.Unstructured) verdict {
-	remembered := e.parents.Memory(k, parent.GetUID(), op.program.Hash())
+	remembered := e.parents.Memory(k, parent.GetUID(), op.Program.Hash())
 	remembered.Schedule.Interval = 0
 	e.parents.Keep(k, remembered)
-	if !op.inView(parent) {
+	if !op.InView(parent) {
 		return again
 	}
 	return settled
@@ -42,6 +42,6 @@ func (e *Engine) rest(op *operator, k queue.Key, parent *unstructured.Unstructur
 // memory knows: who suspends a parent first and then changes what its rule reads is
 // not to see anything deleted.
 func (c *changes) isSuspended() bool {
-	now, ok := c.monitors.Head(c.op.parentKey, c.key.Parent.Namespace, c.key.Parent.Name)
+	now, ok := c.monitors.Head(c.op.ParentKey, c.key.Parent.Namespace, c.key.Parent.Name)
 	return ok && now.GetUID() == c.parent.GetUID() && isSuspended(now)
 }

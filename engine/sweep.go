@@ -15,6 +15,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/restmapping"
@@ -31,7 +32,7 @@ const sweepPage = 500
 
 // isPatch tells whether a patch of a record is one that the operator has.
 func (op *operator) isPatch(p record.Patch) bool {
-	return slices.ContainsFunc(op.program.Patches(), func(patch rules.Patch) bool { return patch.ID == p.ID && patch.GVK == p.GVK() })
+	return slices.ContainsFunc(op.Program.Patches(), func(patch rules.Patch) bool { return patch.ID == p.ID && patch.GVK == p.GVK() })
 }
 
 // retirements are the patches to be released that rules have no more.
@@ -104,7 +105,7 @@ func (e *Engine) sweep(ctx context.Context, k queue.Key) outcome {
 		if op.removal != nil && op.removal.over() {
 			e.finish(op)
 		}
-		if plan, ok := op.patches[k.Patch]; ok && !plan.whole() {
+		if plan, ok := op.Patches[k.Patch]; ok && !plan.IsWhole() {
 			errs = append(errs, e.seekTargets(ctx, plan, k))
 		}
 	}
@@ -144,10 +145,10 @@ func (e *Engine) releaseRetired(ctx context.Context, k queue.Key, p record.Patch
 
 // seekTargets enqueues the targets of a patch that its informer does not show: an object that no longer matches the
 // selector is released. The start of the rule enqueues those that it shows.
-func (e *Engine) seekTargets(ctx context.Context, plan patchPlan, k queue.Key) error {
+func (e *Engine) seekTargets(ctx context.Context, plan plan.Patch, k queue.Key) error {
 	err := e.eachPatched(ctx, plan.GVK, k, func(_ schema.GroupVersionResource, object *unstructured.Unstructured) error {
 		// A borrowed informer shows what its users read, and the start does not go through it.
-		if _, shown := e.monitors.Head(plan.key, object.GetNamespace(), object.GetName()); plan.borrowed || !shown {
+		if _, shown := e.monitors.Head(plan.Informer, object.GetNamespace(), object.GetName()); plan.Borrowed || !shown {
 			e.queue.Add(queue.Key{Rule: k.Rule, Patch: k.Patch, Parent: keyOf("", object).Parent})
 		}
 		return nil

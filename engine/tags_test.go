@@ -5,14 +5,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/monitor"
-	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/wire"
 )
 
@@ -43,26 +39,5 @@ func TestTagOfACopyOfLabels(t *testing.T) {
 	}
 	if tag, inView := e.tagOf(monitor.Key{Selector: mark.LabelRule}, slice); inView {
 		t.Errorf("a copy of labels is in view, with the tag %q", tag)
-	}
-}
-
-// Children are found by rule and parent, also those that lost their reference.
-func TestTagsOfAParent(t *testing.T) {
-	op := &operator{id: "0123456789abcdef", parent: restmapping.Kind{GVK: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "K"}}}
-	k := queue.Key{Rule: op.id, Parent: types.NamespacedName{Namespace: "ns", Name: "web"}}
-	other := queue.Key{Rule: op.id, Parent: types.NamespacedName{Namespace: "ns", Name: "web-2"}}
-	seen := map[string]bool{}
-	for _, tag := range append(op.tagsOf(k), op.tagsOf(other)...) {
-		child := wire.Of(&unstructured.Unstructured{Object: map[string]any{"kind": "A"}}).Tagged(tag)
-		if ruleOfTag(child) != op.id || seen[tag] {
-			t.Errorf("the tag %q is of rule %q, and was there before: %t", tag, ruleOfTag(child), seen[tag])
-		}
-		seen[tag] = true
-	}
-	if found, ok := queue.ParseKey(op.tagsOf(k)[0]); !ok || found != k {
-		t.Errorf("the tag %q is read as %v", op.tagsOf(k)[0], found)
-	}
-	if found, ok := queue.ParseKey(op.tagsOf(k)[1]); ok {
-		t.Errorf("the tag of a child that lost its reference is read as %v", found)
 	}
 }

@@ -4,19 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/engine/apply"
-	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/rules"
 )
 
 // Children are tied to their parent in one of two ways. Where Kubernetes allows it
@@ -27,31 +21,10 @@ import (
 // seekPage is how many parents are read at once when those are sought that have the finalizer and that no informer shows.
 const seekPage = 500
 
-// hasFinalizer tells whether a parent has the rule's finalizer.
-func (op *operator) hasFinalizer(parent *unstructured.Unstructured) bool {
-	return apply.Has(parent, finalizers+op.id)
-}
-
-// refers tells whether a child can carry an owner reference to its parent: one in
-// another namespace, or in none, would be taken for garbage at once, and one of a rule that
-// finalizes by a foreground deletion before the rule has its say.
-func (op *operator) refers(parent, child *unstructured.Unstructured) bool {
-	return !op.program.Finalizes() && (!op.parent.Namespaced || child.GetNamespace() == parent.GetNamespace())
-}
-
-// mayHold tells whether the rule may have children that need the finalizer.
-func (op *operator) mayHold() bool {
-	return op.program.Finalizes() || slices.ContainsFunc(op.program.Children(), func(child rules.Child) bool {
-		kind, exists := op.children[child.GVK]
-		outside := op.parent.Namespaced && (child.Elsewhere || !kind.Namespaced)
-		return exists && (outside || ending.Policies{ByNode: op.deletions}.MayKeep(child.ID))
-	})
-}
-
 // holdToFinalize holds the parent of a rule that has to finalize it, whether it has
 // children or not, and tells whether it is held.
 func (p *pass) holdToFinalize(ctx context.Context) bool {
-	if !p.op.program.Finalizes() {
+	if !p.op.Program.Finalizes() {
 		return true
 	}
 	if err := p.finalizer.add(ctx); err != nil {
@@ -64,7 +37,7 @@ func (p *pass) holdToFinalize(ctx context.Context) bool {
 // unhold lets a parent go that nothing needs to hold any more. It comes after all
 // writes and prunes.
 func (p *pass) unhold(ctx context.Context) {
-	if p.finalizer.needed || !p.op.hasFinalizer(p.parent) || len(p.problems) > 0 || p.deleter.isBlocked() || p.isSuspended() {
+	if p.finalizer.needed || !p.op.HasFinalizer(p.parent) || len(p.problems) > 0 || p.deleter.isBlocked() || p.isSuspended() {
 		return
 	}
 	var err error
@@ -83,39 +56,29 @@ func (p *pass) unhold(ctx context.Context) {
 // children had and that it did not show when the operator was planned: with a kind, all
 // its objects went. A kind that is served in other versions has them still.
 func (e *Engine) checkAbsent(ctx context.Context, op *operator) error {
-	for _, gvk := range op.absent {
+	for _, gvk := range op.Absent {
 		_, err := e.options.Mapper.Kind(ctx, gvk)
 		if err == nil {
 			e.inbox.Notify() // so that it does
 			return fmt.Errorf("the cluster has the kind %s again, and the rule is about to look at its objects", gvk)
 		}
 		unknown, ok := errors.AsType[*restmapping.UnknownKindError](err)
-		if !ok || len(unknown.Served) > 0 && !op.hasKind(gvk.GroupKind()) {
+		if !ok || len(unknown.Served) > 0 && !op.HasKind(gvk.GroupKind()) {
 			return err
 		}
 	}
 	return nil
 }
 
-// hasKind tells whether the rule's children of a kind are seen, in whatever version.
-func (op *operator) hasKind(kind schema.GroupKind) bool {
-	for of := range op.childKinds() {
-		if of.GVK.GroupKind() == kind {
-			return true
-		}
-	}
-	return false
-}
-
 // seekKey is the work of looking once, when a rule starts, for parents that it holds
 // and does not see.
-func seekKey(op *operator) queue.Key { return queue.Key{Rule: op.id} }
+func seekKey(op *operator) queue.Key { return queue.Key{Rule: op.ID} }
 
 // mustSeek tells whether parents may be out of view, held since before the rule
 // started, be it by an earlier revision: one without children is found by nothing else.
 func (e *Engine) mustSeek(op *operator) bool {
-	stored, _ := e.records.Get(op.id)
-	return op.isNarrow() && (op.mayHold() || stored.Finalizers) && !op.sought.Swap(true)
+	stored, _ := e.records.Get(op.ID)
+	return op.IsNarrow() && (op.MayNeedFinalizer() || stored.Finalizers) && !op.sought.Swap(true)
 }
 
 // seek wakes the parents that the rule holds and does not see. Where Kanon may not
@@ -123,7 +86,7 @@ func (e *Engine) mustSeek(op *operator) bool {
 func (e *Engine) seek(ctx context.Context, op *operator) outcome {
 	options := metav1.ListOptions{Limit: seekPage}
 	for {
-		list, err := e.options.Client.Resource(op.parent.GVR).List(ctx, options)
+		list, err := e.options.Client.Resource(op.Parent.GVR).List(ctx, options)
 		if apierrors.IsForbidden(err) {
 			logr.FromContextOrDiscard(ctx).V(1).Info("parents that are held out of view are not looked for", "reason", err.Error())
 			return outcome{}
@@ -132,8 +95,8 @@ func (e *Engine) seek(ctx context.Context, op *operator) outcome {
 			return outcome{verdict: again, err: fmt.Errorf("look for parents out of view: %w", err)}
 		}
 		for i := range list.Items {
-			if parent := &list.Items[i]; op.hasFinalizer(parent) && !op.inView(parent) {
-				k := keyOf(op.id, parent)
+			if parent := &list.Items[i]; op.HasFinalizer(parent) && !op.InView(parent) {
+				k := keyOf(op.ID, parent)
 				e.parents.SetFinalizer(k, true)
 				e.queue.Add(k)
 			}

@@ -24,7 +24,7 @@ func (c *childWriter) unprovenIn(ctx context.Context) unprovenReader {
 		if err != nil || live == nil || live.GetDeletionTimestamp() != nil {
 			return nil, err
 		}
-		if !c.writer.MayMark(live, c.op.owner(c.parent, "")) {
+		if !c.writer.MayMark(live, c.op.Owner(c.parent, "")) {
 			return nil, nil
 		}
 		return live, nil
@@ -63,5 +63,5 @@ func (r *reader) isOurs(live *unstructured.Unstructured) bool {
 	if r.revealed[identity.Of(live)] == live {
 		return true
 	}
-	return r.marks.Owns(live, r.op.id, r.parent.GetUID())
+	return r.marks.Owns(live, r.op.ID, r.parent.GetUID())
 }

@@ -6,6 +6,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/schemas"
 )
 
@@ -17,7 +18,7 @@ import (
 // yieldsConditions tells whether Kanon's conditions on the parent are left to somebody else: to
 // another rule, or to a field manager that is no rule.
 func (s *statusWriter) yieldsConditions(shape schemas.ConditionsShape) bool {
-	isForeign := func(manager string) bool { return !strings.HasPrefix(manager, statusManagers) }
+	isForeign := func(manager string) bool { return !strings.HasPrefix(manager, plan.StatusManagers) }
 	return s.haveConditions(isForeign, conditions.Ready, conditions.Reconciling, conditions.Stalled) || s.rivalWithConditions(shape) != ""
 }
 
@@ -26,7 +27,7 @@ func (s *statusWriter) yieldsConditions(shape schemas.ConditionsShape) bool {
 func (s *statusWriter) rivalWithConditions(shape schemas.ConditionsShape) string {
 	for _, rival := range s.rivals() {
 		if s.isOutdone(rival, shape) {
-			return rival.name.String()
+			return rival.Name.String()
 		}
 	}
 	return ""
@@ -37,11 +38,11 @@ func (s *statusWriter) rivalWithConditions(shape schemas.ConditionsShape) string
 // is, the first rule by name has them.
 func (s *statusWriter) isOutdone(rival *operator, shape schemas.ConditionsShape) bool {
 	if !shape.ListMap {
-		return shape.HasConditions && rival.name.String() < s.op.name.String() && rival.selects(s.parent, s.namespaceLabels) == selected
+		return shape.HasConditions && rival.Name.String() < s.op.Name.String() && rival.Selects(s.parent, s.namespaceLabels) == plan.Selected
 	}
-	isIts := func(manager string) bool { return manager == rival.statusManager() }
+	isIts := func(manager string) bool { return manager == rival.StatusManager() }
 	return s.haveConditions(isIts, conditions.Ready) ||
-		!apply.HoldsCondition(s.parent, s.op.statusManager(), s.op.program.ConditionPrefix()+conditions.Ready) &&
+		!apply.HoldsCondition(s.parent, s.op.StatusManager(), s.op.Program.ConditionPrefix()+conditions.Ready) &&
 			s.haveConditions(isIts, conditions.Reconciling, conditions.Stalled)
 }
 
@@ -50,9 +51,9 @@ func (s *statusWriter) isOutdone(rival *operator, shape schemas.ConditionsShape)
 func (s *statusWriter) haveConditions(managers func(string) bool, names ...string) bool {
 	types := make([]string, len(names))
 	for i, name := range names {
-		types[i] = s.op.program.ConditionPrefix() + name
+		types[i] = s.op.Program.ConditionPrefix() + name
 	}
-	return apply.HeldByAnother(s.parent, s.op.statusManager(), managers, types...)
+	return apply.HeldByAnother(s.parent, s.op.StatusManager(), managers, types...)
 }
 
 // rivals are the other rules that run for the kind of the parent and have the same
@@ -60,11 +61,11 @@ func (s *statusWriter) haveConditions(managers func(string) bool, names ...strin
 func (s *statusWriter) rivals() []*operator {
 	var found []*operator
 	for _, other := range s.running.load().byID {
-		if other.id != s.op.id && other.removal == nil && other.parent.GVK.GroupKind() == s.op.parent.GVK.GroupKind() &&
-			other.program.ConditionPrefix() == s.op.program.ConditionPrefix() {
+		if other.ID != s.op.ID && other.removal == nil && other.Parent.GVK.GroupKind() == s.op.Parent.GVK.GroupKind() &&
+			other.Program.ConditionPrefix() == s.op.Program.ConditionPrefix() {
 			found = append(found, other)
 		}
 	}
-	slices.SortFunc(found, func(a, b *operator) int { return strings.Compare(a.name.String(), b.name.String()) })
+	slices.SortFunc(found, func(a, b *operator) int { return strings.Compare(a.Name.String(), b.Name.String()) })
 	return found
 }

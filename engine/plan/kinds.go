@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"errors"
@@ -13,17 +13,17 @@ import (
 	"kanon.dev/kanon/rules"
 )
 
-// missingKindError says that the cluster has no such kind.
-type missingKindError struct{ gvk schema.GroupVersionKind }
+// MissingKindError says that the cluster has no such kind.
+type MissingKindError struct{ GVK schema.GroupVersionKind }
 
-func (e *missingKindError) Error() string {
-	return fmt.Sprintf("the cluster has no kind %s in %s", e.gvk.Kind, e.gvk.GroupVersion())
+func (e *MissingKindError) Error() string {
+	return fmt.Sprintf("the cluster has no kind %s in %s", e.GVK.Kind, e.GVK.GroupVersion())
 }
 
-// kindPlan says of each kind that a program names where its objects are, or why the
+// kinds says of each kind that a program names where its objects are, or why the
 // node that names it has to wait. Two plans of one program differ where the program has
 // to be planned again.
-type kindPlan struct {
+type kinds struct {
 	// of is the kind of the parents, and uses what is needed of the kinds of the nodes.
 	of   schema.GroupVersionKind
 	uses map[schema.GroupVersionKind]kindUse
@@ -33,14 +33,14 @@ type kindPlan struct {
 	missing map[schema.GroupVersionKind]rules.Absence
 }
 
-// planKinds looks up the kinds of a program.
-func planKinds(program *rules.Program, mapper *restmapping.Mapper) kindPlan {
-	return kindPlan{of: program.Parent().GVK, uses: usesOf(program)}.again(mapper)
+// kindsOf looks up the kinds of a program.
+func kindsOf(program *rules.Program, mapper *restmapping.Mapper) kinds {
+	return kinds{of: program.Parent().GVK, uses: usesOf(program)}.again(mapper)
 }
 
 // again looks them up once more.
-func (p kindPlan) again(mapper *restmapping.Mapper) kindPlan {
-	plan := kindPlan{
+func (p kinds) again(mapper *restmapping.Mapper) kinds {
+	plan := kinds{
 		of: p.of, uses: p.uses,
 		found:   make(map[schema.GroupVersionKind]restmapping.Kind),
 		missing: make(map[schema.GroupVersionKind]rules.Absence),
@@ -101,7 +101,7 @@ func absenceOf(err error, gvk schema.GroupVersionKind) rules.Absence {
 	if !ok {
 		return rules.Absence{Message: fmt.Sprintf("it is not known now whether the cluster has kind %s in %s", gvk.Kind, gvk.GroupVersion())}
 	}
-	absence := rules.Absence{Certain: len(unknown.Served) == 0, Message: (&missingKindError{gvk: gvk}).Error()}
+	absence := rules.Absence{Certain: len(unknown.Served) == 0, Message: (&MissingKindError{GVK: gvk}).Error()}
 	if !absence.Certain {
 		absence.Message += ", but in version " + strings.Join(unknown.Served, " and ")
 	}
@@ -109,7 +109,7 @@ func absenceOf(err error, gvk schema.GroupVersionKind) rules.Absence {
 }
 
 // equal tells whether a program that was planned so need not be planned again.
-func (p kindPlan) equal(now kindPlan) bool {
+func (p kinds) equal(now kinds) bool {
 	if len(p.found) != len(now.found) || !maps.Equal(p.missing, now.missing) || !sameDefinition(p.parent, now.parent) {
 		return false
 	}
@@ -125,3 +125,6 @@ func (p kindPlan) equal(now kindPlan) bool {
 func sameDefinition(a, b restmapping.Kind) bool {
 	return a.GVR == b.GVR && a.Definition.UID == b.Definition.UID
 }
+
+// Missing has the kinds of the rule's nodes that the cluster does not have, and why.
+func (p *Plan) Missing() map[schema.GroupVersionKind]rules.Absence { return p.kinds.missing }

@@ -1,0 +1,95 @@
+package plan
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/restmapping"
+)
+
+// retire keeps the kinds that the children no longer have, as far as the cluster still has them.
+func (p *Plan) retire(kinds iter.Seq[schema.GroupVersionKind], mapper *restmapping.Mapper) {
+	for gvk := range kinds {
+		if _, used := p.Children[gvk]; used {
+			continue
+		}
+		if kind, ok := mapper.Lookup(gvk); ok {
+			p.Retired[gvk] = kind
+		} else if !slices.Contains(p.Absent, gvk) {
+			p.Absent = append(p.Absent, gvk)
+		}
+	}
+}
+
+// KeepInformers has the plan watch children by the same informers as the plan that it replaces, which is nil if that is not known. They
+// have the answers of its last writes; with others, a removal could be over before it sees the last child. Call it before
+// the plan is in use.
+func (p *Plan) KeepInformers(previous *Plan) {
+	if previous != nil {
+		maps.Copy(p.Whole, previous.Whole)
+	}
+}
+
+// ChildKey is the informer of the children of one resource, which rules share.
+func (p *Plan) ChildKey(gvr schema.GroupVersionResource) monitor.Key {
+	return monitor.Key{GVR: gvr, Selector: mark.LabelRule, Heads: !p.Whole[gvr]}
+}
+
+// ShareInformers has plans that are about to be used watch whole children if one of all plans does: one informer is enough then. A
+// plan in use keeps its informers, because another one would have to fill first; so a resource has two informers from
+// when a rule begins to read its objects until the other rules are started again.
+func ShareInformers(all, started []*Plan) {
+	whole := make(map[schema.GroupVersionResource]bool)
+	for _, p := range all {
+		maps.Copy(whole, p.Whole)
+	}
+	for _, p := range started {
+		for kind := range p.ChildKinds() {
+			if whole[kind.GVR] {
+				p.Whole[kind.GVR] = true
+			}
+		}
+	}
+}
+
+// ChildKinds lists the kinds of which the rule may have children, retired ones too.
+func (p *Plan) ChildKinds() iter.Seq[restmapping.Kind] {
+	return func(yield func(restmapping.Kind) bool) {
+		for _, kinds := range []map[schema.GroupVersionKind]restmapping.Kind{p.Children, p.Retired} {
+			for _, kind := range kinds {
+				if !yield(kind) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Informers lists every informer that the rule needs, each once.
+func (p *Plan) Informers() []monitor.Key {
+	keys := []monitor.Key{p.ParentKey}
+	for kind := range p.ChildKinds() {
+		if key := p.ChildKey(kind.GVR); !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	for _, l := range p.Lookups {
+		if !l.Borrowed && !slices.Contains(keys, l.Informer) {
+			keys = append(keys, l.Informer)
+		}
+	}
+	for _, patch := range p.Patches {
+		if !patch.Borrowed && !slices.Contains(keys, patch.Informer) {
+			keys = append(keys, patch.Informer)
+		}
+	}
+	if p.NamespaceKey != nil && !slices.Contains(keys, *p.NamespaceKey) {
+		keys = append(keys, *p.NamespaceKey)
+	}
+	return keys
+}

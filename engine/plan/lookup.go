@@ -1,0 +1,35 @@
+package plan
+
+import (
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
+)
+
+// Lookup is one node of spec.lookups, and where its objects are read.
+type Lookup struct {
+	Kind restmapping.Kind
+	// Informer has the namespace and the selector of the rule, as far as they need no expression.
+	Informer monitor.Key
+	// Borrowed is true if the namespace of the informer is still to be filled in: that of Secrets is never left open, so that
+	// not all Secrets are in memory because of one.
+	Borrowed bool
+	// Selective is true if the informer shows only objects that the selector selects.
+	Selective bool
+	// Members is true if only the names of the selected objects matter.
+	Members bool
+}
+
+// newLookup plans how a lookup is served.
+func newLookup(spec rules.Lookup, kind restmapping.Kind) Lookup {
+	l := Lookup{Kind: kind, Informer: monitor.Key{GVR: kind.GVR}}
+	if kind.Namespaced {
+		l.Informer.Namespace = spec.Namespace
+	}
+	if spec.Selector != nil {
+		l.Informer.Selector, l.Selective = spec.Selector.String(), true
+	}
+	secret := kind.GVK.Group == "" && kind.GVK.Kind == "Secret"
+	l.Borrowed = secret && l.Informer.Namespace == ""
+	return l
+}

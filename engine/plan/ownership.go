@@ -1,0 +1,80 @@
+package plan
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/ending"
+	"kanon.dev/kanon/rules"
+)
+
+// Owner is what the mark of a node's children says of whom they belong to.
+func (p *Plan) Owner(parent *unstructured.Unstructured, node string) mark.Owner {
+	return mark.Owner{
+		RuleID: p.ID, Rule: p.Name.String(), Node: node,
+		Parent: mark.Ref{
+			Group: p.Parent.GVK.Group, Kind: p.Parent.GVK.Kind,
+			Namespace: parent.GetNamespace(), Name: parent.GetName(), UID: parent.GetUID(),
+		},
+	}
+}
+
+// ControllerRef is the owner reference of a child to its parent.
+func (p *Plan) ControllerRef(parent *unstructured.Unstructured) *metav1.OwnerReference {
+	return metav1.NewControllerRef(parent, p.Parent.GVK)
+}
+
+// StatusManagers begins the field managers of what rules write to a status.
+const StatusManagers = "kanon-status-"
+
+// StatusManager is the field manager of what the rule writes to a status.
+func (p *Plan) StatusManager() string { return StatusManagers + p.ID }
+
+// Children belong to their parent in one of two ways. Where Kubernetes allows it they have a controller owner reference, and the
+// garbage collector deletes them when the parent is gone. All others are known by their labels and mark, and a finalizer
+// of the rule keeps the parent until they are gone.
+
+const (
+	// finalizers begins the name of a rule's finalizer on its parents.
+	finalizers = "kanon.dev/rule-"
+	// finalizerManagers begins the field manager of that finalizer.
+	finalizerManagers = "kanon-finalizer-"
+)
+
+// Finalizer is the name of the rule's finalizer on its parents, and the field manager of it.
+func (p *Plan) Finalizer() (name, manager string) { return finalizers + p.ID, finalizerManagers + p.ID }
+
+// HasFinalizer tells whether a parent has the rule's finalizer.
+func (p *Plan) HasFinalizer(parent *unstructured.Unstructured) bool {
+	return slices.Contains(parent.GetFinalizers(), finalizers+p.ID)
+}
+
+// CanOwn tells whether a child can carry an owner reference to its parent: one in
+// another namespace, or in none, would be taken for garbage at once, and one of a rule that
+// finalizes by a foreground deletion before the rule has its say.
+func (p *Plan) CanOwn(parent, child *unstructured.Unstructured) bool {
+	return !p.Program.Finalizes() && (!p.Parent.Namespaced || child.GetNamespace() == parent.GetNamespace())
+}
+
+// MayNeedFinalizer tells whether the rule may have children that need the finalizer.
+func (p *Plan) MayNeedFinalizer() bool {
+	return p.Program.Finalizes() || slices.ContainsFunc(p.Program.Children(), func(child rules.Child) bool {
+		kind, exists := p.Children[child.GVK]
+		outside := p.Parent.Namespaced && (child.Elsewhere || !kind.Namespaced)
+		return exists && (outside || ending.Policies{ByNode: p.Deletions}.MayKeep(child.ID))
+	})
+}
+
+// HasKind tells whether the rule's children of a kind are watched, in whatever version.
+func (p *Plan) HasKind(kind schema.GroupKind) bool {
+	for of := range p.ChildKinds() {
+		if of.GVK.GroupKind() == kind {
+			return true
+		}
+	}
+	return false
+}

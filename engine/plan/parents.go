@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/monitor"
+)
+
+// Selection tells whether a rule selects a parent.
+type Selection int
+
+const (
+	// Unselected: it does not.
+	Unselected Selection = iota
+	// Selected: it does.
+	Selected
+	// Undecided: the labels of the parent's Namespace are not known.
+	Undecided
+)
+
+// Selects tells whether the rule selects a parent, by all that needs no evaluation: labels, namespace, and the Namespace's
+// labels.
+func (p *Plan) Selects(parent *unstructured.Unstructured, namespaceLabels func(name string) (labels.Set, bool)) Selection {
+	if !p.InView(parent) {
+		return Unselected
+	}
+	return p.SelectsNamespace(parent.GetNamespace(), namespaceLabels)
+}
+
+// SelectsNamespace is Selects for a parent that the informer shows, of which only the namespace is known.
+func (p *Plan) SelectsNamespace(namespace string, namespaceLabels func(name string) (labels.Set, bool)) Selection {
+	if len(p.namespaces) > 0 && !p.namespaces[namespace] {
+		return Unselected
+	}
+	selector := p.Program.Parent().NamespaceSelector
+	if selector == nil {
+		return Selected
+	}
+	set, known := namespaceLabels(namespace)
+	switch {
+	case !known:
+		return Undecided
+	case selector.Matches(set):
+		return Selected
+	default:
+		return Unselected
+	}
+}
+
+// InView tells whether the informer of the parents should show this one.
+func (p *Plan) InView(parent *unstructured.Unstructured) bool {
+	selector := p.Program.Parent().Selector
+	return (selector == nil || selector.Matches(labels.Set(parent.GetLabels()))) &&
+		(p.ParentKey.Namespace == "" || p.ParentKey.Namespace == parent.GetNamespace())
+}
+
+// IsNarrow tells whether a parent may exist that the informer does not show.
+func (p *Plan) IsNarrow() bool {
+	return p.ParentKey.Selector != "" || p.ParentKey.Namespace != ""
+}
+
+// NamespacesGVR is where Namespaces are; core/v1 is never absent.
+var NamespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"} //nolint:gochecknoglobals // a constant in all but syntax
+
+// AllNamespaces is the informer of Namespaces, the same for all who need their labels or whether they exist.
+var AllNamespaces = monitor.Key{GVR: NamespacesGVR, Metadata: true} //nolint:gochecknoglobals // a constant in all but syntax

@@ -1,0 +1,57 @@
+package plan
+
+import (
+	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
+)
+
+// Patch is one node of spec.patches, and where its targets are.
+type Patch struct {
+	rules.Patch
+	// Lookup finds the targets.
+	Lookup
+	// Manager is the field manager of what it sets.
+	Manager string
+}
+
+// newPatch plans one node of spec.patches.
+func (p *Plan) newPatch(patch rules.Patch, kind restmapping.Kind) Patch {
+	planned := Patch{Patch: patch, Manager: patchset.Manager(p.ID, patch.ID)}
+	if patch.Parent {
+		planned.Lookup = Lookup{Kind: kind, Informer: p.ParentKey}
+		return planned
+	}
+	planned.Lookup = newLookup(rules.Lookup{GVK: patch.GVK, Namespaced: patch.Namespaced, Namespace: patch.Namespace, Selector: patch.Selector}, kind)
+	planned.Members = true // what is in a target concerns the target's key
+	return planned
+}
+
+// IsWhole tells whether the informer shows every object that could ever have been a target.
+func (p Patch) IsWhole() bool {
+	return !p.Borrowed && p.Informer.Namespace == "" && p.Informer.Selector == ""
+}
+
+// InformerFor is the informer that shows the targets in a namespace.
+func (p Patch) InformerFor(namespace string) monitor.Key {
+	informer := p.Informer
+	if p.Borrowed {
+		informer.Namespace = namespace
+	}
+	return informer
+}
+
+// planPatches plans spec.patches.
+func (p *Plan) planPatches(program *rules.Program) {
+	for _, patch := range program.Patches() {
+		kind, ok := p.kinds.found[patch.GVK]
+		if patch.Parent {
+			kind, ok = p.Parent, true
+		}
+		if !ok {
+			continue // its targets do not exist
+		}
+		p.Patches[patch.ID] = p.newPatch(patch, kind)
+	}
+}

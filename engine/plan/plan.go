@@ -1,0 +1,203 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
+)
+
+// Plan is a compiled rule on this cluster. Nodes are named by their id.
+type Plan struct {
+	ID      string // the rule's
+	Name    types.NamespacedName
+	Program *rules.Program
+
+	// kinds says where the objects of its kinds are, and which kinds are missing.
+	kinds kinds
+	// Parent is the kind of the parents, and ParentKey their informer.
+	Parent    restmapping.Kind
+	ParentKey monitor.Key
+	// NamespaceKey is the informer of Namespaces; nil unless the rule selects parents by their Namespace's labels.
+	NamespaceKey *monitor.Key
+	// namespaces is the set of spec.parent.namespaces; empty means all.
+	namespaces map[string]bool
+
+	// Children has every kind of spec.children. Nodes has the kind of each node, and Absences why there is none.
+	Children map[schema.GroupVersionKind]restmapping.Kind
+	Nodes    map[string]restmapping.Kind
+	Absences map[string]rules.Absence
+	// Unread are the nodes whose objects do not matter any more once they are written.
+	Unread map[string]bool
+	// Whole has the resources whose children are watched with their content: because it matters, or because another rule has them
+	// in memory anyway.
+	Whole map[schema.GroupVersionResource]bool
+	// Retired has the kinds that the rule's children had and no longer have: there may be objects of them to prune. Absent are
+	// those of them that the cluster does not have at the moment.
+	Retired map[schema.GroupVersionKind]restmapping.Kind
+	Absent  []schema.GroupVersionKind
+
+	// Policies says how the children of each node are written.
+	Policies map[string]fieldset.Policy
+	// Adopters are the nodes that may take over objects which nobody controls.
+	Adopters map[string]bool
+	// Recreators are the nodes whose objects may be deleted and created again because of a change, with their updatePolicy.
+	Recreators map[string]rules.UpdatePolicy
+	// Ordered are the nodes whose objects are deleted one after the other.
+	Ordered map[string]bool
+	// Deletions is the deletionPolicy of each node, as far as that needs no expression.
+	Deletions map[string]rules.Ending
+
+	// Lookups has each node of spec.lookups, and Patches each one of spec.patches.
+	Lookups map[string]Lookup
+	Patches map[string]Patch
+}
+
+// New plans a program. previous is the plan that this one replaces, or nil. The error is a [MissingKindError] if the kind of the
+// parents does not exist; nodes of other kinds that are missing have an absence.
+func New(id string, name types.NamespacedName, program *rules.Program, mapper *restmapping.Mapper, previous *Plan) (*Plan, error) {
+	p := &Plan{
+		ID: id, Name: name, Program: program,
+		namespaces: make(map[string]bool),
+		Children:   make(map[schema.GroupVersionKind]restmapping.Kind),
+		Nodes:      make(map[string]restmapping.Kind),
+		Absences:   make(map[string]rules.Absence),
+		Unread:     make(map[string]bool),
+		Whole:      make(map[schema.GroupVersionResource]bool),
+		Retired:    make(map[schema.GroupVersionKind]restmapping.Kind),
+		Policies:   make(map[string]fieldset.Policy),
+		Adopters:   make(map[string]bool),
+		Recreators: make(map[string]rules.UpdatePolicy),
+		Ordered:    make(map[string]bool),
+		Deletions:  make(map[string]rules.Ending),
+		Lookups:    make(map[string]Lookup),
+		Patches:    make(map[string]Patch),
+	}
+	p.kinds = kindsOf(program, mapper)
+	if p.kinds.parent.GVR.Empty() {
+		return nil, &MissingKindError{GVK: program.Parent().GVK}
+	}
+	p.planParents(program.Parent())
+	for _, child := range program.Children() {
+		p.planChild(child)
+	}
+	for _, spec := range program.Lookups() {
+		if kind, ok := p.kinds.found[spec.GVK]; ok {
+			p.Lookups[spec.ID] = newLookup(spec, kind)
+		}
+	}
+	p.planPatches(program)
+	p.retire(maps.Keys(p.kinds.missing), mapper)
+	if previous != nil {
+		p.retire(maps.Keys(previous.Children), mapper)
+		p.retire(maps.Keys(previous.Retired), mapper)
+		p.retire(slices.Values(previous.Absent), mapper)
+	}
+	return p, nil
+}
+
+// planParents plans which parents are watched.
+func (p *Plan) planParents(spec rules.Parent) {
+	p.Parent, p.ParentKey = p.kinds.parent, monitor.Key{GVR: p.kinds.parent.GVR}
+	if spec.Selector != nil {
+		p.ParentKey.Selector = spec.Selector.String()
+	}
+	for _, namespace := range spec.Namespaces {
+		p.namespaces[namespace] = true
+	}
+	if len(p.namespaces) == 1 && p.Parent.Namespaced {
+		p.ParentKey.Namespace = spec.Namespaces[0]
+	}
+	if spec.NamespaceSelector != nil {
+		p.NamespaceKey = &AllNamespaces
+	}
+}
+
+// planChild plans one node of spec.children.
+func (p *Plan) planChild(child rules.Child) {
+	if kind, ok := p.kinds.found[child.GVK]; ok {
+		p.Children[child.GVK], p.Nodes[child.ID] = kind, kind
+		if child.Read {
+			p.Whole[kind.GVR] = true
+		}
+	} else {
+		p.Absences[child.ID] = p.kinds.missing[child.GVK]
+	}
+	p.Unread[child.ID] = !child.Read
+	p.Policies[child.ID] = fieldset.Policy{
+		Ignore:  PathsOf(child.Ignore),
+		Content: child.UpdatePolicy == rules.UpdateRecreate || child.Rollout,
+	}
+	p.Adopters[child.ID] = child.Adopt
+	if child.UpdatePolicy == rules.UpdateRecreate || child.UpdatePolicy == rules.UpdateApplyOrRecreate {
+		p.Recreators[child.ID] = child.UpdatePolicy
+	}
+	if child.Ordered {
+		p.Ordered[child.ID] = true
+	}
+	p.Deletions[child.ID] = child.Ending
+}
+
+// PathsOf are paths of a rule as the writer takes them.
+func PathsOf(ignored []rules.IgnoredPath) []fieldset.Path {
+	out := make([]fieldset.Path, len(ignored))
+	for i, path := range ignored {
+		out[i] = make(fieldset.Path, len(path))
+		for j, step := range path {
+			out[i][j] = fieldset.Step(step)
+		}
+	}
+	return out
+}
+
+// Former is what is known of the plan of a rule that ran in another process: the kinds that its children had.
+func Former(id string, name types.NamespacedName, kinds []schema.GroupVersionKind) *Plan {
+	return &Plan{ID: id, Name: name, Absent: kinds}
+}
+
+// Remains is what is kept of the plan of a rule that was stopped, for the one that may replace it.
+func (p *Plan) Remains() *Plan {
+	return &Plan{
+		ID: p.ID, Name: p.Name, Parent: p.Parent, Children: p.Children, Retired: p.Retired, Absent: p.Absent, Whole: p.Whole,
+	}
+}
+
+// IsOutdated tells whether a kind was removed, or replaced, or exists again: the informer of a kind that is gone would ask for it
+// forever.
+func (p *Plan) IsOutdated(mapper *restmapping.Mapper) bool {
+	if !p.kinds.equal(p.kinds.again(mapper)) {
+		return true
+	}
+	for _, gvk := range p.Absent {
+		if _, ok := mapper.Lookup(gvk); ok {
+			return true
+		}
+	}
+	for gvk, kind := range p.Retired {
+		if now, ok := mapper.Lookup(gvk); !ok || !sameDefinition(now, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// Definitions has the UID of the definition of each resource whose objects the rule reads; empty for kinds without one.
+func (p *Plan) Definitions() map[schema.GroupVersionResource]types.UID {
+	found := map[schema.GroupVersionResource]types.UID{p.Parent.GVR: p.Parent.Definition.UID}
+	for kind := range p.ChildKinds() {
+		found[kind.GVR] = kind.Definition.UID
+	}
+	for _, lookup := range p.Lookups {
+		found[lookup.Kind.GVR] = lookup.Kind.Definition.UID
+	}
+	for _, patch := range p.Patches {
+		found[patch.Kind.GVR] = patch.Kind.Definition.UID
+	}
+	return found
+}

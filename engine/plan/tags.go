@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/wire"
+)
+
+// IndexParent is the name of the index of children by rule and parent.
+const IndexParent = "parent"
+
+// lostParent begins the tag of a child that lost the owner reference to its parent. Its mark does not name the parent, so its
+// rule and a hash of the parent follow.
+const lostParent = "?"
+
+// Tag says of a child, by its mark, to which rule and parent it belongs, as the text of their key.
+func Tag(owner mark.Owner) string {
+	if lost := owner.LostParent(); lost != "" {
+		return lostParent + owner.RuleID + lost
+	}
+	parent := types.NamespacedName{Namespace: owner.Parent.Namespace, Name: owner.Parent.Name}
+	return queue.Key{Rule: owner.RuleID, Parent: parent}.String()
+}
+
+// KeyOfTag is the key in a child's tag; false where the child lost its owner reference.
+func KeyOfTag(obj *wire.Object) (queue.Key, bool) { return queue.ParseKey(obj.Tag()) }
+
+// RuleOfTag is the id of the rule that created a child.
+func RuleOfTag(obj *wire.Object) string {
+	if k, ok := KeyOfTag(obj); ok {
+		return k.Rule
+	}
+	if tag := obj.Tag(); len(tag) > ruleIDSize {
+		return tag[len(lostParent) : len(lostParent)+ruleIDSize]
+	}
+	return ""
+}
+
+// ruleIDSize is how many characters the id of a rule has, see mark.RuleID.
+const ruleIDSize = 16
+
+// TagsOf are the tags of the children of a rule and a parent.
+func (p *Plan) TagsOf(k queue.Key) []string {
+	lost := mark.LostParentHash(mark.Ref{
+		Group: p.Parent.GVK.Group, Kind: p.Parent.GVK.Kind, Namespace: k.Parent.Namespace, Name: k.Parent.Name,
+	})
+	return []string{k.String(), lostParent + p.ID + lost}
+}
+
+// IndexByParent puts a child under the rule and the parent that it belongs to.
+func IndexByParent(item any) ([]string, error) {
+	if obj, ok := item.(*wire.Object); ok && obj.Tag() != "" {
+		return []string{obj.Tag()}, nil
+	}
+	return nil, nil
+}
