@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"sync"
-
 	"k8s.io/apimachinery/pkg/types"
-
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
@@ -49,16 +46,6 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 	}
 	e.guards.mu.Unlock()
 	return sizes
-}
-
-func keysIn[V any](mu sync.Locker, from map[queue.Key]V) queue.Keys {
-	mu.Lock()
-	defer mu.Unlock()
-	found := make(queue.Keys)
-	for k := range from {
-		found[k] = true
-	}
-	return found
 }
 
 // NotesDeletion tells whether the engine takes what happens to an object for what follows

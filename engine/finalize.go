@@ -106,7 +106,7 @@ func (p *pass) tellFinalizing() {
 			waits.Err, p.parent.GetNamespace(), p.parent.GetKind(), p.skipFinalize())
 	}
 	if f.Timeout > 0 {
-		left := p.parent.GetDeletionTimestamp().Add(f.Timeout).Sub(p.cluster.now())
+		left := p.parent.GetDeletionTimestamp().Add(f.Timeout).Sub(p.now())
 		if left > 0 {
 			p.requeueAfter(left)
 		} else {

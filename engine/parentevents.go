@@ -34,7 +34,7 @@ func (s *statusWriter) emitSummary(ctx context.Context, summary conditions.Summa
 			state.Wait = conditions.Wait{}
 			return
 		}
-		lasts, after = state.Wait.IsDue(s.parent.GetUID(), summary.Reason, s.cluster.now(), s.waitLimit)
+		lasts, after = state.Wait.IsDue(s.parent.GetUID(), summary.Reason, s.now(), s.waitLimit)
 	})
 	if stalls {
 		s.emit(corev1.EventTypeWarning, summary)

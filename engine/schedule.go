@@ -12,7 +12,7 @@ import (
 func (p *pass) planNext() {
 	due := pacing.DueAt(p.seen, p.evaluation.WakeAt(), p.outcome.RequeueAfter)
 	if !due.IsZero() {
-		p.requeueAfter(due.Sub(p.cluster.now()))
+		p.requeueAfter(due.Sub(p.now()))
 	}
 	if p.reader.incomplete || p.evaluation.Starved() {
 		return // this reconcile does not count: the next one comes as soon as it can

@@ -12,11 +12,11 @@ import (
 type Selection int
 
 const (
-	// Unselected: it does not.
+	// Unselected says that it does not.
 	Unselected Selection = iota
-	// Selected: it does.
+	// Selected says that it does.
 	Selected
-	// Undecided: the labels of the parent's Namespace are not known.
+	// Undecided says that the labels of the parent's Namespace are not known.
 	Undecided
 )
 
