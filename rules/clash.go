@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	labelop "k8s.io/apimachinery/pkg/selection"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // Clash is what one rule and another one that runs beside it do to the same objects, as far as that
@@ -17,7 +19,7 @@ type Clash struct {
 	// With is the other rule.
 	With *Rule
 	// Position is the place in the rule, and Other that in the other one.
-	Position, Other Position
+	Position, Other diagnostic.Position
 	// ConditionsOf is the kind of the parents, where the clash is about their conditions; else
 	// empty. Of kinds on which Kanon sets no conditions it is none.
 	ConditionsOf schema.GroupVersionKind

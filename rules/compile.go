@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/readiness"
 )
 
@@ -185,9 +186,9 @@ type compiler struct {
 	opts     Options
 	limits   *Limits
 	env      *celenv.Env
-	findings findingList
+	findings diagnostic.List
 	// wrongAt are the places of the findings, but for those about what is not there.
-	wrongAt   map[Position]bool
+	wrongAt   map[diagnostic.Position]bool
 	children  map[string]*childSpec
 	families  map[string]*family
 	lookups   map[string]*lookupState
@@ -233,13 +234,13 @@ type compiler struct {
 // sorted; the program is nil when one of them is an error, and for a partial
 // rule, whose other errors Decode has reported. What follows from those is not
 // reported again.
-func Compile(r *Rule, o Options) (*Program, Findings) {
+func Compile(r *Rule, o Options) (*Program, diagnostic.Findings) {
 	env, err := celenv.Shared()
 	if err != nil {
-		return nil, findingList{newFinding(r.Position, CodeEnvironment, "%s", err.Error())}.finish(r.src)
+		return nil, diagnostic.List{diagnostic.New(r.Position, diagnostic.CodeEnvironment, "%s", err.Error())}.Findings(r.src.lineAt)
 	}
 	c := &compiler{
-		read: make(map[string]bool), wrongAt: make(map[Position]bool),
+		read: make(map[string]bool), wrongAt: make(map[diagnostic.Position]bool),
 		rule: r, opts: o, limits: o.Limits.withDefaults(), env: env, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*childSpec{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
@@ -252,7 +253,7 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 	}
 	c.declare()
 	p := c.program()
-	findings := c.findings.finish(r.src)
+	findings := c.findings.Findings(r.src.lineAt)
 	if r.partial || findings.HasErrors() {
 		return nil, findings
 	}
@@ -286,8 +287,8 @@ func (c *compiler) program() *Program {
 		statusKinds: c.statusKinds,
 	}
 	if ns := c.opts.Namespace; ns != "" && r.Namespace != "" && r.Namespace != ns {
-		c.report(r.namespacePos, CodeRuleNamespace, "a rule here acts cluster-wide and belongs to namespace %s", ns).
-			hint("leave out metadata.namespace or say %q", ns)
+		c.report(r.namespacePos, diagnostic.CodeRuleNamespace, "a rule here acts cluster-wide and belongs to namespace %s", ns).
+			WithHint("leave out metadata.namespace or say %q", ns)
 	}
 	// rest is what the parts of the rule read that are neither nodes nor variables.
 	all, rest := &uses{}, &uses{}
@@ -368,22 +369,20 @@ func (b *body) release() {
 	}
 }
 
-func (c *compiler) report(pos Position, code Code, format string, args ...any) *Finding {
-	f := newFinding(pos, code, format, args...)
-	c.findings = append(c.findings, f)
+func (c *compiler) report(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	if !isAboutAbsence(code) {
 		c.wrongAt[pos] = true
 	}
-	return f
+	return c.findings.Report(pos, code, format, args...)
 }
 
 // withdraw takes a finding back.
-func (c *compiler) withdraw(f *Finding) {
-	c.findings = slices.DeleteFunc(c.findings, func(o *Finding) bool { return o == f })
+func (c *compiler) withdraw(f *diagnostic.Finding) {
+	c.findings = slices.DeleteFunc(c.findings, func(o *diagnostic.Finding) bool { return o == f })
 }
 
 // reportAt reports something at an offset of a scalar.
-func (c *compiler) reportAt(n *node, offset int, code Code, format string, args ...any) *Finding {
+func (c *compiler) reportAt(n *node, offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	return c.report(c.rule.src.within(n.yaml, offset), code, format, args...)
 }
 
@@ -395,7 +394,7 @@ func (c *compiler) reportScan(n *node, err error) {
 		}
 		return
 	}
-	c.report(c.rule.src.at(n.yaml), CodeNotClosed, "%s", err.Error())
+	c.report(c.rule.src.at(n.yaml), diagnostic.CodeNotClosed, "%s", err.Error())
 }
 
 func (c *compiler) ruleScope(place string) *compileScope {
@@ -411,8 +410,8 @@ func (c *compiler) parent(u *uses) (Parent, *expression) {
 	if k, ok := c.kind(spec.gvk, spec.node, parentVerbs(), kindUse{}); ok {
 		p.Namespaced = k.Namespaced
 		if !k.Namespaced && (len(spec.namespaces) > 0 || spec.namespaceSelector != nil) {
-			c.report(spec.pos, CodeParentNamespaces, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot hold", spec.gvk.Kind).
-				hint("select by labels, with spec.parent.selector")
+			c.report(spec.pos, diagnostic.CodeParentNamespaces, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot hold", spec.gvk.Kind).
+				WithHint("select by labels, with spec.parent.selector")
 		}
 	}
 	if spec.when == nil {
@@ -441,12 +440,12 @@ func (c *compiler) boolean(n *node, sc *compileScope, u *uses) (*checkedExpressi
 		return nil, part
 	}
 	if k := x.typ.Kind(); k != types.BoolKind && k != types.DynKind {
-		c.reportAt(n, part.offset, CodeResultType, "%s must be true or false, and this gives %s", sc.place, typeWords(x.typ)).
+		c.reportAt(n, part.offset, diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, typeWords(x.typ)).
 			Hint = boolHint(x.path(), x.typed)
 		return nil, part
 	}
 	if x.constant != nil && !x.constant.isBool {
-		c.reportAt(n, part.offset, CodeResultType, "%s must be true or false, and this gives %s", sc.place, x.constant.kind)
+		c.reportAt(n, part.offset, diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, x.constant.kind)
 		return nil, part
 	}
 	return x, part
@@ -459,7 +458,7 @@ func (c *compiler) checkConstant(n *node, part part, x *checkedExpression, sc *c
 		holds, ok = constantBool(x.expression)
 	}
 	if ok {
-		c.reportAt(n, part.offset, CodeConstant, "%s is always %t", sc.place, holds)
+		c.reportAt(n, part.offset, diagnostic.CodeConstant, "%s is always %t", sc.place, holds)
 	}
 }
 
@@ -473,7 +472,7 @@ func (c *compiler) whole(n *node, sc *compileScope, u *uses) (*checkedExpression
 	}
 	p, ok := wholeExpression(parts)
 	if !ok || p.spread {
-		c.report(c.rule.src.at(n.yaml), CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.place)
+		c.report(c.rule.src.at(n.yaml), diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.place)
 		return nil, part{}
 	}
 	x, _ := c.expression(n, p, sc, u)
@@ -492,11 +491,11 @@ func (c *compiler) status(all *uses) template {
 		switch t := innerType(from.typ.cel()); t.Kind() {
 		case types.MapKind, types.StructKind, types.DynKind, types.NullTypeKind:
 		default:
-			c.reportAt(n, strings.Index(s, x.x.text), CodeResultType, "spec.status must be a map, and this gives %s", typeWords(t))
+			c.reportAt(n, strings.Index(s, x.x.text), diagnostic.CodeResultType, "spec.status must be a map, and this gives %s", typeWords(t))
 		}
 	}
 	if _, ok := value.(textTemplate); ok {
-		c.report(c.rule.src.at(n.yaml), CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
+		c.report(c.rule.src.at(n.yaml), diagnostic.CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
 	}
 	c.conformStatus(n, c.rule.parent.gvk)
 	return value

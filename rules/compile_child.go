@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // nodeUses is what one child reads, by the part that reads it.
@@ -132,8 +134,8 @@ func (c *compiler) writeConditions(spec *childSpec, child *compiledChild, sc *co
 		c.checkShortLived(spec, child)
 	}
 	if spec.updateWhen != nil && spec.updatePolicy == UpdateCreateOnly {
-		c.report(c.rule.src.at(spec.updateWhen.yaml), CodeIdleCondition, "updateWhen decides nothing: with updatePolicy CreateOnly, %s is never changed", spec.label()).
-			hint("leave out one of the two")
+		c.report(c.rule.src.at(spec.updateWhen.yaml), diagnostic.CodeIdleCondition, "updateWhen decides nothing: with updatePolicy CreateOnly, %s is never changed", spec.label()).
+			WithHint("leave out one of the two")
 	}
 	if spec.updateWhen != nil {
 		child.updateWhen = c.condition(spec.updateWhen, c.selfScope(sc, child, sc.place+".updateWhen"), &n.uses).compiled()
@@ -151,19 +153,19 @@ func (c *compiler) templateKind(spec *childSpec) schema.GroupVersionKind {
 		switch {
 		case n == nil:
 			if !spec.template.has(name) {
-				c.report(c.rule.src.at(spec.template.yaml), CodeIncomplete, "the template of %s is missing %s", spec.label(), name)
+				c.report(c.rule.src.at(spec.template.yaml), diagnostic.CodeIncomplete, "the template of %s is missing %s", spec.label(), name)
 			}
 		case !ok || s == "":
-			c.report(c.rule.src.at(n.yaml), CodeTemplateType, "%s must be a string, and is %s", name, n.whatOrEmpty()).hint("%s", quotesFor(n))
+			c.report(c.rule.src.at(n.yaml), diagnostic.CodeTemplateType, "%s must be a string, and is %s", name, n.whatOrEmpty()).WithHint("%s", quotesFor(n))
 		case hasExpression(s):
-			c.report(c.rule.src.at(n.yaml), CodeStrayExpression, "%s cannot hold an expression: the kinds of a rule must be known before it runs", name)
+			c.report(c.rule.src.at(n.yaml), diagnostic.CodeStrayExpression, "%s cannot hold an expression: the kinds of a rule must be known before it runs", name)
 		default:
 			values[name] = s
 		}
 	}
 	gv, err := schema.ParseGroupVersion(values["apiVersion"])
 	if err != nil {
-		c.report(c.rule.src.at(spec.template.get("apiVersion").yaml), CodeGroupVersion, "apiVersion must be VERSION or GROUP/VERSION, not %q", values["apiVersion"])
+		c.report(c.rule.src.at(spec.template.get("apiVersion").yaml), diagnostic.CodeGroupVersion, "apiVersion must be VERSION or GROUP/VERSION, not %q", values["apiVersion"])
 	}
 	if values["apiVersion"] == "" || values["kind"] == "" || err != nil {
 		return schema.GroupVersionKind{}
@@ -174,40 +176,40 @@ func (c *compiler) templateKind(spec *childSpec) schema.GroupVersionKind {
 // checkMetadata looks at what can be seen of the identity that is rendered.
 func (c *compiler) checkMetadata(spec *childSpec, gvk schema.GroupVersionKind) {
 	metadata := spec.template.get("metadata")
-	at := func(n *node) Position { return c.rule.src.at(n.yaml) }
+	at := func(n *node) diagnostic.Position { return c.rule.src.at(n.yaml) }
 	switch {
 	case metadata == nil:
 		if !spec.template.has("metadata") && !c.isMisspelt(spec.template, "metadata", gvk) {
-			c.report(at(spec.template), CodeIncomplete, "the template of %s is missing metadata.name", spec.label())
+			c.report(at(spec.template), diagnostic.CodeIncomplete, "the template of %s is missing metadata.name", spec.label())
 		}
 		return
 	case metadata.kind != mappingNode:
 		if !isExpressionText(metadata) {
-			c.report(at(metadata), CodeTemplateType, "metadata must be a mapping, and is %s", metadata.what())
+			c.report(at(metadata), diagnostic.CodeTemplateType, "metadata must be a mapping, and is %s", metadata.what())
 		}
 		return
 	}
 	generate := metadata.get("generateName")
 	if generate != nil {
-		c.report(at(generate), CodeGenerateName, "generateName would make a new object at every evaluation").
-			hint("render metadata.name from what tells the objects apart")
+		c.report(at(generate), diagnostic.CodeGenerateName, "generateName would make a new object at every evaluation").
+			WithHint("render metadata.name from what tells the objects apart")
 	}
 	switch name := metadata.get("name"); {
 	case name == nil:
 		if !metadata.has("name") && generate == nil && !c.isMisspelt(metadata, "name", gvk) {
-			c.report(at(metadata), CodeIncomplete, "the template of %s is missing metadata.name", spec.label())
+			c.report(at(metadata), diagnostic.CodeIncomplete, "the template of %s is missing metadata.name", spec.label())
 		}
 	case name.kind != scalarNode || name.value == nil || name.value == "":
-		c.report(at(name), CodeTemplateType, "metadata.name must be a string, and is %s", name.whatOrEmpty())
+		c.report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.whatOrEmpty())
 	default:
 		if _, ok := name.text(); !ok {
-			c.report(at(name), CodeTemplateType, "metadata.name must be a string, and is %s", name.what()).hint("%s", quotesHint)
+			c.report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.what()).WithHint("%s", quotesHint)
 		}
 	}
 	c.checkObjectNames(metadata, gvk.Group)
 	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"} {
 		if n := metadata.get(name); n != nil {
-			c.report(at(n), CodeServerField, "metadata.%s is not for a template to set", name).hint("leave it out")
+			c.report(at(n), diagnostic.CodeServerField, "metadata.%s is not for a template to set", name).WithHint("leave it out")
 		}
 	}
 }
@@ -220,10 +222,10 @@ func (c *compiler) checkScope(spec *childSpec, child *compiledChild, p *Program)
 	}
 	switch namespace := metadata.get("namespace"); {
 	case namespace != nil && !child.kind.Namespaced:
-		c.report(c.rule.src.at(namespace.yaml), CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", child.GVK.Kind).
-			hint("leave it out")
+		c.report(c.rule.src.at(namespace.yaml), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", child.GVK.Kind).
+			WithHint("leave it out")
 	case !metadata.has("namespace") && child.kind.Namespaced && !p.parent.Namespaced:
-		c.report(c.rule.src.at(metadata.yaml), CodeNamespaceRequired, "the template of %s needs metadata.namespace, because %s, the parent's kind, is cluster-scoped", spec.label(), p.parent.GVK.Kind)
+		c.report(c.rule.src.at(metadata.yaml), diagnostic.CodeNamespaceRequired, "the template of %s needs metadata.namespace, because %s, the parent's kind, is cluster-scoped", spec.label(), p.parent.GVK.Kind)
 	}
 }
 
@@ -251,7 +253,7 @@ func (c *compiler) dimensions(specs []forEachSpec, sc *compileScope, u *uses) []
 			c.checkRange(f.in, x.x, from.typ, &in)
 		}
 		if _, ok := t.(textTemplate); ok {
-			c.report(c.rule.src.at(f.in.yaml), CodeNotExpression, "%s must be one expression that gives a list or a map", in.place)
+			c.report(c.rule.src.at(f.in.yaml), diagnostic.CodeNotExpression, "%s must be one expression that gives a list or a map", in.place)
 		}
 		if x, ok := t.(exprTemplate); ok {
 			c.try(f.in, t, in.place, func(s *scope) *problem {
@@ -276,7 +278,7 @@ func (c *compiler) checkRange(n *node, x *expression, typ typed, sc *compileScop
 		return
 	}
 	s, _ := n.text()
-	c.reportAt(n, strings.Index(s, x.text), CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typeWords(t))
+	c.reportAt(n, strings.Index(s, x.text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typeWords(t))
 }
 
 // locals prepares the variables of a child or a lookup; they are compiled when
@@ -287,7 +289,7 @@ func (c *compiler) locals(spec *bodySpec, b *body, sc *compileScope) {
 			continue // the reason was reported
 		}
 		if c.variables[v.name] != nil {
-			c.report(v.pos, CodeNameTwice, "the rule has a variable called %q already", v.name).hint("choose another name")
+			c.report(v.pos, diagnostic.CodeNameTwice, "the rule has a variable called %q already", v.name).WithHint("choose another name")
 			continue
 		}
 		sc.locals[v.name] = &compiledVariable{name: v.name, index: i, spec: v}
@@ -322,8 +324,8 @@ func (c *compiler) checkShortLived(spec *childSpec, child *compiledChild) {
 		return
 	}
 	if ttl := spec.template.get("spec").get("ttlSecondsAfterFinished"); ttl != nil && (ttl.kind != scalarNode || ttl.value != nil) {
-		c.report(c.rule.src.at(ttl.yaml), CodeShortLivedJob, "%s removes itself when it is done, and is then made and run again", spec.label()).
-			hint("say when it is to be made with createWhen, as from a status that tells that it has succeeded; or leave out ttlSecondsAfterFinished")
+		c.report(c.rule.src.at(ttl.yaml), diagnostic.CodeShortLivedJob, "%s removes itself when it is done, and is then made and run again", spec.label()).
+			WithHint("say when it is to be made with createWhen, as from a status that tells that it has succeeded; or leave out ttlSecondsAfterFinished")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // compiledCondition is one of spec.conditions.
@@ -48,12 +49,12 @@ func (c *compiler) conditions() []compiledCondition {
 		c.tryCondition(spec, &out[i], path)
 		c.readers = append(c.readers, by)
 		if c.keepsCondition(spec.typ) {
-			c.report(spec.pos, CodeReservedName, "spec.conditions: Kanon itself keeps the condition %s", spec.typ).
-				hint("choose another type")
+			c.report(spec.pos, diagnostic.CodeReservedName, "spec.conditions: Kanon itself keeps the condition %s", spec.typ).
+				WithHint("choose another type")
 		}
 		if spec.reason == nil && !spec.gaps["reason"] && spec.typ != "" && wrongReason(spec.typ, maxConditionReason) != "" {
-			c.report(spec.pos, CodeReason, "spec.conditions: %q cannot be the reason as well, so the condition needs one", spec.typ).
-				hint(`add a reason, a word such as "Available"`)
+			c.report(spec.pos, diagnostic.CodeReason, "spec.conditions: %q cannot be the reason as well, so the condition needs one", spec.typ).
+				WithHint(`add a reason, a word such as "Available"`)
 		}
 	}
 	c.checkRenderedConditions()
@@ -95,11 +96,11 @@ func (c *compiler) checkRenderedConditions() {
 		switch {
 		case !ok || hasExpression(typ):
 		case c.keepsCondition(typ):
-			c.report(c.rule.src.at(n.yaml), CodeReservedName, "spec.status.conditions: Kanon itself keeps the condition %s", typ).
-				hint("choose another type")
+			c.report(c.rule.src.at(n.yaml), diagnostic.CodeReservedName, "spec.status.conditions: Kanon itself keeps the condition %s", typ).
+				WithHint("choose another type")
 		case slices.ContainsFunc(c.rule.conditions, func(s conditionSpec) bool { return s.typ == typ }):
-			c.report(c.rule.src.at(n.yaml), CodeNameTwice, "spec.conditions has a condition of the type %q as well", typ).
-				hint("leave it out here")
+			c.report(c.rule.src.at(n.yaml), diagnostic.CodeNameTwice, "spec.conditions has a condition of the type %q as well", typ).
+				WithHint("leave it out here")
 		}
 	}
 }
@@ -174,9 +175,9 @@ func (c *compiler) textField(n *node, sc *compileScope, u *uses, what string, ki
 		typ = types.StringType // a time in an object is text
 	}
 	if k := typ.Kind(); k != types.DynKind && !slices.Contains(kinds, k) {
-		f := c.reportAt(n, whole.offset, CodeResultType, "%s must be %s, and this gives %s", sc.place, what, typeWords(x.typ))
+		f := c.reportAt(n, whole.offset, diagnostic.CodeResultType, "%s must be %s, and this gives %s", sc.place, what, typeWords(x.typ))
 		if len(kinds) == 1 && kinds[0] == types.StringKind && neverText(x.typ) == "" || typ.Kind() == types.BytesKind {
-			f.hint("write string(…) around it")
+			f.WithHint("write string(…) around it")
 		}
 		return nil
 	}
@@ -197,6 +198,6 @@ func (a *analysis) statusField(id int64, name string) {
 		}
 		names = append(names, f.name)
 	}
-	a.reportName(id, name, CodeUnknownStatus, "spec.status has no field %q, and status is what that renders", name).
-		hint("%s", didYouMean(name, names))
+	a.reportName(id, name, diagnostic.CodeUnknownStatus, "spec.status has no field %q, and status is what that renders", name).
+		WithHint("%s", diagnostic.DidYouMean(name, names))
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // compiledLookup is a node of spec.lookups.
@@ -140,12 +141,12 @@ func (c *compiler) lookupSelector(n *node, sc *compileScope, u *uses) template {
 	case types.MapKind:
 		// Its values would be matchLabels and matchExpressions.
 		if text, ok := n.text(); ok && typ.Parameters()[1].Kind() == types.StringKind {
-			c.report(c.rule.src.at(n.yaml), CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives a map of strings", inner.place).
-				hint("write matchLabels: %s", strings.TrimSpace(text))
+			c.report(c.rule.src.at(n.yaml), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives a map of strings", inner.place).
+				WithHint("write matchLabels: %s", strings.TrimSpace(text))
 		}
 	case types.StructKind, types.DynKind:
 	default:
-		c.report(c.rule.src.at(n.yaml), CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typeWords(typ))
+		c.report(c.rule.src.at(n.yaml), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typeWords(typ))
 	}
 	c.textsOnly(n, &openapi.Schema{Type: openapi.Map, Items: &openapi.Schema{Type: openapi.Map, Items: textSchema()}})
 	c.try(n, t, inner.place, func(s *scope) *problem {
@@ -165,7 +166,7 @@ func (c *compiler) lookupSelector(n *node, sc *compileScope, u *uses) template {
 func (c *compiler) textsOnly(n *node, s *openapi.Schema) {
 	if x := c.results[n].x; x != nil {
 		if innerType(x.typ).Kind() == types.BytesKind {
-			c.report(c.rule.src.at(n.yaml), CodeResultType, "a selector compares text, and this gives bytes").hint("write string(…) around it")
+			c.report(c.rule.src.at(n.yaml), diagnostic.CodeResultType, "a selector compares text, and this gives bytes").WithHint("write string(…) around it")
 		}
 		x.goesInto(s)
 	}
@@ -189,8 +190,8 @@ func (c *compiler) checkLookupKind(l *lookupState, p *Program) {
 	namespace := spec.node.get("namespace")
 	switch {
 	case namespace != nil && !kind.Namespaced:
-		c.report(c.rule.src.at(namespace.yaml), CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", spec.gvk.Kind)
+		c.report(c.rule.src.at(namespace.yaml), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", spec.gvk.Kind)
 	case !spec.node.has("namespace") && kind.Namespaced && !p.parent.Namespaced:
-		c.report(spec.pos, CodeNamespaceRequired, "%s needs a namespace, because %s, the parent's kind, is cluster-scoped", spec.label(), p.parent.GVK.Kind)
+		c.report(spec.pos, diagnostic.CodeNamespaceRequired, "%s needs a namespace, because %s, the parent's kind, is cluster-scoped", spec.label(), p.parent.GVK.Kind)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // rbacGroup is the group whose objects may have names of all kinds of signs.
@@ -14,19 +16,19 @@ const rbacGroup = "rbac.authorization.k8s.io"
 // the labels and the keys of annotations, as far as it is written out.
 func (c *compiler) checkObjectNames(metadata *node, group string) {
 	if group != rbacGroup {
-		c.checkWritten(metadata.get("name"), "metadata.name", CodeObjectName, "a name", validation.IsDNS1123Subdomain, lowerNames)
+		c.checkWritten(metadata.get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", validation.IsDNS1123Subdomain, lowerNames)
 	} else {
-		c.checkWritten(metadata.get("name"), "metadata.name", CodeObjectName, "a name", isPathSegment, "")
+		c.checkWritten(metadata.get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", isPathSegment, "")
 	}
-	c.checkWritten(metadata.get("namespace"), "metadata.namespace", CodeObjectName, "a namespace", validation.IsDNS1123Label, lowerNames)
+	c.checkWritten(metadata.get("namespace"), "metadata.namespace", diagnostic.CodeObjectName, "a namespace", validation.IsDNS1123Label, lowerNames)
 	for _, f := range fieldsOf(metadata.get("labels")) {
 		at := "metadata.labels." + f.name
-		c.checkWritten(f.key, at, CodeLabel, "the key of a label", validation.IsQualifiedName, labelNames)
-		c.checkWritten(f.value, at, CodeLabel, "the value of a label", validation.IsValidLabelValue, labelNames)
+		c.checkWritten(f.key, at, diagnostic.CodeLabel, "the key of a label", validation.IsQualifiedName, labelNames)
+		c.checkWritten(f.value, at, diagnostic.CodeLabel, "the value of a label", validation.IsValidLabelValue, labelNames)
 	}
 	for _, f := range fieldsOf(metadata.get("annotations")) {
 		qualified := func(key string) []string { return validation.IsQualifiedName(strings.ToLower(key)) }
-		c.checkWritten(f.key, "metadata.annotations."+f.name, CodeLabel, "the key of an annotation", qualified, labelNames)
+		c.checkWritten(f.key, "metadata.annotations."+f.name, diagnostic.CodeLabel, "the key of an annotation", qualified, labelNames)
 	}
 }
 
@@ -44,7 +46,7 @@ func fieldsOf(n *node) []field {
 
 // checkWritten reports a string that cannot be what it has to be: one without
 // expressions, or one that is wrong whatever its expressions give.
-func (c *compiler) checkWritten(n *node, at string, code Code, what string, check func(string) []string, hint string) {
+func (c *compiler) checkWritten(n *node, at string, code diagnostic.Code, what string, check func(string) []string, hint string) {
 	s, ok := n.text()
 	if !ok || s == "" {
 		return
@@ -73,5 +75,5 @@ func (c *compiler) checkWritten(n *node, at string, code Code, what string, chec
 	if strings.Contains(s, "{{") {
 		hint = "an expression is written ${…}, as in ${parent.metadata.name}"
 	}
-	c.report(c.rule.src.at(n.yaml), code, "%s: %q is not %s that Kubernetes takes", at, s, what).hint("%s", hint)
+	c.report(c.rule.src.at(n.yaml), code, "%s: %q is not %s that Kubernetes takes", at, s, what).WithHint("%s", hint)
 }

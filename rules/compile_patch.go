@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // compiledPatch is a node of spec.patches.
@@ -74,9 +76,9 @@ func (c *compiler) patchTargetKind(spec *patchSpec, patch *compiledPatch, p *Pro
 	kind, known := c.kind(target.gvk, target.node, patchVerbs(), kindUse{node: "patch " + spec.id})
 	patch.kind, patch.Namespaced, patch.Unresolved = kind, kind.Namespaced, c.isUnresolved(known, target.gvk)
 	if isSecret(target.gvk) && !spec.refuse {
-		c.report(c.fieldAt(target.node, "kind"), CodePatchSecret,
+		c.report(c.fieldAt(target.node, "kind"), diagnostic.CodePatchSecret,
 			"what %s takes from others in a Secret is not remembered, so that it cannot be given back when the patch is released", spec.label()).
-			hint("say conflict: Refuse, so that the patch takes nothing")
+			WithHint("say conflict: Refuse, so that the patch takes nothing")
 	}
 	if !known {
 		return
@@ -84,10 +86,10 @@ func (c *compiler) patchTargetKind(spec *patchSpec, patch *compiledPatch, p *Pro
 	namespace := target.node.get("namespace")
 	switch {
 	case namespace != nil && !kind.Namespaced:
-		c.report(c.rule.src.at(namespace.yaml), CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", target.gvk.Kind).
-			hint("leave it out")
+		c.report(c.rule.src.at(namespace.yaml), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", target.gvk.Kind).
+			WithHint("leave it out")
 	case !target.node.has("namespace") && kind.Namespaced && !p.parent.Namespaced:
-		c.report(target.pos, CodeNamespaceRequired, "the target of %s needs a namespace, because %s, the parent's kind, is cluster-scoped",
+		c.report(target.pos, diagnostic.CodeNamespaceRequired, "the target of %s needs a namespace, because %s, the parent's kind, is cluster-scoped",
 			spec.label(), p.parent.GVK.Kind)
 	}
 }
@@ -100,7 +102,7 @@ func (c *compiler) kindOnce(gvk schema.GroupVersionKind, n *node, verbs []string
 	k, ok := c.opts.Kinds.Lookup(gvk)
 	if ok && k.Verbs != nil && !k.Verbs.HasAll(verbs...) {
 		lacks := slices.DeleteFunc(verbs, k.Verbs.Has)
-		c.report(c.fieldAt(n, "kind"), CodeUnusableKind, "kind %s in %s cannot be patched: its API has no %s",
+		c.report(c.fieldAt(n, "kind"), diagnostic.CodeUnusableKind, "kind %s in %s cannot be patched: its API has no %s",
 			gvk.Kind, gvk.GroupVersion(), strings.Join(lacks, ", "))
 	}
 	return k, ok
@@ -138,8 +140,8 @@ func (c *compiler) patchTarget(spec *patchSpec, patch *compiledPatch, sc *compil
 func (c *compiler) checkPatchIdentity(spec *patchSpec) {
 	identity := func(n *node, path string) {
 		if n != nil {
-			c.report(c.rule.src.at(n.yaml), CodePatchIdentity, "the template of %s cannot set %s: the object is there already, and the target says which it is",
-				spec.label(), path).hint("leave it out")
+			c.report(c.rule.src.at(n.yaml), diagnostic.CodePatchIdentity, "the template of %s cannot set %s: the object is there already, and the target says which it is",
+				spec.label(), path).WithHint("leave it out")
 		}
 	}
 	identity(spec.template.get("apiVersion"), "apiVersion")
@@ -153,13 +155,13 @@ func (c *compiler) checkPatchIdentity(spec *patchSpec) {
 	}
 	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"} {
 		if n := metadata.get(name); n != nil {
-			c.report(c.rule.src.at(n.yaml), CodeServerField, "metadata.%s is not for a template to set", name).hint("leave it out")
+			c.report(c.rule.src.at(n.yaml), diagnostic.CodeServerField, "metadata.%s is not for a template to set", name).WithHint("leave it out")
 		}
 	}
 	for _, field := range []string{"labels", "annotations"} {
 		for _, f := range fieldsOf(metadata.get(field)) {
 			if isOwnMark(f.name) {
-				c.report(c.rule.src.at(f.key.yaml), CodeServerField, "metadata.%s.%s is not for a template to set: it is Kanon's own", field, f.name).hint("leave it out")
+				c.report(c.rule.src.at(f.key.yaml), diagnostic.CodeServerField, "metadata.%s.%s is not for a template to set: it is Kanon's own", field, f.name).WithHint("leave it out")
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // compileScope is what the expressions of one part of a rule may use.
@@ -95,7 +96,7 @@ func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *orig
 	}
 	if whole, ok := wholeExpression(parts); ok {
 		if whole.spread {
-			c.reportAt(n, whole.offset, CodeStraySpread, "${...list} can only stand as an item of a list").hint("without the dots, ${list} is the list as a whole")
+			c.reportAt(n, whole.offset, diagnostic.CodeStraySpread, "${...list} can only stand as an item of a list").WithHint("without the dots, ${list} is the list as a whole")
 			return nil, nil
 		}
 		before := len(c.findings)
@@ -129,7 +130,7 @@ func (c *compiler) keep(n *node, r result) {
 
 // wrongSince says whether there are errors among the findings from so many on.
 func (c *compiler) wrongSince(before int) bool {
-	return slices.ContainsFunc(c.findings[before:], func(f *Finding) bool { return f.Severity == SeverityError })
+	return slices.ContainsFunc(c.findings[before:], func(f *diagnostic.Finding) bool { return f.Severity == diagnostic.SeverityError })
 }
 
 // textTemplate compiles text with expressions in it. Of where its values come
@@ -143,7 +144,7 @@ func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses
 			continue
 		}
 		if p.spread {
-			c.reportAt(n, p.offset, CodeStraySpread, "${...list} can only stand as an item of a list").hint("without the dots, ${list} is the list as a whole")
+			c.reportAt(n, p.offset, diagnostic.CodeStraySpread, "${...list} can only stand as an item of a list").WithHint("without the dots, ${list} is the list as a whole")
 			ok = false
 			continue
 		}
@@ -154,7 +155,7 @@ func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses
 		}
 		out.drifts = out.drifts || from.moves()
 		if wrong := neverText(x.typ); wrong != "" {
-			c.reportAt(n, p.offset, CodeNotText, "%s cannot stand in text", wrong).hint("%s", textHint(x.typ))
+			c.reportAt(n, p.offset, diagnostic.CodeNotText, "%s cannot stand in text", wrong).WithHint("%s", textHint(x.typ))
 		}
 		kept.items = kept.items || x.items
 		t.parts = append(t.parts, textPart{x: x.expression})
@@ -262,8 +263,8 @@ func (c *compiler) key(f field, sc *compileScope, u *uses) (*textTemplate, *orig
 	parts, err := scan(f.name)
 	if err != nil {
 		c.reportScan(f.key, err)
-		if last := c.findings[len(c.findings)-1]; last.Code == CodeNotClosed {
-			last.hint("YAML takes what stands before \": \" for a key: put quotes around the whole ${…}")
+		if last := c.findings[len(c.findings)-1]; last.Code == diagnostic.CodeNotClosed {
+			last.WithHint("YAML takes what stands before \": \" for a key: put quotes around the whole ${…}")
 		}
 		return nil, nil
 	}
@@ -330,7 +331,7 @@ func (c *compiler) spread(n *node, sc *compileScope, u *uses) (*expression, *ori
 		return nil, nil, true
 	}
 	if k := x.typ.Kind(); k != types.ListKind && k != types.DynKind && k != types.NullTypeKind && !isOptional(x.typ) {
-		c.reportAt(n, whole.offset, CodeResultType, "${...list} needs a list, and this gives %s", typeWords(x.typ))
+		c.reportAt(n, whole.offset, diagnostic.CodeResultType, "${...list} needs a list, and this gives %s", typeWords(x.typ))
 		return nil, nil, true
 	}
 	c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.wrongSince(before)})
@@ -375,7 +376,7 @@ const maxChecked = 256 << 10
 // the same again and again, and this is most of what it takes to compile them. nil,
 // after a finding, where it does not check; complete is false where the expression
 // has names that nothing is known of, which was reported.
-func (c *compiler) checked(text string, sc *compileScope, at func(int) Position) (expr *celenv.Expression, complete bool) {
+func (c *compiler) checked(text string, sc *compileScope, at func(int) diagnostic.Position) (expr *celenv.Expression, complete bool) {
 	roots := sc.roots()
 	key := checkedText{text: text, roots: strings.Join(roots, ",")}
 	if expr := c.expressions[key]; expr != nil {
@@ -383,7 +384,7 @@ func (c *compiler) checked(text string, sc *compileScope, at func(int) Position)
 	}
 	if c.checkedBytes += len(text); c.checkedBytes > maxChecked {
 		if !c.tooMuch {
-			c.report(at(0), CodeTooManyValues, "the expressions of the rule have more than %s bytes; this one and those behind it are not checked", figure(maxChecked))
+			c.report(at(0), diagnostic.CodeTooManyValues, "the expressions of the rule have more than %s bytes; this one and those behind it are not checked", diagnostic.Number(maxChecked))
 		}
 		c.tooMuch = true
 		return nil, false
@@ -421,7 +422,7 @@ func (c *compiler) checker(roots []string) *celenv.Checker {
 // expression compiles one ${…} of a scalar. nil, after a finding, where it
 // does not compile.
 func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*checkedExpression, *origin) {
-	at := func(offset int) Position {
+	at := func(offset int) diagnostic.Position {
 		if offset < 0 {
 			offset = 0
 		}
@@ -433,7 +434,7 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 	}
 	a := &analysis{
 		c: c, scope: sc, expr: expr, node: n,
-		at: func(id int64) Position { return at(expr.Offset(id)) }, within: at,
+		at: func(id int64) diagnostic.Position { return at(expr.Offset(id)) }, within: at,
 		reads: map[int64]read{}, absent: map[int64][]int64{}, moving: map[int64][]int{}, reported: map[int64]bool{}, nodes: map[int64]typed{},
 	}
 	from := a.value(expr.Root(), nil)

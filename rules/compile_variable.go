@@ -3,6 +3,8 @@ package rules
 import (
 	"slices"
 	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // compiledVariable is a variable of the rule or of a child.
@@ -82,7 +84,7 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 
 // reportCycle reports a variable or a lookup that needs itself. It is among those
 // that are being compiled.
-func (c *compiler) reportCycle(pos Position, name string) {
+func (c *compiler) reportCycle(pos diagnostic.Position, name string) {
 	from := max(slices.Index(c.stack, name), 0)
 	cycle := append(slices.Clone(c.stack[from:]), name)
 	path, what := strings.Join(cycle, " → "), "the variables "
@@ -91,5 +93,5 @@ func (c *compiler) reportCycle(pos Position, name string) {
 	} else {
 		path = strings.ReplaceAll(path, rootVariables+".", "")
 	}
-	c.report(pos, CodeVariableCycle, "%s%s need each other", what, path)
+	c.report(pos, diagnostic.CodeVariableCycle, "%s%s need each other", what, path)
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // result is what the compiler knows of a scalar with expressions in it.
@@ -128,24 +129,24 @@ func (c *compiler) conform(spec *childSpec, child *compiledChild) {
 	f.value(spec.template, s, &fieldPath{name: child.GVK.Kind})
 }
 
-func (f *conformer) at(n *node) Position { return f.c.rule.src.at(n.yaml) }
+func (f *conformer) at(n *node) diagnostic.Position { return f.c.rule.src.at(n.yaml) }
 
 // report reports a mistake at a value, unless one was found there already.
-func (f *conformer) report(n *node, code Code, format string, args ...any) *Finding {
+func (f *conformer) report(n *node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	return f.reportAt(f.at(n), code, format, args...)
 }
 
-func (f *conformer) reportAt(pos Position, code Code, format string, args ...any) *Finding {
+func (f *conformer) reportAt(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	if f.c.wrongAt[pos] {
-		return &Finding{} // that is kept nowhere
+		return &diagnostic.Finding{} // that is kept nowhere
 	}
 	return f.c.report(pos, code, format, args...)
 }
 
 // isAboutAbsence says whether findings of a code are about what is not there:
 // they stand where the mapping begins, and so does its first field.
-func isAboutAbsence(code Code) bool {
-	return code == CodeIncomplete || code == CodeFieldMissing || code == CodeNamespaceRequired
+func isAboutAbsence(code diagnostic.Code) bool {
+	return code == diagnostic.CodeIncomplete || code == diagnostic.CodeFieldMissing || code == diagnostic.CodeNamespaceRequired
 }
 
 // value compares a value with what can stand there.
@@ -184,9 +185,9 @@ func (f *conformer) mapping(n *node, s *openapi.Schema, at *fieldPath) {
 			f.value(fd.value, s.Items, at.to(fd.name, s))
 		}
 	case openapi.List:
-		f.report(n, CodeFieldForm, "%s must be a list, and is a mapping", at).hint("%s", listHint(s))
+		f.report(n, diagnostic.CodeFieldForm, "%s must be a list, and is a mapping", at).WithHint("%s", listHint(s))
 	default:
-		f.report(n, CodeFieldForm, "%s must be %s, and is a mapping", at, wants(s))
+		f.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is a mapping", at, wants(s))
 	}
 }
 
@@ -217,7 +218,7 @@ func (f *conformer) object(n *node, s *openapi.Schema, at *fieldPath) {
 		name := fd.name
 		known := s.Fields[name]
 		if at.up == nil && name == "status" && f.noStatus {
-			f.report(fd.key, CodeChildStatus, "the API server would drop the status: it is for the controller of %s to write", at.name)
+			f.report(fd.key, diagnostic.CodeChildStatus, "the API server would drop the status: it is for the controller of %s to write", at.name)
 			continue
 		}
 		if known == nil {
@@ -268,9 +269,9 @@ func (f *conformer) required(n *node, s *openapi.Schema, given map[string]bool, 
 	if len(missing) == 0 {
 		return
 	}
-	finding := f.c.report(f.at(n), CodeFieldMissing, "%s is missing %s", at, listed(missing))
+	finding := f.c.report(f.at(n), diagnostic.CodeFieldMissing, "%s is missing %s", at, listed(missing))
 	if slices.ContainsFunc(n.fields, func(fd field) bool { return slices.Contains(missing, fd.name) }) {
-		finding.hint("null leaves a field out")
+		finding.WithHint("null leaves a field out")
 	}
 }
 
@@ -286,18 +287,18 @@ func (f *conformer) unknownField(n *node, fd field, s *openapi.Schema, at *field
 
 // noField reports a name that is none of an object's fields. It gives the field
 // whose name is near.
-func (f *conformer) noField(pos Position, name string, s *openapi.Schema, at *fieldPath) (near string) {
-	finding := f.reportAt(pos, CodeNoSuchField, "%s has no field %s", at.kind(), at.to(name, s).inKind())
-	if near, ok := nearest(name, slices.Collect(maps.Keys(s.Fields))); ok {
-		finding.hint("did you mean %q?", near)
+func (f *conformer) noField(pos diagnostic.Position, name string, s *openapi.Schema, at *fieldPath) (near string) {
+	finding := f.reportAt(pos, diagnostic.CodeNoSuchField, "%s has no field %s", at.kind(), at.to(name, s).inKind())
+	if near, ok := diagnostic.Nearest(name, slices.Collect(maps.Keys(s.Fields))); ok {
+		finding.WithHint("did you mean %q?", near)
 		return near
 	}
 	above, below := placeAbove(name, at), placeBelow(name, s)
 	switch {
 	case above != "":
-		finding.hint("%s is a field of %s: look at the indentation", name, above)
+		finding.WithHint("%s is a field of %s: look at the indentation", name, above)
 	case below != "":
-		finding.hint("%s belongs in %s", name, strings.TrimPrefix(at.inKind()+"."+below, "."))
+		finding.WithHint("%s belongs in %s", name, strings.TrimPrefix(at.inKind()+"."+below, "."))
 	default:
 		finding.Hint = listFields(s)
 	}

@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // sequence compares a list with its schema.
 func (f *conformer) sequence(n *node, s *openapi.Schema, at *fieldPath) {
 	if s.Type != openapi.List {
-		finding := f.report(n, CodeFieldForm, "%s must be %s, and is a list", at, wants(s))
+		finding := f.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is a list", at, wants(s))
 		if s.Type == openapi.Object || s.Type == openapi.Map {
-			finding.hint("write its fields without \"- \"")
+			finding.WithHint("write its fields without \"- \"")
 		}
 		return
 	}
@@ -47,7 +48,7 @@ func (f *conformer) uniqueItems(n *node, s *openapi.Schema, at *fieldPath) {
 			seen[identity] = i
 			continue
 		}
-		f.report(first, CodeItemTwice, "%s has the same %s as [%d]: each item of this list needs its own",
+		f.report(first, diagnostic.CodeItemTwice, "%s has the same %s as [%d]: each item of this list needs its own",
 			at.item(i, s), listed(s.Keys), j)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // wants says what a schema takes, for a sentence.
@@ -62,7 +63,7 @@ func (f *conformer) literal(n *node, s *openapi.Schema, at *fieldPath) {
 		if isBytes(s) {
 			hint = bytesHint(writeBytes, at)
 		}
-		f.report(n, CodeFieldForm, "%s must be %s, and is %s", at, wants(s), what).hint("%s", hint)
+		f.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is %s", at, wants(s), what).WithHint("%s", hint)
 		return
 	}
 	f.constant(n.value, s, at, f.at(n))
@@ -133,10 +134,10 @@ func isYesOrNo(text string) bool {
 }
 
 // constant compares a value of the right type with what else its schema says.
-func (f *conformer) constant(value any, s *openapi.Schema, at *fieldPath, pos Position) {
+func (f *conformer) constant(value any, s *openapi.Schema, at *fieldPath, pos diagnostic.Position) {
 	if len(s.Enum) > 0 && !isListed(value, s.Enum) && (!f.builtIn || value != "") {
-		f.reportAt(pos, CodeFieldEnum, "%s cannot be %s; %s", at, enumText(value), enumChoice(s.Enum)).
-			hint("%s", enumHint(value, s.Enum))
+		f.reportAt(pos, diagnostic.CodeFieldEnum, "%s cannot be %s; %s", at, enumText(value), enumChoice(s.Enum)).
+			WithHint("%s", enumHint(value, s.Enum))
 		return
 	}
 	reason, hint := f.badFormat(value, s)
@@ -144,9 +145,9 @@ func (f *conformer) constant(value any, s *openapi.Schema, at *fieldPath, pos Po
 	case reason == "":
 	case s.Format == formatByte:
 		// It may be a password.
-		f.reportAt(pos, CodeFieldFormat, "%s must be base64, and is not", at).hint("%s", bytesHint(writeBytes, at))
+		f.reportAt(pos, diagnostic.CodeFieldFormat, "%s must be base64, and is not", at).WithHint("%s", bytesHint(writeBytes, at))
 	default:
-		f.reportAt(pos, CodeFieldFormat, "%s must be %s, and is %s", at, reason, enumText(value)).hint("%s", hint)
+		f.reportAt(pos, diagnostic.CodeFieldFormat, "%s must be %s, and is %s", at, reason, enumText(value)).WithHint("%s", hint)
 	}
 }
 
@@ -192,7 +193,7 @@ func enumHint(value any, enum []any) string {
 			names = append(names, s)
 		}
 	}
-	return didYouMean(text, names)
+	return diagnostic.DidYouMean(text, names)
 }
 
 // badFormat says what a value must be that is not of the format of its field;

@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // result compares what the expressions of a scalar give with the schema of the
@@ -52,14 +53,14 @@ func (f *conformer) text(n *node, s *openapi.Schema, at *fieldPath) {
 	if !isBytes(s) && (s.Type == openapi.String || s.Type == openapi.IntOrString || s.Type == openapi.Any) {
 		return
 	}
-	finding := f.report(n, CodeFieldResult, "%s must be %s, and text around an expression makes a string", at, wants(s))
+	finding := f.report(n, diagnostic.CodeFieldResult, "%s must be %s, and text around an expression makes a string", at, wants(s))
 	text, _ := n.text()
 	blanks := strings.TrimSpace(text)
 	switch {
 	case strings.HasPrefix(blanks, "${") && strings.HasSuffix(blanks, "}") && strings.Count(text, "${") == 1:
-		finding.hint("leave out the blanks around the expression")
+		finding.WithHint("leave out the blanks around the expression")
 	case isBytes(s):
-		finding.hint("%s", bytesHint("write one expression with bytes(…)", at))
+		finding.WithHint("%s", bytesHint("write one expression with bytes(…)", at))
 	}
 }
 
@@ -128,7 +129,7 @@ func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 		if m.field != "" {
 			text = fmt.Sprintf("has no field %s, which this gives", m.field)
 		}
-		r.reportAt(r.place(e), CodeFieldResult, "%s %s", at, text).hint("%s", bytesHint(r.hint(e, s, m), at))
+		r.reportAt(r.place(e), diagnostic.CodeFieldResult, "%s %s", at, text).WithHint("%s", bytesHint(r.hint(e, s, m), at))
 	}
 }
 
@@ -225,13 +226,13 @@ func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 	}
 	if s.Type == openapi.Object && whole {
 		if missing := missingFields(s, given); len(missing) > 0 {
-			r.c.report(r.place(e), CodeFieldMissing, "%s is missing %s", at, listed(missing))
+			r.c.report(r.place(e), diagnostic.CodeFieldMissing, "%s is missing %s", at, listed(missing))
 		}
 	}
 }
 
 // place is where a part of the expression starts.
-func (r *resultCheck) place(e ast.Expr) Position {
+func (r *resultCheck) place(e ast.Expr) diagnostic.Position {
 	first := -1
 	var walk func(e ast.Expr)
 	walk = func(e ast.Expr) {

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // conformStatus compares spec.status with the schema of the parent's status. It
@@ -18,15 +19,15 @@ func (c *compiler) conformStatus(n *node, gvk schema.GroupVersionKind) {
 	lacks := s != nil && s.Type == openapi.Object && !s.Open && s.Fields["status"] == nil
 	switch {
 	case isBuiltIn(gvk.Group) && (lacks || !subresource):
-		c.report(c.rule.src.at(n.yaml), CodeNoStatus, "a %s has no status", gvk.Kind)
+		c.report(c.rule.src.at(n.yaml), diagnostic.CodeNoStatus, "a %s has no status", gvk.Kind)
 		return
 	case lacks:
-		c.report(c.rule.src.at(n.yaml), CodeNoStatus, "the schema of %s has no status, so the API server would drop this", gvk.Kind).
-			hint("add status to the schema in the CustomResourceDefinition")
+		c.report(c.rule.src.at(n.yaml), diagnostic.CodeNoStatus, "the schema of %s has no status, so the API server would drop this", gvk.Kind).
+			WithHint("add status to the schema in the CustomResourceDefinition")
 		return
 	case !subresource:
-		c.report(c.rule.src.at(n.yaml), CodeNoSubresource, "%s has no status subresource, so this is written to the object itself, and whoever changes the object can change it", gvk.Kind).
-			hint("add subresources: {status: {}} to the version in the CustomResourceDefinition")
+		c.report(c.rule.src.at(n.yaml), diagnostic.CodeNoSubresource, "%s has no status subresource, so this is written to the object itself, and whoever changes the object can change it", gvk.Kind).
+			WithHint("add subresources: {status: {}} to the version in the CustomResourceDefinition")
 	}
 	if s == nil || s.Fields["status"] == nil {
 		return
@@ -42,8 +43,8 @@ func (c *compiler) conformConditions(gvk schema.GroupVersionKind) {
 	}
 	pos := c.rule.conditions[0].pos
 	if isBuiltIn(gvk.Group) && gvk.Kind != "" {
-		c.report(pos, CodeNoConditions, "%s is built into Kubernetes, and Kanon writes no conditions there", gvk.Kind).
-			hint("say it in spec.events")
+		c.report(pos, diagnostic.CodeNoConditions, "%s is built into Kubernetes, and Kanon writes no conditions there", gvk.Kind).
+			WithHint("say it in spec.events")
 		return
 	}
 	s := c.schemaOf(gvk)
@@ -59,6 +60,6 @@ func (c *compiler) conformConditions(gvk schema.GroupVersionKind) {
 	} else if c.rule.status != nil {
 		return // conformStatus says it
 	}
-	c.report(pos, CodeNoConditions, "the schema of %s has no %s, so the conditions are not written", gvk.Kind, path).
-		hint("add status.conditions to the schema in the CustomResourceDefinition")
+	c.report(pos, diagnostic.CodeNoConditions, "the schema of %s has no %s, so the conditions are not written", gvk.Kind, path).
+		WithHint("add status.conditions to the schema in the CustomResourceDefinition")
 }

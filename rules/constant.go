@@ -16,6 +16,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // An expression that reads nothing has the same value in every evaluation, so it is
@@ -89,7 +90,7 @@ func rootNames() []string {
 
 // evaluateConstant evaluates an expression that reads nothing, and notes what it gives. It
 // says whether that is in order: an error is a finding.
-func (c *compiler) evaluateConstant(expr *celenv.Expression, x *expression, at func(int) Position) bool {
+func (c *compiler) evaluateConstant(expr *celenv.Expression, x *expression, at func(int) diagnostic.Position) bool {
 	if !isFree(expr) || run.LeastCost(expr) > c.limits.ExpressionCost { // that was reported
 		return true
 	}
@@ -114,7 +115,7 @@ func (c *compiler) evaluateConstant(expr *celenv.Expression, x *expression, at f
 	case errors.As(err, &celErr):
 		offset = expr.Offset(celErr.NodeID())
 	}
-	c.report(at(max(offset, 0)), CodeBadConstant, "%s: it reads nothing, so it fails each time", ev.reason(err))
+	c.report(at(max(offset, 0)), diagnostic.CodeBadConstant, "%s: it reads nothing, so it fails each time", ev.reason(err))
 	return false
 }
 
@@ -165,7 +166,7 @@ func (c *compiler) try(n *node, t template, place string, evaluate func(s *scope
 	if c.wrongAt[pos] || c.wrongAt[c.rule.src.at(n.yaml)] {
 		return
 	}
-	c.report(pos, CodeBadConstant, "%s: %s", place, p.text())
+	c.report(pos, diagnostic.CodeBadConstant, "%s: %s", place, p.text())
 }
 
 // constantBool is what a condition is that reads nothing.
@@ -179,7 +180,7 @@ func constantBool(x *expression) (holds, ok bool) {
 
 // constantCalls reports calls whose arguments are written out and that fail each time:
 // they may stand where they are seldom reached.
-func (c *compiler) constantCalls(expr *celenv.Expression, at func(int) Position) bool {
+func (c *compiler) constantCalls(expr *celenv.Expression, at func(int) diagnostic.Position) bool {
 	wrong := false
 	for _, n := range expr.Nodes() {
 		if n.Kind() != ast.CallKind || !readsText(n.AsCall().FunctionName()) {
@@ -190,7 +191,7 @@ func (c *compiler) constantCalls(expr *celenv.Expression, at func(int) Position)
 			continue
 		}
 		if _, err := run.Value(expr, n); err != nil {
-			c.report(at(expr.Offset(call.Args()[0].ID())), CodeBadConstant, "%s", cleanError(err))
+			c.report(at(expr.Offset(call.Args()[0].ID())), diagnostic.CodeBadConstant, "%s", cleanError(err))
 			wrong = true
 		}
 	}
@@ -209,7 +210,7 @@ func readsText(function string) bool {
 // checkConstantNames reports names that expressions give each time and that Kubernetes
 // does not take. Those that are written out were looked at before.
 func (c *compiler) checkConstantNames(metadata *node, group string) {
-	check := func(n *node, at string, code Code, what string, wrong func(string) []string) {
+	check := func(n *node, at string, code diagnostic.Code, what string, wrong func(string) []string) {
 		r, ok := c.results[n]
 		if n == nil || !ok || r.x == nil || r.x.constant == nil {
 			return
@@ -223,9 +224,9 @@ func (c *compiler) checkConstantNames(metadata *node, group string) {
 	if group == rbacGroup {
 		names = isPathSegment
 	}
-	check(metadata.get("name"), "metadata.name", CodeObjectName, "a name", names)
-	check(metadata.get("namespace"), "metadata.namespace", CodeObjectName, "a namespace", validation.IsDNS1123Label)
+	check(metadata.get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", names)
+	check(metadata.get("namespace"), "metadata.namespace", diagnostic.CodeObjectName, "a namespace", validation.IsDNS1123Label)
 	for _, f := range fieldsOf(metadata.get("labels")) {
-		check(f.value, "metadata.labels."+f.name, CodeLabel, "the value of a label", validation.IsValidLabelValue)
+		check(f.value, "metadata.labels."+f.name, diagnostic.CodeLabel, "the value of a label", validation.IsValidLabelValue)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // Decode reads every YAML document in data. name is what findings call the
@@ -17,20 +19,20 @@ import (
 // The rules and CustomResourceDefinitions that were well formed are returned
 // even when others were not, and the other rules as far as they could be read.
 // The findings are all that was found, sorted.
-func Decode(name string, data []byte) (Documents, Findings) {
+func Decode(name string, data []byte) (Documents, diagnostic.Findings) {
 	d := &decoder{src: newSource(name, data)}
 	d.decode()
-	return d.docs, d.findings.finish(d.src)
+	return d.docs, d.findings.Findings(d.src.lineAt)
 }
 
 // DecodeObject is Decode for a Rule object as JSON or YAML. Its findings name the
 // paths of fields: an object has no lines, and those of the file that it may have been
 // applied from are not known. The annotation of kubectl apply has them in one line too.
-func DecodeObject(name string, data []byte) (Documents, Findings) {
+func DecodeObject(name string, data []byte) (Documents, diagnostic.Findings) {
 	d := &decoder{src: newSource(name, data)}
 	d.src.paths = map[*yaml.Node]string{}
 	d.decode()
-	return d.docs, d.findings.finish(d.src)
+	return d.docs, d.findings.Findings(d.src.lineAt)
 }
 
 // decoder turns nodes into rules.
@@ -39,14 +41,14 @@ type decoder struct {
 	// mixed is true where other documents may stand among the rules.
 	mixed    bool
 	docs     Documents
-	findings findingList
+	findings diagnostic.List
 }
 
 func (d *decoder) decode() {
 	for i, doc := range d.src.documents() {
 		if i >= maxDocuments || len(d.findings) > maxRuleValues {
-			d.findings = append(d.findings, newFinding(d.src.outside(Position{File: d.src.name, Line: doc.first + 1, Column: 1}), CodeTooManyDocs,
-				"the documents from here on are not read: there are more than %s, or too much is wrong in those before", figure(maxDocuments)))
+			d.findings.Report(d.src.outside(diagnostic.Position{File: d.src.name, Line: doc.first + 1, Column: 1}), diagnostic.CodeTooManyDocs,
+				"the documents from here on are not read: there are more than %s, or too much is wrong in those before", diagnostic.Number(maxDocuments))
 			return
 		}
 		nodes, finding := d.src.parse(doc)
@@ -66,10 +68,8 @@ func (d *decoder) decode() {
 	}
 }
 
-func (d *decoder) report(n *node, code Code, format string, args ...any) *Finding {
-	f := newFinding(d.src.at(n.yaml), code, format, args...)
-	d.findings = append(d.findings, f)
-	return f
+func (d *decoder) report(n *node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+	return d.findings.Report(d.src.at(n.yaml), code, format, args...)
 }
 
 // document decodes one document. before is the number of findings before it
@@ -84,7 +84,7 @@ func (d *decoder) document(root *node, before int) {
 		return
 	}
 	if root.kind != mappingNode {
-		d.report(root, CodeNotMapping, "a document must be a mapping, and this is %s", root.what())
+		d.report(root, diagnostic.CodeNotMapping, "a document must be a mapping, and this is %s", root.what())
 		return
 	}
 	apiVersion, kind := root.get("apiVersion"), root.get("kind")
@@ -93,22 +93,22 @@ func (d *decoder) document(root *node, before int) {
 	switch {
 	case apiVersion == nil || kind == nil:
 		if !root.partial {
-			d.report(root, CodeNoKind, "a document needs apiVersion and kind, here %s and %s", APIVersion, RuleKind)
+			d.report(root, diagnostic.CodeNoKind, "a document needs apiVersion and kind, here %s and %s", APIVersion, RuleKind)
 		}
 	case isCRD(apiText, kindText):
 		d.crd(root, before)
 	case kindText == "":
-		d.report(kind, CodeNoKind, "kind must be a string, and is %s", kind.what())
+		d.report(kind, diagnostic.CodeNoKind, "kind must be a string, and is %s", kind.what())
 	case kindText != RuleKind:
-		d.report(kind, CodeForeignKind, "a document of kind %s; only %s and CustomResourceDefinition can stand here", shown(kind), RuleKind).
-			hint("%s", didYouMean(kindText, []string{RuleKind, "CustomResourceDefinition"}))
+		d.report(kind, diagnostic.CodeForeignKind, "a document of kind %s; only %s and CustomResourceDefinition can stand here", shown(kind), RuleKind).
+			WithHint("%s", diagnostic.DidYouMean(kindText, []string{RuleKind, "CustomResourceDefinition"}))
 		if strings.HasPrefix(apiText, "kanon.dev/") {
 			d.ruleDocument(root, before) // nothing else has that apiVersion
 		}
 	default:
 		if apiText != APIVersion {
-			d.report(apiVersion, CodeAPIVersion, "apiVersion of a %s must be %s, not %s", RuleKind, APIVersion, shown(apiVersion))
-			if distance(apiText, APIVersion) > 2 {
+			d.report(apiVersion, diagnostic.CodeAPIVersion, "apiVersion of a %s must be %s, not %s", RuleKind, APIVersion, shown(apiVersion))
+			if diagnostic.Distance(apiText, APIVersion) > 2 {
 				return // other versions have other fields
 			}
 		}
@@ -121,10 +121,10 @@ func (d *decoder) ruleDocument(root *node, before int) {
 	case root.size > maxRuleValues && len(d.findings) > before: // it is wrong anyway
 		return
 	case root.size > maxRuleValues:
-		d.report(root, CodeTooManyValues, "more than %s values once its aliases are followed", figure(maxRuleValues))
+		d.report(root, diagnostic.CodeTooManyValues, "more than %s values once its aliases are followed", diagnostic.Number(maxRuleValues))
 		return
 	case root.expressions > maxExpressions:
-		d.report(root, CodeTooManyValues, "more than %s expressions once its aliases are followed", figure(maxExpressions))
+		d.report(root, diagnostic.CodeTooManyValues, "more than %s expressions once its aliases are followed", diagnostic.Number(maxExpressions))
 		return
 	}
 	rule := d.rule(root)
@@ -160,7 +160,7 @@ func (d *decoder) crd(root *node, before int) {
 	need("spec.names.kind", spec.get("names").get("kind"))
 	need("spec.versions", spec.get("versions"))
 	if len(missing) > 0 && !root.partial {
-		d.report(root, CodeBrokenCRD, "a CustomResourceDefinition needs %s", strings.Join(missing, ", "))
+		d.report(root, diagnostic.CodeBrokenCRD, "a CustomResourceDefinition needs %s", strings.Join(missing, ", "))
 	}
 	if len(d.findings) > before {
 		return
@@ -206,8 +206,8 @@ func (d *decoder) name(n *node, path string, check func(string) []string) string
 		return ""
 	}
 	if wrong := check(s); len(wrong) > 0 {
-		d.report(n, CodeObjectName, "%s: %q is not a name that Kubernetes takes", path, s).
-			hint("write lower case letters, digits and -, with a letter or digit at both ends")
+		d.report(n, diagnostic.CodeObjectName, "%s: %q is not a name that Kubernetes takes", path, s).
+			WithHint("write lower case letters, digits and -, with a letter or digit at both ends")
 	}
 	return s
 }
@@ -239,7 +239,7 @@ func (d *decoder) spec(n *node, r *Rule) {
 // status is nil where it can be no status.
 func (d *decoder) status(n *node) *node {
 	if n.kind == sequenceNode || n.kind == scalarNode && !isExpressionText(n) {
-		d.report(n, CodeFieldType, "spec.status must be a mapping, or an expression that gives one")
+		d.report(n, diagnostic.CodeFieldType, "spec.status must be a mapping, or an expression that gives one")
 		return nil
 	}
 	return n
@@ -256,7 +256,7 @@ func (d *decoder) conditionPrefix(n *node) string {
 		return s
 	}
 	if wrong := validation.IsQualifiedName(s + "Ready"); len(wrong) > 0 || strings.Contains(s, "/") {
-		d.report(n, CodeConditionPrefix, "spec.conditionPrefix must be letters and digits that can stand before Ready, such as Web")
+		d.report(n, diagnostic.CodeConditionPrefix, "spec.conditionPrefix must be letters and digits that can stand before Ready, such as Web")
 	}
 	return s
 }
@@ -277,7 +277,7 @@ func (d *decoder) parent(n *node, p *parentSpec) {
 				p.namespaces = append(p.namespaces, d.name(item, fmt.Sprintf("spec.parent.namespaces[%d]", i), validation.IsDNS1123Label))
 			}
 			if n.kind == sequenceNode && len(n.items) == 0 && !n.partial {
-				d.report(n, CodeEmpty, "spec.parent.namespaces is empty, so no parent could match").hint("leave it out to mean all")
+				d.report(n, diagnostic.CodeEmpty, "spec.parent.namespaces is empty, so no parent could match").WithHint("leave it out to mean all")
 			}
 		},
 		"when": func(n *node) { p.when = d.expression(n, "spec.parent.when") },
@@ -294,7 +294,7 @@ func (d *decoder) gvk(n *node, path, apiVersion, kind string) schema.GroupVersio
 		if at == nil {
 			at = n // the field has another name by mistake
 		}
-		d.report(at, CodeGroupVersion, "%s.apiVersion must be VERSION or GROUP/VERSION, not %q", path, apiVersion)
+		d.report(at, diagnostic.CodeGroupVersion, "%s.apiVersion must be VERSION or GROUP/VERSION, not %q", path, apiVersion)
 	}
 	if err != nil || gv.Version == "" || kind == "" {
 		return schema.GroupVersionKind{}

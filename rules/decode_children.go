@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // variables decodes a list of variables. open is true where there are others
@@ -18,7 +20,7 @@ func (d *decoder) variables(n *node, path string) (out []variableSpec, open bool
 				v.pos = d.src.at(n.yaml)
 				v.name = d.identifier(n, at+".name")
 				if v.name != "" && slices.ContainsFunc(out, func(o variableSpec) bool { return o.name == v.name }) {
-					d.report(n, CodeNameTwice, "two variables are called %q", v.name).hint("choose another name")
+					d.report(n, diagnostic.CodeNameTwice, "two variables are called %q", v.name).WithHint("choose another name")
 				}
 			},
 			"value": func(n *node) { v.value = n },
@@ -46,7 +48,7 @@ func (d *decoder) child(n *node, list string, index int, before []childSpec) chi
 			c.pos = d.src.at(n.yaml)
 			c.id = d.identifier(n, path+".id")
 			if c.id != "" && slices.ContainsFunc(before, func(o childSpec) bool { return o.id == c.id }) {
-				d.report(n, CodeNameTwice, "two children are called %q", c.id).hint("choose another id")
+				d.report(n, diagnostic.CodeNameTwice, "two children are called %q", c.id).WithHint("choose another id")
 			}
 		},
 		"when": func(n *node) { c.when = d.expression(n, path+".when") },
@@ -83,7 +85,7 @@ func (d *decoder) child(n *node, list string, index int, before []childSpec) chi
 		},
 		"template": func(n *node) {
 			if n.kind != mappingNode {
-				d.report(n, CodeFieldType, "%s.template must be a mapping, and is %s", path, n.what())
+				d.report(n, diagnostic.CodeFieldType, "%s.template must be a mapping, and is %s", path, n.what())
 				return
 			}
 			c.template = n
@@ -122,8 +124,8 @@ func (d *decoder) updatePolicy(n *node, path string) UpdatePolicy {
 	text, ok := d.plainString(n, path)
 	if ok && !slices.Contains(updatePolicies(), text) {
 		names := updatePolicies()
-		d.report(n, CodeNotOneOf, "%s must be %s or %s, and is %q", path, strings.Join(names[:len(names)-1], ", "), names[len(names)-1], text).
-			hint("%s", didYouMean(text, updatePolicies()))
+		d.report(n, diagnostic.CodeNotOneOf, "%s must be %s or %s, and is %q", path, strings.Join(names[:len(names)-1], ", "), names[len(names)-1], text).
+			WithHint("%s", diagnostic.DidYouMean(text, updatePolicies()))
 	}
 	return UpdatePolicy(text)
 }
@@ -166,7 +168,7 @@ func (d *decoder) forEach(n *node, path string) []forEachSpec {
 			},
 			"in": func(n *node) {
 				if s, ok := n.text(); n.kind == scalarNode && (!ok || !hasExpression(s)) {
-					d.report(n, CodeNotExpression, "%s.in must be an expression that gives a list or a map, or a list, and is %s", at, n.what())
+					d.report(n, diagnostic.CodeNotExpression, "%s.in must be an expression that gives a list or a map, or a list, and is %s", at, n.what())
 					return
 				}
 				f.in = n
@@ -175,7 +177,7 @@ func (d *decoder) forEach(n *node, path string) []forEachSpec {
 		out = append(out, f)
 	}
 	if n.kind == sequenceNode && len(n.items) == 0 && len(n.lost) == 0 {
-		d.report(n, CodeEmpty, "%s is empty", path)
+		d.report(n, diagnostic.CodeEmpty, "%s is empty", path)
 	}
 	return out
 }
@@ -186,11 +188,11 @@ func (d *decoder) dimensionName(n *node, path string, before []forEachSpec) stri
 	switch {
 	case name == "":
 	case isCELWord(name):
-		d.report(n, CodeReservedName, "%s: %q is a word of CEL", path, name).hint("choose another name")
+		d.report(n, diagnostic.CodeReservedName, "%s: %q is a word of CEL", path, name).WithHint("choose another name")
 	case isReserved(name):
-		d.report(n, CodeReservedName, "%s: %q is the name of something else in expressions", path, name).hint("choose another name")
+		d.report(n, diagnostic.CodeReservedName, "%s: %q is the name of something else in expressions", path, name).WithHint("choose another name")
 	case slices.ContainsFunc(before, func(o forEachSpec) bool { return o.name == name }):
-		d.report(n, CodeNameTwice, "two items of forEach are called %q", name).hint("choose another name")
+		d.report(n, diagnostic.CodeNameTwice, "two items of forEach are called %q", name).WithHint("choose another name")
 	}
 	return name
 }
@@ -208,11 +210,11 @@ func (d *decoder) identifier(n *node, path string) string {
 	}
 	switch {
 	case !valid:
-		d.report(n, CodeUnusableName, "%s: %q cannot be used in expressions: a name is made of letters, digits and _ and does not start with a digit", path, s).
-			hint("%s", camelCase(s))
+		d.report(n, diagnostic.CodeUnusableName, "%s: %q cannot be used in expressions: a name is made of letters, digits and _ and does not start with a digit", path, s).
+			WithHint("%s", camelCase(s))
 		return ""
 	case s == "true" || s == "false" || s == "null" || s == "in":
-		d.report(n, CodeReservedName, "%s: %q is a word of CEL", path, s).hint("choose another name")
+		d.report(n, diagnostic.CodeReservedName, "%s: %q is a word of CEL", path, s).WithHint("choose another name")
 		return ""
 	}
 	return s

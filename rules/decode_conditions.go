@@ -5,12 +5,14 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // conditionSpec is one item of spec.conditions.
 type conditionSpec struct {
 	typ   string
-	pos   Position // of the type
+	pos   diagnostic.Position // of the type
 	index int
 	// Each is nil where it was left out or could not be read.
 	status, reason, message *node
@@ -50,12 +52,12 @@ func (d *decoder) condition(n *node, index int, before []conditionSpec) conditio
 				return
 			}
 			if wrong := validation.IsQualifiedName(typ); len(wrong) > 0 {
-				d.report(n, CodeConditionType, "%s.type: %q is not a type that conditions can have", path, typ).
-					hint("write letters and digits, as in %s", "DatabaseReady")
+				d.report(n, diagnostic.CodeConditionType, "%s.type: %q is not a type that conditions can have", path, typ).
+					WithHint("write letters and digits, as in %s", "DatabaseReady")
 				return
 			}
 			if slices.ContainsFunc(before, func(o conditionSpec) bool { return o.typ == typ }) {
-				d.report(n, CodeNameTwice, "two conditions have the type %q", typ)
+				d.report(n, diagnostic.CodeNameTwice, "two conditions have the type %q", typ)
 			}
 			c.typ = typ
 		},
@@ -76,8 +78,8 @@ func (d *decoder) conditionStatus(n *node, path string) *node {
 	if n.kind == scalarNode && (isBool || hasExpression(text) || isConditionStatus(text)) {
 		return n
 	}
-	d.report(n, CodeNotOneOf, `%s must be True, False or Unknown, or an expression that gives one of these, true or false; it is %s`, path, shown(n)).
-		hint("%s", didYouMean(text, []string{"True", "False", "Unknown"}))
+	d.report(n, diagnostic.CodeNotOneOf, `%s must be True, False or Unknown, or an expression that gives one of these, true or false; it is %s`, path, shown(n)).
+		WithHint("%s", diagnostic.DidYouMean(text, []string{"True", "False", "Unknown"}))
 	return nil
 }
 
@@ -90,7 +92,7 @@ func (d *decoder) reason(n *node, path string, longest int) *node {
 	}
 	if text, _ := n.text(); !hasExpression(text) {
 		if wrong := wrongReason(text, longest); wrong != "" {
-			d.report(n, CodeReason, "%s %s, and is %q", path, wrong, text).hint("%s", reasonHint(text))
+			d.report(n, diagnostic.CodeReason, "%s %s, and is %q", path, wrong, text).WithHint("%s", reasonHint(text))
 			return nil
 		}
 	}
@@ -107,7 +109,7 @@ func reasonHint(text string) string {
 // templateText is a string that may hold expressions; nil after a finding.
 func (d *decoder) templateText(n *node, path string) *node {
 	if _, ok := n.text(); !ok {
-		d.report(n, CodeFieldType, "%s must be a string, and is %s", path, n.what()).hint("%s", quotesFor(n))
+		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.what()).WithHint("%s", quotesFor(n))
 		return nil
 	}
 	return n
@@ -129,8 +131,8 @@ func (d *decoder) event(n *node, index int) eventSpec {
 		"type": func(n *node) {
 			typ, ok := d.plainString(n, path+".type")
 			if ok && typ != eventNormal && typ != eventWarning {
-				d.report(n, CodeNotOneOf, "%s.type must be Normal or Warning, and is %q", path, typ).
-					hint("%s", didYouMean(typ, []string{eventNormal, eventWarning}))
+				d.report(n, diagnostic.CodeNotOneOf, "%s.type must be Normal or Warning, and is %q", path, typ).
+					WithHint("%s", diagnostic.DidYouMean(typ, []string{eventNormal, eventWarning}))
 			}
 			e.typ = typ
 		},

@@ -3,6 +3,8 @@ package rules
 import (
 	"slices"
 	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // deletionSpec is a child's deletionPolicy. Each part is nil where it was left out or
@@ -32,7 +34,7 @@ func (d *decoder) deletionWord(n *node, path string) *node {
 	if ok && (hasExpression(text) || slices.Contains(deletionPolicies(), text)) {
 		return n
 	}
-	d.report(n, CodeNotOneOf, "%s must be %s, or an expression that gives one of these, and is %s", path, strings.Join(deletionPolicies(), " or "), shown(n)).
-		hint("%s", didYouMean(text, deletionPolicies()))
+	d.report(n, diagnostic.CodeNotOneOf, "%s must be %s, or an expression that gives one of these, and is %s", path, strings.Join(deletionPolicies(), " or "), shown(n)).
+		WithHint("%s", diagnostic.DidYouMean(text, deletionPolicies()))
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 func (d *decoder) lookups(n *node, r *Rule) {
@@ -27,7 +29,7 @@ func (d *decoder) lookup(n *node, index int, before []lookupSpec) lookupSpec {
 			l.pos = d.src.at(n.yaml)
 			l.id = d.identifier(n, path+".id")
 			if l.id != "" && slices.ContainsFunc(before, func(o lookupSpec) bool { return o.id == l.id }) {
-				d.report(n, CodeNameTwice, "two lookups are called %q", l.id).hint("choose another id")
+				d.report(n, diagnostic.CodeNameTwice, "two lookups are called %q", l.id).WithHint("choose another id")
 			}
 		},
 		"apiVersion": func(n *node) { apiVersion, _ = d.plainString(n, path+".apiVersion") },
@@ -42,7 +44,7 @@ func (d *decoder) lookup(n *node, index int, before []lookupSpec) lookupSpec {
 	}, "id", "apiVersion", "kind")
 	l.lose(n)
 	l.gvk = d.gvk(n, path, apiVersion, kind)
-	d.whichForm(n, path, &l, CodeLookupForm,
+	d.whichForm(n, path, &l, diagnostic.CodeLookupForm,
 		"give it a name for one object, or a selector for a list; selector: {} selects all",
 		"leave out one: name reads one object, and selector a list")
 	return l
@@ -61,7 +63,7 @@ func (l *lookupSpec) mayBeNull() bool {
 
 // whichForm reports a place that does not say, or says twice, which objects it means.
 // none and both are what to do about it.
-func (d *decoder) whichForm(n *node, path string, l *lookupSpec, code Code, none, both string) {
+func (d *decoder) whichForm(n *node, path string, l *lookupSpec, code diagnostic.Code, none, both string) {
 	if n.kind != mappingNode {
 		return
 	}
@@ -70,12 +72,12 @@ func (d *decoder) whichForm(n *node, path string, l *lookupSpec, code Code, none
 	named, selects := l.name != nil || n.has("name") || l.gaps["name"], l.selector != nil || n.has("selector") || l.gaps["selector"]
 	switch {
 	case !named && !selects:
-		d.report(n, code, "%s has neither name nor selector", path).hint("%s", none)
+		d.report(n, code, "%s has neither name nor selector", path).WithHint("%s", none)
 	case named && selects:
-		d.report(n, code, "%s has both name and selector", path).hint("%s", both)
+		d.report(n, code, "%s has both name and selector", path).WithHint("%s", both)
 	case named && namespace == allNamespaces:
 		d.report(n.get("namespace"), code, `%s names one object, and so cannot be in "*", all namespaces`, path).
-			hint("name its namespace, or use a selector")
+			WithHint("name its namespace, or use a selector")
 	}
 }
 
@@ -85,7 +87,7 @@ const allNamespaces = "*"
 func (d *decoder) boolean(n *node, path string) bool {
 	v, ok := n.value.(bool)
 	if n.kind != scalarNode || !ok {
-		d.report(n, CodeFieldType, "%s must be true or false, and is %s", path, n.what())
+		d.report(n, diagnostic.CodeFieldType, "%s must be true or false, and is %s", path, n.what())
 	}
 	return v
 }
@@ -106,16 +108,16 @@ func (d *decoder) objectText(n *node, path string, check func(string) []string) 
 	s, ok := n.text()
 	switch {
 	case !ok:
-		d.report(n, CodeFieldType, "%s must be a string, and is %s", path, n.what()).hint("%s", quotesFor(n))
+		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.what()).WithHint("%s", quotesFor(n))
 		return nil
 	case s == "":
-		d.report(n, CodeEmpty, "%s is empty", path)
+		d.report(n, diagnostic.CodeEmpty, "%s is empty", path)
 		return nil
 	case hasExpression(s):
 		return n
 	}
 	if wrong := check(s); len(wrong) > 0 {
-		d.report(n, CodeObjectName, "%s: %q is not a name that Kubernetes takes", path, s)
+		d.report(n, diagnostic.CodeObjectName, "%s: %q is not a name that Kubernetes takes", path, s)
 		return nil
 	}
 	return n
@@ -153,7 +155,7 @@ func (d *decoder) openMapping(n *node, path string) {
 		return
 	}
 	if n.kind != mappingNode {
-		d.report(n, CodeFieldType, "%s must be a mapping, and is %s", path, n.what())
+		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", path, n.what())
 		return
 	}
 	for _, f := range n.fields {
@@ -164,7 +166,7 @@ func (d *decoder) openMapping(n *node, path string) {
 // openText is a string, with expressions or without.
 func (d *decoder) openText(n *node, path string) {
 	if _, ok := n.text(); !ok {
-		d.report(n, CodeFieldType, "%s must be a string, and is %s", path, n.what()).hint("%s", quotesFor(n))
+		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.what()).WithHint("%s", quotesFor(n))
 	}
 }
 
@@ -177,8 +179,8 @@ func (d *decoder) openRequirement(n *node, path string) {
 		"operator": func(n *node) {
 			d.openText(n, path+".operator")
 			if s, ok := n.text(); ok && !hasExpression(s) && !isSelectorOperator(s) {
-				d.report(n, CodeSelector, "%s.operator: %q is not an operator of a selector", path, s).
-					hint("%s", didYouMean(s, selectorOperators()))
+				d.report(n, diagnostic.CodeSelector, "%s.operator: %q is not an operator of a selector", path, s).
+					WithHint("%s", diagnostic.DidYouMean(s, selectorOperators()))
 			}
 		},
 		"values": func(n *node) {

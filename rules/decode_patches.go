@@ -6,13 +6,15 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // patchSpec is one item of spec.patches.
 type patchSpec struct {
 	bodySpec
 	id    string
-	pos   Position // of the id
+	pos   diagnostic.Position // of the id
 	index int
 	// target says which objects are patched; nil: the parent.
 	target *lookupSpec
@@ -43,7 +45,7 @@ func (d *decoder) patch(n *node, index int, before []patchSpec) patchSpec {
 			p.pos = d.src.at(n.yaml)
 			p.id = d.patchID(n, path+".id")
 			if p.id != "" && slices.ContainsFunc(before, func(o patchSpec) bool { return o.id == p.id }) {
-				d.report(n, CodeNameTwice, "two patches are called %q", p.id).hint("choose another id")
+				d.report(n, diagnostic.CodeNameTwice, "two patches are called %q", p.id).WithHint("choose another id")
 			}
 		},
 		"when":      func(n *node) { p.when = d.expression(n, path+".when") },
@@ -53,18 +55,18 @@ func (d *decoder) patch(n *node, index int, before []patchSpec) patchSpec {
 		"conflict": func(n *node) {
 			text, ok := d.plainString(n, path+".conflict")
 			if ok && !slices.Contains(conflictPolicies(), text) {
-				d.report(n, CodeNotOneOf, "%s.conflict must be %s, and is %q", path, strings.Join(conflictPolicies(), " or "), text).
-					hint("%s", didYouMean(text, conflictPolicies()))
+				d.report(n, diagnostic.CodeNotOneOf, "%s.conflict must be %s, and is %q", path, strings.Join(conflictPolicies(), " or "), text).
+					WithHint("%s", diagnostic.DidYouMean(text, conflictPolicies()))
 			}
 			p.refuse = text == conflictRefuse
 		},
 		"template": func(n *node) {
 			if n.kind != mappingNode {
-				d.report(n, CodeFieldType, "%s.template must be a mapping, and is %s", path, n.what())
+				d.report(n, diagnostic.CodeFieldType, "%s.template must be a mapping, and is %s", path, n.what())
 				return
 			}
 			if len(n.fields) == 0 && !n.partial {
-				d.report(n, CodeEmpty, "%s.template is empty", path)
+				d.report(n, diagnostic.CodeEmpty, "%s.template is empty", path)
 			}
 			p.template = n
 		},
@@ -89,7 +91,7 @@ func (d *decoder) patchID(n *node, path string) string {
 		return ""
 	}
 	if strings.Contains(s, ".") || len(validation.IsValidLabelValue(s)) > 0 {
-		d.report(n, CodePatchID, "%s: %q cannot be the id of a patch: it is made of letters, digits, - and _, at most 63, with a letter or digit at both ends", path, s)
+		d.report(n, diagnostic.CodePatchID, "%s: %q cannot be the id of a patch: it is made of letters, digits, - and _, at most 63, with a letter or digit at both ends", path, s)
 		return ""
 	}
 	return s
@@ -107,7 +109,7 @@ func (d *decoder) target(n *node, path string) *lookupSpec {
 		"selector":   func(n *node) { d.lookupSelector(n, path+".selector", t) },
 	}, "apiVersion", "kind")
 	t.gvk = d.gvk(n, path, apiVersion, kind)
-	d.whichForm(n, path, t, CodePatchTarget,
+	d.whichForm(n, path, t, diagnostic.CodePatchTarget,
 		"give it a name for one object, or a selector for several; selector: {} selects all, and without a target the patch is for the parent",
 		"leave out one: name is for one object, and selector for several")
 	return t

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 const (
@@ -65,21 +67,21 @@ func (d *decoder) rollout(n *node, path string) *rolloutSpec {
 			}
 			var err error
 			if r.share, err = shareOf(n.value); err != nil {
-				d.report(n, CodeRolloutShare, "%s.maxUnavailable %s, and is %s", path, err.Error(), n.shown())
+				d.report(n, diagnostic.CodeRolloutShare, "%s.maxUnavailable %s, and is %s", path, err.Error(), n.shown())
 			}
 		},
 		"order": func(n *node) {
 			text, ok := d.plainString(n, path+".order")
 			if ok && text != orderParallel && text != orderOrderedReady {
-				d.report(n, CodeNotOneOf, "%s.order must be %s or %s, and is %q", path, orderParallel, orderOrderedReady, text).
-					hint("%s", didYouMean(text, []string{orderParallel, orderOrderedReady}))
+				d.report(n, diagnostic.CodeNotOneOf, "%s.order must be %s or %s, and is %q", path, orderParallel, orderOrderedReady, text).
+					WithHint("%s", diagnostic.DidYouMean(text, []string{orderParallel, orderOrderedReady}))
 			}
 			r.ordered = text == orderOrderedReady
 		},
 		"partition": func(n *node) {
 			partition, ok := n.value.(int64)
 			if n.kind != scalarNode || !ok || partition < 0 {
-				d.report(n, CodeFieldType, "%s.partition must be a number from 0 on, and is %s", path, n.shown())
+				d.report(n, diagnostic.CodeFieldType, "%s.partition must be a number from 0 on, and is %s", path, n.shown())
 			}
 			r.partition = partition
 		},

@@ -1,6 +1,10 @@
 package rules
 
-import "strconv"
+import (
+	"strconv"
+
+	"kanon.dev/kanon/rules/diagnostic"
+)
 
 // definition is a CustomResourceDefinition as it stands in its source.
 type definition struct {
@@ -20,14 +24,14 @@ type DefinitionPlace struct {
 }
 
 // DefinitionFinding is a finding about CRDs[i] that somebody else has made.
-func (docs *Documents) DefinitionFinding(i int, at DefinitionPlace, message string) Finding {
+func (docs *Documents) DefinitionFinding(i int, at DefinitionPlace, message string) diagnostic.Finding {
 	d := docs.definitions[i]
-	f := newFinding(d.place(at), CodeRefusedCRD, "%s", message)
+	f := diagnostic.New(d.place(at), diagnostic.CodeRefusedCRD, "%s", message)
 	f.Text = d.src.lineAt(f.Position)
 	return *f
 }
 
-func (d definition) place(at DefinitionPlace) Position {
+func (d definition) place(at DefinitionPlace) diagnostic.Position {
 	value, name := d.root, d.root
 	for _, step := range at.Path {
 		key, below := value.step(step)

@@ -1,6 +1,10 @@
 package rules
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
+)
 
 // Deletion says whether a rule wants its parent deleted.
 type Deletion uint8
@@ -25,8 +29,8 @@ func (c *compiler) compileDeleteWhen(u *uses) *expression {
 		return nil
 	}
 	if isPowerful(c.rule.parent.gvk.GroupKind()) {
-		c.report(c.rule.src.at(n.yaml), CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.parent.gvk.Kind).
-			hint("say in spec.status or spec.conditions that it may go, and leave it to somebody who looks at it first")
+		c.report(c.rule.src.at(n.yaml), diagnostic.CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.parent.gvk.Kind).
+			WithHint("say in spec.status or spec.conditions that it may go, and leave it to somebody who looks at it first")
 		return nil
 	}
 	return c.condition(n, c.ruleScope("spec.deleteWhen"), u).compiled()

@@ -86,7 +86,7 @@
 // programs; generated.go is about fields that are generated once; types.go, typecheck*.go, truth.go and conform*.go check them against
 // schemas; evaluate.go, scope.go, lookups.go, pairs.go, render.go, ready.go and
 // status.go run them; the package readiness says how far an object has come.
-// codes.go, finding.go and printer.go are what is found, and celtext.go and
+// The package diagnostic has what is found, and celtext.go and
 // typetext.go say it in plain words. testdata holds a case for each behaviour; go
 // test -update rewrites what is wanted.
 package rules

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // ruleFor is a rule for WebApps with the given lines below spec.
@@ -284,7 +286,7 @@ spec:
 	}
 	want := []Child{{
 		ID: "one", GVK: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
-		Position: Position{File: "f", Line: 14, Column: 9}, ForEach: true, Read: true, UpdatePolicy: UpdateApply, Ending: Ending{EndDelete, EndDelete},
+		Position: diagnostic.Position{File: "f", Line: 14, Column: 9}, ForEach: true, Read: true, UpdatePolicy: UpdateApply, Ending: Ending{EndDelete, EndDelete},
 	}}
 	if diff := cmp.Diff(want, p.Children()); diff != "" {
 		t.Error(diff)
@@ -353,11 +355,11 @@ spec:
 	if diff := cmp.Diff(want, findings.MissingKinds()); diff != "" {
 		t.Error(diff)
 	}
-	var asError *FindingsError
+	var asError *diagnostic.FindingsError
 	if !errors.As(findings.Err(), &asError) || len(asError.Findings) != 4 || !strings.Contains(asError.Error(), "rule.yaml:5:24: error: ") {
 		t.Errorf("got %v", findings.Err())
 	}
-	if (Findings{{Severity: SeverityWarning}}).Err() != nil {
+	if (diagnostic.Findings{{Severity: diagnostic.SeverityWarning}}).Err() != nil {
 		t.Error("warnings alone are no error")
 	}
 }

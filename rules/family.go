@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // family are the children that have the same items: one with items of its own,
@@ -53,12 +55,12 @@ func (c *compiler) itemsOf(spec *childSpec) *childSpec {
 		switch {
 		case next == nil:
 			if at == spec && !c.rule.openChildren {
-				c.report(at.sameAs.pos, CodeUnknownChild, "there is no child called %q", at.sameAs.id).hint("%s", didYouMean(at.sameAs.id, c.childIDs()))
+				c.report(at.sameAs.pos, diagnostic.CodeUnknownChild, "there is no child called %q", at.sameAs.id).WithHint("%s", diagnostic.DidYouMean(at.sameAs.id, c.childIDs()))
 			}
 			return nil
 		case slices.Contains(path, next.id):
 			if next == spec && spec.id == slices.Min(path) { // once for each cycle
-				c.report(at.sameAs.pos, CodePairCycle, "sameAs leads back to where it began: %s", strings.Join(append(path, next.id), " → "))
+				c.report(at.sameAs.pos, diagnostic.CodePairCycle, "sameAs leads back to where it began: %s", strings.Join(append(path, next.id), " → "))
 			}
 			return nil
 		}
@@ -69,8 +71,8 @@ func (c *compiler) itemsOf(spec *childSpec) *childSpec {
 	}
 	if len(at.forEach) == 0 {
 		if spec.sameAs.id == at.id {
-			c.report(spec.sameAs.pos, CodePairedWithOne, "%s makes one object and has no items", at.label()).
-				hint("give %s a forEach, or leave out this one", at.label())
+			c.report(spec.sameAs.pos, diagnostic.CodePairedWithOne, "%s makes one object and has no items", at.label()).
+				WithHint("give %s a forEach, or leave out this one", at.label())
 		}
 		return nil
 	}

@@ -9,6 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 type yamlNode = yaml.Node
@@ -23,7 +25,7 @@ type fields map[string]func(*node)
 func (d *decoder) object(n *node, path string, known fields, required ...string) gaps {
 	found := gaps{}
 	if n.kind != mappingNode {
-		d.report(n, CodeFieldType, "%s must be a mapping, and is %s", orDocument(path), n.what())
+		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", orDocument(path), n.what())
 		for name := range known {
 			found[name] = true
 		}
@@ -45,12 +47,12 @@ func (d *decoder) object(n *node, path string, known fields, required ...string)
 			read(f.name, f.value)
 			continue
 		}
-		unknown := d.report(f.key, CodeUnknownField, "unknown field %q in %s", f.name, orDocument(path))
+		unknown := d.report(f.key, diagnostic.CodeUnknownField, "unknown field %q in %s", f.name, orDocument(path))
 		target, hint := foreignField(path, f.name)
 		if hint == "" {
 			hint = misplacedField(n, path, f)
 		}
-		if near, ok := nearest(f.name, slices.Collect(maps.Keys(known))); ok && hint == "" {
+		if near, ok := diagnostic.Nearest(f.name, slices.Collect(maps.Keys(known))); ok && hint == "" {
 			target, hint = near, fmt.Sprintf("did you mean %q?", near)
 		}
 		unknown.Hint = hint
@@ -61,7 +63,7 @@ func (d *decoder) object(n *node, path string, known fields, required ...string)
 	}
 	for _, name := range required {
 		if !n.has(name) && !meant[name] {
-			d.report(n, CodeMissingField, "%s is missing %s", orDocument(path), name)
+			d.report(n, diagnostic.CodeMissingField, "%s is missing %s", orDocument(path), name)
 			found[name] = true
 		}
 	}
@@ -138,7 +140,7 @@ func quotesFor(n *node) string {
 // list returns the items of a list.
 func (d *decoder) list(n *node, path string) []*node {
 	if n.kind != sequenceNode {
-		d.report(n, CodeFieldType, "%s must be a list, and is %s", path, n.what()).hint("%s", asListHint(n, path))
+		d.report(n, diagnostic.CodeFieldType, "%s must be a list, and is %s", path, n.what()).WithHint("%s", asListHint(n, path))
 		return nil
 	}
 	return n.items
@@ -163,17 +165,17 @@ func (d *decoder) plainString(n *node, path string) (string, bool) {
 	s, ok := n.text()
 	switch {
 	case n.kind == scalarNode && !ok && n.value != nil:
-		d.report(n, CodeFieldType, "%s must be a string, and is %s", path, n.what()).hint("%s", quotesHint)
+		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.what()).WithHint("%s", quotesHint)
 		return "", false
 	case !ok:
-		d.report(n, CodeFieldType, "%s must be a string, and is %s", path, n.what())
+		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.what())
 		return "", false
 	case hasExpression(s):
-		d.report(n, CodeStrayExpression, "%s cannot hold an expression", path).
-			hint("write it out: it is read before there is a parent")
+		d.report(n, diagnostic.CodeStrayExpression, "%s cannot hold an expression", path).
+			WithHint("write it out: it is read before there is a parent")
 		return "", false
 	case s == "":
-		d.report(n, CodeEmpty, "%s is empty", path)
+		d.report(n, diagnostic.CodeEmpty, "%s is empty", path)
 		return "", false
 	}
 	return s, true
@@ -181,7 +183,7 @@ func (d *decoder) plainString(n *node, path string) (string, bool) {
 
 func (d *decoder) stringMap(n *node, path string) map[string]string {
 	if n.kind != mappingNode {
-		d.report(n, CodeFieldType, "%s must be a mapping, and is %s", path, n.what())
+		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", path, n.what())
 		return nil
 	}
 	m := make(map[string]string, len(n.fields))
@@ -190,9 +192,9 @@ func (d *decoder) stringMap(n *node, path string) map[string]string {
 		s, ok := f.value.text()
 		switch {
 		case !ok:
-			d.report(f.value, CodeFieldType, "%s must be a string, and is %s", at, f.value.what()).hint("%s", quotesFor(f.value))
+			d.report(f.value, diagnostic.CodeFieldType, "%s must be a string, and is %s", at, f.value.what()).WithHint("%s", quotesFor(f.value))
 		case hasExpression(s) && path == "metadata.labels":
-			d.report(f.value, CodeStrayExpression, "%s cannot hold an expression", at)
+			d.report(f.value, diagnostic.CodeStrayExpression, "%s cannot hold an expression", at)
 		}
 		m[f.name] = s
 	}
@@ -203,8 +205,8 @@ func (d *decoder) stringMap(n *node, path string) map[string]string {
 func (d *decoder) expression(n *node, path string) *node {
 	s, ok := n.text()
 	if !ok || !hasExpression(s) {
-		d.report(n, CodeNotExpression, "%s must be an expression, such as ${…}, and is %s", path, n.what()).
-			hint("%s", expressionHint(n))
+		d.report(n, diagnostic.CodeNotExpression, "%s must be an expression, such as ${…}, and is %s", path, n.what()).
+			WithHint("%s", expressionHint(n))
 		return nil
 	}
 	return n
@@ -244,7 +246,7 @@ func (d *decoder) selector(n *node, path string) labels.Selector {
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&spec)
 	if err != nil {
-		d.report(n, CodeSelector, "%s: %s", path, err.Error())
+		d.report(n, diagnostic.CodeSelector, "%s: %s", path, err.Error())
 		return nil
 	}
 	return selector
@@ -272,7 +274,7 @@ func (d *decoder) requirement(n *node, path string) metav1.LabelSelectorRequirem
 func (d *decoder) noExpressions(n *node, path string) {
 	for _, f := range n.fields {
 		if isExpressionText(f.value) {
-			d.report(f.value, CodeStrayExpression, "%s.%s cannot hold an expression", path, f.name)
+			d.report(f.value, diagnostic.CodeStrayExpression, "%s.%s cannot hold an expression", path, f.name)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/cel-go/common/ast"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // compiledFinalize is spec.finalize.
@@ -71,8 +73,8 @@ func (g guard) under(outer guard) guard {
 // checkFinalizing reports a read of finalizing in a rule that does not keep its parents.
 func (a *analysis) checkFinalizing(e ast.Expr) {
 	if a.c.rule.finalize == nil && !a.c.rule.partial {
-		a.report(e.ID(), CodeConstant, "finalizing is always false, because the rule has no spec.finalize").
-			hint("write spec.finalize: {}, which keeps a parent that is deleted until its children are, or leave finalizing out")
+		a.report(e.ID(), diagnostic.CodeConstant, "finalizing is always false, because the rule has no spec.finalize").
+			WithHint("write spec.finalize: {}, which keeps a parent that is deleted until its children are, or leave finalizing out")
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // seeds are the rules of testdata.
@@ -51,7 +53,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			findings = append(findings, more...)
 		}
-		if err := (Printer{}).Print(io.Discard, findings); err != nil {
+		if err := (diagnostic.Printer{}).Print(io.Discard, findings); err != nil {
 			t.Error(err)
 		}
 		lines := newSource("f", data).lines

@@ -9,6 +9,8 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // A field can be generated once in a child that otherwise follows the rule:
@@ -145,11 +147,11 @@ func (c *compiler) checkKept(spec *childSpec, child *compiledChild, n *node, kep
 	case kept && isUnreadable(child, path):
 		c.reportUnreadable(spec, n, path)
 	case !kept && found:
-		c.report(c.rule.src.at(n.yaml), CodeOutOfScope, "random gives another value at each evaluation, and this is not the field of %s.%s that it is the default of", rootObserved, spec.id).
-			hint("let the whole value be that of its own field, as in %s", yamlPath(readable(path), value))
+		c.report(c.rule.src.at(n.yaml), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not the field of %s.%s that it is the default of", rootObserved, spec.id).
+			WithHint("let the whole value be that of its own field, as in %s", yamlPath(readable(path), value))
 	case !kept:
-		c.report(c.rule.src.at(n.yaml), CodeOutOfScope, "random gives another value at each evaluation, and this is not a field of %s.%s that it can be the default of", rootObserved, spec.id).
-			hint("let the whole value be that of its own field, as in %s", yamlPath(path, value))
+		c.report(c.rule.src.at(n.yaml), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not a field of %s.%s that it can be the default of", rootObserved, spec.id).
+			WithHint("let the whole value be that of its own field, as in %s", yamlPath(path, value))
 	}
 }
 
@@ -162,13 +164,13 @@ func (c *compiler) checkGeneratedVariable(spec *childSpec, child *compiledChild,
 	at, name := c.rule.src.at(v.spec.value.yaml), rootVariables+"."+v.name
 	switch {
 	case len(v.generated) == 0:
-		c.report(at, CodeOutOfScope, "random gives another value at each evaluation, and it is not the whole value of %s that it is the default of", name).
-			hint("let a variable be nothing but that, as in {name: %s, value: \"%s\"}, and compute others from it", v.name, c.generatedValue(spec, fieldOf(spec, &v.spec), v.spec.value))
+		c.report(at, diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and it is not the whole value of %s that it is the default of", name).
+			WithHint("let a variable be nothing but that, as in {name: %s, value: \"%s\"}, and compute others from it", v.name, c.generatedValue(spec, fieldOf(spec, &v.spec), v.spec.value))
 	case isUnreadable(child, v.generated):
 		c.reportUnreadable(spec, v.spec.value, v.generated)
 	case !kept[v.spec.value]:
-		c.report(at, CodeOutOfScope, "%s would be another value at each evaluation, because the template does not keep it in %s, which it reads", name, strings.Join(v.generated, ".")).
-			hint("set that field in the template: %s", yamlPath(v.generated, "${"+name+"}"))
+		c.report(at, diagnostic.CodeOutOfScope, "%s would be another value at each evaluation, because the template does not keep it in %s, which it reads", name, strings.Join(v.generated, ".")).
+			WithHint("set that field in the template: %s", yamlPath(v.generated, "${"+name+"}"))
 	}
 }
 
@@ -178,8 +180,8 @@ func isUnreadable(child *compiledChild, path []string) bool {
 }
 
 func (c *compiler) reportUnreadable(spec *childSpec, n *node, path []string) {
-	c.report(c.rule.src.at(n.yaml), CodeOutOfScope, "a Secret's stringData is never read back, so random would give another value at each evaluation").
-		hint("generate it in data: %s", yamlPath(readable(path), c.generatedValue(spec, path, n)))
+	c.report(c.rule.src.at(n.yaml), diagnostic.CodeOutOfScope, "a Secret's stringData is never read back, so random would give another value at each evaluation").
+		WithHint("generate it in data: %s", yamlPath(readable(path), c.generatedValue(spec, path, n)))
 }
 
 // keepGenerated gives the generated fields of a rendered object the values that the live one has,

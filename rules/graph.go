@@ -8,6 +8,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // link works out which child needs which, and puts them in an order in which
@@ -25,10 +26,10 @@ func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 			switch {
 			case !ok:
 				if d.id != "" && !c.rule.openChildren {
-					c.report(d.pos, CodeUnknownChild, "dependsOn: there is no child called %q", d.id).hint("%s", didYouMean(d.id, c.childIDs()))
+					c.report(d.pos, diagnostic.CodeUnknownChild, "dependsOn: there is no child called %q", d.id).WithHint("%s", diagnostic.DidYouMean(d.id, c.childIDs()))
 				}
 			case j == i:
-				c.report(d.pos, CodeSelfReference, "dependsOn: %s cannot depend on itself", d.id).hint("leave it out")
+				c.report(d.pos, diagnostic.CodeSelfReference, "dependsOn: %s cannot depend on itself", d.id).WithHint("leave it out")
 			case !slices.Contains(child.waitsFor, j):
 				child.waitsFor = append(child.waitsFor, j)
 			}
@@ -43,11 +44,11 @@ func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 		}
 		first := p.children[cycle[0]]
 		if len(cycle) == 2 {
-			c.report(first.Position, CodeSelfReference, "%s reads itself", ids[0]).
-				hint("observed.%s is what is there of it already", ids[0])
+			c.report(first.Position, diagnostic.CodeSelfReference, "%s reads itself", ids[0]).
+				WithHint("observed.%s is what is there of it already", ids[0])
 		} else {
-			c.report(first.Position, CodeChildCycle, "children need each other: %s", strings.Join(ids, " → ")).
-				hint("read one of them as observed.<id>, which waits for nothing")
+			c.report(first.Position, diagnostic.CodeChildCycle, "children need each other: %s", strings.Join(ids, " → ")).
+				WithHint("read one of them as observed.<id>, which waits for nothing")
 		}
 	}
 	return order
@@ -144,10 +145,10 @@ func (c *compiler) checkSkippedChild(by *reader, r nodeRef, target *nodeUses) {
 	if r.root == rootChildren && (target.spec.many() || target.spec.gaps["forEach"]) {
 		return // a list, which lacks what is skipped
 	}
-	var f *Finding
+	var f *diagnostic.Finding
 	switch {
 	case target.creation.given && !ensured(r, &by.guard, &target.creation):
-		f = c.report(r.pos, CodeUncreatedChild, "%s reads %s, which is not there when its createWhen keeps it from being made", by.label, r.name())
+		f = c.report(r.pos, diagnostic.CodeUncreatedChild, "%s reads %s, which is not there when its createWhen keeps it from being made", by.label, r.name())
 	case target.guard.given && !ensured(r, &by.guard, &target.guard):
 		absent := "when its when is false"
 		if c.differOnlyInKind(&by.guard, target) {
@@ -156,17 +157,17 @@ func (c *compiler) checkSkippedChild(by *reader, r nodeRef, target *nodeUses) {
 		if target.spec.cleanup && target.spec.when == nil {
 			absent = "as long as the parent is not being deleted"
 		}
-		f = c.report(r.pos, CodeSkippedChild, "%s reads %s, which is not there %s", by.label, r.name(), absent)
+		f = c.report(r.pos, diagnostic.CodeSkippedChild, "%s reads %s, which is not there %s", by.label, r.name(), absent)
 	default:
 		return
 	}
 	switch {
-	case by.bare, target.spec.optional && f.Code == CodeSkippedChild:
-		f.hint("write %s.?%s with a default", r.root, r.id)
-	case f.Code == CodeUncreatedChild:
-		f.hint("write %s.?%s with a default, or give %s a when of that condition", r.root, r.id, by.label)
+	case by.bare, target.spec.optional && f.Code == diagnostic.CodeSkippedChild:
+		f.WithHint("write %s.?%s with a default", r.root, r.id)
+	case f.Code == diagnostic.CodeUncreatedChild:
+		f.WithHint("write %s.?%s with a default, or give %s a when of that condition", r.root, r.id, by.label)
 	default:
-		f.hint("write %s.?%s, or give %s the same when", r.root, r.id, by.label)
+		f.WithHint("write %s.?%s, or give %s the same when", r.root, r.id, by.label)
 	}
 }
 
@@ -176,20 +177,20 @@ func (c *compiler) checkSkippedLookup(by *reader, r nodeRef) {
 		return
 	}
 	if !ensured(r, &by.guard, &l.guard) {
-		f := c.report(r.pos, CodeSkippedLookup, "%s reads %s, which is not there when its when is false", by.label, r.name())
+		f := c.report(r.pos, diagnostic.CodeSkippedLookup, "%s reads %s, which is not there when its when is false", by.label, r.name())
 		if by.bare {
-			f.hint("write lookups.?%s with a default, or make the lookup optional", r.id)
+			f.WithHint("write lookups.?%s with a default, or make the lookup optional", r.id)
 			return
 		}
-		f.hint("write lookups.?%s, give %s the same when, or make the lookup optional", r.id, by.label)
+		f.WithHint("write lookups.?%s, give %s the same when, or make the lookup optional", r.id, by.label)
 	}
 }
 
 // checkPast reports a read of something in an optional lookup.
 func (c *compiler) checkPast(reader string, r nodeRef, by *guard) {
 	if !by.asked[r.name()] && !by.lost && !slices.ContainsFunc(r.guards, func(g *guard) bool { return g.asked[r.name()] || g.lost }) {
-		c.report(r.pos, CodeUnguardedLookup, "%s reads something in %s, which is optional, and waits as long as that is not there", reader, r.name()).
-			hint("read it as lookups.?%s with a default, or test it with has(lookups.%s)", r.id, r.id)
+		c.report(r.pos, diagnostic.CodeUnguardedLookup, "%s reads something in %s, which is optional, and waits as long as that is not there", reader, r.name()).
+			WithHint("read it as lookups.?%s with a default, or test it with has(lookups.%s)", r.id, r.id)
 	}
 }
 
@@ -241,7 +242,7 @@ func (c *compiler) checkIdentities(p *Program) {
 			continue
 		}
 		if !exclusive(spec, &c.rule.children[first]) {
-			c.report(c.rule.src.at(metadata.get("name").yaml), CodeSameObject, "%s is the same object as %s: both are %s %s",
+			c.report(c.rule.src.at(metadata.get("name").yaml), diagnostic.CodeSameObject, "%s is the same object as %s: both are %s %s",
 				spec.label(), c.rule.children[first].label(), child.GVK.Kind, quoted(name))
 		}
 	}
@@ -290,7 +291,7 @@ func (c *compiler) checkRecursion(p *Program) {
 		if inNamespaces && spec.template.get("metadata").get("namespace") != nil {
 			continue // the child may be in a namespace whose objects are no parents
 		}
-		c.report(child.Position, CodeRecursion, "%s is a %s like the parent, so every child would be a parent with children of its own without end", spec.label(), child.GVK.Kind).
-			hint("give the child a when, or the parent a selector or a when, that ends this")
+		c.report(child.Position, diagnostic.CodeRecursion, "%s is a %s like the parent, so every child would be a parent with children of its own without end", spec.label(), child.GVK.Kind).
+			WithHint("give the child a when, or the parent a selector or a when, that ends this")
 	}
 }

@@ -6,13 +6,15 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // isMisspelt says whether a mapping has a field whose name is nearly the one that
 // is missing, so that the finding about that field says enough.
 func (c *compiler) isMisspelt(n *node, name string, gvk schema.GroupVersionKind) bool {
 	return c.schemaOf(gvk) != nil && slices.ContainsFunc(n.fields, func(f field) bool {
-		_, near := nearest(f.name, []string{name})
+		_, near := diagnostic.Nearest(f.name, []string{name})
 		return near && !hasExpression(f.name)
 	})
 }
@@ -45,8 +47,8 @@ func (c *compiler) checkItemNames(spec *childSpec) {
 	if name == nil {
 		return
 	}
-	c.report(c.rule.src.at(name.yaml), CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
-		spec.label(), root.forEach[0].name).hint("let the name tell the items apart")
+	c.report(c.rule.src.at(name.yaml), diagnostic.CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
+		spec.label(), root.forEach[0].name).WithHint("let the name tell the items apart")
 }
 
 // atMostOneItem says whether it can be seen that forEach gives one item at most,

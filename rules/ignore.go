@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // handover is a field that is left to others as long as a condition holds.
@@ -43,15 +44,15 @@ func (c *compiler) ignoredPath(item ignoreSpec, child *compiledChild) (IgnoredPa
 	text, _ := n.text()
 	path, err := parsePath(text)
 	if err != nil {
-		c.reportAt(n, err.offset, CodeIgnorePath, "%s", err.message).Hint = err.hint
+		c.reportAt(n, err.offset, diagnostic.CodeIgnorePath, "%s", err.message).Hint = err.hint
 		return nil, false
 	}
 	if reason := notOthers(path.steps); reason != "" {
-		c.report(c.rule.src.at(n.yaml), CodeIgnoreIdentity, "%s cannot be left to others: %s", path.steps, reason)
+		c.report(c.rule.src.at(n.yaml), diagnostic.CodeIgnoreIdentity, "%s cannot be left to others: %s", path.steps, reason)
 		return nil, false
 	}
 	if other, ok := within(path.steps, child.Ignore); ok {
-		c.report(c.rule.src.at(n.yaml), CodeIgnoreTwice, "%s is ignored already, by %s", path.steps, other).hint("leave it out")
+		c.report(c.rule.src.at(n.yaml), diagnostic.CodeIgnoreTwice, "%s is ignored already, by %s", path.steps, other).WithHint("leave it out")
 		return nil, false
 	}
 	if slices.ContainsFunc(child.handovers, func(h handover) bool { return h.path.equal(path.steps) }) {
@@ -59,7 +60,7 @@ func (c *compiler) ignoredPath(item ignoreSpec, child *compiledChild) (IgnoredPa
 		if item.when == nil {
 			hint = "leave out the other item"
 		}
-		c.report(c.rule.src.at(n.yaml), CodeIgnoreTwice, "%s is ignored already, under a condition", path.steps).hint("%s", hint)
+		c.report(c.rule.src.at(n.yaml), diagnostic.CodeIgnoreTwice, "%s is ignored already, under a condition", path.steps).WithHint("%s", hint)
 		return nil, false
 	}
 	if s := c.schemaOf(child.GVK); s != nil {
@@ -157,7 +158,7 @@ func (k *ignoreChecker) check(s *openapi.Schema, at *fieldPath) {
 			continue
 		}
 		if list != nil && slices.Contains(list.Keys, step.Field) && i == len(k.path.steps)-1 {
-			k.report(i, CodeIgnorePart, "%s tells the items of %s apart and cannot be left to others", step.Field, at.up.inKind())
+			k.report(i, diagnostic.CodeIgnorePart, "%s tells the items of %s apart and cannot be left to others", step.Field, at.up.inKind())
 			return
 		}
 		list = nil
@@ -172,10 +173,10 @@ func (k *ignoreChecker) check(s *openapi.Schema, at *fieldPath) {
 			}
 			s, at = field.Schema, at.to(step.Field, s)
 		case openapi.List:
-			k.report(i, CodeIgnorePart, "%s is a list", at.inKind()).hint("%s", itemsHint(s, at))
+			k.report(i, diagnostic.CodeIgnorePart, "%s is a list", at.inKind()).WithHint("%s", itemsHint(s, at))
 			return
 		default:
-			k.report(i, CodeIgnorePart, "%s is one value, with no fields in it", at.inKind())
+			k.report(i, diagnostic.CodeIgnorePart, "%s is one value, with no fields in it", at.inKind())
 			return
 		}
 	}
@@ -184,12 +185,12 @@ func (k *ignoreChecker) check(s *openapi.Schema, at *fieldPath) {
 // items looks at a step that names items of a list, and tells whether it can.
 func (k *ignoreChecker) items(i int, s *openapi.Schema, at *fieldPath) bool {
 	if s.Type != openapi.List {
-		k.report(i, CodeIgnorePart, "%s is not a list", at.inKind()).hint("write [key] for the key of a map")
+		k.report(i, diagnostic.CodeIgnorePart, "%s is not a list", at.inKind()).WithHint("write [key] for the key of a map")
 		return false
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.path.steps[i].Keys)) {
 		if !slices.Contains(s.Keys, name) {
-			k.report(i, CodeIgnorePart, "the items of %s are not told apart by %s", at.inKind(), name).hint("%s", itemsHint(s, at))
+			k.report(i, diagnostic.CodeIgnorePart, "the items of %s are not told apart by %s", at.inKind(), name).WithHint("%s", itemsHint(s, at))
 			return false
 		}
 	}
@@ -210,14 +211,14 @@ func (k *ignoreChecker) unknown(i int, s *openapi.Schema, at *fieldPath) {
 		return
 	}
 	name := k.path.steps[i].Field
-	finding := k.report(i, CodeIgnoreUnknown, "%s has no field %s", at.kind(), at.to(name, s).inKind())
-	if near, ok := nearest(name, slices.Collect(maps.Keys(s.Fields))); ok {
-		finding.hint("did you mean %q?", near)
+	finding := k.report(i, diagnostic.CodeIgnoreUnknown, "%s has no field %s", at.kind(), at.to(name, s).inKind())
+	if near, ok := diagnostic.Nearest(name, slices.Collect(maps.Keys(s.Fields))); ok {
+		finding.WithHint("did you mean %q?", near)
 		return
 	}
 	finding.Hint = listFields(s)
 }
 
-func (k *ignoreChecker) report(i int, code Code, format string, args ...any) *Finding {
+func (k *ignoreChecker) report(i int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	return k.c.reportAt(k.n, k.path.at[i], code, format, args...)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // The API server lets nobody change some fields of an object. A template that computes one of them
@@ -67,8 +69,8 @@ func (c *compiler) checkImmutable(spec *childSpec, child *compiledChild) {
 			if !c.canChange(spec, r) || slices.ContainsFunc(named, r.isTold) {
 				continue
 			}
-			c.report(r.pos, CodeImmutable, "%s can change, and the API server lets nobody change %s of a %s", r.text, strings.Join(path, "."), child.GVK.Kind).
-				hint("write updatePolicy: ApplyOrRecreate, so that %s is then deleted and created again, or CreateOnly, so that it stays as it was created", spec.label())
+			c.report(r.pos, diagnostic.CodeImmutable, "%s can change, and the API server lets nobody change %s of a %s", r.text, strings.Join(path, "."), child.GVK.Kind).
+				WithHint("write updatePolicy: ApplyOrRecreate, so that %s is then deleted and created again, or CreateOnly, so that it stays as it was created", spec.label())
 			return
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // Kind tells what the compiler must know of a kind that a rule names.
@@ -76,7 +77,7 @@ func (c *compiler) kind(gvk schema.GroupVersionKind, n *node, verbs []string, us
 	c.checkSchema(gvk, n)
 	if k.Verbs != nil && !k.Verbs.HasAll(verbs...) {
 		lacks := slices.DeleteFunc(verbs, k.Verbs.Has)
-		c.report(c.fieldAt(n, "kind"), CodeUnusableKind, "kind %s in %s cannot be used here: its API has no %s",
+		c.report(c.fieldAt(n, "kind"), diagnostic.CodeUnusableKind, "kind %s in %s cannot be used here: its API has no %s",
 			gvk.Kind, gvk.GroupVersion(), strings.Join(lacks, ", "))
 	}
 	c.checkSchema(gvk, n)
@@ -92,7 +93,7 @@ func (c *compiler) checkSchema(gvk schema.GroupVersionKind, n *node) {
 		return
 	}
 	c.unchecked[gvk] = true
-	c.report(c.fieldAt(n, "kind"), CodeNoSchema, "the schema of kind %s in %s is not known here, so its fields are not checked", gvk.Kind, gvk.GroupVersion())
+	c.report(c.fieldAt(n, "kind"), diagnostic.CodeNoSchema, "the schema of kind %s in %s is not known here, so its fields are not checked", gvk.Kind, gvk.GroupVersion())
 }
 
 // Kinds lists the kinds that the rule names, each once: what Compile looks up in
@@ -123,7 +124,7 @@ func (r *Rule) Kinds() []schema.GroupVersionKind {
 
 // fieldAt is where the value of a mapping's field stands, or the mapping where
 // the field has another name by mistake.
-func (c *compiler) fieldAt(n *node, name string) Position {
+func (c *compiler) fieldAt(n *node, name string) diagnostic.Position {
 	if value := n.get(name); value != nil {
 		n = value
 	}
@@ -152,20 +153,20 @@ func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *node, use kindUse
 		return
 	}
 	if complete {
-		f := c.report(pos, CodeUnknownKind, "%s has no kind %s in %s", place, gvk.Kind, gvk.GroupVersion())
+		f := c.report(pos, diagnostic.CodeUnknownKind, "%s has no kind %s in %s", place, gvk.Kind, gvk.GroupVersion())
 		f.Hint, f.Missing = hint, &gvk
 		return
 	}
 	if !c.unchecked[gvk] {
 		c.unchecked[gvk] = true
-		f := c.report(pos, CodeUncheckedKind, "nothing is known here of kind %s in %s, so not all can be checked", gvk.Kind, gvk.GroupVersion())
+		f := c.report(pos, diagnostic.CodeUncheckedKind, "nothing is known here of kind %s in %s, so not all can be checked", gvk.Kind, gvk.GroupVersion())
 		f.Hint, f.Missing = hint, &gvk
 	}
 }
 
 // awaitedKind reports a missing kind where rules wait for their kinds: without the
 // kind of its parents a rule cannot run; otherwise one node waits.
-func (c *compiler) awaitedKind(gvk schema.GroupVersionKind, pos Position, use kindUse, complete bool) *Finding {
+func (c *compiler) awaitedKind(gvk schema.GroupVersionKind, pos diagnostic.Position, use kindUse, complete bool) *diagnostic.Finding {
 	text := fmt.Sprintf("the cluster has no kind %s in %s", gvk.Kind, gvk.GroupVersion())
 	if !complete {
 		text = fmt.Sprintf("it is not known now whether the cluster has kind %s in %s", gvk.Kind, gvk.GroupVersion())
@@ -173,10 +174,10 @@ func (c *compiler) awaitedKind(gvk schema.GroupVersionKind, pos Position, use ki
 	if use.node != "" {
 		text += "; " + use.node + " waits for it, and the rest of the rule runs"
 	}
-	f := c.report(pos, CodeUnknownKind, "%s", text)
+	f := c.report(pos, diagnostic.CodeUnknownKind, "%s", text)
 	f.Missing = &gvk
 	if use.node != "" {
-		f.Severity = SeverityWarning
+		f.Severity = diagnostic.SeverityWarning
 	}
 	return f
 }
@@ -204,10 +205,10 @@ func suggestKind(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) (
 		slices.Sort(places)
 		return "apiVersion", fmt.Sprintf("%s is in %s", gvk.Kind, strings.Join(slices.Compact(places), ", "))
 	}
-	if hint := didYouMean(gvk.Kind, siblings); hint != "" {
+	if hint := diagnostic.DidYouMean(gvk.Kind, siblings); hint != "" {
 		return "kind", hint
 	}
-	near, ok := nearest(gvk.Kind, others)
+	near, ok := diagnostic.Nearest(gvk.Kind, others)
 	if !ok {
 		return "kind", ""
 	}

@@ -5,12 +5,14 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // within is where the byte at offset of a scalar's value stands in the
 // source. It is exact for plain and quoted scalars and for block strings;
 // where text and value do not fit together it is the scalar's own position.
-func (s *source) within(n *yaml.Node, offset int) Position {
+func (s *source) within(n *yaml.Node, offset int) diagnostic.Position {
 	if s.paths != nil {
 		return s.inObject(n, offset)
 	}
@@ -36,7 +38,7 @@ func (s *source) within(n *yaml.Node, offset int) Position {
 	if !ok {
 		return s.at(n)
 	}
-	return s.outside(Position{File: s.name, Line: c.line + 1, Column: utf8.RuneCountInString(c.text()[:c.col]) + 1})
+	return s.outside(diagnostic.Position{File: s.name, Line: c.line + 1, Column: utf8.RuneCountInString(c.text()[:c.col]) + 1})
 }
 
 // byteColumn turns a column in characters, from 1, into an index of bytes.

@@ -3,6 +3,8 @@ package rules
 import (
 	"slices"
 	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // DecodeManifest is Decode for a file as its author keeps it. Besides rules and
@@ -11,10 +13,10 @@ import (
 // asks for, and documents of other kinds, which are passed over. Positions are
 // those in the file, also within the ConfigMaps: exact in block strings, and in
 // quoted strings as far as text and value can be laid over one another.
-func DecodeManifest(name string, data []byte) (Documents, Findings) {
+func DecodeManifest(name string, data []byte) (Documents, diagnostic.Findings) {
 	d := &decoder{src: newSource(name, data), mixed: true}
 	d.decode()
-	return d.docs, d.findings.finish(d.src)
+	return d.docs, d.findings.Findings(d.src.lineAt)
 }
 
 // labelRules marks the ConfigMaps of which the engine takes everything for
@@ -27,7 +29,7 @@ func concernsRules(root *node) bool {
 	apiVersion, _ := root.get("apiVersion").text()
 	kind, _ := root.get("kind").text()
 	group, _, _ := strings.Cut(apiVersion, "/")
-	return isCRD(apiVersion, kind) || strings.HasPrefix(apiVersion, "kanon.dev") || distance(group, "kanon.dev") <= 2 ||
+	return isCRD(apiVersion, kind) || strings.HasPrefix(apiVersion, "kanon.dev") || diagnostic.Distance(group, "kanon.dev") <= 2 ||
 		kind == RuleKind && apiVersion == "" || root.get("apiVersion") == nil && looksLikeRule(root.get("spec"))
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 const manifest = `# a Deployment of no concern, with what a rule could not have
@@ -76,7 +78,7 @@ func TestManifest(t *testing.T) {
 		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 	var got strings.Builder
-	if err := (Printer{}).Print(&got, findings.Sorted()); err != nil {
+	if err := (diagnostic.Printer{}).Print(&got, findings.Sorted()); err != nil {
 		t.Fatal(err)
 	}
 	want := `m.yaml:21:16: error: unknown name "parnt" [KN0204]

@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // What expressions can start with, besides the names of a forEach.
@@ -117,7 +118,7 @@ func (a *analysis) member(e ast.Expr, from *origin, name string, soft bool) (val
 }
 
 // namePos is where a name stands that the node e reads.
-func (a *analysis) namePos(e ast.Expr, name string) Position {
+func (a *analysis) namePos(e ast.Expr, name string) diagnostic.Position {
 	return a.within(nameOffset(a.expr.Text(), a.expr.Offset(e.ID()), name))
 }
 
@@ -139,7 +140,7 @@ func (a *analysis) child(e ast.Expr, id string, soft bool) *origin {
 func (a *analysis) childCalled(e ast.Expr, id string) *childSpec {
 	spec := a.c.children[id]
 	if spec == nil && !a.c.rule.openChildren {
-		a.reportName(e.ID(), id, CodeUnknownChild, "there is no child called %q", id).hint("%s", didYouMean(id, a.c.childIDs()))
+		a.reportName(e.ID(), id, diagnostic.CodeUnknownChild, "there is no child called %q", id).WithHint("%s", diagnostic.DidYouMean(id, a.c.childIDs()))
 	}
 	return spec
 }
@@ -164,8 +165,8 @@ func (a *analysis) pair(e ast.Expr, id string, soft bool) *origin {
 		a.uses.items, a.c.read[id] = true, true
 		a.uses.nodes = append(a.uses.nodes, nodeRef{root: rootEach, id: id, hard: !soft, pos: a.namePos(e, id)})
 	case a.childCalled(e, id) != nil:
-		a.reportName(e.ID(), id, CodeNotPaired, "%s does not have the same items as %s, so each.%s is not there", id, a.scope.place, id).
-			hint("%s", didYouMean(id, a.scope.family))
+		a.reportName(e.ID(), id, diagnostic.CodeNotPaired, "%s does not have the same items as %s, so each.%s is not there", id, a.scope.place, id).
+			WithHint("%s", diagnostic.DidYouMean(id, a.scope.family))
 	}
 	return later()
 }
@@ -175,7 +176,7 @@ func (a *analysis) variable(e ast.Expr, name string) *origin {
 	v := a.c.variable(a.scope, name)
 	if v == nil {
 		if !a.c.rule.openVariables && !a.scope.openVariables {
-			a.reportName(e.ID(), name, CodeUnknownVariable, "there is no variable called %q", name).hint("%s", didYouMean(name, a.scope.variableNames(a.c)))
+			a.reportName(e.ID(), name, diagnostic.CodeUnknownVariable, "there is no variable called %q", name).WithHint("%s", diagnostic.DidYouMean(name, a.scope.variableNames(a.c)))
 		}
 		return fixed()
 	}
@@ -198,8 +199,8 @@ func (a *analysis) lookup(e ast.Expr, id string, soft bool) *origin {
 	l := a.c.lookups[id]
 	if l == nil {
 		if !a.c.rule.openLookups {
-			f := a.reportName(e.ID(), id, CodeUnknownLookup, "there is no lookup called %q", id)
-			if f.hint("%s", didYouMean(id, a.c.lookupIDs())); f.Hint == "" && a.c.children[id] != nil {
+			f := a.reportName(e.ID(), id, diagnostic.CodeUnknownLookup, "there is no lookup called %q", id)
+			if f.WithHint("%s", diagnostic.DidYouMean(id, a.c.lookupIDs())); f.Hint == "" && a.c.children[id] != nil {
 				f.Hint = "write children." + id
 			}
 		}
@@ -219,7 +220,7 @@ func (a *analysis) lookup(e ast.Expr, id string, soft bool) *origin {
 func (a *analysis) follow(e ast.Expr, name string, read *uses, by *guard) {
 	for _, r := range read.nodes {
 		if r.root != rootLookups && !a.scope.allowChildren {
-			a.report(e.ID(), CodeOutOfScope, "%s reads %s, which cannot be read in %s", name, r.name(), a.scope.place)
+			a.report(e.ID(), diagnostic.CodeOutOfScope, "%s reads %s, which cannot be read in %s", name, r.name(), a.scope.place)
 		}
 	}
 	a.uses.follow(read, a.at(e.ID()), by)

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 const (
@@ -177,7 +179,7 @@ func (n *node) hashInto(h hash.Hash) {
 // builder makes nodes of what the YAML parser gave.
 type builder struct {
 	src      *source
-	findings *findingList
+	findings *diagnostic.List
 	// anchors holds the node of each anchor that is finished; an anchor that
 	// is still being built holds nil.
 	anchors map[*yaml.Node]*node
@@ -185,16 +187,14 @@ type builder struct {
 	merged int
 }
 
-func (b *builder) report(n *yaml.Node, code Code, format string, args ...any) *Finding {
-	f := newFinding(b.src.at(n), code, format, args...)
-	*b.findings = append(*b.findings, f)
-	return f
+func (b *builder) report(n *yaml.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+	return b.findings.Report(b.src.at(n), code, format, args...)
 }
 
 // build returns nil after it reported why there is no such node.
 func (b *builder) build(n *yaml.Node, depth int) *node {
 	if depth > maxDepth {
-		b.report(n, CodeTooDeep, "nested deeper than %d levels", maxDepth)
+		b.report(n, diagnostic.CodeTooDeep, "nested deeper than %d levels", maxDepth)
 		return nil
 	}
 	var out *node
@@ -209,7 +209,7 @@ func (b *builder) build(n *yaml.Node, depth int) *node {
 		out = b.scalar(n)
 	}
 	if out != nil && (out.size > maxNodes || b.merged > maxNodes) {
-		b.report(n, CodeTooManyValues, "more than %s values once its aliases are followed", figure(maxNodes))
+		b.report(n, diagnostic.CodeTooManyValues, "more than %s values once its aliases are followed", diagnostic.Number(maxNodes))
 		delete(b.anchors, n) // else those who refer to it would be larger still
 		return nil
 	}
@@ -223,7 +223,7 @@ func (b *builder) alias(n *yaml.Node) *node {
 		// The anchor stands in a part that was not well formed.
 		return nil
 	case target == nil:
-		b.report(n, CodeEndlessAlias, "*%s refers to a value that it is part of", n.Value)
+		b.report(n, diagnostic.CodeEndlessAlias, "*%s refers to a value that it is part of", n.Value)
 	}
 	return target
 }
@@ -280,7 +280,7 @@ func (b *builder) mapping(n *yaml.Node, depth int) *node {
 			}
 			out.partial = out.partial || value.partial
 			if first, ok := seen[name]; ok {
-				b.report(k, CodeDuplicateKey, "duplicate field %q: it stands in line %d already", name, b.src.at(first).Line)
+				b.report(k, diagnostic.CodeDuplicateKey, "duplicate field %q: it stands in line %d already", name, b.src.at(first).Line)
 				continue
 			}
 			seen[name] = k
@@ -319,7 +319,7 @@ func (b *builder) key(n *yaml.Node) (string, *node) {
 		n = n.Alias
 	}
 	if n.Kind != yaml.ScalarNode {
-		b.report(n, CodeBadKey, "a key must be a string").hint("put quotes around a value that begins with { or [")
+		b.report(n, diagnostic.CodeBadKey, "a key must be a string").WithHint("put quotes around a value that begins with { or [")
 		return "", nil
 	}
 	return n.Value, &node{kind: scalarNode, yaml: n, value: n.Value, size: 1, expressions: strings.Count(n.Value, "${")}
@@ -336,14 +336,14 @@ func (b *builder) merge(n *yaml.Node, depth int) []*node {
 	case from.kind == sequenceNode && !slices.ContainsFunc(from.items, func(i *node) bool { return i.kind != mappingNode }):
 		return from.items
 	}
-	b.report(n, CodeBadMerge, "<< takes a mapping or a list of mappings")
+	b.report(n, diagnostic.CodeBadMerge, "<< takes a mapping or a list of mappings")
 	return nil
 }
 
 func (b *builder) scalar(n *yaml.Node) *node {
 	value, hint, err := scalarValue(n)
 	if err != nil {
-		b.report(n, CodeBadScalar, "%s", err.Error()).hint("%s", hint)
+		b.report(n, diagnostic.CodeBadScalar, "%s", err.Error()).WithHint("%s", hint)
 		return nil
 	}
 	out := &node{kind: scalarNode, yaml: n, value: value, size: 1, expressions: strings.Count(n.Value, "${")}

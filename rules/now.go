@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // What depends on now is followed through expressions like where a value comes
@@ -126,8 +127,8 @@ func (a *analysis) checkMoving(from *origin) {
 	if a.scope.rendered {
 		other = "; or say with spec.requeueAfter how often to render it anew"
 	}
-	a.report(at.ID(), CodeMovingTime, "%s must not change with every second, and this does, by way of now", a.scope.place).
-		hint(`compare now with a time, as in now > t, or take steps, as in truncate(now, duration("1h"))%s`, other)
+	a.report(at.ID(), diagnostic.CodeMovingTime, "%s must not change with every second, and this does, by way of now", a.scope.place).
+		WithHint(`compare now with a time, as in now > t, or take steps, as in truncate(now, duration("1h"))%s`, other)
 }
 
 // checkSteadyIdentity reports a name or a namespace that goes with the clock,
@@ -141,8 +142,8 @@ func (c *compiler) checkSteadyIdentity(spec *childSpec, from *origin) {
 		return
 	}
 	report := func(n *node, what string) {
-		c.report(c.rule.src.at(n.yaml), CodeMovingTime, "%s must not change with every second, which would make a new object each time, and this does, by way of now", what).
-			hint(`take steps, as in truncate(now, duration("1h"))`)
+		c.report(c.rule.src.at(n.yaml), diagnostic.CodeMovingTime, "%s must not change with every second, which would make a new object each time, and this does, by way of now", what).
+			WithHint(`take steps, as in truncate(now, duration("1h"))`)
 	}
 	if n.kind != mappingNode && metadata.moves() {
 		report(n, "metadata")

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // enter notes where a node of an object is, and where all below it are. The key of a mapping is where its value is.
@@ -43,8 +45,8 @@ func fieldStep(name string, first bool) string {
 }
 
 // inObject is where a node of an object is; with the line of the byte at offset, where it is a text of several lines.
-func (s *source) inObject(n *yaml.Node, offset int) Position {
-	p := Position{File: s.name, Path: s.paths[n]}
+func (s *source) inObject(n *yaml.Node, offset int) diagnostic.Position {
+	p := diagnostic.Position{File: s.name, Path: s.paths[n]}
 	text := strings.TrimRight(n.Value, "\n")
 	if n.Kind == yaml.ScalarNode && strings.Contains(text, "\n") && offset >= 0 && offset <= len(n.Value) {
 		p.Path += fmt.Sprintf(", line %d", 1+strings.Count(n.Value[:offset], "\n"))

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // Parent says which objects a rule reconciles.
@@ -28,7 +29,7 @@ type Parent struct {
 type Child struct {
 	ID       string
 	GVK      schema.GroupVersionKind
-	Position Position
+	Position diagnostic.Position
 	// ForEach is true where the node makes a list of objects.
 	ForEach bool
 	// Namespaced is what Options.Kinds said of the kind; true without Kinds.
@@ -168,7 +169,7 @@ type Query struct {
 type Lookup struct {
 	ID       string
 	GVK      schema.GroupVersionKind
-	Position Position
+	Position diagnostic.Position
 	// Namespaced is what Options.Kinds said of the kind; true without Kinds.
 	Namespaced bool
 	// Namespace is where all objects of the lookup are, as far as the rule says so

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 const (
@@ -38,15 +40,15 @@ func (d *decoder) duration(n *node, field string, least time.Duration) *duration
 		if seconds, isInt := n.value.(int64); isInt && seconds > 0 {
 			hint = fmt.Sprintf("write %ds for seconds", seconds)
 		}
-		d.report(n, CodeDuration, "spec.%s must be a duration, or an expression that gives one, and is %s", field, n.what()).hint("%s", hint)
+		d.report(n, diagnostic.CodeDuration, "spec.%s must be a duration, or an expression that gives one, and is %s", field, n.what()).WithHint("%s", hint)
 		return spec
 	}
 	constant, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		d.report(n, CodeDuration, "spec.%s must be a duration such as 90s, 10m or 1h30m, and is %q", field, text)
+		d.report(n, diagnostic.CodeDuration, "spec.%s must be a duration such as 90s, 10m or 1h30m, and is %q", field, text)
 	case constant < least:
-		d.report(n, CodeDuration, "spec.%s must be at least %s, and is %s", field, least, constant)
+		d.report(n, diagnostic.CodeDuration, "spec.%s must be at least %s, and is %s", field, least, constant)
 	}
 	spec.constant = constant
 	return spec

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // fieldRead is a field that an expression reads of an object of the cluster.
@@ -18,7 +20,7 @@ type fieldRead struct {
 	// asks is true where only the presence of the field is asked for.
 	asks bool
 	text string
-	pos  Position
+	pos  diagnostic.Position
 }
 
 // key tells reads of different fields apart.
@@ -168,7 +170,7 @@ func (w writtenField) isReadBy(r fieldRead) bool {
 // would be a reason for the next, or for taking it back.
 func (c *compiler) checkReadsItself(spec *patchSpec, patch *compiledPatch, u *uses) {
 	fields := written(spec.template, nil)
-	reported := map[Position]bool{}
+	reported := map[diagnostic.Position]bool{}
 	for _, r := range u.fields {
 		if reported[r.pos] || !c.readsTarget(spec, patch, r.root) {
 			continue
@@ -176,8 +178,8 @@ func (c *compiler) checkReadsItself(spec *patchSpec, patch *compiledPatch, u *us
 		for _, f := range fields {
 			if f.isReadBy(r) {
 				reported[r.pos] = true
-				c.report(r.pos, CodePatchReadsItself, "%s reads %s, and writes %s itself", spec.label(), r.text, strings.Join(f.path, ".")).
-					hint("compute it from what the patch does not write")
+				c.report(r.pos, diagnostic.CodePatchReadsItself, "%s reads %s, and writes %s itself", spec.label(), r.text, strings.Join(f.path, ".")).
+					WithHint("compute it from what the patch does not write")
 				break
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // origin says where a value comes from, and so what it means when something
@@ -64,8 +65,8 @@ type analysis struct {
 	node *node
 	// at maps a node to its place in the source, and within an offset in the
 	// expression.
-	at     func(id int64) Position
-	within func(offset int) Position
+	at     func(id int64) diagnostic.Position
+	within func(offset int) diagnostic.Position
 
 	uses   uses
 	reads  map[int64]read
@@ -105,16 +106,16 @@ func (b bindings) with(names map[string]*origin) bindings {
 	return out
 }
 
-func (a *analysis) report(id int64, code Code, format string, args ...any) *Finding {
+func (a *analysis) report(id int64, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	if a.reported[id] {
-		return &Finding{} // that is kept nowhere
+		return &diagnostic.Finding{} // that is kept nowhere
 	}
 	a.reported[id] = true
 	return a.c.report(a.at(id), code, format, args...)
 }
 
 // reportName reports something about a name that is read.
-func (a *analysis) reportName(id int64, name string, code Code, format string, args ...any) *Finding {
+func (a *analysis) reportName(id int64, name string, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	f := a.report(id, code, format, args...)
 	if f.Code != "" {
 		f.Position = a.within(nameOffset(a.expr.Text(), a.expr.Offset(id), name))
@@ -129,7 +130,7 @@ func (a *analysis) value(e ast.Expr, env bindings) *origin {
 	o := a.walk(e, env)
 	a.path, a.presence = outer, presence
 	if isGroup(o.root) {
-		a.report(e.ID(), CodeNoMember, "%s must be followed by a name, as in %s.%s", o.root, o.root, a.exampleMember(o.root))
+		a.report(e.ID(), diagnostic.CodeNoMember, "%s must be followed by a name, as in %s.%s", o.root, o.root, a.exampleMember(o.root))
 		return fixed()
 	}
 	return o
@@ -334,7 +335,7 @@ func (a *analysis) index(e, operand, index ast.Expr, env bindings, optional bool
 	at := a.value(index, env)
 	from := a.operand(e, operand, env, false)
 	if isGroup(from.root) {
-		a.report(e.ID(), CodeNoMember, "%s must be followed by a name that is written out, as in %s.%s", from.root, from.root, a.exampleMember(from.root))
+		a.report(e.ID(), diagnostic.CodeNoMember, "%s must be followed by a name that is written out, as in %s.%s", from.root, from.root, a.exampleMember(from.root))
 		return fixed()
 	}
 	if !optional && !a.presence {

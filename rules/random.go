@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 
 	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // What is made at random is another value at each evaluation. So it can only stand
@@ -29,18 +30,18 @@ func (a *analysis) noteRandom(e ast.Expr) {
 	case a.generatesHere():
 		a.generated = true
 	default:
-		f := a.report(e.ID(), CodeOutOfScope, "random gives another value at each evaluation, and %s is evaluated again and again", a.scope.place)
+		f := a.report(e.ID(), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and %s is evaluated again and again", a.scope.place)
 		f.Hint = a.randomHint()
 	}
 }
 
 // reportUnkept reports that a variable that is made at random is read outside the template.
 func (a *analysis) reportUnkept(e ast.Expr, name string) {
-	f := a.report(e.ID(), CodeOutOfScope, "variables.%s is made with random, and can be read in the template only: %s would see another value than the object has", name, a.scope.place)
+	f := a.report(e.ID(), diagnostic.CodeOutOfScope, "variables.%s is made with random, and can be read in the template only: %s would see another value than the object has", name, a.scope.place)
 	if a.scope.child != "" {
-		f.hint("read the field of self")
+		f.WithHint("read the field of self")
 	} else if id := a.scope.ownGenerated; id != "" {
-		f.hint("read the field of %s.%s", rootObserved, id)
+		f.WithHint("read the field of %s.%s", rootObserved, id)
 	}
 }
 
@@ -189,8 +190,8 @@ func (c *compiler) checkRandomIdentity(spec *childSpec, u *uses) {
 	metadata := spec.template.get("metadata")
 	for _, n := range []*node{metadata, metadata.get("name"), metadata.get("namespace")} {
 		if n != nil && slices.Contains(u.random, n) {
-			c.report(c.rule.src.at(n.yaml), CodeRandomIdentity, "%s would make a new object at every evaluation, because its name is made at random", spec.label()).
-				hint("make the name of what tells the objects apart")
+			c.report(c.rule.src.at(n.yaml), diagnostic.CodeRandomIdentity, "%s would make a new object at every evaluation, because its name is made at random", spec.label()).
+				WithHint("make the name of what tells the objects apart")
 		}
 	}
 }

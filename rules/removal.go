@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // RuleDeletion says what becomes of the children of a rule that is removed.
@@ -27,8 +29,8 @@ func (d *decoder) onRuleDeletion(n *node) RuleDeletion {
 	known := []string{string(OrphanChildren), string(DeleteChildren)}
 	text, ok := d.plainString(n, path)
 	if ok && !slices.Contains(known, text) {
-		d.report(n, CodeNotOneOf, "%s must be %s, and is %q", path, strings.Join(known, " or "), text).
-			hint("%s", didYouMean(text, known))
+		d.report(n, diagnostic.CodeNotOneOf, "%s must be %s, and is %q", path, strings.Join(known, " or "), text).
+			WithHint("%s", diagnostic.DidYouMean(text, known))
 	}
 	return RuleDeletion(text)
 }
@@ -57,7 +59,7 @@ func ConfirmedRevisions(value string) []string {
 func (d *decoder) pruneLimit(n *node) int {
 	limit, ok := n.value.(int64)
 	if !ok || limit < 0 {
-		d.report(n, CodeFieldType, "spec.pruneLimit must be a whole number from 0 on, and is %s", shown(n))
+		d.report(n, diagnostic.CodeFieldType, "spec.pruneLimit must be a whole number from 0 on, and is %s", shown(n))
 		return 0
 	}
 	return int(min(limit, math.MaxInt32))

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // identity is what makes two objects one.
@@ -284,10 +285,10 @@ func (e *Evaluation) rendersAll(i int) {
 	case total <= most:
 		e.rendered, n.state = total, nodeRendered
 	case e.rendered == 0:
-		e.stop(i, failure("renders %s children, more than the %s allowed by --max-children", figure(len(n.items)), figure(most)))
+		e.stop(i, failure("renders %s children, more than the %s allowed by --max-children", diagnostic.Number(len(n.items)), diagnostic.Number(most)))
 	default:
 		e.stop(i, failure("renders %s children, which makes %s with those of other nodes, more than the %s allowed by --max-children",
-			figure(len(n.items)), figure(total), figure(most)))
+			diagnostic.Number(len(n.items)), diagnostic.Number(total), diagnostic.Number(most)))
 	}
 }
 
@@ -347,7 +348,7 @@ func (e *Evaluation) tuples(b *body) ([][]ref.Val, *problem) {
 			}
 		}
 		if most := e.prog.limits.Children; count > most {
-			return nil, failure("makes %s items, more than the %s allowed by --max-children", figure(count), figure(most)).under(dim.path)
+			return nil, failure("makes %s items, more than the %s allowed by --max-children", diagnostic.Number(count), diagnostic.Number(most)).under(dim.path)
 		}
 		tuples = next
 	}

@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // renews says whether an object of the child may be deleted and made anew.
@@ -58,8 +60,8 @@ func (c *compiler) renewal(spec *childSpec, child *compiledChild, sc *compileSco
 	case !child.renews():
 		return
 	}
-	c.report(pos, CodeRecreateLoses, "%s would delete %s, a %s, and with it all that is in it", what, spec.label(), child.GVK.Kind).
-		hint("render another name for the new one, so that the old one is pruned, with the care that takes")
+	c.report(pos, diagnostic.CodeRecreateLoses, "%s would delete %s, a %s, and with it all that is in it", what, spec.label(), child.GVK.Kind).
+		WithHint("render another name for the new one, so that the old one is pruned, with the care that takes")
 }
 
 // MayRecreate says whether objects of a kind may be deleted to be made anew: not

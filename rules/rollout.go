@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // A rollout decides which items of a forEach are updated in this evaluation, from what
@@ -28,11 +30,11 @@ func (c *compiler) rollout(spec *childSpec, child *compiledChild, n *nodeUses) {
 	pos := c.rule.src.at(r.node.yaml)
 	switch {
 	case !spec.many() && !spec.gaps["forEach"]:
-		c.report(pos, CodeIdleRollout, "rollout decides nothing: %s is one object", spec.label()).
-			hint("leave it out, or give the child a forEach")
+		c.report(pos, diagnostic.CodeIdleRollout, "rollout decides nothing: %s is one object", spec.label()).
+			WithHint("leave it out, or give the child a forEach")
 	case spec.updatePolicy == UpdateCreateOnly && (!r.ordered || r.node.has("maxUnavailable") || r.node.has("partition")):
-		c.report(pos, CodeIdleRollout, "rollout decides nothing: with updatePolicy CreateOnly, %s is never updated", spec.label()).
-			hint("leave it out; only order: OrderedReady says something of how items are made and removed")
+		c.report(pos, diagnostic.CodeIdleRollout, "rollout decides nothing: with updatePolicy CreateOnly, %s is never updated", spec.label()).
+			WithHint("leave it out; only order: OrderedReady says something of how items are made and removed")
 	}
 	child.rollout = &compiledRollout{rolloutSpec: *r}
 	child.Rollout, child.Ordered = true, r.ordered

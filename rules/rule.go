@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 const (
@@ -38,7 +40,7 @@ type Rule struct {
 	Name, Namespace     string
 	Labels, Annotations map[string]string
 	// Position is where the document's metadata.name stands.
-	Position Position
+	Position diagnostic.Position
 	// Suspend asks the engine to leave everything as it is.
 	Suspend bool
 	// ConditionPrefix goes before Ready, Reconciling and Stalled.
@@ -46,7 +48,7 @@ type Rule struct {
 
 	src          *source
 	hash         string
-	namespacePos Position
+	namespacePos diagnostic.Position
 
 	parent    parentSpec
 	variables []variableSpec
@@ -99,15 +101,15 @@ func (r *Rule) MaySelect(parent metav1.Object, namespaceLabels func(name string)
 
 // Taken is the finding about a rule whose name, given with its namespace, is
 // that of another rule already, which stands at other.
-func (r *Rule) Taken(name string, other Position) Finding {
-	f := newFinding(r.Position, CodeRuleTwice, "there is a rule %s already, at %s; a rule's name must be unique in its namespace", name, other)
+func (r *Rule) Taken(name string, other diagnostic.Position) diagnostic.Finding {
+	f := diagnostic.New(r.Position, diagnostic.CodeRuleTwice, "there is a rule %s already, at %s; a rule's name must be unique in its namespace", name, other)
 	f.Text = r.src.lineAt(r.Position)
 	return *f
 }
 
 // Clashing is the finding about a rule and another one that runs beside it.
-func (r *Rule) Clashing(c Clash) Finding {
-	f := newFinding(c.Position, CodeClash, "%s; that rule is at %s", c.Message, c.Other)
+func (r *Rule) Clashing(c Clash) diagnostic.Finding {
+	f := diagnostic.New(c.Position, diagnostic.CodeClash, "%s; that rule is at %s", c.Message, c.Other)
 	f.Text = r.src.lineAt(c.Position)
 	return *f
 }
@@ -115,7 +117,7 @@ func (r *Rule) Clashing(c Clash) Finding {
 // parentSpec is spec.parent.
 type parentSpec struct {
 	gvk               schema.GroupVersionKind
-	pos               Position // of kind
+	pos               diagnostic.Position // of kind
 	selector          labels.Selector
 	namespaces        []string
 	namespaceSelector labels.Selector
@@ -128,7 +130,7 @@ type parentSpec struct {
 // variableSpec is one item of spec.variables or of a child's variables.
 type variableSpec struct {
 	name string
-	pos  Position
+	pos  diagnostic.Position
 	// value is nil where it could not be read.
 	value *node
 }
@@ -136,7 +138,7 @@ type variableSpec struct {
 // forEachSpec is one dimension of a forEach.
 type forEachSpec struct {
 	name string
-	pos  Position
+	pos  diagnostic.Position
 	// in is nil where it could not be read.
 	in *node
 }
@@ -144,7 +146,7 @@ type forEachSpec struct {
 // dependency is a child that another one names: in dependsOn, or as sameAs.
 type dependency struct {
 	id  string
-	pos Position
+	pos diagnostic.Position
 }
 
 // bodySpec is what children and lookups have in common: when they are there,
@@ -164,7 +166,7 @@ type bodySpec struct {
 type childSpec struct {
 	bodySpec
 	id    string
-	pos   Position // of the id
+	pos   diagnostic.Position // of the id
 	index int
 	// sameAs is the child whose items this one has; nil where it has its own.
 	sameAs    *dependency
@@ -177,7 +179,7 @@ type childSpec struct {
 	// recreateWhen says whether it is to be deleted and made anew.
 	recreateWhen    *node
 	updatePolicy    UpdatePolicy
-	updatePolicyPos Position
+	updatePolicyPos diagnostic.Position
 	// rollout is nil where it is not there.
 	rollout  *rolloutSpec
 	deletion deletionSpec
@@ -215,7 +217,7 @@ func (c *childSpec) many() bool { return len(c.forEach) > 0 || c.sameAs != nil }
 type lookupSpec struct {
 	bodySpec
 	id       string
-	pos      Position // of the id
+	pos      diagnostic.Position // of the id
 	index    int
 	gvk      schema.GroupVersionKind
 	optional bool

@@ -1,6 +1,10 @@
 package rules
 
-import "strings"
+import (
+	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
+)
 
 // part is a stretch of a template string: text, or an expression.
 type part struct {
@@ -17,7 +21,7 @@ type part struct {
 // scanError is a template string that is not well formed.
 type scanError struct {
 	offset  int
-	code    Code
+	code    diagnostic.Code
 	message string
 	hint    string
 }
@@ -83,7 +87,7 @@ func expressionPart(s string, start, end int) (part, *scanError) {
 	}
 	p.text = strings.TrimRight(trimmed, blank)
 	if p.text == "" {
-		return part{}, &scanError{offset: start - len("${"), code: CodeEmptyExpression, message: "the expression is empty", hint: literalHint}
+		return part{}, &scanError{offset: start - len("${"), code: diagnostic.CodeEmptyExpression, message: "the expression is empty", hint: literalHint}
 	}
 	return p, nil
 }
@@ -107,26 +111,26 @@ func expressionEnd(s string, start int) (int, *scanError) {
 		case c == '"' || c == '\'':
 			next := stringEnd(s, i, isRaw(s, start, i))
 			if next < 0 {
-				return 0, &scanError{code: CodeNotClosed, message: "the expression is never closed, because a string in it is not"}
+				return 0, &scanError{code: diagnostic.CodeNotClosed, message: "the expression is never closed, because a string in it is not"}
 			}
 			i = next
 		case c == '`':
 			end := strings.IndexByte(s[i+1:], '`')
 			if end < 0 {
-				return 0, &scanError{code: CodeNotClosed, message: "the expression is never closed, because a ` in it is not"}
+				return 0, &scanError{code: diagnostic.CodeNotClosed, message: "the expression is never closed, because a ` in it is not"}
 			}
 			i += end + 2
 		case strings.HasPrefix(s[i:], "//"):
 			end := strings.IndexByte(s[i:], '\n')
 			if end < 0 {
-				return 0, &scanError{code: CodeNotClosed, message: "the expression is never closed: // makes a comment of the rest of the line"}
+				return 0, &scanError{code: diagnostic.CodeNotClosed, message: "the expression is never closed: // makes a comment of the rest of the line"}
 			}
 			i += end
 		default:
 			i++
 		}
 	}
-	return 0, &scanError{code: CodeNotClosed, message: "the expression is never closed", hint: literalHint}
+	return 0, &scanError{code: diagnostic.CodeNotClosed, message: "the expression is never closed", hint: literalHint}
 }
 
 // isRaw says whether the string that starts at quote has the prefix r, alone

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 func TestScan(t *testing.T) {
@@ -166,11 +168,11 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{{"", "", 0}, {"a", "", 1}, {"lables", "labels", 1}, {"parnt", "parent", 1}, {"Parent", "parent", 0}, {"kitten", "sitting", 3}} {
-		if got := distance(test.a, test.b); got != test.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
+		if got := diagnostic.Distance(test.a, test.b); got != test.want {
+			t.Errorf("Distance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
 		}
-		if got := distance(test.b, test.a); got != test.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", test.b, test.a, got, test.want)
+		if got := diagnostic.Distance(test.b, test.a); got != test.want {
+			t.Errorf("Distance(%q, %q) = %d, want %d", test.b, test.a, got, test.want)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package rules
 import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // A child whose template cannot be rendered without a field of its own observed object is never
@@ -23,8 +25,8 @@ func (c *compiler) checkSelfWait(spec *childSpec) {
 			walk(item)
 		}
 		if x := c.results[n].x; x != nil && alwaysReads(x.expr.Root(), spec.id) {
-			c.report(c.rule.src.at(n.yaml), CodeSelfReference, "%s cannot be created: this waits for a field of observed.%s, which comes with the object", spec.id, spec.id).
-				hint("begin with a ?, as in observed.%s.?…, and say what there is without the object, by orValue(…) or optMap(…)", spec.id)
+			c.report(c.rule.src.at(n.yaml), diagnostic.CodeSelfReference, "%s cannot be created: this waits for a field of observed.%s, which comes with the object", spec.id, spec.id).
+				WithHint("begin with a ?, as in observed.%s.?…, and say what there is without the object, by orValue(…) or optMap(…)", spec.id)
 		}
 	}
 	if spec.template != nil {

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // source is the text of one file or ConfigMap key.
@@ -74,18 +76,18 @@ func (s *source) text(first, last int) string {
 }
 
 // at is where a node stands.
-func (s *source) at(n *yaml.Node) Position {
+func (s *source) at(n *yaml.Node) diagnostic.Position {
 	if n == nil {
-		return Position{File: s.name}
+		return diagnostic.Position{File: s.name}
 	}
 	if s.paths != nil {
 		return s.inObject(n, 0)
 	}
-	return s.outside(Position{File: s.name, Line: n.Line, Column: n.Column})
+	return s.outside(diagnostic.Position{File: s.name, Line: n.Line, Column: n.Column})
 }
 
 // outside turns a position in the text into one in the file that holds it.
-func (s *source) outside(p Position) Position {
+func (s *source) outside(p diagnostic.Position) diagnostic.Position {
 	if s.outer == nil || p.Line < 1 || p.Line > len(s.lines) {
 		return p
 	}
@@ -109,7 +111,7 @@ func (s *source) starts() []int {
 }
 
 // lineAt is the line of a position that at, within or outside gave.
-func (s *source) lineAt(p Position) string {
+func (s *source) lineAt(p diagnostic.Position) string {
 	for s.outer != nil {
 		s = s.outer
 	}
@@ -141,7 +143,7 @@ func (s *source) documents() []document {
 
 // parse reads a document's lines. A document without content gives no nodes;
 // one in which ... ends a document and another follows gives several.
-func (s *source) parse(d document) ([]*yaml.Node, *Finding) {
+func (s *source) parse(d document) ([]*yaml.Node, *diagnostic.Finding) {
 	nodes, err := parseYAML(s.text(d.first, d.last))
 	if err != nil {
 		return nil, s.syntaxError(d, err)
@@ -196,9 +198,9 @@ var errProbed = errors.New("too much was parsed again already")
 // syntaxError says where a document stops being YAML. The parser names a line,
 // often of the construct around, and no column; so the place is looked for:
 // behind the longest beginning of the document that does parse.
-func (s *source) syntaxError(d document, err error) *Finding {
+func (s *source) syntaxError(d document, err error) *diagnostic.Finding {
 	message, line := parserMessage(err)
-	pos := Position{File: s.name, Line: d.first + max(line, 1), Column: 1}
+	pos := diagnostic.Position{File: s.name, Line: d.first + max(line, 1), Column: 1}
 	if found, ok := s.probe(d, err); ok {
 		pos = found
 	}
@@ -212,7 +214,7 @@ func (s *source) syntaxError(d document, err error) *Finding {
 			pos.Column = max(pos.Column, utf8.RuneCountInString(text[:i])+1)
 		}
 	}
-	f := newFinding(s.outside(pos), CodeNotYAML, "not YAML: %s", message)
+	f := diagnostic.New(s.outside(pos), diagnostic.CodeNotYAML, "not YAML: %s", message)
 	f.Hint = quoteHint(text)
 	return f
 }
@@ -232,7 +234,7 @@ func bareExpression(line string) int {
 }
 
 // probe looks for the end of the longest beginning that parses.
-func (s *source) probe(d document, failure error) (Position, bool) {
+func (s *source) probe(d document, failure error) (diagnostic.Position, bool) {
 	lines := s.lines[d.first:d.last]
 	parses := func(n int, rest string) error {
 		text := s.text(d.first, d.first+n) + rest
@@ -254,20 +256,20 @@ func (s *source) probe(d document, failure error) (Position, bool) {
 		}
 	}
 	if s.probed >= maxProbed {
-		return Position{}, false
+		return diagnostic.Position{}, false
 	}
 	good := low - 1
 	for probes := 0; good > 0 && parses(good, "") != nil; good-- {
 		if probes++; probes > maxProbes || s.probed >= maxProbed {
-			return Position{}, false
+			return diagnostic.Position{}, false
 		}
 	}
 	if good >= len(lines) {
-		return Position{}, false
+		return diagnostic.Position{}, false
 	}
 	line := lines[good]
 	if len(line) > maxProbes {
-		return Position{File: s.name, Line: d.first + good + 1, Column: 1}, true
+		return diagnostic.Position{File: s.name, Line: d.first + good + 1, Column: 1}, true
 	}
 	column := len(line)
 	for column > 0 && s.probed < maxProbed && parses(good, line[:column]) != nil {
@@ -277,7 +279,7 @@ func (s *source) probe(d document, failure error) (Position, bool) {
 		column = 0
 	}
 	column = max(column, len(line)-len(strings.TrimLeft(line, " \t")))
-	return Position{File: s.name, Line: d.first + good + 1, Column: utf8.RuneCountInString(line[:column]) + 1}, true
+	return diagnostic.Position{File: s.name, Line: d.first + good + 1, Column: utf8.RuneCountInString(line[:column]) + 1}, true
 }
 
 // parserMessage takes the YAML parser's message apart.

@@ -23,6 +23,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/openapi/builtin"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 var update = flag.Bool("update", false, "rewrite the wanted parts of testdata")
@@ -222,7 +223,7 @@ func runCase(t *testing.T, path string) {
 }
 
 // compileCase compiles the rules of a case.
-func compileCase(t *testing.T, files map[string]string) ([]*Program, Findings) {
+func compileCase(t *testing.T, files map[string]string) ([]*Program, diagnostic.Findings) {
 	t.Helper()
 	kinds := testKinds{}
 	kinds.define(t, files["crds.yaml"])
@@ -277,7 +278,7 @@ func rewrite(t *testing.T, path string, archive *txtar.Archive, got map[string]s
 }
 
 // compileAll decodes a source and compiles what is in it.
-func compileAll(name string, data []byte, o Options) ([]*Program, Findings) {
+func compileAll(name string, data []byte, o Options) ([]*Program, diagnostic.Findings) {
 	docs, findings := Decode(name, data)
 	var programs []*Program
 	for _, r := range slices.Concat(docs.Rules, docs.Partial) {
@@ -291,7 +292,7 @@ func compileAll(name string, data []byte, o Options) ([]*Program, Findings) {
 }
 
 // checkPlaces holds that a finding about a name stands at the name.
-func checkPlaces(t *testing.T, findings Findings) {
+func checkPlaces(t *testing.T, findings diagnostic.Findings) {
 	t.Helper()
 	about := regexp.MustCompile(`^(?:unknown (?:name|function|field)|duplicate field|there is no (?:child|variable|lookup) called) "(.+?)"`)
 	for _, f := range findings {
@@ -309,7 +310,7 @@ func checkPlaces(t *testing.T, findings Findings) {
 	}
 }
 
-func findingsText(findings Findings) string {
+func findingsText(findings diagnostic.Findings) string {
 	var b strings.Builder
 	for _, f := range findings {
 		fmt.Fprintln(&b, f)

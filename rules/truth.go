@@ -8,6 +8,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // truth is what a condition is, whatever it reads; ok is false where that is not
@@ -63,7 +64,7 @@ func (t *typing) checkTerms(e ast.Expr) {
 			continue
 		}
 		if old, twice := first[path]; twice && types.Equal(old, value) != types.True {
-			t.report(term.ID(), CodeNeverEqual, "%s is compared with %s before, so all this is always %t", path, literalWords(old), outcome).
+			t.report(term.ID(), diagnostic.CodeNeverEqual, "%s is compared with %s before, so all this is always %t", path, literalWords(old), outcome).
 				Hint = map[bool]string{false: "write || for or", true: "write && for and"}[outcome]
 			return
 		}
@@ -103,6 +104,6 @@ func (t *typing) checkParentKind(literal, field ast.Expr) bool {
 	if is == "" || is == text {
 		return false
 	}
-	t.report(literal.ID(), CodeNeverEqual, "%s is never %s: the rule is for %s", t.path(field), quoted(text), quoted(is))
+	t.report(literal.ID(), diagnostic.CodeNeverEqual, "%s is never %s: the rule is for %s", t.path(field), quoted(text), quoted(is))
 	return true
 }

@@ -11,6 +11,7 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // typing walks over one expression, which CEL's checker has passed, once more:
@@ -40,7 +41,7 @@ type typing struct {
 // missingRead is a read of a field that may be missing.
 type missingRead struct {
 	// finding says so.
-	finding *Finding
+	finding *diagnostic.Finding
 	// optional is the read as it is written where the field may be missing.
 	optional string
 }
@@ -302,7 +303,7 @@ func (t *typing) join(a, b typed) typed {
 func (t *typing) loop(c ast.ComprehensionExpr, env typeBindings) typed {
 	over := t.walk(c.IterRange(), env, false)
 	if !isRange(over.cel()) {
-		t.report(c.IterRange().ID(), CodeTypes, "%s, and what a loop goes over must be a list or a map", t.subject(c.IterRange(), over)).
+		t.report(c.IterRange().ID(), diagnostic.CodeTypes, "%s, and what a loop goes over must be a list or a map", t.subject(c.IterRange(), over)).
 			Hint = optionalHint(t.path(c.IterRange()), over)
 	}
 	first, second := t.ranged(over, c.HasIterVar2())
@@ -374,7 +375,7 @@ func (t *typing) warnMissing(e ast.Expr, name, optional, reason string) {
 		return
 	}
 	t.warned[path] = true
-	finding := t.reportName(e.ID(), name, CodeOptionalField, "%s may be missing: %s", path, reason)
+	finding := t.reportName(e.ID(), name, diagnostic.CodeOptionalField, "%s may be missing: %s", path, reason)
 	if t.missing == nil {
 		t.missing = map[int64]missingRead{}
 	}
@@ -383,7 +384,7 @@ func (t *typing) warnMissing(e ast.Expr, name, optional, reason string) {
 	if e.Kind() != ast.SelectKind {
 		ask = quoted(name) + " in " + t.expr.Source(e.AsCall().Args()[0])
 	}
-	finding.hint("write %s, with orValue(…) where there must be a value, or ask %s first", optional, ask)
+	finding.WithHint("write %s, with orValue(…) where there must be a value, or ask %s first", optional, ask)
 }
 
 // isAlwaysThere says whether the API server sees to a field of every object, of

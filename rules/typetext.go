@@ -14,6 +14,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // typeWords names a type in a sentence: "an int", "a list".
@@ -140,31 +141,31 @@ func (t *typing) unknownField(e, operand ast.Expr, name string, s *openapi.Schem
 	if in == "" {
 		in = "this object"
 	}
-	f := t.reportName(e.ID(), name, CodeUnknownPath, "unknown field %q in %s", name, in)
+	f := t.reportName(e.ID(), name, diagnostic.CodeUnknownPath, "unknown field %q in %s", name, in)
 	if presence {
 		f.Message += ", so has() is always false"
 	}
 	names := fieldNames(s)
-	switch near := didYouMean(name, names); {
+	switch near := diagnostic.DidYouMean(name, names); {
 	case near != "":
-		f.hint("%s", near)
+		f.WithHint("%s", near)
 	case len(names) <= maxShownFields:
-		f.hint("known there are %s", strings.Join(names, ", "))
+		f.WithHint("known there are %s", strings.Join(names, ", "))
 	default:
-		f.hint("known there are %s and %d more", strings.Join(names[:maxShownFields], ", "), len(names)-maxShownFields)
+		f.WithHint("known there are %s and %d more", strings.Join(names[:maxShownFields], ", "), len(names)-maxShownFields)
 	}
 }
 
 func (t *typing) noFields(e, operand ast.Expr, name string, from typed) {
-	f := t.reportName(e.ID(), name, CodeTypes, "%s and has no field %s", t.subject(operand, from), name)
+	f := t.reportName(e.ID(), name, diagnostic.CodeTypes, "%s and has no field %s", t.subject(operand, from), name)
 	if from.cel().Kind() == types.ListKind {
 		in := t.path(operand)
-		f.hint("read it of one item, as in %s[0].%s, or of all, as in %s.map(x, x.%s)", in, name, in, name)
+		f.WithHint("read it of one item, as in %s[0].%s, or of all, as in %s.map(x, x.%s)", in, name, in, name)
 	}
 }
 
 func (t *typing) wrongKey(e, operand ast.Expr, typ *types.Type) {
-	t.report(e.ID(), CodeTypes, "the keys of %s are no strings: each is %s", cmpPath(t.path(operand), "this map"), typeWords(typ.Parameters()[0]))
+	t.report(e.ID(), diagnostic.CodeTypes, "the keys of %s are no strings: each is %s", cmpPath(t.path(operand), "this map"), typeWords(typ.Parameters()[0]))
 }
 
 func cmpPath(path, otherwise string) string {
@@ -175,18 +176,18 @@ func cmpPath(path, otherwise string) string {
 }
 
 func (t *typing) wrongIndex(operand, index ast.Expr, from, at typed) {
-	f := t.report(index.ID(), CodeTypes, "%s and cannot be an index of %s, %s", t.subject(index, at), cmpPath(t.path(operand), "this"), typeWords(from.cel()))
+	f := t.report(index.ID(), diagnostic.CodeTypes, "%s and cannot be an index of %s, %s", t.subject(index, at), cmpPath(t.path(operand), "this"), typeWords(from.cel()))
 	if from.cel().Kind() != types.ListKind && isScalar(at.cel()) {
-		f.hint("write %s", t.asString(index))
+		f.WithHint("write %s", t.asString(index))
 	}
 }
 
 func (t *typing) noItems(e, operand ast.Expr, from typed) {
-	t.report(e.ID(), CodeTypes, "%s and has no items", t.subject(operand, from))
+	t.report(e.ID(), diagnostic.CodeTypes, "%s and has no items", t.subject(operand, from))
 }
 
 func (t *typing) notBool(e ast.Expr, v typed, what string) {
-	t.report(e.ID(), CodeTypes, "%s, and %s", what, t.subject(e, v)).Hint = boolHint(t.path(e), v)
+	t.report(e.ID(), diagnostic.CodeTypes, "%s, and %s", what, t.subject(e, v)).Hint = boolHint(t.path(e), v)
 }
 
 // boolHint is how to ask of a value what an author wants to know who takes it for
@@ -225,13 +226,13 @@ func optionalHint(path string, v typed) string {
 }
 
 func (t *typing) differentBranches(e ast.Expr, yes, no typed) {
-	f := t.report(e.ID(), CodeTypes, "what stands on both sides of : must be of one type, and this gives %s or %s", typeWords(yes.cel()), typeWords(no.cel()))
+	f := t.report(e.ID(), diagnostic.CodeTypes, "what stands on both sides of : must be of one type, and this gives %s or %s", typeWords(yes.cel()), typeWords(no.cel()))
 	branches := e.AsCall().Args()[1:]
 	switch {
 	case yes.cel().Kind() == types.StringKind && isScalar(no.cel()):
-		f.hint("write %s", t.asString(branches[1]))
+		f.WithHint("write %s", t.asString(branches[1]))
 	case no.cel().Kind() == types.StringKind && isScalar(yes.cel()):
-		f.hint("write %s", t.asString(branches[0]))
+		f.WithHint("write %s", t.asString(branches[0]))
 	}
 }
 
@@ -241,7 +242,7 @@ func (t *typing) neverEqual(e, left, right ast.Expr, l, r typed) {
 		outcome = "true"
 	}
 	subject, other, s, o := t.order(left, right, l, r)
-	t.report(e.ID(), CodeNeverEqual, "%s and is never equal to %s, so this is always %s", t.subject(subject, s), t.object(other, o), outcome).
+	t.report(e.ID(), diagnostic.CodeNeverEqual, "%s and is never equal to %s, so this is always %s", t.subject(subject, s), t.object(other, o), outcome).
 		Hint = t.conversion(subject, other, s, o)
 }
 
@@ -255,7 +256,7 @@ func (t *typing) order(left, right ast.Expr, l, r typed) (subject, other ast.Exp
 }
 
 func (t *typing) neverIn(e, item, in ast.Expr, v, element typed) {
-	t.report(e.ID(), CodeNeverEqual, "%s and is never in %s, where each is %s", t.subject(item, v), cmpPath(t.path(in), "this"), typeWords(element.cel())).
+	t.report(e.ID(), diagnostic.CodeNeverEqual, "%s and is never in %s, where each is %s", t.subject(item, v), cmpPath(t.path(in), "this"), typeWords(element.cel())).
 		Hint = t.conversion(item, in, v, element)
 }
 
@@ -275,9 +276,9 @@ func (t *typing) checkEnum(literal, field ast.Expr, v typed) bool {
 	for field.Kind() == ast.CallKind && field.AsCall().IsMemberFunction() {
 		field = field.AsCall().Target() // path.orValue(…)
 	}
-	f := t.report(literal.ID(), CodeNeverEqual, "%s is never %s: it is one of %s", cmpPath(t.path(field), "this"), literalWords(literal.AsLiteral()), strings.Join(names, ", "))
+	f := t.report(literal.ID(), diagnostic.CodeNeverEqual, "%s is never %s: it is one of %s", cmpPath(t.path(field), "this"), literalWords(literal.AsLiteral()), strings.Join(names, ", "))
 	if text, ok := literalText(literal); ok {
-		f.hint("%s", didYouMean(text, names))
+		f.WithHint("%s", diagnostic.DidYouMean(text, names))
 	}
 	return true
 }
@@ -286,7 +287,7 @@ func (t *typing) checkEnum(literal, field ast.Expr, v typed) bool {
 func (t *typing) wrongOperand(e ast.Expr, operands []ast.Expr, given []typed, wrong int) {
 	name := e.AsCall().FunctionName()
 	symbol, isOperator := operators.FindReverse(name)
-	var f *Finding
+	var f *diagnostic.Finding
 	switch {
 	case isOperator && len(operands) == 2:
 		t.wrongOperator(e, symbol, operands, given)
@@ -295,17 +296,17 @@ func (t *typing) wrongOperand(e ast.Expr, operands []ast.Expr, given []typed, wr
 		t.wrongDefault(operands, given)
 		return
 	case isOperator:
-		f := t.report(e.ID(), CodeTypes, "%s does not take %s", symbol, t.object(operands[0], given[0]))
+		f := t.report(e.ID(), diagnostic.CodeTypes, "%s does not take %s", symbol, t.object(operands[0], given[0]))
 		if name == operators.LogicalNot {
 			f.Hint = boolHint(t.path(operands[0]), given[0])
 		}
 		return
 	case wrong >= len(operands):
-		f = t.report(e.ID(), CodeTypes, "%s() cannot be called with so many arguments", name)
+		f = t.report(e.ID(), diagnostic.CodeTypes, "%s() cannot be called with so many arguments", name)
 	case wrong == 0 && e.AsCall().IsMemberFunction():
-		f = t.reportName(e.ID(), name, CodeTypes, "%s and has no %s()", t.subject(operands[0], given[0]), name)
+		f = t.reportName(e.ID(), name, diagnostic.CodeTypes, "%s and has no %s()", t.subject(operands[0], given[0]), name)
 	default:
-		f = t.report(operands[wrong].ID(), CodeTypes, "%s, which %s() does not take here", t.subject(operands[wrong], given[wrong]), name)
+		f = t.report(operands[wrong].ID(), diagnostic.CodeTypes, "%s, which %s() does not take here", t.subject(operands[wrong], given[wrong]), name)
 	}
 	at := min(wrong, len(given)-1)
 	switch forms := t.c.env.Signatures(name); {
@@ -323,7 +324,7 @@ func (t *typing) wrongOperand(e ast.Expr, operands []ast.Expr, given []typed, wr
 // wrongDefault reports a default that is of another type than the value that it stands for.
 func (t *typing) wrongDefault(operands []ast.Expr, given []typed) {
 	wanted := innerType(given[0].cel())
-	f := t.report(operands[1].ID(), CodeTypes, "%s is %s where it exists, so orValue() needs %s, and %s",
+	f := t.report(operands[1].ID(), diagnostic.CodeTypes, "%s is %s where it exists, so orValue() needs %s, and %s",
 		cmpPath(t.path(operands[0]), "the value"), typeWords(wanted), typeWords(wanted), t.subject(operands[1], given[1]))
 	f.Hint = t.defaultHint(operands[1], innerType(given[1].cel()), wanted)
 }
@@ -369,7 +370,7 @@ func (t *typing) wrongOperator(e ast.Expr, symbol string, operands []ast.Expr, g
 	hint := t.conversion(subject, other, s, o)
 	switch symbol {
 	case "in":
-		t.report(r.ID(), CodeTypes, "%s, and what stands behind in must be a list or a map", t.subject(r, given[1]))
+		t.report(r.ID(), diagnostic.CodeTypes, "%s, and what stands behind in must be a list or a map", t.subject(r, given[1]))
 		return
 	case "&&", "||":
 		for i, v := range given {
@@ -383,14 +384,14 @@ func (t *typing) wrongOperator(e ast.Expr, symbol string, operands []ast.Expr, g
 		}
 		return
 	case "+":
-		t.report(e.ID(), CodeTypes, "%s and cannot be added to %s", t.subject(subject, s), t.object(other, o)).Hint = hint
+		t.report(e.ID(), diagnostic.CodeTypes, "%s and cannot be added to %s", t.subject(subject, s), t.object(other, o)).Hint = hint
 	case "<", "<=", ">", ">=":
-		t.report(e.ID(), CodeTypes, "%s and cannot be compared with %s", t.subject(subject, s), t.object(other, o)).Hint = hint
+		t.report(e.ID(), diagnostic.CodeTypes, "%s and cannot be compared with %s", t.subject(subject, s), t.object(other, o)).Hint = hint
 	default:
-		f := t.report(e.ID(), CodeTypes, "%s does not take %s and %s", symbol, t.named(l, given[0]), t.named(r, given[1]))
+		f := t.report(e.ID(), diagnostic.CodeTypes, "%s does not take %s and %s", symbol, t.named(l, given[0]), t.named(r, given[1]))
 		for i, v := range given {
 			if k := given[1-i].cel().Kind(); v.cel().Kind() == types.StringKind && (k == types.IntKind || k == types.DoubleKind) {
-				f.hint("write %s(%s)", given[1-i].cel().TypeName(), t.short(operands[i]))
+				f.WithHint("write %s(%s)", given[1-i].cel().TypeName(), t.short(operands[i]))
 			}
 		}
 	}

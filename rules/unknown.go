@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // unknownNames is what an expression names and nothing is known of.
@@ -19,7 +20,7 @@ type unknownNames struct {
 
 // unknownNames reports names and functions that nothing is known of, with what
 // to write instead.
-func (c *compiler) unknownNames(parsed *celenv.Parsed, text string, sc *compileScope, at func(int) Position) unknownNames {
+func (c *compiler) unknownNames(parsed *celenv.Parsed, text string, sc *compileScope, at func(int) diagnostic.Position) unknownNames {
 	var unknown unknownNames
 	names, functions := parsed.Names()
 	names = slices.DeleteFunc(names, func(n celenv.Name) bool {
@@ -44,15 +45,15 @@ func (c *compiler) unknownNames(parsed *celenv.Parsed, text string, sc *compileS
 		})
 		hint := foreignFunction(f.Name)
 		if hint == "" {
-			hint = didYouMean(name, c.env.FunctionNames())
+			hint = diagnostic.DidYouMean(name, c.env.FunctionNames())
 		}
-		c.report(at(offset), CodeUnknownFunction, "unknown function %q", name).hint("%s", hint)
+		c.report(at(offset), diagnostic.CodeUnknownFunction, "unknown function %q", name).WithHint("%s", hint)
 	}
 	for _, n := range names {
 		if why := outOfScope(n.Name, sc); why != "" {
-			c.report(at(n.Offset), CodeOutOfScope, "%s", why)
+			c.report(at(n.Offset), diagnostic.CodeOutOfScope, "%s", why)
 		} else if !sc.openNames && !misused {
-			c.report(at(n.Offset), CodeUnknownName, "unknown name %q", n.Name).hint("%s", c.rootHint(text, n, sc))
+			c.report(at(n.Offset), diagnostic.CodeUnknownName, "unknown name %q", n.Name).WithHint("%s", c.rootHint(text, n, sc))
 		}
 		unknown.roots = append(unknown.roots, n.Name)
 	}
@@ -129,7 +130,7 @@ func (c *compiler) rootHint(text string, n celenv.Name, sc *compileScope) string
 	case c.isVariable(name, sc):
 		return "write variables." + name
 	}
-	if near := didYouMean(name, sc.roots()); near != "" {
+	if near := diagnostic.DidYouMean(name, sc.roots()); near != "" {
 		return near
 	}
 	if text == name {

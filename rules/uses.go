@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // nodeRef is an expression's use of a child or a lookup.
@@ -16,7 +18,7 @@ type nodeRef struct {
 	// past is true where the expression reads something of a lookup that may be
 	// null.
 	past bool
-	pos  Position
+	pos  diagnostic.Position
 	// guards are the conditions of the lookups by way of which the node is read.
 	guards []*guard
 }
@@ -62,7 +64,7 @@ const maxWays = 16
 
 // follow adds what a variable or a lookup reads that is read at pos: each once, however often it
 // is read there, because variables that read one another twice would otherwise double with each.
-func (u *uses) follow(o *uses, pos Position, by *guard) {
+func (u *uses) follow(o *uses, pos diagnostic.Position, by *guard) {
 	u.ownStatus = u.ownStatus || o.ownStatus
 	u.items = u.items || o.items && by == nil // a lookup's items are its own
 	fields := map[string]bool{}

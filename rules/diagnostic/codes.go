@@ -1,8 +1,7 @@
-package rules
+package diagnostic
 
-// Code names what a finding is about. docs/findings.md explains each one. A
-// code keeps its meaning for good, and one that is no longer given is not used
-// again for something else.
+// Code is the kind of mistake that a finding reports; docs/findings.md explains each one.
+// A code keeps its meaning forever, and a retired code is not used again.
 type Code string
 
 // What can be found in the text of a source.
@@ -309,8 +308,7 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 	}
 }
 
-// severity is that of the table, which is too long to be gone through for each
-// finding.
+// severity is that of the table in Codes, which is too long to search for each finding.
 func (c Code) severity() Severity {
 	switch c {
 	case CodeMoreWarnings, CodeLooksLike, CodeConstant, CodeOptionalField, CodeUncheckedKind,

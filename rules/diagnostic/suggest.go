@@ -1,38 +1,38 @@
-package rules
+package diagnostic
 
 import (
 	"fmt"
 	"slices"
 )
 
-// didYouMean gives `did you mean "x"?` for the nearest of the names, if one is
-// near, else nothing.
-func didYouMean(name string, names []string) string {
-	if near, ok := nearest(name, names); ok {
+// DidYouMean gives `did you mean "x"?` for the most similar of the names. It is empty if
+// none is similar enough.
+func DidYouMean(name string, names []string) string {
+	if near, ok := Nearest(name, names); ok {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return ""
 }
 
-// nearest is the name that is the fewest changes away, if those are few
-// against the name's length.
-func nearest(name string, names []string) (string, bool) {
+// Nearest is the name with the smallest distance, if that is small against the length of
+// the name.
+func Nearest(name string, names []string) (string, bool) {
 	best, bestDistance := "", max(1, len(name)/3)+1
 	sorted := slices.Sorted(slices.Values(names))
 	for _, candidate := range sorted {
 		if candidate == name {
 			continue
 		}
-		if d := distance(name, candidate); d < bestDistance {
+		if d := Distance(name, candidate); d < bestDistance {
 			best, bestDistance = candidate, d
 		}
 	}
 	return best, best != ""
 }
 
-// distance counts the letters to add, drop, change or swap with the next
-// (optimal string alignment) to make b of a. Case does not count.
-func distance(a, b string) int {
+// Distance is the number of letters to add, drop, change or swap with the next one that
+// turns a into b (optimal string alignment). It ignores case.
+func Distance(a, b string) int {
 	previous, current, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range current {
 		current[j] = j

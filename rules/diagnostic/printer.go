@@ -1,4 +1,4 @@
-package rules
+package diagnostic
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Printer writes findings for people: each with its line, a caret under the
-// place, and its hint.
+// Printer writes findings for people: each with its line, a caret below its column,
+// and its hint.
 //
 //	rule.yaml:11:27: error: unknown name "parnt" [KN0204]
 //	   11 |       metadata: {name: "${parnt.metadata.name}"}
@@ -22,8 +22,8 @@ import (
 type Printer struct {
 	// Color adds the colours of a terminal (ANSI escape codes).
 	Color bool
-	// Width is how many columns of a line are shown at most; a longer one is cut
-	// around the place. 0: 120.
+	// Width is the most columns of a line that are shown. A longer line is cut around the
+	// column of the finding. 0: 120.
 	Width int
 }
 
@@ -38,7 +38,7 @@ const (
 	ansiReset  = "\x1b[0m"
 )
 
-// Print writes findings, one after the other. The error is that of w.
+// Print writes the findings in their order. The error is that of w.
 func (p Printer) Print(w io.Writer, findings Findings) error {
 	for _, f := range findings {
 		if _, err := io.WriteString(w, p.text(f)); err != nil {
@@ -83,16 +83,16 @@ func (p Printer) in(color, text string) string {
 	return color + text + ansiReset
 }
 
-// cell is one character as it is shown.
+// cell is one character as a terminal shows it.
 type cell struct {
 	text string
-	// columns is how wide it is on a terminal; that of a tab depends on where it
-	// stands, so the line of the caret has a tab below it.
+	// columns is its width. That of a tab depends on its column, so the line of the caret
+	// repeats the tab.
 	columns int
 }
 
-// excerpt is a line as it is shown, and what has to stand before a caret for it
-// to be below the character at column, which counts from 1.
+// excerpt gives a line as it is shown, and the blanks that put a caret below the character
+// at column, which counts from 1.
 func (p Printer) excerpt(text string, column int) (line, before string) {
 	cells, at, cutBefore, cutAfter := p.cells(text, column-1)
 	from, to := p.window(cells, at)
@@ -117,9 +117,8 @@ func (p Printer) excerpt(text string, column int) (line, before string) {
 	return strings.TrimRight(shown.String(), " \t"), caret.String()
 }
 
-// cells are the characters of a line around the one at an index, as far as they could
-// be shown, and where that one is among them. before and after say whether there are
-// more.
+// cells gives the characters around an index, as many as could be shown, and which of them
+// is the one at the index. before and after report whether the line has more.
 func (p Printer) cells(text string, index int) (cells []cell, at int, before, after bool) {
 	most := max(p.Width, defaultPrintWidth) + 1
 	n := 0
@@ -137,7 +136,7 @@ func (p Printer) cells(text string, index int) (cells []cell, at int, before, af
 	return cells, min(index-max(index-most, 0), len(cells)), before, after
 }
 
-// window is which cells of a line are shown: all, or those around at.
+// window gives the range of cells that fit: all, or those around at.
 func (p Printer) window(cells []cell, at int) (from, to int) {
 	limit := p.Width
 	if limit <= 0 {
@@ -164,8 +163,8 @@ func (p Printer) window(cells []cell, at int) (from, to int) {
 	return from, to
 }
 
-// cellOf shows a character. What a terminal would take for a command, or what
-// changes the direction of the text around it, is shown as a replacement.
+// cellOf shows a character. One that a terminal would obey, or that changes the direction
+// of the text around it, is replaced.
 func cellOf(r rune) cell {
 	switch {
 	case r == '\t':
@@ -183,7 +182,7 @@ func cellOf(r rune) cell {
 	}
 }
 
-// printable is a message in one line without control characters.
+// printable replaces the control characters of a message, so that it stays on one line.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) && r != ' ' {
