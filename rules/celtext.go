@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -77,7 +78,7 @@ func constantOffset(x *celenv.Expression, issue celenv.Issue) int {
 			_, err := regexp.Compile(text)
 			wrong := issue.Offset < 0 && err != nil && strings.Contains(issue.Message, err.Error())
 			mine := issue.Offset >= 0 && x.Offset(e.ID()) == issue.Offset
-			if wrong || mine && (found == issue.Offset || strings.Contains(issue.Message, quoted(text))) {
+			if wrong || mine && (found == issue.Offset || strings.Contains(issue.Message, strconv.Quote(text))) {
 				found = x.Offset(arg.ID())
 			}
 		}

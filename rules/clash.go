@@ -102,9 +102,9 @@ func (c *childSpec) identity() childIdentity {
 	if c.when != nil || c.many() || c.createWhen != nil || c.cleanup || c.template == nil {
 		return childIdentity{}
 	}
-	metadata, gvk := c.template.get("metadata"), templateGVK(c.template)
-	name, named := metadata.get("name").text()
-	namespace, _ := metadata.get("namespace").text()
+	metadata, gvk := c.template.Get("metadata"), templateGVK(c.template)
+	name, named := metadata.Get("name").Text()
+	namespace, _ := metadata.Get("namespace").Text()
 	if !named || gvk.Kind == "" || !readsParentOnly(name) || !readsParentOnly(namespace) {
 		return childIdentity{}
 	}

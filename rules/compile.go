@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/readiness"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // Options say how rules are compiled. The zero value is usable: kinds are then
@@ -202,12 +203,12 @@ type compiler struct {
 	// types are those that schemas give, and results what is known of the scalars
 	// with expressions in the part of the rule that is being compiled.
 	types   *typeTable
-	results map[*node]result
+	results map[*yamltree.Node]result
 	// certain are schemas of kinds that Options.Schemas may lack.
 	certain map[schema.GroupVersionKind]*openapi.Schema
 	// fieldReads is what the expressions of each scalar read, variables followed; nil in rules
 	// of which nobody asks that.
-	fieldReads map[*node][]fieldRead
+	fieldReads map[*yamltree.Node][]fieldRead
 	// expressions are those that were checked.
 	expressions map[checkedText]*celenv.Expression
 	// constantCost is what may still be spent on expressions that read nothing.
@@ -237,23 +238,23 @@ type compiler struct {
 func Compile(r *Rule, o Options) (*Program, diagnostic.Findings) {
 	env, err := celenv.Shared()
 	if err != nil {
-		return nil, diagnostic.List{diagnostic.New(r.Position, diagnostic.CodeEnvironment, "%s", err.Error())}.Findings(r.src.lineAt)
+		return nil, diagnostic.List{diagnostic.New(r.Position, diagnostic.CodeEnvironment, "%s", err.Error())}.Findings(r.src.LineAt)
 	}
 	c := &compiler{
 		read: make(map[string]bool), wrongAt: make(map[diagnostic.Position]bool),
 		rule: r, opts: o, limits: o.Limits.withDefaults(), env: env, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*childSpec{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
-		types: newTypeTable(), certain: certainSchemas(), results: map[*node]result{}, expressions: map[checkedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{},
+		types: newTypeTable(), certain: certainSchemas(), results: map[*yamltree.Node]result{}, expressions: map[checkedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{},
 		statusKinds: function.StatusKinds{},
 	}
 	c.constantCost = 2 * c.limits.ExpressionCost // so that a rule is compiled soon
 	if r.notesFields() {
-		c.fieldReads = map[*node][]fieldRead{}
+		c.fieldReads = map[*yamltree.Node][]fieldRead{}
 	}
 	c.declare()
 	p := c.program()
-	findings := c.findings.Findings(r.src.lineAt)
+	findings := c.findings.Findings(r.src.LineAt)
 	if r.partial || findings.HasErrors() {
 		return nil, findings
 	}
@@ -382,19 +383,19 @@ func (c *compiler) withdraw(f *diagnostic.Finding) {
 }
 
 // reportAt reports something at an offset of a scalar.
-func (c *compiler) reportAt(n *node, offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	return c.report(c.rule.src.within(n.yaml, offset), code, format, args...)
+func (c *compiler) reportAt(n *yamltree.Node, offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+	return c.report(c.rule.src.Within(n, offset), code, format, args...)
 }
 
-func (c *compiler) reportScan(n *node, err error) {
+func (c *compiler) reportScan(n *yamltree.Node, err error) {
 	if scanErr, ok := errors.AsType[*scanError](err); ok {
 		f := c.reportAt(n, scanErr.offset, scanErr.code, "%s", scanErr.message)
-		if f.Hint = scanErr.hint; n.yaml.LineComment != "" {
+		if f.Hint = scanErr.hint; n.HasComment() {
 			f.Hint = "what follows a blank and # is a comment in YAML: put quotes around the value"
 		}
 		return
 	}
-	c.report(c.rule.src.at(n.yaml), diagnostic.CodeNotClosed, "%s", err.Error())
+	c.report(c.rule.src.At(n), diagnostic.CodeNotClosed, "%s", err.Error())
 }
 
 func (c *compiler) ruleScope(place string) *compileScope {
@@ -425,7 +426,7 @@ func (c *compiler) parent(u *uses) (Parent, *expression) {
 }
 
 // condition compiles an expression that must give a bool, and not always the same.
-func (c *compiler) condition(n *node, sc *compileScope, u *uses) *checkedExpression {
+func (c *compiler) condition(n *yamltree.Node, sc *compileScope, u *uses) *checkedExpression {
 	x, part := c.boolean(n, sc, u)
 	if x != nil {
 		c.checkConstant(n, part, x, sc)
@@ -434,7 +435,7 @@ func (c *compiler) condition(n *node, sc *compileScope, u *uses) *checkedExpress
 }
 
 // boolean compiles an expression that must give a bool.
-func (c *compiler) boolean(n *node, sc *compileScope, u *uses) (*checkedExpression, part) {
+func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *uses) (*checkedExpression, part) {
 	x, part := c.whole(n, sc, u)
 	if x == nil {
 		return nil, part
@@ -452,7 +453,7 @@ func (c *compiler) boolean(n *node, sc *compileScope, u *uses) (*checkedExpressi
 }
 
 // checkConstant reports a condition that is the same whatever it reads.
-func (c *compiler) checkConstant(n *node, part part, x *checkedExpression, sc *compileScope) {
+func (c *compiler) checkConstant(n *yamltree.Node, part part, x *checkedExpression, sc *compileScope) {
 	holds, ok := truth(x.expr, x.expr.Root())
 	if !ok {
 		holds, ok = constantBool(x.expression)
@@ -463,8 +464,8 @@ func (c *compiler) checkConstant(n *node, part part, x *checkedExpression, sc *c
 }
 
 // whole compiles a string that must be one expression and nothing else.
-func (c *compiler) whole(n *node, sc *compileScope, u *uses) (*checkedExpression, part) {
-	s, _ := n.text()
+func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *uses) (*checkedExpression, part) {
+	s, _ := n.Text()
 	parts, err := scan(s)
 	if err != nil {
 		c.reportScan(n, err)
@@ -472,7 +473,7 @@ func (c *compiler) whole(n *node, sc *compileScope, u *uses) (*checkedExpression
 	}
 	p, ok := wholeExpression(parts)
 	if !ok || p.spread {
-		c.report(c.rule.src.at(n.yaml), diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.place)
+		c.report(c.rule.src.At(n), diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.place)
 		return nil, part{}
 	}
 	x, _ := c.expression(n, p, sc, u)
@@ -483,11 +484,11 @@ func (c *compiler) whole(n *node, sc *compileScope, u *uses) (*checkedExpression
 func (c *compiler) status(all *uses) template {
 	u := &uses{}
 	n := c.rule.status
-	c.results = map[*node]result{}
+	c.results = map[*yamltree.Node]result{}
 	value, from := c.template(n, c.renderedScope("spec.status"), u)
 	all.add(u)
 	if x, ok := value.(exprTemplate); ok {
-		s, _ := n.text()
+		s, _ := n.Text()
 		switch t := innerType(from.typ.cel()); t.Kind() {
 		case types.MapKind, types.StructKind, types.DynKind, types.NullTypeKind:
 		default:
@@ -495,7 +496,7 @@ func (c *compiler) status(all *uses) template {
 		}
 	}
 	if _, ok := value.(textTemplate); ok {
-		c.report(c.rule.src.at(n.yaml), diagnostic.CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
+		c.report(c.rule.src.At(n), diagnostic.CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
 	}
 	c.conformStatus(n, c.rule.parent.gvk)
 	return value

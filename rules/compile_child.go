@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // nodeUses is what one child reads, by the part that reads it.
@@ -29,7 +30,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 	child := &compiledChild{Child: Child{ID: spec.id, Position: spec.pos, ForEach: spec.many(), UpdatePolicy: spec.updatePolicy}}
 	n := &nodeUses{spec: spec, guard: guard{given: spec.when != nil, lost: spec.gaps["when"]}}
 	child.kind = Kind{Namespaced: true}
-	c.results = map[*node]result{}
+	c.results = map[*yamltree.Node]result{}
 	if spec.template != nil {
 		c.childKind(spec, child, p)
 	}
@@ -67,7 +68,7 @@ func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses
 			c.checkGenerated(spec, child, &n.uses)
 		}
 		c.checkSelfWait(spec)
-		c.checkConstantNames(spec.template.get("metadata"), child.GVK.Group)
+		c.checkConstantNames(spec.template.Get("metadata"), child.GVK.Group)
 		c.conform(spec, child)
 		c.checkItemNames(spec)
 		c.checkImmutable(spec, child)
@@ -134,7 +135,7 @@ func (c *compiler) writeConditions(spec *childSpec, child *compiledChild, sc *co
 		c.checkShortLived(spec, child)
 	}
 	if spec.updateWhen != nil && spec.updatePolicy == UpdateCreateOnly {
-		c.report(c.rule.src.at(spec.updateWhen.yaml), diagnostic.CodeIdleCondition, "updateWhen decides nothing: with updatePolicy CreateOnly, %s is never changed", spec.label()).
+		c.report(c.rule.src.At(spec.updateWhen), diagnostic.CodeIdleCondition, "updateWhen decides nothing: with updatePolicy CreateOnly, %s is never changed", spec.label()).
 			WithHint("leave out one of the two")
 	}
 	if spec.updateWhen != nil {
@@ -148,24 +149,24 @@ func (c *compiler) writeConditions(spec *childSpec, child *compiledChild, sc *co
 func (c *compiler) templateKind(spec *childSpec) schema.GroupVersionKind {
 	values := map[string]string{}
 	for _, name := range []string{"apiVersion", "kind"} {
-		n := spec.template.get(name)
-		s, ok := n.text()
+		n := spec.template.Get(name)
+		s, ok := n.Text()
 		switch {
 		case n == nil:
-			if !spec.template.has(name) {
-				c.report(c.rule.src.at(spec.template.yaml), diagnostic.CodeIncomplete, "the template of %s is missing %s", spec.label(), name)
+			if !spec.template.Has(name) {
+				c.report(c.rule.src.At(spec.template), diagnostic.CodeIncomplete, "the template of %s is missing %s", spec.label(), name)
 			}
 		case !ok || s == "":
-			c.report(c.rule.src.at(n.yaml), diagnostic.CodeTemplateType, "%s must be a string, and is %s", name, n.whatOrEmpty()).WithHint("%s", quotesFor(n))
+			c.report(c.rule.src.At(n), diagnostic.CodeTemplateType, "%s must be a string, and is %s", name, n.WhatOrEmpty()).WithHint("%s", quotesFor(n))
 		case hasExpression(s):
-			c.report(c.rule.src.at(n.yaml), diagnostic.CodeStrayExpression, "%s cannot hold an expression: the kinds of a rule must be known before it runs", name)
+			c.report(c.rule.src.At(n), diagnostic.CodeStrayExpression, "%s cannot hold an expression: the kinds of a rule must be known before it runs", name)
 		default:
 			values[name] = s
 		}
 	}
 	gv, err := schema.ParseGroupVersion(values["apiVersion"])
 	if err != nil {
-		c.report(c.rule.src.at(spec.template.get("apiVersion").yaml), diagnostic.CodeGroupVersion, "apiVersion must be VERSION or GROUP/VERSION, not %q", values["apiVersion"])
+		c.report(c.rule.src.At(spec.template.Get("apiVersion")), diagnostic.CodeGroupVersion, "apiVersion must be VERSION or GROUP/VERSION, not %q", values["apiVersion"])
 	}
 	if values["apiVersion"] == "" || values["kind"] == "" || err != nil {
 		return schema.GroupVersionKind{}
@@ -175,40 +176,40 @@ func (c *compiler) templateKind(spec *childSpec) schema.GroupVersionKind {
 
 // checkMetadata looks at what can be seen of the identity that is rendered.
 func (c *compiler) checkMetadata(spec *childSpec, gvk schema.GroupVersionKind) {
-	metadata := spec.template.get("metadata")
-	at := func(n *node) diagnostic.Position { return c.rule.src.at(n.yaml) }
+	metadata := spec.template.Get("metadata")
+	at := func(n *yamltree.Node) diagnostic.Position { return c.rule.src.At(n) }
 	switch {
 	case metadata == nil:
-		if !spec.template.has("metadata") && !c.isMisspelt(spec.template, "metadata", gvk) {
+		if !spec.template.Has("metadata") && !c.isMisspelt(spec.template, "metadata", gvk) {
 			c.report(at(spec.template), diagnostic.CodeIncomplete, "the template of %s is missing metadata.name", spec.label())
 		}
 		return
-	case metadata.kind != mappingNode:
+	case metadata.Kind != yamltree.Mapping:
 		if !isExpressionText(metadata) {
-			c.report(at(metadata), diagnostic.CodeTemplateType, "metadata must be a mapping, and is %s", metadata.what())
+			c.report(at(metadata), diagnostic.CodeTemplateType, "metadata must be a mapping, and is %s", metadata.What())
 		}
 		return
 	}
-	generate := metadata.get("generateName")
+	generate := metadata.Get("generateName")
 	if generate != nil {
 		c.report(at(generate), diagnostic.CodeGenerateName, "generateName would make a new object at every evaluation").
 			WithHint("render metadata.name from what tells the objects apart")
 	}
-	switch name := metadata.get("name"); {
+	switch name := metadata.Get("name"); {
 	case name == nil:
-		if !metadata.has("name") && generate == nil && !c.isMisspelt(metadata, "name", gvk) {
+		if !metadata.Has("name") && generate == nil && !c.isMisspelt(metadata, "name", gvk) {
 			c.report(at(metadata), diagnostic.CodeIncomplete, "the template of %s is missing metadata.name", spec.label())
 		}
-	case name.kind != scalarNode || name.value == nil || name.value == "":
-		c.report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.whatOrEmpty())
+	case name.Kind != yamltree.Scalar || name.Value == nil || name.Value == "":
+		c.report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.WhatOrEmpty())
 	default:
-		if _, ok := name.text(); !ok {
-			c.report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.what()).WithHint("%s", quotesHint)
+		if _, ok := name.Text(); !ok {
+			c.report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.What()).WithHint("%s", quotesHint)
 		}
 	}
 	c.checkObjectNames(metadata, gvk.Group)
 	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"} {
-		if n := metadata.get(name); n != nil {
+		if n := metadata.Get(name); n != nil {
 			c.report(at(n), diagnostic.CodeServerField, "metadata.%s is not for a template to set", name).WithHint("leave it out")
 		}
 	}
@@ -216,24 +217,24 @@ func (c *compiler) checkMetadata(spec *childSpec, gvk schema.GroupVersionKind) {
 
 // checkScope compares the namespace that is rendered with the scope of the kind.
 func (c *compiler) checkScope(spec *childSpec, child *compiledChild, p *Program) {
-	metadata := spec.template.get("metadata")
-	if metadata == nil || metadata.kind != mappingNode {
+	metadata := spec.template.Get("metadata")
+	if metadata == nil || metadata.Kind != yamltree.Mapping {
 		return
 	}
-	switch namespace := metadata.get("namespace"); {
+	switch namespace := metadata.Get("namespace"); {
 	case namespace != nil && !child.kind.Namespaced:
-		c.report(c.rule.src.at(namespace.yaml), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", child.GVK.Kind).
+		c.report(c.rule.src.At(namespace), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", child.GVK.Kind).
 			WithHint("leave it out")
-	case !metadata.has("namespace") && child.kind.Namespaced && !p.parent.Namespaced:
-		c.report(c.rule.src.at(metadata.yaml), diagnostic.CodeNamespaceRequired, "the template of %s needs metadata.namespace, because %s, the parent's kind, is cluster-scoped", spec.label(), p.parent.GVK.Kind)
+	case !metadata.Has("namespace") && child.kind.Namespaced && !p.parent.Namespaced:
+		c.report(c.rule.src.At(metadata), diagnostic.CodeNamespaceRequired, "the template of %s needs metadata.namespace, because %s, the parent's kind, is cluster-scoped", spec.label(), p.parent.GVK.Kind)
 	}
 }
 
 // namesNamespace tells whether the template names a namespace, or may.
 func (spec *childSpec) namesNamespace() bool {
-	metadata := spec.template.get("metadata")
-	return metadata != nil && (metadata.kind != mappingNode || metadata.has("namespace") || metadata.partial ||
-		slices.ContainsFunc(metadata.fields, func(f field) bool { return hasExpression(f.name) }))
+	metadata := spec.template.Get("metadata")
+	return metadata != nil && (metadata.Kind != yamltree.Mapping || metadata.Has("namespace") || metadata.Partial ||
+		slices.ContainsFunc(metadata.Fields, func(f yamltree.Field) bool { return hasExpression(f.Name) }))
 }
 
 // dimensions compiles forEach: sc is given its names, and u what it reads. A
@@ -253,7 +254,7 @@ func (c *compiler) dimensions(specs []forEachSpec, sc *compileScope, u *uses) []
 			c.checkRange(f.in, x.x, from.typ, &in)
 		}
 		if _, ok := t.(textTemplate); ok {
-			c.report(c.rule.src.at(f.in.yaml), diagnostic.CodeNotExpression, "%s must be one expression that gives a list or a map", in.place)
+			c.report(c.rule.src.At(f.in), diagnostic.CodeNotExpression, "%s must be one expression that gives a list or a map", in.place)
 		}
 		if x, ok := t.(exprTemplate); ok {
 			c.try(f.in, t, in.place, func(s *scope) *problem {
@@ -271,13 +272,13 @@ func (c *compiler) dimensions(specs []forEachSpec, sc *compileScope, u *uses) []
 }
 
 // checkRange reports a forEach over what is known to be neither list nor map.
-func (c *compiler) checkRange(n *node, x *expression, typ typed, sc *compileScope) {
+func (c *compiler) checkRange(n *yamltree.Node, x *expression, typ typed, sc *compileScope) {
 	t := innerType(typ.cel())
 	switch t.Kind() {
 	case types.ListKind, types.MapKind, types.StructKind, types.DynKind, types.NullTypeKind:
 		return
 	}
-	s, _ := n.text()
+	s, _ := n.Text()
 	c.reportAt(n, strings.Index(s, x.text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typeWords(t))
 }
 
@@ -323,8 +324,8 @@ func (c *compiler) checkShortLived(spec *childSpec, child *compiledChild) {
 	if child.GVK.Group != "batch" || child.GVK.Kind != "Job" {
 		return
 	}
-	if ttl := spec.template.get("spec").get("ttlSecondsAfterFinished"); ttl != nil && (ttl.kind != scalarNode || ttl.value != nil) {
-		c.report(c.rule.src.at(ttl.yaml), diagnostic.CodeShortLivedJob, "%s removes itself when it is done, and is then made and run again", spec.label()).
+	if ttl := spec.template.Get("spec").Get("ttlSecondsAfterFinished"); ttl != nil && (ttl.Kind != yamltree.Scalar || ttl.Value != nil) {
+		c.report(c.rule.src.At(ttl), diagnostic.CodeShortLivedJob, "%s removes itself when it is done, and is then made and run again", spec.label()).
 			WithHint("say when it is to be made with createWhen, as from a status that tells that it has succeeded; or leave out ttlSecondsAfterFinished")
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // compiledCondition is one of spec.conditions.
@@ -34,7 +35,7 @@ func (c *compiler) conditions() []compiledCondition {
 		spec := &c.rule.conditions[i]
 		path := fmt.Sprintf("spec.conditions[%d]", spec.index)
 		by := &reader{label: "the condition " + spec.typ, bare: true}
-		field := func(name string, n *node, what string, kinds ...types.Kind) template {
+		field := func(name string, n *yamltree.Node, what string, kinds ...types.Kind) template {
 			if n == nil {
 				return nil
 			}
@@ -86,20 +87,20 @@ func (c *compiler) keepsCondition(typ string) bool {
 // checkRenderedConditions looks at spec.status.conditions, as far as it is
 // written out: what stands there must be nobody else's.
 func (c *compiler) checkRenderedConditions() {
-	list := c.rule.status.get("conditions")
+	list := c.rule.status.Get("conditions")
 	if list == nil {
 		return
 	}
-	for _, item := range list.items {
-		n := item.get("type")
-		typ, ok := n.text()
+	for _, item := range list.Items {
+		n := item.Get("type")
+		typ, ok := n.Text()
 		switch {
 		case !ok || hasExpression(typ):
 		case c.keepsCondition(typ):
-			c.report(c.rule.src.at(n.yaml), diagnostic.CodeReservedName, "spec.status.conditions: Kanon itself keeps the condition %s", typ).
+			c.report(c.rule.src.At(n), diagnostic.CodeReservedName, "spec.status.conditions: Kanon itself keeps the condition %s", typ).
 				WithHint("choose another type")
 		case slices.ContainsFunc(c.rule.conditions, func(s conditionSpec) bool { return s.typ == typ }):
-			c.report(c.rule.src.at(n.yaml), diagnostic.CodeNameTwice, "spec.conditions has a condition of the type %q as well", typ).
+			c.report(c.rule.src.At(n), diagnostic.CodeNameTwice, "spec.conditions has a condition of the type %q as well", typ).
 				WithHint("leave it out here")
 		}
 	}
@@ -158,8 +159,8 @@ func textSchema() *openapi.Schema { return &openapi.Schema{Type: openapi.String}
 
 // textField compiles a scalar that stands for a text or something like it. What
 // one whole expression gives must be of one of the kinds, if that is known.
-func (c *compiler) textField(n *node, sc *compileScope, u *uses, what string, kinds ...types.Kind) template {
-	s, _ := n.text()
+func (c *compiler) textField(n *yamltree.Node, sc *compileScope, u *uses, what string, kinds ...types.Kind) template {
+	s, _ := n.Text()
 	parts, err := scan(s)
 	whole, ok := wholeExpression(parts)
 	if err != nil || !ok || whole.spread {
@@ -188,15 +189,15 @@ func (c *compiler) textField(n *node, sc *compileScope, u *uses, what string, ki
 // statusField is status.<name> in an event.
 func (a *analysis) statusField(id int64, name string) {
 	status := a.c.rule.status
-	if status == nil || status.kind != mappingNode || status.partial || status.has(name) {
+	if status == nil || status.Kind != yamltree.Mapping || status.Partial || status.Has(name) {
 		return
 	}
 	var names []string
-	for _, f := range status.fields {
-		if hasExpression(f.name) {
+	for _, f := range status.Fields {
+		if hasExpression(f.Name) {
 			return // it may be one of these
 		}
-		names = append(names, f.name)
+		names = append(names, f.Name)
 	}
 	a.reportName(id, name, diagnostic.CodeUnknownStatus, "spec.status has no field %q, and status is what that renders", name).
 		WithHint("%s", diagnostic.DidYouMean(name, names))

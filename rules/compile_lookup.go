@@ -11,6 +11,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // compiledLookup is a node of spec.lookups.
@@ -77,7 +78,7 @@ func (c *compiler) compileLookup(l *lookupState) {
 	l.state = stateCompiling
 	c.stack = append(c.stack, spec.label())
 	results := c.results // are those of what reads the lookup
-	c.results = map[*node]result{}
+	c.results = map[*yamltree.Node]result{}
 	sc := &compileScope{
 		place: spec.label(), allowChildren: true, asked: c.asked, openNames: spec.openNames, openVariables: spec.openVariables,
 		names: map[string]*origin{}, locals: map[string]*compiledVariable{},
@@ -90,7 +91,7 @@ func (c *compiler) compileLookup(l *lookupState) {
 		c.compileVariable(out.locals[name], sc)
 	}
 	out.name = c.lookupText(spec.name, "name", sc, u)
-	if s, _ := spec.namespace.text(); s == allNamespaces {
+	if s, _ := spec.namespace.Text(); s == allNamespaces {
 		out.all = true
 	} else {
 		out.namespace = c.lookupText(spec.namespace, "namespace", sc, u)
@@ -108,7 +109,7 @@ func (c *compiler) compileLookup(l *lookupState) {
 }
 
 // lookupText compiles the name or the namespace of a lookup; nil of nil.
-func (c *compiler) lookupText(n *node, field string, sc *compileScope, u *uses) template {
+func (c *compiler) lookupText(n *yamltree.Node, field string, sc *compileScope, u *uses) template {
 	if n == nil {
 		return nil
 	}
@@ -130,7 +131,7 @@ func (c *compiler) lookupText(n *node, field string, sc *compileScope, u *uses) 
 }
 
 // lookupSelector compiles a selector with expressions.
-func (c *compiler) lookupSelector(n *node, sc *compileScope, u *uses) template {
+func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *uses) template {
 	inner := *sc
 	inner.place = sc.place + ".selector"
 	t, from := c.template(n, &inner, u)
@@ -140,13 +141,13 @@ func (c *compiler) lookupSelector(n *node, sc *compileScope, u *uses) template {
 	switch typ := innerType(from.typ.cel()); typ.Kind() {
 	case types.MapKind:
 		// Its values would be matchLabels and matchExpressions.
-		if text, ok := n.text(); ok && typ.Parameters()[1].Kind() == types.StringKind {
-			c.report(c.rule.src.at(n.yaml), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives a map of strings", inner.place).
+		if text, ok := n.Text(); ok && typ.Parameters()[1].Kind() == types.StringKind {
+			c.report(c.rule.src.At(n), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives a map of strings", inner.place).
 				WithHint("write matchLabels: %s", strings.TrimSpace(text))
 		}
 	case types.StructKind, types.DynKind:
 	default:
-		c.report(c.rule.src.at(n.yaml), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typeWords(typ))
+		c.report(c.rule.src.At(n), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typeWords(typ))
 	}
 	c.textsOnly(n, &openapi.Schema{Type: openapi.Map, Items: &openapi.Schema{Type: openapi.Map, Items: textSchema()}})
 	c.try(n, t, inner.place, func(s *scope) *problem {
@@ -163,17 +164,17 @@ func (c *compiler) lookupSelector(n *node, sc *compileScope, u *uses) template {
 }
 
 // textsOnly keeps bytes out of a selector, or a part of one, that can be as s says.
-func (c *compiler) textsOnly(n *node, s *openapi.Schema) {
+func (c *compiler) textsOnly(n *yamltree.Node, s *openapi.Schema) {
 	if x := c.results[n].x; x != nil {
 		if innerType(x.typ).Kind() == types.BytesKind {
-			c.report(c.rule.src.at(n.yaml), diagnostic.CodeResultType, "a selector compares text, and this gives bytes").WithHint("write string(…) around it")
+			c.report(c.rule.src.At(n), diagnostic.CodeResultType, "a selector compares text, and this gives bytes").WithHint("write string(…) around it")
 		}
 		x.goesInto(s)
 	}
-	for _, f := range n.fields {
-		c.textsOnly(f.value, s.Items)
+	for _, f := range n.Fields {
+		c.textsOnly(f.Value, s.Items)
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		c.textsOnly(item, &openapi.Schema{Type: openapi.Map, Items: textSchema()})
 	}
 }
@@ -187,11 +188,11 @@ func (c *compiler) checkLookupKind(l *lookupState, p *Program) {
 	if !known {
 		return
 	}
-	namespace := spec.node.get("namespace")
+	namespace := spec.node.Get("namespace")
 	switch {
 	case namespace != nil && !kind.Namespaced:
-		c.report(c.rule.src.at(namespace.yaml), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", spec.gvk.Kind)
-	case !spec.node.has("namespace") && kind.Namespaced && !p.parent.Namespaced:
+		c.report(c.rule.src.At(namespace), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", spec.gvk.Kind)
+	case !spec.node.Has("namespace") && kind.Namespaced && !p.parent.Namespaced:
 		c.report(spec.pos, diagnostic.CodeNamespaceRequired, "%s needs a namespace, because %s, the parent's kind, is cluster-scoped", spec.label(), p.parent.GVK.Kind)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // compiledPatch is a node of spec.patches.
@@ -35,7 +36,7 @@ func (c *compiler) patches(p *Program, all *uses) []*compiledPatch {
 func (c *compiler) patch(spec *patchSpec, p *Program, all *uses) *compiledPatch {
 	patch := &compiledPatch{Patch: Patch{ID: spec.id, Position: spec.pos, Refuse: spec.refuse}}
 	by := &reader{label: spec.label(), guard: guard{given: spec.when != nil, lost: spec.gaps["when"]}}
-	c.results = map[*node]result{}
+	c.results = map[*yamltree.Node]result{}
 	sc := &compileScope{
 		place: spec.label(), allowChildren: true, asked: c.asked, openNames: spec.openNames, openVariables: spec.openVariables,
 		names: map[string]*origin{}, locals: map[string]*compiledVariable{},
@@ -83,19 +84,19 @@ func (c *compiler) patchTargetKind(spec *patchSpec, patch *compiledPatch, p *Pro
 	if !known {
 		return
 	}
-	namespace := target.node.get("namespace")
+	namespace := target.node.Get("namespace")
 	switch {
 	case namespace != nil && !kind.Namespaced:
-		c.report(c.rule.src.at(namespace.yaml), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", target.gvk.Kind).
+		c.report(c.rule.src.At(namespace), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", target.gvk.Kind).
 			WithHint("leave it out")
-	case !target.node.has("namespace") && kind.Namespaced && !p.parent.Namespaced:
+	case !target.node.Has("namespace") && kind.Namespaced && !p.parent.Namespaced:
 		c.report(target.pos, diagnostic.CodeNamespaceRequired, "the target of %s needs a namespace, because %s, the parent's kind, is cluster-scoped",
 			spec.label(), p.parent.GVK.Kind)
 	}
 }
 
 // kindOnce is kind for one of which all but the verbs was looked at before.
-func (c *compiler) kindOnce(gvk schema.GroupVersionKind, n *node, verbs []string) (Kind, bool) {
+func (c *compiler) kindOnce(gvk schema.GroupVersionKind, n *yamltree.Node, verbs []string) (Kind, bool) {
 	if c.opts.Kinds == nil || gvk.Kind == "" {
 		return Kind{Namespaced: true}, false
 	}
@@ -121,7 +122,7 @@ func (c *compiler) patchTarget(spec *patchSpec, patch *compiledPatch, sc *compil
 	inner := *sc
 	inner.place = sc.place + ".target"
 	out.name = c.lookupText(target.name, "name", &inner, u)
-	if s, _ := target.namespace.text(); s == allNamespaces {
+	if s, _ := target.namespace.Text(); s == allNamespaces {
 		out.all = true
 	} else {
 		out.namespace = c.lookupText(target.namespace, "namespace", &inner, u)
@@ -138,30 +139,30 @@ func (c *compiler) patchTarget(spec *patchSpec, patch *compiledPatch, sc *compil
 // checkPatchIdentity reports what a patch cannot set: which object it is for, the
 // target says, and other fields are the API server's or Kanon's.
 func (c *compiler) checkPatchIdentity(spec *patchSpec) {
-	identity := func(n *node, path string) {
+	identity := func(n *yamltree.Node, path string) {
 		if n != nil {
-			c.report(c.rule.src.at(n.yaml), diagnostic.CodePatchIdentity, "the template of %s cannot set %s: the object is there already, and the target says which it is",
+			c.report(c.rule.src.At(n), diagnostic.CodePatchIdentity, "the template of %s cannot set %s: the object is there already, and the target says which it is",
 				spec.label(), path).WithHint("leave it out")
 		}
 	}
-	identity(spec.template.get("apiVersion"), "apiVersion")
-	identity(spec.template.get("kind"), "kind")
-	metadata := spec.template.get("metadata")
-	if metadata == nil || metadata.kind != mappingNode {
+	identity(spec.template.Get("apiVersion"), "apiVersion")
+	identity(spec.template.Get("kind"), "kind")
+	metadata := spec.template.Get("metadata")
+	if metadata == nil || metadata.Kind != yamltree.Mapping {
 		return
 	}
 	for _, name := range []string{"name", "namespace", "generateName"} {
-		identity(metadata.get(name), "metadata."+name)
+		identity(metadata.Get(name), "metadata."+name)
 	}
 	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"} {
-		if n := metadata.get(name); n != nil {
-			c.report(c.rule.src.at(n.yaml), diagnostic.CodeServerField, "metadata.%s is not for a template to set", name).WithHint("leave it out")
+		if n := metadata.Get(name); n != nil {
+			c.report(c.rule.src.At(n), diagnostic.CodeServerField, "metadata.%s is not for a template to set", name).WithHint("leave it out")
 		}
 	}
 	for _, field := range []string{"labels", "annotations"} {
-		for _, f := range fieldsOf(metadata.get(field)) {
-			if isOwnMark(f.name) {
-				c.report(c.rule.src.at(f.key.yaml), diagnostic.CodeServerField, "metadata.%s.%s is not for a template to set: it is Kanon's own", field, f.name).WithHint("leave it out")
+		for _, f := range fieldsOf(metadata.Get(field)) {
+			if isOwnMark(f.Name) {
+				c.report(c.rule.src.At(f.Key), diagnostic.CodeServerField, "metadata.%s.%s is not for a template to set: it is Kanon's own", field, f.Name).WithHint("leave it out")
 			}
 		}
 	}

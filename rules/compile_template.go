@@ -9,6 +9,7 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // compileScope is what the expressions of one part of a rule may use.
@@ -75,19 +76,19 @@ func (s *compileScope) variableNames(c *compiler) []string {
 
 // template compiles a part of the rule. It returns nil, and a finding, where
 // that is not possible. what the part reads is added to u.
-func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *origin) {
-	switch n.kind {
-	case mappingNode:
+func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *uses) (template, *origin) {
+	switch n.Kind {
+	case yamltree.Mapping:
 		return c.mapping(n, sc, u)
-	case sequenceNode:
+	case yamltree.Sequence:
 		return c.sequence(n, sc, u)
 	}
-	s, ok := n.text()
+	s, ok := n.Text()
 	if !ok || !hasExpression(s) {
 		if ok {
 			c.checkPlainText(n, s)
 		}
-		return constTemplate{value: n.value}, &origin{typ: constType(n.value)}
+		return constTemplate{value: n.Value}, &origin{typ: constType(n.Value)}
 	}
 	parts, err := scan(s)
 	if err != nil {
@@ -118,7 +119,7 @@ func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *orig
 }
 
 // keep notes what a scalar gives, for the checks that follow.
-func (c *compiler) keep(n *node, r result) {
+func (c *compiler) keep(n *yamltree.Node, r result) {
 	if c.results == nil {
 		return
 	}
@@ -135,7 +136,7 @@ func (c *compiler) wrongSince(before int) bool {
 
 // textTemplate compiles text with expressions in it. Of where its values come
 // from only the time matters: text as a whole is there, or is not.
-func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses) (*textTemplate, *origin) {
+func (c *compiler) textTemplate(n *yamltree.Node, parts []part, sc *compileScope, u *uses) (*textTemplate, *origin) {
 	t, out := &textTemplate{}, &origin{typ: typed{typ: types.StringType}}
 	ok, kept := true, result{}
 	for _, p := range parts {
@@ -208,13 +209,13 @@ func neverText(t *types.Type) string {
 	}
 }
 
-func (c *compiler) mapping(n *node, sc *compileScope, u *uses) (template, *origin) {
+func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *uses) (template, *origin) {
 	t := mapTemplate{}
 	o := &origin{fields: map[string]*origin{}}
 	allConst, ok := true, true
-	for _, f := range n.fields {
-		e := entry{name: f.name}
-		if hasExpression(f.name) {
+	for _, f := range n.Fields {
+		e := entry{name: f.Name}
+		if hasExpression(f.Name) {
 			var from *origin
 			e.key, from = c.key(f, sc, u)
 			ok = ok && e.key != nil
@@ -223,7 +224,7 @@ func (c *compiler) mapping(n *node, sc *compileScope, u *uses) (template, *origi
 				e.name, e.key = e.key.parts[0].text, nil
 			}
 		}
-		value, from := c.template(f.value, sc, u)
+		value, from := c.template(f.Value, sc, u)
 		if value == nil {
 			ok = false
 			continue
@@ -259,23 +260,23 @@ func constMap(t mapTemplate) map[string]any {
 	return m
 }
 
-func (c *compiler) key(f field, sc *compileScope, u *uses) (*textTemplate, *origin) {
-	parts, err := scan(f.name)
+func (c *compiler) key(f yamltree.Field, sc *compileScope, u *uses) (*textTemplate, *origin) {
+	parts, err := scan(f.Name)
 	if err != nil {
-		c.reportScan(f.key, err)
+		c.reportScan(f.Key, err)
 		if last := c.findings[len(c.findings)-1]; last.Code == diagnostic.CodeNotClosed {
 			last.WithHint("YAML takes what stands before \": \" for a key: put quotes around the whole ${…}")
 		}
 		return nil, nil
 	}
-	return c.textTemplate(f.key, parts, sc, u)
+	return c.textTemplate(f.Key, parts, sc, u)
 }
 
-func (c *compiler) sequence(n *node, sc *compileScope, u *uses) (template, *origin) {
+func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *uses) (template, *origin) {
 	t := listTemplate{}
 	o, kind := fixed(), celenv.NoType()
 	allConst, ok := true, true
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		if x, from, isSpread := c.spread(item, sc, u); isSpread {
 			allConst = false
 			ok = ok && x != nil
@@ -312,8 +313,8 @@ func (c *compiler) sequence(n *node, sc *compileScope, u *uses) (template, *orig
 }
 
 // spread compiles a list item that is ${...list}.
-func (c *compiler) spread(n *node, sc *compileScope, u *uses) (*expression, *origin, bool) {
-	s, ok := n.text()
+func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *uses) (*expression, *origin, bool) {
+	s, ok := n.Text()
 	if !ok || !strings.Contains(s, "...") {
 		return nil, nil, false
 	}
@@ -421,12 +422,12 @@ func (c *compiler) checker(roots []string) *celenv.Checker {
 
 // expression compiles one ${…} of a scalar. nil, after a finding, where it
 // does not compile.
-func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*checkedExpression, *origin) {
+func (c *compiler) expression(n *yamltree.Node, p part, sc *compileScope, u *uses) (*checkedExpression, *origin) {
 	at := func(offset int) diagnostic.Position {
 		if offset < 0 {
 			offset = 0
 		}
-		return c.rule.src.within(n.yaml, c.valueOffset(n, p.offset+offset))
+		return c.rule.src.Within(n, c.valueOffset(n, p.offset+offset))
 	}
 	expr, complete := c.checked(p.text, sc, at)
 	if expr == nil {
@@ -480,8 +481,8 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 
 // valueOffset turns an offset in a node's text into one in the YAML value. A
 // key's node and a scalar's are the same in this.
-func (c *compiler) valueOffset(n *node, offset int) int {
-	return min(offset, len(n.yaml.Value))
+func (c *compiler) valueOffset(n *yamltree.Node, offset int) int {
+	return min(offset, len(n.Raw()))
 }
 
 func (c *compiler) isVariable(name string, sc *compileScope) bool {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // compiledVariable is a variable of the rule or of a child.
@@ -68,7 +69,7 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 	inner.mayMove, inner.random, inner.own = true, sc.ownRandom, sc.ownGenerated
 	// What the variable shares by an anchor with what reads it counts there.
 	results := c.results
-	c.results = map[*node]result{}
+	c.results = map[*yamltree.Node]result{}
 	value, from := c.template(v.spec.value, &inner, u)
 	if x := c.results[v.spec.value].x; x != nil {
 		v.standsFor = x.plainPath

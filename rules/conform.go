@@ -11,6 +11,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // result is what the compiler knows of a scalar with expressions in it.
@@ -129,10 +130,10 @@ func (c *compiler) conform(spec *childSpec, child *compiledChild) {
 	f.value(spec.template, s, &fieldPath{name: child.GVK.Kind})
 }
 
-func (f *conformer) at(n *node) diagnostic.Position { return f.c.rule.src.at(n.yaml) }
+func (f *conformer) at(n *yamltree.Node) diagnostic.Position { return f.c.rule.src.At(n) }
 
 // report reports a mistake at a value, unless one was found there already.
-func (f *conformer) report(n *node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+func (f *conformer) report(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	return f.reportAt(f.at(n), code, format, args...)
 }
 
@@ -150,24 +151,24 @@ func isAboutAbsence(code diagnostic.Code) bool {
 }
 
 // value compares a value with what can stand there.
-func (f *conformer) value(n *node, s *openapi.Schema, at *fieldPath) {
+func (f *conformer) value(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	if s == nil || s.Type == openapi.Any {
 		return
 	}
-	switch n.kind {
-	case mappingNode:
+	switch n.Kind {
+	case yamltree.Mapping:
 		f.mapping(n, s, at)
-	case sequenceNode:
+	case yamltree.Sequence:
 		f.sequence(n, s, at)
 	default:
 		f.scalar(n, s, at)
 	}
 }
 
-func (f *conformer) scalar(n *node, s *openapi.Schema, at *fieldPath) {
-	text, isText := n.text()
+func (f *conformer) scalar(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
+	text, isText := n.Text()
 	switch {
-	case n.value == nil:
+	case n.Value == nil:
 		// null leaves a field out.
 	case !isText || !hasExpression(text):
 		f.literal(n, s, at)
@@ -176,13 +177,13 @@ func (f *conformer) scalar(n *node, s *openapi.Schema, at *fieldPath) {
 	}
 }
 
-func (f *conformer) mapping(n *node, s *openapi.Schema, at *fieldPath) {
+func (f *conformer) mapping(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	switch s.Type {
 	case openapi.Object:
 		f.object(n, s, at)
 	case openapi.Map:
-		for _, fd := range n.fields {
-			f.value(fd.value, s.Items, at.to(fd.name, s))
+		for _, fd := range n.Fields {
+			f.value(fd.Value, s.Items, at.to(fd.Name, s))
 		}
 	case openapi.List:
 		f.report(n, diagnostic.CodeFieldForm, "%s must be a list, and is a mapping", at).WithHint("%s", listHint(s))
@@ -203,22 +204,22 @@ func listHint(s *openapi.Schema) string {
 }
 
 // object compares the fields of a mapping with those of an object.
-func (f *conformer) object(n *node, s *openapi.Schema, at *fieldPath) {
+func (f *conformer) object(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	given := map[string]bool{}
 	whole := !f.shared
-	for _, name := range n.lost {
+	for _, name := range n.Lost {
 		given[name] = true
 		whole = whole && name != ""
 	}
-	for _, fd := range n.fields {
-		if hasExpression(fd.name) {
+	for _, fd := range n.Fields {
+		if hasExpression(fd.Name) {
 			whole = false // it may be any field
 			continue
 		}
-		name := fd.name
+		name := fd.Name
 		known := s.Fields[name]
 		if at.up == nil && name == "status" && f.noStatus {
-			f.report(fd.key, diagnostic.CodeChildStatus, "the API server would drop the status: it is for the controller of %s to write", at.name)
+			f.report(fd.Key, diagnostic.CodeChildStatus, "the API server would drop the status: it is for the controller of %s to write", at.name)
 			continue
 		}
 		if known == nil {
@@ -230,11 +231,11 @@ func (f *conformer) object(n *node, s *openapi.Schema, at *fieldPath) {
 			}
 			known = s.Fields[name]
 		}
-		given[name] = given[name] || !isNull(fd.value)
+		given[name] = given[name] || !isNull(fd.Value)
 		if at.up == nil && (name == "apiVersion" || name == "kind") {
 			continue // templateKind looked at them
 		}
-		f.value(fd.value, known.Schema, at.to(name, s))
+		f.value(fd.Value, known.Schema, at.to(name, s))
 	}
 	if whole {
 		f.required(n, s, given, at)
@@ -261,25 +262,25 @@ func listed(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-func isNull(n *node) bool { return n.kind == scalarNode && n.value == nil }
+func isNull(n *yamltree.Node) bool { return n.Kind == yamltree.Scalar && n.Value == nil }
 
 // required reports the fields that an object cannot be without.
-func (f *conformer) required(n *node, s *openapi.Schema, given map[string]bool, at *fieldPath) {
+func (f *conformer) required(n *yamltree.Node, s *openapi.Schema, given map[string]bool, at *fieldPath) {
 	missing := missingFields(s, given)
 	if len(missing) == 0 {
 		return
 	}
 	finding := f.c.report(f.at(n), diagnostic.CodeFieldMissing, "%s is missing %s", at, listed(missing))
-	if slices.ContainsFunc(n.fields, func(fd field) bool { return slices.Contains(missing, fd.name) }) {
+	if slices.ContainsFunc(n.Fields, func(fd yamltree.Field) bool { return slices.Contains(missing, fd.Name) }) {
 		finding.WithHint("null leaves a field out")
 	}
 }
 
 // unknownField reports a field that an object does not have. It gives the field
 // that is meant, if that is not there as well.
-func (f *conformer) unknownField(n *node, fd field, s *openapi.Schema, at *fieldPath) (meant string) {
-	near := f.noField(f.at(fd.key), fd.name, s, at)
-	if near == "" || n.has(near) {
+func (f *conformer) unknownField(n *yamltree.Node, fd yamltree.Field, s *openapi.Schema, at *fieldPath) (meant string) {
+	near := f.noField(f.at(fd.Key), fd.Name, s, at)
+	if near == "" || n.Has(near) {
 		return ""
 	}
 	return near

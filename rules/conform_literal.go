@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // wants says what a schema takes, for a sentence.
@@ -54,10 +55,10 @@ const (
 const writeBytes = "write ${bytes('…')}"
 
 // literal compares a scalar without expressions with its schema.
-func (f *conformer) literal(n *node, s *openapi.Schema, at *fieldPath) {
-	if hint, ok := takes(s, n.value); !ok {
-		what := n.what()
-		if number, isFloat := n.value.(float64); isFloat && s.Type != openapi.String {
+func (f *conformer) literal(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
+	if hint, ok := takes(s, n.Value); !ok {
+		what := n.What()
+		if number, isFloat := n.Value.(float64); isFloat && s.Type != openapi.String {
 			what = strconv.FormatFloat(number, 'g', -1, 64)
 		}
 		if isBytes(s) {
@@ -66,7 +67,7 @@ func (f *conformer) literal(n *node, s *openapi.Schema, at *fieldPath) {
 		f.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is %s", at, wants(s), what).WithHint("%s", hint)
 		return
 	}
-	f.constant(n.value, s, at, f.at(n))
+	f.constant(n.Value, s, at, f.at(n))
 }
 
 // takes says whether a value of that type can stand in a field, and if not, how
@@ -119,7 +120,7 @@ func unquoteHint(text string, s *openapi.Schema) string {
 	case s.Type == openapi.Boolean && (notBool == nil || isYesOrNo(text)):
 		return "write true or false"
 	case s.Type == openapi.List && s.Items != nil && s.Items.Type == openapi.String && text != "":
-		return fmt.Sprintf("write [%s], a list of one", quoted(text))
+		return fmt.Sprintf("write [%s], a list of one", strconv.Quote(text))
 	}
 	return ""
 }
@@ -163,7 +164,7 @@ func isListed(value any, enum []any) bool {
 // enumText writes a scalar so that what is equal in JSON is the same.
 func enumText(value any) string {
 	if s, ok := value.(string); ok {
-		return quoted(s)
+		return strconv.Quote(s)
 	}
 	return fmt.Sprint(value)
 }

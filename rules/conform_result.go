@@ -11,11 +11,12 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // result compares what the expressions of a scalar give with the schema of the
 // field.
-func (f *conformer) result(n *node, s *openapi.Schema, at *fieldPath) {
+func (f *conformer) result(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	r, ok := f.c.results[n]
 	if !ok || r.wrong {
 		return // that is what has to be mended first
@@ -49,12 +50,12 @@ func (x *checkedExpression) goesInto(s *openapi.Schema) {
 }
 
 // text compares text around expressions, which is always a string.
-func (f *conformer) text(n *node, s *openapi.Schema, at *fieldPath) {
+func (f *conformer) text(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	if !isBytes(s) && (s.Type == openapi.String || s.Type == openapi.IntOrString || s.Type == openapi.Any) {
 		return
 	}
 	finding := f.report(n, diagnostic.CodeFieldResult, "%s must be %s, and text around an expression makes a string", at, wants(s))
-	text, _ := n.text()
+	text, _ := n.Text()
 	blanks := strings.TrimSpace(text)
 	switch {
 	case strings.HasPrefix(blanks, "${") && strings.HasSuffix(blanks, "}") && strings.Count(text, "${") == 1:
@@ -80,7 +81,7 @@ func bytesHint(hint string, at *fieldPath) string {
 // resultCheck compares what one whole expression gives with a schema.
 type resultCheck struct {
 	*conformer
-	n *node
+	n *yamltree.Node
 	result
 }
 
@@ -250,7 +251,7 @@ func (r *resultCheck) place(e ast.Expr) diagnostic.Position {
 	if e.ID() == r.x.expr.Root().ID() {
 		first = 0
 	}
-	return r.c.rule.src.within(r.n.yaml, r.part.offset+max(first, 0))
+	return r.c.rule.src.Within(r.n, r.part.offset+max(first, 0))
 }
 
 // maxShown is how long an expression may be to be written again in a hint.

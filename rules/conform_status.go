@@ -5,11 +5,12 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // conformStatus compares spec.status with the schema of the parent's status. It
 // comes after the status was compiled.
-func (c *compiler) conformStatus(n *node, gvk schema.GroupVersionKind) {
+func (c *compiler) conformStatus(n *yamltree.Node, gvk schema.GroupVersionKind) {
 	s := c.schemaOf(gvk)
 	subresource := true
 	if c.opts.Kinds != nil {
@@ -19,14 +20,14 @@ func (c *compiler) conformStatus(n *node, gvk schema.GroupVersionKind) {
 	lacks := s != nil && s.Type == openapi.Object && !s.Open && s.Fields["status"] == nil
 	switch {
 	case isBuiltIn(gvk.Group) && (lacks || !subresource):
-		c.report(c.rule.src.at(n.yaml), diagnostic.CodeNoStatus, "a %s has no status", gvk.Kind)
+		c.report(c.rule.src.At(n), diagnostic.CodeNoStatus, "a %s has no status", gvk.Kind)
 		return
 	case lacks:
-		c.report(c.rule.src.at(n.yaml), diagnostic.CodeNoStatus, "the schema of %s has no status, so the API server would drop this", gvk.Kind).
+		c.report(c.rule.src.At(n), diagnostic.CodeNoStatus, "the schema of %s has no status, so the API server would drop this", gvk.Kind).
 			WithHint("add status to the schema in the CustomResourceDefinition")
 		return
 	case !subresource:
-		c.report(c.rule.src.at(n.yaml), diagnostic.CodeNoSubresource, "%s has no status subresource, so this is written to the object itself, and whoever changes the object can change it", gvk.Kind).
+		c.report(c.rule.src.At(n), diagnostic.CodeNoSubresource, "%s has no status subresource, so this is written to the object itself, and whoever changes the object can change it", gvk.Kind).
 			WithHint("add subresources: {status: {}} to the version in the CustomResourceDefinition")
 	}
 	if s == nil || s.Fields["status"] == nil {

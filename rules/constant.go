@@ -17,6 +17,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // An expression that reads nothing has the same value in every evaluation, so it is
@@ -143,11 +144,11 @@ func isConstant(t template) bool {
 // try evaluates a part of the rule that gives the same each time as an evaluation does,
 // and reports what comes of it where it cannot be used. Nothing is tried where there
 // was a finding.
-func (c *compiler) try(n *node, t template, place string, evaluate func(s *scope) *problem) {
+func (c *compiler) try(n *yamltree.Node, t template, place string, evaluate func(s *scope) *problem) {
 	if t == nil || n == nil || !isConstant(t) {
 		return
 	}
-	if _, written := t.(constTemplate); written && !strings.Contains(n.yaml.Value, "${") {
+	if _, written := t.(constTemplate); written && !strings.Contains(n.Raw(), "${") {
 		return // the decoder has looked at it
 	}
 	ev := c.trial()
@@ -156,14 +157,14 @@ func (c *compiler) try(n *node, t template, place string, evaluate func(s *scope
 	if p == nil || ev.late || errors.Is(p, run.ErrAbsent) {
 		return
 	}
-	offset := max(strings.Index(n.yaml.Value, "${"), 0)
-	if text, _ := n.text(); text == n.yaml.Value {
+	offset := max(strings.Index(n.Raw(), "${"), 0)
+	if text, _ := n.Text(); text == n.Raw() {
 		if parts, err := scan(text); err == nil && len(parts) > 0 && parts[0].expr {
 			offset = parts[0].offset
 		}
 	}
-	pos := c.rule.src.within(n.yaml, offset)
-	if c.wrongAt[pos] || c.wrongAt[c.rule.src.at(n.yaml)] {
+	pos := c.rule.src.Within(n, offset)
+	if c.wrongAt[pos] || c.wrongAt[c.rule.src.At(n)] {
 		return
 	}
 	c.report(pos, diagnostic.CodeBadConstant, "%s: %s", place, p.text())
@@ -209,8 +210,8 @@ func readsText(function string) bool {
 
 // checkConstantNames reports names that expressions give each time and that Kubernetes
 // does not take. Those that are written out were looked at before.
-func (c *compiler) checkConstantNames(metadata *node, group string) {
-	check := func(n *node, at string, code diagnostic.Code, what string, wrong func(string) []string) {
+func (c *compiler) checkConstantNames(metadata *yamltree.Node, group string) {
+	check := func(n *yamltree.Node, at string, code diagnostic.Code, what string, wrong func(string) []string) {
 		r, ok := c.results[n]
 		if n == nil || !ok || r.x == nil || r.x.constant == nil {
 			return
@@ -224,9 +225,9 @@ func (c *compiler) checkConstantNames(metadata *node, group string) {
 	if group == rbacGroup {
 		names = isPathSegment
 	}
-	check(metadata.get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", names)
-	check(metadata.get("namespace"), "metadata.namespace", diagnostic.CodeObjectName, "a namespace", validation.IsDNS1123Label)
-	for _, f := range fieldsOf(metadata.get("labels")) {
-		check(f.value, "metadata.labels."+f.name, diagnostic.CodeLabel, "the value of a label", validation.IsValidLabelValue)
+	check(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", names)
+	check(metadata.Get("namespace"), "metadata.namespace", diagnostic.CodeObjectName, "a namespace", validation.IsDNS1123Label)
+	for _, f := range fieldsOf(metadata.Get("labels")) {
+		check(f.Value, "metadata.labels."+f.Name, diagnostic.CodeLabel, "the value of a label", validation.IsValidLabelValue)
 	}
 }

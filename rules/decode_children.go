@@ -6,24 +6,25 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // variables decodes a list of variables. open is true where there are others
 // than those that could be read.
-func (d *decoder) variables(n *node, path string) (out []variableSpec, open bool) {
-	open = n.kind != sequenceNode || len(n.lost) > 0
+func (d *decoder) variables(n *yamltree.Node, path string) (out []variableSpec, open bool) {
+	open = n.Kind != yamltree.Sequence || len(n.Lost) > 0
 	for i, item := range d.list(n, path) {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		v := variableSpec{pos: d.src.at(item.yaml)}
+		v := variableSpec{pos: d.src.At(item)}
 		d.object(item, at, fields{
-			"name": func(n *node) {
-				v.pos = d.src.at(n.yaml)
+			"name": func(n *yamltree.Node) {
+				v.pos = d.src.At(n)
 				v.name = d.identifier(n, at+".name")
 				if v.name != "" && slices.ContainsFunc(out, func(o variableSpec) bool { return o.name == v.name }) {
 					d.report(n, diagnostic.CodeNameTwice, "two variables are called %q", v.name).WithHint("choose another name")
 				}
 			},
-			"value": func(n *node) { v.value = n },
+			"value": func(n *yamltree.Node) { v.value = n },
 		}, "name", "value")
 		open = open || v.name == ""
 		out = append(out, v)
@@ -31,8 +32,8 @@ func (d *decoder) variables(n *node, path string) (out []variableSpec, open bool
 	return out, open
 }
 
-func (d *decoder) children(n *node, r *Rule) {
-	r.openChildren = n.kind != sequenceNode || len(n.lost) > 0
+func (d *decoder) children(n *yamltree.Node, r *Rule) {
+	r.openChildren = n.Kind != yamltree.Sequence || len(n.Lost) > 0
 	for i, item := range d.list(n, "spec.children") {
 		c := d.child(item, "spec.children", i, r.children)
 		r.openChildren = r.openChildren || c.id == ""
@@ -40,52 +41,52 @@ func (d *decoder) children(n *node, r *Rule) {
 	}
 }
 
-func (d *decoder) child(n *node, list string, index int, before []childSpec) childSpec {
+func (d *decoder) child(n *yamltree.Node, list string, index int, before []childSpec) childSpec {
 	path := fmt.Sprintf("%s[%d]", list, index)
-	c := childSpec{index: index, pos: d.src.at(n.yaml), updatePolicy: UpdateApply}
+	c := childSpec{index: index, pos: d.src.At(n), updatePolicy: UpdateApply}
 	c.gaps = d.object(n, path, fields{
-		"id": func(n *node) {
-			c.pos = d.src.at(n.yaml)
+		"id": func(n *yamltree.Node) {
+			c.pos = d.src.At(n)
 			c.id = d.identifier(n, path+".id")
 			if c.id != "" && slices.ContainsFunc(before, func(o childSpec) bool { return o.id == c.id }) {
 				d.report(n, diagnostic.CodeNameTwice, "two children are called %q", c.id).WithHint("choose another id")
 			}
 		},
-		"when": func(n *node) { c.when = d.expression(n, path+".when") },
-		"forEach": func(n *node) {
-			if n.kind == mappingNode && !n.has("name") && !n.has("in") {
+		"when": func(n *yamltree.Node) { c.when = d.expression(n, path+".when") },
+		"forEach": func(n *yamltree.Node) {
+			if n.Kind == yamltree.Mapping && !n.Has("name") && !n.Has("in") {
 				c.sameAs = d.sameAs(n, path+".forEach")
 				c.openNames = c.sameAs == nil
 				return
 			}
 			d.items(n, path+".forEach", &c.bodySpec)
 		},
-		"variables": func(n *node) { c.variables, c.openVariables = d.variables(n, path+".variables") },
-		"dependsOn": func(n *node) {
+		"variables": func(n *yamltree.Node) { c.variables, c.openVariables = d.variables(n, path+".variables") },
+		"dependsOn": func(n *yamltree.Node) {
 			for i, item := range d.list(n, path+".dependsOn") {
 				id, _ := d.plainString(item, fmt.Sprintf("%s.dependsOn[%d]", path, i))
-				c.dependsOn = append(c.dependsOn, dependency{id: id, pos: d.src.at(item.yaml)})
+				c.dependsOn = append(c.dependsOn, dependency{id: id, pos: d.src.At(item)})
 			}
 		},
-		"readyWhen":  func(n *node) { c.readyWhen = d.expression(n, path+".readyWhen") },
-		"createWhen": func(n *node) { c.createWhen = d.expression(n, path+".createWhen") },
-		"updatePolicy": func(n *node) {
-			c.updatePolicy, c.updatePolicyPos = d.updatePolicy(n, path+".updatePolicy"), d.src.at(n.yaml)
+		"readyWhen":  func(n *yamltree.Node) { c.readyWhen = d.expression(n, path+".readyWhen") },
+		"createWhen": func(n *yamltree.Node) { c.createWhen = d.expression(n, path+".createWhen") },
+		"updatePolicy": func(n *yamltree.Node) {
+			c.updatePolicy, c.updatePolicyPos = d.updatePolicy(n, path+".updatePolicy"), d.src.At(n)
 		},
-		"rollout":        func(n *node) { c.rollout = d.rollout(n, path+".rollout") },
-		"deletionPolicy": func(n *node) { c.deletion = d.deletionPolicy(n, path+".deletionPolicy") },
-		"recreateWhen":   func(n *node) { c.recreateWhen = d.expression(n, path+".recreateWhen") },
-		"updateWhen":     func(n *node) { c.updateWhen = d.expression(n, path+".updateWhen") },
-		"optional":       func(n *node) { c.optional = d.boolean(n, path+".optional") },
-		"adopt":          func(n *node) { c.adopt = d.boolean(n, path+".adopt") },
-		"ignore": func(n *node) {
+		"rollout":        func(n *yamltree.Node) { c.rollout = d.rollout(n, path+".rollout") },
+		"deletionPolicy": func(n *yamltree.Node) { c.deletion = d.deletionPolicy(n, path+".deletionPolicy") },
+		"recreateWhen":   func(n *yamltree.Node) { c.recreateWhen = d.expression(n, path+".recreateWhen") },
+		"updateWhen":     func(n *yamltree.Node) { c.updateWhen = d.expression(n, path+".updateWhen") },
+		"optional":       func(n *yamltree.Node) { c.optional = d.boolean(n, path+".optional") },
+		"adopt":          func(n *yamltree.Node) { c.adopt = d.boolean(n, path+".adopt") },
+		"ignore": func(n *yamltree.Node) {
 			for i, item := range d.list(n, path+".ignore") {
 				c.ignore = d.ignored(item, path, i, c.ignore)
 			}
 		},
-		"template": func(n *node) {
-			if n.kind != mappingNode {
-				d.report(n, diagnostic.CodeFieldType, "%s.template must be a mapping, and is %s", path, n.what())
+		"template": func(n *yamltree.Node) {
+			if n.Kind != yamltree.Mapping {
+				d.report(n, diagnostic.CodeFieldType, "%s.template must be a mapping, and is %s", path, n.What())
 				return
 			}
 			c.template = n
@@ -96,10 +97,10 @@ func (d *decoder) child(n *node, list string, index int, before []childSpec) chi
 }
 
 // ignored adds an item of ignore, which is a path, or a mapping with a path and a when.
-func (d *decoder) ignored(n *node, path string, index int, before []ignoreSpec) []ignoreSpec {
+func (d *decoder) ignored(n *yamltree.Node, path string, index int, before []ignoreSpec) []ignoreSpec {
 	spec := ignoreSpec{place: fmt.Sprintf("ignore[%d]", index), path: n}
 	path += "." + spec.place
-	if n.kind != mappingNode {
+	if n.Kind != yamltree.Mapping {
 		if _, ok := d.plainString(n, path); !ok {
 			return before
 		}
@@ -107,12 +108,12 @@ func (d *decoder) ignored(n *node, path string, index int, before []ignoreSpec) 
 	}
 	spec.path = nil
 	d.object(n, path, fields{
-		"path": func(n *node) {
+		"path": func(n *yamltree.Node) {
 			if _, ok := d.plainString(n, path+".path"); ok {
 				spec.path = n
 			}
 		},
-		"when": func(n *node) { spec.when = d.expression(n, path+".when") },
+		"when": func(n *yamltree.Node) { spec.when = d.expression(n, path+".when") },
 	}, "path", "when")
 	if spec.path == nil {
 		return before
@@ -120,7 +121,7 @@ func (d *decoder) ignored(n *node, path string, index int, before []ignoreSpec) 
 	return append(before, spec)
 }
 
-func (d *decoder) updatePolicy(n *node, path string) UpdatePolicy {
+func (d *decoder) updatePolicy(n *yamltree.Node, path string) UpdatePolicy {
 	text, ok := d.plainString(n, path)
 	if ok && !slices.Contains(updatePolicies(), text) {
 		names := updatePolicies()
@@ -131,44 +132,44 @@ func (d *decoder) updatePolicy(n *node, path string) UpdatePolicy {
 }
 
 // lose notes what of a body stands there and could not be read.
-func (b *bodySpec) lose(n *node) {
-	b.openNames = b.openNames || slices.Contains(n.lost, "forEach")
-	b.openVariables = b.openVariables || slices.Contains(n.lost, "variables")
+func (b *bodySpec) lose(n *yamltree.Node) {
+	b.openNames = b.openNames || slices.Contains(n.Lost, "forEach")
+	b.openVariables = b.openVariables || slices.Contains(n.Lost, "variables")
 }
 
 // items decodes the dimensions of a forEach.
-func (d *decoder) items(n *node, path string, b *bodySpec) {
+func (d *decoder) items(n *yamltree.Node, path string, b *bodySpec) {
 	b.forEach = d.forEach(n, path)
-	b.openNames = n.kind != sequenceNode || len(n.lost) > 0 ||
+	b.openNames = n.Kind != yamltree.Sequence || len(n.Lost) > 0 ||
 		slices.ContainsFunc(b.forEach, func(f forEachSpec) bool { return f.name == "" })
 }
 
 // sameAs decodes a forEach that has the items of another child.
-func (d *decoder) sameAs(n *node, path string) *dependency {
+func (d *decoder) sameAs(n *yamltree.Node, path string) *dependency {
 	var same *dependency
 	d.object(n, path, fields{
-		"sameAs": func(n *node) {
+		"sameAs": func(n *yamltree.Node) {
 			if id, ok := d.plainString(n, path+".sameAs"); ok {
-				same = &dependency{id: id, pos: d.src.at(n.yaml)}
+				same = &dependency{id: id, pos: d.src.At(n)}
 			}
 		},
 	}, "sameAs")
 	return same
 }
 
-func (d *decoder) forEach(n *node, path string) []forEachSpec {
+func (d *decoder) forEach(n *yamltree.Node, path string) []forEachSpec {
 	var out []forEachSpec
 	for i, item := range d.list(n, path) {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		f := forEachSpec{pos: d.src.at(item.yaml)}
+		f := forEachSpec{pos: d.src.At(item)}
 		d.object(item, at, fields{
-			"name": func(n *node) {
-				f.pos = d.src.at(n.yaml)
+			"name": func(n *yamltree.Node) {
+				f.pos = d.src.At(n)
 				f.name = d.dimensionName(n, at, out)
 			},
-			"in": func(n *node) {
-				if s, ok := n.text(); n.kind == scalarNode && (!ok || !hasExpression(s)) {
-					d.report(n, diagnostic.CodeNotExpression, "%s.in must be an expression that gives a list or a map, or a list, and is %s", at, n.what())
+			"in": func(n *yamltree.Node) {
+				if s, ok := n.Text(); n.Kind == yamltree.Scalar && (!ok || !hasExpression(s)) {
+					d.report(n, diagnostic.CodeNotExpression, "%s.in must be an expression that gives a list or a map, or a list, and is %s", at, n.What())
 					return
 				}
 				f.in = n
@@ -176,14 +177,14 @@ func (d *decoder) forEach(n *node, path string) []forEachSpec {
 		}, "name", "in")
 		out = append(out, f)
 	}
-	if n.kind == sequenceNode && len(n.items) == 0 && len(n.lost) == 0 {
+	if n.Kind == yamltree.Sequence && len(n.Items) == 0 && len(n.Lost) == 0 {
 		d.report(n, diagnostic.CodeEmpty, "%s is empty", path)
 	}
 	return out
 }
 
 // dimensionName is the name of a dimension after those in before.
-func (d *decoder) dimensionName(n *node, path string, before []forEachSpec) string {
+func (d *decoder) dimensionName(n *yamltree.Node, path string, before []forEachSpec) string {
 	name := d.identifier(n, path+".name")
 	switch {
 	case name == "":
@@ -199,7 +200,7 @@ func (d *decoder) dimensionName(n *node, path string, before []forEachSpec) stri
 
 // identifier is a name that expressions use behind a dot: letters, digits and
 // _, not starting with a digit, and none of the words that CEL has for values.
-func (d *decoder) identifier(n *node, path string) string {
+func (d *decoder) identifier(n *yamltree.Node, path string) string {
 	s, ok := d.plainString(n, path)
 	if !ok {
 		return ""

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // conditionSpec is one item of spec.conditions.
@@ -15,7 +16,7 @@ type conditionSpec struct {
 	pos   diagnostic.Position // of the type
 	index int
 	// Each is nil where it was left out or could not be read.
-	status, reason, message *node
+	status, reason, message *yamltree.Node
 	gaps                    gaps
 }
 
@@ -24,7 +25,7 @@ type eventSpec struct {
 	index int
 	typ   string
 	// Each is nil where it was left out or could not be read.
-	when, reason, message *node
+	when, reason, message *yamltree.Node
 	gaps                  gaps
 }
 
@@ -33,7 +34,7 @@ const (
 	eventWarning = "Warning"
 )
 
-func (d *decoder) conditions(n *node) []conditionSpec {
+func (d *decoder) conditions(n *yamltree.Node) []conditionSpec {
 	var out []conditionSpec
 	for i, item := range d.list(n, "spec.conditions") {
 		out = append(out, d.condition(item, i, out))
@@ -41,12 +42,12 @@ func (d *decoder) conditions(n *node) []conditionSpec {
 	return out
 }
 
-func (d *decoder) condition(n *node, index int, before []conditionSpec) conditionSpec {
+func (d *decoder) condition(n *yamltree.Node, index int, before []conditionSpec) conditionSpec {
 	path := fmt.Sprintf("spec.conditions[%d]", index)
-	c := conditionSpec{index: index, pos: d.src.at(n.yaml)}
+	c := conditionSpec{index: index, pos: d.src.At(n)}
 	c.gaps = d.object(n, path, fields{
-		"type": func(n *node) {
-			c.pos = d.src.at(n.yaml)
+		"type": func(n *yamltree.Node) {
+			c.pos = d.src.At(n)
 			typ, ok := d.plainString(n, path+".type")
 			if !ok {
 				return
@@ -61,9 +62,9 @@ func (d *decoder) condition(n *node, index int, before []conditionSpec) conditio
 			}
 			c.typ = typ
 		},
-		"status": func(n *node) { c.status = d.conditionStatus(n, path+".status") },
-		"reason": func(n *node) { c.reason = d.reason(n, path+".reason", maxConditionReason) },
-		"message": func(n *node) {
+		"status": func(n *yamltree.Node) { c.status = d.conditionStatus(n, path+".status") },
+		"reason": func(n *yamltree.Node) { c.reason = d.reason(n, path+".reason", maxConditionReason) },
+		"message": func(n *yamltree.Node) {
 			c.message = d.templateText(n, path+".message")
 		},
 	}, "type", "status")
@@ -72,10 +73,10 @@ func (d *decoder) condition(n *node, index int, before []conditionSpec) conditio
 
 // conditionStatus is what a condition's status is made of. YAML reads True and
 // False as booleans, which are meant as well.
-func (d *decoder) conditionStatus(n *node, path string) *node {
-	_, isBool := n.value.(bool)
-	text, _ := n.text()
-	if n.kind == scalarNode && (isBool || hasExpression(text) || isConditionStatus(text)) {
+func (d *decoder) conditionStatus(n *yamltree.Node, path string) *yamltree.Node {
+	_, isBool := n.Value.(bool)
+	text, _ := n.Text()
+	if n.Kind == yamltree.Scalar && (isBool || hasExpression(text) || isConditionStatus(text)) {
 		return n
 	}
 	d.report(n, diagnostic.CodeNotOneOf, `%s must be True, False or Unknown, or an expression that gives one of these, true or false; it is %s`, path, shown(n)).
@@ -86,11 +87,11 @@ func (d *decoder) conditionStatus(n *node, path string) *node {
 func isConditionStatus(s string) bool { return s == "True" || s == "False" || s == "Unknown" }
 
 // reason is a word for machines, as far as it is written out.
-func (d *decoder) reason(n *node, path string, longest int) *node {
+func (d *decoder) reason(n *yamltree.Node, path string, longest int) *yamltree.Node {
 	if d.templateText(n, path) == nil {
 		return nil
 	}
-	if text, _ := n.text(); !hasExpression(text) {
+	if text, _ := n.Text(); !hasExpression(text) {
 		if wrong := wrongReason(text, longest); wrong != "" {
 			d.report(n, diagnostic.CodeReason, "%s %s, and is %q", path, wrong, text).WithHint("%s", reasonHint(text))
 			return nil
@@ -107,15 +108,15 @@ func reasonHint(text string) string {
 }
 
 // templateText is a string that may hold expressions; nil after a finding.
-func (d *decoder) templateText(n *node, path string) *node {
-	if _, ok := n.text(); !ok {
-		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.what()).WithHint("%s", quotesFor(n))
+func (d *decoder) templateText(n *yamltree.Node, path string) *yamltree.Node {
+	if _, ok := n.Text(); !ok {
+		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()).WithHint("%s", quotesFor(n))
 		return nil
 	}
 	return n
 }
 
-func (d *decoder) events(n *node) []eventSpec {
+func (d *decoder) events(n *yamltree.Node) []eventSpec {
 	var out []eventSpec
 	for i, item := range d.list(n, "spec.events") {
 		out = append(out, d.event(item, i))
@@ -123,12 +124,12 @@ func (d *decoder) events(n *node) []eventSpec {
 	return out
 }
 
-func (d *decoder) event(n *node, index int) eventSpec {
+func (d *decoder) event(n *yamltree.Node, index int) eventSpec {
 	path := fmt.Sprintf("spec.events[%d]", index)
 	e := eventSpec{index: index, typ: eventNormal}
 	e.gaps = d.object(n, path, fields{
-		"when": func(n *node) { e.when = d.expression(n, path+".when") },
-		"type": func(n *node) {
+		"when": func(n *yamltree.Node) { e.when = d.expression(n, path+".when") },
+		"type": func(n *yamltree.Node) {
 			typ, ok := d.plainString(n, path+".type")
 			if ok && typ != eventNormal && typ != eventWarning {
 				d.report(n, diagnostic.CodeNotOneOf, "%s.type must be Normal or Warning, and is %q", path, typ).
@@ -136,8 +137,8 @@ func (d *decoder) event(n *node, index int) eventSpec {
 			}
 			e.typ = typ
 		},
-		"reason":  func(n *node) { e.reason = d.reason(n, path+".reason", maxEventReason) },
-		"message": func(n *node) { e.message = d.templateText(n, path+".message") },
+		"reason":  func(n *yamltree.Node) { e.reason = d.reason(n, path+".reason", maxEventReason) },
+		"message": func(n *yamltree.Node) { e.message = d.templateText(n, path+".message") },
 	}, "reason", "message")
 	return e
 }

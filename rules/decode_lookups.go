@@ -9,10 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
-func (d *decoder) lookups(n *node, r *Rule) {
-	r.openLookups = n.kind != sequenceNode || len(n.lost) > 0
+func (d *decoder) lookups(n *yamltree.Node, r *Rule) {
+	r.openLookups = n.Kind != yamltree.Sequence || len(n.Lost) > 0
 	for i, item := range d.list(n, "spec.lookups") {
 		l := d.lookup(item, i, r.lookups)
 		r.openLookups = r.openLookups || l.id == ""
@@ -20,27 +21,27 @@ func (d *decoder) lookups(n *node, r *Rule) {
 	}
 }
 
-func (d *decoder) lookup(n *node, index int, before []lookupSpec) lookupSpec {
+func (d *decoder) lookup(n *yamltree.Node, index int, before []lookupSpec) lookupSpec {
 	path := fmt.Sprintf("spec.lookups[%d]", index)
-	l := lookupSpec{index: index, pos: d.src.at(n.yaml), node: n}
+	l := lookupSpec{index: index, pos: d.src.At(n), node: n}
 	var apiVersion, kind string
 	l.gaps = d.object(n, path, fields{
-		"id": func(n *node) {
-			l.pos = d.src.at(n.yaml)
+		"id": func(n *yamltree.Node) {
+			l.pos = d.src.At(n)
 			l.id = d.identifier(n, path+".id")
 			if l.id != "" && slices.ContainsFunc(before, func(o lookupSpec) bool { return o.id == l.id }) {
 				d.report(n, diagnostic.CodeNameTwice, "two lookups are called %q", l.id).WithHint("choose another id")
 			}
 		},
-		"apiVersion": func(n *node) { apiVersion, _ = d.plainString(n, path+".apiVersion") },
-		"kind":       func(n *node) { kind, _ = d.plainString(n, path+".kind") },
-		"name":       func(n *node) { l.name = d.objectText(n, path+".name", isPathSegment) },
-		"namespace":  func(n *node) { l.namespace = d.objectText(n, path+".namespace", isNamespace) },
-		"selector":   func(n *node) { d.lookupSelector(n, path+".selector", &l) },
-		"optional":   func(n *node) { l.optional = d.boolean(n, path+".optional") },
-		"when":       func(n *node) { l.when = d.expression(n, path+".when") },
-		"forEach":    func(n *node) { d.items(n, path+".forEach", &l.bodySpec) },
-		"variables":  func(n *node) { l.variables, l.openVariables = d.variables(n, path+".variables") },
+		"apiVersion": func(n *yamltree.Node) { apiVersion, _ = d.plainString(n, path+".apiVersion") },
+		"kind":       func(n *yamltree.Node) { kind, _ = d.plainString(n, path+".kind") },
+		"name":       func(n *yamltree.Node) { l.name = d.objectText(n, path+".name", isPathSegment) },
+		"namespace":  func(n *yamltree.Node) { l.namespace = d.objectText(n, path+".namespace", isNamespace) },
+		"selector":   func(n *yamltree.Node) { d.lookupSelector(n, path+".selector", &l) },
+		"optional":   func(n *yamltree.Node) { l.optional = d.boolean(n, path+".optional") },
+		"when":       func(n *yamltree.Node) { l.when = d.expression(n, path+".when") },
+		"forEach":    func(n *yamltree.Node) { d.items(n, path+".forEach", &l.bodySpec) },
+		"variables":  func(n *yamltree.Node) { l.variables, l.openVariables = d.variables(n, path+".variables") },
 	}, "id", "apiVersion", "kind")
 	l.lose(n)
 	l.gvk = d.gvk(n, path, apiVersion, kind)
@@ -63,20 +64,20 @@ func (l *lookupSpec) mayBeNull() bool {
 
 // whichForm reports a place that does not say, or says twice, which objects it means.
 // none and both are what to do about it.
-func (d *decoder) whichForm(n *node, path string, l *lookupSpec, code diagnostic.Code, none, both string) {
-	if n.kind != mappingNode {
+func (d *decoder) whichForm(n *yamltree.Node, path string, l *lookupSpec, code diagnostic.Code, none, both string) {
+	if n.Kind != yamltree.Mapping {
 		return
 	}
-	namespace, _ := n.get("namespace").text()
+	namespace, _ := n.Get("namespace").Text()
 	// A field that stands there by a name that is nearly right was reported.
-	named, selects := l.name != nil || n.has("name") || l.gaps["name"], l.selector != nil || n.has("selector") || l.gaps["selector"]
+	named, selects := l.name != nil || n.Has("name") || l.gaps["name"], l.selector != nil || n.Has("selector") || l.gaps["selector"]
 	switch {
 	case !named && !selects:
 		d.report(n, code, "%s has neither name nor selector", path).WithHint("%s", none)
 	case named && selects:
 		d.report(n, code, "%s has both name and selector", path).WithHint("%s", both)
 	case named && namespace == allNamespaces:
-		d.report(n.get("namespace"), code, `%s names one object, and so cannot be in "*", all namespaces`, path).
+		d.report(n.Get("namespace"), code, `%s names one object, and so cannot be in "*", all namespaces`, path).
 			WithHint("name its namespace, or use a selector")
 	}
 }
@@ -84,10 +85,10 @@ func (d *decoder) whichForm(n *node, path string, l *lookupSpec, code diagnostic
 // allNamespaces is how a lookup says that it reads those of all namespaces.
 const allNamespaces = "*"
 
-func (d *decoder) boolean(n *node, path string) bool {
-	v, ok := n.value.(bool)
-	if n.kind != scalarNode || !ok {
-		d.report(n, diagnostic.CodeFieldType, "%s must be true or false, and is %s", path, n.what())
+func (d *decoder) boolean(n *yamltree.Node, path string) bool {
+	v, ok := n.Value.(bool)
+	if n.Kind != yamltree.Scalar || !ok {
+		d.report(n, diagnostic.CodeFieldType, "%s must be true or false, and is %s", path, n.What())
 	}
 	return v
 }
@@ -104,11 +105,11 @@ func isNamespace(name string) []string {
 }
 
 // objectText is a string that may hold expressions; without any it is checked.
-func (d *decoder) objectText(n *node, path string, check func(string) []string) *node {
-	s, ok := n.text()
+func (d *decoder) objectText(n *yamltree.Node, path string, check func(string) []string) *yamltree.Node {
+	s, ok := n.Text()
 	switch {
 	case !ok:
-		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.what()).WithHint("%s", quotesFor(n))
+		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()).WithHint("%s", quotesFor(n))
 		return nil
 	case s == "":
 		d.report(n, diagnostic.CodeEmpty, "%s is empty", path)
@@ -125,19 +126,19 @@ func (d *decoder) objectText(n *node, path string, check func(string) []string) 
 
 // lookupSelector decodes a selector that may hold expressions. One without any
 // is checked whole, and of others the fields that are written out.
-func (d *decoder) lookupSelector(n *node, path string, l *lookupSpec) {
+func (d *decoder) lookupSelector(n *yamltree.Node, path string, l *lookupSpec) {
 	switch {
 	case isExpressionText(n):
 		l.selector = n
-	case !n.holdsExpression():
+	case n.Expressions == 0:
 		if l.labels = d.selector(n, path); l.labels != nil {
 			l.selector = n
 		}
 	default:
 		l.selector = n
 		d.object(n, path, fields{
-			"matchLabels": func(n *node) { d.openMapping(n, path+".matchLabels") },
-			"matchExpressions": func(n *node) {
+			"matchLabels": func(n *yamltree.Node) { d.openMapping(n, path+".matchLabels") },
+			"matchExpressions": func(n *yamltree.Node) {
 				if isExpressionText(n) {
 					return
 				}
@@ -150,40 +151,40 @@ func (d *decoder) lookupSelector(n *node, path string, l *lookupSpec) {
 }
 
 // openMapping is a mapping of strings, or an expression that gives one.
-func (d *decoder) openMapping(n *node, path string) {
+func (d *decoder) openMapping(n *yamltree.Node, path string) {
 	if isExpressionText(n) {
 		return
 	}
-	if n.kind != mappingNode {
-		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", path, n.what())
+	if n.Kind != yamltree.Mapping {
+		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", path, n.What())
 		return
 	}
-	for _, f := range n.fields {
-		d.openText(f.value, path+"."+f.name)
+	for _, f := range n.Fields {
+		d.openText(f.Value, path+"."+f.Name)
 	}
 }
 
 // openText is a string, with expressions or without.
-func (d *decoder) openText(n *node, path string) {
-	if _, ok := n.text(); !ok {
-		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.what()).WithHint("%s", quotesFor(n))
+func (d *decoder) openText(n *yamltree.Node, path string) {
+	if _, ok := n.Text(); !ok {
+		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()).WithHint("%s", quotesFor(n))
 	}
 }
 
-func (d *decoder) openRequirement(n *node, path string) {
+func (d *decoder) openRequirement(n *yamltree.Node, path string) {
 	if isExpressionText(n) {
 		return
 	}
 	d.object(n, path, fields{
-		"key": func(n *node) { d.openText(n, path+".key") },
-		"operator": func(n *node) {
+		"key": func(n *yamltree.Node) { d.openText(n, path+".key") },
+		"operator": func(n *yamltree.Node) {
 			d.openText(n, path+".operator")
-			if s, ok := n.text(); ok && !hasExpression(s) && !isSelectorOperator(s) {
+			if s, ok := n.Text(); ok && !hasExpression(s) && !isSelectorOperator(s) {
 				d.report(n, diagnostic.CodeSelector, "%s.operator: %q is not an operator of a selector", path, s).
 					WithHint("%s", diagnostic.DidYouMean(s, selectorOperators()))
 			}
 		},
-		"values": func(n *node) {
+		"values": func(n *yamltree.Node) {
 			if isExpressionText(n) {
 				return
 			}
@@ -202,16 +203,3 @@ func selectorOperators() []string {
 }
 
 func isSelectorOperator(s string) bool { return slices.Contains(selectorOperators(), s) }
-
-// holdsExpression says whether there is an expression in a node or below it.
-func (n *node) holdsExpression() bool {
-	if s, ok := n.text(); ok {
-		return hasExpression(s)
-	}
-	for _, f := range n.fields {
-		if hasExpression(f.name) || f.value.holdsExpression() {
-			return true
-		}
-	}
-	return slices.ContainsFunc(n.items, (*node).holdsExpression)
-}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // patchSpec is one item of spec.patches.
@@ -20,7 +21,7 @@ type patchSpec struct {
 	target *lookupSpec
 	refuse bool
 	// template is nil where it is missing or no mapping.
-	template *node
+	template *yamltree.Node
 }
 
 // label names a patch in messages, by its id where it has one.
@@ -31,28 +32,28 @@ func (p *patchSpec) label() string {
 	return "patches." + p.id
 }
 
-func (d *decoder) patches(n *node, r *Rule) {
+func (d *decoder) patches(n *yamltree.Node, r *Rule) {
 	for i, item := range d.list(n, "spec.patches") {
 		r.patches = append(r.patches, d.patch(item, i, r.patches))
 	}
 }
 
-func (d *decoder) patch(n *node, index int, before []patchSpec) patchSpec {
+func (d *decoder) patch(n *yamltree.Node, index int, before []patchSpec) patchSpec {
 	path := fmt.Sprintf("spec.patches[%d]", index)
-	p := patchSpec{index: index, pos: d.src.at(n.yaml)}
+	p := patchSpec{index: index, pos: d.src.At(n)}
 	p.gaps = d.object(n, path, fields{
-		"id": func(n *node) {
-			p.pos = d.src.at(n.yaml)
+		"id": func(n *yamltree.Node) {
+			p.pos = d.src.At(n)
 			p.id = d.patchID(n, path+".id")
 			if p.id != "" && slices.ContainsFunc(before, func(o patchSpec) bool { return o.id == p.id }) {
 				d.report(n, diagnostic.CodeNameTwice, "two patches are called %q", p.id).WithHint("choose another id")
 			}
 		},
-		"when":      func(n *node) { p.when = d.expression(n, path+".when") },
-		"forEach":   func(n *node) { d.items(n, path+".forEach", &p.bodySpec) },
-		"variables": func(n *node) { p.variables, p.openVariables = d.variables(n, path+".variables") },
-		"target":    func(n *node) { p.target = d.target(n, path+".target") },
-		"conflict": func(n *node) {
+		"when":      func(n *yamltree.Node) { p.when = d.expression(n, path+".when") },
+		"forEach":   func(n *yamltree.Node) { d.items(n, path+".forEach", &p.bodySpec) },
+		"variables": func(n *yamltree.Node) { p.variables, p.openVariables = d.variables(n, path+".variables") },
+		"target":    func(n *yamltree.Node) { p.target = d.target(n, path+".target") },
+		"conflict": func(n *yamltree.Node) {
 			text, ok := d.plainString(n, path+".conflict")
 			if ok && !slices.Contains(conflictPolicies(), text) {
 				d.report(n, diagnostic.CodeNotOneOf, "%s.conflict must be %s, and is %q", path, strings.Join(conflictPolicies(), " or "), text).
@@ -60,12 +61,12 @@ func (d *decoder) patch(n *node, index int, before []patchSpec) patchSpec {
 			}
 			p.refuse = text == conflictRefuse
 		},
-		"template": func(n *node) {
-			if n.kind != mappingNode {
-				d.report(n, diagnostic.CodeFieldType, "%s.template must be a mapping, and is %s", path, n.what())
+		"template": func(n *yamltree.Node) {
+			if n.Kind != yamltree.Mapping {
+				d.report(n, diagnostic.CodeFieldType, "%s.template must be a mapping, and is %s", path, n.What())
 				return
 			}
-			if len(n.fields) == 0 && !n.partial {
+			if len(n.Fields) == 0 && !n.Partial {
 				d.report(n, diagnostic.CodeEmpty, "%s.template is empty", path)
 			}
 			p.template = n
@@ -85,7 +86,7 @@ func conflictPolicies() []string { return []string{conflictOverride, conflictRef
 
 // patchID is the id of a patch. No expression uses it, but a field manager is named
 // after it.
-func (d *decoder) patchID(n *node, path string) string {
+func (d *decoder) patchID(n *yamltree.Node, path string) string {
 	s, ok := d.plainString(n, path)
 	if !ok {
 		return ""
@@ -98,15 +99,15 @@ func (d *decoder) patchID(n *node, path string) string {
 }
 
 // target decodes which objects a patch is for.
-func (d *decoder) target(n *node, path string) *lookupSpec {
-	t := &lookupSpec{pos: d.src.at(n.yaml), node: n}
+func (d *decoder) target(n *yamltree.Node, path string) *lookupSpec {
+	t := &lookupSpec{pos: d.src.At(n), node: n}
 	var apiVersion, kind string
 	t.gaps = d.object(n, path, fields{
-		"apiVersion": func(n *node) { apiVersion, _ = d.plainString(n, path+".apiVersion") },
-		"kind":       func(n *node) { kind, _ = d.plainString(n, path+".kind") },
-		"name":       func(n *node) { t.name = d.objectText(n, path+".name", isPathSegment) },
-		"namespace":  func(n *node) { t.namespace = d.objectText(n, path+".namespace", isNamespace) },
-		"selector":   func(n *node) { d.lookupSelector(n, path+".selector", t) },
+		"apiVersion": func(n *yamltree.Node) { apiVersion, _ = d.plainString(n, path+".apiVersion") },
+		"kind":       func(n *yamltree.Node) { kind, _ = d.plainString(n, path+".kind") },
+		"name":       func(n *yamltree.Node) { t.name = d.objectText(n, path+".name", isPathSegment) },
+		"namespace":  func(n *yamltree.Node) { t.namespace = d.objectText(n, path+".namespace", isNamespace) },
+		"selector":   func(n *yamltree.Node) { d.lookupSelector(n, path+".selector", t) },
 	}, "apiVersion", "kind")
 	t.gvk = d.gvk(n, path, apiVersion, kind)
 	d.whichForm(n, path, t, diagnostic.CodePatchTarget,

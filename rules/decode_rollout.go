@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 const (
@@ -15,10 +16,10 @@ const (
 
 // rolloutSpec is rollout of a child.
 type rolloutSpec struct {
-	node *node
+	node *yamltree.Node
 	// max is maxUnavailable where it is an expression, else nil; share is what is
 	// written out.
-	max   *node
+	max   *yamltree.Node
 	share share
 	// ordered is true for order OrderedReady.
 	ordered   bool
@@ -57,20 +58,20 @@ func shareOf(val any) (share, error) {
 	return share{}, errShare
 }
 
-func (d *decoder) rollout(n *node, path string) *rolloutSpec {
+func (d *decoder) rollout(n *yamltree.Node, path string) *rolloutSpec {
 	r := &rolloutSpec{node: n, share: share{count: 1}}
 	d.object(n, path, fields{
-		"maxUnavailable": func(n *node) {
-			if text, ok := n.text(); ok && hasExpression(text) {
+		"maxUnavailable": func(n *yamltree.Node) {
+			if text, ok := n.Text(); ok && hasExpression(text) {
 				r.max = n
 				return
 			}
 			var err error
-			if r.share, err = shareOf(n.value); err != nil {
-				d.report(n, diagnostic.CodeRolloutShare, "%s.maxUnavailable %s, and is %s", path, err.Error(), n.shown())
+			if r.share, err = shareOf(n.Value); err != nil {
+				d.report(n, diagnostic.CodeRolloutShare, "%s.maxUnavailable %s, and is %s", path, err.Error(), n.Shown())
 			}
 		},
-		"order": func(n *node) {
+		"order": func(n *yamltree.Node) {
 			text, ok := d.plainString(n, path+".order")
 			if ok && text != orderParallel && text != orderOrderedReady {
 				d.report(n, diagnostic.CodeNotOneOf, "%s.order must be %s or %s, and is %q", path, orderParallel, orderOrderedReady, text).
@@ -78,21 +79,13 @@ func (d *decoder) rollout(n *node, path string) *rolloutSpec {
 			}
 			r.ordered = text == orderOrderedReady
 		},
-		"partition": func(n *node) {
-			partition, ok := n.value.(int64)
-			if n.kind != scalarNode || !ok || partition < 0 {
-				d.report(n, diagnostic.CodeFieldType, "%s.partition must be a number from 0 on, and is %s", path, n.shown())
+		"partition": func(n *yamltree.Node) {
+			partition, ok := n.Value.(int64)
+			if n.Kind != yamltree.Scalar || !ok || partition < 0 {
+				d.report(n, diagnostic.CodeFieldType, "%s.partition must be a number from 0 on, and is %s", path, n.Shown())
 			}
 			r.partition = partition
 		},
 	})
 	return r
-}
-
-// shown is a scalar as it is written, and what anything else is.
-func (n *node) shown() string {
-	if n.kind == scalarNode {
-		return n.yaml.Value
-	}
-	return n.what()
 }

@@ -1,15 +1,14 @@
 package rules
 
 import (
-	"strconv"
-
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // definition is a CustomResourceDefinition as it stands in its source.
 type definition struct {
-	src  *source
-	root *node
+	src  *yamltree.Source
+	root *yamltree.Node
 }
 
 // DefinitionPlace is a place in a CustomResourceDefinition.
@@ -27,38 +26,25 @@ type DefinitionPlace struct {
 func (docs *Documents) DefinitionFinding(i int, at DefinitionPlace, message string) diagnostic.Finding {
 	d := docs.definitions[i]
 	f := diagnostic.New(d.place(at), diagnostic.CodeRefusedCRD, "%s", message)
-	f.Text = d.src.lineAt(f.Position)
+	f.Text = d.src.LineAt(f.Position)
 	return *f
 }
 
 func (d definition) place(at DefinitionPlace) diagnostic.Position {
 	value, name := d.root, d.root
 	for _, step := range at.Path {
-		key, below := value.step(step)
+		key, below := value.Step(step)
 		if below == nil {
-			return d.src.at(value.yaml)
+			return d.src.At(value)
 		}
 		value, name = below, key
 	}
 	switch {
 	case at.Name:
-		return d.src.at(name.yaml)
+		return d.src.At(name)
 	case at.Offset > 0:
-		return d.src.within(value.yaml, at.Offset)
+		return d.src.Within(value, at.Offset)
 	default:
-		return d.src.at(value.yaml)
+		return d.src.At(value)
 	}
-}
-
-// step is what a node has under a name or an index, with what names it; nil where it has nothing there.
-func (n *node) step(name string) (key, value *node) {
-	for _, f := range n.fields {
-		if f.name == name {
-			return f.key, f.value
-		}
-	}
-	if i, err := strconv.Atoi(name); err == nil && n.kind == sequenceNode && i >= 0 && i < len(n.items) {
-		return n.items[i], n.items[i]
-	}
-	return nil, nil
 }

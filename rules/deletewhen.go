@@ -29,7 +29,7 @@ func (c *compiler) compileDeleteWhen(u *uses) *expression {
 		return nil
 	}
 	if isPowerful(c.rule.parent.gvk.GroupKind()) {
-		c.report(c.rule.src.at(n.yaml), diagnostic.CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.parent.gvk.Kind).
+		c.report(c.rule.src.At(n), diagnostic.CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.parent.gvk.Kind).
 			WithHint("say in spec.status or spec.conditions that it may go, and leave it to somebody who looks at it first")
 		return nil
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // DeletionPolicy says what becomes of a child that is not wanted any more.
@@ -35,8 +37,8 @@ type compiledDeletion struct {
 // deletion compiles a child's deletionPolicy. Where it takes an expression, what the
 // Child says of it is empty.
 func (c *compiler) deletion(spec *childSpec, child *compiledChild, sc *compileScope, u *uses) {
-	policy := func(n *node, field string) (DeletionPolicy, template) {
-		text, _ := n.text()
+	policy := func(n *yamltree.Node, field string) (DeletionPolicy, template) {
+		text, _ := n.Text()
 		if n == nil || !hasExpression(text) {
 			if text == "" {
 				return EndDelete, nil

@@ -6,63 +6,61 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
-type yamlNode = yaml.Node
-
 // fields says what each field of a mapping is decoded with.
-type fields map[string]func(*node)
+type fields map[string]func(*yamltree.Node)
 
 // object decodes a mapping: every field that stands there, and a finding for
 // each that does not belong there and each that is missing. A field that is
 // known by another name is decoded as what it was meant for, so that what is
 // wrong in it comes out too.
-func (d *decoder) object(n *node, path string, known fields, required ...string) gaps {
+func (d *decoder) object(n *yamltree.Node, path string, known fields, required ...string) gaps {
 	found := gaps{}
-	if n.kind != mappingNode {
-		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", orDocument(path), n.what())
+	if n.Kind != yamltree.Mapping {
+		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", orDocument(path), n.What())
 		for name := range known {
 			found[name] = true
 		}
 		return found
 	}
-	for _, name := range n.lost {
+	for _, name := range n.Lost {
 		found[name] = true
 	}
-	read := func(name string, value *node) {
+	read := func(name string, value *yamltree.Node) {
 		before := len(d.findings)
 		known[name](value)
-		if len(d.findings) > before || value.partial {
+		if len(d.findings) > before || value.Partial {
 			found[name] = true
 		}
 	}
 	meant := map[string]bool{}
-	for _, f := range n.fields {
-		if _, ok := known[f.name]; ok {
-			read(f.name, f.value)
+	for _, f := range n.Fields {
+		if _, ok := known[f.Name]; ok {
+			read(f.Name, f.Value)
 			continue
 		}
-		unknown := d.report(f.key, diagnostic.CodeUnknownField, "unknown field %q in %s", f.name, orDocument(path))
-		target, hint := foreignField(path, f.name)
+		unknown := d.report(f.Key, diagnostic.CodeUnknownField, "unknown field %q in %s", f.Name, orDocument(path))
+		target, hint := foreignField(path, f.Name)
 		if hint == "" {
 			hint = misplacedField(n, path, f)
 		}
-		if near, ok := diagnostic.Nearest(f.name, slices.Collect(maps.Keys(known))); ok && hint == "" {
+		if near, ok := diagnostic.Nearest(f.Name, slices.Collect(maps.Keys(known))); ok && hint == "" {
 			target, hint = near, fmt.Sprintf("did you mean %q?", near)
 		}
 		unknown.Hint = hint
-		if _, ok := known[target]; ok && !n.has(target) && !meant[target] {
+		if _, ok := known[target]; ok && !n.Has(target) && !meant[target] {
 			meant[target] = true
-			read(target, f.value)
+			read(target, f.Value)
 		}
 	}
 	for _, name := range required {
-		if !n.has(name) && !meant[name] {
+		if !n.Has(name) && !meant[name] {
 			d.report(n, diagnostic.CodeMissingField, "%s is missing %s", orDocument(path), name)
 			found[name] = true
 		}
@@ -113,15 +111,15 @@ func foreignField(path, name string) (target, hint string) {
 
 // misplacedField says where a field belongs that stands one level too far out or
 // in.
-func misplacedField(n *node, path string, f field) string {
+func misplacedField(n *yamltree.Node, path string, f yamltree.Field) string {
 	switch {
-	case path == "" && !n.has("spec") && slices.Contains([]string{"parent", "children", "status", "lookups", "variables"}, f.name):
-		return f.name + " stands below spec"
-	case strings.HasSuffix(path, "elector") && f.value.kind == scalarNode:
-		return fmt.Sprintf("write matchLabels: {%s: …}", f.name)
-	case strings.Contains(path, ".forEach[") && !n.has("name") && len(n.fields) == 1:
-		return fmt.Sprintf("write {name: %s, in: …}", f.name)
-	case strings.HasPrefix(path, "spec.lookups[") && f.name == "metadata":
+	case path == "" && !n.Has("spec") && slices.Contains([]string{"parent", "children", "status", "lookups", "variables"}, f.Name):
+		return f.Name + " stands below spec"
+	case strings.HasSuffix(path, "elector") && f.Value.Kind == yamltree.Scalar:
+		return fmt.Sprintf("write matchLabels: {%s: …}", f.Name)
+	case strings.Contains(path, ".forEach[") && !n.Has("name") && len(n.Fields) == 1:
+		return fmt.Sprintf("write {name: %s, in: …}", f.Name)
+	case strings.HasPrefix(path, "spec.lookups[") && f.Name == "metadata":
 		return "the name and the namespace of a lookup stand beside its kind"
 	}
 	return ""
@@ -130,45 +128,45 @@ func misplacedField(n *node, path string, f field) string {
 // quotesHint is for scalars that YAML takes for something else than a string.
 const quotesHint = "put quotes around it"
 
-func quotesFor(n *node) string {
-	if n.kind != scalarNode || n.value == nil {
+func quotesFor(n *yamltree.Node) string {
+	if n.Kind != yamltree.Scalar || n.Value == nil {
 		return ""
 	}
 	return quotesHint
 }
 
 // list returns the items of a list.
-func (d *decoder) list(n *node, path string) []*node {
-	if n.kind != sequenceNode {
-		d.report(n, diagnostic.CodeFieldType, "%s must be a list, and is %s", path, n.what()).WithHint("%s", asListHint(n, path))
+func (d *decoder) list(n *yamltree.Node, path string) []*yamltree.Node {
+	if n.Kind != yamltree.Sequence {
+		d.report(n, diagnostic.CodeFieldType, "%s must be a list, and is %s", path, n.What()).WithHint("%s", asListHint(n, path))
 		return nil
 	}
-	return n.items
+	return n.Items
 }
 
 // asListHint says how to write as a list what is none.
-func asListHint(n *node, path string) string {
-	s, ok := n.text()
+func asListHint(n *yamltree.Node, path string) string {
+	s, ok := n.Text()
 	switch {
 	case ok && strings.HasSuffix(path, ".forEach"):
 		return fmt.Sprintf("write [{name: item, in: %q}]", s)
 	case ok && strings.HasSuffix(path, ".dependsOn"):
 		return fmt.Sprintf("write [%s]", s)
-	case n.kind == mappingNode:
+	case n.Kind == yamltree.Mapping:
 		return "write - before each item"
 	}
 	return ""
 }
 
 // plainString is a string in a place where expressions are not evaluated.
-func (d *decoder) plainString(n *node, path string) (string, bool) {
-	s, ok := n.text()
+func (d *decoder) plainString(n *yamltree.Node, path string) (string, bool) {
+	s, ok := n.Text()
 	switch {
-	case n.kind == scalarNode && !ok && n.value != nil:
-		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.what()).WithHint("%s", quotesHint)
+	case n.Kind == yamltree.Scalar && !ok && n.Value != nil:
+		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()).WithHint("%s", quotesHint)
 		return "", false
 	case !ok:
-		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.what())
+		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What())
 		return "", false
 	case hasExpression(s):
 		d.report(n, diagnostic.CodeStrayExpression, "%s cannot hold an expression", path).
@@ -181,31 +179,31 @@ func (d *decoder) plainString(n *node, path string) (string, bool) {
 	return s, true
 }
 
-func (d *decoder) stringMap(n *node, path string) map[string]string {
-	if n.kind != mappingNode {
-		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", path, n.what())
+func (d *decoder) stringMap(n *yamltree.Node, path string) map[string]string {
+	if n.Kind != yamltree.Mapping {
+		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", path, n.What())
 		return nil
 	}
-	m := make(map[string]string, len(n.fields))
-	for _, f := range n.fields {
-		at := path + "." + f.name
-		s, ok := f.value.text()
+	m := make(map[string]string, len(n.Fields))
+	for _, f := range n.Fields {
+		at := path + "." + f.Name
+		s, ok := f.Value.Text()
 		switch {
 		case !ok:
-			d.report(f.value, diagnostic.CodeFieldType, "%s must be a string, and is %s", at, f.value.what()).WithHint("%s", quotesFor(f.value))
+			d.report(f.Value, diagnostic.CodeFieldType, "%s must be a string, and is %s", at, f.Value.What()).WithHint("%s", quotesFor(f.Value))
 		case hasExpression(s) && path == "metadata.labels":
-			d.report(f.value, diagnostic.CodeStrayExpression, "%s cannot hold an expression", at)
+			d.report(f.Value, diagnostic.CodeStrayExpression, "%s cannot hold an expression", at)
 		}
-		m[f.name] = s
+		m[f.Name] = s
 	}
 	return m
 }
 
 // expression is a string that must be one whole expression.
-func (d *decoder) expression(n *node, path string) *node {
-	s, ok := n.text()
+func (d *decoder) expression(n *yamltree.Node, path string) *yamltree.Node {
+	s, ok := n.Text()
 	if !ok || !hasExpression(s) {
-		d.report(n, diagnostic.CodeNotExpression, "%s must be an expression, such as ${…}, and is %s", path, n.what()).
+		d.report(n, diagnostic.CodeNotExpression, "%s must be an expression, such as ${…}, and is %s", path, n.What()).
 			WithHint("%s", expressionHint(n))
 		return nil
 	}
@@ -213,12 +211,12 @@ func (d *decoder) expression(n *node, path string) *node {
 }
 
 // expressionHint says how to make an expression of what is none.
-func expressionHint(n *node) string {
-	s, ok := n.text()
+func expressionHint(n *yamltree.Node) string {
+	s, ok := n.Text()
 	switch {
-	case n.kind == sequenceNode && len(n.items) > 1:
+	case n.Kind == yamltree.Sequence && len(n.Items) > 1:
 		return "write one expression, with && between the conditions"
-	case n.kind == sequenceNode:
+	case n.Kind == yamltree.Sequence:
 		return "write the expression without a list"
 	case ok && s != "" && len(s) <= maxShownPath:
 		return fmt.Sprintf("write ${%s}", s)
@@ -227,15 +225,15 @@ func expressionHint(n *node) string {
 }
 
 // selector decodes a label selector. One without any requirement selects all.
-func (d *decoder) selector(n *node, path string) labels.Selector {
+func (d *decoder) selector(n *yamltree.Node, path string) labels.Selector {
 	var spec metav1.LabelSelector
 	before := len(d.findings)
 	d.object(n, path, fields{
-		"matchLabels": func(n *node) {
+		"matchLabels": func(n *yamltree.Node) {
 			spec.MatchLabels = d.stringMap(n, path+".matchLabels")
 			d.noExpressions(n, path+".matchLabels")
 		},
-		"matchExpressions": func(n *node) {
+		"matchExpressions": func(n *yamltree.Node) {
 			for i, item := range d.list(n, path+".matchExpressions") {
 				spec.MatchExpressions = append(spec.MatchExpressions, d.requirement(item, fmt.Sprintf("%s.matchExpressions[%d]", path, i)))
 			}
@@ -252,15 +250,15 @@ func (d *decoder) selector(n *node, path string) labels.Selector {
 	return selector
 }
 
-func (d *decoder) requirement(n *node, path string) metav1.LabelSelectorRequirement {
+func (d *decoder) requirement(n *yamltree.Node, path string) metav1.LabelSelectorRequirement {
 	var r metav1.LabelSelectorRequirement
 	d.object(n, path, fields{
-		"key": func(n *node) { r.Key, _ = d.plainString(n, path+".key") },
-		"operator": func(n *node) {
+		"key": func(n *yamltree.Node) { r.Key, _ = d.plainString(n, path+".key") },
+		"operator": func(n *yamltree.Node) {
 			op, _ := d.plainString(n, path+".operator")
 			r.Operator = metav1.LabelSelectorOperator(op)
 		},
-		"values": func(n *node) {
+		"values": func(n *yamltree.Node) {
 			for i, item := range d.list(n, path+".values") {
 				v, _ := d.plainString(item, fmt.Sprintf("%s.values[%d]", path, i))
 				r.Values = append(r.Values, v)
@@ -271,10 +269,10 @@ func (d *decoder) requirement(n *node, path string) metav1.LabelSelectorRequirem
 }
 
 // noExpressions reports the expressions in a mapping of strings.
-func (d *decoder) noExpressions(n *node, path string) {
-	for _, f := range n.fields {
-		if isExpressionText(f.value) {
-			d.report(f.value, diagnostic.CodeStrayExpression, "%s.%s cannot hold an expression", path, f.name)
+func (d *decoder) noExpressions(n *yamltree.Node, path string) {
+	for _, f := range n.Fields {
+		if isExpressionText(f.Value) {
+			d.report(f.Value, diagnostic.CodeStrayExpression, "%s.%s cannot hold an expression", path, f.Name)
 		}
 	}
 }

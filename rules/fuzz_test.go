@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -56,10 +57,10 @@ func FuzzDecode(f *testing.F) {
 		if err := (diagnostic.Printer{}).Print(io.Discard, findings); err != nil {
 			t.Error(err)
 		}
-		lines := newSource("f", data).lines
+		lines := 1 + len(regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]").FindAllIndex(data, -1)) // as YAML counts them
 		for _, finding := range findings {
-			if finding.Line < 1 || finding.Line > len(lines)+1 || finding.Column < 1 || finding.Column > utf8.RuneCountInString(finding.Text)+1 || finding.Message == "" {
-				t.Errorf("%+v in %d lines", finding, len(lines))
+			if finding.Line < 1 || finding.Line > lines+1 || finding.Column < 1 || finding.Column > utf8.RuneCountInString(finding.Text)+1 || finding.Message == "" {
+				t.Errorf("%+v in %d lines", finding, lines)
 			}
 		}
 		for _, r := range docs.Rules {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // A field can be generated once in a child that otherwise follows the rule:
@@ -96,12 +97,12 @@ func (a *analysis) generatesHere() bool {
 // checkGenerated notes the fields of a template that are generated once, and reports what would
 // not be kept, because the template does not set the field that it is the default of.
 func (c *compiler) checkGenerated(spec *childSpec, child *compiledChild, u *uses) {
-	kept := map[*node]bool{} // the values, in the template or of variables, that are
-	var walk func(n *node, path []string)
-	walk = func(n *node, path []string) {
-		for _, f := range n.fields {
-			if !hasExpression(f.name) {
-				walk(f.value, append(slices.Clip(path), f.name))
+	kept := map[*yamltree.Node]bool{} // the values, in the template or of variables, that are
+	var walk func(n *yamltree.Node, path []string)
+	walk = func(n *yamltree.Node, path []string) {
+		for _, f := range n.Fields {
+			if !hasExpression(f.Name) {
+				walk(f.Value, append(slices.Clip(path), f.Name))
 			}
 		}
 		x := c.results[n].x
@@ -137,7 +138,7 @@ func variableName(e ast.Expr) string {
 }
 
 // checkKept reports a value in the template that is generated, and not kept.
-func (c *compiler) checkKept(spec *childSpec, child *compiledChild, n *node, kept bool) {
+func (c *compiler) checkKept(spec *childSpec, child *compiledChild, n *yamltree.Node, kept bool) {
 	path, found := pathTo(spec.template, n)
 	if !found || isIdentity(path) {
 		path = examplePath()
@@ -147,21 +148,21 @@ func (c *compiler) checkKept(spec *childSpec, child *compiledChild, n *node, kep
 	case kept && isUnreadable(child, path):
 		c.reportUnreadable(spec, n, path)
 	case !kept && found:
-		c.report(c.rule.src.at(n.yaml), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not the field of %s.%s that it is the default of", rootObserved, spec.id).
+		c.report(c.rule.src.At(n), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not the field of %s.%s that it is the default of", rootObserved, spec.id).
 			WithHint("let the whole value be that of its own field, as in %s", yamlPath(readable(path), value))
 	case !kept:
-		c.report(c.rule.src.at(n.yaml), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not a field of %s.%s that it can be the default of", rootObserved, spec.id).
+		c.report(c.rule.src.At(n), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not a field of %s.%s that it can be the default of", rootObserved, spec.id).
 			WithHint("let the whole value be that of its own field, as in %s", yamlPath(path, value))
 	}
 }
 
 // checkGeneratedVariable reports a variable that is generated, and that the template does not
 // keep in the field that the variable reads.
-func (c *compiler) checkGeneratedVariable(spec *childSpec, child *compiledChild, v *compiledVariable, kept map[*node]bool) {
+func (c *compiler) checkGeneratedVariable(spec *childSpec, child *compiledChild, v *compiledVariable, kept map[*yamltree.Node]bool) {
 	if v.uses == nil || len(v.uses.generated) == 0 || v.value == nil {
 		return
 	}
-	at, name := c.rule.src.at(v.spec.value.yaml), rootVariables+"."+v.name
+	at, name := c.rule.src.At(v.spec.value), rootVariables+"."+v.name
 	switch {
 	case len(v.generated) == 0:
 		c.report(at, diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and it is not the whole value of %s that it is the default of", name).
@@ -179,8 +180,8 @@ func isUnreadable(child *compiledChild, path []string) bool {
 	return isSecret(child.GVK) && len(path) > 0 && path[0] == "stringData"
 }
 
-func (c *compiler) reportUnreadable(spec *childSpec, n *node, path []string) {
-	c.report(c.rule.src.at(n.yaml), diagnostic.CodeOutOfScope, "a Secret's stringData is never read back, so random would give another value at each evaluation").
+func (c *compiler) reportUnreadable(spec *childSpec, n *yamltree.Node, path []string) {
+	c.report(c.rule.src.At(n), diagnostic.CodeOutOfScope, "a Secret's stringData is never read back, so random would give another value at each evaluation").
 		WithHint("generate it in data: %s", yamlPath(readable(path), c.generatedValue(spec, path, n)))
 }
 

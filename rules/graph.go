@@ -2,6 +2,7 @@ package rules
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -226,12 +227,12 @@ func (c *compiler) checkIdentities(p *Program) {
 	seen := map[identity]int{}
 	for i, child := range p.children {
 		spec := &c.rule.children[i]
-		metadata := spec.template.get("metadata")
-		name, ok := metadata.get("name").text()
+		metadata := spec.template.Get("metadata")
+		name, ok := metadata.Get("name").Text()
 		if !ok || spec.many() || spec.gaps["forEach"] || spec.gaps["when"] || child.GVK.Kind == "" {
 			continue
 		}
-		namespace, _ := metadata.get("namespace").text()
+		namespace, _ := metadata.Get("namespace").Text()
 		if namespace = sameText(namespace); namespace == "${parent.metadata.namespace}" {
 			namespace = "" // as where it is left out
 		}
@@ -242,8 +243,8 @@ func (c *compiler) checkIdentities(p *Program) {
 			continue
 		}
 		if !exclusive(spec, &c.rule.children[first]) {
-			c.report(c.rule.src.at(metadata.get("name").yaml), diagnostic.CodeSameObject, "%s is the same object as %s: both are %s %s",
-				spec.label(), c.rule.children[first].label(), child.GVK.Kind, quoted(name))
+			c.report(c.rule.src.At(metadata.Get("name")), diagnostic.CodeSameObject, "%s is the same object as %s: both are %s %s",
+				spec.label(), c.rule.children[first].label(), child.GVK.Kind, strconv.Quote(name))
 		}
 	}
 }
@@ -271,8 +272,8 @@ func exclusive(a, b *childSpec) bool {
 	if a.when == nil || b.when == nil {
 		return false
 	}
-	at, _ := a.when.text()
-	bt, _ := b.when.text()
+	at, _ := a.when.Text()
+	bt, _ := b.when.Text()
 	return at != bt
 }
 
@@ -288,7 +289,7 @@ func (c *compiler) checkRecursion(p *Program) {
 		if bounded || spec.when != nil || spec.gaps["when"] || child.GVK.Kind == "" || child.GVK.GroupKind() != p.parent.GVK.GroupKind() {
 			continue
 		}
-		if inNamespaces && spec.template.get("metadata").get("namespace") != nil {
+		if inNamespaces && spec.template.Get("metadata").Get("namespace") != nil {
 			continue // the child may be in a namespace whose objects are no parents
 		}
 		c.report(child.Position, diagnostic.CodeRecursion, "%s is a %s like the parent, so every child would be a parent with children of its own without end", spec.label(), child.GVK.Kind).

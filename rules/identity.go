@@ -8,14 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // isMisspelt says whether a mapping has a field whose name is nearly the one that
 // is missing, so that the finding about that field says enough.
-func (c *compiler) isMisspelt(n *node, name string, gvk schema.GroupVersionKind) bool {
-	return c.schemaOf(gvk) != nil && slices.ContainsFunc(n.fields, func(f field) bool {
-		_, near := diagnostic.Nearest(f.name, []string{name})
-		return near && !hasExpression(f.name)
+func (c *compiler) isMisspelt(n *yamltree.Node, name string, gvk schema.GroupVersionKind) bool {
+	return c.schemaOf(gvk) != nil && slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool {
+		_, near := diagnostic.Nearest(f.Name, []string{name})
+		return near && !hasExpression(f.Name)
 	})
 }
 
@@ -30,10 +31,10 @@ func (c *compiler) checkItemNames(spec *childSpec) {
 	if len(root.forEach) == 0 || root.gaps["forEach"] || single {
 		return
 	}
-	metadata := spec.template.get("metadata")
-	name := metadata.get("name")
-	for _, n := range []*node{name, metadata.get("namespace")} {
-		text, ok := n.text()
+	metadata := spec.template.Get("metadata")
+	name := metadata.Get("name")
+	for _, n := range []*yamltree.Node{name, metadata.Get("namespace")} {
+		text, ok := n.Text()
 		switch {
 		case n == nil:
 		case !ok:
@@ -47,7 +48,7 @@ func (c *compiler) checkItemNames(spec *childSpec) {
 	if name == nil {
 		return
 	}
-	c.report(c.rule.src.at(name.yaml), diagnostic.CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
+	c.report(c.rule.src.At(name), diagnostic.CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
 		spec.label(), root.forEach[0].name).WithHint("let the name tell the items apart")
 }
 
@@ -58,10 +59,10 @@ func (c *compiler) atMostOneItem(spec *childSpec) bool {
 		switch {
 		case f.in == nil:
 			return false
-		case f.in.kind == mappingNode:
-			return len(f.in.fields) > 1
-		case f.in.kind == sequenceNode:
-			return len(f.in.items) > 1 || len(f.in.items) == 1 && isSpread(f.in.items[0])
+		case f.in.Kind == yamltree.Mapping:
+			return len(f.in.Fields) > 1
+		case f.in.Kind == yamltree.Sequence:
+			return len(f.in.Items) > 1 || len(f.in.Items) == 1 && isSpread(f.in.Items[0])
 		}
 		r, ok := c.results[f.in]
 		return ok && r.x != nil && !atMostOne(r.x.expr.Root())
@@ -82,8 +83,8 @@ func atMostOne(e ast.Expr) bool {
 }
 
 // isSpread says whether an item of a list stands for several.
-func isSpread(n *node) bool {
-	text, _ := n.text()
+func isSpread(n *yamltree.Node) bool {
+	text, _ := n.Text()
 	parts, err := scan(text)
 	if err != nil {
 		return false

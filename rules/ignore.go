@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // handover is a field that is left to others as long as a condition holds.
@@ -41,18 +42,18 @@ func (c *compiler) ignored(spec *childSpec, child *compiledChild, sc *compileSco
 // ignoredPath reads and checks the path of an item of ignore; false where it cannot be used.
 func (c *compiler) ignoredPath(item ignoreSpec, child *compiledChild) (IgnoredPath, bool) {
 	n := item.path
-	text, _ := n.text()
+	text, _ := n.Text()
 	path, err := parsePath(text)
 	if err != nil {
 		c.reportAt(n, err.offset, diagnostic.CodeIgnorePath, "%s", err.message).Hint = err.hint
 		return nil, false
 	}
 	if reason := notOthers(path.steps); reason != "" {
-		c.report(c.rule.src.at(n.yaml), diagnostic.CodeIgnoreIdentity, "%s cannot be left to others: %s", path.steps, reason)
+		c.report(c.rule.src.At(n), diagnostic.CodeIgnoreIdentity, "%s cannot be left to others: %s", path.steps, reason)
 		return nil, false
 	}
 	if other, ok := within(path.steps, child.Ignore); ok {
-		c.report(c.rule.src.at(n.yaml), diagnostic.CodeIgnoreTwice, "%s is ignored already, by %s", path.steps, other).WithHint("leave it out")
+		c.report(c.rule.src.At(n), diagnostic.CodeIgnoreTwice, "%s is ignored already, by %s", path.steps, other).WithHint("leave it out")
 		return nil, false
 	}
 	if slices.ContainsFunc(child.handovers, func(h handover) bool { return h.path.equal(path.steps) }) {
@@ -60,7 +61,7 @@ func (c *compiler) ignoredPath(item ignoreSpec, child *compiledChild) (IgnoredPa
 		if item.when == nil {
 			hint = "leave out the other item"
 		}
-		c.report(c.rule.src.at(n.yaml), diagnostic.CodeIgnoreTwice, "%s is ignored already, under a condition", path.steps).WithHint("%s", hint)
+		c.report(c.rule.src.At(n), diagnostic.CodeIgnoreTwice, "%s is ignored already, under a condition", path.steps).WithHint("%s", hint)
 		return nil, false
 	}
 	if s := c.schemaOf(child.GVK); s != nil {
@@ -139,7 +140,7 @@ func (p IgnoredPath) equal(other IgnoredPath) bool {
 // ignoreChecker compares a path with the schema of its kind.
 type ignoreChecker struct {
 	c    *compiler
-	n    *node
+	n    *yamltree.Node
 	path parsedPath
 }
 

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // The API server lets nobody change some fields of an object. A template that computes one of them
@@ -16,7 +17,7 @@ import (
 // immutableFields are the fields of a kind that nobody can change and that rules compute. Kinds of
 // which the objects are not to be recreated, and fields for which a refusal is the best that can
 // happen, such as the storage class of a volume claim, are not among them.
-func immutableFields(gvk schema.GroupVersionKind, template *node) [][]string {
+func immutableFields(gvk schema.GroupVersionKind, template *yamltree.Node) [][]string {
 	switch gvk.GroupKind() {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
 		return [][]string{
@@ -31,7 +32,7 @@ func immutableFields(gvk schema.GroupVersionKind, template *node) [][]string {
 	case schema.GroupKind{Group: rbacGroup, Kind: "RoleBinding"}, schema.GroupKind{Group: rbacGroup, Kind: "ClusterRoleBinding"}:
 		return [][]string{{"roleRef"}}
 	case schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "Secret"}:
-		if n := template.get("immutable"); n != nil && n.value == true {
+		if n := template.Get("immutable"); n != nil && n.Value == true {
 			return [][]string{{"data"}, {"binaryData"}, {"stringData"}}
 		}
 	}
@@ -55,12 +56,12 @@ func (c *compiler) checkImmutable(spec *childSpec, child *compiledChild) {
 	if !asked || spec.cleanup || spec.updatePolicy != "" && spec.updatePolicy != UpdateApply || !MayRecreate(child.GVK) {
 		return
 	}
-	metadata := spec.template.get("metadata")
-	named := slices.Concat(c.readsBelow(metadata.get("name")), c.readsBelow(metadata.get("namespace")))
+	metadata := spec.template.Get("metadata")
+	named := slices.Concat(c.readsBelow(metadata.Get("name")), c.readsBelow(metadata.Get("namespace")))
 	for _, path := range immutableFields(child.GVK, spec.template) {
 		n := spec.template
 		for _, name := range path {
-			n = n.get(name)
+			n = n.Get(name)
 		}
 		if n == nil || slices.ContainsFunc(spec.ignore, func(i ignoreSpec) bool { return i.touches(path) }) {
 			continue
@@ -77,15 +78,15 @@ func (c *compiler) checkImmutable(spec *childSpec, child *compiledChild) {
 }
 
 // readsBelow are the fields that the expressions in a part of the rule read.
-func (c *compiler) readsBelow(n *node) []fieldRead {
+func (c *compiler) readsBelow(n *yamltree.Node) []fieldRead {
 	if n == nil {
 		return nil
 	}
 	out := slices.Clone(c.fieldReads[n])
-	for _, f := range n.fields {
-		out = slices.Concat(out, c.fieldReads[f.key], c.readsBelow(f.value))
+	for _, f := range n.Fields {
+		out = slices.Concat(out, c.fieldReads[f.Key], c.readsBelow(f.Value))
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		out = append(out, c.readsBelow(item)...)
 	}
 	return out
@@ -133,7 +134,7 @@ func (r fieldRead) isOneOf(fields ...string) bool {
 
 // touches says whether an item of ignore is about a field, what holds it or a part of it.
 func (i ignoreSpec) touches(path []string) bool {
-	text, _ := i.path.text()
+	text, _ := i.path.Text()
 	ignored, err := parsePath(text)
 	if err != nil {
 		return true

@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // Kind tells what the compiler must know of a kind that a rule names.
@@ -65,7 +66,7 @@ type kindUse struct {
 
 // kind looks up the kind that a mapping with apiVersion and kind names. false:
 // nothing is known of it, as without Options.Kinds, and it counts as namespaced.
-func (c *compiler) kind(gvk schema.GroupVersionKind, n *node, verbs []string, use kindUse) (Kind, bool) {
+func (c *compiler) kind(gvk schema.GroupVersionKind, n *yamltree.Node, verbs []string, use kindUse) (Kind, bool) {
 	if c.opts.Kinds == nil || gvk.Kind == "" {
 		return Kind{Namespaced: true}, false
 	}
@@ -88,7 +89,7 @@ func (c *compiler) kind(gvk schema.GroupVersionKind, n *node, verbs []string, us
 }
 
 // checkSchema reports a kind of which there is no schema, once.
-func (c *compiler) checkSchema(gvk schema.GroupVersionKind, n *node) {
+func (c *compiler) checkSchema(gvk schema.GroupVersionKind, n *yamltree.Node) {
 	if c.opts.Schemas == nil || c.unchecked[gvk] || c.opts.Schemas.Schema(gvk) != nil {
 		return
 	}
@@ -124,11 +125,11 @@ func (r *Rule) Kinds() []schema.GroupVersionKind {
 
 // fieldAt is where the value of a mapping's field stands, or the mapping where
 // the field has another name by mistake.
-func (c *compiler) fieldAt(n *node, name string) diagnostic.Position {
-	if value := n.get(name); value != nil {
+func (c *compiler) fieldAt(n *yamltree.Node, name string) diagnostic.Position {
+	if value := n.Get(name); value != nil {
 		n = value
 	}
-	return c.rule.src.at(n.yaml)
+	return c.rule.src.At(n)
 }
 
 // isUnresolved tells whether a node has to wait until its kind exists.
@@ -137,7 +138,7 @@ func (c *compiler) isUnresolved(known bool, gvk schema.GroupVersionKind) bool {
 }
 
 // missingKind reports a kind that is not there, at what should be changed.
-func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *node, use kindUse) {
+func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *yamltree.Node, use kindUse) {
 	place, known, complete := "the cluster", []schema.GroupVersionKind(nil), true
 	if lister, ok := c.opts.Kinds.(KindLister); ok {
 		place, known, complete = lister.Place(gvk.Group), lister.Known(), lister.Complete(gvk.GroupKind())

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // DecodeManifest is Decode for a file as its author keeps it. Besides rules and
@@ -14,9 +15,9 @@ import (
 // those in the file, also within the ConfigMaps: exact in block strings, and in
 // quoted strings as far as text and value can be laid over one another.
 func DecodeManifest(name string, data []byte) (Documents, diagnostic.Findings) {
-	d := &decoder{src: newSource(name, data), mixed: true}
+	d := &decoder{src: yamltree.New(name, data), mixed: true}
 	d.decode()
-	return d.docs, d.findings.Findings(d.src.lineAt)
+	return d.docs, d.findings.Findings(d.src.LineAt)
 }
 
 // labelRules marks the ConfigMaps of which the engine takes everything for
@@ -25,40 +26,40 @@ const labelRules = "kanon.dev/rules"
 
 // concernsRules says whether a document among others is meant for Kanon: a rule,
 // however misspelt, or a CustomResourceDefinition.
-func concernsRules(root *node) bool {
-	apiVersion, _ := root.get("apiVersion").text()
-	kind, _ := root.get("kind").text()
+func concernsRules(root *yamltree.Node) bool {
+	apiVersion, _ := root.Get("apiVersion").Text()
+	kind, _ := root.Get("kind").Text()
 	group, _, _ := strings.Cut(apiVersion, "/")
 	return isCRD(apiVersion, kind) || strings.HasPrefix(apiVersion, "kanon.dev") || diagnostic.Distance(group, "kanon.dev") <= 2 ||
-		kind == RuleKind && apiVersion == "" || root.get("apiVersion") == nil && looksLikeRule(root.get("spec"))
+		kind == RuleKind && apiVersion == "" || root.Get("apiVersion") == nil && looksLikeRule(root.Get("spec"))
 }
 
 // looksLikeRule says whether a mapping has what only a rule's spec has.
-func looksLikeRule(spec *node) bool {
-	return spec.get("parent").get("kind") != nil && (spec.get("children") != nil || spec.get("status") != nil)
+func looksLikeRule(spec *yamltree.Node) bool {
+	return spec.Get("parent").Get("kind") != nil && (spec.Get("children") != nil || spec.Get("status") != nil)
 }
 
 // mentionsRules says whether a document that does not parse is meant for Kanon.
-func (s *source) mentionsRules(d document) bool {
-	return slices.ContainsFunc(s.lines[d.first:d.last], func(line string) bool {
+func mentionsRules(lines []string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool {
 		return strings.Contains(line, "kanon.dev/") || strings.TrimSpace(line) == "kind: "+RuleKind
 	})
 }
 
 // passOver takes the rules out of a document of another kind that may hold some:
 // a ConfigMap, or a list such as kubectl prints.
-func (d *decoder) passOver(root *node, before int) {
-	kind, _ := root.get("kind").text()
-	if apiVersion, _ := root.get("apiVersion").text(); apiVersion != "v1" || kind != "List" {
+func (d *decoder) passOver(root *yamltree.Node, before int) {
+	kind, _ := root.Get("kind").Text()
+	if apiVersion, _ := root.Get("apiVersion").Text(); apiVersion != "v1" || kind != "List" {
 		d.findings = d.findings[:before] // what is wrong in it is not ours to say
 	}
-	switch apiVersion, _ := root.get("apiVersion").text(); {
+	switch apiVersion, _ := root.Get("apiVersion").Text(); {
 	case apiVersion != "v1":
 	case kind == "ConfigMap":
 		d.configMap(root)
 	case kind == "List":
-		if items := root.get("items"); items != nil {
-			for _, item := range items.items {
+		if items := root.Get("items"); items != nil {
+			for _, item := range items.Items {
 				d.document(item, before)
 			}
 		}
@@ -67,20 +68,17 @@ func (d *decoder) passOver(root *node, before int) {
 
 // configMap decodes the texts in a ConfigMap. Where it has the engine's label
 // all of them are taken for rules.
-func (d *decoder) configMap(root *node) {
-	data := root.get("data")
-	if data == nil || data.kind != mappingNode {
+func (d *decoder) configMap(root *yamltree.Node) {
+	data := root.Get("data")
+	if data == nil || data.Kind != yamltree.Mapping {
 		return
 	}
-	label, _ := root.get("metadata").get("labels").get(labelRules).text()
-	for _, f := range data.fields {
-		text, ok := f.value.text()
-		if !ok || !strings.HasSuffix(f.name, ".yaml") && !strings.HasSuffix(f.name, ".yml") {
+	label, _ := root.Get("metadata").Get("labels").Get(labelRules).Text()
+	for _, f := range data.Fields {
+		if _, ok := f.Value.Text(); !ok || !strings.HasSuffix(f.Name, ".yaml") && !strings.HasSuffix(f.Name, ".yml") {
 			continue
 		}
-		src := newSource(d.src.name, []byte(text))
-		src.outer, src.holder = d.src, f.value.yaml
-		inner := &decoder{src: src, mixed: label != "true"}
+		inner := &decoder{src: d.src.Inner(f.Value), mixed: label != "true"}
 		inner.decode()
 		d.findings = append(d.findings, inner.findings...)
 		d.docs.add(inner.docs)

@@ -8,6 +8,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // What depends on now is followed through expressions like where a value comes
@@ -137,21 +138,21 @@ func (c *compiler) checkSteadyIdentity(spec *childSpec, from *origin) {
 	if from == nil || c.rule.requeueAfter == nil {
 		return // it was reported
 	}
-	metadata, n := from.fields["metadata"], spec.template.get("metadata")
+	metadata, n := from.fields["metadata"], spec.template.Get("metadata")
 	if metadata == nil || n == nil {
 		return
 	}
-	report := func(n *node, what string) {
-		c.report(c.rule.src.at(n.yaml), diagnostic.CodeMovingTime, "%s must not change with every second, which would make a new object each time, and this does, by way of now", what).
+	report := func(n *yamltree.Node, what string) {
+		c.report(c.rule.src.At(n), diagnostic.CodeMovingTime, "%s must not change with every second, which would make a new object each time, and this does, by way of now", what).
 			WithHint(`take steps, as in truncate(now, duration("1h"))`)
 	}
-	if n.kind != mappingNode && metadata.moves() {
+	if n.Kind != yamltree.Mapping && metadata.moves() {
 		report(n, "metadata")
 		return
 	}
 	for _, name := range []string{"name", "namespace"} {
-		if n.get(name) != nil && metadata.fields[name].moves() {
-			report(n.get(name), "metadata."+name)
+		if n.Get(name) != nil && metadata.fields[name].moves() {
+			report(n.Get(name), "metadata."+name)
 		}
 	}
 }

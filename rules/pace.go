@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 const (
@@ -23,24 +24,24 @@ type durationSpec struct {
 	least time.Duration
 	// node is what it is computed from, nil where it is written out or could not
 	// be read.
-	node *node
+	node *yamltree.Node
 	// constant is what is written out.
 	constant time.Duration
 }
 
-func (d *decoder) duration(n *node, field string, least time.Duration) *durationSpec {
+func (d *decoder) duration(n *yamltree.Node, field string, least time.Duration) *durationSpec {
 	spec := &durationSpec{field: field, least: least}
-	text, ok := n.text()
+	text, ok := n.Text()
 	switch {
 	case ok && hasExpression(text):
 		spec.node = n
 		return spec
 	case !ok:
 		hint := `write it as text, such as "10m"`
-		if seconds, isInt := n.value.(int64); isInt && seconds > 0 {
+		if seconds, isInt := n.Value.(int64); isInt && seconds > 0 {
 			hint = fmt.Sprintf("write %ds for seconds", seconds)
 		}
-		d.report(n, diagnostic.CodeDuration, "spec.%s must be a duration, or an expression that gives one, and is %s", field, n.what()).WithHint("%s", hint)
+		d.report(n, diagnostic.CodeDuration, "spec.%s must be a duration, or an expression that gives one, and is %s", field, n.What()).WithHint("%s", hint)
 		return spec
 	}
 	constant, err := time.ParseDuration(text)

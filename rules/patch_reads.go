@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // fieldRead is a field that an expression reads of an object of the cluster.
@@ -112,30 +113,30 @@ const (
 	asList
 )
 
-func written(n *node, path []string) []writtenField {
-	switch n.kind {
-	case sequenceNode:
+func written(n *yamltree.Node, path []string) []writtenField {
+	switch n.Kind {
+	case yamltree.Sequence:
 		return []writtenField{{path: path, as: asList}}
-	case scalarNode:
+	case yamltree.Scalar:
 		if isWhole(n) {
 			return []writtenField{{path: path, as: asComputed}}
 		}
 		return []writtenField{{path: path}}
 	}
 	var out []writtenField
-	for _, f := range n.fields {
-		if hasExpression(f.name) {
+	for _, f := range n.Fields {
+		if hasExpression(f.Name) {
 			out = append(out, writtenField{path: path, as: asComputed})
 			continue
 		}
-		out = append(out, written(f.value, append(slices.Clip(path), f.name))...)
+		out = append(out, written(f.Value, append(slices.Clip(path), f.Name))...)
 	}
 	return out
 }
 
 // isWhole says whether a scalar is one expression and nothing else.
-func isWhole(n *node) bool {
-	text, _ := n.text()
+func isWhole(n *yamltree.Node) bool {
+	text, _ := n.Text()
 	parts, err := scan(text)
 	if err != nil {
 		return false
@@ -207,20 +208,20 @@ func (c *compiler) readsTarget(spec *patchSpec, patch *compiledPatch, root strin
 	if child == nil || child.template == nil || child.many() {
 		return false
 	}
-	metadata := child.template.get("metadata")
+	metadata := child.template.Get("metadata")
 	return templateGVK(child.template).GroupKind() == patch.GVK.GroupKind() &&
-		objectTextOf(metadata.get("name"), metadata.get("namespace")) == target
+		objectTextOf(metadata.Get("name"), metadata.Get("namespace")) == target
 }
 
 // objectText names an object as a rule writes it.
 type objectText struct{ name, namespace string }
 
-func objectTextOf(name, namespace *node) objectText {
+func objectTextOf(name, namespace *yamltree.Node) objectText {
 	var out objectText
-	if text, ok := name.text(); ok {
+	if text, ok := name.Text(); ok {
 		out.name = sameText(text)
 	}
-	if text, ok := namespace.text(); ok && sameText(text) != "${parent.metadata.namespace}" {
+	if text, ok := namespace.Text(); ok && sameText(text) != "${parent.metadata.namespace}" {
 		out.namespace = sameText(text)
 	}
 	return out

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // IgnoredPath is one item of a child's ignore: the way to a field that is set when the
@@ -42,7 +44,7 @@ func (p IgnoredPath) String() string {
 				pairs = append(pairs, name+"="+bracketText(step.Keys[name], `,]"`))
 			}
 			b.WriteString("[" + strings.Join(pairs, ",") + "]")
-		case !isPathName(step.Field):
+		case !yamltree.IsPathName(step.Field):
 			b.WriteString("[" + bracketText(step.Field, `=,]"*`) + "]")
 		case i > 0:
 			b.WriteString("." + step.Field)
@@ -113,7 +115,7 @@ func (p *pathParser) step(first bool) *pathError {
 		p.pos++
 	}
 	start := p.pos
-	for p.pos < len(p.text) && isPathName(p.text[p.pos:p.pos+1]) {
+	for p.pos < len(p.text) && yamltree.IsPathName(p.text[p.pos:p.pos+1]) {
 		p.pos++
 	}
 	switch {
@@ -183,7 +185,7 @@ func (p *pathParser) pairs(start int) *pathError {
 		switch {
 		case end == len(p.text) || p.text[end] != '=':
 			return p.fail(at, "write [name=value], and a comma between several", "there is no = after %q", name)
-		case !isPathName(name):
+		case !yamltree.IsPathName(name):
 			return p.fail(at, "", "%q is not the name of a field", name)
 		}
 		if _, twice := keys[name]; twice {
@@ -238,15 +240,6 @@ func (p *pathParser) close(start int) *pathError {
 	}
 	p.pos++
 	return nil
-}
-
-func isPathName(s string) bool {
-	for i := range len(s) {
-		if !isNameByte(s[i]) && s[i] != '-' && s[i] != '$' {
-			return false
-		}
-	}
-	return s != ""
 }
 
 func isDigits(s string) bool {

@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // checkPlainText warns of text that was meant as an expression: a path that stands
 // there without ${}, or what other tools have for it.
-func (c *compiler) checkPlainText(n *node, s string) {
+func (c *compiler) checkPlainText(n *yamltree.Node, s string) {
 	if !strings.Contains(s, "{{") && !strings.Contains(s, rootParent+".") && !strings.Contains(s, rootVariables+".") &&
 		!strings.Contains(s, rootLookups+".") && !strings.Contains(s, rootChildren+".") {
 		return

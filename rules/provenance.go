@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // origin says where a value comes from, and so what it means when something
@@ -62,7 +63,7 @@ type analysis struct {
 	scope   *compileScope
 	expr    *celenv.Expression
 	// node is the scalar in which the expression stands.
-	node *node
+	node *yamltree.Node
 	// at maps a node to its place in the source, and within an offset in the
 	// expression.
 	at     func(id int64) diagnostic.Position

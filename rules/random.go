@@ -5,12 +5,14 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
 
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // What is made at random is another value at each evaluation. So it can only stand
@@ -98,9 +100,9 @@ func readable(path []string) []string {
 
 // generatedValue is the expression that generates a field of a child once, in place of what stands
 // in n.
-func (c *compiler) generatedValue(spec *childSpec, path []string, n *node) string {
+func (c *compiler) generatedValue(spec *childSpec, path []string, n *yamltree.Node) string {
 	value := function.RandomName + "(24)"
-	if text, ok := n.text(); ok {
+	if text, ok := n.Text(); ok {
 		if written := regexp.MustCompile(function.RandomName + `\(\d+\)`).FindString(text); written != "" {
 			value = written
 		}
@@ -111,7 +113,7 @@ func (c *compiler) generatedValue(spec *childSpec, path []string, n *node) strin
 	}
 	var read strings.Builder
 	for _, name := range path {
-		if isPathName(name) && !strings.ContainsAny(name, "-$") && !isDigits(name[:1]) {
+		if yamltree.IsPathName(name) && !strings.ContainsAny(name, "-$") && !isDigits(name[:1]) {
 			read.WriteString(".?" + name)
 		} else {
 			read.WriteString("[?'" + name + "']")
@@ -125,7 +127,7 @@ func yamlPath(path []string, value string) string {
 	out := `"` + value + `"`
 	for i, name := range slices.Backward(path) {
 		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") != "" {
-			name = quoted(name)
+			name = strconv.Quote(name)
 		}
 		out = name + ": " + out
 		if i > 0 {
@@ -137,23 +139,23 @@ func yamlPath(path []string, value string) string {
 
 // pathTo is the way from a template to a value in it; false where that is an item of a list, below
 // a key that is computed, or not in it.
-func pathTo(in, n *node) ([]string, bool) {
+func pathTo(in, n *yamltree.Node) ([]string, bool) {
 	for _, f := range fieldsOf(in) {
-		if hasExpression(f.name) {
+		if hasExpression(f.Name) {
 			continue
 		}
-		if f.value == n {
-			return []string{f.name}, true
+		if f.Value == n {
+			return []string{f.Name}, true
 		}
-		if path, ok := pathTo(f.value, n); ok {
-			return append([]string{f.name}, path...), true
+		if path, ok := pathTo(f.Value, n); ok {
+			return append([]string{f.Name}, path...), true
 		}
 	}
 	return nil, false
 }
 
 // variableOf is the variable of a child in whose value a node stands; nil for none.
-func variableOf(spec *childSpec, n *node) *variableSpec {
+func variableOf(spec *childSpec, n *yamltree.Node) *variableSpec {
 	for i := range spec.variables {
 		v := &spec.variables[i]
 		if _, within := pathTo(v.value, n); within || v.value == n {
@@ -166,14 +168,14 @@ func variableOf(spec *childSpec, n *node) *variableSpec {
 // fieldOf is the field of a template to which a variable is written, or one that it could be.
 func fieldOf(spec *childSpec, v *variableSpec) []string {
 	var found []string
-	var walk func(n *node, path []string)
-	walk = func(n *node, path []string) {
-		if text, ok := n.text(); ok && found == nil && sameText(text) == "${variables."+v.name+"}" {
+	var walk func(n *yamltree.Node, path []string)
+	walk = func(n *yamltree.Node, path []string) {
+		if text, ok := n.Text(); ok && found == nil && sameText(text) == "${variables."+v.name+"}" {
 			found = path
 		}
 		for _, f := range fieldsOf(n) {
-			if !hasExpression(f.name) {
-				walk(f.value, append(slices.Clip(path), f.name))
+			if !hasExpression(f.Name) {
+				walk(f.Value, append(slices.Clip(path), f.Name))
 			}
 		}
 	}
@@ -187,10 +189,10 @@ func fieldOf(spec *childSpec, v *variableSpec) []string {
 // checkRandomIdentity reports a name or a namespace that is made at random, which
 // would be another object each time.
 func (c *compiler) checkRandomIdentity(spec *childSpec, u *uses) {
-	metadata := spec.template.get("metadata")
-	for _, n := range []*node{metadata, metadata.get("name"), metadata.get("namespace")} {
+	metadata := spec.template.Get("metadata")
+	for _, n := range []*yamltree.Node{metadata, metadata.Get("name"), metadata.Get("namespace")} {
 		if n != nil && slices.Contains(u.random, n) {
-			c.report(c.rule.src.at(n.yaml), diagnostic.CodeRandomIdentity, "%s would make a new object at every evaluation, because its name is made at random", spec.label()).
+			c.report(c.rule.src.At(n), diagnostic.CodeRandomIdentity, "%s would make a new object at every evaluation, because its name is made at random", spec.label()).
 				WithHint("make the name of what tells the objects apart")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // RuleDeletion says what becomes of the children of a rule that is removed.
@@ -24,7 +25,7 @@ func (p *Program) OnRuleDeletion() RuleDeletion { return p.onRuleDeletion }
 // OnRuleDeletion is that of the program, also where the rule does not compile.
 func (r *Rule) OnRuleDeletion() RuleDeletion { return r.onRuleDeletion }
 
-func (d *decoder) onRuleDeletion(n *node) RuleDeletion {
+func (d *decoder) onRuleDeletion(n *yamltree.Node) RuleDeletion {
 	const path = "spec.onRuleDeletion"
 	known := []string{string(OrphanChildren), string(DeleteChildren)}
 	text, ok := d.plainString(n, path)
@@ -56,8 +57,8 @@ func ConfirmedRevisions(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-func (d *decoder) pruneLimit(n *node) int {
-	limit, ok := n.value.(int64)
+func (d *decoder) pruneLimit(n *yamltree.Node) int {
+	limit, ok := n.Value.(int64)
 	if !ok || limit < 0 {
 		d.report(n, diagnostic.CodeFieldType, "spec.pruneLimit must be a whole number from 0 on, and is %s", shown(n))
 		return 0
@@ -66,34 +67,15 @@ func (d *decoder) pruneLimit(n *node) int {
 }
 
 // revision names what a document says: all of it but what only confirms it.
-func (n *node) revision() string {
-	metadata := n.get("metadata")
-	annotations := metadata.get("annotations")
-	if annotations == nil || !annotations.has(AnnotationConfirmPrune) {
-		return n.contentHash()
+func revision(n *yamltree.Node) string {
+	metadata := n.Get("metadata")
+	annotations := metadata.Get("annotations")
+	if annotations == nil || !annotations.Has(AnnotationConfirmPrune) {
+		return n.Hash()
 	}
-	left := annotations.without(AnnotationConfirmPrune)
-	if len(left.fields) == 0 {
-		return n.with("metadata", metadata.without("annotations")).contentHash()
+	left := annotations.Without(AnnotationConfirmPrune)
+	if len(left.Fields) == 0 {
+		return n.With("metadata", metadata.Without("annotations")).Hash()
 	}
-	return n.with("metadata", metadata.with("annotations", left)).contentHash()
-}
-
-// without is a copy of a mapping that lacks a field.
-func (n *node) without(name string) *node {
-	left := *n
-	left.fields = slices.DeleteFunc(slices.Clone(n.fields), func(f field) bool { return f.name == name })
-	return &left
-}
-
-// with is a copy of a mapping in which a field has another value.
-func (n *node) with(name string, value *node) *node {
-	out := *n
-	out.fields = slices.Clone(n.fields)
-	for i := range out.fields {
-		if out.fields[i].name == name {
-			out.fields[i].value = value
-		}
-	}
-	return &out
+	return n.With("metadata", metadata.With("annotations", left)).Hash()
 }

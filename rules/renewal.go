@@ -56,7 +56,7 @@ func (c *compiler) renewal(spec *childSpec, child *compiledChild, sc *compileSco
 	pos, what := spec.updatePolicyPos, "updatePolicy "+string(spec.updatePolicy)
 	switch {
 	case spec.recreateWhen != nil:
-		pos, what = c.rule.src.at(spec.recreateWhen.yaml), "recreateWhen"
+		pos, what = c.rule.src.At(spec.recreateWhen), "recreateWhen"
 	case !child.renews():
 		return
 	}

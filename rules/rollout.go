@@ -27,12 +27,12 @@ func (c *compiler) rollout(spec *childSpec, child *compiledChild, n *nodeUses) {
 	if r == nil {
 		return
 	}
-	pos := c.rule.src.at(r.node.yaml)
+	pos := c.rule.src.At(r.node)
 	switch {
 	case !spec.many() && !spec.gaps["forEach"]:
 		c.report(pos, diagnostic.CodeIdleRollout, "rollout decides nothing: %s is one object", spec.label()).
 			WithHint("leave it out, or give the child a forEach")
-	case spec.updatePolicy == UpdateCreateOnly && (!r.ordered || r.node.has("maxUnavailable") || r.node.has("partition")):
+	case spec.updatePolicy == UpdateCreateOnly && (!r.ordered || r.node.Has("maxUnavailable") || r.node.Has("partition")):
 		c.report(pos, diagnostic.CodeIdleRollout, "rollout decides nothing: with updatePolicy CreateOnly, %s is never updated", spec.label()).
 			WithHint("leave it out; only order: OrderedReady says something of how items are made and removed")
 	}

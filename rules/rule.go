@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 const (
@@ -46,7 +47,7 @@ type Rule struct {
 	// ConditionPrefix goes before Ready, Reconciling and Stalled.
 	ConditionPrefix string
 
-	src          *source
+	src          *yamltree.Source
 	hash         string
 	namespacePos diagnostic.Position
 
@@ -55,7 +56,7 @@ type Rule struct {
 	lookups   []lookupSpec
 	children  []childSpec
 	patches   []patchSpec
-	status    *node
+	status    *yamltree.Node
 
 	// finalize is nil where the field is not there.
 	finalize *finalizeSpec
@@ -68,7 +69,7 @@ type Rule struct {
 	onRuleDeletion RuleDeletion
 	pruneLimit     int
 	// deleteWhen is nil where the field is not there.
-	deleteWhen *node
+	deleteWhen *yamltree.Node
 
 	// partial is true where something could not be read.
 	partial bool
@@ -103,14 +104,14 @@ func (r *Rule) MaySelect(parent metav1.Object, namespaceLabels func(name string)
 // that of another rule already, which stands at other.
 func (r *Rule) Taken(name string, other diagnostic.Position) diagnostic.Finding {
 	f := diagnostic.New(r.Position, diagnostic.CodeRuleTwice, "there is a rule %s already, at %s; a rule's name must be unique in its namespace", name, other)
-	f.Text = r.src.lineAt(r.Position)
+	f.Text = r.src.LineAt(r.Position)
 	return *f
 }
 
 // Clashing is the finding about a rule and another one that runs beside it.
 func (r *Rule) Clashing(c Clash) diagnostic.Finding {
 	f := diagnostic.New(c.Position, diagnostic.CodeClash, "%s; that rule is at %s", c.Message, c.Other)
-	f.Text = r.src.lineAt(c.Position)
+	f.Text = r.src.LineAt(c.Position)
 	return *f
 }
 
@@ -121,9 +122,9 @@ type parentSpec struct {
 	selector          labels.Selector
 	namespaces        []string
 	namespaceSelector labels.Selector
-	when              *node
+	when              *yamltree.Node
 	// node is nil where the field is missing or no mapping.
-	node *node
+	node *yamltree.Node
 	gaps gaps
 }
 
@@ -132,7 +133,7 @@ type variableSpec struct {
 	name string
 	pos  diagnostic.Position
 	// value is nil where it could not be read.
-	value *node
+	value *yamltree.Node
 }
 
 // forEachSpec is one dimension of a forEach.
@@ -140,7 +141,7 @@ type forEachSpec struct {
 	name string
 	pos  diagnostic.Position
 	// in is nil where it could not be read.
-	in *node
+	in *yamltree.Node
 }
 
 // dependency is a child that another one names: in dependsOn, or as sameAs.
@@ -152,7 +153,7 @@ type dependency struct {
 // bodySpec is what children and lookups have in common: when they are there,
 // and for which items.
 type bodySpec struct {
-	when      *node
+	when      *yamltree.Node
 	forEach   []forEachSpec
 	variables []variableSpec
 
@@ -171,13 +172,13 @@ type childSpec struct {
 	// sameAs is the child whose items this one has; nil where it has its own.
 	sameAs    *dependency
 	dependsOn []dependency
-	readyWhen *node
+	readyWhen *yamltree.Node
 	adopt     bool
 	optional  bool
 	// createWhen and updateWhen say whether the object may be made, and written.
-	createWhen, updateWhen *node
+	createWhen, updateWhen *yamltree.Node
 	// recreateWhen says whether it is to be deleted and made anew.
-	recreateWhen    *node
+	recreateWhen    *yamltree.Node
 	updatePolicy    UpdatePolicy
 	updatePolicyPos diagnostic.Position
 	// rollout is nil where it is not there.
@@ -187,16 +188,16 @@ type childSpec struct {
 	cleanup bool
 	ignore  []ignoreSpec
 	// template is nil where it is missing or no mapping.
-	template *node
+	template *yamltree.Node
 }
 
 // ignoreSpec is one item of ignore.
 type ignoreSpec struct {
 	// place is where it stands below the child, such as ignore[0].
 	place string
-	path  *node
+	path  *yamltree.Node
 	// when is nil where the field is always left to others.
-	when *node
+	when *yamltree.Node
 }
 
 // label names a child in messages, by its id where it has one.
@@ -222,10 +223,10 @@ type lookupSpec struct {
 	gvk      schema.GroupVersionKind
 	optional bool
 	// node is the lookup as a whole.
-	node *node
+	node *yamltree.Node
 	// name, namespace and selector are nil where they are missing or could not be
 	// read.
-	name, namespace, selector *node
+	name, namespace, selector *yamltree.Node
 	// labels is the selector where it holds no expression.
 	labels labels.Selector
 }

@@ -182,26 +182,3 @@ func wholeExpression(parts []part) (part, bool) {
 	}
 	return part{}, false
 }
-
-// quoteHint is the advice for a line of YAML that does not parse and holds an
-// expression.
-func quoteHint(line string) string {
-	if !hasExpression(line) {
-		return ""
-	}
-	if quotedExpression(line) {
-		return "the quotes around the value end at the first of the same kind inside: use the other kind inside, or write the value on the lines below >-"
-	}
-	return "put quotes around the value that holds ${…}, or write it on the lines below >-"
-}
-
-// quotedExpression says whether the value of a line stands in quotes that it also
-// has inside, as in x: '${f('a')}'.
-func quotedExpression(line string) bool {
-	start := strings.Index(line, "${")
-	if start == 0 {
-		return false
-	}
-	quote := line[start-1]
-	return (quote == '\'' || quote == '"') && strings.Count(line[start:], string(quote)) > 1
-}

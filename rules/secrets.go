@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"strconv"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -53,8 +55,8 @@ func (c *compiler) readsSecret(u *uses) bool {
 		if child == nil {
 			continue
 		}
-		kind, _ := child.template.get("kind").text()
-		version, _ := child.template.get("apiVersion").text()
+		kind, _ := child.template.Get("kind").Text()
+		version, _ := child.template.Get("apiVersion").Text()
 		if isSecret(schema.FromAPIVersionAndKind(version, kind)) {
 			return true
 		}
@@ -67,7 +69,7 @@ func (e *Evaluation) shown(value string) string {
 	if e.prog.secrets {
 		return notShown
 	}
-	return quoted(shorten(value))
+	return strconv.Quote(shorten(value))
 }
 
 // reason is what a message says of an error.

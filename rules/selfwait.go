@@ -5,6 +5,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // A child whose template cannot be rendered without a field of its own observed object is never
@@ -16,16 +17,16 @@ func (c *compiler) checkSelfWait(spec *childSpec) {
 	if spec.id == "" || spec.many() || spec.adopt || spec.when != nil || spec.createWhen != nil {
 		return
 	}
-	var walk func(n *node)
-	walk = func(n *node) {
-		for _, f := range n.fields {
-			walk(f.value)
+	var walk func(n *yamltree.Node)
+	walk = func(n *yamltree.Node) {
+		for _, f := range n.Fields {
+			walk(f.Value)
 		}
-		for _, item := range n.items {
+		for _, item := range n.Items {
 			walk(item)
 		}
 		if x := c.results[n].x; x != nil && alwaysReads(x.expr.Root(), spec.id) {
-			c.report(c.rule.src.at(n.yaml), diagnostic.CodeSelfReference, "%s cannot be created: this waits for a field of observed.%s, which comes with the object", spec.id, spec.id).
+			c.report(c.rule.src.At(n), diagnostic.CodeSelfReference, "%s cannot be created: this waits for a field of observed.%s, which comes with the object", spec.id, spec.id).
 				WithHint("begin with a ?, as in observed.%s.?…, and say what there is without the object, by orValue(…) or optMap(…)", spec.id)
 		}
 	}

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"strconv"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -104,6 +106,6 @@ func (t *typing) checkParentKind(literal, field ast.Expr) bool {
 	if is == "" || is == text {
 		return false
 	}
-	t.report(literal.ID(), diagnostic.CodeNeverEqual, "%s is never %s: the rule is for %s", t.path(field), quoted(text), quoted(is))
+	t.report(literal.ID(), diagnostic.CodeNeverEqual, "%s is never %s: the rule is for %s", t.path(field), strconv.Quote(text), strconv.Quote(is))
 	return true
 }

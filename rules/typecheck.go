@@ -2,6 +2,7 @@ package rules
 
 import (
 	"maps"
+	"strconv"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -382,7 +383,7 @@ func (t *typing) warnMissing(e ast.Expr, name, optional, reason string) {
 	t.missing[e.ID()] = missingRead{finding: finding, optional: optional}
 	ask := "has(" + path + ")"
 	if e.Kind() != ast.SelectKind {
-		ask = quoted(name) + " in " + t.expr.Source(e.AsCall().Args()[0])
+		ask = strconv.Quote(name) + " in " + t.expr.Source(e.AsCall().Args()[0])
 	}
 	finding.WithHint("write %s, with orValue(…) where there must be a value, or ask %s first", optional, ask)
 }

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"strconv"
+
 	"github.com/google/cel-go/common/ast"
 	"k8s.io/apimachinery/pkg/selection"
 )
@@ -37,7 +39,7 @@ func (t *typing) labelMayBeMissing(e, operand ast.Expr, label string) {
 	}
 	optional := parentLabels + ".?" + label
 	if e.Kind() != ast.SelectKind {
-		optional = parentLabels + "[?" + quoted(label) + "]"
+		optional = parentLabels + "[?" + strconv.Quote(label) + "]"
 	}
 	t.warnMissing(e, label, optional, "spec.parent.selector does not ask for this label")
 }

@@ -9,6 +9,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // typed is what is known of a value before the rule runs. Of the zero value
@@ -313,9 +314,9 @@ func (c *compiler) lookupType(id string) typed {
 }
 
 // templateGVK is the kind that a template names, empty where it names none.
-func templateGVK(template *node) schema.GroupVersionKind {
-	apiVersion, _ := template.get("apiVersion").text()
-	kind, _ := template.get("kind").text()
+func templateGVK(template *yamltree.Node) schema.GroupVersionKind {
+	apiVersion, _ := template.Get("apiVersion").Text()
+	kind, _ := template.Get("kind").Text()
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil || apiVersion == "" || kind == "" || hasExpression(kind) {
 		return schema.GroupVersionKind{}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -461,7 +462,7 @@ func (t *typing) short(e ast.Expr) string {
 
 func (t *typing) asString(e ast.Expr) string {
 	if e.Kind() == ast.LiteralKind {
-		return quoted(t.short(e))
+		return strconv.Quote(t.short(e))
 	}
 	return "string(" + t.short(e) + ")"
 }
@@ -478,7 +479,7 @@ func isScalar(typ *types.Type) bool {
 // literalWords is a literal as an author writes it.
 func literalWords(v ref.Val) string {
 	if s, ok := v.(types.String); ok {
-		return quoted(string(s))
+		return strconv.Quote(string(s))
 	}
 	return fmt.Sprint(v.Value())
 }

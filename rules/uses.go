@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // nodeRef is an expression's use of a child or a lookup.
@@ -36,10 +37,10 @@ type uses struct {
 	// items is true where something of the forEach item is read.
 	items bool
 	// random are the scalars with expressions that are made at random.
-	random []*node
+	random []*yamltree.Node
 	// generated are the scalars in which random is the default of a field of the child's own
 	// observed object.
-	generated []*node
+	generated []*yamltree.Node
 	// fields are what is read of objects of the cluster, in rules with patches only.
 	fields []fieldRead
 }

@@ -1,4 +1,4 @@
-package rules
+package yamltree
 
 import (
 	"strings"
@@ -9,10 +9,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// within is where the byte at offset of a scalar's value stands in the
-// source. It is exact for plain and quoted scalars and for block strings;
-// where text and value do not fit together it is the scalar's own position.
-func (s *source) within(n *yaml.Node, offset int) diagnostic.Position {
+func (s *Source) within(n *yaml.Node, offset int) diagnostic.Position {
 	if s.paths != nil {
 		return s.inObject(n, offset)
 	}
@@ -41,7 +38,7 @@ func (s *source) within(n *yaml.Node, offset int) diagnostic.Position {
 	return s.outside(diagnostic.Position{File: s.name, Line: c.line + 1, Column: utf8.RuneCountInString(c.text()[:c.col]) + 1})
 }
 
-// byteColumn turns a column in characters, from 1, into an index of bytes.
+// byteColumn turns a column in characters, from 1, into an offset in bytes.
 func byteColumn(line string, column int) int {
 	n := 1
 	for i := range line {
@@ -53,7 +50,7 @@ func byteColumn(line string, column int) int {
 	return len(line)
 }
 
-// cursor is a place in the lines of a source; col counts bytes from 0.
+// cursor is a position in the lines of a source. col counts bytes from 0.
 type cursor struct {
 	lines     []string
 	line, col int
@@ -62,7 +59,7 @@ type cursor struct {
 func (c *cursor) text() string { return c.lines[c.line] }
 func (c *cursor) rest() string { return c.text()[min(c.col, len(c.text())):] }
 
-// skipProperties passes over &anchors and !tags before a scalar.
+// skipProperties skips &anchors and !tags before a scalar.
 func (c *cursor) skipProperties() {
 	for strings.HasPrefix(c.rest(), "&") || strings.HasPrefix(c.rest(), "!") {
 		i := strings.IndexAny(c.rest(), " \t")
@@ -74,9 +71,9 @@ func (c *cursor) skipProperties() {
 	}
 }
 
-// intoFlow moves through a plain or quoted scalar until offset bytes of its
-// value have gone by. step moves over one character of the source and tells
-// how many bytes of the value it stands for.
+// intoFlow moves forward in a plain or quoted scalar by offset bytes of its value. step
+// moves forward by one character of the source and returns how many bytes of the value
+// that is.
 func (c *cursor) intoFlow(value string, offset int, step func() int) bool {
 	for done := 0; ; {
 		if strings.TrimRight(c.rest(), " \t") == "" && done < len(value) {
@@ -97,8 +94,8 @@ func (c *cursor) intoFlow(value string, offset int, step func() int) bool {
 	}
 }
 
-// fold moves to the next line that has text. A line end stands for a blank,
-// and each empty line after it for a newline instead.
+// fold moves to the next line with text. A line end is a blank in the value, or a newline
+// for each empty line that follows it.
 func (c *cursor) fold() (int, bool) {
 	empty := 0
 	for c.line+1 < len(c.lines) {
@@ -112,7 +109,7 @@ func (c *cursor) fold() (int, bool) {
 	return 0, false
 }
 
-// rune moves over one character.
+// rune moves forward by one character.
 func (c *cursor) rune() int {
 	_, size := utf8.DecodeRuneInString(c.rest())
 	c.col += size
@@ -133,7 +130,7 @@ func (c *cursor) doubleQuoted() int {
 	if !strings.HasPrefix(rest, `\`) {
 		return c.rune()
 	}
-	if len(rest) == 1 { // an escaped line end stands for nothing
+	if len(rest) == 1 { // an escaped line end is nothing in the value
 		c.col++
 		if n, ok := c.fold(); ok {
 			return n - 1
@@ -171,7 +168,7 @@ func hexValue(d rune) rune {
 	return 0
 }
 
-// intoBlock moves into a block string by laying its value over the lines.
+// intoBlock moves forward in a block string. It matches the value with the lines.
 func (c *cursor) intoBlock(value string, offset int) bool {
 	indent, ok := c.blockIndent(value)
 	if !ok {
@@ -204,8 +201,8 @@ func (c *cursor) intoBlock(value string, offset int) bool {
 	return false
 }
 
-// blockIndent is by how much the lines of a block string are indented: the
-// difference between its first line with text as written and as read.
+// blockIndent is the indentation of a block string: the difference between its first line
+// with text in the source and in the value.
 func (c *cursor) blockIndent(value string) (int, bool) {
 	first := strings.TrimLeft(value, "\n")
 	inValue := len(first) - len(strings.TrimLeft(first, " "))

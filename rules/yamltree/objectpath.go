@@ -1,4 +1,4 @@
-package rules
+package yamltree
 
 import (
 	"fmt"
@@ -11,8 +11,9 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// enter notes where a node of an object is, and where all below it are. The key of a mapping is where its value is.
-func (s *source) enter(n *yaml.Node, path []string) {
+// enter records the path of a node of an object, and of all nodes below. The key of a
+// field has the path of its value.
+func (s *Source) enter(n *yaml.Node, path []string) {
 	s.paths[n] = strings.Join(path, "")
 	below := func(c *yaml.Node, step string) {
 		s.enter(c, append(slices.Clip(path), step))
@@ -32,11 +33,11 @@ func (s *source) enter(n *yaml.Node, path []string) {
 	}
 }
 
-// fieldStep is the name of a field as it stands in a path.
+// fieldStep is a field as a step of a path: .name or ["other name"].
 func fieldStep(name string, first bool) string {
 	switch {
-	case !isPathName(name):
-		return "[" + quoted(name) + "]"
+	case !IsPathName(name):
+		return "[" + strconv.Quote(name) + "]"
 	case first:
 		return name
 	default:
@@ -44,12 +45,25 @@ func fieldStep(name string, first bool) string {
 	}
 }
 
-// inObject is where a node of an object is; with the line of the byte at offset, where it is a text of several lines.
-func (s *source) inObject(n *yaml.Node, offset int) diagnostic.Position {
+// inObject is the position of a node of an object. Where that is text of several lines, the
+// line of the byte at offset follows.
+func (s *Source) inObject(n *yaml.Node, offset int) diagnostic.Position {
 	p := diagnostic.Position{File: s.name, Path: s.paths[n]}
 	text := strings.TrimRight(n.Value, "\n")
 	if n.Kind == yaml.ScalarNode && strings.Contains(text, "\n") && offset >= 0 && offset <= len(n.Value) {
 		p.Path += fmt.Sprintf(", line %d", 1+strings.Count(n.Value[:offset], "\n"))
 	}
 	return p
+}
+
+// IsPathName reports whether a name stands in a path as it is: it is made of letters, digits, _, - and $.
+func IsPathName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (c < '0' || c > '9') && c != '_' && c != '-' && c != '$' {
+			return false
+		}
+	}
+	return s != ""
 }
