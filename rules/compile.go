@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/readiness"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -66,7 +67,7 @@ type Program struct {
 	requeueAfter, minInterval *compiledDuration
 	finalize                  *compiledFinalize
 	drifts                    bool
-	onRuleDeletion            RuleDeletion
+	onRuleDeletion            syntax.RuleDeletion
 	pruneLimit                int
 	deleteWhen                *expression
 	// secrets is true for a rule that has to do with Secrets.
@@ -183,14 +184,14 @@ type dimension struct {
 
 // compiler is what Compile works with.
 type compiler struct {
-	rule     *Rule
+	rule     *syntax.Rule
 	opts     Options
 	limits   *Limits
 	env      *celenv.Env
 	findings diagnostic.List
 	// wrongAt are the places of the findings, but for those about what is not there.
 	wrongAt   map[diagnostic.Position]bool
-	children  map[string]*childSpec
+	children  map[string]*syntax.Child
 	families  map[string]*family
 	lookups   map[string]*lookupState
 	variables map[string]*compiledVariable
@@ -235,27 +236,27 @@ type compiler struct {
 // sorted; the program is nil when one of them is an error, and for a partial
 // rule, whose other errors Decode has reported. What follows from those is not
 // reported again.
-func Compile(r *Rule, o Options) (*Program, diagnostic.Findings) {
+func Compile(r *syntax.Rule, o Options) (*Program, diagnostic.Findings) {
 	env, err := celenv.Shared()
 	if err != nil {
-		return nil, diagnostic.List{diagnostic.New(r.Position, diagnostic.CodeEnvironment, "%s", err.Error())}.Findings(r.src.LineAt)
+		return nil, diagnostic.List{diagnostic.New(r.Position, diagnostic.CodeEnvironment, "%s", err.Error())}.Findings(r.Source.LineAt)
 	}
 	c := &compiler{
 		read: make(map[string]bool), wrongAt: make(map[diagnostic.Position]bool),
 		rule: r, opts: o, limits: o.Limits.withDefaults(), env: env, unchecked: map[schema.GroupVersionKind]bool{},
-		children: map[string]*childSpec{}, families: map[string]*family{},
+		children: map[string]*syntax.Child{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
 		types: newTypeTable(), certain: certainSchemas(), results: map[*yamltree.Node]result{}, expressions: map[checkedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{},
 		statusKinds: function.StatusKinds{},
 	}
 	c.constantCost = 2 * c.limits.ExpressionCost // so that a rule is compiled soon
-	if r.notesFields() {
+	if notesFields(r) {
 		c.fieldReads = map[*yamltree.Node][]fieldRead{}
 	}
 	c.declare()
 	p := c.program()
-	findings := c.findings.Findings(r.src.LineAt)
-	if r.partial || findings.HasErrors() {
+	findings := c.findings.Findings(r.Source.LineAt)
+	if r.Partial || findings.HasErrors() {
 		return nil, findings
 	}
 	return p, findings
@@ -264,18 +265,18 @@ func Compile(r *Rule, o Options) (*Program, diagnostic.Findings) {
 // declare makes the names of the rule known.
 func (c *compiler) declare() {
 	r := c.rule
-	for i := range r.children {
-		if id := r.children[i].id; id != "" {
-			c.children[id] = &r.children[i]
+	for i := range r.Children {
+		if id := r.Children[i].ID; id != "" {
+			c.children[id] = &r.Children[i]
 		}
 	}
-	for i := range r.lookups {
-		if id := r.lookups[i].id; id != "" {
-			c.lookups[id] = newLookupState(&r.lookups[i])
+	for i := range r.Lookups {
+		if id := r.Lookups[i].ID; id != "" {
+			c.lookups[id] = newLookupState(&r.Lookups[i])
 		}
 	}
-	for i, spec := range r.variables {
-		c.variables[spec.name] = &compiledVariable{name: spec.name, index: i, spec: spec}
+	for i, spec := range r.Variables {
+		c.variables[spec.Name] = &compiledVariable{name: spec.Name, index: i, spec: spec}
 	}
 	c.pairUp()
 }
@@ -283,12 +284,12 @@ func (c *compiler) declare() {
 func (c *compiler) program() *Program {
 	r := c.rule
 	p := &Program{
-		name: r.Name, namespace: r.Namespace, hash: r.hash, suspend: r.Suspend, prefix: r.ConditionPrefix,
-		variables: c.variables, byID: map[string]int{}, limits: c.limits, onRuleDeletion: r.onRuleDeletion, pruneLimit: r.pruneLimit,
+		name: r.Name, namespace: r.Namespace, hash: r.Hash(), suspend: r.Suspend, prefix: r.ConditionPrefix,
+		variables: c.variables, byID: map[string]int{}, limits: c.limits, onRuleDeletion: r.OnRuleDeletion(), pruneLimit: r.PruneLimit,
 		statusKinds: c.statusKinds,
 	}
 	if ns := c.opts.Namespace; ns != "" && r.Namespace != "" && r.Namespace != ns {
-		c.report(r.namespacePos, diagnostic.CodeRuleNamespace, "a rule here acts cluster-wide and belongs to namespace %s", ns).
+		c.report(r.NamespacePos, diagnostic.CodeRuleNamespace, "a rule here acts cluster-wide and belongs to namespace %s", ns).
 			WithHint("leave out metadata.namespace or say %q", ns)
 	}
 	// rest is what the parts of the rule read that are neither nodes nor variables.
@@ -299,9 +300,9 @@ func (c *compiler) program() *Program {
 		all.add(c.variables[name].uses)
 	}
 	c.compileLookups(p, all)
-	nodes := make([]*nodeUses, 0, len(r.children))
-	for i := range r.children {
-		child, n := c.child(&r.children[i], p)
+	nodes := make([]*nodeUses, 0, len(r.Children))
+	for i := range r.Children {
+		child, n := c.child(&r.Children[i], p)
 		p.children = append(p.children, child)
 		if child.ID != "" {
 			p.byID[child.ID] = i
@@ -310,13 +311,13 @@ func (c *compiler) program() *Program {
 		all.add(&n.uses)
 	}
 	p.patches = c.patches(p, rest)
-	if r.status != nil {
+	if r.Status != nil {
 		p.status = c.status(rest)
 	}
 	p.conditions = c.conditions()
-	c.conformConditions(c.rule.parent.gvk)
+	c.conformConditions(c.rule.Parent.GVK)
 	p.events = c.events()
-	p.requeueAfter, p.minInterval = c.duration(r.requeueAfter, rest), c.duration(r.minInterval, rest)
+	p.requeueAfter, p.minInterval = c.duration(r.RequeueAfter, rest), c.duration(r.MinInterval, rest)
 	p.deleteWhen = c.compileDeleteWhen(rest)
 	p.drifts, p.meant = c.drifts, c.meant
 	p.secrets = p.findSecrets()
@@ -384,18 +385,18 @@ func (c *compiler) withdraw(f *diagnostic.Finding) {
 
 // reportAt reports something at an offset of a scalar.
 func (c *compiler) reportAt(n *yamltree.Node, offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	return c.report(c.rule.src.Within(n, offset), code, format, args...)
+	return c.report(c.rule.Source.Within(n, offset), code, format, args...)
 }
 
 func (c *compiler) reportScan(n *yamltree.Node, err error) {
-	if scanErr, ok := errors.AsType[*scanError](err); ok {
-		f := c.reportAt(n, scanErr.offset, scanErr.code, "%s", scanErr.message)
-		if f.Hint = scanErr.hint; n.HasComment() {
+	if scanErr, ok := errors.AsType[*syntax.ScanError](err); ok {
+		f := c.reportAt(n, scanErr.Offset, scanErr.Code, "%s", scanErr.Message)
+		if f.Hint = scanErr.Hint; n.HasComment() {
 			f.Hint = "what follows a blank and # is a comment in YAML: put quotes around the value"
 		}
 		return
 	}
-	c.report(c.rule.src.At(n), diagnostic.CodeNotClosed, "%s", err.Error())
+	c.report(c.rule.Source.At(n), diagnostic.CodeNotClosed, "%s", err.Error())
 }
 
 func (c *compiler) ruleScope(place string) *compileScope {
@@ -403,22 +404,22 @@ func (c *compiler) ruleScope(place string) *compileScope {
 }
 
 func (c *compiler) parent(u *uses) (Parent, *expression) {
-	spec := c.rule.parent
+	spec := c.rule.Parent
 	p := Parent{
-		GVK: spec.gvk, Selector: spec.selector, NamespaceSelector: spec.namespaceSelector,
-		Namespaces: spec.namespaces, Namespaced: true,
+		GVK: spec.GVK, Selector: spec.Selector, NamespaceSelector: spec.NamespaceSelector,
+		Namespaces: spec.Namespaces, Namespaced: true,
 	}
-	if k, ok := c.kind(spec.gvk, spec.node, parentVerbs(), kindUse{}); ok {
+	if k, ok := c.kind(spec.GVK, spec.Node, parentVerbs(), kindUse{}); ok {
 		p.Namespaced = k.Namespaced
-		if !k.Namespaced && (len(spec.namespaces) > 0 || spec.namespaceSelector != nil) {
-			c.report(spec.pos, diagnostic.CodeParentNamespaces, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot hold", spec.gvk.Kind).
+		if !k.Namespaced && (len(spec.Namespaces) > 0 || spec.NamespaceSelector != nil) {
+			c.report(spec.Pos, diagnostic.CodeParentNamespaces, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot hold", spec.GVK.Kind).
 				WithHint("select by labels, with spec.parent.selector")
 		}
 	}
-	if spec.when == nil {
+	if spec.When == nil {
 		return p, nil
 	}
-	x := c.condition(spec.when, &compileScope{place: "spec.parent.when"}, u)
+	x := c.condition(spec.When, &compileScope{place: "spec.parent.when"}, u)
 	if x != nil {
 		c.asked = x.holds
 	}
@@ -435,46 +436,46 @@ func (c *compiler) condition(n *yamltree.Node, sc *compileScope, u *uses) *check
 }
 
 // boolean compiles an expression that must give a bool.
-func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *uses) (*checkedExpression, part) {
+func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *uses) (*checkedExpression, syntax.Part) {
 	x, part := c.whole(n, sc, u)
 	if x == nil {
 		return nil, part
 	}
 	if k := x.typ.Kind(); k != types.BoolKind && k != types.DynKind {
-		c.reportAt(n, part.offset, diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, typeWords(x.typ)).
+		c.reportAt(n, part.Offset, diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, typeWords(x.typ)).
 			Hint = boolHint(x.path(), x.typed)
 		return nil, part
 	}
 	if x.constant != nil && !x.constant.isBool {
-		c.reportAt(n, part.offset, diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, x.constant.kind)
+		c.reportAt(n, part.Offset, diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, x.constant.kind)
 		return nil, part
 	}
 	return x, part
 }
 
 // checkConstant reports a condition that is the same whatever it reads.
-func (c *compiler) checkConstant(n *yamltree.Node, part part, x *checkedExpression, sc *compileScope) {
+func (c *compiler) checkConstant(n *yamltree.Node, part syntax.Part, x *checkedExpression, sc *compileScope) {
 	holds, ok := truth(x.expr, x.expr.Root())
 	if !ok {
 		holds, ok = constantBool(x.expression)
 	}
 	if ok {
-		c.reportAt(n, part.offset, diagnostic.CodeConstant, "%s is always %t", sc.place, holds)
+		c.reportAt(n, part.Offset, diagnostic.CodeConstant, "%s is always %t", sc.place, holds)
 	}
 }
 
 // whole compiles a string that must be one expression and nothing else.
-func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *uses) (*checkedExpression, part) {
+func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *uses) (*checkedExpression, syntax.Part) {
 	s, _ := n.Text()
-	parts, err := scan(s)
+	parts, err := syntax.Scan(s)
 	if err != nil {
 		c.reportScan(n, err)
-		return nil, part{}
+		return nil, syntax.Part{}
 	}
-	p, ok := wholeExpression(parts)
-	if !ok || p.spread {
-		c.report(c.rule.src.At(n), diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.place)
-		return nil, part{}
+	p, ok := syntax.WholeExpression(parts)
+	if !ok || p.Spread {
+		c.report(c.rule.Source.At(n), diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.place)
+		return nil, syntax.Part{}
 	}
 	x, _ := c.expression(n, p, sc, u)
 	return x, p
@@ -483,7 +484,7 @@ func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *uses) (*checkedE
 // status compiles spec.status. Its leaves may read children that are skipped.
 func (c *compiler) status(all *uses) template {
 	u := &uses{}
-	n := c.rule.status
+	n := c.rule.Status
 	c.results = map[*yamltree.Node]result{}
 	value, from := c.template(n, c.renderedScope("spec.status"), u)
 	all.add(u)
@@ -496,9 +497,9 @@ func (c *compiler) status(all *uses) template {
 		}
 	}
 	if _, ok := value.(textTemplate); ok {
-		c.report(c.rule.src.At(n), diagnostic.CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
+		c.report(c.rule.Source.At(n), diagnostic.CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
 	}
-	c.conformStatus(n, c.rule.parent.gvk)
+	c.conformStatus(n, c.rule.Parent.GVK)
 	return value
 }
 

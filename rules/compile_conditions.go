@@ -8,6 +8,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -30,11 +31,11 @@ type compiledEvent struct {
 }
 
 func (c *compiler) conditions() []compiledCondition {
-	out := make([]compiledCondition, len(c.rule.conditions))
-	for i := range c.rule.conditions {
-		spec := &c.rule.conditions[i]
-		path := fmt.Sprintf("spec.conditions[%d]", spec.index)
-		by := &reader{label: "the condition " + spec.typ, bare: true}
+	out := make([]compiledCondition, len(c.rule.Conditions))
+	for i := range c.rule.Conditions {
+		spec := &c.rule.Conditions[i]
+		path := fmt.Sprintf("spec.conditions[%d]", spec.Index)
+		by := &reader{label: "the condition " + spec.Type, bare: true}
 		field := func(name string, n *yamltree.Node, what string, kinds ...types.Kind) template {
 			if n == nil {
 				return nil
@@ -42,19 +43,19 @@ func (c *compiler) conditions() []compiledCondition {
 			return c.textField(n, c.renderedScope(path+"."+name), &by.uses, what, kinds...)
 		}
 		out[i] = compiledCondition{
-			typ: spec.typ, path: fmt.Sprintf("conditions[%s]", spec.typ),
-			status:  field("status", spec.status, "true or false, or True, False or Unknown", types.BoolKind, types.StringKind),
-			reason:  field("reason", spec.reason, "a string", types.StringKind),
-			message: field("message", spec.message, "a string", types.StringKind),
+			typ: spec.Type, path: fmt.Sprintf("conditions[%s]", spec.Type),
+			status:  field("status", spec.Status, "true or false, or True, False or Unknown", types.BoolKind, types.StringKind),
+			reason:  field("reason", spec.Reason, "a string", types.StringKind),
+			message: field("message", spec.Message, "a string", types.StringKind),
 		}
 		c.tryCondition(spec, &out[i], path)
 		c.readers = append(c.readers, by)
-		if c.keepsCondition(spec.typ) {
-			c.report(spec.pos, diagnostic.CodeReservedName, "spec.conditions: Kanon itself keeps the condition %s", spec.typ).
+		if c.keepsCondition(spec.Type) {
+			c.report(spec.Pos, diagnostic.CodeReservedName, "spec.conditions: Kanon itself keeps the condition %s", spec.Type).
 				WithHint("choose another type")
 		}
-		if spec.reason == nil && !spec.gaps["reason"] && spec.typ != "" && wrongReason(spec.typ, maxConditionReason) != "" {
-			c.report(spec.pos, diagnostic.CodeReason, "spec.conditions: %q cannot be the reason as well, so the condition needs one", spec.typ).
+		if spec.Reason == nil && !spec.Gaps["reason"] && spec.Type != "" && syntax.WrongReason(spec.Type, syntax.MaxConditionReason) != "" {
+			c.report(spec.Pos, diagnostic.CodeReason, "spec.conditions: %q cannot be the reason as well, so the condition needs one", spec.Type).
 				WithHint(`add a reason, a word such as "Available"`)
 		}
 	}
@@ -63,16 +64,16 @@ func (c *compiler) conditions() []compiledCondition {
 }
 
 // tryCondition tries the parts of a condition that read nothing.
-func (c *compiler) tryCondition(spec *conditionSpec, out *compiledCondition, path string) {
-	c.try(spec.status, out.status, path+".status", func(s *scope) *problem {
+func (c *compiler) tryCondition(spec *syntax.Condition, out *compiledCondition, path string) {
+	c.try(spec.Status, out.status, path+".status", func(s *scope) *problem {
 		_, p := (&compiledCondition{typ: out.typ, status: out.status}).render(s)
 		return p
 	})
-	c.try(spec.reason, out.reason, path+".reason", func(s *scope) *problem {
-		_, p := reasonOf(out.reason, s, maxConditionReason)
+	c.try(spec.Reason, out.reason, path+".reason", func(s *scope) *problem {
+		_, p := reasonOf(out.reason, s, syntax.MaxConditionReason)
 		return p
 	})
-	c.try(spec.message, out.message, path+".message", func(s *scope) *problem {
+	c.try(spec.Message, out.message, path+".message", func(s *scope) *problem {
 		_, p := textOf(out.message, s)
 		return p
 	})
@@ -87,7 +88,7 @@ func (c *compiler) keepsCondition(typ string) bool {
 // checkRenderedConditions looks at spec.status.conditions, as far as it is
 // written out: what stands there must be nobody else's.
 func (c *compiler) checkRenderedConditions() {
-	list := c.rule.status.Get("conditions")
+	list := c.rule.Status.Get("conditions")
 	if list == nil {
 		return
 	}
@@ -95,49 +96,49 @@ func (c *compiler) checkRenderedConditions() {
 		n := item.Get("type")
 		typ, ok := n.Text()
 		switch {
-		case !ok || hasExpression(typ):
+		case !ok || syntax.HasExpression(typ):
 		case c.keepsCondition(typ):
-			c.report(c.rule.src.At(n), diagnostic.CodeReservedName, "spec.status.conditions: Kanon itself keeps the condition %s", typ).
+			c.report(c.rule.Source.At(n), diagnostic.CodeReservedName, "spec.status.conditions: Kanon itself keeps the condition %s", typ).
 				WithHint("choose another type")
-		case slices.ContainsFunc(c.rule.conditions, func(s conditionSpec) bool { return s.typ == typ }):
-			c.report(c.rule.src.At(n), diagnostic.CodeNameTwice, "spec.conditions has a condition of the type %q as well", typ).
+		case slices.ContainsFunc(c.rule.Conditions, func(s syntax.Condition) bool { return s.Type == typ }):
+			c.report(c.rule.Source.At(n), diagnostic.CodeNameTwice, "spec.conditions has a condition of the type %q as well", typ).
 				WithHint("leave it out here")
 		}
 	}
 }
 
 func (c *compiler) events() []compiledEvent {
-	out := make([]compiledEvent, len(c.rule.events))
-	for i, spec := range c.rule.events {
-		path := fmt.Sprintf("events[%d]", spec.index)
-		out[i] = compiledEvent{path: path, typ: spec.typ}
+	out := make([]compiledEvent, len(c.rule.Events))
+	for i, spec := range c.rule.Events {
+		path := fmt.Sprintf("events[%d]", spec.Index)
+		out[i] = compiledEvent{path: path, typ: spec.Type}
 		scopeOf := func(field string) *compileScope {
 			sc := c.ruleScope("spec." + path + "." + field)
-			if c.rule.status != nil {
+			if c.rule.Status != nil {
 				sc.names = map[string]*origin{rootStatus: {waits: true, root: rootStatus, typ: c.statusType()}}
 			}
 			return sc
 		}
-		by := &reader{label: path, guard: guard{given: spec.when != nil, lost: spec.gaps["when"]}}
+		by := &reader{label: path, guard: guard{given: spec.When != nil, lost: spec.Gaps["when"]}}
 		u := &by.uses
-		if spec.when != nil {
-			x := c.condition(spec.when, scopeOf("when"), u)
+		if spec.When != nil {
+			x := c.condition(spec.When, scopeOf("when"), u)
 			if out[i].when, by.guard.lost = x.compiled(), x == nil; x != nil {
 				by.guard = whenGuard(x, u)
 			}
 		}
-		if spec.reason != nil {
-			reason := c.textField(spec.reason, scopeOf("reason"), u, "a string", types.StringKind)
+		if spec.Reason != nil {
+			reason := c.textField(spec.Reason, scopeOf("reason"), u, "a string", types.StringKind)
 			out[i].reason = reason
-			c.try(spec.reason, reason, "spec."+path+".reason", func(s *scope) *problem {
-				_, p := reasonOf(reason, s, maxEventReason)
+			c.try(spec.Reason, reason, "spec."+path+".reason", func(s *scope) *problem {
+				_, p := reasonOf(reason, s, syntax.MaxEventReason)
 				return p
 			})
 		}
-		if spec.message != nil {
-			message := c.textField(spec.message, scopeOf("message"), u, "a string", types.StringKind)
+		if spec.Message != nil {
+			message := c.textField(spec.Message, scopeOf("message"), u, "a string", types.StringKind)
 			out[i].message = message
-			c.try(spec.message, message, "spec."+path+".message", func(s *scope) *problem {
+			c.try(spec.Message, message, "spec."+path+".message", func(s *scope) *problem {
 				_, p := textOf(message, s)
 				return p
 			})
@@ -161,9 +162,9 @@ func textSchema() *openapi.Schema { return &openapi.Schema{Type: openapi.String}
 // one whole expression gives must be of one of the kinds, if that is known.
 func (c *compiler) textField(n *yamltree.Node, sc *compileScope, u *uses, what string, kinds ...types.Kind) template {
 	s, _ := n.Text()
-	parts, err := scan(s)
-	whole, ok := wholeExpression(parts)
-	if err != nil || !ok || whole.spread {
+	parts, err := syntax.Scan(s)
+	whole, ok := syntax.WholeExpression(parts)
+	if err != nil || !ok || whole.Spread {
 		t, _ := c.template(n, sc, u)
 		return t
 	}
@@ -176,7 +177,7 @@ func (c *compiler) textField(n *yamltree.Node, sc *compileScope, u *uses, what s
 		typ = types.StringType // a time in an object is text
 	}
 	if k := typ.Kind(); k != types.DynKind && !slices.Contains(kinds, k) {
-		f := c.reportAt(n, whole.offset, diagnostic.CodeResultType, "%s must be %s, and this gives %s", sc.place, what, typeWords(x.typ))
+		f := c.reportAt(n, whole.Offset, diagnostic.CodeResultType, "%s must be %s, and this gives %s", sc.place, what, typeWords(x.typ))
 		if len(kinds) == 1 && kinds[0] == types.StringKind && neverText(x.typ) == "" || typ.Kind() == types.BytesKind {
 			f.WithHint("write string(…) around it")
 		}
@@ -188,13 +189,13 @@ func (c *compiler) textField(n *yamltree.Node, sc *compileScope, u *uses, what s
 
 // statusField is status.<name> in an event.
 func (a *analysis) statusField(id int64, name string) {
-	status := a.c.rule.status
+	status := a.c.rule.Status
 	if status == nil || status.Kind != yamltree.Mapping || status.Partial || status.Has(name) {
 		return
 	}
 	var names []string
 	for _, f := range status.Fields {
-		if hasExpression(f.Name) {
+		if syntax.HasExpression(f.Name) {
 			return // it may be one of these
 		}
 		names = append(names, f.Name)

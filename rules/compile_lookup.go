@@ -11,6 +11,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -35,33 +36,33 @@ type compiledLookup struct {
 
 // lookupState is a lookup while the rule is compiled.
 type lookupState struct {
-	spec     *lookupSpec
+	spec     *syntax.Lookup
 	compiled *compiledLookup
 	state    compileState
 	uses     uses
 	guard    guard
 }
 
-func newLookupState(spec *lookupSpec) *lookupState {
-	l := &compiledLookup{index: spec.index, optional: spec.optional, fixed: spec.labels}
-	l.Lookup = Lookup{ID: spec.id, GVK: spec.gvk, Position: spec.pos, Namespaced: true, Selector: spec.labels}
-	return &lookupState{spec: spec, compiled: l, guard: guard{given: spec.when != nil, lost: spec.gaps["when"]}}
+func newLookupState(spec *syntax.Lookup) *lookupState {
+	l := &compiledLookup{index: spec.Index, optional: spec.Optional, fixed: spec.Labels}
+	l.Lookup = Lookup{ID: spec.ID, GVK: spec.GVK, Position: spec.Pos, Namespaced: true, Selector: spec.Labels}
+	return &lookupState{spec: spec, compiled: l, guard: guard{given: spec.When != nil, lost: spec.Gaps["when"]}}
 }
 
 // compileLookups compiles those that nothing has read yet too.
 func (c *compiler) compileLookups(p *Program, all *uses) {
 	p.lookups = make(map[string]*compiledLookup, len(c.lookups))
-	for i := range c.rule.lookups {
-		spec := &c.rule.lookups[i]
-		l := c.lookups[spec.id]
+	for i := range c.rule.Lookups {
+		spec := &c.rule.Lookups[i]
+		l := c.lookups[spec.ID]
 		if l == nil || l.spec != spec { // it has no id, or one that is taken
 			l = newLookupState(spec)
 		}
 		c.compileLookup(l)
 		c.checkLookupKind(l, p)
 		all.ownStatus = all.ownStatus || l.uses.ownStatus
-		p.lookups[spec.id] = l.compiled
-		p.lookupOrder = append(p.lookupOrder, spec.id)
+		p.lookups[spec.ID] = l.compiled
+		p.lookupOrder = append(p.lookupOrder, spec.ID)
 	}
 }
 
@@ -72,35 +73,35 @@ func (c *compiler) compileLookup(l *lookupState) {
 	case stateDone:
 		return
 	case stateCompiling:
-		c.reportCycle(spec.pos, spec.label())
+		c.reportCycle(spec.Pos, spec.Label())
 		return
 	}
 	l.state = stateCompiling
-	c.stack = append(c.stack, spec.label())
+	c.stack = append(c.stack, spec.Label())
 	results := c.results // are those of what reads the lookup
 	c.results = map[*yamltree.Node]result{}
 	sc := &compileScope{
-		place: spec.label(), allowChildren: true, asked: c.asked, openNames: spec.openNames, openVariables: spec.openVariables,
+		place: spec.Label(), allowChildren: true, asked: c.asked, openNames: spec.OpenNames, openVariables: spec.OpenVariables,
 		names: map[string]*origin{}, locals: map[string]*compiledVariable{},
 	}
 	u := &l.uses
-	out.forEach = c.dimensions(spec.forEach, sc, u)
-	c.locals(&spec.bodySpec, &out.body, sc)
-	c.when(&spec.bodySpec, &out.body, sc, u, &l.guard)
+	out.forEach = c.dimensions(spec.ForEach, sc, u)
+	c.locals(&spec.Body, &out.body, sc)
+	c.when(&spec.Body, &out.body, sc, u, &l.guard)
 	for _, name := range slices.Sorted(maps.Keys(out.locals)) {
 		c.compileVariable(out.locals[name], sc)
 	}
-	out.name = c.lookupText(spec.name, "name", sc, u)
-	if s, _ := spec.namespace.Text(); s == allNamespaces {
+	out.name = c.lookupText(spec.Name, "name", sc, u)
+	if s, _ := spec.Namespace.Text(); s == syntax.AllNamespaces {
 		out.all = true
 	} else {
-		out.namespace = c.lookupText(spec.namespace, "namespace", sc, u)
+		out.namespace = c.lookupText(spec.Namespace, "namespace", sc, u)
 		if t, ok := out.namespace.(constTemplate); ok {
 			out.Namespace, _ = t.value.(string)
 		}
 	}
-	if spec.labels == nil && spec.selector != nil {
-		out.selector = c.lookupSelector(spec.selector, sc, u)
+	if spec.Labels == nil && spec.Selector != nil {
+		out.selector = c.lookupSelector(spec.Selector, sc, u)
 	}
 	out.private = c.readsSecret(u)
 	c.results = results
@@ -116,7 +117,7 @@ func (c *compiler) lookupText(n *yamltree.Node, field string, sc *compileScope, 
 	inner := *sc
 	inner.place = sc.place + "." + field
 	t := c.textField(n, &inner, u, "a string", types.StringKind)
-	check := isPathSegment
+	check := syntax.IsPathSegment
 	if field == "namespace" {
 		check = validation.IsDNS1123Label
 	}
@@ -142,12 +143,12 @@ func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *uses) t
 	case types.MapKind:
 		// Its values would be matchLabels and matchExpressions.
 		if text, ok := n.Text(); ok && typ.Parameters()[1].Kind() == types.StringKind {
-			c.report(c.rule.src.At(n), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives a map of strings", inner.place).
+			c.report(c.rule.Source.At(n), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives a map of strings", inner.place).
 				WithHint("write matchLabels: %s", strings.TrimSpace(text))
 		}
 	case types.StructKind, types.DynKind:
 	default:
-		c.report(c.rule.src.At(n), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typeWords(typ))
+		c.report(c.rule.Source.At(n), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typeWords(typ))
 	}
 	c.textsOnly(n, &openapi.Schema{Type: openapi.Map, Items: &openapi.Schema{Type: openapi.Map, Items: textSchema()}})
 	c.try(n, t, inner.place, func(s *scope) *problem {
@@ -167,7 +168,7 @@ func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *uses) t
 func (c *compiler) textsOnly(n *yamltree.Node, s *openapi.Schema) {
 	if x := c.results[n].x; x != nil {
 		if innerType(x.typ).Kind() == types.BytesKind {
-			c.report(c.rule.src.At(n), diagnostic.CodeResultType, "a selector compares text, and this gives bytes").WithHint("write string(…) around it")
+			c.report(c.rule.Source.At(n), diagnostic.CodeResultType, "a selector compares text, and this gives bytes").WithHint("write string(…) around it")
 		}
 		x.goesInto(s)
 	}
@@ -183,16 +184,16 @@ func (c *compiler) textsOnly(n *yamltree.Node, s *openapi.Schema) {
 // namespace.
 func (c *compiler) checkLookupKind(l *lookupState, p *Program) {
 	spec, out := l.spec, l.compiled
-	kind, known := c.kind(spec.gvk, spec.node, parentVerbs(), kindUse{node: spec.label(), optional: spec.optional})
-	out.Namespaced, out.Unresolved = kind.Namespaced, c.isUnresolved(known, spec.gvk)
+	kind, known := c.kind(spec.GVK, spec.Node, parentVerbs(), kindUse{node: spec.Label(), optional: spec.Optional})
+	out.Namespaced, out.Unresolved = kind.Namespaced, c.isUnresolved(known, spec.GVK)
 	if !known {
 		return
 	}
-	namespace := spec.node.Get("namespace")
+	namespace := spec.Node.Get("namespace")
 	switch {
 	case namespace != nil && !kind.Namespaced:
-		c.report(c.rule.src.At(namespace), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", spec.gvk.Kind)
-	case !spec.node.Has("namespace") && kind.Namespaced && !p.parent.Namespaced:
-		c.report(spec.pos, diagnostic.CodeNamespaceRequired, "%s needs a namespace, because %s, the parent's kind, is cluster-scoped", spec.label(), p.parent.GVK.Kind)
+		c.report(c.rule.Source.At(namespace), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", spec.GVK.Kind)
+	case !spec.Node.Has("namespace") && kind.Namespaced && !p.parent.Namespaced:
+		c.report(spec.Pos, diagnostic.CodeNamespaceRequired, "%s needs a namespace, because %s, the parent's kind, is cluster-scoped", spec.Label(), p.parent.GVK.Kind)
 	}
 }

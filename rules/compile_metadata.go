@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -19,7 +20,7 @@ func (c *compiler) checkObjectNames(metadata *yamltree.Node, group string) {
 	if group != rbacGroup {
 		c.checkWritten(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", validation.IsDNS1123Subdomain, lowerNames)
 	} else {
-		c.checkWritten(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", isPathSegment, "")
+		c.checkWritten(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", syntax.IsPathSegment, "")
 	}
 	c.checkWritten(metadata.Get("namespace"), "metadata.namespace", diagnostic.CodeObjectName, "a namespace", validation.IsDNS1123Label, lowerNames)
 	for _, f := range fieldsOf(metadata.Get("labels")) {
@@ -53,18 +54,18 @@ func (c *compiler) checkWritten(n *yamltree.Node, at string, code diagnostic.Cod
 		return
 	}
 	written := s
-	if hasExpression(s) {
-		parts, err := scan(s)
-		if err != nil || !slices.ContainsFunc(parts, func(p part) bool { return !p.expr }) {
+	if syntax.HasExpression(s) {
+		parts, err := syntax.Scan(s)
+		if err != nil || !slices.ContainsFunc(parts, func(p syntax.Part) bool { return !p.Expr }) {
 			return
 		}
 		var b strings.Builder
 		b.WriteByte('a') // the ends may be an expression's
 		for _, p := range parts {
-			if p.expr {
+			if p.Expr {
 				b.WriteByte('a')
 			} else {
-				b.WriteString(p.text)
+				b.WriteString(p.Text)
 			}
 		}
 		b.WriteByte('a')
@@ -76,5 +77,5 @@ func (c *compiler) checkWritten(n *yamltree.Node, at string, code diagnostic.Cod
 	if strings.Contains(s, "{{") {
 		hint = "an expression is written ${…}, as in ${parent.metadata.name}"
 	}
-	c.report(c.rule.src.At(n), code, "%s: %q is not %s that Kubernetes takes", at, s, what).WithHint("%s", hint)
+	c.report(c.rule.Source.At(n), code, "%s: %q is not %s that Kubernetes takes", at, s, what).WithHint("%s", hint)
 }

@@ -9,6 +9,7 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -84,20 +85,20 @@ func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *uses) (templa
 		return c.sequence(n, sc, u)
 	}
 	s, ok := n.Text()
-	if !ok || !hasExpression(s) {
+	if !ok || !syntax.HasExpression(s) {
 		if ok {
 			c.checkPlainText(n, s)
 		}
 		return constTemplate{value: n.Value}, &origin{typ: constType(n.Value)}
 	}
-	parts, err := scan(s)
+	parts, err := syntax.Scan(s)
 	if err != nil {
 		c.reportScan(n, err)
 		return nil, nil
 	}
-	if whole, ok := wholeExpression(parts); ok {
-		if whole.spread {
-			c.reportAt(n, whole.offset, diagnostic.CodeStraySpread, "${...list} can only stand as an item of a list").WithHint("without the dots, ${list} is the list as a whole")
+	if whole, ok := syntax.WholeExpression(parts); ok {
+		if whole.Spread {
+			c.reportAt(n, whole.Offset, diagnostic.CodeStraySpread, "${...list} can only stand as an item of a list").WithHint("without the dots, ${list} is the list as a whole")
 			return nil, nil
 		}
 		before := len(c.findings)
@@ -136,16 +137,16 @@ func (c *compiler) wrongSince(before int) bool {
 
 // textTemplate compiles text with expressions in it. Of where its values come
 // from only the time matters: text as a whole is there, or is not.
-func (c *compiler) textTemplate(n *yamltree.Node, parts []part, sc *compileScope, u *uses) (*textTemplate, *origin) {
+func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compileScope, u *uses) (*textTemplate, *origin) {
 	t, out := &textTemplate{}, &origin{typ: typed{typ: types.StringType}}
 	ok, kept := true, result{}
 	for _, p := range parts {
-		if !p.expr {
-			t.parts = append(t.parts, textPart{text: p.text})
+		if !p.Expr {
+			t.parts = append(t.parts, textPart{text: p.Text})
 			continue
 		}
-		if p.spread {
-			c.reportAt(n, p.offset, diagnostic.CodeStraySpread, "${...list} can only stand as an item of a list").WithHint("without the dots, ${list} is the list as a whole")
+		if p.Spread {
+			c.reportAt(n, p.Offset, diagnostic.CodeStraySpread, "${...list} can only stand as an item of a list").WithHint("without the dots, ${list} is the list as a whole")
 			ok = false
 			continue
 		}
@@ -156,7 +157,7 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []part, sc *compileScope
 		}
 		out.drifts = out.drifts || from.moves()
 		if wrong := neverText(x.typ); wrong != "" {
-			c.reportAt(n, p.offset, diagnostic.CodeNotText, "%s cannot stand in text", wrong).WithHint("%s", textHint(x.typ))
+			c.reportAt(n, p.Offset, diagnostic.CodeNotText, "%s cannot stand in text", wrong).WithHint("%s", textHint(x.typ))
 		}
 		kept.items = kept.items || x.items
 		t.parts = append(t.parts, textPart{x: x.expression})
@@ -215,7 +216,7 @@ func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *uses) (templat
 	allConst, ok := true, true
 	for _, f := range n.Fields {
 		e := entry{name: f.Name}
-		if hasExpression(f.Name) {
+		if syntax.HasExpression(f.Name) {
 			var from *origin
 			e.key, from = c.key(f, sc, u)
 			ok = ok && e.key != nil
@@ -261,7 +262,7 @@ func constMap(t mapTemplate) map[string]any {
 }
 
 func (c *compiler) key(f yamltree.Field, sc *compileScope, u *uses) (*textTemplate, *origin) {
-	parts, err := scan(f.Name)
+	parts, err := syntax.Scan(f.Name)
 	if err != nil {
 		c.reportScan(f.Key, err)
 		if last := c.findings[len(c.findings)-1]; last.Code == diagnostic.CodeNotClosed {
@@ -318,12 +319,12 @@ func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *uses) (*express
 	if !ok || !strings.Contains(s, "...") {
 		return nil, nil, false
 	}
-	parts, err := scan(s)
+	parts, err := syntax.Scan(s)
 	if err != nil {
 		return nil, nil, false // template reports it
 	}
-	whole, ok := wholeExpression(parts)
-	if !ok || !whole.spread {
+	whole, ok := syntax.WholeExpression(parts)
+	if !ok || !whole.Spread {
 		return nil, nil, false
 	}
 	before := len(c.findings)
@@ -332,7 +333,7 @@ func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *uses) (*express
 		return nil, nil, true
 	}
 	if k := x.typ.Kind(); k != types.ListKind && k != types.DynKind && k != types.NullTypeKind && !isOptional(x.typ) {
-		c.reportAt(n, whole.offset, diagnostic.CodeResultType, "${...list} needs a list, and this gives %s", typeWords(x.typ))
+		c.reportAt(n, whole.Offset, diagnostic.CodeResultType, "${...list} needs a list, and this gives %s", typeWords(x.typ))
 		return nil, nil, true
 	}
 	c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.wrongSince(before)})
@@ -422,14 +423,14 @@ func (c *compiler) checker(roots []string) *celenv.Checker {
 
 // expression compiles one ${…} of a scalar. nil, after a finding, where it
 // does not compile.
-func (c *compiler) expression(n *yamltree.Node, p part, sc *compileScope, u *uses) (*checkedExpression, *origin) {
+func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope, u *uses) (*checkedExpression, *origin) {
 	at := func(offset int) diagnostic.Position {
 		if offset < 0 {
 			offset = 0
 		}
-		return c.rule.src.Within(n, c.valueOffset(n, p.offset+offset))
+		return c.rule.Source.Within(n, c.valueOffset(n, p.Offset+offset))
 	}
-	expr, complete := c.checked(p.text, sc, at)
+	expr, complete := c.checked(p.Text, sc, at)
 	if expr == nil {
 		return nil, nil
 	}
@@ -453,7 +454,7 @@ func (c *compiler) expression(n *yamltree.Node, p part, sc *compileScope, u *use
 		return nil, nil
 	}
 	c.checkCost(expr, at(0))
-	x := &expression{prog: prog, text: p.text, reads: a.sortedReads()}
+	x := &expression{prog: prog, text: p.Text, reads: a.sortedReads()}
 	if !c.constantCalls(expr, at) || !c.evaluateConstant(expr, x, at) {
 		return nil, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -22,7 +23,7 @@ type compiledVariable struct {
 	// origin and uses are for the compiler.
 	origin *origin
 	uses   *uses
-	spec   variableSpec
+	spec   syntax.Variable
 	state  compileState
 }
 
@@ -35,7 +36,7 @@ const (
 )
 
 func (v *compiledVariable) release() {
-	v.origin, v.uses, v.spec, v.standsFor = nil, nil, variableSpec{}, ""
+	v.origin, v.uses, v.spec, v.standsFor = nil, nil, syntax.Variable{}, ""
 }
 
 // variable finds a variable and compiles it if that has not been done.
@@ -54,11 +55,11 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 	case stateDone:
 		return v
 	case stateCompiling:
-		c.reportCycle(v.spec.pos, rootVariables+"."+v.name)
+		c.reportCycle(v.spec.Pos, rootVariables+"."+v.name)
 		v.state, v.uses = stateDone, &uses{}
 		return v
 	}
-	if v.spec.value == nil { // the reason was reported
+	if v.spec.Value == nil { // the reason was reported
 		v.state, v.uses = stateDone, &uses{}
 		return v
 	}
@@ -70,10 +71,10 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 	// What the variable shares by an anchor with what reads it counts there.
 	results := c.results
 	c.results = map[*yamltree.Node]result{}
-	value, from := c.template(v.spec.value, &inner, u)
-	if x := c.results[v.spec.value].x; x != nil {
+	value, from := c.template(v.spec.Value, &inner, u)
+	if x := c.results[v.spec.Value].x; x != nil {
 		v.standsFor = x.plainPath
-		if slices.Contains(u.generated, v.spec.value) {
+		if slices.Contains(u.generated, v.spec.Value) {
 			v.generated = generatedPath(x.expr.Root(), inner.own)
 		}
 	}

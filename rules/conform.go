@@ -11,6 +11,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -18,7 +19,7 @@ import (
 type result struct {
 	// x is nil for text with expressions between other text.
 	x    *checkedExpression
-	part part
+	part syntax.Part
 	// items is true where a name of forEach is read.
 	items bool
 	// wrong is true where an error in the expression was reported, so that what
@@ -121,16 +122,16 @@ func certainSchemas() map[schema.GroupVersionKind]*openapi.Schema {
 
 // conform compares a child's template with the schema of its kind. It comes
 // after the template was compiled, so that the types of its expressions are known.
-func (c *compiler) conform(spec *childSpec, child *compiledChild) {
+func (c *compiler) conform(spec *syntax.Child, child *compiledChild) {
 	s := c.schemaOf(child.GVK)
 	if s == nil {
 		return
 	}
-	f := &conformer{c: c, builtIn: isBuiltIn(child.GVK.Group), noStatus: child.kind.HasStatus}
-	f.value(spec.template, s, &fieldPath{name: child.GVK.Kind})
+	f := &conformer{c: c, builtIn: syntax.IsBuiltIn(child.GVK.Group), noStatus: child.kind.HasStatus}
+	f.value(spec.Template, s, &fieldPath{name: child.GVK.Kind})
 }
 
-func (f *conformer) at(n *yamltree.Node) diagnostic.Position { return f.c.rule.src.At(n) }
+func (f *conformer) at(n *yamltree.Node) diagnostic.Position { return f.c.rule.Source.At(n) }
 
 // report reports a mistake at a value, unless one was found there already.
 func (f *conformer) report(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
@@ -170,7 +171,7 @@ func (f *conformer) scalar(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	switch {
 	case n.Value == nil:
 		// null leaves a field out.
-	case !isText || !hasExpression(text):
+	case !isText || !syntax.HasExpression(text):
 		f.literal(n, s, at)
 	default:
 		f.result(n, s, at)
@@ -212,7 +213,7 @@ func (f *conformer) object(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 		whole = whole && name != ""
 	}
 	for _, fd := range n.Fields {
-		if hasExpression(fd.Name) {
+		if syntax.HasExpression(fd.Name) {
 			whole = false // it may be any field
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -57,7 +58,7 @@ func (f *conformer) uniqueItems(n *yamltree.Node, s *openapi.Schema, at *fieldPa
 // itemIdentity is what tells an item of a list-map from the others, and the first
 // of its keys; ok is false where not all of that can be seen.
 func itemIdentity(item *yamltree.Node, keys []string) (identity string, first *yamltree.Node, ok bool) {
-	if item.Kind != yamltree.Mapping || len(item.Lost) > 0 || slices.ContainsFunc(item.Fields, func(fd yamltree.Field) bool { return hasExpression(fd.Name) }) {
+	if item.Kind != yamltree.Mapping || len(item.Lost) > 0 || slices.ContainsFunc(item.Fields, func(fd yamltree.Field) bool { return syntax.HasExpression(fd.Name) }) {
 		return "", nil, false
 	}
 	var b strings.Builder

@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -78,13 +79,13 @@ func takes(s *openapi.Schema, value any) (hint string, ok bool) {
 		return unquoteHint(v, s), s.Type == openapi.String || s.Type == openapi.IntOrString || s.Type == openapi.Any
 	case bool:
 		if s.Type == openapi.String {
-			hint = quotesHint
+			hint = syntax.QuotesHint
 		}
 		return hint, s.Type == openapi.Boolean || s.Type == openapi.Any
 	case int64:
 		switch s.Type {
 		case openapi.String:
-			return quotesHint, false
+			return syntax.QuotesHint, false
 		case openapi.List:
 			if s.Items != nil && s.Items.Type == openapi.String {
 				return fmt.Sprintf("write [\"%d\"], a list of one", v), false
@@ -95,7 +96,7 @@ func takes(s *openapi.Schema, value any) (hint string, ok bool) {
 	case float64:
 		switch s.Type {
 		case openapi.String:
-			return quotesHint, false
+			return syntax.QuotesHint, false
 		case openapi.Integer, openapi.IntOrString:
 			return "", v == math.Trunc(v) || s.Format == openapi.FormatQuantity
 		}

@@ -251,7 +251,7 @@ func (r *resultCheck) place(e ast.Expr) diagnostic.Position {
 	if e.ID() == r.x.expr.Root().ID() {
 		first = 0
 	}
-	return r.c.rule.src.Within(r.n, r.part.offset+max(first, 0))
+	return r.c.rule.Source.Within(r.n, r.part.Offset+max(first, 0))
 }
 
 // maxShown is how long an expression may be to be written again in a hint.

@@ -17,6 +17,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -159,12 +160,12 @@ func (c *compiler) try(n *yamltree.Node, t template, place string, evaluate func
 	}
 	offset := max(strings.Index(n.Raw(), "${"), 0)
 	if text, _ := n.Text(); text == n.Raw() {
-		if parts, err := scan(text); err == nil && len(parts) > 0 && parts[0].expr {
-			offset = parts[0].offset
+		if parts, err := syntax.Scan(text); err == nil && len(parts) > 0 && parts[0].Expr {
+			offset = parts[0].Offset
 		}
 	}
-	pos := c.rule.src.Within(n, offset)
-	if c.wrongAt[pos] || c.wrongAt[c.rule.src.At(n)] {
+	pos := c.rule.Source.Within(n, offset)
+	if c.wrongAt[pos] || c.wrongAt[c.rule.Source.At(n)] {
 		return
 	}
 	c.report(pos, diagnostic.CodeBadConstant, "%s: %s", place, p.text())
@@ -218,12 +219,12 @@ func (c *compiler) checkConstantNames(metadata *yamltree.Node, group string) {
 		}
 		text, isText := r.x.constant.val.(types.String)
 		if isText && len(wrong(string(text))) > 0 {
-			c.reportAt(n, r.part.offset, code, "%s: %q is not %s that Kubernetes takes", at, string(text), what)
+			c.reportAt(n, r.part.Offset, code, "%s: %q is not %s that Kubernetes takes", at, string(text), what)
 		}
 	}
 	names := validation.IsDNS1123Subdomain
 	if group == rbacGroup {
-		names = isPathSegment
+		names = syntax.IsPathSegment
 	}
 	check(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", names)
 	check(metadata.Get("namespace"), "metadata.namespace", diagnostic.CodeObjectName, "a namespace", validation.IsDNS1123Label)

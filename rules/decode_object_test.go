@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Findings of Rule objects name paths, and never a line of a text that nobody can see.
@@ -44,7 +46,7 @@ spec:
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			docs, findings := DecodeObject("rule/kanon-system/r", []byte(head+tc.spec))
+			docs, findings := syntax.DecodeObject("rule/kanon-system/r", []byte(head+tc.spec))
 			for _, rule := range append(docs.Rules, docs.Partial...) {
 				_, more := Compile(rule, Options{Kinds: testKinds{}})
 				findings = append(findings, more...)

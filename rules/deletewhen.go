@@ -24,12 +24,12 @@ func (p *Program) DeletesParents() bool { return p.deleteWhen != nil }
 // compileDeleteWhen compiles spec.deleteWhen. What the cluster rests on is not
 // deleted by a rule.
 func (c *compiler) compileDeleteWhen(u *uses) *expression {
-	n := c.rule.deleteWhen
+	n := c.rule.DeleteWhen
 	if n == nil {
 		return nil
 	}
-	if isPowerful(c.rule.parent.gvk.GroupKind()) {
-		c.report(c.rule.src.At(n), diagnostic.CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.parent.gvk.Kind).
+	if isPowerful(c.rule.Parent.GVK.GroupKind()) {
+		c.report(c.rule.Source.At(n), diagnostic.CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.Parent.GVK.Kind).
 			WithHint("say in spec.status or spec.conditions that it may go, and leave it to somebody who looks at it first")
 		return nil
 	}

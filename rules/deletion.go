@@ -7,25 +7,14 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
-
-// DeletionPolicy says what becomes of a child that is not wanted any more.
-type DeletionPolicy string
-
-const (
-	// EndDelete means that it is deleted.
-	EndDelete DeletionPolicy = "Delete"
-	// EndOrphan means that it stays, and belongs to nobody.
-	EndOrphan DeletionPolicy = "Orphan"
-)
-
-func deletionPolicies() []string { return []string{string(EndDelete), string(EndOrphan)} }
 
 // Ending says what becomes of a child that the rule renders no more, and of one
 // whose parent is deleted.
 type Ending struct {
-	WhenPruned, WhenDeleted DeletionPolicy
+	WhenPruned, WhenDeleted syntax.DeletionPolicy
 }
 
 // compiledDeletion has the expressions of a deletionPolicy; nil where it says so
@@ -36,14 +25,14 @@ type compiledDeletion struct {
 
 // deletion compiles a child's deletionPolicy. Where it takes an expression, what the
 // Child says of it is empty.
-func (c *compiler) deletion(spec *childSpec, child *compiledChild, sc *compileScope, u *uses) {
-	policy := func(n *yamltree.Node, field string) (DeletionPolicy, template) {
+func (c *compiler) deletion(spec *syntax.Child, child *compiledChild, sc *compileScope, u *uses) {
+	policy := func(n *yamltree.Node, field string) (syntax.DeletionPolicy, template) {
 		text, _ := n.Text()
-		if n == nil || !hasExpression(text) {
+		if n == nil || !syntax.HasExpression(text) {
 			if text == "" {
-				return EndDelete, nil
+				return syntax.EndDelete, nil
 			}
-			return DeletionPolicy(text), nil
+			return syntax.DeletionPolicy(text), nil
 		}
 		own := *sc
 		own.place = sc.place + ".deletionPolicy" + field
@@ -54,13 +43,13 @@ func (c *compiler) deletion(spec *childSpec, child *compiledChild, sc *compileSc
 		})
 		return "", t
 	}
-	if one := spec.deletion.whenPruned; one != nil && one == spec.deletion.whenDeleted {
+	if one := spec.Deletion.WhenPruned; one != nil && one == spec.Deletion.WhenDeleted {
 		child.Ending.WhenPruned, child.deletion.whenPruned = policy(one, "")
 		child.Ending.WhenDeleted, child.deletion.whenDeleted = child.Ending.WhenPruned, child.deletion.whenPruned
 		return
 	}
-	child.Ending.WhenPruned, child.deletion.whenPruned = policy(spec.deletion.whenPruned, ".whenPruned")
-	child.Ending.WhenDeleted, child.deletion.whenDeleted = policy(spec.deletion.whenDeleted, ".whenDeleted")
+	child.Ending.WhenPruned, child.deletion.whenPruned = policy(spec.Deletion.WhenPruned, ".whenPruned")
+	child.Ending.WhenDeleted, child.deletion.whenDeleted = policy(spec.Deletion.WhenDeleted, ".whenDeleted")
 }
 
 // decideDeletion notes what is to become of a rendered object one day.
@@ -77,7 +66,7 @@ func (e *Evaluation) decideDeletion(child *compiledChild, s *scope, id identity)
 			return p.under("deletionPolicy")
 		}
 	}
-	if out != (Ending{EndDelete, EndDelete}) {
+	if out != (Ending{syntax.EndDelete, syntax.EndDelete}) {
 		if e.deletions == nil {
 			e.deletions = make(map[identity]Ending)
 		}
@@ -86,12 +75,12 @@ func (e *Evaluation) decideDeletion(child *compiledChild, s *scope, id identity)
 	return nil
 }
 
-func deletionOf(t template, s *scope) (DeletionPolicy, *problem) {
+func deletionOf(t template, s *scope) (syntax.DeletionPolicy, *problem) {
 	text, p := textOf(t, s)
-	if p == nil && !slices.Contains(deletionPolicies(), text) {
-		p = failure("must be %s, and is %s", strings.Join(deletionPolicies(), " or "), s.ev.shown(text))
+	if p == nil && !slices.Contains(syntax.DeletionPolicies(), text) {
+		p = failure("must be %s, and is %s", strings.Join(syntax.DeletionPolicies(), " or "), s.ev.shown(text))
 	}
-	return DeletionPolicy(text), p
+	return syntax.DeletionPolicy(text), p
 }
 
 // Ending says what is to become of an object that Next gave.
@@ -99,5 +88,5 @@ func (e *Evaluation) Ending(object *unstructured.Unstructured) Ending {
 	if out, ok := e.deletions[identityOf(object)]; ok {
 		return out
 	}
-	return Ending{EndDelete, EndDelete}
+	return Ending{syntax.EndDelete, syntax.EndDelete}
 }

@@ -79,9 +79,8 @@
 //
 // # The files
 //
-// The package yamltree turns text into nodes and offsets into positions. manifest.go
-// finds rules among other documents; decode*.go and fields.go turn
-// nodes into rules; scanner.go finds the expressions in strings; compile*.go,
+// The package yamltree turns text into nodes and offsets into positions, and the package
+// syntax turns nodes into rules; decode.go repeats what callers need of it. compile*.go,
 // family.go, provenance.go, names.go, uses.go, now.go, unknown.go and graph.go make
 // programs; generated.go is about fields that are generated once; types.go, typecheck*.go, truth.go and conform*.go check them against
 // schemas; evaluate.go, scope.go, lookups.go, pairs.go, render.go, ready.go and

@@ -72,21 +72,21 @@ func (g guard) under(outer guard) guard {
 
 // checkFinalizing reports a read of finalizing in a rule that does not keep its parents.
 func (a *analysis) checkFinalizing(e ast.Expr) {
-	if a.c.rule.finalize == nil && !a.c.rule.partial {
+	if a.c.rule.Finalize == nil && !a.c.rule.Partial {
 		a.report(e.ID(), diagnostic.CodeConstant, "finalizing is always false, because the rule has no spec.finalize").
 			WithHint("write spec.finalize: {}, which keeps a parent that is deleted until its children are, or leave finalizing out")
 	}
 }
 
 func (c *compiler) compileFinalize(rest *uses) *compiledFinalize {
-	spec := c.rule.finalize
+	spec := c.rule.Finalize
 	if spec == nil {
 		return nil
 	}
-	out := &compiledFinalize{timeout: c.duration(spec.timeout, rest)}
-	if spec.until != nil {
+	out := &compiledFinalize{timeout: c.duration(spec.Timeout, rest)}
+	if spec.Until != nil {
 		by := &reader{label: "spec.finalize.until", bare: true, guard: finalizingGuard()}
-		out.until = c.condition(spec.until, c.ruleScope("spec.finalize.until"), &by.uses).compiled()
+		out.until = c.condition(spec.Until, c.ruleScope("spec.finalize.until"), &by.uses).compiled()
 		out.reads = by.nodes
 		c.readers = append(c.readers, by)
 	}

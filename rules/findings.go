@@ -2,13 +2,17 @@ package rules
 
 import "kanon.dev/kanon/rules/diagnostic"
 
-// What Decode and Compile find, as package diagnostic has it.
-type (
-	Finding  = diagnostic.Finding
-	Findings = diagnostic.Findings
-	Position = diagnostic.Position
-	Severity = diagnostic.Severity
-)
+// Finding is a mistake in a rule, with its position.
+type Finding = diagnostic.Finding
+
+// Findings are those of a source or of a rule, sorted by position.
+type Findings = diagnostic.Findings
+
+// Position is a place in a source.
+type Position = diagnostic.Position
+
+// Severity says whether a rule with the finding can run.
+type Severity = diagnostic.Severity
 
 // The severities of findings.
 const (

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // seeds are the rules of testdata.
@@ -44,8 +45,8 @@ func seeds(f *testing.F) {
 func FuzzDecode(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		docs, findings := Decode("f", data)
-		mixed, more := DecodeManifest("f", data)
+		docs, findings := syntax.Decode("f", data)
+		mixed, more := syntax.DecodeManifest("f", data)
 		findings = append(findings, more...)
 		for _, r := range slices.Concat(docs.Partial, mixed.Partial) {
 			p, more := Compile(r, testKinds{}.options())
@@ -64,7 +65,7 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		for _, r := range docs.Rules {
-			if r.Name == "" || r.parent.gvk.Kind == "" {
+			if r.Name == "" || r.Parent.GVK.Kind == "" {
 				t.Errorf("a rule without a name or a parent: %+v", r)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -96,12 +97,12 @@ func (a *analysis) generatesHere() bool {
 
 // checkGenerated notes the fields of a template that are generated once, and reports what would
 // not be kept, because the template does not set the field that it is the default of.
-func (c *compiler) checkGenerated(spec *childSpec, child *compiledChild, u *uses) {
+func (c *compiler) checkGenerated(spec *syntax.Child, child *compiledChild, u *uses) {
 	kept := map[*yamltree.Node]bool{} // the values, in the template or of variables, that are
 	var walk func(n *yamltree.Node, path []string)
 	walk = func(n *yamltree.Node, path []string) {
 		for _, f := range n.Fields {
-			if !hasExpression(f.Name) {
+			if !syntax.HasExpression(f.Name) {
 				walk(f.Value, append(slices.Clip(path), f.Name))
 			}
 		}
@@ -109,16 +110,16 @@ func (c *compiler) checkGenerated(spec *childSpec, child *compiledChild, u *uses
 		if x == nil {
 			return
 		}
-		if slices.Contains(u.generated, n) && slices.Equal(generatedPath(x.expr.Root(), spec.id), path) {
+		if slices.Contains(u.generated, n) && slices.Equal(generatedPath(x.expr.Root(), spec.ID), path) {
 			kept[n] = true
 			child.generated = append(child.generated, generatedField{path: path})
 		}
 		if v := child.locals[variableName(x.expr.Root())]; v != nil && len(v.generated) > 0 && slices.Equal(v.generated, path) {
-			kept[v.spec.value] = true
+			kept[v.spec.Value] = true
 			child.generated = append(child.generated, generatedField{path: path, variable: true})
 		}
 	}
-	walk(spec.template, nil)
+	walk(spec.Template, nil)
 	for _, n := range u.generated {
 		c.checkKept(spec, child, n, kept[n] && len(c.results[n].others) == 0)
 	}
@@ -138,8 +139,8 @@ func variableName(e ast.Expr) string {
 }
 
 // checkKept reports a value in the template that is generated, and not kept.
-func (c *compiler) checkKept(spec *childSpec, child *compiledChild, n *yamltree.Node, kept bool) {
-	path, found := pathTo(spec.template, n)
+func (c *compiler) checkKept(spec *syntax.Child, child *compiledChild, n *yamltree.Node, kept bool) {
+	path, found := pathTo(spec.Template, n)
 	if !found || isIdentity(path) {
 		path = examplePath()
 	}
@@ -148,28 +149,28 @@ func (c *compiler) checkKept(spec *childSpec, child *compiledChild, n *yamltree.
 	case kept && isUnreadable(child, path):
 		c.reportUnreadable(spec, n, path)
 	case !kept && found:
-		c.report(c.rule.src.At(n), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not the field of %s.%s that it is the default of", rootObserved, spec.id).
+		c.report(c.rule.Source.At(n), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not the field of %s.%s that it is the default of", rootObserved, spec.ID).
 			WithHint("let the whole value be that of its own field, as in %s", yamlPath(readable(path), value))
 	case !kept:
-		c.report(c.rule.src.At(n), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not a field of %s.%s that it can be the default of", rootObserved, spec.id).
+		c.report(c.rule.Source.At(n), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not a field of %s.%s that it can be the default of", rootObserved, spec.ID).
 			WithHint("let the whole value be that of its own field, as in %s", yamlPath(path, value))
 	}
 }
 
 // checkGeneratedVariable reports a variable that is generated, and that the template does not
 // keep in the field that the variable reads.
-func (c *compiler) checkGeneratedVariable(spec *childSpec, child *compiledChild, v *compiledVariable, kept map[*yamltree.Node]bool) {
+func (c *compiler) checkGeneratedVariable(spec *syntax.Child, child *compiledChild, v *compiledVariable, kept map[*yamltree.Node]bool) {
 	if v.uses == nil || len(v.uses.generated) == 0 || v.value == nil {
 		return
 	}
-	at, name := c.rule.src.At(v.spec.value), rootVariables+"."+v.name
+	at, name := c.rule.Source.At(v.spec.Value), rootVariables+"."+v.name
 	switch {
 	case len(v.generated) == 0:
 		c.report(at, diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and it is not the whole value of %s that it is the default of", name).
-			WithHint("let a variable be nothing but that, as in {name: %s, value: \"%s\"}, and compute others from it", v.name, c.generatedValue(spec, fieldOf(spec, &v.spec), v.spec.value))
+			WithHint("let a variable be nothing but that, as in {name: %s, value: \"%s\"}, and compute others from it", v.name, c.generatedValue(spec, fieldOf(spec, &v.spec), v.spec.Value))
 	case isUnreadable(child, v.generated):
-		c.reportUnreadable(spec, v.spec.value, v.generated)
-	case !kept[v.spec.value]:
+		c.reportUnreadable(spec, v.spec.Value, v.generated)
+	case !kept[v.spec.Value]:
 		c.report(at, diagnostic.CodeOutOfScope, "%s would be another value at each evaluation, because the template does not keep it in %s, which it reads", name, strings.Join(v.generated, ".")).
 			WithHint("set that field in the template: %s", yamlPath(v.generated, "${"+name+"}"))
 	}
@@ -180,8 +181,8 @@ func isUnreadable(child *compiledChild, path []string) bool {
 	return isSecret(child.GVK) && len(path) > 0 && path[0] == "stringData"
 }
 
-func (c *compiler) reportUnreadable(spec *childSpec, n *yamltree.Node, path []string) {
-	c.report(c.rule.src.At(n), diagnostic.CodeOutOfScope, "a Secret's stringData is never read back, so random would give another value at each evaluation").
+func (c *compiler) reportUnreadable(spec *syntax.Child, n *yamltree.Node, path []string) {
+	c.report(c.rule.Source.At(n), diagnostic.CodeOutOfScope, "a Secret's stringData is never read back, so random would give another value at each evaluation").
 		WithHint("generate it in data: %s", yamlPath(readable(path), c.generatedValue(spec, path, n)))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // link works out which child needs which, and puts them in an order in which
@@ -22,15 +23,15 @@ func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 				child.needs = append(child.needs, j)
 			}
 		}
-		for _, d := range n.spec.dependsOn {
-			j, ok := p.byID[d.id]
+		for _, d := range n.spec.DependsOn {
+			j, ok := p.byID[d.ID]
 			switch {
 			case !ok:
-				if d.id != "" && !c.rule.openChildren {
-					c.report(d.pos, diagnostic.CodeUnknownChild, "dependsOn: there is no child called %q", d.id).WithHint("%s", diagnostic.DidYouMean(d.id, c.childIDs()))
+				if d.ID != "" && !c.rule.OpenChildren {
+					c.report(d.Pos, diagnostic.CodeUnknownChild, "dependsOn: there is no child called %q", d.ID).WithHint("%s", diagnostic.DidYouMean(d.ID, c.childIDs()))
 				}
 			case j == i:
-				c.report(d.pos, diagnostic.CodeSelfReference, "dependsOn: %s cannot depend on itself", d.id).WithHint("leave it out")
+				c.report(d.Pos, diagnostic.CodeSelfReference, "dependsOn: %s cannot depend on itself", d.ID).WithHint("leave it out")
 			case !slices.Contains(child.waitsFor, j):
 				child.waitsFor = append(child.waitsFor, j)
 			}
@@ -109,8 +110,8 @@ type reader struct {
 func (c *compiler) checkSkips(nodes []*nodeUses, rest *uses) {
 	byID := map[string]*nodeUses{}
 	for _, n := range nodes {
-		byID[n.spec.id] = n
-		c.readers = append(c.readers, &reader{label: n.spec.label(), id: n.spec.id, uses: n.uses, guard: n.guard})
+		byID[n.spec.ID] = n
+		c.readers = append(c.readers, &reader{label: n.spec.Label(), id: n.spec.ID, uses: n.uses, guard: n.guard})
 	}
 	for _, by := range c.readers {
 		for _, r := range by.nodes {
@@ -143,7 +144,7 @@ func (c *compiler) checkSkippedChild(by *reader, r nodeRef, target *nodeUses) {
 	if target == nil || r.root == rootObserved {
 		return
 	}
-	if r.root == rootChildren && (target.spec.many() || target.spec.gaps["forEach"]) {
+	if r.root == rootChildren && (target.spec.Many() || target.spec.Gaps["forEach"]) {
 		return // a list, which lacks what is skipped
 	}
 	var f *diagnostic.Finding
@@ -155,7 +156,7 @@ func (c *compiler) checkSkippedChild(by *reader, r nodeRef, target *nodeUses) {
 		if c.differOnlyInKind(&by.guard, target) {
 			absent = "while the cluster does not have its kind, because it is optional"
 		}
-		if target.spec.cleanup && target.spec.when == nil {
+		if target.spec.Cleanup && target.spec.When == nil {
 			absent = "as long as the parent is not being deleted"
 		}
 		f = c.report(r.pos, diagnostic.CodeSkippedChild, "%s reads %s, which is not there %s", by.label, r.name(), absent)
@@ -163,7 +164,7 @@ func (c *compiler) checkSkippedChild(by *reader, r nodeRef, target *nodeUses) {
 		return
 	}
 	switch {
-	case by.bare, target.spec.optional && f.Code == diagnostic.CodeSkippedChild:
+	case by.bare, target.spec.Optional && f.Code == diagnostic.CodeSkippedChild:
 		f.WithHint("write %s.?%s with a default", r.root, r.id)
 	case f.Code == diagnostic.CodeUncreatedChild:
 		f.WithHint("write %s.?%s with a default, or give %s a when of that condition", r.root, r.id, by.label)
@@ -174,7 +175,7 @@ func (c *compiler) checkSkippedChild(by *reader, r nodeRef, target *nodeUses) {
 
 func (c *compiler) checkSkippedLookup(by *reader, r nodeRef) {
 	l := c.lookups[r.id]
-	if l == nil || !l.guard.given || l.spec.optional || len(l.spec.forEach) > 0 || l.spec.gaps["forEach"] || l.spec.gaps["optional"] {
+	if l == nil || !l.guard.given || l.spec.Optional || len(l.spec.ForEach) > 0 || l.spec.Gaps["forEach"] || l.spec.Gaps["optional"] {
 		return
 	}
 	if !ensured(r, &by.guard, &l.guard) {
@@ -226,10 +227,10 @@ func (c *compiler) checkIdentities(p *Program) {
 	type identity struct{ group, kind, namespace, name string }
 	seen := map[identity]int{}
 	for i, child := range p.children {
-		spec := &c.rule.children[i]
-		metadata := spec.template.Get("metadata")
+		spec := &c.rule.Children[i]
+		metadata := spec.Template.Get("metadata")
 		name, ok := metadata.Get("name").Text()
-		if !ok || spec.many() || spec.gaps["forEach"] || spec.gaps["when"] || child.GVK.Kind == "" {
+		if !ok || spec.Many() || spec.Gaps["forEach"] || spec.Gaps["when"] || child.GVK.Kind == "" {
 			continue
 		}
 		namespace, _ := metadata.Get("namespace").Text()
@@ -242,25 +243,25 @@ func (c *compiler) checkIdentities(p *Program) {
 			seen[id] = i
 			continue
 		}
-		if !exclusive(spec, &c.rule.children[first]) {
-			c.report(c.rule.src.At(metadata.Get("name")), diagnostic.CodeSameObject, "%s is the same object as %s: both are %s %s",
-				spec.label(), c.rule.children[first].label(), child.GVK.Kind, strconv.Quote(name))
+		if !exclusive(spec, &c.rule.Children[first]) {
+			c.report(c.rule.Source.At(metadata.Get("name")), diagnostic.CodeSameObject, "%s is the same object as %s: both are %s %s",
+				spec.Label(), c.rule.Children[first].Label(), child.GVK.Kind, strconv.Quote(name))
 		}
 	}
 }
 
 // sameText is a text without the blanks that expressions begin and end with.
 func sameText(s string) string {
-	parts, err := scan(s)
+	parts, err := syntax.Scan(s)
 	if err != nil {
 		return s
 	}
 	var b strings.Builder
 	for _, p := range parts {
-		if p.expr {
-			b.WriteString("${" + strings.TrimSpace(p.text) + "}")
+		if p.Expr {
+			b.WriteString("${" + strings.TrimSpace(p.Text) + "}")
 		} else {
-			b.WriteString(p.text)
+			b.WriteString(p.Text)
 		}
 	}
 	return b.String()
@@ -268,31 +269,31 @@ func sameText(s string) string {
 
 // exclusive says whether two children have conditions that may leave out one
 // of them.
-func exclusive(a, b *childSpec) bool {
-	if a.when == nil || b.when == nil {
+func exclusive(a, b *syntax.Child) bool {
+	if a.When == nil || b.When == nil {
 		return false
 	}
-	at, _ := a.when.Text()
-	bt, _ := b.when.Text()
+	at, _ := a.When.Text()
+	bt, _ := b.When.Text()
 	return at != bt
 }
 
 // checkRecursion reports a rule whose children are parents of the same rule,
 // each of which would have children again.
 func (c *compiler) checkRecursion(p *Program) {
-	parent := c.rule.parent
-	bounded := parent.when != nil || !isUnbounded(p.parent.Selector) || parent.gaps["when"] || parent.gaps["selector"]
+	parent := c.rule.Parent
+	bounded := parent.When != nil || !isUnbounded(p.parent.Selector) || parent.Gaps["when"] || parent.Gaps["selector"]
 	inNamespaces := len(p.parent.Namespaces) > 0 || !isUnbounded(p.parent.NamespaceSelector) ||
-		parent.gaps["namespaces"] || parent.gaps["namespaceSelector"]
+		parent.Gaps["namespaces"] || parent.Gaps["namespaceSelector"]
 	for i, child := range p.children {
-		spec := &c.rule.children[i]
-		if bounded || spec.when != nil || spec.gaps["when"] || child.GVK.Kind == "" || child.GVK.GroupKind() != p.parent.GVK.GroupKind() {
+		spec := &c.rule.Children[i]
+		if bounded || spec.When != nil || spec.Gaps["when"] || child.GVK.Kind == "" || child.GVK.GroupKind() != p.parent.GVK.GroupKind() {
 			continue
 		}
-		if inNamespaces && spec.template.Get("metadata").Get("namespace") != nil {
+		if inNamespaces && spec.Template.Get("metadata").Get("namespace") != nil {
 			continue // the child may be in a namespace whose objects are no parents
 		}
-		c.report(child.Position, diagnostic.CodeRecursion, "%s is a %s like the parent, so every child would be a parent with children of its own without end", spec.label(), child.GVK.Kind).
+		c.report(child.Position, diagnostic.CodeRecursion, "%s is a %s like the parent, so every child would be a parent with children of its own without end", spec.Label(), child.GVK.Kind).
 			WithHint("give the child a when, or the parent a selector or a when, that ends this")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // many repeats a line with the numbers from 0 in the place of #.
@@ -121,7 +122,7 @@ func TestHostileDocuments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var found diagnostic.Findings
 			made := allocates(func() {
-				docs, findings := DecodeManifest("f", []byte(text))
+				docs, findings := syntax.DecodeManifest("f", []byte(text))
 				most := len(findings)
 				for _, r := range slices.Concat(docs.Rules, docs.Partial) {
 					_, more := Compile(r, testKinds{}.options())

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -16,22 +17,22 @@ import (
 func (c *compiler) isMisspelt(n *yamltree.Node, name string, gvk schema.GroupVersionKind) bool {
 	return c.schemaOf(gvk) != nil && slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool {
 		_, near := diagnostic.Nearest(f.Name, []string{name})
-		return near && !hasExpression(f.Name)
+		return near && !syntax.HasExpression(f.Name)
 	})
 }
 
 // checkItemNames reports a forEach whose items would all be the same object. It
 // comes after the template was compiled.
-func (c *compiler) checkItemNames(spec *childSpec) {
+func (c *compiler) checkItemNames(spec *syntax.Child) {
 	root := spec
 	single := c.atMostOneItem(spec)
-	if f := c.families[spec.id]; f != nil && spec.many() {
+	if f := c.families[spec.ID]; f != nil && spec.Many() {
 		root, single = f.root, f.single
 	}
-	if len(root.forEach) == 0 || root.gaps["forEach"] || single {
+	if len(root.ForEach) == 0 || root.Gaps["forEach"] || single {
 		return
 	}
-	metadata := spec.template.Get("metadata")
+	metadata := spec.Template.Get("metadata")
 	name := metadata.Get("name")
 	for _, n := range []*yamltree.Node{name, metadata.Get("namespace")} {
 		text, ok := n.Text()
@@ -39,7 +40,7 @@ func (c *compiler) checkItemNames(spec *childSpec) {
 		case n == nil:
 		case !ok:
 			return // the reason was reported
-		case hasExpression(text):
+		case syntax.HasExpression(text):
 			if r, compiled := c.results[n]; !compiled || r.items {
 				return
 			}
@@ -48,23 +49,23 @@ func (c *compiler) checkItemNames(spec *childSpec) {
 	if name == nil {
 		return
 	}
-	c.report(c.rule.src.At(name), diagnostic.CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
-		spec.label(), root.forEach[0].name).WithHint("let the name tell the items apart")
+	c.report(c.rule.Source.At(name), diagnostic.CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
+		spec.Label(), root.ForEach[0].Name).WithHint("let the name tell the items apart")
 }
 
 // atMostOneItem says whether it can be seen that forEach gives one item at most,
 // as in [x] and in cond ? [x] : [].
-func (c *compiler) atMostOneItem(spec *childSpec) bool {
-	return !slices.ContainsFunc(spec.forEach, func(f forEachSpec) bool {
+func (c *compiler) atMostOneItem(spec *syntax.Child) bool {
+	return !slices.ContainsFunc(spec.ForEach, func(f syntax.Dimension) bool {
 		switch {
-		case f.in == nil:
+		case f.In == nil:
 			return false
-		case f.in.Kind == yamltree.Mapping:
-			return len(f.in.Fields) > 1
-		case f.in.Kind == yamltree.Sequence:
-			return len(f.in.Items) > 1 || len(f.in.Items) == 1 && isSpread(f.in.Items[0])
+		case f.In.Kind == yamltree.Mapping:
+			return len(f.In.Fields) > 1
+		case f.In.Kind == yamltree.Sequence:
+			return len(f.In.Items) > 1 || len(f.In.Items) == 1 && isSpread(f.In.Items[0])
 		}
-		r, ok := c.results[f.in]
+		r, ok := c.results[f.In]
 		return ok && r.x != nil && !atMostOne(r.x.expr.Root())
 	})
 }
@@ -85,10 +86,10 @@ func atMostOne(e ast.Expr) bool {
 // isSpread says whether an item of a list stands for several.
 func isSpread(n *yamltree.Node) bool {
 	text, _ := n.Text()
-	parts, err := scan(text)
+	parts, err := syntax.Scan(text)
 	if err != nil {
 		return false
 	}
-	whole, ok := wholeExpression(parts)
-	return ok && whole.spread
+	whole, ok := syntax.WholeExpression(parts)
+	return ok && whole.Spread
 }

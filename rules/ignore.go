@@ -10,64 +10,65 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
 // handover is a field that is left to others as long as a condition holds.
 type handover struct {
-	path IgnoredPath
+	path syntax.IgnoredPath
 	// place is where it stands below the child.
 	place string
 	when  *expression
 }
 
 // ignored compiles a child's ignore.
-func (c *compiler) ignored(spec *childSpec, child *compiledChild, sc *compileScope, u *uses) {
-	for _, item := range spec.ignore {
+func (c *compiler) ignored(spec *syntax.Child, child *compiledChild, sc *compileScope, u *uses) {
+	for _, item := range spec.Ignore {
 		path, ok := c.ignoredPath(item, child)
 		if !ok {
 			continue
 		}
-		if item.when == nil {
+		if item.When == nil {
 			child.Ignore = append(child.Ignore, path)
 			continue
 		}
 		own := *sc
-		own.place = sc.place + "." + item.place + ".when"
-		when := c.condition(item.when, &own, u).compiled()
-		child.handovers = append(child.handovers, handover{path: path, place: item.place + ".when", when: when})
+		own.place = sc.place + "." + item.Place + ".when"
+		when := c.condition(item.When, &own, u).compiled()
+		child.handovers = append(child.handovers, handover{path: path, place: item.Place + ".when", when: when})
 	}
 }
 
 // ignoredPath reads and checks the path of an item of ignore; false where it cannot be used.
-func (c *compiler) ignoredPath(item ignoreSpec, child *compiledChild) (IgnoredPath, bool) {
-	n := item.path
+func (c *compiler) ignoredPath(item syntax.Ignore, child *compiledChild) (syntax.IgnoredPath, bool) {
+	n := item.Path
 	text, _ := n.Text()
-	path, err := parsePath(text)
+	path, err := syntax.ParsePath(text)
 	if err != nil {
-		c.reportAt(n, err.offset, diagnostic.CodeIgnorePath, "%s", err.message).Hint = err.hint
+		c.reportAt(n, err.Offset, diagnostic.CodeIgnorePath, "%s", err.Message).Hint = err.Hint
 		return nil, false
 	}
-	if reason := notOthers(path.steps); reason != "" {
-		c.report(c.rule.src.At(n), diagnostic.CodeIgnoreIdentity, "%s cannot be left to others: %s", path.steps, reason)
+	if reason := notOthers(path.Steps); reason != "" {
+		c.report(c.rule.Source.At(n), diagnostic.CodeIgnoreIdentity, "%s cannot be left to others: %s", path.Steps, reason)
 		return nil, false
 	}
-	if other, ok := within(path.steps, child.Ignore); ok {
-		c.report(c.rule.src.At(n), diagnostic.CodeIgnoreTwice, "%s is ignored already, by %s", path.steps, other).WithHint("leave it out")
+	if other, ok := within(path.Steps, child.Ignore); ok {
+		c.report(c.rule.Source.At(n), diagnostic.CodeIgnoreTwice, "%s is ignored already, by %s", path.Steps, other).WithHint("leave it out")
 		return nil, false
 	}
-	if slices.ContainsFunc(child.handovers, func(h handover) bool { return h.path.equal(path.steps) }) {
+	if slices.ContainsFunc(child.handovers, func(h handover) bool { return h.path.Equal(path.Steps) }) {
 		hint := "write one item, with || between the conditions"
-		if item.when == nil {
+		if item.When == nil {
 			hint = "leave out the other item"
 		}
-		c.report(c.rule.src.At(n), diagnostic.CodeIgnoreTwice, "%s is ignored already, under a condition", path.steps).WithHint("%s", hint)
+		c.report(c.rule.Source.At(n), diagnostic.CodeIgnoreTwice, "%s is ignored already, under a condition", path.Steps).WithHint("%s", hint)
 		return nil, false
 	}
 	if s := c.schemaOf(child.GVK); s != nil {
 		(&ignoreChecker{c: c, n: n, path: path}).check(s, &fieldPath{name: child.GVK.Kind})
 	}
-	return path.steps, true
+	return path.Steps, true
 }
 
 // decideIgnored notes which fields of a rendered object are left to others for now.
@@ -82,7 +83,7 @@ func (e *Evaluation) decideIgnored(child *compiledChild, s *scope, id identity) 
 			continue
 		}
 		if e.ignores == nil {
-			e.ignores = make(map[identity][]IgnoredPath)
+			e.ignores = make(map[identity][]syntax.IgnoredPath)
 		}
 		e.ignores[id] = append(e.ignores[id], h.path)
 	}
@@ -91,7 +92,7 @@ func (e *Evaluation) decideIgnored(child *compiledChild, s *scope, id identity) 
 
 // Ignores has the fields of an object that Next gave which are left to others because a
 // when of ignore holds: they count with Child.Ignore. They are read-only.
-func (e *Evaluation) Ignores(object *unstructured.Unstructured) []IgnoredPath {
+func (e *Evaluation) Ignores(object *unstructured.Unstructured) []syntax.IgnoredPath {
 	if e.ignores == nil {
 		return nil
 	}
@@ -99,7 +100,7 @@ func (e *Evaluation) Ignores(object *unstructured.Unstructured) []IgnoredPath {
 }
 
 // notOthers says why a path cannot be ignored; empty when it can.
-func notOthers(path IgnoredPath) string {
+func notOthers(path syntax.IgnoredPath) string {
 	switch path[0].Field {
 	case "apiVersion", "kind":
 		return "it says which object this is"
@@ -124,30 +125,26 @@ func notOthers(path IgnoredPath) string {
 }
 
 // within finds the path that a path is part of.
-func within(path IgnoredPath, others []IgnoredPath) (IgnoredPath, bool) {
+func within(path syntax.IgnoredPath, others []syntax.IgnoredPath) (syntax.IgnoredPath, bool) {
 	for _, other := range others {
-		if len(other) <= len(path) && other.equal(path[:len(other)]) {
+		if len(other) <= len(path) && other.Equal(path[:len(other)]) {
 			return other, true
 		}
 	}
 	return nil, false
 }
 
-func (p IgnoredPath) equal(other IgnoredPath) bool {
-	return slices.EqualFunc(p, other, func(a, b PathStep) bool { return a.Field == b.Field && maps.Equal(a.Keys, b.Keys) })
-}
-
 // ignoreChecker compares a path with the schema of its kind.
 type ignoreChecker struct {
 	c    *compiler
 	n    *yamltree.Node
-	path parsedPath
+	path syntax.ParsedPath
 }
 
 // check follows the path as far as the schema does.
 func (k *ignoreChecker) check(s *openapi.Schema, at *fieldPath) {
 	var list *openapi.Schema // whose item s is
-	for i, step := range k.path.steps {
+	for i, step := range k.path.Steps {
 		if s == nil || s.Type == openapi.Any {
 			return
 		}
@@ -155,10 +152,10 @@ func (k *ignoreChecker) check(s *openapi.Schema, at *fieldPath) {
 			if !k.items(i, s, at) {
 				return
 			}
-			s, list, at = s.Items, s, at.to(IgnoredPath{step}.String(), s)
+			s, list, at = s.Items, s, at.to(syntax.IgnoredPath{step}.String(), s)
 			continue
 		}
-		if list != nil && slices.Contains(list.Keys, step.Field) && i == len(k.path.steps)-1 {
+		if list != nil && slices.Contains(list.Keys, step.Field) && i == len(k.path.Steps)-1 {
 			k.report(i, diagnostic.CodeIgnorePart, "%s tells the items of %s apart and cannot be left to others", step.Field, at.up.inKind())
 			return
 		}
@@ -189,7 +186,7 @@ func (k *ignoreChecker) items(i int, s *openapi.Schema, at *fieldPath) bool {
 		k.report(i, diagnostic.CodeIgnorePart, "%s is not a list", at.inKind()).WithHint("write [key] for the key of a map")
 		return false
 	}
-	for _, name := range slices.Sorted(maps.Keys(k.path.steps[i].Keys)) {
+	for _, name := range slices.Sorted(maps.Keys(k.path.Steps[i].Keys)) {
 		if !slices.Contains(s.Keys, name) {
 			k.report(i, diagnostic.CodeIgnorePart, "the items of %s are not told apart by %s", at.inKind(), name).WithHint("%s", itemsHint(s, at))
 			return false
@@ -211,7 +208,7 @@ func (k *ignoreChecker) unknown(i int, s *openapi.Schema, at *fieldPath) {
 	if s.Open {
 		return
 	}
-	name := k.path.steps[i].Field
+	name := k.path.Steps[i].Field
 	finding := k.report(i, diagnostic.CodeIgnoreUnknown, "%s has no field %s", at.kind(), at.to(name, s).inKind())
 	if near, ok := diagnostic.Nearest(name, slices.Collect(maps.Keys(s.Fields))); ok {
 		finding.WithHint("did you mean %q?", near)
@@ -221,5 +218,5 @@ func (k *ignoreChecker) unknown(i int, s *openapi.Schema, at *fieldPath) {
 }
 
 func (k *ignoreChecker) report(i int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	return k.c.reportAt(k.n, k.path.at[i], code, format, args...)
+	return k.c.reportAt(k.n, k.path.At[i], code, format, args...)
 }

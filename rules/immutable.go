@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -41,29 +42,29 @@ func immutableFields(gvk schema.GroupVersionKind, template *yamltree.Node) [][]s
 
 // notesFields says whether the fields are noted that expressions read: in rules with patches, and
 // with children that have immutable fields.
-func (r *Rule) notesFields() bool {
-	return len(r.patches) > 0 || slices.ContainsFunc(r.children, func(spec childSpec) bool {
-		return len(immutableFields(templateGVK(spec.template), spec.template)) > 0
+func notesFields(r *syntax.Rule) bool {
+	return len(r.Patches) > 0 || slices.ContainsFunc(r.Children, func(spec syntax.Child) bool {
+		return len(immutableFields(syntax.TemplateGVK(spec.Template), spec.Template)) > 0
 	})
 }
 
 // checkImmutable reports the first read of what can change in an immutable field, where the child
 // does not say what becomes of the object then. Children of spec.finalize are not asked: they live
 // for a parent that goes.
-func (c *compiler) checkImmutable(spec *childSpec, child *compiledChild) {
-	gaps := spec.gaps
-	asked := spec.updateWhen == nil && spec.recreateWhen == nil && !gaps["updateWhen"] && !gaps["recreateWhen"] && !gaps["updatePolicy"] && !gaps["ignore"]
-	if !asked || spec.cleanup || spec.updatePolicy != "" && spec.updatePolicy != UpdateApply || !MayRecreate(child.GVK) {
+func (c *compiler) checkImmutable(spec *syntax.Child, child *compiledChild) {
+	gaps := spec.Gaps
+	asked := spec.UpdateWhen == nil && spec.RecreateWhen == nil && !gaps["updateWhen"] && !gaps["recreateWhen"] && !gaps["updatePolicy"] && !gaps["ignore"]
+	if !asked || spec.Cleanup || spec.UpdatePolicy != "" && spec.UpdatePolicy != UpdateApply || !MayRecreate(child.GVK) {
 		return
 	}
-	metadata := spec.template.Get("metadata")
+	metadata := spec.Template.Get("metadata")
 	named := slices.Concat(c.readsBelow(metadata.Get("name")), c.readsBelow(metadata.Get("namespace")))
-	for _, path := range immutableFields(child.GVK, spec.template) {
-		n := spec.template
+	for _, path := range immutableFields(child.GVK, spec.Template) {
+		n := spec.Template
 		for _, name := range path {
 			n = n.Get(name)
 		}
-		if n == nil || slices.ContainsFunc(spec.ignore, func(i ignoreSpec) bool { return i.touches(path) }) {
+		if n == nil || slices.ContainsFunc(spec.Ignore, func(i syntax.Ignore) bool { return touches(i, path) }) {
 			continue
 		}
 		for _, r := range c.readsBelow(n) {
@@ -71,7 +72,7 @@ func (c *compiler) checkImmutable(spec *childSpec, child *compiledChild) {
 				continue
 			}
 			c.report(r.pos, diagnostic.CodeImmutable, "%s can change, and the API server lets nobody change %s of a %s", r.text, strings.Join(path, "."), child.GVK.Kind).
-				WithHint("write updatePolicy: ApplyOrRecreate, so that %s is then deleted and created again, or CreateOnly, so that it stays as it was created", spec.label())
+				WithHint("write updatePolicy: ApplyOrRecreate, so that %s is then deleted and created again, or CreateOnly, so that it stays as it was created", spec.Label())
 			return
 		}
 	}
@@ -99,7 +100,7 @@ func (r fieldRead) isTold(other fieldRead) bool {
 }
 
 // canChange says whether what is read can be another value for the same parent and the same item.
-func (c *compiler) canChange(spec *childSpec, r fieldRead) bool {
+func (c *compiler) canChange(spec *syntax.Child, r fieldRead) bool {
 	group, id, _ := strings.Cut(r.root, ".")
 	identity := r.isOneOf("apiVersion", "kind", "metadata.name", "metadata.namespace")
 	switch group {
@@ -107,18 +108,18 @@ func (c *compiler) canChange(spec *childSpec, r fieldRead) bool {
 		return !identity && !r.isOneOf("metadata.uid", "metadata.creationTimestamp")
 	case rootLookups:
 		l := c.lookups[id]
-		return !identity || l == nil || l.spec.list()
+		return !identity || l == nil || l.spec.IsList()
 	case rootChildren, rootObserved, rootEach:
 		return !identity
 	case rootFinalizing:
 		return false // the object goes with its parent
 	}
-	if f := c.families[spec.id]; f != nil {
+	if f := c.families[spec.ID]; f != nil {
 		spec = f.root
 	}
-	for _, f := range spec.forEach {
-		if f.name == r.root && f.in != nil {
-			return slices.ContainsFunc(c.readsBelow(f.in), func(r fieldRead) bool { return c.canChange(spec, r) })
+	for _, f := range spec.ForEach {
+		if f.Name == r.root && f.In != nil {
+			return slices.ContainsFunc(c.readsBelow(f.In), func(r fieldRead) bool { return c.canChange(spec, r) })
 		}
 	}
 	return true
@@ -133,14 +134,14 @@ func (r fieldRead) isOneOf(fields ...string) bool {
 }
 
 // touches says whether an item of ignore is about a field, what holds it or a part of it.
-func (i ignoreSpec) touches(path []string) bool {
-	text, _ := i.path.Text()
-	ignored, err := parsePath(text)
+func touches(i syntax.Ignore, path []string) bool {
+	text, _ := i.Path.Text()
+	ignored, err := syntax.ParsePath(text)
 	if err != nil {
 		return true
 	}
-	for at := range min(len(path), len(ignored.steps)) {
-		if ignored.steps[at].Field != path[at] {
+	for at := range min(len(path), len(ignored.Steps)) {
+		if ignored.Steps[at].Field != path[at] {
 			return false
 		}
 	}

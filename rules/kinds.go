@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -82,7 +83,7 @@ func (c *compiler) kind(gvk schema.GroupVersionKind, n *yamltree.Node, verbs []s
 			gvk.Kind, gvk.GroupVersion(), strings.Join(lacks, ", "))
 	}
 	c.checkSchema(gvk, n)
-	if k.HasStatus && !isBuiltIn(gvk.Group) {
+	if k.HasStatus && !syntax.IsBuiltIn(gvk.Group) {
 		c.statusKinds[gvk] = true
 	}
 	return k, true
@@ -97,39 +98,13 @@ func (c *compiler) checkSchema(gvk schema.GroupVersionKind, n *yamltree.Node) {
 	c.report(c.fieldAt(n, "kind"), diagnostic.CodeNoSchema, "the schema of kind %s in %s is not known here, so its fields are not checked", gvk.Kind, gvk.GroupVersion())
 }
 
-// Kinds lists the kinds that the rule names, each once: what Compile looks up in
-// Options.Kinds and Options.Schemas. Those that cannot be read are left out.
-func (r *Rule) Kinds() []schema.GroupVersionKind {
-	var kinds []schema.GroupVersionKind
-	add := func(gvk schema.GroupVersionKind) {
-		if gvk.Kind != "" && !slices.Contains(kinds, gvk) {
-			kinds = append(kinds, gvk)
-		}
-	}
-	add(r.parent.gvk)
-	for i := range r.lookups {
-		add(r.lookups[i].gvk)
-	}
-	for i := range r.children {
-		if template := r.children[i].template; template != nil {
-			add(templateGVK(template))
-		}
-	}
-	for i := range r.patches {
-		if target := r.patches[i].target; target != nil {
-			add(target.gvk)
-		}
-	}
-	return kinds
-}
-
 // fieldAt is where the value of a mapping's field stands, or the mapping where
 // the field has another name by mistake.
 func (c *compiler) fieldAt(n *yamltree.Node, name string) diagnostic.Position {
 	if value := n.Get(name); value != nil {
 		n = value
 	}
-	return c.rule.src.At(n)
+	return c.rule.Source.At(n)
 }
 
 // isUnresolved tells whether a node has to wait until its kind exists.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // reads are what an evaluation has read that most rules do not. Each part is made
@@ -204,7 +205,7 @@ func (e *Evaluation) query(l *compiledLookup, s *scope) (Query, *problem) {
 		case !ok:
 			p = failure("the name has no value").advising("give the lookup a when")
 		default:
-			p = e.checkRendered("name", name, isPathSegment)
+			p = e.checkRendered("name", name, syntax.IsPathSegment)
 		}
 		if p != nil {
 			return q, p.in(l.place("name"))

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 const manifest = `# a Deployment of no concern, with what a rule could not have
@@ -67,7 +68,7 @@ data:
 // findings stand where the file has what is wrong.
 func TestManifest(t *testing.T) {
 	t.Parallel()
-	docs, findings := DecodeManifest("m.yaml", []byte(manifest))
+	docs, findings := syntax.DecodeManifest("m.yaml", []byte(manifest))
 	var names []string
 	for _, r := range slices.Concat(docs.Rules, docs.Partial) {
 		_, more := Compile(r, Options{Kinds: testKinds{}})

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Absence says why objects of a kind can neither be read nor written now.
@@ -98,11 +100,11 @@ func (e *Evaluation) waitsForMissing(out *Outcome) (NodeOutcome, bool) {
 // differOnlyInKind tells whether a reader has the conditions of the child that it
 // reads, except for that of its kind.
 func (c *compiler) differOnlyInKind(reader *guard, target *nodeUses) bool {
-	if !target.spec.optional {
+	if !target.spec.Optional {
 		return false
 	}
 	for _, term := range target.guard.conjuncts {
-		if term != optionalTerm(templateGVK(target.spec.template).Group) && !slices.Contains(reader.conjuncts, term) {
+		if term != optionalTerm(syntax.TemplateGVK(target.spec.Template).Group) && !slices.Contains(reader.conjuncts, term) {
 			return false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // What expressions can start with, besides the names of a forEach.
@@ -133,13 +134,13 @@ func (a *analysis) child(e ast.Expr, id string, soft bool) *origin {
 	}
 	a.c.read[id] = true
 	a.uses.nodes = append(a.uses.nodes, nodeRef{root: rootChildren, id: id, hard: !soft, pos: a.namePos(e, id)})
-	return &origin{waits: true, complete: spec.many()}
+	return &origin{waits: true, complete: spec.Many()}
 }
 
 // childCalled is the child that the node e names; nil after a finding.
-func (a *analysis) childCalled(e ast.Expr, id string) *childSpec {
+func (a *analysis) childCalled(e ast.Expr, id string) *syntax.Child {
 	spec := a.c.children[id]
-	if spec == nil && !a.c.rule.openChildren {
+	if spec == nil && !a.c.rule.OpenChildren {
 		a.reportName(e.ID(), id, diagnostic.CodeUnknownChild, "there is no child called %q", id).WithHint("%s", diagnostic.DidYouMean(id, a.c.childIDs()))
 	}
 	return spec
@@ -175,7 +176,7 @@ func (a *analysis) pair(e ast.Expr, id string, soft bool) *origin {
 func (a *analysis) variable(e ast.Expr, name string) *origin {
 	v := a.c.variable(a.scope, name)
 	if v == nil {
-		if !a.c.rule.openVariables && !a.scope.openVariables {
+		if !a.c.rule.OpenVariables && !a.scope.openVariables {
 			a.reportName(e.ID(), name, diagnostic.CodeUnknownVariable, "there is no variable called %q", name).WithHint("%s", diagnostic.DidYouMean(name, a.scope.variableNames(a.c)))
 		}
 		return fixed()
@@ -198,7 +199,7 @@ func (a *analysis) variable(e ast.Expr, name string) *origin {
 func (a *analysis) lookup(e ast.Expr, id string, soft bool) *origin {
 	l := a.c.lookups[id]
 	if l == nil {
-		if !a.c.rule.openLookups {
+		if !a.c.rule.OpenLookups {
 			f := a.reportName(e.ID(), id, diagnostic.CodeUnknownLookup, "there is no lookup called %q", id)
 			if f.WithHint("%s", diagnostic.DidYouMean(id, a.c.lookupIDs())); f.Hint == "" && a.c.children[id] != nil {
 				f.Hint = "write children." + id
@@ -209,8 +210,8 @@ func (a *analysis) lookup(e ast.Expr, id string, soft bool) *origin {
 	a.c.compileLookup(l)
 	a.uses.nodes = append(a.uses.nodes, nodeRef{root: rootLookups, id: id, hard: !soft, pos: a.namePos(e, id)})
 	a.follow(e, rootLookups+"."+id, &l.uses, &l.guard)
-	o := &origin{waits: true, complete: l.spec.list()}
-	if l.spec.mayBeNull() {
+	o := &origin{waits: true, complete: l.spec.IsList()}
+	if l.spec.MayBeNull() {
 		o.optional = id
 	}
 	return o

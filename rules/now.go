@@ -8,6 +8,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -116,7 +117,7 @@ func (a *analysis) checkMoving(from *origin) {
 	if from == nil || a.scope.mayMove || !from.moves() {
 		return
 	}
-	if a.scope.rendered && a.c.rule.requeueAfter != nil {
+	if a.scope.rendered && a.c.rule.RequeueAfter != nil {
 		a.c.drifts = true
 		return
 	}
@@ -134,16 +135,16 @@ func (a *analysis) checkMoving(from *origin) {
 
 // checkSteadyIdentity reports a name or a namespace that goes with the clock,
 // which would be another object each time.
-func (c *compiler) checkSteadyIdentity(spec *childSpec, from *origin) {
-	if from == nil || c.rule.requeueAfter == nil {
+func (c *compiler) checkSteadyIdentity(spec *syntax.Child, from *origin) {
+	if from == nil || c.rule.RequeueAfter == nil {
 		return // it was reported
 	}
-	metadata, n := from.fields["metadata"], spec.template.Get("metadata")
+	metadata, n := from.fields["metadata"], spec.Template.Get("metadata")
 	if metadata == nil || n == nil {
 		return
 	}
 	report := func(n *yamltree.Node, what string) {
-		c.report(c.rule.src.At(n), diagnostic.CodeMovingTime, "%s must not change with every second, which would make a new object each time, and this does, by way of now", what).
+		c.report(c.rule.Source.At(n), diagnostic.CodeMovingTime, "%s must not change with every second, which would make a new object each time, and this does, by way of now", what).
 			WithHint(`take steps, as in truncate(now, duration("1h"))`)
 	}
 	if n.Kind != yamltree.Mapping && metadata.moves() {

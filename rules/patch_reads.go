@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -125,7 +126,7 @@ func written(n *yamltree.Node, path []string) []writtenField {
 	}
 	var out []writtenField
 	for _, f := range n.Fields {
-		if hasExpression(f.Name) {
+		if syntax.HasExpression(f.Name) {
 			out = append(out, writtenField{path: path, as: asComputed})
 			continue
 		}
@@ -137,11 +138,11 @@ func written(n *yamltree.Node, path []string) []writtenField {
 // isWhole says whether a scalar is one expression and nothing else.
 func isWhole(n *yamltree.Node) bool {
 	text, _ := n.Text()
-	parts, err := scan(text)
+	parts, err := syntax.Scan(text)
 	if err != nil {
 		return false
 	}
-	_, whole := wholeExpression(parts)
+	_, whole := syntax.WholeExpression(parts)
 	return whole
 }
 
@@ -169,8 +170,8 @@ func (w writtenField) isReadBy(r fieldRead) bool {
 
 // checkReadsItself reports a patch that reads a field which it writes: each write
 // would be a reason for the next, or for taking it back.
-func (c *compiler) checkReadsItself(spec *patchSpec, patch *compiledPatch, u *uses) {
-	fields := written(spec.template, nil)
+func (c *compiler) checkReadsItself(spec *syntax.Patch, patch *compiledPatch, u *uses) {
+	fields := written(spec.Template, nil)
 	reported := map[diagnostic.Position]bool{}
 	for _, r := range u.fields {
 		if reported[r.pos] || !c.readsTarget(spec, patch, r.root) {
@@ -179,7 +180,7 @@ func (c *compiler) checkReadsItself(spec *patchSpec, patch *compiledPatch, u *us
 		for _, f := range fields {
 			if f.isReadBy(r) {
 				reported[r.pos] = true
-				c.report(r.pos, diagnostic.CodePatchReadsItself, "%s reads %s, and writes %s itself", spec.label(), r.text, strings.Join(f.path, ".")).
+				c.report(r.pos, diagnostic.CodePatchReadsItself, "%s reads %s, and writes %s itself", spec.Label(), r.text, strings.Join(f.path, ".")).
 					WithHint("compute it from what the patch does not write")
 				break
 			}
@@ -189,27 +190,27 @@ func (c *compiler) checkReadsItself(spec *patchSpec, patch *compiledPatch, u *us
 
 // readsTarget says whether what an expression reads is, for all that can be seen,
 // the object that the patch is for.
-func (c *compiler) readsTarget(spec *patchSpec, patch *compiledPatch, root string) bool {
+func (c *compiler) readsTarget(spec *syntax.Patch, patch *compiledPatch, root string) bool {
 	parent := objectText{name: "${parent.metadata.name}"}
 	target := parent
-	if spec.target != nil {
-		target = objectTextOf(spec.target.name, spec.target.namespace)
+	if spec.Target != nil {
+		target = objectTextOf(spec.Target.Name, spec.Target.Namespace)
 	}
 	group, id, _ := strings.Cut(root, ".")
 	switch group {
 	case rootParent:
-		return patch.GVK.GroupKind() == c.rule.parent.gvk.GroupKind() && target == parent
+		return patch.GVK.GroupKind() == c.rule.Parent.GVK.GroupKind() && target == parent
 	case rootLookups:
 		l := c.lookups[id]
-		return l != nil && l.spec.name != nil && l.spec.gvk.GroupKind() == patch.GVK.GroupKind() &&
-			objectTextOf(l.spec.name, l.spec.namespace) == target
+		return l != nil && l.spec.Name != nil && l.spec.GVK.GroupKind() == patch.GVK.GroupKind() &&
+			objectTextOf(l.spec.Name, l.spec.Namespace) == target
 	}
 	child := c.children[id]
-	if child == nil || child.template == nil || child.many() {
+	if child == nil || child.Template == nil || child.Many() {
 		return false
 	}
-	metadata := child.template.Get("metadata")
-	return templateGVK(child.template).GroupKind() == patch.GVK.GroupKind() &&
+	metadata := child.Template.Get("metadata")
+	return syntax.TemplateGVK(child.Template).GroupKind() == patch.GVK.GroupKind() &&
 		objectTextOf(metadata.Get("name"), metadata.Get("namespace")) == target
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -57,13 +58,13 @@ func (a *analysis) randomHint() string {
 	if spec == nil || a.node == nil {
 		return once + ", and read the value from that child"
 	}
-	if path, ok := pathTo(spec.template, a.node); ok && a.scope.own != "" && !isIdentity(path) {
+	if path, ok := pathTo(spec.Template, a.node); ok && a.scope.own != "" && !isIdentity(path) {
 		return fmt.Sprintf("generate it once: %s; or %s", yamlPath(readable(path), a.c.generatedValue(spec, path, a.node)), once)
 	}
 	if v := variableOf(spec, a.node); v != nil {
 		path := fieldOf(spec, v)
 		return fmt.Sprintf("generate it once: {name: %s, value: \"%s\"}, and in the template %s; or %s",
-			v.name, a.c.generatedValue(spec, path, a.node), yamlPath(readable(path), "${variables."+v.name+"}"), once)
+			v.Name, a.c.generatedValue(spec, path, a.node), yamlPath(readable(path), "${variables."+v.Name+"}"), once)
 	}
 	return fmt.Sprintf("generate it once, in the template, as in %s; or %s", yamlPath(examplePath(), a.c.generatedValue(spec, examplePath(), a.node)), once)
 }
@@ -71,13 +72,13 @@ func (a *analysis) randomHint() string {
 // ownVariableHint is the hint for a variable of the rule that could be one of a child; empty for
 // everything else.
 func (a *analysis) ownVariableHint() string {
-	for _, v := range a.c.rule.variables {
-		if v.value != a.node {
+	for _, v := range a.c.rule.Variables {
+		if v.Value != a.node {
 			continue
 		}
 		for _, id := range slices.Sorted(maps.Keys(a.c.children)) {
-			if path := generatedPath(a.expr.Root(), id); path != nil && !a.c.children[id].many() {
-				return fmt.Sprintf("move it to the variables of %s, and set the field in the template there: %s", id, yamlPath(path, "${variables."+v.name+"}"))
+			if path := generatedPath(a.expr.Root(), id); path != nil && !a.c.children[id].Many() {
+				return fmt.Sprintf("move it to the variables of %s, and set the field in the template there: %s", id, yamlPath(path, "${variables."+v.Name+"}"))
 			}
 		}
 	}
@@ -100,7 +101,7 @@ func readable(path []string) []string {
 
 // generatedValue is the expression that generates a field of a child once, in place of what stands
 // in n.
-func (c *compiler) generatedValue(spec *childSpec, path []string, n *yamltree.Node) string {
+func (c *compiler) generatedValue(spec *syntax.Child, path []string, n *yamltree.Node) string {
 	value := function.RandomName + "(24)"
 	if text, ok := n.Text(); ok {
 		if written := regexp.MustCompile(function.RandomName + `\(\d+\)`).FindString(text); written != "" {
@@ -108,18 +109,18 @@ func (c *compiler) generatedValue(spec *childSpec, path []string, n *yamltree.No
 		}
 	}
 	path = readable(path)
-	if isSecret(templateGVK(spec.template)) && path[0] == "data" {
+	if isSecret(syntax.TemplateGVK(spec.Template)) && path[0] == "data" {
 		value = "bytes(" + value + ")"
 	}
 	var read strings.Builder
 	for _, name := range path {
-		if yamltree.IsPathName(name) && !strings.ContainsAny(name, "-$") && !isDigits(name[:1]) {
+		if yamltree.IsPathName(name) && !strings.ContainsAny(name, "-$") && (name[0] < '0' || name[0] > '9') {
 			read.WriteString(".?" + name)
 		} else {
 			read.WriteString("[?'" + name + "']")
 		}
 	}
-	return "${" + rootObserved + "." + spec.id + read.String() + ".orValue(" + value + ")}"
+	return "${" + rootObserved + "." + spec.ID + read.String() + ".orValue(" + value + ")}"
 }
 
 // yamlPath is a field of a template as a rule says it: data: {password: "…"}.
@@ -141,7 +142,7 @@ func yamlPath(path []string, value string) string {
 // a key that is computed, or not in it.
 func pathTo(in, n *yamltree.Node) ([]string, bool) {
 	for _, f := range fieldsOf(in) {
-		if hasExpression(f.Name) {
+		if syntax.HasExpression(f.Name) {
 			continue
 		}
 		if f.Value == n {
@@ -155,10 +156,10 @@ func pathTo(in, n *yamltree.Node) ([]string, bool) {
 }
 
 // variableOf is the variable of a child in whose value a node stands; nil for none.
-func variableOf(spec *childSpec, n *yamltree.Node) *variableSpec {
-	for i := range spec.variables {
-		v := &spec.variables[i]
-		if _, within := pathTo(v.value, n); within || v.value == n {
+func variableOf(spec *syntax.Child, n *yamltree.Node) *syntax.Variable {
+	for i := range spec.Variables {
+		v := &spec.Variables[i]
+		if _, within := pathTo(v.Value, n); within || v.Value == n {
 			return v
 		}
 	}
@@ -166,33 +167,33 @@ func variableOf(spec *childSpec, n *yamltree.Node) *variableSpec {
 }
 
 // fieldOf is the field of a template to which a variable is written, or one that it could be.
-func fieldOf(spec *childSpec, v *variableSpec) []string {
+func fieldOf(spec *syntax.Child, v *syntax.Variable) []string {
 	var found []string
 	var walk func(n *yamltree.Node, path []string)
 	walk = func(n *yamltree.Node, path []string) {
-		if text, ok := n.Text(); ok && found == nil && sameText(text) == "${variables."+v.name+"}" {
+		if text, ok := n.Text(); ok && found == nil && sameText(text) == "${variables."+v.Name+"}" {
 			found = path
 		}
 		for _, f := range fieldsOf(n) {
-			if !hasExpression(f.Name) {
+			if !syntax.HasExpression(f.Name) {
 				walk(f.Value, append(slices.Clip(path), f.Name))
 			}
 		}
 	}
-	walk(spec.template, nil)
+	walk(spec.Template, nil)
 	if found == nil {
-		return []string{"data", v.name}
+		return []string{"data", v.Name}
 	}
 	return found
 }
 
 // checkRandomIdentity reports a name or a namespace that is made at random, which
 // would be another object each time.
-func (c *compiler) checkRandomIdentity(spec *childSpec, u *uses) {
-	metadata := spec.template.Get("metadata")
+func (c *compiler) checkRandomIdentity(spec *syntax.Child, u *uses) {
+	metadata := spec.Template.Get("metadata")
 	for _, n := range []*yamltree.Node{metadata, metadata.Get("name"), metadata.Get("namespace")} {
 		if n != nil && slices.Contains(u.random, n) {
-			c.report(c.rule.src.At(n), diagnostic.CodeRandomIdentity, "%s would make a new object at every evaluation, because its name is made at random", spec.label()).
+			c.report(c.rule.Source.At(n), diagnostic.CodeRandomIdentity, "%s would make a new object at every evaluation, because its name is made at random", spec.Label()).
 				WithHint("make the name of what tells the objects apart")
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv/value"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // identity is what makes two objects one.
@@ -137,7 +138,7 @@ func (e *Evaluation) renderObject(child *compiledChild, s *scope) (*unstructured
 
 // guarded says whether an object that is there may have to stay as it is.
 func (c *compiledChild) guarded() bool {
-	return c.updateWhen != nil || c.UpdatePolicy == UpdateCreateOnly || len(c.generated) > 0
+	return c.updateWhen != nil || c.UpdatePolicy == syntax.UpdateCreateOnly || len(c.generated) > 0
 }
 
 // decide asks createWhen about an object that is not there, and updateWhen about
@@ -168,7 +169,7 @@ func (e *Evaluation) decide(child *compiledChild, it *item, object *unstructured
 		if !ok {
 			it.fate = fateUncreated
 		}
-	case live != nil && child.UpdatePolicy == UpdateCreateOnly:
+	case live != nil && child.UpdatePolicy == syntax.UpdateCreateOnly:
 		it.fate, it.live = fateKept, live
 	case live != nil && child.updateWhen != nil:
 		s := it.scope

@@ -7,11 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // renews says whether an object of the child may be deleted and made anew.
 func (c *compiledChild) renews() bool {
-	return c.recreateWhen != nil || c.UpdatePolicy == UpdateRecreate || c.UpdatePolicy == UpdateApplyOrRecreate
+	return c.recreateWhen != nil || c.UpdatePolicy == syntax.UpdateRecreate || c.UpdatePolicy == syntax.UpdateApplyOrRecreate
 }
 
 // decideRenewal asks recreateWhen about an object that exists and may be changed,
@@ -19,7 +20,7 @@ func (c *compiledChild) renews() bool {
 // deleted for it. What recreateWhen cannot say yet counts as no. An object of CreateOnly
 // is recreated, or left as it is.
 func (e *Evaluation) decideRenewal(child *compiledChild, it *item, live *unstructured.Unstructured) *problem {
-	once := child.UpdatePolicy == UpdateCreateOnly
+	once := child.UpdatePolicy == syntax.UpdateCreateOnly
 	if !child.renews() || it.fate != fateWritten && !once {
 		return nil
 	}
@@ -46,21 +47,21 @@ func (e *Evaluation) decideRenewal(child *compiledChild, it *item, live *unstruc
 }
 
 // renewal compiles recreateWhen, and looks at what an updatePolicy may delete.
-func (c *compiler) renewal(spec *childSpec, child *compiledChild, sc *compileScope, n *nodeUses) {
-	if spec.recreateWhen != nil {
-		child.recreateWhen = c.condition(spec.recreateWhen, c.selfScope(sc, child, sc.place+".recreateWhen"), &n.uses).compiled()
+func (c *compiler) renewal(spec *syntax.Child, child *compiledChild, sc *compileScope, n *nodeUses) {
+	if spec.RecreateWhen != nil {
+		child.recreateWhen = c.condition(spec.RecreateWhen, c.selfScope(sc, child, sc.place+".recreateWhen"), &n.uses).compiled()
 	}
 	if MayRecreate(child.GVK) {
 		return
 	}
-	pos, what := spec.updatePolicyPos, "updatePolicy "+string(spec.updatePolicy)
+	pos, what := spec.UpdatePolicyPos, "updatePolicy "+string(spec.UpdatePolicy)
 	switch {
-	case spec.recreateWhen != nil:
-		pos, what = c.rule.src.At(spec.recreateWhen), "recreateWhen"
+	case spec.RecreateWhen != nil:
+		pos, what = c.rule.Source.At(spec.RecreateWhen), "recreateWhen"
 	case !child.renews():
 		return
 	}
-	c.report(pos, diagnostic.CodeRecreateLoses, "%s would delete %s, a %s, and with it all that is in it", what, spec.label(), child.GVK.Kind).
+	c.report(pos, diagnostic.CodeRecreateLoses, "%s would delete %s, a %s, and with it all that is in it", what, spec.Label(), child.GVK.Kind).
 		WithHint("render another name for the new one, so that the old one is pruned, with the care that takes")
 }
 

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // A rollout decides which items of a forEach are updated in this evaluation, from what
@@ -16,34 +17,34 @@ import (
 
 // compiledRollout is rollout of a child.
 type compiledRollout struct {
-	rolloutSpec
+	syntax.Rollout
 	// value is maxUnavailable where it is an expression, else nil.
 	value template
 }
 
 // rollout compiles rollout, of which maxUnavailable is for all items.
-func (c *compiler) rollout(spec *childSpec, child *compiledChild, n *nodeUses) {
-	r := spec.rollout
+func (c *compiler) rollout(spec *syntax.Child, child *compiledChild, n *nodeUses) {
+	r := spec.Rollout
 	if r == nil {
 		return
 	}
-	pos := c.rule.src.At(r.node)
+	pos := c.rule.Source.At(r.Node)
 	switch {
-	case !spec.many() && !spec.gaps["forEach"]:
-		c.report(pos, diagnostic.CodeIdleRollout, "rollout decides nothing: %s is one object", spec.label()).
+	case !spec.Many() && !spec.Gaps["forEach"]:
+		c.report(pos, diagnostic.CodeIdleRollout, "rollout decides nothing: %s is one object", spec.Label()).
 			WithHint("leave it out, or give the child a forEach")
-	case spec.updatePolicy == UpdateCreateOnly && (!r.ordered || r.node.Has("maxUnavailable") || r.node.Has("partition")):
-		c.report(pos, diagnostic.CodeIdleRollout, "rollout decides nothing: with updatePolicy CreateOnly, %s is never updated", spec.label()).
+	case spec.UpdatePolicy == syntax.UpdateCreateOnly && (!r.Ordered || r.Node.Has("maxUnavailable") || r.Node.Has("partition")):
+		c.report(pos, diagnostic.CodeIdleRollout, "rollout decides nothing: with updatePolicy CreateOnly, %s is never updated", spec.Label()).
 			WithHint("leave it out; only order: OrderedReady says something of how items are made and removed")
 	}
-	child.rollout = &compiledRollout{rolloutSpec: *r}
-	child.Rollout, child.Ordered = true, r.ordered
-	if r.max == nil {
+	child.rollout = &compiledRollout{Rollout: *r}
+	child.Rollout, child.Ordered = true, r.Ordered
+	if r.Max == nil {
 		return
 	}
-	sc := c.ruleScope("children." + spec.label() + ".rollout.maxUnavailable")
-	child.rollout.value = c.textField(r.max, sc, &n.uses, "an int, or text such as 25%", types.IntKind, types.StringKind)
-	c.try(r.max, child.rollout.value, sc.place, func(s *scope) *problem {
+	sc := c.ruleScope("children." + spec.Label() + ".rollout.maxUnavailable")
+	child.rollout.value = c.textField(r.Max, sc, &n.uses, "an int, or text such as 25%", types.IntKind, types.StringKind)
+	c.try(r.Max, child.rollout.value, sc.place, func(s *scope) *problem {
 		_, p := s.ev.maxUnavailable(child.rollout, 1)
 		return p
 	})
@@ -73,7 +74,7 @@ func (e *Evaluation) rollOut(i int) {
 		turns[j] = e.turnOf(child, &n.items[j])
 	}
 	missing := n.missing
-	if child.rollout.ordered {
+	if child.rollout.Ordered {
 		e.makeInOrder(n, turns)
 	}
 	e.updateInOrder(child, n, turns, missing)
@@ -149,7 +150,7 @@ func (e *Evaluation) updateInOrder(child *compiledChild, n *nodeState, turns []t
 		goes := underWay < limit && (t.notReady != nil || unavailable < limit)
 		switch {
 		case !t.outdated:
-		case int64(it.scope.index) < child.rollout.partition:
+		case int64(it.scope.index) < child.rollout.Partition:
 			it.holdBack()
 		case !goes:
 			it.holdBack()
@@ -209,7 +210,7 @@ func (n *nodeState) explain(turns []turn, left int, unknown *problem) (p *proble
 // maxUnavailable is how many items may be not ready at the same time.
 func (e *Evaluation) maxUnavailable(r *compiledRollout, items int) (int, *problem) {
 	if r.value == nil {
-		return r.share.of(items), nil
+		return r.Share.Of(items), nil
 	}
 	val, ok, p := r.value.render(&e.base)
 	if p != nil {
@@ -218,9 +219,9 @@ func (e *Evaluation) maxUnavailable(r *compiledRollout, items int) (int, *proble
 	if !ok {
 		val = nil
 	}
-	says, err := shareOf(val)
+	says, err := syntax.ShareOf(val)
 	if err != nil {
 		return 0, failure("%s, and is %s", err.Error(), jsonType(val)).under("maxUnavailable")
 	}
-	return says.of(items), nil
+	return says.Of(items), nil
 }

@@ -46,7 +46,7 @@ func (p *Program) findSecrets() bool {
 func (c *compiler) readsSecret(u *uses) bool {
 	for _, r := range u.nodes {
 		if r.root == rootLookups {
-			if l := c.lookups[r.id]; l != nil && isSecret(l.spec.gvk) {
+			if l := c.lookups[r.id]; l != nil && isSecret(l.spec.GVK) {
 				return true
 			}
 			continue
@@ -55,8 +55,8 @@ func (c *compiler) readsSecret(u *uses) bool {
 		if child == nil {
 			continue
 		}
-		kind, _ := child.template.Get("kind").Text()
-		version, _ := child.template.Get("apiVersion").Text()
+		kind, _ := child.Template.Get("kind").Text()
+		version, _ := child.Template.Get("apiVersion").Text()
 		if isSecret(schema.FromAPIVersionAndKind(version, kind)) {
 			return true
 		}

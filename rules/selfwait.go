@@ -5,6 +5,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -13,8 +14,8 @@ import (
 
 // checkSelfWait reports the expressions of a template that always read a field of the child's own
 // observed object. A child that may exist without the rule having created it is not asked.
-func (c *compiler) checkSelfWait(spec *childSpec) {
-	if spec.id == "" || spec.many() || spec.adopt || spec.when != nil || spec.createWhen != nil {
+func (c *compiler) checkSelfWait(spec *syntax.Child) {
+	if spec.ID == "" || spec.Many() || spec.Adopt || spec.When != nil || spec.CreateWhen != nil {
 		return
 	}
 	var walk func(n *yamltree.Node)
@@ -25,13 +26,13 @@ func (c *compiler) checkSelfWait(spec *childSpec) {
 		for _, item := range n.Items {
 			walk(item)
 		}
-		if x := c.results[n].x; x != nil && alwaysReads(x.expr.Root(), spec.id) {
-			c.report(c.rule.src.At(n), diagnostic.CodeSelfReference, "%s cannot be created: this waits for a field of observed.%s, which comes with the object", spec.id, spec.id).
-				WithHint("begin with a ?, as in observed.%s.?…, and say what there is without the object, by orValue(…) or optMap(…)", spec.id)
+		if x := c.results[n].x; x != nil && alwaysReads(x.expr.Root(), spec.ID) {
+			c.report(c.rule.Source.At(n), diagnostic.CodeSelfReference, "%s cannot be created: this waits for a field of observed.%s, which comes with the object", spec.ID, spec.ID).
+				WithHint("begin with a ?, as in observed.%s.?…, and say what there is without the object, by orValue(…) or optMap(…)", spec.ID)
 		}
 	}
-	if spec.template != nil {
-		walk(spec.template)
+	if spec.Template != nil {
+		walk(spec.Template)
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/openapi/builtin"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 var update = flag.Bool("update", false, "rewrite the wanted parts of testdata")
@@ -279,7 +280,7 @@ func rewrite(t *testing.T, path string, archive *txtar.Archive, got map[string]s
 
 // compileAll decodes a source and compiles what is in it.
 func compileAll(name string, data []byte, o Options) ([]*Program, diagnostic.Findings) {
-	docs, findings := Decode(name, data)
+	docs, findings := syntax.Decode(name, data)
 	var programs []*Program
 	for _, r := range slices.Concat(docs.Rules, docs.Partial) {
 		p, more := Compile(r, o)
@@ -354,7 +355,7 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 				for _, path := range r.Fresh(j) {
 					fmt.Fprintf(&b, "  generated, where it is missing: %s\n", strings.Join(path, "."))
 				}
-				if d := ev.Ending(o); d != (Ending{EndDelete, EndDelete}) {
+				if d := ev.Ending(o); d != (Ending{syntax.EndDelete, syntax.EndDelete}) {
 					fmt.Fprintf(&b, "  when pruned: %s, when deleted: %s\n", d.WhenPruned, d.WhenDeleted)
 				}
 				for _, path := range ev.Ignores(o) {

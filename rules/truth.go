@@ -92,7 +92,7 @@ func (t *typing) compared(e ast.Expr, operator string) (path string, value ref.V
 // another one than that of spec.parent, and says whether it did.
 func (t *typing) checkParentKind(literal, field ast.Expr) bool {
 	text, ok := literalText(literal)
-	gvk := t.c.rule.parent.gvk
+	gvk := t.c.rule.Parent.GVK
 	if !ok || gvk.Kind == "" {
 		return false
 	}

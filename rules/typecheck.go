@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // typing walks over one expression, which CEL's checker has passed, once more:
@@ -138,7 +139,7 @@ func (t *typing) name(e ast.Expr, env typeBindings) typed {
 	}
 	switch name {
 	case rootParent:
-		return t.c.kindType(t.c.rule.parent.gvk)
+		return t.c.kindType(t.c.rule.Parent.GVK)
 	case rootNow:
 		return typed{typ: types.TimestampType}
 	case rootFinalizing:
@@ -160,7 +161,7 @@ func (t *typing) member(root, name string) typed {
 		return t.c.childType(name)
 	case rootEach:
 		if spec := t.c.children[name]; spec != nil {
-			return t.c.kindType(templateGVK(spec.template))
+			return t.c.kindType(syntax.TemplateGVK(spec.Template))
 		}
 	case rootLookups:
 		return t.c.lookupType(name)
@@ -401,7 +402,7 @@ func (t *typing) isAlwaysThere(operand ast.Expr, name string) bool {
 		case "name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation":
 			return true
 		case "labels":
-			return t.c.rule.parent.labelled()
+			return t.c.rule.Parent.Labelled()
 		}
 	}
 	return false

@@ -1,11 +1,11 @@
-package rules
+package syntax
 
 import (
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// definition is a CustomResourceDefinition as it stands in its source.
+// definition is a CustomResourceDefinition in its source.
 type definition struct {
 	src  *yamltree.Source
 	root *yamltree.Node
@@ -13,16 +13,17 @@ type definition struct {
 
 // DefinitionPlace is a place in a CustomResourceDefinition.
 type DefinitionPlace struct {
-	// Path leads to it: names of fields, keys of maps, and indices of lists, from 0. Where the definition has no such
-	// place, the last one on the way there counts.
+	// Path leads to it: names of fields, keys of maps, and indices of lists, from 0. If the
+	// definition has no such place, the last one on the way counts.
 	Path []string
-	// Name is true for the last name of the path, and false for its value.
+	// Name is true for the last name of the path, and false for the value there.
 	Name bool
-	// Offset is the byte of the value that is meant, where that is text.
+	// Offset is the byte within the value, if that is text.
 	Offset int
 }
 
-// DefinitionFinding is a finding about CRDs[i] that somebody else has made.
+// DefinitionFinding makes a finding about CRDs[i]. The message comes from the validation of
+// the API server.
 func (docs *Documents) DefinitionFinding(i int, at DefinitionPlace, message string) diagnostic.Finding {
 	d := docs.definitions[i]
 	f := diagnostic.New(d.place(at), diagnostic.CodeRefusedCRD, "%s", message)

@@ -1,4 +1,4 @@
-package rules
+package syntax
 
 import (
 	"fmt"
@@ -13,15 +13,14 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// fields says what each field of a mapping is decoded with.
+// fields has a function for each field of a mapping, which decodes it.
 type fields map[string]func(*yamltree.Node)
 
-// object decodes a mapping: every field that stands there, and a finding for
-// each that does not belong there and each that is missing. A field that is
-// known by another name is decoded as what it was meant for, so that what is
-// wrong in it comes out too.
-func (d *decoder) object(n *yamltree.Node, path string, known fields, required ...string) gaps {
-	found := gaps{}
+// object decodes a mapping. It reports each field that is unknown and each that is missing.
+// A misspelt field is decoded as the one that was meant, so that the mistakes in it are
+// found as well. It returns the fields that are incomplete.
+func (d *decoder) object(n *yamltree.Node, path string, known fields, required ...string) Gaps {
+	found := Gaps{}
 	if n.Kind != yamltree.Mapping {
 		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", orDocument(path), n.What())
 		for name := range known {
@@ -75,8 +74,8 @@ func orDocument(path string) string {
 	return path
 }
 
-// foreignField explains the words that other engines use: the field that is
-// meant, where there is one, and what to say.
+// foreignField knows the words of other engines. It gives the field that is meant, if Kanon
+// has it, and a hint.
 func foreignField(path, name string) (target, hint string) {
 	switch name {
 	case "resources":
@@ -109,8 +108,7 @@ func foreignField(path, name string) (target, hint string) {
 	return "", ""
 }
 
-// misplacedField says where a field belongs that stands one level too far out or
-// in.
+// misplacedField is a hint for a field that is one level too far out or in.
 func misplacedField(n *yamltree.Node, path string, f yamltree.Field) string {
 	switch {
 	case path == "" && !n.Has("spec") && slices.Contains([]string{"parent", "children", "status", "lookups", "variables"}, f.Name):
@@ -125,17 +123,18 @@ func misplacedField(n *yamltree.Node, path string, f yamltree.Field) string {
 	return ""
 }
 
-// quotesHint is for scalars that YAML takes for something else than a string.
-const quotesHint = "put quotes around it"
+// QuotesHint is for scalars that YAML does not read as strings.
+const QuotesHint = "put quotes around it"
 
-func quotesFor(n *yamltree.Node) string {
+// QuotesFor is QuotesHint for a scalar other than null, and empty for any other node.
+func QuotesFor(n *yamltree.Node) string {
 	if n.Kind != yamltree.Scalar || n.Value == nil {
 		return ""
 	}
-	return quotesHint
+	return QuotesHint
 }
 
-// list returns the items of a list.
+// list gives the items of a list.
 func (d *decoder) list(n *yamltree.Node, path string) []*yamltree.Node {
 	if n.Kind != yamltree.Sequence {
 		d.report(n, diagnostic.CodeFieldType, "%s must be a list, and is %s", path, n.What()).WithHint("%s", asListHint(n, path))
@@ -144,7 +143,7 @@ func (d *decoder) list(n *yamltree.Node, path string) []*yamltree.Node {
 	return n.Items
 }
 
-// asListHint says how to write as a list what is none.
+// asListHint says how to write something else as a list.
 func asListHint(n *yamltree.Node, path string) string {
 	s, ok := n.Text()
 	switch {
@@ -158,17 +157,17 @@ func asListHint(n *yamltree.Node, path string) string {
 	return ""
 }
 
-// plainString is a string in a place where expressions are not evaluated.
+// plainString decodes a string that cannot have expressions.
 func (d *decoder) plainString(n *yamltree.Node, path string) (string, bool) {
 	s, ok := n.Text()
 	switch {
 	case n.Kind == yamltree.Scalar && !ok && n.Value != nil:
-		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()).WithHint("%s", quotesHint)
+		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()).WithHint("%s", QuotesHint)
 		return "", false
 	case !ok:
 		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What())
 		return "", false
-	case hasExpression(s):
+	case HasExpression(s):
 		d.report(n, diagnostic.CodeStrayExpression, "%s cannot hold an expression", path).
 			WithHint("write it out: it is read before there is a parent")
 		return "", false
@@ -190,8 +189,8 @@ func (d *decoder) stringMap(n *yamltree.Node, path string) map[string]string {
 		s, ok := f.Value.Text()
 		switch {
 		case !ok:
-			d.report(f.Value, diagnostic.CodeFieldType, "%s must be a string, and is %s", at, f.Value.What()).WithHint("%s", quotesFor(f.Value))
-		case hasExpression(s) && path == "metadata.labels":
+			d.report(f.Value, diagnostic.CodeFieldType, "%s must be a string, and is %s", at, f.Value.What()).WithHint("%s", QuotesFor(f.Value))
+		case HasExpression(s) && path == "metadata.labels":
 			d.report(f.Value, diagnostic.CodeStrayExpression, "%s cannot hold an expression", at)
 		}
 		m[f.Name] = s
@@ -199,10 +198,10 @@ func (d *decoder) stringMap(n *yamltree.Node, path string) map[string]string {
 	return m
 }
 
-// expression is a string that must be one whole expression.
+// expression checks that a node may be one whole expression. It is nil after a finding.
 func (d *decoder) expression(n *yamltree.Node, path string) *yamltree.Node {
 	s, ok := n.Text()
-	if !ok || !hasExpression(s) {
+	if !ok || !HasExpression(s) {
 		d.report(n, diagnostic.CodeNotExpression, "%s must be an expression, such as ${…}, and is %s", path, n.What()).
 			WithHint("%s", expressionHint(n))
 		return nil
@@ -210,7 +209,10 @@ func (d *decoder) expression(n *yamltree.Node, path string) *yamltree.Node {
 	return n
 }
 
-// expressionHint says how to make an expression of what is none.
+// maxHintLength is the longest text that a hint repeats.
+const maxHintLength = 60
+
+// expressionHint says how to write something else as an expression.
 func expressionHint(n *yamltree.Node) string {
 	s, ok := n.Text()
 	switch {
@@ -218,13 +220,13 @@ func expressionHint(n *yamltree.Node) string {
 		return "write one expression, with && between the conditions"
 	case n.Kind == yamltree.Sequence:
 		return "write the expression without a list"
-	case ok && s != "" && len(s) <= maxShownPath:
+	case ok && s != "" && len(s) <= maxHintLength:
 		return fmt.Sprintf("write ${%s}", s)
 	}
 	return ""
 }
 
-// selector decodes a label selector. One without any requirement selects all.
+// selector decodes a label selector. An empty one selects all.
 func (d *decoder) selector(n *yamltree.Node, path string) labels.Selector {
 	var spec metav1.LabelSelector
 	before := len(d.findings)
@@ -271,7 +273,7 @@ func (d *decoder) requirement(n *yamltree.Node, path string) metav1.LabelSelecto
 // noExpressions reports the expressions in a mapping of strings.
 func (d *decoder) noExpressions(n *yamltree.Node, path string) {
 	for _, f := range n.Fields {
-		if isExpressionText(f.Value) {
+		if IsExpressionText(f.Value) {
 			d.report(f.Value, diagnostic.CodeStrayExpression, "%s.%s cannot hold an expression", path, f.Name)
 		}
 	}

@@ -1,4 +1,4 @@
-package rules
+package syntax
 
 import (
 	"fmt"
@@ -11,55 +11,63 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// patchSpec is one item of spec.patches.
-type patchSpec struct {
-	bodySpec
-	id    string
-	pos   diagnostic.Position // of the id
+// Patch is one item of spec.patches.
+type Patch struct {
+	Body
+	ID    string
+	Pos   diagnostic.Position // of the id
 	index int
-	// target says which objects are patched; nil: the parent.
-	target *lookupSpec
-	refuse bool
-	// template is nil where it is missing or no mapping.
-	template *yamltree.Node
+	// Target selects the objects that are patched. nil: the parent.
+	Target *Lookup
+	Refuse bool
+	// Template is nil if it is missing or not a mapping.
+	Template *yamltree.Node
 }
 
-// label names a patch in messages, by its id where it has one.
-func (p *patchSpec) label() string {
-	if p.id == "" {
+// Label names a patch in messages, by its id if it has one.
+func (p *Patch) Label() string {
+	if p.ID == "" {
 		return fmt.Sprintf("spec.patches[%d]", p.index)
 	}
-	return "patches." + p.id
+	return "patches." + p.ID
+}
+
+// Group is the API group of the objects that are patched.
+func (p *Patch) Group(r *Rule) string {
+	if p.Target == nil {
+		return r.Parent.GVK.Group
+	}
+	return p.Target.GVK.Group
 }
 
 func (d *decoder) patches(n *yamltree.Node, r *Rule) {
 	for i, item := range d.list(n, "spec.patches") {
-		r.patches = append(r.patches, d.patch(item, i, r.patches))
+		r.Patches = append(r.Patches, d.patch(item, i, r.Patches))
 	}
 }
 
-func (d *decoder) patch(n *yamltree.Node, index int, before []patchSpec) patchSpec {
+func (d *decoder) patch(n *yamltree.Node, index int, before []Patch) Patch {
 	path := fmt.Sprintf("spec.patches[%d]", index)
-	p := patchSpec{index: index, pos: d.src.At(n)}
-	p.gaps = d.object(n, path, fields{
+	p := Patch{index: index, Pos: d.src.At(n)}
+	p.Gaps = d.object(n, path, fields{
 		"id": func(n *yamltree.Node) {
-			p.pos = d.src.At(n)
-			p.id = d.patchID(n, path+".id")
-			if p.id != "" && slices.ContainsFunc(before, func(o patchSpec) bool { return o.id == p.id }) {
-				d.report(n, diagnostic.CodeNameTwice, "two patches are called %q", p.id).WithHint("choose another id")
+			p.Pos = d.src.At(n)
+			p.ID = d.patchID(n, path+".id")
+			if p.ID != "" && slices.ContainsFunc(before, func(o Patch) bool { return o.ID == p.ID }) {
+				d.report(n, diagnostic.CodeNameTwice, "two patches are called %q", p.ID).WithHint("choose another id")
 			}
 		},
-		"when":      func(n *yamltree.Node) { p.when = d.expression(n, path+".when") },
-		"forEach":   func(n *yamltree.Node) { d.items(n, path+".forEach", &p.bodySpec) },
-		"variables": func(n *yamltree.Node) { p.variables, p.openVariables = d.variables(n, path+".variables") },
-		"target":    func(n *yamltree.Node) { p.target = d.target(n, path+".target") },
+		"when":      func(n *yamltree.Node) { p.When = d.expression(n, path+".when") },
+		"forEach":   func(n *yamltree.Node) { d.items(n, path+".forEach", &p.Body) },
+		"variables": func(n *yamltree.Node) { p.Variables, p.OpenVariables = d.variables(n, path+".variables") },
+		"target":    func(n *yamltree.Node) { p.Target = d.target(n, path+".target") },
 		"conflict": func(n *yamltree.Node) {
 			text, ok := d.plainString(n, path+".conflict")
 			if ok && !slices.Contains(conflictPolicies(), text) {
 				d.report(n, diagnostic.CodeNotOneOf, "%s.conflict must be %s, and is %q", path, strings.Join(conflictPolicies(), " or "), text).
 					WithHint("%s", diagnostic.DidYouMean(text, conflictPolicies()))
 			}
-			p.refuse = text == conflictRefuse
+			p.Refuse = text == conflictRefuse
 		},
 		"template": func(n *yamltree.Node) {
 			if n.Kind != yamltree.Mapping {
@@ -69,14 +77,14 @@ func (d *decoder) patch(n *yamltree.Node, index int, before []patchSpec) patchSp
 			if len(n.Fields) == 0 && !n.Partial {
 				d.report(n, diagnostic.CodeEmpty, "%s.template is empty", path)
 			}
-			p.template = n
+			p.Template = n
 		},
 	}, "id", "template")
 	p.lose(n)
 	return p
 }
 
-// What a patch does with a field that another manager has with another value.
+// What a patch does with a field for which another manager has another value.
 const (
 	conflictOverride = "Override"
 	conflictRefuse   = "Refuse"
@@ -84,8 +92,8 @@ const (
 
 func conflictPolicies() []string { return []string{conflictOverride, conflictRefuse} }
 
-// patchID is the id of a patch. No expression uses it, but a field manager is named
-// after it.
+// patchID decodes the id of a patch. No expression uses it, but it is part of the name of a
+// field manager.
 func (d *decoder) patchID(n *yamltree.Node, path string) string {
 	s, ok := d.plainString(n, path)
 	if !ok {
@@ -98,18 +106,18 @@ func (d *decoder) patchID(n *yamltree.Node, path string) string {
 	return s
 }
 
-// target decodes which objects a patch is for.
-func (d *decoder) target(n *yamltree.Node, path string) *lookupSpec {
-	t := &lookupSpec{pos: d.src.At(n), node: n}
+// target decodes the target of a patch.
+func (d *decoder) target(n *yamltree.Node, path string) *Lookup {
+	t := &Lookup{Pos: d.src.At(n), Node: n}
 	var apiVersion, kind string
-	t.gaps = d.object(n, path, fields{
+	t.Gaps = d.object(n, path, fields{
 		"apiVersion": func(n *yamltree.Node) { apiVersion, _ = d.plainString(n, path+".apiVersion") },
 		"kind":       func(n *yamltree.Node) { kind, _ = d.plainString(n, path+".kind") },
-		"name":       func(n *yamltree.Node) { t.name = d.objectText(n, path+".name", isPathSegment) },
-		"namespace":  func(n *yamltree.Node) { t.namespace = d.objectText(n, path+".namespace", isNamespace) },
+		"name":       func(n *yamltree.Node) { t.Name = d.objectText(n, path+".name", IsPathSegment) },
+		"namespace":  func(n *yamltree.Node) { t.Namespace = d.objectText(n, path+".namespace", isNamespace) },
 		"selector":   func(n *yamltree.Node) { d.lookupSelector(n, path+".selector", t) },
 	}, "apiVersion", "kind")
-	t.gvk = d.gvk(n, path, apiVersion, kind)
+	t.GVK = d.gvk(n, path, apiVersion, kind)
 	d.whichForm(n, path, t, diagnostic.CodePatchTarget,
 		"give it a name for one object, or a selector for several; selector: {} selects all, and without a target the patch is for the parent",
 		"leave out one: name is for one object, and selector for several")

@@ -1,4 +1,4 @@
-package rules
+package syntax
 
 import (
 	"slices"
@@ -8,24 +8,22 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// DecodeManifest is Decode for a file as its author keeps it. Besides rules and
-// CustomResourceDefinitions it may hold ConfigMaps with rules, of which every key
-// that ends in .yaml or .yml is decoded, with or without the label that the engine
-// asks for, and documents of other kinds, which are passed over. Positions are
-// those in the file, also within the ConfigMaps: exact in block strings, and in
-// quoted strings as far as text and value can be laid over one another.
+// DecodeManifest is Decode for a file as its author keeps it. It may have other documents,
+// which are skipped, and ConfigMaps with rules: each of their keys that ends in .yaml or
+// .yml is decoded, with the label that the engine selects or without. Positions are those in
+// the file. Inside of a ConfigMap they are exact in block strings, and in quoted strings
+// where text and value match.
 func DecodeManifest(name string, data []byte) (Documents, diagnostic.Findings) {
 	d := &decoder{src: yamltree.New(name, data), mixed: true}
 	d.decode()
 	return d.docs, d.findings.Findings(d.src.LineAt)
 }
 
-// labelRules marks the ConfigMaps of which the engine takes everything for
-// rules.
+// labelRules is the label of a ConfigMap whose keys are all rules.
 const labelRules = "kanon.dev/rules"
 
-// concernsRules says whether a document among others is meant for Kanon: a rule,
-// however misspelt, or a CustomResourceDefinition.
+// concernsRules reports whether a document is meant for Kanon: it is a rule, even a misspelt
+// one, or a CustomResourceDefinition.
 func concernsRules(root *yamltree.Node) bool {
 	apiVersion, _ := root.Get("apiVersion").Text()
 	kind, _ := root.Get("kind").Text()
@@ -34,20 +32,20 @@ func concernsRules(root *yamltree.Node) bool {
 		kind == RuleKind && apiVersion == "" || root.Get("apiVersion") == nil && looksLikeRule(root.Get("spec"))
 }
 
-// looksLikeRule says whether a mapping has what only a rule's spec has.
+// looksLikeRule reports whether a mapping has fields that only the spec of a rule has.
 func looksLikeRule(spec *yamltree.Node) bool {
 	return spec.Get("parent").Get("kind") != nil && (spec.Get("children") != nil || spec.Get("status") != nil)
 }
 
-// mentionsRules says whether a document that does not parse is meant for Kanon.
+// mentionsRules reports whether a document that does not parse is meant for Kanon.
 func mentionsRules(lines []string) bool {
 	return slices.ContainsFunc(lines, func(line string) bool {
 		return strings.Contains(line, "kanon.dev/") || strings.TrimSpace(line) == "kind: "+RuleKind
 	})
 }
 
-// passOver takes the rules out of a document of another kind that may hold some:
-// a ConfigMap, or a list such as kubectl prints.
+// passOver decodes the rules in a document of another kind that may have some: a ConfigMap,
+// or a list such as kubectl prints.
 func (d *decoder) passOver(root *yamltree.Node, before int) {
 	kind, _ := root.Get("kind").Text()
 	if apiVersion, _ := root.Get("apiVersion").Text(); apiVersion != "v1" || kind != "List" {
@@ -66,8 +64,8 @@ func (d *decoder) passOver(root *yamltree.Node, before int) {
 	}
 }
 
-// configMap decodes the texts in a ConfigMap. Where it has the engine's label
-// all of them are taken for rules.
+// configMap decodes the texts in a ConfigMap. With the engine's label, every document in
+// them must be a rule.
 func (d *decoder) configMap(root *yamltree.Node) {
 	data := root.Get("data")
 	if data == nil || data.Kind != yamltree.Mapping {

@@ -1,4 +1,4 @@
-package rules
+package syntax
 
 import (
 	"testing"
@@ -42,18 +42,18 @@ func TestParsePath(t *testing.T) {
 	for text, tt := range tests {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			got, err := parsePath(text)
+			got, err := ParsePath(text)
 			if err != nil {
-				t.Fatalf("at %d: %s", err.offset, err.message)
+				t.Fatalf("at %d: %s", err.Offset, err.Message)
 			}
-			if diff := cmp.Diff(tt.want, got.steps); diff != "" {
+			if diff := cmp.Diff(tt.want, got.Steps); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if tt.text == "" {
 				tt.text = text
 			}
-			if got.steps.String() != tt.text {
-				t.Errorf("it writes itself as %s, want %s", got.steps, tt.text)
+			if got.Steps.String() != tt.text {
+				t.Errorf("it writes itself as %s, want %s", got.Steps, tt.text)
 			}
 		})
 	}
@@ -71,19 +71,19 @@ func FuzzParsePath(f *testing.F) {
 		if text == "" || !utf8.ValidString(text) {
 			return // the decoder does not let it through
 		}
-		path, failed := parsePath(text)
+		path, failed := ParsePath(text)
 		if failed != nil {
-			if failed.offset < 0 || failed.offset > len(text) || failed.message == "" {
-				t.Fatalf("%q: offset %d: %q", text, failed.offset, failed.message)
+			if failed.Offset < 0 || failed.Offset > len(text) || failed.Message == "" {
+				t.Fatalf("%q: offset %d: %q", text, failed.Offset, failed.Message)
 			}
 			return
 		}
-		again, failed := parsePath(path.steps.String())
+		again, failed := ParsePath(path.Steps.String())
 		if failed != nil {
-			t.Fatalf("%q writes itself as %s, at %d: %s", text, path.steps, failed.offset, failed.message)
+			t.Fatalf("%q writes itself as %s, at %d: %s", text, path.Steps, failed.Offset, failed.Message)
 		}
-		if diff := cmp.Diff(path.steps, again.steps); diff != "" {
-			t.Errorf("%q writes itself as %s (-read +again)\n%s", text, path.steps, diff)
+		if diff := cmp.Diff(path.Steps, again.Steps); diff != "" {
+			t.Errorf("%q writes itself as %s (-read +again)\n%s", text, path.Steps, diff)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package rules
+package syntax
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// IgnoredPath is one item of a child's ignore: the way to a field that is set when the
-// object is made, and left to others from then on.
+// IgnoredPath is one item of a child's ignore: the path of a field that Kanon sets when it
+// creates the object, and leaves to others from then on.
 //
 // Its text is a name, and any number of .name, [key] and [name=value,…] after it:
 //
@@ -19,21 +19,20 @@ import (
 //	metadata.annotations[a.b/c]
 //	spec.template.spec.containers[name=web].image
 //
-// Names are made of letters, digits, _, - and $. In brackets stands the key of a map,
-// or what tells the items of a list apart; in quotes, as in JSON, both can hold any
-// character, and ["…"] is always a key. All that is below the path is ignored with it.
+// Names are made of letters, digits, _, - and $. Brackets have the key of a map, or the
+// fields that identify an item of a list. In quotes, as in JSON, both can have any
+// character, and ["…"] is always a key. All that is below the path is ignored as well.
 type IgnoredPath []PathStep
 
 // PathStep is one step of an IgnoredPath.
 type PathStep struct {
-	// Field is the name of a field, or the key of a map. Empty where Keys is not.
+	// Field is the name of a field, or the key of a map. It is empty if there are Keys.
 	Field string
-	// Keys tell which items of a list are meant, by the text of some of the fields that
-	// tell them apart.
+	// Keys identify items of a list by the text of some of their fields.
 	Keys map[string]string
 }
 
-// String is the path as it may stand in a rule.
+// String is the path as a rule can have it.
 func (p IgnoredPath) String() string {
 	var b strings.Builder
 	for i, step := range p {
@@ -55,7 +54,12 @@ func (p IgnoredPath) String() string {
 	return b.String()
 }
 
-// bracketText is text between brackets, in quotes where it holds a special character.
+// Equal reports whether two paths are the same.
+func (p IgnoredPath) Equal(other IgnoredPath) bool {
+	return slices.EqualFunc(p, other, func(a, b PathStep) bool { return a.Field == b.Field && maps.Equal(a.Keys, b.Keys) })
+}
+
+// bracketText is text for brackets, in quotes if it has a special character.
 func bracketText(text, special string) string {
 	if text == "" || strings.ContainsAny(text, special) || isDigits(text) {
 		encoded, err := json.Marshal(text)
@@ -66,41 +70,42 @@ func bracketText(text, special string) string {
 	return text
 }
 
-// parsedPath is an IgnoredPath with the offset of each step in its text.
-type parsedPath struct {
-	steps IgnoredPath
-	at    []int
+// ParsedPath is an IgnoredPath and the offset of each step in its text.
+type ParsedPath struct {
+	Steps IgnoredPath
+	At    []int
 }
 
-// pathError is a mistake in the text of a path.
-type pathError struct {
-	offset        int
-	message, hint string
+// PathError is a mistake in the text of a path.
+type PathError struct {
+	Offset        int
+	Message, Hint string
 }
 
-// pathParser reads the text of a path.
+// pathParser parses the text of a path.
 type pathParser struct {
 	text string
 	pos  int
-	out  parsedPath
+	out  ParsedPath
 }
 
-func parsePath(text string) (parsedPath, *pathError) {
+// ParsePath parses the text of a path.
+func ParsePath(text string) (ParsedPath, *PathError) {
 	p := &pathParser{text: text}
 	for first := true; first || p.pos < len(p.text); first = false {
 		if err := p.step(first); err != nil {
-			return parsedPath{}, err
+			return ParsedPath{}, err
 		}
 	}
 	return p.out, nil
 }
 
-func (p *pathParser) fail(offset int, hint, format string, args ...any) *pathError {
-	return &pathError{offset: offset, message: fmt.Sprintf(format, args...), hint: hint}
+func (p *pathParser) fail(offset int, hint, format string, args ...any) *PathError {
+	return &PathError{Offset: offset, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// step reads one step, with the dot before it.
-func (p *pathParser) step(first bool) *pathError {
+// step parses one step, with the dot before it.
+func (p *pathParser) step(first bool) *PathError {
 	if p.text[p.pos] == '[' {
 		if first {
 			return p.fail(p.pos, "write metadata.labels[app], for example", "a path begins with the name of a field")
@@ -133,7 +138,7 @@ func (p *pathParser) step(first bool) *pathError {
 }
 
 func (p *pathParser) add(start int, step PathStep) {
-	p.out.steps, p.out.at = append(p.out.steps, step), append(p.out.at, start)
+	p.out.Steps, p.out.At = append(p.out.Steps, step), append(p.out.At, start)
 }
 
 // rest is the character at the position.
@@ -146,8 +151,8 @@ func (p *pathParser) rest() string {
 	return p.text[p.pos:]
 }
 
-// bracket reads [key] or [name=value,…].
-func (p *pathParser) bracket() *pathError {
+// bracket parses [key] or [name=value,…].
+func (p *pathParser) bracket() *PathError {
 	start := p.pos
 	p.pos++
 	end := p.pos + strings.IndexAny(p.text[p.pos:]+"]", "=],")
@@ -175,8 +180,8 @@ func (p *pathParser) bracket() *pathError {
 	return p.close(start)
 }
 
-// pairs reads the names and values that tell an item apart.
-func (p *pathParser) pairs(start int) *pathError {
+// pairs parses the names and values that identify an item.
+func (p *pathParser) pairs(start int) *PathError {
 	keys := map[string]string{}
 	for {
 		at := p.pos
@@ -206,8 +211,8 @@ func (p *pathParser) pairs(start int) *pathError {
 	return p.close(start)
 }
 
-// value reads what stands after =.
-func (p *pathParser) value() (string, *pathError) {
+// value parses what follows =.
+func (p *pathParser) value() (string, *PathError) {
 	if strings.HasPrefix(p.text[p.pos:], `"`) {
 		return p.quoted()
 	}
@@ -220,8 +225,8 @@ func (p *pathParser) value() (string, *pathError) {
 	return value, nil
 }
 
-// quoted reads text in quotes, as in JSON.
-func (p *pathParser) quoted() (string, *pathError) {
+// quoted parses text in quotes, as in JSON.
+func (p *pathParser) quoted() (string, *PathError) {
 	decoder := json.NewDecoder(strings.NewReader(p.text[p.pos:]))
 	var text string
 	if err := decoder.Decode(&text); err != nil {
@@ -231,7 +236,7 @@ func (p *pathParser) quoted() (string, *pathError) {
 	return text, nil
 }
 
-func (p *pathParser) close(start int) *pathError {
+func (p *pathParser) close(start int) *PathError {
 	if p.pos == len(p.text) {
 		return p.fail(start, "", "the bracket is never closed")
 	}
@@ -242,6 +247,7 @@ func (p *pathParser) close(start int) *pathError {
 	return nil
 }
 
+// isDigits reports whether a text is made of digits only.
 func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
