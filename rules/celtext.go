@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 )
 
 // reportSyntax reports the first error of the parser. Those after it are, more
@@ -39,7 +40,7 @@ func (c *compiler) reportTypes(issues []celenv.Issue, text string, at func(int) 
 		if forms := c.env.Signatures(name); hint == "" && isName(name) && len(forms) > 0 && len(forms) <= maxForms {
 			hint = "write " + strings.Join(forms, " or ")
 		}
-		c.report(at(nameOffset(text, i.Offset, name)), diagnostic.CodeTypes, "%s", message).Hint = hint
+		c.report(at(flow.NameOffset(text, i.Offset, name)), diagnostic.CodeTypes, "%s", message).Hint = hint
 	}
 	return len(issues) > 0
 }
@@ -71,7 +72,7 @@ func constantOffset(x *celenv.Expression, issue celenv.Issue) int {
 			continue
 		}
 		for _, arg := range e.AsCall().Args() {
-			text, ok := literalText(arg)
+			text, ok := flow.LiteralText(arg)
 			if !ok {
 				continue
 			}

@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/readiness"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
@@ -209,7 +210,7 @@ type compiler struct {
 	certain map[schema.GroupVersionKind]*openapi.Schema
 	// fieldReads is what the expressions of each scalar read, variables followed; nil in rules
 	// of which nobody asks that.
-	fieldReads map[*yamltree.Node][]fieldRead
+	fieldReads map[*yamltree.Node][]flow.FieldRead
 	// expressions are those that were checked.
 	expressions map[checkedText]*celenv.Expression
 	// constantCost is what may still be spent on expressions that read nothing.
@@ -251,7 +252,7 @@ func Compile(r *syntax.Rule, o Options) (*Program, diagnostic.Findings) {
 	}
 	c.constantCost = 2 * c.limits.ExpressionCost // so that a rule is compiled soon
 	if notesFields(r) {
-		c.fieldReads = map[*yamltree.Node][]fieldRead{}
+		c.fieldReads = map[*yamltree.Node][]flow.FieldRead{}
 	}
 	c.declare()
 	p := c.program()
@@ -293,11 +294,11 @@ func (c *compiler) program() *Program {
 			WithHint("leave out metadata.namespace or say %q", ns)
 	}
 	// rest is what the parts of the rule read that are neither nodes nor variables.
-	all, rest := &uses{}, &uses{}
+	all, rest := &flow.Uses{}, &flow.Uses{}
 	p.parent, p.parentWhen = c.parent(rest)
 	for _, name := range slices.Sorted(maps.Keys(c.variables)) {
 		c.compileVariable(c.variables[name], c.ruleScope("spec.variables"))
-		all.add(c.variables[name].uses)
+		all.Add(c.variables[name].uses)
 	}
 	c.compileLookups(p, all)
 	nodes := make([]*nodeUses, 0, len(r.Children))
@@ -308,7 +309,7 @@ func (c *compiler) program() *Program {
 			p.byID[child.ID] = i
 		}
 		nodes = append(nodes, n)
-		all.add(&n.uses)
+		all.Add(&n.Uses)
 	}
 	p.patches = c.patches(p, rest)
 	if r.Status != nil {
@@ -322,9 +323,9 @@ func (c *compiler) program() *Program {
 	p.drifts, p.meant = c.drifts, c.meant
 	p.secrets = p.findSecrets()
 	for _, r := range c.readers {
-		rest.ownStatus = rest.ownStatus || r.ownStatus
+		rest.OwnStatus = rest.OwnStatus || r.OwnStatus
 	}
-	p.ownStatus = all.ownStatus || rest.ownStatus || p.looksUpParents()
+	p.ownStatus = all.OwnStatus || rest.OwnStatus || p.looksUpParents()
 	p.finalize = c.compileFinalize(rest)
 	for _, child := range p.children {
 		child.Read = c.read[child.ID] || child.rollout != nil || child.readyWhen == nil && !readiness.AlwaysCurrent(child.GVK.GroupKind())
@@ -403,7 +404,7 @@ func (c *compiler) ruleScope(place string) *compileScope {
 	return &compileScope{place: place, allowChildren: true, asked: c.asked}
 }
 
-func (c *compiler) parent(u *uses) (Parent, *expression) {
+func (c *compiler) parent(u *flow.Uses) (Parent, *expression) {
 	spec := c.rule.Parent
 	p := Parent{
 		GVK: spec.GVK, Selector: spec.Selector, NamespaceSelector: spec.NamespaceSelector,
@@ -427,7 +428,7 @@ func (c *compiler) parent(u *uses) (Parent, *expression) {
 }
 
 // condition compiles an expression that must give a bool, and not always the same.
-func (c *compiler) condition(n *yamltree.Node, sc *compileScope, u *uses) *checkedExpression {
+func (c *compiler) condition(n *yamltree.Node, sc *compileScope, u *flow.Uses) *checkedExpression {
 	x, part := c.boolean(n, sc, u)
 	if x != nil {
 		c.checkConstant(n, part, x, sc)
@@ -436,7 +437,7 @@ func (c *compiler) condition(n *yamltree.Node, sc *compileScope, u *uses) *check
 }
 
 // boolean compiles an expression that must give a bool.
-func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *uses) (*checkedExpression, syntax.Part) {
+func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, syntax.Part) {
 	x, part := c.whole(n, sc, u)
 	if x == nil {
 		return nil, part
@@ -465,7 +466,7 @@ func (c *compiler) checkConstant(n *yamltree.Node, part syntax.Part, x *checkedE
 }
 
 // whole compiles a string that must be one expression and nothing else.
-func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *uses) (*checkedExpression, syntax.Part) {
+func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, syntax.Part) {
 	s, _ := n.Text()
 	parts, err := syntax.Scan(s)
 	if err != nil {
@@ -482,12 +483,12 @@ func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *uses) (*checkedE
 }
 
 // status compiles spec.status. Its leaves may read children that are skipped.
-func (c *compiler) status(all *uses) template {
-	u := &uses{}
+func (c *compiler) status(all *flow.Uses) template {
+	u := &flow.Uses{}
 	n := c.rule.Status
 	c.results = map[*yamltree.Node]result{}
 	value, from := c.template(n, c.renderedScope("spec.status"), u)
-	all.add(u)
+	all.Add(u)
 	if x, ok := value.(exprTemplate); ok {
 		s, _ := n.Text()
 		switch t := innerType(from.typ.cel()); t.Kind() {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -17,10 +18,10 @@ import (
 // nodeUses is what one child reads, by the part that reads it.
 type nodeUses struct {
 	spec *syntax.Child
-	uses
-	guard guard
+	flow.Uses
+	guard flow.Guard
 	// creation is the guard that createWhen makes for those who read the child.
-	creation guard
+	creation flow.Guard
 }
 
 func (c *compiler) child(spec *syntax.Child, p *Program) (*compiledChild, *nodeUses) {
@@ -29,7 +30,7 @@ func (c *compiler) child(spec *syntax.Child, p *Program) (*compiledChild, *nodeU
 		path = spec.Label()
 	}
 	child := &compiledChild{Child: Child{ID: spec.ID, Position: spec.Pos, ForEach: spec.Many(), UpdatePolicy: spec.UpdatePolicy}}
-	n := &nodeUses{spec: spec, guard: guard{given: spec.When != nil, lost: spec.Gaps["when"]}}
+	n := &nodeUses{spec: spec, guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
 	child.kind = Kind{Namespaced: true}
 	c.results = map[*yamltree.Node]result{}
 	if spec.Template != nil {
@@ -47,26 +48,26 @@ func (c *compiler) child(spec *syntax.Child, p *Program) (*compiledChild, *nodeU
 	}
 	c.childItems(spec, child, sc, n)
 	c.locals(&spec.Body, &child.body, sc)
-	c.when(&spec.Body, &child.body, sc, &n.uses, &n.guard)
+	c.when(&spec.Body, &child.body, sc, &n.Uses, &n.guard)
 	if child.Cleanup = spec.Cleanup; spec.Cleanup {
-		n.guard = n.guard.under(finalizingGuard())
+		n.guard = n.guard.Under(finalizingGuard())
 	}
 	if spec.Optional {
-		n.guard = n.guard.under(optionalGuard(child.GVK))
+		n.guard = n.guard.Under(optionalGuard(child.GVK))
 	}
 	for _, name := range slices.Sorted(maps.Keys(child.locals)) {
 		v := c.compileVariable(child.locals[name], sc)
-		n.ownStatus = n.ownStatus || v.uses.ownStatus
+		n.OwnStatus = n.OwnStatus || v.uses.OwnStatus
 	}
 	if spec.Template != nil {
 		rendered := *sc
 		rendered.rendered, rendered.random, rendered.own = true, once, sc.ownGenerated
 		var from *origin
-		child.template, from = c.template(spec.Template, &rendered, &n.uses)
+		child.template, from = c.template(spec.Template, &rendered, &n.Uses)
 		c.checkSteadyIdentity(spec, from)
-		c.checkRandomIdentity(spec, &n.uses)
+		c.checkRandomIdentity(spec, &n.Uses)
 		if rendered.own != "" {
-			c.checkGenerated(spec, child, &n.uses)
+			c.checkGenerated(spec, child, &n.Uses)
 		}
 		c.checkSelfWait(spec)
 		c.checkConstantNames(spec.Template.Get("metadata"), child.GVK.Group)
@@ -76,8 +77,8 @@ func (c *compiler) child(spec *syntax.Child, p *Program) (*compiledChild, *nodeU
 	}
 	c.readiness(spec, child, sc, n.guard)
 	c.writeConditions(spec, child, sc, n)
-	c.deletion(spec, child, sc, &n.uses)
-	c.ignored(spec, child, sc, &n.uses)
+	c.deletion(spec, child, sc, &n.Uses)
+	c.ignored(spec, child, sc, &n.Uses)
 	return child, n
 }
 
@@ -95,13 +96,13 @@ func (c *compiler) childKind(spec *syntax.Child, child *compiledChild, p *Progra
 
 // readiness compiles readyWhen. What it reads orders nothing: it is asked when all is
 // written. ${true} says that the state of the child does not count.
-func (c *compiler) readiness(spec *syntax.Child, child *compiledChild, sc *compileScope, guard guard) {
+func (c *compiler) readiness(spec *syntax.Child, child *compiledChild, sc *compileScope, guard flow.Guard) {
 	if spec.ReadyWhen == nil {
 		return
 	}
 	ready := c.selfScope(sc, child, sc.place+".readyWhen")
 	by := &reader{label: ready.place, id: spec.ID, bare: true, guard: guard}
-	x, part := c.boolean(spec.ReadyWhen, ready, &by.uses)
+	x, part := c.boolean(spec.ReadyWhen, ready, &by.Uses)
 	if x != nil && !isLiteralTrue(x.expr.Root()) {
 		c.checkConstant(spec.ReadyWhen, part, x, ready)
 	}
@@ -113,24 +114,24 @@ func (c *compiler) readiness(spec *syntax.Child, child *compiledChild, sc *compi
 func (c *compiler) selfScope(sc *compileScope, child *compiledChild, place string) *compileScope {
 	own := *sc
 	own.place, own.child = place, child.ID
-	own.names = map[string]*origin{rootSelf: {waits: true, typ: c.kindType(child.GVK)}}
+	own.names = map[string]*origin{flow.RootSelf: {waits: true, typ: c.kindType(child.GVK)}}
 	maps.Copy(own.names, sc.names)
 	return &own
 }
 
 // writeConditions compiles what says whether an object may be made and written.
 func (c *compiler) writeConditions(spec *syntax.Child, child *compiledChild, sc *compileScope, n *nodeUses) {
-	n.creation = guard{given: spec.CreateWhen != nil, lost: spec.Gaps["createWhen"]}
+	n.creation = flow.Guard{Given: spec.CreateWhen != nil, Lost: spec.Gaps["createWhen"]}
 	if spec.CreateWhen != nil {
 		create := *sc
 		create.place = sc.place + ".createWhen"
-		u := &uses{}
+		u := &flow.Uses{}
 		if x := c.condition(spec.CreateWhen, &create, u); x != nil {
 			child.createWhen = x.compiled()
-			n.creation = whenGuard(x, u)
-			n.creation.lost = spec.Gaps["createWhen"]
+			n.creation = flow.GuardOf(x.expr, u)
+			n.creation.Lost = spec.Gaps["createWhen"]
 		}
-		n.add(u)
+		n.Add(u)
 	}
 	if spec.CreateWhen == nil && spec.When == nil && !spec.Gaps["createWhen"] && !spec.Gaps["when"] {
 		c.checkShortLived(spec, child)
@@ -140,7 +141,7 @@ func (c *compiler) writeConditions(spec *syntax.Child, child *compiledChild, sc 
 			WithHint("leave out one of the two")
 	}
 	if spec.UpdateWhen != nil {
-		child.updateWhen = c.condition(spec.UpdateWhen, c.selfScope(sc, child, sc.place+".updateWhen"), &n.uses).compiled()
+		child.updateWhen = c.condition(spec.UpdateWhen, c.selfScope(sc, child, sc.place+".updateWhen"), &n.Uses).compiled()
 	}
 	c.renewal(spec, child, sc, n)
 	c.rollout(spec, child, n)
@@ -233,7 +234,7 @@ func (c *compiler) checkScope(spec *syntax.Child, child *compiledChild, p *Progr
 
 // dimensions compiles forEach: sc is given its names, and u what it reads. A
 // dimension may use the names of those before.
-func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *uses) []dimension {
+func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flow.Uses) []dimension {
 	var out []dimension
 	for i, f := range specs {
 		if f.In == nil { // the reason was reported
@@ -293,13 +294,13 @@ func (c *compiler) locals(spec *syntax.Body, b *body, sc *compileScope) {
 }
 
 // when compiles the condition of a child or a lookup.
-func (c *compiler) when(spec *syntax.Body, b *body, sc *compileScope, all *uses, g *guard) {
+func (c *compiler) when(spec *syntax.Body, b *body, sc *compileScope, all *flow.Uses, g *flow.Guard) {
 	if spec.When == nil {
 		return
 	}
 	when := *sc
 	when.place = sc.place + ".when"
-	u := &uses{}
+	u := &flow.Uses{}
 	x := c.condition(spec.When, &when, u)
 	if x == nil {
 		return
@@ -307,9 +308,9 @@ func (c *compiler) when(spec *syntax.Body, b *body, sc *compileScope, all *uses,
 	b.when = x.expression
 	sc.asked = maps.Clone(x.holds)
 	maps.Copy(sc.asked, c.asked)
-	*g = whenGuard(x, u)
-	g.lost = spec.Gaps["when"]
-	all.add(u)
+	*g = flow.GuardOf(x.expr, u)
+	g.Lost = spec.Gaps["when"]
+	all.Add(u)
 }
 
 // checkShortLived reports a Job that removes itself when it is done and would then

@@ -8,6 +8,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -40,7 +41,7 @@ func (c *compiler) conditions() []compiledCondition {
 			if n == nil {
 				return nil
 			}
-			return c.textField(n, c.renderedScope(path+"."+name), &by.uses, what, kinds...)
+			return c.textField(n, c.renderedScope(path+"."+name), &by.Uses, what, kinds...)
 		}
 		out[i] = compiledCondition{
 			typ: spec.Type, path: fmt.Sprintf("conditions[%s]", spec.Type),
@@ -115,16 +116,16 @@ func (c *compiler) events() []compiledEvent {
 		scopeOf := func(field string) *compileScope {
 			sc := c.ruleScope("spec." + path + "." + field)
 			if c.rule.Status != nil {
-				sc.names = map[string]*origin{rootStatus: {waits: true, root: rootStatus, typ: c.statusType()}}
+				sc.names = map[string]*origin{flow.RootStatus: {waits: true, root: flow.RootStatus, typ: c.statusType()}}
 			}
 			return sc
 		}
-		by := &reader{label: path, guard: guard{given: spec.When != nil, lost: spec.Gaps["when"]}}
-		u := &by.uses
+		by := &reader{label: path, guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
+		u := &by.Uses
 		if spec.When != nil {
 			x := c.condition(spec.When, scopeOf("when"), u)
-			if out[i].when, by.guard.lost = x.compiled(), x == nil; x != nil {
-				by.guard = whenGuard(x, u)
+			if out[i].when, by.guard.Lost = x.compiled(), x == nil; x != nil {
+				by.guard = flow.GuardOf(x.expr, u)
 			}
 		}
 		if spec.Reason != nil {
@@ -160,7 +161,7 @@ func textSchema() *openapi.Schema { return &openapi.Schema{Type: openapi.String}
 
 // textField compiles a scalar that stands for a text or something like it. What
 // one whole expression gives must be of one of the kinds, if that is known.
-func (c *compiler) textField(n *yamltree.Node, sc *compileScope, u *uses, what string, kinds ...types.Kind) template {
+func (c *compiler) textField(n *yamltree.Node, sc *compileScope, u *flow.Uses, what string, kinds ...types.Kind) template {
 	s, _ := n.Text()
 	parts, err := syntax.Scan(s)
 	whole, ok := syntax.WholeExpression(parts)

@@ -11,6 +11,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -39,18 +40,18 @@ type lookupState struct {
 	spec     *syntax.Lookup
 	compiled *compiledLookup
 	state    compileState
-	uses     uses
-	guard    guard
+	uses     flow.Uses
+	guard    flow.Guard
 }
 
 func newLookupState(spec *syntax.Lookup) *lookupState {
 	l := &compiledLookup{index: spec.Index, optional: spec.Optional, fixed: spec.Labels}
 	l.Lookup = Lookup{ID: spec.ID, GVK: spec.GVK, Position: spec.Pos, Namespaced: true, Selector: spec.Labels}
-	return &lookupState{spec: spec, compiled: l, guard: guard{given: spec.When != nil, lost: spec.Gaps["when"]}}
+	return &lookupState{spec: spec, compiled: l, guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
 }
 
 // compileLookups compiles those that nothing has read yet too.
-func (c *compiler) compileLookups(p *Program, all *uses) {
+func (c *compiler) compileLookups(p *Program, all *flow.Uses) {
 	p.lookups = make(map[string]*compiledLookup, len(c.lookups))
 	for i := range c.rule.Lookups {
 		spec := &c.rule.Lookups[i]
@@ -60,7 +61,7 @@ func (c *compiler) compileLookups(p *Program, all *uses) {
 		}
 		c.compileLookup(l)
 		c.checkLookupKind(l, p)
-		all.ownStatus = all.ownStatus || l.uses.ownStatus
+		all.OwnStatus = all.OwnStatus || l.uses.OwnStatus
 		p.lookups[spec.ID] = l.compiled
 		p.lookupOrder = append(p.lookupOrder, spec.ID)
 	}
@@ -110,7 +111,7 @@ func (c *compiler) compileLookup(l *lookupState) {
 }
 
 // lookupText compiles the name or the namespace of a lookup; nil of nil.
-func (c *compiler) lookupText(n *yamltree.Node, field string, sc *compileScope, u *uses) template {
+func (c *compiler) lookupText(n *yamltree.Node, field string, sc *compileScope, u *flow.Uses) template {
 	if n == nil {
 		return nil
 	}
@@ -132,7 +133,7 @@ func (c *compiler) lookupText(n *yamltree.Node, field string, sc *compileScope, 
 }
 
 // lookupSelector compiles a selector with expressions.
-func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *uses) template {
+func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Uses) template {
 	inner := *sc
 	inner.place = sc.place + ".selector"
 	t, from := c.template(n, &inner, u)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -25,7 +26,7 @@ type compiledPatch struct {
 func patchVerbs() []string { return append(parentVerbs(), "patch") }
 
 // patches compiles spec.patches. all is what the nodes of the rule read.
-func (c *compiler) patches(p *Program, all *uses) []*compiledPatch {
+func (c *compiler) patches(p *Program, all *flow.Uses) []*compiledPatch {
 	out := make([]*compiledPatch, len(c.rule.Patches))
 	for i := range c.rule.Patches {
 		spec := &c.rule.Patches[i]
@@ -34,34 +35,34 @@ func (c *compiler) patches(p *Program, all *uses) []*compiledPatch {
 	return out
 }
 
-func (c *compiler) patch(spec *syntax.Patch, p *Program, all *uses) *compiledPatch {
+func (c *compiler) patch(spec *syntax.Patch, p *Program, all *flow.Uses) *compiledPatch {
 	patch := &compiledPatch{Patch: Patch{ID: spec.ID, Position: spec.Pos, Refuse: spec.Refuse}}
-	by := &reader{label: spec.Label(), guard: guard{given: spec.When != nil, lost: spec.Gaps["when"]}}
+	by := &reader{label: spec.Label(), guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
 	c.results = map[*yamltree.Node]result{}
 	sc := &compileScope{
 		place: spec.Label(), allowChildren: true, asked: c.asked, openNames: spec.OpenNames, openVariables: spec.OpenVariables,
 		names: map[string]*origin{}, locals: map[string]*compiledVariable{},
 	}
 	c.patchTargetKind(spec, patch, p)
-	patch.forEach = c.dimensions(spec.ForEach, sc, &by.uses)
+	patch.forEach = c.dimensions(spec.ForEach, sc, &by.Uses)
 	c.locals(&spec.Body, &patch.body, sc)
-	c.when(&spec.Body, &patch.body, sc, &by.uses, &by.guard)
+	c.when(&spec.Body, &patch.body, sc, &by.Uses, &by.guard)
 	for _, name := range slices.Sorted(maps.Keys(patch.locals)) {
 		c.compileVariable(patch.locals[name], sc)
 	}
-	c.patchTarget(spec, patch, sc, &by.uses)
+	c.patchTarget(spec, patch, sc, &by.Uses)
 	if spec.Template != nil {
 		c.checkPatchIdentity(spec)
 		rendered := *sc
 		rendered.place, rendered.rendered = sc.place+".template", true
-		patch.template, _ = c.template(spec.Template, &rendered, &by.uses)
+		patch.template, _ = c.template(spec.Template, &rendered, &by.Uses)
 		c.conformPatch(spec, patch)
-		c.checkReadsItself(spec, patch, &by.uses)
+		c.checkReadsItself(spec, patch, &by.Uses)
 	}
 	c.readers = append(c.readers, by)
-	all.ownStatus = all.ownStatus || by.ownStatus
+	all.OwnStatus = all.OwnStatus || by.OwnStatus
 	for _, v := range patch.locals {
-		all.ownStatus = all.ownStatus || v.uses.ownStatus
+		all.OwnStatus = all.OwnStatus || v.uses.OwnStatus
 	}
 	return patch
 }
@@ -77,7 +78,7 @@ func (c *compiler) patchTargetKind(spec *syntax.Patch, patch *compiledPatch, p *
 	patch.GVK = target.GVK
 	kind, known := c.kind(target.GVK, target.Node, patchVerbs(), kindUse{node: "patch " + spec.ID})
 	patch.kind, patch.Namespaced, patch.Unresolved = kind, kind.Namespaced, c.isUnresolved(known, target.GVK)
-	if isSecret(target.GVK) && !spec.Refuse {
+	if syntax.IsSecret(target.GVK) && !spec.Refuse {
 		c.report(c.fieldAt(target.Node, "kind"), diagnostic.CodePatchSecret,
 			"what %s takes from others in a Secret is not remembered, so that it cannot be given back when the patch is released", spec.Label()).
 			WithHint("say conflict: Refuse, so that the patch takes nothing")
@@ -111,7 +112,7 @@ func (c *compiler) kindOnce(gvk schema.GroupVersionKind, n *yamltree.Node, verbs
 }
 
 // patchTarget compiles what finds the objects that a patch is for.
-func (c *compiler) patchTarget(spec *syntax.Patch, patch *compiledPatch, sc *compileScope, u *uses) {
+func (c *compiler) patchTarget(spec *syntax.Patch, patch *compiledPatch, sc *compileScope, u *flow.Uses) {
 	target := spec.Target
 	if target == nil {
 		return

@@ -9,6 +9,7 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -49,12 +50,12 @@ type compileScope struct {
 
 // roots lists the names that an expression may start with.
 func (s *compileScope) roots() []string {
-	roots := []string{rootParent, rootVariables, rootNow, rootLookups, rootFinalizing}
+	roots := []string{flow.RootParent, flow.RootVariables, flow.RootNow, flow.RootLookups, flow.RootFinalizing}
 	if s.allowChildren {
-		roots = append(roots, rootChildren, rootObserved)
+		roots = append(roots, flow.RootChildren, flow.RootObserved)
 	}
 	if len(s.family) > 0 {
-		roots = append(roots, rootEach)
+		roots = append(roots, flow.RootEach)
 	}
 	for name := range s.names {
 		roots = append(roots, name)
@@ -77,7 +78,7 @@ func (s *compileScope) variableNames(c *compiler) []string {
 
 // template compiles a part of the rule. It returns nil, and a finding, where
 // that is not possible. what the part reads is added to u.
-func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *uses) (template, *origin) {
+func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template, *origin) {
 	switch n.Kind {
 	case yamltree.Mapping:
 		return c.mapping(n, sc, u)
@@ -137,7 +138,7 @@ func (c *compiler) wrongSince(before int) bool {
 
 // textTemplate compiles text with expressions in it. Of where its values come
 // from only the time matters: text as a whole is there, or is not.
-func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compileScope, u *uses) (*textTemplate, *origin) {
+func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compileScope, u *flow.Uses) (*textTemplate, *origin) {
 	t, out := &textTemplate{}, &origin{typ: typed{typ: types.StringType}}
 	ok, kept := true, result{}
 	for _, p := range parts {
@@ -210,7 +211,7 @@ func neverText(t *types.Type) string {
 	}
 }
 
-func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *uses) (template, *origin) {
+func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template, *origin) {
 	t := mapTemplate{}
 	o := &origin{fields: map[string]*origin{}}
 	allConst, ok := true, true
@@ -261,7 +262,7 @@ func constMap(t mapTemplate) map[string]any {
 	return m
 }
 
-func (c *compiler) key(f yamltree.Field, sc *compileScope, u *uses) (*textTemplate, *origin) {
+func (c *compiler) key(f yamltree.Field, sc *compileScope, u *flow.Uses) (*textTemplate, *origin) {
 	parts, err := syntax.Scan(f.Name)
 	if err != nil {
 		c.reportScan(f.Key, err)
@@ -273,7 +274,7 @@ func (c *compiler) key(f yamltree.Field, sc *compileScope, u *uses) (*textTempla
 	return c.textTemplate(f.Key, parts, sc, u)
 }
 
-func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *uses) (template, *origin) {
+func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template, *origin) {
 	t := listTemplate{}
 	o, kind := fixed(), celenv.NoType()
 	allConst, ok := true, true
@@ -314,7 +315,7 @@ func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *uses) (templa
 }
 
 // spread compiles a list item that is ${...list}.
-func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *uses) (*expression, *origin, bool) {
+func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*expression, *origin, bool) {
 	s, ok := n.Text()
 	if !ok || !strings.Contains(s, "...") {
 		return nil, nil, false
@@ -423,7 +424,7 @@ func (c *compiler) checker(roots []string) *celenv.Checker {
 
 // expression compiles one ${…} of a scalar. nil, after a finding, where it
 // does not compile.
-func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope, u *uses) (*checkedExpression, *origin) {
+func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope, u *flow.Uses) (*checkedExpression, *origin) {
 	at := func(offset int) diagnostic.Position {
 		if offset < 0 {
 			offset = 0
@@ -440,8 +441,10 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 		reads: map[int64]read{}, absent: map[int64][]int64{}, moving: map[int64][]int{}, reported: map[int64]bool{}, nodes: map[int64]typed{},
 	}
 	from := a.value(expr.Root(), nil)
-	a.uses.guardOwn()
-	a.noteFields()
+	a.uses.GuardOwn()
+	if c.fieldReads != nil {
+		a.uses.Fields = append(a.uses.Fields, flow.FieldReads(expr, func(name string) bool { _, item := sc.names[name]; return item }, a.at)...)
+	}
 	a.checkMoving(from)
 	if !complete {
 		return nil, nil
@@ -459,14 +462,14 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 		return nil, nil
 	}
 	if a.random {
-		a.uses.random = append(a.uses.random, n)
+		a.uses.Random = append(a.uses.Random, n)
 	}
 	if a.generated {
-		a.uses.generated = append(a.uses.generated, n)
+		a.uses.Generated = append(a.uses.Generated, n)
 	}
-	u.add(&a.uses)
+	u.Add(&a.uses)
 	if c.fieldReads != nil {
-		c.fieldReads[n] = append(c.fieldReads[n], a.uses.fields...)
+		c.fieldReads[n] = append(c.fieldReads[n], a.uses.Fields...)
 	}
 	typ := expr.Type()
 	if result.known() {
@@ -477,7 +480,7 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 		kept.typ, kept.holds = result, holds
 		from = &kept
 	}
-	return &checkedExpression{expression: x, typ: typ, typed: result, holds: holds, expr: expr, nodes: a.nodes, items: a.uses.items, missing: a.missing, plainPath: a.plainPath()}, from
+	return &checkedExpression{expression: x, typ: typ, typed: result, holds: holds, expr: expr, nodes: a.nodes, items: a.uses.Items, missing: a.missing, plainPath: a.plainPath()}, from
 }
 
 // valueOffset turns an offset in a node's text into one in the YAML value. A

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -22,7 +23,7 @@ type compiledVariable struct {
 	standsFor string
 	// origin and uses are for the compiler.
 	origin *origin
-	uses   *uses
+	uses   *flow.Uses
 	spec   syntax.Variable
 	state  compileState
 }
@@ -55,17 +56,17 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 	case stateDone:
 		return v
 	case stateCompiling:
-		c.reportCycle(v.spec.Pos, rootVariables+"."+v.name)
-		v.state, v.uses = stateDone, &uses{}
+		c.reportCycle(v.spec.Pos, flow.RootVariables+"."+v.name)
+		v.state, v.uses = stateDone, &flow.Uses{}
 		return v
 	}
 	if v.spec.Value == nil { // the reason was reported
-		v.state, v.uses = stateDone, &uses{}
+		v.state, v.uses = stateDone, &flow.Uses{}
 		return v
 	}
 	v.state = stateCompiling
-	c.stack = append(c.stack, rootVariables+"."+v.name)
-	u := &uses{}
+	c.stack = append(c.stack, flow.RootVariables+"."+v.name)
+	u := &flow.Uses{}
 	inner := *sc
 	inner.mayMove, inner.random, inner.own = true, sc.ownRandom, sc.ownGenerated
 	// What the variable shares by an anchor with what reads it counts there.
@@ -74,8 +75,8 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 	value, from := c.template(v.spec.Value, &inner, u)
 	if x := c.results[v.spec.Value].x; x != nil {
 		v.standsFor = x.plainPath
-		if slices.Contains(u.generated, v.spec.Value) {
-			v.generated = generatedPath(x.expr.Root(), inner.own)
+		if slices.Contains(u.Generated, v.spec.Value) {
+			v.generated = flow.GeneratedPath(x.expr.Root(), inner.own)
 		}
 	}
 	c.results = results
@@ -90,10 +91,10 @@ func (c *compiler) reportCycle(pos diagnostic.Position, name string) {
 	from := max(slices.Index(c.stack, name), 0)
 	cycle := append(slices.Clone(c.stack[from:]), name)
 	path, what := strings.Join(cycle, " → "), "the variables "
-	if strings.Contains(path, rootLookups+".") {
+	if strings.Contains(path, flow.RootLookups+".") {
 		what = ""
 	} else {
-		path = strings.ReplaceAll(path, rootVariables+".", "")
+		path = strings.ReplaceAll(path, flow.RootVariables+".", "")
 	}
 	c.report(pos, diagnostic.CodeVariableCycle, "%s%s need each other", what, path)
 }

@@ -11,6 +11,7 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -148,7 +149,7 @@ func (r *resultCheck) hint(e ast.Expr, s *openapi.Schema, m *misfit) string {
 	if e.Kind() != ast.LiteralKind {
 		return m.hintFor(r.source(e), isOperator(e))
 	}
-	text, isText := literalText(e)
+	text, isText := flow.LiteralText(e)
 	switch {
 	case isBytes(s):
 		return m.hintFor("…", false) // it may be a password
@@ -206,7 +207,7 @@ func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 	whole := !r.shared
 	for _, e := range e.AsMap().Entries() {
 		entry := e.AsMapEntry()
-		name, ok := literalText(entry.Key())
+		name, ok := flow.LiteralText(entry.Key())
 		if s.Type == openapi.Map {
 			if !ok {
 				name = "…"

@@ -17,6 +17,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -87,7 +88,7 @@ func isFree(e *celenv.Expression) bool {
 
 // rootNames are the names that an expression can read from without declaring them.
 func rootNames() []string {
-	return []string{rootParent, rootVariables, rootLookups, rootChildren, rootObserved, rootEach, rootSelf, rootStatus, rootFinalizing, rootNow}
+	return []string{flow.RootParent, flow.RootVariables, flow.RootLookups, flow.RootChildren, flow.RootObserved, flow.RootEach, flow.RootSelf, flow.RootStatus, flow.RootFinalizing, flow.RootNow}
 }
 
 // evaluateConstant evaluates an expression that reads nothing, and notes what it gives. It

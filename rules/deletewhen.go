@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 )
 
 // Deletion says whether a rule wants its parent deleted.
@@ -23,7 +24,7 @@ func (p *Program) DeletesParents() bool { return p.deleteWhen != nil }
 
 // compileDeleteWhen compiles spec.deleteWhen. What the cluster rests on is not
 // deleted by a rule.
-func (c *compiler) compileDeleteWhen(u *uses) *expression {
+func (c *compiler) compileDeleteWhen(u *flow.Uses) *expression {
 	n := c.rule.DeleteWhen
 	if n == nil {
 		return nil

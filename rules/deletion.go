@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -25,7 +26,7 @@ type compiledDeletion struct {
 
 // deletion compiles a child's deletionPolicy. Where it takes an expression, what the
 // Child says of it is empty.
-func (c *compiler) deletion(spec *syntax.Child, child *compiledChild, sc *compileScope, u *uses) {
+func (c *compiler) deletion(spec *syntax.Child, child *compiledChild, sc *compileScope, u *flow.Uses) {
 	policy := func(n *yamltree.Node, field string) (syntax.DeletionPolicy, template) {
 		text, _ := n.Text()
 		if n == nil || !syntax.HasExpression(text) {

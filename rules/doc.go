@@ -45,7 +45,7 @@
 // What a rule reads of the cluster, its lookups and what is observed of its
 // children, comes from the [Reader] of the [Input], which answers from memory. A
 // lookup is asked for once in an evaluation, when something first reads it; what its
-// own name, namespace and selector read counts as read by its readers (uses.go).
+// own name, namespace and selector read counts as read by its readers (flow/uses.go).
 //
 // # What is missing
 //
@@ -80,7 +80,8 @@
 // # The files
 //
 // The package yamltree turns text into nodes and offsets into positions, and the package
-// syntax turns nodes into rules; decode.go repeats what callers need of it. compile*.go,
+// syntax turns nodes into rules; decode.go repeats what callers need of it. The package
+// flow knows what expressions read. compile*.go,
 // family.go, provenance.go, names.go, uses.go, now.go, unknown.go and graph.go make
 // programs; generated.go is about fields that are generated once; types.go, typecheck*.go, truth.go and conform*.go check them against
 // schemas; evaluate.go, scope.go, lookups.go, pairs.go, render.go, ready.go and

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -18,7 +19,7 @@ type family struct {
 	compiled bool
 	dims     []dimension
 	names    map[string]*origin
-	uses     uses
+	uses     flow.Uses
 	// single is true where it can be seen that there is one item at most.
 	single bool
 }
@@ -89,20 +90,20 @@ func (c *compiler) childItems(spec *syntax.Child, child *compiledChild, sc *comp
 			sc.openNames = true // the reason was reported
 			return
 		}
-		child.forEach = c.dimensions(spec.ForEach, sc, &n.uses)
+		child.forEach = c.dimensions(spec.ForEach, sc, &n.Uses)
 		return
 	}
 	if !f.compiled {
 		f.compiled = true
 		rootScope := &compileScope{
-			place: rootChildren + "." + f.root.ID, allowChildren: true, asked: c.asked,
+			place: flow.RootChildren + "." + f.root.ID, allowChildren: true, asked: c.asked,
 			openNames: f.root.OpenNames, openVariables: f.root.OpenVariables, names: map[string]*origin{},
 		}
 		f.dims = c.dimensions(f.root.ForEach, rootScope, &f.uses)
 		f.names, f.single = rootScope.names, c.atMostOneItem(f.root)
 	}
 	child.forEach, child.sameItems = f.dims, true
-	n.add(&f.uses)
+	n.Add(&f.uses)
 	maps.Copy(sc.names, f.names)
 	if spec.SameAs != nil {
 		sc.openNames = sc.openNames || f.root.OpenNames

@@ -8,6 +8,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 )
 
 // compiledFinalize is spec.finalize.
@@ -16,7 +17,7 @@ type compiledFinalize struct {
 	until   *expression
 	timeout *compiledDuration
 	// reads are the children and lookups that until reads, in the order in which it does.
-	reads []nodeRef
+	reads []flow.Ref
 }
 
 // Finalization says how far a rule has come with a parent that is being deleted.
@@ -58,16 +59,8 @@ func (p *Program) rankChildren() {
 
 // finalizingGuard is the condition under which all that belongs to spec.finalize is
 // there.
-func finalizingGuard() guard {
-	return guard{given: true, conjuncts: []string{rootFinalizing}, asked: map[string]bool{}}
-}
-
-// under adds the condition under which the part is there at all.
-func (g guard) under(outer guard) guard {
-	return guard{
-		given: true, lost: g.lost, asked: g.asked,
-		conjuncts: append(append([]string{}, outer.conjuncts...), g.conjuncts...),
-	}
+func finalizingGuard() flow.Guard {
+	return flow.Guard{Given: true, Conjuncts: []string{flow.RootFinalizing}, Asked: map[string]bool{}}
 }
 
 // checkFinalizing reports a read of finalizing in a rule that does not keep its parents.
@@ -78,7 +71,7 @@ func (a *analysis) checkFinalizing(e ast.Expr) {
 	}
 }
 
-func (c *compiler) compileFinalize(rest *uses) *compiledFinalize {
+func (c *compiler) compileFinalize(rest *flow.Uses) *compiledFinalize {
 	spec := c.rule.Finalize
 	if spec == nil {
 		return nil
@@ -86,8 +79,8 @@ func (c *compiler) compileFinalize(rest *uses) *compiledFinalize {
 	out := &compiledFinalize{timeout: c.duration(spec.Timeout, rest)}
 	if spec.Until != nil {
 		by := &reader{label: "spec.finalize.until", bare: true, guard: finalizingGuard()}
-		out.until = c.condition(spec.Until, c.ruleScope("spec.finalize.until"), &by.uses).compiled()
-		out.reads = by.nodes
+		out.until = c.condition(spec.Until, c.ruleScope("spec.finalize.until"), &by.Uses).compiled()
+		out.reads = by.Nodes
 		c.readers = append(c.readers, by)
 	}
 	return out
@@ -139,11 +132,11 @@ func (e *Evaluation) renderFinalization(out *Outcome) {
 func (e *Evaluation) untilWaitsFor(out *Outcome) string {
 	var names []string
 	for _, r := range e.prog.finalize.reads {
-		i, isChild := e.prog.byID[r.id]
-		if isChild && r.root == rootChildren && !out.Nodes[i].Ready {
-			return "; child " + r.id + " is not ready: " + out.Nodes[i].Text()
+		i, isChild := e.prog.byID[r.ID]
+		if isChild && r.Root == flow.RootChildren && !out.Nodes[i].Ready {
+			return "; child " + r.ID + " is not ready: " + out.Nodes[i].Text()
 		}
-		if name := r.name(); !slices.Contains(names, name) {
+		if name := r.Name(); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

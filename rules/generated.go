@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/cel-go/common/ast"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -44,60 +44,15 @@ type generatedField struct {
 	variable bool
 }
 
-// generatedPath is the path of a field of the child's own observed object of which the expression
-// is the value or a default: observed.<id>.?data.?password.orValue(…). nil for every other form.
-func generatedPath(e ast.Expr, id string) []string {
-	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "orValue" || !e.AsCall().IsMemberFunction() {
-		return nil
-	}
-	var path []string
-	for at := e.AsCall().Target(); ; {
-		operand, optional := stepFrom(at)
-		name, ok := stepName(at)
-		if operand == nil || !ok {
-			return nil
-		}
-		path = append(path, name)
-		if isObserved(operand, id) {
-			if !optional {
-				return nil // without the object the expression waits, and there is never one
-			}
-			slices.Reverse(path)
-			return path
-		}
-		at = operand
-	}
-}
-
-// stepName is the field that a step reads; false where that is computed, or only asked for.
-func stepName(e ast.Expr) (string, bool) {
-	if e.Kind() == ast.SelectKind {
-		return e.AsSelect().FieldName(), !e.AsSelect().IsTestOnly()
-	}
-	if e.Kind() == ast.CallKind && isStep(e.AsCall().FunctionName()) {
-		return literalText(e.AsCall().Args()[1])
-	}
-	return "", false
-}
-
-// isObserved reports whether an expression is observed.<id>.
-func isObserved(e ast.Expr, id string) bool {
-	if e.Kind() != ast.SelectKind || e.AsSelect().IsTestOnly() || e.AsSelect().FieldName() != id {
-		return false
-	}
-	root := e.AsSelect().Operand()
-	return root.Kind() == ast.IdentKind && root.AsIdent() == rootObserved
-}
-
 // generatesHere says whether random may be called in the expression: as the default of a field of
 // the child's own observed object. Which field that is, checkGenerated looks at.
 func (a *analysis) generatesHere() bool {
-	return a.scope.own != "" && generatedPath(a.expr.Root(), a.scope.own) != nil
+	return a.scope.own != "" && flow.GeneratedPath(a.expr.Root(), a.scope.own) != nil
 }
 
 // checkGenerated notes the fields of a template that are generated once, and reports what would
 // not be kept, because the template does not set the field that it is the default of.
-func (c *compiler) checkGenerated(spec *syntax.Child, child *compiledChild, u *uses) {
+func (c *compiler) checkGenerated(spec *syntax.Child, child *compiledChild, u *flow.Uses) {
 	kept := map[*yamltree.Node]bool{} // the values, in the template or of variables, that are
 	var walk func(n *yamltree.Node, path []string)
 	walk = func(n *yamltree.Node, path []string) {
@@ -110,32 +65,22 @@ func (c *compiler) checkGenerated(spec *syntax.Child, child *compiledChild, u *u
 		if x == nil {
 			return
 		}
-		if slices.Contains(u.generated, n) && slices.Equal(generatedPath(x.expr.Root(), spec.ID), path) {
+		if slices.Contains(u.Generated, n) && slices.Equal(flow.GeneratedPath(x.expr.Root(), spec.ID), path) {
 			kept[n] = true
 			child.generated = append(child.generated, generatedField{path: path})
 		}
-		if v := child.locals[variableName(x.expr.Root())]; v != nil && len(v.generated) > 0 && slices.Equal(v.generated, path) {
+		if v := child.locals[flow.WholeVariable(x.expr.Root())]; v != nil && len(v.generated) > 0 && slices.Equal(v.generated, path) {
 			kept[v.spec.Value] = true
 			child.generated = append(child.generated, generatedField{path: path, variable: true})
 		}
 	}
 	walk(spec.Template, nil)
-	for _, n := range u.generated {
+	for _, n := range u.Generated {
 		c.checkKept(spec, child, n, kept[n] && len(c.results[n].others) == 0)
 	}
 	for _, name := range slices.Sorted(maps.Keys(child.locals)) {
 		c.checkGeneratedVariable(spec, child, child.locals[name], kept)
 	}
-}
-
-// variableName is the name of the variable that is the whole of an expression.
-func variableName(e ast.Expr) string {
-	operand, optional := stepFrom(e)
-	if operand == nil || optional || operand.Kind() != ast.IdentKind || operand.AsIdent() != rootVariables {
-		return ""
-	}
-	name, _ := stepName(e)
-	return name
 }
 
 // checkKept reports a value in the template that is generated, and not kept.
@@ -149,10 +94,10 @@ func (c *compiler) checkKept(spec *syntax.Child, child *compiledChild, n *yamltr
 	case kept && isUnreadable(child, path):
 		c.reportUnreadable(spec, n, path)
 	case !kept && found:
-		c.report(c.rule.Source.At(n), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not the field of %s.%s that it is the default of", rootObserved, spec.ID).
+		c.report(c.rule.Source.At(n), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not the field of %s.%s that it is the default of", flow.RootObserved, spec.ID).
 			WithHint("let the whole value be that of its own field, as in %s", yamlPath(readable(path), value))
 	case !kept:
-		c.report(c.rule.Source.At(n), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not a field of %s.%s that it can be the default of", rootObserved, spec.ID).
+		c.report(c.rule.Source.At(n), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not a field of %s.%s that it can be the default of", flow.RootObserved, spec.ID).
 			WithHint("let the whole value be that of its own field, as in %s", yamlPath(path, value))
 	}
 }
@@ -160,10 +105,10 @@ func (c *compiler) checkKept(spec *syntax.Child, child *compiledChild, n *yamltr
 // checkGeneratedVariable reports a variable that is generated, and that the template does not
 // keep in the field that the variable reads.
 func (c *compiler) checkGeneratedVariable(spec *syntax.Child, child *compiledChild, v *compiledVariable, kept map[*yamltree.Node]bool) {
-	if v.uses == nil || len(v.uses.generated) == 0 || v.value == nil {
+	if v.uses == nil || len(v.uses.Generated) == 0 || v.value == nil {
 		return
 	}
-	at, name := c.rule.Source.At(v.spec.Value), rootVariables+"."+v.name
+	at, name := c.rule.Source.At(v.spec.Value), flow.RootVariables+"."+v.name
 	switch {
 	case len(v.generated) == 0:
 		c.report(at, diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and it is not the whole value of %s that it is the default of", name).
@@ -178,7 +123,7 @@ func (c *compiler) checkGeneratedVariable(spec *syntax.Child, child *compiledChi
 
 // isUnreadable says whether what is written to a field cannot be read back.
 func isUnreadable(child *compiledChild, path []string) bool {
-	return isSecret(child.GVK) && len(path) > 0 && path[0] == "stringData"
+	return syntax.IsSecret(child.GVK) && len(path) > 0 && path[0] == "stringData"
 }
 
 func (c *compiler) reportUnreadable(spec *syntax.Child, n *yamltree.Node, path []string) {

@@ -5,11 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
-
-	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -18,8 +15,8 @@ import (
 func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 	for i, n := range nodes {
 		child := p.children[i]
-		for _, r := range n.nodes {
-			if j, ok := p.byID[r.id]; ok && r.orders() && !slices.Contains(child.needs, j) {
+		for _, r := range n.Nodes {
+			if j, ok := p.byID[r.ID]; ok && r.Orders() && !slices.Contains(child.needs, j) {
 				child.needs = append(child.needs, j)
 			}
 		}
@@ -38,7 +35,11 @@ func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 		}
 	}
 	c.linkFamilies(p)
-	order, cycles := sortNodes(p.children)
+	needs := make([][]int, len(p.children))
+	for i, child := range p.children {
+		needs[i] = slices.Concat(child.needs, child.waitsFor)
+	}
+	order, cycles := flow.Sort(needs)
 	for _, cycle := range cycles {
 		ids := make([]string, len(cycle))
 		for i, n := range cycle {
@@ -56,41 +57,6 @@ func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 	return order
 }
 
-// sortNodes gives an order, as near to that of the rule as it can be, and
-// cycles that each start and end with the same node: one for each need without
-// which there would be fewer.
-func sortNodes(children []*compiledChild) (order []int, cycles [][]int) {
-	const (
-		unseen = iota
-		open
-		done
-	)
-	state := make([]int, len(children))
-	var path []int
-	var visit func(i int)
-	visit = func(i int) {
-		switch state[i] {
-		case done:
-			return
-		case open:
-			cycles = append(cycles, append(slices.Clone(path[slices.Index(path, i):]), i))
-			return
-		}
-		state[i] = open
-		path = append(path, i)
-		for _, j := range slices.Concat(children[i].needs, children[i].waitsFor) {
-			visit(j)
-		}
-		path = path[:len(path)-1]
-		state[i] = done
-		order = append(order, i)
-	}
-	for i := range children {
-		visit(i)
-	}
-	return order, cycles
-}
-
 // reader is a part of the rule that reads nodes and is no node itself: a condition,
 // an event, a readyWhen.
 type reader struct {
@@ -100,58 +66,51 @@ type reader struct {
 	id string
 	// bare is true where it cannot have a when of its own.
 	bare bool
-	uses
-	guard guard
+	flow.Uses
+	guard flow.Guard
 }
 
 // checkSkips reports reads of nodes that may be skipped, or null, by readers that
 // do not ask. rest is what the parts of the rule read that may read what is
 // skipped.
-func (c *compiler) checkSkips(nodes []*nodeUses, rest *uses) {
+func (c *compiler) checkSkips(nodes []*nodeUses, rest *flow.Uses) {
 	byID := map[string]*nodeUses{}
 	for _, n := range nodes {
 		byID[n.spec.ID] = n
-		c.readers = append(c.readers, &reader{label: n.spec.Label(), id: n.spec.ID, uses: n.uses, guard: n.guard})
+		c.readers = append(c.readers, &reader{label: n.spec.Label(), id: n.spec.ID, Uses: n.Uses, guard: n.guard})
 	}
 	for _, by := range c.readers {
-		for _, r := range by.nodes {
+		for _, r := range by.Nodes {
 			switch {
-			case !r.hard:
-			case r.past:
+			case !r.Hard:
+			case r.Past:
 				c.checkPast(by.label, r, &by.guard)
-			case r.root == rootLookups:
+			case r.Root == flow.RootLookups:
 				c.checkSkippedLookup(by, r)
-			case by.id == "" || r.id != by.id:
-				c.checkSkippedChild(by, r, byID[r.id])
+			case by.id == "" || r.ID != by.id:
+				c.checkSkippedChild(by, r, byID[r.ID])
 			}
 		}
 	}
-	for _, r := range rest.nodes {
-		if r.past {
-			c.checkPast("this", r, &guard{})
+	for _, r := range rest.Nodes {
+		if r.Past {
+			c.checkPast("this", r, &flow.Guard{})
 		}
 	}
 }
 
-// ensured says whether one of the conditions under which a node is read ensures
-// that it is there.
-func ensured(r nodeRef, reader, target *guard) bool {
-	return reader.ensures(r.name(), target) ||
-		slices.ContainsFunc(r.guards, func(g *guard) bool { return g.ensures(r.name(), target) })
-}
-
-func (c *compiler) checkSkippedChild(by *reader, r nodeRef, target *nodeUses) {
-	if target == nil || r.root == rootObserved {
+func (c *compiler) checkSkippedChild(by *reader, r flow.Ref, target *nodeUses) {
+	if target == nil || r.Root == flow.RootObserved {
 		return
 	}
-	if r.root == rootChildren && (target.spec.Many() || target.spec.Gaps["forEach"]) {
+	if r.Root == flow.RootChildren && (target.spec.Many() || target.spec.Gaps["forEach"]) {
 		return // a list, which lacks what is skipped
 	}
 	var f *diagnostic.Finding
 	switch {
-	case target.creation.given && !ensured(r, &by.guard, &target.creation):
-		f = c.report(r.pos, diagnostic.CodeUncreatedChild, "%s reads %s, which is not there when its createWhen keeps it from being made", by.label, r.name())
-	case target.guard.given && !ensured(r, &by.guard, &target.guard):
+	case target.creation.Given && !flow.Ensured(r, &by.guard, &target.creation):
+		f = c.report(r.Pos, diagnostic.CodeUncreatedChild, "%s reads %s, which is not there when its createWhen keeps it from being made", by.label, r.Name())
+	case target.guard.Given && !flow.Ensured(r, &by.guard, &target.guard):
 		absent := "when its when is false"
 		if c.differOnlyInKind(&by.guard, target) {
 			absent = "while the cluster does not have its kind, because it is optional"
@@ -159,67 +118,41 @@ func (c *compiler) checkSkippedChild(by *reader, r nodeRef, target *nodeUses) {
 		if target.spec.Cleanup && target.spec.When == nil {
 			absent = "as long as the parent is not being deleted"
 		}
-		f = c.report(r.pos, diagnostic.CodeSkippedChild, "%s reads %s, which is not there %s", by.label, r.name(), absent)
+		f = c.report(r.Pos, diagnostic.CodeSkippedChild, "%s reads %s, which is not there %s", by.label, r.Name(), absent)
 	default:
 		return
 	}
 	switch {
 	case by.bare, target.spec.Optional && f.Code == diagnostic.CodeSkippedChild:
-		f.WithHint("write %s.?%s with a default", r.root, r.id)
+		f.WithHint("write %s.?%s with a default", r.Root, r.ID)
 	case f.Code == diagnostic.CodeUncreatedChild:
-		f.WithHint("write %s.?%s with a default, or give %s a when of that condition", r.root, r.id, by.label)
+		f.WithHint("write %s.?%s with a default, or give %s a when of that condition", r.Root, r.ID, by.label)
 	default:
-		f.WithHint("write %s.?%s, or give %s the same when", r.root, r.id, by.label)
+		f.WithHint("write %s.?%s, or give %s the same when", r.Root, r.ID, by.label)
 	}
 }
 
-func (c *compiler) checkSkippedLookup(by *reader, r nodeRef) {
-	l := c.lookups[r.id]
-	if l == nil || !l.guard.given || l.spec.Optional || len(l.spec.ForEach) > 0 || l.spec.Gaps["forEach"] || l.spec.Gaps["optional"] {
+func (c *compiler) checkSkippedLookup(by *reader, r flow.Ref) {
+	l := c.lookups[r.ID]
+	if l == nil || !l.guard.Given || l.spec.Optional || len(l.spec.ForEach) > 0 || l.spec.Gaps["forEach"] || l.spec.Gaps["optional"] {
 		return
 	}
-	if !ensured(r, &by.guard, &l.guard) {
-		f := c.report(r.pos, diagnostic.CodeSkippedLookup, "%s reads %s, which is not there when its when is false", by.label, r.name())
+	if !flow.Ensured(r, &by.guard, &l.guard) {
+		f := c.report(r.Pos, diagnostic.CodeSkippedLookup, "%s reads %s, which is not there when its when is false", by.label, r.Name())
 		if by.bare {
-			f.WithHint("write lookups.?%s with a default, or make the lookup optional", r.id)
+			f.WithHint("write lookups.?%s with a default, or make the lookup optional", r.ID)
 			return
 		}
-		f.WithHint("write lookups.?%s, give %s the same when, or make the lookup optional", r.id, by.label)
+		f.WithHint("write lookups.?%s, give %s the same when, or make the lookup optional", r.ID, by.label)
 	}
 }
 
 // checkPast reports a read of something in an optional lookup.
-func (c *compiler) checkPast(reader string, r nodeRef, by *guard) {
-	if !by.asked[r.name()] && !by.lost && !slices.ContainsFunc(r.guards, func(g *guard) bool { return g.asked[r.name()] || g.lost }) {
-		c.report(r.pos, diagnostic.CodeUnguardedLookup, "%s reads something in %s, which is optional, and waits as long as that is not there", reader, r.name()).
-			WithHint("read it as lookups.?%s with a default, or test it with has(lookups.%s)", r.id, r.id)
+func (c *compiler) checkPast(reader string, r flow.Ref, by *flow.Guard) {
+	if !by.Asked[r.Name()] && !by.Lost && !slices.ContainsFunc(r.Guards, func(g *flow.Guard) bool { return g.Asked[r.Name()] || g.Lost }) {
+		c.report(r.Pos, diagnostic.CodeUnguardedLookup, "%s reads something in %s, which is optional, and waits as long as that is not there", reader, r.Name()).
+			WithHint("read it as lookups.?%s with a default, or test it with has(lookups.%s)", r.ID, r.ID)
 	}
-}
-
-func containsAll(have, want []string) bool {
-	for _, w := range want {
-		if !slices.Contains(have, w) {
-			return false
-		}
-	}
-	return len(want) > 0
-}
-
-// conjuncts are the terms that && joins in an expression.
-func conjuncts(x *celenv.Expression) []string {
-	var out []string
-	var walk func(e ast.Expr)
-	walk = func(e ast.Expr) {
-		if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.LogicalAnd {
-			for _, arg := range e.AsCall().Args() {
-				walk(arg)
-			}
-			return
-		}
-		out = append(out, x.Source(e))
-	}
-	walk(x.Root())
-	return out
 }
 
 // checkIdentities reports children that would be one and the same object.
@@ -234,10 +167,10 @@ func (c *compiler) checkIdentities(p *Program) {
 			continue
 		}
 		namespace, _ := metadata.Get("namespace").Text()
-		if namespace = sameText(namespace); namespace == "${parent.metadata.namespace}" {
+		if namespace = flow.SameText(namespace); namespace == "${parent.metadata.namespace}" {
 			namespace = "" // as where it is left out
 		}
-		id := identity{child.GVK.Group, child.GVK.Kind, namespace, sameText(name)}
+		id := identity{child.GVK.Group, child.GVK.Kind, namespace, flow.SameText(name)}
 		first, twice := seen[id]
 		if !twice {
 			seen[id] = i
@@ -248,23 +181,6 @@ func (c *compiler) checkIdentities(p *Program) {
 				spec.Label(), c.rule.Children[first].Label(), child.GVK.Kind, strconv.Quote(name))
 		}
 	}
-}
-
-// sameText is a text without the blanks that expressions begin and end with.
-func sameText(s string) string {
-	parts, err := syntax.Scan(s)
-	if err != nil {
-		return s
-	}
-	var b strings.Builder
-	for _, p := range parts {
-		if p.Expr {
-			b.WriteString("${" + strings.TrimSpace(p.Text) + "}")
-		} else {
-			b.WriteString(p.Text)
-		}
-	}
-	return b.String()
 }
 
 // exclusive says whether two children have conditions that may leave out one

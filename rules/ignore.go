@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -23,7 +24,7 @@ type handover struct {
 }
 
 // ignored compiles a child's ignore.
-func (c *compiler) ignored(spec *syntax.Child, child *compiledChild, sc *compileScope, u *uses) {
+func (c *compiler) ignored(spec *syntax.Child, child *compiledChild, sc *compileScope, u *flow.Uses) {
 	for _, item := range spec.Ignore {
 		path, ok := c.ignoredPath(item, child)
 		if !ok {

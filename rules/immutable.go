@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -68,10 +69,10 @@ func (c *compiler) checkImmutable(spec *syntax.Child, child *compiledChild) {
 			continue
 		}
 		for _, r := range c.readsBelow(n) {
-			if !c.canChange(spec, r) || slices.ContainsFunc(named, r.isTold) {
+			if !c.canChange(spec, r) || slices.ContainsFunc(named, r.IsPartOf) {
 				continue
 			}
-			c.report(r.pos, diagnostic.CodeImmutable, "%s can change, and the API server lets nobody change %s of a %s", r.text, strings.Join(path, "."), child.GVK.Kind).
+			c.report(r.Pos, diagnostic.CodeImmutable, "%s can change, and the API server lets nobody change %s of a %s", r.Text, strings.Join(path, "."), child.GVK.Kind).
 				WithHint("write updatePolicy: ApplyOrRecreate, so that %s is then deleted and created again, or CreateOnly, so that it stays as it was created", spec.Label())
 			return
 		}
@@ -79,7 +80,7 @@ func (c *compiler) checkImmutable(spec *syntax.Child, child *compiledChild) {
 }
 
 // readsBelow are the fields that the expressions in a part of the rule read.
-func (c *compiler) readsBelow(n *yamltree.Node) []fieldRead {
+func (c *compiler) readsBelow(n *yamltree.Node) []flow.FieldRead {
 	if n == nil {
 		return nil
 	}
@@ -93,44 +94,30 @@ func (c *compiler) readsBelow(n *yamltree.Node) []fieldRead {
 	return out
 }
 
-// isTold says whether the name of an object, which reads other, becomes another one where r
-// changes.
-func (r fieldRead) isTold(other fieldRead) bool {
-	return r.root == other.root && len(other.path) <= len(r.path) && slices.Equal(other.path, r.path[:len(other.path)])
-}
-
 // canChange says whether what is read can be another value for the same parent and the same item.
-func (c *compiler) canChange(spec *syntax.Child, r fieldRead) bool {
-	group, id, _ := strings.Cut(r.root, ".")
-	identity := r.isOneOf("apiVersion", "kind", "metadata.name", "metadata.namespace")
+func (c *compiler) canChange(spec *syntax.Child, r flow.FieldRead) bool {
+	group, id, _ := strings.Cut(r.Root, ".")
+	identity := r.IsOneOf("apiVersion", "kind", "metadata.name", "metadata.namespace")
 	switch group {
-	case rootParent:
-		return !identity && !r.isOneOf("metadata.uid", "metadata.creationTimestamp")
-	case rootLookups:
+	case flow.RootParent:
+		return !identity && !r.IsOneOf("metadata.uid", "metadata.creationTimestamp")
+	case flow.RootLookups:
 		l := c.lookups[id]
 		return !identity || l == nil || l.spec.IsList()
-	case rootChildren, rootObserved, rootEach:
+	case flow.RootChildren, flow.RootObserved, flow.RootEach:
 		return !identity
-	case rootFinalizing:
+	case flow.RootFinalizing:
 		return false // the object goes with its parent
 	}
 	if f := c.families[spec.ID]; f != nil {
 		spec = f.root
 	}
 	for _, f := range spec.ForEach {
-		if f.Name == r.root && f.In != nil {
-			return slices.ContainsFunc(c.readsBelow(f.In), func(r fieldRead) bool { return c.canChange(spec, r) })
+		if f.Name == r.Root && f.In != nil {
+			return slices.ContainsFunc(c.readsBelow(f.In), func(r flow.FieldRead) bool { return c.canChange(spec, r) })
 		}
 	}
 	return true
-}
-
-// isOneOf says whether what is read is one of some fields, or a part of it.
-func (r fieldRead) isOneOf(fields ...string) bool {
-	return slices.ContainsFunc(fields, func(field string) bool {
-		path := strings.Split(field, ".")
-		return len(path) <= len(r.path) && slices.Equal(path, r.path[:len(path)])
-	})
 }
 
 // touches says whether an item of ignore is about a field, what holds it or a part of it.

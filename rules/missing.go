@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -26,8 +27,8 @@ func (a Absence) kindMissing() *problem {
 // optionalGuard is the condition under which an optional child exists: that the
 // cluster has its kind. Kinds of one group are installed together, so what is
 // optional itself and of the same group may read it.
-func optionalGuard(gvk schema.GroupVersionKind) guard {
-	return guard{given: true, conjuncts: []string{optionalTerm(gvk.Group)}, asked: map[string]bool{}}
+func optionalGuard(gvk schema.GroupVersionKind) flow.Guard {
+	return flow.Guard{Given: true, Conjuncts: []string{optionalTerm(gvk.Group)}, Asked: map[string]bool{}}
 }
 
 // optionalTerm is a term that no expression has.
@@ -82,7 +83,7 @@ func (e *Evaluation) lookUpMissing(l *compiledLookup) (found, bool) {
 	case l.optional && absence.Certain:
 		return found{absent: l.name != nil}, true
 	default:
-		return found{problem: absence.kindMissing().in(rootLookups + "." + l.ID)}, true
+		return found{problem: absence.kindMissing().in(flow.RootLookups + "." + l.ID)}, true
 	}
 }
 
@@ -99,12 +100,12 @@ func (e *Evaluation) waitsForMissing(out *Outcome) (NodeOutcome, bool) {
 
 // differOnlyInKind tells whether a reader has the conditions of the child that it
 // reads, except for that of its kind.
-func (c *compiler) differOnlyInKind(reader *guard, target *nodeUses) bool {
+func (c *compiler) differOnlyInKind(reader *flow.Guard, target *nodeUses) bool {
 	if !target.spec.Optional {
 		return false
 	}
-	for _, term := range target.guard.conjuncts {
-		if term != optionalTerm(syntax.TemplateGVK(target.spec.Template).Group) && !slices.Contains(reader.conjuncts, term) {
+	for _, term := range target.guard.Conjuncts {
+		if term != optionalTerm(syntax.TemplateGVK(target.spec.Template).Group) && !slices.Contains(reader.Conjuncts, term) {
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/cel-go/common/types"
 
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -14,7 +15,7 @@ type compiledDuration struct {
 	value template
 }
 
-func (c *compiler) duration(spec *syntax.Duration, all *uses) *compiledDuration {
+func (c *compiler) duration(spec *syntax.Duration, all *flow.Uses) *compiledDuration {
 	if spec == nil {
 		return nil
 	}

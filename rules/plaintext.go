@@ -5,14 +5,15 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
 // checkPlainText warns of text that was meant as an expression: a path that stands
 // there without ${}, or what other tools have for it.
 func (c *compiler) checkPlainText(n *yamltree.Node, s string) {
-	if !strings.Contains(s, "{{") && !strings.Contains(s, rootParent+".") && !strings.Contains(s, rootVariables+".") &&
-		!strings.Contains(s, rootLookups+".") && !strings.Contains(s, rootChildren+".") {
+	if !strings.Contains(s, "{{") && !strings.Contains(s, flow.RootParent+".") && !strings.Contains(s, flow.RootVariables+".") &&
+		!strings.Contains(s, flow.RootLookups+".") && !strings.Contains(s, flow.RootChildren+".") {
 		return
 	}
 	const path = `(?:parent\.(?:spec|metadata|status)|(?:children|lookups|variables)\.([A-Za-z_]\w*))(?:\.\??[A-Za-z_]\w*|\[[^\]]*\])*`

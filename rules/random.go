@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -44,7 +45,7 @@ func (a *analysis) reportUnkept(e ast.Expr, name string) {
 	if a.scope.child != "" {
 		f.WithHint("read the field of self")
 	} else if id := a.scope.ownGenerated; id != "" {
-		f.WithHint("read the field of %s.%s", rootObserved, id)
+		f.WithHint("read the field of %s.%s", flow.RootObserved, id)
 	}
 }
 
@@ -77,7 +78,7 @@ func (a *analysis) ownVariableHint() string {
 			continue
 		}
 		for _, id := range slices.Sorted(maps.Keys(a.c.children)) {
-			if path := generatedPath(a.expr.Root(), id); path != nil && !a.c.children[id].Many() {
+			if path := flow.GeneratedPath(a.expr.Root(), id); path != nil && !a.c.children[id].Many() {
 				return fmt.Sprintf("move it to the variables of %s, and set the field in the template there: %s", id, yamlPath(path, "${variables."+v.Name+"}"))
 			}
 		}
@@ -109,7 +110,7 @@ func (c *compiler) generatedValue(spec *syntax.Child, path []string, n *yamltree
 		}
 	}
 	path = readable(path)
-	if isSecret(syntax.TemplateGVK(spec.Template)) && path[0] == "data" {
+	if syntax.IsSecret(syntax.TemplateGVK(spec.Template)) && path[0] == "data" {
 		value = "bytes(" + value + ")"
 	}
 	var read strings.Builder
@@ -120,7 +121,7 @@ func (c *compiler) generatedValue(spec *syntax.Child, path []string, n *yamltree
 			read.WriteString("[?'" + name + "']")
 		}
 	}
-	return "${" + rootObserved + "." + spec.ID + read.String() + ".orValue(" + value + ")}"
+	return "${" + flow.RootObserved + "." + spec.ID + read.String() + ".orValue(" + value + ")}"
 }
 
 // yamlPath is a field of a template as a rule says it: data: {password: "…"}.
@@ -171,7 +172,7 @@ func fieldOf(spec *syntax.Child, v *syntax.Variable) []string {
 	var found []string
 	var walk func(n *yamltree.Node, path []string)
 	walk = func(n *yamltree.Node, path []string) {
-		if text, ok := n.Text(); ok && found == nil && sameText(text) == "${variables."+v.Name+"}" {
+		if text, ok := n.Text(); ok && found == nil && flow.SameText(text) == "${variables."+v.Name+"}" {
 			found = path
 		}
 		for _, f := range fieldsOf(n) {
@@ -189,10 +190,10 @@ func fieldOf(spec *syntax.Child, v *syntax.Variable) []string {
 
 // checkRandomIdentity reports a name or a namespace that is made at random, which
 // would be another object each time.
-func (c *compiler) checkRandomIdentity(spec *syntax.Child, u *uses) {
+func (c *compiler) checkRandomIdentity(spec *syntax.Child, u *flow.Uses) {
 	metadata := spec.Template.Get("metadata")
 	for _, n := range []*yamltree.Node{metadata, metadata.Get("name"), metadata.Get("namespace")} {
-		if n != nil && slices.Contains(u.random, n) {
+		if n != nil && slices.Contains(u.Random, n) {
 			c.report(c.rule.Source.At(n), diagnostic.CodeRandomIdentity, "%s would make a new object at every evaluation, because its name is made at random", spec.Label()).
 				WithHint("make the name of what tells the objects apart")
 		}

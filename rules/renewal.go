@@ -49,7 +49,7 @@ func (e *Evaluation) decideRenewal(child *compiledChild, it *item, live *unstruc
 // renewal compiles recreateWhen, and looks at what an updatePolicy may delete.
 func (c *compiler) renewal(spec *syntax.Child, child *compiledChild, sc *compileScope, n *nodeUses) {
 	if spec.RecreateWhen != nil {
-		child.recreateWhen = c.condition(spec.RecreateWhen, c.selfScope(sc, child, sc.place+".recreateWhen"), &n.uses).compiled()
+		child.recreateWhen = c.condition(spec.RecreateWhen, c.selfScope(sc, child, sc.place+".recreateWhen"), &n.Uses).compiled()
 	}
 	if MayRecreate(child.GVK) {
 		return

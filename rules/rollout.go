@@ -43,7 +43,7 @@ func (c *compiler) rollout(spec *syntax.Child, child *compiledChild, n *nodeUses
 		return
 	}
 	sc := c.ruleScope("children." + spec.Label() + ".rollout.maxUnavailable")
-	child.rollout.value = c.textField(r.Max, sc, &n.uses, "an int, or text such as 25%", types.IntKind, types.StringKind)
+	child.rollout.value = c.textField(r.Max, sc, &n.Uses, "an int, or text such as 25%", types.IntKind, types.StringKind)
 	c.try(r.Max, child.rollout.value, sc.place, func(s *scope) *problem {
 		_, p := s.ev.maxUnavailable(child.rollout, 1)
 		return p

@@ -4,14 +4,15 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // notShown stands in a message in place of a value, or of an error that may hold one,
 // of a rule that has to do with Secrets: messages become conditions, Events and lines
 // of logs, which more people read than Secrets.
 const notShown = "(not shown, because the rule has to do with Secrets)"
-
-func isSecret(gvk schema.GroupVersionKind) bool { return gvk.Group == "" && gvk.Kind == "Secret" }
 
 // HasSecrets says whether the parent, a lookup, a child or the target of a patch of the
 // rule is a Secret. What
@@ -20,21 +21,21 @@ func isSecret(gvk schema.GroupVersionKind) bool { return gvk.Group == "" && gvk.
 func (p *Program) HasSecrets() bool { return p.secrets }
 
 func (p *Program) findSecrets() bool {
-	if isSecret(p.parent.GVK) {
+	if syntax.IsSecret(p.parent.GVK) {
 		return true
 	}
 	for _, l := range p.lookups {
-		if isSecret(l.GVK) {
+		if syntax.IsSecret(l.GVK) {
 			return true
 		}
 	}
 	for _, c := range p.children {
-		if isSecret(c.GVK) {
+		if syntax.IsSecret(c.GVK) {
 			return true
 		}
 	}
 	for _, patch := range p.patches {
-		if isSecret(patch.GVK) {
+		if syntax.IsSecret(patch.GVK) {
 			return true
 		}
 	}
@@ -43,21 +44,21 @@ func (p *Program) findSecrets() bool {
 
 // readsSecret says whether a part of a rule reads something of a lookup or a child that
 // is a Secret.
-func (c *compiler) readsSecret(u *uses) bool {
-	for _, r := range u.nodes {
-		if r.root == rootLookups {
-			if l := c.lookups[r.id]; l != nil && isSecret(l.spec.GVK) {
+func (c *compiler) readsSecret(u *flow.Uses) bool {
+	for _, r := range u.Nodes {
+		if r.Root == flow.RootLookups {
+			if l := c.lookups[r.ID]; l != nil && syntax.IsSecret(l.spec.GVK) {
 				return true
 			}
 			continue
 		}
-		child := c.children[r.id]
+		child := c.children[r.ID]
 		if child == nil {
 			continue
 		}
 		kind, _ := child.Template.Get("kind").Text()
 		version, _ := child.Template.Get("apiVersion").Text()
-		if isSecret(schema.FromAPIVersionAndKind(version, kind)) {
+		if syntax.IsSecret(schema.FromAPIVersionAndKind(version, kind)) {
 			return true
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 )
 
 // truth is what a condition is, whatever it reads; ok is false where that is not
@@ -91,16 +92,16 @@ func (t *typing) compared(e ast.Expr, operator string) (path string, value ref.V
 // checkParentKind reports a comparison of the parent's kind or apiVersion with
 // another one than that of spec.parent, and says whether it did.
 func (t *typing) checkParentKind(literal, field ast.Expr) bool {
-	text, ok := literalText(literal)
+	text, ok := flow.LiteralText(literal)
 	gvk := t.c.rule.Parent.GVK
 	if !ok || gvk.Kind == "" {
 		return false
 	}
 	is := ""
 	switch t.path(field) {
-	case rootParent + ".kind":
+	case flow.RootParent + ".kind":
 		is = gvk.Kind
-	case rootParent + ".apiVersion":
+	case flow.RootParent + ".apiVersion":
 		is = gvk.GroupVersion().String()
 	}
 	if is == "" || is == text {

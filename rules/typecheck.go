@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -138,14 +139,14 @@ func (t *typing) name(e ast.Expr, env typeBindings) typed {
 		return v
 	}
 	switch name {
-	case rootParent:
+	case flow.RootParent:
 		return t.c.kindType(t.c.rule.Parent.GVK)
-	case rootNow:
+	case flow.RootNow:
 		return typed{typ: types.TimestampType}
-	case rootFinalizing:
+	case flow.RootFinalizing:
 		return typed{typ: types.BoolType}
 	}
-	if isGroup(name) {
+	if flow.IsGroup(name) {
 		return typed{root: name}
 	}
 	if o, ok := t.scope.names[name]; ok {
@@ -157,15 +158,15 @@ func (t *typing) name(e ast.Expr, env typeBindings) typed {
 // member is a member of a root.
 func (t *typing) member(root, name string) typed {
 	switch root {
-	case rootChildren, rootObserved:
+	case flow.RootChildren, flow.RootObserved:
 		return t.c.childType(name)
-	case rootEach:
+	case flow.RootEach:
 		if spec := t.c.children[name]; spec != nil {
 			return t.c.kindType(syntax.TemplateGVK(spec.Template))
 		}
-	case rootLookups:
+	case flow.RootLookups:
 		return t.c.lookupType(name)
-	case rootVariables:
+	case flow.RootVariables:
 		if v := t.c.variable(t.scope, name); v != nil && v.origin != nil {
 			return v.origin.typ
 		}
@@ -231,7 +232,7 @@ func asOptional(v typed, optional bool) typed {
 func (t *typing) indexed(e, operand, index ast.Expr, env typeBindings, optional bool) typed {
 	t.steps[operand.ID()] = true
 	from := t.walk(operand, env, false)
-	if name, ok := literalText(index); ok && innerType(from.cel()).Kind() != types.ListKind {
+	if name, ok := flow.LiteralText(index); ok && innerType(from.cel()).Kind() != types.ListKind {
 		return t.selected(e, operand, from, name, false, optional)
 	}
 	at := t.value(index, env)
@@ -393,11 +394,11 @@ func (t *typing) warnMissing(e ast.Expr, name, optional, reason string) {
 // which schemas say nothing.
 func (t *typing) isAlwaysThere(operand ast.Expr, name string) bool {
 	switch t.expr.Source(operand) {
-	case rootParent:
+	case flow.RootParent:
 		// An object without a spec is a rare one, and not what reading a field of
 		// it is about.
 		return name == "apiVersion" || name == "kind" || name == "metadata" || name == "spec"
-	case rootParent + ".metadata":
+	case flow.RootParent + ".metadata":
 		switch name {
 		case "name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation":
 			return true
@@ -414,7 +415,7 @@ func (t *typing) isAlwaysThere(operand ast.Expr, name string) bool {
 func (t *typing) collectAsked(e ast.Expr, asked map[string]bool) {
 	if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.In {
 		key, of := e.AsCall().Args()[0], e.AsCall().Args()[1]
-		if name, ok := literalText(key); ok {
+		if name, ok := flow.LiteralText(key); ok {
 			asked[t.expr.Source(of)+"."+name] = true
 			asked[t.expr.Source(of)+"["+t.expr.Source(key)+"]"] = true
 		}
@@ -427,7 +428,7 @@ func (t *typing) collectAsked(e ast.Expr, asked map[string]bool) {
 	switch {
 	case sel.IsTestOnly():
 		asked[t.expr.Source(sel.Operand())+"."+sel.FieldName()] = true
-	case sel.Operand().Kind() == ast.IdentKind && sel.Operand().AsIdent() == rootVariables:
+	case sel.Operand().Kind() == ast.IdentKind && sel.Operand().AsIdent() == flow.RootVariables:
 		if v := t.c.variable(t.scope, sel.FieldName()); v != nil && v.origin != nil {
 			maps.Copy(asked, v.origin.holds)
 		}
@@ -443,8 +444,4 @@ func terms(operator string, e ast.Expr, found []ast.Expr) []ast.Expr {
 		found = terms(operator, arg, found)
 	}
 	return found
-}
-
-func isNullLiteral(e ast.Expr) bool {
-	return e.Kind() == ast.LiteralKind && e.AsLiteral() == types.NullValue
 }

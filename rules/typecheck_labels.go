@@ -4,10 +4,12 @@ import (
 	"strconv"
 
 	"github.com/google/cel-go/common/ast"
+
+	"kanon.dev/kanon/rules/flow"
 )
 
 // parentLabels is how expressions read the labels of the parent.
-const parentLabels = rootParent + ".metadata.labels"
+const parentLabels = flow.RootParent + ".metadata.labels"
 
 // labelMayBeMissing warns of a label of the parent that is read as if it were always there, where the selector guarantees
 // others: where it guarantees none, the warning is about the labels as a whole.

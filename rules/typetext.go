@@ -16,6 +16,7 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 )
 
 // typeWords names a type in a sentence: "an int", "a list".
@@ -72,33 +73,15 @@ func (t *typing) path(e ast.Expr) string { return pathText(t.expr, e) }
 func (x *checkedExpression) path() string { return pathText(x.expr, x.expr.Root()) }
 
 func pathText(x *celenv.Expression, e ast.Expr) string {
-	inner := e
-	for {
-		switch inner.Kind() {
-		case ast.IdentKind:
-			if text := x.Source(e); len(text) <= maxShownPath && !strings.HasPrefix(inner.AsIdent(), "@") {
-				return text
-			}
-			return ""
-		case ast.SelectKind:
-			if inner.AsSelect().IsTestOnly() {
-				return ""
-			}
-			inner = inner.AsSelect().Operand()
-		case ast.CallKind:
-			if !isStep(inner.AsCall().FunctionName()) {
-				return ""
-			}
-			inner = inner.AsCall().Args()[0]
-		default:
-			return ""
-		}
+	p := flow.PathOf(e)
+	name := p.RootName()
+	if name == "" || strings.HasPrefix(name, "@") || slices.ContainsFunc(p.Steps, func(s flow.Step) bool { return s.Asks }) {
+		return ""
 	}
-}
-
-// isStep says whether an operator reads from its first operand.
-func isStep(operator string) bool {
-	return operator == operators.Index || operator == operators.OptIndex || operator == operators.OptSelect
+	if text := x.Source(e); len(text) <= maxShownPath {
+		return text
+	}
+	return ""
 }
 
 // subject names a value and its type: "parent.spec.replicas is an int", or only
@@ -266,7 +249,7 @@ func (t *typing) checkEnum(literal, field ast.Expr, v typed) bool {
 	if t.checkParentKind(literal, field) {
 		return true
 	}
-	if literal.Kind() != ast.LiteralKind || v.schema == nil || len(v.schema.Enum) == 0 || isNullLiteral(literal) || inEnum(v.schema, literal.AsLiteral()) {
+	if literal.Kind() != ast.LiteralKind || v.schema == nil || len(v.schema.Enum) == 0 || flow.IsNullLiteral(literal) || inEnum(v.schema, literal.AsLiteral()) {
 		return false
 	}
 	names := make([]string, len(v.schema.Enum))
@@ -278,7 +261,7 @@ func (t *typing) checkEnum(literal, field ast.Expr, v typed) bool {
 		field = field.AsCall().Target() // path.orValue(…)
 	}
 	f := t.report(literal.ID(), diagnostic.CodeNeverEqual, "%s is never %s: it is one of %s", cmpPath(t.path(field), "this"), literalWords(literal.AsLiteral()), strings.Join(names, ", "))
-	if text, ok := literalText(literal); ok {
+	if text, ok := flow.LiteralText(literal); ok {
 		f.WithHint("%s", diagnostic.DidYouMean(text, names))
 	}
 	return true
@@ -333,7 +316,7 @@ func (t *typing) wrongDefault(operands []ast.Expr, given []typed) {
 // defaultHint is a default of the type that is wanted.
 func (t *typing) defaultHint(e ast.Expr, given, wanted *types.Type) string {
 	isText := given.Kind() == types.StringKind
-	text, isLiteral := literalText(e)
+	text, isLiteral := flow.LiteralText(e)
 	switch wanted.Kind() {
 	case types.BytesKind:
 		if isText && (!isLiteral || text != "") {
@@ -419,7 +402,7 @@ func (t *typing) conversion(a, b ast.Expr, av, bv typed) string {
 // convert says how to make a of one type what goes together with the other, where
 // there is one good way.
 func (t *typing) convert(a ast.Expr, at, other *types.Type) string {
-	literal, isLiteral := literalText(a)
+	literal, isLiteral := flow.LiteralText(a)
 	switch {
 	case isOptional(at):
 		return fmt.Sprintf("give it a default, as in %s.orValue(…)", t.short(a))

@@ -57,3 +57,6 @@ func IsBuiltIn(group string) bool {
 	}
 	return false
 }
+
+// IsSecret reports whether a kind is that of Secrets.
+func IsSecret(gvk schema.GroupVersionKind) bool { return gvk.Group == "" && gvk.Kind == "Secret" }
