@@ -13,24 +13,6 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// compiledCondition is one of spec.conditions.
-type compiledCondition struct {
-	typ string
-	// path is its place for messages.
-	path   string
-	status template
-	// reason and message are nil where they were left out.
-	reason, message template
-}
-
-// compiledEvent is one of spec.events.
-type compiledEvent struct {
-	path            string
-	typ             string
-	when            *expression
-	reason, message template
-}
-
 func (c *compiler) conditions() []compiledCondition {
 	out := make([]compiledCondition, len(c.rule.Conditions))
 	for i := range c.rule.Conditions {

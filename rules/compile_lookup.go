@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/types"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/openapi"
@@ -15,25 +15,6 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
-
-// compiledLookup is a node of spec.lookups.
-type compiledLookup struct {
-	Lookup
-	body
-	index    int
-	optional bool
-	// name and selector are templates of which one is given; a selector without
-	// expressions is in fixed, and in Lookup.Selector.
-	name, selector template
-	// namespace is nil where it is left out, and with all.
-	namespace template
-	all       bool
-	fixed     labels.Selector
-	// private is true where something of a Secret says what is looked up.
-	private bool
-	// where is the place in messages, for what is no lookup but found as one.
-	where string
-}
 
 // lookupState is a lookup while the rule is compiled.
 type lookupState struct {
@@ -197,4 +178,27 @@ func (c *compiler) checkLookupKind(l *lookupState, p *Program) {
 	case !spec.Node.Has("namespace") && kind.Namespaced && !p.parent.Namespaced:
 		c.report(spec.Pos, diagnostic.CodeNamespaceRequired, "%s needs a namespace, because %s, the parent's kind, is cluster-scoped", spec.Label(), p.parent.GVK.Kind)
 	}
+}
+
+// readsSecret says whether a part of a rule reads something of a lookup or a child that
+// is a Secret.
+func (c *compiler) readsSecret(u *flow.Uses) bool {
+	for _, r := range u.Nodes {
+		if r.Root == flow.RootLookups {
+			if l := c.lookups[r.ID]; l != nil && syntax.IsSecret(l.spec.GVK) {
+				return true
+			}
+			continue
+		}
+		child := c.children[r.ID]
+		if child == nil {
+			continue
+		}
+		kind, _ := child.Template.Get("kind").Text()
+		version, _ := child.Template.Get("apiVersion").Text()
+		if syntax.IsSecret(schema.FromAPIVersionAndKind(version, kind)) {
+			return true
+		}
+	}
+	return false
 }

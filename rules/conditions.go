@@ -147,3 +147,21 @@ func (x *compiledEvent) render(s *scope) (Event, *problem) {
 	}
 	return Event{State: EventOn, Type: x.typ, Reason: reason, Message: message}, nil
 }
+
+// compiledCondition is one of spec.conditions.
+type compiledCondition struct {
+	typ string
+	// path is its place for messages.
+	path   string
+	status template
+	// reason and message are nil where they were left out.
+	reason, message template
+}
+
+// compiledEvent is one of spec.events.
+type compiledEvent struct {
+	path            string
+	typ             string
+	when            *expression
+	reason, message template
+}

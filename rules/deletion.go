@@ -4,12 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
-	"kanon.dev/kanon/rules/yamltree"
 )
 
 // Ending says what becomes of a child that the rule renders no more, and of one
@@ -22,35 +19,6 @@ type Ending struct {
 // without one.
 type compiledDeletion struct {
 	whenPruned, whenDeleted template
-}
-
-// deletion compiles a child's deletionPolicy. Where it takes an expression, what the
-// Child says of it is empty.
-func (c *compiler) deletion(spec *syntax.Child, child *compiledChild, sc *compileScope, u *flow.Uses) {
-	policy := func(n *yamltree.Node, field string) (syntax.DeletionPolicy, template) {
-		text, _ := n.Text()
-		if n == nil || !syntax.HasExpression(text) {
-			if text == "" {
-				return syntax.EndDelete, nil
-			}
-			return syntax.DeletionPolicy(text), nil
-		}
-		own := *sc
-		own.place = sc.place + ".deletionPolicy" + field
-		t := c.textField(n, &own, u, "Delete or Orphan", types.StringKind)
-		c.try(n, t, own.place, func(s *scope) *problem {
-			_, p := deletionOf(t, s)
-			return p
-		})
-		return "", t
-	}
-	if one := spec.Deletion.WhenPruned; one != nil && one == spec.Deletion.WhenDeleted {
-		child.Ending.WhenPruned, child.deletion.whenPruned = policy(one, "")
-		child.Ending.WhenDeleted, child.deletion.whenDeleted = child.Ending.WhenPruned, child.deletion.whenPruned
-		return
-	}
-	child.Ending.WhenPruned, child.deletion.whenPruned = policy(spec.Deletion.WhenPruned, ".whenPruned")
-	child.Ending.WhenDeleted, child.deletion.whenDeleted = policy(spec.Deletion.WhenDeleted, ".whenDeleted")
 }
 
 // decideDeletion notes what is to become of a rendered object one day.

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
@@ -212,4 +214,28 @@ func (c *compiler) checkRecursion(p *Program) {
 		c.report(child.Position, diagnostic.CodeRecursion, "%s is a %s like the parent, so every child would be a parent with children of its own without end", spec.Label(), child.GVK.Kind).
 			WithHint("give the child a when, or the parent a selector or a when, that ends this")
 	}
+}
+
+// optionalGuard is the condition under which an optional child exists: that the
+// cluster has its kind. Kinds of one group are installed together, so what is
+// optional itself and of the same group may read it.
+func optionalGuard(gvk schema.GroupVersionKind) flow.Guard {
+	return flow.Guard{Given: true, Conjuncts: []string{optionalTerm(gvk.Group)}, Asked: map[string]bool{}}
+}
+
+// optionalTerm is a term that no expression has.
+func optionalTerm(group string) string { return "\x00the cluster has kinds of " + group }
+
+// differOnlyInKind tells whether a reader has the conditions of the child that it
+// reads, except for that of its kind.
+func (c *compiler) differOnlyInKind(reader *flow.Guard, target *nodeUses) bool {
+	if !target.spec.Optional {
+		return false
+	}
+	for _, term := range target.guard.Conjuncts {
+		if term != optionalTerm(syntax.TemplateGVK(target.spec.Template).Group) && !slices.Contains(reader.Conjuncts, term) {
+			return false
+		}
+	}
+	return true
 }

@@ -332,3 +332,22 @@ func byName(a, b *unstructured.Unstructured) int {
 	}
 	return strings.Compare(a.GetName(), b.GetName())
 }
+
+// compiledLookup is a node of spec.lookups.
+type compiledLookup struct {
+	Lookup
+	body
+	index    int
+	optional bool
+	// name and selector are templates of which one is given; a selector without
+	// expressions is in fixed, and in Lookup.Selector.
+	name, selector template
+	// namespace is nil where it is left out, and with all.
+	namespace template
+	all       bool
+	fixed     labels.Selector
+	// private is true where something of a Secret says what is looked up.
+	private bool
+	// where is the place in messages, for what is no lookup but found as one.
+	where string
+}

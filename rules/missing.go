@@ -1,12 +1,9 @@
 package rules
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/flow"
-	"kanon.dev/kanon/rules/syntax"
 )
 
 // Absence says why objects of a kind can neither be read nor written now.
@@ -23,16 +20,6 @@ type Absence struct {
 func (a Absence) kindMissing() *problem {
 	return &problem{verdict: waits, missing: true, message: a.Message}
 }
-
-// optionalGuard is the condition under which an optional child exists: that the
-// cluster has its kind. Kinds of one group are installed together, so what is
-// optional itself and of the same group may read it.
-func optionalGuard(gvk schema.GroupVersionKind) flow.Guard {
-	return flow.Guard{Given: true, Conjuncts: []string{optionalTerm(gvk.Group)}, Asked: map[string]bool{}}
-}
-
-// optionalTerm is a term that no expression has.
-func optionalTerm(group string) string { return "\x00the cluster has kinds of " + group }
 
 // skipMissing settles the optional children whose kind is known to be missing: they
 // are skipped, and neither their when nor their forEach is evaluated.
@@ -96,18 +83,4 @@ func (e *Evaluation) waitsForMissing(out *Outcome) (NodeOutcome, bool) {
 		}
 	}
 	return NodeOutcome{}, false
-}
-
-// differOnlyInKind tells whether a reader has the conditions of the child that it
-// reads, except for that of its kind.
-func (c *compiler) differOnlyInKind(reader *flow.Guard, target *nodeUses) bool {
-	if !target.spec.Optional {
-		return false
-	}
-	for _, term := range target.guard.Conjuncts {
-		if term != optionalTerm(syntax.TemplateGVK(target.spec.Template).Group) && !slices.Contains(reader.Conjuncts, term) {
-			return false
-		}
-	}
-	return true
 }

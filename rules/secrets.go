@@ -3,9 +3,6 @@ package rules
 import (
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -36,29 +33,6 @@ func (p *Program) findSecrets() bool {
 	}
 	for _, patch := range p.patches {
 		if syntax.IsSecret(patch.GVK) {
-			return true
-		}
-	}
-	return false
-}
-
-// readsSecret says whether a part of a rule reads something of a lookup or a child that
-// is a Secret.
-func (c *compiler) readsSecret(u *flow.Uses) bool {
-	for _, r := range u.Nodes {
-		if r.Root == flow.RootLookups {
-			if l := c.lookups[r.ID]; l != nil && syntax.IsSecret(l.spec.GVK) {
-				return true
-			}
-			continue
-		}
-		child := c.children[r.ID]
-		if child == nil {
-			continue
-		}
-		kind, _ := child.Template.Get("kind").Text()
-		version, _ := child.Template.Get("apiVersion").Text()
-		if syntax.IsSecret(schema.FromAPIVersionAndKind(version, kind)) {
 			return true
 		}
 	}
