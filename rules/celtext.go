@@ -4,17 +4,20 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 )
 
 // reportSyntax reports the first error of the parser. Those after it are, more
 // often than not, its consequences.
-func (c *compiler) reportSyntax(issues []celenv.Issue, at func(int) Position) bool {
+func (c *compiler) reportSyntax(issues []celenv.Issue, at func(int) diagnostic.Position) bool {
 	if len(issues) == 0 {
 		return false
 	}
@@ -25,19 +28,19 @@ func (c *compiler) reportSyntax(issues []celenv.Issue, at func(int) Position) bo
 		}
 	}
 	message, hint := syntaxText(first.Message)
-	c.report(at(first.Offset), CodeSyntax, "%s", message).Hint = hint
+	c.report(at(first.Offset), diagnostic.CodeSyntax, "%s", message).Hint = hint
 	return true
 }
 
 // reportTypes reports what the checker found.
-func (c *compiler) reportTypes(issues []celenv.Issue, text string, at func(int) Position) bool {
+func (c *compiler) reportTypes(issues []celenv.Issue, text string, at func(int) diagnostic.Position) bool {
 	for _, i := range issues {
 		message, hint := typesText(i.Message)
 		name, _, _ := noOverload(strings.Join(strings.Fields(i.Message), " "))
 		if forms := c.env.Signatures(name); hint == "" && isName(name) && len(forms) > 0 && len(forms) <= maxForms {
 			hint = "write " + strings.Join(forms, " or ")
 		}
-		c.report(at(nameOffset(text, i.Offset, name)), CodeTypes, "%s", message).Hint = hint
+		c.report(at(flow.NameOffset(text, i.Offset, name)), diagnostic.CodeTypes, "%s", message).Hint = hint
 	}
 	return len(issues) > 0
 }
@@ -53,9 +56,9 @@ func isName(function string) bool {
 
 // reportConstants reports what the planner found: it computes what is constant,
 // such as regular expressions.
-func (c *compiler) reportConstants(x *celenv.Expression, issues []celenv.Issue, at func(int) Position) bool {
+func (c *compiler) reportConstants(x *celenv.Expression, issues []celenv.Issue, at func(int) diagnostic.Position) bool {
 	for _, i := range issues {
-		c.report(at(constantOffset(x, i)), CodeBadConstant, "%s", constantText(i.Message))
+		c.report(at(constantOffset(x, i)), diagnostic.CodeBadConstant, "%s", constantText(i.Message))
 	}
 	return len(issues) > 0
 }
@@ -69,14 +72,14 @@ func constantOffset(x *celenv.Expression, issue celenv.Issue) int {
 			continue
 		}
 		for _, arg := range e.AsCall().Args() {
-			text, ok := literalText(arg)
+			text, ok := flow.LiteralText(arg)
 			if !ok {
 				continue
 			}
 			_, err := regexp.Compile(text)
 			wrong := issue.Offset < 0 && err != nil && strings.Contains(issue.Message, err.Error())
 			mine := issue.Offset >= 0 && x.Offset(e.ID()) == issue.Offset
-			if wrong || mine && (found == issue.Offset || strings.Contains(issue.Message, quoted(text))) {
+			if wrong || mine && (found == issue.Offset || strings.Contains(issue.Message, strconv.Quote(text))) {
 				found = x.Offset(arg.ID())
 			}
 		}

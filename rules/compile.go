@@ -13,7 +13,11 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/readiness"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // Options say how rules are compiled. The zero value is usable: kinds are then
@@ -36,159 +40,16 @@ type Options struct {
 	Limits Limits
 }
 
-// Program is a compiled rule. It is immutable and safe for concurrent use.
-type Program struct {
-	name, namespace string
-	hash            string
-	suspend         bool
-	prefix          string
-	parent          Parent
-	parentWhen      *expression
-	variables       map[string]*compiledVariable
-	lookups         map[string]*compiledLookup
-	lookupOrder     []string
-	children        []*compiledChild
-	patches         []*compiledPatch
-	// order lists the children so that each comes after those it needs.
-	order     []int
-	byID      map[string]int
-	status    template
-	ownStatus bool
-	limits    *Limits
-	// meant is true where a schema says that a text that is computed with is a time or a
-	// duration: without the schema the rule would come to something else.
-	meant bool
-
-	conditions                []compiledCondition
-	events                    []compiledEvent
-	requeueAfter, minInterval *compiledDuration
-	finalize                  *compiledFinalize
-	drifts                    bool
-	onRuleDeletion            RuleDeletion
-	pruneLimit                int
-	deleteWhen                *expression
-	// secrets is true for a rule that has to do with Secrets.
-	secrets bool
-	// statusKinds are the custom kinds of the rule that have a status: an object of
-	// them is not ready before it has one.
-	statusKinds function.StatusKinds
-}
-
-// Name is the rule's metadata.name.
-func (p *Program) Name() string { return p.name }
-
-// Namespace is the rule's metadata.namespace, empty where it has none.
-func (p *Program) Namespace() string { return p.namespace }
-
-// Hash names the rule's content: 16 hex digits.
-func (p *Program) Hash() string { return p.hash }
-
-// Suspend says whether the rule asks for nothing to be done.
-func (p *Program) Suspend() bool { return p.suspend }
-
-// ConditionPrefix goes before Ready, Reconciling and Stalled.
-func (p *Program) ConditionPrefix() string { return p.prefix }
-
-// HasStatus says whether the rule writes the parent's status.
-func (p *Program) HasStatus() bool { return p.status != nil }
-
-// ReadsStatus says whether an expression reads the parent's own status, or can
-// by way of a lookup, so that it must not be evaluated on a copy that is older than the last write.
-func (p *Program) ReadsStatus() bool { return p.ownStatus }
-
-// ConditionTypes lists the types of spec.conditions in the order of the rule.
-func (p *Program) ConditionTypes() []string {
-	names := make([]string, len(p.conditions))
-	for i := range p.conditions {
-		names[i] = p.conditions[i].typ
-	}
-	return names
-}
-
-// Parent says which objects the rule is for.
-func (p *Program) Parent() Parent {
-	parent := p.parent
-	parent.Namespaces = slices.Clone(parent.Namespaces)
-	return parent
-}
-
-// Children lists the nodes in the order of the rule.
-func (p *Program) Children() []Child {
-	out := make([]Child, len(p.children))
-	for i, c := range p.children {
-		out[i] = c.Child
-	}
-	return out
-}
-
-// Lookups lists the nodes of spec.lookups in the order of the rule.
-func (p *Program) Lookups() []Lookup {
-	out := make([]Lookup, len(p.lookupOrder))
-	for i, id := range p.lookupOrder {
-		out[i] = p.lookups[id].Lookup
-	}
-	return out
-}
-
-// Drifts says whether something that the rule renders changes with every second,
-// as spec.requeueAfter permits.
-func (p *Program) Drifts() bool { return p.drifts }
-
-// body is what children and lookups have in common: when they are there, and for
-// which items.
-type body struct {
-	when    *expression
-	forEach []dimension
-	locals  map[string]*compiledVariable
-}
-
-// compiledChild is a node of the rule.
-type compiledChild struct {
-	Child
-	body
-	kind      Kind
-	readyWhen *expression
-	// createWhen and updateWhen are nil where they are always true.
-	createWhen, updateWhen *expression
-	// recreateWhen is nil where it is never true.
-	recreateWhen *expression
-	// rollout is nil where all objects may be updated at once.
-	rollout  *compiledRollout
-	deletion compiledDeletion
-	// handovers are the fields that are left to others under a condition.
-	handovers []handover
-	// generated are the fields that are generated once.
-	generated []generatedField
-	// rank is how many nodes must be there before this one, one after the other.
-	rank     int
-	template template
-	// needs are the children that must be settled before this one, and waitsFor
-	// those that must be ready.
-	needs, waitsFor []int
-	// root is the child whose items this one has, by sameAs; itself where it has its
-	// own. sameItems is true where another child has the same items.
-	root      int
-	sameItems bool
-}
-
-// dimension is one of a forEach.
-type dimension struct {
-	name string
-	in   template
-	// path is the place of in.
-	path string
-}
-
 // compiler is what Compile works with.
 type compiler struct {
-	rule     *Rule
+	rule     *syntax.Rule
 	opts     Options
 	limits   *Limits
 	env      *celenv.Env
-	findings findingList
+	findings diagnostic.List
 	// wrongAt are the places of the findings, but for those about what is not there.
-	wrongAt   map[Position]bool
-	children  map[string]*childSpec
+	wrongAt   map[diagnostic.Position]bool
+	children  map[string]*syntax.Child
 	families  map[string]*family
 	lookups   map[string]*lookupState
 	variables map[string]*compiledVariable
@@ -201,12 +62,12 @@ type compiler struct {
 	// types are those that schemas give, and results what is known of the scalars
 	// with expressions in the part of the rule that is being compiled.
 	types   *typeTable
-	results map[*node]result
+	results map[*yamltree.Node]result
 	// certain are schemas of kinds that Options.Schemas may lack.
 	certain map[schema.GroupVersionKind]*openapi.Schema
 	// fieldReads is what the expressions of each scalar read, variables followed; nil in rules
 	// of which nobody asks that.
-	fieldReads map[*node][]fieldRead
+	fieldReads map[*yamltree.Node][]flow.FieldRead
 	// expressions are those that were checked.
 	expressions map[checkedText]*celenv.Expression
 	// constantCost is what may still be spent on expressions that read nothing.
@@ -233,27 +94,27 @@ type compiler struct {
 // sorted; the program is nil when one of them is an error, and for a partial
 // rule, whose other errors Decode has reported. What follows from those is not
 // reported again.
-func Compile(r *Rule, o Options) (*Program, Findings) {
+func Compile(r *syntax.Rule, o Options) (*Program, diagnostic.Findings) {
 	env, err := celenv.Shared()
 	if err != nil {
-		return nil, findingList{newFinding(r.Position, CodeEnvironment, "%s", err.Error())}.finish(r.src)
+		return nil, diagnostic.List{diagnostic.New(r.Position, diagnostic.CodeEnvironment, "%s", err.Error())}.Findings(r.Source.LineAt)
 	}
 	c := &compiler{
-		read: make(map[string]bool), wrongAt: make(map[Position]bool),
+		read: make(map[string]bool), wrongAt: make(map[diagnostic.Position]bool),
 		rule: r, opts: o, limits: o.Limits.withDefaults(), env: env, unchecked: map[schema.GroupVersionKind]bool{},
-		children: map[string]*childSpec{}, families: map[string]*family{},
+		children: map[string]*syntax.Child{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
-		types: newTypeTable(), certain: certainSchemas(), results: map[*node]result{}, expressions: map[checkedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{},
+		types: newTypeTable(), certain: certainSchemas(), results: map[*yamltree.Node]result{}, expressions: map[checkedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{},
 		statusKinds: function.StatusKinds{},
 	}
 	c.constantCost = 2 * c.limits.ExpressionCost // so that a rule is compiled soon
-	if r.notesFields() {
-		c.fieldReads = map[*node][]fieldRead{}
+	if notesFields(r) {
+		c.fieldReads = map[*yamltree.Node][]flow.FieldRead{}
 	}
 	c.declare()
 	p := c.program()
-	findings := c.findings.finish(r.src)
-	if r.partial || findings.HasErrors() {
+	findings := c.findings.Findings(r.Source.LineAt)
+	if r.Partial || findings.HasErrors() {
 		return nil, findings
 	}
 	return p, findings
@@ -262,18 +123,18 @@ func Compile(r *Rule, o Options) (*Program, Findings) {
 // declare makes the names of the rule known.
 func (c *compiler) declare() {
 	r := c.rule
-	for i := range r.children {
-		if id := r.children[i].id; id != "" {
-			c.children[id] = &r.children[i]
+	for i := range r.Children {
+		if id := r.Children[i].ID; id != "" {
+			c.children[id] = &r.Children[i]
 		}
 	}
-	for i := range r.lookups {
-		if id := r.lookups[i].id; id != "" {
-			c.lookups[id] = newLookupState(&r.lookups[i])
+	for i := range r.Lookups {
+		if id := r.Lookups[i].ID; id != "" {
+			c.lookups[id] = newLookupState(&r.Lookups[i])
 		}
 	}
-	for i, spec := range r.variables {
-		c.variables[spec.name] = &compiledVariable{name: spec.name, index: i, spec: spec}
+	for i, spec := range r.Variables {
+		c.variables[spec.Name] = &compiledVariable{name: spec.Name, index: i, spec: spec}
 	}
 	c.pairUp()
 }
@@ -281,47 +142,47 @@ func (c *compiler) declare() {
 func (c *compiler) program() *Program {
 	r := c.rule
 	p := &Program{
-		name: r.Name, namespace: r.Namespace, hash: r.hash, suspend: r.Suspend, prefix: r.ConditionPrefix,
-		variables: c.variables, byID: map[string]int{}, limits: c.limits, onRuleDeletion: r.onRuleDeletion, pruneLimit: r.pruneLimit,
+		name: r.Name, namespace: r.Namespace, hash: r.Hash(), suspend: r.Suspend, prefix: r.ConditionPrefix,
+		variables: c.variables, byID: map[string]int{}, limits: c.limits, onRuleDeletion: r.OnRuleDeletion(), pruneLimit: r.PruneLimit,
 		statusKinds: c.statusKinds,
 	}
 	if ns := c.opts.Namespace; ns != "" && r.Namespace != "" && r.Namespace != ns {
-		c.report(r.namespacePos, CodeRuleNamespace, "a rule here acts cluster-wide and belongs to namespace %s", ns).
-			hint("leave out metadata.namespace or say %q", ns)
+		c.report(r.NamespacePos, diagnostic.CodeRuleNamespace, "a rule here acts cluster-wide and belongs to namespace %s", ns).
+			WithHint("leave out metadata.namespace or say %q", ns)
 	}
 	// rest is what the parts of the rule read that are neither nodes nor variables.
-	all, rest := &uses{}, &uses{}
+	all, rest := &flow.Uses{}, &flow.Uses{}
 	p.parent, p.parentWhen = c.parent(rest)
 	for _, name := range slices.Sorted(maps.Keys(c.variables)) {
 		c.compileVariable(c.variables[name], c.ruleScope("spec.variables"))
-		all.add(c.variables[name].uses)
+		all.Add(c.variables[name].uses)
 	}
 	c.compileLookups(p, all)
-	nodes := make([]*nodeUses, 0, len(r.children))
-	for i := range r.children {
-		child, n := c.child(&r.children[i], p)
+	nodes := make([]*nodeUses, 0, len(r.Children))
+	for i := range r.Children {
+		child, n := c.child(&r.Children[i], p)
 		p.children = append(p.children, child)
 		if child.ID != "" {
 			p.byID[child.ID] = i
 		}
 		nodes = append(nodes, n)
-		all.add(&n.uses)
+		all.Add(&n.Uses)
 	}
 	p.patches = c.patches(p, rest)
-	if r.status != nil {
+	if r.Status != nil {
 		p.status = c.status(rest)
 	}
 	p.conditions = c.conditions()
-	c.conformConditions(c.rule.parent.gvk)
+	c.conformConditions(c.rule.Parent.GVK)
 	p.events = c.events()
-	p.requeueAfter, p.minInterval = c.duration(r.requeueAfter, rest), c.duration(r.minInterval, rest)
+	p.requeueAfter, p.minInterval = c.duration(r.RequeueAfter, rest), c.duration(r.MinInterval, rest)
 	p.deleteWhen = c.compileDeleteWhen(rest)
 	p.drifts, p.meant = c.drifts, c.meant
 	p.secrets = p.findSecrets()
 	for _, r := range c.readers {
-		rest.ownStatus = rest.ownStatus || r.ownStatus
+		rest.OwnStatus = rest.OwnStatus || r.OwnStatus
 	}
-	p.ownStatus = all.ownStatus || rest.ownStatus || p.looksUpParents()
+	p.ownStatus = all.OwnStatus || rest.OwnStatus || p.looksUpParents()
 	p.finalize = c.compileFinalize(rest)
 	for _, child := range p.children {
 		child.Read = c.read[child.ID] || child.rollout != nil || child.readyWhen == nil && !readiness.AlwaysCurrent(child.GVK.GroupKind())
@@ -335,90 +196,55 @@ func (c *compiler) program() *Program {
 	return p
 }
 
-// release drops what only the compiler needs.
-func (p *Program) release() {
-	for _, v := range p.variables {
-		v.release()
-	}
-	for _, child := range p.children {
-		child.release()
-	}
-	for _, l := range p.lookups {
-		l.release()
-	}
-	for _, patch := range p.patches {
-		patch.release()
-	}
-}
-
-// looksUpParents says whether a lookup can give the parent itself, and with it its
-// status.
-func (p *Program) looksUpParents() bool {
-	for _, l := range p.lookups {
-		if l.GVK.GroupKind() == p.parent.GVK.GroupKind() {
-			return true
-		}
-	}
-	return false
-}
-
-func (b *body) release() {
-	for _, v := range b.locals {
-		v.release()
-	}
-}
-
-func (c *compiler) report(pos Position, code Code, format string, args ...any) *Finding {
-	f := newFinding(pos, code, format, args...)
-	c.findings = append(c.findings, f)
+func (c *compiler) report(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	if !isAboutAbsence(code) {
 		c.wrongAt[pos] = true
 	}
-	return f
+	return c.findings.Report(pos, code, format, args...)
 }
 
 // withdraw takes a finding back.
-func (c *compiler) withdraw(f *Finding) {
-	c.findings = slices.DeleteFunc(c.findings, func(o *Finding) bool { return o == f })
+func (c *compiler) withdraw(f *diagnostic.Finding) {
+	c.findings = slices.DeleteFunc(c.findings, func(o *diagnostic.Finding) bool { return o == f })
 }
 
 // reportAt reports something at an offset of a scalar.
-func (c *compiler) reportAt(n *node, offset int, code Code, format string, args ...any) *Finding {
-	return c.report(c.rule.src.within(n.yaml, offset), code, format, args...)
+func (c *compiler) reportAt(n *yamltree.Node, offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+	return c.report(c.rule.Source.Within(n, offset), code, format, args...)
 }
 
-func (c *compiler) reportScan(n *node, err error) {
-	if scanErr, ok := errors.AsType[*scanError](err); ok {
-		f := c.reportAt(n, scanErr.offset, scanErr.code, "%s", scanErr.message)
-		if f.Hint = scanErr.hint; n.yaml.LineComment != "" {
+func (c *compiler) reportScan(n *yamltree.Node, err error) {
+	if scanErr, ok := errors.AsType[*syntax.ScanError](err); ok {
+		f := c.reportAt(n, scanErr.Offset, scanErr.Code, "%s", scanErr.Message)
+		if f.Hint = scanErr.Hint; n.HasComment() {
 			f.Hint = "what follows a blank and # is a comment in YAML: put quotes around the value"
 		}
 		return
 	}
-	c.report(c.rule.src.at(n.yaml), CodeNotClosed, "%s", err.Error())
+	c.report(c.rule.Source.At(n), diagnostic.CodeNotClosed, "%s", err.Error())
 }
 
 func (c *compiler) ruleScope(place string) *compileScope {
 	return &compileScope{place: place, allowChildren: true, asked: c.asked}
 }
 
-func (c *compiler) parent(u *uses) (Parent, *expression) {
-	spec := c.rule.parent
+func (c *compiler) parent(u *flow.Uses) (Parent, *expression) {
+	spec := c.rule.Parent
 	p := Parent{
-		GVK: spec.gvk, Selector: spec.selector, NamespaceSelector: spec.namespaceSelector,
-		Namespaces: spec.namespaces, Namespaced: true,
+		GVK: spec.GVK, Selector: spec.Selector, NamespaceSelector: spec.NamespaceSelector,
+		Namespaces: spec.Namespaces, Namespaced: true,
 	}
-	if k, ok := c.kind(spec.gvk, spec.node, parentVerbs(), kindUse{}); ok {
+	if k, ok := c.kind(spec.GVK, spec.Node, parentVerbs(), kindUse{}); ok {
 		p.Namespaced = k.Namespaced
-		if !k.Namespaced && (len(spec.namespaces) > 0 || spec.namespaceSelector != nil) {
-			c.report(spec.pos, CodeParentNamespaces, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot hold", spec.gvk.Kind).
-				hint("select by labels, with spec.parent.selector")
+		if !k.Namespaced && (len(spec.Namespaces) > 0 || spec.NamespaceSelector != nil) {
+			c.report(spec.Pos, diagnostic.CodeParentNamespaces, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot hold", spec.GVK.Kind).
+				WithHint("select by labels, with spec.parent.selector")
 		}
 	}
-	if spec.when == nil {
+	if spec.When == nil {
 		return p, nil
 	}
-	x := c.condition(spec.when, &compileScope{place: "spec.parent.when"}, u)
+	x := c.condition(spec.When, &compileScope{place: "spec.parent.when"}, u)
 	if x != nil {
 		c.asked = x.holds
 	}
@@ -426,7 +252,7 @@ func (c *compiler) parent(u *uses) (Parent, *expression) {
 }
 
 // condition compiles an expression that must give a bool, and not always the same.
-func (c *compiler) condition(n *node, sc *compileScope, u *uses) *checkedExpression {
+func (c *compiler) condition(n *yamltree.Node, sc *compileScope, u *flow.Uses) *checkedExpression {
 	x, part := c.boolean(n, sc, u)
 	if x != nil {
 		c.checkConstant(n, part, x, sc)
@@ -435,70 +261,70 @@ func (c *compiler) condition(n *node, sc *compileScope, u *uses) *checkedExpress
 }
 
 // boolean compiles an expression that must give a bool.
-func (c *compiler) boolean(n *node, sc *compileScope, u *uses) (*checkedExpression, part) {
+func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, syntax.Part) {
 	x, part := c.whole(n, sc, u)
 	if x == nil {
 		return nil, part
 	}
 	if k := x.typ.Kind(); k != types.BoolKind && k != types.DynKind {
-		c.reportAt(n, part.offset, CodeResultType, "%s must be true or false, and this gives %s", sc.place, typeWords(x.typ)).
+		c.reportAt(n, part.Offset, diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, typeWords(x.typ)).
 			Hint = boolHint(x.path(), x.typed)
 		return nil, part
 	}
 	if x.constant != nil && !x.constant.isBool {
-		c.reportAt(n, part.offset, CodeResultType, "%s must be true or false, and this gives %s", sc.place, x.constant.kind)
+		c.reportAt(n, part.Offset, diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, x.constant.kind)
 		return nil, part
 	}
 	return x, part
 }
 
 // checkConstant reports a condition that is the same whatever it reads.
-func (c *compiler) checkConstant(n *node, part part, x *checkedExpression, sc *compileScope) {
+func (c *compiler) checkConstant(n *yamltree.Node, part syntax.Part, x *checkedExpression, sc *compileScope) {
 	holds, ok := truth(x.expr, x.expr.Root())
 	if !ok {
 		holds, ok = constantBool(x.expression)
 	}
 	if ok {
-		c.reportAt(n, part.offset, CodeConstant, "%s is always %t", sc.place, holds)
+		c.reportAt(n, part.Offset, diagnostic.CodeConstant, "%s is always %t", sc.place, holds)
 	}
 }
 
 // whole compiles a string that must be one expression and nothing else.
-func (c *compiler) whole(n *node, sc *compileScope, u *uses) (*checkedExpression, part) {
-	s, _ := n.text()
-	parts, err := scan(s)
+func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, syntax.Part) {
+	s, _ := n.Text()
+	parts, err := syntax.Scan(s)
 	if err != nil {
 		c.reportScan(n, err)
-		return nil, part{}
+		return nil, syntax.Part{}
 	}
-	p, ok := wholeExpression(parts)
-	if !ok || p.spread {
-		c.report(c.rule.src.at(n.yaml), CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.place)
-		return nil, part{}
+	p, ok := syntax.WholeExpression(parts)
+	if !ok || p.Spread {
+		c.report(c.rule.Source.At(n), diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.place)
+		return nil, syntax.Part{}
 	}
 	x, _ := c.expression(n, p, sc, u)
 	return x, p
 }
 
 // status compiles spec.status. Its leaves may read children that are skipped.
-func (c *compiler) status(all *uses) template {
-	u := &uses{}
-	n := c.rule.status
-	c.results = map[*node]result{}
+func (c *compiler) status(all *flow.Uses) template {
+	u := &flow.Uses{}
+	n := c.rule.Status
+	c.results = map[*yamltree.Node]result{}
 	value, from := c.template(n, c.renderedScope("spec.status"), u)
-	all.add(u)
+	all.Add(u)
 	if x, ok := value.(exprTemplate); ok {
-		s, _ := n.text()
+		s, _ := n.Text()
 		switch t := innerType(from.typ.cel()); t.Kind() {
 		case types.MapKind, types.StructKind, types.DynKind, types.NullTypeKind:
 		default:
-			c.reportAt(n, strings.Index(s, x.x.text), CodeResultType, "spec.status must be a map, and this gives %s", typeWords(t))
+			c.reportAt(n, strings.Index(s, x.x.text), diagnostic.CodeResultType, "spec.status must be a map, and this gives %s", typeWords(t))
 		}
 	}
 	if _, ok := value.(textTemplate); ok {
-		c.report(c.rule.src.at(n.yaml), CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
+		c.report(c.rule.Source.At(n), diagnostic.CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
 	}
-	c.conformStatus(n, c.rule.parent.gvk)
+	c.conformStatus(n, c.rule.Parent.GVK)
 	return value
 }
 

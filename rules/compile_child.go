@@ -8,80 +8,85 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // nodeUses is what one child reads, by the part that reads it.
 type nodeUses struct {
-	spec *childSpec
-	uses
-	guard guard
+	spec *syntax.Child
+	flow.Uses
+	guard flow.Guard
 	// creation is the guard that createWhen makes for those who read the child.
-	creation guard
+	creation flow.Guard
 }
 
-func (c *compiler) child(spec *childSpec, p *Program) (*compiledChild, *nodeUses) {
-	path := "children." + spec.id
-	if spec.id == "" {
-		path = spec.label()
+func (c *compiler) child(spec *syntax.Child, p *Program) (*compiledChild, *nodeUses) {
+	path := "children." + spec.ID
+	if spec.ID == "" {
+		path = spec.Label()
 	}
-	child := &compiledChild{Child: Child{ID: spec.id, Position: spec.pos, ForEach: spec.many(), UpdatePolicy: spec.updatePolicy}}
-	n := &nodeUses{spec: spec, guard: guard{given: spec.when != nil, lost: spec.gaps["when"]}}
+	child := &compiledChild{Child: Child{ID: spec.ID, Position: spec.Pos, ForEach: spec.Many(), UpdatePolicy: spec.UpdatePolicy}}
+	n := &nodeUses{spec: spec, guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
 	child.kind = Kind{Namespaced: true}
-	c.results = map[*node]result{}
-	if spec.template != nil {
+	c.results = map[*yamltree.Node]result{}
+	if spec.Template != nil {
 		c.childKind(spec, child, p)
 	}
 	child.Namespaced = child.kind.Namespaced
-	child.Adopt, child.Optional = spec.adopt, spec.optional
-	child.Elsewhere = spec.namesNamespace()
+	child.Adopt, child.Optional = spec.Adopt, spec.Optional
+	child.Elsewhere = spec.NamesNamespace()
 
 	// What was not decoded may have been CreateOnly.
-	once := spec.updatePolicy == UpdateCreateOnly || spec.gaps["updatePolicy"]
-	sc := &compileScope{place: path, ownRandom: once, allowChildren: true, asked: c.asked, openNames: spec.openNames, openVariables: spec.openVariables, names: map[string]*origin{}, locals: map[string]*compiledVariable{}}
-	if !once && !spec.many() {
-		sc.ownGenerated = spec.id
+	once := spec.UpdatePolicy == UpdateCreateOnly || spec.Gaps["updatePolicy"]
+	sc := &compileScope{place: path, ownRandom: once, allowChildren: true, asked: c.asked, openNames: spec.OpenNames, openVariables: spec.OpenVariables, names: map[string]*origin{}, locals: map[string]*compiledVariable{}}
+	if !once && !spec.Many() {
+		sc.ownGenerated = spec.ID
 	}
 	c.childItems(spec, child, sc, n)
-	c.locals(&spec.bodySpec, &child.body, sc)
-	c.when(&spec.bodySpec, &child.body, sc, &n.uses, &n.guard)
-	if child.Cleanup = spec.cleanup; spec.cleanup {
-		n.guard = n.guard.under(finalizingGuard())
+	c.locals(&spec.Body, &child.body, sc)
+	c.when(&spec.Body, &child.body, sc, &n.Uses, &n.guard)
+	if child.Cleanup = spec.Cleanup; spec.Cleanup {
+		n.guard = n.guard.Under(finalizingGuard())
 	}
-	if spec.optional {
-		n.guard = n.guard.under(optionalGuard(child.GVK))
+	if spec.Optional {
+		n.guard = n.guard.Under(optionalGuard(child.GVK))
 	}
 	for _, name := range slices.Sorted(maps.Keys(child.locals)) {
 		v := c.compileVariable(child.locals[name], sc)
-		n.ownStatus = n.ownStatus || v.uses.ownStatus
+		n.OwnStatus = n.OwnStatus || v.uses.OwnStatus
 	}
-	if spec.template != nil {
+	if spec.Template != nil {
 		rendered := *sc
 		rendered.rendered, rendered.random, rendered.own = true, once, sc.ownGenerated
 		var from *origin
-		child.template, from = c.template(spec.template, &rendered, &n.uses)
+		child.template, from = c.template(spec.Template, &rendered, &n.Uses)
 		c.checkSteadyIdentity(spec, from)
-		c.checkRandomIdentity(spec, &n.uses)
+		c.checkRandomIdentity(spec, &n.Uses)
 		if rendered.own != "" {
-			c.checkGenerated(spec, child, &n.uses)
+			c.checkGenerated(spec, child, &n.Uses)
 		}
 		c.checkSelfWait(spec)
-		c.checkConstantNames(spec.template.get("metadata"), child.GVK.Group)
+		c.checkConstantNames(spec.Template.Get("metadata"), child.GVK.Group)
 		c.conform(spec, child)
 		c.checkItemNames(spec)
 		c.checkImmutable(spec, child)
 	}
 	c.readiness(spec, child, sc, n.guard)
 	c.writeConditions(spec, child, sc, n)
-	c.deletion(spec, child, sc, &n.uses)
-	c.ignored(spec, child, sc, &n.uses)
+	c.deletion(spec, child, sc, &n.Uses)
+	c.ignored(spec, child, sc, &n.Uses)
 	return child, n
 }
 
 // childKind finds the kind of a child's template.
-func (c *compiler) childKind(spec *childSpec, child *compiledChild, p *Program) {
+func (c *compiler) childKind(spec *syntax.Child, child *compiledChild, p *Program) {
 	known := false
 	child.GVK = c.templateKind(spec)
-	child.kind, known = c.kind(child.GVK, spec.template, childVerbs(), kindUse{node: "child " + spec.label(), optional: spec.optional})
+	child.kind, known = c.kind(child.GVK, spec.Template, childVerbs(), kindUse{node: "child " + spec.Label(), optional: spec.Optional})
 	child.Unresolved = c.isUnresolved(known, child.GVK)
 	c.checkMetadata(spec, child.GVK)
 	if known {
@@ -91,15 +96,15 @@ func (c *compiler) childKind(spec *childSpec, child *compiledChild, p *Program) 
 
 // readiness compiles readyWhen. What it reads orders nothing: it is asked when all is
 // written. ${true} says that the state of the child does not count.
-func (c *compiler) readiness(spec *childSpec, child *compiledChild, sc *compileScope, guard guard) {
-	if spec.readyWhen == nil {
+func (c *compiler) readiness(spec *syntax.Child, child *compiledChild, sc *compileScope, guard flow.Guard) {
+	if spec.ReadyWhen == nil {
 		return
 	}
 	ready := c.selfScope(sc, child, sc.place+".readyWhen")
-	by := &reader{label: ready.place, id: spec.id, bare: true, guard: guard}
-	x, part := c.boolean(spec.readyWhen, ready, &by.uses)
+	by := &reader{label: ready.place, id: spec.ID, bare: true, guard: guard}
+	x, part := c.boolean(spec.ReadyWhen, ready, &by.Uses)
 	if x != nil && !isLiteralTrue(x.expr.Root()) {
-		c.checkConstant(spec.readyWhen, part, x, ready)
+		c.checkConstant(spec.ReadyWhen, part, x, ready)
 	}
 	child.readyWhen = x.compiled()
 	c.readers = append(c.readers, by)
@@ -109,61 +114,61 @@ func (c *compiler) readiness(spec *childSpec, child *compiledChild, sc *compileS
 func (c *compiler) selfScope(sc *compileScope, child *compiledChild, place string) *compileScope {
 	own := *sc
 	own.place, own.child = place, child.ID
-	own.names = map[string]*origin{rootSelf: {waits: true, typ: c.kindType(child.GVK)}}
+	own.names = map[string]*origin{flow.RootSelf: {waits: true, typ: c.kindType(child.GVK)}}
 	maps.Copy(own.names, sc.names)
 	return &own
 }
 
 // writeConditions compiles what says whether an object may be made and written.
-func (c *compiler) writeConditions(spec *childSpec, child *compiledChild, sc *compileScope, n *nodeUses) {
-	n.creation = guard{given: spec.createWhen != nil, lost: spec.gaps["createWhen"]}
-	if spec.createWhen != nil {
+func (c *compiler) writeConditions(spec *syntax.Child, child *compiledChild, sc *compileScope, n *nodeUses) {
+	n.creation = flow.Guard{Given: spec.CreateWhen != nil, Lost: spec.Gaps["createWhen"]}
+	if spec.CreateWhen != nil {
 		create := *sc
 		create.place = sc.place + ".createWhen"
-		u := &uses{}
-		if x := c.condition(spec.createWhen, &create, u); x != nil {
+		u := &flow.Uses{}
+		if x := c.condition(spec.CreateWhen, &create, u); x != nil {
 			child.createWhen = x.compiled()
-			n.creation = whenGuard(x, u)
-			n.creation.lost = spec.gaps["createWhen"]
+			n.creation = flow.GuardOf(x.expr, u)
+			n.creation.Lost = spec.Gaps["createWhen"]
 		}
-		n.add(u)
+		n.Add(u)
 	}
-	if spec.createWhen == nil && spec.when == nil && !spec.gaps["createWhen"] && !spec.gaps["when"] {
+	if spec.CreateWhen == nil && spec.When == nil && !spec.Gaps["createWhen"] && !spec.Gaps["when"] {
 		c.checkShortLived(spec, child)
 	}
-	if spec.updateWhen != nil && spec.updatePolicy == UpdateCreateOnly {
-		c.report(c.rule.src.at(spec.updateWhen.yaml), CodeIdleCondition, "updateWhen decides nothing: with updatePolicy CreateOnly, %s is never changed", spec.label()).
-			hint("leave out one of the two")
+	if spec.UpdateWhen != nil && spec.UpdatePolicy == syntax.UpdateCreateOnly {
+		c.report(c.rule.Source.At(spec.UpdateWhen), diagnostic.CodeIdleCondition, "updateWhen decides nothing: with updatePolicy CreateOnly, %s is never changed", spec.Label()).
+			WithHint("leave out one of the two")
 	}
-	if spec.updateWhen != nil {
-		child.updateWhen = c.condition(spec.updateWhen, c.selfScope(sc, child, sc.place+".updateWhen"), &n.uses).compiled()
+	if spec.UpdateWhen != nil {
+		child.updateWhen = c.condition(spec.UpdateWhen, c.selfScope(sc, child, sc.place+".updateWhen"), &n.Uses).compiled()
 	}
 	c.renewal(spec, child, sc, n)
 	c.rollout(spec, child, n)
 }
 
 // templateKind is the kind that a template renders, which must be written out.
-func (c *compiler) templateKind(spec *childSpec) schema.GroupVersionKind {
+func (c *compiler) templateKind(spec *syntax.Child) schema.GroupVersionKind {
 	values := map[string]string{}
 	for _, name := range []string{"apiVersion", "kind"} {
-		n := spec.template.get(name)
-		s, ok := n.text()
+		n := spec.Template.Get(name)
+		s, ok := n.Text()
 		switch {
 		case n == nil:
-			if !spec.template.has(name) {
-				c.report(c.rule.src.at(spec.template.yaml), CodeIncomplete, "the template of %s is missing %s", spec.label(), name)
+			if !spec.Template.Has(name) {
+				c.report(c.rule.Source.At(spec.Template), diagnostic.CodeIncomplete, "the template of %s is missing %s", spec.Label(), name)
 			}
 		case !ok || s == "":
-			c.report(c.rule.src.at(n.yaml), CodeTemplateType, "%s must be a string, and is %s", name, n.whatOrEmpty()).hint("%s", quotesFor(n))
-		case hasExpression(s):
-			c.report(c.rule.src.at(n.yaml), CodeStrayExpression, "%s cannot hold an expression: the kinds of a rule must be known before it runs", name)
+			c.report(c.rule.Source.At(n), diagnostic.CodeTemplateType, "%s must be a string, and is %s", name, n.WhatOrEmpty()).WithHint("%s", syntax.QuotesFor(n))
+		case syntax.HasExpression(s):
+			c.report(c.rule.Source.At(n), diagnostic.CodeStrayExpression, "%s cannot hold an expression: the kinds of a rule must be known before it runs", name)
 		default:
 			values[name] = s
 		}
 	}
 	gv, err := schema.ParseGroupVersion(values["apiVersion"])
 	if err != nil {
-		c.report(c.rule.src.at(spec.template.get("apiVersion").yaml), CodeGroupVersion, "apiVersion must be VERSION or GROUP/VERSION, not %q", values["apiVersion"])
+		c.report(c.rule.Source.At(spec.Template.Get("apiVersion")), diagnostic.CodeGroupVersion, "apiVersion must be VERSION or GROUP/VERSION, not %q", values["apiVersion"])
 	}
 	if values["apiVersion"] == "" || values["kind"] == "" || err != nil {
 		return schema.GroupVersionKind{}
@@ -172,170 +177,150 @@ func (c *compiler) templateKind(spec *childSpec) schema.GroupVersionKind {
 }
 
 // checkMetadata looks at what can be seen of the identity that is rendered.
-func (c *compiler) checkMetadata(spec *childSpec, gvk schema.GroupVersionKind) {
-	metadata := spec.template.get("metadata")
-	at := func(n *node) Position { return c.rule.src.at(n.yaml) }
+func (c *compiler) checkMetadata(spec *syntax.Child, gvk schema.GroupVersionKind) {
+	metadata := spec.Template.Get("metadata")
+	at := func(n *yamltree.Node) diagnostic.Position { return c.rule.Source.At(n) }
 	switch {
 	case metadata == nil:
-		if !spec.template.has("metadata") && !c.isMisspelt(spec.template, "metadata", gvk) {
-			c.report(at(spec.template), CodeIncomplete, "the template of %s is missing metadata.name", spec.label())
+		if !spec.Template.Has("metadata") && !c.isMisspelt(spec.Template, "metadata", gvk) {
+			c.report(at(spec.Template), diagnostic.CodeIncomplete, "the template of %s is missing metadata.name", spec.Label())
 		}
 		return
-	case metadata.kind != mappingNode:
-		if !isExpressionText(metadata) {
-			c.report(at(metadata), CodeTemplateType, "metadata must be a mapping, and is %s", metadata.what())
+	case metadata.Kind != yamltree.Mapping:
+		if !syntax.IsExpressionText(metadata) {
+			c.report(at(metadata), diagnostic.CodeTemplateType, "metadata must be a mapping, and is %s", metadata.What())
 		}
 		return
 	}
-	generate := metadata.get("generateName")
+	generate := metadata.Get("generateName")
 	if generate != nil {
-		c.report(at(generate), CodeGenerateName, "generateName would make a new object at every evaluation").
-			hint("render metadata.name from what tells the objects apart")
+		c.report(at(generate), diagnostic.CodeGenerateName, "generateName would make a new object at every evaluation").
+			WithHint("render metadata.name from what tells the objects apart")
 	}
-	switch name := metadata.get("name"); {
+	switch name := metadata.Get("name"); {
 	case name == nil:
-		if !metadata.has("name") && generate == nil && !c.isMisspelt(metadata, "name", gvk) {
-			c.report(at(metadata), CodeIncomplete, "the template of %s is missing metadata.name", spec.label())
+		if !metadata.Has("name") && generate == nil && !c.isMisspelt(metadata, "name", gvk) {
+			c.report(at(metadata), diagnostic.CodeIncomplete, "the template of %s is missing metadata.name", spec.Label())
 		}
-	case name.kind != scalarNode || name.value == nil || name.value == "":
-		c.report(at(name), CodeTemplateType, "metadata.name must be a string, and is %s", name.whatOrEmpty())
+	case name.Kind != yamltree.Scalar || name.Value == nil || name.Value == "":
+		c.report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.WhatOrEmpty())
 	default:
-		if _, ok := name.text(); !ok {
-			c.report(at(name), CodeTemplateType, "metadata.name must be a string, and is %s", name.what()).hint("%s", quotesHint)
+		if _, ok := name.Text(); !ok {
+			c.report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.What()).WithHint("%s", syntax.QuotesHint)
 		}
 	}
 	c.checkObjectNames(metadata, gvk.Group)
 	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"} {
-		if n := metadata.get(name); n != nil {
-			c.report(at(n), CodeServerField, "metadata.%s is not for a template to set", name).hint("leave it out")
+		if n := metadata.Get(name); n != nil {
+			c.report(at(n), diagnostic.CodeServerField, "metadata.%s is not for a template to set", name).WithHint("leave it out")
 		}
 	}
 }
 
 // checkScope compares the namespace that is rendered with the scope of the kind.
-func (c *compiler) checkScope(spec *childSpec, child *compiledChild, p *Program) {
-	metadata := spec.template.get("metadata")
-	if metadata == nil || metadata.kind != mappingNode {
+func (c *compiler) checkScope(spec *syntax.Child, child *compiledChild, p *Program) {
+	metadata := spec.Template.Get("metadata")
+	if metadata == nil || metadata.Kind != yamltree.Mapping {
 		return
 	}
-	switch namespace := metadata.get("namespace"); {
+	switch namespace := metadata.Get("namespace"); {
 	case namespace != nil && !child.kind.Namespaced:
-		c.report(c.rule.src.at(namespace.yaml), CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", child.GVK.Kind).
-			hint("leave it out")
-	case !metadata.has("namespace") && child.kind.Namespaced && !p.parent.Namespaced:
-		c.report(c.rule.src.at(metadata.yaml), CodeNamespaceRequired, "the template of %s needs metadata.namespace, because %s, the parent's kind, is cluster-scoped", spec.label(), p.parent.GVK.Kind)
+		c.report(c.rule.Source.At(namespace), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", child.GVK.Kind).
+			WithHint("leave it out")
+	case !metadata.Has("namespace") && child.kind.Namespaced && !p.parent.Namespaced:
+		c.report(c.rule.Source.At(metadata), diagnostic.CodeNamespaceRequired, "the template of %s needs metadata.namespace, because %s, the parent's kind, is cluster-scoped", spec.Label(), p.parent.GVK.Kind)
 	}
-}
-
-// namesNamespace tells whether the template names a namespace, or may.
-func (spec *childSpec) namesNamespace() bool {
-	metadata := spec.template.get("metadata")
-	return metadata != nil && (metadata.kind != mappingNode || metadata.has("namespace") || metadata.partial ||
-		slices.ContainsFunc(metadata.fields, func(f field) bool { return hasExpression(f.name) }))
 }
 
 // dimensions compiles forEach: sc is given its names, and u what it reads. A
 // dimension may use the names of those before.
-func (c *compiler) dimensions(specs []forEachSpec, sc *compileScope, u *uses) []dimension {
+func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flow.Uses) []dimension {
 	var out []dimension
 	for i, f := range specs {
-		if f.in == nil { // the reason was reported
-			sc.names[f.name] = fixed()
+		if f.In == nil { // the reason was reported
+			sc.names[f.Name] = fixed()
 			continue
 		}
 		in := *sc
 		in.place = fmt.Sprintf("%s.forEach[%d].in", sc.place, i)
 		in.locals = nil
-		t, from := c.template(f.in, &in, u)
+		t, from := c.template(f.In, &in, u)
 		if x, ok := t.(exprTemplate); ok {
-			c.checkRange(f.in, x.x, from.typ, &in)
+			c.checkRange(f.In, x.x, from.typ, &in)
 		}
 		if _, ok := t.(textTemplate); ok {
-			c.report(c.rule.src.at(f.in.yaml), CodeNotExpression, "%s must be one expression that gives a list or a map", in.place)
+			c.report(c.rule.Source.At(f.In), diagnostic.CodeNotExpression, "%s must be one expression that gives a list or a map", in.place)
 		}
 		if x, ok := t.(exprTemplate); ok {
-			c.try(f.in, t, in.place, func(s *scope) *problem {
+			c.try(f.In, t, in.place, func(s *scope) *problem {
 				_, p := s.ev.values(nil, &dimension{in: x}, nil)
 				return p
 			})
 		}
-		out = append(out, dimension{name: f.name, in: t, path: fmt.Sprintf("forEach[%d].in", i)})
+		out = append(out, dimension{name: f.Name, in: t, path: fmt.Sprintf("forEach[%d].in", i)})
 		if from == nil {
 			from = fixed()
 		}
-		sc.names[f.name] = &origin{waits: from.waits, typ: c.types.item(from.typ)}
+		sc.names[f.Name] = &origin{waits: from.waits, typ: c.types.item(from.typ)}
 	}
 	return out
 }
 
 // checkRange reports a forEach over what is known to be neither list nor map.
-func (c *compiler) checkRange(n *node, x *expression, typ typed, sc *compileScope) {
+func (c *compiler) checkRange(n *yamltree.Node, x *expression, typ typed, sc *compileScope) {
 	t := innerType(typ.cel())
 	switch t.Kind() {
 	case types.ListKind, types.MapKind, types.StructKind, types.DynKind, types.NullTypeKind:
 		return
 	}
-	s, _ := n.text()
-	c.reportAt(n, strings.Index(s, x.text), CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typeWords(t))
+	s, _ := n.Text()
+	c.reportAt(n, strings.Index(s, x.text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typeWords(t))
 }
 
 // locals prepares the variables of a child or a lookup; they are compiled when
 // something reads them.
-func (c *compiler) locals(spec *bodySpec, b *body, sc *compileScope) {
-	for i, v := range spec.variables {
-		if v.name == "" {
+func (c *compiler) locals(spec *syntax.Body, b *body, sc *compileScope) {
+	for i, v := range spec.Variables {
+		if v.Name == "" {
 			continue // the reason was reported
 		}
-		if c.variables[v.name] != nil {
-			c.report(v.pos, CodeNameTwice, "the rule has a variable called %q already", v.name).hint("choose another name")
+		if c.variables[v.Name] != nil {
+			c.report(v.Pos, diagnostic.CodeNameTwice, "the rule has a variable called %q already", v.Name).WithHint("choose another name")
 			continue
 		}
-		sc.locals[v.name] = &compiledVariable{name: v.name, index: i, spec: v}
+		sc.locals[v.Name] = &compiledVariable{name: v.Name, index: i, spec: v}
 	}
 	b.locals = sc.locals
 }
 
 // when compiles the condition of a child or a lookup.
-func (c *compiler) when(spec *bodySpec, b *body, sc *compileScope, all *uses, g *guard) {
-	if spec.when == nil {
+func (c *compiler) when(spec *syntax.Body, b *body, sc *compileScope, all *flow.Uses, g *flow.Guard) {
+	if spec.When == nil {
 		return
 	}
 	when := *sc
 	when.place = sc.place + ".when"
-	u := &uses{}
-	x := c.condition(spec.when, &when, u)
+	u := &flow.Uses{}
+	x := c.condition(spec.When, &when, u)
 	if x == nil {
 		return
 	}
 	b.when = x.expression
 	sc.asked = maps.Clone(x.holds)
 	maps.Copy(sc.asked, c.asked)
-	*g = whenGuard(x, u)
-	g.lost = spec.gaps["when"]
-	all.add(u)
+	*g = flow.GuardOf(x.expr, u)
+	g.Lost = spec.Gaps["when"]
+	all.Add(u)
 }
 
 // checkShortLived reports a Job that removes itself when it is done and would then
 // be made and run again, for ever.
-func (c *compiler) checkShortLived(spec *childSpec, child *compiledChild) {
+func (c *compiler) checkShortLived(spec *syntax.Child, child *compiledChild) {
 	if child.GVK.Group != "batch" || child.GVK.Kind != "Job" {
 		return
 	}
-	if ttl := spec.template.get("spec").get("ttlSecondsAfterFinished"); ttl != nil && (ttl.kind != scalarNode || ttl.value != nil) {
-		c.report(c.rule.src.at(ttl.yaml), CodeShortLivedJob, "%s removes itself when it is done, and is then made and run again", spec.label()).
-			hint("say when it is to be made with createWhen, as from a status that tells that it has succeeded; or leave out ttlSecondsAfterFinished")
+	if ttl := spec.Template.Get("spec").Get("ttlSecondsAfterFinished"); ttl != nil && (ttl.Kind != yamltree.Scalar || ttl.Value != nil) {
+		c.report(c.rule.Source.At(ttl), diagnostic.CodeShortLivedJob, "%s removes itself when it is done, and is then made and run again", spec.Label()).
+			WithHint("say when it is to be made with createWhen, as from a status that tells that it has succeeded; or leave out ttlSecondsAfterFinished")
 	}
-}
-
-// isBuiltIn says whether a group is one of Kubernetes' own.
-func isBuiltIn(group string) bool {
-	switch group {
-	case "", "apps", "autoscaling", "batch", "policy",
-		"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "authentication.k8s.io",
-		"authorization.k8s.io", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io",
-		"flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io",
-		"rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io":
-		return true
-	}
-	return false
 }

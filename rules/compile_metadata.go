@@ -5,6 +5,10 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // rbacGroup is the group whose objects may have names of all kinds of signs.
@@ -12,21 +16,21 @@ const rbacGroup = "rbac.authorization.k8s.io"
 
 // checkObjectNames reports what the API server refuses in the name, the namespace,
 // the labels and the keys of annotations, as far as it is written out.
-func (c *compiler) checkObjectNames(metadata *node, group string) {
+func (c *compiler) checkObjectNames(metadata *yamltree.Node, group string) {
 	if group != rbacGroup {
-		c.checkWritten(metadata.get("name"), "metadata.name", CodeObjectName, "a name", validation.IsDNS1123Subdomain, lowerNames)
+		c.checkWritten(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", validation.IsDNS1123Subdomain, lowerNames)
 	} else {
-		c.checkWritten(metadata.get("name"), "metadata.name", CodeObjectName, "a name", isPathSegment, "")
+		c.checkWritten(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", syntax.IsPathSegment, "")
 	}
-	c.checkWritten(metadata.get("namespace"), "metadata.namespace", CodeObjectName, "a namespace", validation.IsDNS1123Label, lowerNames)
-	for _, f := range fieldsOf(metadata.get("labels")) {
-		at := "metadata.labels." + f.name
-		c.checkWritten(f.key, at, CodeLabel, "the key of a label", validation.IsQualifiedName, labelNames)
-		c.checkWritten(f.value, at, CodeLabel, "the value of a label", validation.IsValidLabelValue, labelNames)
+	c.checkWritten(metadata.Get("namespace"), "metadata.namespace", diagnostic.CodeObjectName, "a namespace", validation.IsDNS1123Label, lowerNames)
+	for _, f := range fieldsOf(metadata.Get("labels")) {
+		at := "metadata.labels." + f.Name
+		c.checkWritten(f.Key, at, diagnostic.CodeLabel, "the key of a label", validation.IsQualifiedName, labelNames)
+		c.checkWritten(f.Value, at, diagnostic.CodeLabel, "the value of a label", validation.IsValidLabelValue, labelNames)
 	}
-	for _, f := range fieldsOf(metadata.get("annotations")) {
+	for _, f := range fieldsOf(metadata.Get("annotations")) {
 		qualified := func(key string) []string { return validation.IsQualifiedName(strings.ToLower(key)) }
-		c.checkWritten(f.key, "metadata.annotations."+f.name, CodeLabel, "the key of an annotation", qualified, labelNames)
+		c.checkWritten(f.Key, "metadata.annotations."+f.Name, diagnostic.CodeLabel, "the key of an annotation", qualified, labelNames)
 	}
 }
 
@@ -35,33 +39,33 @@ const (
 	labelNames = "write letters, digits, -, _ and ., with a letter or digit at both ends, and at most 63 of them"
 )
 
-func fieldsOf(n *node) []field {
-	if n == nil || n.kind != mappingNode {
+func fieldsOf(n *yamltree.Node) []yamltree.Field {
+	if n == nil || n.Kind != yamltree.Mapping {
 		return nil
 	}
-	return n.fields
+	return n.Fields
 }
 
 // checkWritten reports a string that cannot be what it has to be: one without
 // expressions, or one that is wrong whatever its expressions give.
-func (c *compiler) checkWritten(n *node, at string, code Code, what string, check func(string) []string, hint string) {
-	s, ok := n.text()
+func (c *compiler) checkWritten(n *yamltree.Node, at string, code diagnostic.Code, what string, check func(string) []string, hint string) {
+	s, ok := n.Text()
 	if !ok || s == "" {
 		return
 	}
 	written := s
-	if hasExpression(s) {
-		parts, err := scan(s)
-		if err != nil || !slices.ContainsFunc(parts, func(p part) bool { return !p.expr }) {
+	if syntax.HasExpression(s) {
+		parts, err := syntax.Scan(s)
+		if err != nil || !slices.ContainsFunc(parts, func(p syntax.Part) bool { return !p.Expr }) {
 			return
 		}
 		var b strings.Builder
 		b.WriteByte('a') // the ends may be an expression's
 		for _, p := range parts {
-			if p.expr {
+			if p.Expr {
 				b.WriteByte('a')
 			} else {
-				b.WriteString(p.text)
+				b.WriteString(p.Text)
 			}
 		}
 		b.WriteByte('a')
@@ -73,5 +77,5 @@ func (c *compiler) checkWritten(n *node, at string, code Code, what string, chec
 	if strings.Contains(s, "{{") {
 		hint = "an expression is written ${…}, as in ${parent.metadata.name}"
 	}
-	c.report(c.rule.src.at(n.yaml), code, "%s: %q is not %s that Kubernetes takes", at, s, what).hint("%s", hint)
+	c.report(c.rule.Source.At(n), code, "%s: %q is not %s that Kubernetes takes", at, s, what).WithHint("%s", hint)
 }

@@ -6,6 +6,11 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // compiledPatch is a node of spec.patches.
@@ -21,149 +26,149 @@ type compiledPatch struct {
 func patchVerbs() []string { return append(parentVerbs(), "patch") }
 
 // patches compiles spec.patches. all is what the nodes of the rule read.
-func (c *compiler) patches(p *Program, all *uses) []*compiledPatch {
-	out := make([]*compiledPatch, len(c.rule.patches))
-	for i := range c.rule.patches {
-		spec := &c.rule.patches[i]
+func (c *compiler) patches(p *Program, all *flow.Uses) []*compiledPatch {
+	out := make([]*compiledPatch, len(c.rule.Patches))
+	for i := range c.rule.Patches {
+		spec := &c.rule.Patches[i]
 		out[i] = c.patch(spec, p, all)
 	}
 	return out
 }
 
-func (c *compiler) patch(spec *patchSpec, p *Program, all *uses) *compiledPatch {
-	patch := &compiledPatch{Patch: Patch{ID: spec.id, Position: spec.pos, Refuse: spec.refuse}}
-	by := &reader{label: spec.label(), guard: guard{given: spec.when != nil, lost: spec.gaps["when"]}}
-	c.results = map[*node]result{}
+func (c *compiler) patch(spec *syntax.Patch, p *Program, all *flow.Uses) *compiledPatch {
+	patch := &compiledPatch{Patch: Patch{ID: spec.ID, Position: spec.Pos, Refuse: spec.Refuse}}
+	by := &reader{label: spec.Label(), guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
+	c.results = map[*yamltree.Node]result{}
 	sc := &compileScope{
-		place: spec.label(), allowChildren: true, asked: c.asked, openNames: spec.openNames, openVariables: spec.openVariables,
+		place: spec.Label(), allowChildren: true, asked: c.asked, openNames: spec.OpenNames, openVariables: spec.OpenVariables,
 		names: map[string]*origin{}, locals: map[string]*compiledVariable{},
 	}
 	c.patchTargetKind(spec, patch, p)
-	patch.forEach = c.dimensions(spec.forEach, sc, &by.uses)
-	c.locals(&spec.bodySpec, &patch.body, sc)
-	c.when(&spec.bodySpec, &patch.body, sc, &by.uses, &by.guard)
+	patch.forEach = c.dimensions(spec.ForEach, sc, &by.Uses)
+	c.locals(&spec.Body, &patch.body, sc)
+	c.when(&spec.Body, &patch.body, sc, &by.Uses, &by.guard)
 	for _, name := range slices.Sorted(maps.Keys(patch.locals)) {
 		c.compileVariable(patch.locals[name], sc)
 	}
-	c.patchTarget(spec, patch, sc, &by.uses)
-	if spec.template != nil {
+	c.patchTarget(spec, patch, sc, &by.Uses)
+	if spec.Template != nil {
 		c.checkPatchIdentity(spec)
 		rendered := *sc
 		rendered.place, rendered.rendered = sc.place+".template", true
-		patch.template, _ = c.template(spec.template, &rendered, &by.uses)
+		patch.template, _ = c.template(spec.Template, &rendered, &by.Uses)
 		c.conformPatch(spec, patch)
-		c.checkReadsItself(spec, patch, &by.uses)
+		c.checkReadsItself(spec, patch, &by.Uses)
 	}
 	c.readers = append(c.readers, by)
-	all.ownStatus = all.ownStatus || by.ownStatus
+	all.OwnStatus = all.OwnStatus || by.OwnStatus
 	for _, v := range patch.locals {
-		all.ownStatus = all.ownStatus || v.uses.ownStatus
+		all.OwnStatus = all.OwnStatus || v.uses.OwnStatus
 	}
 	return patch
 }
 
 // patchTargetKind looks up the kind that a patch is for.
-func (c *compiler) patchTargetKind(spec *patchSpec, patch *compiledPatch, p *Program) {
-	target := spec.target
+func (c *compiler) patchTargetKind(spec *syntax.Patch, patch *compiledPatch, p *Program) {
+	target := spec.Target
 	if target == nil {
 		patch.GVK, patch.Namespaced, patch.Parent = p.parent.GVK, p.parent.Namespaced, true
-		patch.kind, _ = c.kindOnce(p.parent.GVK, c.rule.parent.node, patchVerbs())
+		patch.kind, _ = c.kindOnce(p.parent.GVK, c.rule.Parent.Node, patchVerbs())
 		return
 	}
-	patch.GVK = target.gvk
-	kind, known := c.kind(target.gvk, target.node, patchVerbs(), kindUse{node: "patch " + spec.id})
-	patch.kind, patch.Namespaced, patch.Unresolved = kind, kind.Namespaced, c.isUnresolved(known, target.gvk)
-	if isSecret(target.gvk) && !spec.refuse {
-		c.report(c.fieldAt(target.node, "kind"), CodePatchSecret,
-			"what %s takes from others in a Secret is not remembered, so that it cannot be given back when the patch is released", spec.label()).
-			hint("say conflict: Refuse, so that the patch takes nothing")
+	patch.GVK = target.GVK
+	kind, known := c.kind(target.GVK, target.Node, patchVerbs(), kindUse{node: "patch " + spec.ID})
+	patch.kind, patch.Namespaced, patch.Unresolved = kind, kind.Namespaced, c.isUnresolved(known, target.GVK)
+	if syntax.IsSecret(target.GVK) && !spec.Refuse {
+		c.report(c.fieldAt(target.Node, "kind"), diagnostic.CodePatchSecret,
+			"what %s takes from others in a Secret is not remembered, so that it cannot be given back when the patch is released", spec.Label()).
+			WithHint("say conflict: Refuse, so that the patch takes nothing")
 	}
 	if !known {
 		return
 	}
-	namespace := target.node.get("namespace")
+	namespace := target.Node.Get("namespace")
 	switch {
 	case namespace != nil && !kind.Namespaced:
-		c.report(c.rule.src.at(namespace.yaml), CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", target.gvk.Kind).
-			hint("leave it out")
-	case !target.node.has("namespace") && kind.Namespaced && !p.parent.Namespaced:
-		c.report(target.pos, CodeNamespaceRequired, "the target of %s needs a namespace, because %s, the parent's kind, is cluster-scoped",
-			spec.label(), p.parent.GVK.Kind)
+		c.report(c.rule.Source.At(namespace), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", target.GVK.Kind).
+			WithHint("leave it out")
+	case !target.Node.Has("namespace") && kind.Namespaced && !p.parent.Namespaced:
+		c.report(target.Pos, diagnostic.CodeNamespaceRequired, "the target of %s needs a namespace, because %s, the parent's kind, is cluster-scoped",
+			spec.Label(), p.parent.GVK.Kind)
 	}
 }
 
 // kindOnce is kind for one of which all but the verbs was looked at before.
-func (c *compiler) kindOnce(gvk schema.GroupVersionKind, n *node, verbs []string) (Kind, bool) {
+func (c *compiler) kindOnce(gvk schema.GroupVersionKind, n *yamltree.Node, verbs []string) (Kind, bool) {
 	if c.opts.Kinds == nil || gvk.Kind == "" {
 		return Kind{Namespaced: true}, false
 	}
 	k, ok := c.opts.Kinds.Lookup(gvk)
 	if ok && k.Verbs != nil && !k.Verbs.HasAll(verbs...) {
 		lacks := slices.DeleteFunc(verbs, k.Verbs.Has)
-		c.report(c.fieldAt(n, "kind"), CodeUnusableKind, "kind %s in %s cannot be patched: its API has no %s",
+		c.report(c.fieldAt(n, "kind"), diagnostic.CodeUnusableKind, "kind %s in %s cannot be patched: its API has no %s",
 			gvk.Kind, gvk.GroupVersion(), strings.Join(lacks, ", "))
 	}
 	return k, ok
 }
 
 // patchTarget compiles what finds the objects that a patch is for.
-func (c *compiler) patchTarget(spec *patchSpec, patch *compiledPatch, sc *compileScope, u *uses) {
-	target := spec.target
+func (c *compiler) patchTarget(spec *syntax.Patch, patch *compiledPatch, sc *compileScope, u *flow.Uses) {
+	target := spec.Target
 	if target == nil {
 		return
 	}
 	out := &compiledLookup{
-		Lookup: Lookup{GVK: target.gvk, Namespaced: patch.Namespaced, Selector: target.labels},
-		fixed:  target.labels, where: "target",
+		Lookup: Lookup{GVK: target.GVK, Namespaced: patch.Namespaced, Selector: target.Labels},
+		fixed:  target.Labels, where: "target",
 	}
 	inner := *sc
 	inner.place = sc.place + ".target"
-	out.name = c.lookupText(target.name, "name", &inner, u)
-	if s, _ := target.namespace.text(); s == allNamespaces {
+	out.name = c.lookupText(target.Name, "name", &inner, u)
+	if s, _ := target.Namespace.Text(); s == syntax.AllNamespaces {
 		out.all = true
 	} else {
-		out.namespace = c.lookupText(target.namespace, "namespace", &inner, u)
+		out.namespace = c.lookupText(target.Namespace, "namespace", &inner, u)
 		if t, ok := out.namespace.(constTemplate); ok {
 			out.Namespace, _ = t.value.(string)
 		}
 	}
-	if target.labels == nil && target.selector != nil {
-		out.selector = c.lookupSelector(target.selector, &inner, u)
+	if target.Labels == nil && target.Selector != nil {
+		out.selector = c.lookupSelector(target.Selector, &inner, u)
 	}
 	patch.target, patch.Namespace, patch.Selector = out, out.Namespace, out.Selector
 }
 
 // checkPatchIdentity reports what a patch cannot set: which object it is for, the
 // target says, and other fields are the API server's or Kanon's.
-func (c *compiler) checkPatchIdentity(spec *patchSpec) {
-	identity := func(n *node, path string) {
+func (c *compiler) checkPatchIdentity(spec *syntax.Patch) {
+	identity := func(n *yamltree.Node, path string) {
 		if n != nil {
-			c.report(c.rule.src.at(n.yaml), CodePatchIdentity, "the template of %s cannot set %s: the object is there already, and the target says which it is",
-				spec.label(), path).hint("leave it out")
+			c.report(c.rule.Source.At(n), diagnostic.CodePatchIdentity, "the template of %s cannot set %s: the object is there already, and the target says which it is",
+				spec.Label(), path).WithHint("leave it out")
 		}
 	}
-	identity(spec.template.get("apiVersion"), "apiVersion")
-	identity(spec.template.get("kind"), "kind")
-	metadata := spec.template.get("metadata")
-	if metadata == nil || metadata.kind != mappingNode {
+	identity(spec.Template.Get("apiVersion"), "apiVersion")
+	identity(spec.Template.Get("kind"), "kind")
+	metadata := spec.Template.Get("metadata")
+	if metadata == nil || metadata.Kind != yamltree.Mapping {
 		return
 	}
 	for _, name := range []string{"name", "namespace", "generateName"} {
-		identity(metadata.get(name), "metadata."+name)
+		identity(metadata.Get(name), "metadata."+name)
 	}
 	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"} {
-		if n := metadata.get(name); n != nil {
-			c.report(c.rule.src.at(n.yaml), CodeServerField, "metadata.%s is not for a template to set", name).hint("leave it out")
+		if n := metadata.Get(name); n != nil {
+			c.report(c.rule.Source.At(n), diagnostic.CodeServerField, "metadata.%s is not for a template to set", name).WithHint("leave it out")
 		}
 	}
 	for _, field := range []string{"labels", "annotations"} {
-		for _, f := range fieldsOf(metadata.get(field)) {
-			if isOwnMark(f.name) {
-				c.report(c.rule.src.at(f.key.yaml), CodeServerField, "metadata.%s.%s is not for a template to set: it is Kanon's own", field, f.name).hint("leave it out")
+		for _, f := range fieldsOf(metadata.Get(field)) {
+			if isOwnMark(f.Name) {
+				c.report(c.rule.Source.At(f.Key), diagnostic.CodeServerField, "metadata.%s.%s is not for a template to set: it is Kanon's own", field, f.Name).WithHint("leave it out")
 			}
 		}
 	}
-	c.checkObjectNames(metadata, spec.groupOf(c.rule))
+	c.checkObjectNames(metadata, spec.Group(c.rule))
 }
 
 // isOwnMark says whether a label or an annotation is one by which Kanon knows its
@@ -174,20 +179,13 @@ func isOwnMark(name string) bool {
 	}, name)
 }
 
-func (p *patchSpec) groupOf(r *Rule) string {
-	if p.target == nil {
-		return r.parent.gvk.Group
-	}
-	return p.target.gvk.Group
-}
-
 // conformPatch compares a patch's template with the schema of its kind. It may lack
 // what the object needs: that is there.
-func (c *compiler) conformPatch(spec *patchSpec, patch *compiledPatch) {
+func (c *compiler) conformPatch(spec *syntax.Patch, patch *compiledPatch) {
 	s := c.schemaOf(patch.GVK)
 	if s == nil {
 		return
 	}
-	f := &conformer{c: c, builtIn: isBuiltIn(patch.GVK.Group), shared: true, noStatus: patch.kind.HasStatus}
-	f.value(spec.template, s, &fieldPath{name: patch.GVK.Kind})
+	f := &conformer{c: c, builtIn: syntax.IsBuiltIn(patch.GVK.Group), shared: true, noStatus: patch.kind.HasStatus}
+	f.value(spec.Template, s, &fieldPath{name: patch.GVK.Kind})
 }

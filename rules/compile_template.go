@@ -8,6 +8,10 @@ import (
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // compileScope is what the expressions of one part of a rule may use.
@@ -46,12 +50,12 @@ type compileScope struct {
 
 // roots lists the names that an expression may start with.
 func (s *compileScope) roots() []string {
-	roots := []string{rootParent, rootVariables, rootNow, rootLookups, rootFinalizing}
+	roots := []string{flow.RootParent, flow.RootVariables, flow.RootNow, flow.RootLookups, flow.RootFinalizing}
 	if s.allowChildren {
-		roots = append(roots, rootChildren, rootObserved)
+		roots = append(roots, flow.RootChildren, flow.RootObserved)
 	}
 	if len(s.family) > 0 {
-		roots = append(roots, rootEach)
+		roots = append(roots, flow.RootEach)
 	}
 	for name := range s.names {
 		roots = append(roots, name)
@@ -74,28 +78,28 @@ func (s *compileScope) variableNames(c *compiler) []string {
 
 // template compiles a part of the rule. It returns nil, and a finding, where
 // that is not possible. what the part reads is added to u.
-func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *origin) {
-	switch n.kind {
-	case mappingNode:
+func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template, *origin) {
+	switch n.Kind {
+	case yamltree.Mapping:
 		return c.mapping(n, sc, u)
-	case sequenceNode:
+	case yamltree.Sequence:
 		return c.sequence(n, sc, u)
 	}
-	s, ok := n.text()
-	if !ok || !hasExpression(s) {
+	s, ok := n.Text()
+	if !ok || !syntax.HasExpression(s) {
 		if ok {
 			c.checkPlainText(n, s)
 		}
-		return constTemplate{value: n.value}, &origin{typ: constType(n.value)}
+		return constTemplate{value: n.Value}, &origin{typ: constType(n.Value)}
 	}
-	parts, err := scan(s)
+	parts, err := syntax.Scan(s)
 	if err != nil {
 		c.reportScan(n, err)
 		return nil, nil
 	}
-	if whole, ok := wholeExpression(parts); ok {
-		if whole.spread {
-			c.reportAt(n, whole.offset, CodeStraySpread, "${...list} can only stand as an item of a list").hint("without the dots, ${list} is the list as a whole")
+	if whole, ok := syntax.WholeExpression(parts); ok {
+		if whole.Spread {
+			c.reportAt(n, whole.Offset, diagnostic.CodeStraySpread, "${...list} can only stand as an item of a list").WithHint("without the dots, ${list} is the list as a whole")
 			return nil, nil
 		}
 		before := len(c.findings)
@@ -117,7 +121,7 @@ func (c *compiler) template(n *node, sc *compileScope, u *uses) (template, *orig
 }
 
 // keep notes what a scalar gives, for the checks that follow.
-func (c *compiler) keep(n *node, r result) {
+func (c *compiler) keep(n *yamltree.Node, r result) {
 	if c.results == nil {
 		return
 	}
@@ -129,21 +133,21 @@ func (c *compiler) keep(n *node, r result) {
 
 // wrongSince says whether there are errors among the findings from so many on.
 func (c *compiler) wrongSince(before int) bool {
-	return slices.ContainsFunc(c.findings[before:], func(f *Finding) bool { return f.Severity == SeverityError })
+	return slices.ContainsFunc(c.findings[before:], func(f *diagnostic.Finding) bool { return f.Severity == diagnostic.SeverityError })
 }
 
 // textTemplate compiles text with expressions in it. Of where its values come
 // from only the time matters: text as a whole is there, or is not.
-func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses) (*textTemplate, *origin) {
+func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compileScope, u *flow.Uses) (*textTemplate, *origin) {
 	t, out := &textTemplate{}, &origin{typ: typed{typ: types.StringType}}
 	ok, kept := true, result{}
 	for _, p := range parts {
-		if !p.expr {
-			t.parts = append(t.parts, textPart{text: p.text})
+		if !p.Expr {
+			t.parts = append(t.parts, textPart{text: p.Text})
 			continue
 		}
-		if p.spread {
-			c.reportAt(n, p.offset, CodeStraySpread, "${...list} can only stand as an item of a list").hint("without the dots, ${list} is the list as a whole")
+		if p.Spread {
+			c.reportAt(n, p.Offset, diagnostic.CodeStraySpread, "${...list} can only stand as an item of a list").WithHint("without the dots, ${list} is the list as a whole")
 			ok = false
 			continue
 		}
@@ -154,7 +158,7 @@ func (c *compiler) textTemplate(n *node, parts []part, sc *compileScope, u *uses
 		}
 		out.drifts = out.drifts || from.moves()
 		if wrong := neverText(x.typ); wrong != "" {
-			c.reportAt(n, p.offset, CodeNotText, "%s cannot stand in text", wrong).hint("%s", textHint(x.typ))
+			c.reportAt(n, p.Offset, diagnostic.CodeNotText, "%s cannot stand in text", wrong).WithHint("%s", textHint(x.typ))
 		}
 		kept.items = kept.items || x.items
 		t.parts = append(t.parts, textPart{x: x.expression})
@@ -207,13 +211,13 @@ func neverText(t *types.Type) string {
 	}
 }
 
-func (c *compiler) mapping(n *node, sc *compileScope, u *uses) (template, *origin) {
+func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template, *origin) {
 	t := mapTemplate{}
 	o := &origin{fields: map[string]*origin{}}
 	allConst, ok := true, true
-	for _, f := range n.fields {
-		e := entry{name: f.name}
-		if hasExpression(f.name) {
+	for _, f := range n.Fields {
+		e := entry{name: f.Name}
+		if syntax.HasExpression(f.Name) {
 			var from *origin
 			e.key, from = c.key(f, sc, u)
 			ok = ok && e.key != nil
@@ -222,7 +226,7 @@ func (c *compiler) mapping(n *node, sc *compileScope, u *uses) (template, *origi
 				e.name, e.key = e.key.parts[0].text, nil
 			}
 		}
-		value, from := c.template(f.value, sc, u)
+		value, from := c.template(f.Value, sc, u)
 		if value == nil {
 			ok = false
 			continue
@@ -258,23 +262,23 @@ func constMap(t mapTemplate) map[string]any {
 	return m
 }
 
-func (c *compiler) key(f field, sc *compileScope, u *uses) (*textTemplate, *origin) {
-	parts, err := scan(f.name)
+func (c *compiler) key(f yamltree.Field, sc *compileScope, u *flow.Uses) (*textTemplate, *origin) {
+	parts, err := syntax.Scan(f.Name)
 	if err != nil {
-		c.reportScan(f.key, err)
-		if last := c.findings[len(c.findings)-1]; last.Code == CodeNotClosed {
-			last.hint("YAML takes what stands before \": \" for a key: put quotes around the whole ${…}")
+		c.reportScan(f.Key, err)
+		if last := c.findings[len(c.findings)-1]; last.Code == diagnostic.CodeNotClosed {
+			last.WithHint("YAML takes what stands before \": \" for a key: put quotes around the whole ${…}")
 		}
 		return nil, nil
 	}
-	return c.textTemplate(f.key, parts, sc, u)
+	return c.textTemplate(f.Key, parts, sc, u)
 }
 
-func (c *compiler) sequence(n *node, sc *compileScope, u *uses) (template, *origin) {
+func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template, *origin) {
 	t := listTemplate{}
 	o, kind := fixed(), celenv.NoType()
 	allConst, ok := true, true
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		if x, from, isSpread := c.spread(item, sc, u); isSpread {
 			allConst = false
 			ok = ok && x != nil
@@ -311,17 +315,17 @@ func (c *compiler) sequence(n *node, sc *compileScope, u *uses) (template, *orig
 }
 
 // spread compiles a list item that is ${...list}.
-func (c *compiler) spread(n *node, sc *compileScope, u *uses) (*expression, *origin, bool) {
-	s, ok := n.text()
+func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*expression, *origin, bool) {
+	s, ok := n.Text()
 	if !ok || !strings.Contains(s, "...") {
 		return nil, nil, false
 	}
-	parts, err := scan(s)
+	parts, err := syntax.Scan(s)
 	if err != nil {
 		return nil, nil, false // template reports it
 	}
-	whole, ok := wholeExpression(parts)
-	if !ok || !whole.spread {
+	whole, ok := syntax.WholeExpression(parts)
+	if !ok || !whole.Spread {
 		return nil, nil, false
 	}
 	before := len(c.findings)
@@ -330,7 +334,7 @@ func (c *compiler) spread(n *node, sc *compileScope, u *uses) (*expression, *ori
 		return nil, nil, true
 	}
 	if k := x.typ.Kind(); k != types.ListKind && k != types.DynKind && k != types.NullTypeKind && !isOptional(x.typ) {
-		c.reportAt(n, whole.offset, CodeResultType, "${...list} needs a list, and this gives %s", typeWords(x.typ))
+		c.reportAt(n, whole.Offset, diagnostic.CodeResultType, "${...list} needs a list, and this gives %s", typeWords(x.typ))
 		return nil, nil, true
 	}
 	c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.wrongSince(before)})
@@ -375,7 +379,7 @@ const maxChecked = 256 << 10
 // the same again and again, and this is most of what it takes to compile them. nil,
 // after a finding, where it does not check; complete is false where the expression
 // has names that nothing is known of, which was reported.
-func (c *compiler) checked(text string, sc *compileScope, at func(int) Position) (expr *celenv.Expression, complete bool) {
+func (c *compiler) checked(text string, sc *compileScope, at func(int) diagnostic.Position) (expr *celenv.Expression, complete bool) {
 	roots := sc.roots()
 	key := checkedText{text: text, roots: strings.Join(roots, ",")}
 	if expr := c.expressions[key]; expr != nil {
@@ -383,7 +387,7 @@ func (c *compiler) checked(text string, sc *compileScope, at func(int) Position)
 	}
 	if c.checkedBytes += len(text); c.checkedBytes > maxChecked {
 		if !c.tooMuch {
-			c.report(at(0), CodeTooManyValues, "the expressions of the rule have more than %s bytes; this one and those behind it are not checked", figure(maxChecked))
+			c.report(at(0), diagnostic.CodeTooManyValues, "the expressions of the rule have more than %s bytes; this one and those behind it are not checked", diagnostic.Number(maxChecked))
 		}
 		c.tooMuch = true
 		return nil, false
@@ -420,25 +424,27 @@ func (c *compiler) checker(roots []string) *celenv.Checker {
 
 // expression compiles one ${…} of a scalar. nil, after a finding, where it
 // does not compile.
-func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*checkedExpression, *origin) {
-	at := func(offset int) Position {
+func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope, u *flow.Uses) (*checkedExpression, *origin) {
+	at := func(offset int) diagnostic.Position {
 		if offset < 0 {
 			offset = 0
 		}
-		return c.rule.src.within(n.yaml, c.valueOffset(n, p.offset+offset))
+		return c.rule.Source.Within(n, c.valueOffset(n, p.Offset+offset))
 	}
-	expr, complete := c.checked(p.text, sc, at)
+	expr, complete := c.checked(p.Text, sc, at)
 	if expr == nil {
 		return nil, nil
 	}
 	a := &analysis{
 		c: c, scope: sc, expr: expr, node: n,
-		at: func(id int64) Position { return at(expr.Offset(id)) }, within: at,
+		at: func(id int64) diagnostic.Position { return at(expr.Offset(id)) }, within: at,
 		reads: map[int64]read{}, absent: map[int64][]int64{}, moving: map[int64][]int{}, reported: map[int64]bool{}, nodes: map[int64]typed{},
 	}
 	from := a.value(expr.Root(), nil)
-	a.uses.guardOwn()
-	a.noteFields()
+	a.uses.GuardOwn()
+	if c.fieldReads != nil {
+		a.uses.Fields = append(a.uses.Fields, flow.FieldReads(expr, func(name string) bool { _, item := sc.names[name]; return item }, a.at)...)
+	}
 	a.checkMoving(from)
 	if !complete {
 		return nil, nil
@@ -451,19 +457,19 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		return nil, nil
 	}
 	c.checkCost(expr, at(0))
-	x := &expression{prog: prog, text: p.text, reads: a.sortedReads()}
+	x := &expression{prog: prog, text: p.Text, reads: a.sortedReads()}
 	if !c.constantCalls(expr, at) || !c.evaluateConstant(expr, x, at) {
 		return nil, nil
 	}
 	if a.random {
-		a.uses.random = append(a.uses.random, n)
+		a.uses.Random = append(a.uses.Random, n)
 	}
 	if a.generated {
-		a.uses.generated = append(a.uses.generated, n)
+		a.uses.Generated = append(a.uses.Generated, n)
 	}
-	u.add(&a.uses)
+	u.Add(&a.uses)
 	if c.fieldReads != nil {
-		c.fieldReads[n] = append(c.fieldReads[n], a.uses.fields...)
+		c.fieldReads[n] = append(c.fieldReads[n], a.uses.Fields...)
 	}
 	typ := expr.Type()
 	if result.known() {
@@ -474,13 +480,13 @@ func (c *compiler) expression(n *node, p part, sc *compileScope, u *uses) (*chec
 		kept.typ, kept.holds = result, holds
 		from = &kept
 	}
-	return &checkedExpression{expression: x, typ: typ, typed: result, holds: holds, expr: expr, nodes: a.nodes, items: a.uses.items, missing: a.missing, plainPath: a.plainPath()}, from
+	return &checkedExpression{expression: x, typ: typ, typed: result, holds: holds, expr: expr, nodes: a.nodes, items: a.uses.Items, missing: a.missing, plainPath: a.plainPath()}, from
 }
 
 // valueOffset turns an offset in a node's text into one in the YAML value. A
 // key's node and a scalar's are the same in this.
-func (c *compiler) valueOffset(n *node, offset int) int {
-	return min(offset, len(n.yaml.Value))
+func (c *compiler) valueOffset(n *yamltree.Node, offset int) int {
+	return min(offset, len(n.Raw()))
 }
 
 func (c *compiler) isVariable(name string, sc *compileScope) bool {

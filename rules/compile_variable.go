@@ -3,6 +3,11 @@ package rules
 import (
 	"slices"
 	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // compiledVariable is a variable of the rule or of a child.
@@ -18,8 +23,8 @@ type compiledVariable struct {
 	standsFor string
 	// origin and uses are for the compiler.
 	origin *origin
-	uses   *uses
-	spec   variableSpec
+	uses   *flow.Uses
+	spec   syntax.Variable
 	state  compileState
 }
 
@@ -32,7 +37,7 @@ const (
 )
 
 func (v *compiledVariable) release() {
-	v.origin, v.uses, v.spec, v.standsFor = nil, nil, variableSpec{}, ""
+	v.origin, v.uses, v.spec, v.standsFor = nil, nil, syntax.Variable{}, ""
 }
 
 // variable finds a variable and compiles it if that has not been done.
@@ -51,27 +56,27 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 	case stateDone:
 		return v
 	case stateCompiling:
-		c.reportCycle(v.spec.pos, rootVariables+"."+v.name)
-		v.state, v.uses = stateDone, &uses{}
+		c.reportCycle(v.spec.Pos, flow.RootVariables+"."+v.name)
+		v.state, v.uses = stateDone, &flow.Uses{}
 		return v
 	}
-	if v.spec.value == nil { // the reason was reported
-		v.state, v.uses = stateDone, &uses{}
+	if v.spec.Value == nil { // the reason was reported
+		v.state, v.uses = stateDone, &flow.Uses{}
 		return v
 	}
 	v.state = stateCompiling
-	c.stack = append(c.stack, rootVariables+"."+v.name)
-	u := &uses{}
+	c.stack = append(c.stack, flow.RootVariables+"."+v.name)
+	u := &flow.Uses{}
 	inner := *sc
 	inner.mayMove, inner.random, inner.own = true, sc.ownRandom, sc.ownGenerated
 	// What the variable shares by an anchor with what reads it counts there.
 	results := c.results
-	c.results = map[*node]result{}
-	value, from := c.template(v.spec.value, &inner, u)
-	if x := c.results[v.spec.value].x; x != nil {
+	c.results = map[*yamltree.Node]result{}
+	value, from := c.template(v.spec.Value, &inner, u)
+	if x := c.results[v.spec.Value].x; x != nil {
 		v.standsFor = x.plainPath
-		if slices.Contains(u.generated, v.spec.value) {
-			v.generated = generatedPath(x.expr.Root(), inner.own)
+		if slices.Contains(u.Generated, v.spec.Value) {
+			v.generated = flow.GeneratedPath(x.expr.Root(), inner.own)
 		}
 	}
 	c.results = results
@@ -82,14 +87,14 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 
 // reportCycle reports a variable or a lookup that needs itself. It is among those
 // that are being compiled.
-func (c *compiler) reportCycle(pos Position, name string) {
+func (c *compiler) reportCycle(pos diagnostic.Position, name string) {
 	from := max(slices.Index(c.stack, name), 0)
 	cycle := append(slices.Clone(c.stack[from:]), name)
 	path, what := strings.Join(cycle, " → "), "the variables "
-	if strings.Contains(path, rootLookups+".") {
+	if strings.Contains(path, flow.RootLookups+".") {
 		what = ""
 	} else {
-		path = strings.ReplaceAll(path, rootVariables+".", "")
+		path = strings.ReplaceAll(path, flow.RootVariables+".", "")
 	}
-	c.report(pos, CodeVariableCycle, "%s%s need each other", what, path)
+	c.report(pos, diagnostic.CodeVariableCycle, "%s%s need each other", what, path)
 }

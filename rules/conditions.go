@@ -2,6 +2,8 @@ package rules
 
 import (
 	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // note keeps why a part that is no child has no value. What belongs to a skipped
@@ -45,11 +47,11 @@ func (c *compiledCondition) render(s *scope) (Condition, *problem) {
 	case string:
 		out.Status = v
 	}
-	if !ok || !isConditionStatus(out.Status) {
+	if !ok || !syntax.IsConditionStatus(out.Status) {
 		return out, failure("must be true or false, or True, False or Unknown, and is %s", s.ev.describe(status, ok)).under("status")
 	}
 	if c.reason != nil {
-		if out.Reason, p = reasonOf(c.reason, s, maxConditionReason); p != nil {
+		if out.Reason, p = reasonOf(c.reason, s, syntax.MaxConditionReason); p != nil {
 			return out, p
 		}
 	}
@@ -59,8 +61,8 @@ func (c *compiledCondition) render(s *scope) (Condition, *problem) {
 	if out.Message, p = textOf(c.message, s); p != nil {
 		return out, p.under("message")
 	}
-	if len(out.Message) > maxConditionMessage {
-		return out, failure("has %d bytes, and a condition takes %d", len(out.Message), maxConditionMessage).under("message")
+	if len(out.Message) > syntax.MaxConditionMessage {
+		return out, failure("has %d bytes, and a condition takes %d", len(out.Message), syntax.MaxConditionMessage).under("message")
 	}
 	return out, nil
 }
@@ -69,7 +71,7 @@ func (c *compiledCondition) render(s *scope) (Condition, *problem) {
 func reasonOf(t template, s *scope, longest int) (string, *problem) {
 	reason, p := textOf(t, s)
 	if p == nil {
-		if wrong := wrongReason(reason, longest); wrong != "" {
+		if wrong := syntax.WrongReason(reason, longest); wrong != "" {
 			p = failure("%s, and is %s", wrong, s.ev.shown(reason))
 		}
 	}
@@ -135,7 +137,7 @@ func (x *compiledEvent) render(s *scope) (Event, *problem) {
 			return Event{State: EventOff}, nil
 		}
 	}
-	reason, p := reasonOf(x.reason, s, maxEventReason)
+	reason, p := reasonOf(x.reason, s, syntax.MaxEventReason)
 	if p != nil {
 		return Event{}, p
 	}
@@ -144,4 +146,22 @@ func (x *compiledEvent) render(s *scope) (Event, *problem) {
 		return Event{}, p.under("message")
 	}
 	return Event{State: EventOn, Type: x.typ, Reason: reason, Message: message}, nil
+}
+
+// compiledCondition is one of spec.conditions.
+type compiledCondition struct {
+	typ string
+	// path is its place for messages.
+	path   string
+	status template
+	// reason and message are nil where they were left out.
+	reason, message template
+}
+
+// compiledEvent is one of spec.events.
+type compiledEvent struct {
+	path            string
+	typ             string
+	when            *expression
+	reason, message template
 }

@@ -10,13 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // result is what the compiler knows of a scalar with expressions in it.
 type result struct {
 	// x is nil for text with expressions between other text.
 	x    *checkedExpression
-	part part
+	part syntax.Part
 	// items is true where a name of forEach is read.
 	items bool
 	// wrong is true where an error in the expression was reported, so that what
@@ -119,74 +122,74 @@ func certainSchemas() map[schema.GroupVersionKind]*openapi.Schema {
 
 // conform compares a child's template with the schema of its kind. It comes
 // after the template was compiled, so that the types of its expressions are known.
-func (c *compiler) conform(spec *childSpec, child *compiledChild) {
+func (c *compiler) conform(spec *syntax.Child, child *compiledChild) {
 	s := c.schemaOf(child.GVK)
 	if s == nil {
 		return
 	}
-	f := &conformer{c: c, builtIn: isBuiltIn(child.GVK.Group), noStatus: child.kind.HasStatus}
-	f.value(spec.template, s, &fieldPath{name: child.GVK.Kind})
+	f := &conformer{c: c, builtIn: syntax.IsBuiltIn(child.GVK.Group), noStatus: child.kind.HasStatus}
+	f.value(spec.Template, s, &fieldPath{name: child.GVK.Kind})
 }
 
-func (f *conformer) at(n *node) Position { return f.c.rule.src.at(n.yaml) }
+func (f *conformer) at(n *yamltree.Node) diagnostic.Position { return f.c.rule.Source.At(n) }
 
 // report reports a mistake at a value, unless one was found there already.
-func (f *conformer) report(n *node, code Code, format string, args ...any) *Finding {
+func (f *conformer) report(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	return f.reportAt(f.at(n), code, format, args...)
 }
 
-func (f *conformer) reportAt(pos Position, code Code, format string, args ...any) *Finding {
+func (f *conformer) reportAt(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	if f.c.wrongAt[pos] {
-		return &Finding{} // that is kept nowhere
+		return &diagnostic.Finding{} // that is kept nowhere
 	}
 	return f.c.report(pos, code, format, args...)
 }
 
 // isAboutAbsence says whether findings of a code are about what is not there:
 // they stand where the mapping begins, and so does its first field.
-func isAboutAbsence(code Code) bool {
-	return code == CodeIncomplete || code == CodeFieldMissing || code == CodeNamespaceRequired
+func isAboutAbsence(code diagnostic.Code) bool {
+	return code == diagnostic.CodeIncomplete || code == diagnostic.CodeFieldMissing || code == diagnostic.CodeNamespaceRequired
 }
 
 // value compares a value with what can stand there.
-func (f *conformer) value(n *node, s *openapi.Schema, at *fieldPath) {
+func (f *conformer) value(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	if s == nil || s.Type == openapi.Any {
 		return
 	}
-	switch n.kind {
-	case mappingNode:
+	switch n.Kind {
+	case yamltree.Mapping:
 		f.mapping(n, s, at)
-	case sequenceNode:
+	case yamltree.Sequence:
 		f.sequence(n, s, at)
 	default:
 		f.scalar(n, s, at)
 	}
 }
 
-func (f *conformer) scalar(n *node, s *openapi.Schema, at *fieldPath) {
-	text, isText := n.text()
+func (f *conformer) scalar(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
+	text, isText := n.Text()
 	switch {
-	case n.value == nil:
+	case n.Value == nil:
 		// null leaves a field out.
-	case !isText || !hasExpression(text):
+	case !isText || !syntax.HasExpression(text):
 		f.literal(n, s, at)
 	default:
 		f.result(n, s, at)
 	}
 }
 
-func (f *conformer) mapping(n *node, s *openapi.Schema, at *fieldPath) {
+func (f *conformer) mapping(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	switch s.Type {
 	case openapi.Object:
 		f.object(n, s, at)
 	case openapi.Map:
-		for _, fd := range n.fields {
-			f.value(fd.value, s.Items, at.to(fd.name, s))
+		for _, fd := range n.Fields {
+			f.value(fd.Value, s.Items, at.to(fd.Name, s))
 		}
 	case openapi.List:
-		f.report(n, CodeFieldForm, "%s must be a list, and is a mapping", at).hint("%s", listHint(s))
+		f.report(n, diagnostic.CodeFieldForm, "%s must be a list, and is a mapping", at).WithHint("%s", listHint(s))
 	default:
-		f.report(n, CodeFieldForm, "%s must be %s, and is a mapping", at, wants(s))
+		f.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is a mapping", at, wants(s))
 	}
 }
 
@@ -202,22 +205,22 @@ func listHint(s *openapi.Schema) string {
 }
 
 // object compares the fields of a mapping with those of an object.
-func (f *conformer) object(n *node, s *openapi.Schema, at *fieldPath) {
+func (f *conformer) object(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	given := map[string]bool{}
 	whole := !f.shared
-	for _, name := range n.lost {
+	for _, name := range n.Lost {
 		given[name] = true
 		whole = whole && name != ""
 	}
-	for _, fd := range n.fields {
-		if hasExpression(fd.name) {
+	for _, fd := range n.Fields {
+		if syntax.HasExpression(fd.Name) {
 			whole = false // it may be any field
 			continue
 		}
-		name := fd.name
+		name := fd.Name
 		known := s.Fields[name]
 		if at.up == nil && name == "status" && f.noStatus {
-			f.report(fd.key, CodeChildStatus, "the API server would drop the status: it is for the controller of %s to write", at.name)
+			f.report(fd.Key, diagnostic.CodeChildStatus, "the API server would drop the status: it is for the controller of %s to write", at.name)
 			continue
 		}
 		if known == nil {
@@ -229,11 +232,11 @@ func (f *conformer) object(n *node, s *openapi.Schema, at *fieldPath) {
 			}
 			known = s.Fields[name]
 		}
-		given[name] = given[name] || !isNull(fd.value)
+		given[name] = given[name] || !isNull(fd.Value)
 		if at.up == nil && (name == "apiVersion" || name == "kind") {
 			continue // templateKind looked at them
 		}
-		f.value(fd.value, known.Schema, at.to(name, s))
+		f.value(fd.Value, known.Schema, at.to(name, s))
 	}
 	if whole {
 		f.required(n, s, given, at)
@@ -260,25 +263,25 @@ func listed(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-func isNull(n *node) bool { return n.kind == scalarNode && n.value == nil }
+func isNull(n *yamltree.Node) bool { return n.Kind == yamltree.Scalar && n.Value == nil }
 
 // required reports the fields that an object cannot be without.
-func (f *conformer) required(n *node, s *openapi.Schema, given map[string]bool, at *fieldPath) {
+func (f *conformer) required(n *yamltree.Node, s *openapi.Schema, given map[string]bool, at *fieldPath) {
 	missing := missingFields(s, given)
 	if len(missing) == 0 {
 		return
 	}
-	finding := f.c.report(f.at(n), CodeFieldMissing, "%s is missing %s", at, listed(missing))
-	if slices.ContainsFunc(n.fields, func(fd field) bool { return slices.Contains(missing, fd.name) }) {
-		finding.hint("null leaves a field out")
+	finding := f.c.report(f.at(n), diagnostic.CodeFieldMissing, "%s is missing %s", at, listed(missing))
+	if slices.ContainsFunc(n.Fields, func(fd yamltree.Field) bool { return slices.Contains(missing, fd.Name) }) {
+		finding.WithHint("null leaves a field out")
 	}
 }
 
 // unknownField reports a field that an object does not have. It gives the field
 // that is meant, if that is not there as well.
-func (f *conformer) unknownField(n *node, fd field, s *openapi.Schema, at *fieldPath) (meant string) {
-	near := f.noField(f.at(fd.key), fd.name, s, at)
-	if near == "" || n.has(near) {
+func (f *conformer) unknownField(n *yamltree.Node, fd yamltree.Field, s *openapi.Schema, at *fieldPath) (meant string) {
+	near := f.noField(f.at(fd.Key), fd.Name, s, at)
+	if near == "" || n.Has(near) {
 		return ""
 	}
 	return near
@@ -286,18 +289,18 @@ func (f *conformer) unknownField(n *node, fd field, s *openapi.Schema, at *field
 
 // noField reports a name that is none of an object's fields. It gives the field
 // whose name is near.
-func (f *conformer) noField(pos Position, name string, s *openapi.Schema, at *fieldPath) (near string) {
-	finding := f.reportAt(pos, CodeNoSuchField, "%s has no field %s", at.kind(), at.to(name, s).inKind())
-	if near, ok := nearest(name, slices.Collect(maps.Keys(s.Fields))); ok {
-		finding.hint("did you mean %q?", near)
+func (f *conformer) noField(pos diagnostic.Position, name string, s *openapi.Schema, at *fieldPath) (near string) {
+	finding := f.reportAt(pos, diagnostic.CodeNoSuchField, "%s has no field %s", at.kind(), at.to(name, s).inKind())
+	if near, ok := diagnostic.Nearest(name, slices.Collect(maps.Keys(s.Fields))); ok {
+		finding.WithHint("did you mean %q?", near)
 		return near
 	}
 	above, below := placeAbove(name, at), placeBelow(name, s)
 	switch {
 	case above != "":
-		finding.hint("%s is a field of %s: look at the indentation", name, above)
+		finding.WithHint("%s is a field of %s: look at the indentation", name, above)
 	case below != "":
-		finding.hint("%s belongs in %s", name, strings.TrimPrefix(at.inKind()+"."+below, "."))
+		finding.WithHint("%s belongs in %s", name, strings.TrimPrefix(at.inKind()+"."+below, "."))
 	default:
 		finding.Hint = listFields(s)
 	}

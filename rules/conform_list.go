@@ -6,14 +6,17 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // sequence compares a list with its schema.
-func (f *conformer) sequence(n *node, s *openapi.Schema, at *fieldPath) {
+func (f *conformer) sequence(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	if s.Type != openapi.List {
-		finding := f.report(n, CodeFieldForm, "%s must be %s, and is a list", at, wants(s))
+		finding := f.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is a list", at, wants(s))
 		if s.Type == openapi.Object || s.Type == openapi.Map {
-			finding.hint("write its fields without \"- \"")
+			finding.WithHint("write its fields without \"- \"")
 		}
 		return
 	}
@@ -21,7 +24,7 @@ func (f *conformer) sequence(n *node, s *openapi.Schema, at *fieldPath) {
 	// else writes to the object.
 	inner := *f
 	inner.shared = f.shared && len(s.Keys) > 0
-	for i, item := range n.items {
+	for i, item := range n.Items {
 		if isSpread(item) {
 			inner.result(item, s, at)
 			continue
@@ -32,12 +35,12 @@ func (f *conformer) sequence(n *node, s *openapi.Schema, at *fieldPath) {
 }
 
 // uniqueItems reports items of a list-map that have the same keys.
-func (f *conformer) uniqueItems(n *node, s *openapi.Schema, at *fieldPath) {
+func (f *conformer) uniqueItems(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	if len(s.Keys) == 0 {
 		return
 	}
 	seen := map[string]int{}
-	for i, item := range n.items {
+	for i, item := range n.Items {
 		identity, first, ok := itemIdentity(item, s.Keys)
 		if !ok {
 			continue
@@ -47,31 +50,31 @@ func (f *conformer) uniqueItems(n *node, s *openapi.Schema, at *fieldPath) {
 			seen[identity] = i
 			continue
 		}
-		f.report(first, CodeItemTwice, "%s has the same %s as [%d]: each item of this list needs its own",
+		f.report(first, diagnostic.CodeItemTwice, "%s has the same %s as [%d]: each item of this list needs its own",
 			at.item(i, s), listed(s.Keys), j)
 	}
 }
 
 // itemIdentity is what tells an item of a list-map from the others, and the first
 // of its keys; ok is false where not all of that can be seen.
-func itemIdentity(item *node, keys []string) (identity string, first *node, ok bool) {
-	if item.kind != mappingNode || len(item.lost) > 0 || slices.ContainsFunc(item.fields, func(fd field) bool { return hasExpression(fd.name) }) {
+func itemIdentity(item *yamltree.Node, keys []string) (identity string, first *yamltree.Node, ok bool) {
+	if item.Kind != yamltree.Mapping || len(item.Lost) > 0 || slices.ContainsFunc(item.Fields, func(fd yamltree.Field) bool { return syntax.HasExpression(fd.Name) }) {
 		return "", nil, false
 	}
 	var b strings.Builder
 	for _, key := range keys {
-		n := item.get(key)
+		n := item.Get(key)
 		switch {
 		case n == nil || isNull(n):
 			b.WriteString("-\n") // has a default, the same for all
 			continue
-		case n.kind != scalarNode:
+		case n.Kind != yamltree.Scalar:
 			return "", nil, false
 		}
 		if first == nil {
 			first = n
 		}
-		fmt.Fprintf(&b, "%T %q\n", n.value, fmt.Sprint(n.value))
+		fmt.Fprintf(&b, "%T %q\n", n.Value, fmt.Sprint(n.Value))
 	}
 	return b.String(), first, first != nil
 }

@@ -12,6 +12,9 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // wants says what a schema takes, for a sentence.
@@ -53,19 +56,19 @@ const (
 const writeBytes = "write ${bytes('…')}"
 
 // literal compares a scalar without expressions with its schema.
-func (f *conformer) literal(n *node, s *openapi.Schema, at *fieldPath) {
-	if hint, ok := takes(s, n.value); !ok {
-		what := n.what()
-		if number, isFloat := n.value.(float64); isFloat && s.Type != openapi.String {
+func (f *conformer) literal(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
+	if hint, ok := takes(s, n.Value); !ok {
+		what := n.What()
+		if number, isFloat := n.Value.(float64); isFloat && s.Type != openapi.String {
 			what = strconv.FormatFloat(number, 'g', -1, 64)
 		}
 		if isBytes(s) {
 			hint = bytesHint(writeBytes, at)
 		}
-		f.report(n, CodeFieldForm, "%s must be %s, and is %s", at, wants(s), what).hint("%s", hint)
+		f.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is %s", at, wants(s), what).WithHint("%s", hint)
 		return
 	}
-	f.constant(n.value, s, at, f.at(n))
+	f.constant(n.Value, s, at, f.at(n))
 }
 
 // takes says whether a value of that type can stand in a field, and if not, how
@@ -76,13 +79,13 @@ func takes(s *openapi.Schema, value any) (hint string, ok bool) {
 		return unquoteHint(v, s), s.Type == openapi.String || s.Type == openapi.IntOrString || s.Type == openapi.Any
 	case bool:
 		if s.Type == openapi.String {
-			hint = quotesHint
+			hint = syntax.QuotesHint
 		}
 		return hint, s.Type == openapi.Boolean || s.Type == openapi.Any
 	case int64:
 		switch s.Type {
 		case openapi.String:
-			return quotesHint, false
+			return syntax.QuotesHint, false
 		case openapi.List:
 			if s.Items != nil && s.Items.Type == openapi.String {
 				return fmt.Sprintf("write [\"%d\"], a list of one", v), false
@@ -93,7 +96,7 @@ func takes(s *openapi.Schema, value any) (hint string, ok bool) {
 	case float64:
 		switch s.Type {
 		case openapi.String:
-			return quotesHint, false
+			return syntax.QuotesHint, false
 		case openapi.Integer, openapi.IntOrString:
 			return "", v == math.Trunc(v) || s.Format == openapi.FormatQuantity
 		}
@@ -118,7 +121,7 @@ func unquoteHint(text string, s *openapi.Schema) string {
 	case s.Type == openapi.Boolean && (notBool == nil || isYesOrNo(text)):
 		return "write true or false"
 	case s.Type == openapi.List && s.Items != nil && s.Items.Type == openapi.String && text != "":
-		return fmt.Sprintf("write [%s], a list of one", quoted(text))
+		return fmt.Sprintf("write [%s], a list of one", strconv.Quote(text))
 	}
 	return ""
 }
@@ -133,10 +136,10 @@ func isYesOrNo(text string) bool {
 }
 
 // constant compares a value of the right type with what else its schema says.
-func (f *conformer) constant(value any, s *openapi.Schema, at *fieldPath, pos Position) {
+func (f *conformer) constant(value any, s *openapi.Schema, at *fieldPath, pos diagnostic.Position) {
 	if len(s.Enum) > 0 && !isListed(value, s.Enum) && (!f.builtIn || value != "") {
-		f.reportAt(pos, CodeFieldEnum, "%s cannot be %s; %s", at, enumText(value), enumChoice(s.Enum)).
-			hint("%s", enumHint(value, s.Enum))
+		f.reportAt(pos, diagnostic.CodeFieldEnum, "%s cannot be %s; %s", at, enumText(value), enumChoice(s.Enum)).
+			WithHint("%s", enumHint(value, s.Enum))
 		return
 	}
 	reason, hint := f.badFormat(value, s)
@@ -144,9 +147,9 @@ func (f *conformer) constant(value any, s *openapi.Schema, at *fieldPath, pos Po
 	case reason == "":
 	case s.Format == formatByte:
 		// It may be a password.
-		f.reportAt(pos, CodeFieldFormat, "%s must be base64, and is not", at).hint("%s", bytesHint(writeBytes, at))
+		f.reportAt(pos, diagnostic.CodeFieldFormat, "%s must be base64, and is not", at).WithHint("%s", bytesHint(writeBytes, at))
 	default:
-		f.reportAt(pos, CodeFieldFormat, "%s must be %s, and is %s", at, reason, enumText(value)).hint("%s", hint)
+		f.reportAt(pos, diagnostic.CodeFieldFormat, "%s must be %s, and is %s", at, reason, enumText(value)).WithHint("%s", hint)
 	}
 }
 
@@ -162,7 +165,7 @@ func isListed(value any, enum []any) bool {
 // enumText writes a scalar so that what is equal in JSON is the same.
 func enumText(value any) string {
 	if s, ok := value.(string); ok {
-		return quoted(s)
+		return strconv.Quote(s)
 	}
 	return fmt.Sprint(value)
 }
@@ -192,7 +195,7 @@ func enumHint(value any, enum []any) string {
 			names = append(names, s)
 		}
 	}
-	return didYouMean(text, names)
+	return diagnostic.DidYouMean(text, names)
 }
 
 // badFormat says what a value must be that is not of the format of its field;

@@ -10,11 +10,14 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // result compares what the expressions of a scalar give with the schema of the
 // field.
-func (f *conformer) result(n *node, s *openapi.Schema, at *fieldPath) {
+func (f *conformer) result(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	r, ok := f.c.results[n]
 	if !ok || r.wrong {
 		return // that is what has to be mended first
@@ -48,18 +51,18 @@ func (x *checkedExpression) goesInto(s *openapi.Schema) {
 }
 
 // text compares text around expressions, which is always a string.
-func (f *conformer) text(n *node, s *openapi.Schema, at *fieldPath) {
+func (f *conformer) text(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	if !isBytes(s) && (s.Type == openapi.String || s.Type == openapi.IntOrString || s.Type == openapi.Any) {
 		return
 	}
-	finding := f.report(n, CodeFieldResult, "%s must be %s, and text around an expression makes a string", at, wants(s))
-	text, _ := n.text()
+	finding := f.report(n, diagnostic.CodeFieldResult, "%s must be %s, and text around an expression makes a string", at, wants(s))
+	text, _ := n.Text()
 	blanks := strings.TrimSpace(text)
 	switch {
 	case strings.HasPrefix(blanks, "${") && strings.HasSuffix(blanks, "}") && strings.Count(text, "${") == 1:
-		finding.hint("leave out the blanks around the expression")
+		finding.WithHint("leave out the blanks around the expression")
 	case isBytes(s):
-		finding.hint("%s", bytesHint("write one expression with bytes(…)", at))
+		finding.WithHint("%s", bytesHint("write one expression with bytes(…)", at))
 	}
 }
 
@@ -79,7 +82,7 @@ func bytesHint(hint string, at *fieldPath) string {
 // resultCheck compares what one whole expression gives with a schema.
 type resultCheck struct {
 	*conformer
-	n *node
+	n *yamltree.Node
 	result
 }
 
@@ -128,7 +131,7 @@ func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 		if m.field != "" {
 			text = fmt.Sprintf("has no field %s, which this gives", m.field)
 		}
-		r.reportAt(r.place(e), CodeFieldResult, "%s %s", at, text).hint("%s", bytesHint(r.hint(e, s, m), at))
+		r.reportAt(r.place(e), diagnostic.CodeFieldResult, "%s %s", at, text).WithHint("%s", bytesHint(r.hint(e, s, m), at))
 	}
 }
 
@@ -146,7 +149,7 @@ func (r *resultCheck) hint(e ast.Expr, s *openapi.Schema, m *misfit) string {
 	if e.Kind() != ast.LiteralKind {
 		return m.hintFor(r.source(e), isOperator(e))
 	}
-	text, isText := literalText(e)
+	text, isText := flow.LiteralText(e)
 	switch {
 	case isBytes(s):
 		return m.hintFor("…", false) // it may be a password
@@ -204,7 +207,7 @@ func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 	whole := !r.shared
 	for _, e := range e.AsMap().Entries() {
 		entry := e.AsMapEntry()
-		name, ok := literalText(entry.Key())
+		name, ok := flow.LiteralText(entry.Key())
 		if s.Type == openapi.Map {
 			if !ok {
 				name = "…"
@@ -225,13 +228,13 @@ func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 	}
 	if s.Type == openapi.Object && whole {
 		if missing := missingFields(s, given); len(missing) > 0 {
-			r.c.report(r.place(e), CodeFieldMissing, "%s is missing %s", at, listed(missing))
+			r.c.report(r.place(e), diagnostic.CodeFieldMissing, "%s is missing %s", at, listed(missing))
 		}
 	}
 }
 
 // place is where a part of the expression starts.
-func (r *resultCheck) place(e ast.Expr) Position {
+func (r *resultCheck) place(e ast.Expr) diagnostic.Position {
 	first := -1
 	var walk func(e ast.Expr)
 	walk = func(e ast.Expr) {
@@ -249,7 +252,7 @@ func (r *resultCheck) place(e ast.Expr) Position {
 	if e.ID() == r.x.expr.Root().ID() {
 		first = 0
 	}
-	return r.c.rule.src.within(r.n.yaml, r.part.offset+max(first, 0))
+	return r.c.rule.Source.Within(r.n, r.part.Offset+max(first, 0))
 }
 
 // maxShown is how long an expression may be to be written again in a hint.

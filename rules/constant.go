@@ -16,6 +16,10 @@ import (
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // An expression that reads nothing has the same value in every evaluation, so it is
@@ -84,12 +88,12 @@ func isFree(e *celenv.Expression) bool {
 
 // rootNames are the names that an expression can read from without declaring them.
 func rootNames() []string {
-	return []string{rootParent, rootVariables, rootLookups, rootChildren, rootObserved, rootEach, rootSelf, rootStatus, rootFinalizing, rootNow}
+	return []string{flow.RootParent, flow.RootVariables, flow.RootLookups, flow.RootChildren, flow.RootObserved, flow.RootEach, flow.RootSelf, flow.RootStatus, flow.RootFinalizing, flow.RootNow}
 }
 
 // evaluateConstant evaluates an expression that reads nothing, and notes what it gives. It
 // says whether that is in order: an error is a finding.
-func (c *compiler) evaluateConstant(expr *celenv.Expression, x *expression, at func(int) Position) bool {
+func (c *compiler) evaluateConstant(expr *celenv.Expression, x *expression, at func(int) diagnostic.Position) bool {
 	if !isFree(expr) || run.LeastCost(expr) > c.limits.ExpressionCost { // that was reported
 		return true
 	}
@@ -114,7 +118,7 @@ func (c *compiler) evaluateConstant(expr *celenv.Expression, x *expression, at f
 	case errors.As(err, &celErr):
 		offset = expr.Offset(celErr.NodeID())
 	}
-	c.report(at(max(offset, 0)), CodeBadConstant, "%s: it reads nothing, so it fails each time", ev.reason(err))
+	c.report(at(max(offset, 0)), diagnostic.CodeBadConstant, "%s: it reads nothing, so it fails each time", ev.reason(err))
 	return false
 }
 
@@ -142,11 +146,11 @@ func isConstant(t template) bool {
 // try evaluates a part of the rule that gives the same each time as an evaluation does,
 // and reports what comes of it where it cannot be used. Nothing is tried where there
 // was a finding.
-func (c *compiler) try(n *node, t template, place string, evaluate func(s *scope) *problem) {
+func (c *compiler) try(n *yamltree.Node, t template, place string, evaluate func(s *scope) *problem) {
 	if t == nil || n == nil || !isConstant(t) {
 		return
 	}
-	if _, written := t.(constTemplate); written && !strings.Contains(n.yaml.Value, "${") {
+	if _, written := t.(constTemplate); written && !strings.Contains(n.Raw(), "${") {
 		return // the decoder has looked at it
 	}
 	ev := c.trial()
@@ -155,17 +159,17 @@ func (c *compiler) try(n *node, t template, place string, evaluate func(s *scope
 	if p == nil || ev.late || errors.Is(p, run.ErrAbsent) {
 		return
 	}
-	offset := max(strings.Index(n.yaml.Value, "${"), 0)
-	if text, _ := n.text(); text == n.yaml.Value {
-		if parts, err := scan(text); err == nil && len(parts) > 0 && parts[0].expr {
-			offset = parts[0].offset
+	offset := max(strings.Index(n.Raw(), "${"), 0)
+	if text, _ := n.Text(); text == n.Raw() {
+		if parts, err := syntax.Scan(text); err == nil && len(parts) > 0 && parts[0].Expr {
+			offset = parts[0].Offset
 		}
 	}
-	pos := c.rule.src.within(n.yaml, offset)
-	if c.wrongAt[pos] || c.wrongAt[c.rule.src.at(n.yaml)] {
+	pos := c.rule.Source.Within(n, offset)
+	if c.wrongAt[pos] || c.wrongAt[c.rule.Source.At(n)] {
 		return
 	}
-	c.report(pos, CodeBadConstant, "%s: %s", place, p.text())
+	c.report(pos, diagnostic.CodeBadConstant, "%s: %s", place, p.text())
 }
 
 // constantBool is what a condition is that reads nothing.
@@ -179,7 +183,7 @@ func constantBool(x *expression) (holds, ok bool) {
 
 // constantCalls reports calls whose arguments are written out and that fail each time:
 // they may stand where they are seldom reached.
-func (c *compiler) constantCalls(expr *celenv.Expression, at func(int) Position) bool {
+func (c *compiler) constantCalls(expr *celenv.Expression, at func(int) diagnostic.Position) bool {
 	wrong := false
 	for _, n := range expr.Nodes() {
 		if n.Kind() != ast.CallKind || !readsText(n.AsCall().FunctionName()) {
@@ -190,7 +194,7 @@ func (c *compiler) constantCalls(expr *celenv.Expression, at func(int) Position)
 			continue
 		}
 		if _, err := run.Value(expr, n); err != nil {
-			c.report(at(expr.Offset(call.Args()[0].ID())), CodeBadConstant, "%s", cleanError(err))
+			c.report(at(expr.Offset(call.Args()[0].ID())), diagnostic.CodeBadConstant, "%s", cleanError(err))
 			wrong = true
 		}
 	}
@@ -208,24 +212,24 @@ func readsText(function string) bool {
 
 // checkConstantNames reports names that expressions give each time and that Kubernetes
 // does not take. Those that are written out were looked at before.
-func (c *compiler) checkConstantNames(metadata *node, group string) {
-	check := func(n *node, at string, code Code, what string, wrong func(string) []string) {
+func (c *compiler) checkConstantNames(metadata *yamltree.Node, group string) {
+	check := func(n *yamltree.Node, at string, code diagnostic.Code, what string, wrong func(string) []string) {
 		r, ok := c.results[n]
 		if n == nil || !ok || r.x == nil || r.x.constant == nil {
 			return
 		}
 		text, isText := r.x.constant.val.(types.String)
 		if isText && len(wrong(string(text))) > 0 {
-			c.reportAt(n, r.part.offset, code, "%s: %q is not %s that Kubernetes takes", at, string(text), what)
+			c.reportAt(n, r.part.Offset, code, "%s: %q is not %s that Kubernetes takes", at, string(text), what)
 		}
 	}
 	names := validation.IsDNS1123Subdomain
 	if group == rbacGroup {
-		names = isPathSegment
+		names = syntax.IsPathSegment
 	}
-	check(metadata.get("name"), "metadata.name", CodeObjectName, "a name", names)
-	check(metadata.get("namespace"), "metadata.namespace", CodeObjectName, "a namespace", validation.IsDNS1123Label)
-	for _, f := range fieldsOf(metadata.get("labels")) {
-		check(f.value, "metadata.labels."+f.name, CodeLabel, "the value of a label", validation.IsValidLabelValue)
+	check(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", names)
+	check(metadata.Get("namespace"), "metadata.namespace", diagnostic.CodeObjectName, "a namespace", validation.IsDNS1123Label)
+	for _, f := range fieldsOf(metadata.Get("labels")) {
+		check(f.Value, "metadata.labels."+f.Name, diagnostic.CodeLabel, "the value of a label", validation.IsValidLabelValue)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // The value of what reads nothing is not kept with the program where it is large: nothing
@@ -27,7 +29,7 @@ func TestLargeConstantsAreNotKept(t *testing.T) {
 
 // What a large constant is is known although it is not kept.
 func TestLargeConstantIsNoCondition(t *testing.T) {
-	docs, findings := Decode("f", []byte(ruleFor("  deleteWhen: \"${dyn(lists.range(10000))}\"\n")))
+	docs, findings := syntax.Decode("f", []byte(ruleFor("  deleteWhen: \"${dyn(lists.range(10000))}\"\n")))
 	if findings.HasErrors() {
 		t.Fatal(findings)
 	}

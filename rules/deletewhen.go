@@ -1,7 +1,5 @@
 package rules
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
-
 // Deletion says whether a rule wants its parent deleted.
 type Deletion uint8
 
@@ -16,31 +14,6 @@ const (
 
 // DeletesParents says whether the rule has a deleteWhen.
 func (p *Program) DeletesParents() bool { return p.deleteWhen != nil }
-
-// compileDeleteWhen compiles spec.deleteWhen. What the cluster rests on is not
-// deleted by a rule.
-func (c *compiler) compileDeleteWhen(u *uses) *expression {
-	n := c.rule.deleteWhen
-	if n == nil {
-		return nil
-	}
-	if isPowerful(c.rule.parent.gvk.GroupKind()) {
-		c.report(c.rule.src.at(n.yaml), CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.parent.gvk.Kind).
-			hint("say in spec.status or spec.conditions that it may go, and leave it to somebody who looks at it first")
-		return nil
-	}
-	return c.condition(n, c.ruleScope("spec.deleteWhen"), u).compiled()
-}
-
-// isPowerful says whether more goes with an object of a kind than itself.
-func isPowerful(gk schema.GroupKind) bool {
-	switch gk {
-	case schema.GroupKind{Kind: "Namespace"}, schema.GroupKind{Kind: "Node"}, schema.GroupKind{Kind: "PersistentVolume"},
-		schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
-		return true
-	}
-	return false
-}
 
 // renderDeletion fills in whether the parent is to be deleted.
 func (e *Evaluation) renderDeletion(out *Outcome) {

@@ -45,7 +45,7 @@
 // What a rule reads of the cluster, its lookups and what is observed of its
 // children, comes from the [Reader] of the [Input], which answers from memory. A
 // lookup is asked for once in an evaluation, when something first reads it; what its
-// own name, namespace and selector read counts as read by its readers (uses.go).
+// own name, namespace and selector read counts as read by its readers (flow/uses.go).
 //
 // # What is missing
 //
@@ -77,16 +77,22 @@
 // says when it changes first, in [Outcome].WakeAt, so that the caller can come back
 // then.
 //
-// # The files
+// # The rooms and the files
 //
-// source.go, node.go and locate.go turn text into nodes and offsets into positions,
-// and manifest.go finds rules among other documents; decode*.go and fields.go turn
-// nodes into rules; scanner.go finds the expressions in strings; compile*.go,
-// family.go, provenance.go, names.go, uses.go, now.go, unknown.go and graph.go make
-// programs; generated.go is about fields that are generated once; types.go, typecheck*.go, truth.go and conform*.go check them against
-// schemas; evaluate.go, scope.go, lookups.go, pairs.go, render.go, ready.go and
-// status.go run them; the package readiness says how far an object has come.
-// codes.go, finding.go and printer.go are what is found, and celtext.go and
-// typetext.go say it in plain words. testdata holds a case for each behaviour; go
-// test -update rewrites what is wanted.
+// The packages below this one go from the text to values that the compiler uses:
+//
+//	diagnostic  what is wrong, and at which position
+//	yamltree    YAML with positions
+//	syntax      the decoded rule
+//	flow        what expressions read, and what that needs
+//	celenv      the CEL environment: checking and running expressions
+//	readiness   whether an object is ready
+//
+// decode.go and findings.go repeat what callers need of the first ones. compile*.go make
+// programs, with provenance.go, names.go, uses.go, now.go, random.go, unknown.go, graph.go
+// and family.go for what expressions read. types.go, typecheck*.go, truth.go, constant.go and
+// conform*.go check them against schemas, and celtext.go and typetext.go have the words of
+// their messages. program.go is the result. evaluate.go, scope.go, lookups.go, pairs.go,
+// render.go, ready.go, rollout.go, status.go and their like run it. testdata has a case for
+// each behaviour; go test -update rewrites what is wanted.
 package rules

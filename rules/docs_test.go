@@ -119,10 +119,10 @@ func TestRuleReferenceIsComplete(t *testing.T) {
 	}
 }
 
-// decodedFields are the keys of all literals of the type fields in this package.
+// decodedFields are the keys of all literals of the type fields in package syntax.
 func decodedFields(t *testing.T) []string {
 	t.Helper()
-	paths, err := filepath.Glob("decode*.go")
+	paths, err := filepath.Glob("syntax/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}

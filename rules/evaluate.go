@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Evaluation is one evaluation of a rule for one parent, driven by its caller:
@@ -53,7 +54,7 @@ type Evaluation struct {
 	deletions map[identity]Ending
 	// ignores has the fields of rendered objects that are left to others because a
 	// condition holds.
-	ignores map[identity][]IgnoredPath
+	ignores map[identity][]syntax.IgnoredPath
 	// late is true once an expression was stopped at its deadline, and starved once one
 	// was because all evaluations together need more memory than there is.
 	late, starved bool

@@ -11,6 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // ruleFor is a rule for WebApps with the given lines below spec.
@@ -210,7 +213,7 @@ func TestDeadline(t *testing.T) {
 
 func TestCostLimitOption(t *testing.T) {
 	t.Parallel()
-	docs, findings := Decode("f", []byte(ruleFor("  status: {a: \"${lists.range(500 * parent.spec.list.size()).map(x, x + 1).size()}\"}\n")))
+	docs, findings := syntax.Decode("f", []byte(ruleFor("  status: {a: \"${lists.range(500 * parent.spec.list.size()).map(x, x + 1).size()}\"}\n")))
 	if findings.HasErrors() {
 		t.Fatal(findings)
 	}
@@ -228,7 +231,7 @@ func TestCostLimitOption(t *testing.T) {
 
 func TestMaxItems(t *testing.T) {
 	t.Parallel()
-	docs, _ := Decode("f", []byte(ruleFor(`
+	docs, _ := syntax.Decode("f", []byte(ruleFor(`
   children:
   - id: a
     forEach: [{name: x, in: "${lists.range(10)}"}, {name: y, in: "${lists.range(10)}"}]
@@ -249,7 +252,7 @@ func TestMaxItems(t *testing.T) {
 
 func TestProgram(t *testing.T) {
 	t.Parallel()
-	docs, findings := Decode("f", []byte(`apiVersion: kanon.dev/v1alpha1
+	docs, findings := syntax.Decode("f", []byte(`apiVersion: kanon.dev/v1alpha1
 kind: Rule
 metadata: {name: r, namespace: n, labels: {a: b}, annotations: {c: "${d}"}}
 spec:
@@ -284,7 +287,7 @@ spec:
 	}
 	want := []Child{{
 		ID: "one", GVK: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
-		Position: Position{File: "f", Line: 14, Column: 9}, ForEach: true, Read: true, UpdatePolicy: UpdateApply, Ending: Ending{EndDelete, EndDelete},
+		Position: diagnostic.Position{File: "f", Line: 14, Column: 9}, ForEach: true, Read: true, UpdatePolicy: syntax.UpdateApply, Ending: Ending{syntax.EndDelete, syntax.EndDelete},
 	}}
 	if diff := cmp.Diff(want, p.Children()); diff != "" {
 		t.Error(diff)
@@ -294,7 +297,7 @@ spec:
 func TestHash(t *testing.T) {
 	t.Parallel()
 	hash := func(text string) string {
-		docs, findings := Decode("f", []byte(text))
+		docs, findings := syntax.Decode("f", []byte(text))
 		if len(docs.Rules) != 1 {
 			t.Fatal(findings)
 		}
@@ -316,7 +319,7 @@ func TestHash(t *testing.T) {
 
 func TestDecodeCRD(t *testing.T) {
 	t.Parallel()
-	docs, findings := Decode("f", []byte("---\n"+`apiVersion: apiextensions.k8s.io/v1
+	docs, findings := syntax.Decode("f", []byte("---\n"+`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: webapps.shop.example.com}
 spec: {group: shop.example.com, names: {kind: WebApp}, versions: [{name: v1, served: true, schema: {openAPIV3Schema: {description: "not ${evaluated}", maximum: 1.5, minimum: 1}}}]}
@@ -353,11 +356,11 @@ spec:
 	if diff := cmp.Diff(want, findings.MissingKinds()); diff != "" {
 		t.Error(diff)
 	}
-	var asError *FindingsError
+	var asError *diagnostic.FindingsError
 	if !errors.As(findings.Err(), &asError) || len(asError.Findings) != 4 || !strings.Contains(asError.Error(), "rule.yaml:5:24: error: ") {
 		t.Errorf("got %v", findings.Err())
 	}
-	if (Findings{{Severity: SeverityWarning}}).Err() != nil {
+	if (diagnostic.Findings{{Severity: diagnostic.SeverityWarning}}).Err() != nil {
 		t.Error("warnings alone are no error")
 	}
 }

@@ -4,18 +4,22 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // family are the children that have the same items: one with items of its own,
 // and those that say sameAs.
 type family struct {
-	root    *childSpec
+	root    *syntax.Child
 	members []string
 	// dims, names and uses are the root's forEach, compiled at first need.
 	compiled bool
 	dims     []dimension
 	names    map[string]*origin
-	uses     uses
+	uses     flow.Uses
 	// single is true where it can be seen that there is one item at most.
 	single bool
 }
@@ -23,54 +27,54 @@ type family struct {
 // pairUp finds the family of each child that has the items of another one, and
 // reports the others that say so.
 func (c *compiler) pairUp() {
-	for i := range c.rule.children {
-		spec := &c.rule.children[i]
-		if spec.sameAs == nil {
+	for i := range c.rule.Children {
+		spec := &c.rule.Children[i]
+		if spec.SameAs == nil {
 			continue
 		}
 		root := c.itemsOf(spec)
 		if root == nil {
 			continue
 		}
-		f := c.families[root.id]
+		f := c.families[root.ID]
 		if f == nil {
-			f = &family{root: root, members: []string{root.id}}
-			c.families[root.id] = f
+			f = &family{root: root, members: []string{root.ID}}
+			c.families[root.ID] = f
 		}
-		if spec.id != "" {
-			f.members = append(f.members, spec.id)
-			c.families[spec.id] = f
+		if spec.ID != "" {
+			f.members = append(f.members, spec.ID)
+			c.families[spec.ID] = f
 		}
 	}
 }
 
 // itemsOf follows sameAs to the child that has items of its own; nil after a
 // finding, here or where the chain is wrong.
-func (c *compiler) itemsOf(spec *childSpec) *childSpec {
-	at, path := spec, []string{spec.id}
-	for at.sameAs != nil {
-		next := c.children[at.sameAs.id]
+func (c *compiler) itemsOf(spec *syntax.Child) *syntax.Child {
+	at, path := spec, []string{spec.ID}
+	for at.SameAs != nil {
+		next := c.children[at.SameAs.ID]
 		switch {
 		case next == nil:
-			if at == spec && !c.rule.openChildren {
-				c.report(at.sameAs.pos, CodeUnknownChild, "there is no child called %q", at.sameAs.id).hint("%s", didYouMean(at.sameAs.id, c.childIDs()))
+			if at == spec && !c.rule.OpenChildren {
+				c.report(at.SameAs.Pos, diagnostic.CodeUnknownChild, "there is no child called %q", at.SameAs.ID).WithHint("%s", diagnostic.DidYouMean(at.SameAs.ID, c.childIDs()))
 			}
 			return nil
-		case slices.Contains(path, next.id):
-			if next == spec && spec.id == slices.Min(path) { // once for each cycle
-				c.report(at.sameAs.pos, CodePairCycle, "sameAs leads back to where it began: %s", strings.Join(append(path, next.id), " → "))
+		case slices.Contains(path, next.ID):
+			if next == spec && spec.ID == slices.Min(path) { // once for each cycle
+				c.report(at.SameAs.Pos, diagnostic.CodePairCycle, "sameAs leads back to where it began: %s", strings.Join(append(path, next.ID), " → "))
 			}
 			return nil
 		}
-		at, path = next, append(path, next.id)
+		at, path = next, append(path, next.ID)
 	}
-	if at.gaps["forEach"] {
+	if at.Gaps["forEach"] {
 		return nil
 	}
-	if len(at.forEach) == 0 {
-		if spec.sameAs.id == at.id {
-			c.report(spec.sameAs.pos, CodePairedWithOne, "%s makes one object and has no items", at.label()).
-				hint("give %s a forEach, or leave out this one", at.label())
+	if len(at.ForEach) == 0 {
+		if spec.SameAs.ID == at.ID {
+			c.report(spec.SameAs.Pos, diagnostic.CodePairedWithOne, "%s makes one object and has no items", at.Label()).
+				WithHint("give %s a forEach, or leave out this one", at.Label())
 		}
 		return nil
 	}
@@ -79,30 +83,30 @@ func (c *compiler) itemsOf(spec *childSpec) *childSpec {
 
 // childItems compiles what a child is made for: its own forEach, or that of the
 // child whose items it has.
-func (c *compiler) childItems(spec *childSpec, child *compiledChild, sc *compileScope, n *nodeUses) {
-	f := c.families[spec.id]
-	if f == nil || f.root != spec && spec.sameAs == nil {
-		if spec.sameAs != nil {
+func (c *compiler) childItems(spec *syntax.Child, child *compiledChild, sc *compileScope, n *nodeUses) {
+	f := c.families[spec.ID]
+	if f == nil || f.root != spec && spec.SameAs == nil {
+		if spec.SameAs != nil {
 			sc.openNames = true // the reason was reported
 			return
 		}
-		child.forEach = c.dimensions(spec.forEach, sc, &n.uses)
+		child.forEach = c.dimensions(spec.ForEach, sc, &n.Uses)
 		return
 	}
 	if !f.compiled {
 		f.compiled = true
 		rootScope := &compileScope{
-			place: rootChildren + "." + f.root.id, allowChildren: true, asked: c.asked,
-			openNames: f.root.openNames, openVariables: f.root.openVariables, names: map[string]*origin{},
+			place: flow.RootChildren + "." + f.root.ID, allowChildren: true, asked: c.asked,
+			openNames: f.root.OpenNames, openVariables: f.root.OpenVariables, names: map[string]*origin{},
 		}
-		f.dims = c.dimensions(f.root.forEach, rootScope, &f.uses)
+		f.dims = c.dimensions(f.root.ForEach, rootScope, &f.uses)
 		f.names, f.single = rootScope.names, c.atMostOneItem(f.root)
 	}
 	child.forEach, child.sameItems = f.dims, true
-	n.add(&f.uses)
+	n.Add(&f.uses)
 	maps.Copy(sc.names, f.names)
-	if spec.sameAs != nil {
-		sc.openNames = sc.openNames || f.root.openNames
+	if spec.SameAs != nil {
+		sc.openNames = sc.openNames || f.root.OpenNames
 		sc.family = f.members
 	}
 }
@@ -112,7 +116,7 @@ func (c *compiler) linkFamilies(p *Program) {
 	for i, child := range p.children {
 		child.root = i
 		if f := c.families[child.ID]; f != nil && child.sameItems {
-			child.root = p.byID[f.root.id]
+			child.root = p.byID[f.root.ID]
 		}
 	}
 }

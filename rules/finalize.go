@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/cel-go/common/ast"
+	"kanon.dev/kanon/rules/flow"
 )
 
 // compiledFinalize is spec.finalize.
@@ -14,7 +14,7 @@ type compiledFinalize struct {
 	until   *expression
 	timeout *compiledDuration
 	// reads are the children and lookups that until reads, in the order in which it does.
-	reads []nodeRef
+	reads []flow.Ref
 }
 
 // Finalization says how far a rule has come with a parent that is being deleted.
@@ -52,43 +52,6 @@ func (p *Program) rankChildren() {
 			}
 		}
 	}
-}
-
-// finalizingGuard is the condition under which all that belongs to spec.finalize is
-// there.
-func finalizingGuard() guard {
-	return guard{given: true, conjuncts: []string{rootFinalizing}, asked: map[string]bool{}}
-}
-
-// under adds the condition under which the part is there at all.
-func (g guard) under(outer guard) guard {
-	return guard{
-		given: true, lost: g.lost, asked: g.asked,
-		conjuncts: append(append([]string{}, outer.conjuncts...), g.conjuncts...),
-	}
-}
-
-// checkFinalizing reports a read of finalizing in a rule that does not keep its parents.
-func (a *analysis) checkFinalizing(e ast.Expr) {
-	if a.c.rule.finalize == nil && !a.c.rule.partial {
-		a.report(e.ID(), CodeConstant, "finalizing is always false, because the rule has no spec.finalize").
-			hint("write spec.finalize: {}, which keeps a parent that is deleted until its children are, or leave finalizing out")
-	}
-}
-
-func (c *compiler) compileFinalize(rest *uses) *compiledFinalize {
-	spec := c.rule.finalize
-	if spec == nil {
-		return nil
-	}
-	out := &compiledFinalize{timeout: c.duration(spec.timeout, rest)}
-	if spec.until != nil {
-		by := &reader{label: "spec.finalize.until", bare: true, guard: finalizingGuard()}
-		out.until = c.condition(spec.until, c.ruleScope("spec.finalize.until"), &by.uses).compiled()
-		out.reads = by.nodes
-		c.readers = append(c.readers, by)
-	}
-	return out
 }
 
 // renderFinalization fills in how far the rule has come with a parent that is being
@@ -137,11 +100,11 @@ func (e *Evaluation) renderFinalization(out *Outcome) {
 func (e *Evaluation) untilWaitsFor(out *Outcome) string {
 	var names []string
 	for _, r := range e.prog.finalize.reads {
-		i, isChild := e.prog.byID[r.id]
-		if isChild && r.root == rootChildren && !out.Nodes[i].Ready {
-			return "; child " + r.id + " is not ready: " + out.Nodes[i].Text()
+		i, isChild := e.prog.byID[r.ID]
+		if isChild && r.Root == flow.RootChildren && !out.Nodes[i].Ready {
+			return "; child " + r.ID + " is not ready: " + out.Nodes[i].Text()
 		}
-		if name := r.name(); !slices.Contains(names, name) {
+		if name := r.Name(); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // seeds are the rules of testdata.
@@ -41,8 +45,8 @@ func seeds(f *testing.F) {
 func FuzzDecode(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		docs, findings := Decode("f", data)
-		mixed, more := DecodeManifest("f", data)
+		docs, findings := syntax.Decode("f", data)
+		mixed, more := syntax.DecodeManifest("f", data)
 		findings = append(findings, more...)
 		for _, r := range slices.Concat(docs.Partial, mixed.Partial) {
 			p, more := Compile(r, testKinds{}.options())
@@ -51,17 +55,17 @@ func FuzzDecode(f *testing.F) {
 			}
 			findings = append(findings, more...)
 		}
-		if err := (Printer{}).Print(io.Discard, findings); err != nil {
+		if err := (diagnostic.Printer{}).Print(io.Discard, findings); err != nil {
 			t.Error(err)
 		}
-		lines := newSource("f", data).lines
+		lines := 1 + len(regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]").FindAllIndex(data, -1)) // as YAML counts them
 		for _, finding := range findings {
-			if finding.Line < 1 || finding.Line > len(lines)+1 || finding.Column < 1 || finding.Column > utf8.RuneCountInString(finding.Text)+1 || finding.Message == "" {
-				t.Errorf("%+v in %d lines", finding, len(lines))
+			if finding.Line < 1 || finding.Line > lines+1 || finding.Column < 1 || finding.Column > utf8.RuneCountInString(finding.Text)+1 || finding.Message == "" {
+				t.Errorf("%+v in %d lines", finding, lines)
 			}
 		}
 		for _, r := range docs.Rules {
-			if r.Name == "" || r.parent.gvk.Kind == "" {
+			if r.Name == "" || r.Parent.GVK.Kind == "" {
 				t.Errorf("a rule without a name or a parent: %+v", r)
 			}
 		}

@@ -1,12 +1,10 @@
 package rules
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/google/cel-go/common/ast"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -38,148 +36,6 @@ type generatedField struct {
 	path []string
 	// variable is true where a variable of the child has the value.
 	variable bool
-}
-
-// generatedPath is the path of a field of the child's own observed object of which the expression
-// is the value or a default: observed.<id>.?data.?password.orValue(…). nil for every other form.
-func generatedPath(e ast.Expr, id string) []string {
-	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "orValue" || !e.AsCall().IsMemberFunction() {
-		return nil
-	}
-	var path []string
-	for at := e.AsCall().Target(); ; {
-		operand, optional := stepFrom(at)
-		name, ok := stepName(at)
-		if operand == nil || !ok {
-			return nil
-		}
-		path = append(path, name)
-		if isObserved(operand, id) {
-			if !optional {
-				return nil // without the object the expression waits, and there is never one
-			}
-			slices.Reverse(path)
-			return path
-		}
-		at = operand
-	}
-}
-
-// stepName is the field that a step reads; false where that is computed, or only asked for.
-func stepName(e ast.Expr) (string, bool) {
-	if e.Kind() == ast.SelectKind {
-		return e.AsSelect().FieldName(), !e.AsSelect().IsTestOnly()
-	}
-	if e.Kind() == ast.CallKind && isStep(e.AsCall().FunctionName()) {
-		return literalText(e.AsCall().Args()[1])
-	}
-	return "", false
-}
-
-// isObserved reports whether an expression is observed.<id>.
-func isObserved(e ast.Expr, id string) bool {
-	if e.Kind() != ast.SelectKind || e.AsSelect().IsTestOnly() || e.AsSelect().FieldName() != id {
-		return false
-	}
-	root := e.AsSelect().Operand()
-	return root.Kind() == ast.IdentKind && root.AsIdent() == rootObserved
-}
-
-// generatesHere says whether random may be called in the expression: as the default of a field of
-// the child's own observed object. Which field that is, checkGenerated looks at.
-func (a *analysis) generatesHere() bool {
-	return a.scope.own != "" && generatedPath(a.expr.Root(), a.scope.own) != nil
-}
-
-// checkGenerated notes the fields of a template that are generated once, and reports what would
-// not be kept, because the template does not set the field that it is the default of.
-func (c *compiler) checkGenerated(spec *childSpec, child *compiledChild, u *uses) {
-	kept := map[*node]bool{} // the values, in the template or of variables, that are
-	var walk func(n *node, path []string)
-	walk = func(n *node, path []string) {
-		for _, f := range n.fields {
-			if !hasExpression(f.name) {
-				walk(f.value, append(slices.Clip(path), f.name))
-			}
-		}
-		x := c.results[n].x
-		if x == nil {
-			return
-		}
-		if slices.Contains(u.generated, n) && slices.Equal(generatedPath(x.expr.Root(), spec.id), path) {
-			kept[n] = true
-			child.generated = append(child.generated, generatedField{path: path})
-		}
-		if v := child.locals[variableName(x.expr.Root())]; v != nil && len(v.generated) > 0 && slices.Equal(v.generated, path) {
-			kept[v.spec.value] = true
-			child.generated = append(child.generated, generatedField{path: path, variable: true})
-		}
-	}
-	walk(spec.template, nil)
-	for _, n := range u.generated {
-		c.checkKept(spec, child, n, kept[n] && len(c.results[n].others) == 0)
-	}
-	for _, name := range slices.Sorted(maps.Keys(child.locals)) {
-		c.checkGeneratedVariable(spec, child, child.locals[name], kept)
-	}
-}
-
-// variableName is the name of the variable that is the whole of an expression.
-func variableName(e ast.Expr) string {
-	operand, optional := stepFrom(e)
-	if operand == nil || optional || operand.Kind() != ast.IdentKind || operand.AsIdent() != rootVariables {
-		return ""
-	}
-	name, _ := stepName(e)
-	return name
-}
-
-// checkKept reports a value in the template that is generated, and not kept.
-func (c *compiler) checkKept(spec *childSpec, child *compiledChild, n *node, kept bool) {
-	path, found := pathTo(spec.template, n)
-	if !found || isIdentity(path) {
-		path = examplePath()
-	}
-	value := c.generatedValue(spec, path, n)
-	switch {
-	case kept && isUnreadable(child, path):
-		c.reportUnreadable(spec, n, path)
-	case !kept && found:
-		c.report(c.rule.src.at(n.yaml), CodeOutOfScope, "random gives another value at each evaluation, and this is not the field of %s.%s that it is the default of", rootObserved, spec.id).
-			hint("let the whole value be that of its own field, as in %s", yamlPath(readable(path), value))
-	case !kept:
-		c.report(c.rule.src.at(n.yaml), CodeOutOfScope, "random gives another value at each evaluation, and this is not a field of %s.%s that it can be the default of", rootObserved, spec.id).
-			hint("let the whole value be that of its own field, as in %s", yamlPath(path, value))
-	}
-}
-
-// checkGeneratedVariable reports a variable that is generated, and that the template does not
-// keep in the field that the variable reads.
-func (c *compiler) checkGeneratedVariable(spec *childSpec, child *compiledChild, v *compiledVariable, kept map[*node]bool) {
-	if v.uses == nil || len(v.uses.generated) == 0 || v.value == nil {
-		return
-	}
-	at, name := c.rule.src.at(v.spec.value.yaml), rootVariables+"."+v.name
-	switch {
-	case len(v.generated) == 0:
-		c.report(at, CodeOutOfScope, "random gives another value at each evaluation, and it is not the whole value of %s that it is the default of", name).
-			hint("let a variable be nothing but that, as in {name: %s, value: \"%s\"}, and compute others from it", v.name, c.generatedValue(spec, fieldOf(spec, &v.spec), v.spec.value))
-	case isUnreadable(child, v.generated):
-		c.reportUnreadable(spec, v.spec.value, v.generated)
-	case !kept[v.spec.value]:
-		c.report(at, CodeOutOfScope, "%s would be another value at each evaluation, because the template does not keep it in %s, which it reads", name, strings.Join(v.generated, ".")).
-			hint("set that field in the template: %s", yamlPath(v.generated, "${"+name+"}"))
-	}
-}
-
-// isUnreadable says whether what is written to a field cannot be read back.
-func isUnreadable(child *compiledChild, path []string) bool {
-	return isSecret(child.GVK) && len(path) > 0 && path[0] == "stringData"
-}
-
-func (c *compiler) reportUnreadable(spec *childSpec, n *node, path []string) {
-	c.report(c.rule.src.at(n.yaml), CodeOutOfScope, "a Secret's stringData is never read back, so random would give another value at each evaluation").
-		hint("generate it in data: %s", yamlPath(readable(path), c.generatedValue(spec, path, n)))
 }
 
 // keepGenerated gives the generated fields of a rendered object the values that the live one has,

@@ -2,12 +2,14 @@ package rules
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // link works out which child needs which, and puts them in an order in which
@@ -15,27 +17,31 @@ import (
 func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 	for i, n := range nodes {
 		child := p.children[i]
-		for _, r := range n.nodes {
-			if j, ok := p.byID[r.id]; ok && r.orders() && !slices.Contains(child.needs, j) {
+		for _, r := range n.Nodes {
+			if j, ok := p.byID[r.ID]; ok && r.Orders() && !slices.Contains(child.needs, j) {
 				child.needs = append(child.needs, j)
 			}
 		}
-		for _, d := range n.spec.dependsOn {
-			j, ok := p.byID[d.id]
+		for _, d := range n.spec.DependsOn {
+			j, ok := p.byID[d.ID]
 			switch {
 			case !ok:
-				if d.id != "" && !c.rule.openChildren {
-					c.report(d.pos, CodeUnknownChild, "dependsOn: there is no child called %q", d.id).hint("%s", didYouMean(d.id, c.childIDs()))
+				if d.ID != "" && !c.rule.OpenChildren {
+					c.report(d.Pos, diagnostic.CodeUnknownChild, "dependsOn: there is no child called %q", d.ID).WithHint("%s", diagnostic.DidYouMean(d.ID, c.childIDs()))
 				}
 			case j == i:
-				c.report(d.pos, CodeSelfReference, "dependsOn: %s cannot depend on itself", d.id).hint("leave it out")
+				c.report(d.Pos, diagnostic.CodeSelfReference, "dependsOn: %s cannot depend on itself", d.ID).WithHint("leave it out")
 			case !slices.Contains(child.waitsFor, j):
 				child.waitsFor = append(child.waitsFor, j)
 			}
 		}
 	}
 	c.linkFamilies(p)
-	order, cycles := sortNodes(p.children)
+	needs := make([][]int, len(p.children))
+	for i, child := range p.children {
+		needs[i] = slices.Concat(child.needs, child.waitsFor)
+	}
+	order, cycles := flow.Sort(needs)
 	for _, cycle := range cycles {
 		ids := make([]string, len(cycle))
 		for i, n := range cycle {
@@ -43,49 +49,14 @@ func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 		}
 		first := p.children[cycle[0]]
 		if len(cycle) == 2 {
-			c.report(first.Position, CodeSelfReference, "%s reads itself", ids[0]).
-				hint("observed.%s is what is there of it already", ids[0])
+			c.report(first.Position, diagnostic.CodeSelfReference, "%s reads itself", ids[0]).
+				WithHint("observed.%s is what is there of it already", ids[0])
 		} else {
-			c.report(first.Position, CodeChildCycle, "children need each other: %s", strings.Join(ids, " → ")).
-				hint("read one of them as observed.<id>, which waits for nothing")
+			c.report(first.Position, diagnostic.CodeChildCycle, "children need each other: %s", strings.Join(ids, " → ")).
+				WithHint("read one of them as observed.<id>, which waits for nothing")
 		}
 	}
 	return order
-}
-
-// sortNodes gives an order, as near to that of the rule as it can be, and
-// cycles that each start and end with the same node: one for each need without
-// which there would be fewer.
-func sortNodes(children []*compiledChild) (order []int, cycles [][]int) {
-	const (
-		unseen = iota
-		open
-		done
-	)
-	state := make([]int, len(children))
-	var path []int
-	var visit func(i int)
-	visit = func(i int) {
-		switch state[i] {
-		case done:
-			return
-		case open:
-			cycles = append(cycles, append(slices.Clone(path[slices.Index(path, i):]), i))
-			return
-		}
-		state[i] = open
-		path = append(path, i)
-		for _, j := range slices.Concat(children[i].needs, children[i].waitsFor) {
-			visit(j)
-		}
-		path = path[:len(path)-1]
-		state[i] = done
-		order = append(order, i)
-	}
-	for i := range children {
-		visit(i)
-	}
-	return order, cycles
 }
 
 // reader is a part of the rule that reads nodes and is no node itself: a condition,
@@ -97,126 +68,93 @@ type reader struct {
 	id string
 	// bare is true where it cannot have a when of its own.
 	bare bool
-	uses
-	guard guard
+	flow.Uses
+	guard flow.Guard
 }
 
 // checkSkips reports reads of nodes that may be skipped, or null, by readers that
 // do not ask. rest is what the parts of the rule read that may read what is
 // skipped.
-func (c *compiler) checkSkips(nodes []*nodeUses, rest *uses) {
+func (c *compiler) checkSkips(nodes []*nodeUses, rest *flow.Uses) {
 	byID := map[string]*nodeUses{}
 	for _, n := range nodes {
-		byID[n.spec.id] = n
-		c.readers = append(c.readers, &reader{label: n.spec.label(), id: n.spec.id, uses: n.uses, guard: n.guard})
+		byID[n.spec.ID] = n
+		c.readers = append(c.readers, &reader{label: n.spec.Label(), id: n.spec.ID, Uses: n.Uses, guard: n.guard})
 	}
 	for _, by := range c.readers {
-		for _, r := range by.nodes {
+		for _, r := range by.Nodes {
 			switch {
-			case !r.hard:
-			case r.past:
+			case !r.Hard:
+			case r.Past:
 				c.checkPast(by.label, r, &by.guard)
-			case r.root == rootLookups:
+			case r.Root == flow.RootLookups:
 				c.checkSkippedLookup(by, r)
-			case by.id == "" || r.id != by.id:
-				c.checkSkippedChild(by, r, byID[r.id])
+			case by.id == "" || r.ID != by.id:
+				c.checkSkippedChild(by, r, byID[r.ID])
 			}
 		}
 	}
-	for _, r := range rest.nodes {
-		if r.past {
-			c.checkPast("this", r, &guard{})
+	for _, r := range rest.Nodes {
+		if r.Past {
+			c.checkPast("this", r, &flow.Guard{})
 		}
 	}
 }
 
-// ensured says whether one of the conditions under which a node is read ensures
-// that it is there.
-func ensured(r nodeRef, reader, target *guard) bool {
-	return reader.ensures(r.name(), target) ||
-		slices.ContainsFunc(r.guards, func(g *guard) bool { return g.ensures(r.name(), target) })
-}
-
-func (c *compiler) checkSkippedChild(by *reader, r nodeRef, target *nodeUses) {
-	if target == nil || r.root == rootObserved {
+func (c *compiler) checkSkippedChild(by *reader, r flow.Ref, target *nodeUses) {
+	if target == nil || r.Root == flow.RootObserved {
 		return
 	}
-	if r.root == rootChildren && (target.spec.many() || target.spec.gaps["forEach"]) {
+	if r.Root == flow.RootChildren && (target.spec.Many() || target.spec.Gaps["forEach"]) {
 		return // a list, which lacks what is skipped
 	}
-	var f *Finding
+	var f *diagnostic.Finding
 	switch {
-	case target.creation.given && !ensured(r, &by.guard, &target.creation):
-		f = c.report(r.pos, CodeUncreatedChild, "%s reads %s, which is not there when its createWhen keeps it from being made", by.label, r.name())
-	case target.guard.given && !ensured(r, &by.guard, &target.guard):
+	case target.creation.Given && !flow.Ensured(r, &by.guard, &target.creation):
+		f = c.report(r.Pos, diagnostic.CodeUncreatedChild, "%s reads %s, which is not there when its createWhen keeps it from being made", by.label, r.Name())
+	case target.guard.Given && !flow.Ensured(r, &by.guard, &target.guard):
 		absent := "when its when is false"
 		if c.differOnlyInKind(&by.guard, target) {
 			absent = "while the cluster does not have its kind, because it is optional"
 		}
-		if target.spec.cleanup && target.spec.when == nil {
+		if target.spec.Cleanup && target.spec.When == nil {
 			absent = "as long as the parent is not being deleted"
 		}
-		f = c.report(r.pos, CodeSkippedChild, "%s reads %s, which is not there %s", by.label, r.name(), absent)
+		f = c.report(r.Pos, diagnostic.CodeSkippedChild, "%s reads %s, which is not there %s", by.label, r.Name(), absent)
 	default:
 		return
 	}
 	switch {
-	case by.bare, target.spec.optional && f.Code == CodeSkippedChild:
-		f.hint("write %s.?%s with a default", r.root, r.id)
-	case f.Code == CodeUncreatedChild:
-		f.hint("write %s.?%s with a default, or give %s a when of that condition", r.root, r.id, by.label)
+	case by.bare, target.spec.Optional && f.Code == diagnostic.CodeSkippedChild:
+		f.WithHint("write %s.?%s with a default", r.Root, r.ID)
+	case f.Code == diagnostic.CodeUncreatedChild:
+		f.WithHint("write %s.?%s with a default, or give %s a when of that condition", r.Root, r.ID, by.label)
 	default:
-		f.hint("write %s.?%s, or give %s the same when", r.root, r.id, by.label)
+		f.WithHint("write %s.?%s, or give %s the same when", r.Root, r.ID, by.label)
 	}
 }
 
-func (c *compiler) checkSkippedLookup(by *reader, r nodeRef) {
-	l := c.lookups[r.id]
-	if l == nil || !l.guard.given || l.spec.optional || len(l.spec.forEach) > 0 || l.spec.gaps["forEach"] || l.spec.gaps["optional"] {
+func (c *compiler) checkSkippedLookup(by *reader, r flow.Ref) {
+	l := c.lookups[r.ID]
+	if l == nil || !l.guard.Given || l.spec.Optional || len(l.spec.ForEach) > 0 || l.spec.Gaps["forEach"] || l.spec.Gaps["optional"] {
 		return
 	}
-	if !ensured(r, &by.guard, &l.guard) {
-		f := c.report(r.pos, CodeSkippedLookup, "%s reads %s, which is not there when its when is false", by.label, r.name())
+	if !flow.Ensured(r, &by.guard, &l.guard) {
+		f := c.report(r.Pos, diagnostic.CodeSkippedLookup, "%s reads %s, which is not there when its when is false", by.label, r.Name())
 		if by.bare {
-			f.hint("write lookups.?%s with a default, or make the lookup optional", r.id)
+			f.WithHint("write lookups.?%s with a default, or make the lookup optional", r.ID)
 			return
 		}
-		f.hint("write lookups.?%s, give %s the same when, or make the lookup optional", r.id, by.label)
+		f.WithHint("write lookups.?%s, give %s the same when, or make the lookup optional", r.ID, by.label)
 	}
 }
 
 // checkPast reports a read of something in an optional lookup.
-func (c *compiler) checkPast(reader string, r nodeRef, by *guard) {
-	if !by.asked[r.name()] && !by.lost && !slices.ContainsFunc(r.guards, func(g *guard) bool { return g.asked[r.name()] || g.lost }) {
-		c.report(r.pos, CodeUnguardedLookup, "%s reads something in %s, which is optional, and waits as long as that is not there", reader, r.name()).
-			hint("read it as lookups.?%s with a default, or test it with has(lookups.%s)", r.id, r.id)
+func (c *compiler) checkPast(reader string, r flow.Ref, by *flow.Guard) {
+	if !by.Asked[r.Name()] && !by.Lost && !slices.ContainsFunc(r.Guards, func(g *flow.Guard) bool { return g.Asked[r.Name()] || g.Lost }) {
+		c.report(r.Pos, diagnostic.CodeUnguardedLookup, "%s reads something in %s, which is optional, and waits as long as that is not there", reader, r.Name()).
+			WithHint("read it as lookups.?%s with a default, or test it with has(lookups.%s)", r.ID, r.ID)
 	}
-}
-
-func containsAll(have, want []string) bool {
-	for _, w := range want {
-		if !slices.Contains(have, w) {
-			return false
-		}
-	}
-	return len(want) > 0
-}
-
-// conjuncts are the terms that && joins in an expression.
-func conjuncts(x *celenv.Expression) []string {
-	var out []string
-	var walk func(e ast.Expr)
-	walk = func(e ast.Expr) {
-		if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.LogicalAnd {
-			for _, arg := range e.AsCall().Args() {
-				walk(arg)
-			}
-			return
-		}
-		out = append(out, x.Source(e))
-	}
-	walk(x.Root())
-	return out
 }
 
 // checkIdentities reports children that would be one and the same object.
@@ -224,73 +162,80 @@ func (c *compiler) checkIdentities(p *Program) {
 	type identity struct{ group, kind, namespace, name string }
 	seen := map[identity]int{}
 	for i, child := range p.children {
-		spec := &c.rule.children[i]
-		metadata := spec.template.get("metadata")
-		name, ok := metadata.get("name").text()
-		if !ok || spec.many() || spec.gaps["forEach"] || spec.gaps["when"] || child.GVK.Kind == "" {
+		spec := &c.rule.Children[i]
+		metadata := spec.Template.Get("metadata")
+		name, ok := metadata.Get("name").Text()
+		if !ok || spec.Many() || spec.Gaps["forEach"] || spec.Gaps["when"] || child.GVK.Kind == "" {
 			continue
 		}
-		namespace, _ := metadata.get("namespace").text()
-		if namespace = sameText(namespace); namespace == "${parent.metadata.namespace}" {
+		namespace, _ := metadata.Get("namespace").Text()
+		if namespace = flow.SameText(namespace); namespace == "${parent.metadata.namespace}" {
 			namespace = "" // as where it is left out
 		}
-		id := identity{child.GVK.Group, child.GVK.Kind, namespace, sameText(name)}
+		id := identity{child.GVK.Group, child.GVK.Kind, namespace, flow.SameText(name)}
 		first, twice := seen[id]
 		if !twice {
 			seen[id] = i
 			continue
 		}
-		if !exclusive(spec, &c.rule.children[first]) {
-			c.report(c.rule.src.at(metadata.get("name").yaml), CodeSameObject, "%s is the same object as %s: both are %s %s",
-				spec.label(), c.rule.children[first].label(), child.GVK.Kind, quoted(name))
+		if !exclusive(spec, &c.rule.Children[first]) {
+			c.report(c.rule.Source.At(metadata.Get("name")), diagnostic.CodeSameObject, "%s is the same object as %s: both are %s %s",
+				spec.Label(), c.rule.Children[first].Label(), child.GVK.Kind, strconv.Quote(name))
 		}
 	}
-}
-
-// sameText is a text without the blanks that expressions begin and end with.
-func sameText(s string) string {
-	parts, err := scan(s)
-	if err != nil {
-		return s
-	}
-	var b strings.Builder
-	for _, p := range parts {
-		if p.expr {
-			b.WriteString("${" + strings.TrimSpace(p.text) + "}")
-		} else {
-			b.WriteString(p.text)
-		}
-	}
-	return b.String()
 }
 
 // exclusive says whether two children have conditions that may leave out one
 // of them.
-func exclusive(a, b *childSpec) bool {
-	if a.when == nil || b.when == nil {
+func exclusive(a, b *syntax.Child) bool {
+	if a.When == nil || b.When == nil {
 		return false
 	}
-	at, _ := a.when.text()
-	bt, _ := b.when.text()
+	at, _ := a.When.Text()
+	bt, _ := b.When.Text()
 	return at != bt
 }
 
 // checkRecursion reports a rule whose children are parents of the same rule,
 // each of which would have children again.
 func (c *compiler) checkRecursion(p *Program) {
-	parent := c.rule.parent
-	bounded := parent.when != nil || !isUnbounded(p.parent.Selector) || parent.gaps["when"] || parent.gaps["selector"]
+	parent := c.rule.Parent
+	bounded := parent.When != nil || !isUnbounded(p.parent.Selector) || parent.Gaps["when"] || parent.Gaps["selector"]
 	inNamespaces := len(p.parent.Namespaces) > 0 || !isUnbounded(p.parent.NamespaceSelector) ||
-		parent.gaps["namespaces"] || parent.gaps["namespaceSelector"]
+		parent.Gaps["namespaces"] || parent.Gaps["namespaceSelector"]
 	for i, child := range p.children {
-		spec := &c.rule.children[i]
-		if bounded || spec.when != nil || spec.gaps["when"] || child.GVK.Kind == "" || child.GVK.GroupKind() != p.parent.GVK.GroupKind() {
+		spec := &c.rule.Children[i]
+		if bounded || spec.When != nil || spec.Gaps["when"] || child.GVK.Kind == "" || child.GVK.GroupKind() != p.parent.GVK.GroupKind() {
 			continue
 		}
-		if inNamespaces && spec.template.get("metadata").get("namespace") != nil {
+		if inNamespaces && spec.Template.Get("metadata").Get("namespace") != nil {
 			continue // the child may be in a namespace whose objects are no parents
 		}
-		c.report(child.Position, CodeRecursion, "%s is a %s like the parent, so every child would be a parent with children of its own without end", spec.label(), child.GVK.Kind).
-			hint("give the child a when, or the parent a selector or a when, that ends this")
+		c.report(child.Position, diagnostic.CodeRecursion, "%s is a %s like the parent, so every child would be a parent with children of its own without end", spec.Label(), child.GVK.Kind).
+			WithHint("give the child a when, or the parent a selector or a when, that ends this")
 	}
+}
+
+// optionalGuard is the condition under which an optional child exists: that the
+// cluster has its kind. Kinds of one group are installed together, so what is
+// optional itself and of the same group may read it.
+func optionalGuard(gvk schema.GroupVersionKind) flow.Guard {
+	return flow.Guard{Given: true, Conjuncts: []string{optionalTerm(gvk.Group)}, Asked: map[string]bool{}}
+}
+
+// optionalTerm is a term that no expression has.
+func optionalTerm(group string) string { return "\x00the cluster has kinds of " + group }
+
+// differOnlyInKind tells whether a reader has the conditions of the child that it
+// reads, except for that of its kind.
+func (c *compiler) differOnlyInKind(reader *flow.Guard, target *nodeUses) bool {
+	if !target.spec.Optional {
+		return false
+	}
+	for _, term := range target.guard.Conjuncts {
+		if term != optionalTerm(syntax.TemplateGVK(target.spec.Template).Group) && !slices.Contains(reader.Conjuncts, term) {
+			return false
+		}
+	}
+	return true
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // many repeats a line with the numbers from 0 in the place of #.
@@ -119,20 +120,20 @@ func hostile() map[string]string {
 func TestHostileDocuments(t *testing.T) {
 	for name, text := range hostile() {
 		t.Run(name, func(t *testing.T) {
-			var found Findings
+			var found diagnostic.Findings
 			made := allocates(func() {
-				docs, findings := DecodeManifest("f", []byte(text))
+				docs, findings := syntax.DecodeManifest("f", []byte(text))
 				most := len(findings)
 				for _, r := range slices.Concat(docs.Rules, docs.Partial) {
 					_, more := Compile(r, testKinds{}.options())
 					findings = append(findings, more...)
 					most = max(most, len(more))
 				}
-				if most > 2*maxFindings+2 {
+				if most > 202 {
 					t.Errorf("%d findings", most)
 				}
 				found = findings
-				if err := (Printer{}).Print(io.Discard, findings); err != nil {
+				if err := (diagnostic.Printer{}).Print(io.Discard, findings); err != nil {
 					t.Error(err)
 				}
 			})
@@ -145,73 +146,5 @@ func TestHostileDocuments(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A document that does not parse is parsed again only so often.
-func TestProbesAreBounded(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"broken at the end", "broken in one line", "broken documents"} {
-		src := newSource("f", []byte(hostile()[name]))
-		d := &decoder{src: src}
-		d.decode()
-		if len(d.findings) == 0 {
-			t.Errorf("%s: nothing is found", name)
-		}
-		if most := maxProbed + 2*len(hostile()[name]); src.probed > most {
-			t.Errorf("%s: %d bytes were parsed again, want %d at the most", name, src.probed, most)
-		}
-	}
-}
-
-// The first findings stand in their order, and the others are counted.
-func TestMoreFindings(t *testing.T) {
-	t.Parallel()
-	_, findings := Decode("f", []byte(ruleFor(many(9000, "  a#: 1\n"))))
-	if len(findings) != maxFindings+1 {
-		t.Fatalf("%d findings", len(findings))
-	}
-	for i, f := range findings[:maxFindings] {
-		if want := fmt.Sprintf("unknown field \"a%d\" in spec", i); f.Message != want || f.Line != findings[0].Line+i {
-			t.Errorf("%s, want %s", f, want)
-		}
-	}
-	last := findings[maxFindings]
-	if last.Code != CodeMoreErrors || last.Message != "and 8,900 more errors" || last.Line != findings[0].Line+maxFindings || last.Count() != 8900 {
-		t.Errorf("the last is %s", last)
-	}
-	twice := slices.Concat(findings, findings[:maxFindings]).Shortened()
-	if n := twice[len(twice)-1].Count(); n != 9000 {
-		t.Errorf("shortened again, there are %d more", n)
-	}
-}
-
-// An error among many warnings is told, and so is each kind that is missing.
-func TestShortenedKeepsWhatCounts(t *testing.T) {
-	t.Parallel()
-	var all Findings
-	gvk := schema.GroupVersionKind{Kind: "A"}
-	for i := range 1000 {
-		all = append(all, Finding{Position: Position{Line: i + 1}, Severity: SeverityWarning, Code: CodeConstant, Message: "w"})
-	}
-	all = append(all, Finding{Position: Position{Line: 2000}, Severity: SeverityError, Code: CodeUnknownKind, Message: "e", Missing: &gvk})
-	short := all.Shortened()
-	if len(short) != maxFindings+2 || !short.HasErrors() || len(short.MissingKinds()) != 1 {
-		t.Errorf("%d findings, errors: %t", len(short), short.HasErrors())
-	}
-	if more := short[maxFindings]; more.Code != CodeMoreWarnings || more.Message != "and 900 more warnings" {
-		t.Errorf("got %s", more)
-	}
-	if got := all[:maxFindings].Shortened(); len(got) != maxFindings {
-		t.Errorf("%d of %d findings", len(got), maxFindings)
-	}
-}
-
-func TestSeverityIsThatOfTheTable(t *testing.T) {
-	t.Parallel()
-	for _, info := range Codes() {
-		if got := info.Code.severity(); got != info.Severity {
-			t.Errorf("%s has severity %s, want %s", info.Code, got, info.Severity)
-		}
 	}
 }

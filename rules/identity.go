@@ -6,37 +6,41 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // isMisspelt says whether a mapping has a field whose name is nearly the one that
 // is missing, so that the finding about that field says enough.
-func (c *compiler) isMisspelt(n *node, name string, gvk schema.GroupVersionKind) bool {
-	return c.schemaOf(gvk) != nil && slices.ContainsFunc(n.fields, func(f field) bool {
-		_, near := nearest(f.name, []string{name})
-		return near && !hasExpression(f.name)
+func (c *compiler) isMisspelt(n *yamltree.Node, name string, gvk schema.GroupVersionKind) bool {
+	return c.schemaOf(gvk) != nil && slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool {
+		_, near := diagnostic.Nearest(f.Name, []string{name})
+		return near && !syntax.HasExpression(f.Name)
 	})
 }
 
 // checkItemNames reports a forEach whose items would all be the same object. It
 // comes after the template was compiled.
-func (c *compiler) checkItemNames(spec *childSpec) {
+func (c *compiler) checkItemNames(spec *syntax.Child) {
 	root := spec
 	single := c.atMostOneItem(spec)
-	if f := c.families[spec.id]; f != nil && spec.many() {
+	if f := c.families[spec.ID]; f != nil && spec.Many() {
 		root, single = f.root, f.single
 	}
-	if len(root.forEach) == 0 || root.gaps["forEach"] || single {
+	if len(root.ForEach) == 0 || root.Gaps["forEach"] || single {
 		return
 	}
-	metadata := spec.template.get("metadata")
-	name := metadata.get("name")
-	for _, n := range []*node{name, metadata.get("namespace")} {
-		text, ok := n.text()
+	metadata := spec.Template.Get("metadata")
+	name := metadata.Get("name")
+	for _, n := range []*yamltree.Node{name, metadata.Get("namespace")} {
+		text, ok := n.Text()
 		switch {
 		case n == nil:
 		case !ok:
 			return // the reason was reported
-		case hasExpression(text):
+		case syntax.HasExpression(text):
 			if r, compiled := c.results[n]; !compiled || r.items {
 				return
 			}
@@ -45,23 +49,23 @@ func (c *compiler) checkItemNames(spec *childSpec) {
 	if name == nil {
 		return
 	}
-	c.report(c.rule.src.at(name.yaml), CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
-		spec.label(), root.forEach[0].name).hint("let the name tell the items apart")
+	c.report(c.rule.Source.At(name), diagnostic.CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
+		spec.Label(), root.ForEach[0].Name).WithHint("let the name tell the items apart")
 }
 
 // atMostOneItem says whether it can be seen that forEach gives one item at most,
 // as in [x] and in cond ? [x] : [].
-func (c *compiler) atMostOneItem(spec *childSpec) bool {
-	return !slices.ContainsFunc(spec.forEach, func(f forEachSpec) bool {
+func (c *compiler) atMostOneItem(spec *syntax.Child) bool {
+	return !slices.ContainsFunc(spec.ForEach, func(f syntax.Dimension) bool {
 		switch {
-		case f.in == nil:
+		case f.In == nil:
 			return false
-		case f.in.kind == mappingNode:
-			return len(f.in.fields) > 1
-		case f.in.kind == sequenceNode:
-			return len(f.in.items) > 1 || len(f.in.items) == 1 && isSpread(f.in.items[0])
+		case f.In.Kind == yamltree.Mapping:
+			return len(f.In.Fields) > 1
+		case f.In.Kind == yamltree.Sequence:
+			return len(f.In.Items) > 1 || len(f.In.Items) == 1 && isSpread(f.In.Items[0])
 		}
-		r, ok := c.results[f.in]
+		r, ok := c.results[f.In]
 		return ok && r.x != nil && !atMostOne(r.x.expr.Root())
 	})
 }
@@ -80,12 +84,12 @@ func atMostOne(e ast.Expr) bool {
 }
 
 // isSpread says whether an item of a list stands for several.
-func isSpread(n *node) bool {
-	text, _ := n.text()
-	parts, err := scan(text)
+func isSpread(n *yamltree.Node) bool {
+	text, _ := n.Text()
+	parts, err := syntax.Scan(text)
 	if err != nil {
 		return false
 	}
-	whole, ok := wholeExpression(parts)
-	return ok && whole.spread
+	whole, ok := syntax.WholeExpression(parts)
+	return ok && whole.Spread
 }

@@ -1,71 +1,17 @@
 package rules
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // handover is a field that is left to others as long as a condition holds.
 type handover struct {
-	path IgnoredPath
+	path syntax.IgnoredPath
 	// place is where it stands below the child.
 	place string
 	when  *expression
-}
-
-// ignored compiles a child's ignore.
-func (c *compiler) ignored(spec *childSpec, child *compiledChild, sc *compileScope, u *uses) {
-	for _, item := range spec.ignore {
-		path, ok := c.ignoredPath(item, child)
-		if !ok {
-			continue
-		}
-		if item.when == nil {
-			child.Ignore = append(child.Ignore, path)
-			continue
-		}
-		own := *sc
-		own.place = sc.place + "." + item.place + ".when"
-		when := c.condition(item.when, &own, u).compiled()
-		child.handovers = append(child.handovers, handover{path: path, place: item.place + ".when", when: when})
-	}
-}
-
-// ignoredPath reads and checks the path of an item of ignore; false where it cannot be used.
-func (c *compiler) ignoredPath(item ignoreSpec, child *compiledChild) (IgnoredPath, bool) {
-	n := item.path
-	text, _ := n.text()
-	path, err := parsePath(text)
-	if err != nil {
-		c.reportAt(n, err.offset, CodeIgnorePath, "%s", err.message).Hint = err.hint
-		return nil, false
-	}
-	if reason := notOthers(path.steps); reason != "" {
-		c.report(c.rule.src.at(n.yaml), CodeIgnoreIdentity, "%s cannot be left to others: %s", path.steps, reason)
-		return nil, false
-	}
-	if other, ok := within(path.steps, child.Ignore); ok {
-		c.report(c.rule.src.at(n.yaml), CodeIgnoreTwice, "%s is ignored already, by %s", path.steps, other).hint("leave it out")
-		return nil, false
-	}
-	if slices.ContainsFunc(child.handovers, func(h handover) bool { return h.path.equal(path.steps) }) {
-		hint := "write one item, with || between the conditions"
-		if item.when == nil {
-			hint = "leave out the other item"
-		}
-		c.report(c.rule.src.at(n.yaml), CodeIgnoreTwice, "%s is ignored already, under a condition", path.steps).hint("%s", hint)
-		return nil, false
-	}
-	if s := c.schemaOf(child.GVK); s != nil {
-		(&ignoreChecker{c: c, n: n, path: path}).check(s, &fieldPath{name: child.GVK.Kind})
-	}
-	return path.steps, true
 }
 
 // decideIgnored notes which fields of a rendered object are left to others for now.
@@ -80,7 +26,7 @@ func (e *Evaluation) decideIgnored(child *compiledChild, s *scope, id identity) 
 			continue
 		}
 		if e.ignores == nil {
-			e.ignores = make(map[identity][]IgnoredPath)
+			e.ignores = make(map[identity][]syntax.IgnoredPath)
 		}
 		e.ignores[id] = append(e.ignores[id], h.path)
 	}
@@ -89,135 +35,9 @@ func (e *Evaluation) decideIgnored(child *compiledChild, s *scope, id identity) 
 
 // Ignores has the fields of an object that Next gave which are left to others because a
 // when of ignore holds: they count with Child.Ignore. They are read-only.
-func (e *Evaluation) Ignores(object *unstructured.Unstructured) []IgnoredPath {
+func (e *Evaluation) Ignores(object *unstructured.Unstructured) []syntax.IgnoredPath {
 	if e.ignores == nil {
 		return nil
 	}
 	return e.ignores[identityOf(object)]
-}
-
-// notOthers says why a path cannot be ignored; empty when it can.
-func notOthers(path IgnoredPath) string {
-	switch path[0].Field {
-	case "apiVersion", "kind":
-		return "it says which object this is"
-	case "metadata":
-	default:
-		return ""
-	}
-	if len(path) == 1 {
-		return "it says which object this is, and whose"
-	}
-	switch path[1].Field {
-	case "name", "namespace":
-		return "it says which object this is"
-	case "ownerReferences":
-		return "it says whose the object is"
-	case "labels", "annotations":
-		if len(path) > 2 && strings.HasPrefix(path[2].Field, "kanon.dev/") {
-			return "it is Kanon's own"
-		}
-	}
-	return ""
-}
-
-// within finds the path that a path is part of.
-func within(path IgnoredPath, others []IgnoredPath) (IgnoredPath, bool) {
-	for _, other := range others {
-		if len(other) <= len(path) && other.equal(path[:len(other)]) {
-			return other, true
-		}
-	}
-	return nil, false
-}
-
-func (p IgnoredPath) equal(other IgnoredPath) bool {
-	return slices.EqualFunc(p, other, func(a, b PathStep) bool { return a.Field == b.Field && maps.Equal(a.Keys, b.Keys) })
-}
-
-// ignoreChecker compares a path with the schema of its kind.
-type ignoreChecker struct {
-	c    *compiler
-	n    *node
-	path parsedPath
-}
-
-// check follows the path as far as the schema does.
-func (k *ignoreChecker) check(s *openapi.Schema, at *fieldPath) {
-	var list *openapi.Schema // whose item s is
-	for i, step := range k.path.steps {
-		if s == nil || s.Type == openapi.Any {
-			return
-		}
-		if step.Keys != nil {
-			if !k.items(i, s, at) {
-				return
-			}
-			s, list, at = s.Items, s, at.to(IgnoredPath{step}.String(), s)
-			continue
-		}
-		if list != nil && slices.Contains(list.Keys, step.Field) && i == len(k.path.steps)-1 {
-			k.report(i, CodeIgnorePart, "%s tells the items of %s apart and cannot be left to others", step.Field, at.up.inKind())
-			return
-		}
-		list = nil
-		switch s.Type {
-		case openapi.Map:
-			s, at = s.Items, at.to(step.Field, s)
-		case openapi.Object:
-			field, known := s.Fields[step.Field]
-			if !known {
-				k.unknown(i, s, at)
-				return
-			}
-			s, at = field.Schema, at.to(step.Field, s)
-		case openapi.List:
-			k.report(i, CodeIgnorePart, "%s is a list", at.inKind()).hint("%s", itemsHint(s, at))
-			return
-		default:
-			k.report(i, CodeIgnorePart, "%s is one value, with no fields in it", at.inKind())
-			return
-		}
-	}
-}
-
-// items looks at a step that names items of a list, and tells whether it can.
-func (k *ignoreChecker) items(i int, s *openapi.Schema, at *fieldPath) bool {
-	if s.Type != openapi.List {
-		k.report(i, CodeIgnorePart, "%s is not a list", at.inKind()).hint("write [key] for the key of a map")
-		return false
-	}
-	for _, name := range slices.Sorted(maps.Keys(k.path.steps[i].Keys)) {
-		if !slices.Contains(s.Keys, name) {
-			k.report(i, CodeIgnorePart, "the items of %s are not told apart by %s", at.inKind(), name).hint("%s", itemsHint(s, at))
-			return false
-		}
-	}
-	return true
-}
-
-// itemsHint says how items of a list are named.
-func itemsHint(s *openapi.Schema, at *fieldPath) string {
-	if len(s.Keys) == 0 {
-		return fmt.Sprintf("the API server takes the list for one value; ignore %s as a whole", at.inKind())
-	}
-	return fmt.Sprintf("name an item, as in %s[%s=…]", at.inKind(), strings.Join(s.Keys, "=…,"))
-}
-
-// unknown reports a field that an object does not have.
-func (k *ignoreChecker) unknown(i int, s *openapi.Schema, at *fieldPath) {
-	if s.Open {
-		return
-	}
-	name := k.path.steps[i].Field
-	finding := k.report(i, CodeIgnoreUnknown, "%s has no field %s", at.kind(), at.to(name, s).inKind())
-	if near, ok := nearest(name, slices.Collect(maps.Keys(s.Fields))); ok {
-		finding.hint("did you mean %q?", near)
-		return
-	}
-	finding.Hint = listFields(s)
-}
-
-func (k *ignoreChecker) report(i int, code Code, format string, args ...any) *Finding {
-	return k.c.reportAt(k.n, k.path.at[i], code, format, args...)
 }

@@ -5,6 +5,11 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // The API server lets nobody change some fields of an object. A template that computes one of them
@@ -14,7 +19,7 @@ import (
 // immutableFields are the fields of a kind that nobody can change and that rules compute. Kinds of
 // which the objects are not to be recreated, and fields for which a refusal is the best that can
 // happen, such as the storage class of a volume claim, are not among them.
-func immutableFields(gvk schema.GroupVersionKind, template *node) [][]string {
+func immutableFields(gvk schema.GroupVersionKind, template *yamltree.Node) [][]string {
 	switch gvk.GroupKind() {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
 		return [][]string{
@@ -29,7 +34,7 @@ func immutableFields(gvk schema.GroupVersionKind, template *node) [][]string {
 	case schema.GroupKind{Group: rbacGroup, Kind: "RoleBinding"}, schema.GroupKind{Group: rbacGroup, Kind: "ClusterRoleBinding"}:
 		return [][]string{{"roleRef"}}
 	case schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "Secret"}:
-		if n := template.get("immutable"); n != nil && n.value == true {
+		if n := template.Get("immutable"); n != nil && n.Value == true {
 			return [][]string{{"data"}, {"binaryData"}, {"stringData"}}
 		}
 	}
@@ -38,106 +43,92 @@ func immutableFields(gvk schema.GroupVersionKind, template *node) [][]string {
 
 // notesFields says whether the fields are noted that expressions read: in rules with patches, and
 // with children that have immutable fields.
-func (r *Rule) notesFields() bool {
-	return len(r.patches) > 0 || slices.ContainsFunc(r.children, func(spec childSpec) bool {
-		return len(immutableFields(templateGVK(spec.template), spec.template)) > 0
+func notesFields(r *syntax.Rule) bool {
+	return len(r.Patches) > 0 || slices.ContainsFunc(r.Children, func(spec syntax.Child) bool {
+		return len(immutableFields(syntax.TemplateGVK(spec.Template), spec.Template)) > 0
 	})
 }
 
 // checkImmutable reports the first read of what can change in an immutable field, where the child
 // does not say what becomes of the object then. Children of spec.finalize are not asked: they live
 // for a parent that goes.
-func (c *compiler) checkImmutable(spec *childSpec, child *compiledChild) {
-	gaps := spec.gaps
-	asked := spec.updateWhen == nil && spec.recreateWhen == nil && !gaps["updateWhen"] && !gaps["recreateWhen"] && !gaps["updatePolicy"] && !gaps["ignore"]
-	if !asked || spec.cleanup || spec.updatePolicy != "" && spec.updatePolicy != UpdateApply || !MayRecreate(child.GVK) {
+func (c *compiler) checkImmutable(spec *syntax.Child, child *compiledChild) {
+	gaps := spec.Gaps
+	asked := spec.UpdateWhen == nil && spec.RecreateWhen == nil && !gaps["updateWhen"] && !gaps["recreateWhen"] && !gaps["updatePolicy"] && !gaps["ignore"]
+	if !asked || spec.Cleanup || spec.UpdatePolicy != "" && spec.UpdatePolicy != UpdateApply || !MayRecreate(child.GVK) {
 		return
 	}
-	metadata := spec.template.get("metadata")
-	named := slices.Concat(c.readsBelow(metadata.get("name")), c.readsBelow(metadata.get("namespace")))
-	for _, path := range immutableFields(child.GVK, spec.template) {
-		n := spec.template
+	metadata := spec.Template.Get("metadata")
+	named := slices.Concat(c.readsBelow(metadata.Get("name")), c.readsBelow(metadata.Get("namespace")))
+	for _, path := range immutableFields(child.GVK, spec.Template) {
+		n := spec.Template
 		for _, name := range path {
-			n = n.get(name)
+			n = n.Get(name)
 		}
-		if n == nil || slices.ContainsFunc(spec.ignore, func(i ignoreSpec) bool { return i.touches(path) }) {
+		if n == nil || slices.ContainsFunc(spec.Ignore, func(i syntax.Ignore) bool { return touches(i, path) }) {
 			continue
 		}
 		for _, r := range c.readsBelow(n) {
-			if !c.canChange(spec, r) || slices.ContainsFunc(named, r.isTold) {
+			if !c.canChange(spec, r) || slices.ContainsFunc(named, r.IsPartOf) {
 				continue
 			}
-			c.report(r.pos, CodeImmutable, "%s can change, and the API server lets nobody change %s of a %s", r.text, strings.Join(path, "."), child.GVK.Kind).
-				hint("write updatePolicy: ApplyOrRecreate, so that %s is then deleted and created again, or CreateOnly, so that it stays as it was created", spec.label())
+			c.report(r.Pos, diagnostic.CodeImmutable, "%s can change, and the API server lets nobody change %s of a %s", r.Text, strings.Join(path, "."), child.GVK.Kind).
+				WithHint("write updatePolicy: ApplyOrRecreate, so that %s is then deleted and created again, or CreateOnly, so that it stays as it was created", spec.Label())
 			return
 		}
 	}
 }
 
 // readsBelow are the fields that the expressions in a part of the rule read.
-func (c *compiler) readsBelow(n *node) []fieldRead {
+func (c *compiler) readsBelow(n *yamltree.Node) []flow.FieldRead {
 	if n == nil {
 		return nil
 	}
 	out := slices.Clone(c.fieldReads[n])
-	for _, f := range n.fields {
-		out = slices.Concat(out, c.fieldReads[f.key], c.readsBelow(f.value))
+	for _, f := range n.Fields {
+		out = slices.Concat(out, c.fieldReads[f.Key], c.readsBelow(f.Value))
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		out = append(out, c.readsBelow(item)...)
 	}
 	return out
 }
 
-// isTold says whether the name of an object, which reads other, becomes another one where r
-// changes.
-func (r fieldRead) isTold(other fieldRead) bool {
-	return r.root == other.root && len(other.path) <= len(r.path) && slices.Equal(other.path, r.path[:len(other.path)])
-}
-
 // canChange says whether what is read can be another value for the same parent and the same item.
-func (c *compiler) canChange(spec *childSpec, r fieldRead) bool {
-	group, id, _ := strings.Cut(r.root, ".")
-	identity := r.isOneOf("apiVersion", "kind", "metadata.name", "metadata.namespace")
+func (c *compiler) canChange(spec *syntax.Child, r flow.FieldRead) bool {
+	group, id, _ := strings.Cut(r.Root, ".")
+	identity := r.IsOneOf("apiVersion", "kind", "metadata.name", "metadata.namespace")
 	switch group {
-	case rootParent:
-		return !identity && !r.isOneOf("metadata.uid", "metadata.creationTimestamp")
-	case rootLookups:
+	case flow.RootParent:
+		return !identity && !r.IsOneOf("metadata.uid", "metadata.creationTimestamp")
+	case flow.RootLookups:
 		l := c.lookups[id]
-		return !identity || l == nil || l.spec.list()
-	case rootChildren, rootObserved, rootEach:
+		return !identity || l == nil || l.spec.IsList()
+	case flow.RootChildren, flow.RootObserved, flow.RootEach:
 		return !identity
-	case rootFinalizing:
+	case flow.RootFinalizing:
 		return false // the object goes with its parent
 	}
-	if f := c.families[spec.id]; f != nil {
+	if f := c.families[spec.ID]; f != nil {
 		spec = f.root
 	}
-	for _, f := range spec.forEach {
-		if f.name == r.root && f.in != nil {
-			return slices.ContainsFunc(c.readsBelow(f.in), func(r fieldRead) bool { return c.canChange(spec, r) })
+	for _, f := range spec.ForEach {
+		if f.Name == r.Root && f.In != nil {
+			return slices.ContainsFunc(c.readsBelow(f.In), func(r flow.FieldRead) bool { return c.canChange(spec, r) })
 		}
 	}
 	return true
 }
 
-// isOneOf says whether what is read is one of some fields, or a part of it.
-func (r fieldRead) isOneOf(fields ...string) bool {
-	return slices.ContainsFunc(fields, func(field string) bool {
-		path := strings.Split(field, ".")
-		return len(path) <= len(r.path) && slices.Equal(path, r.path[:len(path)])
-	})
-}
-
 // touches says whether an item of ignore is about a field, what holds it or a part of it.
-func (i ignoreSpec) touches(path []string) bool {
-	text, _ := i.path.text()
-	ignored, err := parsePath(text)
+func touches(i syntax.Ignore, path []string) bool {
+	text, _ := i.Path.Text()
+	ignored, err := syntax.ParsePath(text)
 	if err != nil {
 		return true
 	}
-	for at := range min(len(path), len(ignored.steps)) {
-		if ignored.steps[at].Field != path[at] {
+	for at := range min(len(path), len(ignored.Steps)) {
+		if ignored.Steps[at].Field != path[at] {
 			return false
 		}
 	}

@@ -9,6 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // Kind tells what the compiler must know of a kind that a rule names.
@@ -64,7 +67,7 @@ type kindUse struct {
 
 // kind looks up the kind that a mapping with apiVersion and kind names. false:
 // nothing is known of it, as without Options.Kinds, and it counts as namespaced.
-func (c *compiler) kind(gvk schema.GroupVersionKind, n *node, verbs []string, use kindUse) (Kind, bool) {
+func (c *compiler) kind(gvk schema.GroupVersionKind, n *yamltree.Node, verbs []string, use kindUse) (Kind, bool) {
 	if c.opts.Kinds == nil || gvk.Kind == "" {
 		return Kind{Namespaced: true}, false
 	}
@@ -76,58 +79,32 @@ func (c *compiler) kind(gvk schema.GroupVersionKind, n *node, verbs []string, us
 	c.checkSchema(gvk, n)
 	if k.Verbs != nil && !k.Verbs.HasAll(verbs...) {
 		lacks := slices.DeleteFunc(verbs, k.Verbs.Has)
-		c.report(c.fieldAt(n, "kind"), CodeUnusableKind, "kind %s in %s cannot be used here: its API has no %s",
+		c.report(c.fieldAt(n, "kind"), diagnostic.CodeUnusableKind, "kind %s in %s cannot be used here: its API has no %s",
 			gvk.Kind, gvk.GroupVersion(), strings.Join(lacks, ", "))
 	}
 	c.checkSchema(gvk, n)
-	if k.HasStatus && !isBuiltIn(gvk.Group) {
+	if k.HasStatus && !syntax.IsBuiltIn(gvk.Group) {
 		c.statusKinds[gvk] = true
 	}
 	return k, true
 }
 
 // checkSchema reports a kind of which there is no schema, once.
-func (c *compiler) checkSchema(gvk schema.GroupVersionKind, n *node) {
+func (c *compiler) checkSchema(gvk schema.GroupVersionKind, n *yamltree.Node) {
 	if c.opts.Schemas == nil || c.unchecked[gvk] || c.opts.Schemas.Schema(gvk) != nil {
 		return
 	}
 	c.unchecked[gvk] = true
-	c.report(c.fieldAt(n, "kind"), CodeNoSchema, "the schema of kind %s in %s is not known here, so its fields are not checked", gvk.Kind, gvk.GroupVersion())
-}
-
-// Kinds lists the kinds that the rule names, each once: what Compile looks up in
-// Options.Kinds and Options.Schemas. Those that cannot be read are left out.
-func (r *Rule) Kinds() []schema.GroupVersionKind {
-	var kinds []schema.GroupVersionKind
-	add := func(gvk schema.GroupVersionKind) {
-		if gvk.Kind != "" && !slices.Contains(kinds, gvk) {
-			kinds = append(kinds, gvk)
-		}
-	}
-	add(r.parent.gvk)
-	for i := range r.lookups {
-		add(r.lookups[i].gvk)
-	}
-	for i := range r.children {
-		if template := r.children[i].template; template != nil {
-			add(templateGVK(template))
-		}
-	}
-	for i := range r.patches {
-		if target := r.patches[i].target; target != nil {
-			add(target.gvk)
-		}
-	}
-	return kinds
+	c.report(c.fieldAt(n, "kind"), diagnostic.CodeNoSchema, "the schema of kind %s in %s is not known here, so its fields are not checked", gvk.Kind, gvk.GroupVersion())
 }
 
 // fieldAt is where the value of a mapping's field stands, or the mapping where
 // the field has another name by mistake.
-func (c *compiler) fieldAt(n *node, name string) Position {
-	if value := n.get(name); value != nil {
+func (c *compiler) fieldAt(n *yamltree.Node, name string) diagnostic.Position {
+	if value := n.Get(name); value != nil {
 		n = value
 	}
-	return c.rule.src.at(n.yaml)
+	return c.rule.Source.At(n)
 }
 
 // isUnresolved tells whether a node has to wait until its kind exists.
@@ -136,7 +113,7 @@ func (c *compiler) isUnresolved(known bool, gvk schema.GroupVersionKind) bool {
 }
 
 // missingKind reports a kind that is not there, at what should be changed.
-func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *node, use kindUse) {
+func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *yamltree.Node, use kindUse) {
 	place, known, complete := "the cluster", []schema.GroupVersionKind(nil), true
 	if lister, ok := c.opts.Kinds.(KindLister); ok {
 		place, known, complete = lister.Place(gvk.Group), lister.Known(), lister.Complete(gvk.GroupKind())
@@ -152,20 +129,20 @@ func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *node, use kindUse
 		return
 	}
 	if complete {
-		f := c.report(pos, CodeUnknownKind, "%s has no kind %s in %s", place, gvk.Kind, gvk.GroupVersion())
+		f := c.report(pos, diagnostic.CodeUnknownKind, "%s has no kind %s in %s", place, gvk.Kind, gvk.GroupVersion())
 		f.Hint, f.Missing = hint, &gvk
 		return
 	}
 	if !c.unchecked[gvk] {
 		c.unchecked[gvk] = true
-		f := c.report(pos, CodeUncheckedKind, "nothing is known here of kind %s in %s, so not all can be checked", gvk.Kind, gvk.GroupVersion())
+		f := c.report(pos, diagnostic.CodeUncheckedKind, "nothing is known here of kind %s in %s, so not all can be checked", gvk.Kind, gvk.GroupVersion())
 		f.Hint, f.Missing = hint, &gvk
 	}
 }
 
 // awaitedKind reports a missing kind where rules wait for their kinds: without the
 // kind of its parents a rule cannot run; otherwise one node waits.
-func (c *compiler) awaitedKind(gvk schema.GroupVersionKind, pos Position, use kindUse, complete bool) *Finding {
+func (c *compiler) awaitedKind(gvk schema.GroupVersionKind, pos diagnostic.Position, use kindUse, complete bool) *diagnostic.Finding {
 	text := fmt.Sprintf("the cluster has no kind %s in %s", gvk.Kind, gvk.GroupVersion())
 	if !complete {
 		text = fmt.Sprintf("it is not known now whether the cluster has kind %s in %s", gvk.Kind, gvk.GroupVersion())
@@ -173,10 +150,10 @@ func (c *compiler) awaitedKind(gvk schema.GroupVersionKind, pos Position, use ki
 	if use.node != "" {
 		text += "; " + use.node + " waits for it, and the rest of the rule runs"
 	}
-	f := c.report(pos, CodeUnknownKind, "%s", text)
+	f := c.report(pos, diagnostic.CodeUnknownKind, "%s", text)
 	f.Missing = &gvk
 	if use.node != "" {
-		f.Severity = SeverityWarning
+		f.Severity = diagnostic.SeverityWarning
 	}
 	return f
 }
@@ -204,10 +181,10 @@ func suggestKind(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) (
 		slices.Sort(places)
 		return "apiVersion", fmt.Sprintf("%s is in %s", gvk.Kind, strings.Join(slices.Compact(places), ", "))
 	}
-	if hint := didYouMean(gvk.Kind, siblings); hint != "" {
+	if hint := diagnostic.DidYouMean(gvk.Kind, siblings); hint != "" {
 		return "kind", hint
 	}
-	near, ok := nearest(gvk.Kind, others)
+	near, ok := diagnostic.Nearest(gvk.Kind, others)
 	if !ok {
 		return "kind", ""
 	}

@@ -9,6 +9,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // Limits bound what one evaluation of a rule may take, and what may come out of it.
@@ -93,10 +94,10 @@ func (l Limits) withDefaults() *Limits {
 func (l *Limits) exceeded(err error, text string) *problem {
 	switch {
 	case errors.Is(err, run.ErrCostLimit):
-		return failure("%s: costs more than the %s allowed by --max-expression-cost", shorten(text), figure(l.ExpressionCost))
+		return failure("%s: costs more than the %s allowed by --max-expression-cost", shorten(text), diagnostic.Number(l.ExpressionCost))
 	case errors.Is(err, run.ErrBudget):
 		return failure("%s: with what the other expressions cost, it is more than the %s allowed by --max-reconcile-cost",
-			shorten(text), figure(l.ReconcileCost))
+			shorten(text), diagnostic.Number(l.ReconcileCost))
 	case errors.Is(err, run.ErrDeadline):
 		return failure("%s: was stopped, because the expressions took longer than the %s allowed by --max-evaluation-time",
 			shorten(text), l.Deadline)
@@ -113,7 +114,7 @@ func (l *Limits) list(n int) *problem {
 	if n <= l.ListLength {
 		return nil
 	}
-	return failure("gives %s items, more than the %s allowed by --max-list-length", figure(n), figure(l.ListLength))
+	return failure("gives %s items, more than the %s allowed by --max-list-length", diagnostic.Number(n), diagnostic.Number(l.ListLength))
 }
 
 // rendered holds the list that an expression gives to the length that is allowed.
@@ -130,7 +131,7 @@ func (l *Limits) rendered(val ref.Val, text string) *problem {
 }
 
 func (l *Limits) tooMuch() *problem {
-	return failure("with what the other values take, it needs more memory than the %s bytes allowed by --max-reconcile-bytes", figure(l.ReconcileBytes))
+	return failure("with what the other values take, it needs more memory than the %s bytes allowed by --max-reconcile-bytes", diagnostic.Number(l.ReconcileBytes))
 }
 
 // overdue says whether the time is over. It is asked for each item of a forEach: what
@@ -144,7 +145,7 @@ func (e *Evaluation) overdue() *problem {
 }
 
 func (l *Limits) tooLarge() *problem {
-	return failure("is larger than the %s bytes allowed by --max-object-bytes", figure(l.ObjectBytes))
+	return failure("is larger than the %s bytes allowed by --max-object-bytes", diagnostic.Number(l.ObjectBytes))
 }
 
 // object holds what was rendered to the size that is allowed.
@@ -152,7 +153,7 @@ func (l *Limits) object(val any) (size int, p *problem) {
 	size = storedSize(val)
 	if size > l.ObjectBytes {
 		return size, failure("has %s bytes, with the records of its fields that the API server keeps, more than the %s allowed by --max-object-bytes",
-			figure(size), figure(l.ObjectBytes))
+			diagnostic.Number(size), diagnostic.Number(l.ObjectBytes))
 	}
 	return size, nil
 }
@@ -202,13 +203,4 @@ func jsonTextSize(s string) int {
 		}
 	}
 	return size
-}
-
-// figure writes a number with commas: 12,000.
-func figure[T int | int64 | uint64](n T) string {
-	text := strconv.FormatUint(uint64(n), 10) //nolint:gosec // Sizes and limits are not negative.
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
 }

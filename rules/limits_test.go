@@ -9,12 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // compileWithin compiles a rule of which body is the spec's rest.
 func compileWithin(tb testing.TB, body string, l Limits) *Program {
 	tb.Helper()
-	docs, findings := Decode("f", []byte(ruleFor(body)))
+	docs, findings := syntax.Decode("f", []byte(ruleFor(body)))
 	if findings.HasErrors() {
 		tb.Fatal(findings)
 	}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // reads are what an evaluation has read that most rules do not. Each part is made
@@ -99,13 +101,13 @@ type found struct {
 func (e *Evaluation) lookUpItems(l *compiledLookup) memo {
 	tuples, p := e.tuples(&l.body)
 	if p != nil {
-		return memo{done: true, problem: p.in(rootLookups + "." + l.ID)}
+		return memo{done: true, problem: p.in(flow.RootLookups + "." + l.ID)}
 	}
 	var objects []*unstructured.Unstructured
 	var first *problem
 	for _, t := range tuples {
 		if p := e.overdue(); p != nil {
-			return memo{done: true, problem: failure("%s.%s %s", rootLookups, l.ID, p.message)}
+			return memo{done: true, problem: failure("%s.%s %s", flow.RootLookups, l.ID, p.message)}
 		}
 		one := e.lookUpOne(l, &scope{ev: e, body: &l.body, items: t, locals: newMemos(&l.body)})
 		if p := one.problem; p != nil && (first == nil || first.verdict == waits && p.verdict != waits) {
@@ -177,7 +179,7 @@ func (e *Evaluation) lookUpOne(l *compiledLookup, s *scope) found {
 // fewFound holds what a lookup gives to the length of a list.
 func (e *Evaluation) fewFound(l *compiledLookup, objects []*unstructured.Unstructured) *problem {
 	if p := e.prog.limits.list(len(objects)); p != nil {
-		return failure("%s.%s %s", rootLookups, l.ID, p.message)
+		return failure("%s.%s %s", flow.RootLookups, l.ID, p.message)
 	}
 	return nil
 }
@@ -187,7 +189,7 @@ func (l *compiledLookup) place(field string) string {
 	if l.where != "" {
 		return l.where + "." + field
 	}
-	return rootLookups + "." + l.ID + "." + field
+	return flow.RootLookups + "." + l.ID + "." + field
 }
 
 // query is what one item of a lookup asks for. What is rendered never widens it:
@@ -204,7 +206,7 @@ func (e *Evaluation) query(l *compiledLookup, s *scope) (Query, *problem) {
 		case !ok:
 			p = failure("the name has no value").advising("give the lookup a when")
 		default:
-			p = e.checkRendered("name", name, isPathSegment)
+			p = e.checkRendered("name", name, syntax.IsPathSegment)
 		}
 		if p != nil {
 			return q, p.in(l.place("name"))
@@ -329,4 +331,23 @@ func byName(a, b *unstructured.Unstructured) int {
 		return c
 	}
 	return strings.Compare(a.GetName(), b.GetName())
+}
+
+// compiledLookup is a node of spec.lookups.
+type compiledLookup struct {
+	Lookup
+	body
+	index    int
+	optional bool
+	// name and selector are templates of which one is given; a selector without
+	// expressions is in fixed, and in Lookup.Selector.
+	name, selector template
+	// namespace is nil where it is left out, and with all.
+	namespace template
+	all       bool
+	fixed     labels.Selector
+	// private is true where something of a Secret says what is looked up.
+	private bool
+	// where is the place in messages, for what is no lookup but found as one.
+	where string
 }

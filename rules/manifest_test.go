@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 const manifest = `# a Deployment of no concern, with what a rule could not have
@@ -65,7 +68,7 @@ data:
 // findings stand where the file has what is wrong.
 func TestManifest(t *testing.T) {
 	t.Parallel()
-	docs, findings := DecodeManifest("m.yaml", []byte(manifest))
+	docs, findings := syntax.DecodeManifest("m.yaml", []byte(manifest))
 	var names []string
 	for _, r := range slices.Concat(docs.Rules, docs.Partial) {
 		_, more := Compile(r, Options{Kinds: testKinds{}})
@@ -76,7 +79,7 @@ func TestManifest(t *testing.T) {
 		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 	var got strings.Builder
-	if err := (Printer{}).Print(&got, findings.Sorted()); err != nil {
+	if err := (diagnostic.Printer{}).Print(&got, findings.Sorted()); err != nil {
 		t.Fatal(err)
 	}
 	want := `m.yaml:21:16: error: unknown name "parnt" [KN0204]

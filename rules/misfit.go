@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // misfit is why values of a type cannot stand in a field.
@@ -157,7 +158,7 @@ func (f *conformer) objectMisfit(from, s *openapi.Schema, depth int) *misfit {
 			case s.Open:
 				continue
 			default:
-				hint := didYouMean(name, fieldNames(s))
+				hint := diagnostic.DidYouMean(name, fieldNames(s))
 				return &misfit{want: "a mapping without " + name, got: "one that has it", field: name, convert: hint}
 			}
 		}

@@ -1,9 +1,9 @@
 package rules
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/flow"
 )
 
 // Absence says why objects of a kind can neither be read nor written now.
@@ -20,16 +20,6 @@ type Absence struct {
 func (a Absence) kindMissing() *problem {
 	return &problem{verdict: waits, missing: true, message: a.Message}
 }
-
-// optionalGuard is the condition under which an optional child exists: that the
-// cluster has its kind. Kinds of one group are installed together, so what is
-// optional itself and of the same group may read it.
-func optionalGuard(gvk schema.GroupVersionKind) guard {
-	return guard{given: true, conjuncts: []string{optionalTerm(gvk.Group)}, asked: map[string]bool{}}
-}
-
-// optionalTerm is a term that no expression has.
-func optionalTerm(group string) string { return "\x00the cluster has kinds of " + group }
 
 // skipMissing settles the optional children whose kind is known to be missing: they
 // are skipped, and neither their when nor their forEach is evaluated.
@@ -80,7 +70,7 @@ func (e *Evaluation) lookUpMissing(l *compiledLookup) (found, bool) {
 	case l.optional && absence.Certain:
 		return found{absent: l.name != nil}, true
 	default:
-		return found{problem: absence.kindMissing().in(rootLookups + "." + l.ID)}, true
+		return found{problem: absence.kindMissing().in(flow.RootLookups + "." + l.ID)}, true
 	}
 }
 
@@ -93,18 +83,4 @@ func (e *Evaluation) waitsForMissing(out *Outcome) (NodeOutcome, bool) {
 		}
 	}
 	return NodeOutcome{}, false
-}
-
-// differOnlyInKind tells whether a reader has the conditions of the child that it
-// reads, except for that of its kind.
-func (c *compiler) differOnlyInKind(reader *guard, target *nodeUses) bool {
-	if !target.spec.optional {
-		return false
-	}
-	for _, term := range target.guard.conjuncts {
-		if term != optionalTerm(templateGVK(target.spec.template).Group) && !slices.Contains(reader.conjuncts, term) {
-			return false
-		}
-	}
-	return true
 }

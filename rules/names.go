@@ -6,42 +6,20 @@ import (
 
 	"github.com/google/cel-go/common/ast"
 
-	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
 )
-
-// What expressions can start with, besides the names of a forEach.
-const (
-	rootParent    = "parent"
-	rootChildren  = "children"
-	rootLookups   = "lookups"
-	rootObserved  = "observed"
-	rootEach      = "each"
-	rootVariables = "variables"
-	rootSelf      = "self"
-	rootStatus    = "status"
-	rootNow       = celenv.NowName
-
-	rootFinalizing = "finalizing"
-)
-
-// isGroup says whether a root has no value of its own, but only members.
-func isGroup(root string) bool {
-	switch root {
-	case rootVariables, rootChildren, rootLookups, rootObserved, rootEach:
-		return true
-	}
-	return false
-}
 
 // exampleMember is a name that can stand behind a root.
 func (a *analysis) exampleMember(root string) string {
 	names := a.c.childIDs()
 	switch root {
-	case rootVariables:
+	case flow.RootVariables:
 		names = a.scope.variableNames(a.c)
-	case rootLookups:
+	case flow.RootLookups:
 		names = a.c.lookupIDs()
-	case rootEach:
+	case flow.RootEach:
 		names = a.scope.family
 	}
 	if len(names) == 0 {
@@ -59,20 +37,20 @@ func (a *analysis) ident(e ast.Expr, env bindings) *origin {
 	if o, ok := env[name]; ok {
 		return o
 	}
-	if name == rootParent || isGroup(name) {
+	if name == flow.RootParent || flow.IsGroup(name) {
 		return &origin{root: name}
 	}
 	switch name {
-	case rootSelf:
+	case flow.RootSelf:
 		a.c.read[a.scope.child] = true
 		return later()
-	case rootNow:
+	case flow.RootNow:
 		return clocked(1)
-	case rootFinalizing:
+	case flow.RootFinalizing:
 		a.checkFinalizing(e)
 	}
 	if o, ok := a.scope.names[name]; ok {
-		a.uses.items = true
+		a.uses.Items = true
 		return o
 	}
 	return fixed()
@@ -82,23 +60,23 @@ func (a *analysis) ident(e ast.Expr, env bindings) *origin {
 // there is none. soft is true where the expression has a value without it.
 func (a *analysis) member(e ast.Expr, from *origin, name string, soft bool) (value, missing *origin) {
 	switch from.root {
-	case rootParent:
+	case flow.RootParent:
 		if name == "status" {
-			a.uses.ownStatus = true
+			a.uses.OwnStatus = true
 			return later(), later()
 		}
 		return fixed(), fixed()
-	case rootChildren:
+	case flow.RootChildren:
 		return a.child(e, name, soft), later()
-	case rootEach:
+	case flow.RootEach:
 		return a.pair(e, name, soft), later()
-	case rootObserved:
+	case flow.RootObserved:
 		return a.observed(e, name), later()
-	case rootLookups:
+	case flow.RootLookups:
 		return a.lookup(e, name, soft), later()
-	case rootVariables:
+	case flow.RootVariables:
 		return a.variable(e, name), fixed()
-	case rootStatus:
+	case flow.RootStatus:
 		a.statusField(e.ID(), name)
 		return later(), later()
 	}
@@ -117,8 +95,8 @@ func (a *analysis) member(e ast.Expr, from *origin, name string, soft bool) (val
 }
 
 // namePos is where a name stands that the node e reads.
-func (a *analysis) namePos(e ast.Expr, name string) Position {
-	return a.within(nameOffset(a.expr.Text(), a.expr.Offset(e.ID()), name))
+func (a *analysis) namePos(e ast.Expr, name string) diagnostic.Position {
+	return a.within(flow.NameOffset(a.expr.Text(), a.expr.Offset(e.ID()), name))
 }
 
 // child is children.<id>.
@@ -131,15 +109,15 @@ func (a *analysis) child(e ast.Expr, id string, soft bool) *origin {
 		return later()
 	}
 	a.c.read[id] = true
-	a.uses.nodes = append(a.uses.nodes, nodeRef{root: rootChildren, id: id, hard: !soft, pos: a.namePos(e, id)})
-	return &origin{waits: true, complete: spec.many()}
+	a.uses.Nodes = append(a.uses.Nodes, flow.Ref{Root: flow.RootChildren, ID: id, Hard: !soft, Pos: a.namePos(e, id)})
+	return &origin{waits: true, complete: spec.Many()}
 }
 
 // childCalled is the child that the node e names; nil after a finding.
-func (a *analysis) childCalled(e ast.Expr, id string) *childSpec {
+func (a *analysis) childCalled(e ast.Expr, id string) *syntax.Child {
 	spec := a.c.children[id]
-	if spec == nil && !a.c.rule.openChildren {
-		a.reportName(e.ID(), id, CodeUnknownChild, "there is no child called %q", id).hint("%s", didYouMean(id, a.c.childIDs()))
+	if spec == nil && !a.c.rule.OpenChildren {
+		a.reportName(e.ID(), id, diagnostic.CodeUnknownChild, "there is no child called %q", id).WithHint("%s", diagnostic.DidYouMean(id, a.c.childIDs()))
 	}
 	return spec
 }
@@ -150,7 +128,7 @@ func (a *analysis) observed(e ast.Expr, id string) *origin {
 		return later()
 	}
 	a.c.read[id] = true
-	a.uses.nodes = append(a.uses.nodes, nodeRef{root: rootObserved, id: id, pos: a.namePos(e, id)})
+	a.uses.Nodes = append(a.uses.Nodes, flow.Ref{Root: flow.RootObserved, ID: id, Pos: a.namePos(e, id)})
 	return later()
 }
 
@@ -161,11 +139,11 @@ func (a *analysis) pair(e ast.Expr, id string, soft bool) *origin {
 	}
 	switch {
 	case slices.Contains(a.scope.family, id):
-		a.uses.items, a.c.read[id] = true, true
-		a.uses.nodes = append(a.uses.nodes, nodeRef{root: rootEach, id: id, hard: !soft, pos: a.namePos(e, id)})
+		a.uses.Items, a.c.read[id] = true, true
+		a.uses.Nodes = append(a.uses.Nodes, flow.Ref{Root: flow.RootEach, ID: id, Hard: !soft, Pos: a.namePos(e, id)})
 	case a.childCalled(e, id) != nil:
-		a.reportName(e.ID(), id, CodeNotPaired, "%s does not have the same items as %s, so each.%s is not there", id, a.scope.place, id).
-			hint("%s", didYouMean(id, a.scope.family))
+		a.reportName(e.ID(), id, diagnostic.CodeNotPaired, "%s does not have the same items as %s, so each.%s is not there", id, a.scope.place, id).
+			WithHint("%s", diagnostic.DidYouMean(id, a.scope.family))
 	}
 	return later()
 }
@@ -174,13 +152,13 @@ func (a *analysis) pair(e ast.Expr, id string, soft bool) *origin {
 func (a *analysis) variable(e ast.Expr, name string) *origin {
 	v := a.c.variable(a.scope, name)
 	if v == nil {
-		if !a.c.rule.openVariables && !a.scope.openVariables {
-			a.reportName(e.ID(), name, CodeUnknownVariable, "there is no variable called %q", name).hint("%s", didYouMean(name, a.scope.variableNames(a.c)))
+		if !a.c.rule.OpenVariables && !a.scope.openVariables {
+			a.reportName(e.ID(), name, diagnostic.CodeUnknownVariable, "there is no variable called %q", name).WithHint("%s", diagnostic.DidYouMean(name, a.scope.variableNames(a.c)))
 		}
 		return fixed()
 	}
-	a.follow(e, rootVariables+"."+name, v.uses, nil)
-	if len(v.uses.random) > 0 {
+	a.follow(e, flow.RootVariables+"."+name, v.uses, nil)
+	if len(v.uses.Random) > 0 {
 		a.random = true
 		keeps := a.scope.ownRandom || a.scope.ownGenerated != "" // of the others it was reported
 		if keeps && !a.scope.random && a.scope.own == "" && a.scope.locals[name] != nil {
@@ -197,30 +175,30 @@ func (a *analysis) variable(e ast.Expr, name string) *origin {
 func (a *analysis) lookup(e ast.Expr, id string, soft bool) *origin {
 	l := a.c.lookups[id]
 	if l == nil {
-		if !a.c.rule.openLookups {
-			f := a.reportName(e.ID(), id, CodeUnknownLookup, "there is no lookup called %q", id)
-			if f.hint("%s", didYouMean(id, a.c.lookupIDs())); f.Hint == "" && a.c.children[id] != nil {
+		if !a.c.rule.OpenLookups {
+			f := a.reportName(e.ID(), id, diagnostic.CodeUnknownLookup, "there is no lookup called %q", id)
+			if f.WithHint("%s", diagnostic.DidYouMean(id, a.c.lookupIDs())); f.Hint == "" && a.c.children[id] != nil {
 				f.Hint = "write children." + id
 			}
 		}
 		return later()
 	}
 	a.c.compileLookup(l)
-	a.uses.nodes = append(a.uses.nodes, nodeRef{root: rootLookups, id: id, hard: !soft, pos: a.namePos(e, id)})
-	a.follow(e, rootLookups+"."+id, &l.uses, &l.guard)
-	o := &origin{waits: true, complete: l.spec.list()}
-	if l.spec.mayBeNull() {
+	a.uses.Nodes = append(a.uses.Nodes, flow.Ref{Root: flow.RootLookups, ID: id, Hard: !soft, Pos: a.namePos(e, id)})
+	a.follow(e, flow.RootLookups+"."+id, &l.uses, &l.guard)
+	o := &origin{waits: true, complete: l.spec.IsList()}
+	if l.spec.MayBeNull() {
 		o.optional = id
 	}
 	return o
 }
 
 // follow takes over what a variable or a lookup reads.
-func (a *analysis) follow(e ast.Expr, name string, read *uses, by *guard) {
-	for _, r := range read.nodes {
-		if r.root != rootLookups && !a.scope.allowChildren {
-			a.report(e.ID(), CodeOutOfScope, "%s reads %s, which cannot be read in %s", name, r.name(), a.scope.place)
+func (a *analysis) follow(e ast.Expr, name string, read *flow.Uses, by *flow.Guard) {
+	for _, r := range read.Nodes {
+		if r.Root != flow.RootLookups && !a.scope.allowChildren {
+			a.report(e.ID(), diagnostic.CodeOutOfScope, "%s reads %s, which cannot be read in %s", name, r.Name(), a.scope.place)
 		}
 	}
-	a.uses.follow(read, a.at(e.ID()), by)
+	a.uses.Follow(read, a.at(e.ID()), by)
 }

@@ -7,6 +7,9 @@ import (
 	"github.com/google/cel-go/common/operators"
 
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // What depends on now is followed through expressions like where a value comes
@@ -114,7 +117,7 @@ func (a *analysis) checkMoving(from *origin) {
 	if from == nil || a.scope.mayMove || !from.moves() {
 		return
 	}
-	if a.scope.rendered && a.c.rule.requeueAfter != nil {
+	if a.scope.rendered && a.c.rule.RequeueAfter != nil {
 		a.c.drifts = true
 		return
 	}
@@ -126,31 +129,31 @@ func (a *analysis) checkMoving(from *origin) {
 	if a.scope.rendered {
 		other = "; or say with spec.requeueAfter how often to render it anew"
 	}
-	a.report(at.ID(), CodeMovingTime, "%s must not change with every second, and this does, by way of now", a.scope.place).
-		hint(`compare now with a time, as in now > t, or take steps, as in truncate(now, duration("1h"))%s`, other)
+	a.report(at.ID(), diagnostic.CodeMovingTime, "%s must not change with every second, and this does, by way of now", a.scope.place).
+		WithHint(`compare now with a time, as in now > t, or take steps, as in truncate(now, duration("1h"))%s`, other)
 }
 
 // checkSteadyIdentity reports a name or a namespace that goes with the clock,
 // which would be another object each time.
-func (c *compiler) checkSteadyIdentity(spec *childSpec, from *origin) {
-	if from == nil || c.rule.requeueAfter == nil {
+func (c *compiler) checkSteadyIdentity(spec *syntax.Child, from *origin) {
+	if from == nil || c.rule.RequeueAfter == nil {
 		return // it was reported
 	}
-	metadata, n := from.fields["metadata"], spec.template.get("metadata")
+	metadata, n := from.fields["metadata"], spec.Template.Get("metadata")
 	if metadata == nil || n == nil {
 		return
 	}
-	report := func(n *node, what string) {
-		c.report(c.rule.src.at(n.yaml), CodeMovingTime, "%s must not change with every second, which would make a new object each time, and this does, by way of now", what).
-			hint(`take steps, as in truncate(now, duration("1h"))`)
+	report := func(n *yamltree.Node, what string) {
+		c.report(c.rule.Source.At(n), diagnostic.CodeMovingTime, "%s must not change with every second, which would make a new object each time, and this does, by way of now", what).
+			WithHint(`take steps, as in truncate(now, duration("1h"))`)
 	}
-	if n.kind != mappingNode && metadata.moves() {
+	if n.Kind != yamltree.Mapping && metadata.moves() {
 		report(n, "metadata")
 		return
 	}
 	for _, name := range []string{"name", "namespace"} {
-		if n.get(name) != nil && metadata.fields[name].moves() {
-			report(n.get(name), "metadata."+name)
+		if n.Get(name) != nil && metadata.fields[name].moves() {
+			report(n.Get(name), "metadata."+name)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // times writes random expressions of times, within minutes of timeBase.
@@ -96,7 +96,7 @@ func TestValuesStayUntilTheyWake(t *testing.T) {
 		) + "}"
 		program, findings := timeRule(t, map[string]string{"t": `${now + duration("7s")}`, "b": `${now > timestamp("2026-03-05T06:11:00.5Z")}`}, expr)
 		if program == nil {
-			if len(findings) != 1 || findings[0].Code != rules.CodeMovingTime {
+			if len(findings) != 1 || findings[0].Code != diagnostic.CodeMovingTime {
 				t.Errorf("%s: %v", expr, findings)
 			}
 			refused++

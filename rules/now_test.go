@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // timeRule is a rule with one leaf of status, and variables.
@@ -197,8 +198,8 @@ func TestMovingTimeIsAFinding(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			program, findings := timeRule(t, test.variables, test.expr)
-			if program != nil || len(findings) != 1 || findings[0].Code != rules.CodeMovingTime {
-				t.Errorf("findings %v, want one with %s", findings, rules.CodeMovingTime)
+			if program != nil || len(findings) != 1 || findings[0].Code != diagnostic.CodeMovingTime {
+				t.Errorf("findings %v, want one with %s", findings, diagnostic.CodeMovingTime)
 			}
 		})
 	}

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Parent says which objects a rule reconciles.
@@ -28,7 +30,7 @@ type Parent struct {
 type Child struct {
 	ID       string
 	GVK      schema.GroupVersionKind
-	Position Position
+	Position diagnostic.Position
 	// ForEach is true where the node makes a list of objects.
 	ForEach bool
 	// Namespaced is what Options.Kinds said of the kind; true without Kinds.
@@ -49,40 +51,19 @@ type Child struct {
 	Adopt bool
 	// Ignore are the fields that are set when an object is made, and left to others
 	// from then on, whatever holds: Evaluation.Ignores has more. They are read-only.
-	Ignore []IgnoredPath
+	Ignore []syntax.IgnoredPath
 	// Read is false where nothing depends on more of its live objects than that they
 	// are there: no expression reads them, and whether they are ready does not show in
 	// their content.
 	Read bool
 	// UpdatePolicy says how its objects are changed.
-	UpdatePolicy UpdatePolicy
+	UpdatePolicy syntax.UpdatePolicy
 	// Rollout is true where its objects are updated a few at a time, and Ordered where
 	// they are made, and removed, one after the other as well.
 	Rollout, Ordered bool
 	// Ending says what becomes of its objects; empty where only an expression knows,
 	// whose value Evaluation.Ending has.
 	Ending Ending
-}
-
-// UpdatePolicy says how the objects of a child are changed.
-type UpdatePolicy string
-
-const (
-	// UpdateApply means that an object is changed whenever it differs.
-	UpdateApply UpdatePolicy = "Apply"
-	// UpdateApplyOrRecreate means that an object is changed whenever it differs, and is
-	// deleted and made anew where the API server allows no such change.
-	UpdateApplyOrRecreate UpdatePolicy = "ApplyOrRecreate"
-	// UpdateRecreate means that an object is deleted and made anew whenever something
-	// else is rendered for it.
-	UpdateRecreate UpdatePolicy = "Recreate"
-	// UpdateCreateOnly means that an object is made once and not changed after that.
-	UpdateCreateOnly UpdatePolicy = "CreateOnly"
-)
-
-// updatePolicies are those that a rule can ask for.
-func updatePolicies() []string {
-	return []string{string(UpdateApply), string(UpdateApplyOrRecreate), string(UpdateRecreate), string(UpdateCreateOnly)}
 }
 
 // Renewal says whether an object that is there is to be deleted and made anew.
@@ -168,7 +149,7 @@ type Query struct {
 type Lookup struct {
 	ID       string
 	GVK      schema.GroupVersionKind
-	Position Position
+	Position diagnostic.Position
 	// Namespaced is what Options.Kinds said of the kind; true without Kinds.
 	Namespaced bool
 	// Namespace is where all objects of the lookup are, as far as the rule says so

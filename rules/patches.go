@@ -6,13 +6,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // Patch describes one node of spec.patches.
 type Patch struct {
 	ID       string
 	GVK      schema.GroupVersionKind
-	Position Position
+	Position diagnostic.Position
 	// Parent is true for a patch of the parent itself.
 	Parent bool
 	// Namespaced is what Options.Kinds said of the kind; true without Kinds.

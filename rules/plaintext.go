@@ -3,30 +3,34 @@ package rules
 import (
 	"regexp"
 	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // checkPlainText warns of text that was meant as an expression: a path that stands
 // there without ${}, or what other tools have for it.
-func (c *compiler) checkPlainText(n *node, s string) {
-	if !strings.Contains(s, "{{") && !strings.Contains(s, rootParent+".") && !strings.Contains(s, rootVariables+".") &&
-		!strings.Contains(s, rootLookups+".") && !strings.Contains(s, rootChildren+".") {
+func (c *compiler) checkPlainText(n *yamltree.Node, s string) {
+	if !strings.Contains(s, "{{") && !strings.Contains(s, flow.RootParent+".") && !strings.Contains(s, flow.RootVariables+".") &&
+		!strings.Contains(s, flow.RootLookups+".") && !strings.Contains(s, flow.RootChildren+".") {
 		return
 	}
 	const path = `(?:parent\.(?:spec|metadata|status)|(?:children|lookups|variables)\.([A-Za-z_]\w*))(?:\.\??[A-Za-z_]\w*|\[[^\]]*\])*`
 	if m := regexp.MustCompile(`^` + path + `$`).FindStringSubmatch(s); m != nil && c.isMember(m[1]) {
-		c.reportAt(n, 0, CodeLooksLike, "this is text as it stands, and not what the path leads to").hint("write ${%s}", s)
+		c.reportAt(n, 0, diagnostic.CodeLooksLike, "this is text as it stands, and not what the path leads to").WithHint("write ${%s}", s)
 		return
 	}
 	// $(path), {path} and {{path}}.
 	bracketed := regexp.MustCompile(`(?:\$\(|\{\{?) *(` + path + `) *[)}]`)
 	if m := bracketed.FindStringSubmatchIndex(s); m != nil {
-		c.reportAt(n, m[0], CodeLooksLike, "this is text as it stands, and not what the path leads to").hint("write ${%s}", s[m[2]:m[3]])
+		c.reportAt(n, m[0], diagnostic.CodeLooksLike, "this is text as it stands, and not what the path leads to").WithHint("write ${%s}", s[m[2]:m[3]])
 		return
 	}
 	foreign := regexp.MustCompile(`\{\{-? *(?:\.(?:Values|Release|Chart)\.|request\.)`)
 	if m := foreign.FindStringIndex(s); m != nil {
-		c.reportAt(n, m[0], CodeLooksLike, "{{ }} means nothing to Kanon, so this is text as it stands").
-			hint("write an expression, such as ${parent.metadata.name}")
+		c.reportAt(n, m[0], diagnostic.CodeLooksLike, "{{ }} means nothing to Kanon, so this is text as it stands").
+			WithHint("write an expression, such as ${parent.metadata.name}")
 	}
 }
 

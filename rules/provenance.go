@@ -8,9 +8,11 @@ import (
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
-	"github.com/google/cel-go/common/types"
 
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // origin says where a value comes from, and so what it means when something
@@ -61,13 +63,13 @@ type analysis struct {
 	scope   *compileScope
 	expr    *celenv.Expression
 	// node is the scalar in which the expression stands.
-	node *node
+	node *yamltree.Node
 	// at maps a node to its place in the source, and within an offset in the
 	// expression.
-	at     func(id int64) Position
-	within func(offset int) Position
+	at     func(id int64) diagnostic.Position
+	within func(offset int) diagnostic.Position
 
-	uses   uses
+	uses   flow.Uses
 	reads  map[int64]read
 	absent map[int64][]int64
 	// moving are the nodes that note when their value changes, and driftsAt is
@@ -105,19 +107,19 @@ func (b bindings) with(names map[string]*origin) bindings {
 	return out
 }
 
-func (a *analysis) report(id int64, code Code, format string, args ...any) *Finding {
+func (a *analysis) report(id int64, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	if a.reported[id] {
-		return &Finding{} // that is kept nowhere
+		return &diagnostic.Finding{} // that is kept nowhere
 	}
 	a.reported[id] = true
 	return a.c.report(a.at(id), code, format, args...)
 }
 
 // reportName reports something about a name that is read.
-func (a *analysis) reportName(id int64, name string, code Code, format string, args ...any) *Finding {
+func (a *analysis) reportName(id int64, name string, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	f := a.report(id, code, format, args...)
 	if f.Code != "" {
-		f.Position = a.within(nameOffset(a.expr.Text(), a.expr.Offset(id), name))
+		f.Position = a.within(flow.NameOffset(a.expr.Text(), a.expr.Offset(id), name))
 	}
 	return f
 }
@@ -128,8 +130,8 @@ func (a *analysis) value(e ast.Expr, env bindings) *origin {
 	a.path, a.presence = nil, false
 	o := a.walk(e, env)
 	a.path, a.presence = outer, presence
-	if isGroup(o.root) {
-		a.report(e.ID(), CodeNoMember, "%s must be followed by a name, as in %s.%s", o.root, o.root, a.exampleMember(o.root))
+	if flow.IsGroup(o.root) {
+		a.report(e.ID(), diagnostic.CodeNoMember, "%s must be followed by a name, as in %s.%s", o.root, o.root, a.exampleMember(o.root))
 		return fixed()
 	}
 	return o
@@ -163,7 +165,7 @@ func (a *analysis) call(e ast.Expr, env bindings) *origin {
 	switch call.FunctionName() {
 	case operators.Index, operators.OptIndex, operators.OptSelect:
 		optional := call.FunctionName() != operators.Index
-		if name, ok := literalText(args[1]); ok {
+		if name, ok := flow.LiteralText(args[1]); ok {
 			return a.selectField(e, args[0], name, env, false, optional)
 		}
 		return a.index(e, args[0], args[1], env, optional)
@@ -188,14 +190,6 @@ func (a *analysis) call(e ast.Expr, env bindings) *origin {
 	return out
 }
 
-func literalText(e ast.Expr) (string, bool) {
-	if e.Kind() != ast.LiteralKind {
-		return "", false
-	}
-	s, ok := e.AsLiteral().(types.String)
-	return string(s), ok
-}
-
 // note keeps what follows when the node cannot be read. A message about
 // something that is to come names the whole path, one about a mistake the part
 // of it that is not there.
@@ -205,15 +199,13 @@ func (a *analysis) note(id int64, waits bool, shown ast.Expr) {
 	}
 	if waits && a.path != nil {
 		shown = a.path
-		for at := a.path; at.ID() != id; {
-			operand, optional := stepFrom(at)
-			if operand == nil {
+		for _, step := range slices.Backward(flow.PathOf(a.path).Steps) {
+			if step.Expr.ID() == id {
 				break
 			}
-			if optional {
-				shown = operand // what stands behind .? need not be there
+			if step.Optional {
+				shown = step.Operand // what follows .? need not exist
 			}
-			at = operand
 		}
 	}
 	text := a.expr.Source(shown)
@@ -226,62 +218,36 @@ func (a *analysis) note(id int64, waits bool, shown ast.Expr) {
 // behindVariable is the text of a path that begins with a variable, with what the variable stands
 // for in its place where that is a path too: who waits needs the name of the object.
 func (a *analysis) behindVariable(e ast.Expr, text string) string {
-	for at := e; ; {
-		operand, _ := stepFrom(at)
-		if operand == nil {
-			return text
-		}
-		if name := variableName(at); name != "" {
-			v := a.c.variable(a.scope, name)
-			if rest, ok := strings.CutPrefix(text, a.expr.Source(at)); ok && v != nil && v.standsFor != "" {
-				return v.standsFor + rest
-			}
-			return text
-		}
-		at = operand
+	name, read := flow.PathOf(e).Variable()
+	if name == "" {
+		return text
 	}
+	v := a.c.variable(a.scope, name)
+	if rest, ok := strings.CutPrefix(text, a.expr.Source(read)); ok && v != nil && v.standsFor != "" {
+		return v.standsFor + rest
+	}
+	return text
 }
 
 // plainPath is the text of an expression that is a path into an object of the cluster, without a
 // question mark and without a computed key; empty for every other.
 func (a *analysis) plainPath() string {
-	for at := a.expr.Root(); ; {
-		operand, optional := stepFrom(at)
-		name, literal := stepName(at)
-		switch {
-		case operand == nil || optional || !literal:
-			return ""
-		case operand.Kind() == ast.IdentKind:
-			if root := operand.AsIdent(); !isGroup(root) && root != rootParent || name == "" {
-				return ""
-			}
-			path := a.behindVariable(a.expr.Root(), a.expr.Source(a.expr.Root()))
-			if strings.HasPrefix(path, rootVariables+".") || len(path) > maxPathText {
-				return ""
-			}
-			return path
-		}
-		at = operand
+	p := flow.PathOf(a.expr.Root())
+	if root := p.RootName(); len(p.Steps) == 0 || !flow.IsGroup(root) && root != flow.RootParent || p.Steps[0].Name == "" {
+		return ""
 	}
+	if slices.ContainsFunc(p.Steps, func(s flow.Step) bool { return s.Optional || s.Asks || !s.Literal }) {
+		return ""
+	}
+	path := a.behindVariable(a.expr.Root(), a.expr.Source(a.expr.Root()))
+	if strings.HasPrefix(path, flow.RootVariables+".") || len(path) > maxPathText {
+		return ""
+	}
+	return path
 }
 
 // maxPathText is how long a path may be that messages show in the place of a variable.
 const maxPathText = 200
-
-// stepFrom is what a field or an index is read from, and whether it is read with
-// a question mark; nil where the node is no such read.
-func stepFrom(e ast.Expr) (operand ast.Expr, optional bool) {
-	switch e.Kind() {
-	case ast.SelectKind:
-		return e.AsSelect().Operand(), false
-	case ast.CallKind:
-		if fn := e.AsCall().FunctionName(); isStep(fn) {
-			return e.AsCall().Args()[0], fn != operators.Index
-		}
-	default:
-	}
-	return nil, false
-}
 
 // operand walks over what a field or index is read from.
 func (a *analysis) operand(e, operand ast.Expr, env bindings, presence bool) *origin {
@@ -305,7 +271,7 @@ func (a *analysis) selectField(e, operand ast.Expr, name string, env bindings, p
 	value, missing := a.member(e, from, name, soft)
 	if presence {
 		if missing.waits {
-			a.absent[e.ID()] = a.chain(operand, nil)
+			a.absent[e.ID()] = flow.PathOf(operand).Nodes()
 		}
 		return fixed()
 	}
@@ -315,26 +281,12 @@ func (a *analysis) selectField(e, operand ast.Expr, name string, env bindings, p
 	return value
 }
 
-// chain lists the nodes of a path from its end to its start.
-func (a *analysis) chain(e ast.Expr, nodes []int64) []int64 {
-	switch e.Kind() {
-	case ast.SelectKind:
-		return a.chain(e.AsSelect().Operand(), append(nodes, e.ID()))
-	case ast.CallKind:
-		if fn := e.AsCall().FunctionName(); fn == operators.Index || fn == operators.OptIndex || fn == operators.OptSelect {
-			return a.chain(e.AsCall().Args()[0], append(nodes, e.ID()))
-		}
-	default:
-	}
-	return nodes
-}
-
 // index is operand[index] with an index that is computed, or a number.
 func (a *analysis) index(e, operand, index ast.Expr, env bindings, optional bool) *origin {
 	at := a.value(index, env)
 	from := a.operand(e, operand, env, false)
-	if isGroup(from.root) {
-		a.report(e.ID(), CodeNoMember, "%s must be followed by a name that is written out, as in %s.%s", from.root, from.root, a.exampleMember(from.root))
+	if flow.IsGroup(from.root) {
+		a.report(e.ID(), diagnostic.CodeNoMember, "%s must be followed by a name that is written out, as in %s.%s", from.root, from.root, a.exampleMember(from.root))
 		return fixed()
 	}
 	if !optional && !a.presence {
@@ -367,7 +319,7 @@ func (a *analysis) mapLiteral(e ast.Expr, env bindings) *origin {
 		value := a.value(m.Value(), env)
 		out.waits = out.waits || value.waits
 		out.drifts = out.drifts || key.moves() || value.moves()
-		if name, ok := literalText(m.Key()); ok {
+		if name, ok := flow.LiteralText(m.Key()); ok {
 			out.fields[name] = value
 		} else {
 			static = false

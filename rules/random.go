@@ -5,11 +5,16 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
 
 	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // What is made at random is another value at each evaluation. So it can only stand
@@ -29,18 +34,18 @@ func (a *analysis) noteRandom(e ast.Expr) {
 	case a.generatesHere():
 		a.generated = true
 	default:
-		f := a.report(e.ID(), CodeOutOfScope, "random gives another value at each evaluation, and %s is evaluated again and again", a.scope.place)
+		f := a.report(e.ID(), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and %s is evaluated again and again", a.scope.place)
 		f.Hint = a.randomHint()
 	}
 }
 
 // reportUnkept reports that a variable that is made at random is read outside the template.
 func (a *analysis) reportUnkept(e ast.Expr, name string) {
-	f := a.report(e.ID(), CodeOutOfScope, "variables.%s is made with random, and can be read in the template only: %s would see another value than the object has", name, a.scope.place)
+	f := a.report(e.ID(), diagnostic.CodeOutOfScope, "variables.%s is made with random, and can be read in the template only: %s would see another value than the object has", name, a.scope.place)
 	if a.scope.child != "" {
-		f.hint("read the field of self")
+		f.WithHint("read the field of self")
 	} else if id := a.scope.ownGenerated; id != "" {
-		f.hint("read the field of %s.%s", rootObserved, id)
+		f.WithHint("read the field of %s.%s", flow.RootObserved, id)
 	}
 }
 
@@ -54,13 +59,13 @@ func (a *analysis) randomHint() string {
 	if spec == nil || a.node == nil {
 		return once + ", and read the value from that child"
 	}
-	if path, ok := pathTo(spec.template, a.node); ok && a.scope.own != "" && !isIdentity(path) {
+	if path, ok := pathTo(spec.Template, a.node); ok && a.scope.own != "" && !isIdentity(path) {
 		return fmt.Sprintf("generate it once: %s; or %s", yamlPath(readable(path), a.c.generatedValue(spec, path, a.node)), once)
 	}
 	if v := variableOf(spec, a.node); v != nil {
 		path := fieldOf(spec, v)
 		return fmt.Sprintf("generate it once: {name: %s, value: \"%s\"}, and in the template %s; or %s",
-			v.name, a.c.generatedValue(spec, path, a.node), yamlPath(readable(path), "${variables."+v.name+"}"), once)
+			v.Name, a.c.generatedValue(spec, path, a.node), yamlPath(readable(path), "${variables."+v.Name+"}"), once)
 	}
 	return fmt.Sprintf("generate it once, in the template, as in %s; or %s", yamlPath(examplePath(), a.c.generatedValue(spec, examplePath(), a.node)), once)
 }
@@ -68,13 +73,13 @@ func (a *analysis) randomHint() string {
 // ownVariableHint is the hint for a variable of the rule that could be one of a child; empty for
 // everything else.
 func (a *analysis) ownVariableHint() string {
-	for _, v := range a.c.rule.variables {
-		if v.value != a.node {
+	for _, v := range a.c.rule.Variables {
+		if v.Value != a.node {
 			continue
 		}
 		for _, id := range slices.Sorted(maps.Keys(a.c.children)) {
-			if path := generatedPath(a.expr.Root(), id); path != nil && !a.c.children[id].many() {
-				return fmt.Sprintf("move it to the variables of %s, and set the field in the template there: %s", id, yamlPath(path, "${variables."+v.name+"}"))
+			if path := flow.GeneratedPath(a.expr.Root(), id); path != nil && !a.c.children[id].Many() {
+				return fmt.Sprintf("move it to the variables of %s, and set the field in the template there: %s", id, yamlPath(path, "${variables."+v.Name+"}"))
 			}
 		}
 	}
@@ -97,26 +102,26 @@ func readable(path []string) []string {
 
 // generatedValue is the expression that generates a field of a child once, in place of what stands
 // in n.
-func (c *compiler) generatedValue(spec *childSpec, path []string, n *node) string {
+func (c *compiler) generatedValue(spec *syntax.Child, path []string, n *yamltree.Node) string {
 	value := function.RandomName + "(24)"
-	if text, ok := n.text(); ok {
+	if text, ok := n.Text(); ok {
 		if written := regexp.MustCompile(function.RandomName + `\(\d+\)`).FindString(text); written != "" {
 			value = written
 		}
 	}
 	path = readable(path)
-	if isSecret(templateGVK(spec.template)) && path[0] == "data" {
+	if syntax.IsSecret(syntax.TemplateGVK(spec.Template)) && path[0] == "data" {
 		value = "bytes(" + value + ")"
 	}
 	var read strings.Builder
 	for _, name := range path {
-		if isPathName(name) && !strings.ContainsAny(name, "-$") && !isDigits(name[:1]) {
+		if yamltree.IsPathName(name) && !strings.ContainsAny(name, "-$") && (name[0] < '0' || name[0] > '9') {
 			read.WriteString(".?" + name)
 		} else {
 			read.WriteString("[?'" + name + "']")
 		}
 	}
-	return "${" + rootObserved + "." + spec.id + read.String() + ".orValue(" + value + ")}"
+	return "${" + flow.RootObserved + "." + spec.ID + read.String() + ".orValue(" + value + ")}"
 }
 
 // yamlPath is a field of a template as a rule says it: data: {password: "…"}.
@@ -124,7 +129,7 @@ func yamlPath(path []string, value string) string {
 	out := `"` + value + `"`
 	for i, name := range slices.Backward(path) {
 		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") != "" {
-			name = quoted(name)
+			name = strconv.Quote(name)
 		}
 		out = name + ": " + out
 		if i > 0 {
@@ -136,26 +141,26 @@ func yamlPath(path []string, value string) string {
 
 // pathTo is the way from a template to a value in it; false where that is an item of a list, below
 // a key that is computed, or not in it.
-func pathTo(in, n *node) ([]string, bool) {
+func pathTo(in, n *yamltree.Node) ([]string, bool) {
 	for _, f := range fieldsOf(in) {
-		if hasExpression(f.name) {
+		if syntax.HasExpression(f.Name) {
 			continue
 		}
-		if f.value == n {
-			return []string{f.name}, true
+		if f.Value == n {
+			return []string{f.Name}, true
 		}
-		if path, ok := pathTo(f.value, n); ok {
-			return append([]string{f.name}, path...), true
+		if path, ok := pathTo(f.Value, n); ok {
+			return append([]string{f.Name}, path...), true
 		}
 	}
 	return nil, false
 }
 
 // variableOf is the variable of a child in whose value a node stands; nil for none.
-func variableOf(spec *childSpec, n *node) *variableSpec {
-	for i := range spec.variables {
-		v := &spec.variables[i]
-		if _, within := pathTo(v.value, n); within || v.value == n {
+func variableOf(spec *syntax.Child, n *yamltree.Node) *syntax.Variable {
+	for i := range spec.Variables {
+		v := &spec.Variables[i]
+		if _, within := pathTo(v.Value, n); within || v.Value == n {
 			return v
 		}
 	}
@@ -163,34 +168,34 @@ func variableOf(spec *childSpec, n *node) *variableSpec {
 }
 
 // fieldOf is the field of a template to which a variable is written, or one that it could be.
-func fieldOf(spec *childSpec, v *variableSpec) []string {
+func fieldOf(spec *syntax.Child, v *syntax.Variable) []string {
 	var found []string
-	var walk func(n *node, path []string)
-	walk = func(n *node, path []string) {
-		if text, ok := n.text(); ok && found == nil && sameText(text) == "${variables."+v.name+"}" {
+	var walk func(n *yamltree.Node, path []string)
+	walk = func(n *yamltree.Node, path []string) {
+		if text, ok := n.Text(); ok && found == nil && flow.SameText(text) == "${variables."+v.Name+"}" {
 			found = path
 		}
 		for _, f := range fieldsOf(n) {
-			if !hasExpression(f.name) {
-				walk(f.value, append(slices.Clip(path), f.name))
+			if !syntax.HasExpression(f.Name) {
+				walk(f.Value, append(slices.Clip(path), f.Name))
 			}
 		}
 	}
-	walk(spec.template, nil)
+	walk(spec.Template, nil)
 	if found == nil {
-		return []string{"data", v.name}
+		return []string{"data", v.Name}
 	}
 	return found
 }
 
 // checkRandomIdentity reports a name or a namespace that is made at random, which
 // would be another object each time.
-func (c *compiler) checkRandomIdentity(spec *childSpec, u *uses) {
-	metadata := spec.template.get("metadata")
-	for _, n := range []*node{metadata, metadata.get("name"), metadata.get("namespace")} {
-		if n != nil && slices.Contains(u.random, n) {
-			c.report(c.rule.src.at(n.yaml), CodeRandomIdentity, "%s would make a new object at every evaluation, because its name is made at random", spec.label()).
-				hint("make the name of what tells the objects apart")
+func (c *compiler) checkRandomIdentity(spec *syntax.Child, u *flow.Uses) {
+	metadata := spec.Template.Get("metadata")
+	for _, n := range []*yamltree.Node{metadata, metadata.Get("name"), metadata.Get("namespace")} {
+		if n != nil && slices.Contains(u.Random, n) {
+			c.report(c.rule.Source.At(n), diagnostic.CodeRandomIdentity, "%s would make a new object at every evaluation, because its name is made at random", spec.Label()).
+				WithHint("make the name of what tells the objects apart")
 		}
 	}
 }

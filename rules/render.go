@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // identity is what makes two objects one.
@@ -136,7 +138,7 @@ func (e *Evaluation) renderObject(child *compiledChild, s *scope) (*unstructured
 
 // guarded says whether an object that is there may have to stay as it is.
 func (c *compiledChild) guarded() bool {
-	return c.updateWhen != nil || c.UpdatePolicy == UpdateCreateOnly || len(c.generated) > 0
+	return c.updateWhen != nil || c.UpdatePolicy == syntax.UpdateCreateOnly || len(c.generated) > 0
 }
 
 // decide asks createWhen about an object that is not there, and updateWhen about
@@ -167,7 +169,7 @@ func (e *Evaluation) decide(child *compiledChild, it *item, object *unstructured
 		if !ok {
 			it.fate = fateUncreated
 		}
-	case live != nil && child.UpdatePolicy == UpdateCreateOnly:
+	case live != nil && child.UpdatePolicy == syntax.UpdateCreateOnly:
 		it.fate, it.live = fateKept, live
 	case live != nil && child.updateWhen != nil:
 		s := it.scope
@@ -284,10 +286,10 @@ func (e *Evaluation) rendersAll(i int) {
 	case total <= most:
 		e.rendered, n.state = total, nodeRendered
 	case e.rendered == 0:
-		e.stop(i, failure("renders %s children, more than the %s allowed by --max-children", figure(len(n.items)), figure(most)))
+		e.stop(i, failure("renders %s children, more than the %s allowed by --max-children", diagnostic.Number(len(n.items)), diagnostic.Number(most)))
 	default:
 		e.stop(i, failure("renders %s children, which makes %s with those of other nodes, more than the %s allowed by --max-children",
-			figure(len(n.items)), figure(total), figure(most)))
+			diagnostic.Number(len(n.items)), diagnostic.Number(total), diagnostic.Number(most)))
 	}
 }
 
@@ -347,7 +349,7 @@ func (e *Evaluation) tuples(b *body) ([][]ref.Val, *problem) {
 			}
 		}
 		if most := e.prog.limits.Children; count > most {
-			return nil, failure("makes %s items, more than the %s allowed by --max-children", figure(count), figure(most)).under(dim.path)
+			return nil, failure("makes %s items, more than the %s allowed by --max-children", diagnostic.Number(count), diagnostic.Number(most)).under(dim.path)
 		}
 		tuples = next
 	}

@@ -3,8 +3,9 @@ package rules
 import (
 	"fmt"
 
-	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // A rollout decides which items of a forEach are updated in this evaluation, from what
@@ -14,37 +15,9 @@ import (
 
 // compiledRollout is rollout of a child.
 type compiledRollout struct {
-	rolloutSpec
+	syntax.Rollout
 	// value is maxUnavailable where it is an expression, else nil.
 	value template
-}
-
-// rollout compiles rollout, of which maxUnavailable is for all items.
-func (c *compiler) rollout(spec *childSpec, child *compiledChild, n *nodeUses) {
-	r := spec.rollout
-	if r == nil {
-		return
-	}
-	pos := c.rule.src.at(r.node.yaml)
-	switch {
-	case !spec.many() && !spec.gaps["forEach"]:
-		c.report(pos, CodeIdleRollout, "rollout decides nothing: %s is one object", spec.label()).
-			hint("leave it out, or give the child a forEach")
-	case spec.updatePolicy == UpdateCreateOnly && (!r.ordered || r.node.has("maxUnavailable") || r.node.has("partition")):
-		c.report(pos, CodeIdleRollout, "rollout decides nothing: with updatePolicy CreateOnly, %s is never updated", spec.label()).
-			hint("leave it out; only order: OrderedReady says something of how items are made and removed")
-	}
-	child.rollout = &compiledRollout{rolloutSpec: *r}
-	child.Rollout, child.Ordered = true, r.ordered
-	if r.max == nil {
-		return
-	}
-	sc := c.ruleScope("children." + spec.label() + ".rollout.maxUnavailable")
-	child.rollout.value = c.textField(r.max, sc, &n.uses, "an int, or text such as 25%", types.IntKind, types.StringKind)
-	c.try(r.max, child.rollout.value, sc.place, func(s *scope) *problem {
-		_, p := s.ev.maxUnavailable(child.rollout, 1)
-		return p
-	})
 }
 
 // turn is how an item stands in a rollout.
@@ -71,7 +44,7 @@ func (e *Evaluation) rollOut(i int) {
 		turns[j] = e.turnOf(child, &n.items[j])
 	}
 	missing := n.missing
-	if child.rollout.ordered {
+	if child.rollout.Ordered {
 		e.makeInOrder(n, turns)
 	}
 	e.updateInOrder(child, n, turns, missing)
@@ -147,7 +120,7 @@ func (e *Evaluation) updateInOrder(child *compiledChild, n *nodeState, turns []t
 		goes := underWay < limit && (t.notReady != nil || unavailable < limit)
 		switch {
 		case !t.outdated:
-		case int64(it.scope.index) < child.rollout.partition:
+		case int64(it.scope.index) < child.rollout.Partition:
 			it.holdBack()
 		case !goes:
 			it.holdBack()
@@ -207,7 +180,7 @@ func (n *nodeState) explain(turns []turn, left int, unknown *problem) (p *proble
 // maxUnavailable is how many items may be not ready at the same time.
 func (e *Evaluation) maxUnavailable(r *compiledRollout, items int) (int, *problem) {
 	if r.value == nil {
-		return r.share.of(items), nil
+		return r.Share.Of(items), nil
 	}
 	val, ok, p := r.value.render(&e.base)
 	if p != nil {
@@ -216,9 +189,9 @@ func (e *Evaluation) maxUnavailable(r *compiledRollout, items int) (int, *proble
 	if !ok {
 		val = nil
 	}
-	says, err := shareOf(val)
+	says, err := syntax.ShareOf(val)
 	if err != nil {
 		return 0, failure("%s, and is %s", err.Error(), jsonType(val)).under("maxUnavailable")
 	}
-	return says.of(items), nil
+	return says.Of(items), nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/flow"
 )
 
 // scope resolves the names of expressions in one place of one evaluation. It
@@ -56,25 +57,25 @@ func (s *scope) Parent() interpreter.Activation { return nil }
 // ResolveName implements interpreter.Activation.
 func (s *scope) ResolveName(name string) (any, bool) {
 	switch name {
-	case rootParent:
+	case flow.RootParent:
 		return s.ev.parent, true
-	case rootChildren:
+	case flow.RootChildren:
 		return (*childrenView)(s), true
-	case rootLookups:
+	case flow.RootLookups:
 		return (*lookupsView)(s), true
-	case rootObserved:
+	case flow.RootObserved:
 		return (*observedView)(s), true
-	case rootEach:
+	case flow.RootEach:
 		return (*eachView)(s), true
-	case rootVariables:
+	case flow.RootVariables:
 		return (*variablesView)(s), true
-	case rootSelf:
+	case flow.RootSelf:
 		return s.self, s.self != nil
-	case rootStatus:
+	case flow.RootStatus:
 		return s.status, s.status != nil
-	case rootFinalizing:
+	case flow.RootFinalizing:
 		return s.ev.finalizing, true
-	case rootNow:
+	case flow.RootNow:
 		return s.ev.clock.Now(), true
 	case run.ClockName:
 		return &s.ev.clock, true
@@ -170,7 +171,7 @@ func (m *memo) compute(v *compiledVariable, s *scope) {
 		// CEL's own value is kept: it need not be JSON, nor be copied.
 		val, p := t.x.eval(s)
 		if p != nil {
-			m.problem = p.in(rootVariables + "." + v.name)
+			m.problem = p.in(flow.RootVariables + "." + v.name)
 			return
 		}
 		m.val = val
@@ -184,7 +185,7 @@ func (m *memo) compute(v *compiledVariable, s *scope) {
 	val, ok, p := v.value.render(&reader)
 	s.ev.room, s.ev.drafted = room, drafted // what was drafted for the variable stays
 	if p != nil {
-		m.problem = p.in(rootVariables + "." + v.name)
+		m.problem = p.in(flow.RootVariables + "." + v.name)
 		return
 	}
 	m.val, m.absent = val, !ok

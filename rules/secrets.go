@@ -1,15 +1,15 @@
 package rules
 
 import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"strconv"
+
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // notShown stands in a message in place of a value, or of an error that may hold one,
 // of a rule that has to do with Secrets: messages become conditions, Events and lines
 // of logs, which more people read than Secrets.
 const notShown = "(not shown, because the rule has to do with Secrets)"
-
-func isSecret(gvk schema.GroupVersionKind) bool { return gvk.Group == "" && gvk.Kind == "Secret" }
 
 // HasSecrets says whether the parent, a lookup, a child or the target of a patch of the
 // rule is a Secret. What
@@ -18,44 +18,21 @@ func isSecret(gvk schema.GroupVersionKind) bool { return gvk.Group == "" && gvk.
 func (p *Program) HasSecrets() bool { return p.secrets }
 
 func (p *Program) findSecrets() bool {
-	if isSecret(p.parent.GVK) {
+	if syntax.IsSecret(p.parent.GVK) {
 		return true
 	}
 	for _, l := range p.lookups {
-		if isSecret(l.GVK) {
+		if syntax.IsSecret(l.GVK) {
 			return true
 		}
 	}
 	for _, c := range p.children {
-		if isSecret(c.GVK) {
+		if syntax.IsSecret(c.GVK) {
 			return true
 		}
 	}
 	for _, patch := range p.patches {
-		if isSecret(patch.GVK) {
-			return true
-		}
-	}
-	return false
-}
-
-// readsSecret says whether a part of a rule reads something of a lookup or a child that
-// is a Secret.
-func (c *compiler) readsSecret(u *uses) bool {
-	for _, r := range u.nodes {
-		if r.root == rootLookups {
-			if l := c.lookups[r.id]; l != nil && isSecret(l.spec.gvk) {
-				return true
-			}
-			continue
-		}
-		child := c.children[r.id]
-		if child == nil {
-			continue
-		}
-		kind, _ := child.template.get("kind").text()
-		version, _ := child.template.get("apiVersion").text()
-		if isSecret(schema.FromAPIVersionAndKind(version, kind)) {
+		if syntax.IsSecret(patch.GVK) {
 			return true
 		}
 	}
@@ -67,7 +44,7 @@ func (e *Evaluation) shown(value string) string {
 	if e.prog.secrets {
 		return notShown
 	}
-	return quoted(shorten(value))
+	return strconv.Quote(shorten(value))
 }
 
 // reason is what a message says of an error.

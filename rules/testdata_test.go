@@ -23,6 +23,8 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/openapi/builtin"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 var update = flag.Bool("update", false, "rewrite the wanted parts of testdata")
@@ -222,7 +224,7 @@ func runCase(t *testing.T, path string) {
 }
 
 // compileCase compiles the rules of a case.
-func compileCase(t *testing.T, files map[string]string) ([]*Program, Findings) {
+func compileCase(t *testing.T, files map[string]string) ([]*Program, diagnostic.Findings) {
 	t.Helper()
 	kinds := testKinds{}
 	kinds.define(t, files["crds.yaml"])
@@ -277,8 +279,8 @@ func rewrite(t *testing.T, path string, archive *txtar.Archive, got map[string]s
 }
 
 // compileAll decodes a source and compiles what is in it.
-func compileAll(name string, data []byte, o Options) ([]*Program, Findings) {
-	docs, findings := Decode(name, data)
+func compileAll(name string, data []byte, o Options) ([]*Program, diagnostic.Findings) {
+	docs, findings := syntax.Decode(name, data)
 	var programs []*Program
 	for _, r := range slices.Concat(docs.Rules, docs.Partial) {
 		p, more := Compile(r, o)
@@ -291,7 +293,7 @@ func compileAll(name string, data []byte, o Options) ([]*Program, Findings) {
 }
 
 // checkPlaces holds that a finding about a name stands at the name.
-func checkPlaces(t *testing.T, findings Findings) {
+func checkPlaces(t *testing.T, findings diagnostic.Findings) {
 	t.Helper()
 	about := regexp.MustCompile(`^(?:unknown (?:name|function|field)|duplicate field|there is no (?:child|variable|lookup) called) "(.+?)"`)
 	for _, f := range findings {
@@ -309,7 +311,7 @@ func checkPlaces(t *testing.T, findings Findings) {
 	}
 }
 
-func findingsText(findings Findings) string {
+func findingsText(findings diagnostic.Findings) string {
 	var b strings.Builder
 	for _, f := range findings {
 		fmt.Fprintln(&b, f)
@@ -353,7 +355,7 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 				for _, path := range r.Fresh(j) {
 					fmt.Fprintf(&b, "  generated, where it is missing: %s\n", strings.Join(path, "."))
 				}
-				if d := ev.Ending(o); d != (Ending{EndDelete, EndDelete}) {
+				if d := ev.Ending(o); d != (Ending{syntax.EndDelete, syntax.EndDelete}) {
 					fmt.Fprintf(&b, "  when pruned: %s, when deleted: %s\n", d.WhenPruned, d.WhenDeleted)
 				}
 				for _, path := range ev.Ignores(o) {

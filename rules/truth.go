@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"strconv"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -8,6 +10,8 @@ import (
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 )
 
 // truth is what a condition is, whatever it reads; ok is false where that is not
@@ -63,7 +67,7 @@ func (t *typing) checkTerms(e ast.Expr) {
 			continue
 		}
 		if old, twice := first[path]; twice && types.Equal(old, value) != types.True {
-			t.report(term.ID(), CodeNeverEqual, "%s is compared with %s before, so all this is always %t", path, literalWords(old), outcome).
+			t.report(term.ID(), diagnostic.CodeNeverEqual, "%s is compared with %s before, so all this is always %t", path, literalWords(old), outcome).
 				Hint = map[bool]string{false: "write || for or", true: "write && for and"}[outcome]
 			return
 		}
@@ -88,21 +92,21 @@ func (t *typing) compared(e ast.Expr, operator string) (path string, value ref.V
 // checkParentKind reports a comparison of the parent's kind or apiVersion with
 // another one than that of spec.parent, and says whether it did.
 func (t *typing) checkParentKind(literal, field ast.Expr) bool {
-	text, ok := literalText(literal)
-	gvk := t.c.rule.parent.gvk
+	text, ok := flow.LiteralText(literal)
+	gvk := t.c.rule.Parent.GVK
 	if !ok || gvk.Kind == "" {
 		return false
 	}
 	is := ""
 	switch t.path(field) {
-	case rootParent + ".kind":
+	case flow.RootParent + ".kind":
 		is = gvk.Kind
-	case rootParent + ".apiVersion":
+	case flow.RootParent + ".apiVersion":
 		is = gvk.GroupVersion().String()
 	}
 	if is == "" || is == text {
 		return false
 	}
-	t.report(literal.ID(), CodeNeverEqual, "%s is never %s: the rule is for %s", t.path(field), quoted(text), quoted(is))
+	t.report(literal.ID(), diagnostic.CodeNeverEqual, "%s is never %s: the rule is for %s", t.path(field), strconv.Quote(text), strconv.Quote(is))
 	return true
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"maps"
+	"strconv"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -11,6 +12,9 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // typing walks over one expression, which CEL's checker has passed, once more:
@@ -40,7 +44,7 @@ type typing struct {
 // missingRead is a read of a field that may be missing.
 type missingRead struct {
 	// finding says so.
-	finding *Finding
+	finding *diagnostic.Finding
 	// optional is the read as it is written where the field may be missing.
 	optional string
 }
@@ -135,14 +139,14 @@ func (t *typing) name(e ast.Expr, env typeBindings) typed {
 		return v
 	}
 	switch name {
-	case rootParent:
-		return t.c.kindType(t.c.rule.parent.gvk)
-	case rootNow:
+	case flow.RootParent:
+		return t.c.kindType(t.c.rule.Parent.GVK)
+	case flow.RootNow:
 		return typed{typ: types.TimestampType}
-	case rootFinalizing:
+	case flow.RootFinalizing:
 		return typed{typ: types.BoolType}
 	}
-	if isGroup(name) {
+	if flow.IsGroup(name) {
 		return typed{root: name}
 	}
 	if o, ok := t.scope.names[name]; ok {
@@ -154,15 +158,15 @@ func (t *typing) name(e ast.Expr, env typeBindings) typed {
 // member is a member of a root.
 func (t *typing) member(root, name string) typed {
 	switch root {
-	case rootChildren, rootObserved:
+	case flow.RootChildren, flow.RootObserved:
 		return t.c.childType(name)
-	case rootEach:
+	case flow.RootEach:
 		if spec := t.c.children[name]; spec != nil {
-			return t.c.kindType(templateGVK(spec.template))
+			return t.c.kindType(syntax.TemplateGVK(spec.Template))
 		}
-	case rootLookups:
+	case flow.RootLookups:
 		return t.c.lookupType(name)
-	case rootVariables:
+	case flow.RootVariables:
 		if v := t.c.variable(t.scope, name); v != nil && v.origin != nil {
 			return v.origin.typ
 		}
@@ -228,7 +232,7 @@ func asOptional(v typed, optional bool) typed {
 func (t *typing) indexed(e, operand, index ast.Expr, env typeBindings, optional bool) typed {
 	t.steps[operand.ID()] = true
 	from := t.walk(operand, env, false)
-	if name, ok := literalText(index); ok && innerType(from.cel()).Kind() != types.ListKind {
+	if name, ok := flow.LiteralText(index); ok && innerType(from.cel()).Kind() != types.ListKind {
 		return t.selected(e, operand, from, name, false, optional)
 	}
 	at := t.value(index, env)
@@ -302,7 +306,7 @@ func (t *typing) join(a, b typed) typed {
 func (t *typing) loop(c ast.ComprehensionExpr, env typeBindings) typed {
 	over := t.walk(c.IterRange(), env, false)
 	if !isRange(over.cel()) {
-		t.report(c.IterRange().ID(), CodeTypes, "%s, and what a loop goes over must be a list or a map", t.subject(c.IterRange(), over)).
+		t.report(c.IterRange().ID(), diagnostic.CodeTypes, "%s, and what a loop goes over must be a list or a map", t.subject(c.IterRange(), over)).
 			Hint = optionalHint(t.path(c.IterRange()), over)
 	}
 	first, second := t.ranged(over, c.HasIterVar2())
@@ -374,32 +378,32 @@ func (t *typing) warnMissing(e ast.Expr, name, optional, reason string) {
 		return
 	}
 	t.warned[path] = true
-	finding := t.reportName(e.ID(), name, CodeOptionalField, "%s may be missing: %s", path, reason)
+	finding := t.reportName(e.ID(), name, diagnostic.CodeOptionalField, "%s may be missing: %s", path, reason)
 	if t.missing == nil {
 		t.missing = map[int64]missingRead{}
 	}
 	t.missing[e.ID()] = missingRead{finding: finding, optional: optional}
 	ask := "has(" + path + ")"
 	if e.Kind() != ast.SelectKind {
-		ask = quoted(name) + " in " + t.expr.Source(e.AsCall().Args()[0])
+		ask = strconv.Quote(name) + " in " + t.expr.Source(e.AsCall().Args()[0])
 	}
-	finding.hint("write %s, with orValue(…) where there must be a value, or ask %s first", optional, ask)
+	finding.WithHint("write %s, with orValue(…) where there must be a value, or ask %s first", optional, ask)
 }
 
 // isAlwaysThere says whether the API server sees to a field of every object, of
 // which schemas say nothing.
 func (t *typing) isAlwaysThere(operand ast.Expr, name string) bool {
 	switch t.expr.Source(operand) {
-	case rootParent:
+	case flow.RootParent:
 		// An object without a spec is a rare one, and not what reading a field of
 		// it is about.
 		return name == "apiVersion" || name == "kind" || name == "metadata" || name == "spec"
-	case rootParent + ".metadata":
+	case flow.RootParent + ".metadata":
 		switch name {
 		case "name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation":
 			return true
 		case "labels":
-			return t.c.rule.parent.labelled()
+			return t.c.rule.Parent.Labelled()
 		}
 	}
 	return false
@@ -411,7 +415,7 @@ func (t *typing) isAlwaysThere(operand ast.Expr, name string) bool {
 func (t *typing) collectAsked(e ast.Expr, asked map[string]bool) {
 	if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.In {
 		key, of := e.AsCall().Args()[0], e.AsCall().Args()[1]
-		if name, ok := literalText(key); ok {
+		if name, ok := flow.LiteralText(key); ok {
 			asked[t.expr.Source(of)+"."+name] = true
 			asked[t.expr.Source(of)+"["+t.expr.Source(key)+"]"] = true
 		}
@@ -424,7 +428,7 @@ func (t *typing) collectAsked(e ast.Expr, asked map[string]bool) {
 	switch {
 	case sel.IsTestOnly():
 		asked[t.expr.Source(sel.Operand())+"."+sel.FieldName()] = true
-	case sel.Operand().Kind() == ast.IdentKind && sel.Operand().AsIdent() == rootVariables:
+	case sel.Operand().Kind() == ast.IdentKind && sel.Operand().AsIdent() == flow.RootVariables:
 		if v := t.c.variable(t.scope, sel.FieldName()); v != nil && v.origin != nil {
 			maps.Copy(asked, v.origin.holds)
 		}
@@ -440,8 +444,4 @@ func terms(operator string, e ast.Expr, found []ast.Expr) []ast.Expr {
 		found = terms(operator, arg, found)
 	}
 	return found
-}
-
-func isNullLiteral(e ast.Expr) bool {
-	return e.Kind() == ast.LiteralKind && e.AsLiteral() == types.NullValue
 }

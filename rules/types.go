@@ -9,6 +9,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // typed is what is known of a value before the rule runs. Of the zero value
@@ -279,7 +280,7 @@ func (c *compiler) kindType(gvk schema.GroupVersionKind) typed {
 
 // statusType is the type of the parent's status.
 func (c *compiler) statusType() typed {
-	parent := c.kindType(c.rule.parent.gvk)
+	parent := c.kindType(c.rule.Parent.GVK)
 	if parent.cel().Kind() != types.StructKind || parent.schema.Fields["status"] == nil {
 		return typed{}
 	}
@@ -292,8 +293,8 @@ func (c *compiler) childType(id string) typed {
 	if spec == nil {
 		return typed{}
 	}
-	object := c.kindType(templateGVK(spec.template))
-	if spec.many() {
+	object := c.kindType(syntax.TemplateGVK(spec.Template))
+	if spec.Many() {
 		return c.types.list(object)
 	}
 	return object
@@ -305,22 +306,11 @@ func (c *compiler) lookupType(id string) typed {
 	if l == nil {
 		return typed{}
 	}
-	object := c.kindType(l.spec.gvk)
-	if l.spec.list() {
+	object := c.kindType(l.spec.GVK)
+	if l.spec.IsList() {
 		return c.types.list(object)
 	}
 	return object
-}
-
-// templateGVK is the kind that a template names, empty where it names none.
-func templateGVK(template *node) schema.GroupVersionKind {
-	apiVersion, _ := template.get("apiVersion").text()
-	kind, _ := template.get("kind").text()
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil || apiVersion == "" || kind == "" || hasExpression(kind) {
-		return schema.GroupVersionKind{}
-	}
-	return gv.WithKind(kind)
 }
 
 // fieldNames lists the fields of an object, sorted.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 )
 
 // typeWords names a type in a sentence: "an int", "a list".
@@ -70,33 +73,15 @@ func (t *typing) path(e ast.Expr) string { return pathText(t.expr, e) }
 func (x *checkedExpression) path() string { return pathText(x.expr, x.expr.Root()) }
 
 func pathText(x *celenv.Expression, e ast.Expr) string {
-	inner := e
-	for {
-		switch inner.Kind() {
-		case ast.IdentKind:
-			if text := x.Source(e); len(text) <= maxShownPath && !strings.HasPrefix(inner.AsIdent(), "@") {
-				return text
-			}
-			return ""
-		case ast.SelectKind:
-			if inner.AsSelect().IsTestOnly() {
-				return ""
-			}
-			inner = inner.AsSelect().Operand()
-		case ast.CallKind:
-			if !isStep(inner.AsCall().FunctionName()) {
-				return ""
-			}
-			inner = inner.AsCall().Args()[0]
-		default:
-			return ""
-		}
+	p := flow.PathOf(e)
+	name := p.RootName()
+	if name == "" || strings.HasPrefix(name, "@") || slices.ContainsFunc(p.Steps, func(s flow.Step) bool { return s.Asks }) {
+		return ""
 	}
-}
-
-// isStep says whether an operator reads from its first operand.
-func isStep(operator string) bool {
-	return operator == operators.Index || operator == operators.OptIndex || operator == operators.OptSelect
+	if text := x.Source(e); len(text) <= maxShownPath {
+		return text
+	}
+	return ""
 }
 
 // subject names a value and its type: "parent.spec.replicas is an int", or only
@@ -140,31 +125,31 @@ func (t *typing) unknownField(e, operand ast.Expr, name string, s *openapi.Schem
 	if in == "" {
 		in = "this object"
 	}
-	f := t.reportName(e.ID(), name, CodeUnknownPath, "unknown field %q in %s", name, in)
+	f := t.reportName(e.ID(), name, diagnostic.CodeUnknownPath, "unknown field %q in %s", name, in)
 	if presence {
 		f.Message += ", so has() is always false"
 	}
 	names := fieldNames(s)
-	switch near := didYouMean(name, names); {
+	switch near := diagnostic.DidYouMean(name, names); {
 	case near != "":
-		f.hint("%s", near)
+		f.WithHint("%s", near)
 	case len(names) <= maxShownFields:
-		f.hint("known there are %s", strings.Join(names, ", "))
+		f.WithHint("known there are %s", strings.Join(names, ", "))
 	default:
-		f.hint("known there are %s and %d more", strings.Join(names[:maxShownFields], ", "), len(names)-maxShownFields)
+		f.WithHint("known there are %s and %d more", strings.Join(names[:maxShownFields], ", "), len(names)-maxShownFields)
 	}
 }
 
 func (t *typing) noFields(e, operand ast.Expr, name string, from typed) {
-	f := t.reportName(e.ID(), name, CodeTypes, "%s and has no field %s", t.subject(operand, from), name)
+	f := t.reportName(e.ID(), name, diagnostic.CodeTypes, "%s and has no field %s", t.subject(operand, from), name)
 	if from.cel().Kind() == types.ListKind {
 		in := t.path(operand)
-		f.hint("read it of one item, as in %s[0].%s, or of all, as in %s.map(x, x.%s)", in, name, in, name)
+		f.WithHint("read it of one item, as in %s[0].%s, or of all, as in %s.map(x, x.%s)", in, name, in, name)
 	}
 }
 
 func (t *typing) wrongKey(e, operand ast.Expr, typ *types.Type) {
-	t.report(e.ID(), CodeTypes, "the keys of %s are no strings: each is %s", cmpPath(t.path(operand), "this map"), typeWords(typ.Parameters()[0]))
+	t.report(e.ID(), diagnostic.CodeTypes, "the keys of %s are no strings: each is %s", cmpPath(t.path(operand), "this map"), typeWords(typ.Parameters()[0]))
 }
 
 func cmpPath(path, otherwise string) string {
@@ -175,18 +160,18 @@ func cmpPath(path, otherwise string) string {
 }
 
 func (t *typing) wrongIndex(operand, index ast.Expr, from, at typed) {
-	f := t.report(index.ID(), CodeTypes, "%s and cannot be an index of %s, %s", t.subject(index, at), cmpPath(t.path(operand), "this"), typeWords(from.cel()))
+	f := t.report(index.ID(), diagnostic.CodeTypes, "%s and cannot be an index of %s, %s", t.subject(index, at), cmpPath(t.path(operand), "this"), typeWords(from.cel()))
 	if from.cel().Kind() != types.ListKind && isScalar(at.cel()) {
-		f.hint("write %s", t.asString(index))
+		f.WithHint("write %s", t.asString(index))
 	}
 }
 
 func (t *typing) noItems(e, operand ast.Expr, from typed) {
-	t.report(e.ID(), CodeTypes, "%s and has no items", t.subject(operand, from))
+	t.report(e.ID(), diagnostic.CodeTypes, "%s and has no items", t.subject(operand, from))
 }
 
 func (t *typing) notBool(e ast.Expr, v typed, what string) {
-	t.report(e.ID(), CodeTypes, "%s, and %s", what, t.subject(e, v)).Hint = boolHint(t.path(e), v)
+	t.report(e.ID(), diagnostic.CodeTypes, "%s, and %s", what, t.subject(e, v)).Hint = boolHint(t.path(e), v)
 }
 
 // boolHint is how to ask of a value what an author wants to know who takes it for
@@ -225,13 +210,13 @@ func optionalHint(path string, v typed) string {
 }
 
 func (t *typing) differentBranches(e ast.Expr, yes, no typed) {
-	f := t.report(e.ID(), CodeTypes, "what stands on both sides of : must be of one type, and this gives %s or %s", typeWords(yes.cel()), typeWords(no.cel()))
+	f := t.report(e.ID(), diagnostic.CodeTypes, "what stands on both sides of : must be of one type, and this gives %s or %s", typeWords(yes.cel()), typeWords(no.cel()))
 	branches := e.AsCall().Args()[1:]
 	switch {
 	case yes.cel().Kind() == types.StringKind && isScalar(no.cel()):
-		f.hint("write %s", t.asString(branches[1]))
+		f.WithHint("write %s", t.asString(branches[1]))
 	case no.cel().Kind() == types.StringKind && isScalar(yes.cel()):
-		f.hint("write %s", t.asString(branches[0]))
+		f.WithHint("write %s", t.asString(branches[0]))
 	}
 }
 
@@ -241,7 +226,7 @@ func (t *typing) neverEqual(e, left, right ast.Expr, l, r typed) {
 		outcome = "true"
 	}
 	subject, other, s, o := t.order(left, right, l, r)
-	t.report(e.ID(), CodeNeverEqual, "%s and is never equal to %s, so this is always %s", t.subject(subject, s), t.object(other, o), outcome).
+	t.report(e.ID(), diagnostic.CodeNeverEqual, "%s and is never equal to %s, so this is always %s", t.subject(subject, s), t.object(other, o), outcome).
 		Hint = t.conversion(subject, other, s, o)
 }
 
@@ -255,7 +240,7 @@ func (t *typing) order(left, right ast.Expr, l, r typed) (subject, other ast.Exp
 }
 
 func (t *typing) neverIn(e, item, in ast.Expr, v, element typed) {
-	t.report(e.ID(), CodeNeverEqual, "%s and is never in %s, where each is %s", t.subject(item, v), cmpPath(t.path(in), "this"), typeWords(element.cel())).
+	t.report(e.ID(), diagnostic.CodeNeverEqual, "%s and is never in %s, where each is %s", t.subject(item, v), cmpPath(t.path(in), "this"), typeWords(element.cel())).
 		Hint = t.conversion(item, in, v, element)
 }
 
@@ -264,7 +249,7 @@ func (t *typing) checkEnum(literal, field ast.Expr, v typed) bool {
 	if t.checkParentKind(literal, field) {
 		return true
 	}
-	if literal.Kind() != ast.LiteralKind || v.schema == nil || len(v.schema.Enum) == 0 || isNullLiteral(literal) || inEnum(v.schema, literal.AsLiteral()) {
+	if literal.Kind() != ast.LiteralKind || v.schema == nil || len(v.schema.Enum) == 0 || flow.IsNullLiteral(literal) || inEnum(v.schema, literal.AsLiteral()) {
 		return false
 	}
 	names := make([]string, len(v.schema.Enum))
@@ -275,9 +260,9 @@ func (t *typing) checkEnum(literal, field ast.Expr, v typed) bool {
 	for field.Kind() == ast.CallKind && field.AsCall().IsMemberFunction() {
 		field = field.AsCall().Target() // path.orValue(…)
 	}
-	f := t.report(literal.ID(), CodeNeverEqual, "%s is never %s: it is one of %s", cmpPath(t.path(field), "this"), literalWords(literal.AsLiteral()), strings.Join(names, ", "))
-	if text, ok := literalText(literal); ok {
-		f.hint("%s", didYouMean(text, names))
+	f := t.report(literal.ID(), diagnostic.CodeNeverEqual, "%s is never %s: it is one of %s", cmpPath(t.path(field), "this"), literalWords(literal.AsLiteral()), strings.Join(names, ", "))
+	if text, ok := flow.LiteralText(literal); ok {
+		f.WithHint("%s", diagnostic.DidYouMean(text, names))
 	}
 	return true
 }
@@ -286,7 +271,7 @@ func (t *typing) checkEnum(literal, field ast.Expr, v typed) bool {
 func (t *typing) wrongOperand(e ast.Expr, operands []ast.Expr, given []typed, wrong int) {
 	name := e.AsCall().FunctionName()
 	symbol, isOperator := operators.FindReverse(name)
-	var f *Finding
+	var f *diagnostic.Finding
 	switch {
 	case isOperator && len(operands) == 2:
 		t.wrongOperator(e, symbol, operands, given)
@@ -295,17 +280,17 @@ func (t *typing) wrongOperand(e ast.Expr, operands []ast.Expr, given []typed, wr
 		t.wrongDefault(operands, given)
 		return
 	case isOperator:
-		f := t.report(e.ID(), CodeTypes, "%s does not take %s", symbol, t.object(operands[0], given[0]))
+		f := t.report(e.ID(), diagnostic.CodeTypes, "%s does not take %s", symbol, t.object(operands[0], given[0]))
 		if name == operators.LogicalNot {
 			f.Hint = boolHint(t.path(operands[0]), given[0])
 		}
 		return
 	case wrong >= len(operands):
-		f = t.report(e.ID(), CodeTypes, "%s() cannot be called with so many arguments", name)
+		f = t.report(e.ID(), diagnostic.CodeTypes, "%s() cannot be called with so many arguments", name)
 	case wrong == 0 && e.AsCall().IsMemberFunction():
-		f = t.reportName(e.ID(), name, CodeTypes, "%s and has no %s()", t.subject(operands[0], given[0]), name)
+		f = t.reportName(e.ID(), name, diagnostic.CodeTypes, "%s and has no %s()", t.subject(operands[0], given[0]), name)
 	default:
-		f = t.report(operands[wrong].ID(), CodeTypes, "%s, which %s() does not take here", t.subject(operands[wrong], given[wrong]), name)
+		f = t.report(operands[wrong].ID(), diagnostic.CodeTypes, "%s, which %s() does not take here", t.subject(operands[wrong], given[wrong]), name)
 	}
 	at := min(wrong, len(given)-1)
 	switch forms := t.c.env.Signatures(name); {
@@ -323,7 +308,7 @@ func (t *typing) wrongOperand(e ast.Expr, operands []ast.Expr, given []typed, wr
 // wrongDefault reports a default that is of another type than the value that it stands for.
 func (t *typing) wrongDefault(operands []ast.Expr, given []typed) {
 	wanted := innerType(given[0].cel())
-	f := t.report(operands[1].ID(), CodeTypes, "%s is %s where it exists, so orValue() needs %s, and %s",
+	f := t.report(operands[1].ID(), diagnostic.CodeTypes, "%s is %s where it exists, so orValue() needs %s, and %s",
 		cmpPath(t.path(operands[0]), "the value"), typeWords(wanted), typeWords(wanted), t.subject(operands[1], given[1]))
 	f.Hint = t.defaultHint(operands[1], innerType(given[1].cel()), wanted)
 }
@@ -331,7 +316,7 @@ func (t *typing) wrongDefault(operands []ast.Expr, given []typed) {
 // defaultHint is a default of the type that is wanted.
 func (t *typing) defaultHint(e ast.Expr, given, wanted *types.Type) string {
 	isText := given.Kind() == types.StringKind
-	text, isLiteral := literalText(e)
+	text, isLiteral := flow.LiteralText(e)
 	switch wanted.Kind() {
 	case types.BytesKind:
 		if isText && (!isLiteral || text != "") {
@@ -369,7 +354,7 @@ func (t *typing) wrongOperator(e ast.Expr, symbol string, operands []ast.Expr, g
 	hint := t.conversion(subject, other, s, o)
 	switch symbol {
 	case "in":
-		t.report(r.ID(), CodeTypes, "%s, and what stands behind in must be a list or a map", t.subject(r, given[1]))
+		t.report(r.ID(), diagnostic.CodeTypes, "%s, and what stands behind in must be a list or a map", t.subject(r, given[1]))
 		return
 	case "&&", "||":
 		for i, v := range given {
@@ -383,14 +368,14 @@ func (t *typing) wrongOperator(e ast.Expr, symbol string, operands []ast.Expr, g
 		}
 		return
 	case "+":
-		t.report(e.ID(), CodeTypes, "%s and cannot be added to %s", t.subject(subject, s), t.object(other, o)).Hint = hint
+		t.report(e.ID(), diagnostic.CodeTypes, "%s and cannot be added to %s", t.subject(subject, s), t.object(other, o)).Hint = hint
 	case "<", "<=", ">", ">=":
-		t.report(e.ID(), CodeTypes, "%s and cannot be compared with %s", t.subject(subject, s), t.object(other, o)).Hint = hint
+		t.report(e.ID(), diagnostic.CodeTypes, "%s and cannot be compared with %s", t.subject(subject, s), t.object(other, o)).Hint = hint
 	default:
-		f := t.report(e.ID(), CodeTypes, "%s does not take %s and %s", symbol, t.named(l, given[0]), t.named(r, given[1]))
+		f := t.report(e.ID(), diagnostic.CodeTypes, "%s does not take %s and %s", symbol, t.named(l, given[0]), t.named(r, given[1]))
 		for i, v := range given {
 			if k := given[1-i].cel().Kind(); v.cel().Kind() == types.StringKind && (k == types.IntKind || k == types.DoubleKind) {
-				f.hint("write %s(%s)", given[1-i].cel().TypeName(), t.short(operands[i]))
+				f.WithHint("write %s(%s)", given[1-i].cel().TypeName(), t.short(operands[i]))
 			}
 		}
 	}
@@ -417,7 +402,7 @@ func (t *typing) conversion(a, b ast.Expr, av, bv typed) string {
 // convert says how to make a of one type what goes together with the other, where
 // there is one good way.
 func (t *typing) convert(a ast.Expr, at, other *types.Type) string {
-	literal, isLiteral := literalText(a)
+	literal, isLiteral := flow.LiteralText(a)
 	switch {
 	case isOptional(at):
 		return fmt.Sprintf("give it a default, as in %s.orValue(…)", t.short(a))
@@ -460,7 +445,7 @@ func (t *typing) short(e ast.Expr) string {
 
 func (t *typing) asString(e ast.Expr) string {
 	if e.Kind() == ast.LiteralKind {
-		return quoted(t.short(e))
+		return strconv.Quote(t.short(e))
 	}
 	return "string(" + t.short(e) + ")"
 }
@@ -477,7 +462,7 @@ func isScalar(typ *types.Type) bool {
 // literalWords is a literal as an author writes it.
 func literalWords(v ref.Val) string {
 	if s, ok := v.(types.String); ok {
-		return quoted(string(s))
+		return strconv.Quote(string(s))
 	}
 	return fmt.Sprint(v.Value())
 }

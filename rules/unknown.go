@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 )
 
 // unknownNames is what an expression names and nothing is known of.
@@ -19,7 +21,7 @@ type unknownNames struct {
 
 // unknownNames reports names and functions that nothing is known of, with what
 // to write instead.
-func (c *compiler) unknownNames(parsed *celenv.Parsed, text string, sc *compileScope, at func(int) Position) unknownNames {
+func (c *compiler) unknownNames(parsed *celenv.Parsed, text string, sc *compileScope, at func(int) diagnostic.Position) unknownNames {
 	var unknown unknownNames
 	names, functions := parsed.Names()
 	names = slices.DeleteFunc(names, func(n celenv.Name) bool {
@@ -33,7 +35,7 @@ func (c *compiler) unknownNames(parsed *celenv.Parsed, text string, sc *compileS
 			continue
 		}
 		unknown.functions = true
-		name, offset := f.Name, nameOffset(text, f.Offset, f.Name)
+		name, offset := f.Name, flow.NameOffset(text, f.Offset, f.Name)
 		// An unknown name before it is taken for the rest of its own: math.foo.
 		names = slices.DeleteFunc(names, func(n celenv.Name) bool {
 			if n.Offset < 0 || n.Offset+len(n.Name)+1 != offset || text[n.Offset+len(n.Name)] != '.' {
@@ -42,61 +44,38 @@ func (c *compiler) unknownNames(parsed *celenv.Parsed, text string, sc *compileS
 			name, offset = n.Name+"."+f.Name, n.Offset
 			return true
 		})
-		hint := foreignFunction(f.Name)
+		hint := flow.ForeignFunction(f.Name)
 		if hint == "" {
-			hint = didYouMean(name, c.env.FunctionNames())
+			hint = diagnostic.DidYouMean(name, c.env.FunctionNames())
 		}
-		c.report(at(offset), CodeUnknownFunction, "unknown function %q", name).hint("%s", hint)
+		c.report(at(offset), diagnostic.CodeUnknownFunction, "unknown function %q", name).WithHint("%s", hint)
 	}
 	for _, n := range names {
 		if why := outOfScope(n.Name, sc); why != "" {
-			c.report(at(n.Offset), CodeOutOfScope, "%s", why)
+			c.report(at(n.Offset), diagnostic.CodeOutOfScope, "%s", why)
 		} else if !sc.openNames && !misused {
-			c.report(at(n.Offset), CodeUnknownName, "unknown name %q", n.Name).hint("%s", c.rootHint(text, n, sc))
+			c.report(at(n.Offset), diagnostic.CodeUnknownName, "unknown name %q", n.Name).WithHint("%s", c.rootHint(text, n, sc))
 		}
 		unknown.roots = append(unknown.roots, n.Name)
 	}
 	return unknown
 }
 
-// nameOffset is where a name stands, of which CEL gives the offset of the dot or
-// the bracket before it, or of the parenthesis behind it. Without a name it is
-// what stands behind the dot.
-func nameOffset(text string, offset int, name string) int {
-	if offset < 0 || offset > len(text) {
-		return offset
-	}
-	if name == "" {
-		return offset + len(text[offset:]) - len(strings.TrimPrefix(text[offset:], "."))
-	}
-	rest := strings.TrimLeft(text[offset:], ".?[\"'` ")
-	if strings.HasPrefix(rest, name) {
-		return len(text) - len(rest)
-	}
-	if before := strings.TrimRight(text[:offset], " "); strings.HasSuffix(before, name) {
-		return len(before) - len(name)
-	}
-	if i := strings.Index(rest, "."+name); i >= 0 { // has(children.name) stands at its parenthesis
-		return len(text) - len(rest) + i + 1
-	}
-	return offset
-}
-
 // outOfScope says why a name that means something elsewhere does not here.
 func outOfScope(name string, sc *compileScope) string {
 	switch name {
-	case rootChildren:
+	case flow.RootChildren:
 		return "children cannot be read in " + sc.place
-	case rootSelf:
+	case flow.RootSelf:
 		return "self is the live object in readyWhen, updateWhen and recreateWhen, and is known only there"
-	case rootStatus:
-		if sc.names[rootStatus] == nil && strings.HasPrefix(sc.place, "spec.events") {
+	case flow.RootStatus:
+		if sc.names[flow.RootStatus] == nil && strings.HasPrefix(sc.place, "spec.events") {
 			return "status is what spec.status renders, and this rule has none"
 		}
 		return "status is what spec.status renders, and is known only in spec.events; what the parent has is parent.status"
-	case rootObserved:
+	case flow.RootObserved:
 		return "observed cannot be read in " + sc.place
-	case rootEach:
+	case flow.RootEach:
 		if sc.openNames {
 			return "" // it may be known
 		}
@@ -108,7 +87,7 @@ func outOfScope(name string, sc *compileScope) string {
 // rootHint says what an unknown name could have been meant for.
 func (c *compiler) rootHint(text string, n celenv.Name, sc *compileScope) string {
 	name := n.Name
-	if whole := dashedName(text, n); whole != "" {
+	if whole := flow.DashedName(text, n); whole != "" {
 		return fmt.Sprintf("- and / are operators here: a key that has them is written in brackets, as in [%q]", whole)
 	}
 	switch {
@@ -116,7 +95,7 @@ func (c *compiler) rootHint(text string, n celenv.Name, sc *compileScope) string
 		return "the object that the rule is for is parent, as in " + strings.Replace(shorten(text), "schema.", "parent.", 1)
 	case name == "resources":
 		return "the objects that the rule makes are children, as in children.<id>"
-	case name == "spec" || name == "metadata" || name == "status" && sc.names[rootStatus] == nil:
+	case name == "spec" || name == "metadata" || name == "status" && sc.names[flow.RootStatus] == nil:
 		return "write parent." + name
 	case name == "vars":
 		return "write variables"
@@ -129,52 +108,11 @@ func (c *compiler) rootHint(text string, n celenv.Name, sc *compileScope) string
 	case c.isVariable(name, sc):
 		return "write variables." + name
 	}
-	if near := didYouMean(name, sc.roots()); near != "" {
+	if near := diagnostic.DidYouMean(name, sc.roots()); near != "" {
 		return near
 	}
 	if text == name {
 		return fmt.Sprintf("to have ${%s} as it stands, write $${%s}", name, name)
 	}
 	return fmt.Sprintf("known here are %s, and to have ${ as it stands, write $${", strings.Join(sc.roots(), ", "))
-}
-
-// foreignFunction says how to write what other languages have a function for.
-func foreignFunction(name string) string {
-	switch name {
-	case "len", "length", "count":
-		return "write size(…)"
-	case "default", "coalesce", "getOrDefault", "orDefault":
-		return "write .? before the field that may be missing, and orValue(…) behind it, as in parent.spec.?x.orValue(1)"
-	case "toUpper", "upper", "toUpperCase":
-		return "write upperAscii()"
-	case "toLower", "lower", "toLowerCase":
-		return "write lowerAscii()"
-	case "str", "toString", "String":
-		return "write string(…)"
-	case "b64enc":
-		return "write base64.encode(bytes(…))"
-	case "b64dec":
-		return "write string(base64.decode(…))"
-	}
-	return ""
-}
-
-// dashedName is the whole of a key that has - or / in it, such as app-name, where
-// the name is its last part: labels.app-name is a subtraction in CEL.
-func dashedName(text string, n celenv.Name) string {
-	at := n.Offset
-	if at < 2 || at > len(text) || text[at-1] != '-' && text[at-1] != '/' {
-		return ""
-	}
-	if text[at-1] == '/' {
-		return "…/" + n.Name // where the key begins cannot be seen
-	}
-	start := at - 1
-	for start > 0 && (isNameByte(text[start-1]) || text[start-1] == '-') {
-		start--
-	}
-	if start == at-1 || start == 0 || text[start-1] != '.' && text[start-1] != '?' {
-		return ""
-	}
-	return text[start:at] + n.Name
 }

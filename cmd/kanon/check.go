@@ -17,6 +17,7 @@ import (
 
 	"kanon.dev/kanon/definitions"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // input is a text that may hold rules.
@@ -202,7 +203,7 @@ func (c *check) readSchema(in input, kinds *knownKinds) error {
 	c.crds = append(c.crds, docs.CRDs...)
 	// What else may stand there was not asked about.
 	c.findings = append(c.findings, slices.DeleteFunc(findings, func(f rules.Finding) bool {
-		return !in.named || f.Code != rules.CodeNotYAML && f.Code != rules.CodeBrokenCRD
+		return !in.named || f.Code != diagnostic.CodeNotYAML && f.Code != diagnostic.CodeBrokenCRD
 	})...)
 	return nil
 }
@@ -224,7 +225,7 @@ func (c *check) rule(rule *rules.Rule, kinds *knownKinds, o rules.Options) {
 		c.programs = append(c.programs, program)
 	}
 	for i, f := range findings {
-		unknown := f.Code == rules.CodeUncheckedKind || f.Code == rules.CodeNoSchema && kinds.cluster == nil
+		unknown := f.Code == diagnostic.CodeUncheckedKind || f.Code == diagnostic.CodeNoSchema && kinds.cluster == nil
 		if unknown && f.Hint == "" {
 			findings[i].Hint = "give its CustomResourceDefinition with --schemas, or ask the cluster with --cluster"
 		}

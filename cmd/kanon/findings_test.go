@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // parents defines the kinds that the examples name.
@@ -99,7 +100,7 @@ func TestFindingsAreExplained(t *testing.T) {
 	}
 	all := explanations(t, string(data))
 	var want, got []string
-	for _, info := range rules.Codes() {
+	for _, info := range diagnostic.Codes() {
 		want = append(want, string(info.Code)+": "+info.Title)
 	}
 	for _, e := range all {
@@ -111,10 +112,10 @@ func TestFindingsAreExplained(t *testing.T) {
 	for _, e := range all {
 		t.Run(e.code, func(t *testing.T) {
 			t.Parallel()
-			switch rules.Code(e.code) {
-			case rules.CodeEnvironment: // no input can cause it
+			switch diagnostic.Code(e.code) {
+			case diagnostic.CodeEnvironment: // no input can cause it
 				return
-			case rules.CodeMoreErrors, rules.CodeMoreWarnings, rules.CodeTooManyDocs: // an example would be too long
+			case diagnostic.CodeMoreErrors, diagnostic.CodeMoreWarnings, diagnostic.CodeTooManyDocs: // an example would be too long
 				return
 			}
 			if e.wrong == "" || e.right == "" {

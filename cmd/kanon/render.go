@@ -17,6 +17,7 @@ import (
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // errRender ends a command whose output has said already what has no value.
@@ -112,7 +113,7 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 	if err != nil {
 		return err
 	}
-	if err := (rules.Printer{Color: isTerminal(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), check.findings); err != nil {
+	if err := (diagnostic.Printer{Color: isTerminal(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), check.findings); err != nil {
 		return err
 	}
 	switch {

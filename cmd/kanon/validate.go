@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // errFindings ends a command whose output has said already what is wrong.
@@ -94,7 +95,7 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	if err := (rules.Printer{Color: isTerminal(out)}).Print(out, check.findings); err != nil {
+	if err := (diagnostic.Printer{Color: isTerminal(out)}).Print(out, check.findings); err != nil {
 		return err
 	}
 	if check.rules == 0 && len(check.findings) == 0 {

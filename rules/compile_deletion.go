@@ -1,0 +1,65 @@
+package rules
+
+import (
+	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// deletion compiles a child's deletionPolicy. Where it takes an expression, what the
+// Child says of it is empty.
+func (c *compiler) deletion(spec *syntax.Child, child *compiledChild, sc *compileScope, u *flow.Uses) {
+	policy := func(n *yamltree.Node, field string) (syntax.DeletionPolicy, template) {
+		text, _ := n.Text()
+		if n == nil || !syntax.HasExpression(text) {
+			if text == "" {
+				return syntax.EndDelete, nil
+			}
+			return syntax.DeletionPolicy(text), nil
+		}
+		own := *sc
+		own.place = sc.place + ".deletionPolicy" + field
+		t := c.textField(n, &own, u, "Delete or Orphan", types.StringKind)
+		c.try(n, t, own.place, func(s *scope) *problem {
+			_, p := deletionOf(t, s)
+			return p
+		})
+		return "", t
+	}
+	if one := spec.Deletion.WhenPruned; one != nil && one == spec.Deletion.WhenDeleted {
+		child.Ending.WhenPruned, child.deletion.whenPruned = policy(one, "")
+		child.Ending.WhenDeleted, child.deletion.whenDeleted = child.Ending.WhenPruned, child.deletion.whenPruned
+		return
+	}
+	child.Ending.WhenPruned, child.deletion.whenPruned = policy(spec.Deletion.WhenPruned, ".whenPruned")
+	child.Ending.WhenDeleted, child.deletion.whenDeleted = policy(spec.Deletion.WhenDeleted, ".whenDeleted")
+}
+
+// compileDeleteWhen compiles spec.deleteWhen. What the cluster rests on is not
+// deleted by a rule.
+func (c *compiler) compileDeleteWhen(u *flow.Uses) *expression {
+	n := c.rule.DeleteWhen
+	if n == nil {
+		return nil
+	}
+	if isPowerful(c.rule.Parent.GVK.GroupKind()) {
+		c.report(c.rule.Source.At(n), diagnostic.CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.Parent.GVK.Kind).
+			WithHint("say in spec.status or spec.conditions that it may go, and leave it to somebody who looks at it first")
+		return nil
+	}
+	return c.condition(n, c.ruleScope("spec.deleteWhen"), u).compiled()
+}
+
+// isPowerful says whether more goes with an object of a kind than itself.
+func isPowerful(gk schema.GroupKind) bool {
+	switch gk {
+	case schema.GroupKind{Kind: "Namespace"}, schema.GroupKind{Kind: "Node"}, schema.GroupKind{Kind: "PersistentVolume"},
+		schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+		return true
+	}
+	return false
+}

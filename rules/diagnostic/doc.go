@@ -1,0 +1,25 @@
+// Package diagnostic has the findings of rules: what is wrong, at which position, and what
+// to write instead. It knows nothing of rules, YAML or CEL, so every other package of the
+// tree can report with it.
+//
+// A phase collects its findings in a [List], with the position and a [Code]. The code
+// decides the [Severity], and docs/findings.md explains it. At the end, the list gives
+// [Findings]: sorted, without duplicates, not more than a reader can use, and each with
+// its line of the source:
+//
+//	var list diagnostic.List
+//	list.Report(pos, diagnostic.CodeUnknownField, "unknown field %q in spec", "chidren").
+//		WithHint("%s", diagnostic.DidYouMean("chidren", known))
+//	findings := list.Findings(source.LineAt)
+//
+// A [Printer] shows them to people, with a caret below the column:
+//
+//	rule.yaml:5:3: error: unknown field "chidren" in spec [KN0101]
+//	    5 |   chidren:
+//	      |   ^
+//	      hint: did you mean "children"?
+//
+// list.go collects, finding.go has the values, printer.go writes them, suggest.go finds
+// the name that was meant, and codes.go lists all codes. A new code goes at the end of its
+// area in codes.go, with a title, and into docs/findings.md.
+package diagnostic

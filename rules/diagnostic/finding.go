@@ -1,0 +1,120 @@
+package diagnostic
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Severity says whether a rule with the finding can run.
+type Severity string
+
+const (
+	// SeverityError marks a finding with which a rule does not compile.
+	SeverityError Severity = "error"
+	// SeverityWarning marks a finding that the author should see. The rule runs.
+	SeverityWarning Severity = "warning"
+)
+
+// Finding is a mistake in a rule, with its position.
+type Finding struct {
+	Position `json:",inline"`
+	Severity Severity `json:"severity"`
+	// Code is the kind of mistake, as docs/findings.md lists them.
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	// Hint says what to write instead. It may be empty.
+	Hint string `json:"hint,omitempty"`
+	// Text is the line of the source that Position names.
+	Text string `json:"-"`
+	// Missing is the kind that the cluster lacks, if that is the mistake. The rule
+	// can compile as soon as the kind exists.
+	Missing *schema.GroupVersionKind `json:"-"`
+	// more is the number of findings that this one stands for, if it is a summary.
+	more int
+}
+
+// String gives "file:line:col: severity: message; hint [code]" in one line. See
+// Printer for the form that shows the place.
+func (f Finding) String() string {
+	var b strings.Builder
+	if pos := f.Position.String(); pos != "" {
+		b.WriteString(pos + ": ")
+	}
+	b.WriteString(string(f.Severity) + ": " + f.Message)
+	if f.Hint != "" {
+		b.WriteString("; " + f.Hint)
+	}
+	if f.Code != "" {
+		b.WriteString(" [" + string(f.Code) + "]")
+	}
+	return b.String()
+}
+
+// New makes a finding with the severity of its code. [List.Findings] adds Text.
+func New(pos Position, code Code, format string, args ...any) *Finding {
+	return &Finding{Position: pos, Severity: code.severity(), Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// WithHint sets what to write instead. An empty format sets nothing.
+func (f *Finding) WithHint(format string, args ...any) {
+	f.Hint = fmt.Sprintf(format, args...)
+}
+
+// Count is the number of findings that a finding stands for: 1, or more for a summary.
+func (f Finding) Count() int { return max(f.more, 1) }
+
+// Findings are those of a source or of a rule, sorted by position.
+type Findings []Finding
+
+// HasErrors reports whether one of them is an error.
+func (fs Findings) HasErrors() bool {
+	return slices.ContainsFunc(fs, func(f Finding) bool { return f.Severity == SeverityError })
+}
+
+// Err is nil without errors, else a *FindingsError that holds all findings.
+func (fs Findings) Err() error {
+	if !fs.HasErrors() {
+		return nil
+	}
+	return &FindingsError{Findings: fs}
+}
+
+// MissingKinds lists the kinds that the cluster lacks. Each stands there once, in the
+// order of the findings.
+func (fs Findings) MissingKinds() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, f := range fs {
+		if f.Missing != nil && !slices.Contains(kinds, *f.Missing) {
+			kinds = append(kinds, *f.Missing)
+		}
+	}
+	return kinds
+}
+
+// Sorted sorts findings by position and drops duplicates. It works in place.
+func (fs Findings) Sorted() Findings {
+	slices.SortStableFunc(fs, func(a, b Finding) int {
+		return cmp.Or(a.compare(b.Position), cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Message, b.Message))
+	})
+	return slices.CompactFunc(fs, func(a, b Finding) bool {
+		return a.Position == b.Position && a.Code == b.Code && a.Message == b.Message
+	})
+}
+
+// FindingsError is the error of findings of which at least one is an error.
+type FindingsError struct {
+	Findings Findings
+}
+
+// Error gives each finding a line.
+func (e *FindingsError) Error() string {
+	lines := make([]string, len(e.Findings))
+	for i, f := range e.Findings {
+		lines[i] = f.String()
+	}
+	return strings.Join(lines, "\n")
+}

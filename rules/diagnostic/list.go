@@ -1,0 +1,97 @@
+package diagnostic
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// List collects findings while a source is read or a rule is compiled.
+type List []*Finding
+
+// Report adds a finding. The caller may add a hint to what it returns.
+func (l *List) Report(pos Position, code Code, format string, args ...any) *Finding {
+	f := New(pos, code, format, args...)
+	*l = append(*l, f)
+	return f
+}
+
+// Findings are the findings, sorted and shortened, each with its line of the source,
+// which lineAt gives.
+func (l List) Findings(lineAt func(Position) string) Findings {
+	out := make(Findings, len(l))
+	for i, f := range l {
+		out[i] = *f
+	}
+	out = out.Sorted().Shortened()
+	for i := range out {
+		out[i].Text = lineAt(out[i].Position)
+	}
+	return out
+}
+
+// maxFindings is how many errors, and how many warnings, of one source are listed. A
+// hostile document cannot fill a log or a status with more.
+const maxFindings = 100
+
+// Shortened keeps the first errors and the first warnings of each source. One finding
+// for each severity then says how many more there are. A missing kind is always kept
+// once, because a rule compiles again when the kind appears. The findings must be sorted.
+func (fs Findings) Shortened() Findings {
+	if len(fs) <= maxFindings {
+		return fs
+	}
+	var out Findings
+	for len(fs) > 0 {
+		file, n := fs[0].File, 0
+		for n < len(fs) && fs[n].File == file {
+			n++
+		}
+		out = append(out, fs[:n].shortened()...)
+		fs = fs[n:]
+	}
+	return out
+}
+
+// shortened is Shortened for the findings of one source.
+func (fs Findings) shortened() Findings {
+	if len(fs) <= maxFindings {
+		return fs
+	}
+	kept := make(Findings, 0, 2*maxFindings+2)
+	listed := map[Severity]int{}
+	rest := map[Severity]*Finding{}
+	missing := map[schema.GroupVersionKind]bool{}
+	for _, f := range fs {
+		isNew := f.Missing != nil && !missing[*f.Missing]
+		if f.Missing != nil {
+			missing[*f.Missing] = true
+		}
+		if f.more == 0 && (listed[f.Severity] < maxFindings || isNew) {
+			listed[f.Severity]++
+			kept = append(kept, f)
+			continue
+		}
+		if rest[f.Severity] == nil {
+			rest[f.Severity] = &Finding{Position: f.Position, Text: f.Text, Severity: f.Severity}
+		}
+		rest[f.Severity].more += max(f.more, 1)
+	}
+	for severity, code := range map[Severity]Code{SeverityError: CodeMoreErrors, SeverityWarning: CodeMoreWarnings} {
+		if f := rest[severity]; f != nil {
+			f.Code, f.Message = code, fmt.Sprintf("and %s more %ss", Number(f.more), severity)
+			kept = append(kept, *f)
+		}
+	}
+	return kept.Sorted()
+}
+
+// Number writes a number with commas: 12,000.
+func Number[T int | int64 | uint64](n T) string {
+	text := strconv.FormatUint(uint64(n), 10) //nolint:gosec // Sizes and limits are not negative.
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

@@ -1,0 +1,43 @@
+package diagnostic
+
+import (
+	"cmp"
+	"strconv"
+)
+
+// Position is a place in a source. Line and Column count from 1; Column counts
+// characters, not bytes. A zero Line means that only the file is known, or that the
+// source is an object, which has no lines.
+type Position struct {
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	// Path leads to the place in an object: spec.children[1].template.kind. Where the
+	// value there is text of several lines, the line follows. Empty in a file.
+	Path string `json:"path,omitempty"`
+}
+
+// String gives file:line:col, or the object and the path. It omits what is not known.
+func (p Position) String() string {
+	s := p.File
+	if p.Path != "" {
+		s += ": " + p.Path
+	}
+	if p.Line > 0 {
+		s += ":" + strconv.Itoa(p.Line)
+		if p.Column > 0 {
+			s += ":" + strconv.Itoa(p.Column)
+		}
+	}
+	return s
+}
+
+// compare orders positions by file, line and column.
+func (p Position) compare(o Position) int {
+	return cmp.Or(
+		cmp.Compare(p.File, o.File),
+		cmp.Compare(p.Line, o.Line),
+		cmp.Compare(p.Column, o.Column),
+		cmp.Compare(p.Path, o.Path),
+	)
+}

@@ -1,0 +1,193 @@
+package diagnostic
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// Printer writes findings for people: each with its line, a caret below its column,
+// and its hint.
+//
+//	rule.yaml:11:27: error: unknown name "parnt" [KN0204]
+//	   11 |       metadata: {name: "${parnt.metadata.name}"}
+//	      |                           ^
+//	      hint: did you mean "parent"?
+//
+// The zero value is ready to use.
+type Printer struct {
+	// Color adds the colours of a terminal (ANSI escape codes).
+	Color bool
+	// Width is the most columns of a line that are shown. A longer line is cut around the
+	// column of the finding. 0: 120.
+	Width int
+}
+
+const defaultPrintWidth = 120
+
+// The escape codes that Color adds.
+const (
+	ansiBold   = "\x1b[1m"
+	ansiRed    = "\x1b[1;31m"
+	ansiYellow = "\x1b[1;33m"
+	ansiBlue   = "\x1b[34m"
+	ansiReset  = "\x1b[0m"
+)
+
+// Print writes the findings in their order. The error is that of w.
+func (p Printer) Print(w io.Writer, findings Findings) error {
+	for _, f := range findings {
+		if _, err := io.WriteString(w, p.text(f)); err != nil {
+			return fmt.Errorf("print findings: %w", err)
+		}
+	}
+	return nil
+}
+
+func (p Printer) text(f Finding) string {
+	var b strings.Builder
+	if pos := f.Position.String(); pos != "" {
+		b.WriteString(p.in(ansiBold, printable(pos)+":") + " ")
+	}
+	color := ansiRed
+	if f.Severity == SeverityWarning {
+		color = ansiYellow
+	}
+	b.WriteString(p.in(color, string(f.Severity)+":") + " " + printable(f.Message))
+	if f.Code != "" {
+		b.WriteString(" [" + string(f.Code) + "]")
+	}
+	b.WriteString("\n")
+	indent := ""
+	if f.Line > 0 && f.Column > 0 && f.Text != "" {
+		number := fmt.Sprintf("%5s", strconv.Itoa(f.Line))
+		indent = strings.Repeat(" ", len(number)+1)
+		line, caret := p.excerpt(f.Text, f.Column)
+		b.WriteString(p.in(ansiBlue, number+" |") + " " + line + "\n")
+		b.WriteString(p.in(ansiBlue, indent+"|") + " " + caret + p.in(color, "^") + "\n")
+	}
+	if f.Hint != "" {
+		b.WriteString(indent + p.in(ansiBold, "hint:") + " " + printable(f.Hint) + "\n")
+	}
+	return b.String()
+}
+
+func (p Printer) in(color, text string) string {
+	if !p.Color {
+		return text
+	}
+	return color + text + ansiReset
+}
+
+// cell is one character as a terminal shows it.
+type cell struct {
+	text string
+	// columns is its width. That of a tab depends on its column, so the line of the caret
+	// repeats the tab.
+	columns int
+}
+
+// excerpt gives a line as it is shown, and the blanks that put a caret below the character
+// at column, which counts from 1.
+func (p Printer) excerpt(text string, column int) (line, before string) {
+	cells, at, cutBefore, cutAfter := p.cells(text, column-1)
+	from, to := p.window(cells, at)
+	var shown, caret strings.Builder
+	if from > 0 || cutBefore {
+		shown.WriteString("…")
+		caret.WriteString(" ")
+	}
+	for i := from; i < to; i++ {
+		shown.WriteString(cells[i].text)
+		switch {
+		case i >= at:
+		case cells[i].text == "\t":
+			caret.WriteString("\t")
+		default:
+			caret.WriteString(strings.Repeat(" ", cells[i].columns))
+		}
+	}
+	if to < len(cells) || cutAfter {
+		shown.WriteString("…")
+	}
+	return strings.TrimRight(shown.String(), " \t"), caret.String()
+}
+
+// cells gives the characters around an index, as many as could be shown, and which of them
+// is the one at the index. before and after report whether the line has more.
+func (p Printer) cells(text string, index int) (cells []cell, at int, before, after bool) {
+	most := max(p.Width, defaultPrintWidth) + 1
+	n := 0
+	for _, r := range text {
+		if n++; n-1 < index-most {
+			before = true
+			continue
+		}
+		if n-1 > index+most {
+			after = true
+			break
+		}
+		cells = append(cells, cellOf(r))
+	}
+	return cells, min(index-max(index-most, 0), len(cells)), before, after
+}
+
+// window gives the range of cells that fit: all, or those around at.
+func (p Printer) window(cells []cell, at int) (from, to int) {
+	limit := p.Width
+	if limit <= 0 {
+		limit = defaultPrintWidth
+	}
+	total := 0
+	for _, c := range cells {
+		total += c.columns
+	}
+	if total <= limit {
+		return 0, len(cells)
+	}
+	from, to = at, at
+	for used := 0; used < limit && (from > 0 || to < len(cells)); {
+		if from > 0 {
+			from--
+			used += cells[from].columns
+		}
+		if to < len(cells) {
+			used += cells[to].columns
+			to++
+		}
+	}
+	return from, to
+}
+
+// cellOf shows a character. One that a terminal would obey, or that changes the direction
+// of the text around it, is replaced.
+func cellOf(r rune) cell {
+	switch {
+	case r == '\t':
+		return cell{text: "\t", columns: 1}
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return cell{text: string(r)}
+	case !unicode.IsPrint(r) && r != '\u3000' && r != '\u00a0':
+		return cell{text: "\ufffd", columns: 1}
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return cell{text: string(r), columns: 2}
+	default:
+		return cell{text: string(r), columns: 1}
+	}
+}
+
+// printable replaces the control characters of a message, so that it stays on one line.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) && r != ' ' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}

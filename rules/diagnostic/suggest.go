@@ -1,0 +1,62 @@
+package diagnostic
+
+import (
+	"fmt"
+	"slices"
+)
+
+// DidYouMean gives `did you mean "x"?` for the most similar of the names. It is empty if
+// none is similar enough.
+func DidYouMean(name string, names []string) string {
+	if near, ok := Nearest(name, names); ok {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return ""
+}
+
+// Nearest is the name with the smallest distance, if that is small against the length of
+// the name.
+func Nearest(name string, names []string) (string, bool) {
+	best, bestDistance := "", max(1, len(name)/3)+1
+	sorted := slices.Sorted(slices.Values(names))
+	for _, candidate := range sorted {
+		if candidate == name {
+			continue
+		}
+		if d := Distance(name, candidate); d < bestDistance {
+			best, bestDistance = candidate, d
+		}
+	}
+	return best, best != ""
+}
+
+// Distance is the number of letters to add, drop, change or swap with the next one that
+// turns a into b (optimal string alignment). It ignores case.
+func Distance(a, b string) int {
+	previous, current, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range current {
+		current[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if lower(a[i-1]) == lower(b[j-1]) {
+				change = 0
+			}
+			next[j] = min(current[j]+1, next[j-1]+1, current[j-1]+change)
+			if i > 1 && j > 1 && lower(a[i-1]) == lower(b[j-2]) && lower(a[i-2]) == lower(b[j-1]) {
+				next[j] = min(next[j], previous[j-2]+1)
+			}
+		}
+		previous, current, next = current, next, previous
+	}
+	return current[len(b)]
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}

@@ -1,0 +1,30 @@
+// Package flow knows what the expressions of a rule read, and what follows from that: what
+// must exist first, which conditions ensure that it does, and in which order children can be
+// rendered. It does not compile anything and knows no schemas.
+//
+// An expression that reads field after field is a [Path], and [PathOf] is how any expression
+// is taken apart into its steps:
+//
+//	p := flow.PathOf(e)    // lookups.db.?status.host
+//	p.RootName()           // "lookups"
+//	p.Names()              // lookups, db, status, host
+//	p.Steps[1].Optional    // true: .?status
+//
+// What a part of a rule reads is its [Uses]: the nodes, each a [Ref], and the fields. What a
+// variable or a lookup reads counts for those who read it:
+//
+//	var u flow.Uses
+//	u.Follow(variable, pos, nil) // the part reads what the variable reads
+//
+// A part that is evaluated under a condition has a [Guard]. It ensures that another node
+// exists if it asks for the node, or has all terms of the node's own condition:
+//
+//	children:
+//	- {id: a, when: "${parent.spec.on}", …}
+//	- {id: b, when: "${parent.spec.on && parent.spec.b}", …} # may read children.a
+//
+// names.go has the names that an expression can begin with, path.go the paths, reads.go the
+// fields that are read, written.go the fields that a template sets, uses.go what is read and
+// under which conditions, order.go the order of nodes, and always.go what an expression
+// cannot do without.
+package flow

@@ -1,0 +1,163 @@
+package flow
+
+import (
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+)
+
+// Path is an expression that reads field after field: parent.spec.?items[0].name. Any
+// expression is a path, if only one without steps.
+type Path struct {
+	// root is the expression that the first step reads from.
+	root ast.Expr
+	// Steps are in the order of the text.
+	Steps []Step
+}
+
+// Step reads a field or an item.
+type Step struct {
+	// Expr is the path up to and with this step, and operand the path before it.
+	Expr, Operand ast.Expr
+	// Name is the field. literal is false if it is computed.
+	Name    string
+	Literal bool
+	// Optional is true for .?name and [?name], and asks for has(path.name).
+	Optional, Asks bool
+}
+
+// PathOf takes an expression apart.
+func PathOf(e ast.Expr) Path {
+	var steps []Step
+	for {
+		step, ok := stepOf(e)
+		if !ok {
+			slices.Reverse(steps)
+			return Path{root: e, Steps: steps}
+		}
+		steps = append(steps, step)
+		e = step.Operand
+	}
+}
+
+// stepOf is the last step of a path. It is false for an expression without steps.
+func stepOf(e ast.Expr) (Step, bool) {
+	switch e.Kind() {
+	case ast.SelectKind:
+		sel := e.AsSelect()
+		return Step{Expr: e, Operand: sel.Operand(), Name: sel.FieldName(), Literal: true, Asks: sel.IsTestOnly()}, true
+	case ast.CallKind:
+		call := e.AsCall()
+		if !isStep(call.FunctionName()) {
+			return Step{}, false
+		}
+		step := Step{Expr: e, Operand: call.Args()[0], Optional: call.FunctionName() != operators.Index}
+		step.Name, step.Literal = LiteralText(call.Args()[1])
+		return step, true
+	default:
+		return Step{}, false
+	}
+}
+
+// isStep reports whether an operator reads a field or an item of its first operand.
+func isStep(operator string) bool {
+	return operator == operators.Index || operator == operators.OptIndex || operator == operators.OptSelect
+}
+
+// RootName is the name that the path begins with. It is empty if that is no name.
+func (p Path) RootName() string {
+	if p.root.Kind() != ast.IdentKind {
+		return ""
+	}
+	return p.root.AsIdent()
+}
+
+// Variable is the name of the variable that the path begins with, and the expression that
+// reads the variable. It is empty for any other path.
+func (p Path) Variable() (string, ast.Expr) {
+	if len(p.Steps) == 0 || p.RootName() != RootVariables || p.Steps[0].Optional || p.Steps[0].Asks {
+		return "", nil
+	}
+	return p.Steps[0].Name, p.Steps[0].Expr
+}
+
+// WholeVariable is the name of the variable that an expression reads and nothing else.
+func WholeVariable(e ast.Expr) string {
+	p := PathOf(e)
+	if len(p.Steps) != 1 {
+		return ""
+	}
+	name, _ := p.Variable()
+	return name
+}
+
+// Nodes are the ids of the steps, the last one first.
+func (p Path) Nodes() []int64 {
+	var ids []int64
+	for _, step := range slices.Backward(p.Steps) {
+		ids = append(ids, step.Expr.ID())
+	}
+	return ids
+}
+
+// anyKey is a key or an index in a list of names that is computed.
+const anyKey = "*"
+
+// Names lists the root and the fields of a path. It ends with anyKey at the first key that is
+// computed.
+func (p Path) Names() []string {
+	out := []string{p.RootName()}
+	for _, step := range p.Steps {
+		if !step.Literal {
+			return append(out, anyKey)
+		}
+		out = append(out, step.Name)
+	}
+	return out
+}
+
+// GeneratedPath is the field of the child's own observed object of which the expression is
+// the value or a default: observed.<id>.?data.?password.orValue(…). It is nil for any other
+// expression.
+func GeneratedPath(e ast.Expr, id string) []string {
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "orValue" || !e.AsCall().IsMemberFunction() {
+		return nil
+	}
+	p := PathOf(e.AsCall().Target())
+	if len(p.Steps) < 2 || !isObserved(p.Steps[0].Expr, id) || !p.Steps[1].Optional {
+		return nil // without ?, the expression waits for an object that is never created
+	}
+	var path []string
+	for _, step := range p.Steps[1:] {
+		if !step.Literal || step.Asks {
+			return nil
+		}
+		path = append(path, step.Name)
+	}
+	return path
+}
+
+// isObserved reports whether an expression is observed.<id>.
+func isObserved(e ast.Expr, id string) bool {
+	if e.Kind() != ast.SelectKind || e.AsSelect().IsTestOnly() || e.AsSelect().FieldName() != id {
+		return false
+	}
+	root := e.AsSelect().Operand()
+	return root.Kind() == ast.IdentKind && root.AsIdent() == RootObserved
+}
+
+// LiteralText is the value of a literal string.
+func LiteralText(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	s, ok := e.AsLiteral().(types.String)
+	return string(s), ok
+}
+
+// IsNullLiteral reports whether an expression is null.
+func IsNullLiteral(e ast.Expr) bool {
+	return e.Kind() == ast.LiteralKind && e.AsLiteral() == types.NullValue
+}

@@ -1,0 +1,74 @@
+package flow
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
+)
+
+// FieldRead is a field of an object that an expression reads.
+type FieldRead struct {
+	// Root is the object: parent, children.<id>, lookups.<id>, observed.<id>, or the name
+	// of an item.
+	Root string
+	path []string
+	// asks is true if the expression only asks whether the field exists.
+	asks bool
+	Text string
+	Pos  diagnostic.Position
+}
+
+// key identifies the field, and how it is read.
+func (r FieldRead) key() string {
+	return strings.Join(append([]string{r.Root, strconv.FormatBool(r.asks)}, r.path...), "\x00")
+}
+
+// FieldReads lists the fields that an expression reads of objects. isItem reports whether a
+// name is that of an item of forEach, and at gives the position of a node.
+func FieldReads(x *celenv.Expression, isItem func(name string) bool, at func(id int64) diagnostic.Position) []FieldRead {
+	inner := map[int64]bool{}
+	nodes := x.Nodes()
+	for _, e := range nodes {
+		if step, ok := stepOf(e); ok {
+			inner[step.Operand.ID()] = true
+		}
+	}
+	var reads []FieldRead
+	for _, e := range nodes {
+		if inner[e.ID()] {
+			continue // a part of a longer path
+		}
+		p := PathOf(e)
+		root := p.RootName()
+		if root != RootParent && root != RootNow && (!IsGroup(root) || root == RootVariables) && !isItem(root) {
+			continue
+		}
+		names := p.Names()
+		read := FieldRead{Root: root, path: names[1:], Text: x.Source(e), Pos: at(e.ID())}
+		if IsGroup(root) {
+			if len(names) < 2 {
+				continue
+			}
+			read.Root, read.path = root+"."+names[1], names[2:]
+		}
+		read.asks = len(p.Steps) > 0 && p.Steps[len(p.Steps)-1].Asks
+		reads = append(reads, read)
+	}
+	return reads
+}
+
+// IsPartOf reports whether r reads what other reads, or a part of it.
+func (r FieldRead) IsPartOf(other FieldRead) bool {
+	return r.Root == other.Root && len(other.path) <= len(r.path) && slices.Equal(other.path, r.path[:len(other.path)])
+}
+
+// IsOneOf reports whether r reads one of some fields, or a part of one.
+func (r FieldRead) IsOneOf(fields ...string) bool {
+	return slices.ContainsFunc(fields, func(field string) bool {
+		path := strings.Split(field, ".")
+		return len(path) <= len(r.path) && slices.Equal(path, r.path[:len(path)])
+	})
+}

@@ -1,0 +1,184 @@
+package flow
+
+import (
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// Ref is a child or a lookup that an expression reads.
+type Ref struct {
+	// Root is children, each, lookups or observed.
+	Root, ID string
+	// Hard is true if the expression has no value when the node is skipped.
+	Hard bool
+	// Past is true if the expression reads a field of a lookup that may be null.
+	Past bool
+	Pos  diagnostic.Position
+	// Guards are the conditions of the lookups through which the node is read.
+	Guards []*Guard
+}
+
+// Name is the node in the text of a rule.
+func (r *Ref) Name() string { return r.Root + "." + r.ID }
+
+// Orders reports whether the node must be settled before the one that reads it.
+func (r *Ref) Orders() bool { return r.Root == RootChildren || r.Root == RootEach }
+
+// Uses is what a part of a rule reads, also through variables and lookups.
+type Uses struct {
+	Nodes []Ref
+	// OwnStatus is true if the status of the parent is read.
+	OwnStatus bool
+	// Items is true if an item of forEach is read.
+	Items bool
+	// Random are the scalars whose expressions call random.
+	Random []*yamltree.Node
+	// Generated are the scalars in which random is the default of a field of the child's own
+	// observed object.
+	Generated []*yamltree.Node
+	// Fields are the fields of objects that are read, in rules that need to know them.
+	Fields []FieldRead
+}
+
+// Add adds what another part reads.
+func (u *Uses) Add(o *Uses) {
+	u.Nodes = append(u.Nodes, o.Nodes...)
+	u.OwnStatus = u.OwnStatus || o.OwnStatus
+	u.Items = u.Items || o.Items
+	u.Random = append(u.Random, o.Random...)
+	u.Generated = append(u.Generated, o.Generated...)
+	u.Fields = append(u.Fields, o.Fields...)
+}
+
+// followedRead is a nodeRef without its position and guards.
+type followedRead struct {
+	root, id   string
+	hard, past bool
+}
+
+// maxWays is through how many different lookups a node counts that is read at one position.
+const maxWays = 16
+
+// Follow adds what a variable or a lookup reads. pos is the position that reads the variable
+// or lookup, and by the condition of the lookup. Each read is added once: otherwise variables
+// that read one another twice would double with each.
+func (u *Uses) Follow(o *Uses, pos diagnostic.Position, by *Guard) {
+	u.OwnStatus = u.OwnStatus || o.OwnStatus
+	u.Items = u.Items || o.Items && by == nil // a lookup's items are its own
+	fields := map[string]bool{}
+	for _, r := range o.Fields {
+		if r.Pos = pos; !fields[r.key()] {
+			fields[r.key()] = true
+			u.Fields = append(u.Fields, r)
+		}
+	}
+	ways := map[followedRead][][]*Guard{}
+	for _, r := range o.Nodes {
+		r.Pos = pos
+		if by != nil {
+			r.Guards = append(slices.Clip(r.Guards), by)
+		}
+		read := followedRead{root: r.Root, id: r.ID, hard: r.Hard, past: r.Past}
+		known := ways[read]
+		if len(known) == maxWays || slices.ContainsFunc(known, func(way []*Guard) bool { return slices.Equal(way, r.Guards) }) {
+			continue
+		}
+		ways[read] = append(known, r.Guards)
+		u.Nodes = append(u.Nodes, r)
+	}
+}
+
+// Guard is the condition under which a part of a rule is evaluated.
+type Guard struct {
+	// Given is true if there is a condition, and lost if it could not be read.
+	Given, Lost bool
+	// Conjuncts are the terms of the condition that && joins, in the notation of CEL.
+	Conjuncts []string
+	// Asked are the nodes of which the condition asks whether they exist.
+	Asked map[string]bool
+}
+
+// ensures reports whether a node with the condition target exists, as far as is known, when
+// the condition of the guard is true.
+func (g *Guard) ensures(node string, target *Guard) bool {
+	if g.Asked[node] || containsAll(g.Conjuncts, target.Conjuncts) {
+		return true
+	}
+	// A condition with mistakes of its own might ensure it.
+	return g.Lost || g.Given && (len(g.Conjuncts) == 0 || len(target.Conjuncts) == 0)
+}
+
+// GuardOf is the guard of a condition. u is what the condition reads.
+func GuardOf(x *celenv.Expression, u *Uses) Guard {
+	g := Guard{Given: true, Conjuncts: conjuncts(x), Asked: map[string]bool{}}
+	for _, r := range u.Nodes {
+		if !r.Hard {
+			g.Asked[r.Name()] = true
+		}
+	}
+	return g
+}
+
+// Under adds the condition under which the part is there at all.
+func (g Guard) Under(outer Guard) Guard {
+	return Guard{
+		Given: true, Lost: g.Lost, Asked: g.Asked,
+		Conjuncts: append(append([]string{}, outer.Conjuncts...), g.Conjuncts...),
+	}
+}
+
+// GuardOwn makes the reads of a node soft if the same part asks whether the node exists:
+// has(children.a) ? children.a.x : …
+func (u *Uses) GuardOwn() {
+	asked := map[string]bool{}
+	for _, r := range u.Nodes {
+		if !r.Hard {
+			asked[r.Name()] = true
+		}
+	}
+	for i := range u.Nodes {
+		if r := &u.Nodes[i]; asked[r.Name()] {
+			r.Hard, r.Past = false, false
+		}
+	}
+}
+
+// Ensured reports whether one of the conditions under which a node is read ensures that it
+// exists.
+func Ensured(r Ref, reader, target *Guard) bool {
+	return reader.ensures(r.Name(), target) ||
+		slices.ContainsFunc(r.Guards, func(g *Guard) bool { return g.ensures(r.Name(), target) })
+}
+
+// containsAll reports whether have contains all of want, and want is not empty.
+func containsAll(have, want []string) bool {
+	for _, w := range want {
+		if !slices.Contains(have, w) {
+			return false
+		}
+	}
+	return len(want) > 0
+}
+
+// conjuncts lists the terms that && joins.
+func conjuncts(x *celenv.Expression) []string {
+	var out []string
+	var walk func(e ast.Expr)
+	walk = func(e ast.Expr) {
+		if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.LogicalAnd {
+			for _, arg := range e.AsCall().Args() {
+				walk(arg)
+			}
+			return
+		}
+		out = append(out, x.Source(e))
+	}
+	walk(x.Root())
+	return out
+}

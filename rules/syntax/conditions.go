@@ -1,0 +1,173 @@
+package syntax
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// Condition is one item of spec.conditions.
+type Condition struct {
+	Type  string
+	Pos   diagnostic.Position // of the type
+	Index int
+	// Each is nil if it is missing or has a mistake.
+	Status, Reason, Message *yamltree.Node
+	Gaps                    Gaps
+}
+
+// Event is one item of spec.events.
+type Event struct {
+	Index int
+	Type  string
+	// Each is nil if it is missing or has a mistake.
+	When, Reason, Message *yamltree.Node
+	Gaps                  Gaps
+}
+
+const (
+	eventNormal  = "Normal"
+	eventWarning = "Warning"
+)
+
+func (d *decoder) conditions(n *yamltree.Node) []Condition {
+	var out []Condition
+	for i, item := range d.list(n, "spec.conditions") {
+		out = append(out, d.condition(item, i, out))
+	}
+	return out
+}
+
+func (d *decoder) condition(n *yamltree.Node, index int, before []Condition) Condition {
+	path := fmt.Sprintf("spec.conditions[%d]", index)
+	c := Condition{Index: index, Pos: d.src.At(n)}
+	c.Gaps = d.object(n, path, fields{
+		"type": func(n *yamltree.Node) {
+			c.Pos = d.src.At(n)
+			typ, ok := d.plainString(n, path+".type")
+			if !ok {
+				return
+			}
+			if wrong := validation.IsQualifiedName(typ); len(wrong) > 0 {
+				d.report(n, diagnostic.CodeConditionType, "%s.type: %q is not a type that conditions can have", path, typ).
+					WithHint("write letters and digits, as in %s", "DatabaseReady")
+				return
+			}
+			if slices.ContainsFunc(before, func(o Condition) bool { return o.Type == typ }) {
+				d.report(n, diagnostic.CodeNameTwice, "two conditions have the type %q", typ)
+			}
+			c.Type = typ
+		},
+		"status": func(n *yamltree.Node) { c.Status = d.conditionStatus(n, path+".status") },
+		"reason": func(n *yamltree.Node) { c.Reason = d.reason(n, path+".reason", MaxConditionReason) },
+		"message": func(n *yamltree.Node) {
+			c.Message = d.templateText(n, path+".message")
+		},
+	}, "type", "status")
+	return c
+}
+
+// conditionStatus decodes the status of a condition. YAML reads True and False as booleans,
+// which are accepted.
+func (d *decoder) conditionStatus(n *yamltree.Node, path string) *yamltree.Node {
+	_, isBool := n.Value.(bool)
+	text, _ := n.Text()
+	if n.Kind == yamltree.Scalar && (isBool || HasExpression(text) || IsConditionStatus(text)) {
+		return n
+	}
+	d.report(n, diagnostic.CodeNotOneOf, `%s must be True, False or Unknown, or an expression that gives one of these, true or false; it is %s`, path, shown(n)).
+		WithHint("%s", diagnostic.DidYouMean(text, []string{"True", "False", "Unknown"}))
+	return nil
+}
+
+// IsConditionStatus reports whether text is a status that a condition can have.
+func IsConditionStatus(s string) bool { return s == "True" || s == "False" || s == "Unknown" }
+
+// reason decodes a reason, and checks it if it is constant.
+func (d *decoder) reason(n *yamltree.Node, path string, longest int) *yamltree.Node {
+	if d.templateText(n, path) == nil {
+		return nil
+	}
+	if text, _ := n.Text(); !HasExpression(text) {
+		if wrong := WrongReason(text, longest); wrong != "" {
+			d.report(n, diagnostic.CodeReason, "%s %s, and is %q", path, wrong, text).WithHint("%s", reasonHint(text))
+			return nil
+		}
+	}
+	return n
+}
+
+func reasonHint(text string) string {
+	if name := camelCase(text); name != "" {
+		return name
+	}
+	return `write a word such as "Available"`
+}
+
+// templateText is a string that may have expressions. It is nil after a finding.
+func (d *decoder) templateText(n *yamltree.Node, path string) *yamltree.Node {
+	if _, ok := n.Text(); !ok {
+		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()).WithHint("%s", QuotesFor(n))
+		return nil
+	}
+	return n
+}
+
+func (d *decoder) events(n *yamltree.Node) []Event {
+	var out []Event
+	for i, item := range d.list(n, "spec.events") {
+		out = append(out, d.event(item, i))
+	}
+	return out
+}
+
+func (d *decoder) event(n *yamltree.Node, index int) Event {
+	path := fmt.Sprintf("spec.events[%d]", index)
+	e := Event{Index: index, Type: eventNormal}
+	e.Gaps = d.object(n, path, fields{
+		"when": func(n *yamltree.Node) { e.When = d.expression(n, path+".when") },
+		"type": func(n *yamltree.Node) {
+			typ, ok := d.plainString(n, path+".type")
+			if ok && typ != eventNormal && typ != eventWarning {
+				d.report(n, diagnostic.CodeNotOneOf, "%s.type must be Normal or Warning, and is %q", path, typ).
+					WithHint("%s", diagnostic.DidYouMean(typ, []string{eventNormal, eventWarning}))
+			}
+			e.Type = typ
+		},
+		"reason":  func(n *yamltree.Node) { e.Reason = d.reason(n, path+".reason", MaxEventReason) },
+		"message": func(n *yamltree.Node) { e.Message = d.templateText(n, path+".message") },
+	}, "reason", "message")
+	return e
+}
+
+// The limits of reasons and messages.
+const (
+	// MaxConditionReason and MaxConditionMessage are the limits of metav1.Condition, and
+	// MaxEventReason is that of the API server for an Event, in bytes.
+	MaxConditionReason  = 1024
+	MaxConditionMessage = 32768
+	MaxEventReason      = 128
+)
+
+// WrongReason says what is wrong with a reason, or nothing. metav1.Condition allows
+// [A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?.
+func WrongReason(s string, longest int) string {
+	if len(s) > longest {
+		return fmt.Sprintf("must have at most %d characters", longest)
+	}
+	ok := s != "" && isLetter(s[0])
+	for i := range len(s) {
+		last := i == len(s)-1
+		ok = ok && (IsNameByte(s[i]) || !last && (s[i] == ',' || s[i] == ':'))
+	}
+	if !ok {
+		return "must be one word of letters, digits and _ that begins with a letter"
+	}
+	return ""
+}
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }

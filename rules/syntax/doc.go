@@ -1,0 +1,30 @@
+// Package syntax decodes rules: from YAML to a [Rule], whose parts know their positions. It
+// does not know what expressions mean.
+//
+// Decoding is strict. A field that does not belong where it stands is a finding, and so is one
+// that is missing; a misspelt field is decoded as the one that was meant, so that the
+// mistakes below it are found as well:
+//
+//	docs, findings := syntax.Decode("webapp.yaml", data)
+//	for _, rule := range docs.Rules {
+//		for i := range rule.Children {
+//			child := &rule.Children[i] // child.ID, child.When, child.Template, …
+//		}
+//	}
+//
+// A rule with a finding is in docs.Partial. What could not be read of it is recorded: Gaps
+// has the fields of a mapping that are incomplete, and OpenChildren, for example, is true if
+// there are more children than were read. The compiler does not report what follows from
+// that.
+//
+// An expression is still a node, whose text [Scan] splits into literal text and expressions:
+//
+//	parts, err := syntax.Scan("web-${parent.metadata.name}") // "web-", then the expression
+//
+// rule.go has the types. decode.go begins at the document; each of children.go, lookups.go,
+// patches.go, conditions.go, finalize.go, rollout.go, update.go, deletion.go, duration.go and
+// prune.go decodes the part of a rule that it is named after, with the helpers of fields.go.
+// manifest.go finds rules among other documents, scanner.go the expressions in a string, and
+// path.go reads the paths of ignore. clash.go compares the rules of all sources, and
+// definition.go has the positions in CustomResourceDefinitions beside a rule.
+package syntax

@@ -1,0 +1,280 @@
+package syntax
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// fields has a function for each field of a mapping, which decodes it.
+type fields map[string]func(*yamltree.Node)
+
+// object decodes a mapping. It reports each field that is unknown and each that is missing.
+// A misspelt field is decoded as the one that was meant, so that the mistakes in it are
+// found as well. It returns the fields that are incomplete.
+func (d *decoder) object(n *yamltree.Node, path string, known fields, required ...string) Gaps {
+	found := Gaps{}
+	if n.Kind != yamltree.Mapping {
+		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", orDocument(path), n.What())
+		for name := range known {
+			found[name] = true
+		}
+		return found
+	}
+	for _, name := range n.Lost {
+		found[name] = true
+	}
+	read := func(name string, value *yamltree.Node) {
+		before := len(d.findings)
+		known[name](value)
+		if len(d.findings) > before || value.Partial {
+			found[name] = true
+		}
+	}
+	meant := map[string]bool{}
+	for _, f := range n.Fields {
+		if _, ok := known[f.Name]; ok {
+			read(f.Name, f.Value)
+			continue
+		}
+		unknown := d.report(f.Key, diagnostic.CodeUnknownField, "unknown field %q in %s", f.Name, orDocument(path))
+		target, hint := foreignField(path, f.Name)
+		if hint == "" {
+			hint = misplacedField(n, path, f)
+		}
+		if near, ok := diagnostic.Nearest(f.Name, slices.Collect(maps.Keys(known))); ok && hint == "" {
+			target, hint = near, fmt.Sprintf("did you mean %q?", near)
+		}
+		unknown.Hint = hint
+		if _, ok := known[target]; ok && !n.Has(target) && !meant[target] {
+			meant[target] = true
+			read(target, f.Value)
+		}
+	}
+	for _, name := range required {
+		if !n.Has(name) && !meant[name] {
+			d.report(n, diagnostic.CodeMissingField, "%s is missing %s", orDocument(path), name)
+			found[name] = true
+		}
+	}
+	return found
+}
+
+func orDocument(path string) string {
+	if path == "" {
+		return "the document"
+	}
+	return path
+}
+
+// foreignField knows the words of other engines. It gives the field that is meant, if Kanon
+// has it, and a hint.
+func foreignField(path, name string) (target, hint string) {
+	switch name {
+	case "resources":
+		return "children", "the objects that a rule makes stand in spec.children"
+	case "schema":
+		return "", "spec.parent names the kind, and a CustomResourceDefinition can stand beside the rule as a document of its own"
+	case "sameAs":
+		return "", "write forEach: {sameAs: …}, with the id of the child whose items it has"
+	case "includeWhen":
+		return "when", "write when"
+	case "externalRef":
+		return "", "an object that the rule only reads stands in spec.lookups, and is read as lookups.<id>"
+	case "parentResource":
+		return "", "write parent, with the apiVersion and kind of the objects that the rule is for"
+	case "childResources", "attachments", "composedTemplates":
+		return "", "the objects that a rule makes stand in spec.children"
+	case "hooks":
+		return "", "there are none: expressions in spec.children and spec.status say what the objects are"
+	case "patches", "fromFieldPath", "readinessChecks":
+		if path != "spec" {
+			return "", "the template reads the parent with expressions, such as ${parent.spec.x}, and readyWhen says when the object is ready"
+		}
+	case "labelSelector":
+		return "selector", "write selector"
+	case "resource", "object", "manifest", "base":
+		if path != "" && path != "spec" {
+			return "template", "write template"
+		}
+	}
+	return "", ""
+}
+
+// misplacedField is a hint for a field that is one level too far out or in.
+func misplacedField(n *yamltree.Node, path string, f yamltree.Field) string {
+	switch {
+	case path == "" && !n.Has("spec") && slices.Contains([]string{"parent", "children", "status", "lookups", "variables"}, f.Name):
+		return f.Name + " stands below spec"
+	case strings.HasSuffix(path, "elector") && f.Value.Kind == yamltree.Scalar:
+		return fmt.Sprintf("write matchLabels: {%s: …}", f.Name)
+	case strings.Contains(path, ".forEach[") && !n.Has("name") && len(n.Fields) == 1:
+		return fmt.Sprintf("write {name: %s, in: …}", f.Name)
+	case strings.HasPrefix(path, "spec.lookups[") && f.Name == "metadata":
+		return "the name and the namespace of a lookup stand beside its kind"
+	}
+	return ""
+}
+
+// QuotesHint is for scalars that YAML does not read as strings.
+const QuotesHint = "put quotes around it"
+
+// QuotesFor is QuotesHint for a scalar other than null, and empty for any other node.
+func QuotesFor(n *yamltree.Node) string {
+	if n.Kind != yamltree.Scalar || n.Value == nil {
+		return ""
+	}
+	return QuotesHint
+}
+
+// list gives the items of a list.
+func (d *decoder) list(n *yamltree.Node, path string) []*yamltree.Node {
+	if n.Kind != yamltree.Sequence {
+		d.report(n, diagnostic.CodeFieldType, "%s must be a list, and is %s", path, n.What()).WithHint("%s", asListHint(n, path))
+		return nil
+	}
+	return n.Items
+}
+
+// asListHint says how to write something else as a list.
+func asListHint(n *yamltree.Node, path string) string {
+	s, ok := n.Text()
+	switch {
+	case ok && strings.HasSuffix(path, ".forEach"):
+		return fmt.Sprintf("write [{name: item, in: %q}]", s)
+	case ok && strings.HasSuffix(path, ".dependsOn"):
+		return fmt.Sprintf("write [%s]", s)
+	case n.Kind == yamltree.Mapping:
+		return "write - before each item"
+	}
+	return ""
+}
+
+// plainString decodes a string that cannot have expressions.
+func (d *decoder) plainString(n *yamltree.Node, path string) (string, bool) {
+	s, ok := n.Text()
+	switch {
+	case n.Kind == yamltree.Scalar && !ok && n.Value != nil:
+		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()).WithHint("%s", QuotesHint)
+		return "", false
+	case !ok:
+		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What())
+		return "", false
+	case HasExpression(s):
+		d.report(n, diagnostic.CodeStrayExpression, "%s cannot hold an expression", path).
+			WithHint("write it out: it is read before there is a parent")
+		return "", false
+	case s == "":
+		d.report(n, diagnostic.CodeEmpty, "%s is empty", path)
+		return "", false
+	}
+	return s, true
+}
+
+func (d *decoder) stringMap(n *yamltree.Node, path string) map[string]string {
+	if n.Kind != yamltree.Mapping {
+		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", path, n.What())
+		return nil
+	}
+	m := make(map[string]string, len(n.Fields))
+	for _, f := range n.Fields {
+		at := path + "." + f.Name
+		s, ok := f.Value.Text()
+		switch {
+		case !ok:
+			d.report(f.Value, diagnostic.CodeFieldType, "%s must be a string, and is %s", at, f.Value.What()).WithHint("%s", QuotesFor(f.Value))
+		case HasExpression(s) && path == "metadata.labels":
+			d.report(f.Value, diagnostic.CodeStrayExpression, "%s cannot hold an expression", at)
+		}
+		m[f.Name] = s
+	}
+	return m
+}
+
+// expression checks that a node may be one whole expression. It is nil after a finding.
+func (d *decoder) expression(n *yamltree.Node, path string) *yamltree.Node {
+	s, ok := n.Text()
+	if !ok || !HasExpression(s) {
+		d.report(n, diagnostic.CodeNotExpression, "%s must be an expression, such as ${…}, and is %s", path, n.What()).
+			WithHint("%s", expressionHint(n))
+		return nil
+	}
+	return n
+}
+
+// maxHintLength is the longest text that a hint repeats.
+const maxHintLength = 60
+
+// expressionHint says how to write something else as an expression.
+func expressionHint(n *yamltree.Node) string {
+	s, ok := n.Text()
+	switch {
+	case n.Kind == yamltree.Sequence && len(n.Items) > 1:
+		return "write one expression, with && between the conditions"
+	case n.Kind == yamltree.Sequence:
+		return "write the expression without a list"
+	case ok && s != "" && len(s) <= maxHintLength:
+		return fmt.Sprintf("write ${%s}", s)
+	}
+	return ""
+}
+
+// selector decodes a label selector. An empty one selects all.
+func (d *decoder) selector(n *yamltree.Node, path string) labels.Selector {
+	var spec metav1.LabelSelector
+	before := len(d.findings)
+	d.object(n, path, fields{
+		"matchLabels": func(n *yamltree.Node) {
+			spec.MatchLabels = d.stringMap(n, path+".matchLabels")
+			d.noExpressions(n, path+".matchLabels")
+		},
+		"matchExpressions": func(n *yamltree.Node) {
+			for i, item := range d.list(n, path+".matchExpressions") {
+				spec.MatchExpressions = append(spec.MatchExpressions, d.requirement(item, fmt.Sprintf("%s.matchExpressions[%d]", path, i)))
+			}
+		},
+	})
+	if len(d.findings) > before {
+		return nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&spec)
+	if err != nil {
+		d.report(n, diagnostic.CodeSelector, "%s: %s", path, err.Error())
+		return nil
+	}
+	return selector
+}
+
+func (d *decoder) requirement(n *yamltree.Node, path string) metav1.LabelSelectorRequirement {
+	var r metav1.LabelSelectorRequirement
+	d.object(n, path, fields{
+		"key": func(n *yamltree.Node) { r.Key, _ = d.plainString(n, path+".key") },
+		"operator": func(n *yamltree.Node) {
+			op, _ := d.plainString(n, path+".operator")
+			r.Operator = metav1.LabelSelectorOperator(op)
+		},
+		"values": func(n *yamltree.Node) {
+			for i, item := range d.list(n, path+".values") {
+				v, _ := d.plainString(item, fmt.Sprintf("%s.values[%d]", path, i))
+				r.Values = append(r.Values, v)
+			}
+		},
+	}, "key", "operator")
+	return r
+}
+
+// noExpressions reports the expressions in a mapping of strings.
+func (d *decoder) noExpressions(n *yamltree.Node, path string) {
+	for _, f := range n.Fields {
+		if IsExpressionText(f.Value) {
+			d.report(f.Value, diagnostic.CodeStrayExpression, "%s.%s cannot hold an expression", path, f.Name)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package syntax
+
+import (
+	"slices"
+	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// DecodeManifest is Decode for a file as its author keeps it. It may have other documents,
+// which are skipped, and ConfigMaps with rules: each of their keys that ends in .yaml or
+// .yml is decoded, with the label that the engine selects or without. Positions are those in
+// the file. Inside of a ConfigMap they are exact in block strings, and in quoted strings
+// where text and value match.
+func DecodeManifest(name string, data []byte) (Documents, diagnostic.Findings) {
+	d := &decoder{src: yamltree.New(name, data), mixed: true}
+	d.decode()
+	return d.docs, d.findings.Findings(d.src.LineAt)
+}
+
+// labelRules is the label of a ConfigMap whose keys are all rules.
+const labelRules = "kanon.dev/rules"
+
+// concernsRules reports whether a document is meant for Kanon: it is a rule, even a misspelt
+// one, or a CustomResourceDefinition.
+func concernsRules(root *yamltree.Node) bool {
+	apiVersion, _ := root.Get("apiVersion").Text()
+	kind, _ := root.Get("kind").Text()
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return isCRD(apiVersion, kind) || strings.HasPrefix(apiVersion, "kanon.dev") || diagnostic.Distance(group, "kanon.dev") <= 2 ||
+		kind == RuleKind && apiVersion == "" || root.Get("apiVersion") == nil && looksLikeRule(root.Get("spec"))
+}
+
+// looksLikeRule reports whether a mapping has fields that only the spec of a rule has.
+func looksLikeRule(spec *yamltree.Node) bool {
+	return spec.Get("parent").Get("kind") != nil && (spec.Get("children") != nil || spec.Get("status") != nil)
+}
+
+// mentionsRules reports whether a document that does not parse is meant for Kanon.
+func mentionsRules(lines []string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool {
+		return strings.Contains(line, "kanon.dev/") || strings.TrimSpace(line) == "kind: "+RuleKind
+	})
+}
+
+// passOver decodes the rules in a document of another kind that may have some: a ConfigMap,
+// or a list such as kubectl prints.
+func (d *decoder) passOver(root *yamltree.Node, before int) {
+	kind, _ := root.Get("kind").Text()
+	if apiVersion, _ := root.Get("apiVersion").Text(); apiVersion != "v1" || kind != "List" {
+		d.findings = d.findings[:before] // what is wrong in it is not ours to say
+	}
+	switch apiVersion, _ := root.Get("apiVersion").Text(); {
+	case apiVersion != "v1":
+	case kind == "ConfigMap":
+		d.configMap(root)
+	case kind == "List":
+		if items := root.Get("items"); items != nil {
+			for _, item := range items.Items {
+				d.document(item, before)
+			}
+		}
+	}
+}
+
+// configMap decodes the texts in a ConfigMap. With the engine's label, every document in
+// them must be a rule.
+func (d *decoder) configMap(root *yamltree.Node) {
+	data := root.Get("data")
+	if data == nil || data.Kind != yamltree.Mapping {
+		return
+	}
+	label, _ := root.Get("metadata").Get("labels").Get(labelRules).Text()
+	for _, f := range data.Fields {
+		if _, ok := f.Value.Text(); !ok || !strings.HasSuffix(f.Name, ".yaml") && !strings.HasSuffix(f.Name, ".yml") {
+			continue
+		}
+		inner := &decoder{src: d.src.Inner(f.Value), mixed: label != "true"}
+		inner.decode()
+		d.findings = append(d.findings, inner.findings...)
+		d.docs.add(inner.docs)
+	}
+}
+
+func (docs *Documents) add(more Documents) {
+	docs.Rules = append(docs.Rules, more.Rules...)
+	docs.Partial = append(docs.Partial, more.Partial...)
+	docs.CRDs = append(docs.CRDs, more.CRDs...)
+	docs.definitions = append(docs.definitions, more.definitions...)
+}

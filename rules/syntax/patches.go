@@ -1,0 +1,125 @@
+package syntax
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// Patch is one item of spec.patches.
+type Patch struct {
+	Body
+	ID    string
+	Pos   diagnostic.Position // of the id
+	index int
+	// Target selects the objects that are patched. nil: the parent.
+	Target *Lookup
+	Refuse bool
+	// Template is nil if it is missing or not a mapping.
+	Template *yamltree.Node
+}
+
+// Label names a patch in messages, by its id if it has one.
+func (p *Patch) Label() string {
+	if p.ID == "" {
+		return fmt.Sprintf("spec.patches[%d]", p.index)
+	}
+	return "patches." + p.ID
+}
+
+// Group is the API group of the objects that are patched.
+func (p *Patch) Group(r *Rule) string {
+	if p.Target == nil {
+		return r.Parent.GVK.Group
+	}
+	return p.Target.GVK.Group
+}
+
+func (d *decoder) patches(n *yamltree.Node, r *Rule) {
+	for i, item := range d.list(n, "spec.patches") {
+		r.Patches = append(r.Patches, d.patch(item, i, r.Patches))
+	}
+}
+
+func (d *decoder) patch(n *yamltree.Node, index int, before []Patch) Patch {
+	path := fmt.Sprintf("spec.patches[%d]", index)
+	p := Patch{index: index, Pos: d.src.At(n)}
+	p.Gaps = d.object(n, path, fields{
+		"id": func(n *yamltree.Node) {
+			p.Pos = d.src.At(n)
+			p.ID = d.patchID(n, path+".id")
+			if p.ID != "" && slices.ContainsFunc(before, func(o Patch) bool { return o.ID == p.ID }) {
+				d.report(n, diagnostic.CodeNameTwice, "two patches are called %q", p.ID).WithHint("choose another id")
+			}
+		},
+		"when":      func(n *yamltree.Node) { p.When = d.expression(n, path+".when") },
+		"forEach":   func(n *yamltree.Node) { d.items(n, path+".forEach", &p.Body) },
+		"variables": func(n *yamltree.Node) { p.Variables, p.OpenVariables = d.variables(n, path+".variables") },
+		"target":    func(n *yamltree.Node) { p.Target = d.target(n, path+".target") },
+		"conflict": func(n *yamltree.Node) {
+			text, ok := d.plainString(n, path+".conflict")
+			if ok && !slices.Contains(conflictPolicies(), text) {
+				d.report(n, diagnostic.CodeNotOneOf, "%s.conflict must be %s, and is %q", path, strings.Join(conflictPolicies(), " or "), text).
+					WithHint("%s", diagnostic.DidYouMean(text, conflictPolicies()))
+			}
+			p.Refuse = text == conflictRefuse
+		},
+		"template": func(n *yamltree.Node) {
+			if n.Kind != yamltree.Mapping {
+				d.report(n, diagnostic.CodeFieldType, "%s.template must be a mapping, and is %s", path, n.What())
+				return
+			}
+			if len(n.Fields) == 0 && !n.Partial {
+				d.report(n, diagnostic.CodeEmpty, "%s.template is empty", path)
+			}
+			p.Template = n
+		},
+	}, "id", "template")
+	p.lose(n)
+	return p
+}
+
+// What a patch does with a field for which another manager has another value.
+const (
+	conflictOverride = "Override"
+	conflictRefuse   = "Refuse"
+)
+
+func conflictPolicies() []string { return []string{conflictOverride, conflictRefuse} }
+
+// patchID decodes the id of a patch. No expression uses it, but it is part of the name of a
+// field manager.
+func (d *decoder) patchID(n *yamltree.Node, path string) string {
+	s, ok := d.plainString(n, path)
+	if !ok {
+		return ""
+	}
+	if strings.Contains(s, ".") || len(validation.IsValidLabelValue(s)) > 0 {
+		d.report(n, diagnostic.CodePatchID, "%s: %q cannot be the id of a patch: it is made of letters, digits, - and _, at most 63, with a letter or digit at both ends", path, s)
+		return ""
+	}
+	return s
+}
+
+// target decodes the target of a patch.
+func (d *decoder) target(n *yamltree.Node, path string) *Lookup {
+	t := &Lookup{Pos: d.src.At(n), Node: n}
+	var apiVersion, kind string
+	t.Gaps = d.object(n, path, fields{
+		"apiVersion": func(n *yamltree.Node) { apiVersion, _ = d.plainString(n, path+".apiVersion") },
+		"kind":       func(n *yamltree.Node) { kind, _ = d.plainString(n, path+".kind") },
+		"name":       func(n *yamltree.Node) { t.Name = d.objectText(n, path+".name", IsPathSegment) },
+		"namespace":  func(n *yamltree.Node) { t.Namespace = d.objectText(n, path+".namespace", isNamespace) },
+		"selector":   func(n *yamltree.Node) { d.lookupSelector(n, path+".selector", t) },
+	}, "apiVersion", "kind")
+	t.GVK = d.gvk(n, path, apiVersion, kind)
+	d.whichForm(n, path, t, diagnostic.CodePatchTarget,
+		"give it a name for one object, or a selector for several; selector: {} selects all, and without a target the patch is for the parent",
+		"leave out one: name is for one object, and selector for several")
+	return t
+}

@@ -1,0 +1,76 @@
+package syntax
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// RuleDeletion is what happens to the children of a rule that is deleted.
+type RuleDeletion string
+
+const (
+	// OrphanChildren keeps them.
+	OrphanChildren RuleDeletion = "Orphan"
+	// DeleteChildren deletes them.
+	DeleteChildren RuleDeletion = "Delete"
+)
+
+// OnRuleDeletion is what happens to the children when the rule is deleted. It is known even
+// if the rule does not compile.
+func (r *Rule) OnRuleDeletion() RuleDeletion { return r.onRuleDeletion }
+
+func (d *decoder) onRuleDeletion(n *yamltree.Node) RuleDeletion {
+	const path = "spec.onRuleDeletion"
+	known := []string{string(OrphanChildren), string(DeleteChildren)}
+	text, ok := d.plainString(n, path)
+	if ok && !slices.Contains(known, text) {
+		d.report(n, diagnostic.CodeNotOneOf, "%s must be %s, and is %q", path, strings.Join(known, " or "), text).
+			WithHint("%s", diagnostic.DidYouMean(text, known))
+	}
+	return RuleDeletion(text)
+}
+
+// AnnotationConfirmPrune is an annotation of a rule, or of the ConfigMap that has the rule.
+// It allows a revision of the rule to delete more than PruneLimit objects. Its value is
+// the Hash of that revision, or several with commas between them. The hash does not
+// include the annotation.
+const AnnotationConfirmPrune = "kanon.dev/confirm-prune"
+
+// defaultPruneLimit is more than most rules have children, and fewer than they have
+// parents.
+const defaultPruneLimit = 10
+
+// Confirmed lists the revisions that the document confirms.
+func (r *Rule) Confirmed() []string { return ConfirmedRevisions(r.Annotations[AnnotationConfirmPrune]) }
+
+// ConfirmedRevisions lists the revisions in a value of AnnotationConfirmPrune.
+func ConfirmedRevisions(value string) []string {
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+func (d *decoder) pruneLimit(n *yamltree.Node) int {
+	limit, ok := n.Value.(int64)
+	if !ok || limit < 0 {
+		d.report(n, diagnostic.CodeFieldType, "spec.pruneLimit must be a whole number from 0 on, and is %s", shown(n))
+		return 0
+	}
+	return int(min(limit, math.MaxInt32))
+}
+
+// revision is the hash of a document without the annotation that only confirms it.
+func revision(n *yamltree.Node) string {
+	metadata := n.Get("metadata")
+	annotations := metadata.Get("annotations")
+	if annotations == nil || !annotations.Has(AnnotationConfirmPrune) {
+		return n.Hash()
+	}
+	left := annotations.Without(AnnotationConfirmPrune)
+	if len(left.Fields) == 0 {
+		return n.With("metadata", metadata.Without("annotations")).Hash()
+	}
+	return n.With("metadata", metadata.With("annotations", left)).Hash()
+}

@@ -1,0 +1,271 @@
+package syntax
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+const (
+	// APIVersion is the version of the rule language.
+	APIVersion = "kanon.dev/v1alpha1"
+	// RuleKind is the kind of a rule document.
+	RuleKind = "Rule"
+)
+
+// Documents are those of one source.
+type Documents struct {
+	// Rules are those without an error.
+	Rules []*Rule
+	// Partial are the rules with an error, as far as they could be read. Compile finds more
+	// mistakes in them, and never makes a program of them.
+	Partial []*Rule
+	// CRDs are the CustomResourceDefinitions beside the rules.
+	CRDs []*unstructured.Unstructured
+	// definitions are CRDs with their positions.
+	definitions []definition
+}
+
+// Rule is one decoded rule. Its parts keep their positions, so that Compile can report
+// mistakes in them. It is immutable.
+type Rule struct {
+	Name, Namespace     string
+	Labels, Annotations map[string]string
+	// Position is that of metadata.name.
+	Position diagnostic.Position
+	// Suspend asks the engine to change nothing.
+	Suspend bool
+	// ConditionPrefix is prefixed to Ready, Reconciling and Stalled.
+	ConditionPrefix string
+
+	Source       *yamltree.Source
+	hash         string
+	NamespacePos diagnostic.Position
+
+	Parent    Parent
+	Variables []Variable
+	Lookups   []Lookup
+	Children  []Child
+	Patches   []Patch
+	Status    *yamltree.Node
+
+	// Finalize is nil without the field.
+	Finalize *Finalize
+
+	Conditions []Condition
+	Events     []Event
+	// Each is nil without the field.
+	RequeueAfter, MinInterval *Duration
+
+	onRuleDeletion RuleDeletion
+	PruneLimit     int
+	// DeleteWhen is nil without the field.
+	DeleteWhen *yamltree.Node
+
+	// Partial is true if something could not be read.
+	Partial bool
+	// OpenVariables, OpenLookups and OpenChildren are true if there are more of them than could
+	// be read, so that a name may be one of those.
+	OpenVariables, OpenLookups, OpenChildren bool
+}
+
+// Hash identifies the content of the rule: 16 hex digits that change only with the content.
+// AnnotationConfirmPrune does not count.
+func (r *Rule) Hash() string { return r.hash }
+
+// ParentKind is the kind in spec.parent.
+func (r *Rule) ParentKind() schema.GroupVersionKind { return r.Parent.GVK }
+
+// MaySelect reports whether the rule may apply to a parent of its kind, even if it does not
+// compile: by all of spec.parent but when. namespaceLabels has the labels of a namespace; if
+// it does not know them, the rule may apply.
+func (r *Rule) MaySelect(parent metav1.Object, namespaceLabels func(name string) (labels.Set, bool)) bool {
+	spec, namespace := &r.Parent, parent.GetNamespace()
+	if spec.Selector != nil && !spec.Selector.Matches(labels.Set(parent.GetLabels())) ||
+		len(spec.Namespaces) > 0 && !slices.Contains(spec.Namespaces, namespace) {
+		return false
+	}
+	if spec.NamespaceSelector == nil {
+		return true
+	}
+	set, known := namespaceLabels(namespace)
+	return !known || spec.NamespaceSelector.Matches(set)
+}
+
+// Taken is the finding about a rule that has the name and namespace of another rule. name has
+// both, and other is the position of the other rule.
+func (r *Rule) Taken(name string, other diagnostic.Position) diagnostic.Finding {
+	f := diagnostic.New(r.Position, diagnostic.CodeRuleTwice, "there is a rule %s already, at %s; a rule's name must be unique in its namespace", name, other)
+	f.Text = r.Source.LineAt(r.Position)
+	return *f
+}
+
+// Clashing is the finding about a conflict with another rule.
+func (r *Rule) Clashing(c Clash) diagnostic.Finding {
+	f := diagnostic.New(c.Position, diagnostic.CodeClash, "%s; that rule is at %s", c.Message, c.Other)
+	f.Text = r.Source.LineAt(c.Position)
+	return *f
+}
+
+// Parent is spec.parent.
+type Parent struct {
+	GVK               schema.GroupVersionKind
+	Pos               diagnostic.Position // of kind
+	Selector          labels.Selector
+	Namespaces        []string
+	NamespaceSelector labels.Selector
+	When              *yamltree.Node
+	// Node is nil if the field is missing or not a mapping.
+	Node *yamltree.Node
+	Gaps Gaps
+}
+
+// Labelled reports whether every parent has some label, because the selector requires one.
+func (p *Parent) Labelled() bool { return p.Guarantees("") }
+
+// Guarantees reports whether every parent has a label, because the selector requires it. An
+// empty label means any.
+func (p *Parent) Guarantees(label string) bool {
+	if p.Selector == nil {
+		return false
+	}
+	requirements, _ := p.Selector.Requirements()
+	for _, r := range requirements {
+		switch r.Operator() {
+		case selection.In, selection.Equals, selection.DoubleEquals, selection.Exists:
+			if label == "" || r.Key() == label {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Variable is one item of spec.variables or of a child's variables.
+type Variable struct {
+	Name string
+	Pos  diagnostic.Position
+	// Value is nil if it could not be read.
+	Value *yamltree.Node
+}
+
+// Dimension is one dimension of a forEach.
+type Dimension struct {
+	Name string
+	pos  diagnostic.Position
+	// In is nil if it could not be read.
+	In *yamltree.Node
+}
+
+// Dependency is the id of another child, in dependsOn or sameAs.
+type Dependency struct {
+	ID  string
+	Pos diagnostic.Position
+}
+
+// Body is what children, lookups and patches have in common: when they exist, and for which
+// items.
+type Body struct {
+	When      *yamltree.Node
+	ForEach   []Dimension
+	Variables []Variable
+
+	Gaps Gaps
+	// OpenVariables and OpenNames are true if there are more variables, or forEach names, than
+	// could be read.
+	OpenVariables, OpenNames bool
+}
+
+// Child is one item of spec.children or of spec.finalize.children.
+type Child struct {
+	Body
+	ID    string
+	Pos   diagnostic.Position // of the id
+	index int
+	// SameAs is the child whose items this one shares. nil: it has its own.
+	SameAs    *Dependency
+	DependsOn []Dependency
+	ReadyWhen *yamltree.Node
+	Adopt     bool
+	Optional  bool
+	// CreateWhen and UpdateWhen decide whether the object may be created, and updated.
+	CreateWhen, UpdateWhen *yamltree.Node
+	// RecreateWhen decides whether the object is recreated.
+	RecreateWhen    *yamltree.Node
+	UpdatePolicy    UpdatePolicy
+	UpdatePolicyPos diagnostic.Position
+	// Rollout is nil without the field.
+	Rollout  *Rollout
+	Deletion Deletion
+	// Cleanup is true for the children of spec.finalize.
+	Cleanup bool
+	Ignore  []Ignore
+	// Template is nil if it is missing or not a mapping.
+	Template *yamltree.Node
+}
+
+// Ignore is one item of ignore.
+type Ignore struct {
+	// Place is the field below the child, such as ignore[0].
+	Place string
+	Path  *yamltree.Node
+	// When is nil if the field is always left to others.
+	When *yamltree.Node
+}
+
+// Label names a child in messages, by its id if it has one.
+func (c *Child) Label() string {
+	if c.ID == "" {
+		if c.Cleanup {
+			return fmt.Sprintf("spec.finalize.children[%d]", c.index)
+		}
+		return fmt.Sprintf("spec.children[%d]", c.index)
+	}
+	return c.ID
+}
+
+// Many reports whether a child gives a list of objects.
+func (c *Child) Many() bool { return len(c.ForEach) > 0 || c.SameAs != nil }
+
+// NamesNamespace reports whether the template has a namespace, or may have one.
+func (c *Child) NamesNamespace() bool {
+	metadata := c.Template.Get("metadata")
+	return metadata != nil && (metadata.Kind != yamltree.Mapping || metadata.Has("namespace") || metadata.Partial ||
+		slices.ContainsFunc(metadata.Fields, func(f yamltree.Field) bool { return HasExpression(f.Name) }))
+}
+
+// Lookup is one item of spec.lookups.
+type Lookup struct {
+	Body
+	ID       string
+	Pos      diagnostic.Position // of the id
+	Index    int
+	GVK      schema.GroupVersionKind
+	Optional bool
+	// Node is the whole lookup.
+	Node *yamltree.Node
+	// Name, Namespace and Selector are nil if they are missing or could not be read.
+	Name, Namespace, Selector *yamltree.Node
+	// Labels is the selector if it has no expression.
+	Labels labels.Selector
+}
+
+// Label names a lookup in messages and paths.
+func (l *Lookup) Label() string {
+	if l.ID == "" {
+		return fmt.Sprintf("spec.lookups[%d]", l.Index)
+	}
+	return "lookups." + l.ID
+}
+
+// Gaps are the fields of a mapping that could not be read in full. What follows from that is
+// not reported, because the reason was.
+type Gaps map[string]bool

@@ -1,0 +1,217 @@
+package yamltree
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"kanon.dev/kanon/rules/diagnostic"
+)
+
+func (s *Source) within(n *yaml.Node, offset int) diagnostic.Position {
+	if s.paths != nil {
+		return s.inObject(n, offset)
+	}
+	if n.Kind != yaml.ScalarNode || offset < 0 || offset > len(n.Value) || n.Line < 1 || n.Line > len(s.lines) {
+		return s.at(n)
+	}
+	c := &cursor{lines: s.lines, line: n.Line - 1}
+	c.col = byteColumn(c.text(), n.Column)
+	c.skipProperties()
+	ok := false
+	switch {
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		ok = c.intoBlock(n.Value, offset)
+	case n.Style&yaml.DoubleQuotedStyle != 0:
+		c.col++
+		ok = c.intoFlow(n.Value, offset, c.doubleQuoted)
+	case n.Style&yaml.SingleQuotedStyle != 0:
+		c.col++
+		ok = c.intoFlow(n.Value, offset, c.singleQuoted)
+	default:
+		ok = c.intoFlow(n.Value, offset, c.plain)
+	}
+	if !ok {
+		return s.at(n)
+	}
+	return s.outside(diagnostic.Position{File: s.name, Line: c.line + 1, Column: utf8.RuneCountInString(c.text()[:c.col]) + 1})
+}
+
+// byteColumn turns a column in characters, from 1, into an offset in bytes.
+func byteColumn(line string, column int) int {
+	n := 1
+	for i := range line {
+		if n == column {
+			return i
+		}
+		n++
+	}
+	return len(line)
+}
+
+// cursor is a position in the lines of a source. col counts bytes from 0.
+type cursor struct {
+	lines     []string
+	line, col int
+}
+
+func (c *cursor) text() string { return c.lines[c.line] }
+func (c *cursor) rest() string { return c.text()[min(c.col, len(c.text())):] }
+
+// skipProperties skips &anchors and !tags before a scalar.
+func (c *cursor) skipProperties() {
+	for strings.HasPrefix(c.rest(), "&") || strings.HasPrefix(c.rest(), "!") {
+		i := strings.IndexAny(c.rest(), " \t")
+		if i < 0 {
+			return
+		}
+		c.col += i
+		c.col += len(c.rest()) - len(strings.TrimLeft(c.rest(), " \t"))
+	}
+}
+
+// intoFlow moves forward in a plain or quoted scalar by offset bytes of its value. step
+// moves forward by one character of the source and returns how many bytes of the value
+// that is.
+func (c *cursor) intoFlow(value string, offset int, step func() int) bool {
+	for done := 0; ; {
+		if strings.TrimRight(c.rest(), " \t") == "" && done < len(value) {
+			n, ok := c.fold()
+			if !ok {
+				return false
+			}
+			if done+n > offset {
+				return true
+			}
+			done += n
+			continue
+		}
+		if done >= offset {
+			return true
+		}
+		done += step()
+	}
+}
+
+// fold moves to the next line with text. A line end is a blank in the value, or a newline
+// for each empty line that follows it.
+func (c *cursor) fold() (int, bool) {
+	empty := 0
+	for c.line+1 < len(c.lines) {
+		c.line++
+		c.col = len(c.text()) - len(strings.TrimLeft(c.text(), " \t"))
+		if c.rest() != "" {
+			return max(empty, 1), true
+		}
+		empty++
+	}
+	return 0, false
+}
+
+// rune moves forward by one character.
+func (c *cursor) rune() int {
+	_, size := utf8.DecodeRuneInString(c.rest())
+	c.col += size
+	return size
+}
+
+func (c *cursor) plain() int { return c.rune() }
+
+func (c *cursor) singleQuoted() int {
+	if strings.HasPrefix(c.rest(), "''") {
+		c.col++
+	}
+	return c.rune()
+}
+
+func (c *cursor) doubleQuoted() int {
+	rest := c.rest()
+	if !strings.HasPrefix(rest, `\`) {
+		return c.rune()
+	}
+	if len(rest) == 1 { // an escaped line end is nothing in the value
+		c.col++
+		if n, ok := c.fold(); ok {
+			return n - 1
+		}
+		return 0
+	}
+	digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[rest[1]]
+	c.col += min(2+digits, len(rest))
+	if digits == 0 {
+		return map[byte]int{'N': 2, '_': 2, 'L': 3, 'P': 3}[rest[1]] + b2i(strings.IndexByte("N_LP", rest[1]) < 0)
+	}
+	var r rune
+	for _, d := range rest[2:min(2+digits, len(rest))] {
+		r = r<<4 | hexValue(d)
+	}
+	return max(utf8.RuneLen(r), 1)
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func hexValue(d rune) rune {
+	switch {
+	case d >= '0' && d <= '9':
+		return d - '0'
+	case d >= 'a' && d <= 'f':
+		return d - 'a' + 10
+	case d >= 'A' && d <= 'F':
+		return d - 'A' + 10
+	}
+	return 0
+}
+
+// intoBlock moves forward in a block string. It matches the value with the lines.
+func (c *cursor) intoBlock(value string, offset int) bool {
+	indent, ok := c.blockIndent(value)
+	if !ok {
+		return false
+	}
+	at := 0
+	for c.line+1 < len(c.lines) {
+		c.line++
+		line := c.text()
+		if strings.TrimLeft(line, " ") == "" && len(line) <= indent {
+			continue
+		}
+		if len(line) < indent {
+			return false
+		}
+		content := line[indent:]
+		// Between two lines the value has a blank or newlines.
+		for at < len(value) && !strings.HasPrefix(value[at:], content) {
+			if value[at] != ' ' && value[at] != '\n' {
+				return false
+			}
+			at++
+		}
+		if offset <= at+len(content) {
+			c.col = indent + max(offset-at, 0)
+			return true
+		}
+		at += len(content)
+	}
+	return false
+}
+
+// blockIndent is the indentation of a block string: the difference between its first line
+// with text in the source and in the value.
+func (c *cursor) blockIndent(value string) (int, bool) {
+	first := strings.TrimLeft(value, "\n")
+	inValue := len(first) - len(strings.TrimLeft(first, " "))
+	for i := c.line + 1; i < len(c.lines); i++ {
+		line := c.lines[i]
+		if text := strings.TrimLeft(line, " "); text != "" {
+			indent := len(line) - len(text) - inValue
+			return indent, indent >= 0
+		}
+	}
+	return 0, false
+}

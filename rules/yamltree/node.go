@@ -1,0 +1,210 @@
+package yamltree
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Kind is what a node is.
+type Kind uint8
+
+// The kinds of nodes.
+const (
+	Scalar Kind = iota
+	Mapping
+	Sequence
+)
+
+// Node is a YAML node. Its aliases and merge keys are resolved. All who refer to an anchor
+// share the nodes below it, so a node is never changed.
+type Node struct {
+	Kind Kind
+	// yaml has the position and the style of the node.
+	yaml *yaml.Node
+	// Value is the value of a scalar: nil, bool, int64, float64 or string.
+	Value any
+	// Fields are those of a mapping, in the order of the document.
+	Fields []Field
+	// Items are those of a sequence.
+	Items []*Node
+	// Lost lists the fields of a mapping that are missing from fields, because they have
+	// mistakes that were reported. For a sequence it has an empty name for each item that
+	// is missing.
+	Lost []string
+	// Partial is true if something is lost here or below.
+	Partial bool
+	// Size is the number of nodes, this one and all below.
+	Size int
+	// Expressions is how often an expression begins, here and below.
+	Expressions int
+}
+
+// Field is one entry of a mapping.
+type Field struct {
+	Name  string
+	Key   *Node
+	Value *Node
+}
+
+// Get returns the value of a mapping's field, or nil.
+func (n *Node) Get(name string) *Node {
+	if n == nil {
+		return nil
+	}
+	for _, f := range n.Fields {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// Has reports whether a mapping has the field, with a value that could be read or not.
+func (n *Node) Has(name string) bool {
+	return n.Get(name) != nil || n != nil && slices.Contains(n.Lost, name)
+}
+
+// Text is the value of a string.
+func (n *Node) Text() (string, bool) {
+	if n == nil || n.Kind != Scalar {
+		return "", false
+	}
+	s, ok := n.Value.(string)
+	return s, ok
+}
+
+// What is the type of the node, for a message.
+func (n *Node) What() string {
+	switch n.Kind {
+	case Mapping:
+		return "a mapping"
+	case Sequence:
+		return "a list"
+	}
+	switch n.Value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a boolean"
+	case int64, float64:
+		return "a number"
+	}
+	return "a string"
+}
+
+// WhatOrEmpty is what, or "empty" for the empty string.
+func (n *Node) WhatOrEmpty() string {
+	if text, ok := n.Text(); ok && text == "" {
+		return "empty"
+	}
+	return n.What()
+}
+
+// Plain is the node as decoded JSON.
+func (n *Node) Plain() any {
+	switch n.Kind {
+	case Mapping:
+		m := make(map[string]any, len(n.Fields))
+		for _, f := range n.Fields {
+			m[f.Name] = f.Value.Plain()
+		}
+		return m
+	case Sequence:
+		l := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			l[i] = item.Plain()
+		}
+		return l
+	}
+	return n.Value
+}
+
+// Hash is 16 hex digits that change when the content changes. The order of keys,
+// comments and style do not count.
+func (n *Node) Hash() string {
+	sum := sha256.New()
+	n.hashInto(sum)
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+func (n *Node) hashInto(h hash.Hash) {
+	writeText := func(s string) {
+		var length [8]byte
+		binary.BigEndian.PutUint64(length[:], uint64(len(s)))
+		h.Write(length[:])
+		h.Write([]byte(s))
+	}
+	writeText(strconv.Itoa(int(n.Kind)))
+	switch n.Kind {
+	case Mapping:
+		sorted := slices.Clone(n.Fields)
+		slices.SortFunc(sorted, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
+		writeText(strconv.Itoa(len(sorted)))
+		for _, f := range sorted {
+			writeText(f.Name)
+			f.Value.hashInto(h)
+		}
+	case Sequence:
+		writeText(strconv.Itoa(len(n.Items)))
+		for _, item := range n.Items {
+			item.hashInto(h)
+		}
+	default:
+		writeText(fmt.Sprintf("%T %v", n.Value, n.Value))
+	}
+}
+
+// Step is the value of a field or of an item, and the node that names it: the key of the
+// field, or the item itself. Both are nil if the node has neither.
+func (n *Node) Step(name string) (key, value *Node) {
+	for _, f := range n.Fields {
+		if f.Name == name {
+			return f.Key, f.Value
+		}
+	}
+	if i, err := strconv.Atoi(name); err == nil && n.Kind == Sequence && i >= 0 && i < len(n.Items) {
+		return n.Items[i], n.Items[i]
+	}
+	return nil, nil
+}
+
+// Without is a copy of a mapping without one of its fields.
+func (n *Node) Without(name string) *Node {
+	left := *n
+	left.Fields = slices.DeleteFunc(slices.Clone(n.Fields), func(f Field) bool { return f.Name == name })
+	return &left
+}
+
+// With is a copy of a mapping in which a field has another value.
+func (n *Node) With(name string, value *Node) *Node {
+	out := *n
+	out.Fields = slices.Clone(n.Fields)
+	for i := range out.Fields {
+		if out.Fields[i].Name == name {
+			out.Fields[i].Value = value
+		}
+	}
+	return &out
+}
+
+// Shown is a scalar as the document has it, and the type of any other node.
+func (n *Node) Shown() string {
+	if n.Kind == Scalar {
+		return n.yaml.Value
+	}
+	return n.What()
+}
+
+// Raw is the text of a scalar, whatever its type. It is empty for other nodes.
+func (n *Node) Raw() string { return n.yaml.Value }
+
+// HasComment reports whether a comment follows on the line of the node.
+func (n *Node) HasComment() bool { return n.yaml.LineComment != "" }

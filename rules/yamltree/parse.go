@@ -1,0 +1,206 @@
+package yamltree
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"kanon.dev/kanon/rules/diagnostic"
+)
+
+// document is a range of lines, from 0, without last.
+type document struct {
+	first, last int
+}
+
+// Documents splits the source at the lines that start with ---. In YAML, such a line ends
+// a document even within a block string. So a document that does not parse does not affect
+// the others.
+func (s *Source) Documents() []document {
+	var docs []document
+	start := 0
+	for i, l := range s.lines {
+		if i > start && (l == "---" || strings.HasPrefix(l, "--- ") || strings.HasPrefix(l, "---\t")) {
+			docs = append(docs, document{first: start, last: i})
+			start = i
+		}
+	}
+	return append(docs, document{first: start, last: len(s.lines)})
+}
+
+// Start is the position of the first line of a document.
+func (s *Source) Start(d document) diagnostic.Position {
+	return s.outside(diagnostic.Position{File: s.name, Line: d.first + 1, Column: 1})
+}
+
+// LinesOf gives the lines of a document, without their ends.
+func (s *Source) LinesOf(d document) []string { return s.lines[d.first:d.last] }
+
+// Parse parses a document, for build. An empty document gives no nodes. A document in
+// which ... ends one and another follows gives several.
+func (s *Source) Parse(d document) ([]*yaml.Node, *diagnostic.Finding) {
+	nodes, err := parseYAML(s.text(d.first, d.last))
+	if err != nil {
+		return nil, s.syntaxError(d, err)
+	}
+	for _, n := range nodes {
+		shift(n, d.first)
+		if s.paths != nil {
+			s.enter(n, nil)
+		}
+	}
+	return nodes, nil
+}
+
+func parseYAML(text string) (nodes []*yaml.Node, err error) {
+	dec := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var n yaml.Node
+		err := dec.Decode(&n)
+		if errors.Is(err, io.EOF) {
+			return nodes, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
+			nodes = append(nodes, n.Content[0])
+		}
+	}
+}
+
+// shift adds to the line numbers of a tree.
+func shift(n *yaml.Node, lines int) {
+	n.Line += lines
+	for _, c := range n.Content {
+		shift(c, lines)
+	}
+}
+
+// errProbed is the result of parsing again when the bounds of that are reached.
+var errProbed = errors.New("too much was parsed again already")
+
+// syntaxError reports where a document stops being YAML. The parser names only a line,
+// often that of the construct around the mistake. So the position is searched for: it is
+// the end of the longest beginning of the document that parses.
+func (s *Source) syntaxError(d document, err error) *diagnostic.Finding {
+	message, line := parserMessage(err)
+	pos := diagnostic.Position{File: s.name, Line: d.first + max(line, 1), Column: 1}
+	if found, ok := s.probe(d, err); ok {
+		pos = found
+	}
+	text := ""
+	if i := pos.Line - 1; i >= 0 && i < len(s.lines) {
+		text = s.lines[i]
+	}
+	if strings.HasPrefix(message, "did not find expected ',' or") {
+		// The parser took the braces of an expression for those of YAML.
+		if i := bareExpression(text); i >= 0 {
+			pos.Column = max(pos.Column, utf8.RuneCountInString(text[:i])+1)
+		}
+	}
+	f := diagnostic.New(s.outside(pos), diagnostic.CodeNotYAML, "not YAML: %s", message)
+	f.Hint = quoteHint(text)
+	return f
+}
+
+// bareExpression is the offset of the first expression outside of quotes, or -1.
+func bareExpression(line string) int {
+	for from := 0; ; {
+		i := strings.Index(line[from:], expressionStart)
+		if i < 0 {
+			return -1
+		}
+		if from += i; strings.Count(line[:from], `"`)%2 == 0 && strings.Count(line[:from], "'")%2 == 0 {
+			return from
+		}
+		from += len(expressionStart)
+	}
+}
+
+// probe searches for the end of the longest beginning that parses. It gives up after
+// maxProbed bytes.
+func (s *Source) probe(d document, failure error) (diagnostic.Position, bool) {
+	lines := s.LinesOf(d)
+	parses := func(n int, rest string) error {
+		text := s.text(d.first, d.first+n) + rest
+		if s.probed >= maxProbed {
+			return errProbed
+		}
+		s.probed += max(len(text), leastProbed)
+		_, err := parseYAML(text)
+		return err
+	}
+	// The first line with which the parser fails in the same way.
+	low, high := 1, len(lines)
+	for low < high {
+		mid := (low + high) / 2
+		if err := parses(mid, ""); err != nil && err.Error() == failure.Error() {
+			high = mid
+		} else {
+			low = mid + 1
+		}
+	}
+	if s.probed >= maxProbed {
+		return diagnostic.Position{}, false
+	}
+	good := low - 1
+	for probes := 0; good > 0 && parses(good, "") != nil; good-- {
+		if probes++; probes > maxProbes || s.probed >= maxProbed {
+			return diagnostic.Position{}, false
+		}
+	}
+	if good >= len(lines) {
+		return diagnostic.Position{}, false
+	}
+	line := lines[good]
+	if len(line) > maxProbes {
+		return diagnostic.Position{File: s.name, Line: d.first + good + 1, Column: 1}, true
+	}
+	column := len(line)
+	for column > 0 && s.probed < maxProbed && parses(good, line[:column]) != nil {
+		column--
+	}
+	if s.probed >= maxProbed {
+		column = 0
+	}
+	column = max(column, len(line)-len(strings.TrimLeft(line, " \t")))
+	return diagnostic.Position{File: s.name, Line: d.first + good + 1, Column: utf8.RuneCountInString(line[:column]) + 1}, true
+}
+
+// parserMessage splits the message of the YAML parser into its text and its line.
+func parserMessage(err error) (message string, line int) {
+	message = strings.TrimPrefix(err.Error(), "yaml: ")
+	var rest string
+	if n, scanErr := fmt.Sscanf(message, "line %d:", &line); scanErr == nil && n == 1 {
+		_, rest, _ = strings.Cut(message, ": ")
+		message = rest
+	}
+	return message, line
+}
+
+// quoteHint is the hint for a line that does not parse and holds an expression.
+func quoteHint(line string) string {
+	if !strings.Contains(line, expressionStart) {
+		return ""
+	}
+	if quotedExpression(line) {
+		return "the quotes around the value end at the first of the same kind inside: use the other kind inside, or write the value on the lines below >-"
+	}
+	return "put quotes around the value that holds ${…}, or write it on the lines below >-"
+}
+
+// quotedExpression reports whether a value has inside of it the quotes that it stands in,
+// as in x: '${f('a')}'.
+func quotedExpression(line string) bool {
+	start := strings.Index(line, expressionStart)
+	if start == 0 {
+		return false
+	}
+	quote := line[start-1]
+	return (quote == '\'' || quote == '"') && strings.Count(line[start:], string(quote)) > 1
+}

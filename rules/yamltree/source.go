@@ -1,0 +1,138 @@
+package yamltree
+
+import (
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"kanon.dev/kanon/rules/diagnostic"
+)
+
+// Source is the text of one file, of one key of a ConfigMap, or of one object.
+type Source struct {
+	name string
+	// lines are the lines as YAML counts them, without their ends, which are in ends. The
+	// last line may have no end.
+	lines, ends []string
+	// outer and holder are set for a text that is itself a value in a file: a key of a
+	// ConfigMap. Positions are then those in the file.
+	outer  *Source
+	holder *yaml.Node
+	// paths is set for the text of an object, which nobody can see. It has the path of
+	// each node in the object.
+	paths map[*yaml.Node]string
+	// offsets is the result of starts. The first call makes it, and findings of several
+	// rules may make that call at the same time.
+	once    sync.Once
+	offsets []int
+	// probed is the number of bytes that were parsed again to find mistakes in YAML.
+	probed int
+}
+
+// byteOrderMark may stand at the beginning of a text and means nothing.
+const byteOrderMark = "\ufeff"
+
+// New makes a source of the text of a file. Findings call it name.
+func New(name string, data []byte) *Source {
+	s := &Source{name: name}
+	rest := strings.TrimPrefix(string(data), byteOrderMark)
+	for {
+		line, end := rest, ""
+		if i := strings.IndexAny(rest, lineEnds); i >= 0 {
+			_, size := utf8.DecodeRuneInString(rest[i:])
+			if strings.HasPrefix(rest[i:], "\r\n") {
+				size = len("\r\n")
+			}
+			line, end = rest[:i], rest[i:i+size]
+		}
+		s.lines, s.ends = append(s.lines, line), append(s.ends, end)
+		if end == "" {
+			return s
+		}
+		rest = rest[len(line)+len(end):]
+	}
+}
+
+// NewObject makes a source of an object as JSON or YAML. Its positions are paths.
+func NewObject(name string, data []byte) *Source {
+	s := New(name, data)
+	s.paths = map[*yaml.Node]string{}
+	return s
+}
+
+// Inner is the source of the text that a scalar holds. Its positions are those in s.
+func (s *Source) Inner(holder *Node) *Source {
+	text, _ := holder.Text()
+	in := New(s.name, []byte(text))
+	in.outer, in.holder = s, holder.yaml
+	return in
+}
+
+// lineEnds are the characters that end a line in YAML 1.1, section 4.2, which the parser
+// follows: NEL, LS and PS besides the usual ones.
+const lineEnds = "\n\r\u0085\u2028\u2029"
+
+// text joins lines, each with its end.
+func (s *Source) text(first, last int) string {
+	var b strings.Builder
+	for i := first; i < last; i++ {
+		b.WriteString(s.lines[i])
+		b.WriteString(s.ends[i])
+	}
+	if last > first && s.ends[last-1] == "" {
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// At is the position of a node.
+func (s *Source) At(n *Node) diagnostic.Position { return s.at(n.yaml) }
+
+// Within is the position of the byte at offset of a scalar's value. It is exact for plain
+// and quoted scalars and for block strings. Where text and value do not match, it is the
+// position of the scalar.
+func (s *Source) Within(n *Node, offset int) diagnostic.Position { return s.within(n.yaml, offset) }
+
+func (s *Source) at(n *yaml.Node) diagnostic.Position {
+	if s.paths != nil {
+		return s.inObject(n, 0)
+	}
+	return s.outside(diagnostic.Position{File: s.name, Line: n.Line, Column: n.Column})
+}
+
+// outside turns a position in the text into one in the file that holds the text.
+func (s *Source) outside(p diagnostic.Position) diagnostic.Position {
+	if s.outer == nil || p.Line < 1 || p.Line > len(s.lines) {
+		return p
+	}
+	return s.outer.within(s.holder, s.starts()[p.Line-1]+byteColumn(s.lines[p.Line-1], max(p.Column, 1)))
+}
+
+// starts gives the offsets of the lines in the value that holds the text.
+func (s *Source) starts() []int {
+	s.once.Do(func() {
+		at := 0
+		if strings.HasPrefix(s.holder.Value, byteOrderMark) {
+			at = len(byteOrderMark)
+		}
+		s.offsets = make([]int, len(s.lines))
+		for i := range s.lines {
+			s.offsets[i] = at
+			at += len(s.lines[i]) + len(s.ends[i])
+		}
+	})
+	return s.offsets
+}
+
+// LineAt is the text of the line of a position, which At or Within gave.
+func (s *Source) LineAt(p diagnostic.Position) string {
+	for s.outer != nil {
+		s = s.outer
+	}
+	if p.Line < 1 || p.Line > len(s.lines) {
+		return ""
+	}
+	return s.lines[p.Line-1]
+}
