@@ -42,8 +42,8 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 	})
 	defer cancel()
 
-	schemas := background.NewSchemaReader(mapper, e.options.Schemas, e.options.Client, e.inbox.Notify)
-	definitions := background.NewDefinitionWriter(e.options.Client, e.inbox.Notify)
+	schemas := background.NewSchemaReader(e.activity, mapper, e.options.Schemas, e.options.Client, e.inbox.Notify)
+	definitions := background.NewDefinitionWriter(e.activity, e.options.Client, e.inbox.Notify)
 	l := &catalogLoop{
 		inbox: e.inbox,
 		catalog: catalog.New(catalog.Options{
@@ -62,7 +62,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 
 // newReporter makes the reporter for those sources whose origins can be given a report.
 func (e *Engine) newReporter() *background.Reporter {
-	options := background.ReporterOptions{Recorder: e.options.Recorder, RecordOf: e.records.Reference}
+	options := background.ReporterOptions{Counter: e.activity, Recorder: e.options.Recorder, RecordOf: e.records.Reference}
 	for _, src := range e.options.Sources {
 		if recipient, ok := src.(background.Recipient); ok {
 			options.Recipients = append(options.Recipients, recipient)
@@ -78,13 +78,15 @@ func (l *catalogLoop) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-l.inbox.Ready():
+		case <-l.inbox.Bell().Rung():
 		case <-timer.C:
+			l.inbox.Bell().Wake()
 		}
 		timer.Stop()
 		if again := l.update(ctx); again > 0 {
 			timer.Reset(again)
 		}
+		l.inbox.Bell().Done()
 	}
 }
 

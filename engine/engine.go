@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/catalog"
@@ -30,6 +32,7 @@ import (
 // Engine runs rules. Make it with New and run it once.
 type Engine struct {
 	options  Options
+	activity *activity.Counter
 	monitors *monitor.Monitors
 	writer   *apply.Writer
 	// keys seal the marks of children.
@@ -57,7 +60,6 @@ type Engine struct {
 	contributions *contributions.Book[conditions.Problem]
 	retirements   *retirements
 	objectCounts  *objectCounts
-	lull          *lull
 }
 
 // New makes an Engine. It sends no request and starts nothing. It fails when
@@ -67,10 +69,12 @@ func New(options Options) (*Engine, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
+	counter := &activity.Counter{}
 	e := &Engine{
-		options: options,
-		inbox:   catalog.NewInbox(len(options.Sources)),
-		parents: parents.New(),
+		options:  options,
+		activity: counter,
+		inbox:    catalog.NewInbox(counter, len(options.Sources)),
+		parents:  parents.New(),
 
 		readers:  readers.New(),
 		scarcity: queue.NewSemaphore[queue.Key](1),
@@ -79,7 +83,6 @@ func New(options Options) (*Engine, error) {
 
 		contributions: contributions.New[conditions.Problem](),
 		retirements:   newRetirements(),
-		lull:          newLull(),
 	}
 	e.objectCounts = &objectCounts{count: e.inbox.Notify}
 	var err error
@@ -101,7 +104,7 @@ func New(options Options) (*Engine, error) {
 		Restored:      func() { e.records.Recheck() },
 		MakeNamespace: func(ctx context.Context) error { return e.records.CreateNamespace(ctx) },
 	})
-	e.records = record.New(record.Options{Client: options.Client, Namespace: options.Namespace, Keys: e.keys, Changed: e.recordChanged})
+	e.records = record.New(record.Options{Counter: counter, Client: options.Client, Namespace: options.Namespace, Keys: e.keys, Changed: e.recordChanged})
 	e.marks = mark.NewMarks(e.keys.Keyring)
 	e.writer, err = apply.New(apply.Options{
 		Client:  options.Client,
@@ -136,18 +139,19 @@ func New(options Options) (*Engine, error) {
 // started and waits for it. The error is nil when ctx ended it. The logger of
 // ctx is used throughout.
 func (e *Engine) Run(ctx context.Context) error {
-	e.queue = queue.New(e.options.RetryBase, e.options.RetryMax) // which starts goroutines, as all below does
+	e.queue = queue.New(e.options.RetryBase, e.options.RetryMax, e.activity) // which starts goroutines, as all below does
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.options.Mapper.Run(ctx) })
 	group.Go(func() error { return e.monitors.Run(ctx) })
 	for i, src := range e.options.Sources {
+		e.activity.Begin() // until the source has published once
+		var first sync.Once
 		group.Go(func() error {
-			return src.Run(ctx, func(s source.Snapshot) { e.inbox.PutSnapshot(i, s) })
+			return src.Run(ctx, func(s source.Snapshot) { e.inbox.PutSnapshot(i, s); first.Do(e.activity.End) })
 		})
 	}
 	group.Go(func() error { e.keys.Run(ctx); return nil })
 	group.Go(func() error { e.records.Run(ctx); return nil })
-	group.Go(func() error { e.lull.run(ctx, func() bool { return e.queue.Len() == 0 }, e.options.Lull); return nil })
 	group.Go(func() error { return e.runCatalog(ctx) })
 	for range e.options.Workers {
 		group.Go(func() error { e.work(ctx); return nil })
@@ -161,4 +165,12 @@ func (e *Engine) Run(ctx context.Context) error {
 		return fmt.Errorf("engine: %w", err)
 	}
 	return nil
+}
+
+// Idle tells whether the engine has started and has nothing to do: no rule to take in, no key to reconcile, no record or report
+// to write, no informer that is filling, and no write of which the event has yet to come. What it does after a time, such as a
+// retry, does not count before that time, and an event that is on its way from the API server not before it comes.
+func (e *Engine) Idle() bool {
+	started, _ := e.records.IsLoaded()
+	return started && e.activity.Idle(e.monitors.Idle)
 }

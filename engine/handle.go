@@ -147,7 +147,6 @@ func (e *Engine) wake(k queue.Key, event monitor.Event) {
 func (e *Engine) synced(key monitor.Key) {
 	for _, op := range e.running.load().byKey[key] {
 		e.enqueueAll(op)
-		e.lull.mark()
 	}
 	for _, k := range e.borrowed.UsersOf(key) {
 		e.queue.Add(k)

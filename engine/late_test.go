@@ -94,7 +94,7 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := &Engine{
-				guards: newGuards(), contributions: contributions.New[conditions.Problem](), retirements: newRetirements(), inbox: catalog.NewInbox(0),
+				guards: newGuards(), contributions: contributions.New[conditions.Problem](), retirements: newRetirements(), inbox: catalog.NewInbox(nil, 0),
 			}
 			var written func(id string) (record.Record, bool)
 			e.records, written = runRecords(t)

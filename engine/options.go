@@ -67,9 +67,6 @@ type Options struct {
 	// Memory is what the values of all evaluations may take together, in bytes: as much
 	// as Limits.ReconcileBytes at the least. Default: there is no bound for that.
 	Memory rules.Account
-	// Lull is called each time the engine comes to rest after informers have filled, or
-	// after some hundreds of passes: what that took is garbage then. Default: nothing.
-	Lull func()
 	// Clock gives the time that rules see. Default: the system's.
 	Clock clock.PassiveClock
 }
@@ -101,9 +98,6 @@ func (o *Options) setDefaults() {
 	}
 	if o.WaitLimit == 0 {
 		o.WaitLimit = time.Minute
-	}
-	if o.Lull == nil {
-		o.Lull = func() {}
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/wire"
@@ -62,8 +61,7 @@ type gate struct {
 func (w *world) gate(kind types.PatchType, path string) *gate {
 	w.t.Helper()
 	g := &gate{w: w, held: make(chan struct{}), free: make(chan struct{})}
-	config := rest.CopyConfig(w.config)
-	config.Wrap(w.requests.wrap)
+	config := w.clientConfig()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.Header.Get("Content-Type") == string(kind) && strings.HasSuffix(r.URL.Path, path) && g.armed.CompareAndSwap(true, false) {

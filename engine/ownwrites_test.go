@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/wire"
@@ -79,8 +78,7 @@ func TestOnlyWhatWasDeletedCountsAsDeleted(t *testing.T) {
 // forbids while refused is true.
 func (w *world) clientThatRefusesToDelete(refused *atomic.Bool) *wire.Client {
 	w.t.Helper()
-	config := rest.CopyConfig(w.config)
-	config.Wrap(w.requests.wrap)
+	config := w.clientConfig()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodDelete && refused.Load() {

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"k8s.io/client-go/rest"
-
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/wire"
 )
@@ -23,8 +21,7 @@ type gatekeeper struct {
 func (w *world) gated(waits func(*http.Request) bool) (engine.Client, *gatekeeper) {
 	w.t.Helper()
 	g := &gatekeeper{entered: make(chan struct{}), open: make(chan struct{})}
-	config := rest.CopyConfig(w.config)
-	config.Wrap(w.requests.wrap)
+	config := w.clientConfig()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			if waits(r) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -169,6 +170,12 @@ func TestRevisionThatWouldDeleteAVolume(t *testing.T) {
 	})
 	w.awaitEvent(w.kanon, w.recordOf("note"), "PruneHeld")
 	w.quiet()
+	for range 20 {
+		if !w.engine.Idle() {
+			t.Fatal("the engine has something to do while the revision is held")
+		}
+		<-time.After(5 * time.Millisecond) // that it goes on sends nothing
+	}
 	if w.get(claims, w.home, "n").GetDeletionTimestamp() != nil {
 		t.Error("the volume was deleted")
 	}

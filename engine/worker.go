@@ -104,7 +104,6 @@ func (e *Engine) work(ctx context.Context) {
 
 // workOn reconciles one key and gives it back to the queue.
 func (e *Engine) workOn(ctx context.Context, k queue.Key) {
-	defer e.lull.passed()
 	defer e.queue.Done(k)
 	log := logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.nameOf(k.Rule), "parent", k.Parent.String())
 	if k.Patch != "" {

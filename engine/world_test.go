@@ -88,6 +88,8 @@ type world struct {
 	// which parent.
 	requests   *requestLog
 	reconciled *tally
+	// watches are those of the engines.
+	watches *enginetest.Watches
 	// engine is the newest one that was started.
 	engine *engine.Engine
 }
@@ -103,14 +105,18 @@ func newWorldOn(t *testing.T, config *rest.Config) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	watches, err := enginetest.NewWatches(config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := &world{
-		t: t, config: config, client: client,
+		t: t, config: config, client: client, watches: watches,
 		kanon:    controlplanetest.Namespace(t, config),
 		home:     controlplanetest.Namespace(t, config),
 		group:    "t" + rand.String(8) + ".example.com",
 		requests: &requestLog{},
 
-		reconciled: &tally{of: make(map[string]int)},
+		reconciled: &tally{of: make(map[string]int), retries: make(map[string]time.Time)},
 	}
 	t.Cleanup(w.removeDefinitions)
 	return w
@@ -252,7 +258,7 @@ func (w *world) run(tweaks ...func(*engine.Options)) (stop func()) {
 	}
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: core.Events("")})
-	options := enginetest.Options(w.t, config, w.kanon)
+	options := enginetest.Options(w.t, config, w.kanon, w.watches.Follow)
 	options.Recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kanon"})
 	options.RetryMax = 2 * time.Second
 	for _, tweak := range tweaks {
@@ -281,6 +287,14 @@ func (w *world) run(tweaks ...func(*engine.Options)) (stop func()) {
 	return stop
 }
 
+// clientConfig is for a client that an engine has in place of its own.
+func (w *world) clientConfig() *rest.Config {
+	config := rest.CopyConfig(w.config)
+	config.Wrap(w.requests.wrap)
+	w.watches.Follow(config)
+	return config
+}
+
 // logging gives a context a log that counts reconciles, and is the test's log as
 // well when KANON_TEST_LOG is set.
 func (w *world) logging(ctx context.Context) context.Context {
@@ -292,20 +306,21 @@ func (w *world) logging(ctx context.Context) context.Context {
 }
 
 // tally counts what engines log: the reconciles of each parent, by namespace/name, in
-// all and of before the newest engine was started, and the steps by which rules start and
-// stop. started tells whether the newest engine has started one.
+// all and of before the newest engine was started, the steps by which rules start and stop, and
+// when what is reconciled again after a time is due.
 type tally struct {
 	mu         sync.Mutex
 	of, before map[string]int
 	steps      int
-	started    bool
+	retries    map[string]time.Time
 }
 
 // engineStarts has what comes now count as the newest engine's.
 func (t *tally) engineStarts() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.before, t.started = maps.Clone(t.of), false
+	t.before = maps.Clone(t.of)
+	clear(t.retries)
 }
 
 func (t *tally) add(message, parent string) {
@@ -314,19 +329,38 @@ func (t *tally) add(message, parent string) {
 	switch message {
 	case "Reconciled": // also at rest, when a time comes
 		t.of[parent]++
-	case "rule started", "clearing away what a rule left":
-		t.started = true
-		t.steps++
-	case "rule stopped", "rules accepted", "Informer has synced":
+	case "rule started", "clearing away what a rule left", "rule stopped", "rules accepted", "Informer has synced":
 		t.steps++
 	}
 }
 
-// progress is how many steps there were, and whether a rule was started.
-func (t *tally) progress() (steps int, started bool) {
+// addOutcome notes when a key is reconciled again. Of one that failed it is not known, but soon.
+func (t *tally) addOutcome(key string, failed bool, after time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.steps, t.started
+	delete(t.retries, key)
+	if failed || after > 0 {
+		t.retries[key] = time.Now().Add(after)
+	}
+}
+
+// retriesBefore tells whether a key is reconciled again within a time.
+func (t *tally) retriesBefore(d time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, due := range t.retries {
+		if time.Until(due) < d {
+			return true
+		}
+	}
+	return false
+}
+
+// progress is how many steps there were.
+func (t *tally) progress() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.steps
 }
 
 // looks is how often the parent of that name in the world's home was reconciled.
@@ -369,12 +403,18 @@ type tallySink struct {
 
 	tally  *tally
 	parent string
+	// key is what is reconciled, with its rule.
+	key string
 }
 
 func (s *tallySink) Enabled(int) bool { return true }
 
 func (s *tallySink) Info(level int, message string, values ...any) {
 	s.tally.add(message, s.parent)
+	if message == "Reconciled" {
+		after, _ := values[3].(time.Duration)
+		s.tally.addOutcome(s.key, fmt.Sprint(values[1]) == "again", after)
+	}
 	if s.LogSink != nil && s.LogSink.Enabled(level) {
 		s.LogSink.Info(level, message, values...)
 	}
@@ -406,6 +446,7 @@ func (s *tallySink) WithValues(values ...any) logr.LogSink {
 		if values[i] == "parent" {
 			next.parent, _ = values[i+1].(string)
 		}
+		next.key += fmt.Sprint(values[i : i+2]...)
 	}
 	if s.LogSink != nil {
 		next.LogSink = s.LogSink.WithValues(values...)
@@ -596,29 +637,42 @@ func (w *world) awaitEvent(namespace, name, reason string) {
 		func(obj *unstructured.Unstructured) bool { return obj != nil })
 }
 
-// quiet checks that the engine sends nothing for a while, and comes to no rule or
-// informer, once it has come to rest: longer than its longest pause, RetryMax, must be
-// silent. It is for tests of engines that nothing keeps busy. An engine that starts is
-// silent, too, while it reads schemas: so it must have started a rule, or have had the
-// time to do so.
+// quiet checks that the engine comes to rest: once it has seen all that the API server has, it is idle, sends nothing for a
+// while, and comes to no rule or informer. Where something is tried again before long, or the engine has to wait for an answer
+// that a test holds back, that while is longer than the longest pause, RetryMax. It is for tests of engines that nothing keeps
+// busy.
 func (w *world) quiet() {
 	w.t.Helper()
 	const (
-		span  = 3 * time.Second
-		start = 10 * time.Second
+		window = 200 * time.Millisecond
+		retry  = 3 * time.Second
 	)
-	begin := time.Now()
-	for time.Since(begin) < patience {
-		requests := w.requests.count()
-		steps, _ := w.reconciled.progress()
-		<-time.After(span)
-		now, started := w.reconciled.progress()
-		if w.requests.count() == requests && now == steps && (started || time.Since(begin) > start) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	for ctx.Err() == nil {
+		before := w.did()
+		if err := w.watches.Await(ctx); err != nil {
+			w.t.Errorf("the engine does not see what the API server has: %v", err)
 			return
+		}
+		begin := time.Now()
+		for idleSince := begin; w.did() == before; {
+			if w.requests.open() > 0 || !w.engine.Idle() || w.reconciled.retriesBefore(retry) {
+				idleSince = time.Now()
+			}
+			if time.Since(idleSince) >= window || time.Since(begin) >= retry {
+				return
+			}
+			<-time.After(10 * time.Millisecond) // an idle engine does nothing that could be awaited
 		}
 	}
 	w.t.Errorf("the engine never came to rest; its last requests: %q", w.requests.since(max(0, w.requests.count()-10)))
 }
+
+// deeds are what the engine has done so far that others can see.
+type deeds struct{ requests, steps int }
+
+func (w *world) did() deeds { return deeds{w.requests.count(), w.reconciled.progress()} }
 
 // exists holds for any object.
 func exists(*unstructured.Unstructured) bool { return true }
@@ -664,6 +718,8 @@ type requestLog struct {
 	entries []string // VERB PATH
 	// all has everything, with its times.
 	all []timedRequest
+	// unanswered is how many of entries are.
+	unanswered int
 }
 
 type timedRequest struct {
@@ -679,6 +735,8 @@ func (l *requestLog) wrap(next http.RoundTripper) http.RoundTripper {
 		l.all = append(l.all, timedRequest{at: time.Now(), text: r.Method + " " + r.URL.Path})
 		if r.URL.Query().Get("watch") == "" && r.URL.Path != "/api" && r.URL.Path != "/apis" {
 			l.entries = append(l.entries, r.Method+" "+r.URL.Path)
+			l.unanswered++
+			defer l.answered()
 		}
 		l.mu.Unlock()
 		return next.RoundTrip(r)
@@ -703,6 +761,19 @@ func (l *requestLog) allSince(from time.Time) []string {
 		}
 	}
 	return texts
+}
+
+func (l *requestLog) answered() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unanswered--
+}
+
+// open is how many requests have no answer.
+func (l *requestLog) open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.unanswered
 }
 
 func (l *requestLog) count() int {

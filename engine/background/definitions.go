@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/catalog"
 )
 
@@ -47,10 +48,10 @@ type DefinitionWriter struct {
 
 // NewDefinitionWriter starts goroutines, which end when Run returns. arrived is called when
 // something was applied or refused.
-func NewDefinitionWriter(client dynamic.Interface, arrived func()) *DefinitionWriter {
+func NewDefinitionWriter(counter *activity.Counter, client dynamic.Interface, arrived func()) *DefinitionWriter {
 	return &DefinitionWriter{
 		client:  definitionsOf(client),
-		queue:   NewQueue[string](definitionRetry, definitionRetryMax, nil),
+		queue:   NewQueue[string](counter, definitionRetry, definitionRetryMax, nil),
 		arrived: arrived,
 		wanted:  make(map[string]catalog.Definition),
 		applied: make(map[string]catalog.AppliedDefinition),

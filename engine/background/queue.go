@@ -8,12 +8,14 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
+	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/queue"
 )
 
 // Queue runs requests by key. Make it with NewQueue.
 type Queue[K comparable] struct {
-	keys workqueue.TypedRateLimitingInterface[K]
+	keys    workqueue.TypedRateLimitingInterface[K]
+	counter *activity.Counter
 	// laneOf names the lane of a key. nil: every key has its own.
 	laneOf func(K) string
 
@@ -26,12 +28,20 @@ type Queue[K comparable] struct {
 const laneWidth = 2
 
 // NewQueue starts goroutines, which end when Run returns. The pause after a failure grows
-// from base to most.
-func NewQueue[K comparable](base, most time.Duration, laneOf func(K) string) *Queue[K] {
+// from base to most; it does not count as work.
+func NewQueue[K comparable](counter *activity.Counter, base, most time.Duration, laneOf func(K) string) *Queue[K] {
+	keys := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{
+		Queue: activity.Queue[K]{Queue: workqueue.DefaultQueue[K](), Counter: counter},
+	})
 	return &Queue[K]{
-		keys:   workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[K](base, most)),
-		laneOf: laneOf,
-		lanes:  make(map[string]*queue.Semaphore[K]),
+		keys: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[K](base, most),
+			workqueue.TypedRateLimitingQueueConfig[K]{
+				DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Queue: keys}),
+			}),
+		counter: counter,
+		laneOf:  laneOf,
+		lanes:   make(map[string]*queue.Semaphore[K]),
 	}
 }
 
@@ -59,7 +69,10 @@ func (q *Queue[K]) next(ctx context.Context, send func(ctx context.Context, k K)
 	if ended {
 		return false
 	}
-	defer q.keys.Done(k)
+	defer func() {
+		q.keys.Done(k)
+		q.counter.End()
+	}()
 	if q.laneOf != nil {
 		lane := q.lane(q.laneOf(k))
 		if !lane.TryAcquire(k) {

@@ -15,7 +15,7 @@ import (
 // what fails is sent again.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := NewQueue[string](time.Second, time.Minute, nil)
+		q := NewQueue[string](nil, time.Second, time.Minute, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		var mu sync.Mutex
 		calls, hangs := map[string]int{}, make(chan struct{})
@@ -60,7 +60,7 @@ func TestQueue(t *testing.T) {
 // TestLanes: requests of one lane that hang delay no other lane, and all of a lane are sent.
 func TestLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := NewQueue(time.Second, time.Minute, func(k string) string { lane, _, _ := strings.Cut(k, "/"); return lane })
+		q := NewQueue(nil, time.Second, time.Minute, func(k string) string { lane, _, _ := strings.Cut(k, "/"); return lane })
 		ctx, cancel := context.WithCancel(t.Context())
 		var mu sync.Mutex
 		calls, hangs := map[string]int{}, make(chan struct{})

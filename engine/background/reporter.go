@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 
+	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/source"
 )
 
@@ -36,6 +37,8 @@ type Recipient interface {
 
 // ReporterOptions configure a Reporter. All are required.
 type ReporterOptions struct {
+	// Counter counts the reports that are being given.
+	Counter    *activity.Counter
 	Recipients []Recipient
 	// Recorder takes the Events.
 	Recorder record.EventRecorder
@@ -61,7 +64,7 @@ func NewReporter(options ReporterOptions) *Reporter {
 	return &Reporter{
 		recipients: options.Recipients,
 		events:     events{recorder: options.Recorder, recordOf: options.RecordOf},
-		queue:      NewQueue[source.Origin](reportRetry, reportRetryMax, nil),
+		queue:      NewQueue[source.Origin](options.Counter, reportRetry, reportRetryMax, nil),
 		wanted:     make(map[source.Origin]source.Report),
 		given:      make(map[source.Origin]source.Report),
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/restmapping"
@@ -65,12 +66,12 @@ type schemaRequest struct {
 
 // NewSchemaReader starts goroutines, which end when Run returns. published are the schemas
 // of kinds without a definition, and arrived is called when something was read.
-func NewSchemaReader(kinds Kinds, published *schemas.Schemas, client dynamic.Interface, arrived func()) *SchemaReader {
+func NewSchemaReader(counter *activity.Counter, kinds Kinds, published *schemas.Schemas, client dynamic.Interface, arrived func()) *SchemaReader {
 	return &SchemaReader{
 		kinds: kinds, published: published, arrived: arrived,
 		definitions: definitionsOf(client),
 		// The API server of an aggregated group hangs for all its kinds.
-		queue:  NewQueue(schemaRetry, schemaRetryMax, func(gvk schema.GroupVersionKind) string { return gvk.Group }),
+		queue:  NewQueue(counter, schemaRetry, schemaRetryMax, func(gvk schema.GroupVersionKind) string { return gvk.Group }),
 		wanted: make(map[schema.GroupVersionKind]schemaRequest),
 		read:   make(map[schema.GroupVersionKind]catalog.ReadSchema),
 	}

@@ -51,7 +51,7 @@ func TestSchemaThatChangesWhileItIsRead(t *testing.T) {
 		wall := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "Wall"}
 		known := table{wall: {GVK: wall, Definition: restmapping.Definition{UID: "a", Generation: 1}}}
 		definitions := slowDefinitions{asked: make(chan string), answer: make(chan struct{})}
-		reader := NewSchemaReader(known, nil, slowClient{definitions: definitions}, func() {})
+		reader := NewSchemaReader(nil, known, nil, slowClient{definitions: definitions}, func() {})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go reader.Run(ctx)

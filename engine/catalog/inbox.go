@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
 )
@@ -27,23 +28,23 @@ type Changes struct {
 // Inbox collects changes, so that a burst of them is one update. It may be used by several
 // goroutines.
 type Inbox struct {
-	ready chan struct{}
+	bell *activity.Bell
 
 	mu sync.Mutex
 	// changes are those that nobody has taken. Guarded by mu.
 	changes Changes
 }
 
-// NewInbox makes the inbox of a catalog with so many sources.
-func NewInbox(sources int) *Inbox {
+// NewInbox makes the inbox of a catalog with so many sources. An update that is due counts as work.
+func NewInbox(counter *activity.Counter, sources int) *Inbox {
 	return &Inbox{
-		ready:   make(chan struct{}, 1),
+		bell:    activity.NewBell(counter),
 		changes: Changes{Snapshots: make([]source.Snapshot, sources), Kinds: make(KindSet), Groups: make(sets.Set[string])},
 	}
 }
 
-// Ready holds a token while an update is due.
-func (i *Inbox) Ready() <-chan struct{} { return i.ready }
+// Bell is rung while an update is due.
+func (i *Inbox) Bell() *activity.Bell { return i.bell }
 
 // PutSnapshot records what a source has now.
 func (i *Inbox) PutSnapshot(of int, s source.Snapshot) {
@@ -64,12 +65,7 @@ func (i *Inbox) PutKinds(c restmapping.Change) {
 
 // Notify asks for an update because of something that is not in the inbox: an answer that
 // arrived, or a rule whose report may change.
-func (i *Inbox) Notify() {
-	select {
-	case i.ready <- struct{}{}:
-	default: // an update is due already
-	}
-}
+func (i *Inbox) Notify() { i.bell.Ring() }
 
 // Take returns the newest snapshots, and all other changes since the last call.
 func (i *Inbox) Take() Changes {

@@ -169,8 +169,11 @@ func (g *Guard) set(parent queue.Key, now loss) {
 
 // Confirm replaces the revisions that the author of the rule has confirmed. These may delete everything.
 func (g *Guard) Confirm(r Revision, confirmed []string) Outcome {
+	changed := !slices.Equal(g.confirmed, confirmed)
 	g.confirmed = confirmed
-	return g.Assess(r)
+	next := g.Assess(r)
+	next.Report = next.Report && changed // each update of the catalog confirms, and a report asks for an update
+	return next
 }
 
 // Assess returns what is to be done now, as after the rule's record has changed.

@@ -31,6 +31,9 @@ type monitor struct {
 
 	// handlerSynced is closed when every event of the first list was handled.
 	handlerSynced chan struct{}
+	// announced is true when Options.Synced was called after that, and delivering is how many events are being handled.
+	announced  atomic.Bool
+	delivering atomic.Int32
 
 	mu sync.Mutex
 	// state moves from fresh to running to stopped, or from fresh to stopped.
@@ -116,6 +119,7 @@ func (m *monitor) start(ctx context.Context, group *sync.WaitGroup) error {
 		if m.options.Synced != nil && m.state.Load() == running {
 			m.options.Synced(m.key)
 		}
+		m.announced.Store(true)
 	})
 	return nil
 }
@@ -156,6 +160,8 @@ func (m *monitor) deliver(log logr.Logger, before, after *wire.Object) {
 	if m.state.Load() != running || (before == nil && after == nil) {
 		return
 	}
+	m.delivering.Add(1) // before the overlay drops the answer of the write
+	defer m.delivering.Add(-1)
 	if m.health.recovered() {
 		log.Info("Watching again")
 	}
@@ -187,6 +193,12 @@ func (m *monitor) hasSynced() bool {
 	default:
 		return false
 	}
+}
+
+// isIdle tells whether the informer has filled and shown all that was written. One that fails has nothing to do before its
+// next try.
+func (m *monitor) isIdle() bool {
+	return m.health.failing.Load() || m.announced.Load() && !m.overlay.awaitsEvent() && m.delivering.Load() == 0
 }
 
 // asObject unwraps what an informer hands to its handlers. It returns nil for

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -203,6 +204,20 @@ func (o *overlay) settle(obj *wire.Object) (same bool) {
 		o.dropLocked(name)
 	}
 	return ok && !e.gone && e.version == obj.ResourceVersion()
+}
+
+// awaitsEvent tells whether there is an object in view of which the store has an older state. One that is not in view may have
+// no event.
+func (o *overlay) awaitsEvent() bool {
+	if o.size.Load() == 0 {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.ContainsFunc(o.entries.ListKeys(), func(name string) bool {
+		e, ok := o.entryLocked(name)
+		return ok && e.object != nil && !o.caughtUpLocked(name, e)
+	})
 }
 
 // sweepLocked drops all entries that the store has caught up with. The next

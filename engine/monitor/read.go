@@ -17,6 +17,19 @@ func (m *Monitors) HasSynced(key Key) bool {
 	return mon != nil && mon.hasSynced()
 }
 
+// Idle tells whether every informer has filled, and has shown what was observed of the objects in its view, and Handle and
+// Synced have returned. An informer that fails has nothing to do before its next try.
+func (m *Monitors) Idle() bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, mon := range m.monitors {
+		if !mon.isIdle() {
+			return false
+		}
+	}
+	return true
+}
+
 // Failure is the newest error of the key's informer, as long as nothing has come
 // of its tries since; nil when it works, or is not watched.
 func (m *Monitors) Failure(key Key) error {

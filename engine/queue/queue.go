@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+
+	"kanon.dev/kanon/engine/activity"
 )
 
 // Key names one piece of work.
@@ -59,24 +61,34 @@ func AddOf[V any](from map[Key]V, rule string, found Keys) {
 type Queue struct {
 	workqueue.TypedRateLimitingInterface[Key]
 
+	counter *activity.Counter
 	waiting *waiting
 	urgent  *urgent
 }
 
-// New makes a queue. The back-off of a key is from base to limit.
-func New(base, limit time.Duration) *Queue {
+// New makes a queue. The back-off of a key is from base to limit. A key counts as work until Done.
+func New(base, limit time.Duration, counter *activity.Counter) *Queue {
 	waiting, urgent := newWaiting(), newUrgent()
 	return &Queue{
 		TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[Key](base, limit),
 			workqueue.TypedRateLimitingQueueConfig[Key]{
 				DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
-					Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Queue: newFairQueue(waiting, urgent)}),
+					Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{
+						Queue: activity.Queue[Key]{Queue: newFairQueue(waiting, urgent), Counter: counter},
+					}),
 				}),
 			}),
+		counter: counter,
 		waiting: waiting,
 		urgent:  urgent,
 	}
+}
+
+// Done ends the work on a key.
+func (q *Queue) Done(k Key) {
+	q.TypedRateLimitingInterface.Done(k)
+	q.counter.End()
 }
 
 // Add adds a key to which something has happened.

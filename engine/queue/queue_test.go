@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/activity"
 )
 
 func emptyQueue() *fairQueue { return newFairQueue(newWaiting(), newUrgent()) }
@@ -167,7 +169,7 @@ func TestPatientKeysLetOthersBy(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := New(time.Millisecond, time.Second)
+			q := New(time.Millisecond, time.Second, &activity.Counter{})
 			defer q.ShutDown()
 			test.add(q)
 			if diff := cmp.Diff(test.want, drain(q)); diff != "" {
@@ -181,7 +183,7 @@ func TestPatientKeysLetOthersBy(t *testing.T) {
 }
 
 func TestQueueHoldsEachKeyOnce(t *testing.T) {
-	q := New(time.Millisecond, time.Second)
+	q := New(time.Millisecond, time.Second, &activity.Counter{})
 	defer q.ShutDown()
 	k := Key{Rule: "r", Parent: types.NamespacedName{Name: "p"}}
 	for range 3 {

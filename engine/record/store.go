@@ -9,12 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
+	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/keyring"
 )
 
 // Options are what a Store needs. All are required.
 type Options struct {
 	Client dynamic.Interface
+	// Counter counts what there is to write.
+	Counter *activity.Counter
 	// Namespace is Kanon's own, which has the records.
 	Namespace string
 	// Keys seal the records.
@@ -38,8 +41,8 @@ type Store struct {
 	requests
 	keys    Keys
 	changed func(id string)
-	// signal has a token while Run has something to do.
-	signal chan struct{}
+	// bell is rung while Run has something to do.
+	bell *activity.Bell
 
 	mu sync.Mutex
 	// loaded is true once the records of the cluster were read, and failed is why that does not succeed. Guarded by mu, as is
@@ -76,7 +79,7 @@ func (e *entry) isPending() bool {
 func New(o Options) *Store {
 	return &Store{
 		requests: requests{client: o.Client, namespace: o.Namespace}, keys: o.Keys, changed: o.Changed,
-		signal: make(chan struct{}, 1), byID: make(map[string]*entry),
+		bell: activity.NewBell(o.Counter), byID: make(map[string]*entry),
 	}
 }
 
@@ -181,9 +184,4 @@ func (s *Store) Recheck() {
 }
 
 // Sync has Run compare the records with those of the cluster, as when the keys have changed.
-func (s *Store) Sync() {
-	select {
-	case s.signal <- struct{}{}:
-	default: // Run will do so anyway
-	}
-}
+func (s *Store) Sync() { s.bell.Ring() }

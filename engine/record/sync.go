@@ -22,11 +22,14 @@ func (s *Store) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.signal:
+		case <-s.bell.Rung():
 		case <-retry.C:
+			s.bell.Wake()
 		}
 		retry.Stop()
-		if s.sync(ctx) {
+		synced := s.sync(ctx)
+		s.bell.Done()
+		if synced {
 			failures = 0
 			continue
 		}

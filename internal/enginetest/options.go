@@ -17,11 +17,15 @@ import (
 )
 
 // Options are those of an engine that follows the rule ConfigMaps of a namespace, where
-// it also keeps its records. The caller adds the rest. All goes by a copy of config.
-func Options(tb testing.TB, config *rest.Config, namespace string) engine.Options {
+// it also keeps its records. The caller adds the rest. All goes by a copy of config, which
+// each of wraps changes.
+func Options(tb testing.TB, config *rest.Config, namespace string, wraps ...func(*rest.Config)) engine.Options {
 	tb.Helper()
 	config = rest.CopyConfig(config)
 	DelayWatches(tb, config)
+	for _, wrap := range wraps {
+		wrap(config)
+	}
 	client, err1 := wire.NewForConfig(config)
 	mapper, err2 := restmapping.New(restmapping.Options{Config: config})
 	disco, err3 := discovery.NewDiscoveryClientForConfig(config)

@@ -1,0 +1,227 @@
+package enginetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+)
+
+// Watches knows what the watches of clients have brought, so that a test can wait until they have brought all that there is:
+// silence before that proves nothing. The clients must list by their watches, as client-go's informers do.
+type Watches struct {
+	server *http.Client
+	host   string
+
+	mu sync.Mutex
+	// open are the watches that have not ended. Guarded by mu.
+	open map[*watchedBody]bool
+	// ended are the objects of those that have, by the collection and the version at which another one goes on. Guarded by mu.
+	ended map[string]map[types.UID]uint64
+}
+
+// NewWatches follows nothing yet. It asks by config what the API server has.
+func NewWatches(config *rest.Config) (*Watches, error) {
+	server, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Watches{
+		server: server, host: host.Scheme + "://" + host.Host,
+		open: make(map[*watchedBody]bool), ended: make(map[string]map[types.UID]uint64),
+	}, nil
+}
+
+// Follow has the watches followed of the clients that are made of config from now on.
+func (w *Watches) Follow(config *rest.Config) {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return RoundTripper(func(r *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(r)
+			query := r.URL.Query()
+			if err == nil && response.StatusCode == http.StatusOK && query.Get("watch") != "" {
+				response.Body = w.follow(response.Body, r.URL.Path, query)
+			}
+			return response, err
+		})
+	})
+}
+
+// follow begins to follow a watch.
+func (w *Watches) follow(body io.ReadCloser, path string, query url.Values) *watchedBody {
+	selectors := url.Values{"labelSelector": query["labelSelector"], "fieldSelector": query["fieldSelector"]}
+	b := &watchedBody{
+		ReadCloser: body, watches: w, collection: path + "?" + selectors.Encode(),
+		listing: query.Get("sendInitialEvents") == "true",
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b.objects = maps.Clone(w.ended[b.collection+"@"+query.Get("resourceVersion")])
+	if b.objects == nil {
+		b.objects = make(map[types.UID]uint64)
+	}
+	w.open[b] = true
+	return b
+}
+
+// Await waits until every watch that is open has brought what the API server has now. It is for a client that waits for no
+// other watch to begin.
+func (w *Watches) Await(ctx context.Context) error {
+	w.mu.Lock()
+	open := maps.Clone(w.open)
+	w.mu.Unlock()
+	group, ctx := errgroup.WithContext(ctx)
+	for b := range open {
+		group.Go(func() error {
+			now, err := w.list(ctx, b.collection)
+			if err != nil {
+				return err
+			}
+			for now != nil && !w.hasBrought(b, now) {
+				select {
+				case <-ctx.Done():
+					return fmt.Errorf("a watch of %s is behind: %w", b.collection, ctx.Err())
+				case <-time.After(5 * time.Millisecond): // until the watch brings more
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (w *Watches) hasBrought(b *watchedBody, now *metadataList) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.open[b] {
+		return true
+	}
+	listed := make(map[types.UID]bool, len(now.Items))
+	for _, item := range now.Items {
+		listed[item.Metadata.UID] = true
+		if b.listing || b.newest < item.Metadata.version() {
+			return false
+		}
+	}
+	for uid, version := range b.objects {
+		if !listed[uid] && version <= now.Metadata.version() {
+			return false // it is deleted
+		}
+	}
+	return true
+}
+
+// list is what the API server has in a collection; nil where it does not have its kind any more, or does not tell.
+func (w *Watches) list(ctx context.Context, collection string) (*metadataList, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.host+collection, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1")
+	response, err := w.server.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, nil
+	}
+	list := &metadataList{}
+	return list, json.NewDecoder(response.Body).Decode(list)
+}
+
+type metadataList struct {
+	Metadata metadata
+	Items    []struct{ Metadata metadata }
+}
+
+type metadata struct {
+	UID             types.UID
+	ResourceVersion string
+}
+
+func (m metadata) version() uint64 {
+	version, _ := strconv.ParseUint(m.ResourceVersion, 10, 64)
+	return version
+}
+
+// watchedBody is the body of a watch. What is read of it is known.
+type watchedBody struct {
+	io.ReadCloser
+
+	watches    *Watches
+	collection string
+	// line is the begin of an event of which the end has not been read.
+	line []byte
+	// objects are those that the watch has shown, each with its version, and newest the version that it has come to.
+	// Guarded by the lock of the Watches, as is listing, which is true until all is shown that there was at its begin.
+	objects map[types.UID]uint64
+	newest  uint64
+	listing bool
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.line = append(b.line, p[:n]...)
+	for {
+		line, rest, found := bytes.Cut(b.line, []byte("\n"))
+		if !found {
+			break
+		}
+		b.take(line)
+		b.line = rest
+	}
+	if err != nil {
+		b.end()
+	}
+	return n, err
+}
+
+// take takes in one event.
+func (b *watchedBody) take(line []byte) {
+	var event struct {
+		Type   string
+		Object struct{ Metadata metadata }
+	}
+	if err := json.Unmarshal(line, &event); err != nil {
+		return
+	}
+	b.watches.mu.Lock()
+	defer b.watches.mu.Unlock()
+	of := event.Object.Metadata
+	switch event.Type {
+	case "ADDED", "MODIFIED":
+		b.objects[of.UID] = of.version()
+	case "DELETED":
+		delete(b.objects, of.UID)
+	case "BOOKMARK":
+		b.listing = false
+	}
+	b.newest = max(b.newest, of.version())
+}
+
+func (b *watchedBody) Close() error {
+	b.end()
+	return b.ReadCloser.Close()
+}
+
+func (b *watchedBody) end() {
+	b.watches.mu.Lock()
+	defer b.watches.mu.Unlock()
+	delete(b.watches.open, b)
+	b.watches.ended[fmt.Sprintf("%s@%d", b.collection, b.newest)] = b.objects
+}
