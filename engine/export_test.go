@@ -2,6 +2,7 @@ package engine
 
 import (
 	"k8s.io/apimachinery/pkg/types"
+
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"

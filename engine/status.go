@@ -176,7 +176,7 @@ func (s *statusWriter) isBuiltIn() bool {
 // none. Events speak for both. What the rule renders can hold such a condition too, because a
 // list that waits is the whole of what the parent has.
 func (s *statusWriter) conditions(rendered []any, summary conditions.Summary, shape schemas.ConditionsShape) []any {
-	prefix, now := s.op.Program.ConditionPrefix(), s.cluster.now()
+	prefix, now := s.op.Program.ConditionPrefix(), s.now()
 	isTheirs := func(item any) bool {
 		return apply.HeldByAnother(s.parent, s.op.StatusManager(), s.isOther, conditions.TypeOf(item))
 	}

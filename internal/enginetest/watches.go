@@ -136,7 +136,7 @@ func (w *Watches) list(ctx context.Context, collection string) (*metadataList, e
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
 		return nil, nil
 	}
