@@ -38,7 +38,7 @@ func (c *childWriter) adopt(ctx context.Context, kind restmapping.Kind, child *a
 }
 
 // takeBack makes an object a child again that this rule orphaned for this parent.
-func (c *childWriter) takeBack(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameConflictError, guarded bool) (apply.Result, error) {
+func (c *childWriter) readopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameConflictError, guarded bool) (apply.Result, error) {
 	if err := c.checkParent(ctx); err != nil {
 		return apply.Result{}, err
 	}

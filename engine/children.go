@@ -23,7 +23,7 @@ import (
 )
 
 // errParentLeaving says that the parent turned out to be on its way out.
-var errParentLeaving = conditions.Transient("the parent is being deleted")
+var errParentDeleted = conditions.Transient("the parent is being deleted")
 
 // write is one child of a batch: what to write, and what came of it.
 type write struct {
@@ -87,7 +87,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []rules.Rendered) (p
 	}
 	written := len(writes)
 	for _, node := range batch {
-		c.noteHeldByRollout(node.Node, node.Held)
+		c.noteBlockedByRollout(node.Node, node.Held)
 		for _, object := range node.Kept {
 			c.rendered[identity.Of(object)] = true
 			if live, err := c.reader.Live(object); err == nil && live != nil {
@@ -140,7 +140,7 @@ func (c *childWriter) noteTimes(writes []*write) {
 			if conflict, ok := errors.AsType[*conflictError](err); ok {
 				c.requeueAfter(conflict.after())
 			}
-			if early, ok := errors.AsType[*tooSoonError](err); ok {
+			if early, ok := errors.AsType[*recreatedRecentlyError](err); ok {
 				c.requeueAfter(early.after)
 			}
 		}
@@ -209,7 +209,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
 	write := c.writer.Sync
 	guarded := w.guarded && (w.before == nil || !c.marks.Owns(w.before, c.op.ID, c.parent.GetUID()))
-	if guarded || w.before == nil && c.op.looksBack.Load() {
+	if guarded || w.before == nil && c.op.readsObserved.Load() {
 		// One that exists all the same gets its mark and nothing else: what is rendered may follow from its absence.
 		write = c.writer.Ensure
 	}
@@ -225,7 +225,7 @@ func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, c
 	case !errors.As(err, &taken):
 		return result, err
 	case taken.Returns:
-		return c.takeBack(ctx, kind, child, taken, w.guarded)
+		return c.readopt(ctx, kind, child, taken, w.guarded)
 	case c.op.Adopters[w.node]:
 		return c.adopt(ctx, kind, child, taken, w.guarded)
 	default:
@@ -262,7 +262,7 @@ func (c *childWriter) checkParent(ctx context.Context) error {
 		return err
 	}
 	if parent == nil || parent.GetUID() != c.parent.GetUID() || (parent.GetDeletionTimestamp() != nil && !c.finalizing) {
-		return errParentLeaving
+		return errParentDeleted
 	}
 	return nil
 }

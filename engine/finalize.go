@@ -40,7 +40,7 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome) {
 	}
 	defer p.planNext()
 	matches, err := p.evaluation.Matches()
-	if p.starved(ctx) {
+	if p.isOutOfMemory(ctx) {
 		return false, outcome{verdict: again}
 	}
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome) {
 		return false, outcome{verdict: waiting}
 	}
 	p.outcome = p.evaluation.Outcome()
-	if p.starved(ctx) {
+	if p.isOutOfMemory(ctx) {
 		return false, outcome{verdict: again}
 	}
 	p.add(p.deleter.prune(ctx, p.problems)...)

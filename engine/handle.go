@@ -53,7 +53,7 @@ func (e *Engine) handleLookup(running *operators, event monitor.Event) {
 		if itself && e.queue.NumRequeues(k) > 0 && isOwnStatusEvent(event) {
 			continue // as in handleParent
 		}
-		e.wake(k, event)
+		e.enqueue(k, event)
 	}
 }
 
@@ -93,21 +93,21 @@ func (e *Engine) handleNamespace(op *operator, event monitor.Event) {
 		return
 	}
 	for _, parent := range e.monitors.UnreadByIndex(op.ParentKey, cache.NamespaceIndex, namespace.Name()) {
-		e.wake(keyAt(op.ID, parent), event)
+		e.enqueue(keyAt(op.ID, parent), event)
 	}
 }
 
 // handleChild wakes the parent of a child, by what the child said before and
 // by what it says now: whoever changes a child may change that too.
 func (e *Engine) handleChild(running *operators, event monitor.Event) {
-	if event.New != nil && e.isOldNews(running, event) {
+	if event.New != nil && e.isKnownChange(running, event) {
 		return
 	}
 	for _, obj := range []*wire.Object{event.Old, event.New} {
 		k, ok := plan.KeyOfTag(obj)
 		if op := running.byID[k.Rule]; !ok || op == nil || op.ChildKey(event.Key.GVR) != event.Key {
 			continue
-		} else if op.looksBack.Load() || event.New == nil {
+		} else if op.readsObserved.Load() || event.New == nil {
 			e.feedback.noteChange(k, event) // to others, what they wrote themselves is no news
 		}
 		e.queue.Add(k)
@@ -122,11 +122,11 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 // there; or because what changed is content which nothing depends on, and none of ours.
 // Where an expression looks back, what was at hand when the pass began counts as well,
 // so each state is news.
-func (e *Engine) isOldNews(running *operators, event monitor.Event) bool {
+func (e *Engine) isKnownChange(running *operators, event monitor.Event) bool {
 	k, ok := plan.KeyOfTag(event.New)
 	op := running.byID[k.Rule]
 	switch {
-	case !ok || op == nil || op.looksBack.Load():
+	case !ok || op == nil || op.readsObserved.Load():
 		return false
 	case e.writer.Knows(event.New.UID(), event.New.ResourceVersion()):
 		return event.Old == nil || event.Old.Tag() == event.New.Tag() // else it was another parent's
@@ -138,7 +138,7 @@ func (e *Engine) isOldNews(running *operators, event monitor.Event) bool {
 }
 
 // wake has a key looked at because of an event.
-func (e *Engine) wake(k queue.Key, event monitor.Event) {
+func (e *Engine) enqueue(k queue.Key, event monitor.Event) {
 	e.feedback.noteChange(k, event)
 	e.queue.Add(k)
 }

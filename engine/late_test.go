@@ -89,7 +89,7 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 	}{
 		"it begins to guard":             {older, func(e *Engine) { e.beginGuard(older, parents) }},
 		"it lets its revision delete":    {older, func(e *Engine) { e.requestPermission(older) }},
-		"it is done with the last of it": {cleared, func(e *Engine) { e.finish(cleared) }},
+		"it is done with the last of it": {cleared, func(e *Engine) { e.finishRemoval(cleared) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

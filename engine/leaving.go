@@ -13,13 +13,13 @@ import (
 // leave sees a parent off that is being deleted and that the rule holds: the
 // children that only the rule can end are ended, and when the API server has none
 // of them any more, and its patches were released, the parent is let go.
-func (e *Engine) leave(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured, now time.Time) (out outcome) {
+func (e *Engine) reconcileDeletion(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured, now time.Time) (out outcome) {
 	p := e.newPass(ctx, newSubject(op, k, parent, e.parents.Memory(k, parent.GetUID(), op.Program.Hash()), now))
 	defer p.finish(&out)
-	return p.endParent(ctx)
+	return p.cleanUp(ctx)
 }
 
-func (p *pass) endParent(ctx context.Context) outcome {
+func (p *pass) cleanUp(ctx context.Context) outcome {
 	op, k := p.op, p.key
 	if p.finalizes() {
 		if done, out := p.finalize(ctx); !done {
@@ -61,7 +61,7 @@ func (p *pass) endChildren(ctx context.Context) (gone bool, err error) {
 		return false, err
 	}
 	if len(children) > 0 && p.deleter.endings().NeedEvaluation() {
-		if p.decideLate(ctx); p.reader.incomplete {
+		if p.evaluateDeletion(ctx); p.reader.incomplete {
 			return false, nil // it is not known yet what is to be kept
 		}
 	}

@@ -35,9 +35,9 @@ type operator struct {
 	// explained is set once an Event has said why there are no conditions.
 	explained atomic.Bool
 	// sought is set once parents that have the finalizer and that no informer shows were looked for.
-	sought atomic.Bool
+	searched atomic.Bool
 	// looksBack is set once an expression has asked how a child was before the reconcile.
-	looksBack atomic.Bool
+	readsObserved atomic.Bool
 }
 
 // newOperator plans a rule. previous is the operator that it replaces, or nil. It fails if the kind of the parents does not

@@ -14,19 +14,19 @@ import (
 // says now of children that stay or go: the last write may be older than the parent's
 // last change. Nothing is written. Where there is no memory for it, nothing is decided:
 // half of it would say nothing of some children, for which an older decision would count.
-func (p *pass) decideLate(ctx context.Context) {
+func (p *pass) evaluateDeletion(ctx context.Context) {
 	err := p.evaluate(ctx, p.op.Program.Finalizes())
 	if err == nil {
-		p.decideAll()
+		p.collectDecisions()
 	}
-	if err != nil || p.starved(ctx) {
+	if err != nil || p.isOutOfMemory(ctx) {
 		p.deleter.decided, p.reader.incomplete = nil, true
-		p.requeueAfter(starvedPause)
+		p.requeueAfter(memoryPause)
 	}
 }
 
 // decideAll asks the evaluation what becomes of each child.
-func (p *pass) decideAll() {
+func (p *pass) collectDecisions() {
 	if matches, err := p.evaluation.Matches(); err != nil || !matches {
 		return
 	}

@@ -35,7 +35,7 @@ const refillPause = 200 * time.Millisecond
 // contribute to it, and nothing else.
 func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome {
 	if k.IsSweep() {
-		return e.sweep(ctx, k)
+		return e.releasePatch(ctx, k)
 	}
 	op := e.running.load().byID[k.Rule]
 	switch {
@@ -85,7 +85,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome {
 	switch {
 	case came.Err == nil:
 		out.verdict = settled
-	case errors.Is(came.Err, errNotNow), came.Reason == conditions.ReasonWaiting, came.Reason == conditions.ReasonHeld, came.Reason == conditions.ReasonFieldTaken,
+	case errors.Is(came.Err, errNotRead), came.Reason == conditions.ReasonWaiting, came.Reason == conditions.ReasonHeld, came.Reason == conditions.ReasonFieldTaken,
 		came.Reason == conditions.ReasonContested:
 		out.verdict = waiting // for an event of the target, of its informer, or of a parent, or for the end of a pause
 	case !came.IsLogged():
@@ -153,7 +153,7 @@ func (t *patching) runSafely(ctx context.Context) (came conditions.Problem) {
 // run gives what is in the way; a problem without an error where nothing is.
 func (t *patching) run(ctx context.Context) conditions.Problem {
 	if t.saw.Pending {
-		return t.problem(errNotNow) // the end of the wave comes here again
+		return t.problem(errNotRead) // the end of the wave comes here again
 	}
 	together, err := patchset.Merge(t.saw.Merged, t.saw.Parts)
 	if err != nil {
@@ -216,11 +216,11 @@ func (t *patching) unread(informer monitor.Key) error {
 	if err := t.monitors.Failure(informer); err != nil {
 		return &unreadError{fmt.Errorf("cannot read %s: %w", informer.GVR.GroupResource(), err)}
 	}
-	return errNotNow // when it has filled, the key comes again
+	return errNotRead // when it has filled, the key comes again
 }
 
 // errNotNow says that nothing is known of a target yet, and that what is comes soon.
-var errNotNow = conditions.Transient("it is being read for the first time")
+var errNotRead = conditions.Transient("it is being read for the first time")
 
 // unreadError says that an informer has not filled; its event comes.
 type unreadError struct{ err error }

@@ -81,7 +81,7 @@ func (e *Engine) withGuard(op *operator, f func(*guard.Guard, guard.Revision) gu
 		e.inbox.Notify()
 	}
 	if next.Evaluated {
-		e.wakeRemovals(op)
+		e.enqueueRemovals(op)
 	}
 	return next
 }

@@ -177,20 +177,20 @@ func (e *Engine) enqueueAll(op *operator) {
 	if op.removal == nil {
 		e.beginGuard(op, keys)
 		if e.isEvaluated(op) {
-			e.wakeRemovals(op) // judge does not, if the revision is not new
+			e.enqueueRemovals(op) // judge does not, if the revision is not new
 		}
 	} else {
 		left := op.removal.begin(keys)
 		if len(left) == 0 {
-			e.finish(op)
+			e.finishRemoval(op)
 		}
 		maps.Copy(keys, left)
 	}
 	for k := range keys {
 		e.queue.AddPatient(k)
 	}
-	if e.mustSeek(op) {
-		e.queue.AddPatient(seekKey(op))
+	if e.mustFindHiddenParents(op) {
+		e.queue.AddPatient(hiddenParentsKey(op))
 	}
 }
 

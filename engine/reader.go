@@ -32,7 +32,7 @@ type reader struct {
 	borrowed *readers.Borrowed
 	marks    *mark.Marks
 	// readUnproven reads a child of which the informer does not show the content, because its mark proves nothing. nil: nobody can.
-	readUnproven unprovenReader
+	readUnmarked unmarkedReader
 	// outdatedByContent answers Outdated for an object whose mark does not. nil: it counts as outdated.
 	outdatedByContent func(node string, rendered, live *unstructured.Unstructured) bool
 
@@ -165,7 +165,7 @@ func (r *reader) Observed(node string) ([]*unstructured.Unstructured, error) {
 	if !ok {
 		return nil, nil
 	}
-	r.op.looksBack.Store(true)
+	r.op.readsObserved.Store(true)
 	view, err := r.view(r.op.ChildKey(kind.GVR))
 	if err != nil {
 		return nil, err
@@ -188,14 +188,14 @@ func (r *reader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstru
 	if !ok {
 		return nil, nil
 	}
-	r.op.looksBack.Store(true)
+	r.op.readsObserved.Store(true)
 	view, err := r.view(r.op.ChildKey(kind.GVR))
 	if err != nil {
 		return nil, err
 	}
 	live := r.childIn(view, kind.GVR, rendered)
 	if version, hidden := view.Hidden(rendered.GetNamespace(), rendered.GetName()); live == nil && hidden {
-		if live, err = r.unproven(kind, rendered, version); err != nil {
+		if live, err = r.unmarkedChild(kind, rendered, version); err != nil {
 			return nil, err
 		}
 		r.unseen = r.unseen || live != nil

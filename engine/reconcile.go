@@ -26,16 +26,16 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 	op := e.running.load().byID[k.Rule]
 	if op == nil || !e.ready(op) {
 		if op != nil && k.IsSeek() {
-			op.sought.Store(false) // so that its start seeks again
+			op.searched.Store(false) // so that its start seeks again
 		}
 		return outcome{verdict: waiting} // its start enqueues every parent
 	}
 	if k.IsSeek() {
-		return e.seek(ctx, op)
+		return e.findHiddenParents(ctx, op)
 	}
 	defer func() { e.addKeys(e.contributions.Looked(op.contributing, k.Parent)) }()
 	parent, err := e.findParent(ctx, op, k)
-	if errors.Is(err, errNotNow) {
+	if errors.Is(err, errNotRead) {
 		return outcome{verdict: waiting} // the informer's start enqueues every parent
 	}
 	if err != nil {
@@ -43,7 +43,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 		return outcome{verdict: again, err: err}
 	}
 	if op.removal != nil {
-		return e.withdraw(ctx, op, k, parent)
+		return e.cleanUpRemovedRule(ctx, op, k, parent)
 	}
 	if parent == nil || parent.GetDeletionTimestamp() != nil {
 		e.excuse(op, k)
@@ -57,11 +57,11 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 	e.parents.SetFinalizer(k, op.HasFinalizer(parent))
 	if isSuspended(parent) {
 		e.doubt(op, k, e.riskOf(op, k, parent))
-		return outcome{verdict: e.rest(op, k, parent)}
+		return outcome{verdict: e.skipSuspended(op, k, parent)}
 	}
 	now := e.options.Clock.Now()
 	if parent.GetDeletionTimestamp() != nil {
-		return e.leave(ctx, op, k, parent, now)
+		return e.reconcileDeletion(ctx, op, k, parent, now)
 	}
 	remembered := e.parents.Memory(k, parent.GetUID(), op.Program.Hash())
 	remembered.Schedule.Request(parent.GetAnnotations()[annotationReconcileAt])
@@ -135,7 +135,7 @@ func (e *Engine) newPass(ctx context.Context, of *subject) *pass {
 		changes: changes, reader: p.reader, finalizer: p.finalizer, parents: e.parents, running: &e.running,
 		retryMax: e.options.RetryMax, waitLimit: e.options.WaitLimit,
 	}
-	p.reader.readUnproven = p.children.unprovenIn(ctx)
+	p.reader.readUnmarked = p.children.unmarkedReaderIn(ctx)
 	return p
 }
 
@@ -178,25 +178,25 @@ func (p *pass) run(ctx context.Context) outcome {
 	case plan.Undecided:
 		return outcome{verdict: waiting} // the Namespace's event decides
 	case plan.Unselected:
-		return p.release(ctx)
+		return p.cleanUpUnselected(ctx)
 	case plan.Selected:
 	}
 	defer p.planNext()
 	matches, err := p.evaluation.Matches()
 	switch {
-	case p.starved(ctx):
+	case p.isOutOfMemory(ctx):
 		return outcome{verdict: again}
 	case err != nil:
 		p.add(conditions.OfPredicate(err))
 	case !matches:
-		return p.release(ctx)
+		return p.cleanUpUnselected(ctx)
 	}
-	if err != nil || p.hasTooManyAncestors() || !p.holdToFinalize(ctx) {
+	if err != nil || p.hasTooManyAncestors() || !p.addFinalizerToFinalize(ctx) {
 		p.contributeUnknown()
 		said := p.evaluation.Outcome()
 		said.Nodes, said.Events, said.StatusFailed = nil, nil, nil
 		p.outcome = said // what waits in it stays as it was
-		if p.starved(ctx) {
+		if p.isOutOfMemory(ctx) {
 			return outcome{verdict: again}
 		}
 		return p.conclude(ctx)
@@ -211,33 +211,33 @@ func (p *pass) run(ctx context.Context) outcome {
 		return outcome{verdict: waiting}
 	}
 	p.outcome = p.evaluation.Outcome()
-	if p.starved(ctx) {
+	if p.isOutOfMemory(ctx) {
 		return outcome{verdict: again}
 	}
 	p.add(p.deleter.prune(ctx, p.problems)...)
-	p.unhold(ctx)
+	p.removeFinalizerIfUnneeded(ctx)
 	p.checkLoop()
 	if p.deleteParent(ctx) {
 		return outcome{}
 	}
 	if p.contribute(ctx) {
-		return p.outlived(ctx, outcome{verdict: waiting}) // the key is enqueued when they are applied, or cannot be
+		return p.confirmFinalizer(ctx, outcome{verdict: waiting}) // the key is enqueued when they are applied, or cannot be
 	}
-	return p.outlived(ctx, p.conclude(ctx))
+	return p.confirmFinalizer(ctx, p.conclude(ctx))
 }
 
 // release takes back what the rule said in the status of a parent that it is
 // not for, and prunes all that it made for it. The status comes first: a parent
 // that has left the view is found by its children. Where it is refused, and not
 // only late, the children need not wait for it.
-func (p *pass) release(ctx context.Context) outcome {
+func (p *pass) cleanUpUnselected(ctx context.Context) outcome {
 	if !p.isSuspended() && !p.deleter.mayPrune(p.deleter.unrendered()) {
 		return p.result() // the parent is left as it is until it is sure that this is meant
 	}
 	err := p.status.releaseStatus(ctx)
 	if err == nil || conditions.OfWrite("", err).Stalled {
 		p.add(p.deleter.prune(ctx, p.problems)...)
-		p.unhold(ctx)
+		p.removeFinalizerIfUnneeded(ctx)
 	}
 	if err != nil {
 		p.add(p.status.problemOf(err))
@@ -251,9 +251,9 @@ func (p *pass) release(ctx context.Context) outcome {
 }
 
 // releaseAndEnd is release of a pass that does nothing else.
-func (p *pass) releaseAndEnd(ctx context.Context) (out outcome) {
+func (p *pass) cleanUpRemoved(ctx context.Context) (out outcome) {
 	defer p.finish(&out)
-	return p.release(ctx)
+	return p.cleanUpUnselected(ctx)
 }
 
 // findParent is the parent of a key, or nil when there is nothing to do for it:
@@ -262,7 +262,7 @@ func (p *pass) releaseAndEnd(ctx context.Context) (out outcome) {
 func (e *Engine) findParent(ctx context.Context, op *operator, k queue.Key) (*unstructured.Unstructured, error) {
 	view := e.monitors.View(op.ParentKey)
 	if view == nil {
-		return nil, errNotNow
+		return nil, errNotRead
 	}
 	if parent, ok := view.Get(k.Parent.Namespace, k.Parent.Name); ok {
 		return parent, nil

@@ -82,11 +82,11 @@ func (c *childWriter) noteRecreations(writes []*write) (pending []conditions.Pro
 		case w.live != nil:
 			delete(c.memory.Recreations, id)
 		}
-		c.noteHeldRecreation(w)
+		c.noteBlockedRecreation(w)
 		if w.pending != nil {
 			of := conditions.Problem{Subject: "child " + w.node, Reason: conditions.ReasonRecreating, Err: w.pending}
-			if held, ok := errors.AsType[*heldRecreationError](w.pending); ok {
-				of.Reason, of.Stalled = conditions.ReasonPruneHeld, held.told
+			if held, ok := errors.AsType[*blockedRecreationError](w.pending); ok {
+				of.Reason, of.Stalled = conditions.ReasonPruneHeld, held.reported
 			}
 			pending = append(pending, of)
 		}
@@ -107,18 +107,18 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 	switch {
 	case owned && w.isDue():
 		err := c.recreate(ctx, kind, child, w, w.before, "its recreateWhen is true")
-		if !errors.As(err, new(*tooSoonError)) && !errors.As(err, new(*heldRecreationError)) {
+		if !errors.As(err, new(*recreatedRecentlyError)) && !errors.As(err, new(*blockedRecreationError)) {
 			return apply.Result{}, err
 		}
 		w.pending = err
 		if w.renewal == rules.RenewalDueOnly || policy == rules.UpdateRecreate && child.Changed(w.before) {
-			return c.leave(ctx, w)
+			return c.leaveAsIs(ctx, w)
 		}
 	case owned && policy == rules.UpdateRecreate && child.Changed(w.before):
 		if w.renewal == rules.RenewalBarred {
-			return c.leave(ctx, w)
+			return c.leaveAsIs(ctx, w)
 		}
-		return c.recreateOrLeave(ctx, kind, child, w, w.before, "its content has changed")
+		return c.recreateOrKeep(ctx, kind, child, w, w.before, "its content has changed")
 	}
 	result, err := c.writeInPlace(ctx, kind, child, w)
 	var immutable *apply.ImmutableError
@@ -133,23 +133,23 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 	if w.renewal == rules.RenewalBarred {
 		return apply.Result{}, fmt.Errorf("it is not made anew, because its createWhen is not true: %w", err)
 	}
-	return c.recreateOrLeave(ctx, kind, child, w, immutable.Live,
+	return c.recreateOrKeep(ctx, kind, child, w, immutable.Live,
 		"the API server lets nobody change "+strings.Join(immutable.Fields(), ", "))
 }
 
 // recreateOrLeave is recreate where an object that may not be deleted yet, because of what
 // the rule's revision deletes in all, is left as it is.
-func (c *childWriter) recreateOrLeave(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) (apply.Result, error) {
+func (c *childWriter) recreateOrKeep(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) (apply.Result, error) {
 	err := c.recreate(ctx, kind, child, w, live, why)
-	if w.before == nil || !errors.As(err, new(*heldRecreationError)) {
+	if w.before == nil || !errors.As(err, new(*blockedRecreationError)) {
 		return apply.Result{}, err
 	}
 	w.pending = err
-	return c.leave(ctx, w)
+	return c.leaveAsIs(ctx, w)
 }
 
 // leave is write of an object of which the content is to stay.
-func (c *childWriter) leave(ctx context.Context, w *write) (apply.Result, error) {
+func (c *childWriter) leaveAsIs(ctx context.Context, w *write) (apply.Result, error) {
 	live, err := c.keepChild(ctx, w)
 	return apply.Result{Live: live, Action: apply.ActionNone}, err
 }
@@ -158,12 +158,12 @@ func (c *childWriter) leave(ctx context.Context, w *write) (apply.Result, error)
 // when the API server says that it would take the new one. It never returns nil.
 func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) error {
 	if may, held := c.mayRecreate(); !may {
-		return &heldRecreationError{ref: mark.RefOf(live), why: why, told: held}
+		return &blockedRecreationError{ref: mark.RefOf(live), why: why, reported: held}
 	}
 	limits, now := c.recreateLimits, c.started
 	recreations := recreationsOf(live, now, limits)
 	if wait := recreations.Remaining(now); wait > 0 {
-		return &tooSoonError{ref: mark.RefOf(live), why: why, count: recreations.Attempts, at: now.Add(wait), after: wait}
+		return &recreatedRecentlyError{ref: mark.RefOf(live), why: why, count: recreations.Attempts, at: now.Add(wait), after: wait}
 	}
 	if err := c.writer.WouldCreate(ctx, kind.GVR, child, live); err != nil {
 		return fmt.Errorf("it is not made anew (%s), because a new one would be refused: %w", why, err)
@@ -187,17 +187,17 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 // noteHeldRecreation notes an object that may have to be deleted to be made anew, while it
 // is not known what the rule's revision would delete in all: also one that could not be
 // written, so that this is not known of it.
-func (c *childWriter) noteHeldRecreation(w *write) {
+func (c *childWriter) noteBlockedRecreation(w *write) {
 	if c.op.Recreators[w.node] == "" && !w.isDue() || w.before == nil || w.recreated != nil {
 		return
 	}
-	if held := errors.As(w.pending, new(*heldRecreationError)); held || w.err != nil {
+	if held := errors.As(w.pending, new(*blockedRecreationError)); held || w.err != nil {
 		c.blocked = append(c.blocked, identity.Of(w.before))
 	}
 }
 
 // noteHeldByRollout is noteHeldRecreation of objects that a rollout leaves for later.
-func (c *childWriter) noteHeldByRollout(node string, held []*unstructured.Unstructured) {
+func (c *childWriter) noteBlockedByRollout(node string, held []*unstructured.Unstructured) {
 	if c.op.Recreators[node] != rules.UpdateRecreate {
 		return
 	}
@@ -213,26 +213,26 @@ func (c *childWriter) noteHeldByRollout(node string, held []*unstructured.Unstru
 
 // heldRecreationError says that an object is to be made anew, and that it is not known yet
 // whether the rule's revision may delete what it would.
-type heldRecreationError struct {
+type blockedRecreationError struct {
 	ref mark.Ref
 	why string
 	// told is true where it will not be known until somebody acts.
-	told bool
+	reported bool
 }
 
 // Unwrap says that the next reconcile settles it.
-func (e *heldRecreationError) Unwrap() error { return errGuarded }
+func (e *blockedRecreationError) Unwrap() error { return errGuardBlocks }
 
 // errGuarded says that it is not known yet what a new revision of the rule would delete.
-var errGuarded = conditions.Transient("it is not known yet what the new revision of the rule would delete")
+var errGuardBlocks = conditions.Transient("it is not known yet what the new revision of the rule would delete")
 
-func (e *heldRecreationError) Error() string {
+func (e *blockedRecreationError) Error() string {
 	return fmt.Sprintf("%s is to be deleted and made anew: %s; it is left as it is, because the rule's new revision would delete more than it may, "+
 		"as the rule says", e.ref, e.why)
 }
 
 // tooSoonError says that an object is to be made anew, and was so not long ago.
-type tooSoonError struct {
+type recreatedRecentlyError struct {
 	ref   mark.Ref
 	why   string
 	count int
@@ -241,11 +241,11 @@ type tooSoonError struct {
 }
 
 // Reason implements conditions.Reasoned.
-func (e *tooSoonError) Reason() (reason string, stalled bool) {
+func (e *recreatedRecentlyError) Reason() (reason string, stalled bool) {
 	return conditions.ReasonRecreating, false
 }
 
-func (e *tooSoonError) Error() string {
+func (e *recreatedRecentlyError) Error() string {
 	times := "once"
 	if e.count > 1 {
 		times = strconv.Itoa(e.count) + " times in a row"

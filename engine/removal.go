@@ -60,7 +60,7 @@ func (r *removal) begin(keys queue.Keys) (left queue.Keys) {
 }
 
 // tellsThatItWaits is true the first time.
-func (r *removal) tellsThatItWaits() bool {
+func (r *removal) firstWait() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	told := r.waits
@@ -77,7 +77,7 @@ func (r *removal) done(k queue.Key) (finished bool) {
 }
 
 // over tells whether every parent was given back.
-func (r *removal) over() bool {
+func (r *removal) isDone() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.begun && len(r.pending) == 0
@@ -229,11 +229,11 @@ func standIn(name string, parent schema.GroupVersionKind, stored *record.Record)
 // withdraw takes back what a rule that is gone said of one parent, and finishes the
 // removal with the last one. parent is nil where it is gone too. A parent that is
 // suspended is left alone until it is not; its event comes here again.
-func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured) outcome {
+func (e *Engine) cleanUpRemovedRule(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured) outcome {
 	var out outcome
 	if !op.removal.keepsChildren() {
 		if doubt := e.checkAbsent(ctx, op); doubt != nil { // there may be children that nobody would end any more
-			if op.removal.tellsThatItWaits() {
+			if op.removal.firstWait() {
 				logr.FromContextOrDiscard(ctx).Info("children of a rule that was removed wait until it is known whether the cluster has their kinds",
 					"rule", op.Name.String(), "reason", doubt.Error())
 			}
@@ -242,35 +242,35 @@ func (e *Engine) withdraw(ctx context.Context, op *operator, k queue.Key, parent
 	}
 	switch {
 	case parent == nil:
-	case isSuspended(parent) && e.touches(op, k, parent):
-		return outcome{verdict: e.rest(op, k, parent)}
+	case isSuspended(parent) && e.mayHaveFields(op, k, parent):
+		return outcome{verdict: e.skipSuspended(op, k, parent)}
 	case isSuspended(parent): // all the rules for its kind come here
 	case parent.GetDeletionTimestamp() != nil && op.HasFinalizer(parent):
-		out = e.leave(ctx, op, k, parent, e.options.Clock.Now())
-	case parent.GetDeletionTimestamp() == nil && e.touches(op, k, parent) && (e.waitsForAnother(ctx, op, parent) || !e.isTurnOf(op)):
+		out = e.reconcileDeletion(ctx, op, k, parent, e.options.Clock.Now())
+	case parent.GetDeletionTimestamp() == nil && e.mayHaveFields(op, k, parent) && (e.waitsForOtherRule(ctx, op, parent) || !e.isTurnOf(op)):
 		return outcome{verdict: again} // also where the other one has only just begun to run, and has not looked yet
 	case parent.GetDeletionTimestamp() == nil:
 		p := e.newPass(ctx, newSubject(op, k, parent, &parents.Memory{}, e.options.Clock.Now()))
-		out = p.releaseAndEnd(ctx)
+		out = p.cleanUpRemoved(ctx)
 	}
 	if out.verdict != settled || out.err != nil {
 		return out
 	}
 	e.forget(op, k)
 	if op.removal.done(k) {
-		e.finish(op)
+		e.finishRemoval(op)
 	}
 	return out
 }
 
 // touches tells whether a parent may have something of a rule. One whose field managers
 // are not known may.
-func (e *Engine) touches(op *operator, k queue.Key, parent *unstructured.Unstructured) bool {
+func (e *Engine) mayHaveFields(op *operator, k queue.Key, parent *unstructured.Unstructured) bool {
 	return op.HasFinalizer(parent) || e.cluster.hasChildren(op, k) || fieldset.IsManaged(parent, op.ID)
 }
 
 // finish forgets a rule, or its former kind of parents, once nothing of it is left.
-func (e *Engine) finish(op *operator) {
+func (e *Engine) finishRemoval(op *operator) {
 	stored, ok := e.records.Get(op.ID)
 	if !ok || e.retirements.pending(op.ID) {
 		return // the last patch that is released comes here again
@@ -312,7 +312,7 @@ func (e *Engine) isTurnOf(op *operator) bool {
 
 // waitsForAnother tells whether children of a parent would be deleted that a rule which does not run may want: it may be the
 // one that is gone, under a new name. The log says so once.
-func (e *Engine) waitsForAnother(ctx context.Context, op *operator, parent *unstructured.Unstructured) bool {
+func (e *Engine) waitsForOtherRule(ctx context.Context, op *operator, parent *unstructured.Unstructured) bool {
 	set := e.running.load()
 	if op.removal.keepsChildren() || set.rules[op.ID] {
 		return false // a rule that has another kind of parents now has its name still
@@ -322,7 +322,7 @@ func (e *Engine) waitsForAnother(ctx context.Context, op *operator, parent *unst
 	if i < 0 {
 		return false
 	}
-	if op.removal.tellsThatItWaits() {
+	if op.removal.firstWait() {
 		logr.FromContextOrDiscard(ctx).Info("children of a rule that was removed wait for another rule, which does not run and may want them, to run or be removed",
 			"rule", op.Name.String(), "other", paused[i].Name, "parent", cache.MetaObjectToName(parent).String())
 	}
@@ -331,7 +331,7 @@ func (e *Engine) waitsForAnother(ctx context.Context, op *operator, parent *unst
 
 // wakeRemovals wakes the removals that may have waited for a rule: until it has looked
 // at all its parents, or runs no more.
-func (e *Engine) wakeRemovals(op *operator) {
+func (e *Engine) enqueueRemovals(op *operator) {
 	for _, other := range e.running.load().byID {
 		if other.removal != nil && other.Parent.GVK.GroupKind() == op.Parent.GVK.GroupKind() {
 			e.enqueueAll(other)

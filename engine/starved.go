@@ -13,7 +13,7 @@ import (
 
 // starvedPause is after how long a parent that is being deleted is tried again whose
 // evaluation found no memory, unless its turn comes before.
-const starvedPause = time.Second
+const memoryPause = time.Second
 
 // errNoMemory is what ends a reconcile for which there is no memory now. It is no fault
 // of anybody.
@@ -59,7 +59,7 @@ func (p *pass) reserve(ctx context.Context) error {
 
 // starved tells whether the evaluation ended for want of memory that all evaluations
 // share. Nothing is said about it: the rule can do nothing about it.
-func (p *pass) starved(ctx context.Context) bool {
+func (p *pass) isOutOfMemory(ctx context.Context) bool {
 	if !p.evaluation.Starved() {
 		return false
 	}

@@ -28,7 +28,7 @@ func isSuspended(parent *unstructured.Unstructured) bool {
 // nothing is told twice when it goes on; but it goes on at once, whatever minInterval
 // says. No event tells of a parent that is out of the rule's view, so that one is
 // asked after, with growing pauses.
-func (e *Engine) rest(op *operator, k queue.Key, parent *unstructured.Unstructured) verdict {
+func (e *Engine) skipSuspended(op *operator, k queue.Key, parent *unstructured.Unstructured) verdict {
 	remembered := e.parents.Memory(k, parent.GetUID(), op.Program.Hash())
 	remembered.Schedule.Interval = 0
 	e.parents.Keep(k, remembered)

@@ -28,7 +28,7 @@ import (
 // nobody needs to remember the objects, but only the kinds; the rule's record does.
 
 // sweepPage is how many objects one request of a sweep asks for.
-const sweepPage = 500
+const releasePage = 500
 
 // isPatch tells whether a patch of a record is one that the operator has.
 func (op *operator) isPatch(p record.Patch) bool {
@@ -92,7 +92,7 @@ func (e *Engine) retirePatches(id string, op *operator) {
 
 // sweep looks for the objects of one patch: those of a retired one are released, and
 // those of another are reconciled.
-func (e *Engine) sweep(ctx context.Context, k queue.Key) outcome {
+func (e *Engine) releasePatch(ctx context.Context, k queue.Key) outcome {
 	retired := e.retirements.kinds(k)
 	if len(retired) > 0 && e.contributions.IsBusy(k) {
 		return outcome{verdict: again} // a write that has begun is released too
@@ -102,11 +102,11 @@ func (e *Engine) sweep(ctx context.Context, k queue.Key) outcome {
 		errs = append(errs, e.releaseRetired(ctx, k, p))
 	}
 	if op := e.running.load().byID[k.Rule]; op != nil {
-		if op.removal != nil && op.removal.over() {
-			e.finish(op)
+		if op.removal != nil && op.removal.isDone() {
+			e.finishRemoval(op)
 		}
 		if plan, ok := op.Patches[k.Patch]; ok && !plan.IsWhole() {
-			errs = append(errs, e.seekTargets(ctx, plan, k))
+			errs = append(errs, e.findHiddenTargets(ctx, plan, k))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -145,7 +145,7 @@ func (e *Engine) releaseRetired(ctx context.Context, k queue.Key, p record.Patch
 
 // seekTargets enqueues the targets of a patch that its informer does not show: an object that no longer matches the
 // selector is released. The start of the rule enqueues those that it shows.
-func (e *Engine) seekTargets(ctx context.Context, plan plan.Patch, k queue.Key) error {
+func (e *Engine) findHiddenTargets(ctx context.Context, plan plan.Patch, k queue.Key) error {
 	err := e.eachPatched(ctx, plan.GVK, k, func(_ schema.GroupVersionResource, object *unstructured.Unstructured) error {
 		// A borrowed informer shows what its users read, and the start does not go through it.
 		if _, shown := e.monitors.Head(plan.Informer, object.GetNamespace(), object.GetName()); plan.Borrowed || !shown {
@@ -172,7 +172,7 @@ func (e *Engine) eachPatched(ctx context.Context, gvk schema.GroupVersionKind, k
 		return err
 	}
 	var errs []error
-	options := metav1.ListOptions{Limit: sweepPage}
+	options := metav1.ListOptions{Limit: releasePage}
 	for {
 		list, err := e.options.Client.Resource(kind.GVR).List(ctx, options)
 		if err != nil {

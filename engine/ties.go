@@ -19,11 +19,11 @@ import (
 // and a finalizer of the rule holds the parent until they are gone.
 
 // seekPage is how many parents are read at once when those are sought that have the finalizer and that no informer shows.
-const seekPage = 500
+const hiddenParentsPage = 500
 
 // holdToFinalize holds the parent of a rule that has to finalize it, whether it has
 // children or not, and tells whether it is held.
-func (p *pass) holdToFinalize(ctx context.Context) bool {
+func (p *pass) addFinalizerToFinalize(ctx context.Context) bool {
 	if !p.op.Program.Finalizes() {
 		return true
 	}
@@ -36,7 +36,7 @@ func (p *pass) holdToFinalize(ctx context.Context) bool {
 
 // unhold lets a parent go that nothing needs to hold any more. It comes after all
 // writes and prunes.
-func (p *pass) unhold(ctx context.Context) {
+func (p *pass) removeFinalizerIfUnneeded(ctx context.Context) {
 	if p.finalizer.needed || !p.op.HasFinalizer(p.parent) || len(p.problems) > 0 || p.deleter.isBlocked() || p.isSuspended() {
 		return
 	}
@@ -72,19 +72,19 @@ func (e *Engine) checkAbsent(ctx context.Context, op *operator) error {
 
 // seekKey is the work of looking once, when a rule starts, for parents that it holds
 // and does not see.
-func seekKey(op *operator) queue.Key { return queue.Key{Rule: op.ID} }
+func hiddenParentsKey(op *operator) queue.Key { return queue.Key{Rule: op.ID} }
 
 // mustSeek tells whether parents may be out of view, held since before the rule
 // started, be it by an earlier revision: one without children is found by nothing else.
-func (e *Engine) mustSeek(op *operator) bool {
+func (e *Engine) mustFindHiddenParents(op *operator) bool {
 	stored, _ := e.records.Get(op.ID)
-	return op.IsNarrow() && (op.MayNeedFinalizer() || stored.Finalizers) && !op.sought.Swap(true)
+	return op.IsNarrow() && (op.MayNeedFinalizer() || stored.Finalizers) && !op.searched.Swap(true)
 }
 
 // seek wakes the parents that the rule holds and does not see. Where Kanon may not
 // list them all, it cannot have held what it cannot read.
-func (e *Engine) seek(ctx context.Context, op *operator) outcome {
-	options := metav1.ListOptions{Limit: seekPage}
+func (e *Engine) findHiddenParents(ctx context.Context, op *operator) outcome {
+	options := metav1.ListOptions{Limit: hiddenParentsPage}
 	for {
 		list, err := e.options.Client.Resource(op.Parent.GVR).List(ctx, options)
 		if apierrors.IsForbidden(err) {

@@ -16,9 +16,9 @@ import (
 
 // unprovenReader reads the object of a child's name that is not in view, and returns it if it may be given a new mark; nil
 // where it is somebody else's, or gone.
-type unprovenReader func(kind restmapping.Kind, rendered *unstructured.Unstructured) (*unstructured.Unstructured, error)
+type unmarkedReader func(kind restmapping.Kind, rendered *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
-func (c *childWriter) unprovenIn(ctx context.Context) unprovenReader {
+func (c *childWriter) unmarkedReaderIn(ctx context.Context) unmarkedReader {
 	return func(kind restmapping.Kind, rendered *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		live, err := c.readChild(ctx, kind.GVR, rendered)
 		if err != nil || live == nil || live.GetDeletionTimestamp() != nil {
@@ -33,15 +33,15 @@ func (c *childWriter) unprovenIn(ctx context.Context) unprovenReader {
 
 // unproven is the object of a child's name in a view that does not show it; nil where there is none, or where it is not the
 // parent's. version is the object's. Each is read once in a reconcile, and one that is somebody else's once in each version.
-func (r *reader) unproven(kind restmapping.Kind, rendered *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
+func (r *reader) unmarkedChild(kind restmapping.Kind, rendered *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	id := identity.Of(rendered)
 	if live, known := r.revealed[id]; known {
 		return live, nil
 	}
-	if r.readUnproven == nil || r.memory != nil && r.memory.Foreign[id] == version {
+	if r.readUnmarked == nil || r.memory != nil && r.memory.Foreign[id] == version {
 		return nil, nil
 	}
-	live, err := r.readUnproven(kind, rendered)
+	live, err := r.readUnmarked(kind, rendered)
 	if err != nil {
 		return nil, err
 	}

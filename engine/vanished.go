@@ -17,7 +17,7 @@ import (
 // Where the parent is gone all the same, the children that only the rule can end go too:
 // nothing else would tell of them. The answer to a write of the status shows that it is
 // there; only without one is it read.
-func (p *pass) outlived(ctx context.Context, out outcome) outcome {
+func (p *pass) confirmFinalizer(ctx context.Context, out outcome) outcome {
 	if !p.finalizer.isUncertain() {
 		return out
 	}
