@@ -161,3 +161,10 @@ func keyOf(rule string, parent *unstructured.Unstructured) queue.Key {
 func keyAt(rule string, parent *wire.Object) queue.Key {
 	return queue.Key{Rule: rule, Parent: types.NamespacedName{Namespace: parent.Namespace(), Name: parent.Name()}}
 }
+
+// failed enqueues the parents that read through an informer that cannot fill, so that they report it.
+func (e *Engine) failed(informer monitor.Key) {
+	for _, k := range e.borrowed.UsersOf(informer) {
+		e.queue.Add(k)
+	}
+}

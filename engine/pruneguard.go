@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/conditions"
@@ -164,4 +165,13 @@ func (e *Engine) requestPermission(op *operator) {
 	e.records.UpdateIf(op.ID, func() bool { return e.isCurrentRevision(op) }, func(r *record.Record) {
 		r.Permit(op.Program.Hash(), dropped, absent)
 	})
+}
+
+// riskOf is atRisk of a parent that is not evaluated.
+func (e *Engine) riskOf(op *operator, k queue.Key, parent *unstructured.Unstructured) []identity.ID {
+	refs := e.cluster.childrenOf(op, k)
+	if op.Program.DeletesParents() {
+		refs = append(refs, identity.Of(parent))
+	}
+	return refs
 }

@@ -237,3 +237,6 @@ func (r *reader) Outdated(node string, rendered, live *unstructured.Unstructured
 func compareObjects(a, b *unstructured.Unstructured) int {
 	return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
 }
+
+// errAllSecrets answers a lookup that asks for the Secrets of the whole cluster.
+var errAllSecrets = errors.New(`the Secrets of all namespaces are never read together; name a namespace in place of "*"`)
