@@ -41,7 +41,7 @@ type write struct {
 	// guarded is true for an object that must be left as it is if it is there
 	// though nothing was known of it.
 	guarded bool
-	// renewal says whether it is to be made anew, recreated that it was deleted for
+	// renewal says whether it is to be created again, recreated that it was deleted for
 	// that, and pending why it will be later.
 	renewal   rules.Renewal
 	recreated *pacing.Backoff

@@ -118,10 +118,10 @@ func TestCreateOnly(t *testing.T) {
 	})
 	w.await(configMaps, w.home, "b-reader", "is updated", has("green", "data", "color"))
 	w.quiet()
-	same("after the parent was made anew")
+	same("after the parent was created again")
 
 	w.delete(secretObjects, w.home, "b-secret")
-	again := w.await(secretObjects, w.home, "b-secret", "is made anew", func(obj *unstructured.Unstructured) bool { return obj.GetUID() != made.GetUID() })
+	again := w.await(secretObjects, w.home, "b-secret", "is created again", func(obj *unstructured.Unstructured) bool { return obj.GetUID() != made.GetUID() })
 	if decoded(t, again, "password") == password {
 		t.Error("the new Secret has the old password")
 	}
@@ -194,7 +194,7 @@ func TestCreateOnlyThatIsRecreated(t *testing.T) {
 	w.patch(boxes, w.home, "b", `{"spec":{"color":"blue"}}`)
 	second := w.await(secretObjects, w.home, "b-secret", "is another one", another(first.GetUID()))
 	if decoded(t, second, "password") == decoded(t, first, "password") || !strings.HasSuffix(decoded(t, second, "url"), "@blue") {
-		t.Error("the Secret was made anew with something of the old one")
+		t.Error("the Secret was created again with something of the old one")
 	}
 	w.await(configMaps, w.home, "b-reader", "sees the new one", func(obj *unstructured.Unstructured) bool {
 		return field(obj, "data", "color") == "blue" && field(obj, "data", "hash") != hash
@@ -206,6 +206,6 @@ func TestCreateOnlyThatIsRecreated(t *testing.T) {
 	})
 	w.quiet()
 	if now := w.get(secretObjects, w.home, "b-secret"); now.GetUID() != second.GetUID() || decoded(t, now, "url") != decoded(t, second, "url") {
-		t.Error("the Secret was changed before it was time to make it anew")
+		t.Error("the Secret was changed before it was time to recreate it")
 	}
 }

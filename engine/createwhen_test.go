@@ -56,7 +56,7 @@ func TestCreateWhen(t *testing.T) {
 	w.patch(boxes, w.home, "b", `{"spec":{"color":"blue"}}`)
 	updated := w.await(configMaps, w.home, "b-task", "is updated", has("blue", "data", "color"))
 	if updated.GetUID() != task.GetUID() {
-		t.Error("the object was made anew; createWhen must leave it")
+		t.Error("the object was created again; createWhen must leave it")
 	}
 	w.delete(configMaps, w.home, "b-task")
 	w.await(configMaps, w.home, "b-after", "sees that it is not there", has("none", "data", "task"))

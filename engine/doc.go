@@ -1,18 +1,18 @@
 // Package engine is the reconciler: it runs rules against a cluster.
 //
-// The life of one change: an informer of package monitor sees an object
-// change; [Engine.handle] turns the event into keys, each one rule and one
-// parent; a worker takes a key, evaluates the rule for that parent from cache
-// alone, writes the children and the status that differ, prunes what the rule
-// no longer renders, and returns one verdict, which says whether the key is
-// done, waits for an event, or comes back after a while.
+// The life of one change: an informer of package monitor sees an object change; [Engine.handle] turns the event into keys, each
+// one rule and one parent; a worker takes a key and reconciles it in phases, which hand their results on:
 //
-// The engine is level-driven: nothing depends on which event woke a key, and
-// a key may be woken for no reason at any time at no cost but an evaluation.
-// A restart loses what only saves work, and two things more: which kinds a rule
-// used to have children of and does not mention any more, so that these are
-// pruned only by the process that saw the change; and when a rule that renders
-// now did so last, so that it does at once.
+//   - gather (reader.go): the rule is evaluated from cache alone;
+//   - write (children.go): what it rendered is brought to the cluster;
+//   - delete (prune.go): what it no longer renders is deleted;
+//   - report (conclude.go, status.go): the status, the conditions and Events.
+//
+// A reconcile returns one outcome: whether the key is done, waits for an event, or is due again after a while.
+//
+// The engine is level-driven: nothing depends on which event enqueued a key, and a key may be enqueued for no reason at any time
+// at no cost but an evaluation. A restart loses what only saves work, and one thing more: when a rule that renders now did so
+// last, so that it does at once.
 //
 //	e, err := engine.New(engine.Options{
 //		Client:   client,

@@ -105,7 +105,7 @@ func TestMissingKindOfAChild(t *testing.T) {
 	reader := w.get(configMaps, w.home, "n-reader")
 
 	w.define("Item")
-	w.await(w.resource("Item"), w.home, "n", "is made anew", exists)
+	w.await(w.resource("Item"), w.home, "n", "is created again", exists)
 	w.await(w.resource("Item"), w.home, "m", "is made", exists)
 	w.await(note, w.home, "n", "is ready again", isTrue("Ready"))
 	w.await(note, w.home, "m", "is ready", isTrue("Ready"))

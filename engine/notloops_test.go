@@ -106,7 +106,7 @@ func TestRolloutOfFiveHundredItemsIsNoLoop(t *testing.T) {
 	testRollout(t, 500, "", "1")
 }
 
-// So it is where the items are made anew.
+// So it is where the items are created again.
 func TestRolloutThatRecreatesIsNoLoop(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]string{

@@ -155,7 +155,7 @@ func (d *deleter) atRisk(unrendered []ending.Child) []identity.ID {
 }
 
 // toDelete lists those of the children that would be deleted, and not let go, and those
-// that would be to be made anew.
+// that would be to be created again.
 func (d *deleter) toDelete(unrendered []ending.Child) []identity.ID {
 	refs := slices.Clone(d.children.blocked)
 	policies := d.endings()

@@ -47,7 +47,7 @@ func hasLasted(recreated, now time.Time, limits pacing.Limits) bool {
 }
 
 // carryRecreation has an object say what the one before it, or the one that it is
-// applied to, says of how often it was made anew.
+// applied to, says of how often it was created again.
 func (c *childWriter) carryRecreation(object, live *unstructured.Unstructured) {
 	text := ""
 	if live != nil {
@@ -94,7 +94,7 @@ func (c *childWriter) noteRecreations(writes []*write) (pending []conditions.Pro
 	return pending
 }
 
-// isDue tells whether an object is to be made anew whatever is rendered.
+// isDue tells whether an object is to be created again whatever is rendered.
 func (w *write) isDue() bool {
 	return w.renewal == rules.RenewalDue || w.renewal == rules.RenewalDueOnly
 }
@@ -126,12 +126,12 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 	case !errors.As(err, &immutable) || !c.marks.Owns(immutable.Live, c.op.ID, c.parent.GetUID()):
 		return result, err
 	case policy == "" && rules.MayRecreate(child.Object.GroupVersionKind()):
-		return result, fmt.Errorf("%w; updatePolicy: ApplyOrRecreate would delete it and make it anew", err)
+		return result, fmt.Errorf("%w; updatePolicy: ApplyOrRecreate would delete it and create it again", err)
 	case policy == "":
 		return result, err
 	}
 	if w.renewal == rules.RenewalBarred {
-		return apply.Result{}, fmt.Errorf("it is not made anew, because its createWhen is not true: %w", err)
+		return apply.Result{}, fmt.Errorf("it is not created again, because its createWhen is not true: %w", err)
 	}
 	return c.recreateOrKeep(ctx, kind, child, w, immutable.Live,
 		"the API server lets nobody change "+strings.Join(immutable.Fields(), ", "))
@@ -154,7 +154,7 @@ func (c *childWriter) leaveAsIs(ctx context.Context, w *write) (apply.Result, er
 	return apply.Result{Live: live, Action: apply.ActionNone}, err
 }
 
-// recreate deletes an object of ours that is to be made anew, when it is time, and
+// recreate deletes an object of ours that is to be created again, when it is time, and
 // when the API server says that it would take the new one. It never returns nil.
 func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) error {
 	if may, held := c.mayRecreate(); !may {
@@ -166,7 +166,7 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 		return &recreatedRecentlyError{ref: mark.RefOf(live), why: why, count: recreations.Attempts, at: now.Add(wait), after: wait}
 	}
 	if err := c.writer.WouldCreate(ctx, kind.GVR, child, live); err != nil {
-		return fmt.Errorf("it is not made anew (%s), because a new one would be refused: %w", why, err)
+		return fmt.Errorf("it is not created again (%s), because a new one would be refused: %w", why, err)
 	}
 	if err := c.checkParent(ctx); err != nil {
 		return err
@@ -180,11 +180,11 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 	recreations.Next(now, limits)
 	w.recreated = &recreations
 	c.recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonRecreating,
-		"%s is deleted and made anew, by rule %s: %s", mark.RefOf(live), c.op.Name, why)
+		"%s is deleted and created again, by rule %s: %s", mark.RefOf(live), c.op.Name, why)
 	return apply.TerminatingNow(live)
 }
 
-// noteHeldRecreation notes an object that may have to be deleted to be made anew, while it
+// noteHeldRecreation notes an object that may have to be deleted to be created again, while it
 // is not known what the rule's revision would delete in all: also one that could not be
 // written, so that this is not known of it.
 func (c *childWriter) noteBlockedRecreation(w *write) {
@@ -211,7 +211,7 @@ func (c *childWriter) noteBlockedByRollout(node string, held []*unstructured.Uns
 	}
 }
 
-// heldRecreationError says that an object is to be made anew, and that it is not known yet
+// heldRecreationError says that an object is to be created again, and that it is not known yet
 // whether the rule's revision may delete what it would.
 type blockedRecreationError struct {
 	ref mark.Ref
@@ -227,11 +227,11 @@ func (e *blockedRecreationError) Unwrap() error { return errGuardBlocks }
 var errGuardBlocks = conditions.Transient("it is not known yet what the new revision of the rule would delete")
 
 func (e *blockedRecreationError) Error() string {
-	return fmt.Sprintf("%s is to be deleted and made anew: %s; it is left as it is, because the rule's new revision would delete more than it may, "+
+	return fmt.Sprintf("%s is to be deleted and created again: %s; it is left as it is, because the rule's new revision would delete more than it may, "+
 		"as the rule says", e.ref, e.why)
 }
 
-// tooSoonError says that an object is to be made anew, and was so not long ago.
+// tooSoonError says that an object is to be created again, and was so not long ago.
 type recreatedRecentlyError struct {
 	ref   mark.Ref
 	why   string
@@ -250,6 +250,6 @@ func (e *recreatedRecentlyError) Error() string {
 	if e.count > 1 {
 		times = strconv.Itoa(e.count) + " times in a row"
 	}
-	return fmt.Sprintf("%s is to be made anew: %s; it was so %s already, and is again at %s",
+	return fmt.Sprintf("%s is to be created again: %s; it was so %s already, and is again at %s",
 		e.ref, e.why, times, e.at.UTC().Format(time.RFC3339))
 }

@@ -98,10 +98,10 @@ func another(uid types.UID) func(*unstructured.Unstructured) bool {
 	}
 }
 
-// soon has objects made anew without any pause.
+// soon has objects created again without any pause.
 func soon(o *engine.Options) { o.RecreateBase, o.RecreateMax = time.Nanosecond, time.Nanosecond }
 
-// What the API server lets nobody change is deleted and made anew; what it lets be
+// What the API server lets nobody change is deleted and created again; what it lets be
 // changed is changed.
 func TestApplyOrRecreate(t *testing.T) {
 	t.Parallel()
@@ -131,7 +131,7 @@ func TestApplyOrRecreate(t *testing.T) {
 		t.Error("the StatefulSet is not as rendered")
 	}
 	if w.uid(services, "b") != before["services"] || w.uid(configMaps, "b-reader") != reader {
-		t.Error("what could be changed was made anew")
+		t.Error("what could be changed was created again")
 	}
 	w.awaitEvent(w.home, "b", "Recreating")
 
@@ -139,7 +139,7 @@ func TestApplyOrRecreate(t *testing.T) {
 	w.patch(boxes, w.home, "b", `{"spec":{"nodePort":`+freePort(w)+`}}`)
 	w.await(boxes, w.home, "b", "is ready", isReadyAt)
 	if w.uid(services, "b") != before["services"] {
-		t.Error("a Service was made anew for a port")
+		t.Error("a Service was created again for a port")
 	}
 	w.patch(boxes, w.home, "b", `{"spec":{"ip":"`+freeAddress(w)+`"}}`)
 	w.await(services, w.home, "b", "is another one", another(before["services"]))
@@ -253,7 +253,7 @@ func TestRecreateOnlyWhatWouldBeAccepted(t *testing.T) {
 	w.patch(boxes, w.home, "b", `{"spec":{"v":"2","restart":"Always"}}`)
 	stalled := w.await(boxes, w.home, "b", "is stalled", isTrue("Stalled"))
 	message := conditionField(stalled, "Stalled", "message")
-	for _, part := range []string{"child job: it is not made anew", "change spec.template.spec)", "spec.template.spec.restartPolicy: "} {
+	for _, part := range []string{"child job: it is not created again", "change spec.template.spec)", "spec.template.spec.restartPolicy: "} {
 		if !strings.Contains(message, part) {
 			t.Errorf("the condition says %q, want it to say %s", message, part)
 		}
@@ -271,7 +271,7 @@ func TestRecreateOnlyWhatWouldBeAccepted(t *testing.T) {
 	w.await(boxes, w.home, "b", "is ready", isReadyAt)
 }
 
-// Recreate makes an object anew when something else is rendered for it, and for no
+// Recreate recreates an object when something else is rendered for it, and for no
 // other reason.
 func TestRecreate(t *testing.T) {
 	t.Parallel()
@@ -361,7 +361,7 @@ func TestRecreateOnlyWhatIsOurs(t *testing.T) {
 	}
 }
 
-// An object of which recreateWhen is true is made anew, and when it comes to that
+// An object of which recreateWhen is true is created again, and when it comes to that
 // again soon, only after a pause, which a restart does not cut short.
 func TestRecreateWhen(t *testing.T) {
 	t.Parallel()
@@ -410,7 +410,7 @@ spec:
 	w.awaitEvent(w.home, "b", "Recreating")
 	w.quiet()
 	if got := w.get(tasks, w.home, "b").GetAnnotations()["kanon.dev/recreated"]; !strings.HasPrefix(got, "1 ") || w.uid(tasks, "b") != second {
-		t.Errorf("it says %q, or was made anew once more", got)
+		t.Errorf("it says %q, or was created again once more", got)
 	}
 
 	fails()
@@ -448,7 +448,7 @@ spec:
 	}
 }
 
-// A revision that would have more objects made anew than it may delete is held like one
+// A revision that would have more objects recreated than it may delete is held like one
 // that would delete them, over a restart too, and each parent says what waits.
 func TestRevisionThatWouldRecreateMuch(t *testing.T) {
 	t.Parallel()
@@ -493,7 +493,7 @@ func TestRevisionThatWouldRecreateMuch(t *testing.T) {
 			w.await(configMaps, w.home, "c", "is made as the rule says now", has("y", "data", "text"))
 			w.confirm(w.revisionOf(text("y", 1)))
 			for name, uid := range uids {
-				w.await(configMaps, w.home, name, "is made anew", func(obj *unstructured.Unstructured) bool {
+				w.await(configMaps, w.home, name, "is created again", func(obj *unstructured.Unstructured) bool {
 					return string(obj.GetUID()) != uid && field(obj, "data", "text") == "y"
 				})
 				w.await(w.resource("Note"), w.home, name, "is ready again", isTrue("Ready"))
@@ -501,7 +501,7 @@ func TestRevisionThatWouldRecreateMuch(t *testing.T) {
 			// Three may go unasked where the limit is three.
 			w.rule("note", text("z", 3))
 			for _, name := range []string{"a", "b", "c"} {
-				w.await(configMaps, w.home, name, "is made anew", has("z", "data", "text"))
+				w.await(configMaps, w.home, name, "is created again", has("z", "data", "text"))
 			}
 		})
 	}

@@ -42,7 +42,7 @@ func TestRecreationsOfAnObject(t *testing.T) {
 	}
 }
 
-// made is an object that says how often it was made anew.
+// made is an object that says how often it was created again.
 func made(text string) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{}
 	obj.SetAnnotations(map[string]string{mark.AnnotationRecreated: text})

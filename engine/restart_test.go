@@ -36,7 +36,7 @@ func TestRestartKeepsTheHolderOfAName(t *testing.T) {
 	w.parent("Note", "m", "{}")
 	w.await(w.resource("Note"), w.home, "m", "is ready", isTrue("Ready"))
 	if config := w.get(configMaps, w.home, "n"); config.GetUID() != made.GetUID() {
-		t.Error("the child was made anew")
+		t.Error("the child was created again")
 	}
 	w.get(configMaps, w.home, "m")
 }

@@ -201,7 +201,7 @@ func TestRolloutInPart(t *testing.T) {
 	}
 }
 
-// Items that are made anew are so one after the other.
+// Items that are created again are so one after the other.
 func TestRolloutRecreates(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -232,7 +232,7 @@ spec:
 	from := w.requests.count()
 	w.patch(boxes, w.home, "b", `{"spec":{"v":"2"}}`)
 	for _, name := range []string{"c-c", "c-b", "c-a"} {
-		w.await(configMaps, w.home, name, "is made anew", has("2", "data", "v"))
+		w.await(configMaps, w.home, name, "is created again", has("2", "data", "v"))
 	}
 	w.await(boxes, w.home, "b", "is ready", isReadyAt)
 	var order []string

@@ -150,7 +150,7 @@ func TestSuspendedRuleThatIsRenamed(t *testing.T) {
 		return ok && owner.RuleID == mark.RuleID(w.kanon, w.kanon, "renamed")
 	})
 	if now.GetUID() != before.GetUID() {
-		t.Error("n-once was made anew")
+		t.Error("n-once was created again")
 	}
 }
 
@@ -247,7 +247,7 @@ func TestRemovalBesideAnotherRuleOverARestart(t *testing.T) {
 }
 
 // A rule that is given another name takes over what it made under the old one:
-// nothing is deleted, nothing is made anew, and no name is found taken.
+// nothing is deleted, nothing is created again, and no name is found taken.
 func TestRuleThatIsRenamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -268,7 +268,7 @@ func TestRuleThatIsRenamed(t *testing.T) {
 			return ok && owner.RuleID == mark.RuleID(w.kanon, w.kanon, "renamed")
 		})
 		if now.GetUID() != was.GetUID() {
-			t.Errorf("%s was made anew", name)
+			t.Errorf("%s was created again", name)
 		}
 	}
 	w.awaitGone(configMaps, w.kanon, w.recordOf("note"))

@@ -194,7 +194,7 @@ func TestKindThatGoesAndComesBack(t *testing.T) {
 	w.verdict("item", "has no kind Item")
 	w.install(w.definition("Item"))
 	w.verdict("item", `"ready":true`)
-	w.await(w.resource("Item"), w.home, "n", "is made anew", exists)
+	w.await(w.resource("Item"), w.home, "n", "is created again", exists)
 	w.await(w.resource("Note"), w.home, "n", "is ready again", isTrue("Ready"))
 	if after := w.get(configMaps, w.home, "n"); after.GetUID() != config.GetUID() {
 		t.Error("the other child was deleted and made again")

@@ -58,7 +58,7 @@ func TestMarkOfAChildThatIsMadeNoMore(t *testing.T) {
 	w.await(configMaps, w.home, "n-first", "follows its parent", has("b", "data", "text"))
 	w.quiet()
 	if w.get(configMaps, w.home, "n-second").GetUID() != second.GetUID() || w.get(configMaps, w.home, "n-first").GetUID() != first.GetUID() {
-		t.Error("a child was made anew")
+		t.Error("a child was created again")
 	}
 }
 
@@ -193,7 +193,7 @@ func TestObservedChildWithoutItsMark(t *testing.T) {
 			t.Errorf("%s: the child says %v, want what it kept", when, got)
 		}
 		if w.get(configMaps, w.home, "n-dependent").GetUID() != dependent.GetUID() {
-			t.Errorf("%s: what depends on the child was made anew", when)
+			t.Errorf("%s: what depends on the child was created again", when)
 		}
 	}
 	strip()

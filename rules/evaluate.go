@@ -115,7 +115,7 @@ type item struct {
 	fate fate
 	// fresh are the generated fields that the object that is there lacks.
 	fresh [][]string
-	// renewal says whether one that is there is to be made anew.
+	// renewal says whether one that is there is to be created again.
 	renewal Renewal
 	// before is the object that is there, where it was asked for, and held is true
 	// where a rollout leaves that as it is for now.

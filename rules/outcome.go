@@ -66,7 +66,7 @@ type Child struct {
 	Ending Ending
 }
 
-// Renewal says whether an object that is there is to be deleted and made anew.
+// Renewal says whether an object that is there is to be deleted and created again.
 type Renewal uint8
 
 const (
@@ -172,7 +172,7 @@ type Rendered struct {
 	// createWhen keeps them from being made, or updateWhen, or an updatePolicy
 	// CreateOnly, from being changed.
 	Kept []*unstructured.Unstructured
-	// Held are those of Kept, and of Objects that are to be made anew, which a rollout
+	// Held are those of Kept, and of Objects that are to be created again, which a rollout
 	// leaves as they are for now.
 	Held []*unstructured.Unstructured
 	// Guarded is true where an object of Objects that is not there as far as the
@@ -197,7 +197,7 @@ func (r *Rendered) Fresh(i int) [][]string {
 	return r.fresh[i]
 }
 
-// Renewal says whether one of Objects, by its index, is to be deleted and made anew.
+// Renewal says whether one of Objects, by its index, is to be deleted and created again.
 func (r *Rendered) Renewal(i int) Renewal {
 	if r.renewals == nil {
 		return RenewalByPolicy

@@ -9,7 +9,7 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// renews says whether an object of the child may be deleted and made anew.
+// renews says whether an object of the child may be deleted and created again.
 func (c *compiledChild) renews() bool {
 	return c.recreateWhen != nil || c.UpdatePolicy == syntax.UpdateRecreate || c.UpdatePolicy == syntax.UpdateApplyOrRecreate
 }
@@ -45,7 +45,7 @@ func (e *Evaluation) decideRenewal(child *compiledChild, it *item, live *unstruc
 	return nil
 }
 
-// MayRecreate says whether objects of a kind may be deleted to be made anew: not
+// MayRecreate says whether objects of a kind may be deleted to be created again: not
 // where all that is in them goes with them.
 func MayRecreate(gvk schema.GroupVersionKind) bool {
 	return !slices.Contains([]schema.GroupKind{

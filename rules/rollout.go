@@ -142,7 +142,7 @@ func (e *Evaluation) updateInOrder(child *compiledChild, n *nodeState, turns []t
 // underWay says whether an item has been updated, or is being made, and is not ready.
 func (t turn) underWay() bool { return t.notReady != nil && !t.outdated }
 
-// holdBack leaves an item as it is. One that is to be made anew is, all the same.
+// holdBack leaves an item as it is. One that is to be created again is, all the same.
 func (it *item) holdBack() {
 	it.held = true
 	if it.renewal == RenewalDue {

@@ -244,7 +244,7 @@ func TestANameThatIsTaken(t *testing.T) {
 		}
 		live := w.sync(old, nil, ActionCreated, "POST")
 		if again := w.sync(w.child(text), live, ActionApplied, "GET JSONPATCH APPLY"); again.GetUID() != live.GetUID() {
-			t.Error("it was made anew")
+			t.Error("it was created again")
 		}
 	})
 	t.Run("being deleted", func(t *testing.T) {

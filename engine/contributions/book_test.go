@@ -127,7 +127,7 @@ func TestDoubt(t *testing.T) {
 	check(t, "parents of x", saw.Parents, []types.NamespacedName{name("a")})
 	check(t, "doubt about x, of which all was known once", saw.Doubt, "")
 	again := Parent{UID: "again", Created: younger.Created}
-	check(t, "news when a is made anew and knows nothing", namesOf(b.Set(revision, name("a"), "p", &Contribution{Parent: again, Open: true})), []string{"x"})
+	check(t, "news when a is created again and knows nothing", namesOf(b.Set(revision, name("a"), "p", &Contribution{Parent: again, Open: true})), []string{"x"})
 	check(t, "doubt about x then", collect("x").Doubt, "home/a")
 }
 

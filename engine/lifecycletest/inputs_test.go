@@ -73,7 +73,7 @@ func (nd node) loose(slot string) bool {
 	return nd.orphan || parentKind(slot) == item && (nd.away || nd.kind == beacon)
 }
 
-// remade tells whether the node's objects are deleted and made anew when they change.
+// remade tells whether the node's objects are deleted and created again when they change.
 func (nd node) remade() bool { return nd.policy == "Recreate" || nd.policy == "ApplyOrRecreate" }
 
 // revision is the text of a rule.

@@ -121,7 +121,7 @@ func (p kinds) equal(now kinds) bool {
 	return true
 }
 
-// sameDefinition tells whether a kind is where it was, and none that was made anew.
+// sameDefinition tells whether a kind is where it was, and none that was created again.
 func sameDefinition(a, b restmapping.Kind) bool {
 	return a.GVR == b.GVR && a.Definition.UID == b.Definition.UID
 }

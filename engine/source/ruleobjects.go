@@ -132,7 +132,7 @@ func (r *RuleObjects) look(ctx context.Context, notify func()) (next Snapshot, k
 	if r.rules == nil || r.rules.uid != uid {
 		r.unwatch()
 		if r.last.has(func(o Origin) bool { return o.Definition != uid }) {
-			logr.FromContextOrDiscard(ctx).Info("The definition of Rule objects was made anew. Rules whose objects went with the old one " +
+			logr.FromContextOrDiscard(ctx).Info("The definition of Rule objects was created again. Rules whose objects went with the old one " +
 				"go on as they are; create the objects again, also to remove one")
 		}
 		if err := r.watch(ctx, uid, notify); err != nil {

@@ -144,7 +144,7 @@ const (
 	CodePowerfulParent Code = "KN0720"
 )
 
-// What can be found in how a child is to be made anew and rolled out.
+// What can be found in how a child is to be created again and rolled out.
 const (
 	CodeRecreateLoses Code = "KN0741"
 	CodeIdleRollout   Code = "KN0742"
@@ -295,7 +295,7 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeClash, "Two rules for the same objects", SeverityWarning},
 		{CodePowerfulParent, "A parent that a rule may not delete", SeverityError},
 
-		{CodeRecreateLoses, "Made anew, a child would lose what is in it", SeverityError},
+		{CodeRecreateLoses, "Recreated, a child would lose what is in it", SeverityError},
 		{CodeIdleRollout, "A rollout that decides nothing", SeverityError},
 		{CodeRolloutShare, "A number of items that is none", SeverityError},
 		{CodeImmutable, "An immutable field that is computed from what can change", SeverityWarning},
