@@ -15,8 +15,8 @@ func (e *Engine) checkAbsent(ctx context.Context, op *operator) error {
 	for _, gvk := range op.Absent {
 		_, err := e.options.Mapper.Kind(ctx, gvk)
 		if err == nil {
-			e.inbox.Notify() // so that it does
-			return fmt.Errorf("the cluster has the kind %s again, and the rule is about to look at its objects", gvk)
+			e.inbox.Notify() // which plans the rule again
+			return fmt.Errorf("the cluster has the kind %s again, and the rule is about to read its objects", gvk)
 		}
 		unknown, ok := errors.AsType[*restmapping.UnknownKindError](err)
 		if !ok || len(unknown.Served) > 0 && !op.HasKind(gvk.GroupKind()) {

@@ -61,8 +61,8 @@ type childWriter struct {
 	finalizer *parentFinalizer
 	endings   ending.Policies
 	// mayRecreate tells whether an object may be deleted to be created again, as far as the guard of the rule's revision is
-	// concerned. held is true if that has to wait until somebody confirms the revision.
-	mayRecreate func() (may, held bool)
+	// concerned. blocked is true if that has to wait until somebody confirms the revision.
+	mayRecreate func() (may, blocked bool)
 	// managerName is what people call a field manager.
 	managerName func(manager string) string
 	// parallel is how many children are written at the same time.
@@ -162,7 +162,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 		live = known.Head()
 	}
 	if live == nil && c.memory.Conflicts.IsRepeated(identity.Of(object)) {
-		// Somebody may keep taking its mark away, and so keep it out of view.
+		// Somebody may keep removing its mark, so that the informer does not show it.
 		if live, err = c.readChild(ctx, kind.GVR, object); err != nil {
 			return nil, err
 		}

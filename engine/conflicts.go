@@ -98,7 +98,7 @@ func (e *conflictError) Error() string {
 	return text
 }
 
-// after is how long it takes until the object is to be looked at again.
+// after is how long it takes until the parent is due for the object again.
 func (e *conflictError) after() time.Duration { return e.Wait + time.Millisecond }
 
 // fieldsOf are contested fields as feedback takes them.

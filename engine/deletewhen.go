@@ -17,7 +17,7 @@ import (
 
 // deleteParent deletes the parent where the rule says so, and tells whether that was
 // done: exactly the object that was evaluated, in the version that it had. One that
-// has changed meanwhile is evaluated anew.
+// has changed meanwhile is evaluated again.
 func (p *pass) deleteParent(ctx context.Context) (done bool) {
 	if p.outcome.Deletion != rules.DeletionOn || p.reader.incomplete || p.reader.unseen || p.isSuspended() || !p.deleter.mayPrune(p.deleter.unrendered()) {
 		return false

@@ -11,7 +11,7 @@ import (
 	"kanon.dev/kanon/rules"
 )
 
-// starvedPause is after how long a parent that is being deleted is tried again whose
+// memoryPause is after how long a parent that is being deleted is tried again whose
 // evaluation found no memory, unless its turn comes before.
 const memoryPause = time.Second
 
@@ -57,7 +57,7 @@ func (p *pass) reserve(ctx context.Context) error {
 	return err //nolint:wrapcheck // It says what was waited for.
 }
 
-// starved tells whether the evaluation ended for want of memory that all evaluations
+// isOutOfMemory tells whether the evaluation ended for want of memory that all evaluations
 // share. Nothing is said about it: the rule can do nothing about it.
 func (p *pass) isOutOfMemory(ctx context.Context) bool {
 	if !p.evaluation.Starved() {

@@ -71,8 +71,8 @@ func (f *parentFinalizer) isUncertain() bool { return f.added && !f.seen }
 
 func problemOfFinalizer(err error) conditions.Problem { return conditions.OfWrite("finalizer", err) }
 
-// holdToFinalize holds the parent of a rule that has to finalize it, whether it has
-// children or not, and tells whether it is held.
+// addFinalizerToFinalize adds the finalizer to the parent of a rule that has to finalize it, whether it has children or not, and
+// tells whether the parent has it.
 func (p *pass) addFinalizerToFinalize(ctx context.Context) bool {
 	if !p.op.Program.Finalizes() {
 		return true
@@ -84,8 +84,7 @@ func (p *pass) addFinalizerToFinalize(ctx context.Context) bool {
 	return true
 }
 
-// unhold lets a parent go that nothing needs to hold any more. It comes after all
-// writes and prunes.
+// removeFinalizerIfUnneeded removes the finalizer if nothing needs it. It comes after all writes and deletions.
 func (p *pass) removeFinalizerIfUnneeded(ctx context.Context) {
 	if p.finalizer.needed || !p.op.HasFinalizer(p.parent) || len(p.problems) > 0 || p.deleter.isBlocked() || p.isSuspended() {
 		return
@@ -102,14 +101,10 @@ func (p *pass) removeFinalizerIfUnneeded(ctx context.Context) {
 	}
 }
 
-// The API server looks whether an object has finalizers, and deletes it then: one that is
-// added in between keeps nothing. So a finalizer is certain only once it has been seen that
-// the parent outlived it.
-
-// outlived ends a pass that began to hold the parent, with the outcome that it came to.
-// Where the parent is gone all the same, the children that only the rule can end go too:
-// nothing else would tell of them. The answer to a write of the status shows that it is
-// there; only without one is it read.
+// confirmFinalizer ends a reconcile that added the finalizer, with its outcome. The API server checks for finalizers, and then
+// deletes the object: a finalizer that is added in between has no effect. So the parent has to be seen once more. If it is
+// gone, its children are deleted that the garbage collector does not delete, since no event would name them. The answer to
+// a write of the status shows that the parent exists; only without one it is read.
 func (p *pass) confirmFinalizer(ctx context.Context, out outcome) outcome {
 	if !p.finalizer.isUncertain() {
 		return out
@@ -124,7 +119,7 @@ func (p *pass) confirmFinalizer(ctx context.Context, out outcome) outcome {
 	children, listErr := p.deleter.listTracked(ctx)
 	errs := []error{out.err, listErr}
 	for _, child := range children {
-		logr.FromContextOrDiscard(ctx).V(1).Info("ending a child of a parent that went although it was held", "child", mark.RefOf(child.Object))
+		logr.FromContextOrDiscard(ctx).V(1).Info("Deleting a child of a parent that was deleted although it had the finalizer", "child", mark.RefOf(child.Object))
 		errs = append(errs, p.deleter.end(ctx, child, p.deleter.endings().KeepsDeleted(child)))
 	}
 	return outcome{verdict: again, err: errors.Join(errs...)}

@@ -42,7 +42,7 @@ func (e *Engine) handle(event monitor.Event) {
 	e.forgetStopped(running)
 }
 
-// handleLookup wakes the parents that read the object through this informer.
+// handleLookup enqueues the parents that read the object through this informer.
 func (e *Engine) handleLookup(running *operators, event monitor.Event) {
 	for k := range e.readers.Of(event) {
 		op := running.byID[k.Rule]
@@ -74,16 +74,15 @@ func (e *Engine) handleParent(op *operator, event monitor.Event) {
 		return // the pause goes on; workOn looks once more when it is over
 	}
 	e.feedback.noteChange(k, event)
-	if event.Answered { // while thousands wait, those that were looked at are not to be so once more before them
+	if event.Answered { // parents that were just reconciled do not go ahead of those still waiting
 		e.queue.AddPatient(k)
 		return
 	}
 	e.queue.Add(k)
 }
 
-// handleNamespace wakes the parents in a Namespace that is new or whose labels
-// changed. The Namespace itself may be gone; then its parents are going too.
-// Before the operator is ready there is nothing to wake: its start wakes all.
+// handleNamespace enqueues the parents in a Namespace that is new or whose labels changed. If the Namespace is gone, its parents
+// are being deleted as well. Before the operator is ready nothing is enqueued: its start enqueues all parents.
 func (e *Engine) handleNamespace(op *operator, event monitor.Event) {
 	namespace := event.Newest()
 	if namespace == nil || !e.ready(op) {
@@ -97,8 +96,8 @@ func (e *Engine) handleNamespace(op *operator, event monitor.Event) {
 	}
 }
 
-// handleChild wakes the parent of a child, by what the child said before and
-// by what it says now: whoever changes a child may change that too.
+// handleChild enqueues the parent of a child, by the mark that the child had and by the one that it has now: whoever changes a
+// child can change its mark too.
 func (e *Engine) handleChild(running *operators, event monitor.Event) {
 	if event.New != nil && e.isKnownChange(running, event) {
 		return
@@ -108,7 +107,7 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 		if op := running.byID[k.Rule]; !ok || op == nil || op.ChildKey(event.Key.GVR) != event.Key {
 			continue
 		} else if op.readsObserved.Load() || event.New == nil {
-			e.feedback.noteChange(k, event) // to others, what they wrote themselves is no news
+			e.feedback.noteChange(k, event) // for other rules, their own writes are known
 		}
 		e.queue.Add(k)
 	}
@@ -117,11 +116,11 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 	}
 }
 
-// isOldNews tells whether no pass could do anything else because of a child's new
+// isKnownChange tells whether no reconcile could do anything else because of a child's new
 // state: because a pass has made just this state, or found it in sync, and gone on from
 // there; or because what changed is content which nothing depends on, and none of ours.
 // Where an expression looks back, what was at hand when the pass began counts as well,
-// so each state is news.
+// so each state counts.
 func (e *Engine) isKnownChange(running *operators, event monitor.Event) bool {
 	k, ok := plan.KeyOfTag(event.New)
 	op := running.byID[k.Rule]
@@ -137,13 +136,13 @@ func (e *Engine) isKnownChange(running *operators, event monitor.Event) bool {
 	return ok && op.Unread[owner.Node] && apply.SameButContent(event.Old.Head(), event.New.Head())
 }
 
-// wake has a key looked at because of an event.
+// enqueue enqueues a key because of an event.
 func (e *Engine) enqueue(k queue.Key, event monitor.Event) {
 	e.feedback.noteChange(k, event)
 	e.queue.Add(k)
 }
 
-// synced wakes what waited for an informer to fill.
+// synced enqueues what waited for an informer to fill.
 func (e *Engine) synced(key monitor.Key) {
 	for _, op := range e.running.load().byKey[key] {
 		e.enqueueAll(op)

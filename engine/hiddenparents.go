@@ -11,32 +11,32 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// seekPage is how many parents are read at once when those are sought that have the finalizer and that no informer shows.
+// hiddenParentsPage is how many parents are read at once when those are sought that have the finalizer and that no informer shows.
 const hiddenParentsPage = 500
 
-// seekKey is the work of looking once, when a rule starts, for parents that it holds
-// and does not see.
+// hiddenParentsKey is the work of searching once, when a rule starts, for parents that have its finalizer and that its informer
+// does not show.
 func hiddenParentsKey(op *operator) queue.Key { return queue.Key{Rule: op.ID} }
 
-// mustSeek tells whether parents may be out of view, held since before the rule
-// started, be it by an earlier revision: one without children is found by nothing else.
+// mustFindHiddenParents tells whether parents may have the finalizer of the rule, or of an earlier revision, that the informer does
+// not show: one without children is found by nothing else.
 func (e *Engine) mustFindHiddenParents(op *operator) bool {
 	stored, _ := e.records.Get(op.ID)
 	return op.IsNarrow() && (op.MayNeedFinalizer() || stored.Finalizers) && !op.searched.Swap(true)
 }
 
-// seek wakes the parents that the rule holds and does not see. Where Kanon may not
-// list them all, it cannot have held what it cannot read.
+// findHiddenParents enqueues the parents that have the rule's finalizer and that its informer does not show. If Kanon may not list
+// them all, it cannot have added a finalizer to what it cannot read.
 func (e *Engine) findHiddenParents(ctx context.Context, op *operator) outcome {
 	options := metav1.ListOptions{Limit: hiddenParentsPage}
 	for {
 		list, err := e.options.Client.Resource(op.Parent.GVR).List(ctx, options)
 		if apierrors.IsForbidden(err) {
-			logr.FromContextOrDiscard(ctx).V(1).Info("parents that are held out of view are not looked for", "reason", err.Error())
+			logr.FromContextOrDiscard(ctx).V(1).Info("Parents with the finalizer that the selector does not select are not searched for", "reason", err.Error())
 			return outcome{}
 		}
 		if err != nil {
-			return outcome{verdict: again, err: fmt.Errorf("look for parents out of view: %w", err)}
+			return outcome{verdict: again, err: fmt.Errorf("search for parents with the finalizer: %w", err)}
 		}
 		for i := range list.Items {
 			if parent := &list.Items[i]; op.HasFinalizer(parent) && !op.InView(parent) {

@@ -55,8 +55,8 @@ type Options struct {
 	// reconcile. Defaults: 100 ms and 2 minutes.
 	RetryBase, RetryMax time.Duration
 	// RecreateBase and RecreateMax bound the exponential back-off of objects that are
-	// deleted and created again and again. One that lasts twice RecreateMax begins
-	// anew. Defaults: 10 seconds and 5 minutes.
+	// deleted and created again and again. One that lasts twice RecreateMax starts
+	// again with the first. Defaults: 10 seconds and 5 minutes.
 	RecreateBase, RecreateMax time.Duration
 	// WaitLimit is how long a parent may wait before an Event says what for, where its kind has no
 	// conditions. Default: 1 minute.

@@ -17,9 +17,8 @@ import (
 	"kanon.dev/kanon/rules"
 )
 
-// leave sees a parent off that is being deleted and that the rule holds: the
-// children that only the rule can end are ended, and when the API server has none
-// of them any more, and its patches were released, the parent is let go.
+// reconcileDeletion reconciles a parent that is being deleted and has the rule's finalizer: it deletes the children that the garbage
+// collector does not, and removes the finalizer once the API server has none of them and the parent's patches were released.
 func (e *Engine) reconcileDeletion(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured, now time.Time) (out outcome) {
 	p := e.newPass(ctx, newSubject(op, k, parent, e.parents.Memory(k, parent.GetUID(), op.Program.Hash()), now))
 	defer p.finish(&out)
@@ -58,7 +57,7 @@ func (p *pass) cleanUp(ctx context.Context) outcome {
 		p.add(p.status.keepStatus(ctx, summary)...)
 		p.status.emitSummary(ctx, summary)
 	}
-	return p.result().atLeast(waiting) // the end of a child is an event
+	return p.result().atLeast(waiting) // the deletion of a child is an event
 }
 
 // endChildren ends the children that the garbage collector does not delete, and tells whether they are all gone.
@@ -76,7 +75,7 @@ func (p *pass) endChildren(ctx context.Context) (gone bool, err error) {
 	return len(children) == 0, nil
 }
 
-// decideLate evaluates the rule for a parent that is being deleted, to know what it
+// evaluateDeletion evaluates the rule for a parent that is being deleted, to know what it
 // says now of children that stay or go: the last write may be older than the parent's
 // last change. Nothing is written. Where there is no memory for it, nothing is decided:
 // half of it would say nothing of some children, for which an older decision would count.
@@ -91,7 +90,7 @@ func (p *pass) evaluateDeletion(ctx context.Context) {
 	}
 }
 
-// decideAll asks the evaluation what becomes of each child.
+// collectDecisions asks the evaluation which children are kept.
 func (p *pass) collectDecisions() {
 	if matches, err := p.evaluation.Matches(); err != nil || !matches {
 		return

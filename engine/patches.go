@@ -18,8 +18,8 @@ import (
 )
 
 // beginPatches opens the wave of a rule that starts: its targets are left alone until
-// each parent was looked at. What the rule patched before, as the targets themselves
-// tell, is looked at then.
+// each parent was reconciled. What the rule patched before, as the managedFields of the
+// targets show, is reconciled then.
 func (e *Engine) beginPatches(op *operator) {
 	if e.contributions.HasBegun(op.contributing) {
 		return
@@ -162,7 +162,7 @@ func (p *pass) addPatchProblem(patch string, of conditions.Problem) {
 }
 
 // targets lists the objects that an item of a patch is for: the one that it names, or
-// those that its selector selects now. What comes into a selection or leaves it wakes
+// those that its selector selects now. What enters or leaves the selection enqueues
 // the parent, as with a lookup.
 func (p *pass) targets(plan plan.Patch, target rules.Target) ([]types.NamespacedName, error) {
 	if target.Name != "" {

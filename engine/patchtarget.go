@@ -96,7 +96,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome {
 	return out
 }
 
-// patching is one look at a target.
+// patching is one reconcile of a target.
 type patching struct {
 	*cluster
 
@@ -128,7 +128,7 @@ func (t *patching) name() string {
 	}.String()
 }
 
-// follow has the target's events wake the key. It comes before the target is read.
+// follow has the target's events enqueue the key. It comes before the target is read.
 func (t *patching) follow() {
 	informer := t.plan.InformerFor(t.key.Parent.Namespace)
 	if t.plan.Borrowed {
@@ -179,7 +179,7 @@ func (t *patching) run(ctx context.Context) conditions.Problem {
 	case live.GetDeletionTimestamp() != nil && merged == nil:
 		return conditions.Problem{}
 	case t.saw.Doubt != "" && patchset.Shrinks(live, t.plan.Manager, merged):
-		return t.held(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there; the conditions and Events of that parent say why", t.name(), t.saw.Doubt))
+		return t.blocked(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there; the conditions and Events of that parent say why", t.name(), t.saw.Doubt))
 	}
 	err = t.sync(ctx, apply.Patch{
 		GVR: t.plan.Kind.GVR, Object: live, Manager: t.plan.Manager, Content: merged, Refuse: t.plan.Refuse, Keeps: t.keeps,
@@ -230,7 +230,7 @@ func (e *unreadError) Unwrap() error { return e.err }
 
 func (t *patching) subject() string { return "patch " + t.key.Patch }
 
-func (t *patching) held(why string) conditions.Problem {
+func (t *patching) blocked(why string) conditions.Problem {
 	return conditions.Problem{Subject: t.subject(), Reason: conditions.ReasonHeld, Elsewhere: true, Err: errors.New(why)}
 }
 

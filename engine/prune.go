@@ -154,8 +154,7 @@ func (d *deleter) atRisk(unrendered []ending.Child) []identity.ID {
 	return refs
 }
 
-// toDelete lists those of the children that would be deleted, and not let go, and those
-// that would be to be created again.
+// toDelete lists those of the children that would be deleted and not orphaned, and those that would be recreated.
 func (d *deleter) toDelete(unrendered []ending.Child) []identity.ID {
 	refs := slices.Clone(d.children.blocked)
 	policies := d.endings()
@@ -193,8 +192,7 @@ func (d *deleter) isOrphaning(lost []ending.Child) bool {
 	return len(lost) > 0 || apply.Has(d.parent, metav1.FinalizerOrphanDependents) || d.parents.Get(d.key).Orphaned == d.parent.GetUID()
 }
 
-// errNotEnded says that the API server has children of which memory does not know
-// yet, or of which the prune is held: an event follows.
+// errNotEnded says that the API server has children that no informer shows yet, or that the guard blocks: an event follows.
 var errNotEnded = errors.New("there are children still that are tracked by their labels")
 
 // checkEnded fails unless the children that only the rule can end are gone or going.

@@ -68,7 +68,7 @@ func (r *reader) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
 	return found, err
 }
 
-// look reads what a query asks for, and has what changes in it wake the parent.
+// look reads what a query asks for, and has what changes in it enqueue the parent.
 func (r *reader) look(l plan.Lookup, q rules.Query) ([]*unstructured.Unstructured, readers.Subject, error) {
 	// The subject outlives the object from which an expression may have taken these names.
 	s := readers.Subject{Informer: l.Informer, Namespace: strings.Clone(q.Namespace), Name: strings.Clone(q.Name)}

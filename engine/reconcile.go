@@ -79,8 +79,8 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 	return p.reconcile(ctx)
 }
 
-// reconcile evaluates the rule and does what follows. What the parent may lose at the most is told where the reconcile ends
-// before that is known.
+// reconcile evaluates the rule and does what follows. If it ends before it is known what the parent
+// loses, the guard learns what it could lose at most.
 func (p *pass) reconcile(ctx context.Context) outcome {
 	p.reader.outdatedByContent = p.children.outdatedIn(ctx)
 	out := outcome{verdict: again, err: p.evaluate(ctx, false)}
@@ -120,7 +120,7 @@ func (e *Engine) newPass(ctx context.Context, of *subject) *pass {
 	}
 	p.children = &childWriter{
 		changes: changes, reader: p.reader, finalizer: p.finalizer, endings: ending.Policies{ByNode: of.op.Deletions},
-		mayRecreate: func() (may, held bool) { return e.mayRecreate(of.op, of.key) },
+		mayRecreate: func() (may, blocked bool) { return e.mayRecreate(of.op, of.key) },
 		managerName: e.running.managerName,
 		parallel:    func() int { return e.parallelWrites(of.op) },
 		retryMax:    e.options.RetryMax, recreateLimits: pacing.Limits{First: e.options.RecreateBase, Max: e.options.RecreateMax},

@@ -85,8 +85,8 @@ func (c *childWriter) noteRecreations(writes []*write) (pending []conditions.Pro
 		c.noteBlockedRecreation(w)
 		if w.pending != nil {
 			of := conditions.Problem{Subject: "child " + w.node, Reason: conditions.ReasonRecreating, Err: w.pending}
-			if held, ok := errors.AsType[*blockedRecreationError](w.pending); ok {
-				of.Reason, of.Stalled = conditions.ReasonPruneHeld, held.reported
+			if blocked, ok := errors.AsType[*blockedRecreationError](w.pending); ok {
+				of.Reason, of.Stalled = conditions.ReasonPruneHeld, blocked.reported
 			}
 			pending = append(pending, of)
 		}
@@ -137,7 +137,7 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 		"the API server lets nobody change "+strings.Join(immutable.Fields(), ", "))
 }
 
-// recreateOrLeave is recreate where an object that may not be deleted yet, because of what
+// recreateOrKeep is recreate where an object that may not be deleted yet, because of what
 // the rule's revision deletes in all, is left as it is.
 func (c *childWriter) recreateOrKeep(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) (apply.Result, error) {
 	err := c.recreate(ctx, kind, child, w, live, why)
@@ -148,7 +148,7 @@ func (c *childWriter) recreateOrKeep(ctx context.Context, kind restmapping.Kind,
 	return c.leaveAsIs(ctx, w)
 }
 
-// leave is write of an object of which the content is to stay.
+// leaveAsIs is write of an object of which the content is to stay.
 func (c *childWriter) leaveAsIs(ctx context.Context, w *write) (apply.Result, error) {
 	live, err := c.keepChild(ctx, w)
 	return apply.Result{Live: live, Action: apply.ActionNone}, err
@@ -157,8 +157,8 @@ func (c *childWriter) leaveAsIs(ctx context.Context, w *write) (apply.Result, er
 // recreate deletes an object of ours that is to be created again, when it is time, and
 // when the API server says that it would take the new one. It never returns nil.
 func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) error {
-	if may, held := c.mayRecreate(); !may {
-		return &blockedRecreationError{ref: mark.RefOf(live), why: why, reported: held}
+	if may, blocked := c.mayRecreate(); !may {
+		return &blockedRecreationError{ref: mark.RefOf(live), why: why, reported: blocked}
 	}
 	limits, now := c.recreateLimits, c.started
 	recreations := recreationsOf(live, now, limits)
@@ -184,39 +184,39 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 	return apply.TerminatingNow(live)
 }
 
-// noteHeldRecreation notes an object that may have to be deleted to be created again, while it
+// noteBlockedRecreation notes an object that may have to be deleted to be created again, while it
 // is not known what the rule's revision would delete in all: also one that could not be
 // written, so that this is not known of it.
 func (c *childWriter) noteBlockedRecreation(w *write) {
 	if c.op.Recreators[w.node] == "" && !w.isDue() || w.before == nil || w.recreated != nil {
 		return
 	}
-	if held := errors.As(w.pending, new(*blockedRecreationError)); held || w.err != nil {
+	if isBlocked := errors.As(w.pending, new(*blockedRecreationError)); isBlocked || w.err != nil {
 		c.blocked = append(c.blocked, identity.Of(w.before))
 	}
 }
 
-// noteHeldByRollout is noteHeldRecreation of objects that a rollout leaves for later.
-func (c *childWriter) noteBlockedByRollout(node string, held []*unstructured.Unstructured) {
+// noteBlockedByRollout is noteBlockedRecreation of objects that a rollout leaves for later.
+func (c *childWriter) noteBlockedByRollout(node string, postponed []*unstructured.Unstructured) {
 	if c.op.Recreators[node] != rules.UpdateRecreate {
 		return
 	}
 	if may, _ := c.mayRecreate(); may {
 		return
 	}
-	for _, object := range held {
+	for _, object := range postponed {
 		if live, err := c.reader.Live(object); err == nil && live != nil && c.reader.Outdated(node, object, live) {
 			c.blocked = append(c.blocked, identity.Of(live))
 		}
 	}
 }
 
-// heldRecreationError says that an object is to be created again, and that it is not known yet
+// blockedRecreationError says that an object is to be created again, and that it is not known yet
 // whether the rule's revision may delete what it would.
 type blockedRecreationError struct {
 	ref mark.Ref
 	why string
-	// told is true where it will not be known until somebody acts.
+	// reported is true where it will not be known until somebody acts.
 	reported bool
 }
 
@@ -231,7 +231,7 @@ func (e *blockedRecreationError) Error() string {
 		"as the rule says", e.ref, e.why)
 }
 
-// tooSoonError says that an object is to be created again, and was so not long ago.
+// recreatedRecentlyError says that an object is to be created again, and was so not long ago.
 type recreatedRecentlyError struct {
 	ref   mark.Ref
 	why   string

@@ -59,7 +59,7 @@ func (r *removal) begin(keys queue.Keys) (left queue.Keys) {
 	return maps.Clone(r.pending)
 }
 
-// tellsThatItWaits is true the first time.
+// firstWait is true the first time.
 func (r *removal) firstWait() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +76,7 @@ func (r *removal) done(k queue.Key) (finished bool) {
 	return r.begun && len(r.pending) == 0
 }
 
-// over tells whether every parent was given back.
+// isDone tells whether every parent was reconciled.
 func (r *removal) isDone() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -226,7 +226,7 @@ func standIn(name string, parent schema.GroupVersionKind, stored *record.Record)
 	return b.Bytes()
 }
 
-// withdraw takes back what a rule that is gone said of one parent, and finishes the
+// cleanUpRemovedRule takes back what a rule that is gone said of one parent, and finishes the
 // removal with the last one. parent is nil where it is gone too. A parent that is
 // suspended is left alone until it is not; its event comes here again.
 func (e *Engine) cleanUpRemovedRule(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured) outcome {
@@ -263,13 +263,13 @@ func (e *Engine) cleanUpRemovedRule(ctx context.Context, op *operator, k queue.K
 	return out
 }
 
-// touches tells whether a parent may have something of a rule. One whose field managers
+// mayHaveFields tells whether a parent may have something of a rule. One whose field managers
 // are not known may.
 func (e *Engine) mayHaveFields(op *operator, k queue.Key, parent *unstructured.Unstructured) bool {
 	return op.HasFinalizer(parent) || e.cluster.hasChildren(op, k) || fieldset.IsManaged(parent, op.ID)
 }
 
-// finish forgets a rule, or its former kind of parents, once nothing of it is left.
+// finishRemoval forgets a rule, or its former kind of parents, once nothing of it is left.
 func (e *Engine) finishRemoval(op *operator) {
 	stored, ok := e.records.Get(op.ID)
 	if !ok || e.retirements.pending(op.ID) {
@@ -310,7 +310,7 @@ func (e *Engine) isTurnOf(op *operator) bool {
 	return true
 }
 
-// waitsForAnother tells whether children of a parent would be deleted that a rule which does not run may want: it may be the
+// waitsForOtherRule tells whether children of a parent would be deleted that a rule which does not run may want: it may be the
 // one that is gone, under a new name. The log says so once.
 func (e *Engine) waitsForOtherRule(ctx context.Context, op *operator, parent *unstructured.Unstructured) bool {
 	set := e.running.load()
@@ -329,8 +329,8 @@ func (e *Engine) waitsForOtherRule(ctx context.Context, op *operator, parent *un
 	return true
 }
 
-// wakeRemovals wakes the removals that may have waited for a rule: until it has looked
-// at all its parents, or runs no more.
+// enqueueRemovals enqueues the parents of removals that may have waited for a rule: until it has reconciled all its parents, or
+// does not run any more.
 func (e *Engine) enqueueRemovals(op *operator) {
 	for _, other := range e.running.load().byID {
 		if other.removal != nil && other.Parent.GVK.GroupKind() == op.Parent.GVK.GroupKind() {

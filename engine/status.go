@@ -81,9 +81,9 @@ func (s *statusWriter) problemOf(err error) conditions.Problem {
 // keepStatus writes the state beside what the rule said of the status before:
 // what it says now was refused, or is not known.
 func (s *statusWriter) keepStatus(ctx context.Context, summary conditions.Summary) (problems []conditions.Problem) {
-	held, err := s.writer.HeldStatus(ctx, s.status(nil))
+	own, err := s.writer.HeldStatus(ctx, s.status(nil))
 	if err == nil {
-		err = s.writeStatus(ctx, held, summary)
+		err = s.writeStatus(ctx, own, summary)
 	}
 	if err != nil && !conditions.IsInvalid(err) {
 		return []conditions.Problem{s.problemOf(err)}

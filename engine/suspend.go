@@ -24,10 +24,10 @@ func isSuspended(parent *unstructured.Unstructured) bool {
 	return err == nil && suspended
 }
 
-// rest leaves a suspended parent alone. All that is remembered of it stays, so that
-// nothing is told twice when it goes on; but it goes on at once, whatever minInterval
-// says. No event tells of a parent that is out of the rule's view, so that one is
-// asked after, with growing pauses.
+// skipSuspended leaves a suspended parent alone. All that is remembered of it stays, so that
+// nothing is reported twice when it goes on; but it goes on at once, whatever minInterval
+// says. No event comes for a parent that the informer does not show, so that one is
+// read, with growing pauses.
 func (e *Engine) skipSuspended(op *operator, k queue.Key, parent *unstructured.Unstructured) verdict {
 	remembered := e.parents.Memory(k, parent.GetUID(), op.Program.Hash())
 	remembered.Schedule.Interval = 0

@@ -12,9 +12,9 @@ import (
 // An object that has the label of children and whose mark proves nothing is not in view. It may be a child all the same, of
 // which somebody has changed the mark, or of which the key was lost. That does not matter where the child is written anyway:
 // the write finds out, and gives it a new mark. But where a rule asks whether a child exists before it writes one, as with
-// createWhen, a child out of view must not be taken for one that does not exist.
+// createWhen, a child that the informer does not show must not be taken for one that does not exist.
 
-// unprovenReader reads the object of a child's name that is not in view, and returns it if it may be given a new mark; nil
+// unmarkedReader reads the object of a child's name that the informer does not show, and returns it if it may be given a new mark; nil
 // where it is somebody else's, or gone.
 type unmarkedReader func(kind restmapping.Kind, rendered *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
@@ -31,7 +31,7 @@ func (c *childWriter) unmarkedReaderIn(ctx context.Context) unmarkedReader {
 	}
 }
 
-// unproven is the object of a child's name in a view that does not show it; nil where there is none, or where it is not the
+// unmarkedChild is the object of a child's name in a view that does not show it; nil where there is none, or where it is not the
 // parent's. version is the object's. Each is read once in a reconcile, and one that is somebody else's once in each version.
 func (r *reader) unmarkedChild(kind restmapping.Kind, rendered *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	id := identity.Of(rendered)

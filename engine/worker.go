@@ -91,7 +91,7 @@ func (v verdict) String() string {
 }
 
 // work takes keys from the queue, one at a time, until ctx ends. What waits then
-// is left: the next process looks at everything.
+// is left: the next process reconciles everything.
 func (e *Engine) work(ctx context.Context) {
 	for {
 		k, shutdown := e.queue.Get()
