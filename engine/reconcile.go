@@ -26,7 +26,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 	op := e.running.load().byID[k.Rule]
 	if op == nil || !e.ready(op) {
 		if op != nil && k.IsSeek() {
-			op.searched.Store(false) // so that its start seeks again
+			op.searched.Store(false) // so that its start searches again
 		}
 		return outcome{verdict: waiting} // its start enqueues every parent
 	}
@@ -49,8 +49,8 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 		e.excuse(op, k)
 	}
 	if parent == nil || (parent.GetDeletionTimestamp() != nil && !op.HasFinalizer(parent)) {
-		// Of one that is being deleted, the garbage collector takes the children;
-		// a write now could undo what an orphaning deletion is about to do.
+		// The garbage collector deletes the children of a parent that is being deleted. A write now could undo what an
+		// orphaning deletion is about to do.
 		e.forget(op, k)
 		return outcome{}
 	}
@@ -93,8 +93,7 @@ func (p *pass) reconcile(ctx context.Context) outcome {
 	return out
 }
 
-// pass is one reconcile in progress: what is known of the parent, and what
-// came of it so far.
+// pass is one reconcile of a parent in progress. It has one owner for each phase, and hands on what each of them found.
 type pass struct {
 	*changes
 
@@ -105,9 +104,9 @@ type pass struct {
 	children  *childWriter
 	deleter   *deleter
 	status    *statusWriter
-	// problems are the writes that did not succeed, in the order of the nodes.
+	// problems are what did not succeed, in the order of the nodes.
 	problems []conditions.Problem
-	// pending are those of what will be done later, which is in nobody's way.
+	// pending is what follows later, and blocks nothing.
 	pending []conditions.Problem
 }
 
@@ -173,6 +172,7 @@ func (p *pass) finish(out *outcome) {
 	}
 }
 
+// run is the story of a reconcile: select, write, delete, report.
 func (p *pass) run(ctx context.Context) outcome {
 	switch p.op.Selects(p.parent, p.namespaceLabels) {
 	case plan.Undecided:
@@ -193,9 +193,8 @@ func (p *pass) run(ctx context.Context) outcome {
 	}
 	if err != nil || p.hasTooManyAncestors() || !p.addFinalizerToFinalize(ctx) {
 		p.contributeUnknown()
-		said := p.evaluation.Outcome()
-		said.Nodes, said.Events, said.StatusFailed = nil, nil, nil
-		p.outcome = said // what waits in it stays as it was
+		p.outcome = p.evaluation.Outcome() // what waits in it stays as it was
+		p.outcome.Nodes, p.outcome.Events, p.outcome.StatusFailed = nil, nil, nil
 		if p.isOutOfMemory(ctx) {
 			return outcome{verdict: again}
 		}
@@ -226,13 +225,12 @@ func (p *pass) run(ctx context.Context) outcome {
 	return p.confirmFinalizer(ctx, p.conclude(ctx))
 }
 
-// release takes back what the rule said in the status of a parent that it is
-// not for, and prunes all that it made for it. The status comes first: a parent
-// that has left the view is found by its children. Where it is refused, and not
-// only late, the children need not wait for it.
+// cleanUpUnselected takes back what the rule wrote to the status of a parent that it does not select, and prunes all that it
+// created for it. The status comes first: a parent that no longer matches the selector is found by its children. If the
+// write of the status is refused, and not only late, the children do not wait for it.
 func (p *pass) cleanUpUnselected(ctx context.Context) outcome {
 	if !p.isSuspended() && !p.deleter.mayPrune(p.deleter.unrendered()) {
-		return p.result() // the parent is left as it is until it is sure that this is meant
+		return p.result() // nothing is changed until the guard knows that this is meant
 	}
 	err := p.status.releaseStatus(ctx)
 	if err == nil || conditions.OfWrite("", err).Stalled {
@@ -250,15 +248,14 @@ func (p *pass) cleanUpUnselected(ctx context.Context) outcome {
 	return p.result()
 }
 
-// releaseAndEnd is release of a pass that does nothing else.
+// cleanUpRemoved is cleanUpUnselected for a rule that was removed.
 func (p *pass) cleanUpRemoved(ctx context.Context) (out outcome) {
 	defer p.finish(&out)
 	return p.cleanUpUnselected(ctx)
 }
 
-// findParent is the parent of a key, or nil when there is nothing to do for it:
-// when it is gone, or when it is out of the rule's view and has nothing of the rule.
-// The error is errNotNow while the informer of the parents fills again.
+// findParent is the parent of a key, or nil if there is nothing to do for it: it does not exist, or the informer does not show it
+// and it has nothing of the rule. The error is errNotRead while the informer of the parents fills again.
 func (e *Engine) findParent(ctx context.Context, op *operator, k queue.Key) (*unstructured.Unstructured, error) {
 	view := e.monitors.View(op.ParentKey)
 	if view == nil {
@@ -270,13 +267,13 @@ func (e *Engine) findParent(ctx context.Context, op *operator, k queue.Key) (*un
 	if known := e.parents.Get(k); !op.IsNarrow() || (!e.cluster.hasChildren(op, k) && !known.HasFinalizer && !known.Left) {
 		return nil, nil
 	}
-	// Out of the view is not gone: only the API server knows which it is.
+	// The informer does not show it, but it may exist: only the API server knows.
 	parent, err := e.cluster.getParent(ctx, op, k)
 	if err != nil {
 		return nil, err
 	}
 	if parent != nil && op.InView(parent) {
-		return nil, nil // it is on its way into the view
+		return nil, nil // the informer is about to show it
 	}
 	return parent, nil
 }
