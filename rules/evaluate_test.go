@@ -364,3 +364,38 @@ spec:
 		t.Error("warnings alone are no error")
 	}
 }
+
+// A cleanup is not done while one of its objects could not be written, whatever until says: what is not created has not run.
+func TestCleanupAwaitsItsWrites(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, ruleFor(`
+  children:
+  - {id: config, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: config}}}
+  finalize:
+    children:
+    - {id: last, readyWhen: "${true}", template: {apiVersion: v1, kind: ConfigMap, metadata: {name: last}}}
+    until: ${children.config.metadata.name != ""}
+`))
+	for _, test := range []struct {
+		name    string
+		written bool
+	}{{"written", true}, {"refused", false}} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			ev := p.Evaluate(t.Context(), Input{Parent: parse(t, webApp)[0], Finalizing: true})
+			for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
+				for _, r := range batch {
+					live := r.Objects
+					if r.Node == "last" && !test.written {
+						live = []*unstructured.Unstructured{nil}
+					}
+					ev.Applied(r.Node, live)
+				}
+			}
+			f := ev.Outcome().Finalization
+			if f.Done != test.written || strings.Contains(f.Waits, "child last") == test.written {
+				t.Errorf("the cleanup is done: %t, waits for %q", f.Done, f.Waits)
+			}
+		})
+	}
+}

@@ -62,7 +62,7 @@ func (e *Evaluation) renderFinalization(out *Outcome) {
 	}
 	f := &out.Finalization
 	f.Timeout = e.duration(e.prog.finalize.timeout, out)
-	if node, missing := e.waitsForMissing(out); missing {
+	if node, waits := e.waitsForCleanup(out); waits {
 		f.Waits = "child " + node.ID + ": " + node.Text()
 		return
 	}

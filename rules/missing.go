@@ -74,11 +74,11 @@ func (e *Evaluation) lookUpMissing(l *compiledLookup) (found, bool) {
 	}
 }
 
-// waitsForMissing names the first required child of spec.finalize whose kind is
-// missing: as long as it cannot be made, the cleanup is not done.
-func (e *Evaluation) waitsForMissing(out *Outcome) (NodeOutcome, bool) {
+// waitsForCleanup names the first required child of spec.finalize that does not exist yet although the rule renders it: its kind
+// is missing, or it could not be written. As long as it cannot be created, the cleanup is not done, whatever until says.
+func (e *Evaluation) waitsForCleanup(out *Outcome) (NodeOutcome, bool) {
 	for i, child := range e.prog.children {
-		if node := out.Nodes[i]; child.Cleanup && node.KindMissing {
+		if node := out.Nodes[i]; child.Cleanup && (node.KindMissing || node.State == StateNotApplied) {
 			return node, true
 		}
 	}
