@@ -45,7 +45,7 @@ func strangersOf(run *Run) float64 {
 // WritePage writes docs/performance.md. plot is where the plot is, as seen from
 // the page. Without a run, which is nil, the page says how to make one.
 func WritePage(w io.Writer, run *Run, plot string) error {
-	results := "## Results\n\nNone have been taken yet on a machine that had nothing else to do.\n"
+	results := "## Results\n\nThere are no results yet of a machine that ran nothing else.\n"
 	if run != nil {
 		var err error
 		if results, err = resultsOf(run, plot); err != nil {

@@ -65,7 +65,7 @@ func allRows(load Load) []row {
 		{title: "– memory that the API server allocates", phase: Change, unit: Allocated, format: mebibytes},
 		{title: "– writes per parent", phase: Change, unit: Writes, format: plain, limit: new(float64(load.Children - 1))},
 		{title: "– reads per parent", phase: Change, unit: Reads, format: plain, limit: none},
-		{title: "drift of half put right", phase: Drift, unit: Time, format: seconds, ratio: one},
+		{title: "drift of half repaired", phase: Drift, unit: Time, format: seconds, ratio: one},
 		{title: "– CPU of the engine", phase: Drift, unit: CPU, format: seconds, ratio: cpu},
 		{title: "– CPU of the control plane", phase: Drift, unit: ServerCPU, format: seconds},
 		{title: "– memory that the API server allocates", phase: Drift, unit: Allocated, format: mebibytes},
