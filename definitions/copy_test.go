@@ -43,7 +43,7 @@ func TestCopies(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, string(got)); diff != "" {
-			t.Errorf("%s is not a copy any more; run go generate (-want +got):\n%s", original.target, diff)
+			t.Errorf("%s is not a copy any more; run go test ./definitions -run TestCopies -update (-want +got):\n%s", original.target, diff)
 		}
 	}
 }
