@@ -21,5 +21,5 @@
 //
 // list.go collects, finding.go has the values, printer.go writes them, suggest.go finds
 // the name that was meant, and codes.go lists all codes. A new code goes at the end of its
-// area in codes.go, with a title, and into docs/findings.md.
+// area in codes.go, with a title, and into docs/findings.md, with its messages.
 package diagnostic
