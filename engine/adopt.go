@@ -37,7 +37,7 @@ func (c *childWriter) adopt(ctx context.Context, kind restmapping.Kind, child *a
 	return result, err
 }
 
-// takeBack makes an object a child again that this rule orphaned for this parent.
+// readopt makes an object a child again that this rule orphaned for this parent.
 func (c *childWriter) readopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameConflictError, guarded bool) (apply.Result, error) {
 	if err := c.checkParent(ctx); err != nil {
 		return apply.Result{}, err

@@ -22,7 +22,7 @@ import (
 	"kanon.dev/kanon/rules"
 )
 
-// errParentLeaving says that the parent turned out to be on its way out.
+// errParentDeleted says that the parent turned out to be being deleted.
 var errParentDeleted = conditions.Transient("the parent is being deleted")
 
 // write is one child of a batch: what to write, and what came of it.

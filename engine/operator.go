@@ -36,7 +36,7 @@ type operator struct {
 	explained atomic.Bool
 	// sought is set once parents that have the finalizer and that no informer shows were looked for.
 	searched atomic.Bool
-	// looksBack is set once an expression has asked how a child was before the reconcile.
+	// readsObserved is set once an expression has asked how a child was before the reconcile.
 	readsObserved atomic.Bool
 }
 

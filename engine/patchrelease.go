@@ -90,7 +90,7 @@ func (e *Engine) retirePatches(id string, op *operator) {
 	}
 }
 
-// sweep looks for the objects of one patch: those of a retired one are released, and
+// releasePatch looks for the objects of one patch: those of a retired one are released, and
 // those of another are reconciled.
 func (e *Engine) releasePatch(ctx context.Context, k queue.Key) outcome {
 	retired := e.retirements.kinds(k)
@@ -143,7 +143,7 @@ func (e *Engine) releaseRetired(ctx context.Context, k queue.Key, p record.Patch
 	return nil
 }
 
-// seekTargets enqueues the targets of a patch that its informer does not show: an object that no longer matches the
+// findHiddenTargets enqueues the targets of a patch that its informer does not show: an object that no longer matches the
 // selector is released. The start of the rule enqueues those that it shows.
 func (e *Engine) findHiddenTargets(ctx context.Context, plan plan.Patch, k queue.Key) error {
 	err := e.eachPatched(ctx, plan.GVK, k, func(_ schema.GroupVersionResource, object *unstructured.Unstructured) error {

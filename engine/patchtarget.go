@@ -219,7 +219,7 @@ func (t *patching) unread(informer monitor.Key) error {
 	return errNotRead // when it has filled, the key comes again
 }
 
-// errNotNow says that nothing is known of a target yet, and that what is comes soon.
+// errNotRead says that a target has not been read yet. It is about to be.
 var errNotRead = conditions.Transient("it is being read for the first time")
 
 // unreadError says that an informer has not filled; its event comes.

@@ -131,7 +131,7 @@ func (e *ImmutableError) Unwrap() error { return e.Err }
 // Fields are those of which the API server refuses a change.
 func (e *ImmutableError) Fields() []string { return refusal.ImmutableFields(e.Err) }
 
-// refusal is the error for a write to an object last seen as ref that the API server answered with err, nil for none: a
+// targetError is the error for a write to an object last seen as ref that the API server answered with err, nil for none: a
 // *ReplacedError, an *InvalidError, or one that is worth another try and begins with verb.
 func targetError(verb string, ref mark.Ref, err error) error {
 	switch {

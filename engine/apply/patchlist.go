@@ -12,7 +12,7 @@ import (
 	"kanon.dev/kanon/engine/apply/patchset"
 )
 
-// join brings the joined list of the object up to date, and returns the object as it is then.
+// syncSharedList brings the joined list of the object up to date, and returns the object as it is then.
 func (w *Writer) syncSharedList(ctx context.Context, p Patch) (*unstructured.Unstructured, error) {
 	plan := patchset.PlanSharedList(p.Object, p.Manager, p.sharedItems())
 	if !plan.Changed {
@@ -48,7 +48,7 @@ func (w *Writer) syncSharedList(ctx context.Context, p Patch) (*unstructured.Uns
 	return answer, nil
 }
 
-// joined are the names of the items that the patch wants in the joined list.
+// sharedItems are the names of the items that the patch wants in the joined list.
 func (p Patch) sharedItems() []string {
 	if p.Content == nil {
 		return nil

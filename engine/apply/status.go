@@ -119,7 +119,7 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 // errAnotherUID says that an answer is about another object than the one that was seen.
 var errAnotherUID = errors.New("an object with another UID has the name")
 
-// retract takes back a status that came to another object of the same name: where a custom kind has a status subresource, the
+// withdraw takes back a status that came to another object of the same name: where a custom kind has a status subresource, the
 // API server takes the UID in an apply to it for a part of the metadata, which it leaves alone.
 func (w *Writer) withdraw(ctx context.Context, s Status, stranger *unstructured.Unstructured) error {
 	ref := mark.RefOf(s.Object)

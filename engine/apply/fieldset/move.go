@@ -131,7 +131,7 @@ type removedPaths struct {
 	fields, items *fieldpath.Set
 }
 
-// gone computes what the last apply had and what is rendered now lacks. A path is left out when something is still rendered below it.
+// pathsRemoved computes what the last apply had and what is rendered now lacks. A path is left out when something is still rendered below it.
 func pathsRemoved(applied, rendered *fieldpath.Set) removedPaths {
 	paths := removedPaths{fields: &fieldpath.Set{}, items: &fieldpath.Set{}}
 	applied.Difference(rendered).Iterate(func(path fieldpath.Path) {

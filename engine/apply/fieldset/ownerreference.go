@@ -21,7 +21,7 @@ import (
 // referencesPath leads to the ownerReferences of an object.
 func referencesPath() fieldpath.Path { return fieldpath.MakePathOrDie("metadata", "ownerReferences") }
 
-// ties reports whether the child's ownerReference to its parent is the only one that it wants.
+// hasOnlyController reports whether the child's ownerReference to its parent is the only one that it wants.
 func (d *Desired) hasOnlyController() bool {
 	references, _, _ := unstructured.NestedSlice(d.Object.Object, "metadata", "ownerReferences")
 	return len(references) == 1 && metav1.GetControllerOfNoCopy(d.Object) != nil
@@ -47,7 +47,7 @@ func (d *Desired) ReferenceHeldByUpdate(live *unstructured.Unstructured) bool {
 	return updated
 }
 
-// tie parts an Update entry's paths into the reference, which stays where it is, and all others.
+// splitReference parts an Update entry's paths into the reference, which stays where it is, and all others.
 func (d *Desired) splitReference(paths *fieldpath.Set) (tie, others *fieldpath.Set) {
 	if !d.hasOnlyController() {
 		return &fieldpath.Set{}, paths

@@ -122,7 +122,7 @@ func (k Kind) indivisible(ref smdschema.TypeRef, v any) bool {
 	}
 }
 
-// vanishing reports whether Go's types may drop a value when it is stored: it could not be seen to be ours, see create.
+// mayVanish reports whether Go's types may drop a value when it is stored: it could not be seen to be ours, see create.
 func mayVanish(v any) bool {
 	return v == false || v == "" || v == int64(0) || v == 0.0
 }

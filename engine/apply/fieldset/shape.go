@@ -49,7 +49,7 @@ type shape struct {
 // maxVerdicts bounds what a shape remembers. All children have the same entries, but where others took a field.
 const maxVerdicts = 64
 
-// verdict is what entries with that hash do not cover, where that is known; read-only.
+// known is what entries with that hash do not cover, where that is known; read-only.
 func (s *shape) known(entries uint64) (uncovered *fieldpath.Set, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

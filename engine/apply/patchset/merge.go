@@ -71,7 +71,7 @@ func mergeAll(parts []*Part) (*Merged, error) {
 	return m, err
 }
 
-// with is what other parts come to; nil where what is known does not help: where parts went, came in between, or set
+// updatedWith is what other parts come to; nil where what is known does not help: where parts went, came in between, or set
 // other fields than before, where some contradict, and in lists, of which the order is that of the parts.
 func (m *Merged) updatedWith(parts []*Part) (*Merged, error) {
 	if m.Part == nil || len(m.Contradictions) > 0 || len(parts) < len(m.parts) {

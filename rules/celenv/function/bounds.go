@@ -32,7 +32,7 @@ func (b bound) most(args []ref.Val) int64 {
 	return b.fixed + b.of(args)
 }
 
-// bounds of values.
+// little of values.
 func little() bound { return bound{fixed: 2 * value.ValueBytes} }
 
 // partOf is the bound of what is one of the arguments, or a part of one.

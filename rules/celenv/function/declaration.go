@@ -169,7 +169,7 @@ func (d Declaration) tooLong(name string, arg ref.Val) ref.Val {
 	return nil
 }
 
-// undeclared lists what the declarations lack of an environment, and what they have
+// mismatches lists what the declarations lack of an environment, and what they have
 // too much.
 func mismatches(all map[string]Declaration, overloads map[string][]string) []string {
 	var wrong []string

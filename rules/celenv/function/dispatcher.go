@@ -74,7 +74,7 @@ func withDoubles(b *functions.Overload) *functions.Overload {
 	return &plain
 }
 
-// guarded replaces what cel-go's own functions do in some cases: the value of
+// adapted replaces what cel-go's own functions do in some cases: the value of
 // optional.none() is a *ReadError like every other read of what does not exist
 // (its node is the call's); json.encode is toJson by another name; and findAll ends
 // with the longest list that there may be.

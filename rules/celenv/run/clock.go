@@ -170,7 +170,7 @@ func untilChange(operator string, difference time.Duration, speed int) (function
 // two times does not fit time.Duration.
 const maxWait = 200 * 365 * 24 * time.Hour
 
-// turned is the operator with its two sides exchanged.
+// flipped is the operator with its two sides exchanged.
 func flipped(operator string) string {
 	switch operator {
 	case operators.Less:

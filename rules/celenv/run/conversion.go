@@ -67,13 +67,13 @@ func ConversionTo(t *types.Type) (Conversion, bool) {
 	}
 }
 
-// conversion makes of a value of JSON what it is in an expression. vars are those of the
+// converter makes of a value of JSON what it is in an expression. vars are those of the
 // evaluation.
 type converter interface {
 	convert(vars interpreter.Activation, id int64, val any) (any, error)
 }
 
-// value is what a value means. One that is of another type than the schema says
+// convert is what a value means. One that is of another type than the schema says
 // stays as it is, as what CEL computed does.
 func (m Conversion) convert(_ interpreter.Activation, id int64, val any) (any, error) {
 	if m&ListOf != 0 {

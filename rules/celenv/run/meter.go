@@ -90,7 +90,7 @@ func (v *meteredVars) ResolveName(name string) (any, bool) {
 	return v.Activation.ResolveName(name)
 }
 
-// metered makes calls, literals and the turns of loops tell the meter what they
+// meterCosts makes calls, literals and the turns of loops tell the meter what they
 // cost.
 func meterCosts(root ast.Expr, table *function.Table) interpreter.PlannerOption {
 	steps := map[int64]bool{}
@@ -202,7 +202,7 @@ const BudgetName = "@kanon_budget"
 // it: it has few nodes.
 const leastCounted = 1 << 10
 
-// counted makes the calls that can make long values tell the evaluation's Memory, in
+// countMade makes the calls that can make long values tell the evaluation's Memory, in
 // an expression whose cost is not metered.
 func countMade(table *function.Table) interpreter.PlannerOption {
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {

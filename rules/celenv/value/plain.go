@@ -25,7 +25,7 @@ func (e keyTypeError) Error() string {
 // may nest. The API server refuses objects that are deeper.
 const MaxDepth = 1000
 
-// plainer makes plain JSON of values for a text form. It differs from ToJSON
+// plainWriter makes plain JSON of values for a text form. It differs from ToJSON
 // in that null is kept, since it is what the author wrote, and in that it has a
 // bound: a value can hold another many times over.
 type plainWriter struct {
