@@ -32,7 +32,7 @@ func (c *childWriter) adopt(ctx context.Context, kind restmapping.Kind, child *a
 	result, err := adopt(ctx, kind.GVR, child, taken.Free)
 	if err == nil {
 		c.recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
-			"%s was there already and belongs to this object now, by rule %s", taken.Ref, c.op.Name)
+			"%s existed already and is now a child of this object, by rule %s", taken.Ref, c.op.Name)
 	}
 	return result, err
 }
@@ -45,7 +45,7 @@ func (c *childWriter) readopt(ctx context.Context, kind restmapping.Kind, child 
 	result, err := c.writer.Return(ctx, kind.GVR, child, taken.Free, guarded)
 	if err == nil {
 		c.recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
-			"%s belongs to this object again, by rule %s", taken.Ref, c.op.Name)
+			"%s is a child of this object again, by rule %s", taken.Ref, c.op.Name)
 	}
 	return result, err
 }

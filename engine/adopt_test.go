@@ -22,7 +22,7 @@ func TestAdopt(t *testing.T) {
 	w.run()
 	parent := w.parent("Note", "web", "{}")
 	stalled := w.await(w.resource("Note"), w.home, "web", "is stalled", isTrue("Stalled"))
-	if got := conditionField(stalled, "Stalled", "message"); !strings.HasSuffix(got, "it is left alone, unless the child says adopt: true") {
+	if got := conditionField(stalled, "Stalled", "message"); !strings.HasSuffix(got, "Kanon does not change it, unless the child has adopt: true") {
 		t.Errorf("the condition says %q", got)
 	}
 

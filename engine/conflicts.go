@@ -51,12 +51,12 @@ func (e *Engine) problemOfLoop(loop *feedback.Loop) conditions.Problem {
 	}
 	why := fmt.Sprintf("each of the last %d changes was caused by the one before, and by nothing else", loop.Rounds)
 	if loop.Kind == feedback.Repeating {
-		why = "each change is caused by the one before, and by nothing else, and brings back what was there before"
+		why = "each change is caused by the one before, and by nothing else, and restores an earlier state"
 	}
 	return conditions.Problem{
 		Subject: "loop", Reason: conditions.ReasonLoop, Stalled: true,
-		Err: fmt.Errorf("it never comes to rest: %s (%s); "+
-			"it goes on with growing pauses, until one of these rules does not depend on what it writes", why, strings.Join(text, " → ")),
+		Err: fmt.Errorf("it never becomes stable: %s (%s); "+
+			"Kanon reconciles it with growing pauses, until one of these rules does not depend on what it writes", why, strings.Join(text, " → ")),
 	}
 }
 
@@ -90,10 +90,10 @@ func (e *conflictError) Error() string {
 			ignored = append(ignored, fmt.Sprintf("%q", f.Path))
 		}
 	}
-	text := fmt.Sprintf("%s of %s keeps being taken back by %s; it is left to them for now, and tried again with growing pauses",
+	text := fmt.Sprintf("%s of %s is changed back again and again by %s; Kanon does not write it for now, and retries with growing pauses",
 		strings.Join(paths, ", "), e.object, strings.Join(slices.Sorted(maps.Keys(managers)), " and by "))
 	if len(ignored) > 0 {
-		text += "; to leave it to them for good, say ignore: [" + strings.Join(ignored, ", ") + "]"
+		text += "; to stop writing it, write ignore: [" + strings.Join(ignored, ", ") + "]"
 	}
 	return text
 }

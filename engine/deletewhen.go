@@ -43,6 +43,6 @@ func (p *pass) deleteParent(ctx context.Context) (done bool) {
 	}
 	p.deleted(p.parent)
 	logr.FromContextOrDiscard(ctx).V(2).Info("deleted the parent", "uid", uid)
-	p.recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonDeleted, "rule %s says that it is to be deleted now", p.op.Name)
+	p.recorder.Eventf(p.parent, corev1.EventTypeNormal, conditions.ReasonDeleted, "it is deleted, because deleteWhen of rule %s is true", p.op.Name)
 	return true
 }

@@ -96,7 +96,7 @@ func rememberedWorld(t *testing.T) *world {
 	for _, name := range []string{"n", "m"} {
 		w.await(notes, w.home, name, "is contested and in a loop", func(obj *unstructured.Unstructured) bool {
 			said := conditionField(obj, "Stalled", "message")
-			return strings.Contains(said, "keeps being taken back") && strings.Contains(said, "never comes to rest")
+			return strings.Contains(said, "is changed back again and again") && strings.Contains(said, "never becomes stable")
 		})
 	}
 	w.wantRemembered("parents", "chains", "conflicts", "readers", "borrowed", "contributions")

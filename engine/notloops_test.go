@@ -223,7 +223,7 @@ func TestValueThatGoesToAndFroIsALoop(t *testing.T) {
 	stalled := w.await(w.resource("Note"), w.home, "n", "is in a loop", func(obj *unstructured.Unstructured) bool {
 		return conditionField(obj, "Stalled", "reason") == "Loop"
 	})
-	if message := conditionField(stalled, "Stalled", "message"); !strings.Contains(message, "was there before") {
+	if message := conditionField(stalled, "Stalled", "message"); !strings.Contains(message, "restores an earlier state") {
 		t.Errorf("the message does not tell that states come back: %s", message)
 	}
 	path := "/apis/" + w.group + "/v1/namespaces/" + w.home + "/tasks/n"

@@ -75,7 +75,7 @@ func TestPatchesFollowTheirTargets(t *testing.T) {
 	stop := w.run()
 	w.parent("Note", "one", "{}")
 	w.await(w.resource("Note"), w.home, "one", "says what it waits for", func(obj *unstructured.Unstructured) bool {
-		return strings.Contains(conditionField(obj, "Reconciling", "message"), "patch named: ConfigMap "+w.home+"/one-late is not there yet")
+		return strings.Contains(conditionField(obj, "Reconciling", "message"), "patch named: ConfigMap "+w.home+"/one-late does not exist yet")
 	})
 	for _, name := range []string{"one-late", "a", "b"} {
 		w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+", namespace: $HOME, labels: {pick: \"yes\"}}\ndata: {theirs: x}\n"))

@@ -110,7 +110,7 @@ func (e *Engine) releasePatch(ctx context.Context, k queue.Key) outcome {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return outcome{verdict: again, err: fmt.Errorf("release what patch %s left behind: %w", k.Patch, err)}
+		return outcome{verdict: again, err: fmt.Errorf("restore what patch %s set: %w", k.Patch, err)}
 	}
 	return outcome{}
 }

@@ -175,11 +175,11 @@ func (t *patching) run(ctx context.Context) conditions.Problem {
 	case live == nil && merged == nil:
 		return conditions.Problem{}
 	case live == nil:
-		return conditions.Problem{Subject: t.subject(), Reason: conditions.ReasonWaiting, Err: fmt.Errorf("%s is not there yet", t.name())}
+		return conditions.Problem{Subject: t.subject(), Reason: conditions.ReasonWaiting, Err: fmt.Errorf("%s does not exist yet", t.name())}
 	case live.GetDeletionTimestamp() != nil && merged == nil:
 		return conditions.Problem{}
 	case t.saw.Doubt != "" && patchset.Shrinks(live, t.plan.Manager, merged):
-		return t.blocked(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there; the conditions and Events of that parent say why", t.name(), t.saw.Doubt))
+		return t.blocked(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there; the conditions and Events of that parent report why", t.name(), t.saw.Doubt))
 	}
 	err = t.sync(ctx, apply.Patch{
 		GVR: t.plan.Kind.GVR, Object: live, Manager: t.plan.Manager, Content: merged, Refuse: t.plan.Refuse, Keeps: t.keeps,

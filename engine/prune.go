@@ -182,7 +182,7 @@ func (d *deleter) end(ctx context.Context, child ending.Child, isKept bool) erro
 	}
 	d.observe(d.op.ChildKey(child.GVR), free)
 	d.recorder.Eventf(d.parent, corev1.EventTypeNormal, conditions.ReasonOrphaned,
-		"%s stays, and belongs to this object no longer, by the deletionPolicy of rule %s", mark.RefOf(free), d.op.Name)
+		"%s stays and is no longer a child of this object, by the deletionPolicy of rule %s", mark.RefOf(free), d.op.Name)
 	return nil
 }
 
@@ -193,7 +193,7 @@ func (d *deleter) isOrphaning(lost []ending.Child) bool {
 }
 
 // errNotEnded says that the API server has children that no informer shows yet, or that the guard blocks: an event follows.
-var errNotEnded = errors.New("there are children still that are tracked by their labels")
+var errNotEnded = errors.New("children that are tracked by their labels still exist")
 
 // checkEnded fails unless the children that only the rule can end are gone or going.
 func (d *deleter) checkEnded(ctx context.Context) error {

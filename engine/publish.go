@@ -122,7 +122,7 @@ func (e *Engine) begin(log logr.Logger, ops, started []*operator) {
 	for _, op := range started {
 		e.contributions.Expect(op.contributing)
 		if op.removal != nil {
-			log.Info("clearing away what a rule left", "rule", op.Name.String(), "parent", op.Parent.GVK.String(), "children", op.removal.children)
+			log.Info("cleaning up after a rule", "rule", op.Name.String(), "parent", op.Parent.GVK.String(), "children", op.removal.children)
 		} else {
 			log.Info("rule started", "rule", op.Name.String(), "parent", op.Parent.GVK.String())
 			e.records.Update(op.ID, op.updateRecord) // again: until now, the operator before could change the record

@@ -71,7 +71,7 @@ func TestLookups(t *testing.T) {
 				waiting := w.await(w.resource("Note"), w.home, "n", "waits", func(obj *unstructured.Unstructured) bool {
 					return conditionField(obj, "Reconciling", "reason") == "Waiting"
 				})
-				if message := conditionField(waiting, "Reconciling", "message"); !strings.Contains(message, `lookups.one is not there yet: ConfigMap "`+w.home+`/first"`) {
+				if message := conditionField(waiting, "Reconciling", "message"); !strings.Contains(message, `lookups.one does not exist yet: ConfigMap "`+w.home+`/first"`) {
 					w.t.Errorf("it waits with %q", message)
 				}
 				w.configMap(w.home, "first", "a", "")

@@ -126,15 +126,15 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 	case !errors.As(err, &immutable) || !c.marks.Owns(immutable.Live, c.op.ID, c.parent.GetUID()):
 		return result, err
 	case policy == "" && rules.MayRecreate(child.Object.GroupVersionKind()):
-		return result, fmt.Errorf("%w; updatePolicy: ApplyOrRecreate would delete it and create it again", err)
+		return result, fmt.Errorf("%w; updatePolicy: ApplyOrRecreate would delete and recreate it", err)
 	case policy == "":
 		return result, err
 	}
 	if w.renewal == rules.RenewalBarred {
-		return apply.Result{}, fmt.Errorf("it is not created again, because its createWhen is not true: %w", err)
+		return apply.Result{}, fmt.Errorf("it is not recreated, because its createWhen is not true: %w", err)
 	}
 	return c.recreateOrKeep(ctx, kind, child, w, immutable.Live,
-		"the API server lets nobody change "+strings.Join(immutable.Fields(), ", "))
+		"the API server does not allow a change of "+strings.Join(immutable.Fields(), ", "))
 }
 
 // recreateOrKeep is recreate where an object that may not be deleted yet, because of what
@@ -166,7 +166,7 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 		return &recreatedRecentlyError{ref: mark.RefOf(live), why: why, count: recreations.Attempts, at: now.Add(wait), after: wait}
 	}
 	if err := c.writer.WouldCreate(ctx, kind.GVR, child, live); err != nil {
-		return fmt.Errorf("it is not created again (%s), because a new one would be refused: %w", why, err)
+		return fmt.Errorf("it is not recreated (%s), because a new one would be refused: %w", why, err)
 	}
 	if err := c.checkParent(ctx); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 	recreations.Next(now, limits)
 	w.recreated = &recreations
 	c.recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonRecreating,
-		"%s is deleted and created again, by rule %s: %s", mark.RefOf(live), c.op.Name, why)
+		"%s is deleted to be recreated, by rule %s: %s", mark.RefOf(live), c.op.Name, why)
 	return apply.TerminatingNow(live)
 }
 
@@ -227,7 +227,7 @@ func (e *blockedRecreationError) Unwrap() error { return errGuardBlocks }
 var errGuardBlocks = conditions.Transient("it is not known yet what the new revision of the rule would delete")
 
 func (e *blockedRecreationError) Error() string {
-	return fmt.Sprintf("%s is to be deleted and created again: %s; it is left as it is, because the rule's new revision would delete more than it may, "+
+	return fmt.Sprintf("%s has to be deleted and recreated: %s; it stays as it is, because the rule's new revision would delete more than it may, "+
 		"as the rule says", e.ref, e.why)
 }
 
@@ -250,6 +250,6 @@ func (e *recreatedRecentlyError) Error() string {
 	if e.count > 1 {
 		times = strconv.Itoa(e.count) + " times in a row"
 	}
-	return fmt.Sprintf("%s is to be created again: %s; it was so %s already, and is again at %s",
+	return fmt.Sprintf("%s has to be recreated: %s; it was recreated %s already, and is recreated again at %s",
 		e.ref, e.why, times, e.at.UTC().Format(time.RFC3339))
 }

@@ -101,7 +101,7 @@ func another(uid types.UID) func(*unstructured.Unstructured) bool {
 // soon has objects created again without any pause.
 func soon(o *engine.Options) { o.RecreateBase, o.RecreateMax = time.Nanosecond, time.Nanosecond }
 
-// What the API server lets nobody change is deleted and created again; what it lets be
+// What the API server lets nobody change is deleted and recreated; what it lets be
 // changed is changed.
 func TestApplyOrRecreate(t *testing.T) {
 	t.Parallel()
@@ -253,7 +253,7 @@ func TestRecreateOnlyWhatWouldBeAccepted(t *testing.T) {
 	w.patch(boxes, w.home, "b", `{"spec":{"v":"2","restart":"Always"}}`)
 	stalled := w.await(boxes, w.home, "b", "is stalled", isTrue("Stalled"))
 	message := conditionField(stalled, "Stalled", "message")
-	for _, part := range []string{"child job: it is not created again", "change spec.template.spec)", "spec.template.spec.restartPolicy: "} {
+	for _, part := range []string{"child job: it is not recreated", "change of spec.template.spec)", "spec.template.spec.restartPolicy: "} {
 		if !strings.Contains(message, part) {
 			t.Errorf("the condition says %q, want it to say %s", message, part)
 		}
@@ -417,7 +417,7 @@ spec:
 	pending := w.await(boxes, w.home, "b", "says what is to come", func(obj *unstructured.Unstructured) bool {
 		return conditionField(obj, "Reconciling", "reason") == "Recreating"
 	})
-	if message := conditionField(pending, "Reconciling", "message"); !strings.Contains(message, "its recreateWhen is true; it was so once already, and is again at ") {
+	if message := conditionField(pending, "Reconciling", "message"); !strings.Contains(message, "its recreateWhen is true; it was recreated once already, and is recreated again at ") {
 		t.Errorf("the condition says %q", message)
 	}
 	w.patch(boxes, w.home, "b", `{"spec":{"v":"2"}}`) // it is kept up to date, and holds up no pruning

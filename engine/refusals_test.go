@@ -222,7 +222,7 @@ func refusals(webhook *denier) map[string]refusal {
 				w.patch(configMaps, w.home, "finalizer", `{"metadata":{"finalizers":null}}`)
 			},
 			condition: "Reconciling", reason: "Terminating",
-			messages: []string{"child config: ConfigMap ", "/finalizer is being deleted", "finalizers hold up: example.com/hold"},
+			messages: []string{"child config: ConfigMap ", "/finalizer is being deleted", "blocked by its finalizers: example.com/hold"},
 		},
 		"name": {
 			input:  map[string]string{"name": "Not_a_name"},

@@ -121,7 +121,7 @@ func TestKindsThatTakeNoConditions(t *testing.T) {
 	w.parent("Bare", "b", "{lit: true, by: one}")
 	w.parent("Atomic", "a", "{lit: true, by: one}")
 	w.create(services, w.object("apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: $HOME}\nspec: {ports: [{port: 80}]}\n"))
-	for name, why := range map[string]string{"b": "has no conditions", "a": "says the list as a whole", "s": "built into Kubernetes"} {
+	for name, why := range map[string]string{"b": "has no conditions", "a": "sets the list as a whole", "s": "built into Kubernetes"} {
 		w.awaitEvent(w.home, name, "NoConditions")
 		w.await(configMaps, w.home, name, "is made all the same", exists)
 		if said := w.saidOf(name, "NoConditions"); len(said) != 1 || !strings.Contains(said[0], why) {

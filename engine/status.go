@@ -50,7 +50,7 @@ func (s *statusWriter) yieldStatus(ctx context.Context) (problems []conditions.P
 	for _, c := range contested {
 		problems = append(problems, conditions.Problem{
 			Subject: strings.TrimPrefix(c.Path, "."), Reason: conditions.ReasonFieldTaken, Stalled: true,
-			Err: fmt.Errorf("rule %s says something else there", s.running.nameOf(strings.TrimPrefix(c.Manager, plan.StatusManagers))),
+			Err: fmt.Errorf("rule %s sets another value there", s.running.nameOf(strings.TrimPrefix(c.Manager, plan.StatusManagers))),
 		})
 	}
 	return problems
@@ -212,12 +212,12 @@ func (s *statusWriter) explainConditions(shape schemas.ConditionsShape, said map
 	why := "the schema of its status has no conditions"
 	switch {
 	case written:
-		why = "rule " + rule + " has the same conditionPrefix, and its conditions are there"
+		why = "rule " + rule + " has the same conditionPrefix, and its conditions are kept"
 	case shape.HasConditions:
-		why = "its conditions are not a list-map by type (x-kubernetes-list-type: map), and the rule's status says the list as a whole"
+		why = "its conditions are not a list-map by type (x-kubernetes-list-type: map), and the rule's status sets the list as a whole"
 	case s.isBuiltIn():
-		why = "the conditions of a kind that is built into Kubernetes are its controllers' to say"
+		why = "the conditions of a kind that is built into Kubernetes belong to its controllers"
 	}
 	s.recorder.Eventf(s.parent, corev1.EventTypeWarning, conditions.ReasonNoConditions,
-		"rule %s does not write its conditions to objects of kind %s: %s; Events say what is in the way", s.op.Name, kind, why)
+		"rule %s does not write its conditions to objects of kind %s: %s; Events report problems", s.op.Name, kind, why)
 }

@@ -29,7 +29,7 @@ func (s *statusWriter) checkStatusLoop(ctx context.Context) (problems []conditio
 	for _, leaf := range s.memory.StatusLoop.Looping(s.changed) {
 		problems = append(problems, conditions.Problem{
 			Subject: leaf, Reason: conditions.ReasonRestless, Stalled: true,
-			Err: fmt.Errorf("it changes in every evaluation with nothing else to cause that (%d in a row): "+
+			Err: fmt.Errorf("it changes in every evaluation without another cause (%d in a row): "+
 				"the rule computes it from the status that it writes", feedback.MaxStatusChanges),
 		})
 		s.outcome.StatusHeld = true

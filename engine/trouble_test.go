@@ -57,7 +57,7 @@ func TestFailedExpressionNamesItsPlace(t *testing.T) {
 	w.parent("Box", "red", "{size: 3}")
 	stalled := w.await(w.resource("Box"), w.home, "red", "is stalled", isTrue("Stalled"))
 	message := conditionField(stalled, "Stalled", "message")
-	if want := "spec.color is not there (child config: template.data.color); the rule's author can read it with ?."; !strings.HasPrefix(message, want) {
+	if want := "spec.color is missing (child config: template.data.color); the rule's author can read it with ?."; !strings.HasPrefix(message, want) {
 		t.Errorf("the message does not begin with %q: %s", want, message)
 	}
 	w.await(services, w.home, "red", "is made all the same", exists)

@@ -17,17 +17,17 @@ func (w *world) whyAnew(node string, rendered *unstructured.Unstructured, renewa
 	policy := w.children[node].UpdatePolicy
 	switch {
 	case renewal == rules.RenewalDue, renewal == rules.RenewalDueOnly:
-		return "is deleted and created again: its recreateWhen is true"
+		return "is deleted and recreated: its recreateWhen is true"
 	case policy != rules.UpdateRecreate && policy != rules.UpdateApplyOrRecreate || !w.outdated(node, rendered):
 		return ""
 	case policy == rules.UpdateRecreate && renewal == rules.RenewalBarred:
-		return "is changed and stays as it is: it is not deleted as long as its createWhen allows for no new one"
+		return "is changed and stays as it is: it is not deleted while its createWhen does not allow a new one"
 	case policy == rules.UpdateRecreate:
-		return "is deleted and created again: something else is rendered for it"
+		return "is deleted and recreated: something else is rendered for it"
 	case renewal == rules.RenewalBarred:
 		return ""
 	}
-	return "is changed, or deleted and created again where the API server does not allow the change"
+	return "is changed, or deleted and recreated where the API server does not allow the change"
 }
 
 // Outdated implements rules.Reader.

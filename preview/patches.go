@@ -28,7 +28,7 @@ func (w *writer) patch(p rules.PatchOutcome) {
 		if c.Object == nil {
 			continue
 		}
-		w.comment("patch %s of %s %s, if it is there", p.ID, c.Object.GetKind(), targetText(c.Target))
+		w.comment("patch %s of %s %s, if it exists", p.ID, c.Object.GetKind(), targetText(c.Target))
 		w.document(hideSecrets(named(c)).Object)
 	}
 }

@@ -181,9 +181,9 @@ func (w *world) write(ev *rules.Evaluation, rendered rules.Rendered) (node Node,
 func whenItStays(d rules.Ending) string {
 	switch {
 	case d.WhenPruned == rules.EndOrphan && d.WhenDeleted == rules.EndOrphan:
-		return "when the rule renders it no more, and when the parent is deleted"
+		return "when the rule no longer renders it, and when the parent is deleted"
 	case d.WhenPruned == rules.EndOrphan:
-		return "when the rule renders it no more"
+		return "when the rule no longer renders it"
 	case d.WhenDeleted == rules.EndOrphan:
 		return "when the parent is deleted"
 	}

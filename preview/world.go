@@ -139,7 +139,7 @@ func (w *world) whyKept(node string, object *unstructured.Unstructured, held boo
 	live, _ := w.Live(object) // never fails
 	switch {
 	case live == nil:
-		return "is not made: its createWhen is false"
+		return "is not created: its createWhen is false"
 	case held:
 		return "stays as it is for now: its rollout has not come to it"
 	case w.children[node].UpdatePolicy == rules.UpdateCreateOnly:

@@ -22,7 +22,7 @@ func (p *Preview) Write(w io.Writer) error {
 	out := &writer{}
 	out.comment("rule %s for %s %s", p.Rule, p.Parent.GetKind(), nameOf(p.Parent))
 	if p.Unmatched != "" {
-		out.comment("nothing is made: %s", p.Unmatched)
+		out.comment("nothing is created: %s", p.Unmatched)
 	}
 	for _, node := range p.Nodes {
 		out.node(node)

@@ -132,7 +132,7 @@ func TestDefinitionsComeChangeAndGo(t *testing.T) {
 	}
 }
 
-// TestReplacedDefinition holds that a definition that is deleted and created again
+// TestReplacedDefinition holds that a definition that is deleted and recreated
 // is noticed, however fast it was, and that its new scope is known.
 func TestReplacedDefinition(t *testing.T) {
 	cfg := controlplanetest.Config(t)

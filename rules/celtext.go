@@ -108,11 +108,11 @@ func syntaxText(message string) (text, hint string) {
 		{`^missing '(.+)' at '<EOF>'$`, "the expression ends before its $1", ""},
 		{`^no viable alternative at input '.*<EOF>'$`, "the expression ends too early", ""},
 		{`^(?:mismatched|extraneous) input '=='?$`, "== has no value on one side", ""},
-		{`^(?:mismatched|extraneous) input 'and'$`, "and cannot stand here", "write && for and"},
-		{`^(?:mismatched|extraneous) input 'or'$`, "or cannot stand here", "write || for or"},
-		{`^(?:mismatched|extraneous) input 'not'$`, "not cannot stand here", "write ! for not"},
-		{`^(?:mismatched|extraneous) input '\?'$`, "? cannot stand here", "for a default write .? before the field and orValue(…) behind it, as in parent.spec.?x.orValue(1)"},
-		{`^(?:mismatched|extraneous) input '(.+)'$`, "$1 cannot stand here", ""},
+		{`^(?:mismatched|extraneous) input 'and'$`, "and is not allowed here", "write && for and"},
+		{`^(?:mismatched|extraneous) input 'or'$`, "or is not allowed here", "write || for or"},
+		{`^(?:mismatched|extraneous) input 'not'$`, "not is not allowed here", "write ! for not"},
+		{`^(?:mismatched|extraneous) input '\?'$`, "? is not allowed here", "for a default write .? before the field and orValue(…) behind it, as in parent.spec.?x.orValue(1)"},
+		{`^(?:mismatched|extraneous) input '(.+)'$`, "$1 is not allowed here", ""},
 		{`^missing '(.+)' at '(.+)'$`, "$1 is missing before $2", ""},
 		{`^no viable alternative at input '(.+)'$`, "$1 is not how an expression goes on", ""},
 		{`^token recognition error at: '=.*'$`, "a single = is not CEL", "write == to compare"},
@@ -182,9 +182,9 @@ func overloadText(name, args string) (text, hint string) {
 	case name == operators.Index && len(types) == 2:
 		return fmt.Sprintf("%s has no items of index %s", types[0], types[1]), ""
 	case name == operators.Conditional && types[0] != "bool" && types[0] != "any":
-		return fmt.Sprintf("what stands before ? must be true or false, and this gives %s", types[0]), ""
+		return fmt.Sprintf("the condition before ? must be true or false, and this gives %s", types[0]), ""
 	case name == operators.Conditional:
-		text = "what stands on both sides of : must be of one type, and this gives " + strings.Join(types[1:], " and ")
+		text = "both sides of : must have the same type, and this gives " + strings.Join(types[1:], " and ")
 		if strings.Contains(list, "null") {
 			hint = "write optionalIf(condition, value) for a value that may be left out, or dyn(null)"
 		} else if slices.Contains(types, "string") {

@@ -237,7 +237,7 @@ func (c *compiler) parent(u *flow.Uses) (Parent, *expression) {
 	if k, ok := c.kind(spec.GVK, spec.Node, parentVerbs(), kindUse{}); ok {
 		p.Namespaced = k.Namespaced
 		if !k.Namespaced && (len(spec.Namespaces) > 0 || spec.NamespaceSelector != nil) {
-			c.report(spec.Pos, diagnostic.CodeParentNamespaces, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot hold", spec.GVK.Kind).
+			c.report(spec.Pos, diagnostic.CodeParentNamespaces, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot match", spec.GVK.Kind).
 				WithHint("select by labels, with spec.parent.selector")
 		}
 	}

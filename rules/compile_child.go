@@ -161,7 +161,7 @@ func (c *compiler) templateKind(spec *syntax.Child) schema.GroupVersionKind {
 		case !ok || s == "":
 			c.report(c.rule.Source.At(n), diagnostic.CodeTemplateType, "%s must be a string, and is %s", name, n.WhatOrEmpty()).WithHint("%s", syntax.QuotesFor(n))
 		case syntax.HasExpression(s):
-			c.report(c.rule.Source.At(n), diagnostic.CodeStrayExpression, "%s cannot hold an expression: the kinds of a rule must be known before it runs", name)
+			c.report(c.rule.Source.At(n), diagnostic.CodeStrayExpression, "%s cannot contain an expression: the kinds of a rule must be known before it runs", name)
 		default:
 			values[name] = s
 		}
@@ -194,8 +194,8 @@ func (c *compiler) checkMetadata(spec *syntax.Child, gvk schema.GroupVersionKind
 	}
 	generate := metadata.Get("generateName")
 	if generate != nil {
-		c.report(at(generate), diagnostic.CodeGenerateName, "generateName would make a new object at every evaluation").
-			WithHint("render metadata.name from what tells the objects apart")
+		c.report(at(generate), diagnostic.CodeGenerateName, "generateName would create a new object at every evaluation").
+			WithHint("render metadata.name from what is different for each object")
 	}
 	switch name := metadata.Get("name"); {
 	case name == nil:
@@ -212,7 +212,7 @@ func (c *compiler) checkMetadata(spec *syntax.Child, gvk schema.GroupVersionKind
 	c.checkObjectNames(metadata, gvk.Group)
 	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"} {
 		if n := metadata.Get(name); n != nil {
-			c.report(at(n), diagnostic.CodeServerField, "metadata.%s is not for a template to set", name).WithHint("leave it out")
+			c.report(at(n), diagnostic.CodeServerField, "a template cannot set metadata.%s", name).WithHint("leave it out")
 		}
 	}
 }
@@ -320,7 +320,7 @@ func (c *compiler) checkShortLived(spec *syntax.Child, child *compiledChild) {
 		return
 	}
 	if ttl := spec.Template.Get("spec").Get("ttlSecondsAfterFinished"); ttl != nil && (ttl.Kind != yamltree.Scalar || ttl.Value != nil) {
-		c.report(c.rule.Source.At(ttl), diagnostic.CodeShortLivedJob, "%s removes itself when it is done, and is then made and run again", spec.Label()).
-			WithHint("say when it is to be made with createWhen, as from a status that tells that it has succeeded; or leave out ttlSecondsAfterFinished")
+		c.report(c.rule.Source.At(ttl), diagnostic.CodeShortLivedJob, "%s deletes itself when it is done, and is then recreated and runs again", spec.Label()).
+			WithHint("write a createWhen that is false once it has succeeded, as from a field of the parent's status; or leave out ttlSecondsAfterFinished")
 	}
 }

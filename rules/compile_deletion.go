@@ -48,7 +48,7 @@ func (c *compiler) compileDeleteWhen(u *flow.Uses) *expression {
 	}
 	if isPowerful(c.rule.Parent.GVK.GroupKind()) {
 		c.report(c.rule.Source.At(n), diagnostic.CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.Parent.GVK.Kind).
-			WithHint("say in spec.status or spec.conditions that it may go, and leave it to somebody who looks at it first")
+			WithHint("report in spec.status or spec.conditions that it can be deleted, and let a person delete it")
 		return nil
 	}
 	return c.condition(n, c.ruleScope("spec.deleteWhen"), u).compiled()

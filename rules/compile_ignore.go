@@ -41,7 +41,7 @@ func (c *compiler) ignoredPath(item syntax.Ignore, child *compiledChild) (syntax
 		return nil, false
 	}
 	if reason := notOthers(path.Steps); reason != "" {
-		c.report(c.rule.Source.At(n), diagnostic.CodeIgnoreIdentity, "%s cannot be left to others: %s", path.Steps, reason)
+		c.report(c.rule.Source.At(n), diagnostic.CodeIgnoreIdentity, "%s cannot be ignored: %s", path.Steps, reason)
 		return nil, false
 	}
 	if other, ok := within(path.Steps, child.Ignore); ok {
@@ -66,19 +66,19 @@ func (c *compiler) ignoredPath(item syntax.Ignore, child *compiledChild) (syntax
 func notOthers(path syntax.IgnoredPath) string {
 	switch path[0].Field {
 	case "apiVersion", "kind":
-		return "it says which object this is"
+		return "it identifies the object"
 	case "metadata":
 	default:
 		return ""
 	}
 	if len(path) == 1 {
-		return "it says which object this is, and whose"
+		return "it identifies the object and its owner"
 	}
 	switch path[1].Field {
 	case "name", "namespace":
-		return "it says which object this is"
+		return "it identifies the object"
 	case "ownerReferences":
-		return "it says whose the object is"
+		return "it identifies the owner of the object"
 	case "labels", "annotations":
 		if len(path) > 2 && strings.HasPrefix(path[2].Field, "kanon.dev/") {
 			return "it is Kanon's own"
@@ -119,7 +119,7 @@ func (k *ignoreChecker) check(s *openapi.Schema, at *fieldPath) {
 			continue
 		}
 		if list != nil && slices.Contains(list.Keys, step.Field) && i == len(k.path.Steps)-1 {
-			k.report(i, diagnostic.CodeIgnorePart, "%s tells the items of %s apart and cannot be left to others", step.Field, at.up.inKind())
+			k.report(i, diagnostic.CodeIgnorePart, "%s identifies the items of %s and cannot be ignored", step.Field, at.up.inKind())
 			return
 		}
 		list = nil
@@ -151,7 +151,7 @@ func (k *ignoreChecker) items(i int, s *openapi.Schema, at *fieldPath) bool {
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.path.Steps[i].Keys)) {
 		if !slices.Contains(s.Keys, name) {
-			k.report(i, diagnostic.CodeIgnorePart, "the items of %s are not told apart by %s", at.inKind(), name).WithHint("%s", itemsHint(s, at))
+			k.report(i, diagnostic.CodeIgnorePart, "the items of %s are not identified by %s", at.inKind(), name).WithHint("%s", itemsHint(s, at))
 			return false
 		}
 	}
@@ -161,7 +161,7 @@ func (k *ignoreChecker) items(i int, s *openapi.Schema, at *fieldPath) bool {
 // itemsHint says how items of a list are named.
 func itemsHint(s *openapi.Schema, at *fieldPath) string {
 	if len(s.Keys) == 0 {
-		return fmt.Sprintf("the API server takes the list for one value; ignore %s as a whole", at.inKind())
+		return fmt.Sprintf("the API server treats the list as one value; ignore %s as a whole", at.inKind())
 	}
 	return fmt.Sprintf("name an item, as in %s[%s=…]", at.inKind(), strings.Join(s.Keys, "=…,"))
 }

@@ -77,5 +77,5 @@ func (c *compiler) checkWritten(n *yamltree.Node, at string, code diagnostic.Cod
 	if strings.Contains(s, "{{") {
 		hint = "an expression is written ${…}, as in ${parent.metadata.name}"
 	}
-	c.report(c.rule.Source.At(n), code, "%s: %q is not %s that Kubernetes takes", at, s, what).WithHint("%s", hint)
+	c.report(c.rule.Source.At(n), code, "%s: %q is not %s that Kubernetes accepts", at, s, what).WithHint("%s", hint)
 }

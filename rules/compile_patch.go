@@ -80,8 +80,8 @@ func (c *compiler) patchTargetKind(spec *syntax.Patch, patch *compiledPatch, p *
 	patch.kind, patch.Namespaced, patch.Unresolved = kind, kind.Namespaced, c.isUnresolved(known, target.GVK)
 	if syntax.IsSecret(target.GVK) && !spec.Refuse {
 		c.report(c.fieldAt(target.Node, "kind"), diagnostic.CodePatchSecret,
-			"what %s takes from others in a Secret is not remembered, so that it cannot be given back when the patch is released", spec.Label()).
-			WithHint("say conflict: Refuse, so that the patch takes nothing")
+			"the values that %s replaces in a Secret are not stored, so they cannot be restored when the patch is removed", spec.Label()).
+			WithHint("write conflict: Refuse, so that the patch replaces no value of others")
 	}
 	if !known {
 		return
@@ -143,7 +143,7 @@ func (c *compiler) patchTarget(spec *syntax.Patch, patch *compiledPatch, sc *com
 func (c *compiler) checkPatchIdentity(spec *syntax.Patch) {
 	identity := func(n *yamltree.Node, path string) {
 		if n != nil {
-			c.report(c.rule.Source.At(n), diagnostic.CodePatchIdentity, "the template of %s cannot set %s: the object is there already, and the target says which it is",
+			c.report(c.rule.Source.At(n), diagnostic.CodePatchIdentity, "the template of %s cannot set %s: the object exists already, and the target identifies it",
 				spec.Label(), path).WithHint("leave it out")
 		}
 	}
@@ -158,13 +158,13 @@ func (c *compiler) checkPatchIdentity(spec *syntax.Patch) {
 	}
 	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"} {
 		if n := metadata.Get(name); n != nil {
-			c.report(c.rule.Source.At(n), diagnostic.CodeServerField, "metadata.%s is not for a template to set", name).WithHint("leave it out")
+			c.report(c.rule.Source.At(n), diagnostic.CodeServerField, "a template cannot set metadata.%s", name).WithHint("leave it out")
 		}
 	}
 	for _, field := range []string{"labels", "annotations"} {
 		for _, f := range fieldsOf(metadata.Get(field)) {
 			if isOwnMark(f.Name) {
-				c.report(c.rule.Source.At(f.Key), diagnostic.CodeServerField, "metadata.%s.%s is not for a template to set: it is Kanon's own", field, f.Name).WithHint("leave it out")
+				c.report(c.rule.Source.At(f.Key), diagnostic.CodeServerField, "a template cannot set metadata.%s.%s: it is Kanon's own", field, f.Name).WithHint("leave it out")
 			}
 		}
 	}

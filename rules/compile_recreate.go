@@ -20,6 +20,6 @@ func (c *compiler) renewal(spec *syntax.Child, child *compiledChild, sc *compile
 	case !child.renews():
 		return
 	}
-	c.report(pos, diagnostic.CodeRecreateLoses, "%s would delete %s, a %s, and with it all that is in it", what, spec.Label(), child.GVK.Kind).
-		WithHint("render another name for the new one, so that the old one is pruned, with the care that takes")
+	c.report(pos, diagnostic.CodeRecreateLoses, "%s would delete %s, a %s, and everything in it", what, spec.Label(), child.GVK.Kind).
+		WithHint("render another name for the new one, so that the old one is pruned and the prune guard applies")
 }

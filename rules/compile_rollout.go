@@ -20,7 +20,7 @@ func (c *compiler) rollout(spec *syntax.Child, child *compiledChild, n *nodeUses
 			WithHint("leave it out, or give the child a forEach")
 	case spec.UpdatePolicy == syntax.UpdateCreateOnly && (!r.Ordered || r.Node.Has("maxUnavailable") || r.Node.Has("partition")):
 		c.report(pos, diagnostic.CodeIdleRollout, "rollout decides nothing: with updatePolicy CreateOnly, %s is never updated", spec.Label()).
-			WithHint("leave it out; only order: OrderedReady says something of how items are made and removed")
+			WithHint("leave it out; only order: OrderedReady decides how items are created and deleted")
 	}
 	child.rollout = &compiledRollout{Rollout: *r}
 	child.Rollout, child.Ordered = true, r.Ordered

@@ -99,7 +99,7 @@ func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 	}
 	if whole, ok := syntax.WholeExpression(parts); ok {
 		if whole.Spread {
-			c.reportAt(n, whole.Offset, diagnostic.CodeStraySpread, "${...list} can only stand as an item of a list").WithHint("without the dots, ${list} is the list as a whole")
+			c.reportAt(n, whole.Offset, diagnostic.CodeStraySpread, "${...list} can only be an item of a list").WithHint("without the dots, ${list} is the list as a whole")
 			return nil, nil
 		}
 		before := len(c.findings)
@@ -147,7 +147,7 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compi
 			continue
 		}
 		if p.Spread {
-			c.reportAt(n, p.Offset, diagnostic.CodeStraySpread, "${...list} can only stand as an item of a list").WithHint("without the dots, ${list} is the list as a whole")
+			c.reportAt(n, p.Offset, diagnostic.CodeStraySpread, "${...list} can only be an item of a list").WithHint("without the dots, ${list} is the list as a whole")
 			ok = false
 			continue
 		}
@@ -158,7 +158,7 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compi
 		}
 		out.drifts = out.drifts || from.moves()
 		if wrong := neverText(x.typ); wrong != "" {
-			c.reportAt(n, p.Offset, diagnostic.CodeNotText, "%s cannot stand in text", wrong).WithHint("%s", textHint(x.typ))
+			c.reportAt(n, p.Offset, diagnostic.CodeNotText, "%s cannot be part of text", wrong).WithHint("%s", textHint(x.typ))
 		}
 		kept.items = kept.items || x.items
 		t.parts = append(t.parts, textPart{x: x.expression})
@@ -267,7 +267,7 @@ func (c *compiler) key(f yamltree.Field, sc *compileScope, u *flow.Uses) (*textT
 	if err != nil {
 		c.reportScan(f.Key, err)
 		if last := c.findings[len(c.findings)-1]; last.Code == diagnostic.CodeNotClosed {
-			last.WithHint("YAML takes what stands before \": \" for a key: put quotes around the whole ${…}")
+			last.WithHint("YAML reads the text before \": \" as a key: put quotes around the whole ${…}")
 		}
 		return nil, nil
 	}

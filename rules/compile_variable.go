@@ -96,5 +96,5 @@ func (c *compiler) reportCycle(pos diagnostic.Position, name string) {
 	} else {
 		path = strings.ReplaceAll(path, flow.RootVariables+".", "")
 	}
-	c.report(pos, diagnostic.CodeVariableCycle, "%s%s need each other", what, path)
+	c.report(pos, diagnostic.CodeVariableCycle, "%s%s depend on each other", what, path)
 }

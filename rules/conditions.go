@@ -100,7 +100,7 @@ func (e *Evaluation) describe(val any, ok bool) string {
 		return e.shown(text)
 	}
 	if !ok {
-		return "not there"
+		return "missing"
 	}
 	return jsonType(val)
 }
@@ -114,7 +114,7 @@ func (e *Evaluation) renderEvents(out *Outcome) {
 	s := e.base
 	s.status = out.Status
 	if out.Status == nil {
-		s.status = types.WrapErr(waiting("status is not there yet"))
+		s.status = types.WrapErr(waiting("status has no value yet"))
 	}
 	for i := range e.prog.events {
 		x := &e.prog.events[i]

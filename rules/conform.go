@@ -368,5 +368,5 @@ func listFields(s *openapi.Schema) string {
 	if len(names) == 0 || len(names) > maxListed {
 		return ""
 	}
-	return "known there are " + strings.Join(names, ", ")
+	return "known fields: " + strings.Join(names, ", ")
 }

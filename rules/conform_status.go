@@ -46,7 +46,7 @@ func (c *compiler) conformConditions(gvk schema.GroupVersionKind) {
 	pos := c.rule.Conditions[0].Pos
 	if syntax.IsBuiltIn(gvk.Group) && gvk.Kind != "" {
 		c.report(pos, diagnostic.CodeNoConditions, "%s is built into Kubernetes, and Kanon writes no conditions there", gvk.Kind).
-			WithHint("say it in spec.events")
+			WithHint("report it with spec.events")
 		return
 	}
 	s := c.schemaOf(gvk)

@@ -220,7 +220,7 @@ func (c *compiler) checkConstantNames(metadata *yamltree.Node, group string) {
 		}
 		text, isText := r.x.constant.val.(types.String)
 		if isText && len(wrong(string(text))) > 0 {
-			c.reportAt(n, r.part.Offset, code, "%s: %q is not %s that Kubernetes takes", at, string(text), what)
+			c.reportAt(n, r.part.Offset, code, "%s: %q is not %s that Kubernetes accepts", at, string(text), what)
 		}
 	}
 	names := validation.IsDNS1123Subdomain

@@ -413,13 +413,13 @@ func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 		o.State, o.Ready = StateSkipped, true
 		switch child := e.prog.children[i]; {
 		case child.Cleanup && !e.finalizing:
-			p = &problem{path: "finalize", message: "is made while the parent is being deleted"}
+			p = &problem{path: "finalize", message: "is created while the parent is being deleted"}
 		case e.isLeftOut(child):
 			p = &problem{message: e.whySkipped(i)}
 		}
 	case nodeUncreated:
 		o.State, o.Ready = StateSkipped, true
-		p = &problem{path: "createWhen", message: "is false, and there is no such object"}
+		p = &problem{path: "createWhen", message: "is false, and the object does not exist"}
 	case nodeFailed:
 		o.State = StateFailed
 	case nodeWaiting:

@@ -59,7 +59,7 @@ func Example() {
 	fmt.Println(out.Nodes[0].State, out.Status, out.StatusWaiting)
 	// Output:
 	// config: team-a/shop says "Hello, world"
-	// Applied map[config:shop] [status.uid: children.config.metadata.uid is not there yet]
+	// Applied map[config:shop] [status.uid: children.config.metadata.uid has no value yet]
 }
 
 func ExampleDecode_findings() {
@@ -79,6 +79,6 @@ spec:
 	}
 	// Output:
 	// rule.yaml:5:45: error: unknown field "selctor" in spec.parent; did you mean "selector"? [KN0101]
-	// rule.yaml:6:21: error: unknown name "HOME"; to have ${HOME} as it stands, write $${HOME} [KN0204]
+	// rule.yaml:6:21: error: unknown name "HOME"; to write ${HOME} as text, write $${HOME} [KN0204]
 	// rule.yaml:6:38: error: unknown name "parnt"; did you mean "parent"? [KN0204]
 }

@@ -147,14 +147,14 @@ func (x *expression) explain(e *Evaluation, err error) *problem {
 	case missed.Reason == value.ReasonFormat:
 		return failure("%s is %s", r.text, missed.Found)
 	case r.waits:
-		return waiting("%s is not there yet", r.text)
+		return waiting("%s has no value yet", r.text)
 	case missed.Reason == value.ReasonIndex && e.prog.secrets:
-		return failure("%s is not there: the list has %d items", r.text, missed.Length).advising("read it with [?…] or test size() first")
+		return failure("%s does not exist: the list has %d items", r.text, missed.Length).advising("read it with [?…] or test size() first")
 	case missed.Reason == value.ReasonIndex:
-		return failure("%s is not there: the list has %d items", r.text, missed.Length).
+		return failure("%s does not exist: the list has %d items", r.text, missed.Length).
 			advising("read it with [?%s] or test size() first", missed.Key)
 	}
-	return failure("%s is not there", r.text).advising("read it with ?. and give a default with orValue(…), or test it with has(…)")
+	return failure("%s is missing", r.text).advising("read it with ?. and give a default with orValue(…), or test it with has(…)")
 }
 
 // readAt finds a read; one that was not foreseen has failed.

@@ -50,9 +50,9 @@ func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 		first := p.children[cycle[0]]
 		if len(cycle) == 2 {
 			c.report(first.Position, diagnostic.CodeSelfReference, "%s reads itself", ids[0]).
-				WithHint("observed.%s is what is there of it already", ids[0])
+				WithHint("to read the object that exists already, write observed.%s", ids[0])
 		} else {
-			c.report(first.Position, diagnostic.CodeChildCycle, "children need each other: %s", strings.Join(ids, " → ")).
+			c.report(first.Position, diagnostic.CodeChildCycle, "children depend on each other: %s", strings.Join(ids, " → ")).
 				WithHint("read one of them as observed.<id>, which waits for nothing")
 		}
 	}
@@ -111,16 +111,16 @@ func (c *compiler) checkSkippedChild(by *reader, r flow.Ref, target *nodeUses) {
 	var f *diagnostic.Finding
 	switch {
 	case target.creation.Given && !flow.Ensured(r, &by.guard, &target.creation):
-		f = c.report(r.Pos, diagnostic.CodeUncreatedChild, "%s reads %s, which is not there when its createWhen keeps it from being made", by.label, r.Name())
+		f = c.report(r.Pos, diagnostic.CodeUncreatedChild, "%s reads %s, which does not exist if its createWhen is false before it is created", by.label, r.Name())
 	case target.guard.Given && !flow.Ensured(r, &by.guard, &target.guard):
-		absent := "when its when is false"
+		absent := "while its when is false"
 		if c.differOnlyInKind(&by.guard, target) {
 			absent = "while the cluster does not have its kind, because it is optional"
 		}
 		if target.spec.Cleanup && target.spec.When == nil {
-			absent = "as long as the parent is not being deleted"
+			absent = "while the parent is not being deleted"
 		}
-		f = c.report(r.Pos, diagnostic.CodeSkippedChild, "%s reads %s, which is not there %s", by.label, r.Name(), absent)
+		f = c.report(r.Pos, diagnostic.CodeSkippedChild, "%s reads %s, which does not exist %s", by.label, r.Name(), absent)
 	default:
 		return
 	}
@@ -140,7 +140,7 @@ func (c *compiler) checkSkippedLookup(by *reader, r flow.Ref) {
 		return
 	}
 	if !flow.Ensured(r, &by.guard, &l.guard) {
-		f := c.report(r.Pos, diagnostic.CodeSkippedLookup, "%s reads %s, which is not there when its when is false", by.label, r.Name())
+		f := c.report(r.Pos, diagnostic.CodeSkippedLookup, "%s reads %s, which has no value while its when is false", by.label, r.Name())
 		if by.bare {
 			f.WithHint("write lookups.?%s with a default, or make the lookup optional", r.ID)
 			return
@@ -152,7 +152,7 @@ func (c *compiler) checkSkippedLookup(by *reader, r flow.Ref) {
 // checkPast reports a read of something in an optional lookup.
 func (c *compiler) checkPast(reader string, r flow.Ref, by *flow.Guard) {
 	if !by.Asked[r.Name()] && !by.Lost && !slices.ContainsFunc(r.Guards, func(g *flow.Guard) bool { return g.Asked[r.Name()] || g.Lost }) {
-		c.report(r.Pos, diagnostic.CodeUnguardedLookup, "%s reads something in %s, which is optional, and waits as long as that is not there", reader, r.Name()).
+		c.report(r.Pos, diagnostic.CodeUnguardedLookup, "%s reads something in %s, which is optional, and waits while that does not exist", reader, r.Name()).
 			WithHint("read it as lookups.?%s with a default, or test it with has(lookups.%s)", r.ID, r.ID)
 	}
 }

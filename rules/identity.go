@@ -50,7 +50,7 @@ func (c *compiler) checkItemNames(spec *syntax.Child) {
 		return
 	}
 	c.report(c.rule.Source.At(name), diagnostic.CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
-		spec.Label(), root.ForEach[0].Name).WithHint("let the name tell the items apart")
+		spec.Label(), root.ForEach[0].Name).WithHint("make the name different for each item")
 }
 
 // atMostOneItem says whether it can be seen that forEach gives one item at most,

@@ -72,7 +72,7 @@ func (c *compiler) checkImmutable(spec *syntax.Child, child *compiledChild) {
 			if !c.canChange(spec, r) || slices.ContainsFunc(named, r.IsPartOf) {
 				continue
 			}
-			c.report(r.Pos, diagnostic.CodeImmutable, "%s can change, and the API server lets nobody change %s of a %s", r.Text, strings.Join(path, "."), child.GVK.Kind).
+			c.report(r.Pos, diagnostic.CodeImmutable, "%s can change, and %s of a %s is immutable", r.Text, strings.Join(path, "."), child.GVK.Kind).
 				WithHint("write updatePolicy: ApplyOrRecreate, so that %s is then deleted and created again, or CreateOnly, so that it stays as it was created", spec.Label())
 			return
 		}

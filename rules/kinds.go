@@ -135,7 +135,7 @@ func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *yamltree.Node, us
 	}
 	if !c.unchecked[gvk] {
 		c.unchecked[gvk] = true
-		f := c.report(pos, diagnostic.CodeUncheckedKind, "nothing is known here of kind %s in %s, so not all can be checked", gvk.Kind, gvk.GroupVersion())
+		f := c.report(pos, diagnostic.CodeUncheckedKind, "kind %s in %s is not known here, so the rule cannot be checked completely", gvk.Kind, gvk.GroupVersion())
 		f.Hint, f.Missing = hint, &gvk
 	}
 }

@@ -167,13 +167,13 @@ func (e *Evaluation) lookUpOne(l *compiledLookup, s *scope) found {
 		return found{absent: true}
 	}
 	if l.private {
-		return found{problem: waiting("lookups.%s is not there yet: %s %s", l.ID, l.GVK.Kind, notShown)}
+		return found{problem: waiting("lookups.%s does not exist yet: %s %s", l.ID, l.GVK.Kind, notShown)}
 	}
 	name := q.Name
 	if q.Namespace != "" {
 		name = q.Namespace + "/" + name
 	}
-	return found{problem: waiting("lookups.%s is not there yet: %s %q", l.ID, l.GVK.Kind, name)}
+	return found{problem: waiting("lookups.%s does not exist yet: %s %q", l.ID, l.GVK.Kind, name)}
 }
 
 // fewFound holds what a lookup gives to the length of a list.
@@ -278,7 +278,7 @@ func (e *Evaluation) checkRendered(what, name string, check func(string) []strin
 		return failure("the %s is empty", what)
 	}
 	if wrong := check(name); len(wrong) > 0 {
-		return failure("the %s %s is not one that Kubernetes takes", what, e.shown(name))
+		return failure("the %s %s is not one that Kubernetes accepts", what, e.shown(name))
 	}
 	return nil
 }
@@ -299,7 +299,7 @@ func (e *Evaluation) renderedSelector(val any) (labels.Selector, *problem) {
 		return nil, failure("this is no selector: %s", e.selectorError(err))
 	}
 	if selector.Empty() {
-		return nil, failure("the selector is empty, which would select all; write selector: {} where that is meant")
+		return nil, failure("the selector is empty, which would select all; to select all, write selector: {}")
 	}
 	return selector, nil
 }

@@ -99,7 +99,7 @@ m.yaml:27:102: error: spec.parent is missing apiVersion [KN0102]
 m.yaml:38:65: error: the expression ends too early [KN0303]
    38 |   spec: {parent: {apiVersion: v1, kind: Pod}, status: {x: "${1 +}"}}
       |                                                                 ^
-m.yaml:42:7: error: a document of kind "Rul"; only Rule and CustomResourceDefinition can stand here [KN0004]
+m.yaml:42:7: error: a document of kind "Rul"; only Rule and CustomResourceDefinition are allowed here [KN0004]
    42 | kind: Rul
       |       ^
       hint: did you mean "Rule"?

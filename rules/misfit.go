@@ -95,7 +95,7 @@ func (f *conformer) optionalMisfit(v typed, s *openapi.Schema, depth int) *misfi
 	if inner == nil {
 		return nil
 	}
-	out := &misfit{want: inner.want, got: inner.got + ", where it is there"}
+	out := &misfit{want: inner.want, got: inner.got + ", where it exists"}
 	if inner.convert != "" {
 		out.convert = "write %s.optMap(v, " + inner.forEach() + ")"
 	}

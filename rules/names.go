@@ -142,7 +142,7 @@ func (a *analysis) pair(e ast.Expr, id string, soft bool) *origin {
 		a.uses.Items, a.c.read[id] = true, true
 		a.uses.Nodes = append(a.uses.Nodes, flow.Ref{Root: flow.RootEach, ID: id, Hard: !soft, Pos: a.namePos(e, id)})
 	case a.childCalled(e, id) != nil:
-		a.reportName(e.ID(), id, diagnostic.CodeNotPaired, "%s does not have the same items as %s, so each.%s is not there", id, a.scope.place, id).
+		a.reportName(e.ID(), id, diagnostic.CodeNotPaired, "%s does not have the same items as %s, so each.%s does not exist", id, a.scope.place, id).
 			WithHint("%s", diagnostic.DidYouMean(id, a.scope.family))
 	}
 	return later()

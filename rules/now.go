@@ -127,9 +127,9 @@ func (a *analysis) checkMoving(from *origin) {
 	}
 	other := ""
 	if a.scope.rendered {
-		other = "; or say with spec.requeueAfter how often to render it anew"
+		other = "; or set with spec.requeueAfter how often to render it again"
 	}
-	a.report(at.ID(), diagnostic.CodeMovingTime, "%s must not change with every second, and this does, by way of now", a.scope.place).
+	a.report(at.ID(), diagnostic.CodeMovingTime, "%s must not change with every second, and this does, because it uses now", a.scope.place).
 		WithHint(`compare now with a time, as in now > t, or take steps, as in truncate(now, duration("1h"))%s`, other)
 }
 
@@ -144,7 +144,7 @@ func (c *compiler) checkSteadyIdentity(spec *syntax.Child, from *origin) {
 		return
 	}
 	report := func(n *yamltree.Node, what string) {
-		c.report(c.rule.Source.At(n), diagnostic.CodeMovingTime, "%s must not change with every second, which would make a new object each time, and this does, by way of now", what).
+		c.report(c.rule.Source.At(n), diagnostic.CodeMovingTime, "%s must not change with every second, which would create a new object each time, and this does, because it uses now", what).
 			WithHint(`take steps, as in truncate(now, duration("1h"))`)
 	}
 	if n.Kind != yamltree.Mapping && metadata.moves() {

@@ -148,13 +148,13 @@ func (v *eachView) Member(id string) (any, bool, error) {
 	case at != nil && at.skipped:
 		return nil, false, &problem{verdict: skips, message: "each." + id + " is skipped, because " + v.ev.whySkipped(i), advice: "read it as each.?" + id}
 	case at != nil && at.uncreated:
-		return nil, false, &problem{verdict: skips, message: "each." + id + " is not there, and is not made, because its createWhen is false", advice: "read it as each.?" + id}
+		return nil, false, &problem{verdict: skips, message: "each." + id + " does not exist and is not created, because its createWhen is false", advice: "read it as each.?" + id}
 	case at == nil || at.item == 0:
-		return nil, false, waiting("each.%s is not there yet", id)
+		return nil, false, waiting("each.%s does not exist yet", id)
 	}
 	live := v.ev.nodes[i].items[at.item-1].live
 	if live == nil {
-		return nil, false, waiting("each.%s is not there yet", id)
+		return nil, false, waiting("each.%s does not exist yet", id)
 	}
 	return live.Object, true, nil
 }

@@ -18,18 +18,18 @@ func (c *compiler) checkPlainText(n *yamltree.Node, s string) {
 	}
 	const path = `(?:parent\.(?:spec|metadata|status)|(?:children|lookups|variables)\.([A-Za-z_]\w*))(?:\.\??[A-Za-z_]\w*|\[[^\]]*\])*`
 	if m := regexp.MustCompile(`^` + path + `$`).FindStringSubmatch(s); m != nil && c.isMember(m[1]) {
-		c.reportAt(n, 0, diagnostic.CodeLooksLike, "this is text as it stands, and not what the path leads to").WithHint("write ${%s}", s)
+		c.reportAt(n, 0, diagnostic.CodeLooksLike, "this is literal text, and not the value of the path").WithHint("write ${%s}", s)
 		return
 	}
 	// $(path), {path} and {{path}}.
 	bracketed := regexp.MustCompile(`(?:\$\(|\{\{?) *(` + path + `) *[)}]`)
 	if m := bracketed.FindStringSubmatchIndex(s); m != nil {
-		c.reportAt(n, m[0], diagnostic.CodeLooksLike, "this is text as it stands, and not what the path leads to").WithHint("write ${%s}", s[m[2]:m[3]])
+		c.reportAt(n, m[0], diagnostic.CodeLooksLike, "this is literal text, and not the value of the path").WithHint("write ${%s}", s[m[2]:m[3]])
 		return
 	}
 	foreign := regexp.MustCompile(`\{\{-? *(?:\.(?:Values|Release|Chart)\.|request\.)`)
 	if m := foreign.FindStringIndex(s); m != nil {
-		c.reportAt(n, m[0], diagnostic.CodeLooksLike, "{{ }} means nothing to Kanon, so this is text as it stands").
+		c.reportAt(n, m[0], diagnostic.CodeLooksLike, "{{ }} means nothing to Kanon, so this is literal text").
 			WithHint("write an expression, such as ${parent.metadata.name}")
 	}
 }

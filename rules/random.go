@@ -41,7 +41,7 @@ func (a *analysis) noteRandom(e ast.Expr) {
 
 // reportUnkept reports that a variable that is made at random is read outside the template.
 func (a *analysis) reportUnkept(e ast.Expr, name string) {
-	f := a.report(e.ID(), diagnostic.CodeOutOfScope, "variables.%s is made with random, and can be read in the template only: %s would see another value than the object has", name, a.scope.place)
+	f := a.report(e.ID(), diagnostic.CodeOutOfScope, "variables.%s is generated with random, and can be read in the template only: %s would see another value than the object has", name, a.scope.place)
 	if a.scope.child != "" {
 		f.WithHint("read the field of self")
 	} else if id := a.scope.ownGenerated; id != "" {
@@ -194,8 +194,8 @@ func (c *compiler) checkRandomIdentity(spec *syntax.Child, u *flow.Uses) {
 	metadata := spec.Template.Get("metadata")
 	for _, n := range []*yamltree.Node{metadata, metadata.Get("name"), metadata.Get("namespace")} {
 		if n != nil && slices.Contains(u.Random, n) {
-			c.report(c.rule.Source.At(n), diagnostic.CodeRandomIdentity, "%s would make a new object at every evaluation, because its name is made at random", spec.Label()).
-				WithHint("make the name of what tells the objects apart")
+			c.report(c.rule.Source.At(n), diagnostic.CodeRandomIdentity, "%s would create a new object at every evaluation, because its name is random", spec.Label()).
+				WithHint("render the name from what is different for each object")
 		}
 	}
 }

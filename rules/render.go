@@ -151,7 +151,7 @@ func (e *Evaluation) decide(child *compiledChild, it *item, object *unstructured
 	if e.reader != nil {
 		var err error
 		if live, err = e.reader.Live(object); err != nil {
-			return waiting("it is not known yet whether it is there: %s", err.Error())
+			return waiting("it is not known yet whether it exists: %s", err.Error())
 		}
 	}
 	it.before = live
@@ -197,14 +197,14 @@ func (e *Evaluation) identify(child *compiledChild, object *unstructured.Unstruc
 	name, ok := metadata["name"].(string)
 	switch {
 	case metadata["name"] == nil:
-		return failure("is not there").under("name")
+		return failure("is missing").under("name")
 	case !ok:
 		return failure("must be a string, and is %s", jsonType(metadata["name"])).advising("make it one with string(…)").under("name")
 	case name == "":
 		return failure("is empty").under("name")
 	}
 	if metadata["generateName"] != nil {
-		return failure("would make a new object at every evaluation").under("generateName")
+		return failure("would create a new object at every evaluation").under("generateName")
 	}
 	namespace, ok := metadata["namespace"].(string)
 	if metadata["namespace"] != nil && (!ok || namespace == "") {

@@ -53,7 +53,7 @@ func (e *Evaluation) rollOut(i int) {
 
 func (e *Evaluation) turnOf(child *compiledChild, it *item) turn {
 	if it.before == nil {
-		return turn{notReady: waiting("it is not there yet")}
+		return turn{notReady: waiting("it does not exist yet")}
 	}
 	t := turn{there: true}
 	if it.fate == fateWritten && e.reader != nil {
@@ -88,7 +88,7 @@ func (e *Evaluation) makeInOrder(n *nodeState, turns []turn) {
 		}
 		switch {
 		case !t.there && before != nil:
-			n.leaveOut(it.scope.index, waiting("%s is made when those before it are ready: %s", it.object.GetName(), before.text()).under("rollout.order"))
+			n.leaveOut(it.scope.index, waiting("%s is created when those before it are ready: %s", it.object.GetName(), before.text()).under("rollout.order"))
 			n.stalled = n.stalled || failed
 			it.object = nil
 		case t.notReady != nil && before == nil:

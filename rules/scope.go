@@ -115,13 +115,13 @@ func (v *childrenView) Member(id string) (any, bool, error) {
 		return n.items[0].live.Object, true, nil
 	case nodeSkipped:
 		if v.ev.prog.children[i].Cleanup && !v.ev.finalizing {
-			return nil, false, &problem{verdict: skips, message: "children." + id + " is there only while the parent is being deleted", advice: "read it as children.?" + id}
+			return nil, false, &problem{verdict: skips, message: "children." + id + " exists only while the parent is being deleted", advice: "read it as children.?" + id}
 		}
 		return nil, false, &problem{verdict: skips, message: "children." + id + " is skipped, because " + v.ev.whySkipped(i), advice: "read it as children.?" + id}
 	case nodeUncreated:
-		return nil, false, &problem{verdict: skips, message: "children." + id + " is not there, and is not made, because its createWhen is false", advice: "read it as children.?" + id}
+		return nil, false, &problem{verdict: skips, message: "children." + id + " does not exist and is not created, because its createWhen is false", advice: "read it as children.?" + id}
 	}
-	return nil, false, waiting("children.%s is not there yet", id)
+	return nil, false, waiting("children.%s does not exist yet", id)
 }
 
 // variablesView is variables in expressions.

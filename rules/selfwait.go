@@ -26,7 +26,7 @@ func (c *compiler) checkSelfWait(spec *syntax.Child) {
 		}
 		if x := c.results[n].x; x != nil && flow.AlwaysReads(x.expr.Root(), spec.ID) {
 			c.report(c.rule.Source.At(n), diagnostic.CodeSelfReference, "%s cannot be created: this waits for a field of observed.%s, which comes with the object", spec.ID, spec.ID).
-				WithHint("begin with a ?, as in observed.%s.?…, and say what there is without the object, by orValue(…) or optMap(…)", spec.ID)
+				WithHint("begin with a ?, as in observed.%s.?…, and give a value for when the object does not exist, with orValue(…) or optMap(…)", spec.ID)
 		}
 	}
 	if spec.Template != nil {

@@ -306,7 +306,7 @@ func (t *typing) join(a, b typed) typed {
 func (t *typing) loop(c ast.ComprehensionExpr, env typeBindings) typed {
 	over := t.walk(c.IterRange(), env, false)
 	if !isRange(over.cel()) {
-		t.report(c.IterRange().ID(), diagnostic.CodeTypes, "%s, and what a loop goes over must be a list or a map", t.subject(c.IterRange(), over)).
+		t.report(c.IterRange().ID(), diagnostic.CodeTypes, "%s, and a loop needs a list or a map", t.subject(c.IterRange(), over)).
 			Hint = optionalHint(t.path(c.IterRange()), over)
 	}
 	first, second := t.ranged(over, c.HasIterVar2())

@@ -82,7 +82,7 @@ func (t *typing) choice(e ast.Expr, env typeBindings, computed bool) typed {
 	args := e.AsCall().Args()
 	condition := t.value(args[0], env)
 	if !celenv.Meet(condition.cel(), types.BoolType) {
-		what := "what stands before ? must be true or false"
+		what := "the condition before ? must be true or false"
 		if isAccumulator(args[1]) || isAccumulator(args[2]) {
 			what = loopCondition
 		}

@@ -134,9 +134,9 @@ func (t *typing) unknownField(e, operand ast.Expr, name string, s *openapi.Schem
 	case near != "":
 		f.WithHint("%s", near)
 	case len(names) <= maxShownFields:
-		f.WithHint("known there are %s", strings.Join(names, ", "))
+		f.WithHint("known fields: %s", strings.Join(names, ", "))
 	default:
-		f.WithHint("known there are %s and %d more", strings.Join(names[:maxShownFields], ", "), len(names)-maxShownFields)
+		f.WithHint("known fields: %s and %d more", strings.Join(names[:maxShownFields], ", "), len(names)-maxShownFields)
 	}
 }
 
@@ -199,7 +199,7 @@ func boolHint(path string, v typed) string {
 
 // loopCondition is what is said of the condition of filter(), exists() and the
 // like.
-const loopCondition = "what a loop asks of each item must be true or false"
+const loopCondition = "the condition of a loop must be true or false"
 
 // optionalHint is how to get at an optional's value.
 func optionalHint(path string, v typed) string {
@@ -210,7 +210,7 @@ func optionalHint(path string, v typed) string {
 }
 
 func (t *typing) differentBranches(e ast.Expr, yes, no typed) {
-	f := t.report(e.ID(), diagnostic.CodeTypes, "what stands on both sides of : must be of one type, and this gives %s or %s", typeWords(yes.cel()), typeWords(no.cel()))
+	f := t.report(e.ID(), diagnostic.CodeTypes, "both sides of : must have the same type, and this gives %s or %s", typeWords(yes.cel()), typeWords(no.cel()))
 	branches := e.AsCall().Args()[1:]
 	switch {
 	case yes.cel().Kind() == types.StringKind && isScalar(no.cel()):
@@ -354,12 +354,12 @@ func (t *typing) wrongOperator(e ast.Expr, symbol string, operands []ast.Expr, g
 	hint := t.conversion(subject, other, s, o)
 	switch symbol {
 	case "in":
-		t.report(r.ID(), diagnostic.CodeTypes, "%s, and what stands behind in must be a list or a map", t.subject(r, given[1]))
+		t.report(r.ID(), diagnostic.CodeTypes, "%s, and in needs a list or a map on its right", t.subject(r, given[1]))
 		return
 	case "&&", "||":
 		for i, v := range given {
 			if !celenv.Meet(v.cel(), types.BoolType) {
-				what := "what stands beside " + symbol + " must be true or false"
+				what := "both sides of " + symbol + " must be true or false"
 				if isAccumulator(operands[1-i]) {
 					what = loopCondition
 				}

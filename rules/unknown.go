@@ -112,7 +112,7 @@ func (c *compiler) rootHint(text string, n celenv.Name, sc *compileScope) string
 		return near
 	}
 	if text == name {
-		return fmt.Sprintf("to have ${%s} as it stands, write $${%s}", name, name)
+		return fmt.Sprintf("to write ${%s} as text, write $${%s}", name, name)
 	}
-	return fmt.Sprintf("known here are %s, and to have ${ as it stands, write $${", strings.Join(sc.roots(), ", "))
+	return fmt.Sprintf("known names: %s; to write ${ as text, write $${", strings.Join(sc.roots(), ", "))
 }

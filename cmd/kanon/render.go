@@ -37,7 +37,7 @@ func newRenderCommand() *cobra.Command {
 	var o renderOptions
 	cmd := &cobra.Command{
 		Use:   "render RULE PARENT",
-		Short: "Show what a rule makes of a parent, without a cluster",
+		Short: "Show what a rule renders for a parent, without a cluster",
 		Long: `Show the children and the status that kanon run would apply for a parent, as
 YAML, with what is skipped, what waits and why as comments.
 
@@ -46,10 +46,10 @@ standard input for one of them. No cluster is asked: what the rule looks up,
 children as they are, and the parent's Namespace are taken from --with. An object
 there is a child of the parent if its mark, kanon.dev/applied, says so, or if the
 parent is its controller by metadata.ownerReferences, as kubectl get prints both. Any
-other object that has the name of a child is left alone, and the child fails. What is
+other object that has the name of a child stays unchanged, and the child fails. What is
 not given does not exist. The parent gets the defaults of its
-CustomResourceDefinition, where that stands beside the rule or in --schemas, and
-a uid, a resourceVersion, a generation and a creationTimestamp where it has none.
+CustomResourceDefinition, if it is beside the rule or in --schemas, and a uid, a
+resourceVersion, a generation and a creationTimestamp if it has none.
 
 Left out are the labels and annotations by which Kanon knows its children, its own
 conditions, and the values of Secrets.

@@ -39,7 +39,7 @@ templates, which children each parent has and what its status says.`,
   # Check rules without running them
   kanon validate rules/
 
-  # Show what a rule makes of a parent
+  # Show what a rule renders for a parent
   kanon render rule.yaml parent.yaml`,
 		SilenceUsage:  true,
 		SilenceErrors: true,

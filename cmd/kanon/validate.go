@@ -43,10 +43,10 @@ checks them, ConfigMaps with rules, and other documents, which are passed over. 
 directory all files below it that end in .yaml or .yml are read; - is standard input.
 
 No cluster is needed: known are the kinds of Kubernetes itself and those of the
-CustomResourceDefinitions in the files and in --schemas, with their fields. In
---schemas may also stand what an API server publishes: the output of kubectl get
---raw /openapi/v3/apis/GROUP/VERSION. With --cluster the kinds and their fields are
-those of your cluster.
+CustomResourceDefinitions in the files and in --schemas, with their fields. --schemas
+also takes what an API server publishes: the output of kubectl get --raw
+/openapi/v3/apis/GROUP/VERSION. With --cluster the kinds and their fields are those
+of your cluster.
 
 The exit code is 0 without errors, 1 with errors (with --strict also with
 warnings) or without any rule, and 2 when the command is called wrongly.`,

@@ -175,7 +175,7 @@ func TestANameThatIsTaken(t *testing.T) {
 		w := newWorld(t)
 		stranger := w.post("kubectl", text)
 		err := w.fails(w.child(text), nil, "taken", "POST GET")
-		if want := "ConfigMap " + w.namespace + "/child exists already and belongs to others (field managers: kubectl); it is left alone, unless the child says adopt: true"; err != want {
+		if want := "ConfigMap " + w.namespace + "/child exists already and belongs to others (field managers: kubectl); Kanon does not change it, unless the child has adopt: true"; err != want {
 			t.Errorf("error %q, want %q", err, want)
 		}
 		w.fails(w.child(text), stranger, "taken", "")

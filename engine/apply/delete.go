@@ -21,7 +21,7 @@ import (
 func (w *Writer) Delete(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) error {
 	owner, ok := w.marks.OwnerOf(live)
 	if !ok || owner.Parent.UID == "" {
-		return fmt.Errorf("delete %s: it is not proven to be ours", mark.RefOf(live))
+		return fmt.Errorf("delete %s: it is not proven to be a child", mark.RefOf(live))
 	}
 	if live.GetDeletionTimestamp() != nil {
 		return nil

@@ -28,9 +28,9 @@ type NameConflictError struct {
 }
 
 func (e *NameConflictError) Error() string {
-	message := fmt.Sprintf("%s exists already and belongs to %s; it is left alone", e.Ref, e.OwnedBy)
+	message := fmt.Sprintf("%s exists already and belongs to %s; Kanon does not change it", e.Ref, e.OwnedBy)
 	if e.Free != nil {
-		message += ", unless the child says adopt: true"
+		message += ", unless the child has adopt: true"
 	}
 	return message
 }
@@ -123,7 +123,7 @@ func (e *ImmutableError) Error() string {
 	if len(text) <= readable || len(fields) == 0 {
 		return text
 	}
-	return "the API server lets nobody change " + strings.Join(fields, ", ")
+	return "the API server does not allow a change of " + strings.Join(fields, ", ")
 }
 
 func (e *ImmutableError) Unwrap() error { return e.Err }

@@ -32,7 +32,7 @@ func (w *Writer) Orphan(ctx context.Context, gvr schema.GroupVersionResource, li
 		case apierrors.IsNotFound(err):
 			return nil, nil
 		case !apierrors.IsConflict(err) || !again:
-			return nil, fmt.Errorf("let %s go: %w", mark.RefOf(live), err)
+			return nil, fmt.Errorf("orphan %s: %w", mark.RefOf(live), err)
 		}
 		live, err = w.getSame(ctx, gvr, live)
 		switch {

@@ -29,7 +29,7 @@ func (c *Child) refuse(live *unstructured.Unstructured) error {
 		return nil
 	case c.marks.EarlierParent(live, c.Owner.Parent):
 		return &TerminatingError{Ref: ref, Reason: fmt.Sprintf(
-			"was made for an earlier %s; waiting for its end", c.Owner.Parent)}
+			"was created for an earlier %s; waiting until it is deleted", c.Owner.Parent)}
 	default:
 		conflict := &NameConflictError{Ref: ref, OwnedBy: c.ownedBy(live)}
 		switch {
@@ -112,7 +112,7 @@ func (c *Child) isMarked(live *unstructured.Unstructured) bool {
 
 // Terminating says of an object that is being deleted what is waited for.
 func Terminating(obj *unstructured.Unstructured) string {
-	return "is being deleted; waiting for its end" + finalizersOf(obj)
+	return "is being deleted; waiting until it is deleted" + finalizersOf(obj)
 }
 
 func finalizersOf(obj *unstructured.Unstructured) string {
@@ -123,7 +123,7 @@ func finalizersOf(obj *unstructured.Unstructured) string {
 	if len(finalizers) == 0 {
 		return ""
 	}
-	return ", which its finalizers hold up: " + strings.Join(finalizers, ", ")
+	return ", which is blocked by its finalizers: " + strings.Join(finalizers, ", ")
 }
 
 // ownedBy tells whose an object is, as far as it shows.

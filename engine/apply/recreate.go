@@ -70,7 +70,7 @@ func dropAllocated(object, live *unstructured.Unstructured) {
 // A *ReplacedError says that the object is gone or not as it was seen; the caller reads it again.
 func (w *Writer) DeleteInForeground(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner) error {
 	if !w.marks.Owns(live, owner.RuleID, owner.Parent.UID) {
-		return fmt.Errorf("delete %s: it is not shown to be ours", mark.RefOf(live))
+		return fmt.Errorf("delete %s: it is not proven to be a child", mark.RefOf(live))
 	}
 	err := w.deleteExactly(ctx, gvr, live, metav1.DeletePropagationForeground)
 	if apierrors.IsConflict(err) {

@@ -207,7 +207,7 @@ func TestImmutableErrorIsShort(t *testing.T) {
 	}
 	for value, want := range map[string]string{
 		"small":                   `Job.batch "j" is invalid: spec.template: Invalid value: "small": field is immutable`,
-		strings.Repeat("x", 1000): "the API server lets nobody change spec.template",
+		strings.Repeat("x", 1000): "the API server does not allow a change of spec.template",
 	} {
 		if got := of(value).Error(); got != want {
 			t.Errorf("the error is %s, want %s", got, want)

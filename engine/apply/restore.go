@@ -86,7 +86,7 @@ func (p Patch) refuses(manager string) string {
 		}
 	}
 	if p.Refuse {
-		return "the patch says conflict: Refuse, so it is left alone"
+		return "the patch has conflict: Refuse, so it does not change this"
 	}
 	return ""
 }

@@ -46,7 +46,7 @@ const (
 	ReasonChildFailed = "ChildFailed"
 	// ReasonRollout: a rollout waits for an object that has failed.
 	ReasonRollout = "RolloutStalled"
-	// ReasonRecreating: an object is deleted and created again.
+	// ReasonRecreating: an object is deleted and recreated.
 	ReasonRecreating = "Recreating"
 	// ReasonDeleted: deleteWhen had the parent deleted.
 	ReasonDeleted = "Deleted"

@@ -372,7 +372,7 @@ func TestBlocked(t *testing.T) {
 		}
 		return objects
 	}
-	const first = `nothing is deleted until the rule, or the ConfigMap that holds it, is annotated kanon.dev/confirm-prune: "one"` +
+	const first = `nothing is deleted until the rule, or the ConfigMap that contains it, is annotated kanon.dev/confirm-prune: "one"` +
 		"\nthis revision of the rule would delete "
 	for name, tt := range map[string]struct {
 		steps []string

@@ -21,7 +21,7 @@ func (g *Guard) Blocked() string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "nothing is deleted until the rule, or the ConfigMap that holds it, is annotated %s: %q",
+	fmt.Fprintf(&b, "nothing is deleted until the rule, or the ConfigMap that contains it, is annotated %s: %q",
 		rules.AnnotationConfirmPrune, g.revision.Hash)
 	fmt.Fprintf(&b, "\nthis revision of the rule would delete %s", count(sure.objects, "object"))
 	if maybe.parents > 0 {

@@ -41,7 +41,7 @@ type track struct {
 	loose bool
 	// frozen is content that nobody but a user changes: it stays as it was.
 	frozen bool
-	// remade is true for what is deleted and created again when its content changes.
+	// remade is true for what is deleted and recreated when its content changes.
 	remade bool
 	// blocked is true while a foreign finalizer is on it.
 	blocked bool

@@ -102,7 +102,7 @@ func (d *decoder) document(root *yamltree.Node, before int) {
 	case kindText == "":
 		d.report(kind, diagnostic.CodeNoKind, "kind must be a string, and is %s", kind.What())
 	case kindText != RuleKind:
-		d.report(kind, diagnostic.CodeForeignKind, "a document of kind %s; only %s and CustomResourceDefinition can stand here", shown(kind), RuleKind).
+		d.report(kind, diagnostic.CodeForeignKind, "a document of kind %s; only %s and CustomResourceDefinition are allowed here", shown(kind), RuleKind).
 			WithHint("%s", diagnostic.DidYouMean(kindText, []string{RuleKind, "CustomResourceDefinition"}))
 		if strings.HasPrefix(apiText, "kanon.dev/") {
 			d.ruleDocument(root, before) // nothing else has that apiVersion
@@ -208,7 +208,7 @@ func (d *decoder) name(n *yamltree.Node, path string, check func(string) []strin
 		return ""
 	}
 	if wrong := check(s); len(wrong) > 0 {
-		d.report(n, diagnostic.CodeObjectName, "%s: %q is not a name that Kubernetes takes", path, s).
+		d.report(n, diagnostic.CodeObjectName, "%s: %q is not a name that Kubernetes accepts", path, s).
 			WithHint("write lower case letters, digits and -, with a letter or digit at both ends")
 	}
 	return s
@@ -259,7 +259,7 @@ func (d *decoder) conditionPrefix(n *yamltree.Node) string {
 		return s
 	}
 	if wrong := validation.IsQualifiedName(s + "Ready"); len(wrong) > 0 || strings.Contains(s, "/") {
-		d.report(n, diagnostic.CodeConditionPrefix, "spec.conditionPrefix must be letters and digits that can stand before Ready, such as Web")
+		d.report(n, diagnostic.CodeConditionPrefix, "spec.conditionPrefix must be letters and digits that can come before Ready, such as Web")
 	}
 	return s
 }

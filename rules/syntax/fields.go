@@ -79,19 +79,19 @@ func orDocument(path string) string {
 func foreignField(path, name string) (target, hint string) {
 	switch name {
 	case "resources":
-		return "children", "the objects that a rule makes stand in spec.children"
+		return "children", "the objects that a rule creates belong in spec.children"
 	case "schema":
-		return "", "spec.parent names the kind, and a CustomResourceDefinition can stand beside the rule as a document of its own"
+		return "", "spec.parent names the kind, and a CustomResourceDefinition belongs beside the rule, as a document of its own"
 	case "sameAs":
 		return "", "write forEach: {sameAs: …}, with the id of the child whose items it has"
 	case "includeWhen":
 		return "when", "write when"
 	case "externalRef":
-		return "", "an object that the rule only reads stands in spec.lookups, and is read as lookups.<id>"
+		return "", "an object that the rule only reads belongs in spec.lookups, and is read as lookups.<id>"
 	case "parentResource":
 		return "", "write parent, with the apiVersion and kind of the objects that the rule is for"
 	case "childResources", "attachments", "composedTemplates":
-		return "", "the objects that a rule makes stand in spec.children"
+		return "", "the objects that a rule creates belong in spec.children"
 	case "hooks":
 		return "", "there are none: expressions in spec.children and spec.status say what the objects are"
 	case "patches", "fromFieldPath", "readinessChecks":
@@ -112,13 +112,13 @@ func foreignField(path, name string) (target, hint string) {
 func misplacedField(n *yamltree.Node, path string, f yamltree.Field) string {
 	switch {
 	case path == "" && !n.Has("spec") && slices.Contains([]string{"parent", "children", "status", "lookups", "variables"}, f.Name):
-		return f.Name + " stands below spec"
+		return f.Name + " belongs below spec"
 	case strings.HasSuffix(path, "elector") && f.Value.Kind == yamltree.Scalar:
 		return fmt.Sprintf("write matchLabels: {%s: …}", f.Name)
 	case strings.Contains(path, ".forEach[") && !n.Has("name") && len(n.Fields) == 1:
 		return fmt.Sprintf("write {name: %s, in: …}", f.Name)
 	case strings.HasPrefix(path, "spec.lookups[") && f.Name == "metadata":
-		return "the name and the namespace of a lookup stand beside its kind"
+		return "the name and the namespace of a lookup belong beside its kind"
 	}
 	return ""
 }
@@ -168,7 +168,7 @@ func (d *decoder) plainString(n *yamltree.Node, path string) (string, bool) {
 		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What())
 		return "", false
 	case HasExpression(s):
-		d.report(n, diagnostic.CodeStrayExpression, "%s cannot hold an expression", path).
+		d.report(n, diagnostic.CodeStrayExpression, "%s cannot contain an expression", path).
 			WithHint("write it out: it is read before there is a parent")
 		return "", false
 	case s == "":
@@ -191,7 +191,7 @@ func (d *decoder) stringMap(n *yamltree.Node, path string) map[string]string {
 		case !ok:
 			d.report(f.Value, diagnostic.CodeFieldType, "%s must be a string, and is %s", at, f.Value.What()).WithHint("%s", QuotesFor(f.Value))
 		case HasExpression(s) && path == "metadata.labels":
-			d.report(f.Value, diagnostic.CodeStrayExpression, "%s cannot hold an expression", at)
+			d.report(f.Value, diagnostic.CodeStrayExpression, "%s cannot contain an expression", at)
 		}
 		m[f.Name] = s
 	}
@@ -274,7 +274,7 @@ func (d *decoder) requirement(n *yamltree.Node, path string) metav1.LabelSelecto
 func (d *decoder) noExpressions(n *yamltree.Node, path string) {
 	for _, f := range n.Fields {
 		if IsExpressionText(f.Value) {
-			d.report(f.Value, diagnostic.CodeStrayExpression, "%s.%s cannot hold an expression", path, f.Name)
+			d.report(f.Value, diagnostic.CodeStrayExpression, "%s.%s cannot contain an expression", path, f.Name)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func (d *decoder) objectText(n *yamltree.Node, path string, check func(string) [
 		return n
 	}
 	if wrong := check(s); len(wrong) > 0 {
-		d.report(n, diagnostic.CodeObjectName, "%s: %q is not a name that Kubernetes takes", path, s)
+		d.report(n, diagnostic.CodeObjectName, "%s: %q is not a name that Kubernetes accepts", path, s)
 		return nil
 	}
 	return n

@@ -168,10 +168,10 @@ func (p *pathParser) bracket() *PathError {
 	case end < len(p.text) && p.text[end] == '=':
 		return p.pairs(start)
 	case name == "":
-		return p.fail(start, "write the key of a map, or what tells the item of a list apart, as in [name=web]", "there is nothing in the brackets")
+		return p.fail(start, "write the key of a map, or what identifies the item of a list, as in [name=web]", "there is nothing in the brackets")
 	case isDigits(name):
 		return p.fail(p.pos, fmt.Sprintf("write [name=…] for an item, or [%q] for a key", name),
-			"the items of a list are named by what tells them apart, not by their position")
+			"the items of a list are named by the fields that identify them, not by their position")
 	case strings.Contains(name, "*"):
 		return p.fail(p.pos, "name the item, as in [name=web], or ignore the list as a whole", "a path names one field; there is no * in it")
 	}
@@ -194,7 +194,7 @@ func (p *pathParser) pairs(start int) *PathError {
 			return p.fail(at, "", "%q is not the name of a field", name)
 		}
 		if _, twice := keys[name]; twice {
-			return p.fail(at, "", "%s stands twice in the brackets", name)
+			return p.fail(at, "", "%s is given twice in the brackets", name)
 		}
 		p.pos = end + 1
 		value, err := p.value()

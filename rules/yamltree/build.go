@@ -120,7 +120,7 @@ func (b *builder) mapping(n *yaml.Node, depth int) *Node {
 			}
 			out.Partial = out.Partial || value.Partial
 			if first, ok := seen[name]; ok {
-				b.report(k, diagnostic.CodeDuplicateKey, "duplicate field %q: it stands in line %d already", name, b.src.at(first).Line)
+				b.report(k, diagnostic.CodeDuplicateKey, "duplicate field %q: it is in line %d already", name, b.src.at(first).Line)
 				continue
 			}
 			seen[name] = k

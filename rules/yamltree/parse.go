@@ -191,7 +191,7 @@ func quoteHint(line string) string {
 	if quotedExpression(line) {
 		return "the quotes around the value end at the first of the same kind inside: use the other kind inside, or write the value on the lines below >-"
 	}
-	return "put quotes around the value that holds ${…}, or write it on the lines below >-"
+	return "put quotes around the value that contains ${…}, or write it on the lines below >-"
 }
 
 // quotedExpression reports whether a value has inside of it the quotes that it stands in,

@@ -143,7 +143,7 @@ func (r *yamlReader) mapping(n *yaml.Node, depth int) (any, error) {
 			continue
 		}
 		if _, twice := out[key.Value]; twice {
-			return nil, fmt.Errorf("line %d: the key %q stands there twice", key.Line, key.Value)
+			return nil, fmt.Errorf("line %d: the key %q exists twice", key.Line, key.Value)
 		}
 		field, err := r.value(val, depth+1)
 		if err != nil {

@@ -109,7 +109,7 @@ func TestOwnFunctionErrors(t *testing.T) {
 		"fromJson of int":         {`fromJson(parent.spec.replicas)`, "argument 1 of fromJson must be a string, and is an int"},
 		"fromYaml of two":         {`fromYaml("a\n---\nb")`, "fromYaml: more than one document"},
 		"fromYaml of itself":      {`fromYaml("&a [*a]")`, "fromYaml: "},
-		"fromYaml twice":          {`fromYaml("a: 1\na: 2")`, `fromYaml: line 2: the key "a" stands there twice`},
+		"fromYaml twice":          {`fromYaml("a: 1\na: 2")`, `fromYaml: line 2: the key "a" exists twice`},
 		"fromYaml of a tag":       {`fromYaml("!x a")`, "fromYaml: line 1: the tag !x is not understood"},
 		"fromYaml of NaN":         {`fromYaml(".nan")`, "fromYaml: line 1: .nan is not a number"},
 		"fromYaml of many aliases": {

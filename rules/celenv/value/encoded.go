@@ -21,7 +21,7 @@ import (
 var (
 	ErrTextForBytes = errors.New("it must be bytes, and this gives text; write bytes(…), or base64.decode(…) where the text is base64")
 	ErrBytesForText = errors.New("it must be text, and this gives bytes; write string(…)")
-	ErrBytesInText  = errors.New("bytes cannot stand in text; write string(…)")
+	ErrBytesInText  = errors.New("bytes cannot be part of text; write string(…)")
 )
 
 // isBytes reports whether values of a schema are bytes, in JSON as base64.

@@ -43,6 +43,6 @@ func (e *ReadError) Error() string {
 	case ReasonType:
 		return fmt.Sprintf("%s cannot be read from a value of type %s", e.Key, e.Found)
 	default:
-		return fmt.Sprintf("key %s is not there", e.Key)
+		return fmt.Sprintf("key %s does not exist", e.Key)
 	}
 }

@@ -245,13 +245,13 @@ func ToText(val ref.Val) (string, error) {
 	case *types.Err:
 		return "", v
 	case *types.Optional:
-		return "", errors.New("an optional value cannot stand in text; take its value with orValue(…)")
+		return "", errors.New("an optional value cannot be part of text; take its value with orValue(…)")
 	case types.Null:
-		return "", errors.New("null cannot stand in text")
+		return "", errors.New("null cannot be part of text")
 	case types.Bytes:
 		return "", ErrBytesInText
 	}
-	return "", fmt.Errorf("%s cannot stand in text", TypeText(val))
+	return "", fmt.Errorf("%s cannot be part of text", TypeText(val))
 }
 
 func timestampText(t types.Timestamp) string { return t.UTC().Format(time.RFC3339Nano) }
