@@ -94,26 +94,20 @@ func (c *childWriter) noteRecreations(writes []*write) (pending []conditions.Pro
 	return pending
 }
 
-// isDue tells whether an object is to be created again whatever is rendered.
-func (w *write) isDue() bool {
-	return w.renewal == rules.RenewalDue || w.renewal == rules.RenewalDueOnly
-}
-
 // write brings a child up to date in place, or where the rule wants another object
 // instead, deletes the one that is there; then the error says that its end is awaited.
 func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
 	policy := c.op.Recreators[w.node]
 	owned := w.before != nil && w.before.GetDeletionTimestamp() == nil && c.marks.Owns(w.before, c.op.ID, c.parent.GetUID())
 	switch {
-	case owned && w.isDue():
+	case owned && w.renewal == rules.RenewalDue:
 		err := c.recreate(ctx, kind, child, w, w.before, "its recreateWhen is true")
 		if !errors.As(err, new(*recreatedRecentlyError)) && !errors.As(err, new(*blockedRecreationError)) {
 			return apply.Result{}, err
 		}
+		// A change in place could make recreateWhen false, and the object would not be recreated.
 		w.pending = err
-		if w.renewal == rules.RenewalDueOnly || policy == rules.UpdateRecreate && child.Changed(w.before) {
-			return c.leaveAsIs(ctx, w)
-		}
+		return c.leaveAsIs(ctx, w)
 	case owned && policy == rules.UpdateRecreate && child.Changed(w.before):
 		if w.renewal == rules.RenewalBarred {
 			return c.leaveAsIs(ctx, w)
@@ -188,7 +182,7 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 // is not known what the rule's revision would delete in all: also one that could not be
 // written, so that this is not known of it.
 func (c *childWriter) noteBlockedRecreation(w *write) {
-	if c.op.Recreators[w.node] == "" && !w.isDue() || w.before == nil || w.recreated != nil {
+	if c.op.Recreators[w.node] == "" && w.renewal != rules.RenewalDue || w.before == nil || w.recreated != nil {
 		return
 	}
 	if isBlocked := errors.As(w.pending, new(*blockedRecreationError)); isBlocked || w.err != nil {

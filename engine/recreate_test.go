@@ -420,10 +420,12 @@ spec:
 	if message := conditionField(pending, "Reconciling", "message"); !strings.Contains(message, "its recreateWhen is true; it was recreated once already, and is recreated again at ") {
 		t.Errorf("the condition says %q", message)
 	}
-	w.patch(boxes, w.home, "b", `{"spec":{"v":"2"}}`) // it is kept up to date, and holds up no pruning
-	w.await(tasks, w.home, "b", "is changed in place", has("2", "spec", "v"))
+	w.patch(boxes, w.home, "b", `{"spec":{"v":"2"}}`) // it stays as it is, and holds up no pruning
 	w.awaitGone(configMaps, w.home, "b")
 	w.quiet()
+	if got := field(w.get(tasks, w.home, "b"), "spec", "v"); got != "1" {
+		t.Errorf("v of the old object is %v, want it to stay until the object is recreated", got)
+	}
 	stop()
 	from := w.requests.count()
 	stop = w.run(hourly)
@@ -436,8 +438,8 @@ spec:
 	stop()
 	w.run(func(o *engine.Options) { o.RecreateBase, o.RecreateMax = time.Nanosecond, time.Hour })
 	third := w.await(tasks, w.home, "b", "is another one", another(second))
-	if got := third.GetAnnotations()["kanon.dev/recreated"]; !strings.HasPrefix(got, "2 ") {
-		t.Errorf("it says %q, want that this is the second time", got)
+	if got := third.GetAnnotations()["kanon.dev/recreated"]; !strings.HasPrefix(got, "2 ") || field(third, "spec", "v") != "2" {
+		t.Errorf("it says %q, want that this is the second time, with the new v", got)
 	}
 	w.patch(boxes, w.home, "b", `{"spec":{"done":true}}`)
 	w.quiet()
@@ -445,6 +447,42 @@ spec:
 	w.quiet()
 	if live := w.get(tasks, w.home, "b"); live.GetUID() != third.GetUID() || live.GetDeletionTimestamp() != nil {
 		t.Error("it was deleted though createWhen allows for no new one")
+	}
+}
+
+// A recreateWhen that compares the object with what the template sets now is not made false by an
+// update in place during the pause: the object is recreated after it.
+func TestRecreateWhenIsNotLostInThePause(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("configs", `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: configs}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  children:
+  - id: config
+    recreateWhen: ${self.data.v != parent.spec.v}
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+      data: {v: "${parent.spec.v}"}
+`)
+	w.run(func(o *engine.Options) { o.RecreateBase, o.RecreateMax = 2*time.Second, time.Minute })
+	boxes := w.resource("Box")
+	w.parent("Box", "b", `{v: "1"}`)
+	first := w.await(configMaps, w.home, "b", "is made", has("1", "data", "v")).GetUID()
+	w.patch(boxes, w.home, "b", `{"spec":{"v":"2"}}`)
+	second := w.await(configMaps, w.home, "b", "is recreated", func(obj *unstructured.Unstructured) bool {
+		return another(first)(obj) && has("2", "data", "v")(obj)
+	}).GetUID()
+	w.patch(boxes, w.home, "b", `{"spec":{"v":"3"}}`)
+	third := w.await(configMaps, w.home, "b", "has the third value", has("3", "data", "v"))
+	if third.GetUID() == second {
+		t.Error("it was changed in place, and its recreation is lost")
 	}
 }
 

@@ -72,11 +72,9 @@ type Renewal uint8
 const (
 	// RenewalByPolicy means that the updatePolicy of its node says so, or does not.
 	RenewalByPolicy Renewal = iota
-	// RenewalDue means that it is, because its recreateWhen is true.
+	// RenewalDue means that it is, because its recreateWhen is true. Until then it is left
+	// as it is.
 	RenewalDue
-	// RenewalDueOnly is RenewalDue of an object that is left as it is until then, because
-	// of a rollout or of an updatePolicy CreateOnly.
-	RenewalDueOnly
 	// RenewalBarred means that it must not be, because its createWhen is not known to
 	// allow for the new one.
 	RenewalBarred

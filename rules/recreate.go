@@ -40,7 +40,7 @@ func (e *Evaluation) decideRenewal(child *compiledChild, it *item, live *unstruc
 		}
 	}
 	if once && it.renewal == RenewalDue {
-		it.fate, it.live, it.renewal = fateWritten, nil, RenewalDueOnly
+		it.fate, it.live = fateWritten, nil
 	}
 	return nil
 }

@@ -145,11 +145,9 @@ func (t turn) underWay() bool { return t.notReady != nil && !t.outdated }
 // holdBack leaves an item as it is. One that is to be created again is, all the same.
 func (it *item) holdBack() {
 	it.held = true
-	if it.renewal == RenewalDue {
-		it.renewal = RenewalDueOnly
-		return
+	if it.renewal != RenewalDue {
+		it.fate, it.live = fateKept, it.before
 	}
-	it.fate, it.live = fateKept, it.before
 }
 
 // explain says what a rollout waits for, and whether it waits in vain.
