@@ -169,7 +169,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	}
 	w.before = live
 	c.carryRecreation(object, live)
-	if w.renewal != rules.RenewalDue && !c.memory.Conflicts.IsKnown(identity.Of(object)) &&
+	if !w.renewal.IsDue() && !c.memory.Conflicts.IsKnown(identity.Of(object)) &&
 		c.writer.Unchanged(ctx, object, w.owner, w.controller, w.policy, live) {
 		return live, nil
 	}
@@ -177,7 +177,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	if err != nil {
 		return nil, err
 	}
-	if !whole && w.renewal != rules.RenewalDue && c.writer.Needless(ctx, child, live) {
+	if !whole && !w.renewal.IsDue() && c.writer.Needless(ctx, child, live) {
 		return live, c.noteConflict(child, apply.Result{Live: live})
 	}
 	if err := c.checkConflict(child, live); err != nil {

@@ -100,7 +100,7 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 	policy := c.op.Recreators[w.node]
 	owned := w.before != nil && w.before.GetDeletionTimestamp() == nil && c.marks.Owns(w.before, c.op.ID, c.parent.GetUID())
 	switch {
-	case owned && w.renewal == rules.RenewalDue:
+	case owned && w.renewal.IsDue():
 		err := c.recreate(ctx, kind, child, w, w.before, "its recreateWhen is true")
 		if !errors.As(err, new(*recreatedRecentlyError)) && !errors.As(err, new(*blockedRecreationError)) {
 			return apply.Result{}, err
@@ -171,6 +171,9 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 		return err
 	}
 	c.deleted(live)
+	if w.renewal == rules.RenewalExpired {
+		recreations = pacing.Backoff{} // it has lasted for as long as the rule says, so earlier ones do not count
+	}
 	recreations.Next(now, limits)
 	w.recreated = &recreations
 	c.recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonRecreating,
@@ -182,7 +185,7 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 // is not known what the rule's revision would delete in all: also one that could not be
 // written, so that this is not known of it.
 func (c *childWriter) noteBlockedRecreation(w *write) {
-	if c.op.Recreators[w.node] == "" && w.renewal != rules.RenewalDue || w.before == nil || w.recreated != nil {
+	if c.op.Recreators[w.node] == "" && !w.renewal.IsDue() || w.before == nil || w.recreated != nil {
 		return
 	}
 	if isBlocked := errors.As(w.pending, new(*blockedRecreationError)); isBlocked || w.err != nil {

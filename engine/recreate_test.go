@@ -486,6 +486,37 @@ spec:
 	}
 }
 
+// A recreateWhen that time makes true says how long the object lasts. That is no loop: the pauses do not grow.
+func TestRecreateWhenTimeHasCome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("configs", `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: configs}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  children:
+  - id: config
+    recreateWhen: ${now > timestamp(self.metadata.creationTimestamp) + duration("1s")}
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+`)
+	w.run(func(o *engine.Options) { o.RecreateBase, o.RecreateMax = time.Second, time.Hour })
+	w.parent("Box", "b", `{}`)
+	uid := w.await(configMaps, w.home, "b", "is made", exists).GetUID()
+	for range 3 {
+		next := w.await(configMaps, w.home, "b", "is another one", another(uid))
+		if got := next.GetAnnotations()["kanon.dev/recreated"]; !strings.HasPrefix(got, "1 ") {
+			t.Errorf("it says %q, want that only the last recreation counts", got)
+		}
+		uid = next.GetUID()
+	}
+}
+
 // A revision that would have more objects recreated than it may delete is held like one
 // that would delete them, over a restart too, and each parent says what waits.
 func TestRevisionThatWouldRecreateMuch(t *testing.T) {

@@ -16,7 +16,7 @@ func (w *world) whyAnew(node string, rendered *unstructured.Unstructured, renewa
 	}
 	policy := w.children[node].UpdatePolicy
 	switch {
-	case renewal == rules.RenewalDue:
+	case renewal.IsDue():
 		return "is deleted and recreated: its recreateWhen is true"
 	case policy != rules.UpdateRecreate && policy != rules.UpdateApplyOrRecreate || !w.outdated(node, rendered):
 		return ""

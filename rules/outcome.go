@@ -75,10 +75,16 @@ const (
 	// RenewalDue means that it is, because its recreateWhen is true. Until then it is left
 	// as it is.
 	RenewalDue
+	// RenewalExpired is RenewalDue of an object of which recreateWhen was false when it was
+	// created, and has become true by the passing of time alone: the rule says how long it lasts.
+	RenewalExpired
 	// RenewalBarred means that it must not be, because its createWhen is not known to
 	// allow for the new one.
 	RenewalBarred
 )
+
+// IsDue says whether recreateWhen is true.
+func (r Renewal) IsDue() bool { return r == RenewalDue || r == RenewalExpired }
 
 // Input is what one evaluation starts from.
 type Input struct {

@@ -2,10 +2,12 @@ package rules
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -30,8 +32,12 @@ func (e *Evaluation) decideRenewal(child *compiledChild, it *item, live *unstruc
 		if p != nil && p.verdict != waits {
 			return p.under("recreateWhen")
 		}
-		if ok {
+		switch created := live.GetCreationTimestamp(); {
+		case !ok:
+		case child.recreateWhen.wasTrue(&s, created.Time):
 			it.renewal = RenewalDue
+		default:
+			it.renewal = RenewalExpired
 		}
 	}
 	if child.createWhen != nil {
@@ -39,10 +45,19 @@ func (e *Evaluation) decideRenewal(child *compiledChild, it *item, live *unstruc
 			it.renewal = RenewalBarred
 		}
 	}
-	if once && it.renewal == RenewalDue {
+	if once && it.renewal.IsDue() {
 		it.fate, it.live = fateWritten, nil
 	}
 	return nil
+}
+
+// wasTrue says whether an expression would have been true at an earlier time, if nothing but the
+// time were different.
+func (x *expression) wasTrue(s *scope, at time.Time) bool {
+	then, clock := *s, run.NewClock(at)
+	then.clock = &clock
+	ok, p := x.isTrue(&then)
+	return ok || p != nil || at.IsZero()
 }
 
 // MayRecreate says whether objects of a kind may be deleted to be created again: not

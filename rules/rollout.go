@@ -145,7 +145,7 @@ func (t turn) underWay() bool { return t.notReady != nil && !t.outdated }
 // holdBack leaves an item as it is. One that is to be created again is, all the same.
 func (it *item) holdBack() {
 	it.held = true
-	if it.renewal != RenewalDue {
+	if !it.renewal.IsDue() {
 		it.fate, it.live = fateKept, it.before
 	}
 }

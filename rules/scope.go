@@ -34,6 +34,17 @@ type scope struct {
 	// readsOwn is true in the expression of such a variable: observed is then that object.
 	own      *ownObject
 	readsOwn bool
+	// clock is another time than that of the evaluation; nil where it is that. Variables see
+	// that of the evaluation always: their values are kept.
+	clock *run.Clock
+}
+
+// time is the clock that expressions see.
+func (s *scope) time() *run.Clock {
+	if s.clock != nil {
+		return s.clock
+	}
+	return &s.ev.clock
 }
 
 // ownObject is the live object of a child.
@@ -76,9 +87,9 @@ func (s *scope) ResolveName(name string) (any, bool) {
 	case flow.RootFinalizing:
 		return s.ev.finalizing, true
 	case flow.RootNow:
-		return s.ev.clock.Now(), true
+		return s.time().Now(), true
 	case run.ClockName:
-		return &s.ev.clock, true
+		return s.time(), true
 	case run.BudgetName:
 		return &s.ev.budget, true
 	case function.RandomSource:
@@ -146,7 +157,9 @@ func (v *variablesView) Member(name string) (any, bool, error) {
 		s = &s.ev.base
 	}
 	if !m.done {
-		m.compute(variable, s)
+		present := *s
+		present.clock = nil
+		m.compute(variable, &present)
 	}
 	switch {
 	case m.problem != nil:

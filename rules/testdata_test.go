@@ -347,7 +347,7 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 			live := make([]*unstructured.Unstructured, len(r.Objects))
 			for j, o := range r.Objects {
 				if renewal := map[Renewal]string{
-					RenewalDue: "to be created again", RenewalBarred: "not to be created again",
+					RenewalDue: "to be created again", RenewalExpired: "to be created again, by time", RenewalBarred: "not to be created again",
 				}[r.Renewal(j)]; renewal != "" {
 					fmt.Fprintf(&b, "  %s:\n", renewal)
 				}
