@@ -16,6 +16,7 @@ import (
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/restmapping"
@@ -44,10 +45,12 @@ type write struct {
 	// renewal says whether it is to be created again, recreated that it was deleted for
 	// that, and pending why it will be later.
 	renewal   rules.Renewal
-	recreated *pacing.Backoff
+	recreated *parents.Recreation
 	pending   error
-	// fresh are the fields that were generated for it, because before lacks them.
-	fresh [][]string
+	// generates is true if it has fields that are generated once, and fresh are those that were
+	// generated now, because before lacks them.
+	generates bool
+	fresh     [][]string
 	// unseen is true where the object existed, and memory did not show it to the
 	// evaluation.
 	unseen bool
@@ -82,7 +85,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []rules.Rendered) (p
 	for _, node := range batch {
 		for i, object := range node.Objects {
 			c.rendered[identity.Of(object)] = true
-			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded, renewal: node.Renewal(i), fresh: node.Fresh(i)})
+			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded, renewal: node.Renewal(i), generates: node.Generates(), fresh: node.Fresh(i)})
 		}
 	}
 	written := len(writes)

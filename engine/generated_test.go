@@ -4,11 +4,13 @@ import (
 	"encoding/base64"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
@@ -248,4 +250,43 @@ func TestFieldComputedFromGenerated(t *testing.T) {
 		t.Error("the password that was removed is back, or the URL does not have the new one")
 	}
 	stop()
+}
+
+// An object that is recreated because of its updatePolicy keeps its generated values, and what is computed from them. With
+// recreateWhen the rule asks for another object, and a value is generated for that.
+func TestGeneratedFieldOfARecreatedObject(t *testing.T) {
+	t.Parallel()
+	for policy, kept := range map[string]bool{
+		"updatePolicy: Recreate":                                        true,
+		"updatePolicy: ApplyOrRecreate":                                 true,
+		"recreateWhen: ${string(self.data.color) != parent.spec.color}": false,
+		"recreateWhen: ${string(self.data.color) != parent.spec.color}\n    updatePolicy: Recreate": false,
+	} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			g := &generated{world: w, secrets: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
+			w.define("Box")
+			g.boxes = w.resource("Box")
+			w.rule("token", strings.NewReplacer("id: secret", "id: secret\n    "+policy, "      kind: Secret\n", "      kind: Secret\n      immutable: true\n").Replace(computedRule))
+			w.run(func(o *engine.Options) { o.RecreateBase, o.RecreateMax = time.Nanosecond, time.Hour })
+			w.parent("Box", "b", "{color: red}")
+			w.await(g.boxes, w.home, "b", "is ready", isTrue("Ready"))
+			for _, color := range []string{"blue", "green"} {
+				old := w.get(g.secrets, w.home, "b-secret")
+				w.patch(g.boxes, w.home, "b", `{"spec":{"color":"`+color+`"}}`)
+				now := w.await(g.secrets, w.home, "b-secret", "is "+color, has(base64.StdEncoding.EncodeToString([]byte(color)), "data", "color"))
+				if now.GetUID() == old.GetUID() {
+					t.Fatal("it was not recreated")
+				}
+				password := decoded(t, now, "password")
+				if same := password == decoded(t, old, "password"); same != kept || len(password) != 24 {
+					t.Errorf("%s: the password has %d characters, and is the old one: %t, want %t", color, len(password), same, kept)
+				}
+				if want := "postgres://app:" + password + "@" + color; decoded(t, now, "url") != want {
+					t.Errorf("%s: the URL does not have the password", color)
+				}
+			}
+		})
+	}
 }

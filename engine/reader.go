@@ -207,6 +207,11 @@ func (r *reader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstru
 	return live, nil
 }
 
+// Replaced implements rules.Reader.
+func (r *reader) Replaced(rendered *unstructured.Unstructured) *unstructured.Unstructured {
+	return r.memory.Recreations[identity.Of(rendered)].Replaced
+}
+
 // childIn is an object of a child's name; its head where that is all there is for sure.
 func (r *reader) childIn(view *monitor.View, gvr schema.GroupVersionResource, child *unstructured.Unstructured) *unstructured.Unstructured {
 	if !r.op.Whole[gvr] {

@@ -17,6 +17,7 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules"
 )
@@ -68,15 +69,15 @@ func (c *childWriter) carryRecreation(object, live *unstructured.Unstructured) {
 
 // noteRecreations remembers what was deleted to be created again, until it is. pending are the objects that are not yet.
 func (c *childWriter) noteRecreations(writes []*write) (pending []conditions.Problem) {
-	maps.DeleteFunc(c.memory.Recreations, func(_ identity.ID, b pacing.Backoff) bool {
-		return hasLasted(b.Last, c.started, c.recreateLimits)
+	maps.DeleteFunc(c.memory.Recreations, func(_ identity.ID, r parents.Recreation) bool {
+		return hasLasted(r.Last, c.started, c.recreateLimits)
 	})
 	for _, w := range writes {
 		id := identity.Of(w.object)
 		switch {
 		case w.recreated != nil:
 			if c.memory.Recreations == nil {
-				c.memory.Recreations = make(map[identity.ID]pacing.Backoff)
+				c.memory.Recreations = make(map[identity.ID]parents.Recreation)
 			}
 			c.memory.Recreations[id] = *w.recreated
 		case w.live != nil:
@@ -175,7 +176,10 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 		recreations = pacing.Backoff{} // it has lasted for as long as the rule says, so earlier ones do not count
 	}
 	recreations.Next(now, limits)
-	w.recreated = &recreations
+	w.recreated = &parents.Recreation{Backoff: recreations}
+	if w.generates && !w.renewal.IsDue() { // recreateWhen asks for another object, and so for other values
+		w.recreated.Replaced = live
+	}
 	c.recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonRecreating,
 		"%s is deleted to be recreated, by rule %s: %s", mark.RefOf(live), c.op.Name, why)
 	return apply.TerminatingNow(live)

@@ -30,6 +30,9 @@ func (w *world) whyAnew(node string, rendered *unstructured.Unstructured, renewa
 	return "is changed, or deleted and recreated where the API server does not allow the change"
 }
 
+// Replaced implements rules.Reader. In a preview nothing was deleted.
+func (w *world) Replaced(*unstructured.Unstructured) *unstructured.Unstructured { return nil }
+
 // Outdated implements rules.Reader.
 func (w *world) Outdated(node string, rendered, _ *unstructured.Unstructured) bool {
 	return w.outdated(node, rendered)

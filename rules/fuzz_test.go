@@ -247,6 +247,8 @@ func (fuzzReader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstr
 	return fuzzObject(rendered.GetAPIVersion(), rendered.GetKind(), rendered.GetNamespace(), rendered.GetName()), nil
 }
 
+func (fuzzReader) Replaced(*unstructured.Unstructured) *unstructured.Unstructured { return nil }
+
 func (fuzzReader) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool {
 	return false
 }

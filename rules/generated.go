@@ -39,7 +39,7 @@ type generatedField struct {
 }
 
 // keepGenerated gives the generated fields of a rendered object the values that the live one has,
-// and what is computed from them. Those that it lacks are new: they are written to this version of
+// or the one that it replaces, and what is computed from them. Those that it lacks are new: they are written to this version of
 // it only.
 func (e *Evaluation) keepGenerated(child *compiledChild, it *item, object, live *unstructured.Unstructured) *problem {
 	if child.rendersAnother(object, live) {
@@ -52,8 +52,10 @@ func (e *Evaluation) keepGenerated(child *compiledChild, it *item, object, live 
 	}
 	for _, field := range child.generated {
 		value, ok := valueAt(live.Object, field.path)
-		if !ok {
+		if !ok && it.before != nil {
 			it.fresh = append(it.fresh, field.path)
+		}
+		if !ok {
 			continue
 		}
 		if err := unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(value), field.path...); err != nil {

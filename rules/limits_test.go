@@ -316,6 +316,8 @@ func (crowd) Observed(string) ([]*unstructured.Unstructured, error) { return nil
 
 func (crowd) Live(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return nil, nil }
 
+func (crowd) Replaced(*unstructured.Unstructured) *unstructured.Unstructured { return nil }
+
 func (crowd) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool {
 	return false
 }
@@ -382,6 +384,8 @@ func (slowCrowd) Observed(string) ([]*unstructured.Unstructured, error) { return
 func (slowCrowd) Live(*unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return nil, nil
 }
+
+func (slowCrowd) Replaced(*unstructured.Unstructured) *unstructured.Unstructured { return nil }
 
 func (slowCrowd) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool {
 	return false

@@ -94,6 +94,8 @@ func (a always) Live(*unstructured.Unstructured) (*unstructured.Unstructured, er
 	return a[0], nil
 }
 
+func (always) Replaced(*unstructured.Unstructured) *unstructured.Unstructured { return nil }
+
 func (always) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool {
 	return false
 }

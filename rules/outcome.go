@@ -129,6 +129,9 @@ type Reader interface {
 	// parent and is not being deleted, and nil otherwise. It is asked of children
 	// with createWhen, updateWhen, an updatePolicy or a generated field only. The error is as that of Lookup.
 	Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	// Replaced gives the object that was deleted to be recreated as the rendered one, if that keeps
+	// its generated values; else nil. It is asked where Live gives none.
+	Replaced(rendered *unstructured.Unstructured) *unstructured.Unstructured
 	// Outdated says whether a node's live object was last applied as something else
 	// than is rendered, whatever others changed in it since. It is asked of children
 	// with a rollout only.
@@ -191,6 +194,9 @@ type Rendered struct {
 	// fresh are those of Objects; nil where the node generates nothing.
 	fresh [][][]string
 }
+
+// Generates says whether the objects have fields that are generated once.
+func (r *Rendered) Generates() bool { return r.fresh != nil }
 
 // Fresh are the paths in one of Objects, by its index, of fields that were generated because the
 // live object that the Reader gave lacks them: they may be written to exactly that version of it.

@@ -92,6 +92,8 @@ func (r *testReader) Live(rendered *unstructured.Unstructured) (*unstructured.Un
 }
 
 // Outdated implements Reader: an annotation says so.
+func (r *testReader) Replaced(*unstructured.Unstructured) *unstructured.Unstructured { return nil }
+
 func (r *testReader) Outdated(_ string, _, live *unstructured.Unstructured) bool {
 	return live.GetAnnotations()["outdated"] != ""
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -147,16 +148,19 @@ func (e *Evaluation) decide(child *compiledChild, it *item, object *unstructured
 	if child.createWhen == nil && !child.guarded() && !child.renews() && child.rollout == nil {
 		return nil
 	}
-	var live *unstructured.Unstructured
+	var live, replaced *unstructured.Unstructured
 	if e.reader != nil {
 		var err error
 		if live, err = e.reader.Live(object); err != nil {
 			return waiting("it is not known yet whether it exists: %s", err.Error())
 		}
+		if live == nil {
+			replaced = e.reader.Replaced(object)
+		}
 	}
 	it.before = live
-	if live != nil {
-		if p := e.keepGenerated(child, it, object, live); p != nil {
+	if kept := cmp.Or(live, replaced); kept != nil {
+		if p := e.keepGenerated(child, it, object, kept); p != nil {
 			return p
 		}
 	}

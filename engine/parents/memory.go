@@ -1,6 +1,7 @@
 package parents
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/conditions"
@@ -25,11 +26,18 @@ type Memory struct {
 	Events conditions.Emitted
 	List   conditions.List
 	// Recreations has the objects that were deleted to be created again, and do not exist yet.
-	Recreations map[identity.ID]pacing.Backoff
+	Recreations map[identity.ID]Recreation
 	// Foreign has the versions of objects that have a child's name and are somebody else's.
 	Foreign map[identity.ID]string
 	// OutOfMemory is true if the evaluation before ended because all evaluations together needed too much memory.
 	OutOfMemory bool
+}
+
+// Recreation is how often in a row an object was recreated.
+type Recreation struct {
+	pacing.Backoff
+	// Replaced is the object that was deleted, if the new one keeps its generated values; else nil.
+	Replaced *unstructured.Unstructured
 }
 
 func (m *Memory) isEmpty() bool {
