@@ -69,6 +69,25 @@ func (s *Schema) Title() string {
 	return title
 }
 
+// IsBytes reports whether values are bytes, which JSON has as base64.
+func (s *Schema) IsBytes() bool {
+	return s != nil && s.Type == String && s.Format == FormatByte
+}
+
+// At is the schema of what stands under a name in an Object or a Map; nil: Any. It is false
+// if nothing can stand there.
+func (s *Schema) At(name string) (*Schema, bool) {
+	switch {
+	case s == nil:
+		return nil, false
+	case s.Type == Map:
+		return s.Items, true
+	case s.Fields[name] != nil:
+		return s.Fields[name].Schema, true
+	}
+	return nil, s.Open
+}
+
 // Field is one field of an Object.
 type Field struct {
 	Schema *Schema

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -37,21 +38,9 @@ func (c *compiler) reportTypes(issues []celenv.Issue, text string, at func(int) 
 	for _, i := range issues {
 		message, hint := typesText(i.Message)
 		name, _, _ := noOverload(strings.Join(strings.Fields(i.Message), " "))
-		if forms := c.env.Signatures(name); hint == "" && isName(name) && len(forms) > 0 && len(forms) <= maxForms {
-			hint = "write " + strings.Join(forms, " or ")
-		}
-		c.report(at(flow.NameOffset(text, i.Offset, name)), diagnostic.CodeTypes, "%s", message).Hint = hint
+		c.report(at(flow.NameOffset(text, i.Offset, name)), diagnostic.CodeTypes, "%s", message).Hint = cmp.Or(hint, c.env.Usage(name))
 	}
 	return len(issues) > 0
-}
-
-// maxForms is how many ways to call a function a hint shows: with more, none is
-// the one that is meant.
-const maxForms = 3
-
-// isName says whether a function is called by its name, as operators are not.
-func isName(function string) bool {
-	return function != "" && strings.Trim(function, "_@!?:[]-+*/%<>=&|") == function
 }
 
 // reportConstants reports what the planner found: it computes what is constant,

@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/readiness"
@@ -61,7 +62,7 @@ type compiler struct {
 	stack []string
 	// types are those that schemas give, and results what is known of the scalars
 	// with expressions in the part of the rule that is being compiled.
-	types   *typeTable
+	types   *check.Table
 	results map[*yamltree.Node]result
 	// certain are schemas of kinds that Options.Schemas may lack.
 	certain map[schema.GroupVersionKind]*openapi.Schema
@@ -104,7 +105,7 @@ func Compile(r *syntax.Rule, o Options) (*Program, diagnostic.Findings) {
 		rule: r, opts: o, limits: o.Limits.withDefaults(), env: env, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*syntax.Child{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
-		types: newTypeTable(), certain: certainSchemas(), results: map[*yamltree.Node]result{}, expressions: map[checkedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{},
+		types: check.NewTable(), certain: certainSchemas(), results: map[*yamltree.Node]result{}, expressions: map[checkedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{},
 		statusKinds: function.StatusKinds{},
 	}
 	c.constantCost = 2 * c.limits.ExpressionCost // so that a rule is compiled soon
@@ -197,14 +198,25 @@ func (c *compiler) program() *Program {
 }
 
 func (c *compiler) report(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	if !isAboutAbsence(code) {
+	switch code {
+	case diagnostic.CodeIncomplete, diagnostic.CodeFieldMissing, diagnostic.CodeNamespaceRequired:
+		// They stand where the mapping begins, and so does its first field.
+	default:
 		c.wrongAt[pos] = true
 	}
 	return c.findings.Report(pos, code, format, args...)
 }
 
-// withdraw takes a finding back.
-func (c *compiler) withdraw(f *diagnostic.Finding) {
+// Report is report for the checks of templates.
+func (c *compiler) Report(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+	return c.report(pos, code, format, args...)
+}
+
+// IsWrong reports whether a mistake was reported at a position.
+func (c *compiler) IsWrong(pos diagnostic.Position) bool { return c.wrongAt[pos] }
+
+// Withdraw takes a finding back.
+func (c *compiler) Withdraw(f *diagnostic.Finding) {
 	c.findings = slices.DeleteFunc(c.findings, func(o *diagnostic.Finding) bool { return o == f })
 }
 
@@ -246,7 +258,7 @@ func (c *compiler) parent(u *flow.Uses) (Parent, *expression) {
 	}
 	x := c.condition(spec.When, &compileScope{place: "spec.parent.when"}, u)
 	if x != nil {
-		c.asked = x.holds
+		c.asked = x.Exist
 	}
 	return p, x.compiled()
 }
@@ -266,9 +278,9 @@ func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*c
 	if x == nil {
 		return nil, part
 	}
-	if k := x.typ.Kind(); k != types.BoolKind && k != types.DynKind {
-		c.reportAt(n, part.Offset, diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, typeWords(x.typ)).
-			Hint = boolHint(x.path(), x.typed)
+	if k := x.Kind(); k != types.BoolKind && k != types.DynKind {
+		c.reportAt(n, part.Offset, diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, x.Type).
+			Hint = x.BoolHint(x.Path())
 		return nil, part
 	}
 	if x.constant != nil && !x.constant.isBool {
@@ -280,7 +292,7 @@ func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*c
 
 // checkConstant reports a condition that is the same whatever it reads.
 func (c *compiler) checkConstant(n *yamltree.Node, part syntax.Part, x *checkedExpression, sc *compileScope) {
-	holds, ok := truth(x.expr, x.expr.Root())
+	holds, ok := x.Truth()
 	if !ok {
 		holds, ok = constantBool(x.expression)
 	}
@@ -315,10 +327,8 @@ func (c *compiler) status(all *flow.Uses) template {
 	all.Add(u)
 	if x, ok := value.(exprTemplate); ok {
 		s, _ := n.Text()
-		switch t := innerType(from.typ.cel()); t.Kind() {
-		case types.MapKind, types.StructKind, types.DynKind, types.NullTypeKind:
-		default:
-			c.reportAt(n, strings.Index(s, x.x.text), diagnostic.CodeResultType, "spec.status must be a map, and this gives %s", typeWords(t))
+		if !from.typ.CanBe(types.MapKind, types.StructKind, types.NullTypeKind) {
+			c.reportAt(n, strings.Index(s, x.x.text), diagnostic.CodeResultType, "spec.status must be a map, and this gives %s", from.typ.Inner())
 		}
 	}
 	if _, ok := value.(textTemplate); ok {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
@@ -71,7 +72,7 @@ func (c *compiler) child(spec *syntax.Child, p *Program) (*compiledChild, *nodeU
 		}
 		c.checkSelfWait(spec)
 		c.checkConstantNames(spec.Template.Get("metadata"), child.GVK.Group)
-		c.conform(spec, child)
+		c.conform(spec.Template, child.GVK, child.kind.HasStatus, false)
 		c.checkItemNames(spec)
 		c.checkImmutable(spec, child)
 	}
@@ -103,7 +104,7 @@ func (c *compiler) readiness(spec *syntax.Child, child *compiledChild, sc *compi
 	ready := c.selfScope(sc, child, sc.place+".readyWhen")
 	by := &reader{label: ready.place, id: spec.ID, bare: true, guard: guard}
 	x, part := c.boolean(spec.ReadyWhen, ready, &by.Uses)
-	if x != nil && !isLiteralTrue(x.expr.Root()) {
+	if x != nil && strings.TrimSpace(x.text) != "true" {
 		c.checkConstant(spec.ReadyWhen, part, x, ready)
 	}
 	child.readyWhen = x.compiled()
@@ -114,7 +115,7 @@ func (c *compiler) readiness(spec *syntax.Child, child *compiledChild, sc *compi
 func (c *compiler) selfScope(sc *compileScope, child *compiledChild, place string) *compileScope {
 	own := *sc
 	own.place, own.child = place, child.ID
-	own.names = map[string]*origin{flow.RootSelf: {waits: true, typ: c.kindType(child.GVK)}}
+	own.names = map[string]*origin{flow.RootSelf: {waits: true, typ: c.kindType(child.GVK, false)}}
 	maps.Copy(own.names, sc.names)
 	return &own
 }
@@ -261,20 +262,18 @@ func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flo
 		if from == nil {
 			from = fixed()
 		}
-		sc.names[f.Name] = &origin{waits: from.waits, typ: c.types.item(from.typ)}
+		sc.names[f.Name] = &origin{waits: from.waits, typ: c.types.Item(from.typ)}
 	}
 	return out
 }
 
 // checkRange reports a forEach over what is known to be neither list nor map.
-func (c *compiler) checkRange(n *yamltree.Node, x *expression, typ typed, sc *compileScope) {
-	t := innerType(typ.cel())
-	switch t.Kind() {
-	case types.ListKind, types.MapKind, types.StructKind, types.DynKind, types.NullTypeKind:
+func (c *compiler) checkRange(n *yamltree.Node, x *expression, typ check.Type, sc *compileScope) {
+	if typ.CanBe(types.ListKind, types.MapKind, types.StructKind, types.NullTypeKind) {
 		return
 	}
 	s, _ := n.Text()
-	c.reportAt(n, strings.Index(s, x.text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typeWords(t))
+	c.reportAt(n, strings.Index(s, x.text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typ.Inner())
 }
 
 // locals prepares the variables of a child or a lookup; they are compiled when
@@ -306,7 +305,7 @@ func (c *compiler) when(spec *syntax.Body, b *body, sc *compileScope, all *flow.
 		return
 	}
 	b.when = x.expression
-	sc.asked = maps.Clone(x.holds)
+	sc.asked = maps.Clone(x.Exist)
 	maps.Copy(sc.asked, c.asked)
 	*g = flow.GuardOf(x.expr, u)
 	g.Lost = spec.Gaps["when"]

@@ -98,7 +98,7 @@ func (c *compiler) events() []compiledEvent {
 		scopeOf := func(field string) *compileScope {
 			sc := c.ruleScope("spec." + path + "." + field)
 			if c.rule.Status != nil {
-				sc.names = map[string]*origin{flow.RootStatus: {waits: true, root: flow.RootStatus, typ: c.statusType()}}
+				sc.names = map[string]*origin{flow.RootStatus: {waits: true, root: flow.RootStatus, typ: c.kindType(c.rule.Parent.GVK, false).Field(c.types, "status")}}
 			}
 			return sc
 		}
@@ -155,13 +155,11 @@ func (c *compiler) textField(n *yamltree.Node, sc *compileScope, u *flow.Uses, w
 	if x == nil {
 		return nil
 	}
-	typ := innerType(x.typ)
-	if x.typed.schema != nil && x.typed.schema.Type == openapi.String && !isBytes(x.typed.schema) {
-		typ = types.StringType // a time in an object is text
-	}
-	if k := typ.Kind(); k != types.DynKind && !slices.Contains(kinds, k) {
-		f := c.reportAt(n, whole.Offset, diagnostic.CodeResultType, "%s must be %s, and this gives %s", sc.place, what, typeWords(x.typ))
-		if len(kinds) == 1 && kinds[0] == types.StringKind && neverText(x.typ) == "" || typ.Kind() == types.BytesKind {
+	isText := x.IsText() && slices.Contains(kinds, types.StringKind) // a time in an object is text
+	if !isText && !x.CanBe(kinds...) {
+		f := c.reportAt(n, whole.Offset, diagnostic.CodeResultType, "%s must be %s, and this gives %s", sc.place, what, x.Type)
+		noText, _ := x.TextHint()
+		if len(kinds) == 1 && kinds[0] == types.StringKind && noText == "" || x.Inner().Kind() == types.BytesKind {
 			f.WithHint("write string(…) around it")
 		}
 		return nil

@@ -1,16 +1,13 @@
 package rules
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
-	"kanon.dev/kanon/rules/yamltree"
 )
 
 // ignored compiles a child's ignore.
@@ -57,7 +54,9 @@ func (c *compiler) ignoredPath(item syntax.Ignore, child *compiledChild) (syntax
 		return nil, false
 	}
 	if s := c.schemaOf(child.GVK); s != nil {
-		(&ignoreChecker{c: c, n: n, path: path}).check(s, &fieldPath{name: child.GVK.Kind})
+		check.Ignored(path, child.GVK.Kind, s, func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+			return c.reportAt(n, offset, code, format, args...)
+		})
 	}
 	return path.Steps, true
 }
@@ -95,91 +94,4 @@ func within(path syntax.IgnoredPath, others []syntax.IgnoredPath) (syntax.Ignore
 		}
 	}
 	return nil, false
-}
-
-// ignoreChecker compares a path with the schema of its kind.
-type ignoreChecker struct {
-	c    *compiler
-	n    *yamltree.Node
-	path syntax.ParsedPath
-}
-
-// check follows the path as far as the schema does.
-func (k *ignoreChecker) check(s *openapi.Schema, at *fieldPath) {
-	var list *openapi.Schema // whose item s is
-	for i, step := range k.path.Steps {
-		if s == nil || s.Type == openapi.Any {
-			return
-		}
-		if step.Keys != nil {
-			if !k.items(i, s, at) {
-				return
-			}
-			s, list, at = s.Items, s, at.to(syntax.IgnoredPath{step}.String(), s)
-			continue
-		}
-		if list != nil && slices.Contains(list.Keys, step.Field) && i == len(k.path.Steps)-1 {
-			k.report(i, diagnostic.CodeIgnorePart, "%s identifies the items of %s and cannot be ignored", step.Field, at.up.inKind())
-			return
-		}
-		list = nil
-		switch s.Type {
-		case openapi.Map:
-			s, at = s.Items, at.to(step.Field, s)
-		case openapi.Object:
-			field, known := s.Fields[step.Field]
-			if !known {
-				k.unknown(i, s, at)
-				return
-			}
-			s, at = field.Schema, at.to(step.Field, s)
-		case openapi.List:
-			k.report(i, diagnostic.CodeIgnorePart, "%s is a list", at.inKind()).WithHint("%s", itemsHint(s, at))
-			return
-		default:
-			k.report(i, diagnostic.CodeIgnorePart, "%s is one value, with no fields in it", at.inKind())
-			return
-		}
-	}
-}
-
-// items looks at a step that names items of a list, and tells whether it can.
-func (k *ignoreChecker) items(i int, s *openapi.Schema, at *fieldPath) bool {
-	if s.Type != openapi.List {
-		k.report(i, diagnostic.CodeIgnorePart, "%s is not a list", at.inKind()).WithHint("write [key] for the key of a map")
-		return false
-	}
-	for _, name := range slices.Sorted(maps.Keys(k.path.Steps[i].Keys)) {
-		if !slices.Contains(s.Keys, name) {
-			k.report(i, diagnostic.CodeIgnorePart, "the items of %s are not identified by %s", at.inKind(), name).WithHint("%s", itemsHint(s, at))
-			return false
-		}
-	}
-	return true
-}
-
-// itemsHint says how items of a list are named.
-func itemsHint(s *openapi.Schema, at *fieldPath) string {
-	if len(s.Keys) == 0 {
-		return fmt.Sprintf("the API server treats the list as one value; ignore %s as a whole", at.inKind())
-	}
-	return fmt.Sprintf("name an item, as in %s[%s=…]", at.inKind(), strings.Join(s.Keys, "=…,"))
-}
-
-// unknown reports a field that an object does not have.
-func (k *ignoreChecker) unknown(i int, s *openapi.Schema, at *fieldPath) {
-	if s.Open {
-		return
-	}
-	name := k.path.Steps[i].Field
-	finding := k.report(i, diagnostic.CodeIgnoreUnknown, "%s has no field %s", at.kind(), at.to(name, s).inKind())
-	if near, ok := diagnostic.Nearest(name, slices.Collect(maps.Keys(s.Fields))); ok {
-		finding.WithHint("did you mean %q?", near)
-		return
-	}
-	finding.Hint = listFields(s)
-}
-
-func (k *ignoreChecker) report(i int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	return k.c.reportAt(k.n, k.path.At[i], code, format, args...)
 }

@@ -121,16 +121,16 @@ func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Us
 	if from == nil {
 		return t
 	}
-	switch typ := innerType(from.typ.cel()); typ.Kind() {
+	switch typ := from.typ.Inner(); typ.Kind() {
 	case types.MapKind:
 		// Its values would be matchLabels and matchExpressions.
-		if text, ok := n.Text(); ok && typ.Parameters()[1].Kind() == types.StringKind {
+		if text, ok := n.Text(); ok && typ.CEL().Parameters()[1].Kind() == types.StringKind {
 			c.report(c.rule.Source.At(n), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives a map of strings", inner.place).
 				WithHint("write matchLabels: %s", strings.TrimSpace(text))
 		}
 	case types.StructKind, types.DynKind:
 	default:
-		c.report(c.rule.Source.At(n), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typeWords(typ))
+		c.report(c.rule.Source.At(n), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typ)
 	}
 	c.textsOnly(n, &openapi.Schema{Type: openapi.Map, Items: &openapi.Schema{Type: openapi.Map, Items: textSchema()}})
 	c.try(n, t, inner.place, func(s *scope) *problem {
@@ -149,7 +149,7 @@ func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Us
 // textsOnly keeps bytes out of a selector, or a part of one, that can be as s says.
 func (c *compiler) textsOnly(n *yamltree.Node, s *openapi.Schema) {
 	if x := c.results[n].x; x != nil {
-		if innerType(x.typ).Kind() == types.BytesKind {
+		if x.Inner().Kind() == types.BytesKind {
 			c.report(c.rule.Source.At(n), diagnostic.CodeResultType, "a selector compares text, and this gives bytes").WithHint("write string(…) around it")
 		}
 		x.goesInto(s)

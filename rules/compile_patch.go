@@ -56,7 +56,7 @@ func (c *compiler) patch(spec *syntax.Patch, p *Program, all *flow.Uses) *compil
 		rendered := *sc
 		rendered.place, rendered.rendered = sc.place+".template", true
 		patch.template, _ = c.template(spec.Template, &rendered, &by.Uses)
-		c.conformPatch(spec, patch)
+		c.conform(spec.Template, patch.GVK, patch.kind.HasStatus, true)
 		c.checkReadsItself(spec, patch, &by.Uses)
 	}
 	c.readers = append(c.readers, by)
@@ -177,15 +177,4 @@ func isOwnMark(name string) bool {
 	return slices.Contains([]string{
 		"kanon.dev/rule", "kanon.dev/parent-uid", "kanon.dev/node", "kanon.dev/owner", "kanon.dev/applied", "kanon.dev/taken", "kanon.dev/joined", "kanon.dev/retained-by",
 	}, name)
-}
-
-// conformPatch compares a patch's template with the schema of its kind. It may lack
-// what the object needs: that is there.
-func (c *compiler) conformPatch(spec *syntax.Patch, patch *compiledPatch) {
-	s := c.schemaOf(patch.GVK)
-	if s == nil {
-		return
-	}
-	f := &conformer{c: c, builtIn: syntax.IsBuiltIn(patch.GVK.Group), shared: true, noStatus: patch.kind.HasStatus}
-	f.value(spec.Template, s, &fieldPath{name: patch.GVK.Kind})
 }

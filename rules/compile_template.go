@@ -6,8 +6,10 @@ import (
 
 	"github.com/google/cel-go/common/types"
 
+	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
@@ -90,7 +92,7 @@ func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 		if ok {
 			c.checkPlainText(n, s)
 		}
-		return constTemplate{value: n.Value}, &origin{typ: constType(n.Value)}
+		return constTemplate{value: n.Value}, &origin{typ: check.ScalarType(n.Value)}
 	}
 	parts, err := syntax.Scan(s)
 	if err != nil {
@@ -115,7 +117,7 @@ func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 	case t == nil:
 		return nil, nil
 	case len(t.parts) == 1 && t.parts[0].x == nil:
-		return constTemplate{value: t.parts[0].text}, &origin{typ: constType(t.parts[0].text)}
+		return constTemplate{value: t.parts[0].text}, &origin{typ: check.ScalarType(t.parts[0].text)}
 	}
 	return *t, from
 }
@@ -139,7 +141,7 @@ func (c *compiler) wrongSince(before int) bool {
 // textTemplate compiles text with expressions in it. Of where its values come
 // from only the time matters: text as a whole is there, or is not.
 func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compileScope, u *flow.Uses) (*textTemplate, *origin) {
-	t, out := &textTemplate{}, &origin{typ: typed{typ: types.StringType}}
+	t, out := &textTemplate{}, &origin{typ: check.Of(types.StringType)}
 	ok, kept := true, result{}
 	for _, p := range parts {
 		if !p.Expr {
@@ -157,8 +159,8 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compi
 			continue
 		}
 		out.drifts = out.drifts || from.moves()
-		if wrong := neverText(x.typ); wrong != "" {
-			c.reportAt(n, p.Offset, diagnostic.CodeNotText, "%s cannot be part of text", wrong).WithHint("%s", textHint(x.typ))
+		if wrong, hint := x.TextHint(); wrong != "" {
+			c.reportAt(n, p.Offset, diagnostic.CodeNotText, "%s cannot be part of text", wrong).WithHint("%s", hint)
 		}
 		kept.items = kept.items || x.items
 		t.parts = append(t.parts, textPart{x: x.expression})
@@ -168,47 +170,6 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compi
 	}
 	c.keep(n, kept)
 	return t, out
-}
-
-// textHint says how a value of a type without a text form is made text.
-func textHint(t *types.Type) string {
-	switch t.Kind() {
-	case types.ListKind:
-		return "write toJson(…), or join strings with list.join(', ')"
-	case types.MapKind, types.StructKind:
-		return "write toJson(…)"
-	case types.BytesKind:
-		return "write string(…)"
-	case types.OpaqueKind:
-		if isOptional(t) {
-			return "give it a default with orValue(…)"
-		}
-		return "write string(…)"
-	}
-	return ""
-}
-
-// neverText names a type that has no text form, where the type is known.
-func neverText(t *types.Type) string {
-	switch t.Kind() {
-	case types.ListKind:
-		return "a list"
-	case types.MapKind:
-		return "a map"
-	case types.StructKind:
-		return "an object"
-	case types.NullTypeKind:
-		return "null"
-	case types.BytesKind:
-		return "bytes"
-	case types.OpaqueKind:
-		if isOptional(t) {
-			return "an optional value"
-		}
-		return "a value of type " + t.TypeName()
-	default:
-		return ""
-	}
 }
 
 func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template, *origin) {
@@ -251,6 +212,18 @@ func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (te
 	return t, o
 }
 
+// mappingType is the type of a mapping in a template, of whose fields the origins are known.
+func (c *compiler) mappingType(t mapTemplate, fields map[string]*origin) check.Type {
+	if len(t.entries) == 0 || slices.ContainsFunc(t.entries, func(e entry) bool { return e.key != nil }) {
+		return check.Of(types.NewMapType(types.StringType, types.DynType))
+	}
+	known := make(map[string]check.Type, len(fields))
+	for name, from := range fields {
+		known[name] = from.typ
+	}
+	return c.types.Record(known)
+}
+
 // constMap is a mapping without expressions, rendered.
 func constMap(t mapTemplate) map[string]any {
 	m := make(map[string]any, len(t.entries))
@@ -276,7 +249,7 @@ func (c *compiler) key(f yamltree.Field, sc *compileScope, u *flow.Uses) (*textT
 
 func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template, *origin) {
 	t := listTemplate{}
-	o, kind := fixed(), celenv.NoType()
+	o, kind := fixed(), check.NoType()
 	allConst, ok := true, true
 	for _, item := range n.Items {
 		if x, from, isSpread := c.spread(item, sc, u); isSpread {
@@ -284,7 +257,7 @@ func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 			ok = ok && x != nil
 			o.drifts = o.drifts || from.moves()
 			if x != nil {
-				kind = celenv.Join(kind, c.types.element(c.types.unwrapped(from.typ)).cel())
+				kind = check.Join(kind, c.types.Element(from.typ.Inner()).CEL())
 			}
 			t.items = append(t.items, listItem{spread: x})
 			continue
@@ -294,13 +267,13 @@ func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 			ok = false
 			continue
 		}
-		kind = celenv.Join(kind, innerType(from.typ.cel()))
+		kind = check.Join(kind, from.typ.Inner().CEL())
 		o = join(o, &origin{waits: from.waits, drifts: from.moves()})
 		_, isConst := value.(constTemplate)
 		allConst = allConst && isConst
 		t.items = append(t.items, listItem{value: value})
 	}
-	o = &origin{waits: o.waits, drifts: o.drifts, typ: typed{typ: types.NewListType(kind)}}
+	o = &origin{waits: o.waits, drifts: o.drifts, typ: check.Of(types.NewListType(kind))}
 	switch {
 	case !ok:
 		return nil, nil
@@ -333,8 +306,8 @@ func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*ex
 	if x == nil {
 		return nil, nil, true
 	}
-	if k := x.typ.Kind(); k != types.ListKind && k != types.DynKind && k != types.NullTypeKind && !isOptional(x.typ) {
-		c.reportAt(n, whole.Offset, diagnostic.CodeResultType, "${...list} needs a list, and this gives %s", typeWords(x.typ))
+	if !x.CanBe(types.ListKind, types.NullTypeKind) && !check.IsOptional(x.CEL()) {
+		c.reportAt(n, whole.Offset, diagnostic.CodeResultType, "${...list} needs a list, and this gives %s", x.Type)
 		return nil, nil, true
 	}
 	c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.wrongSince(before)})
@@ -344,20 +317,38 @@ func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*ex
 // checkedExpression is an expression with what only the compiler needs.
 type checkedExpression struct {
 	*expression
-	typ *types.Type
-	// typed is the same with the schema, where there is one.
-	typed typed
-	// holds are the paths that are there where the expression is true.
-	holds map[string]bool
-	expr  *celenv.Expression
-	// nodes are the types of the nodes that were walked over, by id.
-	nodes map[int64]typed
+	*check.Expression
+	expr *celenv.Expression
 	// items is true where the expression reads a name of forEach.
 	items bool
-	// missing are the reads, by node, of fields that may be missing.
-	missing map[int64]missingRead
 	// plainPath is the path that the expression is and nothing else; empty for every other.
 	plainPath string
+}
+
+// goesInto has the evaluation compare bytes and text with the field, where the type of
+// the value does not show that they fit.
+func (x *checkedExpression) goesInto(s *openapi.Schema) {
+	switch {
+	case !x.CanBe(types.AnyKind, types.ListKind, types.MapKind, types.StructKind) || x.IsOf(s):
+	case x.into == nil:
+		x.into = s
+	case x.into != s:
+		x.into = &openapi.Schema{} // an alias of YAML stands in two fields
+	}
+}
+
+// result is what the compiler knows of a scalar with expressions in it.
+type result struct {
+	// x is nil for text with expressions between other text.
+	x    *checkedExpression
+	part syntax.Part
+	// items is true where a name of forEach is read.
+	items bool
+	// wrong is true where an error in the expression was reported, so that what
+	// it gives says nothing.
+	wrong bool
+	// others are the expressions of the same scalar in other places, by aliases of YAML.
+	others []*checkedExpression
 }
 
 // compiled is the expression as programs hold it; nil of nil.
@@ -438,7 +429,7 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	a := &analysis{
 		c: c, scope: sc, expr: expr, node: n,
 		at: func(id int64) diagnostic.Position { return at(expr.Offset(id)) }, within: at,
-		reads: map[int64]read{}, absent: map[int64][]int64{}, moving: map[int64][]int{}, reported: map[int64]bool{}, nodes: map[int64]typed{},
+		reads: map[int64]read{}, absent: map[int64][]int64{}, moving: map[int64][]int{}, reported: map[int64]bool{},
 	}
 	from := a.value(expr.Root(), nil)
 	a.uses.GuardOwn()
@@ -449,10 +440,11 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	if !complete {
 		return nil, nil
 	}
-	how := run.Options{CostLimit: c.limits.ExpressionCost, Absent: a.absent, Moving: a.moving}
-	result, holds := a.checkTypes(&how)
-	c.meant = c.meant || len(how.Conversions) > 0
-	prog, issues := run.New(expr, how)
+	checked := check.Check(check.Input{Expr: expr, Table: c.types, Names: a, Parent: &c.rule.Parent, Exists: sc.asked, Fails: a.fails, Report: a.reportName})
+	c.meant = c.meant || len(checked.Conversions) > 0
+	prog, issues := run.New(expr, run.Options{
+		CostLimit: c.limits.ExpressionCost, Absent: a.absent, Moving: a.moving, Conversions: checked.Conversions, Encoded: checked.Encoded,
+	})
 	if c.reportConstants(expr, issues, at) {
 		return nil, nil
 	}
@@ -471,16 +463,12 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	if c.fieldReads != nil {
 		c.fieldReads[n] = append(c.fieldReads[n], a.uses.Fields...)
 	}
-	typ := expr.Type()
-	if result.known() {
-		typ = result.typ
-	}
 	if from != nil {
 		kept := *from
-		kept.typ, kept.holds = result, holds
+		kept.typ, kept.holds = checked.Type, checked.Exist
 		from = &kept
 	}
-	return &checkedExpression{expression: x, typ: typ, typed: result, holds: holds, expr: expr, nodes: a.nodes, items: a.uses.Items, missing: a.missing, plainPath: a.plainPath()}, from
+	return &checkedExpression{expression: x, Expression: checked, expr: expr, items: a.uses.Items, plainPath: a.plainPath()}, from
 }
 
 // valueOffset turns an offset in a node's text into one in the YAML value. A
@@ -491,8 +479,4 @@ func (c *compiler) valueOffset(n *yamltree.Node, offset int) int {
 
 func (c *compiler) isVariable(name string, sc *compileScope) bool {
 	return c.variables[name] != nil || sc.locals[name] != nil
-}
-
-func isOptional(t *types.Type) bool {
-	return t.Kind() == types.OpaqueKind && t.TypeName() == types.OptionalType.TypeName()
 }

@@ -63,7 +63,7 @@ func (c *compiler) atMostOneItem(spec *syntax.Child) bool {
 		case f.In.Kind == yamltree.Mapping:
 			return len(f.In.Fields) > 1
 		case f.In.Kind == yamltree.Sequence:
-			return len(f.In.Items) > 1 || len(f.In.Items) == 1 && isSpread(f.In.Items[0])
+			return len(f.In.Items) > 1 || len(f.In.Items) == 1 && syntax.IsSpread(f.In.Items[0])
 		}
 		r, ok := c.results[f.In]
 		return ok && r.x != nil && !atMostOne(r.x.expr.Root())
@@ -81,15 +81,4 @@ func atMostOne(e ast.Expr) bool {
 	default:
 	}
 	return false
-}
-
-// isSpread says whether an item of a list stands for several.
-func isSpread(n *yamltree.Node) bool {
-	text, _ := n.Text()
-	parts, err := syntax.Scan(text)
-	if err != nil {
-		return false
-	}
-	whole, ok := syntax.WholeExpression(parts)
-	return ok && whole.Spread
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/yamltree"
@@ -36,7 +37,7 @@ type origin struct {
 	drifts bool
 	// typ is what is known of the value, where the origin is that of a name or of
 	// a part of a template.
-	typ typed
+	typ check.Type
 	// holds are, of a variable, the paths that are there where it is true.
 	holds map[string]bool
 }
@@ -57,11 +58,9 @@ func join(a, b *origin) *origin {
 
 // analysis walks over one expression and finds out what it reads.
 type analysis struct {
-	// missing are the reads of fields that may be missing.
-	missing map[int64]missingRead
-	c       *compiler
-	scope   *compileScope
-	expr    *celenv.Expression
+	c     *compiler
+	scope *compileScope
+	expr  *celenv.Expression
 	// node is the scalar in which the expression stands.
 	node *yamltree.Node
 	// at maps a node to its place in the source, and within an offset in the
@@ -76,8 +75,6 @@ type analysis struct {
 	// where a value first goes with the clock in a way that is not followed.
 	moving   map[int64][]int
 	driftsAt ast.Expr
-	// nodes are the types of the nodes, by id.
-	nodes map[int64]typed
 	// presence is true below has(), where nothing is read for its value.
 	presence bool
 	// random is true where the value is made at random, as far as it was walked.
@@ -108,20 +105,26 @@ func (b bindings) with(names map[string]*origin) bindings {
 }
 
 func (a *analysis) report(id int64, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+	return a.reportName(id, "", code, format, args...)
+}
+
+// reportName reports something about a node, and about a name in it if that is not empty.
+func (a *analysis) reportName(id int64, name string, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	if a.reported[id] {
 		return &diagnostic.Finding{} // that is kept nowhere
 	}
 	a.reported[id] = true
-	return a.c.report(a.at(id), code, format, args...)
-}
-
-// reportName reports something about a name that is read.
-func (a *analysis) reportName(id int64, name string, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	f := a.report(id, code, format, args...)
-	if f.Code != "" {
+	f := a.c.report(a.at(id), code, format, args...)
+	if name != "" {
 		f.Position = a.within(flow.NameOffset(a.expr.Text(), a.expr.Offset(id), name))
 	}
 	return f
+}
+
+// fails reports whether the expression fails, and does not wait, if a read finds nothing.
+func (a *analysis) fails(id int64) bool {
+	r, ok := a.reads[id]
+	return ok && !r.waits
 }
 
 // value is the origin of a node that is used for its value.

@@ -18,7 +18,7 @@
 //
 //   - value: JSON as CEL values and back.
 //   - function: what each function does, costs and makes.
-//   - celenv: parsing, names, types (Result, Meet and Join are the relation of types that the checks of rules use).
+//   - celenv: parsing, names and types.
 //   - run: programs, and the limits on their cost, time and memory.
 //
 // run imports celenv, because a program is made of a checked expression. Checking needs no program, so a reader of

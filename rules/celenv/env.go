@@ -68,10 +68,12 @@ func newEnv() (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build the CEL checker: %w", err)
 	}
+	overloads := map[string][]*decls.OverloadDecl{}
 	for name, fn := range base.Functions() {
 		if fn.IsDeclarationDisabled() {
 			continue
 		}
+		overloads[name] = fn.OverloadDecls()
 		if err := check.AddFunctions(fn); err != nil {
 			return nil, fmt.Errorf("declare the CEL function %s: %w", name, err)
 		}
@@ -88,7 +90,7 @@ func newEnv() (*Env, error) {
 	types.LabelErrNode(sharedErrorID, types.Int(math.MaxInt64).ConvertToType(types.TimestampType))
 	return &Env{
 		table:      functions,
-		overloads:  overloads(base.Functions()),
+		overloads:  overloads,
 		base:       base,
 		checker:    check,
 		dispatcher: dispatcher,

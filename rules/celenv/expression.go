@@ -2,6 +2,7 @@ package celenv
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/google/cel-go/cel"
@@ -82,10 +83,40 @@ func (x *Expression) Plan(attributes interpreter.AttributeFactory, options ...in
 }
 
 // Nodes lists every node of the expression, outer ones first.
-func (x *Expression) Nodes() []ast.Expr {
-	var nodes []ast.Expr
-	ast.PreOrderVisit(x.ast.Expr(), ast.NewExprVisitor(func(e ast.Expr) { nodes = append(nodes, e) }))
-	return nodes
+func (x *Expression) Nodes() []ast.Expr { return slices.Collect(All(x.Root())) }
+
+// All goes over a node and all nodes below it, outer ones first.
+func All(e ast.Expr) iter.Seq[ast.Expr] {
+	return func(yield func(ast.Expr) bool) { each(e, yield) }
+}
+
+func each(e ast.Expr, yield func(ast.Expr) bool) bool {
+	if !yield(e) {
+		return false
+	}
+	below := Operands(e)
+	if e.Kind() == ast.ComprehensionKind {
+		c := e.AsComprehension()
+		below = []ast.Expr{c.IterRange(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()}
+	}
+	for _, o := range below {
+		if !each(o, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// Terms lists the parts of an expression that an operator such as && joins.
+func Terms(e ast.Expr, operator string) []ast.Expr {
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != operator {
+		return []ast.Expr{e}
+	}
+	var terms []ast.Expr
+	for _, arg := range e.AsCall().Args() {
+		terms = append(terms, Terms(arg, operator)...)
+	}
+	return terms
 }
 
 // Name is a name in an expression.

@@ -8,20 +8,33 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
+// Overloads are the ways to call a function. There are none for an unknown name.
+func (e *Env) Overloads(name string) []*decls.OverloadDecl { return e.overloads[name] }
+
 // Signatures lists the ways to call a function, such as "string.startsWith(string)",
 // each once, in the order of their declaration. There are none for an unknown name.
 func (e *Env) Signatures(name string) []string {
-	fn, ok := e.base.Functions()[name]
-	if !ok {
-		return nil
-	}
 	var forms []string
-	for _, o := range fn.OverloadDecls() {
+	for _, o := range e.Overloads(name) {
 		if form := signatureOf(name, o); !slices.Contains(forms, form) {
 			forms = append(forms, form)
 		}
 	}
 	return forms
+}
+
+// maxForms is how many ways to call a function a hint shows: with more, none is the one that is
+// meant.
+const maxForms = 3
+
+// Usage is a hint how to call a function. It is empty for operators, and for functions that can
+// be called in many ways.
+func (e *Env) Usage(name string) string {
+	forms := e.Signatures(name)
+	if len(forms) == 0 || len(forms) > maxForms || strings.Trim(name, "_@!?:[]-+*/%<>=&|") != name {
+		return ""
+	}
+	return "write " + strings.Join(forms, " or ")
 }
 
 func signatureOf(name string, o *decls.OverloadDecl) string {

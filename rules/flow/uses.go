@@ -3,7 +3,6 @@ package flow
 import (
 	"slices"
 
-	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
 	"kanon.dev/kanon/rules/celenv"
@@ -169,16 +168,8 @@ func containsAll(have, want []string) bool {
 // conjuncts lists the terms that && joins.
 func conjuncts(x *celenv.Expression) []string {
 	var out []string
-	var walk func(e ast.Expr)
-	walk = func(e ast.Expr) {
-		if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.LogicalAnd {
-			for _, arg := range e.AsCall().Args() {
-				walk(arg)
-			}
-			return
-		}
+	for _, e := range celenv.Terms(x.Root(), operators.LogicalAnd) {
 		out = append(out, x.Source(e))
 	}
-	walk(x.Root())
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // Part is a piece of a template string: text, or an expression.
@@ -179,4 +180,15 @@ func WholeExpression(parts []Part) (Part, bool) {
 		return parts[0], true
 	}
 	return Part{}, false
+}
+
+// IsSpread reports whether an item of a list is ${...list}, and so stands for several.
+func IsSpread(item *yamltree.Node) bool {
+	text, _ := item.Text()
+	parts, err := Scan(text)
+	if err != nil {
+		return false
+	}
+	whole, ok := WholeExpression(parts)
+	return ok && whole.Spread
 }

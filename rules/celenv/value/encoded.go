@@ -24,27 +24,15 @@ var (
 	ErrBytesInText  = errors.New("bytes cannot be part of text; write string(…)")
 )
 
-// isBytes reports whether values of a schema are bytes, in JSON as base64.
-func isBytes(s *openapi.Schema) bool {
-	return s != nil && s.Type == openapi.String && s.Format == openapi.FormatByte
-}
-
 // isText reports whether values of a schema are text, or may be, and never bytes.
 func isText(s *openapi.Schema) bool {
 	return s != nil && (s.Type == openapi.String && s.Format != openapi.FormatByte || s.Type == openapi.IntOrString)
 }
 
-// fieldOf is the schema of a field of an object, or of a value of a map; nil where it is not known.
-func fieldOf(s *openapi.Schema, name string) *openapi.Schema {
-	switch {
-	case s == nil:
-		return nil
-	case s.Type == openapi.Map:
-		return s.Items
-	case s.Fields[name] != nil:
-		return s.Fields[name].Schema
-	}
-	return nil
+// at is the schema of a field of an object, or of a value of a map; nil where it is not known.
+func at(s *openapi.Schema, name string) *openapi.Schema {
+	below, _ := s.At(name)
+	return below
 }
 
 // itemOf is the schema of a list's items; nil where it is not known.
@@ -78,7 +66,7 @@ type encoded struct {
 }
 
 func (e *encoded) field(name string) *encoded {
-	return &encoded{schema: fieldOf(e.schema, name), decoder: e.decoder}
+	return &encoded{schema: at(e.schema, name), decoder: e.decoder}
 }
 
 func (e *encoded) item() *encoded { return &encoded{schema: itemOf(e.schema), decoder: e.decoder} }
@@ -102,7 +90,7 @@ func (e *encoded) value(val any) ref.Val {
 	}
 	switch v := val.(type) {
 	case string:
-		if isBytes(e.schema) {
+		if e.schema.IsBytes() {
 			if e.decoder == nil {
 				return Decode(v)
 			}

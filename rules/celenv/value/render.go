@@ -78,7 +78,7 @@ func (r *renderer) value(val ref.Val, into *openapi.Schema) (any, error) {
 	}
 	switch v := val.(type) {
 	case types.String:
-		if isBytes(into) {
+		if into.IsBytes() {
 			return nil, ErrTextForBytes
 		}
 		return string(v), nil
@@ -184,7 +184,7 @@ func (r *renderer) fields(m traits.Mapper, into *openapi.Schema) (any, error) {
 			name = types.String(text)
 		}
 		val, _ := m.Find(key)
-		plain, err := r.value(val, fieldOf(into, string(name)))
+		plain, err := r.value(val, at(into, string(name)))
 		switch {
 		case errors.Is(err, ErrNoValue) || (err == nil && plain == nil):
 			continue
@@ -287,7 +287,7 @@ func (r *renderer) plain(val any, into *openapi.Schema) any {
 		}
 		return out
 	case string:
-		if isBytes(into) {
+		if into.IsBytes() {
 			r.err = ErrTextForBytes
 		}
 	case int:
@@ -314,7 +314,7 @@ func (r *renderer) plainFields(fields map[string]any, into *openapi.Schema) any 
 		if field == nil {
 			continue
 		}
-		if out[k] = r.plain(field, fieldOf(into, k)); r.err != nil {
+		if out[k] = r.plain(field, at(into, k)); r.err != nil {
 			r.firstWrong(fields, into)
 			return nil
 		}
@@ -327,7 +327,7 @@ func (r *renderer) plainFields(fields map[string]any, into *openapi.Schema) any 
 func (r *renderer) firstWrong(fields map[string]any, into *openapi.Schema) {
 	for _, k := range slices.Sorted(maps.Keys(fields)) {
 		again := renderer{left: math.MaxInt}
-		if again.plain(fields[k], fieldOf(into, k)); again.err != nil {
+		if again.plain(fields[k], at(into, k)); again.err != nil {
 			r.err = fmt.Errorf("%s: %w", k, again.err)
 			return
 		}

@@ -1,4 +1,4 @@
-package rules
+package check
 
 import (
 	"fmt"
@@ -15,53 +15,33 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// result compares what the expressions of a scalar give with the schema of the
-// field.
-func (f *conformer) result(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
-	r, ok := f.c.results[n]
-	if !ok || r.wrong {
-		return // that is what has to be mended first
-	}
-	if r.x == nil {
-		f.text(n, s, at)
+// result compares what the expressions of a scalar give with the schema of the field.
+func (t *Template) result(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
+	scalar, ok := t.Compiler.Scalar(n)
+	if !ok {
 		return
 	}
-	e := &resultCheck{conformer: f, n: n, result: r}
-	e.check(r.x.expr.Root(), s, at)
-	for _, x := range append(r.others, r.x) {
-		x.goesInto(s)
-	}
-}
-
-// goesInto has the evaluation compare bytes and text with the field, where the type of
-// the value does not show that they fit.
-func (x *checkedExpression) goesInto(s *openapi.Schema) {
-	switch innerType(x.typ).Kind() {
-	case types.DynKind, types.AnyKind, types.ListKind, types.MapKind, types.StructKind:
-	default:
+	if scalar.Whole == nil {
+		t.text(n, s, at)
 		return
 	}
-	switch {
-	case x.typed.schema == s:
-	case x.into == nil:
-		x.into = s
-	case x.into != s:
-		x.into = &openapi.Schema{} // an alias of YAML stands in two fields
-	}
+	r := &resultCheck{Template: t, n: n, Scalar: scalar, x: scalar.Whole}
+	r.check(r.x.expr.Root(), s, at)
+	scalar.GoesInto(s)
 }
 
 // text compares text around expressions, which is always a string.
-func (f *conformer) text(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
-	if !isBytes(s) && (s.Type == openapi.String || s.Type == openapi.IntOrString || s.Type == openapi.Any) {
+func (t *Template) text(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
+	if !s.IsBytes() && (s.Type == openapi.String || s.Type == openapi.IntOrString || s.Type == openapi.Any) {
 		return
 	}
-	finding := f.report(n, diagnostic.CodeFieldResult, "%s must be %s, and text around an expression makes a string", at, wants(s))
+	finding := t.report(n, diagnostic.CodeFieldResult, "%s must be %s, and text around an expression makes a string", at, wants(s))
 	text, _ := n.Text()
 	blanks := strings.TrimSpace(text)
 	switch {
 	case strings.HasPrefix(blanks, "${") && strings.HasSuffix(blanks, "}") && strings.Count(text, "${") == 1:
 		finding.WithHint("leave out the blanks around the expression")
-	case isBytes(s):
+	case s.IsBytes():
 		finding.WithHint("%s", bytesHint("write one expression with bytes(…)", at))
 	}
 }
@@ -81,9 +61,10 @@ func bytesHint(hint string, at *fieldPath) string {
 
 // resultCheck compares what one whole expression gives with a schema.
 type resultCheck struct {
-	*conformer
+	*Template
+	Scalar
 	n *yamltree.Node
-	result
+	x *Expression
 }
 
 // check goes down into what the expression writes out: maps, lists, and both
@@ -124,9 +105,9 @@ func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 	}
 	v, walked := r.x.nodes[e.ID()]
 	if !walked {
-		v = typed{typ: r.x.expr.TypeOf(e.ID())}
+		v = Of(r.x.expr.TypeOf(e.ID()))
 	}
-	if m := r.misfit(v, s, 0); m != nil {
+	if m := r.Table.misfit(v, s, 0); m != nil {
 		text := fmt.Sprintf("must be %s, and this gives %s", m.want, m.got)
 		if m.field != "" {
 			text = fmt.Sprintf("has no field %s, which this gives", m.field)
@@ -137,13 +118,13 @@ func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 
 // hint says how a part of the expression can be made to fit.
 func (r *resultCheck) hint(e ast.Expr, s *openapi.Schema, m *misfit) string {
-	if isBytes(s) && e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "base64.encode" {
+	if s.IsBytes() && e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "base64.encode" {
 		return "leave out base64.encode(…): bytes are written as base64"
 	}
 	if read, ok := r.x.missing[e.ID()]; ok && m.convert != "" {
 		// What is told of the read itself does not fit what is told of its type: one
 		// hint says both.
-		r.c.withdraw(read.finding)
+		r.Compiler.Withdraw(read.finding)
 		return m.hintFor(read.optional+".orValue(…)", false)
 	}
 	if e.Kind() != ast.LiteralKind {
@@ -151,7 +132,7 @@ func (r *resultCheck) hint(e ast.Expr, s *openapi.Schema, m *misfit) string {
 	}
 	text, isText := flow.LiteralText(e)
 	switch {
-	case isBytes(s):
+	case s.IsBytes():
 		return m.hintFor("…", false) // it may be a password
 	case !isText && s.Type == openapi.String:
 		return "write '" + r.x.expr.Source(e) + "'"
@@ -194,7 +175,7 @@ func (r *resultCheck) literal(e ast.Expr, s *openapi.Schema, at *fieldPath) bool
 	default:
 		return false
 	}
-	if _, ok := takes(s, value); !ok || isBytes(s) {
+	if !takes(s, value) || s.IsBytes() {
 		return false // the type says it
 	}
 	r.constant(value, s, at, r.place(e))
@@ -204,7 +185,7 @@ func (r *resultCheck) literal(e ast.Expr, s *openapi.Schema, at *fieldPath) bool
 // entries compares a map that the expression writes out.
 func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 	given := map[string]bool{}
-	whole := !r.shared
+	whole := !r.Shared
 	for _, e := range e.AsMap().Entries() {
 		entry := e.AsMapEntry()
 		name, ok := flow.LiteralText(entry.Key())
@@ -228,7 +209,7 @@ func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 	}
 	if s.Type == openapi.Object && whole {
 		if missing := missingFields(s, given); len(missing) > 0 {
-			r.c.report(r.place(e), diagnostic.CodeFieldMissing, "%s is missing %s", at, listed(missing))
+			r.Compiler.Report(r.place(e), diagnostic.CodeFieldMissing, "%s is missing %s", at, listed(missing, "and"))
 		}
 	}
 }
@@ -236,23 +217,15 @@ func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 // place is where a part of the expression starts.
 func (r *resultCheck) place(e ast.Expr) diagnostic.Position {
 	first := -1
-	var walk func(e ast.Expr)
-	walk = func(e ast.Expr) {
-		if at := r.x.expr.Offset(e.ID()); at >= 0 && (first < 0 || at < first) {
+	for below := range celenv.All(e) {
+		if at := r.x.expr.Offset(below.ID()); at >= 0 && (first < 0 || at < first) {
 			first = at
 		}
-		for _, below := range celenv.Operands(e) {
-			walk(below)
-		}
-		if e.Kind() == ast.ComprehensionKind {
-			walk(e.AsComprehension().IterRange())
-		}
 	}
-	walk(e)
 	if e.ID() == r.x.expr.Root().ID() {
 		first = 0
 	}
-	return r.c.rule.Source.Within(r.n, r.part.Offset+max(first, 0))
+	return r.Source.Within(r.n, r.Offset+max(first, 0))
 }
 
 // maxShown is how long an expression may be to be written again in a hint.
@@ -262,7 +235,7 @@ const maxShown = 50
 func (r *resultCheck) source(e ast.Expr) string {
 	text := r.x.expr.Source(e)
 	if e.ID() == r.x.expr.Root().ID() {
-		text = r.x.text
+		text = r.Text
 	}
 	if len(text) > maxShown || strings.Contains(text, "\n") {
 		return "…"

@@ -1,4 +1,4 @@
-package rules
+package check
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 )
 
 // sequence compares a list with its schema.
-func (f *conformer) sequence(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
+func (t *Template) sequence(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	if s.Type != openapi.List {
-		finding := f.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is a list", at, wants(s))
+		finding := t.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is a list", at, wants(s))
 		if s.Type == openapi.Object || s.Type == openapi.Map {
 			finding.WithHint("write its fields without \"- \"")
 		}
@@ -22,20 +22,20 @@ func (f *conformer) sequence(n *yamltree.Node, s *openapi.Schema, at *fieldPath)
 	}
 	// An item of a list that is one value for the API server is whole, whoever
 	// else writes to the object.
-	inner := *f
-	inner.shared = f.shared && len(s.Keys) > 0
+	inner := *t
+	inner.Shared = t.Shared && len(s.Keys) > 0
 	for i, item := range n.Items {
-		if isSpread(item) {
+		if syntax.IsSpread(item) {
 			inner.result(item, s, at)
 			continue
 		}
 		inner.value(item, s.Items, at.item(i, s))
 	}
-	f.uniqueItems(n, s, at)
+	t.uniqueItems(n, s, at)
 }
 
 // uniqueItems reports items of a list-map that have the same keys.
-func (f *conformer) uniqueItems(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
+func (t *Template) uniqueItems(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	if len(s.Keys) == 0 {
 		return
 	}
@@ -50,8 +50,8 @@ func (f *conformer) uniqueItems(n *yamltree.Node, s *openapi.Schema, at *fieldPa
 			seen[identity] = i
 			continue
 		}
-		f.report(first, diagnostic.CodeItemTwice, "%s has the same %s as [%d]: each item of this list needs its own",
-			at.item(i, s), listed(s.Keys), j)
+		t.report(first, diagnostic.CodeItemTwice, "%s has the same %s as [%d]: each item of this list needs its own",
+			at.item(i, s), listed(s.Keys, "and"), j)
 	}
 }
 

@@ -1,15 +1,17 @@
-package celenv
+package check
 
 import (
 	"testing"
 
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/rules/celenv"
 )
 
-func TestResult(t *testing.T) {
+func TestCall(t *testing.T) {
 	t.Parallel()
-	env, err := Shared()
+	env, err := celenv.Shared()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func TestResult(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, wrong := env.Result(tt.function, tt.method, tt.operands)
+			got, wrong := call(env, tt.function, tt.method, tt.operands)
 			if got.String() != tt.want || wrong != tt.wrong {
 				t.Errorf("got %s, %d, want %s, %d", got, wrong, tt.want, tt.wrong)
 			}

@@ -1,0 +1,25 @@
+// Package check compares a rule with the schemas of the kinds that it names.
+//
+// Check finds the types in an expression that CEL's own checker has passed. It knows what
+// parent.spec.replicas is, and reports what CEL cannot see: fields that do not exist, fields that
+// may be missing, operands that do not go together, comparisons that are always false.
+//
+//	table := check.NewTable()
+//	x := check.Check(check.Input{Expr: expr, Table: table, Names: names, Report: report, ...})
+//	x.Type          // an int, a list, an object with a schema
+//	x.Exist         // the paths that exist if the expression is true
+//	x.Conversions   // text that the expression reads as a time
+//
+// A Template compares what a rule renders with the schema of the kind, field by field. What is
+// written out is compared as it stands (written.go, list.go), and what an expression gives by its
+// type (result.go):
+//
+//	check.Template{Compiler: c, Table: table, Source: source}.Check(node, "Deployment", schema)
+//
+// Three questions are asked of types, and each has one answer. Can two values be equal, and does a
+// function take a value: relation.go. Does a field take a value, and if not, how is it converted:
+// misfit.go. What does the value of a field count as in an expression: Table, in type.go.
+//
+// The package knows nothing of the compiler, and of the program only which reads mean something
+// else than JSON has. messages.go and words.go have the texts.
+package check

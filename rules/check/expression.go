@@ -1,0 +1,333 @@
+package check
+
+import (
+	"cmp"
+	"maps"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// Names tells what is known of the names that an expression may start with.
+type Names interface {
+	// Name is the type of a name. It is false for a name that the expression declares.
+	Name(name string) (Type, bool)
+	// Member is the type of a member of a group: that of children.web.
+	Member(group, name string) Type
+	// Holds are the paths that exist if a variable is true.
+	Holds(variable string) map[string]bool
+}
+
+// Input is an expression, which CEL's checker has passed, and what is known around it.
+type Input struct {
+	Expr  *celenv.Expression
+	Table *Table
+	Names Names
+	// Parent is what the rule is for.
+	Parent *syntax.Parent
+	// Exists are the paths that exist wherever the expression is evaluated.
+	Exists map[string]bool
+	// Fails reports whether the expression fails, and does not wait, if a read finds nothing.
+	Fails func(id int64) bool
+	// Report reports something about a node, and about a name in it if that is not empty.
+	Report func(id int64, name string, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
+}
+
+// Expression is what is known of an expression.
+type Expression struct {
+	// Type is that of the value.
+	Type
+	// Exist are the paths that exist if the value is true.
+	Exist map[string]bool
+	// Conversions are the reads of values that are text in an object and something else in an
+	// expression. Encoded are the reads of values in which base64 stands for bytes.
+	Conversions map[int64]run.Conversion
+	Encoded     map[int64]*openapi.Schema
+
+	expr *celenv.Expression
+	// nodes are the types of the nodes.
+	nodes map[int64]Type
+	// missing are the reads of fields that may be missing.
+	missing map[int64]missingRead
+}
+
+// Path is the whole expression, if it is a path that is not too long for a message.
+func (x *Expression) Path() string { return pathText(x.expr, x.expr.Root()) }
+
+// checker walks over one expression with the types that schemas give to what it reads. What it
+// finds is reported. The program that runs does not depend on it, but for the conversions.
+type checker struct {
+	Input
+	out *Expression
+	// inPath are the reads that are only a part of a longer path.
+	inPath map[int64]bool
+	// asked are the paths that are known to exist, and warned those that were reported because
+	// they may be missing.
+	asked, warned map[string]bool
+	// defaulted are the paths that conditions in the expression ask for by way of a default; nil
+	// before they are needed.
+	defaulted map[string]bool
+	// joined are the operands of && and || that were checked with the whole.
+	joined map[int64]bool
+}
+
+// bindings are the types of the names that the expression itself declares.
+type bindings map[string]Type
+
+func (b bindings) with(names map[string]Type) bindings {
+	out := maps.Clone(b)
+	if out == nil {
+		out = bindings{}
+	}
+	maps.Copy(out, names)
+	return out
+}
+
+// Check finds the types in an expression.
+func Check(in Input) *Expression {
+	c := &checker{
+		Input: in, inPath: map[int64]bool{}, asked: map[string]bool{}, warned: map[string]bool{}, joined: map[int64]bool{},
+		out: &Expression{
+			expr: in.Expr, nodes: map[int64]Type{}, missing: map[int64]missingRead{},
+			Conversions: map[int64]run.Conversion{}, Encoded: map[int64]*openapi.Schema{},
+		},
+	}
+	maps.Copy(c.asked, in.Exists)
+	for _, e := range in.Expr.Nodes() {
+		c.collectAsked(e, c.asked)
+	}
+	if c.out.Type = c.walk(in.Expr.Root(), nil, false); c.out.group != "" {
+		c.out.Type = Type{} // reported: a member is missing
+	}
+	// What was read without asking exists if there is a result.
+	c.out.Exist = c.warned
+	for _, e := range celenv.Terms(in.Expr.Root(), operators.LogicalAnd) {
+		c.collectAsked(e, c.out.Exist)
+		c.collectDefaulted(e, c.out.Exist)
+	}
+	return c.out
+}
+
+func (c *checker) report(e ast.Expr, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+	return c.Report(e.ID(), "", code, format, args...)
+}
+
+// value is the type of a node that is computed with.
+func (c *checker) value(e ast.Expr, env bindings) Type { return c.walk(e, env, true) }
+
+// walk is the type of a node. computed is false if the value goes into the result as it is.
+func (c *checker) walk(e ast.Expr, env bindings, computed bool) Type {
+	out := c.node(e, env, computed)
+	c.out.nodes[e.ID()] = out
+	return out
+}
+
+func (c *checker) node(e ast.Expr, env bindings, computed bool) Type {
+	switch e.Kind() {
+	case ast.IdentKind:
+		return c.read(e, c.name(e, env), computed)
+	case ast.SelectKind:
+		sel := e.AsSelect()
+		return c.read(e, c.selected(e, sel.Operand(), c.operand(sel.Operand(), env), sel.FieldName(), sel.IsTestOnly(), false), computed)
+	case ast.CallKind:
+		return c.call(e, env, computed)
+	case ast.ListKind:
+		return c.list(e.AsList(), env, computed)
+	case ast.MapKind:
+		return c.mapping(e.AsMap(), env, computed)
+	case ast.ComprehensionKind:
+		return c.loop(e.AsComprehension(), env)
+	default:
+		return Of(c.Expr.TypeOf(e.ID()))
+	}
+}
+
+// operand is what a field or an item is read from.
+func (c *checker) operand(e ast.Expr, env bindings) Type {
+	c.inPath[e.ID()] = true
+	return c.walk(e, env, false)
+}
+
+// read notes what the text of a read means.
+func (c *checker) read(e ast.Expr, v Type, computed bool) Type {
+	if !c.inPath[e.ID()] && c.Table.hasBytes(v.schema) {
+		c.out.Encoded[e.ID()] = v.schema
+	} else if m, ok := run.ConversionTo(inner(v.CEL())); ok && computed {
+		c.out.Conversions[e.ID()] = m
+	}
+	return v
+}
+
+func (c *checker) name(e ast.Expr, env bindings) Type {
+	if v, ok := env[e.AsIdent()]; ok {
+		return v
+	}
+	if v, ok := c.Names.Name(e.AsIdent()); ok {
+		return v
+	}
+	return Of(c.Expr.TypeOf(e.ID()))
+}
+
+// selected is of.name in all its spellings. presence is true for has().
+func (c *checker) selected(e, of ast.Expr, from Type, name string, presence, optional bool) Type {
+	out := Type{}
+	optional = optional || IsOptional(from.CEL())
+	read := !presence && !optional
+	switch typ := inner(from.CEL()); {
+	case from.group != "" && !presence:
+		out = c.Names.Member(from.group, name)
+	case from.group != "" || hasAnyFields(typ):
+	case typ.Kind() == types.StructKind:
+		s := c.Table.schemaOf(from.Inner())
+		if below, ok := s.At(name); !ok {
+			c.unknownField(e, of, name, s, presence)
+		} else {
+			out = c.Table.Of(below)
+		}
+		if field := s.Fields[name]; read && field != nil {
+			c.mayBeMissing(e, of, name, field)
+		}
+	case typ.Kind() == types.MapKind:
+		if key := typ.Parameters()[0]; !Meet(key, types.StringType) {
+			c.report(e, diagnostic.CodeTypes, "the keys of %s are no strings: each is %s", cmp.Or(c.path(of), "this map"), Of(key))
+		}
+		if read {
+			c.labelMayBeMissing(e, of, name)
+		}
+		out = c.Table.Element(from.Inner())
+	default:
+		c.noFields(e, operand{of, from.Inner()}, name)
+	}
+	if presence {
+		return Of(types.BoolType)
+	}
+	return asOptional(out, optional)
+}
+
+// hasAnyFields reports whether it is not known which fields a value has.
+func hasAnyFields(t *types.Type) bool {
+	return isLoose(t) || t.Kind() == types.NullTypeKind || t.Kind() == types.OpaqueKind
+}
+
+// asOptional is the value wrapped, if that is asked for and it is not yet.
+func asOptional(v Type, optional bool) Type {
+	if optional && !IsOptional(v.CEL()) {
+		v.cel = types.NewOptionalType(v.CEL())
+	}
+	return v
+}
+
+// indexed is of[index].
+func (c *checker) indexed(e, of, index ast.Expr, env bindings, optional bool) Type {
+	from := c.operand(of, env)
+	if name, ok := flow.LiteralText(index); ok && from.Inner().Kind() != types.ListKind {
+		return c.selected(e, of, from, name, false, optional)
+	}
+	at := c.value(index, env)
+	optional, from = optional || IsOptional(from.CEL()), from.Inner()
+	switch typ := from.CEL(); {
+	case typ.Kind() == types.ListKind:
+		if !Meet(at.CEL(), types.IntType) {
+			c.wrongIndex(operand{of, from}, operand{index, at})
+		}
+	case isMap(typ):
+		if !Meet(asMap(typ).Parameters()[0], at.CEL()) {
+			c.wrongIndex(operand{of, from}, operand{index, at})
+		}
+	case !hasAnyFields(typ):
+		c.report(e, diagnostic.CodeTypes, "%s and has no items", c.subject(operand{of, from}))
+	}
+	return asOptional(c.Table.Element(from), optional)
+}
+
+func (c *checker) list(l ast.ListExpr, env bindings, computed bool) Type {
+	item := Of(NoType())
+	for i, e := range l.Elements() {
+		v := c.walk(e, env, computed)
+		if l.IsOptional(int32(i)) { //nolint:gosec // A list in an expression is short.
+			v = v.Inner()
+		}
+		item = c.join(item, v)
+	}
+	return Of(types.NewListType(item.CEL()))
+}
+
+func (c *checker) mapping(m ast.MapExpr, env bindings, computed bool) Type {
+	key, value := Of(NoType()), Of(NoType())
+	for _, entry := range m.Entries() {
+		pair := entry.AsMapEntry()
+		key = c.join(key, c.value(pair.Key(), env))
+		v := c.walk(pair.Value(), env, computed)
+		if pair.IsOptional() {
+			v = v.Inner()
+		}
+		value = c.join(value, v)
+	}
+	return Of(types.NewMapType(key.CEL(), value.CEL()))
+}
+
+// join is what is known of a value that is one of both.
+func (c *checker) join(a, b Type) Type {
+	out := c.Table.fromCEL(Join(a.CEL(), b.CEL()))
+	switch {
+	case a.schema != nil && (a.schema == b.schema || b.Kind() == types.NullTypeKind):
+		out.schema = a.schema
+	case b.schema != nil && a.Kind() == types.NullTypeKind:
+		out.schema = b.schema
+	}
+	return out
+}
+
+// loop is a comprehension: what all(), map() and the like are made of.
+func (c *checker) loop(l ast.ComprehensionExpr, env bindings) Type {
+	over := c.walk(l.IterRange(), env, false)
+	if typ := over.CEL(); typ.Kind() != types.ListKind && !isMap(typ) && !isLoose(typ) {
+		c.report(l.IterRange(), diagnostic.CodeTypes, "%s, and a loop needs a list or a map", c.subject(operand{l.IterRange(), over})).
+			Hint = optionalHint(c.path(l.IterRange()), over)
+	}
+	start := c.walk(l.AccuInit(), env, false)
+	gathered := map[string]Type{l.AccuVar(): start}
+	if l.IterVar() == "#unused" { // cel.bind
+		return c.value(l.Result(), env.with(gathered))
+	}
+	inner := env.with(c.ranged(l, over)).with(gathered)
+	step := c.value(l.LoopStep(), inner)
+	if joined := Join(start.CEL(), step.CEL()); !joined.IsExactType(start.CEL()) {
+		gathered[l.AccuVar()] = c.Table.fromCEL(joined)
+	}
+	c.value(l.LoopCondition(), inner.with(gathered))
+	return c.value(l.Result(), env.with(gathered))
+}
+
+// ranged are the types of the names of a loop.
+func (c *checker) ranged(l ast.ComprehensionExpr, over Type) map[string]Type {
+	first, second := Type{}, c.Table.Element(over)
+	switch kind := over.Kind(); {
+	case isMap(over.CEL()):
+		first = Of(types.StringType)
+	case kind == types.ListKind && l.HasIterVar2():
+		first = Of(types.IntType)
+	case kind == types.ListKind:
+		first, second = second, Type{}
+	}
+	out := map[string]Type{l.IterVar(): first}
+	if l.HasIterVar2() {
+		out[l.IterVar2()] = second
+	}
+	return out
+}
+
+// isAccumulator reports whether a node is what a loop has come to so far, of which the author
+// wrote nothing.
+func isAccumulator(e ast.Expr) bool {
+	return e.Kind() == ast.IdentKind && strings.HasPrefix(e.AsIdent(), "@")
+}

@@ -1,0 +1,323 @@
+package check
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+)
+
+// operand is a node with its type.
+type operand struct {
+	e ast.Expr
+	Type
+}
+
+// maxShownFields is how many fields a hint lists, and maxShownPath how long a path may be to be
+// named in a message.
+const (
+	maxShownFields = 8
+	maxShownPath   = 60
+)
+
+// path is a node as the author wrote it, if it is a path; else empty.
+func (c *checker) path(e ast.Expr) string { return pathText(c.Expr, e) }
+
+func pathText(x *celenv.Expression, e ast.Expr) string {
+	p := flow.PathOf(e)
+	name := p.RootName()
+	if name == "" || strings.HasPrefix(name, "@") || slices.ContainsFunc(p.Steps, func(s flow.Step) bool { return s.Asks }) {
+		return ""
+	}
+	if text := x.Source(e); len(text) <= maxShownPath {
+		return text
+	}
+	return ""
+}
+
+// subject names a value and its type: "parent.spec.replicas is an int", or only "this is an int".
+func (c *checker) subject(o operand) string {
+	name := c.path(o.e)
+	if text := c.Expr.Source(o.e); o.e.Kind() == ast.LiteralKind && len(text) <= maxShownPath {
+		name = text
+	}
+	return cmp.Or(name, "this") + " is " + o.String()
+}
+
+// object names a value within a sentence: "parent.spec.replicas, an int", or only "an int".
+func (c *checker) object(o operand) string {
+	return strings.TrimPrefix(c.path(o.e)+", "+o.String(), ", ")
+}
+
+// named is a type with the path of the value: "an int (parent.spec.replicas)".
+func (c *checker) named(o operand) string {
+	return strings.TrimSuffix(o.String()+" ("+c.path(o.e)+")", " ()")
+}
+
+// short is a node as written, if it is not long.
+func (c *checker) short(e ast.Expr) string {
+	if text := c.Expr.Source(e); len(text) <= maxShownPath {
+		return text
+	}
+	return "…"
+}
+
+func (c *checker) writeAsString(e ast.Expr) string {
+	if e.Kind() == ast.LiteralKind {
+		return "write " + strconv.Quote(c.short(e))
+	}
+	return "write string(" + c.short(e) + ")"
+}
+
+// literalWords is a literal as an author writes it.
+func literalWords(v ref.Val) string {
+	if s, ok := v.(types.String); ok {
+		return strconv.Quote(string(s))
+	}
+	return fmt.Sprint(v.Value())
+}
+
+func (c *checker) unknownField(e, from ast.Expr, name string, s *openapi.Schema, presence bool) {
+	f := c.Report(e.ID(), name, diagnostic.CodeUnknownPath, "unknown field %q in %s", name, cmp.Or(c.path(from), "this object"))
+	if presence {
+		f.Message += ", so has() is always false"
+	}
+	names := fieldNames(s)
+	switch near := diagnostic.DidYouMean(name, names); {
+	case near != "":
+		f.WithHint("%s", near)
+	case len(names) <= maxShownFields:
+		f.WithHint("known fields: %s", strings.Join(names, ", "))
+	default:
+		f.WithHint("known fields: %s and %d more", strings.Join(names[:maxShownFields], ", "), len(names)-maxShownFields)
+	}
+}
+
+func (c *checker) noFields(e ast.Expr, from operand, name string) {
+	f := c.Report(e.ID(), name, diagnostic.CodeTypes, "%s and has no field %s", c.subject(from), name)
+	if from.Kind() == types.ListKind {
+		in := c.path(from.e)
+		f.WithHint("read it of one item, as in %s[0].%s, or of all, as in %s.map(x, x.%s)", in, name, in, name)
+	}
+}
+
+func (c *checker) wrongIndex(from, at operand) {
+	f := c.report(at.e, diagnostic.CodeTypes, "%s and cannot be an index of %s, %s", c.subject(at), cmp.Or(c.path(from.e), "this"), from)
+	if from.Kind() != types.ListKind && hasTextForm(at.Type) {
+		f.Hint = c.writeAsString(at.e)
+	}
+}
+
+// mustBeBool reports a condition that is neither true nor false. place is where it stands, and
+// others are the operands beside it.
+func (c *checker) mustBeBool(o operand, place string, others ...ast.Expr) {
+	if Meet(o.CEL(), types.BoolType) {
+		return
+	}
+	if slices.ContainsFunc(others, isAccumulator) {
+		place = "the condition of a loop" // the condition of filter(), exists() and the like
+	}
+	c.report(o.e, diagnostic.CodeTypes, "%s must be true or false, and %s", place, c.subject(o)).Hint = o.BoolHint(c.path(o.e))
+}
+
+func (c *checker) differentBranches(e ast.Expr, yes, no operand) {
+	c.report(e, diagnostic.CodeTypes, "both sides of : must have the same type, and this gives %s or %s", yes, no).
+		Hint = c.textHint(yes, no)
+}
+
+func (c *checker) neverEqual(e ast.Expr, l, r operand) {
+	isUnequal := e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.NotEquals
+	s, o := c.order(l, r)
+	c.report(e, diagnostic.CodeNeverEqual, "%s and is never equal to %s, so this is always %t", c.subject(s), c.object(o), isUnequal).Hint = c.conversion(s, o)
+}
+
+// order puts the side first of which a message tells what it is: a path before what is computed.
+func (c *checker) order(l, r operand) (subject, object operand) {
+	if c.path(l.e) == "" && c.path(r.e) != "" {
+		return r, l
+	}
+	return l, r
+}
+
+// neverIn reports an item that a list or a map never has. The items have the type of in.
+func (c *checker) neverIn(e ast.Expr, item, in operand) {
+	c.report(e, diagnostic.CodeNeverEqual, "%s and is never in %s, where each is %s", c.subject(item), cmp.Or(c.path(in.e), "this"), in).
+		Hint = c.conversion(item, in)
+}
+
+// checkEnum reports a literal that a field cannot have.
+func (c *checker) checkEnum(literal, field ast.Expr, v Type) (reported bool) {
+	if c.checkParentKind(literal, field) {
+		return true
+	}
+	if literal.Kind() != ast.LiteralKind || v.schema == nil || len(v.schema.Enum) == 0 || flow.IsNullLiteral(literal) || inEnum(v.schema, literal.AsLiteral()) {
+		return false
+	}
+	names := make([]string, len(v.schema.Enum))
+	for i, allowed := range v.schema.Enum {
+		names[i] = fmt.Sprint(allowed)
+	}
+	slices.Sort(names)
+	for field.Kind() == ast.CallKind && field.AsCall().IsMemberFunction() {
+		field = field.AsCall().Target() // path.orValue(…)
+	}
+	f := c.report(literal, diagnostic.CodeNeverEqual, "%s is never %s: it is one of %s", cmp.Or(c.path(field), "this"), literalWords(literal.AsLiteral()), strings.Join(names, ", "))
+	if text, ok := flow.LiteralText(literal); ok {
+		f.WithHint("%s", diagnostic.DidYouMean(text, names))
+	}
+	return true
+}
+
+// wrongOperand reports a call for which there is no function.
+func (c *checker) wrongOperand(e ast.Expr, operands []operand, wrong int) {
+	name, env := e.AsCall().FunctionName(), c.Expr.Env()
+	symbol, isOperator := operators.FindReverse(name)
+	at := operands[min(wrong, len(operands)-1)]
+	var f *diagnostic.Finding
+	switch {
+	case isOperator && len(operands) == 2:
+		c.wrongOperator(e, symbol, operands[0], operands[1])
+		return
+	case isOperator:
+		f := c.report(e, diagnostic.CodeTypes, "%s does not take %s", symbol, c.object(at))
+		if name == operators.LogicalNot {
+			f.Hint = at.BoolHint(c.path(at.e))
+		}
+		return
+	case name == "orValue" && wrong == 1:
+		c.wrongDefault(operands[0], at)
+		return
+	case wrong >= len(operands):
+		f = c.report(e, diagnostic.CodeTypes, "%s() cannot be called with so many arguments", name)
+	case wrong == 0 && e.AsCall().IsMemberFunction():
+		f = c.Report(e.ID(), name, diagnostic.CodeTypes, "%s and has no %s()", c.subject(at), name)
+	default:
+		f = c.report(at.e, diagnostic.CodeTypes, "%s, which %s() does not take here", c.subject(at), name)
+	}
+	switch {
+	case at.Kind() == types.BytesKind && name == "base64.decode":
+		f.Hint = "it is decoded already: " + c.writeAsString(at.e) + " for the text"
+	case at.Kind() == types.BytesKind:
+		f.Hint = c.writeAsString(at.e)
+	case IsOptional(at.CEL()):
+		f.Hint = "give the optional value a default with orValue(…)"
+	default:
+		f.Hint = env.Usage(name)
+	}
+}
+
+// wrongDefault reports a default that is of another type than the value that it stands for.
+func (c *checker) wrongDefault(value, given operand) {
+	wanted := value.Inner()
+	c.report(given.e, diagnostic.CodeTypes, "%s is %s where it exists, so orValue() needs %s, and %s", cmp.Or(c.path(value.e), "the value"), wanted, wanted, c.subject(given)).
+		Hint = c.defaultHint(operand{given.e, given.Inner()}, wanted)
+}
+
+// defaultHint is a default of the type that is wanted.
+func (c *checker) defaultHint(given operand, wanted Type) string {
+	switch wanted.Kind() {
+	case types.BytesKind:
+		if text, isLiteral := flow.LiteralText(given.e); given.Kind() == types.StringKind && (!isLiteral || text != "") {
+			return "write bytes(" + c.short(given.e) + ")"
+		}
+		return "write bytes(…), or b'' for none"
+	case types.TimestampKind:
+		return "write timestamp(…), as in timestamp('2026-01-31T12:00:00Z')"
+	case types.DurationKind:
+		return "write duration(…), as in duration('1h30m')"
+	case types.StringKind:
+		return c.writeAsString(given.e)
+	case types.ListKind:
+		return "write a list, as in [], which is an empty one"
+	case types.MapKind, types.StructKind:
+		return "write a map, as in {}, which is an empty one"
+	case types.BoolKind:
+		return "write true or false"
+	case types.IntKind, types.DoubleKind:
+		return cmp.Or(c.convert(given, wanted), "write a number, as in 1")
+	default:
+		return ""
+	}
+}
+
+func (c *checker) wrongOperator(e ast.Expr, symbol string, l, r operand) {
+	s, o := c.order(l, r)
+	switch symbol {
+	case "in":
+		c.report(r.e, diagnostic.CodeTypes, "%s, and in needs a list or a map on its right", c.subject(r))
+	case "&&", "||":
+		c.mustBeBool(l, "both sides of "+symbol, r.e)
+		c.mustBeBool(r, "both sides of "+symbol, l.e)
+	case "+":
+		if s.Kind() == types.StringKind && c.path(o.e) != "" {
+			s, o = o, s
+		}
+		c.report(e, diagnostic.CodeTypes, "%s and cannot be added to %s", c.subject(s), c.object(o)).Hint = c.conversion(s, o)
+	case "<", "<=", ">", ">=":
+		c.report(e, diagnostic.CodeTypes, "%s and cannot be compared with %s", c.subject(s), c.object(o)).Hint = c.conversion(s, o)
+	default:
+		f := c.report(e, diagnostic.CodeTypes, "%s does not take %s and %s", symbol, c.named(l), c.named(r))
+		for _, pair := range [][2]operand{{l, r}, {r, l}} {
+			if text, number := pair[0], pair[1]; text.Kind() == types.StringKind && isNumber(number.CEL()) {
+				f.WithHint("write %s(%s)", number.CEL().TypeName(), c.short(text.e))
+			}
+		}
+	}
+}
+
+// conversion is how two values are made to go together.
+func (c *checker) conversion(a, b operand) string {
+	return cmp.Or(c.convert(a, b.Type), c.convert(b, a.Type), c.textHint(b, a))
+}
+
+// textHint is how one of two values is made text, if the other is text.
+func (c *checker) textHint(a, b operand) string {
+	switch {
+	case a.Kind() == types.StringKind && hasTextForm(b.Type):
+		return c.writeAsString(b.e)
+	case b.Kind() == types.StringKind && hasTextForm(a.Type):
+		return c.writeAsString(a.e)
+	}
+	return ""
+}
+
+// convert is how a value is made to go together with another type, if there is one good way.
+func (c *checker) convert(a operand, other Type) string {
+	literal, isLiteral := flow.LiteralText(a.e)
+	switch {
+	case IsOptional(a.CEL()):
+		return "give it a default, as in " + c.short(a.e) + ".orValue(…)"
+	case a.Kind() != types.StringKind:
+		return ""
+	case other.Kind() == types.DurationKind:
+		return "write duration(" + c.short(a.e) + ")"
+	case other.Kind() == types.TimestampKind:
+		if _, err := time.ParseDuration(literal); isLiteral && err == nil {
+			return "write duration(" + c.short(a.e) + ")"
+		}
+		return "write timestamp(" + c.short(a.e) + ")"
+	}
+	var plain any
+	if err := json.Unmarshal([]byte(literal), &plain); err != nil || !isLiteral {
+		return ""
+	}
+	_, number := plain.(float64)
+	_, truth := plain.(bool)
+	if number && isNumber(other.CEL()) || truth && other.Kind() == types.BoolKind {
+		return "write " + literal + " without quotes"
+	}
+	return ""
+}

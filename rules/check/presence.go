@@ -1,0 +1,153 @@
+package check
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+)
+
+// missingRead is a read of a field that may be missing.
+type missingRead struct {
+	// finding reports it.
+	finding *diagnostic.Finding
+	// optional is the read as it is written for a field that may be missing.
+	optional string
+}
+
+// mayBeMissing warns of a field that is read as if it always existed.
+func (c *checker) mayBeMissing(e, operand ast.Expr, name string, f *openapi.Field) {
+	if !f.Required && !f.Defaulted && !f.Always && !c.alwaysExists(operand, name) {
+		c.warnMissing(e, name, c.Expr.Source(operand)+".?"+name, "its schema neither requires it nor has a default for it")
+	}
+}
+
+// parentLabels is how expressions read the labels of the parent.
+const parentLabels = flow.RootParent + ".metadata.labels"
+
+// labelMayBeMissing warns of a label of the parent that is read as if it always existed, if the
+// selector guarantees others. If it guarantees none, the warning is about the labels as a whole.
+func (c *checker) labelMayBeMissing(e, operand ast.Expr, label string) {
+	if c.Expr.Source(operand) != parentLabels || !c.Parent.Labelled() || c.Parent.Guarantees(label) {
+		return
+	}
+	optional := parentLabels + ".?" + label
+	if e.Kind() != ast.SelectKind {
+		optional = parentLabels + "[?" + strconv.Quote(label) + "]"
+	}
+	c.warnMissing(e, label, optional, "spec.parent.selector does not ask for this label")
+}
+
+// warnMissing warns of a read, once, unless something asks whether there is a value. optional is
+// the read as it is written if there may be none.
+func (c *checker) warnMissing(e ast.Expr, name, optional, reason string) {
+	path := c.Expr.Source(e)
+	if !c.Fails(e.ID()) || c.asked[path] || c.warned[path] || c.isDefaulted(path) {
+		return
+	}
+	c.warned[path] = true
+	finding := c.Report(e.ID(), name, diagnostic.CodeOptionalField, "%s may be missing: %s", path, reason)
+	c.out.missing[e.ID()] = missingRead{finding: finding, optional: optional}
+	ask := "has(" + path + ")"
+	if e.Kind() != ast.SelectKind {
+		ask = strconv.Quote(name) + " in " + c.Expr.Source(e.AsCall().Args()[0])
+	}
+	finding.WithHint("write %s, with orValue(…) where there must be a value, or ask %s first", optional, ask)
+}
+
+// alwaysExists reports whether the API server sees to a field of every object, of which schemas
+// say nothing.
+func (c *checker) alwaysExists(operand ast.Expr, name string) bool {
+	switch c.Expr.Source(operand) {
+	case flow.RootParent:
+		// An object without a spec is a rare one, and not what reading a field of it is about.
+		return name == "apiVersion" || name == "kind" || name == "metadata" || name == "spec"
+	case flow.RootParent + ".metadata":
+		switch name {
+		case "name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation":
+			return true
+		case "labels":
+			return c.Parent.Labelled()
+		}
+	}
+	return false
+}
+
+// collectAsked notes the paths that exist if the node is true: that of has(path), that of "key"
+// in path, and those of a variable that asks. A comparison with null is no such question: if the
+// path is missing, there is nothing to compare.
+func (c *checker) collectAsked(e ast.Expr, asked map[string]bool) {
+	switch e.Kind() {
+	case ast.CallKind:
+		if e.AsCall().FunctionName() != operators.In {
+			return
+		}
+		key, of := e.AsCall().Args()[0], c.Expr.Source(e.AsCall().Args()[1])
+		if name, ok := flow.LiteralText(key); ok {
+			asked[of+"."+name] = true
+			asked[of+"["+c.Expr.Source(key)+"]"] = true
+		}
+	case ast.SelectKind:
+		if sel := e.AsSelect(); sel.IsTestOnly() {
+			asked[c.Expr.Source(sel.Operand())+"."+sel.FieldName()] = true
+		} else if name := flow.WholeVariable(e); name != "" {
+			maps.Copy(asked, c.Names.Holds(name))
+		}
+	default:
+	}
+}
+
+// collectDefaulted notes the path of size(path.?x.orValue([])) > 0 and the like, which is false
+// with the default: if it is true, the path exists.
+func (c *checker) collectDefaulted(e ast.Expr, asked map[string]bool) {
+	if c.Expr.TypeOf(e.ID()).Kind() != types.BoolKind {
+		return
+	}
+	var found ast.Expr
+	for n := range celenv.All(e) {
+		switch {
+		case n.Kind() != ast.CallKind || n.AsCall().FunctionName() != "orValue" || !n.AsCall().IsMemberFunction():
+		case found != nil && c.Expr.Source(n) != c.Expr.Source(found):
+			return // it may be the other one's
+		default:
+			found = n
+		}
+	}
+	if found == nil {
+		return
+	}
+	call := found.AsCall()
+	path := c.path(call.Target())
+	if path == "" {
+		return
+	}
+	text := strings.ReplaceAll(c.Expr.Source(e), c.Expr.Source(found), "("+c.Expr.Source(call.Args()[0])+")")
+	if val, ok := run.ConstantText(c.Expr.Env(), text); ok && val == types.False {
+		path = strings.NewReplacer(".?", ".", "[?", "[").Replace(path)
+		for at := len(path); at > 0; at = strings.LastIndexByte(path[:at], '.') {
+			asked[path[:at]] = true
+		}
+	}
+}
+
+// isDefaulted reports whether a condition in the expression asks for a path by way of a default.
+func (c *checker) isDefaulted(path string) bool {
+	if c.defaulted == nil {
+		c.defaulted = map[string]bool{}
+		for _, e := range c.Expr.Nodes() {
+			if e.Kind() == ast.CallKind {
+				c.collectDefaulted(e, c.defaulted)
+			}
+		}
+	}
+	return c.defaulted[path]
+}

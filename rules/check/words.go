@@ -1,0 +1,158 @@
+package check
+
+import (
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/openapi"
+)
+
+// String names the type in a sentence: "an int", "a list".
+func (t Type) String() string { return typeWords(t.CEL()) }
+
+func typeWords(t *types.Type) string {
+	switch t.Kind() {
+	case types.IntKind, types.UintKind:
+		return "an int"
+	case types.DoubleKind, types.StringKind, types.BoolKind, types.ListKind, types.MapKind:
+		return "a " + t.TypeName()
+	case types.BytesKind:
+		return "bytes"
+	case types.StructKind:
+		return "an object"
+	case types.TimestampKind:
+		return "a timestamp"
+	case types.DurationKind:
+		return "a duration"
+	case types.NullTypeKind:
+		return "null"
+	case types.TypeKind:
+		return "a type"
+	case types.OpaqueKind:
+		if IsOptional(t) {
+			return "an optional value"
+		}
+		return "a " + t.TypeName()[strings.LastIndexByte(t.TypeName(), '.')+1:] // kubernetes.URL
+	default:
+		return "a value of any type"
+	}
+}
+
+// wants says what a schema takes, for a sentence.
+func wants(s *openapi.Schema) string {
+	switch s.Type {
+	case openapi.Object, openapi.Map:
+		return "a mapping"
+	case openapi.List:
+		return "a list"
+	case openapi.String:
+		if s.IsBytes() {
+			return "bytes"
+		}
+		return "a string"
+	case openapi.Integer:
+		return "an integer"
+	case openapi.Number:
+		return "a number"
+	case openapi.Boolean:
+		return "true or false"
+	case openapi.IntOrString:
+		if s.Format == openapi.FormatQuantity {
+			return "a quantity, such as 500m or 2Gi"
+		}
+		return "an integer or a string"
+	}
+	return "something else"
+}
+
+// plural makes "ints" of "an int". It is empty for what has no plural.
+func plural(words string) string {
+	article, noun, ok := strings.Cut(words, " ")
+	switch {
+	case words == "bytes":
+		return words
+	case ok && (article == "a" || article == "an") && !strings.Contains(noun, " "):
+		return noun + "s"
+	}
+	return ""
+}
+
+// listed joins names: a, b and c.
+func listed(names []string, word string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " " + word + " " + names[len(names)-1]
+}
+
+// TextHint says how a value is made text. noText names the type if it has no text form; it is
+// empty for every other one.
+func (t Type) TextHint() (noText, hint string) {
+	switch t.Kind() {
+	case types.ListKind:
+		hint = "write toJson(…), or join strings with list.join(', ')"
+	case types.MapKind, types.StructKind:
+		hint = "write toJson(…)"
+	case types.NullTypeKind:
+	case types.BytesKind, types.OpaqueKind:
+		if hint = "write string(…)"; IsOptional(t.CEL()) {
+			hint = "give it a default with orValue(…)"
+		}
+	default:
+		return "", ""
+	}
+	return t.String(), hint
+}
+
+// BoolHint is how to ask of the value what an author wants to know who takes it for true or
+// false. path is that of the value; there is no hint without one.
+func (t Type) BoolHint(path string) string {
+	if path == "" {
+		return ""
+	}
+	switch t.Kind() {
+	case types.IntKind, types.DoubleKind:
+		return "write " + path + " > 0"
+	case types.StringKind:
+		return "write " + path + ` != ""`
+	case types.ListKind, types.MapKind:
+		return "write " + path + ".size() > 0"
+	case types.OpaqueKind:
+		if t.Inner().Kind() == types.BoolKind {
+			return "write " + path + ".orValue(false)"
+		}
+		return optionalHint(path, t)
+	default:
+		return ""
+	}
+}
+
+// optionalHint is how to get at an optional's value.
+func optionalHint(path string, v Type) string {
+	if path == "" || !IsOptional(v.CEL()) {
+		return ""
+	}
+	return "give it a default, as in " + path + ".orValue(…)"
+}
+
+// hasTextForm reports whether string() makes text of a value that is none.
+func hasTextForm(t Type) bool {
+	switch t.Kind() {
+	case types.IntKind, types.DoubleKind, types.BoolKind, types.TimestampKind, types.DurationKind, types.BytesKind:
+		return true
+	default:
+		return false
+	}
+}
+
+// isOperator reports whether an expression is an operator with its operands.
+func isOperator(e ast.Expr) bool {
+	if e.Kind() != ast.CallKind {
+		return false
+	}
+	symbol, ok := operators.FindReverse(e.AsCall().FunctionName())
+	return ok && symbol != ""
+}
