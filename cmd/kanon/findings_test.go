@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
 )
@@ -168,15 +169,15 @@ func exampleFindings(t *testing.T, example string) rules.Findings {
 		example = "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: example}\nspec:\n" + indent(example, "  ")
 	}
 	text := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: rules, labels: {kanon.dev/rules: \"true\"}}\ndata:\n  rule.yaml: |\n%s", indent(example, "    "))
-	kinds, err := builtinKinds()
+	kinds, err := manifests.BuiltinKinds()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := checkRules(t.Context(), []input{{name: "rule.yaml", data: []byte(text)}}, []input{{name: "crds.yaml", data: []byte(parents)}}, kinds, rules.Options{Namespace: engine.DefaultNamespace})
+	c, err := manifests.Check(t.Context(), []manifests.File{{Name: "rule.yaml", Data: []byte(text)}}, []manifests.File{{Name: "crds.yaml", Data: []byte(parents)}}, kinds, rules.Options{Namespace: engine.DefaultNamespace})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.findings
+	return c.Findings
 }
 
 func indent(text, by string) string {

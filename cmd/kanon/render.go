@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
@@ -89,47 +90,47 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 	if err != nil {
 		return usageErrorf(cmd, "%w", err)
 	}
-	read := func(args ...string) []input {
-		inputs, readErr := readInputs(args, cmd.InOrStdin())
+	read := func(args ...string) []manifests.File {
+		inputs, readErr := manifests.Read(args, cmd.InOrStdin())
 		err = errors.Join(err, readErr)
 		return inputs
 	}
 	ruleTexts, parentTexts, withTexts := read(ruleFile), read(parentFile), read(o.with...)
-	schemaTexts, schemasErr := readSchemas(o.schemas, cmd.InOrStdin())
+	schemaTexts, schemasErr := manifests.ReadSchemas(o.schemas, cmd.InOrStdin())
 	err = errors.Join(err, schemasErr)
 	if err != nil {
 		return usageErrorf(cmd, "%w", err)
 	}
-	parents, err1 := readObjects(parentTexts)
-	with, err2 := readObjects(withTexts)
+	parents, err1 := manifests.Objects(parentTexts)
+	with, err2 := manifests.Objects(withTexts)
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	kinds, err := builtinKinds()
+	kinds, err := manifests.BuiltinKinds()
 	if err != nil {
 		return err
 	}
-	check, err := checkRules(cmd.Context(), ruleTexts, schemaTexts, kinds, rules.Options{Namespace: o.namespace, Limits: o.limits})
+	check, err := manifests.Check(cmd.Context(), ruleTexts, schemaTexts, kinds, rules.Options{Namespace: o.namespace, Limits: o.limits})
 	if err != nil {
 		return err
 	}
-	if err := (diagnostic.Printer{Color: isTerminal(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), check.findings); err != nil {
+	if err := (diagnostic.Printer{Color: isTerminal(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), check.Findings); err != nil {
 		return err
 	}
 	switch {
-	case check.findings.HasErrors():
+	case check.Findings.HasErrors():
 		return errFindings
-	case len(check.programs) == 0:
+	case len(check.Programs) == 0:
 		return fmt.Errorf("there are no rules in %s", ruleFile)
 	}
-	defaults, err := newDefaults(check.crds)
+	defaults, err := manifests.NewDefaults(check.CRDs)
 	if err != nil {
 		return err
 	}
 	for _, parent := range parents {
-		defaults.fill(parent)
+		defaults.Fill(parent)
 	}
-	previews, err := o.previewAll(cmd.Context(), check.programs, parents, with, now)
+	previews, err := o.previewAll(cmd.Context(), check.Programs, parents, with, now)
 	if err != nil {
 		return err
 	}

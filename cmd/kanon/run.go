@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
 )
 
@@ -100,22 +101,13 @@ func (o *runOptions) validate() error {
 	}
 	for _, path := range o.rules {
 		if _, err := os.Stat(path); err != nil {
-			wrong = append(wrong, fmt.Sprintf("--rules %s: %v", path, reasonOf(err)))
+			wrong = append(wrong, fmt.Sprintf("--rules %s: %v", path, manifests.Reason(err)))
 		}
 	}
 	if len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "; "))
 	}
 	return nil
-}
-
-// reasonOf is an error of a file without the operation and the path, where a
-// message has the path already.
-func reasonOf(err error) error {
-	if path := new(fs.PathError); errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }
 
 // run runs the engine until ctx ends.
@@ -157,7 +149,7 @@ func (o *runOptions) config() (*rest.Config, error) {
 		return nil, fmt.Errorf("none is configured in %s, and Kanon does not run in one; name a kubeconfig file with --kubeconfig",
 			strings.Join(loading.GetLoadingPrecedence(), " or "))
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("--kubeconfig %s: %w", o.kubeconfig, reasonOf(err))
+		return nil, fmt.Errorf("--kubeconfig %s: %w", o.kubeconfig, manifests.Reason(err))
 	case err != nil:
 		return nil, err
 	}

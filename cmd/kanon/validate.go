@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
 )
@@ -78,11 +79,11 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 	if err := checkLimits(o.limits); err != nil {
 		return usageErrorf(cmd, "%w", err)
 	}
-	inputs, err := readInputs(args, cmd.InOrStdin())
+	inputs, err := manifests.Read(args, cmd.InOrStdin())
 	if err != nil {
 		return usageErrorf(cmd, "%w", err)
 	}
-	schemas, err := readSchemas(o.schemas, cmd.InOrStdin())
+	schemas, err := manifests.ReadSchemas(o.schemas, cmd.InOrStdin())
 	if err != nil {
 		return usageErrorf(cmd, "--schemas %w", err)
 	}
@@ -90,36 +91,36 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	check, err := checkRules(cmd.Context(), inputs, schemas, kinds, rules.Options{Namespace: o.namespace, Limits: o.limits})
+	check, err := manifests.Check(cmd.Context(), inputs, schemas, kinds, rules.Options{Namespace: o.namespace, Limits: o.limits})
 	if err != nil {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	if err := (diagnostic.Printer{Color: isTerminal(out)}).Print(out, check.findings); err != nil {
+	if err := (diagnostic.Printer{Color: isTerminal(out)}).Print(out, check.Findings); err != nil {
 		return err
 	}
-	if check.rules == 0 && len(check.findings) == 0 {
+	if check.Rules == 0 && len(check.Findings) == 0 {
 		return fmt.Errorf("there are no rules in %s", strings.Join(args, ", "))
 	}
-	if _, err := fmt.Fprintln(out, check.summary()); err != nil {
+	if _, err := fmt.Fprintln(out, check.Summary()); err != nil {
 		return fmt.Errorf("print the summary: %w", err)
 	}
-	if check.findings.HasErrors() || o.strict && len(check.findings) > 0 {
+	if check.Findings.HasErrors() || o.strict && len(check.Findings) > 0 {
 		return errFindings
 	}
 	return nil
 }
 
 // kinds are those that the rules are checked against.
-func (o *validateOptions) kinds(ctx context.Context) (*knownKinds, error) {
+func (o *validateOptions) kinds(ctx context.Context) (*manifests.Kinds, error) {
 	if !o.cluster {
-		return builtinKinds()
+		return manifests.BuiltinKinds()
 	}
 	config, err := o.run.config()
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w", err)
 	}
-	return clusterKinds(ctx, config)
+	return manifests.ClusterKinds(ctx, config)
 }
 
 // isTerminal says whether colours are wanted: what is written to is a terminal

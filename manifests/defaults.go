@@ -1,4 +1,4 @@
-package main
+package manifests
 
 import (
 	"fmt"
@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// defaults fills fields in as the API server does when an object is written, by
+// Defaults fill fields in as the API server does when an object is written, by
 // the schemas of CustomResourceDefinitions.
-type defaults map[schema.GroupVersionKind]*structuralschema.Structural
+type Defaults map[schema.GroupVersionKind]*structuralschema.Structural
 
-// newDefaults reads definitions. The error names the one that an API server would
+// NewDefaults reads definitions. The error names the one that an API server would
 // not take.
-func newDefaults(crds []*unstructured.Unstructured) (defaults, error) {
-	d := make(defaults)
+func NewDefaults(crds []*unstructured.Unstructured) (Defaults, error) {
+	d := make(Defaults)
 	for _, object := range crds {
 		var crd apiextensionsv1.CustomResourceDefinition
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &crd); err != nil {
@@ -51,9 +51,9 @@ func structuralOf(props *apiextensionsv1.JSONSchemaProps) (*structuralschema.Str
 	return structural, nil
 }
 
-// fill sets what the object leaves out and its kind has a default for. An object
+// Fill sets what the object leaves out and its kind has a default for. An object
 // of a kind that is not known stays as it is.
-func (d defaults) fill(object *unstructured.Unstructured) {
+func (d Defaults) Fill(object *unstructured.Unstructured) {
 	if structural := d[object.GroupVersionKind()]; structural != nil {
 		defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, structural)
 		defaulting.Default(object.Object, structural)

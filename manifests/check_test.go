@@ -1,4 +1,4 @@
-package main
+package manifests
 
 import (
 	"path/filepath"
@@ -13,22 +13,22 @@ import (
 // nothing but what stands beside them.
 func TestExamplesAreInOrder(t *testing.T) {
 	t.Parallel()
-	inputs, err := readInputs([]string{filepath.Join("..", "..", "examples")}, strings.NewReader(""))
+	inputs, err := Read([]string{filepath.Join("..", "examples")}, strings.NewReader(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds, err := builtinKinds()
+	kinds, err := BuiltinKinds()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := checkRules(t.Context(), inputs, nil, kinds, rules.Options{Namespace: engine.DefaultNamespace})
+	c, err := Check(t.Context(), inputs, nil, kinds, rules.Options{Namespace: engine.DefaultNamespace})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.rules < 3 || c.files != c.rules {
-		t.Errorf("%d rules in %d files", c.rules, c.files)
+	if c.Rules < 3 || c.Files != c.Rules {
+		t.Errorf("%d rules in %d files", c.Rules, c.Files)
 	}
-	for _, f := range c.findings {
+	for _, f := range c.Findings {
 		t.Error(f)
 	}
 }
@@ -41,16 +41,16 @@ func TestSummary(t *testing.T) {
 		"1 rule in 1 file: 2 errors":           "  statsu: {message: \"${b}\"}\n",
 		"1 rule in 1 file: 1 error, 1 warning": "  statsu: {message: a}\n  children: [{id: a, template: {apiVersion: x.example.com/v1, kind: X, metadata: {name: a}}}]\n",
 	} {
-		kinds, err := builtinKinds()
+		kinds, err := BuiltinKinds()
 		if err != nil {
 			t.Fatal(err)
 		}
 		text = "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: r}\nspec:\n  parent: {apiVersion: v1, kind: Pod}\n" + text
-		c, err := checkRules(t.Context(), []input{{name: "r.yaml", data: []byte(text)}}, nil, kinds, rules.Options{Namespace: engine.DefaultNamespace})
+		c, err := Check(t.Context(), []File{{Name: "r.yaml", Data: []byte(text)}}, nil, kinds, rules.Options{Namespace: engine.DefaultNamespace})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.summary(); got != want {
+		if got := c.Summary(); got != want {
 			t.Errorf("%s: %q", want, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package manifests
 
 import (
 	"bufio"
@@ -13,12 +13,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// readObjects takes Kubernetes objects out of texts of YAML or JSON, those in lists
-// too, such as kubectl prints.
-func readObjects(inputs []input) ([]*unstructured.Unstructured, error) {
+// Objects takes Kubernetes objects out of files of YAML or JSON, those in lists too, such as kubectl prints. Errors name the
+// file and the document.
+func Objects(files []File) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
-	for _, in := range inputs {
-		reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(in.data)))
+	for _, in := range files {
+		reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(in.Data)))
 		for n := 1; ; n++ {
 			document, err := reader.Read()
 			if errors.Is(err, io.EOF) {
@@ -28,7 +28,7 @@ func readObjects(inputs []input) ([]*unstructured.Unstructured, error) {
 				objects, err = appendObjects(objects, document)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("%s: document %d: %w", in.name, n, err)
+				return nil, fmt.Errorf("%s: document %d: %w", in.Name, n, err)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package manifests
 
 import (
 	"context"
@@ -21,10 +21,10 @@ import (
 	"kanon.dev/kanon/schemas"
 )
 
-// knownKinds are the kinds that rules are checked against, with their schemas:
+// Kinds are the kinds that rules are checked against, with their schemas:
 // those of Kubernetes itself or of a cluster, and those that definitions in files
 // add. It is a rules.Kinds, a rules.KindLister and a rules.Schemas.
-type knownKinds struct {
+type Kinds struct {
 	table *builtin.Table
 	// pool shares what the schemas have in common.
 	pool openapi.Pool
@@ -36,14 +36,15 @@ type knownKinds struct {
 	live    *schemas.Schemas
 }
 
-func builtinKinds() (*knownKinds, error) {
+// BuiltinKinds are those of Kubernetes itself. The error means that the program was built wrongly.
+func BuiltinKinds() (*Kinds, error) {
 	table, err1 := builtin.Load()
 	others, err2 := builtinschemas.Kinds()
-	return &knownKinds{table: table, given: openapi.Kinds{}, others: others}, errors.Join(err1, err2)
+	return &Kinds{table: table, given: openapi.Kinds{}, others: others}, errors.Join(err1, err2)
 }
 
-// clusterKinds asks a cluster once for all of its kinds.
-func clusterKinds(ctx context.Context, config *rest.Config) (*knownKinds, error) {
+// ClusterKinds asks a cluster once for all of its kinds. Their schemas are read when Check needs them.
+func ClusterKinds(ctx context.Context, config *rest.Config) (*Kinds, error) {
 	mapper, err := restmapping.New(restmapping.Options{Config: config})
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func clusterKinds(ctx context.Context, config *rest.Config) (*knownKinds, error)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
 	}
-	return &knownKinds{
+	return &Kinds{
 		table: &builtin.Table{}, given: openapi.Kinds{}, others: openapi.Kinds{},
 		cluster: mapper, live: schemas.New(clientopenapi.NewClientWithContext(client.RESTClient())),
 	}, nil
@@ -64,7 +65,7 @@ func clusterKinds(ctx context.Context, config *rest.Config) (*knownKinds, error)
 
 // load asks the cluster, if one is asked, for the schemas of kinds that no file
 // gave. One that has none, or none yet, is checked without.
-func (k *knownKinds) load(ctx context.Context, kinds []schema.GroupVersionKind) error {
+func (k *Kinds) load(ctx context.Context, kinds []schema.GroupVersionKind) error {
 	if k.live == nil {
 		return nil
 	}
@@ -85,7 +86,7 @@ func (k *knownKinds) load(ctx context.Context, kinds []schema.GroupVersionKind) 
 }
 
 // Schema implements rules.Schemas.
-func (k *knownKinds) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
+func (k *Kinds) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
 	if s := k.given.Schema(gvk); s != nil {
 		return s
 	}
@@ -94,7 +95,7 @@ func (k *knownKinds) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
 
 // define adds the kinds of definitions. One that defines none adds none: what
 // it lacks is a finding, or for the API server to say.
-func (k *knownKinds) define(crds []*unstructured.Unstructured) {
+func (k *Kinds) define(crds []*unstructured.Unstructured) {
 	for _, crd := range crds {
 		_ = k.table.Define(crd)
 		if kinds, err := k.pool.FromCRD(crd); err == nil {
@@ -104,7 +105,7 @@ func (k *knownKinds) define(crds []*unstructured.Unstructured) {
 }
 
 // defineDocument adds the kinds of an OpenAPI v3 document.
-func (k *knownKinds) defineDocument(data []byte) error {
+func (k *Kinds) defineDocument(data []byte) error {
 	kinds, err := k.pool.FromDocument(data)
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func (k *knownKinds) defineDocument(data []byte) error {
 }
 
 // Lookup implements rules.Kinds.
-func (k *knownKinds) Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool) {
+func (k *Kinds) Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool) {
 	kind, ok := k.table.Lookup(gvk)
 	if !ok && k.cluster != nil {
 		kind, ok = k.cluster.Lookup(gvk)
@@ -123,7 +124,7 @@ func (k *knownKinds) Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool) {
 }
 
 // Known implements rules.KindLister.
-func (k *knownKinds) Known() []schema.GroupVersionKind {
+func (k *Kinds) Known() []schema.GroupVersionKind {
 	all := k.table.Kinds()
 	if k.cluster != nil {
 		all = append(all, k.cluster.Kinds()...)
@@ -137,7 +138,7 @@ func (k *knownKinds) Known() []schema.GroupVersionKind {
 
 // Complete implements rules.KindLister. Without a cluster only the groups of
 // Kubernetes itself are known whole, and the kinds whose definition was given.
-func (k *knownKinds) Complete(kind schema.GroupKind) bool {
+func (k *Kinds) Complete(kind schema.GroupKind) bool {
 	if k.cluster != nil || k.ofKubernetes(kind.Group) {
 		return true
 	}
@@ -151,13 +152,13 @@ func (k *knownKinds) Complete(kind schema.GroupKind) bool {
 
 // ofKubernetes says whether a group is one of Kubernetes' own, in this version or
 // in another: the group of a CustomResourceDefinition has a dot.
-func (k *knownKinds) ofKubernetes(group string) bool {
+func (k *Kinds) ofKubernetes(group string) bool {
 	return k.table.HasGroup(group) || !strings.Contains(group, ".")
 }
 
 // takesConditions says whether Kanon sets conditions on objects of a kind: on custom ones whose schema has
 // some, and on those of which no schema is known.
-func (k *knownKinds) takesConditions(gvk schema.GroupVersionKind) bool {
+func (k *Kinds) takesConditions(gvk schema.GroupVersionKind) bool {
 	s := k.Schema(gvk)
 	if s == nil || k.table.HasGroup(gvk.Group) {
 		return s == nil
@@ -167,7 +168,7 @@ func (k *knownKinds) takesConditions(gvk schema.GroupVersionKind) bool {
 }
 
 // Place implements rules.KindLister.
-func (k *knownKinds) Place(group string) string {
+func (k *Kinds) Place(group string) string {
 	switch {
 	case k.cluster != nil:
 		return "the cluster"

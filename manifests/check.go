@@ -1,0 +1,169 @@
+package manifests
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/definitions"
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
+)
+
+// Checked is what came out of checking the rules in files.
+type Checked struct {
+	// Findings are sorted.
+	Findings rules.Findings
+	// Programs are those of the rules without errors.
+	Programs []*rules.Program
+	// CRDs are the definitions beside the rules and in the schemas.
+	CRDs []*unstructured.Unstructured
+	// Rules and Files count the rules, and the files that have some or should.
+	Rules, Files int
+}
+
+// Check decodes and compiles the rules in files as the engine does, with the kinds that definitions beside them and in
+// schemas add, and with what else o says. The error says that a schema cannot be read.
+func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Options) (*Checked, error) {
+	c := &Checked{}
+	decoded := make([]rules.Documents, len(files))
+	for i, in := range files {
+		docs, findings := rules.DecodeManifest(in.Name, in.Data)
+		kinds.define(docs.CRDs)
+		c.CRDs = append(c.CRDs, docs.CRDs...)
+		decoded[i] = docs
+		findings = append(findings, refusedDefinitions(ctx, &docs)...)
+		c.Findings = append(c.Findings, findings...)
+		if len(findings)+len(docs.Rules) > 0 {
+			c.Files++
+		}
+	}
+	for _, in := range schemas {
+		if err := c.readSchema(in, kinds); err != nil {
+			return nil, err
+		}
+	}
+	for _, docs := range decoded {
+		for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
+			if err := kinds.load(ctx, rule.Kinds()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	names := map[types.NamespacedName]rules.Position{}
+	var together []*rules.Rule
+	for _, docs := range decoded {
+		all := slices.Concat(docs.Rules, docs.Partial)
+		for _, rule := range all {
+			c.rule(rule, kinds, o)
+			name := types.NamespacedName{Namespace: cmp.Or(rule.Namespace, o.Namespace), Name: rule.Name}
+			if first, taken := names[name]; taken && rule.Name != "" {
+				c.Findings = append(c.Findings, rule.Taken(name.String(), first))
+				continue
+			}
+			names[name] = rule.Position
+			if !rule.Suspend {
+				together = append(together, rule)
+			}
+		}
+		c.Rules += len(all)
+	}
+	c.Findings = append(c.Findings, clashes(together, kinds)...)
+	c.Findings = c.Findings.Sorted().Shortened()
+	return c, nil
+}
+
+// refusedDefinitions says why the API server would not take the definitions beside rules.
+func refusedDefinitions(ctx context.Context, docs *rules.Documents) rules.Findings {
+	var findings rules.Findings
+	for i, crd := range docs.CRDs {
+		for _, p := range definitions.Check(ctx, crd) {
+			place := rules.DefinitionPlace{Path: p.Path, Name: p.Name, Offset: p.Offset}
+			findings = append(findings, docs.DefinitionFinding(i, place, p.Message))
+		}
+	}
+	return findings
+}
+
+// clashes says which of the rules that would run at the same time do something to the same objects.
+func clashes(together []*rules.Rule, kinds *Kinds) rules.Findings {
+	var findings rules.Findings
+	for i, found := range rules.Clashes(together) {
+		for _, clash := range found {
+			if clash.ConditionsOf.Empty() || kinds.takesConditions(clash.ConditionsOf) {
+				findings = append(findings, together[i].Clashing(clash))
+			}
+		}
+	}
+	return findings
+}
+
+// readSchema adds the kinds of a file with definitions, or of an OpenAPI document.
+func (c *Checked) readSchema(in File, kinds *Kinds) error {
+	if isDocument(in.Data) {
+		if err := kinds.defineDocument(in.Data); err != nil {
+			return fmt.Errorf("--schemas %s: %w", in.Name, err)
+		}
+		return nil
+	}
+	docs, findings := rules.Decode(in.Name, in.Data)
+	kinds.define(docs.CRDs)
+	c.CRDs = append(c.CRDs, docs.CRDs...)
+	// What else may stand there was not asked about.
+	c.Findings = append(c.Findings, slices.DeleteFunc(findings, func(f rules.Finding) bool {
+		return !in.Named || f.Code != diagnostic.CodeNotYAML && f.Code != diagnostic.CodeBrokenCRD
+	})...)
+	return nil
+}
+
+// isDocument says whether a text is an OpenAPI document, which is JSON, and not an
+// object.
+func isDocument(data []byte) bool {
+	var content struct {
+		OpenAPI    string          `json:"openapi"`
+		Components json.RawMessage `json:"components"`
+	}
+	return json.Unmarshal(data, &content) == nil && (content.OpenAPI != "" || content.Components != nil)
+}
+
+func (c *Checked) rule(rule *rules.Rule, kinds *Kinds, o rules.Options) {
+	o.Kinds, o.Schemas = kinds, kinds
+	program, findings := rules.Compile(rule, o)
+	if program != nil {
+		c.Programs = append(c.Programs, program)
+	}
+	for i, f := range findings {
+		unknown := f.Code == diagnostic.CodeUncheckedKind || f.Code == diagnostic.CodeNoSchema && kinds.cluster == nil
+		if unknown && f.Hint == "" {
+			findings[i].Hint = "give its CustomResourceDefinition with --schemas, or ask the cluster with --cluster"
+		}
+	}
+	c.Findings = append(c.Findings, findings...)
+}
+
+// Summary is one line: how many rules in how many files, and what is wrong with them.
+func (c *Checked) Summary() string {
+	number := map[rules.Severity]int{}
+	for _, f := range c.Findings {
+		number[f.Severity] += f.Count()
+	}
+	found := []string{counted(number[rules.SeverityError], "error"), counted(number[rules.SeverityWarning], "warning")}
+	found = slices.DeleteFunc(found, func(s string) bool { return strings.HasPrefix(s, "0 ") })
+	if len(found) == 0 {
+		found = []string{"nothing is wrong"}
+	}
+	return fmt.Sprintf("%s in %s: %s", counted(c.Rules, "rule"), counted(c.Files, "file"), strings.Join(found, ", "))
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
