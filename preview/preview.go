@@ -23,10 +23,22 @@ type Input struct {
 	// its labels. A child of the parent is what its mark or its controller owner
 	// reference says.
 	With []*unstructured.Unstructured
-	Now  time.Time
+	// Children are objects of which it is known that the rule created them for the parent. They are not in With.
+	Children []Child
+	Now      time.Time
 	// Namespace is Kanon's own. Empty: the marks of children do not tell this rule
 	// from others.
 	Namespace string
+}
+
+// Child is an object that the rule created for the parent.
+type Child struct {
+	// Node is the child of the rule that it belongs to.
+	Node   string
+	Object *unstructured.Unstructured
+	// Rendered is the object as the rule rendered it last. A field that it has, and that is no longer rendered, is removed by
+	// the next write.
+	Rendered *unstructured.Unstructured
 }
 
 // Preview is what a rule makes of a parent.
@@ -48,18 +60,36 @@ type Preview struct {
 // Node is a child of the rule with the objects that would be applied.
 type Node struct {
 	rules.NodeOutcome
-	Objects []*unstructured.Unstructured
-	// Stays says of each of Objects when it would stay, in place of being deleted;
-	// empty: never.
-	Stays []string
-	// Kept are those that would not be: that are not to be made, or left as they are.
+	Objects []Object
+	// Kept are those that would not be applied: that are not to be created, or left as they are.
 	Kept []Kept
-	// Anew are those of Objects for which the object that is there would be deleted, or
-	// may be.
-	Anew []Kept
 	// Refused are those that cannot be written, because something else has their name.
 	Refused []Refused
 }
+
+// Object is an object that would be applied.
+type Object struct {
+	*unstructured.Unstructured
+	// Live is the object as it is after the write.
+	Live *unstructured.Unstructured
+	// Ending says whether it is deleted, or stays, when it is no longer wanted.
+	Ending rules.Ending
+	// Recreation says whether the object that exists is deleted first, and WhyRecreated why.
+	Recreation   Recreation
+	WhyRecreated string
+}
+
+// Recreation says whether an object is deleted and created again.
+type Recreation uint8
+
+const (
+	// RecreateNever means that it is changed in place, or is as it should be.
+	RecreateNever Recreation = iota
+	// RecreateIfRefused means that the API server decides: if it refuses the change.
+	RecreateIfRefused
+	// RecreateNow means that it is deleted and created again.
+	RecreateNow
+)
 
 // Refused is an object that the engine would not write to.
 type Refused struct {
@@ -79,7 +109,7 @@ type Kept struct {
 func Evaluate(ctx context.Context, in Input) *Preview {
 	w := newWorld(in)
 	in.Parent = asCreated(in.Parent, in.Now)
-	if len(in.With) > 0 {
+	if len(w.ties) > len(in.Children) {
 		// An owner reference does not say which child of the rule an object is: the first
 		// run finds that by the names, and the second sees the children.
 		w.claim(run(ctx, in, w).Nodes)
@@ -167,19 +197,17 @@ func (w *world) write(ev *rules.Evaluation, rendered rules.Rendered) (node Node,
 			node.Refused = append(node.Refused, Refused{Object: object, Err: err})
 			continue
 		}
-		node.Objects = append(node.Objects, object)
-		node.Stays = append(node.Stays, whenItStays(ev.Ending(object)))
-		if why := w.whyAnew(rendered.Node, object, rendered.Renewal(i)); why != "" {
-			node.Anew = append(node.Anew, Kept{Object: object, Why: why})
-		}
 		live[i] = w.applied(rendered.Node, object)
+		written := Object{Unstructured: object, Live: live[i], Ending: ev.Ending(object)}
+		written.Recreation, written.WhyRecreated = w.recreation(rendered.Node, object, rendered.Renewal(i))
+		node.Objects = append(node.Objects, written)
 	}
 	return node, live
 }
 
-// whenItStays says when a child is not deleted.
-func whenItStays(d rules.Ending) string {
-	switch {
+// whenItStays says when the object is not deleted; empty if it always is.
+func (o *Object) whenItStays() string {
+	switch d := o.Ending; {
 	case d.WhenPruned == rules.EndOrphan && d.WhenDeleted == rules.EndOrphan:
 		return "when the rule no longer renders it, and when the parent is deleted"
 	case d.WhenPruned == rules.EndOrphan:

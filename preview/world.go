@@ -35,6 +35,8 @@ type world struct {
 	// ties says whose the objects are, and nodes of which child of the rule those of the parent are.
 	ties  map[identity]tie
 	nodes map[identity]string
+	// rendered has the children that are known to be such as they were rendered last.
+	rendered map[identity]*unstructured.Unstructured
 	// children are those of the rule, by their ids.
 	children map[string]rules.Child
 
@@ -52,7 +54,8 @@ func newWorld(in Input) *world {
 	objects := slices.DeleteFunc(slices.Clone(in.With), func(o *unstructured.Unstructured) bool { return identityOf(o) == identityOf(in.Parent) })
 	w := &world{
 		objects: append(objects, in.Parent),
-		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)), ties: make(map[identity]tie), nodes: make(map[identity]string),
+		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)+len(in.Children)), ties: make(map[identity]tie), nodes: make(map[identity]string),
+		rendered: make(map[identity]*unstructured.Unstructured, len(in.Children)),
 		children: make(map[string]rules.Child), parent: mark.RefOf(in.Parent),
 	}
 	rule := types.NamespacedName{Namespace: cmp.Or(in.Program.Namespace(), in.Namespace), Name: in.Program.Name()}
@@ -70,6 +73,11 @@ func newWorld(in Input) *world {
 			w.nodes[id] = w.ties[id].node
 		}
 	}
+	for _, child := range in.Children {
+		id := identityOf(child.Object)
+		w.objects = append(w.objects, child.Object)
+		w.byID[id], w.ties[id], w.nodes[id], w.rendered[id] = child.Object, tie{ours: true, node: child.Node}, child.Node, child.Rendered
+	}
 	return w
 }
 
@@ -78,7 +86,7 @@ func newWorld(in Input) *world {
 func (w *world) claim(nodes []Node) {
 	for _, node := range nodes {
 		for _, object := range node.Objects {
-			w.claimOne(node.ID, object)
+			w.claimOne(node.ID, object.Unstructured)
 		}
 		for _, kept := range node.Kept {
 			w.claimOne(node.ID, kept.Object)
@@ -162,6 +170,9 @@ func (w *world) applied(node string, rendered *unstructured.Unstructured) *unstr
 		return rendered
 	}
 	live := there.DeepCopy()
+	if before := w.rendered[identityOf(rendered)]; before != nil {
+		withdraw(live.Object, before.Object, rendered.Object)
+	}
 	overlay(live.Object, rendered.Object)
 	for _, path := range w.ignored(node, rendered) {
 		leave(live.Object, there.Object, path)
@@ -212,6 +223,23 @@ func selects(step rules.PathStep, item any) bool {
 		ok = ok && fmt.Sprint(fields[name]) == text
 	}
 	return ok
+}
+
+// withdraw removes the fields that were rendered before and are no longer, mapping by mapping.
+func withdraw(live, before, rendered map[string]any) {
+	for name, was := range before {
+		value, stays := rendered[name]
+		if !stays {
+			delete(live, name)
+			continue
+		}
+		liveBelow, isLive := live[name].(map[string]any)
+		wasBelow, was := was.(map[string]any)
+		below, is := value.(map[string]any)
+		if isLive && was && is {
+			withdraw(liveBelow, wasBelow, below)
+		}
+	}
 }
 
 // overlay lays fields over others, mapping by mapping; a list stands as a whole.

@@ -116,17 +116,19 @@ func (w *writer) node(n Node) {
 	for _, kept := range n.Kept {
 		w.comment("child %s: %s %s %s", n.ID, kept.Object.GetKind(), nameOf(kept.Object), kept.Why)
 	}
-	for _, anew := range n.Anew {
-		w.comment("child %s: %s %s %s", n.ID, anew.Object.GetKind(), nameOf(anew.Object), anew.Why)
+	for _, object := range n.Objects {
+		if object.WhyRecreated != "" {
+			w.comment("child %s: %s %s %s", n.ID, object.GetKind(), nameOf(object.Unstructured), object.WhyRecreated)
+		}
 	}
 	for _, refused := range n.Refused {
 		w.comment("child %s: %s", n.ID, refused.Err)
 	}
-	for i, object := range n.Objects {
-		if when := n.Stays[i]; when != "" {
-			w.comment("child %s: %s %s stays %s", n.ID, object.GetKind(), nameOf(object), when)
+	for _, object := range n.Objects {
+		if when := object.whenItStays(); when != "" {
+			w.comment("child %s: %s %s stays %s", n.ID, object.GetKind(), nameOf(object.Unstructured), when)
 		}
-		w.document(hideSecrets(object).Object)
+		w.document(hideSecrets(object.Unstructured).Object)
 	}
 }
 

@@ -8,26 +8,26 @@ import (
 	"kanon.dev/kanon/rules"
 )
 
-// whyAnew says why the object that is there would be deleted for one that is rendered,
-// or what decides about it; empty where it would not be.
-func (w *world) whyAnew(node string, rendered *unstructured.Unstructured, renewal rules.Renewal) string {
+// recreation says whether the object that exists is deleted for one that is rendered, and why; the reason alone is set where it
+// would be, and something else keeps it.
+func (w *world) recreation(node string, rendered *unstructured.Unstructured, renewal rules.Renewal) (Recreation, string) {
 	if live, _ := w.Live(rendered); live == nil { // never fails
-		return ""
+		return RecreateNever, ""
 	}
 	policy := w.children[node].UpdatePolicy
 	switch {
 	case renewal.IsDue():
-		return "is deleted and recreated: its recreateWhen is true"
+		return RecreateNow, "is deleted and recreated: its recreateWhen is true"
 	case policy != rules.UpdateRecreate && policy != rules.UpdateApplyOrRecreate || !w.outdated(node, rendered):
-		return ""
+		return RecreateNever, ""
 	case policy == rules.UpdateRecreate && renewal == rules.RenewalBarred:
-		return "is changed and stays as it is: it is not deleted while its createWhen does not allow a new one"
+		return RecreateNever, "is changed and stays as it is: it is not deleted while its createWhen does not allow a new one"
 	case policy == rules.UpdateRecreate:
-		return "is deleted and recreated: something else is rendered for it"
+		return RecreateNow, "is deleted and recreated: something else is rendered for it"
 	case renewal == rules.RenewalBarred:
-		return ""
+		return RecreateNever, ""
 	}
-	return "is changed, or deleted and recreated where the API server does not allow the change"
+	return RecreateIfRefused, "is changed, or deleted and recreated where the API server does not allow the change"
 }
 
 // Replaced implements rules.Reader. In a preview nothing was deleted.
@@ -44,6 +44,9 @@ func (w *world) outdated(node string, rendered *unstructured.Unstructured) bool 
 	live, _ := w.Live(rendered) // never fails
 	if live == nil {
 		return false
+	}
+	if before := w.rendered[identityOf(rendered)]; before != nil {
+		return !equality.Semantic.DeepEqual(before.Object, rendered.Object)
 	}
 	if outdated, known := fieldset.Outdated(rendered, live, w.policyOf(node, rendered)); known {
 		return outdated
