@@ -1,0 +1,134 @@
+package ruletest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/interpreter"
+
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/celenv/value"
+)
+
+// names are those that an assertion can read.
+//
+//nolint:gochecknoglobals // a constant in all but syntax
+var names = celenv.Scope{"parent", "status", "children", "objects", "events", "deleted", "recreated", celenv.NowName}
+
+// assert evaluates an expression that must be true, and says why it is not; empty if it is.
+func (r *runner) assert(ctx context.Context, text string) string {
+	env, err := celenv.Shared()
+	if err != nil {
+		return err.Error()
+	}
+	expr, issues := env.Compile(strings.TrimSpace(text), names)
+	if len(issues) > 0 {
+		return fmt.Sprintf("%s: %s", text, issues[0].Message)
+	}
+	vars, err := r.variables()
+	if err != nil {
+		return err.Error()
+	}
+	switch holds, message := evaluate(ctx, expr, vars); {
+	case message != "":
+		return fmt.Sprintf("%s: %s", text, message)
+	case holds == types.True:
+		return ""
+	case holds != types.False:
+		return fmt.Sprintf("%s is no assertion: it gives %s", text, textOf(holds))
+	}
+	return text + " is false" + sides(ctx, env, expr, vars)
+}
+
+// sides says what the two sides of a comparison are.
+func sides(ctx context.Context, env *celenv.Env, expr *celenv.Expression, vars interpreter.Activation) string {
+	root := expr.Root()
+	if root.Kind() != ast.CallKind || !run.IsComparison(root.AsCall().FunctionName()) {
+		return ""
+	}
+	var parts []string
+	for _, arg := range root.AsCall().Args() {
+		if arg.Kind() == ast.LiteralKind {
+			continue
+		}
+		source := expr.Source(arg)
+		if side, issues := env.Compile(source, names); len(issues) == 0 {
+			if val, message := evaluate(ctx, side, vars); message == "" {
+				parts = append(parts, fmt.Sprintf("%s is %s", source, textOf(val)))
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, ", ")
+}
+
+func evaluate(ctx context.Context, expr *celenv.Expression, vars interpreter.Activation) (val any, message string) {
+	program, issues := run.New(expr, run.Options{})
+	if len(issues) > 0 {
+		return nil, issues[0].Message
+	}
+	out, err := program.Eval(ctx, vars)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return out, ""
+}
+
+func textOf(val any) string {
+	if v, ok := val.(types.Timestamp); ok {
+		return v.Format(time.RFC3339)
+	}
+	if v, ok := val.(interface{ Value() any }); ok {
+		return shown(v.Value())
+	}
+	return fmt.Sprint(val)
+}
+
+// variables are what an assertion reads.
+func (r *runner) variables() (interpreter.Activation, error) {
+	children := map[string]any{}
+	for _, child := range r.program.Children() {
+		objects := r.state.Children[child.ID]
+		if !child.ForEach {
+			if len(objects) > 0 {
+				children[child.ID] = objects[0].Object
+			}
+			continue
+		}
+		list := make([]any, len(objects))
+		for i, o := range objects {
+			list[i] = o.Object
+		}
+		children[child.ID] = list
+	}
+	var parent, status any
+	if r.state.Parent != nil {
+		parent, status = r.state.Parent.Object, r.state.Parent.Object["status"]
+	}
+	objects := make([]any, len(r.state.Objects))
+	for i, o := range r.state.Objects {
+		objects[i] = o.Object
+	}
+	return interpreter.NewActivation(map[string]any{
+		"parent": value.FromJSON(parent), "status": value.FromJSON(status), "children": value.FromJSON(children), "objects": value.FromJSON(objects),
+		"events":    value.FromJSON(list(r.eventReasons())),
+		"deleted":   value.FromJSON(list(objectNames(r.state.Deleted))),
+		"recreated": value.FromJSON(list(objectNames(r.state.Recreated))),
+		celenv.NowName: types.Timestamp{Time: r.state.Now},
+	})
+}
+
+func list(words []string) []any {
+	out := make([]any, len(words))
+	for i, w := range words {
+		out[i] = w
+	}
+	return out
+}

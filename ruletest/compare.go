@@ -1,0 +1,101 @@
+package ruletest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// difference is a place at which a value is not as it is wanted.
+type difference struct{ path, text string }
+
+func (d difference) String() string {
+	if d.path == "" {
+		return d.text
+	}
+	return d.path + ": " + d.text
+}
+
+// differences lists the places at which got does not have what want has. Fields that want does not name may have any value,
+// unless the comparison is exact. null is for a field that does not exist. Lists are compared item by item, and have the same length.
+func differences(path string, want, got any, exact bool) []difference {
+	switch want := want.(type) {
+	case map[string]any:
+		fields, ok := got.(map[string]any)
+		if !ok {
+			return []difference{{path, fmt.Sprintf("want a mapping, got %s", shown(got))}}
+		}
+		var all []difference
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			at := path + "." + name
+			value, exists := fields[name]
+			switch {
+			case want[name] == nil && !exists:
+			case !exists:
+				all = append(all, difference{at, fmt.Sprintf("want %s, and it does not exist", shown(want[name]))})
+			default:
+				all = append(all, differences(at, want[name], value, exact)...)
+			}
+		}
+		if exact {
+			for _, name := range slices.Sorted(maps.Keys(fields)) {
+				if _, wanted := want[name]; !wanted {
+					all = append(all, difference{path + "." + name, "is not wanted, got " + shown(fields[name])})
+				}
+			}
+		}
+		return all
+	case []any:
+		items, ok := got.([]any)
+		switch {
+		case !ok:
+			return []difference{{path, fmt.Sprintf("want a list, got %s", shown(got))}}
+		case len(items) != len(want):
+			return []difference{{path, fmt.Sprintf("want %d items, got %d: %s", len(want), len(items), shown(got))}}
+		}
+		var all []difference
+		for i, item := range want {
+			all = append(all, differences(fmt.Sprintf("%s[%d]", path, i), item, items[i], exact)...)
+		}
+		return all
+	default:
+		if reflect.DeepEqual(want, got) || isSameNumber(want, got) {
+			return nil
+		}
+		return []difference{{path, fmt.Sprintf("want %s, got %s", shown(want), shown(got))}}
+	}
+}
+
+func isSameNumber(a, b any) bool {
+	x, ok1 := toFloat(a)
+	y, ok2 := toFloat(b)
+	return ok1 && ok2 && x == y
+}
+
+func toFloat(v any) (float64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}
+
+// maxShown is how long a value may be in a message.
+const maxShown = 200
+
+// shown is a value as JSON.
+func shown(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	if len(text) > maxShown {
+		return strings.ToValidUTF8(string(text[:maxShown]), "") + "…"
+	}
+	return string(text)
+}

@@ -1,0 +1,104 @@
+package ruletest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/simulation"
+)
+
+// Coverage is what of rules the cases have taken. The zero value has taken nothing.
+type Coverage struct {
+	rules []*ruleCoverage
+}
+
+// Gap is something of a rule that no case has taken.
+type Gap struct {
+	At      diagnostic.Position
+	Message string
+}
+
+type ruleCoverage struct {
+	program                  *rules.Program
+	unmatched, matched       bool
+	applied, skipped, listed map[string]bool
+	emitted                  map[string]bool
+}
+
+// of is the coverage of one rule; several files may test it.
+func (c *Coverage) of(program *rules.Program) *ruleCoverage {
+	if c == nil {
+		return nil
+	}
+	for _, known := range c.rules {
+		if known.program.Name() == program.Name() && known.program.Hash() == program.Hash() {
+			return known
+		}
+	}
+	added := &ruleCoverage{program: program, applied: map[string]bool{}, skipped: map[string]bool{}, listed: map[string]bool{}, emitted: map[string]bool{}}
+	c.rules = append(c.rules, added)
+	return added
+}
+
+// add takes in what a step has taken.
+func (c *ruleCoverage) add(state *simulation.State) {
+	if c == nil || state.Preview == nil {
+		return
+	}
+	if state.Preview.Unmatched != "" {
+		c.unmatched = true
+		return
+	}
+	c.matched = true
+	note := func(id string, s rules.State, any bool) {
+		switch s {
+		case rules.StateApplied:
+			c.applied[id] = true
+			c.listed[id] = c.listed[id] || any
+		case rules.StateSkipped:
+			c.skipped[id] = true
+		}
+	}
+	for _, node := range state.Preview.Nodes {
+		note(node.ID, node.State, len(node.Objects)+len(node.Kept) > 0)
+	}
+	for _, patch := range state.Preview.Outcome.Patches {
+		note("patch "+patch.ID, patch.State, len(patch.Contributions) > 0)
+	}
+}
+
+// Gaps lists what no case has taken, by position, and how many parts of how many were taken.
+func (c *Coverage) Gaps() (gaps []Gap, taken, all int) {
+	for _, rule := range c.rules {
+		check := func(at diagnostic.Position, ok bool, format string, args ...any) {
+			all++
+			if ok {
+				taken++
+				return
+			}
+			gaps = append(gaps, Gap{at, fmt.Sprintf(format, args...)})
+		}
+		for _, child := range rule.program.Children() {
+			check(child.Position, rule.applied[child.ID], "child %s: no case renders it", child.ID)
+			if child.Conditional {
+				check(child.Position, rule.skipped[child.ID], "child %s: its when is false in no case", child.ID)
+			}
+			if child.ForEach && rule.applied[child.ID] {
+				check(child.Position, rule.listed[child.ID], "child %s: it has items in no case", child.ID)
+			}
+		}
+		for _, patch := range rule.program.Patches() {
+			check(patch.Position, rule.applied["patch "+patch.ID], "patch %s: no case applies it", patch.ID)
+			if patch.Conditional {
+				check(patch.Position, rule.skipped["patch "+patch.ID], "patch %s: its when is false in no case", patch.ID)
+			}
+		}
+	}
+	slices.SortFunc(gaps, func(a, b Gap) int {
+		return cmp.Or(cmp.Compare(a.At.File, b.At.File), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.Message, b.Message))
+	})
+	return gaps, taken, all
+}

@@ -1,0 +1,49 @@
+package ruletest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// rewrite is the text that an output in the file is to have.
+type rewrite struct {
+	key  *yamltree.Node
+	text string
+}
+
+// rewrite writes outputs into the file, each as a block scalar in place of what stands at its key. Everything else stays.
+func (f *File) rewrite(outputs []rewrite) error {
+	lines := bytes.SplitAfter(f.data, []byte("\n"))
+	slices.SortFunc(outputs, func(a, b rewrite) int { return f.source.At(b.key).Line - f.source.At(a.key).Line }) // from below
+	for _, out := range outputs {
+		at := f.source.At(out.key)
+		line := string(lines[at.Line-1])
+		if !strings.HasPrefix(line[at.Column-1:], "output:") || strings.TrimLeft(line[:at.Column-1], " -") != "" {
+			return fmt.Errorf("%s: write output on a line of its own, so that it can be rewritten", at)
+		}
+		indent := strings.Repeat(" ", at.Column-1)
+		end := at.Line
+		for end < len(lines) && (len(bytes.TrimSpace(lines[end])) == 0 || bytes.HasPrefix(lines[end], []byte(indent+" "))) {
+			end++
+		}
+		for end > at.Line && len(bytes.TrimSpace(lines[end-1])) == 0 {
+			end-- // blank lines below the text belong to what follows
+		}
+		var text strings.Builder
+		text.WriteString(line[:at.Column-1] + "output: |\n")
+		for l := range strings.Lines(out.text) {
+			text.WriteString(indent + "  " + strings.TrimSuffix(l, "\n") + "\n")
+		}
+		lines = slices.Concat(lines[:at.Line-1], [][]byte{[]byte(text.String())}, lines[end:])
+	}
+	info, err := os.Stat(f.Path)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(f.Path, bytes.Join(lines, nil), info.Mode().Perm())
+}

@@ -1,0 +1,81 @@
+package simulation
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/rules"
+)
+
+// contribution is what a patch sets in one object, or in all that a selector selects.
+type contribution struct {
+	patch string
+	rules.Contribution
+}
+
+// contribute takes in what patches set. What a patch set before stays while its values are not known. Objects keep what others
+// wrote to them: patches are laid over them when they are read.
+func (s *Simulation) contribute(patches []rules.PatchOutcome) (changed bool) {
+	var next []contribution
+	for _, patch := range patches {
+		if patch.State == rules.StateWaiting || patch.State == rules.StateFailed || patch.Unknown {
+			next = append(next, slices.DeleteFunc(slices.Clone(s.patches), func(c contribution) bool { return c.patch != patch.ID })...)
+			continue
+		}
+		for _, given := range patch.Contributions {
+			c := contribution{patch.ID, given}
+			if c.Object == nil {
+				i := slices.IndexFunc(s.patches, c.hasTargetOf)
+				if i < 0 {
+					continue
+				}
+				c = s.patches[i]
+			}
+			next = append(next, c)
+		}
+	}
+	isSame := slices.EqualFunc(s.patches, next, func(a, b contribution) bool {
+		return a.hasTargetOf(b) && equality.Semantic.DeepEqual(a.Object.Object, b.Object.Object)
+	})
+	s.patches = next
+	return !isSame
+}
+
+// hasTargetOf tells whether two contributions are of one patch to the same objects.
+func (c contribution) hasTargetOf(other contribution) bool {
+	selector := func(t rules.Target) string {
+		if t.Selector == nil {
+			return ""
+		}
+		return t.Selector.String()
+	}
+	a, b := c.Target, other.Target
+	return c.patch == other.patch && a.Name == b.Name && a.Namespace == b.Namespace && a.AllNamespaces == b.AllNamespaces && selector(a) == selector(b)
+}
+
+// isFor tells whether the contribution is for an object.
+func (c contribution) isFor(object *unstructured.Unstructured) bool {
+	id := identity.Of(object)
+	if id.GroupKind != c.Object.GroupVersionKind().GroupKind() || !c.Target.AllNamespaces && c.Target.Namespace != id.Namespace {
+		return false
+	}
+	if c.Target.Name != "" {
+		return c.Target.Name == id.Name
+	}
+	return c.Target.Selector != nil && c.Target.Selector.Matches(labels.Set(object.GetLabels()))
+}
+
+// patched is an object with what patches set in it.
+func (s *Simulation) patched(object *unstructured.Unstructured) *unstructured.Unstructured {
+	out := object.DeepCopy()
+	for _, c := range s.patches {
+		if c.isFor(object) {
+			merge(out.Object, c.Object.Object)
+		}
+	}
+	return out
+}

@@ -1,0 +1,138 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/readiness"
+)
+
+// SetReady gives the objects that a word names (see Select) the status that their controllers write when they are ready. For a
+// custom kind that is a condition Ready. The error says that they are still not: then Set has to write what is wanted.
+func (s *Simulation) SetReady(word string) error {
+	return s.control(word, status.CurrentStatus, readyStatus)
+}
+
+// SetFailed gives the objects that a word names the status of what has failed.
+func (s *Simulation) SetFailed(word string) error {
+	return s.control(word, status.FailedStatus, failedStatus)
+}
+
+func (s *Simulation) control(word string, want status.Status, statusOf func(*unstructured.Unstructured) map[string]any) error {
+	objects, err := s.Select(word)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if fields := statusOf(object); fields != nil {
+			merge(object.Object, map[string]any{"status": fields})
+		}
+		result, err := readiness.Of(object, false)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		if result.Status != want {
+			return fmt.Errorf("%s %s is %s, and not %s: write its status with set", object.GetKind(), object.GetName(), result, want)
+		}
+	}
+	return nil
+}
+
+// readyStatus is what a controller writes for an object that is ready; nil for one that needs no status.
+func readyStatus(object *unstructured.Unstructured) map[string]any {
+	replicas := number(object, 1, "spec", "replicas")
+	generation := object.GetGeneration()
+	switch gk := object.GroupVersionKind().GroupKind(); gk {
+	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
+		return map[string]any{
+			"observedGeneration": generation, "replicas": replicas, "updatedReplicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas,
+			"conditions": []any{
+				condition("Available", "True", "MinimumReplicasAvailable"),
+				condition("Progressing", "True", "NewReplicaSetAvailable"),
+			},
+		}
+	case schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
+		return map[string]any{
+			"observedGeneration": generation, "replicas": replicas, "readyReplicas": replicas, "currentReplicas": replicas,
+			"updatedReplicas": replicas, "availableReplicas": replicas, "currentRevision": "1", "updateRevision": "1",
+		}
+	case schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, schema.GroupKind{Kind: "ReplicationController"}:
+		return map[string]any{
+			"observedGeneration": generation, "replicas": replicas, "fullyLabeledReplicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas,
+		}
+	case schema.GroupKind{Group: "apps", Kind: "DaemonSet"}:
+		return map[string]any{
+			"observedGeneration": generation, "desiredNumberScheduled": int64(1), "currentNumberScheduled": int64(1),
+			"updatedNumberScheduled": int64(1), "numberAvailable": int64(1), "numberReady": int64(1),
+		}
+	case schema.GroupKind{Group: "batch", Kind: "Job"}:
+		return map[string]any{
+			"succeeded": number(object, 1, "spec", "completions"), "active": int64(0),
+			"conditions": []any{condition("Complete", "True", "CompletionsReached")},
+		}
+	case schema.GroupKind{Kind: "Pod"}:
+		if policy, _, _ := unstructured.NestedString(object.Object, "spec", "restartPolicy"); policy == "Never" || policy == "OnFailure" {
+			return map[string]any{"phase": "Succeeded", "conditions": []any{condition("Ready", "False", "PodCompleted")}}
+		}
+		return map[string]any{"phase": "Running", "conditions": []any{condition("Ready", "True", "PodReady")}}
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
+		return map[string]any{"phase": "Bound"}
+	case schema.GroupKind{Kind: "Service"}:
+		if kind, _, _ := unstructured.NestedString(object.Object, "spec", "type"); kind != "LoadBalancer" {
+			return nil
+		}
+		return map[string]any{"loadBalancer": map[string]any{"ingress": []any{map[string]any{"ip": "192.0.2.1"}}}}
+	case schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}:
+		return map[string]any{"observedGeneration": generation, "currentHealthy": int64(1), "desiredHealthy": int64(1), "disruptionsAllowed": int64(1)}
+	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+		return map[string]any{"conditions": []any{condition("NamesAccepted", "True", "NoConflicts"), condition("Established", "True", "InitialNamesAccepted")}}
+	case schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}:
+		return map[string]any{"conditions": []any{condition("Available", "True", "Passed")}}
+	case schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:
+		return map[string]any{"certificate": "eA==", "conditions": []any{condition("Approved", "True", "AutoApproved")}}
+	default:
+		if isBuiltin(gk.Group) {
+			return nil
+		}
+		return map[string]any{"observedGeneration": generation, "conditions": []any{condition("Ready", "True", "Ready")}}
+	}
+}
+
+// failedStatus is what a controller writes for an object that has failed.
+func failedStatus(object *unstructured.Unstructured) map[string]any {
+	switch object.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Group: "batch", Kind: "Job"}:
+		return map[string]any{"failed": int64(1), "active": int64(0), "conditions": []any{condition("Failed", "True", "BackoffLimitExceeded")}}
+	case schema.GroupKind{Kind: "Pod"}:
+		return map[string]any{"phase": "Failed"}
+	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
+		return map[string]any{
+			"observedGeneration": object.GetGeneration(),
+			"conditions":         []any{condition("Progressing", "False", "ProgressDeadlineExceeded")},
+		}
+	default:
+		return map[string]any{"observedGeneration": object.GetGeneration(), "conditions": []any{condition("Stalled", "True", "Failed")}}
+	}
+}
+
+// isBuiltin tells whether an API group is one of Kubernetes itself: that of a CustomResourceDefinition has a dot, and
+// *.k8s.io is protected.
+func isBuiltin(group string) bool {
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+}
+
+func condition(kind, value, reason string) map[string]any {
+	return map[string]any{"type": kind, "status": value, "reason": reason}
+}
+
+// number is a field of an object, or otherwise if it has none.
+func number(object *unstructured.Unstructured, otherwise int64, path ...string) int64 {
+	if n, found, err := unstructured.NestedInt64(object.Object, path...); found && err == nil {
+		return n
+	}
+	return otherwise
+}

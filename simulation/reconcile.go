@@ -1,0 +1,229 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/preview"
+	"kanon.dev/kanon/rules"
+)
+
+var errNoParent = errors.New("the parent does not exist any more")
+
+// reconcile evaluates the rule once and writes what comes of it. It tells whether anything changed.
+func (s *Simulation) reconcile(ctx context.Context) (changed bool) {
+	s.wakeAt = time.Time{}
+	if s.parent == nil {
+		s.last = nil
+		return false
+	}
+	isDeleting := s.parent.GetDeletionTimestamp() != nil
+	if isDeleting && !(s.matched && s.options.Program.Finalizes()) {
+		s.deleteParent()
+		return true
+	}
+	p := s.preview(ctx)
+	s.last = p
+	switch {
+	case p.Unmatched != "" && p.Failed():
+		return false // it is not known whether the rule is for the parent
+	case p.Unmatched != "" && isDeleting:
+		s.deleteParent()
+		return true
+	case p.Unmatched != "":
+		return s.release()
+	}
+	s.matched = true
+	s.wakeAt = p.Outcome.WakeAt
+	if after := p.Outcome.RequeueAfter; after > 0 && (s.wakeAt.IsZero() || s.now.Add(after).Before(s.wakeAt)) {
+		s.wakeAt = s.now.Add(after)
+	}
+	rendered, changed := s.apply(p.Nodes)
+	changed = s.prune(p, rendered) || changed
+	changed = s.contribute(p.Outcome.Patches) || changed
+	if isDeleting && p.Outcome.Finalization.Done {
+		s.deleteParent()
+		return true
+	}
+	s.emit(p.Outcome.Events)
+	changed = s.writeStatus(p) || changed
+	if p.Outcome.Deletion == rules.DeletionOn && !isDeleting {
+		s.markDeleted(s.parent)
+		return true
+	}
+	return changed
+}
+
+// preview evaluates the rule with all objects as they are.
+func (s *Simulation) preview(ctx context.Context) *preview.Preview {
+	in := preview.Input{Program: s.options.Program, Parent: s.patched(s.parent), Now: s.now}
+	for _, object := range sorted(s.others) {
+		in.With = append(in.With, s.patched(object))
+	}
+	for _, c := range s.sortedChildren() {
+		in.Children = append(in.Children, c.Child)
+	}
+	return preview.Evaluate(ctx, in)
+}
+
+// apply writes what was rendered. It lists what stays, and tells whether anything changed.
+func (s *Simulation) apply(nodes []preview.Node) (rendered map[identity.ID]bool, changed bool) {
+	rendered = map[identity.ID]bool{}
+	for _, node := range nodes {
+		for _, object := range node.Objects {
+			rendered[identity.Of(object.Unstructured)] = true
+			changed = s.applyOne(node.ID, object) || changed
+		}
+		for _, kept := range node.Kept {
+			rendered[identity.Of(kept.Object)] = true
+		}
+		for _, refused := range node.Refused {
+			rendered[identity.Of(refused.Object)] = true
+		}
+	}
+	return rendered, changed
+}
+
+func (s *Simulation) applyOne(node string, object preview.Object) (changed bool) {
+	id := identity.Of(object.Unstructured)
+	existing := s.children[id]
+	if existing != nil && object.Recreation == preview.RecreateNow {
+		s.recreated = append(s.recreated, id)
+		existing = nil
+	}
+	if existing == nil {
+		created := object.Live.DeepCopy()
+		if s.children[id] != nil {
+			created = object.DeepCopy()
+		}
+		s.complete(created)
+		delete(s.others, id) // it was adopted
+		s.children[id] = &child{
+			Child:  preview.Child{Node: node, Object: created, Rendered: object.Unstructured},
+			ending: object.Ending,
+		}
+		return true
+	}
+	existing.Node, existing.ending, existing.Rendered = node, object.Ending, object.Unstructured
+	before := existing.Object
+	after := object.Live.DeepCopy()
+	if s.options.Default != nil {
+		s.options.Default(after)
+	}
+	if equality.Semantic.DeepEqual(before.Object, after.Object) {
+		return false
+	}
+	if !equality.Semantic.DeepEqual(before.Object["spec"], after.Object["spec"]) {
+		after.SetGeneration(before.GetGeneration() + 1)
+	}
+	existing.Object = after
+	return true
+}
+
+// emit emits the Events that have become due.
+func (s *Simulation) emit(rendered []rules.Event) {
+	s.events = append(s.events, s.emitted.Due(rendered, false)...)
+}
+
+// writeStatus brings the parent's status to what the rule renders, and sets Kanon's conditions.
+func (s *Simulation) writeStatus(p *preview.Preview) (changed bool) {
+	out := p.Outcome
+	before, _ := s.parent.Object["status"].(map[string]any)
+	after := map[string]any{}
+	if before != nil {
+		after = runtime.DeepCopyJSON(before)
+	}
+	own := conditions.OfRule(out.Conditions, s.parent, s.now)
+	if s.options.TakesConditions {
+		own = append(s.summary(p).Conditions(s.options.Program.ConditionPrefix(), s.parent, s.now), own...)
+	}
+	rendered := s.status
+	if !out.StatusHeld {
+		rendered = out.Status
+	}
+	withdrawAll(after, s.status, rendered)
+	if rendered != nil {
+		merge(after, runtime.DeepCopyJSON(rendered))
+	}
+	s.status = rendered
+	s.setConditions(after, rendered, own)
+	if len(after) == 0 && before == nil || equality.Semantic.DeepEqual(before, after) {
+		return false
+	}
+	s.parent.Object["status"] = after
+	return true
+}
+
+// setConditions puts the rule's conditions into a status, beside those of others.
+func (s *Simulation) setConditions(status, rendered map[string]any, own []any) {
+	fromStatus, _ := rendered["conditions"].([]any)
+	own = append(own, fromStatus...)
+	if len(own) == 0 {
+		return
+	}
+	types := s.options.Program.ConditionTypes()
+	for _, item := range own {
+		types = append(types, conditions.TypeOf(item))
+	}
+	others, _ := conditions.Without(status, s.options.Program.ConditionPrefix(), types)["conditions"].([]any)
+	status["conditions"] = append(own, others...)
+}
+
+// summary is how the rule fares with the parent, as its conditions report it.
+func (s *Simulation) summary(p *preview.Preview) conditions.Summary {
+	var problems []conditions.Problem
+	for _, node := range p.Nodes {
+		for _, refused := range node.Refused {
+			problems = append(problems, conditions.OfWrite("child "+node.ID, refused.Err))
+		}
+	}
+	if f := p.Outcome.Finalization; s.parent.GetDeletionTimestamp() != nil && f.Waits != "" {
+		waits := conditions.Problem{Subject: "spec.finalize", Reason: conditions.ReasonFinalizing, Err: errors.New(f.Waits), Stalled: f.Failed}
+		if f.Timeout > 0 && !s.now.Before(s.parent.GetDeletionTimestamp().Add(f.Timeout)) {
+			waits.Reason, waits.Stalled = conditions.ReasonFinalizeTimeout, true
+		}
+		problems = append(problems, waits)
+	}
+	return conditions.Summarize(problems, p.Outcome, "")
+}
+
+// withdrawAll removes the fields that were rendered before and are no longer, mapping by mapping.
+func withdrawAll(status, before, rendered map[string]any) {
+	for name, value := range before {
+		next, stays := rendered[name]
+		if !stays {
+			delete(status, name)
+			continue
+		}
+		below, isLive := status[name].(map[string]any)
+		was, wasMap := value.(map[string]any)
+		is, isMap := next.(map[string]any)
+		if isLive && wasMap && isMap {
+			withdrawAll(below, was, is)
+		}
+	}
+}
+
+// release takes back what the rule wrote to a parent that it no longer selects.
+func (s *Simulation) release() (changed bool) {
+	for _, c := range s.sortedChildren() {
+		s.end(c, c.ending.WhenPruned == rules.EndOrphan)
+		changed = true
+	}
+	if status, _ := s.parent.Object["status"].(map[string]any); s.status != nil || s.matched && status != nil {
+		withdrawAll(status, s.status, nil)
+		status = conditions.Without(status, s.options.Program.ConditionPrefix(), s.options.Program.ConditionTypes())
+		s.parent.Object["status"] = status
+		s.status, s.matched, changed = nil, false, true
+	}
+	if len(s.patches) > 0 {
+		s.patches, changed = nil, true
+	}
+	return changed
+}

@@ -1,0 +1,313 @@
+package simulation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/preview"
+	"kanon.dev/kanon/rules"
+)
+
+// Options are what a simulation starts from. Objects are copied.
+type Options struct {
+	Program *rules.Program
+	Parent  *unstructured.Unstructured
+	// Objects are what the cluster has besides.
+	Objects []*unstructured.Unstructured
+	Now     time.Time
+	// TakesConditions is true if Kanon sets Ready and its like on the parent.
+	TakesConditions bool
+	// Default fills in what the API server does when an object is written. nil: nothing.
+	Default func(*unstructured.Unstructured)
+}
+
+// Simulation is a cluster in memory with one rule and one parent. It is not safe for concurrent use.
+type Simulation struct {
+	options Options
+	now     time.Time
+	// parent is nil once it is gone.
+	parent   *unstructured.Unstructured
+	children map[identity.ID]*child
+	others   map[identity.ID]*unstructured.Unstructured
+	// patches are what the last evaluation set by patches.
+	patches []contribution
+
+	// matched is true once the rule was evaluated for the parent: a rule that finalizes has set its finalizer then.
+	matched bool
+	// status is what the rule rendered last of the parent's status.
+	status  map[string]any
+	emitted conditions.Emitted
+	// created counts objects, for their UIDs.
+	created int
+	// wakeAt is when time alone asks for another evaluation; zero: never.
+	wakeAt time.Time
+
+	events             []rules.Event
+	deleted, recreated []identity.ID
+	last               *preview.Preview
+}
+
+// child is an object that the rule created.
+type child struct {
+	preview.Child
+	ending rules.Ending
+}
+
+// State is how things are after the reconciles that a change causes.
+type State struct {
+	// Preview is the last evaluation; nil once the parent is gone.
+	Preview *preview.Preview
+	// Parent is nil once it is gone.
+	Parent *unstructured.Unstructured
+	// Children are those of each node, by namespace and name.
+	Children map[string][]*unstructured.Unstructured
+	// Objects are all others, by kind, namespace and name.
+	Objects []*unstructured.Unstructured
+	// Events are those that were emitted since the state before, and Deleted and Recreated the objects that went and that were
+	// deleted to be created again.
+	Events             []rules.Event
+	Deleted, Recreated []identity.ID
+	Now                time.Time
+}
+
+// New makes a simulation. Nothing is evaluated before Settle.
+func New(o Options) *Simulation {
+	s := &Simulation{
+		options: o, now: o.Now.UTC().Truncate(time.Second), parent: o.Parent.DeepCopy(),
+		children: map[identity.ID]*child{}, others: map[identity.ID]*unstructured.Unstructured{},
+	}
+	s.complete(s.parent)
+	for _, object := range o.Objects {
+		object = object.DeepCopy()
+		s.complete(object)
+		s.others[identity.Of(object)] = object
+	}
+	return s
+}
+
+// complete sets the metadata that the API server sets in every object, and defaults.
+func (s *Simulation) complete(object *unstructured.Unstructured) {
+	s.created++
+	if object.GetUID() == "" {
+		object.SetUID(types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", s.created)))
+	}
+	if object.GetGeneration() == 0 {
+		object.SetGeneration(1)
+	}
+	if at := object.GetCreationTimestamp(); at.IsZero() {
+		object.SetCreationTimestamp(metav1.NewTime(s.now))
+	}
+	if s.options.Default != nil {
+		s.options.Default(object)
+	}
+}
+
+// maxReconciles is how many reconciles a change may cause. A rollout of a few hundred items takes as many.
+const maxReconciles = 1000
+
+// Settle reconciles until nothing changes any more. The error says that this does not come to an end.
+func (s *Simulation) Settle(ctx context.Context) (*State, error) {
+	if err := s.settle(ctx); err != nil {
+		return nil, err
+	}
+	return s.state(), nil
+}
+
+func (s *Simulation) settle(ctx context.Context) error {
+	for range maxReconciles {
+		changed := s.reconcile(ctx)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !changed {
+			return nil
+		}
+	}
+	return fmt.Errorf("what the rule writes still changes after %d reconciles: it may depend on itself", maxReconciles)
+}
+
+// Advance lets time pass and settles whenever the rule asks to be evaluated again, by now or requeueAfter, and at the end.
+func (s *Simulation) Advance(ctx context.Context, by time.Duration) error {
+	end := s.now.Add(by)
+	for range maxReconciles {
+		if s.wakeAt.IsZero() || s.wakeAt.After(end) {
+			s.now = end
+			return nil
+		}
+		s.now = s.wakeAt
+		if err := s.settle(ctx); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the rule asks to be evaluated more than %d times within %s", maxReconciles, by)
+}
+
+// Set writes an object, as somebody else would: what it says is laid over the object that exists, mapping by mapping; null
+// removes a field. One that does not exist is created.
+func (s *Simulation) Set(written *unstructured.Unstructured) {
+	id := identity.Of(written)
+	existing := s.find(id)
+	if existing == nil {
+		object := &unstructured.Unstructured{Object: map[string]any{}}
+		merge(object.Object, written.Object)
+		s.complete(object)
+		s.others[id] = object
+		return
+	}
+	s.write(existing, written.Object)
+}
+
+// SetParent is Set for the parent, whose kind and name need not be given.
+func (s *Simulation) SetParent(fields map[string]any) error {
+	if s.parent == nil {
+		return errNoParent
+	}
+	s.write(s.parent, fields)
+	return nil
+}
+
+// write lays fields over an object. A new spec is a new generation.
+func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]any) {
+	before := runtime.DeepCopyJSONValue(object.Object["spec"])
+	merge(object.Object, fields)
+	if s.options.Default != nil {
+		s.options.Default(object)
+	}
+	if !equality.Semantic.DeepEqual(before, object.Object["spec"]) {
+		object.SetGeneration(object.GetGeneration() + 1)
+	}
+}
+
+// merge is a JSON merge patch (RFC 7386).
+func merge(into, patch map[string]any) {
+	for name, value := range patch {
+		fields, isMap := value.(map[string]any)
+		switch below, both := into[name].(map[string]any); {
+		case value == nil:
+			delete(into, name)
+		case isMap:
+			if !both {
+				below = map[string]any{}
+				into[name] = below
+			}
+			merge(below, fields)
+		default:
+			into[name] = runtime.DeepCopyJSONValue(value)
+		}
+	}
+}
+
+// find is the object that exists, or nil.
+func (s *Simulation) find(id identity.ID) *unstructured.Unstructured {
+	if s.parent != nil && identity.Of(s.parent) == id {
+		return s.parent
+	}
+	if c := s.children[id]; c != nil {
+		return c.Object
+	}
+	return s.others[id]
+}
+
+// Select lists the objects that a word names: parent, the id of a child, a kind, or KIND/NAME. The error says that there are none.
+func (s *Simulation) Select(word string) ([]*unstructured.Unstructured, error) {
+	if word == "parent" {
+		if s.parent == nil {
+			return nil, errNoParent
+		}
+		return []*unstructured.Unstructured{s.parent}, nil
+	}
+	var found []*unstructured.Unstructured
+	kind, name, named := strings.Cut(word, "/")
+	for _, c := range s.sortedChildren() {
+		if c.Node == word || c.Object.GetKind() == kind && (!named || c.Object.GetName() == name) {
+			found = append(found, c.Object)
+		}
+	}
+	for _, object := range sorted(s.others) {
+		if object.GetKind() == kind && (!named || object.GetName() == name) {
+			found = append(found, object)
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("no object is %q: write the id of a child, a kind, or KIND/NAME%s", word, s.existing())
+	}
+	return found, nil
+}
+
+// existing names what exists, for a message.
+func (s *Simulation) existing() string {
+	var names []string
+	for _, c := range s.sortedChildren() {
+		names = append(names, c.Object.GetKind()+"/"+c.Object.GetName())
+	}
+	for _, object := range sorted(s.others) {
+		names = append(names, object.GetKind()+"/"+object.GetName())
+	}
+	const most = 10
+	switch {
+	case len(names) == 0:
+		return "; nothing exists"
+	case len(names) > most:
+		names = append(names[:most], "…")
+	}
+	return "; there are " + strings.Join(names, ", ")
+}
+
+func (s *Simulation) sortedChildren() []*child {
+	all := make([]*child, 0, len(s.children))
+	for _, c := range s.children {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b *child) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), compare(a.Object, b.Object))
+	})
+	return all
+}
+
+func sorted(objects map[identity.ID]*unstructured.Unstructured) []*unstructured.Unstructured {
+	all := make([]*unstructured.Unstructured, 0, len(objects))
+	for _, object := range objects {
+		all = append(all, object)
+	}
+	slices.SortFunc(all, compare)
+	return all
+}
+
+func compare(a, b *unstructured.Unstructured) int {
+	return cmp.Or(
+		strings.Compare(a.GetKind(), b.GetKind()),
+		strings.Compare(a.GetNamespace(), b.GetNamespace()),
+		strings.Compare(a.GetName(), b.GetName()),
+	)
+}
+
+// state is how things are, with what happened since it was asked for last.
+func (s *Simulation) state() *State {
+	state := &State{
+		Preview: s.last, Children: map[string][]*unstructured.Unstructured{},
+		Events: s.events, Deleted: s.deleted, Recreated: s.recreated, Now: s.now,
+	}
+	s.events, s.deleted, s.recreated = nil, nil, nil
+	if s.parent != nil {
+		state.Parent = s.patched(s.parent)
+	}
+	for _, c := range s.sortedChildren() {
+		state.Children[c.Node] = append(state.Children[c.Node], c.Object.DeepCopy())
+	}
+	for _, object := range sorted(s.others) {
+		state.Objects = append(state.Objects, s.patched(object))
+	}
+	return state
+}
