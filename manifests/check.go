@@ -96,7 +96,7 @@ func clashes(together []*rules.Rule, kinds *Kinds) rules.Findings {
 	var findings rules.Findings
 	for i, found := range rules.Clashes(together) {
 		for _, clash := range found {
-			if clash.ConditionsOf.Empty() || kinds.takesConditions(clash.ConditionsOf) {
+			if clash.ConditionsOf.Empty() || kinds.TakesConditions(clash.ConditionsOf) {
 				findings = append(findings, together[i].Clashing(clash))
 			}
 		}

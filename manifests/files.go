@@ -49,7 +49,7 @@ func readFiles(args []string, stdin io.Reader, endings ...string) ([]File, error
 		return err
 	}
 	for _, arg := range args {
-		files, err := filesOf(arg, endings)
+		files, err := FilesOf(arg, endings...)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", arg, Reason(err))
 		}
@@ -62,10 +62,10 @@ func readFiles(args []string, stdin io.Reader, endings ...string) ([]File, error
 	return inputs, nil
 }
 
-// filesOf lists the file that an argument names, or those below a directory whose
+// FilesOf lists the file that an argument names, or those below a directory whose
 // names end in a certain way, in the order of their names. What is hidden is left
 // out.
-func filesOf(arg string, endings []string) ([]string, error) {
+func FilesOf(arg string, endings ...string) ([]string, error) {
 	if arg == "-" {
 		return []string{arg}, nil
 	}

@@ -156,9 +156,9 @@ func (k *Kinds) ofKubernetes(group string) bool {
 	return k.table.HasGroup(group) || !strings.Contains(group, ".")
 }
 
-// takesConditions says whether Kanon sets conditions on objects of a kind: on custom ones whose schema has
+// TakesConditions says whether Kanon sets conditions on objects of a kind: on custom ones whose schema has
 // some, and on those of which no schema is known.
-func (k *Kinds) takesConditions(gvk schema.GroupVersionKind) bool {
+func (k *Kinds) TakesConditions(gvk schema.GroupVersionKind) bool {
 	s := k.Schema(gvk)
 	if s == nil || k.table.HasGroup(gvk.Group) {
 		return s == nil

@@ -7,10 +7,14 @@ import (
 	"fmt"
 	"io"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"kanon.dev/kanon/rules"
 )
 
 // Objects takes Kubernetes objects out of files of YAML or JSON, those in lists too, such as kubectl prints. Errors name the
@@ -58,4 +62,25 @@ func appendObjects(objects []*unstructured.Unstructured, document []byte) ([]*un
 		return nil
 	})
 	return objects, err
+}
+
+// InDefaultNamespace gives objects without a namespace, of kinds that rules are for, read or render, the one that kubectl would
+// give them.
+func InDefaultNamespace(programs []*rules.Program, objects []*unstructured.Unstructured) {
+	namespaced := map[schema.GroupKind]bool{}
+	for _, program := range programs {
+		parent := program.Parent()
+		namespaced[parent.GVK.GroupKind()] = parent.Namespaced
+		for _, l := range program.Lookups() {
+			namespaced[l.GVK.GroupKind()] = l.Namespaced
+		}
+		for _, c := range program.Children() {
+			namespaced[c.GVK.GroupKind()] = c.Namespaced
+		}
+	}
+	for _, object := range objects {
+		if object.GetNamespace() == "" && namespaced[object.GroupVersionKind().GroupKind()] {
+			object.SetNamespace(metav1.NamespaceDefault)
+		}
+	}
 }

@@ -30,7 +30,7 @@ func (c *compiler) child(spec *syntax.Child, p *Program) (*compiledChild, *nodeU
 	if spec.ID == "" {
 		path = spec.Label()
 	}
-	child := &compiledChild{Child: Child{ID: spec.ID, Position: spec.Pos, ForEach: spec.Many(), UpdatePolicy: spec.UpdatePolicy}}
+	child := &compiledChild{Child: Child{ID: spec.ID, Position: spec.Pos, Conditional: spec.When != nil, ForEach: spec.Many(), UpdatePolicy: spec.UpdatePolicy}}
 	n := &nodeUses{spec: spec, guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
 	child.kind = Kind{Namespaced: true}
 	c.results = map[*yamltree.Node]result{}

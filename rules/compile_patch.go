@@ -36,7 +36,7 @@ func (c *compiler) patches(p *Program, all *flow.Uses) []*compiledPatch {
 }
 
 func (c *compiler) patch(spec *syntax.Patch, p *Program, all *flow.Uses) *compiledPatch {
-	patch := &compiledPatch{Patch: Patch{ID: spec.ID, Position: spec.Pos, Refuse: spec.Refuse}}
+	patch := &compiledPatch{Patch: Patch{ID: spec.ID, Position: spec.Pos, Conditional: spec.When != nil, Refuse: spec.Refuse}}
 	by := &reader{label: spec.Label(), guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
 	c.results = map[*yamltree.Node]result{}
 	sc := &compileScope{

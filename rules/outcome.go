@@ -43,6 +43,8 @@ type Child struct {
 	// Unresolved is true where the kind was missing when the rule was compiled: whether
 	// it is namespaced is not known.
 	Unresolved bool
+	// Conditional is true for a node that has a when.
+	Conditional bool
 	// Cleanup is true for a node of spec.finalize, which has objects only while the
 	// parent is being deleted.
 	Cleanup bool

@@ -15,6 +15,8 @@ type Patch struct {
 	ID       string
 	GVK      schema.GroupVersionKind
 	Position diagnostic.Position
+	// Conditional is true for a patch that has a when.
+	Conditional bool
 	// Parent is true for a patch of the parent itself.
 	Parent bool
 	// Namespaced is what Options.Kinds said of the kind; true without Kinds.

@@ -118,9 +118,9 @@ func (r *runner) variables() (interpreter.Activation, error) {
 	}
 	return interpreter.NewActivation(map[string]any{
 		"parent": value.FromJSON(parent), "status": value.FromJSON(status), "children": value.FromJSON(children), "objects": value.FromJSON(objects),
-		"events":    value.FromJSON(list(r.eventReasons())),
-		"deleted":   value.FromJSON(list(objectNames(r.state.Deleted))),
-		"recreated": value.FromJSON(list(objectNames(r.state.Recreated))),
+		"events":       value.FromJSON(list(r.eventReasons())),
+		"deleted":      value.FromJSON(list(objectNames(r.state.Deleted))),
+		"recreated":    value.FromJSON(list(objectNames(r.state.Recreated))),
 		celenv.NowName: types.Timestamp{Time: r.state.Now},
 	})
 }

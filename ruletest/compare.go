@@ -24,30 +24,7 @@ func (d difference) String() string {
 func differences(path string, want, got any, exact bool) []difference {
 	switch want := want.(type) {
 	case map[string]any:
-		fields, ok := got.(map[string]any)
-		if !ok {
-			return []difference{{path, fmt.Sprintf("want a mapping, got %s", shown(got))}}
-		}
-		var all []difference
-		for _, name := range slices.Sorted(maps.Keys(want)) {
-			at := path + "." + name
-			value, exists := fields[name]
-			switch {
-			case want[name] == nil && !exists:
-			case !exists:
-				all = append(all, difference{at, fmt.Sprintf("want %s, and it does not exist", shown(want[name]))})
-			default:
-				all = append(all, differences(at, want[name], value, exact)...)
-			}
-		}
-		if exact {
-			for _, name := range slices.Sorted(maps.Keys(fields)) {
-				if _, wanted := want[name]; !wanted {
-					all = append(all, difference{path + "." + name, "is not wanted, got " + shown(fields[name])})
-				}
-			}
-		}
-		return all
+		return fieldDifferences(path, want, got, exact)
 	case []any:
 		items, ok := got.([]any)
 		switch {
@@ -67,6 +44,34 @@ func differences(path string, want, got any, exact bool) []difference {
 		}
 		return []difference{{path, fmt.Sprintf("want %s, got %s", shown(want), shown(got))}}
 	}
+}
+
+func fieldDifferences(path string, want map[string]any, got any, exact bool) []difference {
+	fields, ok := got.(map[string]any)
+	if !ok {
+		return []difference{{path, fmt.Sprintf("want a mapping, got %s", shown(got))}}
+	}
+	var all []difference
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		at := path + "." + name
+		value, exists := fields[name]
+		switch {
+		case want[name] == nil && !exists:
+		case !exists:
+			all = append(all, difference{at, fmt.Sprintf("want %s, and it does not exist", shown(want[name]))})
+		default:
+			all = append(all, differences(at, want[name], value, exact)...)
+		}
+	}
+	if !exact {
+		return all
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if _, wanted := want[name]; !wanted {
+			all = append(all, difference{path + "." + name, "is not wanted, got " + shown(fields[name])})
+		}
+	}
+	return all
 }
 
 func isSameNumber(a, b any) bool {

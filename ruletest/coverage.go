@@ -53,11 +53,11 @@ func (c *ruleCoverage) add(state *simulation.State) {
 		return
 	}
 	c.matched = true
-	note := func(id string, s rules.State, any bool) {
+	note := func(id string, s rules.State, hasItems bool) {
 		switch s {
 		case rules.StateApplied:
 			c.applied[id] = true
-			c.listed[id] = c.listed[id] || any
+			c.listed[id] = c.listed[id] || hasItems
 		case rules.StateSkipped:
 			c.skipped[id] = true
 		}

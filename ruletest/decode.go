@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -26,7 +26,7 @@ func Decode(path string, data []byte) (*File, diagnostic.Findings) {
 			switch {
 			case node == nil:
 			case found:
-				d.report(node, diagnostic.CodeNameTwice, "a file has one document of kind %s", Kind)
+				d.report(node, diagnostic.CodeNameTwice, "a file has one document of kind %s", syntax.TestKind)
 			default:
 				found = true
 				d.file(node, f)
@@ -35,7 +35,7 @@ func Decode(path string, data []byte) (*File, diagnostic.Findings) {
 	}
 	findings := d.list.Findings(d.source.LineAt)
 	if !found && len(findings) == 0 {
-		d.list.Report(diagnostic.Position{File: path, Line: 1, Column: 1}, diagnostic.CodeForeignKind, "there is no document of kind %s", Kind)
+		d.list.Report(diagnostic.Position{File: path, Line: 1, Column: 1}, diagnostic.CodeForeignKind, "there is no document of kind %s", syntax.TestKind)
 		findings = d.list.Findings(d.source.LineAt)
 	}
 	if findings.HasErrors() {
@@ -88,14 +88,14 @@ func join(path, name string) string {
 }
 
 func (d *decoder) file(n *yamltree.Node, f *File) {
-	if kind, _ := n.Get("kind").Text(); kind != Kind {
-		d.report(n, diagnostic.CodeForeignKind, "kind is %q, and not %s", kind, Kind)
+	if kind, _ := n.Get("kind").Text(); kind != syntax.TestKind {
+		d.report(n, diagnostic.CodeForeignKind, "kind is %q, and not %s", kind, syntax.TestKind)
 		return
 	}
 	d.mapping(n, "", fields{
 		"apiVersion": func(n *yamltree.Node, path string) {
-			if text := d.text(n, path); text != rules.APIVersion {
-				d.report(n, diagnostic.CodeAPIVersion, "apiVersion is %q, and not %s", text, rules.APIVersion)
+			if text := d.text(n, path); text != syntax.APIVersion {
+				d.report(n, diagnostic.CodeAPIVersion, "apiVersion is %q, and not %s", text, syntax.APIVersion)
 			}
 		},
 		"kind":     func(*yamltree.Node, string) {},
@@ -190,7 +190,9 @@ func (d *decoder) expect(n *yamltree.Node, path string, e *Expect) {
 		"events":    func(n *yamltree.Node, path string) { e.Events = d.expectedTexts(n, path) },
 		"deleted":   func(n *yamltree.Node, path string) { e.Deleted = d.expectedTexts(n, path) },
 		"recreated": func(n *yamltree.Node, path string) { e.Recreated = d.expectedTexts(n, path) },
-		"output":    func(n *yamltree.Node, path string) { e.Output = &expected[string]{d.possiblyEmpty(n, path), d.source.At(n)} },
+		"output": func(n *yamltree.Node, path string) {
+			e.Output = &expected[string]{d.possiblyEmpty(n, path), d.source.At(n)}
+		},
 	})
 }
 

@@ -270,6 +270,9 @@ func (r *runner) compareNodes(e *Expect) {
 			r.fail(r.step.at, "%s fails: %s", all[id].what, all[id].text)
 		}
 	}
+	if p := r.state.Preview; p != nil && p.Unmatched != "" && p.Failed() {
+		r.fail(r.step.at, "%s", p.Unmatched)
+	}
 	r.compareStatusFailures(e)
 }
 
@@ -307,7 +310,7 @@ func stateText(o outcome) string {
 func (r *runner) whyNot(id string) string {
 	o, ok := r.outcomes()[id]
 	if !ok && r.state.Preview != nil && r.state.Preview.Unmatched != "" {
-		return ": the rule does not select the parent: " + r.state.Preview.Unmatched
+		return ": nothing is created: " + r.state.Preview.Unmatched
 	}
 	if !ok || o.state == rules.StateApplied {
 		return ""

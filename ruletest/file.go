@@ -7,9 +7,6 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Kind is the kind of a document with tests.
-const Kind = "RuleTest"
-
 // File is a decoded file with tests.
 type File struct {
 	Path string

@@ -1,6 +1,7 @@
 package ruletest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -162,6 +163,7 @@ func (r *runner) run(ctx context.Context) CaseResult {
 			}
 		}
 	}
+	slices.SortStableFunc(r.failures, func(a, b Failure) int { return cmp.Compare(a.At.Line, b.At.Line) })
 	return CaseResult{Name: r.c.Name, Failures: r.failures, Duration: time.Since(begin)}
 }
 

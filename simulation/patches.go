@@ -74,7 +74,7 @@ func (s *Simulation) patched(object *unstructured.Unstructured) *unstructured.Un
 	out := object.DeepCopy()
 	for _, c := range s.patches {
 		if c.isFor(object) {
-			merge(out.Object, c.Object.Object)
+			Merge(out.Object, c.Object.Object)
 		}
 	}
 	return out

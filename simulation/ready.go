@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,7 +13,7 @@ import (
 // SetReady gives the objects that a word names (see Select) the status that their controllers write when they are ready. For a
 // custom kind that is a condition Ready. The error says that they are still not: then Set has to write what is wanted.
 func (s *Simulation) SetReady(word string) error {
-	return s.control(word, status.CurrentStatus, readyStatus)
+	return s.control(word, status.CurrentStatus, s.readyStatus)
 }
 
 // SetFailed gives the objects that a word names the status of what has failed.
@@ -29,7 +28,7 @@ func (s *Simulation) control(word string, want status.Status, statusOf func(*uns
 	}
 	for _, object := range objects {
 		if fields := statusOf(object); fields != nil {
-			merge(object.Object, map[string]any{"status": fields})
+			Merge(object.Object, map[string]any{"status": fields})
 		}
 		result, err := readiness.Of(object, false)
 		if err != nil {
@@ -43,10 +42,10 @@ func (s *Simulation) control(word string, want status.Status, statusOf func(*uns
 }
 
 // readyStatus is what a controller writes for an object that is ready; nil for one that needs no status.
-func readyStatus(object *unstructured.Unstructured) map[string]any {
+func (s *Simulation) readyStatus(object *unstructured.Unstructured) map[string]any {
 	replicas := number(object, 1, "spec", "replicas")
 	generation := object.GetGeneration()
-	switch gk := object.GroupVersionKind().GroupKind(); gk {
+	switch object.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
 		return map[string]any{
 			"observedGeneration": generation, "replicas": replicas, "updatedReplicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas,
@@ -95,7 +94,7 @@ func readyStatus(object *unstructured.Unstructured) map[string]any {
 	case schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:
 		return map[string]any{"certificate": "eA==", "conditions": []any{condition("Approved", "True", "AutoApproved")}}
 	default:
-		if isBuiltin(gk.Group) {
+		if !s.takesConditions(object) {
 			return nil
 		}
 		return map[string]any{"observedGeneration": generation, "conditions": []any{condition("Ready", "True", "Ready")}}
@@ -117,12 +116,6 @@ func failedStatus(object *unstructured.Unstructured) map[string]any {
 	default:
 		return map[string]any{"observedGeneration": object.GetGeneration(), "conditions": []any{condition("Stalled", "True", "Failed")}}
 	}
-}
-
-// isBuiltin tells whether an API group is one of Kubernetes itself: that of a CustomResourceDefinition has a dot, and
-// *.k8s.io is protected.
-func isBuiltin(group string) bool {
-	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
 func condition(kind, value, reason string) map[string]any {

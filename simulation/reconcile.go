@@ -24,7 +24,7 @@ func (s *Simulation) reconcile(ctx context.Context) (changed bool) {
 		return false
 	}
 	isDeleting := s.parent.GetDeletionTimestamp() != nil
-	if isDeleting && !(s.matched && s.options.Program.Finalizes()) {
+	if isDeleting && (!s.matched || !s.options.Program.Finalizes()) {
 		s.deleteParent()
 		return true
 	}
@@ -140,7 +140,7 @@ func (s *Simulation) writeStatus(p *preview.Preview) (changed bool) {
 		after = runtime.DeepCopyJSON(before)
 	}
 	own := conditions.OfRule(out.Conditions, s.parent, s.now)
-	if s.options.TakesConditions {
+	if s.takesConditions(s.parent) {
 		own = append(s.summary(p).Conditions(s.options.Program.ConditionPrefix(), s.parent, s.now), own...)
 	}
 	rendered := s.status
@@ -149,7 +149,7 @@ func (s *Simulation) writeStatus(p *preview.Preview) (changed bool) {
 	}
 	withdrawAll(after, s.status, rendered)
 	if rendered != nil {
-		merge(after, runtime.DeepCopyJSON(rendered))
+		Merge(after, runtime.DeepCopyJSON(rendered))
 	}
 	s.status = rendered
 	s.setConditions(after, rendered, own)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/conditions"
@@ -27,8 +28,8 @@ type Options struct {
 	// Objects are what the cluster has besides.
 	Objects []*unstructured.Unstructured
 	Now     time.Time
-	// TakesConditions is true if Kanon sets Ready and its like on the parent.
-	TakesConditions bool
+	// TakesConditions tells whether objects of a kind have conditions such as Ready: custom ones do. nil: all do.
+	TakesConditions func(schema.GroupVersionKind) bool
 	// Default fills in what the API server does when an object is written. nil: nothing.
 	Default func(*unstructured.Unstructured)
 }
@@ -49,8 +50,8 @@ type Simulation struct {
 	// status is what the rule rendered last of the parent's status.
 	status  map[string]any
 	emitted conditions.Emitted
-	// created counts objects, for their UIDs.
-	created int
+	// created counts objects, for their UIDs, and addresses those of Services.
+	created, addresses int
 	// wakeAt is when time alone asks for another evaluation; zero: never.
 	wakeAt time.Time
 
@@ -82,6 +83,11 @@ type State struct {
 	Now                time.Time
 }
 
+// takesConditions tells whether an object has conditions such as Ready.
+func (s *Simulation) takesConditions(object *unstructured.Unstructured) bool {
+	return s.options.TakesConditions == nil || s.options.TakesConditions(object.GroupVersionKind())
+}
+
 // New makes a simulation. Nothing is evaluated before Settle.
 func New(o Options) *Simulation {
 	s := &Simulation{
@@ -97,7 +103,7 @@ func New(o Options) *Simulation {
 	return s
 }
 
-// complete sets the metadata that the API server sets in every object, and defaults.
+// complete sets what the API server sets in a new object: its metadata, the address of a Service, and defaults.
 func (s *Simulation) complete(object *unstructured.Unstructured) {
 	s.created++
 	if object.GetUID() == "" {
@@ -109,8 +115,29 @@ func (s *Simulation) complete(object *unstructured.Unstructured) {
 	if at := object.GetCreationTimestamp(); at.IsZero() {
 		object.SetCreationTimestamp(metav1.NewTime(s.now))
 	}
+	if isKind(object, "Service") && object.Object["spec"] != nil {
+		if kind, _, _ := unstructured.NestedString(object.Object, "spec", "type"); kind != "ExternalName" {
+			s.addresses++
+			setDefault(object, fmt.Sprintf("10.96.0.%d", s.addresses), "spec", "clusterIP")
+		}
+	}
+	if isKind(object, "Namespace") {
+		setDefault(object, "Active", "status", "phase")
+	}
 	if s.options.Default != nil {
 		s.options.Default(object)
+	}
+}
+
+// isKind tells whether an object is of a kind of the core group.
+func isKind(object *unstructured.Unstructured, kind string) bool {
+	return object.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: kind}
+}
+
+// setDefault sets a field that the object does not have.
+func setDefault(object *unstructured.Unstructured, value string, path ...string) {
+	if _, found, err := unstructured.NestedFieldNoCopy(object.Object, path...); !found && err == nil {
+		_ = unstructured.SetNestedField(object.Object, value, path...) // fails where a field on the path is no mapping
 	}
 }
 
@@ -161,7 +188,7 @@ func (s *Simulation) Set(written *unstructured.Unstructured) {
 	existing := s.find(id)
 	if existing == nil {
 		object := &unstructured.Unstructured{Object: map[string]any{}}
-		merge(object.Object, written.Object)
+		Merge(object.Object, written.Object)
 		s.complete(object)
 		s.others[id] = object
 		return
@@ -181,7 +208,7 @@ func (s *Simulation) SetParent(fields map[string]any) error {
 // write lays fields over an object. A new spec is a new generation.
 func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]any) {
 	before := runtime.DeepCopyJSONValue(object.Object["spec"])
-	merge(object.Object, fields)
+	Merge(object.Object, fields)
 	if s.options.Default != nil {
 		s.options.Default(object)
 	}
@@ -190,8 +217,8 @@ func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]
 	}
 }
 
-// merge is a JSON merge patch (RFC 7386).
-func merge(into, patch map[string]any) {
+// Merge lays fields over others, as a JSON merge patch (RFC 7386) does: mapping by mapping, and null removes a field.
+func Merge(into, patch map[string]any) {
 	for name, value := range patch {
 		fields, isMap := value.(map[string]any)
 		switch below, both := into[name].(map[string]any); {
@@ -202,7 +229,7 @@ func merge(into, patch map[string]any) {
 				below = map[string]any{}
 				into[name] = below
 			}
-			merge(below, fields)
+			Merge(below, fields)
 		default:
 			into[name] = runtime.DeepCopyJSONValue(value)
 		}

@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/manifests"
@@ -151,16 +149,13 @@ func (o *renderOptions) time() (time.Time, error) {
 // previewAll evaluates each rule for each parent that is of its kind. Objects of
 // other kinds beside the parents are passed over.
 func (o *renderOptions) previewAll(ctx context.Context, programs []*rules.Program, parents, with []*unstructured.Unstructured, now time.Time) ([]*preview.Preview, error) {
-	inDefaultNamespace(programs, with)
+	manifests.InDefaultNamespace(programs, slices.Concat(parents, with))
 	var previews []*preview.Preview
 	for _, parent := range parents {
 		for _, program := range programs {
 			spec := program.Parent()
 			if parent.GroupVersionKind() != spec.GVK {
 				continue
-			}
-			if spec.Namespaced && parent.GetNamespace() == "" {
-				parent.SetNamespace(metav1.NamespaceDefault)
 			}
 			previews = append(previews, preview.Evaluate(ctx, preview.Input{
 				Program: program, Parent: parent, With: with, Now: now, Namespace: o.namespace,
@@ -177,25 +172,6 @@ func (o *renderOptions) previewAll(ctx context.Context, programs []*rules.Progra
 	}
 	slices.Sort(wanted)
 	return nil, fmt.Errorf("there is no parent for the rule: it is for %s", strings.Join(slices.Compact(wanted), ", "))
-}
-
-// inDefaultNamespace gives the objects without a namespace that rules read or make
-// the one that kubectl would give them, as the parents.
-func inDefaultNamespace(programs []*rules.Program, objects []*unstructured.Unstructured) {
-	namespaced := map[schema.GroupKind]bool{}
-	for _, program := range programs {
-		for _, l := range program.Lookups() {
-			namespaced[l.GVK.GroupKind()] = l.Namespaced
-		}
-		for _, c := range program.Children() {
-			namespaced[c.GVK.GroupKind()] = c.Namespaced
-		}
-	}
-	for _, object := range objects {
-		if object.GetNamespace() == "" && namespaced[object.GroupVersionKind().GroupKind()] {
-			object.SetNamespace(metav1.NamespaceDefault)
-		}
-	}
 }
 
 func writePreviews(out io.Writer, previews []*preview.Preview) error {

@@ -19,6 +19,8 @@ const (
 	APIVersion = "kanon.dev/v1alpha1"
 	// RuleKind is the kind of a rule document.
 	RuleKind = "Rule"
+	// TestKind is the kind of a document with tests of a rule, which may be in the same directory. Decode passes it over.
+	TestKind = "RuleTest"
 )
 
 // Documents are those of one source.
