@@ -115,7 +115,7 @@ func (c *compiler) readiness(spec *syntax.Child, child *compiledChild, sc *compi
 func (c *compiler) selfScope(sc *compileScope, child *compiledChild, place string) *compileScope {
 	own := *sc
 	own.place, own.child = place, child.ID
-	own.names = map[string]*origin{flow.RootSelf: {waits: true, typ: c.kindType(child.GVK, false)}}
+	own.names = map[string]*origin{flow.RootSelf: {Origin: flow.Origin{Waits: true}, typ: c.kindType(child.GVK, false)}}
 	maps.Copy(own.names, sc.names)
 	return &own
 }
@@ -239,7 +239,7 @@ func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flo
 	var out []dimension
 	for i, f := range specs {
 		if f.In == nil { // the reason was reported
-			sc.names[f.Name] = fixed()
+			sc.names[f.Name] = &origin{}
 			continue
 		}
 		in := *sc
@@ -260,9 +260,9 @@ func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flo
 		}
 		out = append(out, dimension{name: f.Name, in: t, path: fmt.Sprintf("forEach[%d].in", i)})
 		if from == nil {
-			from = fixed()
+			from = &origin{}
 		}
-		sc.names[f.Name] = &origin{waits: from.waits, typ: c.types.Item(from.typ)}
+		sc.names[f.Name] = &origin{Origin: flow.Origin{Waits: from.Waits}, typ: c.types.Item(from.typ)}
 	}
 	return out
 }

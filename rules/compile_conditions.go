@@ -98,7 +98,7 @@ func (c *compiler) events() []compiledEvent {
 		scopeOf := func(field string) *compileScope {
 			sc := c.ruleScope("spec." + path + "." + field)
 			if c.rule.Status != nil {
-				sc.names = map[string]*origin{flow.RootStatus: {waits: true, root: flow.RootStatus, typ: c.kindType(c.rule.Parent.GVK, false).Field(c.types, "status")}}
+				sc.names = map[string]*origin{flow.RootStatus: {Origin: flow.Origin{Waits: true, Root: flow.RootStatus}, typ: c.kindType(c.rule.Parent.GVK, false).Field(c.types, "status")}}
 			}
 			return sc
 		}
@@ -166,21 +166,4 @@ func (c *compiler) textField(n *yamltree.Node, sc *compileScope, u *flow.Uses, w
 	}
 	x.goesInto(textSchema())
 	return exprTemplate{x: x.expression}
-}
-
-// statusField is status.<name> in an event.
-func (a *analysis) statusField(id int64, name string) {
-	status := a.c.rule.Status
-	if status == nil || status.Kind != yamltree.Mapping || status.Partial || status.Has(name) {
-		return
-	}
-	var names []string
-	for _, f := range status.Fields {
-		if syntax.HasExpression(f.Name) {
-			return // it may be one of these
-		}
-		names = append(names, f.Name)
-	}
-	a.reportName(id, name, diagnostic.CodeUnknownStatus, "spec.status has no field %q, and status is what that renders", name).
-		WithHint("%s", diagnostic.DidYouMean(name, names))
 }

@@ -1,9 +1,6 @@
 package rules
 
 import (
-	"github.com/google/cel-go/common/ast"
-
-	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 )
 
@@ -11,14 +8,6 @@ import (
 // there.
 func finalizingGuard() flow.Guard {
 	return flow.Guard{Given: true, Conjuncts: []string{flow.RootFinalizing}, Asked: map[string]bool{}}
-}
-
-// checkFinalizing reports a read of finalizing in a rule that does not keep its parents.
-func (a *analysis) checkFinalizing(e ast.Expr) {
-	if a.c.rule.Finalize == nil && !a.c.rule.Partial {
-		a.report(e.ID(), diagnostic.CodeConstant, "finalizing is always false, because the rule has no spec.finalize").
-			WithHint("write spec.finalize: {}, which keeps a parent that is deleted until its children are, or leave finalizing out")
-	}
 }
 
 func (c *compiler) compileFinalize(rest *flow.Uses) *compiledFinalize {

@@ -11,12 +11,6 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// generatesHere says whether random may be called in the expression: as the default of a field of
-// the child's own observed object. Which field that is, checkGenerated looks at.
-func (a *analysis) generatesHere() bool {
-	return a.scope.own != "" && flow.GeneratedPath(a.expr.Root(), a.scope.own) != nil
-}
-
 // checkGenerated notes the fields of a template that are generated once, and reports what would
 // not be kept, because the template does not set the field that it is the default of.
 func (c *compiler) checkGenerated(spec *syntax.Child, child *compiledChild, u *flow.Uses) {

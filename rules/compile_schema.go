@@ -1,13 +1,11 @@
 package rules
 
 import (
-	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -52,54 +50,6 @@ func (c *compiler) kindType(gvk schema.GroupVersionKind, many bool) check.Type {
 		return c.types.List(object)
 	}
 	return object
-}
-
-// Name is the type of a name in an expression.
-func (a *analysis) Name(name string) (check.Type, bool) {
-	switch name {
-	case flow.RootParent:
-		return a.c.kindType(a.c.rule.Parent.GVK, false), true
-	case flow.RootNow:
-		return check.Of(types.TimestampType), true
-	case flow.RootFinalizing:
-		return check.Of(types.BoolType), true
-	}
-	if flow.IsGroup(name) {
-		return check.Group(name), true
-	}
-	o, ok := a.scope.names[name]
-	if !ok {
-		return check.Type{}, false
-	}
-	return o.typ, true
-}
-
-// Member is the type of a member of a group.
-func (a *analysis) Member(group, name string) check.Type {
-	spec := a.c.children[name]
-	switch group {
-	case flow.RootChildren, flow.RootObserved, flow.RootEach:
-		if spec != nil {
-			return a.c.kindType(syntax.TemplateGVK(spec.Template), spec.Many() && group != flow.RootEach)
-		}
-	case flow.RootLookups:
-		if l := a.c.lookups[name]; l != nil {
-			return a.c.kindType(l.spec.GVK, l.spec.IsList())
-		}
-	case flow.RootVariables:
-		if v := a.c.variable(a.scope, name); v != nil && v.origin != nil {
-			return v.origin.typ
-		}
-	}
-	return check.Type{}
-}
-
-// Holds are the paths that exist if a variable is true.
-func (a *analysis) Holds(variable string) map[string]bool {
-	if v := a.c.variable(a.scope, variable); v != nil && v.origin != nil {
-		return v.origin.holds
-	}
-	return nil
 }
 
 // Scalar is what is known of a scalar with expressions.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -48,6 +49,14 @@ type compileScope struct {
 	// openNames and openVariables are true where names and locals are not all
 	// that there are, because some could not be read.
 	openNames, openVariables bool
+}
+
+// flow is what the analysis of an expression must know of the scope.
+func (s *compileScope) flow() flow.Scope {
+	return flow.Scope{
+		Place: s.place, AllowChildren: s.allowChildren, MayMove: s.mayMove, Rendered: s.rendered, Random: s.random, OwnRandom: s.ownRandom,
+		Own: s.own, OwnGenerated: s.ownGenerated, Family: s.family, Child: s.child, OpenVariables: s.openVariables,
+	}
 }
 
 // roots lists the names that an expression may start with.
@@ -158,7 +167,7 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compi
 			ok = false
 			continue
 		}
-		out.drifts = out.drifts || from.moves()
+		out.Drifts = out.Drifts || from.Moves()
 		if wrong, hint := x.TextHint(); wrong != "" {
 			c.reportAt(n, p.Offset, diagnostic.CodeNotText, "%s cannot be part of text", wrong).WithHint("%s", hint)
 		}
@@ -174,7 +183,7 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compi
 
 func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template, *origin) {
 	t := mapTemplate{}
-	o := &origin{fields: map[string]*origin{}}
+	o, fieldTypes := &origin{Origin: flow.Origin{Fields: map[string]*flow.Origin{}}}, map[string]check.Type{}
 	allConst, ok := true, true
 	for _, f := range n.Fields {
 		e := entry{name: f.Name}
@@ -182,7 +191,7 @@ func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (te
 			var from *origin
 			e.key, from = c.key(f, sc, u)
 			ok = ok && e.key != nil
-			o.drifts = o.drifts || from.moves()
+			o.Drifts = o.Drifts || from.Moves()
 			if e.key != nil && len(e.key.parts) == 1 && e.key.parts[0].x == nil {
 				e.name, e.key = e.key.parts[0].text, nil
 			}
@@ -195,33 +204,29 @@ func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (te
 		e.value = value
 		_, isConst := value.(constTemplate)
 		allConst = allConst && isConst && e.key == nil
-		from = steady(from)
-		o.waits, o.drifts = o.waits || from.waits, o.drifts || from.drifts
+		steady := from.Steady()
+		o.Waits, o.Drifts = o.Waits || steady.Waits, o.Drifts || steady.Drifts
 		if e.key == nil {
-			o.fields[e.name] = from
+			o.Fields[e.name], fieldTypes[e.name] = steady, from.typ
 		}
 		t.entries = append(t.entries, e)
 	}
 	if !ok {
 		return nil, nil
 	}
-	o.typ = c.mappingType(t, o.fields)
+	o.typ = c.mappingType(t, fieldTypes)
 	if allConst {
 		return constTemplate{value: constMap(t)}, o
 	}
 	return t, o
 }
 
-// mappingType is the type of a mapping in a template, of whose fields the origins are known.
-func (c *compiler) mappingType(t mapTemplate, fields map[string]*origin) check.Type {
+// mappingType is the type of a mapping in a template, of whose fields the types are known.
+func (c *compiler) mappingType(t mapTemplate, fields map[string]check.Type) check.Type {
 	if len(t.entries) == 0 || slices.ContainsFunc(t.entries, func(e entry) bool { return e.key != nil }) {
 		return check.Of(types.NewMapType(types.StringType, types.DynType))
 	}
-	known := make(map[string]check.Type, len(fields))
-	for name, from := range fields {
-		known[name] = from.typ
-	}
-	return c.types.Record(known)
+	return c.types.Record(fields)
 }
 
 // constMap is a mapping without expressions, rendered.
@@ -249,13 +254,13 @@ func (c *compiler) key(f yamltree.Field, sc *compileScope, u *flow.Uses) (*textT
 
 func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template, *origin) {
 	t := listTemplate{}
-	o, kind := fixed(), check.NoType()
+	o, kind := &origin{}, check.NoType()
 	allConst, ok := true, true
 	for _, item := range n.Items {
 		if x, from, isSpread := c.spread(item, sc, u); isSpread {
 			allConst = false
 			ok = ok && x != nil
-			o.drifts = o.drifts || from.moves()
+			o.Drifts = o.Drifts || from.Moves()
 			if x != nil {
 				kind = check.Join(kind, c.types.Element(from.typ.Inner()).CEL())
 			}
@@ -268,12 +273,12 @@ func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 			continue
 		}
 		kind = check.Join(kind, from.typ.Inner().CEL())
-		o = join(o, &origin{waits: from.waits, drifts: from.moves()})
+		o.Waits, o.Drifts = o.Waits || from.Waits, o.Drifts || from.Moves()
 		_, isConst := value.(constTemplate)
 		allConst = allConst && isConst
 		t.items = append(t.items, listItem{value: value})
 	}
-	o = &origin{waits: o.waits, drifts: o.drifts, typ: check.Of(types.NewListType(kind))}
+	o.typ = check.Of(types.NewListType(kind))
 	switch {
 	case !ok:
 		return nil, nil
@@ -426,49 +431,46 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	if expr == nil {
 		return nil, nil
 	}
-	a := &analysis{
-		c: c, scope: sc, expr: expr, node: n,
-		at: func(id int64) diagnostic.Position { return at(expr.Offset(id)) }, within: at,
-		reads: map[int64]read{}, absent: map[int64][]int64{}, moving: map[int64][]int{}, reported: map[int64]bool{},
-	}
-	from := a.value(expr.Root(), nil)
-	a.uses.GuardOwn()
+	known := &names{c: c, sc: sc, expr: expr, node: n}
+	a := flow.Analyze(flow.Input{
+		Expr: expr, Rule: c.rule, Children: c.children, Scope: sc.flow(), Names: known, Position: at,
+		Report: func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+			return c.report(at(offset), code, format, args...)
+		},
+	})
+	maps.Copy(c.read, a.Live)
+	c.drifts = c.drifts || a.Drifts
 	if c.fieldReads != nil {
-		a.uses.Fields = append(a.uses.Fields, flow.FieldReads(expr, func(name string) bool { _, item := sc.names[name]; return item }, a.at)...)
+		a.Fields = append(a.Fields, flow.FieldReads(expr, func(name string) bool { return known.Origin(name) != nil }, func(id int64) diagnostic.Position { return at(expr.Offset(id)) })...)
 	}
-	a.checkMoving(from)
 	if !complete {
 		return nil, nil
 	}
-	checked := check.Check(check.Input{Expr: expr, Table: c.types, Names: a, Parent: &c.rule.Parent, Exists: sc.asked, Fails: a.fails, Report: a.reportName})
+	checked := check.Check(check.Input{Expr: expr, Table: c.types, Names: known, Parent: &c.rule.Parent, Exists: sc.asked, Fails: a.Fails, Report: a.ReportNode})
 	c.meant = c.meant || len(checked.Conversions) > 0
 	prog, issues := run.New(expr, run.Options{
-		CostLimit: c.limits.ExpressionCost, Absent: a.absent, Moving: a.moving, Conversions: checked.Conversions, Encoded: checked.Encoded,
+		CostLimit: c.limits.ExpressionCost, Absent: a.Absent, Moving: a.Moving, Conversions: checked.Conversions, Encoded: checked.Encoded,
 	})
 	if c.reportConstants(expr, issues, at) {
 		return nil, nil
 	}
 	c.checkCost(expr, at(0))
-	x := &expression{prog: prog, text: p.Text, reads: a.sortedReads()}
+	x := &expression{prog: prog, text: p.Text, reads: a.Reads()}
 	if !c.constantCalls(expr, at) || !c.evaluateConstant(expr, x, at) {
 		return nil, nil
 	}
-	if a.random {
-		a.uses.Random = append(a.uses.Random, n)
+	if a.CallsRandom {
+		a.Random = append(a.Random, n)
 	}
-	if a.generated {
-		a.uses.Generated = append(a.uses.Generated, n)
+	if a.Generates {
+		a.Generated = append(a.Generated, n)
 	}
-	u.Add(&a.uses)
+	u.Add(&a.Uses)
 	if c.fieldReads != nil {
-		c.fieldReads[n] = append(c.fieldReads[n], a.uses.Fields...)
+		c.fieldReads[n] = append(c.fieldReads[n], a.Fields...)
 	}
-	if from != nil {
-		kept := *from
-		kept.typ, kept.holds = checked.Type, checked.Exist
-		from = &kept
-	}
-	return &checkedExpression{expression: x, Expression: checked, expr: expr, items: a.uses.Items, plainPath: a.plainPath()}, from
+	from := &origin{Origin: *a.Origin, typ: checked.Type, holds: checked.Exist}
+	return &checkedExpression{expression: x, Expression: checked, expr: expr, items: a.Items, plainPath: a.Path}, from
 }
 
 // valueOffset turns an offset in a node's text into one in the YAML value. A

@@ -11,6 +11,7 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/flow"
 )
 
 // verdict says what follows from a value that could not be computed.
@@ -90,21 +91,12 @@ func waiting(format string, args ...any) *problem {
 	return &problem{verdict: waits, message: fmt.Sprintf(format, args...)}
 }
 
-// read is a field or an index that an expression reads, and what follows when
-// it is not there.
-type read struct {
-	node  int64
-	waits bool
-	// text is the read as CEL writes it.
-	text string
-}
-
 // expression is a compiled expression with what is known of its reads.
 type expression struct {
 	prog *run.Program
 	text string
 	// reads are sorted by node.
-	reads []read
+	reads []flow.Read
 	// constant is what an expression gives that reads nothing; nil for every other.
 	constant *constant
 	// into is the schema of the field that takes the value; nil where it is not known, or
@@ -141,27 +133,27 @@ func (x *expression) explain(e *Evaluation, err error) *problem {
 	r := x.readAt(missed.NodeID)
 	switch {
 	case missed.Reason == value.ReasonType && e.prog.secrets: // the key may be computed
-		return failure("%s: it cannot be read from a value of type %s", r.text, missed.Found)
+		return failure("%s: it cannot be read from a value of type %s", r.Text, missed.Found)
 	case missed.Reason == value.ReasonType:
-		return failure("%s: %s", r.text, missed.Error())
+		return failure("%s: %s", r.Text, missed.Error())
 	case missed.Reason == value.ReasonFormat:
-		return failure("%s is %s", r.text, missed.Found)
-	case r.waits:
-		return waiting("%s has no value yet", r.text)
+		return failure("%s is %s", r.Text, missed.Found)
+	case r.Waits:
+		return waiting("%s has no value yet", r.Text)
 	case missed.Reason == value.ReasonIndex && e.prog.secrets:
-		return failure("%s does not exist: the list has %d items", r.text, missed.Length).advising("read it with [?…] or test size() first")
+		return failure("%s does not exist: the list has %d items", r.Text, missed.Length).advising("read it with [?…] or test size() first")
 	case missed.Reason == value.ReasonIndex:
-		return failure("%s does not exist: the list has %d items", r.text, missed.Length).
+		return failure("%s does not exist: the list has %d items", r.Text, missed.Length).
 			advising("read it with [?%s] or test size() first", missed.Key)
 	}
-	return failure("%s is missing", r.text).advising("read it with ?. and give a default with orValue(…), or test it with has(…)")
+	return failure("%s is missing", r.Text).advising("read it with ?. and give a default with orValue(…), or test it with has(…)")
 }
 
 // readAt finds a read; one that was not foreseen has failed.
-func (x *expression) readAt(node int64) read {
-	i, ok := slices.BinarySearchFunc(x.reads, node, func(r read, id int64) int { return int(r.node - id) })
+func (x *expression) readAt(node int64) flow.Read {
+	i, ok := slices.BinarySearchFunc(x.reads, node, func(r flow.Read, id int64) int { return int(r.Node - id) })
 	if !ok {
-		return read{node: node, text: shorten(x.text)}
+		return flow.Read{Node: node, Text: shorten(x.text)}
 	}
 	return x.reads[i]
 }

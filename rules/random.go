@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/cel-go/common/ast"
-
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
@@ -23,62 +21,36 @@ import (
 // field that is generated once (generated.go). Whoever reads the child reads the live
 // object, which has the value that it was made with.
 
-// noteRandom notes a call of random, and reports it where it cannot be kept.
-func (a *analysis) noteRandom(e ast.Expr) {
-	if e.AsCall().FunctionName() != function.RandomName {
-		return
-	}
-	a.random = true
-	switch {
-	case a.scope.random:
-	case a.generatesHere():
-		a.generated = true
-	default:
-		f := a.report(e.ID(), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and %s is evaluated again and again", a.scope.place)
-		f.Hint = a.randomHint()
-	}
-}
-
-// reportUnkept reports that a variable that is made at random is read outside the template.
-func (a *analysis) reportUnkept(e ast.Expr, name string) {
-	f := a.report(e.ID(), diagnostic.CodeOutOfScope, "variables.%s is generated with random, and can be read in the template only: %s would see another value than the object has", name, a.scope.place)
-	if a.scope.child != "" {
-		f.WithHint("read the field of self")
-	} else if id := a.scope.ownGenerated; id != "" {
-		f.WithHint("read the field of %s.%s", flow.RootObserved, id)
-	}
-}
-
-// randomHint is how a value that is made at random is kept.
-func (a *analysis) randomHint() string {
+// RandomHint is how a value that is made at random is kept.
+func (s *names) RandomHint() string {
 	const once = "call it in the template, or in a variable, of a child with updatePolicy: CreateOnly"
-	if hint := a.ownVariableHint(); hint != "" {
+	if hint := s.ownVariableHint(); hint != "" {
 		return hint
 	}
-	spec := a.c.children[a.scope.ownGenerated]
-	if spec == nil || a.node == nil {
+	spec := s.c.children[s.sc.ownGenerated]
+	if spec == nil || s.node == nil {
 		return once + ", and read the value from that child"
 	}
-	if path, ok := pathTo(spec.Template, a.node); ok && a.scope.own != "" && !isIdentity(path) {
-		return fmt.Sprintf("generate it once: %s; or %s", yamlPath(readable(path), a.c.generatedValue(spec, path, a.node)), once)
+	if path, ok := pathTo(spec.Template, s.node); ok && s.sc.own != "" && !isIdentity(path) {
+		return fmt.Sprintf("generate it once: %s; or %s", yamlPath(readable(path), s.c.generatedValue(spec, path, s.node)), once)
 	}
-	if v := variableOf(spec, a.node); v != nil {
+	if v := variableOf(spec, s.node); v != nil {
 		path := fieldOf(spec, v)
 		return fmt.Sprintf("generate it once: {name: %s, value: \"%s\"}, and in the template %s; or %s",
-			v.Name, a.c.generatedValue(spec, path, a.node), yamlPath(readable(path), "${variables."+v.Name+"}"), once)
+			v.Name, s.c.generatedValue(spec, path, s.node), yamlPath(readable(path), "${variables."+v.Name+"}"), once)
 	}
-	return fmt.Sprintf("generate it once, in the template, as in %s; or %s", yamlPath(examplePath(), a.c.generatedValue(spec, examplePath(), a.node)), once)
+	return fmt.Sprintf("generate it once, in the template, as in %s; or %s", yamlPath(examplePath(), s.c.generatedValue(spec, examplePath(), s.node)), once)
 }
 
 // ownVariableHint is the hint for a variable of the rule that could be one of a child; empty for
 // everything else.
-func (a *analysis) ownVariableHint() string {
-	for _, v := range a.c.rule.Variables {
-		if v.Value != a.node {
+func (s *names) ownVariableHint() string {
+	for _, v := range s.c.rule.Variables {
+		if v.Value != s.node {
 			continue
 		}
-		for _, id := range slices.Sorted(maps.Keys(a.c.children)) {
-			if path := flow.GeneratedPath(a.expr.Root(), id); path != nil && !a.c.children[id].Many() {
+		for _, id := range slices.Sorted(maps.Keys(s.c.children)) {
+			if path := flow.GeneratedPath(s.expr.Root(), id); path != nil && !s.c.children[id].Many() {
 				return fmt.Sprintf("move it to the variables of %s, and set the field in the template there: %s", id, yamlPath(path, "${variables."+v.Name+"}"))
 			}
 		}

@@ -1,0 +1,126 @@
+package rules
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/check"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// origin is what is known of a value: where it comes from, and its type.
+type origin struct {
+	flow.Origin
+	typ check.Type
+	// holds are, of a variable, the paths that exist if it is true.
+	holds map[string]bool
+}
+
+// Moves reports whether the value can be another one at each second. nil does not.
+func (o *origin) Moves() bool { return o != nil && o.Origin.Moves() }
+
+// names tells what the names in an expression stand for. It compiles the variables and the
+// lookups that the expression reads.
+type names struct {
+	c    *compiler
+	sc   *compileScope
+	expr *celenv.Expression
+	// node is the scalar in which the expression stands.
+	node *yamltree.Node
+}
+
+// Origin is where the value of a name of the scope comes from; nil for every other name.
+func (s *names) Origin(name string) *flow.Origin {
+	if o, ok := s.sc.names[name]; ok {
+		return &o.Origin
+	}
+	return nil
+}
+
+// Variable is a variable of the rule or of the scope; nil if there is none of that name.
+func (s *names) Variable(name string) *flow.Variable {
+	v := s.c.variable(s.sc, name)
+	if v == nil {
+		return nil
+	}
+	out := &flow.Variable{Uses: v.uses, Local: s.sc.locals[name] != nil, StandsFor: v.standsFor}
+	if v.origin != nil {
+		out.Origin = &v.origin.Origin
+	}
+	return out
+}
+
+// Lookup is a lookup of the rule; nil if there is none of that name.
+func (s *names) Lookup(id string) *flow.Lookup {
+	l := s.c.lookups[id]
+	if l == nil {
+		return nil
+	}
+	s.c.compileLookup(l)
+	return &flow.Lookup{Lookup: l.spec, Uses: &l.uses, Guard: &l.guard}
+}
+
+// Members lists the names that can follow a root.
+func (s *names) Members(root string) []string {
+	switch root {
+	case flow.RootVariables:
+		return s.sc.variableNames(s.c)
+	case flow.RootLookups:
+		return slices.Sorted(maps.Keys(s.c.lookups))
+	case flow.RootEach:
+		return s.sc.family
+	}
+	return slices.Sorted(maps.Keys(s.c.children))
+}
+
+// Name is the type of a name in an expression.
+func (s *names) Name(name string) (check.Type, bool) {
+	switch name {
+	case flow.RootParent:
+		return s.c.kindType(s.c.rule.Parent.GVK, false), true
+	case flow.RootNow:
+		return check.Of(types.TimestampType), true
+	case flow.RootFinalizing:
+		return check.Of(types.BoolType), true
+	}
+	if flow.IsGroup(name) {
+		return check.Group(name), true
+	}
+	o, ok := s.sc.names[name]
+	if !ok {
+		return check.Type{}, false
+	}
+	return o.typ, true
+}
+
+// Member is the type of a member of a group.
+func (s *names) Member(group, name string) check.Type {
+	switch group {
+	case flow.RootChildren, flow.RootObserved, flow.RootEach:
+		if spec := s.c.children[name]; spec != nil {
+			return s.c.kindType(syntax.TemplateGVK(spec.Template), spec.Many() && group != flow.RootEach)
+		}
+	case flow.RootLookups:
+		if l := s.c.lookups[name]; l != nil {
+			return s.c.kindType(l.spec.GVK, l.spec.IsList())
+		}
+	case flow.RootVariables:
+		if v := s.c.variable(s.sc, name); v != nil && v.origin != nil {
+			return v.origin.typ
+		}
+	}
+	return check.Type{}
+}
+
+// Holds are the paths that exist if a variable is true.
+func (s *names) Holds(variable string) map[string]bool {
+	if v := s.c.variable(s.sc, variable); v != nil && v.origin != nil {
+		return v.origin.holds
+	}
+	return nil
+}

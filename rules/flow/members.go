@@ -1,0 +1,242 @@
+package flow
+
+import (
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+
+	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// exampleMember is a name that can follow a root.
+func (a *analyzer) exampleMember(root string) string {
+	if names := a.Names.Members(root); len(names) > 0 {
+		return names[0]
+	}
+	return "name"
+}
+
+func (a *analyzer) ident(e ast.Expr, env bindings) *Origin {
+	name := e.AsIdent()
+	if o, ok := env[name]; ok {
+		return o
+	}
+	if name == RootParent || IsGroup(name) {
+		return &Origin{Root: name}
+	}
+	switch name {
+	case RootSelf:
+		a.out.Live[a.Scope.Child] = true
+		return later()
+	case RootNow:
+		return clocked(1)
+	case RootFinalizing:
+		a.checkFinalizing(e)
+	}
+	if o := a.Names.Origin(name); o != nil {
+		a.out.Items = true
+		return o
+	}
+	return fixed()
+}
+
+// member is the origin of from.name, and that of the value that is missing where
+// there is none. soft is true where the expression has a value without it.
+func (a *analyzer) member(e ast.Expr, from *Origin, name string, soft bool) (value, missing *Origin) {
+	switch from.Root {
+	case RootParent:
+		if name == "status" {
+			a.out.OwnStatus = true
+			return later(), later()
+		}
+		return fixed(), fixed()
+	case RootChildren:
+		return a.child(e, name, soft), later()
+	case RootEach:
+		return a.pair(e, name, soft), later()
+	case RootObserved:
+		return a.observed(e, name), later()
+	case RootLookups:
+		return a.lookup(e, name, soft), later()
+	case RootVariables:
+		return a.variable(e, name), fixed()
+	case RootStatus:
+		a.statusField(e, name)
+		return later(), later()
+	}
+	switch {
+	case from.Fields != nil:
+		if value = from.Fields[name]; value == nil {
+			value = fixed()
+		}
+		return value, fixed()
+	case from.complete:
+		return later(), from
+	case from.optional != "":
+		return &Origin{Waits: from.Waits}, from
+	}
+	return from, from
+}
+
+// noteMember notes that the node e reads a member of a group.
+func (a *analyzer) noteMember(e ast.Expr, root, id string, hard bool) {
+	pos := a.Position(NameOffset(a.Expr.Text(), a.Expr.Offset(e.ID()), id))
+	a.out.Nodes = append(a.out.Nodes, Ref{Root: root, ID: id, Hard: hard, Pos: pos})
+}
+
+// child is children.<id>.
+func (a *analyzer) child(e ast.Expr, id string, soft bool) *Origin {
+	if !a.Scope.AllowChildren {
+		return later() // unknownNames reported it
+	}
+	spec := a.childCalled(e, id)
+	if spec == nil {
+		return later()
+	}
+	a.out.Live[id] = true
+	a.noteMember(e, RootChildren, id, !soft)
+	return &Origin{Waits: true, complete: spec.Many()}
+}
+
+// childCalled is the child that the node e names; nil after a finding.
+func (a *analyzer) childCalled(e ast.Expr, id string) *syntax.Child {
+	spec := a.Children[id]
+	if spec == nil && !a.Rule.OpenChildren {
+		a.out.ReportNode(e.ID(), id, diagnostic.CodeUnknownChild, "there is no child called %q", id).WithHint("%s", diagnostic.DidYouMean(id, a.Names.Members(RootChildren)))
+	}
+	return spec
+}
+
+// observed is observed.<id>. It orders nothing, and may be null.
+func (a *analyzer) observed(e ast.Expr, id string) *Origin {
+	if !a.Scope.AllowChildren || a.childCalled(e, id) == nil {
+		return later()
+	}
+	a.out.Live[id] = true
+	a.noteMember(e, RootObserved, id, false)
+	return later()
+}
+
+// pair is each.<id>.
+func (a *analyzer) pair(e ast.Expr, id string, soft bool) *Origin {
+	if len(a.Scope.Family) == 0 {
+		return later() // unknownNames reported it
+	}
+	switch {
+	case slices.Contains(a.Scope.Family, id):
+		a.out.Items, a.out.Live[id] = true, true
+		a.noteMember(e, RootEach, id, !soft)
+	case a.childCalled(e, id) != nil:
+		a.out.ReportNode(e.ID(), id, diagnostic.CodeNotPaired, "%s does not have the same items as %s, so each.%s does not exist", id, a.Scope.Place, id).
+			WithHint("%s", diagnostic.DidYouMean(id, a.Scope.Family))
+	}
+	return later()
+}
+
+// variable is variables.<name>.
+func (a *analyzer) variable(e ast.Expr, name string) *Origin {
+	v := a.Names.Variable(name)
+	if v == nil {
+		if !a.Rule.OpenVariables && !a.Scope.OpenVariables {
+			a.out.ReportNode(e.ID(), name, diagnostic.CodeUnknownVariable, "there is no variable called %q", name).WithHint("%s", diagnostic.DidYouMean(name, a.Names.Members(RootVariables)))
+		}
+		return fixed()
+	}
+	a.follow(e, RootVariables+"."+name, v.Uses, nil)
+	if len(v.Uses.Random) > 0 {
+		a.out.CallsRandom = true
+		keeps := a.Scope.OwnRandom || a.Scope.OwnGenerated != "" // of the others it was reported
+		if keeps && !a.Scope.Random && a.Scope.Own == "" && v.Local {
+			a.reportUnkept(e, name)
+		}
+	}
+	if v.Origin == nil {
+		return fixed()
+	}
+	return v.Origin
+}
+
+// lookup is lookups.<id>.
+func (a *analyzer) lookup(e ast.Expr, id string, soft bool) *Origin {
+	l := a.Names.Lookup(id)
+	if l == nil {
+		if !a.Rule.OpenLookups {
+			f := a.out.ReportNode(e.ID(), id, diagnostic.CodeUnknownLookup, "there is no lookup called %q", id)
+			if f.WithHint("%s", diagnostic.DidYouMean(id, a.Names.Members(RootLookups))); f.Hint == "" && a.Children[id] != nil {
+				f.Hint = "write children." + id
+			}
+		}
+		return later()
+	}
+	a.noteMember(e, RootLookups, id, !soft)
+	a.follow(e, RootLookups+"."+id, l.Uses, l.Guard)
+	o := &Origin{Waits: true, complete: l.IsList()}
+	if l.MayBeNull() {
+		o.optional = id
+	}
+	return o
+}
+
+// follow takes over what a variable or a lookup reads.
+func (a *analyzer) follow(e ast.Expr, name string, read *Uses, by *Guard) {
+	for _, r := range read.Nodes {
+		if r.Root != RootLookups && !a.Scope.AllowChildren {
+			a.report(e, diagnostic.CodeOutOfScope, "%s reads %s, which cannot be read in %s", name, r.Name(), a.Scope.Place)
+		}
+	}
+	a.out.Follow(read, a.at(e), by)
+}
+
+// statusField is status.<name> in an event.
+func (a *analyzer) statusField(e ast.Expr, name string) {
+	status := a.Rule.Status
+	if status == nil || status.Kind != yamltree.Mapping || status.Partial || status.Has(name) {
+		return
+	}
+	var names []string
+	for _, f := range status.Fields {
+		if syntax.HasExpression(f.Name) {
+			return // it may be one of these
+		}
+		names = append(names, f.Name)
+	}
+	a.out.ReportNode(e.ID(), name, diagnostic.CodeUnknownStatus, "spec.status has no field %q, and status is what that renders", name).
+		WithHint("%s", diagnostic.DidYouMean(name, names))
+}
+
+// checkFinalizing reports a read of finalizing in a rule that does not keep its parents.
+func (a *analyzer) checkFinalizing(e ast.Expr) {
+	if a.Rule.Finalize == nil && !a.Rule.Partial {
+		a.report(e, diagnostic.CodeConstant, "finalizing is always false, because the rule has no spec.finalize").
+			WithHint("write spec.finalize: {}, which keeps a parent that is deleted until its children are, or leave finalizing out")
+	}
+}
+
+// checkRandom notes a call of random, and reports it if its value is not kept.
+func (a *analyzer) checkRandom(e ast.Expr) {
+	if e.AsCall().FunctionName() != function.RandomName {
+		return
+	}
+	a.out.CallsRandom = true
+	switch {
+	case a.Scope.Random:
+	case a.Scope.Own != "" && GeneratedPath(a.Expr.Root(), a.Scope.Own) != nil:
+		a.out.Generates = true // the compiler checks which field that is
+	default:
+		f := a.report(e, diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and %s is evaluated again and again", a.Scope.Place)
+		f.Hint = a.Names.RandomHint()
+	}
+}
+
+// reportUnkept reports that a variable that is made at random is read outside the template.
+func (a *analyzer) reportUnkept(e ast.Expr, name string) {
+	f := a.report(e, diagnostic.CodeOutOfScope, "variables.%s is generated with random, and can be read in the template only: %s would see another value than the object has", name, a.Scope.Place)
+	if a.Scope.Child != "" {
+		f.WithHint("read the field of self")
+	} else if id := a.Scope.OwnGenerated; id != "" {
+		f.WithHint("read the field of %s.%s", RootObserved, id)
+	}
+}
