@@ -20,8 +20,9 @@ import (
 type Checked struct {
 	// Findings are sorted.
 	Findings rules.Findings
-	// Programs are those of the rules without errors.
+	// Programs are those of the rules without errors, and Decoded has what each was compiled from.
 	Programs []*rules.Program
+	Decoded  []*rules.Rule
 	// CRDs are the definitions beside the rules and in the schemas.
 	CRDs []*unstructured.Unstructured
 	// Rules and Files count the rules, and the files that have some or should.
@@ -136,7 +137,7 @@ func (c *Checked) rule(rule *rules.Rule, kinds *Kinds, o rules.Options) {
 	o.Kinds, o.Schemas = kinds, kinds
 	program, findings := rules.Compile(rule, o)
 	if program != nil {
-		c.Programs = append(c.Programs, program)
+		c.Programs, c.Decoded = append(c.Programs, program), append(c.Decoded, rule)
 	}
 	for i, f := range findings {
 		unknown := f.Code == diagnostic.CodeUncheckedKind || f.Code == diagnostic.CodeNoSchema && kinds.cluster == nil

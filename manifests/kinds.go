@@ -114,12 +114,23 @@ func (k *Kinds) defineDocument(data []byte) error {
 	return k.table.DefineDocument(data)
 }
 
-// Lookup implements rules.Kinds.
-func (k *Kinds) Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool) {
+// Resource is the resource of a kind, such as deployments.
+func (k *Kinds) Resource(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
+	kind, ok := k.kind(gvk)
+	return kind.GVR, ok
+}
+
+func (k *Kinds) kind(gvk schema.GroupVersionKind) (restmapping.Kind, bool) {
 	kind, ok := k.table.Lookup(gvk)
 	if !ok && k.cluster != nil {
-		kind, ok = k.cluster.Lookup(gvk)
+		return k.cluster.Lookup(gvk)
 	}
+	return kind, ok
+}
+
+// Lookup implements rules.Kinds.
+func (k *Kinds) Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool) {
+	kind, ok := k.kind(gvk)
 	return rules.Kind{Namespaced: kind.Namespaced, HasStatus: kind.HasStatus, Verbs: kind.Verbs}, ok
 }
 

@@ -1,0 +1,87 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+)
+
+// Missing asks an API server which rights a user does not have: "create deployments.apps in all namespaces (children of foo)". user is
+// a name such as system:serviceaccount:kanon-system:kanon; empty: who asks. The error says that the API server did not answer.
+func Missing(ctx context.Context, client authorizationclient.AuthorizationV1Interface, rights *Rights, user string) ([]string, error) {
+	var missing []string
+	for _, right := range rights.Sorted() {
+		for _, verb := range right.Verbs {
+			names := right.Names
+			if len(names) == 0 {
+				names = []string{""}
+			}
+			for _, name := range names {
+				resource, subresource, _ := strings.Cut(right.Resource, "/")
+				allowed, err := ask(ctx, client, user, authorizationv1.ResourceAttributes{
+					Namespace: right.Namespace, Verb: verb, Group: right.Group, Resource: resource, Subresource: subresource, Name: name,
+				})
+				if err != nil {
+					return nil, err
+				}
+				if !allowed {
+					missing = append(missing, right.text(verb, name))
+				}
+			}
+		}
+	}
+	slices.Sort(missing)
+	return missing, nil
+}
+
+func ask(ctx context.Context, client authorizationclient.AuthorizationV1Interface, user string, attributes authorizationv1.ResourceAttributes) (bool, error) {
+	if user == "" {
+		review, err := client.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return false, fmt.Errorf("ask the API server for rights: %w", err)
+		}
+		return review.Status.Allowed, nil
+	}
+	review, err := client.SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: &attributes, User: user, Groups: groupsOf(user)},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask the API server for rights of %s: %w", user, err)
+	}
+	return review.Status.Allowed, nil
+}
+
+// groupsOf are the groups that an API server gives a ServiceAccount.
+func groupsOf(user string) []string {
+	parts := strings.Split(user, ":")
+	if len(parts) != 4 || parts[0] != "system" || parts[1] != "serviceaccount" {
+		return nil
+	}
+	return []string{"system:serviceaccounts", "system:serviceaccounts:" + parts[2], "system:authenticated"}
+}
+
+// text names a verb of the right, for people.
+func (r *Right) text(verb, name string) string {
+	resource, subresource, _ := strings.Cut(r.Resource, "/")
+	if r.Group != "" {
+		resource += "." + r.Group
+	}
+	if subresource != "" {
+		resource += "/" + subresource
+	}
+	if name != "" {
+		resource += " " + name
+	}
+	where := "in all namespaces"
+	if r.Namespace != "" {
+		where = "in namespace " + r.Namespace
+	}
+	return fmt.Sprintf("%s %s %s (%s)", verb, resource, where, purpose(r.For))
+}

@@ -1,0 +1,271 @@
+package access
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// Kinds tells what rights are about. *manifests.Kinds implements it.
+type Kinds interface {
+	// Resource is the resource of a kind, such as deployments; false where it is not known.
+	Resource(gvk schema.GroupVersionKind) (gvr schema.GroupVersionResource, ok bool)
+	// TakesConditions tells whether Kanon sets conditions on objects of a kind.
+	TakesConditions(gvk schema.GroupVersionKind) bool
+	Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool)
+}
+
+// Right is what may be done with one resource.
+type Right struct {
+	Group string
+	// Resource has its subresource, as webapps/status.
+	Resource string
+	// Namespace limits the right to one; empty: all, or a resource without a namespace.
+	Namespace string
+	// Each is true if the right is to be given in each namespace by a RoleBinding of its own, so that it does not hold for all.
+	Each  bool
+	Names []string
+	Verbs []string
+	// For says which part of which rule needs it: "children of webapp".
+	For []string
+}
+
+// Rights are those of rules. The zero value has none.
+type Rights struct {
+	all []*Right
+	// notes say what cannot be computed.
+	notes []string
+}
+
+// Options say what besides a rule asks for rights.
+type Options struct {
+	// Finalizers adds what API servers want that have the admission plugin OwnerReferencesPermissionEnforcement.
+	Finalizers bool
+	// Definitions adds the rights to install CustomResourceDefinitions that stand beside rules.
+	Definitions bool
+}
+
+// verbs in the order in which roles list them.
+func order() []string {
+	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "bind"}
+}
+
+// Add adds what a rule needs. The error names a kind that is not known.
+func (r *Rights) Add(rule *syntax.Rule, program *rules.Program, kinds Kinds, o Options) error {
+	a := adder{Rights: r, rule: rule, program: program, kinds: kinds}
+	a.parent(o)
+	for i, child := range program.Children() {
+		a.child(child, a.template(i, child.ID))
+	}
+	for _, lookup := range program.Lookups() {
+		a.read("lookups", lookup.GVK, lookup.Namespace, "get", "list", "watch")
+	}
+	for _, patch := range program.Patches() {
+		if !patch.Parent {
+			a.read("patches", patch.GVK, patch.Namespace, "get", "list", "watch", "patch")
+			continue
+		}
+		a.add(a.parentRight("", "patch"))
+	}
+	return a.err
+}
+
+// adder adds what one rule needs.
+type adder struct {
+	*Rights
+	rule    *syntax.Rule
+	program *rules.Program
+	kinds   Kinds
+	err     error
+}
+
+func (a *adder) resource(gvk schema.GroupVersionKind) schema.GroupVersionResource {
+	gvr, ok := a.kinds.Resource(gvk)
+	if !ok && a.err == nil {
+		a.err = fmt.Errorf("rule %s: kind %s in %s is not known here: give its CustomResourceDefinition with --schemas", a.program.Name(), gvk.Kind, gvk.GroupVersion())
+	}
+	return gvr
+}
+
+// parentRight is a right on the parents, in their namespace if the rule names exactly one.
+func (a *adder) parentRight(subresource string, verbs ...string) Right {
+	parent := a.program.Parent()
+	gvr := a.resource(parent.GVK)
+	right := Right{Group: gvr.Group, Resource: strings.TrimSuffix(gvr.Resource+"/"+subresource, "/"), Verbs: verbs, For: []string{"parents"}}
+	if len(parent.Namespaces) == 1 {
+		right.Namespace = parent.Namespaces[0]
+	}
+	return right
+}
+
+func (a *adder) parent(o Options) {
+	parent := a.program.Parent()
+	a.add(a.parentRight("", "get", "list", "watch"))
+	if kind, _ := a.kinds.Lookup(parent.GVK); a.program.HasStatus() || len(a.program.ConditionTypes()) > 0 || a.kinds.TakesConditions(parent.GVK) {
+		if kind.HasStatus {
+			a.add(a.parentRight("status", "patch"))
+		} else {
+			a.add(a.parentRight("", "patch"))
+		}
+	}
+	if a.mayNeedFinalizer() {
+		a.add(a.parentRight("", "patch"))
+	}
+	if a.program.DeletesParents() {
+		a.add(a.parentRight("", "delete"))
+	}
+	if o.Finalizers {
+		a.add(a.parentRight("finalizers", "update"))
+	}
+	if parent.NamespaceSelector != nil {
+		a.add(Right{Resource: "namespaces", Verbs: []string{"get", "list", "watch"}, For: []string{"namespaceSelector"}})
+	}
+	if o.Definitions {
+		a.add(Right{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verbs: []string{"get", "create", "patch"}, For: []string{"definitions"}})
+	}
+}
+
+// mayNeedFinalizer tells whether children are deleted by Kanon, and not by the garbage collector.
+func (a *adder) mayNeedFinalizer() bool {
+	if a.program.Finalizes() {
+		return true
+	}
+	namespaced := a.program.Parent().Namespaced
+	return slices.ContainsFunc(a.program.Children(), func(c rules.Child) bool {
+		return namespaced && (!c.Namespaced || c.Elsewhere) || c.Ending.WhenDeleted != rules.EndDelete
+	})
+}
+
+// template is the template of a child, which the rule has in the order of the program; those of spec.finalize follow.
+func (a *adder) template(i int, id string) *yamltree.Node {
+	if i < len(a.rule.Children) && a.rule.Children[i].ID == id {
+		return a.rule.Children[i].Template
+	}
+	return nil
+}
+
+func (a *adder) child(child rules.Child, template *yamltree.Node) {
+	gvr := a.resource(child.GVK)
+	verbs := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+	if hasEmpty(template) {
+		verbs = slices.DeleteFunc(verbs, func(verb string) bool { return verb == "update" }) // an empty field is written by apply only
+	}
+	a.add(Right{Group: gvr.Group, Resource: gvr.Resource, Verbs: verbs, For: []string{"children"}})
+	if child.Namespaced && child.Elsewhere && !a.namesParent(template) {
+		a.add(Right{Resource: "namespaces", Verbs: []string{"list", "watch"}, For: []string{"children in other namespaces"}})
+	}
+	if gvr.Group == "rbac.authorization.k8s.io" && strings.HasSuffix(gvr.Resource, "rolebindings") {
+		role := template.Get("roleRef")
+		kind, _ := role.Get("kind").Text()
+		name, ok := role.Get("name").Text()
+		right := Right{Group: gvr.Group, Resource: strings.ToLower(kind) + "s", Verbs: []string{"bind"}, For: []string{"roles granted by children"}}
+		if ok && !syntax.HasExpression(name) {
+			right.Names = []string{name}
+		}
+		if kind == "Role" || kind == "ClusterRole" {
+			a.add(right)
+		}
+	}
+	if gvr.Group == "rbac.authorization.k8s.io" && strings.HasSuffix(gvr.Resource, "roles") {
+		a.notes = append(a.notes, fmt.Sprintf("Child %s of %s is a %s: whoever writes it also needs the rights that it grants, or the verb escalate.",
+			child.ID, a.program.Name(), child.GVK.Kind))
+	}
+}
+
+// namesParent tells whether the namespace of a child is the parent itself, which exists.
+func (a *adder) namesParent(template *yamltree.Node) bool {
+	namespace, _ := template.Get("metadata").Get("namespace").Text()
+	return namespace == "${parent.metadata.name}" && a.program.Parent().GVK.Kind == "Namespace"
+}
+
+// hasEmpty tells whether a template has an empty mapping or list.
+func hasEmpty(n *yamltree.Node) bool {
+	if n == nil {
+		return false
+	}
+	switch n.Kind {
+	case yamltree.Mapping:
+		return len(n.Fields) == 0 || slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool { return hasEmpty(f.Value) })
+	case yamltree.Sequence:
+		return len(n.Items) == 0 || slices.ContainsFunc(n.Items, hasEmpty)
+	default:
+		return false
+	}
+}
+
+// read adds a right on objects that the rule does not own. Secrets are read in their namespace only.
+func (a *adder) read(what string, gvk schema.GroupVersionKind, namespace string, verbs ...string) {
+	gvr := a.resource(gvk)
+	a.add(Right{
+		Group: gvr.Group, Resource: gvr.Resource, Namespace: namespace, Verbs: verbs, For: []string{what},
+		Each: namespace == "" && gvr.Group == "" && gvr.Resource == "secrets",
+	})
+}
+
+// add adds a right, or its verbs to one on the same resource.
+func (a *adder) add(right Right) {
+	right.For[0] += " of " + a.program.Name()
+	for _, known := range a.all {
+		if known.place() == right.place() && slices.Equal(known.Names, right.Names) {
+			known.Verbs = union(known.Verbs, right.Verbs)
+			known.For = append(known.For, right.For...)
+			return
+		}
+	}
+	right.Verbs = union(nil, right.Verbs)
+	a.all = append(a.all, &right)
+}
+
+type place struct {
+	group, resource, namespace string
+	each                       bool
+}
+
+func (r *Right) place() place { return place{r.Group, r.Resource, r.Namespace, r.Each} }
+
+// union has the verbs of both in the order in which roles list them.
+func union(a, b []string) []string {
+	var out []string
+	for _, verb := range order() {
+		if slices.Contains(a, verb) || slices.Contains(b, verb) {
+			out = append(out, verb)
+		}
+	}
+	return out
+}
+
+// Sorted lists the rights by namespace, group and resource. One that another one covers is left out.
+func (r *Rights) Sorted() []Right {
+	var out []Right
+	for _, right := range r.all {
+		if !r.isCovered(right) {
+			out = append(out, *right)
+		}
+	}
+	slices.SortFunc(out, func(a, b Right) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), slices.Compare(a.Names, b.Names))
+	})
+	for i := range out {
+		slices.Sort(out[i].For)
+		out[i].For = slices.Compact(out[i].For)
+	}
+	return out
+}
+
+// isCovered tells whether a right in one namespace, or in each, is one in all namespaces too.
+func (r *Rights) isCovered(right *Right) bool {
+	if right.Namespace == "" && !right.Each {
+		return false
+	}
+	return slices.ContainsFunc(r.all, func(other *Right) bool {
+		return other.Namespace == "" && !other.Each && other.Group == right.Group && other.Resource == right.Resource && len(other.Names) == 0 &&
+			!slices.ContainsFunc(right.Verbs, func(verb string) bool { return !slices.Contains(other.Verbs, verb) })
+	})
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"kanon.dev/kanon/access"
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
+)
+
+// errMissingRights ends a command whose output has said already which rights are missing.
+var errMissingRights = fmt.Errorf("%w: rights are missing", errFindings)
+
+// rbacOptions are the flags of kanon rbac.
+type rbacOptions struct {
+	schemas        []string
+	name           string
+	serviceAccount string
+	options        access.Options
+	check          bool
+	namespace      string
+	limits         rules.Limits
+	// run has the flags that find the cluster.
+	run runOptions
+}
+
+func newRBACCommand() *cobra.Command {
+	var o rbacOptions
+	cmd := &cobra.Command{
+		Use:   "rbac FILE|DIR|-...",
+		Short: "Print the roles that rules need",
+		Long: `Print the least rights that rules need, as a ClusterRole, Roles in the namespaces that
+the rules name, and their bindings to Kanon's ServiceAccount. They come on top of
+what Kanon needs itself, which is in deploy/base.
+
+With --check, print nothing but the rights that the ServiceAccount lacks in a cluster.
+
+The exit code is 0, with --check 1 if a right is missing, and 2 when the command is
+called wrongly.`,
+		Example: `  # Grant Kanon what the rules of a directory need
+  kanon rbac rules/ --schemas crds/ | kubectl apply -f -
+
+  # Check in CI that a cluster grants it
+  kanon rbac rules/ --schemas crds/ --check`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageErrorf(cmd, "name a file or a directory with rules, or - for standard input")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.rbac(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
+	flags.StringVar(&o.name, "name", "kanon-rules", "name of the roles and their bindings")
+	flags.StringVar(&o.serviceAccount, "service-account", engine.DefaultNamespace+"/kanon", "who gets the rights, as NAMESPACE/NAME")
+	flags.BoolVar(&o.options.Definitions, "definitions", false, "add the rights to install CustomResourceDefinitions beside rules")
+	flags.BoolVar(&o.options.Finalizers, "finalizers", false, "add what the admission plugin OwnerReferencesPermissionEnforcement wants (OpenShift has it)")
+	flags.BoolVar(&o.check, "check", false, "ask the cluster which rights are missing")
+	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
+	flags.StringVar(&o.run.kubeconfig, "kubeconfig", "", "with --check: kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster Kanon runs in")
+	flags.StringVar(&o.run.context, "context", "", "with --check: context in the kubeconfig; default: its current one")
+	addLimits(flags, &o.limits)
+	return cmd
+}
+
+func (o *rbacOptions) rbac(cmd *cobra.Command, args []string) error {
+	namespace, name, ok := strings.Cut(o.serviceAccount, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return usageErrorf(cmd, "--service-account %q is not NAMESPACE/NAME", o.serviceAccount)
+	}
+	account := types.NamespacedName{Namespace: namespace, Name: name}
+	rights, err := o.rights(cmd, args)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if !o.check {
+		_, err = fmt.Fprint(out, rights.Roles(access.Subject{Role: o.name, ServiceAccount: account}))
+		return err
+	}
+	missing, err := o.missing(cmd.Context(), rights, account)
+	if err != nil {
+		return err
+	}
+	for _, right := range missing {
+		if _, err := fmt.Fprintln(out, right); err != nil {
+			return fmt.Errorf("print what is missing: %w", err)
+		}
+	}
+	if len(missing) > 0 {
+		return errMissingRights
+	}
+	return nil
+}
+
+// rights are those that the rules in files need.
+func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights, error) {
+	files, err1 := manifests.Read(args, cmd.InOrStdin())
+	schemas, err2 := manifests.ReadSchemas(o.schemas, cmd.InOrStdin())
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, usageErrorf(cmd, "%w", err)
+	}
+	kinds, err := manifests.BuiltinKinds()
+	if err != nil {
+		return nil, err
+	}
+	checked, err := manifests.Check(cmd.Context(), files, schemas, kinds, rules.Options{Namespace: o.namespace, Limits: o.limits})
+	if err != nil {
+		return nil, err
+	}
+	if checked.Findings.HasErrors() {
+		err = (diagnostic.Printer{Color: isTerminal(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), checked.Findings)
+		return nil, errors.Join(errFindings, err)
+	}
+	if len(checked.Programs) == 0 {
+		return nil, fmt.Errorf("there are no rules in %s", strings.Join(args, ", "))
+	}
+	rights := &access.Rights{}
+	for i, program := range checked.Programs {
+		if err := rights.Add(checked.Decoded[i], program, kinds, o.options); err != nil {
+			return nil, err
+		}
+	}
+	return rights, nil
+}
+
+func (o *rbacOptions) missing(ctx context.Context, rights *access.Rights, account types.NamespacedName) ([]string, error) {
+	config, err := o.run.config()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	client, err := authorizationclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
+	}
+	return access.Missing(ctx, client, rights, "system:serviceaccount:"+account.Namespace+":"+account.Name)
+}
