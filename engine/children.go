@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
@@ -101,7 +102,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []rules.Rendered) (p
 	c.prepare(ctx, writes)
 	sideBySide(len(writes), c.parallel(), func(i int) {
 		w := writes[i]
-		defer containPanic(&w.err)
+		defer outcome.ContainPanic(&w.err)
 		defer c.begin(w.object)()
 		switch {
 		case w.err != nil:

@@ -136,7 +136,7 @@ func (t *patching) sync(ctx context.Context, patch apply.Patch) error {
 		return nil
 	}
 	of := &conflictError{Conflict: conflict, object: mark.RefOf(patch.Object), nameOf: t.running.managerName, patched: true}
-	t.out.requeueAfter(of.after())
+	t.out.RequeueAfter(of.after())
 	return of
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/plan"
 )
 
@@ -26,22 +27,22 @@ func (p *pass) finalizes() bool {
 // finalize reconciles a parent that is being deleted as the rule says for that, and
 // tells whether it is done, so that the children can go. Else it has told what there
 // is to wait for.
-func (p *pass) finalize(ctx context.Context) (done bool, out outcome) {
+func (p *pass) finalize(ctx context.Context) (done bool, out outcome.Outcome) {
 	p.finalizing = true
 	switch p.op.Selects(p.parent, p.namespaceLabels) {
 	case plan.Undecided:
-		return false, outcome{verdict: waiting}
+		return false, outcome.Outcome{Verdict: outcome.Waiting}
 	case plan.Unselected:
-		return true, outcome{}
+		return true, outcome.Outcome{}
 	case plan.Selected:
 	}
 	if err := p.evaluate(ctx, true); err != nil {
-		return false, outcome{verdict: again, err: err}
+		return false, outcome.Outcome{Verdict: outcome.Again, Err: err}
 	}
 	defer p.planNext()
 	matches, err := p.evaluation.Matches()
 	if p.isOutOfMemory(ctx) {
-		return false, outcome{verdict: again}
+		return false, outcome.Outcome{Verdict: outcome.Again}
 	}
 	if err != nil {
 		p.add(conditions.OfPredicate(err))
@@ -51,31 +52,31 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome) {
 		return false, p.conclude(ctx)
 	}
 	if !matches {
-		return true, outcome{}
+		return true, outcome.Outcome{}
 	}
 	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
 		if p.isSuspended() {
-			return false, outcome{verdict: waiting}
+			return false, outcome.Outcome{Verdict: outcome.Waiting}
 		}
 		p.write(ctx, batch)
 	}
 	if p.isSuspended() {
-		return false, outcome{verdict: waiting}
+		return false, outcome.Outcome{Verdict: outcome.Waiting}
 	}
 	p.outcome = p.evaluation.Outcome()
 	if p.isOutOfMemory(ctx) {
-		return false, outcome{verdict: again}
+		return false, outcome.Outcome{Verdict: outcome.Again}
 	}
 	p.add(p.deleter.prune(ctx, p.problems)...)
 	if p.outcome.Finalization.Done && !p.reader.incomplete && !p.reader.unseen {
 		err := p.noteFinalized(ctx)
 		if err == nil {
-			return true, outcome{}
+			return true, outcome.Outcome{}
 		}
 		p.add(problemOfFinalizer(err))
 	}
 	if p.contribute(ctx) {
-		return false, outcome{verdict: waiting}
+		return false, outcome.Outcome{Verdict: outcome.Waiting}
 	}
 	p.tellFinalizing()
 	return false, p.conclude(ctx)

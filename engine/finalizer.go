@@ -9,6 +9,7 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/parents"
 )
 
@@ -105,22 +106,22 @@ func (p *pass) removeFinalizerIfUnneeded(ctx context.Context) {
 // deletes the object: a finalizer that is added in between has no effect. So the parent has to be seen once more. If it is
 // gone, its children are deleted that the garbage collector does not delete, since no event would name them. The answer to
 // a write of the status shows that the parent exists; only without one it is read.
-func (p *pass) confirmFinalizer(ctx context.Context, out outcome) outcome {
+func (p *pass) confirmFinalizer(ctx context.Context, out outcome.Outcome) outcome.Outcome {
 	if !p.finalizer.isUncertain() {
 		return out
 	}
 	parent, readErr := p.getParent(ctx, p.op, p.key)
 	if readErr != nil {
-		return outcome{verdict: again, err: errors.Join(out.err, readErr)}
+		return outcome.Outcome{Verdict: outcome.Again, Err: errors.Join(out.Err, readErr)}
 	}
 	if parent != nil && parent.GetUID() == p.parent.GetUID() {
 		return out
 	}
 	children, listErr := p.deleter.listTracked(ctx)
-	errs := []error{out.err, listErr}
+	errs := []error{out.Err, listErr}
 	for _, child := range children {
 		logr.FromContextOrDiscard(ctx).V(1).Info("Deleting a child of a parent that was deleted although it had the finalizer", "child", mark.RefOf(child.Object))
 		errs = append(errs, p.deleter.end(ctx, child, p.deleter.endings().KeepsDeleted(child)))
 	}
-	return outcome{verdict: again, err: errors.Join(errs...)}
+	return outcome.Outcome{Verdict: outcome.Again, Err: errors.Join(errs...)}
 }

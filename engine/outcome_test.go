@@ -9,6 +9,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/schemas"
 )
@@ -18,20 +19,20 @@ import (
 func TestVerdictOnProblems(t *testing.T) {
 	tests := map[string]struct {
 		err    error
-		want   verdict
+		want   outcome.Verdict
 		logged bool
 	}{
-		"refused by the network":  {errors.New("connection refused"), again, true},
-		"name taken":              {&apply.NameConflictError{}, again, false}, // a condition and an Event say so
-		"on its way out":          {&apply.TerminatingError{}, again, false},  // it has an end
-		"replaced meanwhile":      {&apply.ReplacedError{}, again, false},     // the next look settles it
-		"kind installed just now": {fmt.Errorf("look up: %w", schemas.ErrNotPublished), again, false},
+		"refused by the network":  {errors.New("connection refused"), outcome.Again, true},
+		"name taken":              {&apply.NameConflictError{}, outcome.Again, false}, // a condition and an Event say so
+		"on its way out":          {&apply.TerminatingError{}, outcome.Again, false},  // it has an end
+		"replaced meanwhile":      {&apply.ReplacedError{}, outcome.Again, false},     // the next look settles it
+		"kind installed just now": {fmt.Errorf("look up: %w", schemas.ErrNotPublished), outcome.Again, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := outcomeOf([]conditions.Problem{conditions.OfWrite("child x", test.err)})
-			if got.verdict != test.want || (got.err != nil) != test.logged {
-				t.Errorf("outcome = %v, %v; want %v, an error for the log: %t", got.verdict, got.err, test.want, test.logged)
+			if got.Verdict != test.want || (got.Err != nil) != test.logged {
+				t.Errorf("outcome = %v, %v; want %v, an error for the log: %t", got.Verdict, got.Err, test.want, test.logged)
 			}
 		})
 	}

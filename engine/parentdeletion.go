@@ -12,6 +12,7 @@ import (
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
@@ -19,13 +20,13 @@ import (
 
 // reconcileDeletion reconciles a parent that is being deleted and has the rule's finalizer: it deletes the children that the garbage
 // collector does not, and removes the finalizer once the API server has none of them and the parent's patches were released.
-func (e *Engine) reconcileDeletion(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured, now time.Time) (out outcome) {
+func (e *Engine) reconcileDeletion(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured, now time.Time) (out outcome.Outcome) {
 	p := e.newPass(ctx, newSubject(op, k, parent, e.parents.Memory(k, parent.GetUID(), op.Program.Hash()), now))
 	defer p.finish(&out)
 	return p.cleanUp(ctx)
 }
 
-func (p *pass) cleanUp(ctx context.Context) outcome {
+func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
 	op, k := p.op, p.key
 	if p.finalizes() {
 		if done, out := p.finalize(ctx); !done {
@@ -35,7 +36,7 @@ func (p *pass) cleanUp(ctx context.Context) outcome {
 	}
 	p.engine.dropContributions(op, k)
 	if p.engine.contributions.IsLeaving(k) && len(p.deleter.tracked()) == 0 {
-		return outcome{verdict: waiting} // comes back when its patches are released
+		return outcome.Outcome{Verdict: outcome.Waiting} // comes back when its patches are released
 	}
 	gone, err := p.endChildren(ctx)
 	if err == nil && gone {
@@ -47,17 +48,17 @@ func (p *pass) cleanUp(ctx context.Context) outcome {
 	if gone && err == nil {
 		p.memory = nil
 		p.engine.forget(op, k)
-		return outcome{}
+		return outcome.Outcome{}
 	}
 	if err := ctx.Err(); err != nil {
-		return outcome{verdict: again, err: err}
+		return outcome.Outcome{Verdict: outcome.Again, Err: err}
 	}
 	if len(p.problems) > 0 {
 		summary := p.summarize()
 		p.add(p.status.keepStatus(ctx, summary)...)
 		p.status.emitSummary(ctx, summary)
 	}
-	return p.result().atLeast(waiting) // the deletion of a child is an event
+	return p.result().AtLeast(outcome.Waiting) // the deletion of a child is an event
 }
 
 // endChildren ends the children that the garbage collector does not delete, and tells whether they are all gone.

@@ -15,6 +15,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
@@ -92,10 +93,10 @@ func (e *Engine) retirePatches(id string, op *operator) {
 
 // releasePatch looks for the objects of one patch: those of a retired one are released, and
 // those of another are reconciled.
-func (e *Engine) releasePatch(ctx context.Context, k queue.Key) outcome {
+func (e *Engine) releasePatch(ctx context.Context, k queue.Key) outcome.Outcome {
 	retired := e.retirements.kinds(k)
 	if len(retired) > 0 && e.contributions.IsBusy(k) {
-		return outcome{verdict: again} // a write that has begun is released too
+		return outcome.Outcome{Verdict: outcome.Again} // a write that has begun is released too
 	}
 	var errs []error
 	for _, p := range retired {
@@ -110,9 +111,9 @@ func (e *Engine) releasePatch(ctx context.Context, k queue.Key) outcome {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return outcome{verdict: again, err: fmt.Errorf("restore what patch %s set: %w", k.Patch, err)}
+		return outcome.Outcome{Verdict: outcome.Again, Err: fmt.Errorf("restore what patch %s set: %w", k.Patch, err)}
 	}
-	return outcome{}
+	return outcome.Outcome{}
 }
 
 // releaseRetired releases what a patch that the rule does not have any more holds.

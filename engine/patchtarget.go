@@ -22,6 +22,7 @@ import (
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
@@ -33,32 +34,32 @@ const refillPause = 200 * time.Millisecond
 
 // reconcilePatch brings what a patch sets in one target up to date: what all parents
 // contribute to it, and nothing else.
-func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome {
+func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome.Outcome {
 	if k.IsSweep() {
 		return e.releasePatch(ctx, k)
 	}
 	op := e.running.load().byID[k.Rule]
 	switch {
 	case op == nil:
-		return outcome{verdict: waiting} // the rule's start comes here again
+		return outcome.Outcome{Verdict: outcome.Waiting} // the rule's start comes here again
 	case !e.ready(op) && e.contributions.HasBegun(op.contributing):
-		return outcome{verdict: later, after: refillPause} // an informer lists again, and that is no start of the rule
+		return outcome.Outcome{Verdict: outcome.Later, After: refillPause} // an informer lists again, and that is no start of the rule
 	case !e.ready(op):
-		return outcome{verdict: waiting}
+		return outcome.Outcome{Verdict: outcome.Waiting}
 	}
 	plan, ok := op.Patches[k.Patch]
 	if !ok {
 		e.forgetKey(k)
-		return outcome{}
+		return outcome.Outcome{}
 	}
 	now := e.options.Clock.Now()
 	provenance, wait := e.feedback.beginChain(k, now, e.options.RetryMax)
 	if wait > 0 {
-		return outcome{verdict: later, after: wait}
+		return outcome.Outcome{Verdict: outcome.Later, After: wait}
 	}
 	saw, current := e.contributions.Collect(op.contributing, k)
 	if !current {
-		return outcome{verdict: waiting} // the start of the next operator comes here again
+		return outcome.Outcome{Verdict: outcome.Waiting} // the start of the next operator comes here again
 	}
 	t := &patching{
 		cluster: e.cluster, feedback: e.feedback, parents: e.parents, readers: e.readers, borrowed: e.borrowed, running: &e.running,
@@ -68,7 +69,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome {
 		t.follow()
 	}
 	if loop := provenance.Loop(); loop != nil {
-		t.out.requeueAfter(loop.Wait(now) + time.Millisecond) // the parents in the loop report it
+		t.out.RequeueAfter(loop.Wait(now) + time.Millisecond) // the parents in the loop report it
 	}
 	came := t.runSafely(ctx)
 	told := e.contributions.Finish(k, t.saw, came, t.left)
@@ -84,14 +85,14 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome {
 	out := t.out
 	switch {
 	case came.Err == nil:
-		out.verdict = settled
+		out.Verdict = outcome.Settled
 	case errors.Is(came.Err, errNotRead), came.Reason == conditions.ReasonWaiting, came.Reason == conditions.ReasonHeld, came.Reason == conditions.ReasonFieldTaken,
 		came.Reason == conditions.ReasonContested:
-		out.verdict = waiting // for an event of the target, of its informer, or of a parent, or for the end of a pause
+		out.Verdict = outcome.Waiting // for an event of the target, of its informer, or of a parent, or for the end of a pause
 	case !came.IsLogged():
-		out.verdict = again // the parents are told
+		out.Verdict = outcome.Again // the parents are told
 	default:
-		out.verdict, out.err = again, fmt.Errorf("patch %s: %w", k.Patch, came.Err)
+		out.Verdict, out.Err = outcome.Again, fmt.Errorf("patch %s: %w", k.Patch, came.Err)
 	}
 	return out
 }
@@ -119,7 +120,7 @@ type patching struct {
 	// left are the problems of parents whose part is left out.
 	left map[types.NamespacedName]conditions.Problem
 	// out is the outcome so far: the time after which the target has to be reconciled again.
-	out outcome
+	out outcome.Outcome
 }
 
 func (t *patching) name() string {
@@ -146,7 +147,7 @@ func (t *patching) runSafely(ctx context.Context) (came conditions.Problem) {
 			came = t.problem(err)
 		}
 	}()
-	defer containPanic(&err)
+	defer outcome.ContainPanic(&err)
 	return t.run(ctx)
 }
 

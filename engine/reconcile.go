@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
@@ -19,7 +20,7 @@ import (
 // reconcile brings what one rule makes of one parent up to date: it finds the
 // parent, evaluates the rule, writes children node by node, prunes, and writes
 // the status.
-func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
+func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome.Outcome) {
 	if k.Patch != "" {
 		return e.reconcilePatch(ctx, k)
 	}
@@ -28,7 +29,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 		if op != nil && k.IsSeek() {
 			op.searched.Store(false) // so that its start searches again
 		}
-		return outcome{verdict: waiting} // its start enqueues every parent
+		return outcome.Outcome{Verdict: outcome.Waiting} // its start enqueues every parent
 	}
 	if k.IsSeek() {
 		return e.findHiddenParents(ctx, op)
@@ -36,11 +37,11 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 	defer func() { e.addKeys(e.contributions.Looked(op.contributing, k.Parent)) }()
 	parent, err := e.findParent(ctx, op, k)
 	if errors.Is(err, errNotRead) {
-		return outcome{verdict: waiting} // the informer's start enqueues every parent
+		return outcome.Outcome{Verdict: outcome.Waiting} // the informer's start enqueues every parent
 	}
 	if err != nil {
 		e.doubt(op, k, e.cluster.childrenOf(op, k))
-		return outcome{verdict: again, err: err}
+		return outcome.Outcome{Verdict: outcome.Again, Err: err}
 	}
 	if op.removal != nil {
 		return e.cleanUpRemovedRule(ctx, op, k, parent)
@@ -52,12 +53,12 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 		// The garbage collector deletes the children of a parent that is being deleted. A write now could undo what an
 		// orphaning deletion is about to do.
 		e.forget(op, k)
-		return outcome{}
+		return outcome.Outcome{}
 	}
 	e.parents.SetFinalizer(k, op.HasFinalizer(parent))
 	if isSuspended(parent) {
 		e.doubt(op, k, e.riskOf(op, k, parent))
-		return outcome{verdict: e.skipSuspended(op, k, parent)}
+		return outcome.Outcome{Verdict: e.skipSuspended(op, k, parent)}
 	}
 	now := e.options.Clock.Now()
 	if parent.GetDeletionTimestamp() != nil {
@@ -66,11 +67,11 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 	remembered := e.parents.Memory(k, parent.GetUID(), op.Program.Hash())
 	remembered.Schedule.Request(parent.GetAnnotations()[annotationReconcileAt])
 	if wait := remembered.Schedule.Wait(now); wait > 0 {
-		return outcome{verdict: later, after: wait}
+		return outcome.Outcome{Verdict: outcome.Later, After: wait}
 	}
 	provenance, wait := e.feedback.beginChain(k, now, e.options.RetryMax)
 	if wait > 0 {
-		return outcome{verdict: later, after: wait}
+		return outcome.Outcome{Verdict: outcome.Later, After: wait}
 	}
 	of := newSubject(op, k, parent, remembered, now)
 	of.provenance = provenance
@@ -81,10 +82,10 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome) {
 
 // reconcile evaluates the rule and does what follows. If it ends before it is known what the parent
 // loses, the guard learns what it could lose at most.
-func (p *pass) reconcile(ctx context.Context) outcome {
+func (p *pass) reconcile(ctx context.Context) outcome.Outcome {
 	p.reader.outdatedByContent = p.children.outdatedIn(ctx)
-	out := outcome{verdict: again, err: p.evaluate(ctx, false)}
-	if out.err == nil {
+	out := outcome.Outcome{Verdict: outcome.Again, Err: p.evaluate(ctx, false)}
+	if out.Err == nil {
 		out = p.run(ctx)
 	}
 	if !p.deleter.asked {
@@ -155,7 +156,7 @@ func (p *pass) write(ctx context.Context, batch []rules.Rendered) {
 
 // finish keeps what the next pass for the parent needs, and completes the outcome by the time after which the parent has to be
 // reconciled again. It is for defer: a pass that panics ends as well.
-func (p *pass) finish(out *outcome) {
+func (p *pass) finish(out *outcome.Outcome) {
 	if p.evaluation != nil {
 		p.evaluation.Close()
 	}
@@ -165,18 +166,18 @@ func (p *pass) finish(out *outcome) {
 		p.engine.parents.Keep(p.key, p.memory)
 	}
 	if !p.engine.isCurrent(p.op) {
-		p.requeueAfter(atOnce) // what was kept above may be of no use to the operator that runs now
+		p.requeueAfter(0) // what was kept above may be of no use to the operator that runs now
 	}
-	if p.next.after > 0 {
-		out.requeueAfter(p.next.after)
+	if p.next.After > 0 {
+		out.RequeueAfter(p.next.After)
 	}
 }
 
 // run is the story of a reconcile: select, write, delete, report.
-func (p *pass) run(ctx context.Context) outcome {
+func (p *pass) run(ctx context.Context) outcome.Outcome {
 	switch p.op.Selects(p.parent, p.namespaceLabels) {
 	case plan.Undecided:
-		return outcome{verdict: waiting} // the Namespace's event decides
+		return outcome.Outcome{Verdict: outcome.Waiting} // the Namespace's event decides
 	case plan.Unselected:
 		return p.cleanUpUnselected(ctx)
 	case plan.Selected:
@@ -185,7 +186,7 @@ func (p *pass) run(ctx context.Context) outcome {
 	matches, err := p.evaluation.Matches()
 	switch {
 	case p.isOutOfMemory(ctx):
-		return outcome{verdict: again}
+		return outcome.Outcome{Verdict: outcome.Again}
 	case err != nil:
 		p.add(conditions.OfPredicate(err))
 	case !matches:
@@ -196,31 +197,31 @@ func (p *pass) run(ctx context.Context) outcome {
 		p.outcome = p.evaluation.Outcome() // what waits in it stays as it was
 		p.outcome.Nodes, p.outcome.Events, p.outcome.StatusFailed = nil, nil, nil
 		if p.isOutOfMemory(ctx) {
-			return outcome{verdict: again}
+			return outcome.Outcome{Verdict: outcome.Again}
 		}
 		return p.conclude(ctx)
 	}
 	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
 		if p.isSuspended() {
-			return outcome{verdict: waiting}
+			return outcome.Outcome{Verdict: outcome.Waiting}
 		}
 		p.write(ctx, batch)
 	}
 	if p.isSuspended() {
-		return outcome{verdict: waiting}
+		return outcome.Outcome{Verdict: outcome.Waiting}
 	}
 	p.outcome = p.evaluation.Outcome()
 	if p.isOutOfMemory(ctx) {
-		return outcome{verdict: again}
+		return outcome.Outcome{Verdict: outcome.Again}
 	}
 	p.add(p.deleter.prune(ctx, p.problems)...)
 	p.removeFinalizerIfUnneeded(ctx)
 	p.checkLoop()
 	if p.deleteParent(ctx) {
-		return outcome{}
+		return outcome.Outcome{}
 	}
 	if p.contribute(ctx) {
-		return p.confirmFinalizer(ctx, outcome{verdict: waiting}) // the key is enqueued when they are applied, or cannot be
+		return p.confirmFinalizer(ctx, outcome.Outcome{Verdict: outcome.Waiting}) // the key is enqueued when they are applied, or cannot be
 	}
 	return p.confirmFinalizer(ctx, p.conclude(ctx))
 }
@@ -228,7 +229,7 @@ func (p *pass) run(ctx context.Context) outcome {
 // cleanUpUnselected takes back what the rule wrote to the status of a parent that it does not select, and prunes all that it
 // created for it. The status comes first: a parent that no longer matches the selector is found by its children. If the
 // write of the status is refused, and not only late, the children do not wait for it.
-func (p *pass) cleanUpUnselected(ctx context.Context) outcome {
+func (p *pass) cleanUpUnselected(ctx context.Context) outcome.Outcome {
 	if !p.isSuspended() && !p.deleter.mayPrune(p.deleter.unrendered()) {
 		return p.result() // nothing is changed until the guard knows that this is meant
 	}
@@ -249,7 +250,7 @@ func (p *pass) cleanUpUnselected(ctx context.Context) outcome {
 }
 
 // cleanUpRemoved is cleanUpUnselected for a rule that was removed.
-func (p *pass) cleanUpRemoved(ctx context.Context) (out outcome) {
+func (p *pass) cleanUpRemoved(ctx context.Context) (out outcome.Outcome) {
 	defer p.finish(&out)
 	return p.cleanUpUnselected(ctx)
 }

@@ -19,6 +19,7 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
@@ -229,31 +230,31 @@ func standIn(name string, parent schema.GroupVersionKind, stored *record.Record)
 // cleanUpRemovedRule takes back what a rule that is gone said of one parent, and finishes the
 // removal with the last one. parent is nil where it is gone too. A parent that is
 // suspended is left alone until it is not; its event comes here again.
-func (e *Engine) cleanUpRemovedRule(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured) outcome {
-	var out outcome
+func (e *Engine) cleanUpRemovedRule(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured) outcome.Outcome {
+	var out outcome.Outcome
 	if !op.removal.keepsChildren() {
 		if doubt := e.checkAbsent(ctx, op); doubt != nil { // there may be children that nobody would end any more
 			if op.removal.firstWait() {
 				logr.FromContextOrDiscard(ctx).Info("children of a rule that was removed wait until it is known whether the cluster has their kinds",
 					"rule", op.Name.String(), "reason", doubt.Error())
 			}
-			return outcome{verdict: again}
+			return outcome.Outcome{Verdict: outcome.Again}
 		}
 	}
 	switch {
 	case parent == nil:
 	case isSuspended(parent) && e.mayHaveFields(op, k, parent):
-		return outcome{verdict: e.skipSuspended(op, k, parent)}
+		return outcome.Outcome{Verdict: e.skipSuspended(op, k, parent)}
 	case isSuspended(parent): // all the rules for its kind come here
 	case parent.GetDeletionTimestamp() != nil && op.HasFinalizer(parent):
 		out = e.reconcileDeletion(ctx, op, k, parent, e.options.Clock.Now())
 	case parent.GetDeletionTimestamp() == nil && e.mayHaveFields(op, k, parent) && (e.waitsForOtherRule(ctx, op, parent) || !e.isTurnOf(op)):
-		return outcome{verdict: again} // also where the other one has only just begun to run, and has not looked yet
+		return outcome.Outcome{Verdict: outcome.Again} // also where the other one has only just begun to run, and has not looked yet
 	case parent.GetDeletionTimestamp() == nil:
 		p := e.newPass(ctx, newSubject(op, k, parent, &parents.Memory{}, e.options.Clock.Now()))
 		out = p.cleanUpRemoved(ctx)
 	}
-	if out.verdict != settled || out.err != nil {
+	if out.Verdict != outcome.Settled || out.Err != nil {
 		return out
 	}
 	e.forget(op, k)

@@ -129,7 +129,7 @@ func (s *statusWriter) syncStatus(ctx context.Context, content map[string]any) e
 		s.observe(s.op.ParentKey, result.Live)
 		if content != nil && !s.op.InView(result.Live) { // it left meanwhile
 			s.parents.SetLeft(s.key, true)
-			s.requeueAfter(atOnce)
+			s.requeueAfter(0)
 		}
 		if s.memory != nil {
 			s.memory.StatusLoop.Wrote(s.changed)

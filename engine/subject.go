@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
@@ -40,7 +41,7 @@ type subject struct {
 	// namespaceEnds is true if a write showed that the parent's namespace is being deleted.
 	namespaceEnds bool
 	// next has the time after which the parent has to be reconciled again.
-	next outcome
+	next outcome.Outcome
 }
 
 func newSubject(op *operator, k queue.Key, parent *unstructured.Unstructured, memory *parents.Memory, now time.Time) *subject {
@@ -52,7 +53,7 @@ func newSubject(op *operator, k queue.Key, parent *unstructured.Unstructured, me
 }
 
 // requeueAfter asks for another reconcile of the parent after a time, or before. Only the goroutine of the reconcile calls it.
-func (s *subject) requeueAfter(d time.Duration) { s.next.requeueAfter(d) }
+func (s *subject) requeueAfter(d time.Duration) { s.next.RequeueAfter(d) }
 
 // policyOf is how an object that a node rendered in this reconcile is treated.
 func (s *subject) policyOf(node string, object *unstructured.Unstructured) fieldset.Policy {
