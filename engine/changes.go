@@ -16,26 +16,26 @@ type changes struct {
 	*subject
 	*cluster
 
-	feedback *causality
+	feedback *feedback.Tracker
 	// isRead tells whether parents of any rule depend on objects of a resource.
 	isRead func(schema.GroupVersionResource) bool
 }
 
 // begin takes in that the reconcile is writing an object; the function that it returns, that this is over.
 func (c *changes) begin(obj *unstructured.Unstructured) (end func()) {
-	return c.feedback.writes.Begin(feedback.NewWrite(c.key, identity.Of(obj), mark.RefOf(obj).String(), c.provenance, len(c.rendered)))
+	return c.feedback.BeginWrite(c.key, identity.Of(obj), mark.RefOf(obj).String(), c.provenance, len(c.rendered))
 }
 
 // observe takes in the answer of a write, before which begin was called: as the newest knowledge of the object, and as a cause of
 // what follows.
 func (c *changes) observe(informer monitor.Key, obj *unstructured.Unstructured) {
 	if informer == c.op.ParentKey || c.op.readsObserved.Load() || c.isRead(informer.GVR) || c.provenance.IsLong(c.key) {
-		c.feedback.wrote(c.key, c.provenance, obj, feedback.VersionOf(obj))
+		c.feedback.Wrote(c.key, c.provenance, obj, feedback.VersionOf(obj))
 	}
 	c.monitors.Observe(informer, obj)
 }
 
 // deleted takes in that the reconcile deleted an object, before which begin was called.
 func (c *changes) deleted(obj *unstructured.Unstructured) {
-	c.feedback.wrote(c.key, c.provenance, obj, feedback.Version{UID: obj.GetUID()})
+	c.feedback.Wrote(c.key, c.provenance, obj, feedback.Version{UID: obj.GetUID()})
 }

@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
+	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/pacing"
@@ -141,8 +142,8 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []rules.Rendered) (p
 func (c *childWriter) noteTimes(writes []*write) {
 	for _, w := range writes {
 		for _, err := range []error{w.err, w.pending} {
-			if conflict, ok := errors.AsType[*conflictError](err); ok {
-				c.requeueAfter(conflict.after())
+			if conflict, ok := errors.AsType[*conditions.FieldConflictError](err); ok {
+				c.requeueAfter(conflict.After())
 			}
 			if early, ok := errors.AsType[*recreatedRecentlyError](err); ok {
 				c.requeueAfter(early.after)
@@ -275,7 +276,7 @@ func (c *childWriter) checkParent(ctx context.Context) error {
 func (c *childWriter) checkConflict(child *apply.Child, live *unstructured.Unstructured) error {
 	id, conflicts := identity.Of(child.Object), &c.memory.Conflicts
 	if live == nil || !conflicts.IsKnown(id) ||
-		!conflicts.Suppress(id, child.Content(), fieldsOf(child.Lost(live)), c.started, c.retryMax) {
+		!conflicts.Suppress(id, child.Content(), feedback.FieldsOf(child.Lost(live)), c.started, c.retryMax) {
 		return nil
 	}
 	return c.conflict(child)
@@ -284,7 +285,7 @@ func (c *childWriter) checkConflict(child *apply.Child, live *unstructured.Unstr
 // noteConflict counts what a write took back of others, and gives an error where fields of a child that is as it should be are
 // still in conflict.
 func (c *childWriter) noteConflict(child *apply.Child, result apply.Result) error {
-	c.memory.Conflicts.Wrote(identity.Of(child.Object), child.Content(), fieldsOf(result.Lost), c.started)
+	c.memory.Conflicts.Wrote(identity.Of(child.Object), child.Content(), feedback.FieldsOf(result.Lost), c.started)
 	return c.conflict(child)
 }
 
@@ -294,7 +295,7 @@ func (c *childWriter) conflict(child *apply.Child) error {
 	if len(conflict.Fields) == 0 {
 		return nil
 	}
-	return &conflictError{Conflict: conflict, object: child.Ref, nameOf: c.managerName}
+	return &conditions.FieldConflictError{Conflict: conflict, Object: child.Ref, NameOf: c.managerName}
 }
 
 // prepare decides for each child whether it has an owner reference, and how it is treated. The first child that has none needs

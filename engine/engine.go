@@ -44,7 +44,7 @@ type Engine struct {
 	running published
 	// cluster and feedback are what reconciles share.
 	cluster  *cluster
-	feedback *causality
+	feedback *feedback.Tracker
 	// inbox has the changes that the catalog has not taken in yet.
 	inbox *catalog.Inbox
 	// parents is what is remembered of parents between two reconciles.
@@ -131,7 +131,7 @@ func New(options Options) (*Engine, error) {
 		client: options.Client, mapper: options.Mapper, schemas: options.Schemas, recorder: options.Recorder, now: options.Clock.Now,
 		monitors: e.monitors, writer: e.writer, marks: e.marks,
 	}
-	e.feedback = &causality{writes: feedback.NewWrites(mark.AnnotationRecreated), parents: e.parents, now: options.Clock.Now}
+	e.feedback = feedback.NewTracker(e.parents, options.Clock.Now, mark.AnnotationRecreated)
 	return e, nil
 }
 

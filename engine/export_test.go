@@ -52,5 +52,5 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 // NotesDeletion tells whether the engine takes what happens to an object for what follows
 // from its own deletion of it.
 func (e *Engine) NotesDeletion(uid types.UID) bool {
-	return e.feedback.writes.Of(feedback.Change{Version: feedback.Version{UID: uid}}) != nil
+	return e.feedback.CauseOf(feedback.Change{Version: feedback.Version{UID: uid}}) != nil
 }

@@ -10,6 +10,8 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/feedback"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
@@ -73,7 +75,7 @@ func (e *Engine) handleParent(op *operator, event monitor.Event) {
 	if e.queue.NumRequeues(k) > 0 && isOwnStatusEvent(event) {
 		return // the pause goes on; workOn looks once more when it is over
 	}
-	e.feedback.noteChange(k, event)
+	e.noteChange(k, event)
 	if event.Answered { // parents that were just reconciled do not go ahead of those still waiting
 		e.queue.AddPatient(k)
 		return
@@ -107,7 +109,7 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 		if op := running.byID[k.Rule]; !ok || op == nil || op.ChildKey(event.Key.GVR) != event.Key {
 			continue
 		} else if op.readsObserved.Load() || event.New == nil {
-			e.feedback.noteChange(k, event) // for other rules, their own writes are known
+			e.noteChange(k, event) // for other rules, their own writes are known
 		}
 		e.queue.Add(k)
 	}
@@ -138,8 +140,17 @@ func (e *Engine) isKnownChange(running *operators, event monitor.Event) bool {
 
 // enqueue enqueues a key because of an event.
 func (e *Engine) enqueue(k queue.Key, event monitor.Event) {
-	e.feedback.noteChange(k, event)
+	e.noteChange(k, event)
 	e.queue.Add(k)
+}
+
+// noteChange takes in what caused the change that enqueues a key.
+func (e *Engine) noteChange(k queue.Key, event monitor.Event) {
+	if obj := event.Newest(); obj != nil {
+		e.feedback.Changed(k, feedback.Change{
+			Object: identity.At(obj), Version: feedback.Version{UID: obj.UID(), Resource: obj.ResourceVersion()},
+		})
+	}
 }
 
 // synced enqueues what waited for an informer to fill.

@@ -43,8 +43,8 @@ func (s *statusWriter) mergeConditions(ctx context.Context, own []any) error {
 	}
 	id, conflicts := identity.Of(parent), &s.memory.Conflicts
 	if conflicts.Suppress(id, "", lost, s.started, s.retryMax) {
-		of := &conflictError{Conflict: conflicts.Of(id, "", s.started), object: mark.RefOf(parent), nameOf: s.running.managerName}
-		s.requeueAfter(of.after())
+		of := &conditions.FieldConflictError{Conflict: conflicts.Of(id, "", s.started), Object: mark.RefOf(parent), NameOf: s.running.managerName}
+		s.requeueAfter(of.After())
 		return of
 	}
 	defer s.begin(parent)()

@@ -53,7 +53,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome.Outcom
 		return outcome.Outcome{}
 	}
 	now := e.options.Clock.Now()
-	provenance, wait := e.feedback.beginChain(k, now, e.options.RetryMax)
+	provenance, wait := e.feedback.Begin(k, now, e.options.RetryMax)
 	if wait > 0 {
 		return outcome.Outcome{Verdict: outcome.Later, After: wait}
 	}
@@ -75,7 +75,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome.Outcom
 	told := e.contributions.Finish(k, t.saw, came, t.left)
 	for _, parent := range told {
 		if t.effect != nil { // the parent may see the target before its event
-			e.feedback.updateChain(parent, func(c *feedback.Chain) { c.Changed(t.effect) })
+			e.feedback.Caused(parent, t.effect)
 		}
 	}
 	e.addKeys(told)
@@ -101,7 +101,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome.Outcom
 type patching struct {
 	*cluster
 
-	feedback *causality
+	feedback *feedback.Tracker
 	parents  *parents.Store
 	readers  *readers.Index
 	borrowed *readers.Borrowed

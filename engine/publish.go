@@ -117,7 +117,7 @@ func paused(all []catalog.Rule) map[schema.GroupKind][]*rules.Rule {
 // begin starts the informers of the operators that are new, and enqueues their parents.
 func (e *Engine) begin(log logr.Logger, ops, started []*operator) {
 	if len(started) > 0 {
-		e.addKeys(e.feedback.restartChains())
+		e.addKeys(e.feedback.Restart())
 	}
 	for _, op := range started {
 		e.contributions.Expect(op.contributing)

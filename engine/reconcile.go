@@ -69,7 +69,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome.Outcom
 	if wait := remembered.Schedule.Wait(now); wait > 0 {
 		return outcome.Outcome{Verdict: outcome.Later, After: wait}
 	}
-	provenance, wait := e.feedback.beginChain(k, now, e.options.RetryMax)
+	provenance, wait := e.feedback.Begin(k, now, e.options.RetryMax)
 	if wait > 0 {
 		return outcome.Outcome{Verdict: outcome.Later, After: wait}
 	}
