@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/restmapping"
 )
 
 // checkAbsent fails unless the cluster is known not to have the kinds that the rule's
 // children had and that it did not show when the operator was planned: with a kind, all
 // its objects went. A kind that is served in other versions has them still.
-func (e *Engine) checkAbsent(ctx context.Context, op *operator) error {
+func (e *Engine) checkAbsent(ctx context.Context, op *operator.Operator) error {
 	for _, gvk := range op.Absent {
 		_, err := e.options.Mapper.Kind(ctx, gvk)
 		if err == nil {

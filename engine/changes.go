@@ -29,7 +29,7 @@ func (c *changes) begin(obj *unstructured.Unstructured) (end func()) {
 // observe takes in the answer of a write, before which begin was called: as the newest knowledge of the object, and as a cause of
 // what follows.
 func (c *changes) observe(informer monitor.Key, obj *unstructured.Unstructured) {
-	if informer == c.op.ParentKey || c.op.readsObserved.Load() || c.isRead(informer.GVR) || c.provenance.IsLong(c.key) {
+	if informer == c.op.ParentKey || c.op.ReadsObserved.Load() || c.isRead(informer.GVR) || c.provenance.IsLong(c.key) {
 		c.feedback.Wrote(c.key, c.provenance, obj, feedback.VersionOf(obj))
 	}
 	c.monitors.Observe(informer, obj)

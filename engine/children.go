@@ -214,7 +214,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
 	write := c.writer.Sync
 	guarded := w.guarded && (w.before == nil || !c.marks.Owns(w.before, c.op.ID, c.parent.GetUID()))
-	if guarded || w.before == nil && c.op.readsObserved.Load() {
+	if guarded || w.before == nil && c.op.ReadsObserved.Load() {
 		// One that exists all the same gets its mark and nothing else: what is rendered may follow from its absence.
 		write = c.writer.Ensure
 	}
@@ -340,4 +340,17 @@ func (c *childWriter) awaitNamespace(w *write, of conditions.Problem) conditions
 	live, exists := c.monitors.Head(plan.AllNamespaces, "", name)
 	of.Elsewhere = c.monitors.HasSynced(plan.AllNamespaces) && (!exists || live.GetDeletionTimestamp() != nil)
 	return of
+}
+
+// generatedPaths are the paths of generated fields as the writer takes them.
+func generatedPaths(generated [][]string) []fieldset.Path {
+	var out []fieldset.Path
+	for _, fields := range generated {
+		path := make(fieldset.Path, len(fields))
+		for i, name := range fields {
+			path[i] = fieldset.Step{Field: name}
+		}
+		out = append(out, path)
+	}
+	return out
 }

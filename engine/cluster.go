@@ -19,6 +19,7 @@ import (
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/restmapping"
@@ -40,7 +41,7 @@ type cluster struct {
 }
 
 // getParent reads the parent of a key from the API server; nil if it does not exist.
-func (c *cluster) getParent(ctx context.Context, op *operator, k queue.Key) (*unstructured.Unstructured, error) {
+func (c *cluster) getParent(ctx context.Context, op *operator.Operator, k queue.Key) (*unstructured.Unstructured, error) {
 	logr.FromContextOrDiscard(ctx).V(4).Info("reading the parent")
 	parent, err := c.client.Resource(op.Parent.GVR).Namespace(k.Parent.Namespace).Get(ctx, k.Parent.Name, metav1.GetOptions{})
 	switch {
@@ -74,7 +75,7 @@ func (c *cluster) namespaceLabels(name string) (labels.Set, bool) {
 }
 
 // unreadChildren lists the objects of a resource that the rule created for a parent of that name, without decoding them.
-func (c *cluster) unreadChildren(op *operator, gvr schema.GroupVersionResource, k queue.Key) []*wire.Object {
+func (c *cluster) unreadChildren(op *operator.Operator, gvr schema.GroupVersionResource, k queue.Key) []*wire.Object {
 	var found []*wire.Object
 	for _, tag := range op.TagsOf(k) {
 		found = append(found, c.monitors.UnreadByIndex(op.ChildKey(gvr), plan.IndexParent, tag)...)
@@ -83,7 +84,7 @@ func (c *cluster) unreadChildren(op *operator, gvr schema.GroupVersionResource, 
 }
 
 // childHeads lists what unreadChildren does, with apiVersion, kind and metadata.
-func (c *cluster) childHeads(op *operator, gvr schema.GroupVersionResource, k queue.Key) []*unstructured.Unstructured {
+func (c *cluster) childHeads(op *operator.Operator, gvr schema.GroupVersionResource, k queue.Key) []*unstructured.Unstructured {
 	objects := c.unreadChildren(op, gvr, k)
 	heads := make([]*unstructured.Unstructured, len(objects))
 	for i, object := range objects {
@@ -93,7 +94,7 @@ func (c *cluster) childHeads(op *operator, gvr schema.GroupVersionResource, k qu
 }
 
 // hasChildren tells whether an informer shows a child of the key's rule and parent.
-func (c *cluster) hasChildren(op *operator, k queue.Key) bool {
+func (c *cluster) hasChildren(op *operator.Operator, k queue.Key) bool {
 	for kind := range op.ChildKinds() {
 		if len(c.unreadChildren(op, kind.GVR, k)) > 0 {
 			return true
@@ -103,7 +104,7 @@ func (c *cluster) hasChildren(op *operator, k queue.Key) bool {
 }
 
 // childrenOf lists what a rule may have created for the parent of a key.
-func (c *cluster) childrenOf(op *operator, k queue.Key) []identity.ID {
+func (c *cluster) childrenOf(op *operator.Operator, k queue.Key) []identity.ID {
 	var refs []identity.ID
 	for kind := range op.ChildKinds() {
 		for _, object := range c.childHeads(op, kind.GVR, k) {

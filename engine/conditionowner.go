@@ -6,6 +6,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/schemas"
 )
@@ -36,7 +37,7 @@ func (s *statusWriter) rivalWithConditions(shape schemas.ConditionsShape) string
 // isOutdone tells whether the conditions are a rival's. Every rule that writes them writes Ready,
 // so whoever wrote that last has them all. Where the API server does not record whose a condition
 // is, the first rule by name has them.
-func (s *statusWriter) isOutdone(rival *operator, shape schemas.ConditionsShape) bool {
+func (s *statusWriter) isOutdone(rival *operator.Operator, shape schemas.ConditionsShape) bool {
 	if !shape.ListMap {
 		return shape.HasConditions && rival.Name.String() < s.op.Name.String() && rival.Selects(s.parent, s.namespaceLabels) == plan.Selected
 	}
@@ -58,14 +59,14 @@ func (s *statusWriter) haveConditions(managers func(string) bool, names ...strin
 
 // rivals are the other rules that run for the kind of the parent and have the same
 // conditionPrefix, by name.
-func (s *statusWriter) rivals() []*operator {
-	var found []*operator
-	for _, other := range s.running.load().byID {
-		if other.ID != s.op.ID && other.removal == nil && other.Parent.GVK.GroupKind() == s.op.Parent.GVK.GroupKind() &&
+func (s *statusWriter) rivals() []*operator.Operator {
+	var found []*operator.Operator
+	for _, other := range s.running.Load().ByID {
+		if other.ID != s.op.ID && other.Removal == nil && other.Parent.GVK.GroupKind() == s.op.Parent.GVK.GroupKind() &&
 			other.Program.ConditionPrefix() == s.op.Program.ConditionPrefix() {
 			found = append(found, other)
 		}
 	}
-	slices.SortFunc(found, func(a, b *operator) int { return strings.Compare(a.Name.String(), b.Name.String()) })
+	slices.SortFunc(found, func(a, b *operator.Operator) int { return strings.Compare(a.Name.String(), b.Name.String()) })
 	return found
 }

@@ -31,7 +31,7 @@ func (p *pass) checkLoop() {
 	if loop == nil {
 		return
 	}
-	p.add(conditions.OfLoop(loop, p.engine.running.nameOf))
+	p.add(conditions.OfLoop(loop, p.engine.running.NameOf))
 	p.requeueAfter(loop.Wait(p.started) + time.Millisecond)
 }
 
@@ -60,7 +60,7 @@ func (t *patching) sync(ctx context.Context, patch apply.Patch) error {
 	if len(conflict.Fields) == 0 {
 		return nil
 	}
-	of := &conditions.FieldConflictError{Conflict: conflict, Object: mark.RefOf(patch.Object), NameOf: t.running.managerName, Patched: true}
+	of := &conditions.FieldConflictError{Conflict: conflict, Object: mark.RefOf(patch.Object), NameOf: t.running.ManagerName, Patched: true}
 	t.out.RequeueAfter(of.After())
 	return of
 }

@@ -20,6 +20,7 @@ import (
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
@@ -41,7 +42,7 @@ type Engine struct {
 	// sealing are the keys by which it was decided last which objects are children; nil while none are known.
 	sealing atomic.Pointer[keyring.Keyring]
 	queue   *queue.Queue
-	running published
+	running operator.Running
 	// cluster and feedback are what reconciles share.
 	cluster  *cluster
 	feedback *feedback.Tracker
@@ -114,7 +115,7 @@ func New(options Options) (*Engine, error) {
 			return kind.HasStatus
 		},
 		Marks:  e.marks,
-		NameOf: e.running.nameOf,
+		NameOf: e.running.NameOf,
 		Reserved: apply.Reserved{
 			Namespace: options.Namespace,
 			Labels:    []string{source.LabelRules, record.Label},

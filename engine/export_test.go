@@ -28,7 +28,7 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 			count("conflicts", queue.Keys{k: true})
 		}
 	})
-	for _, rule := range e.running.load().byID {
+	for _, rule := range e.running.Load().ByID {
 		found := make(queue.Keys)
 		e.readers.AddKeys(rule.ID, found)
 		count("readers", found)

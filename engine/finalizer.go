@@ -91,13 +91,13 @@ func (p *pass) removeFinalizerIfUnneeded(ctx context.Context) {
 		return
 	}
 	var err error
-	if !p.op.removal.keepsChildren() {
+	if !p.op.Removal.KeepsChildren() {
 		err = p.deleter.checkEnded(ctx)
 	}
 	if err == nil {
 		err = p.finalizer.remove(ctx)
 	}
-	if err != nil && (!errors.Is(err, errNotEnded) || p.op.removal != nil) {
+	if err != nil && (!errors.Is(err, errNotEnded) || p.op.Removal != nil) {
 		p.add(problemOfFinalizer(err))
 	}
 }

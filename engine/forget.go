@@ -4,13 +4,14 @@ import (
 	"maps"
 	"slices"
 
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 )
 
 // forget drops all that is known of a parent that is gone, or that the rule is not for any
 // more, as a reconcile by this operator found.
-func (e *Engine) forget(op *operator, k queue.Key) {
+func (e *Engine) forget(op *operator.Operator, k queue.Key) {
 	e.dropContributions(op, k)
 	e.forgetKey(k)
 }
@@ -43,13 +44,13 @@ func (e *Engine) forgetRule(id string) {
 
 // forgetStopped drops what an event may have had the engine remember of rules that ran
 // when it came and do not any more. It sends nothing and stops nothing.
-func (e *Engine) forgetStopped(ran *operators) {
-	now := e.running.load()
+func (e *Engine) forgetStopped(ran *operator.Set) {
+	now := e.running.Load()
 	if now == ran {
 		return
 	}
-	for id := range ran.byID {
-		if now.byID[id] != nil {
+	for id := range ran.ByID {
+		if now.ByID[id] != nil {
 			continue
 		}
 		e.parents.ForgetRule(id)
@@ -68,7 +69,7 @@ func (e *Engine) remembered(rule string) []queue.Key {
 
 // stop ends what a rule has running, and drops what is known of its parents and
 // children.
-func (e *Engine) stop(op *operator) {
+func (e *Engine) stop(op *operator.Operator) {
 	for kind := range op.ChildKinds() {
 		for _, child := range e.monitors.Unread(op.ChildKey(kind.GVR)) {
 			if plan.RuleOfTag(child) == op.ID {

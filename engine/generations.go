@@ -17,12 +17,12 @@ const maxGenerations = 16
 // ancestry follows the owners of a parent that is a child itself. It counts the objects that the same rule created, up to
 // maxGenerations, and names each object with the rule that created it.
 func (p *pass) ancestry() (generations int, ancestors []string) {
-	running := p.engine.running.load()
+	running := p.engine.running.Load()
 	seen := make(map[types.UID]bool)
 	for obj := p.parent; obj != nil && !seen[obj.GetUID()] && generations < maxGenerations; {
 		seen[obj.GetUID()] = true
 		owner, ok := p.marks.OwnerOf(obj)
-		op := running.byID[owner.RuleID]
+		op := running.ByID[owner.RuleID]
 		if !ok || op == nil {
 			break
 		}

@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/wire"
@@ -21,11 +22,11 @@ import (
 // handle turns one change of an object into the keys that it concerns.
 // Informers call it, one at a time each; it only reads memory.
 func (e *Engine) handle(event monitor.Event) {
-	running := e.running.load()
+	running := e.running.Load()
 	if event.Old == nil || event.New == nil {
 		e.objectCounts.changed()
 	}
-	for _, op := range running.byKey[event.Key] {
+	for _, op := range running.ByKey[event.Key] {
 		if event.Key == op.ParentKey {
 			e.noteOrphaning(op.ID, event)
 			e.handleParent(op, event)
@@ -45,9 +46,9 @@ func (e *Engine) handle(event monitor.Event) {
 }
 
 // handleLookup enqueues the parents that read the object through this informer.
-func (e *Engine) handleLookup(running *operators, event monitor.Event) {
+func (e *Engine) handleLookup(running *operator.Set, event monitor.Event) {
 	for k := range e.readers.Of(event) {
-		op := running.byID[k.Rule]
+		op := running.ByID[k.Rule]
 		if op == nil {
 			continue
 		}
@@ -59,7 +60,7 @@ func (e *Engine) handleLookup(running *operators, event monitor.Event) {
 	}
 }
 
-func (e *Engine) handleParent(op *operator, event monitor.Event) {
+func (e *Engine) handleParent(op *operator.Operator, event monitor.Event) {
 	obj := event.Newest()
 	if obj == nil {
 		return
@@ -85,7 +86,7 @@ func (e *Engine) handleParent(op *operator, event monitor.Event) {
 
 // handleNamespace enqueues the parents in a Namespace that is new or whose labels changed. If the Namespace is gone, its parents
 // are being deleted as well. Before the operator is ready nothing is enqueued: its start enqueues all parents.
-func (e *Engine) handleNamespace(op *operator, event monitor.Event) {
+func (e *Engine) handleNamespace(op *operator.Operator, event monitor.Event) {
 	namespace := event.Newest()
 	if namespace == nil || !e.ready(op) {
 		return
@@ -100,15 +101,15 @@ func (e *Engine) handleNamespace(op *operator, event monitor.Event) {
 
 // handleChild enqueues the parent of a child, by the mark that the child had and by the one that it has now: whoever changes a
 // child can change its mark too.
-func (e *Engine) handleChild(running *operators, event monitor.Event) {
+func (e *Engine) handleChild(running *operator.Set, event monitor.Event) {
 	if event.New != nil && e.isKnownChange(running, event) {
 		return
 	}
 	for _, obj := range []*wire.Object{event.Old, event.New} {
 		k, ok := plan.KeyOfTag(obj)
-		if op := running.byID[k.Rule]; !ok || op == nil || op.ChildKey(event.Key.GVR) != event.Key {
+		if op := running.ByID[k.Rule]; !ok || op == nil || op.ChildKey(event.Key.GVR) != event.Key {
 			continue
-		} else if op.readsObserved.Load() || event.New == nil {
+		} else if op.ReadsObserved.Load() || event.New == nil {
 			e.noteChange(k, event) // for other rules, their own writes are known
 		}
 		e.queue.Add(k)
@@ -123,11 +124,11 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 // there; or because what changed is content which nothing depends on, and none of ours.
 // Where an expression looks back, what was at hand when the pass began counts as well,
 // so each state counts.
-func (e *Engine) isKnownChange(running *operators, event monitor.Event) bool {
+func (e *Engine) isKnownChange(running *operator.Set, event monitor.Event) bool {
 	k, ok := plan.KeyOfTag(event.New)
-	op := running.byID[k.Rule]
+	op := running.ByID[k.Rule]
 	switch {
-	case !ok || op == nil || op.readsObserved.Load():
+	case !ok || op == nil || op.ReadsObserved.Load():
 		return false
 	case e.writer.Knows(event.New.UID(), event.New.ResourceVersion()):
 		return event.Old == nil || event.Old.Tag() == event.New.Tag() // else it was another parent's
@@ -155,7 +156,7 @@ func (e *Engine) noteChange(k queue.Key, event monitor.Event) {
 
 // synced enqueues what waited for an informer to fill.
 func (e *Engine) synced(key monitor.Key) {
-	for _, op := range e.running.load().byKey[key] {
+	for _, op := range e.running.Load().ByKey[key] {
 		e.enqueueAll(op)
 	}
 	for _, k := range e.borrowed.UsersOf(key) {

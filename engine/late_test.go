@@ -14,9 +14,11 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/keyring"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/engine/removal"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/rules"
 )
@@ -67,7 +69,7 @@ func runRecords(t *testing.T) (records *record.Store, written func(id string) (r
 // rule is the other one's then.
 func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 	t.Parallel()
-	operatorOf := func(color string) *operator {
+	operatorOf := func(color string) *operator.Operator {
 		text := fmt.Sprintf("apiVersion: %s\nkind: Rule\nmetadata: {name: r}\nspec:\n  parent: {apiVersion: v1, kind: ConfigMap}\n"+
 			"  status: {color: %s}\n", rules.APIVersion, color)
 		docs, findings := rules.Decode("r", []byte(text))
@@ -78,13 +80,13 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 		if program == nil {
 			t.Fatal(findings)
 		}
-		return &operator{Plan: &plan.Plan{ID: "id", Name: types.NamespacedName{Namespace: "kanon", Name: "r"}, Program: program}}
+		return &operator.Operator{Plan: &plan.Plan{ID: "id", Name: types.NamespacedName{Namespace: "kanon", Name: "r"}, Program: program}}
 	}
 	older, newer, parents := operatorOf("red"), operatorOf("blue"), queue.Keys{aParent(): true}
 	cleared := operatorOf("red")
-	cleared.removal = &removal{begun: true}
+	cleared.Removal = &removal.Removal{}
 	for name, test := range map[string]struct {
-		before *operator
+		before *operator.Operator
 		late   func(e *Engine)
 	}{
 		"it begins to guard":             {older, func(e *Engine) { e.beginGuard(older, parents) }},
@@ -98,10 +100,10 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 			}
 			var written func(id string) (record.Record, bool)
 			e.records, written = runRecords(t)
-			start := func(op *operator) {
-				e.running.store(newOperators([]*operator{op}))
-				e.records.Update(op.ID, op.updateRecord)
-				if op.removal == nil {
+			start := func(op *operator.Operator) {
+				e.running.Store(operator.NewSet([]*operator.Operator{op}))
+				e.records.Update(op.ID, op.UpdateRecord)
+				if op.Removal == nil {
 					e.confirm(op, nil)
 					e.beginGuard(op, parents)
 				}

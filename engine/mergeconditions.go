@@ -43,7 +43,7 @@ func (s *statusWriter) mergeConditions(ctx context.Context, own []any) error {
 	}
 	id, conflicts := identity.Of(parent), &s.memory.Conflicts
 	if conflicts.Suppress(id, "", lost, s.started, s.retryMax) {
-		of := &conditions.FieldConflictError{Conflict: conflicts.Of(id, "", s.started), Object: mark.RefOf(parent), NameOf: s.running.managerName}
+		of := &conditions.FieldConflictError{Conflict: conflicts.Of(id, "", s.started), Object: mark.RefOf(parent), NameOf: s.running.ManagerName}
 		s.requeueAfter(of.After())
 		return of
 	}

@@ -12,6 +12,7 @@ import (
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
@@ -20,7 +21,7 @@ import (
 
 // reconcileDeletion reconciles a parent that is being deleted and has the rule's finalizer: it deletes the children that the garbage
 // collector does not, and removes the finalizer once the API server has none of them and the parent's patches were released.
-func (e *Engine) reconcileDeletion(ctx context.Context, op *operator, k queue.Key, parent *unstructured.Unstructured, now time.Time) (out outcome.Outcome) {
+func (e *Engine) reconcileDeletion(ctx context.Context, op *operator.Operator, k queue.Key, parent *unstructured.Unstructured, now time.Time) (out outcome.Outcome) {
 	p := e.newPass(ctx, newSubject(op, k, parent, e.parents.Memory(k, parent.GetUID(), op.Program.Hash()), now))
 	defer p.finish(&out)
 	return p.cleanUp(ctx)

@@ -17,7 +17,7 @@ func (s *statusWriter) emitOfRule() {
 	if s.memory == nil {
 		return
 	}
-	for _, event := range s.memory.Events.Due(s.outcome.Events, s.op.isNewerThan(s.parent.GetCreationTimestamp().Time)) {
+	for _, event := range s.memory.Events.Due(s.outcome.Events, s.op.IsNewerThan(s.parent.GetCreationTimestamp().Time)) {
 		s.recorder.Event(s.parent, conditions.EventType(event), event.Reason, event.Message)
 	}
 }

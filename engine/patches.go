@@ -12,6 +12,7 @@ import (
 	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/contributions"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules"
@@ -20,8 +21,8 @@ import (
 // beginPatches opens the wave of a rule that starts: its targets are left alone until
 // each parent was reconciled. What the rule patched before, as the managedFields of the
 // targets show, is reconciled then.
-func (e *Engine) beginPatches(op *operator) {
-	if e.contributions.HasBegun(op.contributing) {
+func (e *Engine) beginPatches(op *operator.Operator) {
+	if e.contributions.HasBegun(op.Contributing) {
 		return
 	}
 	e.retirePatches(op.ID, op)
@@ -53,7 +54,7 @@ func (e *Engine) beginPatches(op *operator) {
 	for _, parent := range e.monitors.Heads(op.ParentKey) {
 		parents[keyOf(op.ID, parent).Parent] = contributorOf(parent)
 	}
-	for _, k := range e.contributions.Begin(op.contributing, parents, found) {
+	for _, k := range e.contributions.Begin(op.Contributing, parents, found) {
 		e.queue.AddPatient(k)
 	}
 }
@@ -79,8 +80,8 @@ func (p *pass) contribute(ctx context.Context) (soon bool) {
 			continue // its kind is missing
 		}
 		now := p.contribution(ctx, plan, outcome)
-		p.addPatches(p.engine.contributions.Set(p.op.contributing, p.key.Parent, outcome.ID, now))
-		fares, awaited := p.engine.contributions.Fares(p.op.contributing, p.key.Parent, outcome.ID)
+		p.addPatches(p.engine.contributions.Set(p.op.Contributing, p.key.Parent, outcome.ID, now))
+		fares, awaited := p.engine.contributions.Fares(p.op.Contributing, p.key.Parent, outcome.ID)
 		for _, fare := range fares {
 			if fare.Problem.Reason != conditions.ReasonHeld || !p.isInPlace(plan, fare.Target, fare.Part) {
 				p.add(p.redacted(fare.Problem))
@@ -191,14 +192,14 @@ func (p *pass) isInPlace(plan plan.Patch, target types.NamespacedName, part *pat
 // what it did before stays.
 func (p *pass) contributeUnknown() {
 	for id := range p.op.Patches {
-		p.addPatches(p.engine.contributions.Set(p.op.contributing, p.key.Parent, id, &contributions.Contribution{Parent: contributorOf(p.parent), Open: true}))
+		p.addPatches(p.engine.contributions.Set(p.op.Contributing, p.key.Parent, id, &contributions.Contribution{Parent: contributorOf(p.parent), Open: true}))
 	}
 }
 
 // dropContributions ends what a parent contributes that is gone, or that the rule is
 // not for, as a pass of this operator found.
-func (e *Engine) dropContributions(op *operator, k queue.Key) {
-	e.addKeys(e.contributions.Drop(op.contributing, k.Parent))
+func (e *Engine) dropContributions(op *operator.Operator, k queue.Key) {
+	e.addKeys(e.contributions.Drop(op.Contributing, k.Parent))
 }
 
 func shortName(name types.NamespacedName) string {

@@ -15,12 +15,12 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/rules"
 )
 
 // A sweep looks for objects that hold something of a patch which no informer shows: of
@@ -30,11 +30,6 @@ import (
 
 // sweepPage is how many objects one request of a sweep asks for.
 const releasePage = 500
-
-// isPatch tells whether a patch of a record is one that the operator has.
-func (op *operator) isPatch(p record.Patch) bool {
-	return slices.ContainsFunc(op.Program.Patches(), func(patch rules.Patch) bool { return patch.ID == p.ID && patch.GVK == p.GVK() })
-}
 
 // retirements are the patches to be released that rules have no more.
 type retirements struct {
@@ -82,9 +77,9 @@ func (r *retirements) pending(rule string) bool {
 
 // retirePatches has what a rule patched before, and patches no more, released. op is nil
 // for a rule that is gone.
-func (e *Engine) retirePatches(id string, op *operator) {
+func (e *Engine) retirePatches(id string, op *operator.Operator) {
 	stored, _ := e.records.Get(id)
-	retired := slices.DeleteFunc(stored.Patches, func(p record.Patch) bool { return op != nil && op.isPatch(p) })
+	retired := slices.DeleteFunc(stored.Patches, func(p record.Patch) bool { return op != nil && op.HasPatch(p) })
 	e.retirements.set(id, retired)
 	for _, p := range retired {
 		e.queue.Add(queue.Key{Rule: id, Patch: p.ID})
@@ -102,8 +97,8 @@ func (e *Engine) releasePatch(ctx context.Context, k queue.Key) outcome.Outcome 
 	for _, p := range retired {
 		errs = append(errs, e.releaseRetired(ctx, k, p))
 	}
-	if op := e.running.load().byID[k.Rule]; op != nil {
-		if op.removal != nil && op.removal.isDone() {
+	if op := e.running.Get(k.Rule); op != nil {
+		if op.Removal != nil && op.Removal.IsDone() {
 			e.finishRemoval(op)
 		}
 		if plan, ok := op.Patches[k.Patch]; ok && !plan.IsWhole() {
@@ -120,8 +115,8 @@ func (e *Engine) releasePatch(ctx context.Context, k queue.Key) outcome.Outcome 
 func (e *Engine) releaseRetired(ctx context.Context, k queue.Key, p record.Patch) error {
 	// The rule may have the patch again by now, in a revision that began meanwhile.
 	gone := func() bool {
-		op := e.running.load().byID[k.Rule]
-		return op == nil || !op.isPatch(p)
+		op := e.running.Get(k.Rule)
+		return op == nil || !op.HasPatch(p)
 	}
 	err := e.eachPatched(ctx, p.GVK(), k, func(gvr schema.GroupVersionResource, object *unstructured.Unstructured) error {
 		if object.GetDeletionTimestamp() != nil || !gone() {
@@ -137,7 +132,7 @@ func (e *Engine) releaseRetired(ctx context.Context, k queue.Key, p record.Patch
 	if err != nil {
 		return err
 	}
-	e.records.UpdateIf(k.Rule, func() bool { return e.running.load().byID[k.Rule] != nil && gone() }, func(r *record.Record) {
+	e.records.UpdateIf(k.Rule, func() bool { return e.running.Get(k.Rule) != nil && gone() }, func(r *record.Record) {
 		r.Patches = slices.DeleteFunc(r.Patches, func(other record.Patch) bool { return other == p })
 	})
 	e.retirements.released(k.Rule, p) // after that, the record may be removed

@@ -22,6 +22,7 @@ import (
 	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
@@ -38,11 +39,11 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome.Outcom
 	if k.IsSweep() {
 		return e.releasePatch(ctx, k)
 	}
-	op := e.running.load().byID[k.Rule]
+	op := e.running.Get(k.Rule)
 	switch {
 	case op == nil:
 		return outcome.Outcome{Verdict: outcome.Waiting} // the rule's start comes here again
-	case !e.ready(op) && e.contributions.HasBegun(op.contributing):
+	case !e.ready(op) && e.contributions.HasBegun(op.Contributing):
 		return outcome.Outcome{Verdict: outcome.Later, After: refillPause} // an informer lists again, and that is no start of the rule
 	case !e.ready(op):
 		return outcome.Outcome{Verdict: outcome.Waiting}
@@ -57,7 +58,7 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome.Outcom
 	if wait > 0 {
 		return outcome.Outcome{Verdict: outcome.Later, After: wait}
 	}
-	saw, current := e.contributions.Collect(op.contributing, k)
+	saw, current := e.contributions.Collect(op.Contributing, k)
 	if !current {
 		return outcome.Outcome{Verdict: outcome.Waiting} // the start of the next operator comes here again
 	}
@@ -105,11 +106,11 @@ type patching struct {
 	parents  *parents.Store
 	readers  *readers.Index
 	borrowed *readers.Borrowed
-	running  *published
+	running  *operator.Running
 	// retryMax bounds the pauses while fields of the target are in conflict.
 	retryMax time.Duration
 
-	op   *operator
+	op   *operator.Operator
 	plan plan.Patch
 	key  queue.Key
 	saw  contributions.Collected
@@ -269,7 +270,7 @@ func (t *patching) keeps(manager string) string {
 	if manager == fieldset.Manager {
 		return "a rule makes the object and sets the field; let that rule ignore it"
 	}
-	for id, op := range t.running.load().byID {
+	for id, op := range t.running.Load().ByID {
 		patch, ok := strings.CutPrefix(manager, patchset.ManagersOf(id))
 		if !ok || manager == t.plan.Manager {
 			continue

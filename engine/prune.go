@@ -48,7 +48,7 @@ type deleter struct {
 // and deletes nothing if the reconcile had problems so far or if a name is not known: what looks superfluous then may be what
 // is needed. It returns the problems of its own.
 func (d *deleter) prune(ctx context.Context, before []conditions.Problem) (problems []conditions.Problem) {
-	if d.isSuspended() || d.op.removal.keepsChildren() {
+	if d.isSuspended() || d.op.Removal.KeepsChildren() {
 		return nil
 	}
 	unrendered := d.unrendered()
@@ -130,7 +130,7 @@ func (d *deleter) unrendered() []ending.Child {
 // mayPrune tells whether these children may be deleted. A revision of the rule that is
 // new may have to wait with that; see guard.
 func (d *deleter) mayPrune(unrendered []ending.Child) bool {
-	if d.op.removal != nil {
+	if d.op.Removal != nil {
 		return true
 	}
 	d.asked = true

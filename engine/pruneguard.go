@@ -11,6 +11,7 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/guard"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
@@ -53,18 +54,9 @@ func (s *guards) blocked() map[string]string {
 	return found
 }
 
-// revision is what the guard needs to know of an operator.
-func (op *operator) revision() guard.Revision {
-	r := guard.Revision{Hash: op.Program.Hash(), Limit: op.Program.PruneLimit()}
-	for kind := range op.ChildKinds() {
-		r.Kinds = append(r.Kinds, kind.GVK)
-	}
-	return r
-}
-
 // withGuard calls f with the guard of an operator's rule, and does what follows from the outcome.
-func (e *Engine) withGuard(op *operator, f func(*guard.Guard, guard.Revision) guard.Outcome) guard.Outcome {
-	r := op.revision()
+func (e *Engine) withGuard(op *operator.Operator, f func(*guard.Guard, guard.Revision) guard.Outcome) guard.Outcome {
+	r := op.Revision()
 	e.guards.mu.Lock()
 	g := e.guards.ofLocked(op.ID)
 	next := f(g, r)
@@ -88,15 +80,15 @@ func (e *Engine) withGuard(op *operator, f func(*guard.Guard, guard.Revision) gu
 }
 
 // fromGuard returns what f finds of the guard of an operator's rule.
-func fromGuard[T any](e *Engine, op *operator, f func(*guard.Guard, guard.Revision) T) T {
-	r := op.revision()
+func fromGuard[T any](e *Engine, op *operator.Operator, f func(*guard.Guard, guard.Revision) T) T {
+	r := op.Revision()
 	e.guards.mu.Lock()
 	defer e.guards.mu.Unlock()
 	return f(e.guards.ofLocked(op.ID), r)
 }
 
 // confirm notes which revisions of a rule its author has confirmed. A rule has a guard from the first such call on.
-func (e *Engine) confirm(op *operator, revisions []string) {
+func (e *Engine) confirm(op *operator.Operator, revisions []string) {
 	e.guards.mu.Lock()
 	e.guards.byRule[op.ID] = e.guards.ofLocked(op.ID)
 	e.guards.mu.Unlock()
@@ -104,9 +96,9 @@ func (e *Engine) confirm(op *operator, revisions []string) {
 }
 
 // beginGuard has the guard wait for what each of these parents would lose to the operator's revision.
-func (e *Engine) beginGuard(op *operator, parents queue.Keys) {
+func (e *Engine) beginGuard(op *operator.Operator, parents queue.Keys) {
 	e.withGuard(op, func(g *guard.Guard, r guard.Revision) guard.Outcome {
-		if !e.isCurrent(op) {
+		if !e.running.IsCurrent(op) {
 			return guard.Outcome{} // another revision has begun meanwhile
 		}
 		return g.Begin(r, parents, e.mayDelete(op))
@@ -114,61 +106,61 @@ func (e *Engine) beginGuard(op *operator, parents queue.Keys) {
 }
 
 // decide reports whether objects may be deleted that the rule no longer needs for a parent.
-func (e *Engine) decide(op *operator, parent queue.Key, objects []identity.ID) bool {
+func (e *Engine) decide(op *operator.Operator, parent queue.Key, objects []identity.ID) bool {
 	return e.withGuard(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Decide(r, parent, objects) }).May
 }
 
 // doubt is decide where it is not known what the rule no longer needs for a parent: these objects at most.
-func (e *Engine) doubt(op *operator, parent queue.Key, objects []identity.ID) bool {
+func (e *Engine) doubt(op *operator.Operator, parent queue.Key, objects []identity.ID) bool {
 	return e.withGuard(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Doubt(r, parent, objects) }).May
 }
 
 // excuse tells the guard that a parent no longer exists, or is being deleted.
-func (e *Engine) excuse(op *operator, parent queue.Key) {
+func (e *Engine) excuse(op *operator.Operator, parent queue.Key) {
 	e.withGuard(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Excuse(r, parent) })
 }
 
 // reassess does what follows for the guard once the record of the operator's rule has changed.
-func (e *Engine) reassess(op *operator) { e.withGuard(op, (*guard.Guard).Assess) }
+func (e *Engine) reassess(op *operator.Operator) { e.withGuard(op, (*guard.Guard).Assess) }
 
 // isReleased reports whether the operator's revision may delete what it does not render.
-func (e *Engine) isReleased(op *operator) bool {
+func (e *Engine) isReleased(op *operator.Operator) bool {
 	return fromGuard(e, op, (*guard.Guard).IsReleased)
 }
 
 // isEvaluated reports whether every parent has been reconciled since the operator's revision began.
-func (e *Engine) isEvaluated(op *operator) bool {
+func (e *Engine) isEvaluated(op *operator.Operator) bool {
 	return fromGuard(e, op, (*guard.Guard).IsEvaluated)
 }
 
 // mayRecreate reports whether an object of a parent may be deleted to be recreated, as far as the revision is concerned. Where
 // it may not, blocked is true if it has to wait until somebody acts.
-func (e *Engine) mayRecreate(op *operator, parent queue.Key) (may, blocked bool) {
-	r := op.revision()
+func (e *Engine) mayRecreate(op *operator.Operator, parent queue.Key) (may, blocked bool) {
+	r := op.Revision()
 	e.guards.mu.Lock()
 	defer e.guards.mu.Unlock()
 	return e.guards.ofLocked(op.ID).MayRecreate(r, parent)
 }
 
 // mayDelete reports whether the record permits the operator's revision to delete.
-func (e *Engine) mayDelete(op *operator) bool {
+func (e *Engine) mayDelete(op *operator.Operator) bool {
 	stored, ok := e.records.Get(op.ID)
 	return ok && stored.Permits(op.Program.Hash(), maps.Keys(op.Children), maps.Keys(op.Retired))
 }
 
 // requestPermission has the record permit the operator's revision to delete.
-func (e *Engine) requestPermission(op *operator) {
+func (e *Engine) requestPermission(op *operator.Operator) {
 	dropped, absent := make(map[schema.GroupVersionKind]bool), slices.Clone(op.Absent)
 	for gvk, kind := range op.Retired {
 		dropped[gvk] = slices.ContainsFunc(e.monitors.Unread(op.ChildKey(kind.GVR)), func(child *wire.Object) bool { return plan.RuleOfTag(child) == op.ID })
 	}
-	e.records.UpdateIf(op.ID, func() bool { return e.isCurrentRevision(op) }, func(r *record.Record) {
+	e.records.UpdateIf(op.ID, func() bool { return e.running.IsCurrentRevision(op) }, func(r *record.Record) {
 		r.Permit(op.Program.Hash(), dropped, absent)
 	})
 }
 
 // riskOf is atRisk of a parent that is not evaluated.
-func (e *Engine) riskOf(op *operator, k queue.Key, parent *unstructured.Unstructured) []identity.ID {
+func (e *Engine) riskOf(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) []identity.ID {
 	refs := e.cluster.childrenOf(op, k)
 	if op.Program.DeletesParents() {
 		refs = append(refs, identity.Of(parent))

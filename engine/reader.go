@@ -165,7 +165,7 @@ func (r *reader) Observed(node string) ([]*unstructured.Unstructured, error) {
 	if !ok {
 		return nil, nil
 	}
-	r.op.readsObserved.Store(true)
+	r.op.ReadsObserved.Store(true)
 	view, err := r.view(r.op.ChildKey(kind.GVR))
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (r *reader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstru
 	if !ok {
 		return nil, nil
 	}
-	r.op.readsObserved.Store(true)
+	r.op.ReadsObserved.Store(true)
 	view, err := r.view(r.op.ChildKey(kind.GVR))
 	if err != nil {
 		return nil, err

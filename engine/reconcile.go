@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/plan"
@@ -24,17 +25,17 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome.Outcom
 	if k.Patch != "" {
 		return e.reconcilePatch(ctx, k)
 	}
-	op := e.running.load().byID[k.Rule]
+	op := e.running.Get(k.Rule)
 	if op == nil || !e.ready(op) {
 		if op != nil && k.IsSeek() {
-			op.searched.Store(false) // so that its start searches again
+			op.Searched.Store(false) // so that its start searches again
 		}
 		return outcome.Outcome{Verdict: outcome.Waiting} // its start enqueues every parent
 	}
 	if k.IsSeek() {
 		return e.findHiddenParents(ctx, op)
 	}
-	defer func() { e.addKeys(e.contributions.Looked(op.contributing, k.Parent)) }()
+	defer func() { e.addKeys(e.contributions.Looked(op.Contributing, k.Parent)) }()
 	parent, err := e.findParent(ctx, op, k)
 	if errors.Is(err, errNotRead) {
 		return outcome.Outcome{Verdict: outcome.Waiting} // the informer's start enqueues every parent
@@ -43,7 +44,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome.Outcom
 		e.doubt(op, k, e.cluster.childrenOf(op, k))
 		return outcome.Outcome{Verdict: outcome.Again, Err: err}
 	}
-	if op.removal != nil {
+	if op.Removal != nil {
 		return e.cleanUpRemovedRule(ctx, op, k, parent)
 	}
 	if parent == nil || parent.GetDeletionTimestamp() != nil {
@@ -112,7 +113,7 @@ type pass struct {
 }
 
 func (e *Engine) newPass(ctx context.Context, of *subject) *pass {
-	changes := &changes{subject: of, cluster: e.cluster, feedback: e.feedback, isRead: e.running.isRead}
+	changes := &changes{subject: of, cluster: e.cluster, feedback: e.feedback, isRead: e.running.IsRead}
 	p := &pass{engine: e, changes: changes, finalizer: &parentFinalizer{changes: changes, parents: e.parents}}
 	p.reader = &reader{subject: of, monitors: e.monitors, readers: e.readers, borrowed: e.borrowed, marks: e.marks}
 	if of.op.Program.ReadsStatus() {
@@ -121,7 +122,7 @@ func (e *Engine) newPass(ctx context.Context, of *subject) *pass {
 	p.children = &childWriter{
 		changes: changes, reader: p.reader, finalizer: p.finalizer, endings: ending.Policies{ByNode: of.op.Deletions},
 		mayRecreate: func() (may, blocked bool) { return e.mayRecreate(of.op, of.key) },
-		managerName: e.running.managerName,
+		managerName: e.running.ManagerName,
 		parallel:    func() int { return e.parallelWrites(of.op) },
 		retryMax:    e.options.RetryMax, recreateLimits: pacing.Limits{First: e.options.RecreateBase, Max: e.options.RecreateMax},
 	}
@@ -141,7 +142,7 @@ func (e *Engine) newPass(ctx context.Context, of *subject) *pass {
 
 // parallelWrites is how many children of a parent are written at the same time. While so many parents of the rule wait that all
 // workers will be busy with them, more requests at a time do not get more done: all only take longer, also those for other rules.
-func (e *Engine) parallelWrites(op *operator) int {
+func (e *Engine) parallelWrites(op *operator.Operator) int {
 	if e.queue.Waiting(op.ID) >= e.options.Workers {
 		return 1
 	}
@@ -165,7 +166,7 @@ func (p *pass) finish(out *outcome.Outcome) {
 		p.memory.Conflicts.Expire(p.started)
 		p.engine.parents.Keep(p.key, p.memory)
 	}
-	if !p.engine.isCurrent(p.op) {
+	if !p.engine.running.IsCurrent(p.op) {
 		p.requeueAfter(0) // what was kept above may be of no use to the operator that runs now
 	}
 	if p.next.After > 0 {
@@ -257,7 +258,7 @@ func (p *pass) cleanUpRemoved(ctx context.Context) (out outcome.Outcome) {
 
 // findParent is the parent of a key, or nil if there is nothing to do for it: it does not exist, or the informer does not show it
 // and it has nothing of the rule. The error is errNotRead while the informer of the parents fills again.
-func (e *Engine) findParent(ctx context.Context, op *operator, k queue.Key) (*unstructured.Unstructured, error) {
+func (e *Engine) findParent(ctx context.Context, op *operator.Operator, k queue.Key) (*unstructured.Unstructured, error) {
 	view := e.monitors.View(op.ParentKey)
 	if view == nil {
 		return nil, errNotRead

@@ -1,46 +1,24 @@
 package engine
 
 import (
-	"maps"
-	"slices"
-	"strings"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/record"
 )
 
 // requireRecord asks for what the record of a rule must have before the rule writes anything: above all the kinds of objects
 // that it is about to create. Nothing is taken out here, so that a kind which the rule drops is still known after a restart.
-func (e *Engine) requireRecord(op *operator, origin record.Origin) {
-	op.origin = origin
-	e.records.Update(op.ID, op.updateRecord)
+func (e *Engine) requireRecord(op *operator.Operator, origin record.Origin) {
+	op.Origin = origin
+	e.records.Update(op.ID, op.UpdateRecord)
 }
-
-// updateRecord puts into a record what the operator needs to have in it.
-func (op *operator) updateRecord(r *record.Record) {
-	if op.removal != nil {
-		return // it creates nothing
-	}
-	r.Rule, r.Origin, r.OnRuleDeletion = op.Name.String(), op.origin, op.Program.OnRuleDeletion()
-	r.ConditionPrefix, r.Conditions = op.Program.ConditionPrefix(), op.Program.ConditionTypes()
-	r.AddParent(op.Parent.GVK)
-	for _, gvk := range slices.SortedFunc(maps.Keys(op.Children), compareKinds) {
-		r.AddChild(gvk)
-	}
-	r.Finalizers = r.Finalizers || op.MayNeedFinalizer()
-	for _, patch := range op.Program.Patches() {
-		r.AddPatch(patch.ID, patch.GVK)
-	}
-}
-
-func compareKinds(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) }
 
 // hasRecord reports whether the cluster has what the operator needs in its record.
-func (e *Engine) hasRecord(op *operator) bool {
-	if op.hasRecord.Load() {
+func (e *Engine) hasRecord(op *operator.Operator) bool {
+	if op.HasRecord.Load() {
 		return true
 	}
 	stored, ok := e.records.Get(op.ID)
@@ -48,18 +26,18 @@ func (e *Engine) hasRecord(op *operator) bool {
 		return false
 	}
 	updated := stored.Clone()
-	op.updateRecord(&updated)
+	op.UpdateRecord(&updated)
 	if !updated.Equal(&stored) {
 		return false
 	}
-	op.hasRecord.Store(true)
+	op.HasRecord.Store(true)
 	return true
 }
 
 // recordChanged starts what waited for a record. The store calls it.
 func (e *Engine) recordChanged(id string) {
-	if op := e.running.load().byID[id]; op != nil {
-		if op.removal == nil && op.begun.Load() && e.isEvaluated(op) {
+	if op := e.running.Get(id); op != nil {
+		if op.Removal == nil && op.Begun.Load() && e.isEvaluated(op) {
 			e.reassess(op)
 		} else {
 			e.enqueueAll(op)
@@ -72,15 +50,15 @@ func (e *Engine) recordChanged(id string) {
 // the guard blocks the revision, and once it does not; in between the message stays.
 func (e *Engine) recordBlocked() {
 	blocked := e.guards.blocked()
-	for id, op := range e.running.load().byID {
+	for id, op := range e.running.Load().ByID {
 		message := ""
-		if op.origin.Path != "" {
+		if op.Origin.Path != "" {
 			message = blocked[id]
 		}
-		if op.removal != nil || message == "" && op.origin.Path != "" && !e.isReleased(op) {
+		if op.Removal != nil || message == "" && op.Origin.Path != "" && !e.isReleased(op) {
 			continue
 		}
-		e.records.UpdateIf(id, func() bool { return e.isCurrent(op) }, func(r *record.Record) { r.Blocked = message })
+		e.records.UpdateIf(id, func() bool { return e.running.IsCurrent(op) }, func(r *record.Record) { r.Blocked = message })
 	}
 }
 
@@ -100,7 +78,7 @@ func (e *Engine) recordPaused(all []catalog.Rule) {
 }
 
 // previous is the operator that a new one replaces: the one that this process knows, or else what the record has of it.
-func (e *Engine) previous(known *operator, rule catalog.Rule) *operator {
+func (e *Engine) previous(known *operator.Operator, rule catalog.Rule) *operator.Operator {
 	stored, ok := e.records.Get(rule.ID)
 	if known != nil || !ok {
 		return known
@@ -109,5 +87,5 @@ func (e *Engine) previous(known *operator, rule catalog.Rule) *operator {
 	for i, kind := range stored.Children {
 		kinds[i] = kind.GVK() // as far as it is known here
 	}
-	return &operator{Plan: plan.Former(rule.ID, rule.Name, kinds)}
+	return &operator.Operator{Plan: plan.Former(rule.ID, rule.Name, kinds)}
 }

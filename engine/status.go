@@ -13,6 +13,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/restmapping"
@@ -27,7 +28,7 @@ type statusWriter struct {
 	reader    *reader
 	finalizer *parentFinalizer
 	parents   *parents.Store
-	running   *published
+	running   *operator.Running
 	// retryMax bounds the pauses while conditions are in conflict, and waitLimit is how long a parent without conditions may
 	// wait before an Event says so.
 	retryMax, waitLimit time.Duration
@@ -50,7 +51,7 @@ func (s *statusWriter) yieldStatus(ctx context.Context) (problems []conditions.P
 	for _, c := range contested {
 		problems = append(problems, conditions.Problem{
 			Subject: strings.TrimPrefix(c.Path, "."), Reason: conditions.ReasonFieldTaken, Stalled: true,
-			Err: fmt.Errorf("rule %s sets another value there", s.running.nameOf(strings.TrimPrefix(c.Manager, plan.StatusManagers))),
+			Err: fmt.Errorf("rule %s sets another value there", s.running.NameOf(strings.TrimPrefix(c.Manager, plan.StatusManagers))),
 		})
 	}
 	return problems
@@ -63,8 +64,8 @@ func (s *statusWriter) isRival(manager string) bool {
 	if !ok || id == s.op.ID {
 		return false
 	}
-	rival := s.running.load().byID[id]
-	return rival != nil && rival.removal == nil
+	rival := s.running.Get(id)
+	return rival != nil && rival.Removal == nil
 }
 
 // isOther tells whether a field manager counts as another one's: not that of a
@@ -205,7 +206,7 @@ func (s *statusWriter) conditions(rendered []any, summary conditions.Summary, sh
 func (s *statusWriter) explainConditions(shape schemas.ConditionsShape, said map[string]any) {
 	rule := s.rivalWithConditions(shape)
 	written := shape.ListMap || s.mergesConditions(shape, said)
-	if rule == "" && (written || len(s.outcome.Conditions) == 0 && !shape.HasConditions) || s.op.explained.Swap(true) {
+	if rule == "" && (written || len(s.outcome.Conditions) == 0 && !shape.HasConditions) || s.op.Explained.Swap(true) {
 		return
 	}
 	kind := s.op.Parent.GVK.Kind

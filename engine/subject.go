@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
@@ -19,7 +20,7 @@ import (
 
 // subject is what one reconcile is about: a parent, and the rule for it. All phases of the reconcile share it.
 type subject struct {
-	op  *operator
+	op  *operator.Operator
 	key queue.Key
 	// parent is as the last answer to a write showed it.
 	parent *unstructured.Unstructured
@@ -44,7 +45,7 @@ type subject struct {
 	next outcome.Outcome
 }
 
-func newSubject(op *operator, k queue.Key, parent *unstructured.Unstructured, memory *parents.Memory, now time.Time) *subject {
+func newSubject(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured, memory *parents.Memory, now time.Time) *subject {
 	return &subject{
 		op: op, key: k, parent: parent, memory: memory, provenance: &feedback.Provenance{},
 		started: now, seen: memory.Schedule.EvaluationTime(now, op.Program.Drifts()), due: memory.Schedule.IsDue(now),

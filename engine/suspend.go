@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/queue"
 )
@@ -29,7 +30,7 @@ func isSuspended(parent *unstructured.Unstructured) bool {
 // nothing is reported twice when it goes on; but it goes on at once, whatever minInterval
 // says. No event comes for a parent that the informer does not show, so that one is
 // read, with growing pauses.
-func (e *Engine) skipSuspended(op *operator, k queue.Key, parent *unstructured.Unstructured) outcome.Verdict {
+func (e *Engine) skipSuspended(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) outcome.Verdict {
 	remembered := e.parents.Memory(k, parent.GetUID(), op.Program.Hash())
 	remembered.Schedule.Interval = 0
 	e.parents.Keep(k, remembered)

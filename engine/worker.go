@@ -25,9 +25,9 @@ func (e *Engine) work(ctx context.Context) {
 // workOn reconciles one key and gives it back to the queue.
 func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	defer e.queue.Done(k)
-	log := logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.nameOf(k.Rule), "parent", k.Parent.String())
+	log := logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.NameOf(k.Rule), "parent", k.Parent.String())
 	if k.Patch != "" {
-		log = logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.nameOf(k.Rule), "patch", k.Patch, "target", k.Parent.String())
+		log = logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.NameOf(k.Rule), "patch", k.Patch, "target", k.Parent.String())
 	}
 	out := e.reconcileSafely(logr.NewContext(ctx, log), k)
 	if out.Err != nil && ctx.Err() == nil {
@@ -36,7 +36,7 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 		}
 		log.Error(out.Err, "Reconcile failed; it is tried again")
 	}
-	if e.running.load().byID[k.Rule] == nil {
+	if e.running.Get(k.Rule) == nil {
 		e.forgetKey(k) // the rule was stopped meanwhile, and forgotten before this reconcile ended
 	}
 	log.V(4).Info("Reconciled", "verdict", out.Verdict, "after", out.After)
