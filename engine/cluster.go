@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 
 	"kanon.dev/kanon/engine/apply"
@@ -118,16 +117,4 @@ func (c *cluster) childrenOf(op *operator.Operator, k queue.Key) []identity.ID {
 func (c *cluster) childOf(gvr schema.GroupVersionResource, object *unstructured.Unstructured) ending.Child {
 	owner, isMarked := c.marks.OwnerOf(object)
 	return ending.Child{GVR: gvr, Object: object, Owner: owner, IsMarked: isMarked}
-}
-
-// readTarget reads a target that no informer shows; nil where it is gone.
-func (c *cluster) readTarget(ctx context.Context, gvr schema.GroupVersionResource, target types.NamespacedName) (*unstructured.Unstructured, error) {
-	object, err := c.client.Resource(gvr).Namespace(target.Namespace).Get(ctx, target.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read %s %s: %w", gvr.GroupResource(), shortName(target), err)
-	}
-	return object, nil
 }

@@ -15,13 +15,12 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/catalog"
-	"kanon.dev/kanon/engine/conditions"
-	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/patching"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
@@ -58,9 +57,8 @@ type Engine struct {
 	records  *record.Store
 	guards   *guards
 
-	contributions *contributions.Book[conditions.Problem]
-	retirements   *retirements
-	objectCounts  *objectCounts
+	patches      *patching.Patches
+	objectCounts *objectCounts
 }
 
 // New makes an Engine. It sends no request and starts nothing. It fails when
@@ -81,9 +79,6 @@ func New(options Options) (*Engine, error) {
 		scarcity: queue.NewSemaphore[queue.Key](1),
 
 		guards: newGuards(),
-
-		contributions: contributions.New[conditions.Problem](),
-		retirements:   newRetirements(),
 	}
 	e.objectCounts = &objectCounts{count: e.inbox.Notify}
 	var err error
@@ -141,6 +136,7 @@ func New(options Options) (*Engine, error) {
 // ctx is used throughout.
 func (e *Engine) Run(ctx context.Context) error {
 	e.queue = queue.New(e.options.RetryBase, e.options.RetryMax, e.activity) // which starts goroutines, as all below does
+	e.patches = e.newPatches()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.options.Mapper.Run(ctx) })
 	group.Go(func() error { return e.monitors.Run(ctx) })
@@ -166,6 +162,15 @@ func (e *Engine) Run(ctx context.Context) error {
 		return fmt.Errorf("engine: %w", err)
 	}
 	return nil
+}
+
+// newPatches makes what brings patches to their targets.
+func (e *Engine) newPatches() *patching.Patches {
+	return patching.New(patching.Options{
+		Client: e.options.Client, Mapper: e.options.Mapper, Monitors: e.monitors, Writer: e.writer, Running: &e.running, Queue: e.queue,
+		Parents: e.parents, Readers: e.readers, Borrowed: e.borrowed, Feedback: e.feedback, Records: e.records,
+		Restored: e.finishRemoval, Now: e.options.Clock.Now, RetryMax: e.options.RetryMax,
+	})
 }
 
 // Idle tells whether the engine has started and has nothing to do: no rule to take in, no key to reconcile, no record or report

@@ -36,7 +36,7 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 		e.borrowed.AddKeys(rule.ID, found)
 		count("borrowed", found)
 		clear(found)
-		e.contributions.AddKeys(rule.ID, found)
+		e.patches.AddKeys(rule.ID, found)
 		count("contributions", found)
 	}
 	e.guards.mu.Lock()

@@ -11,10 +11,9 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/catalog"
-	"kanon.dev/kanon/engine/conditions"
-	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/patching"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
@@ -96,7 +95,7 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := &Engine{
-				guards: newGuards(), contributions: contributions.New[conditions.Problem](), retirements: newRetirements(), inbox: catalog.NewInbox(nil, 0),
+				guards: newGuards(), patches: patching.New(patching.Options{}), inbox: catalog.NewInbox(nil, 0),
 			}
 			var written func(id string) (record.Record, bool)
 			e.records, written = runRecords(t)

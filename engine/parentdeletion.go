@@ -35,8 +35,8 @@ func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
 		}
 		p.problems, p.outcome = nil, rules.Outcome{}
 	}
-	p.engine.dropContributions(op, k)
-	if p.engine.contributions.IsLeaving(k) && len(p.deleter.tracked()) == 0 {
+	p.engine.patches.Drop(op, k)
+	if p.engine.patches.IsLeaving(k) && len(p.deleter.tracked()) == 0 {
 		return outcome.Outcome{Verdict: outcome.Waiting} // comes back when its patches are released
 	}
 	gone, err := p.endChildren(ctx)

@@ -132,10 +132,12 @@ func paused(all []catalog.Rule) map[schema.GroupKind][]*rules.Rule {
 // begin starts the informers of the operators that are new, and enqueues their parents.
 func (e *Engine) begin(log logr.Logger, ops, started []*operator.Operator) {
 	if len(started) > 0 {
-		e.addKeys(e.feedback.Restart())
+		for _, k := range e.feedback.Restart() {
+			e.queue.Add(k)
+		}
 	}
 	for _, op := range started {
-		e.contributions.Expect(op.Contributing)
+		e.patches.Expect(op)
 		if op.Removal != nil {
 			log.Info("cleaning up after a rule", "rule", op.Name.String(), "parent", op.Parent.GVK.String(), "children", op.Removal.Children)
 		} else {
@@ -187,7 +189,7 @@ func (e *Engine) enqueueAll(op *operator.Operator) {
 		return
 	}
 	op.Begun.Store(true)
-	e.beginPatches(op)
+	e.patches.Begin(op, e.remembered(op.ID))
 	keys := e.keysOf(op)
 	if op.Removal == nil {
 		e.beginGuard(op, keys)
@@ -224,7 +226,7 @@ func (e *Engine) keysOf(op *operator.Operator) queue.Keys {
 			}
 		}
 	}
-	for _, k := range e.remembered(op.ID) {
+	for k := range e.remembered(op.ID) {
 		if k.Patch == "" {
 			found[k] = true
 		}

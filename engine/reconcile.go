@@ -23,7 +23,8 @@ import (
 // the status.
 func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome.Outcome) {
 	if k.Patch != "" {
-		return e.reconcilePatch(ctx, k)
+		op := e.running.Get(k.Rule)
+		return e.patches.Reconcile(ctx, op, k, op != nil && e.ready(op))
 	}
 	op := e.running.Get(k.Rule)
 	if op == nil || !e.ready(op) {
@@ -35,7 +36,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) (out outcome.Outcom
 	if k.IsSeek() {
 		return e.findHiddenParents(ctx, op)
 	}
-	defer func() { e.addKeys(e.contributions.Looked(op.Contributing, k.Parent)) }()
+	defer e.patches.Reconciled(op, k)
 	parent, err := e.findParent(ctx, op, k)
 	if errors.Is(err, errNotRead) {
 		return outcome.Outcome{Verdict: outcome.Waiting} // the informer's start enqueues every parent
@@ -194,7 +195,7 @@ func (p *pass) run(ctx context.Context) outcome.Outcome {
 		return p.cleanUpUnselected(ctx)
 	}
 	if err != nil || p.hasTooManyAncestors() || !p.addFinalizerToFinalize(ctx) {
-		p.contributeUnknown()
+		p.engine.patches.ContributeUnknown(p.contributor())
 		p.outcome = p.evaluation.Outcome() // what waits in it stays as it was
 		p.outcome.Nodes, p.outcome.Events, p.outcome.StatusFailed = nil, nil, nil
 		if p.isOutOfMemory(ctx) {
@@ -244,7 +245,7 @@ func (p *pass) cleanUpUnselected(ctx context.Context) outcome.Outcome {
 	} else {
 		p.engine.parents.SetLeft(p.key, false)
 	}
-	p.engine.dropContributions(p.op, p.key)
+	p.engine.patches.Drop(p.op, p.key)
 	p.engine.parents.Release(p.key)
 	p.memory = nil
 	return p.result()
@@ -255,6 +256,9 @@ func (p *pass) cleanUpRemoved(ctx context.Context) (out outcome.Outcome) {
 	defer p.finish(&out)
 	return p.cleanUpUnselected(ctx)
 }
+
+// errNotRead says that the parents have not been read yet. They are about to be.
+var errNotRead = conditions.Transient("it is being read for the first time")
 
 // findParent is the parent of a key, or nil if there is nothing to do for it: it does not exist, or the informer does not show it
 // and it has nothing of the rule. The error is errNotRead while the informer of the parents fills again.

@@ -75,7 +75,7 @@ func (e *Engine) mayHaveFields(op *operator.Operator, k queue.Key, parent *unstr
 // finishRemoval forgets a rule, or its former kind of parents, once nothing of it is left.
 func (e *Engine) finishRemoval(op *operator.Operator) {
 	stored, ok := e.records.Get(op.ID)
-	if !ok || e.retirements.pending(op.ID) {
+	if !ok || e.patches.IsRestoring(op.ID) {
 		return // the last patch that is released comes here again
 	}
 	entitled := func() bool { return e.running.IsCurrent(op) }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/guard"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/record"
@@ -25,8 +24,6 @@ type Operator struct {
 
 	// Removal is set if the rule, or its kind of parents, was removed, and what it created is being cleaned up.
 	Removal *removal.Removal
-	// Contributing stands for this start of the rule in the account of what parents set by patches.
-	Contributing *contributions.Revision
 	// Origin is where the text of the rule is.
 	Origin record.Origin
 	// started is when the rule, in this revision, began to run in this process.
@@ -55,13 +52,7 @@ func New(id string, name types.NamespacedName, program *rules.Program, mapper *r
 	if err != nil {
 		return nil, err
 	}
-	op := &Operator{
-		Plan: planned, started: time.Now(),
-		Contributing: &contributions.Revision{Rule: id, Kinds: make(map[string]schema.GroupVersionKind)},
-	}
-	for id, patch := range planned.Patches {
-		op.Contributing.Kinds[id] = patch.GVK
-	}
+	op := &Operator{Plan: planned, started: time.Now()}
 	if previous != nil && previous.Program != nil && previous.Program.Hash() == program.Hash() {
 		op.started = previous.started
 		op.Explained.Store(previous.Explained.Load())

@@ -4,6 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -20,13 +22,13 @@ type Collected struct {
 	Pending bool
 	Doubt   string
 
-	revision *Revision
+	revision *plan.Plan
 	change   int // that of the target
 }
 
 // Collect begins the work on a target, which Finish ends: it gives what all parents
 // contribute to it. It is false where another revision counts; then nothing has begun.
-func (b *Book[P]) Collect(revision *Revision, target queue.Key) (Collected, bool) {
+func (b *Book) Collect(revision *plan.Plan, target queue.Key) (Collected, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.ofLocked(revision)
@@ -45,7 +47,7 @@ func (b *Book[P]) Collect(revision *Revision, target queue.Key) (Collected, bool
 	return out, true
 }
 
-func (l *ledger[P]) collect(p *patch[P], name types.NamespacedName, out *Collected) {
+func (l *ledger) collect(p *patch, name types.NamespacedName, out *Collected) {
 	t := p.targets[name]
 	if t == nil && p.open.named == nil {
 		return
@@ -54,7 +56,7 @@ func (l *ledger[P]) collect(p *patch[P], name types.NamespacedName, out *Collect
 	if it := t.doubt(); it != nil {
 		out.Doubt = it.about.by.name.String()
 		if p.blocked == nil {
-			p.blocked = make(map[*target[P]]bool)
+			p.blocked = make(map[*target]bool)
 		}
 		p.blocked[t] = true
 	}
@@ -68,14 +70,14 @@ func (l *ledger[P]) collect(p *patch[P], name types.NamespacedName, out *Collect
 }
 
 // IsBusy tells whether a target of the key's patch is being worked on.
-func (b *Book[P]) IsBusy(k queue.Key) bool {
+func (b *Book) IsBusy(k queue.Key) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.busy[patchOf(k)] > 0
 }
 
 // Contributes tells whether some parent contributes to a target.
-func (b *Book[P]) Contributes(target queue.Key) bool {
+func (b *Book) Contributes(target queue.Key) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.ledgers[target.Rule]
@@ -88,7 +90,7 @@ func (b *Book[P]) Contributes(target queue.Key) bool {
 
 // Finish ends the work on a target that Collect began: it notes what came of it, and what
 // is in the way of single parents, and gives the parents that are to be told.
-func (b *Book[P]) Finish(target queue.Key, saw Collected, came P, left map[types.NamespacedName]P) (told []queue.Key) {
+func (b *Book) Finish(target queue.Key, saw Collected, came conditions.Problem, left map[types.NamespacedName]conditions.Problem) (told []queue.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	name := patchOf(target)
@@ -116,7 +118,7 @@ func (b *Book[P]) Finish(target queue.Key, saw Collected, came P, left map[types
 }
 
 // note takes in what came of the work on a target. For whom that is new waits.
-func (l *ledger[P]) note(t *target[P], came P, left map[types.NamespacedName]P) {
+func (l *ledger) note(t *target, came conditions.Problem, left map[types.NamespacedName]conditions.Problem) {
 	before := t.left
 	switch {
 	case !t.problem.Same(came):
@@ -144,7 +146,7 @@ func (l *ledger[P]) note(t *target[P], came P, left map[types.NamespacedName]P) 
 	}
 }
 
-func (l *ledger[P]) awaitOf(t *target[P], parent types.NamespacedName) {
+func (l *ledger) awaitOf(t *target, parent types.NamespacedName) {
 	c := l.contributors[parent]
 	if c == nil {
 		return
@@ -158,7 +160,7 @@ func (l *ledger[P]) awaitOf(t *target[P], parent types.NamespacedName) {
 
 // tell gives the parents that wait for nothing else than this target. One that waits for
 // more of them could not say yet how it fares.
-func (l *ledger[P]) tell(t *target[P]) (told []queue.Key) {
+func (l *ledger) tell(t *target) (told []queue.Key) {
 	l.visited += len(t.awaited) + len(t.leaving)
 	for _, s := range t.awaited {
 		if !s.awaited {

@@ -10,7 +10,7 @@
 //	// A parent's pass:
 //	enqueue(book.Set(revision, name, "labels", &contributions.Contribution{Parent: parent, Parts: parts}))
 //	problems, awaited := book.Fares(revision, name, "labels")
-//	enqueue(book.Looked(revision, name))
+//	enqueue(book.Reconciled(revision, name))
 //
 //	// The key of a target:
 //	saw, current := book.Collect(revision, key)

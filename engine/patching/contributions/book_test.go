@@ -1,24 +1,30 @@
 package contributions
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 )
 
-// trouble is a problem in a word; "later" passes.
-type trouble string
-
-func (t trouble) IsNone() bool            { return t == "" }
-func (t trouble) Same(other trouble) bool { return t == other }
-func (t trouble) IsTransient() bool       { return t == "later" }
+// problem is a problem in a word; "later" is transient, and "" is none.
+func problem(text string) conditions.Problem {
+	switch text {
+	case "":
+		return conditions.Problem{}
+	case "later":
+		return conditions.Problem{Err: conditions.Transient(text)}
+	}
+	return conditions.Problem{Err: errors.New(text)}
+}
 
 func name(of string) types.NamespacedName { return types.NamespacedName{Namespace: "home", Name: of} }
 
@@ -52,14 +58,17 @@ var (
 
 func parentOf(name string) Parent { return map[string]Parent{"a": younger, "b": elder}[name] }
 
-func newRevision() *Revision {
-	return &Revision{Rule: "r", Kinds: map[string]schema.GroupVersionKind{"p": {Version: "v1", Kind: "ConfigMap"}}}
+// newRevision is a start of a rule with a patch for one kind of targets.
+func newRevision(kind string) *plan.Plan {
+	var patch plan.Patch
+	patch.GVK.Version, patch.GVK.Kind = "v1", kind
+	return &plan.Plan{ID: "r", Patches: map[string]plan.Patch{"p": patch}}
 }
 
 // begin makes a book in which a rule has started with two parents.
-func begin(t *testing.T) (*Book[trouble], *Revision) {
+func begin(t *testing.T) (*Book, *plan.Plan) {
 	t.Helper()
-	b, revision := New[trouble](), newRevision()
+	b, revision := New(), newRevision("ConfigMap")
 	b.Expect(revision)
 	parents := map[types.NamespacedName]Parent{name("a"): younger, name("b"): elder}
 	if ready := b.Begin(revision, parents, queue.Keys{targetKey("old"): true}); len(ready) > 0 {
@@ -80,26 +89,26 @@ func check(t *testing.T, what string, got, want any) {
 func TestWave(t *testing.T) {
 	b, revision := begin(t)
 	check(t, "news of a, before all were reconciled", namesOf(b.Set(revision, name("a"), "p", sets(younger, "x"))), []string{})
-	check(t, "ready after a", namesOf(b.Looked(revision, name("a"))), []string{})
+	check(t, "ready after a", namesOf(b.Reconciled(revision, name("a"))), []string{})
 	saw, current := b.Collect(revision, targetKey("x"))
 	if !current || !saw.Pending {
 		t.Errorf("collected %+v, current %t, while b was not looked at; want pending", saw, current)
 	}
-	check(t, "woken by a look that was too early", namesOf(b.Finish(targetKey("x"), saw, "later", nil)), []string{})
+	check(t, "woken by a look that was too early", namesOf(b.Finish(targetKey("x"), saw, problem("later"), nil)), []string{})
 	b.Set(revision, name("b"), "p", sets(elder, "x"))
-	check(t, "ready after b", namesOf(b.Looked(revision, name("b"))), []string{"old", "x"})
-	check(t, "ready after b, again", namesOf(b.Looked(revision, name("b"))), []string{})
+	check(t, "ready after b", namesOf(b.Reconciled(revision, name("b"))), []string{"old", "x"})
+	check(t, "ready after b, again", namesOf(b.Reconciled(revision, name("b"))), []string{})
 
 	saw, _ = b.Collect(revision, targetKey("x"))
 	check(t, "parents, the oldest first", saw.Parents, []types.NamespacedName{name("b"), name("a")})
 	if saw.Pending || len(saw.Parts) != 2 || !b.IsBusy(targetKey("other")) {
 		t.Errorf("collected %+v, want two parts and no wave", saw)
 	}
-	b.Finish(targetKey("x"), saw, "", nil)
+	b.Finish(targetKey("x"), saw, problem(""), nil)
 	if b.IsBusy(targetKey("x")) {
 		t.Error("the patch is still busy after the look")
 	}
-	if _, current = b.Collect(newRevision(), targetKey("x")); current {
+	if _, current = b.Collect(newRevision("ConfigMap"), targetKey("x")); current {
 		t.Error("another revision may look at the target")
 	}
 }
@@ -110,11 +119,11 @@ func TestDoubt(t *testing.T) {
 	b, revision := begin(t)
 	b.Set(revision, name("a"), "p", sets(younger, "x"))
 	b.Set(revision, name("b"), "p", &Contribution{Parent: elder, Doubtful: map[types.NamespacedName]bool{name("y"): true}})
-	b.Looked(revision, name("a"))
-	b.Looked(revision, name("b"))
+	b.Reconciled(revision, name("a"))
+	b.Reconciled(revision, name("b"))
 	collect := func(of string) Collected {
 		saw, _ := b.Collect(revision, targetKey(of))
-		b.Finish(targetKey(of), saw, "", nil)
+		b.Finish(targetKey(of), saw, problem(""), nil)
 		return saw
 	}
 	check(t, "doubt about x", collect("x").Doubt, "")
@@ -135,11 +144,11 @@ func TestDoubt(t *testing.T) {
 // contributes any more: something is to be released there.
 func TestDoubtThatEnds(t *testing.T) {
 	b, revision := begin(t)
-	b.Looked(revision, name("a"))
-	b.Looked(revision, name("b"))
+	b.Reconciled(revision, name("a"))
+	b.Reconciled(revision, name("b"))
 	collect := func() Collected {
 		saw, _ := b.Collect(revision, targetKey("old"))
-		b.Finish(targetKey("old"), saw, "held", nil)
+		b.Finish(targetKey("old"), saw, problem("held"), nil)
 		return saw
 	}
 	named, other := "a", "b" // which of the two is named first, is not said
@@ -156,7 +165,7 @@ func TestDoubtThatEnds(t *testing.T) {
 		&Contribution{Parent: parentOf(other), Doubtful: map[types.NamespacedName]bool{name("x"): true}})), []string{"old"})
 	saw, _ := b.Collect(revision, targetKey("old"))
 	check(t, "doubt in the end", saw.Doubt, "")
-	b.Finish(targetKey("old"), saw, "", nil)
+	b.Finish(targetKey("old"), saw, problem(""), nil)
 	check(t, "news when the last one goes", namesOf(b.Drop(revision, name(other))), []string{})
 	check(t, "news of a parent that was forgotten", namesOf(b.Drop(revision, name(other))), []string{})
 	if l := b.ledgers["r"]; len(l.contributors) > 0 || len(l.patches["p"].targets) > 0 || len(l.patches["p"].blocked) > 0 {
@@ -169,11 +178,11 @@ func TestState(t *testing.T) {
 	b, revision := begin(t)
 	b.Set(revision, name("a"), "p", sets(younger, "x"))
 	b.Set(revision, name("b"), "p", sets(elder, "x"))
-	b.Looked(revision, name("a"))
-	b.Looked(revision, name("b"))
-	look := func(came trouble, left map[types.NamespacedName]trouble) []string {
+	b.Reconciled(revision, name("a"))
+	b.Reconciled(revision, name("b"))
+	look := func(came string, left map[types.NamespacedName]conditions.Problem) []string {
 		saw, _ := b.Collect(revision, targetKey("x"))
-		return namesOf(b.Finish(targetKey("x"), saw, came, left))
+		return namesOf(b.Finish(targetKey("x"), saw, problem(came), left))
 	}
 	state := func(of string) string {
 		fares, awaited := b.Fares(revision, name(of), "p")
@@ -183,13 +192,13 @@ func TestState(t *testing.T) {
 		case len(fares) == 0:
 			return ""
 		}
-		return string(fares[0].Problem)
+		return fares[0].Problem.Err.Error()
 	}
 	check(t, "a before a look", state("a"), "unknown")
 	check(t, "woken by the first look", look("", nil), []string{"a"})
 	check(t, "a after it", state("a"), "")
 	check(t, "woken by one more", look("", nil), []string{})
-	check(t, "woken where the younger is left out", look("", map[types.NamespacedName]trouble{name("a"): "contradicts"}), []string{"a"})
+	check(t, "woken where the younger is left out", look("", map[types.NamespacedName]conditions.Problem{name("a"): problem("contradicts")}), []string{"a"})
 	check(t, "a then", state("a"), "contradicts")
 	check(t, "b then", state("b"), "")
 	check(t, "woken by what concerns both", look("forbidden", nil), []string{"a", "b"})
@@ -199,7 +208,7 @@ func TestState(t *testing.T) {
 	saw, _ := b.Collect(revision, targetKey("x"))
 	check(t, "news when b goes", namesOf(b.Drop(revision, name("b"))), []string{"x"})
 	check(t, "a during the look", state("a"), "unknown")
-	check(t, "woken by a look that is late", namesOf(b.Finish(targetKey("x"), saw, "", nil)), []string{})
+	check(t, "woken by a look that is late", namesOf(b.Finish(targetKey("x"), saw, problem(""), nil)), []string{})
 	check(t, "b leaves until somebody has looked", b.IsLeaving(parentKey("b")), true)
 	check(t, "woken by the next, even though it fails", look("forbidden", nil), []string{"a", "b"})
 	check(t, "b leaves then", b.IsLeaving(parentKey("b")), false)

@@ -1,7 +1,4 @@
-package engine
-
-// What a patch sets in one target: a reconcile of a key (rule, patch, target), which
-// applies what all parents contribute together.
+package patching
 
 import (
 	"context"
@@ -10,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,12 +18,12 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/conditions"
-	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/feedback"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
-	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/patching/contributions"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
@@ -33,39 +32,35 @@ import (
 // refillPause is how long the target of a patch waits for an informer that lists again.
 const refillPause = 200 * time.Millisecond
 
-// reconcilePatch brings what a patch sets in one target up to date: what all parents
-// contribute to it, and nothing else.
-func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome.Outcome {
-	if k.IsSweep() {
-		return e.releasePatch(ctx, k)
-	}
-	op := e.running.Get(k.Rule)
+// Reconcile brings what a patch sets in one target up to date: what all parents contribute to it, and nothing else. op is the
+// operator of the rule, or nil, and ready tells whether it may begin.
+func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.Key, ready bool) outcome.Outcome {
 	switch {
+	case k.IsSweep():
+		return p.restore(ctx, k)
 	case op == nil:
 		return outcome.Outcome{Verdict: outcome.Waiting} // the rule's start comes here again
-	case !e.ready(op) && e.contributions.HasBegun(op.Contributing):
+	case !ready && p.book.HasBegun(op.Plan):
 		return outcome.Outcome{Verdict: outcome.Later, After: refillPause} // an informer lists again, and that is no start of the rule
-	case !e.ready(op):
+	case !ready:
 		return outcome.Outcome{Verdict: outcome.Waiting}
 	}
-	plan, ok := op.Patches[k.Patch]
+	planned, ok := op.Patches[k.Patch]
 	if !ok {
-		e.forgetKey(k)
+		p.Parents.Forget(k)
+		p.unfollow(k)
 		return outcome.Outcome{}
 	}
-	now := e.options.Clock.Now()
-	provenance, wait := e.feedback.Begin(k, now, e.options.RetryMax)
+	now := p.Now()
+	provenance, wait := p.Feedback.Begin(k, now, p.RetryMax)
 	if wait > 0 {
 		return outcome.Outcome{Verdict: outcome.Later, After: wait}
 	}
-	saw, current := e.contributions.Collect(op.Contributing, k)
+	saw, current := p.book.Collect(op.Plan, k)
 	if !current {
 		return outcome.Outcome{Verdict: outcome.Waiting} // the start of the next operator comes here again
 	}
-	t := &patching{
-		cluster: e.cluster, feedback: e.feedback, parents: e.parents, readers: e.readers, borrowed: e.borrowed, running: &e.running,
-		retryMax: e.options.RetryMax, op: op, plan: plan, key: k, saw: saw, provenance: provenance,
-	}
+	t := &target{Patches: p, op: op, plan: planned, key: k, saw: saw, provenance: provenance}
 	if len(t.saw.Parts) > 0 {
 		t.follow()
 	}
@@ -73,42 +68,29 @@ func (e *Engine) reconcilePatch(ctx context.Context, k queue.Key) outcome.Outcom
 		t.out.RequeueAfter(loop.Wait(now) + time.Millisecond) // the parents in the loop report it
 	}
 	came := t.runSafely(ctx)
-	told := e.contributions.Finish(k, t.saw, came, t.left)
+	told := p.book.Finish(k, t.saw, came, t.left)
 	for _, parent := range told {
 		if t.effect != nil { // the parent may see the target before its event
-			e.feedback.Caused(parent, t.effect)
+			p.Feedback.Caused(parent, t.effect)
 		}
 	}
-	e.addKeys(told)
-	if !e.contributions.Contributes(k) && came.Err == nil {
-		e.leaveTarget(k)
+	p.addKeys(told)
+	if !p.book.Contributes(k) && came.Err == nil {
+		p.Parents.ForgetConflicts(k) // those with what was written last
+		p.unfollow(k)
 	}
-	out := t.out
-	switch {
-	case came.Err == nil:
-		out.Verdict = outcome.Settled
-	case errors.Is(came.Err, errNotRead), came.Reason == conditions.ReasonWaiting, came.Reason == conditions.ReasonHeld, came.Reason == conditions.ReasonFieldTaken,
-		came.Reason == conditions.ReasonContested:
-		out.Verdict = outcome.Waiting // for an event of the target, of its informer, or of a parent, or for the end of a pause
-	case !came.IsLogged():
-		out.Verdict = outcome.Again // the parents are told
-	default:
-		out.Verdict, out.Err = outcome.Again, fmt.Errorf("patch %s: %w", k.Patch, came.Err)
-	}
-	return out
+	return t.outcome(came)
 }
 
-// patching is one reconcile of a target.
-type patching struct {
-	*cluster
+// unfollow drops which events enqueue the key of a target.
+func (p *Patches) unfollow(k queue.Key) {
+	p.Readers.Keep(k, nil)
+	p.Borrowed.Keep(k, nil)
+}
 
-	feedback *feedback.Tracker
-	parents  *parents.Store
-	readers  *readers.Index
-	borrowed *readers.Borrowed
-	running  *operator.Running
-	// retryMax bounds the pauses while fields of the target are in conflict.
-	retryMax time.Duration
+// target is one reconcile of a target.
+type target struct {
+	*Patches
 
 	op   *operator.Operator
 	plan plan.Patch
@@ -120,28 +102,44 @@ type patching struct {
 	effect *feedback.Provenance
 	// left are the problems of parents whose part is left out.
 	left map[types.NamespacedName]conditions.Problem
-	// out is the outcome so far: the time after which the target has to be reconciled again.
+	// out has the time after which the target has to be reconciled again.
 	out outcome.Outcome
 }
 
-func (t *patching) name() string {
+// outcome is the outcome of the reconcile, by what came of it.
+func (t *target) outcome(came conditions.Problem) outcome.Outcome {
+	out := t.out
+	switch {
+	case came.Err == nil:
+	case errors.Is(came.Err, errNotRead), came.Reason == conditions.ReasonWaiting, came.Reason == conditions.ReasonHeld,
+		came.Reason == conditions.ReasonFieldTaken, came.Reason == conditions.ReasonContested:
+		out.Verdict = outcome.Waiting // for an event of the target, of its informer, or of a parent, or for the end of a pause
+	case !came.IsLogged():
+		out.Verdict = outcome.Again // the parents report it
+	default:
+		out.Verdict, out.Err = outcome.Again, fmt.Errorf("patch %s: %w", t.key.Patch, came.Err)
+	}
+	return out
+}
+
+func (t *target) name() string {
 	return mark.Ref{
 		Group: t.plan.GVK.Group, Kind: t.plan.GVK.Kind, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name,
 	}.String()
 }
 
 // follow has the target's events enqueue the key. It comes before the target is read.
-func (t *patching) follow() {
+func (t *target) follow() {
 	informer := t.plan.InformerFor(t.key.Parent.Namespace)
 	if t.plan.Borrowed {
-		t.borrowed.Use(t.key, informer)
+		t.Borrowed.Use(t.key, informer)
 	}
 	s := readers.Subject{Informer: informer, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name}
-	t.readers.Add(t.key, s, labels.Everything())
+	t.Readers.Add(t.key, s, labels.Everything())
 }
 
 // runSafely is run, with a panic as a problem: the look is to be ended in any case.
-func (t *patching) runSafely(ctx context.Context) (came conditions.Problem) {
+func (t *target) runSafely(ctx context.Context) (came conditions.Problem) {
 	var err error
 	defer func() {
 		if err != nil {
@@ -153,7 +151,7 @@ func (t *patching) runSafely(ctx context.Context) (came conditions.Problem) {
 }
 
 // run gives what is in the way; a problem without an error where nothing is.
-func (t *patching) run(ctx context.Context) conditions.Problem {
+func (t *target) run(ctx context.Context) conditions.Problem {
 	if t.saw.Pending {
 		return t.problem(errNotRead) // the end of the wave comes here again
 	}
@@ -169,7 +167,7 @@ func (t *patching) run(ctx context.Context) conditions.Problem {
 	t.leaveOut(together.Contradictions)
 	live, err := t.live(ctx, merged == nil)
 	if err == nil && live == nil {
-		t.parents.ForgetConflicts(t.key)
+		t.Parents.ForgetConflicts(t.key)
 	}
 	switch {
 	case err != nil:
@@ -190,17 +188,57 @@ func (t *patching) run(ctx context.Context) conditions.Problem {
 		return t.problem(err)
 	}
 	if merged == nil {
-		t.writer.ForgetPatch(live.GetUID(), t.plan.Manager)
+		t.Writer.ForgetPatch(live.GetUID(), t.plan.Manager)
 	}
 	return conditions.Problem{}
 }
 
+// sync brings the target of a patch up to date, unless others keep taking back what is set there.
+func (t *target) sync(ctx context.Context, patch apply.Patch) error {
+	now, content := t.Now(), ""
+	if patch.Content != nil {
+		content = patch.Content.Content()
+	}
+	id, lost := identity.Of(patch.Object), feedback.FieldsOf(t.Writer.LostPatch(patch))
+	var suppressed bool
+	t.Parents.UpdateConflicts(t.key, func(c *feedback.Conflicts) { suppressed = c.Suppress(id, content, lost, now, t.RetryMax) })
+	if !suppressed {
+		defer t.Feedback.BeginWrite(t.key, id, mark.RefOf(patch.Object).String(), t.provenance, 0)()
+		result, err := t.Writer.SyncPatch(ctx, patch)
+		t.noteWrite(result)
+		if err != nil {
+			return err
+		}
+		if result.Action != apply.ActionNone {
+			t.Parents.UpdateConflicts(t.key, func(c *feedback.Conflicts) { c.Wrote(id, content, lost, now) })
+		}
+	}
+	var conflict feedback.Conflict
+	t.Parents.UpdateConflicts(t.key, func(c *feedback.Conflicts) { conflict = c.Of(id, content, now) })
+	if len(conflict.Fields) == 0 {
+		return nil
+	}
+	of := &conditions.FieldConflictError{Conflict: conflict, Object: mark.RefOf(patch.Object), NameOf: t.Running.ManagerName, Patched: true}
+	t.out.RequeueAfter(of.After())
+	return of
+}
+
+// noteWrite takes in the answer of a write of the target, which has begun.
+func (t *target) noteWrite(result apply.Result) {
+	live := result.Live
+	if live == nil || result.Action == apply.ActionNone {
+		return
+	}
+	t.effect = t.Feedback.Wrote(t.key, t.provenance, live, feedback.VersionOf(live))
+	t.Monitors.Observe(t.plan.InformerFor(t.key.Parent.Namespace), live)
+}
+
 // live is the target as it is known; nil where it is not there. Where the patch is to
 // be released, one that has left the informer's view is read.
-func (t *patching) live(ctx context.Context, release bool) (*unstructured.Unstructured, error) {
+func (t *target) live(ctx context.Context, release bool) (*unstructured.Unstructured, error) {
 	target := t.key.Parent
 	informer := t.plan.InformerFor(target.Namespace)
-	if view := t.monitors.View(informer); view != nil {
+	if view := t.Monitors.View(informer); view != nil {
 		if live, ok := view.Get(target.Namespace, target.Name); ok {
 			return live, nil
 		}
@@ -210,12 +248,19 @@ func (t *patching) live(ctx context.Context, release bool) (*unstructured.Unstru
 	if !release || t.plan.IsWhole() {
 		return nil, nil
 	}
-	return t.readTarget(ctx, t.plan.Kind.GVR, target)
+	live, err := t.Client.Resource(t.plan.Kind.GVR).Namespace(target.Namespace).Get(ctx, target.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read %s %s: %w", t.plan.Kind.GVR.GroupResource(), shortName(target), err)
+	}
+	return live, nil
 }
 
 // unread says why an informer does not show the target yet.
-func (t *patching) unread(informer monitor.Key) error {
-	if err := t.monitors.Failure(informer); err != nil {
+func (t *target) unread(informer monitor.Key) error {
+	if err := t.Monitors.Failure(informer); err != nil {
 		return &unreadError{fmt.Errorf("cannot read %s: %w", informer.GVR.GroupResource(), err)}
 	}
 	return errNotRead // when it has filled, the key comes again
@@ -230,14 +275,14 @@ type unreadError struct{ err error }
 func (e *unreadError) Error() string { return e.err.Error() }
 func (e *unreadError) Unwrap() error { return e.err }
 
-func (t *patching) subject() string { return "patch " + t.key.Patch }
+func (t *target) subject() string { return "patch " + t.key.Patch }
 
-func (t *patching) blocked(why string) conditions.Problem {
+func (t *target) blocked(why string) conditions.Problem {
 	return conditions.Problem{Subject: t.subject(), Reason: conditions.ReasonHeld, Elsewhere: true, Err: errors.New(why)}
 }
 
 // problem sorts what went wrong into what it means for the parents.
-func (t *patching) problem(err error) conditions.Problem {
+func (t *target) problem(err error) conditions.Problem {
 	p := conditions.OfWrite("", err)
 	p.Subject, p.Elsewhere = t.subject(), true
 	if field, ok := errors.AsType[*apply.FieldConflictError](err); ok {
@@ -253,7 +298,7 @@ func (t *patching) problem(err error) conditions.Problem {
 }
 
 // leaveOut notes the parents whose part contradicts that of an older one.
-func (t *patching) leaveOut(contradictions []patchset.Contradiction) {
+func (t *target) leaveOut(contradictions []patchset.Contradiction) {
 	t.left = make(map[types.NamespacedName]conditions.Problem, len(contradictions))
 	for _, c := range contradictions {
 		t.left[t.saw.Parents[c.Part]] = conditions.Problem{
@@ -266,11 +311,11 @@ func (t *patching) leaveOut(contradictions []patchset.Contradiction) {
 
 // keeps says why a patch takes nothing from a manager: who has the field there would
 // put it back, for ever.
-func (t *patching) keeps(manager string) string {
+func (t *target) keeps(manager string) string {
 	if manager == fieldset.Manager {
 		return "a rule makes the object and sets the field; let that rule ignore it"
 	}
-	for id, op := range t.running.Load().ByID {
+	for id, op := range t.Running.Load().ByID {
 		patch, ok := strings.CutPrefix(manager, patchset.ManagersOf(id))
 		if !ok || manager == t.plan.Manager {
 			continue

@@ -34,16 +34,16 @@ type Contribution struct {
 func (c *Contribution) isComplete() bool { return !c.Open && len(c.Doubtful) == 0 }
 
 // contributor is a parent that contributes, or that did and waits for the release.
-type contributor[P Problem[P]] struct {
+type contributor struct {
 	name types.NamespacedName
 	// contributions has one for each patch that the parent was asked for.
-	contributions []*contribution[P]
+	contributions []*contribution
 	// awaited counts the shares of which the parent waits for the outcome, and leaving
 	// the targets that nobody has worked on since the parent was dropped.
 	awaited, leaving int
 }
 
-func (c *contributor[P]) to(p *patch[P]) *contribution[P] {
+func (c *contributor) to(p *patch) *contribution {
 	for _, given := range c.contributions {
 		if given.patch == p {
 			return given
@@ -54,23 +54,23 @@ func (c *contributor[P]) to(p *patch[P]) *contribution[P] {
 
 // contribution is what a parent contributes to one patch as far as it is known: what is
 // unknown now is as it was before.
-type contribution[P Problem[P]] struct {
+type contribution struct {
 	Parent
 
-	by    *contributor[P]
-	patch *patch[P]
+	by    *contributor
+	patch *patch
 	// shares are sorted by their targets.
-	shares []*share[P]
+	shares []*share
 	// known is true once all was known: what has no share is not contributed. Until
 	// then, doubts says what is not.
 	known  bool
-	doubts []*doubt[P]
+	doubts []*doubt
 }
 
 // share is what a parent sets in one target.
-type share[P Problem[P]] struct {
-	of     *contribution[P]
-	target *target[P]
+type share struct {
+	of     *contribution
+	target *target
 	part   *patchset.Part
 	// gone is true once it is not set any more.
 	gone bool
@@ -79,8 +79,8 @@ type share[P Problem[P]] struct {
 }
 
 // findShare finds the share in a target among those that are sorted by it.
-func findShare[P Problem[P]](shares []*share[P], name types.NamespacedName) (*share[P], bool) {
-	i, found := slices.BinarySearchFunc(shares, name, func(s *share[P], name types.NamespacedName) int {
+func findShare(shares []*share, name types.NamespacedName) (*share, bool) {
+	i, found := slices.BinarySearchFunc(shares, name, func(s *share, name types.NamespacedName) int {
 		return compareNames(s.target.name, name)
 	})
 	if !found {
@@ -90,7 +90,7 @@ func findShare[P Problem[P]](shares []*share[P], name types.NamespacedName) (*sh
 }
 
 // compareShares puts that of the older parent first.
-func compareShares[P Problem[P]](a, b *share[P]) int {
+func compareShares(a, b *share) int {
 	return cmp.Or(a.of.Created.Compare(b.of.Created), compareNames(a.of.by.name, b.of.by.name))
 }
 

@@ -3,29 +3,19 @@ package contributions
 import (
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 )
 
-// Problem is what is in the way of a patch. Its zero value stands for nothing: the
-// patch is in place.
-type Problem[P any] interface {
-	// IsNone tells whether nothing is in the way.
-	IsNone() bool
-	// Same tells whether another problem says the same.
-	Same(other P) bool
-	// IsTransient tells whether the next reconcile settles it.
-	IsTransient() bool
-}
-
 // Book is the account of all rules. It is safe for use by many goroutines.
-type Book[P Problem[P]] struct {
+type Book struct {
 	mu sync.Mutex
 	// ledgers has what is known of each rule, by its id. Guarded by mu, with all below.
-	ledgers map[string]*ledger[P]
+	ledgers map[string]*ledger
 	// busy counts the targets of a patch that are worked on. Guarded by mu.
 	busy map[patchName]int
 }
@@ -35,28 +25,21 @@ type patchName struct{ rule, patch string }
 
 func patchOf(k queue.Key) patchName { return patchName{k.Rule, k.Patch} }
 
-// Revision is one start of a rule. A rule that starts again has another one.
-type Revision struct {
-	Rule string // its id
-	// Kinds has the kind of the targets of each patch, by the patch's id.
-	Kinds map[string]schema.GroupVersionKind
-}
-
 // New makes an empty book.
-func New[P Problem[P]]() *Book[P] {
-	return &Book[P]{ledgers: make(map[string]*ledger[P]), busy: make(map[patchName]int)}
+func New() *Book {
+	return &Book{ledgers: make(map[string]*ledger), busy: make(map[patchName]int)}
 }
 
 // Expect makes a revision the newest one of its rule. From now on, what is called on
 // behalf of any other has no effect: a pass of an operator that was replaced may end
 // late. Nothing is taken in for the new one before Begin.
-func (b *Book[P]) Expect(revision *Revision) {
+func (b *Book) Expect(revision *plan.Plan) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l := b.ledgers[revision.Rule]
+	l := b.ledgers[revision.ID]
 	if l == nil {
-		l = &ledger[P]{rule: revision.Rule, patches: make(map[string]*patch[P]), contributors: make(map[types.NamespacedName]*contributor[P])}
-		b.ledgers[revision.Rule] = l
+		l = &ledger{rule: revision.ID, patches: make(map[string]*patch), contributors: make(map[types.NamespacedName]*contributor)}
+		b.ledgers[revision.ID] = l
 	}
 	l.revision, l.begun = revision, false
 }
@@ -64,10 +47,10 @@ func (b *Book[P]) Expect(revision *Revision) {
 // Begin opens the wave of the revision that is expected, with these parents. found are
 // keys to be worked on besides when it is over; it becomes the book's. It returns what is
 // ready at once.
-func (b *Book[P]) Begin(revision *Revision, parents map[types.NamespacedName]Parent, found queue.Keys) (ready []queue.Key) {
+func (b *Book) Begin(revision *plan.Plan, parents map[types.NamespacedName]Parent, found queue.Keys) (ready []queue.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l := b.ledgers[revision.Rule]
+	l := b.ledgers[revision.ID]
 	if l == nil || l.revision != revision {
 		return nil
 	}
@@ -76,7 +59,7 @@ func (b *Book[P]) Begin(revision *Revision, parents map[types.NamespacedName]Par
 }
 
 // HasBegun tells whether the wave of a revision was opened, and no other is expected.
-func (b *Book[P]) HasBegun(revision *Revision) bool {
+func (b *Book) HasBegun(revision *plan.Plan) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ofLocked(revision) != nil
@@ -84,15 +67,15 @@ func (b *Book[P]) HasBegun(revision *Revision) bool {
 
 // ofLocked is the ledger of a rule for a revision; nil where that is not the one that
 // counts.
-func (b *Book[P]) ofLocked(revision *Revision) *ledger[P] {
-	if l := b.ledgers[revision.Rule]; l != nil && l.revision == revision && l.begun {
+func (b *Book) ofLocked(revision *plan.Plan) *ledger {
+	if l := b.ledgers[revision.ID]; l != nil && l.revision == revision && l.begun {
 		return l
 	}
 	return nil
 }
 
-// Looked notes that a parent was reconciled, and gives the keys that are ready now.
-func (b *Book[P]) Looked(revision *Revision, parent types.NamespacedName) (ready []queue.Key) {
+// Reconciled notes that a parent was reconciled, and gives the keys that are ready now.
+func (b *Book) Reconciled(revision *plan.Plan, parent types.NamespacedName) (ready []queue.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.ofLocked(revision)
@@ -105,7 +88,7 @@ func (b *Book[P]) Looked(revision *Revision, parent types.NamespacedName) (ready
 
 // Set takes in what a parent contributes by a patch, and gives the targets to be worked
 // on now. What is not known stays as it was before.
-func (b *Book[P]) Set(revision *Revision, parent types.NamespacedName, id string, now *Contribution) []queue.Key {
+func (b *Book) Set(revision *plan.Plan, parent types.NamespacedName, id string, now *Contribution) []queue.Key {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.ofLocked(revision)
@@ -117,7 +100,7 @@ func (b *Book[P]) Set(revision *Revision, parent types.NamespacedName, id string
 }
 
 // Drop ends all that a parent contributes, and gives the targets to be worked on.
-func (b *Book[P]) Drop(revision *Revision, parent types.NamespacedName) []queue.Key {
+func (b *Book) Drop(revision *plan.Plan, parent types.NamespacedName) []queue.Key {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.ofLocked(revision)
@@ -139,7 +122,7 @@ func (b *Book[P]) Drop(revision *Revision, parent types.NamespacedName) []queue.
 // IsLeaving tells whether a target of a parent that was dropped was not worked on since.
 // When all have been, the parent is among the keys of Finish; what could not be released
 // then is tried again without it.
-func (b *Book[P]) IsLeaving(parent queue.Key) bool {
+func (b *Book) IsLeaving(parent queue.Key) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.ledgers[parent.Rule]
@@ -147,7 +130,7 @@ func (b *Book[P]) IsLeaving(parent queue.Key) bool {
 }
 
 // AddKeys adds to found the parents of a rule that contribute something.
-func (b *Book[P]) AddKeys(rule string, found queue.Keys) {
+func (b *Book) AddKeys(rule string, found queue.Keys) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if l := b.ledgers[rule]; l != nil {
@@ -160,23 +143,23 @@ func (b *Book[P]) AddKeys(rule string, found queue.Keys) {
 }
 
 // ForgetRule drops what is known of a rule that stopped; its targets stay as they are.
-func (b *Book[P]) ForgetRule(id string) {
+func (b *Book) ForgetRule(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.ledgers, id)
 }
 
 // Fare is how what a parent sets in a target fares.
-type Fare[P Problem[P]] struct {
+type Fare struct {
 	Target  types.NamespacedName
 	Part    *patchset.Part
-	Problem P
+	Problem conditions.Problem
 }
 
 // Fares lists what is in the way of what a parent contributes by a patch, by target. Where
 // awaited is true, there are targets that nobody has worked on since it changed: the parent
 // is among the keys of Finish when all have been.
-func (b *Book[P]) Fares(revision *Revision, parent types.NamespacedName, id string) (fares []Fare[P], awaited bool) {
+func (b *Book) Fares(revision *plan.Plan, parent types.NamespacedName, id string) (fares []Fare, awaited bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.ofLocked(revision)
@@ -203,7 +186,7 @@ func (b *Book[P]) Fares(revision *Revision, parent types.NamespacedName, id stri
 			problem = own
 		}
 		if !problem.IsNone() {
-			fares = append(fares, Fare[P]{Target: t.name, Part: s.part, Problem: problem})
+			fares = append(fares, Fare{Target: t.name, Part: s.part, Problem: problem})
 		}
 	}
 	return fares, awaited

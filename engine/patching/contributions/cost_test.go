@@ -7,13 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 )
 
 // rig does with a book what an engine does, one key after the other, and counts.
 type rig struct {
-	book     *Book[trouble]
-	revision *Revision
+	book     *Book
+	revision *plan.Plan
 	// says is what a parent sets.
 	says             func(parent int) *Contribution
 	parents, targets []queue.Key // to be worked on
@@ -30,7 +31,7 @@ type costs struct{ passes, works, parts, visited, keys int }
 
 func newRig(parents int, says func(parent int) *Contribution) *rig {
 	r := &rig{
-		book: New[trouble](), revision: newRevision(), says: says,
+		book: New(), revision: newRevision("ConfigMap"), says: says,
 		waiting: queue.Keys{}, known: map[string]bool{},
 	}
 	r.book.Expect(r.revision)
@@ -98,16 +99,16 @@ func (r *rig) pass(k queue.Key) {
 		_, awaited := r.book.Fares(r.revision, k.Parent, "p")
 		r.known[k.Parent.Name] = !awaited
 	}
-	r.add(r.book.Looked(r.revision, k.Parent)...)
+	r.add(r.book.Reconciled(r.revision, k.Parent)...)
 }
 
 func (r *rig) work(k queue.Key) {
 	r.costs.works++
 	saw, _ := r.book.Collect(r.revision, k)
 	r.costs.parts += len(saw.Parts)
-	came := trouble("")
+	came := problem("")
 	if saw.Pending {
-		came = "later"
+		came = problem("later")
 	}
 	r.add(r.book.Finish(k, saw, came, nil)...)
 }

@@ -6,33 +6,34 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 )
 
 // ledger is what is known of one rule.
-type ledger[P Problem[P]] struct {
+type ledger struct {
 	rule string
 	// revision is the newest one, and begun is true once Begin was called for it.
-	revision *Revision
+	revision *plan.Plan
 	begun    bool
 	// pending has, after that, the parents that were not reconciled yet, and due the keys
 	// of targets that are to be worked on when all have been.
 	pending map[types.NamespacedName]bool
 	due     queue.Keys
 
-	patches      map[string]*patch[P]
-	contributors map[types.NamespacedName]*contributor[P]
+	patches      map[string]*patch
+	contributors map[types.NamespacedName]*contributor
 
 	// marked are the targets that a call found to be worked on. It is empty between
 	// calls.
-	marked []*target[P]
+	marked []*target
 	// visited counts the entries that calls went through, so that tests can tell what a
 	// call costs.
 	visited int
 }
 
 // begin opens the wave of the newest revision.
-func (l *ledger[P]) begin(parents map[types.NamespacedName]Parent, found queue.Keys) {
+func (l *ledger) begin(parents map[types.NamespacedName]Parent, found queue.Keys) {
 	l.begun, l.due = true, found
 	if l.due == nil {
 		l.due = make(queue.Keys)
@@ -42,14 +43,14 @@ func (l *ledger[P]) begin(parents map[types.NamespacedName]Parent, found queue.K
 		l.pending[name] = true
 	}
 	for id, p := range l.patches {
-		if l.revision.Kinds[id] != p.kind {
+		if l.revision.Patches[id].GVK != p.kind {
 			l.dropPatch(p)
 		}
 	}
-	for id, kind := range l.revision.Kinds {
+	for id, planned := range l.revision.Patches {
 		p := l.patches[id]
 		if p == nil {
-			p = &patch[P]{id: id, kind: kind, targets: make(map[types.NamespacedName]*target[P])}
+			p = &patch{id: id, kind: planned.GVK, targets: make(map[types.NamespacedName]*target)}
 			l.patches[id] = p
 		}
 		for name := range p.targets {
@@ -69,7 +70,7 @@ func (l *ledger[P]) begin(parents map[types.NamespacedName]Parent, found queue.K
 }
 
 // dropPatch forgets a patch that the rule has no more, or that has other targets now.
-func (l *ledger[P]) dropPatch(p *patch[P]) {
+func (l *ledger) dropPatch(p *patch) {
 	delete(l.patches, p.id)
 	for _, t := range p.targets {
 		for _, s := range t.awaited {
@@ -83,14 +84,14 @@ func (l *ledger[P]) dropPatch(p *patch[P]) {
 		l.visited += 1 + len(t.awaited) + len(t.leaving)
 	}
 	for _, c := range l.contributors {
-		c.contributions = slices.DeleteFunc(c.contributions, func(given *contribution[P]) bool { return given.patch == p })
+		c.contributions = slices.DeleteFunc(c.contributions, func(given *contribution) bool { return given.patch == p })
 		l.forgetIdle(c)
 	}
 	l.visited += len(l.contributors)
 }
 
 // ready gives the keys that are due, once all parents were reconciled.
-func (l *ledger[P]) ready() []queue.Key {
+func (l *ledger) ready() []queue.Key {
 	if len(l.pending) > 0 || len(l.due) == 0 {
 		return nil
 	}
@@ -100,17 +101,17 @@ func (l *ledger[P]) ready() []queue.Key {
 	return due
 }
 
-func (l *ledger[P]) contributor(name types.NamespacedName) *contributor[P] {
+func (l *ledger) contributor(name types.NamespacedName) *contributor {
 	c := l.contributors[name]
 	if c == nil {
-		c = &contributor[P]{name: name}
+		c = &contributor{name: name}
 		l.contributors[name] = c
 	}
 	return c
 }
 
 // forgetIdle drops a contributor of which nothing need be known any more.
-func (l *ledger[P]) forgetIdle(c *contributor[P]) {
+func (l *ledger) forgetIdle(c *contributor) {
 	if len(c.contributions) == 0 && c.leaving <= 0 {
 		delete(l.contributors, c.name)
 	}
@@ -119,14 +120,14 @@ func (l *ledger[P]) forgetIdle(c *contributor[P]) {
 // set takes in what a parent contributes to a patch now, and marks the targets to be
 // worked on: those of which something changes, and those that were left as they are for
 // want of what is known now.
-func (l *ledger[P]) set(c *contributor[P], p *patch[P], now *Contribution) {
+func (l *ledger) set(c *contributor, p *patch, now *Contribution) {
 	given := c.to(p)
 	if given != nil && given.UID != now.UID { // another parent of that name
 		l.end(given)
 		given = nil
 	}
 	if given == nil {
-		given = &contribution[P]{Parent: now.Parent, by: c, patch: p}
+		given = &contribution{Parent: now.Parent, by: c, patch: p}
 		c.contributions = append(c.contributions, given)
 	}
 	l.setShares(given, now)
@@ -134,7 +135,7 @@ func (l *ledger[P]) set(c *contributor[P], p *patch[P], now *Contribution) {
 	l.setDoubts(given, now)
 }
 
-func (l *ledger[P]) setShares(given *contribution[P], now *Contribution) {
+func (l *ledger) setShares(given *contribution, now *Contribution) {
 	l.visited += len(given.shares) + len(now.Parts)
 	kept := given.shares[:0]
 	for _, s := range given.shares {
@@ -157,30 +158,30 @@ func (l *ledger[P]) setShares(given *contribution[P], now *Contribution) {
 		if _, there := findShare(kept, name); there {
 			continue
 		}
-		s := &share[P]{of: given, target: given.patch.target(name), part: part}
+		s := &share{of: given, target: given.patch.target(name), part: part}
 		s.target.add(s)
 		l.mark(s.target, given.by)
 		given.shares = append(given.shares, s)
 	}
 	if len(given.shares) > len(kept) {
-		slices.SortFunc(given.shares, func(a, b *share[P]) int { return compareNames(a.target.name, b.target.name) })
+		slices.SortFunc(given.shares, func(a, b *share) int { return compareNames(a.target.name, b.target.name) })
 	}
 }
 
 // setDoubts replaces the doubts about a contribution. New ones come before the old ones
 // go: in between there is no moment without any.
-func (l *ledger[P]) setDoubts(given *contribution[P], now *Contribution) {
+func (l *ledger) setDoubts(given *contribution, now *Contribution) {
 	before := given.doubts
 	given.doubts = nil
 	switch {
 	case given.known:
 	case now.Open:
-		it := &doubt[P]{about: given}
+		it := &doubt{about: given}
 		given.patch.open.add(it)
 		given.doubts = append(given.doubts, it)
 	default:
 		for name := range now.Doubtful {
-			it := &doubt[P]{about: given, target: given.patch.target(name)}
+			it := &doubt{about: given, target: given.patch.target(name)}
 			it.target.doubts.add(it)
 			given.doubts = append(given.doubts, it)
 		}
@@ -191,7 +192,7 @@ func (l *ledger[P]) setDoubts(given *contribution[P], now *Contribution) {
 
 // endDoubts ends doubts, and marks the targets that were left as they are because of
 // them: nothing is in their way any more, or something else is.
-func (l *ledger[P]) endDoubts(p *patch[P], ended []*doubt[P]) {
+func (l *ledger) endDoubts(p *patch, ended []*doubt) {
 	for _, it := range ended {
 		t := it.target
 		if t == nil {
@@ -210,7 +211,7 @@ func (l *ledger[P]) endDoubts(p *patch[P], ended []*doubt[P]) {
 	}
 }
 
-func (l *ledger[P]) unblock(p *patch[P]) {
+func (l *ledger) unblock(p *patch) {
 	l.visited += len(p.blocked)
 	for t := range p.blocked {
 		l.mark(t, nil)
@@ -219,19 +220,19 @@ func (l *ledger[P]) unblock(p *patch[P]) {
 }
 
 // end ends a contribution, and marks the targets for which that is a change.
-func (l *ledger[P]) end(given *contribution[P]) {
+func (l *ledger) end(given *contribution) {
 	l.visited += len(given.shares) + len(given.doubts)
 	for _, s := range given.shares {
 		s.target.remove(s)
 		l.mark(s.target, given.by)
 	}
 	l.endDoubts(given.patch, given.doubts)
-	given.by.contributions = slices.DeleteFunc(given.by.contributions, func(other *contribution[P]) bool { return other == given })
+	given.by.contributions = slices.DeleteFunc(given.by.contributions, func(other *contribution) bool { return other == given })
 }
 
 // mark notes that a target is to be worked on; by is the parent whose contribution to it
 // changed.
-func (l *ledger[P]) mark(t *target[P], by *contributor[P]) {
+func (l *ledger) mark(t *target, by *contributor) {
 	t.change++
 	if by != nil {
 		delete(t.left, by.name)
@@ -244,7 +245,7 @@ func (l *ledger[P]) mark(t *target[P], by *contributor[P]) {
 
 // take gives the keys of the targets that were marked. While parents are pending, there
 // are none: they come when all parents were reconciled.
-func (l *ledger[P]) take() (keys []queue.Key) {
+func (l *ledger) take() (keys []queue.Key) {
 	l.visited += len(l.marked)
 	for _, t := range l.marked {
 		t.marked = false
