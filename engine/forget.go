@@ -6,13 +6,6 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// forget drops all that is known of a parent that is gone, or that the rule is not for any
-// more, as a reconcile by this operator found.
-func (e *Engine) forget(op *operator.Operator, k queue.Key) {
-	e.patches.Drop(op, k)
-	e.forgetKey(k)
-}
-
 // forgetKey drops what is known of a key besides what its parent contributes by patches.
 func (e *Engine) forgetKey(k queue.Key) {
 	e.parents.Forget(k)

@@ -3,6 +3,7 @@ package engine
 import (
 	"maps"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -14,6 +15,7 @@ import (
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/wire"
@@ -178,4 +180,37 @@ func (e *Engine) failed(informer monitor.Key) {
 	for _, k := range e.borrowed.UsersOf(informer) {
 		e.queue.Add(k)
 	}
+}
+
+// isOwnStatusEvent tells whether a change of a parent is what rules wrote to its status, and nothing else.
+func isOwnStatusEvent(event monitor.Event) bool {
+	if event.Old == nil || event.New == nil || event.Old.UID() != event.New.UID() {
+		return false
+	}
+	before, after, ok := event.Whole()
+	return ok && feedback.IsStatusWrite(before, after, plan.IsStatusManager)
+}
+
+// noteOrphaning takes in from an event whether a parent is being deleted with orphaning.
+func (e *Engine) noteOrphaning(rule string, event monitor.Event) {
+	live := event.New.Head()
+	switch {
+	case live != nil && live.GetDeletionTimestamp() != nil && apply.Has(live, metav1.FinalizerOrphanDependents):
+		e.parents.Update(keyAt(rule, event.New), func(s *parents.State) { s.Orphaned = event.New.UID() })
+	case event.New == nil && event.Old != nil:
+		e.parents.Update(keyAt(rule, event.Old), func(s *parents.State) { s.Orphaned = "" })
+	}
+}
+
+// tagOf says of a child to which rule and parent it belongs, as the text of their key. An object that has the label of children
+// and whose mark proves nothing is not in view: labels are copied, and anybody may set them.
+func (e *Engine) tagOf(key monitor.Key, obj *wire.Object) (tag string, inView bool) {
+	if key.Selector != mark.LabelRule {
+		return "", true // these are no children
+	}
+	owner, ok := e.marks.OwnerOf(obj.Head())
+	if !ok {
+		return "", false
+	}
+	return plan.Tag(owner), true
 }

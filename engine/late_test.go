@@ -88,34 +88,33 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 		before *operator.Operator
 		late   func(e *Engine)
 	}{
-		"it begins to guard":             {older, func(e *Engine) { e.beginGuard(older, parents) }},
-		"it lets its revision delete":    {older, func(e *Engine) { e.requestPermission(older) }},
+		"it begins to guard":             {older, func(e *Engine) { e.guards.begin(older, parents) }},
+		"it lets its revision delete":    {older, func(e *Engine) { e.guards.requestPermission(older) }},
 		"it is done with the last of it": {cleared, func(e *Engine) { e.finishRemoval(cleared) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := &Engine{
-				guards: newGuards(), patches: patching.New(patching.Options{}), inbox: catalog.NewInbox(nil, 0),
-			}
+			e := &Engine{patches: patching.New(patching.Options{}), inbox: catalog.NewInbox(nil, 0)}
+			e.guards = newGuards(e)
 			var written func(id string) (record.Record, bool)
 			e.records, written = runRecords(t)
 			start := func(op *operator.Operator) {
 				e.running.Store(operator.NewSet([]*operator.Operator{op}))
 				e.records.Update(op.ID, op.UpdateRecord)
 				if op.Removal == nil {
-					e.confirm(op, nil)
-					e.beginGuard(op, parents)
+					e.guards.confirm(op, nil)
+					e.guards.begin(op, parents)
 				}
 			}
 			start(test.before)
 			written("id")
 			start(newer)
-			e.requestPermission(newer)
+			e.guards.requestPermission(newer)
 
 			test.late(e)
 			guarded := make(queue.Keys)
 			e.guards.byRule["id"].AddKeys(guarded)
-			if !guarded[aParent()] || !e.decide(newer, aParent(), nil) {
+			if !guarded[aParent()] || !e.guards.Decide(newer, aParent(), nil) {
 				t.Error("the guard is not that of the revision that runs: nothing would ever be pruned")
 			}
 			stored, ok := written("id")
@@ -127,4 +126,9 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 			}
 		})
 	}
+}
+
+// aParent is the work on some parent.
+func aParent() queue.Key {
+	return queue.Key{Rule: "r", Parent: types.NamespacedName{Namespace: "home", Name: "n"}}
 }

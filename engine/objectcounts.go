@@ -61,7 +61,7 @@ func (p *publisher) countObjects(reports map[source.Origin]source.Report) {
 // 20,000 parents and their children, each time that one is created or deleted.
 func (e *Engine) objectsOf(op *operator.Operator) (parents, children int) {
 	for _, parent := range e.monitors.Unread(op.ParentKey) { // which has only parents with the labels
-		if op.SelectsNamespace(parent.Namespace(), e.cluster.namespaceLabels) == plan.Selected {
+		if op.SelectsNamespace(parent.Namespace(), plan.NamespaceLabels(e.monitors)) == plan.Selected {
 			parents++
 		}
 	}

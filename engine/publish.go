@@ -73,7 +73,7 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 			p.known[op.ID] = op
 		}
 		ops = append(ops, op)
-		e.confirm(op, rule.Confirmed)
+		e.guards.confirm(op, rule.Confirmed)
 	}
 	plan.ShareInformers(plansOf(ops), plansOf(started))
 	after := operator.NewSet(ops)
@@ -192,8 +192,8 @@ func (e *Engine) enqueueAll(op *operator.Operator) {
 	e.patches.Begin(op, e.remembered(op.ID))
 	keys := e.keysOf(op)
 	if op.Removal == nil {
-		e.beginGuard(op, keys)
-		if e.isEvaluated(op) {
+		e.guards.begin(op, keys)
+		if e.guards.isEvaluated(op) {
 			e.enqueueRemovals(op) // judge does not, if the revision is not new
 		}
 	} else {
@@ -237,7 +237,7 @@ func (e *Engine) keysOf(op *operator.Operator) queue.Keys {
 // ready tells whether the rule may begin: its record is written, every informer that the
 // operator needs has filled, and nobody comes before a removal.
 func (e *Engine) ready(op *operator.Operator) bool {
-	return e.hasRecord(op) && e.isTurnOf(op) && !slices.ContainsFunc(op.Informers(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
+	return e.hasRecord(op) && e.guards.MayCleanUp(op) && !slices.ContainsFunc(op.Informers(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
 }
 
 // problems has the ids of the rules that are starting, and why a rule does not run as

@@ -8,6 +8,7 @@ import (
 
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/reconcile"
 )
 
 // work takes keys from the queue, one at a time, until ctx ends. What waits then
@@ -56,14 +57,31 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	}
 }
 
-// reconcileSafely turns a panic into an error, so that one parent with input
-// that nobody thought of does not end the work on all the others.
+// reconcileSafely turns a panic into an error, so that one parent with input that nobody thought of does not end the work on all the
+// others.
 func (e *Engine) reconcileSafely(ctx context.Context, k queue.Key) (out outcome.Outcome) {
 	out.Verdict = outcome.Again // of a panic
 	defer outcome.ContainPanic(&out.Err)
 	out = e.reconcile(ctx, k)
-	if errors.Is(out.Err, context.Canceled) || errors.Is(out.Err, errNoMemory) {
+	if errors.Is(out.Err, context.Canceled) || errors.Is(out.Err, reconcile.ErrNoMemory) {
 		out.Verdict, out.Err = outcome.Again, nil
 	}
 	return out
+}
+
+// reconcile brings up to date what a key is about: a parent, or the target of a patch.
+func (e *Engine) reconcile(ctx context.Context, k queue.Key) outcome.Outcome {
+	op := e.running.Get(k.Rule)
+	ready := op != nil && e.ready(op)
+	switch {
+	case k.Patch != "":
+		return e.patches.Reconcile(ctx, op, k, ready)
+	case ready && k.IsSeek():
+		return e.findHiddenParents(ctx, op)
+	case ready:
+		return e.reconciler.Reconcile(ctx, op, k)
+	case op != nil && k.IsSeek():
+		op.Searched.Store(false) // so that its start searches again
+	}
+	return outcome.Outcome{Verdict: outcome.Waiting} // the rule's start enqueues every parent
 }
