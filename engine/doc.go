@@ -1,14 +1,9 @@
 // Package engine is the reconciler: it runs rules against a cluster.
 //
 // The life of one change: an informer of package monitor sees an object change; [Engine.handle] turns the event into keys, each
-// one rule and one parent; a worker takes a key and reconciles it in phases, which hand their results on:
-//
-//   - gather (reader.go): the rule is evaluated from cache alone;
-//   - write (children.go): what it rendered is brought to the cluster;
-//   - delete (prune.go): what it no longer renders is deleted;
-//   - report (conclude.go, status.go): the status, the conditions and Events.
-//
-// A reconcile returns one outcome: whether the key is done, waits for an event, or is due again after a while.
+// one rule and one parent, or one target of a patch; a worker takes a key, has package reconcile or package patching bring up to
+// date what it stands for, and gives it back to the queue by the outcome: the key is done, waits for an event, or is due again
+// after a while.
 //
 // The engine is level-driven: nothing depends on which event enqueued a key, and a key may be enqueued for no reason at any time
 // at no cost but an evaluation. A restart loses what only saves work, and one thing more: when a rule that renders now did so

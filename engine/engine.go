@@ -15,15 +15,17 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/catalog"
-	"kanon.dev/kanon/engine/conditions"
-	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/patching"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
+	"kanon.dev/kanon/engine/reconcile"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
@@ -39,27 +41,23 @@ type Engine struct {
 	keys  *keyring.Store
 	marks *mark.Marks
 	// sealing are the keys by which it was decided last which objects are children; nil while none are known.
-	sealing atomic.Pointer[keyring.Keyring]
-	queue   *queue.Queue
-	running published
-	// cluster and feedback are what reconciles share.
-	cluster  *cluster
-	feedback *causality
+	sealing  atomic.Pointer[keyring.Keyring]
+	queue    *queue.Queue
+	running  operator.Running
+	feedback *feedback.Tracker
 	// inbox has the changes that the catalog has not taken in yet.
 	inbox *catalog.Inbox
 	// parents is what is remembered of parents between two reconciles.
 	parents  *parents.Store
 	readers  *readers.Index
 	borrowed *readers.Borrowed
-	// scarcity is for those who wait for memory: one at a time, so that the other workers
-	// are free for what needs little.
-	scarcity *queue.Semaphore[queue.Key]
 	records  *record.Store
 	guards   *guards
+	// reconciler is for the keys of parents, and patches for those of the targets of patches. Run makes both.
+	reconciler *reconcile.Reconciler
 
-	contributions *contributions.Book[conditions.Problem]
-	retirements   *retirements
-	objectCounts  *objectCounts
+	patches      *patching.Patches
+	objectCounts *objectCounts
 }
 
 // New makes an Engine. It sends no request and starts nothing. It fails when
@@ -76,14 +74,9 @@ func New(options Options) (*Engine, error) {
 		inbox:    catalog.NewInbox(counter, len(options.Sources)),
 		parents:  parents.New(),
 
-		readers:  readers.New(),
-		scarcity: queue.NewSemaphore[queue.Key](1),
-
-		guards: newGuards(),
-
-		contributions: contributions.New[conditions.Problem](),
-		retirements:   newRetirements(),
+		readers: readers.New(),
 	}
+	e.guards = newGuards(e)
 	e.objectCounts = &objectCounts{count: e.inbox.Notify}
 	var err error
 	e.monitors, err = monitor.New(monitor.Options{
@@ -114,7 +107,7 @@ func New(options Options) (*Engine, error) {
 			return kind.HasStatus
 		},
 		Marks:  e.marks,
-		NameOf: e.running.nameOf,
+		NameOf: e.running.NameOf,
 		Reserved: apply.Reserved{
 			Namespace: options.Namespace,
 			Labels:    []string{source.LabelRules, record.Label},
@@ -127,11 +120,7 @@ func New(options Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
-	e.cluster = &cluster{
-		client: options.Client, mapper: options.Mapper, schemas: options.Schemas, recorder: options.Recorder, now: options.Clock.Now,
-		monitors: e.monitors, writer: e.writer, marks: e.marks,
-	}
-	e.feedback = &causality{writes: feedback.NewWrites(mark.AnnotationRecreated), parents: e.parents, now: options.Clock.Now}
+	e.feedback = feedback.NewTracker(e.parents, options.Clock.Now, mark.AnnotationRecreated)
 	return e, nil
 }
 
@@ -140,6 +129,8 @@ func New(options Options) (*Engine, error) {
 // ctx is used throughout.
 func (e *Engine) Run(ctx context.Context) error {
 	e.queue = queue.New(e.options.RetryBase, e.options.RetryMax, e.activity) // which starts goroutines, as all below does
+	e.patches = e.newPatches()
+	e.reconciler = e.newReconciler()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.options.Mapper.Run(ctx) })
 	group.Go(func() error { return e.monitors.Run(ctx) })
@@ -165,6 +156,29 @@ func (e *Engine) Run(ctx context.Context) error {
 		return fmt.Errorf("engine: %w", err)
 	}
 	return nil
+}
+
+// newPatches makes what brings patches to their targets.
+func (e *Engine) newPatches() *patching.Patches {
+	return patching.New(patching.Options{
+		Client: e.options.Client, Mapper: e.options.Mapper, Monitors: e.monitors, Writer: e.writer, Running: &e.running, Queue: e.queue,
+		Parents: e.parents, Readers: e.readers, Borrowed: e.borrowed, Feedback: e.feedback, Records: e.records,
+		Restored: e.finishRemoval, Now: e.options.Clock.Now, RetryMax: e.options.RetryMax,
+	})
+}
+
+// newReconciler makes what reconciles parents.
+func (e *Engine) newReconciler() *reconcile.Reconciler {
+	o := e.options
+	return reconcile.New(reconcile.Options{
+		Cluster: reconcile.Cluster{
+			Client: o.Client, Mapper: o.Mapper, Schemas: o.Schemas, Recorder: o.Recorder, Now: o.Clock.Now,
+			Monitors: e.monitors, Writer: e.writer, Marks: e.marks, Replan: e.inbox.Notify,
+		},
+		Running: &e.running, Queue: e.queue, Guard: e.guards, Patches: e.patches, Parents: e.parents, Readers: e.readers, Borrowed: e.borrowed,
+		Feedback: e.feedback, Removed: e.finishRemoval, Memory: o.Memory, Workers: o.Workers, ParallelWrites: o.ParallelWrites,
+		RetryMax: o.RetryMax, RecreateLimits: pacing.Limits{First: o.RecreateBase, Max: o.RecreateMax}, WaitLimit: o.WaitLimit,
+	})
 }
 
 // Idle tells whether the engine has started and has nothing to do: no rule to take in, no key to reconcile, no record or report

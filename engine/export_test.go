@@ -28,7 +28,7 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 			count("conflicts", queue.Keys{k: true})
 		}
 	})
-	for _, rule := range e.running.load().byID {
+	for _, rule := range e.running.Load().ByID {
 		found := make(queue.Keys)
 		e.readers.AddKeys(rule.ID, found)
 		count("readers", found)
@@ -36,7 +36,7 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 		e.borrowed.AddKeys(rule.ID, found)
 		count("borrowed", found)
 		clear(found)
-		e.contributions.AddKeys(rule.ID, found)
+		e.patches.AddKeys(rule.ID, found)
 		count("contributions", found)
 	}
 	e.guards.mu.Lock()
@@ -52,5 +52,5 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 // NotesDeletion tells whether the engine takes what happens to an object for what follows
 // from its own deletion of it.
 func (e *Engine) NotesDeletion(uid types.UID) bool {
-	return e.feedback.writes.Of(feedback.Change{Version: feedback.Version{UID: uid}}) != nil
+	return e.feedback.CauseOf(feedback.Change{Version: feedback.Version{UID: uid}}) != nil
 }

@@ -1,31 +1,14 @@
 package engine
 
 import (
-	"maps"
-	"slices"
-
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 )
 
-// forget drops all that is known of a parent that is gone, or that the rule is not for any
-// more, as a reconcile by this operator found.
-func (e *Engine) forget(op *operator, k queue.Key) {
-	e.dropContributions(op, k)
-	e.forgetKey(k)
-}
-
 // forgetKey drops what is known of a key besides what its parent contributes by patches.
 func (e *Engine) forgetKey(k queue.Key) {
 	e.parents.Forget(k)
-	e.readers.Keep(k, nil)
-	e.borrowed.Keep(k, nil)
-}
-
-// leaveTarget drops what is known of a target to which nobody contributes any more. What
-// it had to do with what was written last is forgotten with that.
-func (e *Engine) leaveTarget(k queue.Key) {
-	e.parents.ForgetConflicts(k)
 	e.readers.Keep(k, nil)
 	e.borrowed.Keep(k, nil)
 }
@@ -37,19 +20,18 @@ func (e *Engine) forgetRule(id string) {
 	e.readers.ForgetRule(id)
 	e.borrowed.ForgetRule(id)
 	e.guards.forgetRule(id)
-	e.contributions.ForgetRule(id)
-	e.writer.ForgetPatchesOf(id)
+	e.patches.ForgetRule(id)
 }
 
 // forgetStopped drops what an event may have had the engine remember of rules that ran
 // when it came and do not any more. It sends nothing and stops nothing.
-func (e *Engine) forgetStopped(ran *operators) {
-	now := e.running.load()
+func (e *Engine) forgetStopped(ran *operator.Set) {
+	now := e.running.Load()
 	if now == ran {
 		return
 	}
-	for id := range ran.byID {
-		if now.byID[id] != nil {
+	for id := range ran.ByID {
+		if now.ByID[id] != nil {
 			continue
 		}
 		e.parents.ForgetRule(id)
@@ -57,18 +39,18 @@ func (e *Engine) forgetStopped(ran *operators) {
 }
 
 // remembered lists the keys of a rule of which something is known.
-func (e *Engine) remembered(rule string) []queue.Key {
+func (e *Engine) remembered(rule string) queue.Keys {
 	found := make(queue.Keys)
 	e.parents.AddKeys(rule, found)
 	e.readers.AddKeys(rule, found)
 	e.borrowed.AddKeys(rule, found)
-	e.contributions.AddKeys(rule, found)
-	return slices.Collect(maps.Keys(found))
+	e.patches.AddKeys(rule, found)
+	return found
 }
 
 // stop ends what a rule has running, and drops what is known of its parents and
 // children.
-func (e *Engine) stop(op *operator) {
+func (e *Engine) stop(op *operator.Operator) {
 	for kind := range op.ChildKinds() {
 		for _, child := range e.monitors.Unread(op.ChildKey(kind.GVR)) {
 			if plan.RuleOfTag(child) == op.ID {

@@ -3,6 +3,7 @@ package engine
 import (
 	"maps"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -10,7 +11,11 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/feedback"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/wire"
@@ -19,11 +24,11 @@ import (
 // handle turns one change of an object into the keys that it concerns.
 // Informers call it, one at a time each; it only reads memory.
 func (e *Engine) handle(event monitor.Event) {
-	running := e.running.load()
+	running := e.running.Load()
 	if event.Old == nil || event.New == nil {
 		e.objectCounts.changed()
 	}
-	for _, op := range running.byKey[event.Key] {
+	for _, op := range running.ByKey[event.Key] {
 		if event.Key == op.ParentKey {
 			e.noteOrphaning(op.ID, event)
 			e.handleParent(op, event)
@@ -43,9 +48,9 @@ func (e *Engine) handle(event monitor.Event) {
 }
 
 // handleLookup enqueues the parents that read the object through this informer.
-func (e *Engine) handleLookup(running *operators, event monitor.Event) {
+func (e *Engine) handleLookup(running *operator.Set, event monitor.Event) {
 	for k := range e.readers.Of(event) {
-		op := running.byID[k.Rule]
+		op := running.ByID[k.Rule]
 		if op == nil {
 			continue
 		}
@@ -57,7 +62,7 @@ func (e *Engine) handleLookup(running *operators, event monitor.Event) {
 	}
 }
 
-func (e *Engine) handleParent(op *operator, event monitor.Event) {
+func (e *Engine) handleParent(op *operator.Operator, event monitor.Event) {
 	obj := event.Newest()
 	if obj == nil {
 		return
@@ -73,7 +78,7 @@ func (e *Engine) handleParent(op *operator, event monitor.Event) {
 	if e.queue.NumRequeues(k) > 0 && isOwnStatusEvent(event) {
 		return // the pause goes on; workOn looks once more when it is over
 	}
-	e.feedback.noteChange(k, event)
+	e.noteChange(k, event)
 	if event.Answered { // parents that were just reconciled do not go ahead of those still waiting
 		e.queue.AddPatient(k)
 		return
@@ -83,7 +88,7 @@ func (e *Engine) handleParent(op *operator, event monitor.Event) {
 
 // handleNamespace enqueues the parents in a Namespace that is new or whose labels changed. If the Namespace is gone, its parents
 // are being deleted as well. Before the operator is ready nothing is enqueued: its start enqueues all parents.
-func (e *Engine) handleNamespace(op *operator, event monitor.Event) {
+func (e *Engine) handleNamespace(op *operator.Operator, event monitor.Event) {
 	namespace := event.Newest()
 	if namespace == nil || !e.ready(op) {
 		return
@@ -98,16 +103,16 @@ func (e *Engine) handleNamespace(op *operator, event monitor.Event) {
 
 // handleChild enqueues the parent of a child, by the mark that the child had and by the one that it has now: whoever changes a
 // child can change its mark too.
-func (e *Engine) handleChild(running *operators, event monitor.Event) {
+func (e *Engine) handleChild(running *operator.Set, event monitor.Event) {
 	if event.New != nil && e.isKnownChange(running, event) {
 		return
 	}
 	for _, obj := range []*wire.Object{event.Old, event.New} {
 		k, ok := plan.KeyOfTag(obj)
-		if op := running.byID[k.Rule]; !ok || op == nil || op.ChildKey(event.Key.GVR) != event.Key {
+		if op := running.ByID[k.Rule]; !ok || op == nil || op.ChildKey(event.Key.GVR) != event.Key {
 			continue
-		} else if op.readsObserved.Load() || event.New == nil {
-			e.feedback.noteChange(k, event) // for other rules, their own writes are known
+		} else if op.ReadsObserved.Load() || event.New == nil {
+			e.noteChange(k, event) // for other rules, their own writes are known
 		}
 		e.queue.Add(k)
 	}
@@ -121,11 +126,11 @@ func (e *Engine) handleChild(running *operators, event monitor.Event) {
 // there; or because what changed is content which nothing depends on, and none of ours.
 // Where an expression looks back, what was at hand when the pass began counts as well,
 // so each state counts.
-func (e *Engine) isKnownChange(running *operators, event monitor.Event) bool {
+func (e *Engine) isKnownChange(running *operator.Set, event monitor.Event) bool {
 	k, ok := plan.KeyOfTag(event.New)
-	op := running.byID[k.Rule]
+	op := running.ByID[k.Rule]
 	switch {
-	case !ok || op == nil || op.readsObserved.Load():
+	case !ok || op == nil || op.ReadsObserved.Load():
 		return false
 	case e.writer.Knows(event.New.UID(), event.New.ResourceVersion()):
 		return event.Old == nil || event.Old.Tag() == event.New.Tag() // else it was another parent's
@@ -138,13 +143,22 @@ func (e *Engine) isKnownChange(running *operators, event monitor.Event) bool {
 
 // enqueue enqueues a key because of an event.
 func (e *Engine) enqueue(k queue.Key, event monitor.Event) {
-	e.feedback.noteChange(k, event)
+	e.noteChange(k, event)
 	e.queue.Add(k)
+}
+
+// noteChange takes in what caused the change that enqueues a key.
+func (e *Engine) noteChange(k queue.Key, event monitor.Event) {
+	if obj := event.Newest(); obj != nil {
+		e.feedback.Changed(k, feedback.Change{
+			Object: identity.At(obj), Version: feedback.Version{UID: obj.UID(), Resource: obj.ResourceVersion()},
+		})
+	}
 }
 
 // synced enqueues what waited for an informer to fill.
 func (e *Engine) synced(key monitor.Key) {
-	for _, op := range e.running.load().byKey[key] {
+	for _, op := range e.running.Load().ByKey[key] {
 		e.enqueueAll(op)
 	}
 	for _, k := range e.borrowed.UsersOf(key) {
@@ -166,4 +180,37 @@ func (e *Engine) failed(informer monitor.Key) {
 	for _, k := range e.borrowed.UsersOf(informer) {
 		e.queue.Add(k)
 	}
+}
+
+// isOwnStatusEvent tells whether a change of a parent is what rules wrote to its status, and nothing else.
+func isOwnStatusEvent(event monitor.Event) bool {
+	if event.Old == nil || event.New == nil || event.Old.UID() != event.New.UID() {
+		return false
+	}
+	before, after, ok := event.Whole()
+	return ok && feedback.IsStatusWrite(before, after, plan.IsStatusManager)
+}
+
+// noteOrphaning takes in from an event whether a parent is being deleted with orphaning.
+func (e *Engine) noteOrphaning(rule string, event monitor.Event) {
+	live := event.New.Head()
+	switch {
+	case live != nil && live.GetDeletionTimestamp() != nil && apply.Has(live, metav1.FinalizerOrphanDependents):
+		e.parents.Update(keyAt(rule, event.New), func(s *parents.State) { s.Orphaned = event.New.UID() })
+	case event.New == nil && event.Old != nil:
+		e.parents.Update(keyAt(rule, event.Old), func(s *parents.State) { s.Orphaned = "" })
+	}
+}
+
+// tagOf says of a child to which rule and parent it belongs, as the text of their key. An object that has the label of children
+// and whose mark proves nothing is not in view: labels are copied, and anybody may set them.
+func (e *Engine) tagOf(key monitor.Key, obj *wire.Object) (tag string, inView bool) {
+	if key.Selector != mark.LabelRule {
+		return "", true // these are no children
+	}
+	owner, ok := e.marks.OwnerOf(obj.Head())
+	if !ok {
+		return "", false
+	}
+	return plan.Tag(owner), true
 }

@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -16,27 +18,27 @@ const hiddenParentsPage = 500
 
 // hiddenParentsKey is the work of searching once, when a rule starts, for parents that have its finalizer and that its informer
 // does not show.
-func hiddenParentsKey(op *operator) queue.Key { return queue.Key{Rule: op.ID} }
+func hiddenParentsKey(op *operator.Operator) queue.Key { return queue.Key{Rule: op.ID} }
 
 // mustFindHiddenParents tells whether parents may have the finalizer of the rule, or of an earlier revision, that the informer does
 // not show: one without children is found by nothing else.
-func (e *Engine) mustFindHiddenParents(op *operator) bool {
+func (e *Engine) mustFindHiddenParents(op *operator.Operator) bool {
 	stored, _ := e.records.Get(op.ID)
-	return op.IsNarrow() && (op.MayNeedFinalizer() || stored.Finalizers) && !op.searched.Swap(true)
+	return op.IsNarrow() && (op.MayNeedFinalizer() || stored.Finalizers) && !op.Searched.Swap(true)
 }
 
 // findHiddenParents enqueues the parents that have the rule's finalizer and that its informer does not show. If Kanon may not list
 // them all, it cannot have added a finalizer to what it cannot read.
-func (e *Engine) findHiddenParents(ctx context.Context, op *operator) outcome {
+func (e *Engine) findHiddenParents(ctx context.Context, op *operator.Operator) outcome.Outcome {
 	options := metav1.ListOptions{Limit: hiddenParentsPage}
 	for {
 		list, err := e.options.Client.Resource(op.Parent.GVR).List(ctx, options)
 		if apierrors.IsForbidden(err) {
 			logr.FromContextOrDiscard(ctx).V(1).Info("Parents with the finalizer that the selector does not select are not searched for", "reason", err.Error())
-			return outcome{}
+			return outcome.Outcome{}
 		}
 		if err != nil {
-			return outcome{verdict: again, err: fmt.Errorf("search for parents with the finalizer: %w", err)}
+			return outcome.Outcome{Verdict: outcome.Again, Err: fmt.Errorf("search for parents with the finalizer: %w", err)}
 		}
 		for i := range list.Items {
 			if parent := &list.Items[i]; op.HasFinalizer(parent) && !op.InView(parent) {
@@ -46,7 +48,7 @@ func (e *Engine) findHiddenParents(ctx context.Context, op *operator) outcome {
 			}
 		}
 		if options.Continue = list.GetContinue(); options.Continue == "" {
-			return outcome{}
+			return outcome.Outcome{}
 		}
 	}
 }

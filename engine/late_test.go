@@ -11,12 +11,13 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/catalog"
-	"kanon.dev/kanon/engine/conditions"
-	"kanon.dev/kanon/engine/contributions"
 	"kanon.dev/kanon/engine/keyring"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/patching"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/engine/removal"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/rules"
 )
@@ -67,7 +68,7 @@ func runRecords(t *testing.T) (records *record.Store, written func(id string) (r
 // rule is the other one's then.
 func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 	t.Parallel()
-	operatorOf := func(color string) *operator {
+	operatorOf := func(color string) *operator.Operator {
 		text := fmt.Sprintf("apiVersion: %s\nkind: Rule\nmetadata: {name: r}\nspec:\n  parent: {apiVersion: v1, kind: ConfigMap}\n"+
 			"  status: {color: %s}\n", rules.APIVersion, color)
 		docs, findings := rules.Decode("r", []byte(text))
@@ -78,43 +79,42 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 		if program == nil {
 			t.Fatal(findings)
 		}
-		return &operator{Plan: &plan.Plan{ID: "id", Name: types.NamespacedName{Namespace: "kanon", Name: "r"}, Program: program}}
+		return &operator.Operator{Plan: &plan.Plan{ID: "id", Name: types.NamespacedName{Namespace: "kanon", Name: "r"}, Program: program}}
 	}
 	older, newer, parents := operatorOf("red"), operatorOf("blue"), queue.Keys{aParent(): true}
 	cleared := operatorOf("red")
-	cleared.removal = &removal{begun: true}
+	cleared.Removal = &removal.Removal{}
 	for name, test := range map[string]struct {
-		before *operator
+		before *operator.Operator
 		late   func(e *Engine)
 	}{
-		"it begins to guard":             {older, func(e *Engine) { e.beginGuard(older, parents) }},
-		"it lets its revision delete":    {older, func(e *Engine) { e.requestPermission(older) }},
+		"it begins to guard":             {older, func(e *Engine) { e.guards.begin(older, parents) }},
+		"it lets its revision delete":    {older, func(e *Engine) { e.guards.requestPermission(older) }},
 		"it is done with the last of it": {cleared, func(e *Engine) { e.finishRemoval(cleared) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := &Engine{
-				guards: newGuards(), contributions: contributions.New[conditions.Problem](), retirements: newRetirements(), inbox: catalog.NewInbox(nil, 0),
-			}
+			e := &Engine{patches: patching.New(patching.Options{}), inbox: catalog.NewInbox(nil, 0)}
+			e.guards = newGuards(e)
 			var written func(id string) (record.Record, bool)
 			e.records, written = runRecords(t)
-			start := func(op *operator) {
-				e.running.store(newOperators([]*operator{op}))
-				e.records.Update(op.ID, op.updateRecord)
-				if op.removal == nil {
-					e.confirm(op, nil)
-					e.beginGuard(op, parents)
+			start := func(op *operator.Operator) {
+				e.running.Store(operator.NewSet([]*operator.Operator{op}))
+				e.records.Update(op.ID, op.UpdateRecord)
+				if op.Removal == nil {
+					e.guards.confirm(op, nil)
+					e.guards.begin(op, parents)
 				}
 			}
 			start(test.before)
 			written("id")
 			start(newer)
-			e.requestPermission(newer)
+			e.guards.requestPermission(newer)
 
 			test.late(e)
 			guarded := make(queue.Keys)
 			e.guards.byRule["id"].AddKeys(guarded)
-			if !guarded[aParent()] || !e.decide(newer, aParent(), nil) {
+			if !guarded[aParent()] || !e.guards.Decide(newer, aParent(), nil) {
 				t.Error("the guard is not that of the revision that runs: nothing would ever be pruned")
 			}
 			stored, ok := written("id")
@@ -126,4 +126,9 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 			}
 		})
 	}
+}
+
+// aParent is the work on some parent.
+func aParent() queue.Key {
+	return queue.Key{Rule: "r", Parent: types.NamespacedName{Namespace: "home", Name: "n"}}
 }

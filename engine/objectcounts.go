@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/source"
 )
@@ -46,7 +47,7 @@ func (p *publisher) countObjects(reports map[source.Origin]source.Report) {
 		for _, rule := range report.Rules {
 			wanted = true
 			report.Parents, report.Children = -1, -1
-			if op := e.running.load().byID[rule.ID]; op != nil && op.removal == nil && e.ready(op) {
+			if op := e.running.Get(rule.ID); op != nil && op.Removal == nil && e.ready(op) {
 				report.Parents, report.Children = e.objectsOf(op)
 			}
 		}
@@ -58,9 +59,9 @@ func (p *publisher) countObjects(reports map[source.Origin]source.Report) {
 // objectsOf is how many parents a rule selects, as far as their labels and namespaces
 // tell, and how many children it has. It decodes none of them: that would take a second for
 // 20,000 parents and their children, each time that one is created or deleted.
-func (e *Engine) objectsOf(op *operator) (parents, children int) {
+func (e *Engine) objectsOf(op *operator.Operator) (parents, children int) {
 	for _, parent := range e.monitors.Unread(op.ParentKey) { // which has only parents with the labels
-		if op.SelectsNamespace(parent.Namespace(), e.cluster.namespaceLabels) == plan.Selected {
+		if op.SelectsNamespace(parent.Namespace(), plan.NamespaceLabels(e.monitors)) == plan.Selected {
 			parents++
 		}
 	}

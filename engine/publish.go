@@ -14,9 +14,11 @@ import (
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/engine/removal"
 	"kanon.dev/kanon/rules"
 )
 
@@ -24,13 +26,16 @@ import (
 type publisher struct {
 	engine *Engine
 	// known has the last operator of each rule, also of rules that stopped.
-	known map[string]*operator
-	// removals are those that are under way.
-	removals *removals
+	known map[string]*operator.Operator
+	// planner decides which rules run.
+	planner *removal.Planner
 }
 
 func newPublisher(e *Engine) *publisher {
-	return &publisher{engine: e, known: make(map[string]*operator), removals: newRemovals(catalog.CompilerKinds(e.options.Mapper))}
+	return &publisher{
+		engine: e, known: make(map[string]*operator.Operator),
+		planner: removal.NewPlanner(catalog.CompilerKinds(e.options.Mapper), e.records, e.covers),
+	}
 }
 
 // publish makes the rules that run, and the removals of rules, the operators that run. It
@@ -46,48 +51,58 @@ func (p *publisher) publish(ctx context.Context, c *catalog.Catalog) {
 func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 	e, log, all := p.engine, logr.FromContextOrDiscard(ctx), c.Rules()
 	e.recordPaused(all)
-	before := e.running.load()
-	var ops, started []*operator
-	for _, run := range p.runs(c, all) {
-		rule := run.rule
-		op, known := before.byID[rule.ID], p.known[rule.ID]
-		if op == nil || op.Program != run.program || op.IsOutdated(e.options.Mapper) {
+	before := e.running.Load()
+	var ops, started []*operator.Operator
+	for _, run := range p.planner.Runs(c, all) {
+		rule := run.Rule
+		op, known := before.ByID[rule.ID], p.known[rule.ID]
+		if op == nil || op.Program != run.Program || op.IsOutdated(e.options.Mapper) {
 			var err error
-			if op, err = newOperator(rule.ID, rule.Name, run.program, e.options.Mapper, e.previous(known, rule)); err != nil {
+			if op, err = operator.New(rule.ID, rule.Name, run.Program, e.options.Mapper, e.previous(known, rule)); err != nil {
 				log.V(1).Info("Cannot start a rule: a kind was removed meanwhile", "rule", rule.Name.String(), "reason", err.Error())
 				continue // the mapper has put the change into the inbox
 			}
-			op.removal = run.removal
-			if op.removal == nil {
+			op.Removal = run.Removal
+			if op.Removal == nil {
 				e.requireRecord(op, record.OriginOf(rule.Origin))
-			} else {
-				op.KeepInformers(known.planned())
+			} else if known != nil {
+				op.KeepInformers(known.Plan)
 			}
 			e.restartReplaced(known, op)
 			started = append(started, op)
 			p.known[op.ID] = op
 		}
 		ops = append(ops, op)
-		e.confirm(op, rule.Confirmed)
+		e.guards.confirm(op, rule.Confirmed)
 	}
 	plan.ShareInformers(plansOf(ops), plansOf(started))
-	after := newOperators(ops)
-	after.rules, after.paused = idsOf(c, all), paused(all)
-	e.running.store(after)
+	after := operator.NewSet(ops)
+	after.Rules, after.Paused = idsOf(c, all), paused(all)
+	e.running.Store(after)
 	for _, op := range started {
-		e.noteLeft(before.byID[op.ID], op)
+		e.noteLeft(before.ByID[op.ID], op)
 	}
 
-	for id, op := range before.byID {
-		if after.byID[id] == nil {
+	for id, op := range before.ByID {
+		if after.ByID[id] == nil {
 			log.Info("rule stopped", "rule", op.Name.String())
 			e.stop(op)
-			if p.known[id] = remains(op); op.removal != nil {
+			p.known[id] = &operator.Operator{Plan: op.Remains()}
+			if op.Removal != nil {
 				delete(p.known, id) // nothing of it is left
 			}
 		}
 	}
 	e.begin(log, ops, started)
+}
+
+// plansOf are the plans of operators.
+func plansOf(ops []*operator.Operator) []*plan.Plan {
+	plans := make([]*plan.Plan, len(ops))
+	for i, op := range ops {
+		plans[i] = op.Plan
+	}
+	return plans
 }
 
 // idsOf has the ids of all rules that exist; nil if there may be others.
@@ -115,23 +130,25 @@ func paused(all []catalog.Rule) map[schema.GroupKind][]*rules.Rule {
 }
 
 // begin starts the informers of the operators that are new, and enqueues their parents.
-func (e *Engine) begin(log logr.Logger, ops, started []*operator) {
+func (e *Engine) begin(log logr.Logger, ops, started []*operator.Operator) {
 	if len(started) > 0 {
-		e.addKeys(e.feedback.restartChains())
+		for _, k := range e.feedback.Restart() {
+			e.queue.Add(k)
+		}
 	}
 	for _, op := range started {
-		e.contributions.Expect(op.contributing)
-		if op.removal != nil {
-			log.Info("cleaning up after a rule", "rule", op.Name.String(), "parent", op.Parent.GVK.String(), "children", op.removal.children)
+		e.patches.Expect(op)
+		if op.Removal != nil {
+			log.Info("cleaning up after a rule", "rule", op.Name.String(), "parent", op.Parent.GVK.String(), "children", op.Removal.Children)
 		} else {
 			log.Info("rule started", "rule", op.Name.String(), "parent", op.Parent.GVK.String())
-			e.records.Update(op.ID, op.updateRecord) // again: until now, the operator before could change the record
+			e.records.Update(op.ID, op.UpdateRecord) // again: until now, the operator before could change the record
 		}
 		e.monitors.Watch(op.ID, op.Informers()...)
 		e.enqueueAll(op)
 	}
 	for _, op := range ops {
-		if op.removal != nil && !slices.Contains(started, op) {
+		if op.Removal != nil && !slices.Contains(started, op) {
 			e.enqueueAll(op) // the rule that it waited for may run no more
 		}
 	}
@@ -140,7 +157,7 @@ func (e *Engine) begin(log logr.Logger, ops, started []*operator) {
 // restartReplaced restarts the informers of kinds whose definition was deleted and created
 // again since the operator before. They watch objects that do not exist any more, and would
 // notice only after their backoff.
-func (e *Engine) restartReplaced(before, after *operator) {
+func (e *Engine) restartReplaced(before, after *operator.Operator) {
 	if before == nil {
 		return
 	}
@@ -154,7 +171,7 @@ func (e *Engine) restartReplaced(before, after *operator) {
 
 // noteLeft notes the parents that the operator before selects and has fields in, and the
 // new one does not select.
-func (e *Engine) noteLeft(before, after *operator) {
+func (e *Engine) noteLeft(before, after *operator.Operator) {
 	if before == nil || before.ParentKey == after.ParentKey || before.Parent.GVR.GroupResource() != after.Parent.GVR.GroupResource() {
 		return
 	}
@@ -167,20 +184,20 @@ func (e *Engine) noteLeft(before, after *operator) {
 
 // enqueueAll enqueues every parent that the operator may have work for. It does nothing while
 // an informer is still filling, because the informer calls synced when it has filled.
-func (e *Engine) enqueueAll(op *operator) {
-	if !e.isCurrent(op) || !e.ready(op) {
+func (e *Engine) enqueueAll(op *operator.Operator) {
+	if !e.running.IsCurrent(op) || !e.ready(op) {
 		return
 	}
-	op.begun.Store(true)
-	e.beginPatches(op)
+	op.Begun.Store(true)
+	e.patches.Begin(op, e.remembered(op.ID))
 	keys := e.keysOf(op)
-	if op.removal == nil {
-		e.beginGuard(op, keys)
-		if e.isEvaluated(op) {
+	if op.Removal == nil {
+		e.guards.begin(op, keys)
+		if e.guards.isEvaluated(op) {
 			e.enqueueRemovals(op) // judge does not, if the revision is not new
 		}
 	} else {
-		left := op.removal.begin(keys)
+		left := op.Removal.Begin(keys)
 		if len(left) == 0 {
 			e.finishRemoval(op)
 		}
@@ -197,7 +214,7 @@ func (e *Engine) enqueueAll(op *operator) {
 // keysOf lists the parents that the operator may have work for: those that it selects; those
 // that have children, because they may have stopped matching the selector while Kanon was
 // away; and those of which something is remembered, so that it is forgotten.
-func (e *Engine) keysOf(op *operator) queue.Keys {
+func (e *Engine) keysOf(op *operator.Operator) queue.Keys {
 	found := make(queue.Keys)
 	for _, parent := range e.monitors.Names(op.ParentKey) {
 		found[queue.Key{Rule: op.ID, Parent: parent}] = true
@@ -209,7 +226,7 @@ func (e *Engine) keysOf(op *operator) queue.Keys {
 			}
 		}
 	}
-	for _, k := range e.remembered(op.ID) {
+	for k := range e.remembered(op.ID) {
 		if k.Patch == "" {
 			found[k] = true
 		}
@@ -219,8 +236,8 @@ func (e *Engine) keysOf(op *operator) queue.Keys {
 
 // ready tells whether the rule may begin: its record is written, every informer that the
 // operator needs has filled, and nobody comes before a removal.
-func (e *Engine) ready(op *operator) bool {
-	return e.hasRecord(op) && e.isTurnOf(op) && !slices.ContainsFunc(op.Informers(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
+func (e *Engine) ready(op *operator.Operator) bool {
+	return e.hasRecord(op) && e.guards.MayCleanUp(op) && !slices.ContainsFunc(op.Informers(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
 }
 
 // problems has the ids of the rules that are starting, and why a rule does not run as
@@ -246,7 +263,7 @@ func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, fail
 		}
 		return starting, failing
 	}
-	running := e.running.load().byID
+	running := e.running.Load().ByID
 	for id, op := range running {
 		if !e.hasRecord(op) {
 			starting[id] = true
@@ -267,9 +284,9 @@ func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, fail
 		}
 	}
 	for id, message := range e.guards.blocked() {
-		if op := running[id]; op != nil && op.origin.Path != "" {
+		if op := running[id]; op != nil && op.Origin.Path != "" {
 			what, why, _ := strings.Cut(message, "\n")
-			message = what + "; it goes to metadata.annotations of the rule in " + op.origin.Path + "\n" + why
+			message = what + "; it goes to metadata.annotations of the rule in " + op.Origin.Path + "\n" + why
 		}
 		failing[id] = catalog.Failure{Reason: conditions.ReasonPruneHeld, Message: message}
 	}

@@ -1,6 +1,8 @@
 package conditions
 
-import "slices"
+import (
+	"slices"
+)
 
 // Reasons of conditions and Events. They are part of what users script
 // against, so they do not change. IsReason lists them, and so does docs/rules.md.

@@ -27,8 +27,8 @@ type Chain struct {
 	progress *progress
 }
 
-// Changed takes in that a change enqueues the key. how is what led to the change; nil where somebody else made it.
-func (c *Chain) Changed(how *Provenance) {
+// changed takes in that a change enqueues the key. how is what led to the change; nil where somebody else made it.
+func (c *Chain) changed(how *Provenance) {
 	switch {
 	case c.others:
 	case how == nil:
@@ -38,10 +38,10 @@ func (c *Chain) Changed(how *Provenance) {
 	}
 }
 
-// Begin begins a reconcile of the key, whose chain this is, and gives what led to it. A positive wait says that the reconcile is
+// begin begins a reconcile of the key, whose chain this is, and gives what led to it. A positive wait says that the reconcile is
 // to be put off for so long, because the key is in a loop; no such pause is longer than longest. Somebody else's change does not
 // wait.
-func (c *Chain) Begin(k queue.Key, now time.Time, longest time.Duration) (p *Provenance, wait time.Duration) {
+func (c *Chain) begin(k queue.Key, now time.Time, longest time.Duration) (p *Provenance, wait time.Duration) {
 	pausing := c.loop != nil && c.loop.Wait(now) > 0
 	if pausing && !c.others {
 		return nil, c.loop.Wait(now)
@@ -79,8 +79,8 @@ func (c *Chain) findLoop(k queue.Key, p *Provenance, now time.Time) *Loop {
 	return newLoop(k, p, kind)
 }
 
-// Continue takes in that others will write what a reconcile of the key, with that provenance, asks for.
-func (c *Chain) Continue(k queue.Key, p *Provenance, now time.Time) {
+// carryOn takes in that others will write what a reconcile of the key, with that provenance, asks for.
+func (c *Chain) carryOn(k queue.Key, p *Provenance, now time.Time) {
 	if !p.IsLong(k) {
 		return
 	}
@@ -91,30 +91,30 @@ func (c *Chain) Continue(k queue.Key, p *Provenance, now time.Time) {
 }
 
 // wrote takes in that a reconcile of the key wrote an object, whose state has that digest.
-func (c *Chain) wrote(seed maphash.Seed, write *Write, digest uint64, now time.Time) {
+func (c *Chain) wrote(seed maphash.Seed, write *ownWrite, digest uint64, now time.Time) {
 	if !write.cause.IsLong(write.key) {
 		return
 	}
-	c.Continue(write.key, write.cause, now)
+	c.carryOn(write.key, write.cause, now)
 	c.progress.children = max(c.progress.children, write.children)
 	if c.progress.put(seed, maphash.Comparable(seed, write.object), digest) {
 		write.effect.newStates.Store(write.cause.newStates.Load() + 1)
 	}
 }
 
-// Restart ends the chain, and a loop, because the rules have changed. It tells whether the key was in a loop, and so is to be
+// restart ends the chain, and a loop, because the rules have changed. It tells whether the key was in a loop, and so is to be
 // reconciled.
-func (c *Chain) Restart() (looped bool) {
+func (c *Chain) restart() (looped bool) {
 	looped = c.loop != nil
 	if looped {
-		c.Changed(nil)
+		c.changed(nil)
 	}
 	c.loop, c.progress = nil, nil
 	return looped
 }
 
-// Expire drops what was written in a chain that has ended: what continues a chain is no older than what Writes knows.
-func (c *Chain) Expire(now time.Time) {
+// expire drops what was written in a chain that has ended: what continues a chain is no older than what writes knows.
+func (c *Chain) expire(now time.Time) {
 	if c.loop == nil && c.progress != nil && now.Sub(c.progress.active) > 2*writeLife {
 		c.progress = nil
 	}

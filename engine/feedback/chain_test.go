@@ -15,7 +15,7 @@ import (
 // chainOf is a chain of reconciles without a cluster: each writes an object, and the write enqueues the next.
 type chainOf struct {
 	t      *testing.T
-	writes *Writes
+	writes *writes
 	chains map[queue.Key]*Chain
 	now    time.Time
 	// last is what the last write leads to.
@@ -26,7 +26,7 @@ type chainOf struct {
 
 func newChain(t *testing.T) *chainOf {
 	t.Helper()
-	return &chainOf{t: t, writes: NewWrites(), chains: make(map[queue.Key]*Chain), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	return &chainOf{t: t, writes: newWrites(), chains: make(map[queue.Key]*Chain), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
 func chainKey(name string) queue.Key {
@@ -51,21 +51,21 @@ func (c *chainOf) round(name, object, content string) *Loop {
 		c.chains[k] = chain
 	}
 	if c.last != nil {
-		chain.Changed(c.last)
+		chain.changed(c.last)
 	}
 	c.now = c.now.Add(time.Millisecond)
-	how, wait := chain.Begin(k, c.now, time.Minute)
-	for ; wait > 0; how, wait = chain.Begin(k, c.now, time.Minute) {
+	how, wait := chain.begin(k, c.now, time.Minute)
+	for ; wait > 0; how, wait = chain.begin(k, c.now, time.Minute) {
 		c.now = c.now.Add(wait)
 	}
 	obj := configMap(object, content)
-	write := NewWrite(k, identity.Of(obj), object, how, c.children)
-	end := c.writes.Begin(write)
-	c.last = c.writes.Done(chain, k, identity.Of(obj), Version{UID: types.UID(object), Resource: c.now.String()}, c.writes.Digest(obj), c.now)
+	write := newOwnWrite(k, identity.Of(obj), object, how, c.children)
+	end := c.writes.begin(write)
+	c.last = c.writes.done(chain, k, identity.Of(obj), Version{UID: types.UID(object), Resource: c.now.String()}, c.writes.digest(obj), c.now)
 	end()
-	if c.writes.Rotate(c.now) {
+	if c.writes.rotate(c.now) {
 		for _, chain := range c.chains {
-			chain.Expire(c.now)
+			chain.expire(c.now)
 		}
 	}
 	for k, chain := range c.chains {

@@ -23,6 +23,15 @@ type Field struct {
 	Manager string
 }
 
+// FieldsOf are fields as another package describes them.
+func FieldsOf[F ~struct{ Path, Manager string }](fields []F) []Field {
+	out := make([]Field, len(fields))
+	for i, f := range fields {
+		out[i] = Field(f)
+	}
+	return out
+}
+
 // Conflict is about the fields of one object. Wait is how long it takes until the object is to be looked at again.
 type Conflict struct {
 	Fields []Field

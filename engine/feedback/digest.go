@@ -11,7 +11,7 @@ import (
 )
 
 // Digest is a hash of what an object is, without what changes with every write of it and does not belong to its state.
-func (w *Writes) Digest(obj *unstructured.Unstructured) uint64 {
+func (w *writes) digest(obj *unstructured.Unstructured) uint64 {
 	text, err := wire.AppendJSON(nil, stateOf(obj, w.volatile))
 	if err != nil {
 		return maphash.String(w.seed, obj.GetResourceVersion()) // a state of its own

@@ -7,18 +7,18 @@
 //   - A StatusLoop: a rule computes its status from the status that it writes. The status stays as it is until something else
 //     changes.
 //
-// Loops are found by what caused each write. Writes knows which version of an object Kanon wrote, and by which reconciles that
+// Loops are found by what caused each write. A Tracker knows which version of an object Kanon wrote, and by which reconciles that
 // came about: its Provenance. A Chain is what is known of one key, a parent or the target of a patch:
 //
-//	chain.Changed(writes.Of(feedback.Change{Object: id, Version: version})) // an event; nil: somebody else's change
+//	tracker.Changed(key, feedback.Change{Object: id, Version: version}) // an event
 //	// ... the key is reconciled:
-//	provenance, wait := chain.Begin(key, now, longest)
+//	provenance, wait := tracker.Begin(key, now, longest)
 //	if wait > 0 {
 //		return requeueAfter(wait)
 //	}
-//	end := writes.Begin(feedback.NewWrite(key, id, "ConfigMap home/a", provenance, children))
+//	end := tracker.BeginWrite(key, id, "ConfigMap home/a", provenance, children)
 //	// ... the object is written ...
-//	writes.Done(&chain, key, id, version, writes.Digest(live), now)
+//	tracker.Wrote(key, provenance, live, feedback.VersionOf(live))
 //	end()
 //	if loop := provenance.Loop(); loop != nil {
 //		report(loop.Steps)

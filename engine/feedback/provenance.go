@@ -66,11 +66,11 @@ func (r *rounds) raise(k queue.Key, count int) {
 func (p *Provenance) Loop() *Loop { return p.loop }
 
 // IsLong tells whether a chain has brought a key back so often that the states of the objects that the key writes are to be
-// known; see Writes.Done.
+// known; see writes.done.
 func (p *Provenance) IsLong(k queue.Key) bool { return p.rounds.of(k) >= trackedFrom }
 
-// Then is the provenance of what follows from something that a reconcile of a key writes.
-func (p *Provenance) Then(k queue.Key, wrote string) *Provenance {
+// then is the provenance of what follows from something that a reconcile of a key writes.
+func (p *Provenance) then(k queue.Key, wrote string) *Provenance {
 	count := p.rounds.of(k)
 	next := &Provenance{rounds: make(rounds, 0, len(p.rounds)+1), loop: p.loop}
 	for _, one := range p.rounds {

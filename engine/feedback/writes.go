@@ -30,22 +30,22 @@ type Change struct {
 	Version Version
 }
 
-// Write is a write of an object by a reconcile.
-type Write struct {
+// ownWrite is a write of an object by a reconcile.
+type ownWrite struct {
 	key           queue.Key
 	object        identity.ID
 	children      int
 	cause, effect *Provenance
 }
 
-// NewWrite is a write of an object by a reconcile of a key with that provenance. wrote names the object to people, and children
+// newOwnWrite is a write of an object by a reconcile of a key with that provenance. wrote names the object to people, and children
 // is how many objects the rule has for the parent, as far as that is known.
-func NewWrite(k queue.Key, object identity.ID, wrote string, cause *Provenance, children int) *Write {
-	return &Write{key: k, object: object, children: children, cause: cause, effect: cause.Then(k, wrote)}
+func newOwnWrite(k queue.Key, object identity.ID, wrote string, cause *Provenance, children int) *ownWrite {
+	return &ownWrite{key: k, object: object, children: children, cause: cause, effect: cause.then(k, wrote)}
 }
 
-// Writes knows which versions of objects Kanon wrote lately, and what led to each. It is safe for concurrent use.
-type Writes struct {
+// writes knows which versions of objects Kanon wrote lately, and what led to each. It is safe for concurrent use.
+type writes struct {
 	// seed is that of all hashes, and volatile are annotations that do not belong to an object's state. They never change.
 	seed     maphash.Seed
 	volatile []string
@@ -56,36 +56,36 @@ type Writes struct {
 	written, before map[Version]*Provenance
 	rotated         time.Time
 	// underway has the writes without an answer, the newest last: the event may come first.
-	underway map[identity.ID][]*Write
+	underway map[identity.ID][]*ownWrite
 }
 
-// NewWrites returns Writes for objects of which the volatile annotations change although nothing else does.
-func NewWrites(volatile ...string) *Writes {
-	return &Writes{
+// newWrites returns writes for objects of which the volatile annotations change although nothing else does.
+func newWrites(volatile ...string) *writes {
+	return &writes{
 		seed: maphash.MakeSeed(), volatile: volatile,
-		written: make(map[Version]*Provenance), before: make(map[Version]*Provenance), underway: make(map[identity.ID][]*Write),
+		written: make(map[Version]*Provenance), before: make(map[Version]*Provenance), underway: make(map[identity.ID][]*ownWrite),
 	}
 }
 
-// Begin takes in that a write is on its way, until end is called.
-func (w *Writes) Begin(write *Write) (end func()) {
+// begin takes in that a write is on its way, until end is called.
+func (w *writes) begin(write *ownWrite) (end func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.underway[write.object] = append(w.underway[write.object], write)
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		left := slices.DeleteFunc(w.underway[write.object], func(other *Write) bool { return other == write })
+		left := slices.DeleteFunc(w.underway[write.object], func(other *ownWrite) bool { return other == write })
 		if w.underway[write.object] = left; len(left) == 0 {
 			delete(w.underway, write.object)
 		}
 	}
 }
 
-// Done takes in the answer of a key's write of an object, which has begun and not ended: the write made that version, and the
+// done takes in the answer of a key's write of an object, which has begun and not ended: the write made that version, and the
 // state has that digest, which is asked for only where the provenance is long. chain is that of the key. It returns the
 // provenance of what follows; nil where no such write has begun.
-func (w *Writes) Done(chain *Chain, k queue.Key, object identity.ID, v Version, digest uint64, now time.Time) *Provenance {
+func (w *writes) done(chain *Chain, k queue.Key, object identity.ID, v Version, digest uint64, now time.Time) *Provenance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, write := range slices.Backward(w.underway[object]) {
@@ -98,8 +98,8 @@ func (w *Writes) Done(chain *Chain, k queue.Key, object identity.ID, v Version, 
 	return nil
 }
 
-// Of is what led to a change; nil where somebody else than Kanon made it.
-func (w *Writes) Of(change Change) *Provenance {
+// of is what led to a change; nil where somebody else than Kanon made it.
+func (w *writes) of(change Change) *Provenance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, written := range []map[Version]*Provenance{w.written, w.before} {
@@ -115,9 +115,9 @@ func (w *Writes) Of(change Change) *Provenance {
 	return nil
 }
 
-// Rotate forgets the writes of which all events have come, when it is time for that, and tells whether it was. Chains are to be
+// rotate forgets the writes of which all events have come, when it is time for that, and tells whether it was. Chains are to be
 // asked then whether they have expired.
-func (w *Writes) Rotate(now time.Time) bool {
+func (w *writes) rotate(now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if now.Sub(w.rotated) < writeLife {

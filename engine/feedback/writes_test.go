@@ -35,21 +35,21 @@ func TestWhoMadeAChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := NewWrites()
-			w.Rotate(start)
-			end := w.Begin(NewWrite(key, id, "a", &Provenance{}, 0))
-			effect := w.Done(&Chain{}, key, id, version("2"), 0, start)
+			w := newWrites()
+			w.rotate(start)
+			end := w.begin(newOwnWrite(key, id, "a", &Provenance{}, 0))
+			effect := w.done(&Chain{}, key, id, version("2"), 0, start)
 			if test.deleted {
-				w.Done(&Chain{}, key, id, Version{UID: "uid"}, 0, start)
+				w.done(&Chain{}, key, id, Version{UID: "uid"}, 0, start)
 			}
 			end()
 			if test.underway {
-				defer w.Begin(NewWrite(key, id, "a", &Provenance{}, 0))()
+				defer w.begin(newOwnWrite(key, id, "a", &Provenance{}, 0))()
 			}
 			for passed := time.Duration(0); passed <= test.later; passed += writeLife {
-				w.Rotate(start.Add(passed))
+				w.rotate(start.Add(passed))
 			}
-			got := w.Of(Change{Object: test.object, Version: test.version})
+			got := w.of(Change{Object: test.object, Version: test.version})
 			if (got != nil) != test.want {
 				t.Errorf("Kanon made the change: %v, want %v", got != nil, test.want)
 			}
@@ -63,9 +63,9 @@ func TestWhoMadeAChange(t *testing.T) {
 // Of a write that has not begun nothing is known.
 func TestWriteThatHasNotBegun(t *testing.T) {
 	t.Parallel()
-	w, id := NewWrites(), identity.Of(configMap("a", ""))
-	defer w.Begin(NewWrite(chainKey("a"), id, "a", &Provenance{}, 0))()
-	if effect := w.Done(&Chain{}, chainKey("b"), id, Version{UID: "uid", Resource: "1"}, 0, time.Time{}); effect != nil {
+	w, id := newWrites(), identity.Of(configMap("a", ""))
+	defer w.begin(newOwnWrite(chainKey("a"), id, "a", &Provenance{}, 0))()
+	if effect := w.done(&Chain{}, chainKey("b"), id, Version{UID: "uid", Resource: "1"}, 0, time.Time{}); effect != nil {
 		t.Errorf("it has the effect %+v", effect)
 	}
 }
@@ -80,19 +80,19 @@ func TestOthersEndAChain(t *testing.T) {
 	}
 	k := chainKey("a")
 	chain := c.chains[k]
-	chain.Changed(c.last)
-	if _, wait := chain.Begin(k, c.now, time.Minute); wait != firstPause {
+	chain.changed(c.last)
+	if _, wait := chain.begin(k, c.now, time.Minute); wait != firstPause {
 		t.Errorf("the next round of the loop waits %s, want %s", wait, firstPause)
 	}
-	chain.Changed(nil)
-	chain.Changed(c.last)
-	how, wait := chain.Begin(k, c.now, time.Minute)
+	chain.changed(nil)
+	chain.changed(c.last)
+	how, wait := chain.begin(k, c.now, time.Minute)
 	if wait != 0 || how.rounds.of(k) != 0 || how.Loop() == nil {
 		t.Errorf("in the pause, a change by others waits %s, after %d rounds, in loop %v", wait, how.rounds.of(k), how.Loop())
 	}
 	c.now = c.now.Add(firstPause)
-	chain.Changed(nil)
-	if how, _ := chain.Begin(k, c.now, time.Minute); how.Loop() != nil || !chain.IsEmpty() {
+	chain.changed(nil)
+	if how, _ := chain.begin(k, c.now, time.Minute); how.Loop() != nil || !chain.IsEmpty() {
 		t.Errorf("after the pause, it is still in loop %v", how.Loop())
 	}
 }
@@ -103,13 +103,13 @@ func TestRestart(t *testing.T) {
 	c := newChain(t)
 	c.until(100, func(int) *Loop { return c.round("a", "x", "same") })
 	chain := c.chains[chainKey("a")]
-	if !chain.Restart() {
+	if !chain.restart() {
 		t.Error("the key was in no loop")
 	}
-	if how, wait := chain.Begin(chainKey("a"), c.now, time.Minute); wait != 0 || how.Loop() != nil {
+	if how, wait := chain.begin(chainKey("a"), c.now, time.Minute); wait != 0 || how.Loop() != nil {
 		t.Errorf("afterwards it waits %s, in loop %v", wait, how.Loop())
 	}
-	if chain.Restart() {
+	if chain.restart() {
 		t.Error("the key is in a loop")
 	}
 }
@@ -141,7 +141,7 @@ func TestStepsOfALoop(t *testing.T) {
 // The state of an object is what it says, and neither its version nor when it came about.
 func TestDigest(t *testing.T) {
 	t.Parallel()
-	w := NewWrites("kanon.dev/recreated")
+	w := newWrites("kanon.dev/recreated")
 	object := func(x, version, recreated, time string, generation int64) map[string]any {
 		return map[string]any{
 			"apiVersion": "v1", "kind": "Thing", "data": map[string]any{"x": x},
@@ -158,7 +158,7 @@ func TestDigest(t *testing.T) {
 	digest := func(content map[string]any) uint64 {
 		obj := configMap("", "")
 		obj.Object = content
-		return w.Digest(obj)
+		return w.digest(obj)
 	}
 	one := digest(object("1", "7", "1 then", "noon", 1))
 	if again := digest(object("1", "8", "2 now", "evening", 2)); again != one {

@@ -32,14 +32,6 @@ type State struct {
 	memory *Memory
 }
 
-// UpdateChain changes the Chain, which is zero if nothing was known.
-func (s *State) UpdateChain(change func(*feedback.Chain)) { s.Chain = updated(s.Chain, change) }
-
-// UpdateConflicts changes the Conflicts, which are zero if there were none.
-func (s *State) UpdateConflicts(change func(*feedback.Conflicts)) {
-	s.Conflicts = updated(s.Conflicts, change)
-}
-
 // updated is what is left of a value after a change; nil if nothing is.
 func updated[T any, P interface {
 	*T
@@ -83,6 +75,25 @@ func (s *Store) Update(k queue.Key, change func(*State)) {
 		return
 	}
 	s.byKey[k] = state
+}
+
+// UpdateChain changes what is known of what caused the reconciles of a parent.
+func (s *Store) UpdateChain(k queue.Key, change func(*feedback.Chain)) {
+	s.Update(k, func(state *State) { state.Chain = updated(state.Chain, change) })
+}
+
+// UpdateChains changes that of each parent of which it is known.
+func (s *Store) UpdateChains(change func(queue.Key, *feedback.Chain)) {
+	s.UpdateAll(func(k queue.Key, state *State) {
+		if state.Chain != nil {
+			state.Chain = updated(state.Chain, func(chain *feedback.Chain) { change(k, chain) })
+		}
+	})
+}
+
+// UpdateConflicts changes the Conflicts of the target of a patch, which are zero if there were none.
+func (s *Store) UpdateConflicts(k queue.Key, change func(*feedback.Conflicts)) {
+	s.Update(k, func(state *State) { state.Conflicts = updated(state.Conflicts, change) })
 }
 
 // UpdateAll changes the State of each parent of which something is remembered. change must not call the Store.

@@ -3,6 +3,7 @@ package parents
 import (
 	"maps"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -43,19 +44,15 @@ func TestUpdateAll(t *testing.T) {
 	t.Parallel()
 	key := func(name string) queue.Key { return queue.Key{Rule: "r", Parent: types.NamespacedName{Name: name}} }
 	s := New()
-	s.Update(key("empty"), func(state *State) { state.UpdateChain(func(*feedback.Chain) {}) })
+	s.UpdateChain(key("empty"), func(*feedback.Chain) {})
 	s.Update(key("left"), func(state *State) { state.Left = true })
 	for _, name := range []string{"chain", "both"} {
-		s.Update(key(name), func(state *State) {
-			state.Left = name == "both"
-			state.UpdateChain(func(c *feedback.Chain) { c.Changed(nil) })
-		})
+		s.SetLeft(key(name), name == "both")
+		feedback.NewTracker(s, time.Now).Caused(key(name), nil)
 	}
 	seen := make(queue.Keys)
-	s.UpdateAll(func(k queue.Key, state *State) {
-		seen[k] = true
-		state.UpdateChain(func(c *feedback.Chain) { *c = feedback.Chain{} })
-	})
+	s.UpdateAll(func(k queue.Key, _ *State) { seen[k] = true })
+	s.UpdateChains(func(_ queue.Key, c *feedback.Chain) { *c = feedback.Chain{} })
 	if want := (queue.Keys{key("left"): true, key("chain"): true, key("both"): true}); !maps.Equal(seen, want) {
 		t.Errorf("it reaches %v, want %v", seen, want)
 	}

@@ -26,13 +26,11 @@ func (p *Plan) retire(kinds iter.Seq[schema.GroupVersionKind], mapper *restmappi
 	}
 }
 
-// KeepInformers has the plan watch children by the same informers as the plan that it replaces, which is nil if that is not known. They
+// KeepInformers has the plan watch children by the same informers as the plan that it replaces. They
 // have the answers of its last writes; with others, a removal could be over before it sees the last child. Call it before
 // the plan is in use.
 func (p *Plan) KeepInformers(previous *Plan) {
-	if previous != nil {
-		maps.Copy(p.Whole, previous.Whole)
-	}
+	maps.Copy(p.Whole, previous.Whole)
 }
 
 // ChildKey is the informer of the children of one resource, which rules share.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,6 +31,9 @@ func (p *Plan) ControllerRef(parent *unstructured.Unstructured) *metav1.OwnerRef
 
 // StatusManagers begins the field managers of what rules write to a status.
 const StatusManagers = "kanon-status-"
+
+// IsStatusManager tells whether a field manager is that of a rule's status.
+func IsStatusManager(manager string) bool { return strings.HasPrefix(manager, StatusManagers) }
 
 // StatusManager is the field manager of what the rule writes to a status.
 func (p *Plan) StatusManager() string { return StatusManagers + p.ID }

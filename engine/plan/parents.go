@@ -61,6 +61,17 @@ func (p *Plan) IsNarrow() bool {
 	return p.ParentKey.Selector != "" || p.ParentKey.Namespace != ""
 }
 
+// NamespaceLabels gives the labels of a namespace; false if they are not known, as when no rule needs any.
+func NamespaceLabels(monitors *monitor.Monitors) func(name string) (labels.Set, bool) {
+	return func(name string) (labels.Set, bool) {
+		namespace, ok := monitors.Head(AllNamespaces, "", name)
+		if !ok {
+			return nil, false
+		}
+		return namespace.GetLabels(), true
+	}
+}
+
 // NamespacesGVR is where Namespaces are; core/v1 is never absent.
 var NamespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"} //nolint:gochecknoglobals // a constant in all but syntax
 

@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/guard"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/wire"
+)
+
+// guards has the guard of each rule that runs. Package guard decides; here is what follows from that.
+type guards struct {
+	engine *Engine
+
+	mu     sync.Mutex
+	byRule map[string]*guard.Guard // guarded by mu
+}
+
+func newGuards(e *Engine) *guards { return &guards{engine: e, byRule: make(map[string]*guard.Guard)} }
+
+// ofLocked is the guard of a rule. One that has stopped has none, and gets one for this call only.
+func (s *guards) ofLocked(id string) *guard.Guard {
+	if g := s.byRule[id]; g != nil {
+		return g
+	}
+	return &guard.Guard{}
+}
+
+// forgetRule drops the guard of a rule that stopped.
+func (s *guards) forgetRule(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byRule, id)
+}
+
+// blocked has, by the rule's id, what a revision would delete and may not without being confirmed.
+func (s *guards) blocked() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := make(map[string]string)
+	for id, g := range s.byRule {
+		if message := g.Blocked(); message != "" {
+			found[id] = conditions.ReasonPruneHeld + ": " + message
+		}
+	}
+	return found
+}
+
+// update calls f with the guard of an operator's rule, and does what follows from the outcome.
+func (s *guards) update(op *operator.Operator, f func(*guard.Guard, guard.Revision) guard.Outcome) guard.Outcome {
+	r := op.Revision()
+	s.mu.Lock()
+	g := s.ofLocked(op.ID)
+	next := f(g, r)
+	if next.Awaits && s.mayDelete(op) {
+		next.Requeue = append(next.Requeue, g.Permit(r)...)
+	}
+	s.mu.Unlock()
+	if next.Request {
+		s.requestPermission(op)
+	}
+	for _, k := range next.Requeue {
+		s.engine.queue.Add(k)
+	}
+	if next.Report {
+		s.engine.inbox.Notify()
+	}
+	if next.Evaluated {
+		s.engine.enqueueRemovals(op)
+	}
+	return next
+}
+
+// get returns what f finds of the guard of an operator's rule.
+func (s *guards) get(op *operator.Operator, f func(*guard.Guard, guard.Revision) bool) bool {
+	r := op.Revision()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f(s.ofLocked(op.ID), r)
+}
+
+// confirm notes which revisions of a rule its author has confirmed. A rule has a guard from the first such call on.
+func (s *guards) confirm(op *operator.Operator, revisions []string) {
+	s.mu.Lock()
+	s.byRule[op.ID] = s.ofLocked(op.ID)
+	s.mu.Unlock()
+	s.update(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Confirm(r, revisions) })
+}
+
+// begin has the guard wait for what each of these parents would lose to the operator's revision.
+func (s *guards) begin(op *operator.Operator, parents queue.Keys) {
+	s.update(op, func(g *guard.Guard, r guard.Revision) guard.Outcome {
+		if !s.engine.running.IsCurrent(op) {
+			return guard.Outcome{} // another revision has begun meanwhile
+		}
+		return g.Begin(r, parents, s.mayDelete(op))
+	})
+}
+
+// Decide implements reconcile.Guard.
+func (s *guards) Decide(op *operator.Operator, parent queue.Key, objects []identity.ID) (may bool) {
+	return s.update(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Decide(r, parent, objects) }).May
+}
+
+// Doubt implements reconcile.Guard.
+func (s *guards) Doubt(op *operator.Operator, parent queue.Key, objects []identity.ID) (may bool) {
+	return s.update(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Doubt(r, parent, objects) }).May
+}
+
+// Excuse implements reconcile.Guard.
+func (s *guards) Excuse(op *operator.Operator, parent queue.Key) {
+	s.update(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Excuse(r, parent) })
+}
+
+// reassess does what follows for the guard once the record of the operator's rule has changed.
+func (s *guards) reassess(op *operator.Operator) { s.update(op, (*guard.Guard).Assess) }
+
+// isReleased reports whether the operator's revision may delete what it does not render.
+func (s *guards) isReleased(op *operator.Operator) bool {
+	return s.get(op, (*guard.Guard).IsReleased)
+}
+
+// isEvaluated reports whether every parent has been reconciled since the operator's revision began.
+func (s *guards) isEvaluated(op *operator.Operator) bool {
+	return s.get(op, (*guard.Guard).IsEvaluated)
+}
+
+// MayRecreate implements reconcile.Guard.
+func (s *guards) MayRecreate(op *operator.Operator, parent queue.Key) (may, blocked bool) {
+	r := op.Revision()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ofLocked(op.ID).MayRecreate(r, parent)
+}
+
+// mayDelete reports whether the record permits the operator's revision to delete.
+func (s *guards) mayDelete(op *operator.Operator) bool {
+	stored, ok := s.engine.records.Get(op.ID)
+	return ok && stored.Permits(op.Program.Hash(), maps.Keys(op.Children), maps.Keys(op.Retired))
+}
+
+// requestPermission has the record permit the operator's revision to delete.
+func (s *guards) requestPermission(op *operator.Operator) {
+	dropped, absent := make(map[schema.GroupVersionKind]bool), slices.Clone(op.Absent)
+	for gvk, kind := range op.Retired {
+		dropped[gvk] = slices.ContainsFunc(s.engine.monitors.Unread(op.ChildKey(kind.GVR)), func(child *wire.Object) bool { return plan.RuleOfTag(child) == op.ID })
+	}
+	s.engine.records.UpdateIf(op.ID, func() bool { return s.engine.running.IsCurrentRevision(op) }, func(r *record.Record) {
+		r.Permit(op.Program.Hash(), dropped, absent)
+	})
+}
+
+// MayCleanUp tells whether a removal may begin to delete: not before the other rules for
+// the same kind of parents have taken over what they render. It holds for all else.
+func (s *guards) MayCleanUp(op *operator.Operator) bool {
+	if op.Removal == nil || op.Removal.KeepsChildren() {
+		return true
+	}
+	for _, other := range s.engine.running.Load().ByID {
+		if other.Removal == nil && other.Parent.GVK.GroupKind() == op.Parent.GVK.GroupKind() && !s.isEvaluated(other) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,93 @@
+package operator
+
+import (
+	"strings"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/rules"
+)
+
+// Set is the rules that run at one time. It does not change once it is stored.
+type Set struct {
+	ByID map[string]*Operator
+	// ByKey has, for each informer, the operators that need it.
+	ByKey map[monitor.Key][]*Operator
+	// Rules has the ids of all rules that exist, running or not; nil where that is not known for sure.
+	Rules map[string]bool
+	// Paused has the rules that exist and do not run, by the kind of their parents.
+	Paused map[schema.GroupKind][]*rules.Rule
+	// reads has the resources of which objects are parents, are looked up, or are patched.
+	reads map[schema.GroupVersionResource]bool
+}
+
+// NewSet is the set of these operators.
+func NewSet(ops []*Operator) *Set {
+	set := &Set{
+		ByID: make(map[string]*Operator, len(ops)), ByKey: make(map[monitor.Key][]*Operator),
+		reads: make(map[schema.GroupVersionResource]bool),
+	}
+	for _, op := range ops {
+		set.ByID[op.ID] = op
+		set.reads[op.Parent.GVR] = true
+		for _, l := range op.Lookups {
+			set.reads[l.Kind.GVR] = true
+		}
+		for _, patch := range op.Patches {
+			set.reads[patch.Kind.GVR] = true
+		}
+		for _, key := range op.Informers() {
+			set.ByKey[key] = append(set.ByKey[key], op)
+		}
+	}
+	return set
+}
+
+// Running has the rules that run now. The goroutine of the catalog stores, and everyone loads. The zero value has none.
+type Running struct{ set atomic.Pointer[Set] }
+
+// Load is the newest Set.
+func (r *Running) Load() *Set {
+	if set := r.set.Load(); set != nil {
+		return set
+	}
+	return NewSet(nil)
+}
+
+// Store makes a Set the newest one.
+func (r *Running) Store(set *Set) { r.set.Store(set) }
+
+// Get is the operator of a rule; nil if the rule does not run.
+func (r *Running) Get(id string) *Operator { return r.Load().ByID[id] }
+
+// IsCurrent tells whether an operator is the one of its rule that runs.
+func (r *Running) IsCurrent(op *Operator) bool { return r.Get(op.ID) == op }
+
+// IsCurrentRevision tells whether the rule runs in the revision that an operator has.
+func (r *Running) IsCurrentRevision(op *Operator) bool {
+	now := r.Get(op.ID)
+	return now != nil && now.Removal == nil && now.Program.Hash() == op.Program.Hash()
+}
+
+// IsRead tells whether parents of any rule depend on objects of a resource.
+func (r *Running) IsRead(gvr schema.GroupVersionResource) bool { return r.Load().reads[gvr] }
+
+// NameOf is what people call a rule; its id if it does not run any more.
+func (r *Running) NameOf(id string) string {
+	if op := r.Get(id); op != nil {
+		return op.Name.String()
+	}
+	return id
+}
+
+// ManagerName is what people call a field manager: that of a rule by the rule.
+func (r *Running) ManagerName(manager string) string {
+	for id, op := range r.Load().ByID {
+		if strings.Contains(manager, id) {
+			return "rule " + op.Name.String()
+		}
+	}
+	return manager
+}

@@ -1,0 +1,178 @@
+package patching
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/feedback"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/patching/contributions"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/rules"
+)
+
+// contributorOf is what tells the parents of a patch apart.
+func contributorOf(parent *unstructured.Unstructured) contributions.Parent {
+	return contributions.Parent{UID: parent.GetUID(), Created: parent.GetCreationTimestamp().Time}
+}
+
+// Contributor is the reconcile of a parent that contributes to patches.
+type Contributor struct {
+	Op     *operator.Operator
+	Key    queue.Key
+	Parent *unstructured.Unstructured
+	// Provenance is what led to the reconcile, as far as it was rules.
+	Provenance *feedback.Provenance
+	// Select lists the objects that a query selects, and has the parent reconciled when one enters or leaves the selection.
+	Select func(plan.Lookup, rules.Query) ([]*unstructured.Unstructured, error)
+}
+
+// Contribute takes in what a parent contributes by patches, and returns how that fares. awaited is true if something is about to
+// be applied for the first time: the parent is enqueued when it is known how that went.
+func (p *Patches) Contribute(ctx context.Context, from Contributor, patches []rules.PatchOutcome) (problems []conditions.Problem, awaited bool) {
+	for _, rendered := range patches {
+		planned, ok := from.Op.Patches[rendered.ID]
+		if !ok {
+			continue // its kind is missing
+		}
+		now, refused := p.contribution(ctx, from, planned, rendered)
+		problems = append(problems, refused...)
+		p.set(from, rendered.ID, now)
+		fares, waits := p.book.Fares(from.Op.Plan, from.Key.Parent, rendered.ID)
+		for _, fare := range fares {
+			if fare.Problem.Reason != conditions.ReasonHeld || !p.isInPlace(planned, fare.Target, fare.Part) {
+				problems = append(problems, fare.Problem)
+			}
+		}
+		awaited = awaited || waits
+	}
+	return problems, awaited
+}
+
+// ContributeUnknown takes in that it is not known now what a parent contributes: what it did before stays.
+func (p *Patches) ContributeUnknown(from Contributor) {
+	for id := range from.Op.Patches {
+		p.set(from, id, &contributions.Contribution{Parent: contributorOf(from.Parent), Open: true})
+	}
+}
+
+// set enqueues the targets for which a parent contributes something else now.
+func (p *Patches) set(from Contributor, patch string, now *contributions.Contribution) {
+	for _, k := range p.book.Set(from.Op.Plan, from.Key.Parent, patch, now) {
+		p.Feedback.HandOver(from.Key, from.Provenance, k)
+		p.Queue.Add(k)
+	}
+}
+
+// contribution makes of what was rendered what is set in each target.
+func (p *Patches) contribution(
+	ctx context.Context, from Contributor, planned plan.Patch, rendered rules.PatchOutcome,
+) (now *contributions.Contribution, problems []conditions.Problem) {
+	now = &contributions.Contribution{
+		Parent: contributorOf(from.Parent), Open: rendered.Unknown,
+		Parts: make(map[types.NamespacedName]*patchset.Part), Doubtful: make(map[types.NamespacedName]bool),
+	}
+	report := func(of conditions.Problem) {
+		of.Subject = "patch " + rendered.ID
+		problems = append(problems, of)
+	}
+	for _, item := range rendered.Contributions {
+		targets, err := targets(from, planned, item.Target)
+		if err != nil {
+			now.Open = true
+			report(conditions.Problem{Reason: conditions.ReasonWaiting, Err: err})
+			continue
+		}
+		var part *patchset.Part
+		if item.Object != nil {
+			if part, err = p.Writer.Part(ctx, item.Object); err != nil {
+				report(problemOfPart(err))
+			}
+		}
+		for _, target := range targets {
+			err := p.Writer.MayContribute(planned.GVK.GroupKind(), target, part)
+			if err != nil {
+				// What others contribute to the target is not refused because of it.
+				report(conditions.OfWrite("", err))
+			} else if err = addPart(now, target, part); err != nil {
+				report(conditions.Problem{Reason: conditions.ReasonContradiction, Stalled: true, Elsewhere: true, Err: err})
+			}
+		}
+	}
+	return now, problems
+}
+
+// problemOfPart is why what is set is not known although it was rendered.
+func problemOfPart(err error) conditions.Problem {
+	of := conditions.OfWrite("", err)
+	if invalid, ok := errors.AsType[*apply.InvalidError](err); ok {
+		// Another schema would be another start of the rule.
+		of.Err, of.Elsewhere = fmt.Errorf("what it sets is not valid: %w", invalid.Err), true
+	}
+	return of
+}
+
+// addPart adds what one item of a patch sets in a target. A second item for the same target is put together with the first; the
+// error says that the two contradict each other.
+func addPart(now *contributions.Contribution, target types.NamespacedName, part *patchset.Part) error {
+	before := now.Parts[target]
+	if part == nil || now.Doubtful[target] {
+		now.Doubtful[target] = true
+		delete(now.Parts, target)
+		return nil
+	}
+	if before != nil {
+		merged, err := patchset.Merge(nil, []*patchset.Part{before, part})
+		if err == nil && len(merged.Contradictions) > 0 {
+			err = fmt.Errorf("two items set %s of %s to different values", merged.Contradictions[0].Path, shortName(target))
+		}
+		if err != nil {
+			now.Doubtful[target] = true
+			delete(now.Parts, target)
+			return err
+		}
+		part = merged.Part
+	}
+	now.Parts[target] = part
+	return nil
+}
+
+// targets lists the objects that an item of a patch is for: the one that it names, or those that its selector selects now.
+func targets(from Contributor, planned plan.Patch, target rules.Target) ([]types.NamespacedName, error) {
+	if target.Name != "" {
+		return []types.NamespacedName{{Namespace: target.Namespace, Name: target.Name}}, nil
+	}
+	found, err := from.Select(planned.Lookup, rules.Query{
+		GVK: planned.GVK, Namespace: target.Namespace, AllNamespaces: target.AllNamespaces, Selector: target.Selector,
+	})
+	if err != nil {
+		return nil, err
+	}
+	names := make([]types.NamespacedName, len(found))
+	for i, object := range found {
+		names[i] = identity.Of(object).NamespacedName
+	}
+	return names, nil
+}
+
+// isInPlace tells whether a target has what the parent sets there.
+func (p *Patches) isInPlace(planned plan.Patch, target types.NamespacedName, part *patchset.Part) bool {
+	live, ok := p.Monitors.Get(planned.InformerFor(target.Namespace), target.Namespace, target.Name)
+	return ok && patchset.HoldsPatch(live, planned.Manager, part)
+}
+
+func shortName(name types.NamespacedName) string {
+	if name.Namespace == "" {
+		return name.Name
+	}
+	return name.String()
+}

@@ -1,0 +1,224 @@
+package contributions
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/queue"
+)
+
+// problem is a problem in a word; "later" is transient, and "" is none.
+func problem(text string) conditions.Problem {
+	switch text {
+	case "":
+		return conditions.Problem{}
+	case "later":
+		return conditions.Problem{Err: conditions.Transient(text)}
+	}
+	return conditions.Problem{Err: errors.New(text)}
+}
+
+func name(of string) types.NamespacedName { return types.NamespacedName{Namespace: "home", Name: of} }
+
+// parentKey is the work on a parent, and targetKey that on what the patch sets in a target.
+func parentKey(of string) queue.Key { return queue.Key{Rule: "r", Parent: name(of)} }
+func targetKey(of string) queue.Key { return queue.Key{Rule: "r", Patch: "p", Parent: name(of)} }
+
+// namesOf are what keys are about, sorted.
+func namesOf(keys []queue.Key) []string {
+	names := []string{}
+	for _, k := range keys {
+		names = append(names, k.Parent.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// sets is a contribution of a part to each target.
+func sets(parent Parent, targets ...string) *Contribution {
+	c := &Contribution{Parent: parent, Parts: make(map[types.NamespacedName]*patchset.Part)}
+	for _, target := range targets {
+		c.Parts[name(target)] = &patchset.Part{}
+	}
+	return c
+}
+
+var (
+	elder   = Parent{UID: "elder", Created: time.Unix(1, 0)}
+	younger = Parent{UID: "younger", Created: time.Unix(2, 0)}
+)
+
+func parentOf(name string) Parent { return map[string]Parent{"a": younger, "b": elder}[name] }
+
+// newRevision is a start of a rule with a patch for one kind of targets.
+func newRevision(kind string) *plan.Plan {
+	var patch plan.Patch
+	patch.GVK.Version, patch.GVK.Kind = "v1", kind
+	return &plan.Plan{ID: "r", Patches: map[string]plan.Patch{"p": patch}}
+}
+
+// begin makes a book in which a rule has started with two parents.
+func begin(t *testing.T) (*Book, *plan.Plan) {
+	t.Helper()
+	b, revision := New(), newRevision("ConfigMap")
+	b.Expect(revision)
+	parents := map[types.NamespacedName]Parent{name("a"): younger, name("b"): elder}
+	if ready := b.Begin(revision, parents, queue.Keys{targetKey("old"): true}); len(ready) > 0 {
+		t.Fatalf("%v are ready before any parent was looked at", ready)
+	}
+	return b, revision
+}
+
+func check(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// Until each parent was looked at, a target is left alone; then what was asked for in
+// between is looked at, too.
+func TestWave(t *testing.T) {
+	b, revision := begin(t)
+	check(t, "news of a, before all were reconciled", namesOf(b.Set(revision, name("a"), "p", sets(younger, "x"))), []string{})
+	check(t, "ready after a", namesOf(b.Reconciled(revision, name("a"))), []string{})
+	saw, current := b.Collect(revision, targetKey("x"))
+	if !current || !saw.Pending {
+		t.Errorf("collected %+v, current %t, while b was not looked at; want pending", saw, current)
+	}
+	check(t, "woken by a look that was too early", namesOf(b.Finish(targetKey("x"), saw, problem("later"), nil)), []string{})
+	b.Set(revision, name("b"), "p", sets(elder, "x"))
+	check(t, "ready after b", namesOf(b.Reconciled(revision, name("b"))), []string{"old", "x"})
+	check(t, "ready after b, again", namesOf(b.Reconciled(revision, name("b"))), []string{})
+
+	saw, _ = b.Collect(revision, targetKey("x"))
+	check(t, "parents, the oldest first", saw.Parents, []types.NamespacedName{name("b"), name("a")})
+	if saw.Pending || len(saw.Parts) != 2 || !b.IsBusy(targetKey("other")) {
+		t.Errorf("collected %+v, want two parts and no wave", saw)
+	}
+	b.Finish(targetKey("x"), saw, problem(""), nil)
+	if b.IsBusy(targetKey("x")) {
+		t.Error("the patch is still busy after the look")
+	}
+	if _, current = b.Collect(newRevision("ConfigMap"), targetKey("x")); current {
+		t.Error("another revision may look at the target")
+	}
+}
+
+// What is not known now stays as it was; what was never known casts doubt on a target
+// until it is.
+func TestDoubt(t *testing.T) {
+	b, revision := begin(t)
+	b.Set(revision, name("a"), "p", sets(younger, "x"))
+	b.Set(revision, name("b"), "p", &Contribution{Parent: elder, Doubtful: map[types.NamespacedName]bool{name("y"): true}})
+	b.Reconciled(revision, name("a"))
+	b.Reconciled(revision, name("b"))
+	collect := func(of string) Collected {
+		saw, _ := b.Collect(revision, targetKey(of))
+		b.Finish(targetKey(of), saw, problem(""), nil)
+		return saw
+	}
+	check(t, "doubt about x", collect("x").Doubt, "")
+	check(t, "doubt about y", collect("y").Doubt, "home/b")
+	check(t, "news when b knows", namesOf(b.Set(revision, name("b"), "p", sets(elder))), []string{"y"})
+	check(t, "doubt about y when b knows", collect("y").Doubt, "")
+
+	check(t, "news when a does not know any more", namesOf(b.Set(revision, name("a"), "p", &Contribution{Parent: younger, Open: true})), []string{})
+	saw := collect("x")
+	check(t, "parents of x", saw.Parents, []types.NamespacedName{name("a")})
+	check(t, "doubt about x, of which all was known once", saw.Doubt, "")
+	again := Parent{UID: "again", Created: younger.Created}
+	check(t, "news when a is created again and knows nothing", namesOf(b.Set(revision, name("a"), "p", &Contribution{Parent: again, Open: true})), []string{"x"})
+	check(t, "doubt about x then", collect("x").Doubt, "home/a")
+}
+
+// The end of a doubt leads back to what was left as it is for it, also where nobody
+// contributes any more: something is to be released there.
+func TestDoubtThatEnds(t *testing.T) {
+	b, revision := begin(t)
+	b.Reconciled(revision, name("a"))
+	b.Reconciled(revision, name("b"))
+	collect := func() Collected {
+		saw, _ := b.Collect(revision, targetKey("old"))
+		b.Finish(targetKey("old"), saw, problem("held"), nil)
+		return saw
+	}
+	named, other := "a", "b" // which of the two is named first, is not said
+	if collect().Doubt == "home/b" {
+		named, other = other, named
+	}
+	check(t, "news when the one that is named goes", namesOf(b.Drop(revision, name(named))), []string{"old"})
+	check(t, "it leaves until somebody has worked on the target", b.IsLeaving(parentKey(named)), true)
+	check(t, "doubt then", collect().Doubt, "home/"+other)
+	check(t, "it leaves then", b.IsLeaving(parentKey(named)), false)
+	check(t, "news when another comes that is unknown", namesOf(b.Set(revision, name("c"), "p", &Contribution{Parent: younger, Open: true})), []string{})
+	check(t, "news when that goes", namesOf(b.Drop(revision, name("c"))), []string{})
+	check(t, "news when it is known to be about another target", namesOf(b.Set(revision, name(other), "p",
+		&Contribution{Parent: parentOf(other), Doubtful: map[types.NamespacedName]bool{name("x"): true}})), []string{"old"})
+	saw, _ := b.Collect(revision, targetKey("old"))
+	check(t, "doubt in the end", saw.Doubt, "")
+	b.Finish(targetKey("old"), saw, problem(""), nil)
+	check(t, "news when the last one goes", namesOf(b.Drop(revision, name(other))), []string{})
+	check(t, "news of a parent that was forgotten", namesOf(b.Drop(revision, name(other))), []string{})
+	if l := b.ledgers["r"]; len(l.contributors) > 0 || len(l.patches["p"].targets) > 0 || len(l.patches["p"].blocked) > 0 {
+		t.Errorf("of nobody's contributions is kept: %+v, %+v", l, l.patches["p"])
+	}
+}
+
+// A parent asks how its contribution fares, and is woken when that is known or changes.
+func TestState(t *testing.T) {
+	b, revision := begin(t)
+	b.Set(revision, name("a"), "p", sets(younger, "x"))
+	b.Set(revision, name("b"), "p", sets(elder, "x"))
+	b.Reconciled(revision, name("a"))
+	b.Reconciled(revision, name("b"))
+	look := func(came string, left map[types.NamespacedName]conditions.Problem) []string {
+		saw, _ := b.Collect(revision, targetKey("x"))
+		return namesOf(b.Finish(targetKey("x"), saw, problem(came), left))
+	}
+	state := func(of string) string {
+		fares, awaited := b.Fares(revision, name(of), "p")
+		switch {
+		case awaited:
+			return "unknown"
+		case len(fares) == 0:
+			return ""
+		}
+		return fares[0].Problem.Err.Error()
+	}
+	check(t, "a before a look", state("a"), "unknown")
+	check(t, "woken by the first look", look("", nil), []string{"a"})
+	check(t, "a after it", state("a"), "")
+	check(t, "woken by one more", look("", nil), []string{})
+	check(t, "woken where the younger is left out", look("", map[types.NamespacedName]conditions.Problem{name("a"): problem("contradicts")}), []string{"a"})
+	check(t, "a then", state("a"), "contradicts")
+	check(t, "b then", state("b"), "")
+	check(t, "woken by what concerns both", look("forbidden", nil), []string{"a", "b"})
+	check(t, "b then", state("b"), "forbidden")
+
+	// A change during a look: who asks then is woken by the next one.
+	saw, _ := b.Collect(revision, targetKey("x"))
+	check(t, "news when b goes", namesOf(b.Drop(revision, name("b"))), []string{"x"})
+	check(t, "a during the look", state("a"), "unknown")
+	check(t, "woken by a look that is late", namesOf(b.Finish(targetKey("x"), saw, problem(""), nil)), []string{})
+	check(t, "b leaves until somebody has looked", b.IsLeaving(parentKey("b")), true)
+	check(t, "woken by the next, even though it fails", look("forbidden", nil), []string{"a", "b"})
+	check(t, "b leaves then", b.IsLeaving(parentKey("b")), false)
+	check(t, "a leaves", b.IsLeaving(parentKey("a")), false)
+	check(t, "woken by one that succeeds", look("", nil), []string{"a"})
+	if b.Drop(revision, name("a")); b.Contributes(targetKey("x")) {
+		t.Error("somebody still contributes")
+	}
+	b.ForgetRule("r")
+	if b.HasBegun(revision) {
+		t.Error("a rule that stopped is still under way")
+	}
+}

@@ -1,0 +1,132 @@
+package patching
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/feedback"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/patching/contributions"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/readers"
+	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/restmapping"
+)
+
+// Queue takes the keys of targets and of parents.
+type Queue interface {
+	Add(k queue.Key)
+	AddPatient(k queue.Key)
+}
+
+// Options are what patches need of others.
+type Options struct {
+	Client   dynamic.Interface
+	Mapper   *restmapping.Mapper
+	Monitors *monitor.Monitors
+	Writer   *apply.Writer
+	Running  *operator.Running
+	Queue    Queue
+	Parents  *parents.Store
+	Readers  *readers.Index
+	Borrowed *readers.Borrowed
+	Feedback *feedback.Tracker
+	Records  *record.Store
+	// Restored is called for a rule that is being removed, when a kind of targets of its patches was restored.
+	Restored func(op *operator.Operator)
+	Now      func() time.Time
+	// RetryMax bounds the pauses while fields of a target are in conflict.
+	RetryMax time.Duration
+}
+
+// Patches brings what all parents set by patches to their targets. It is safe for concurrent use.
+type Patches struct {
+	Options
+
+	book    *contributions.Book
+	retired retired
+}
+
+// New makes Patches of rules that are yet to start.
+func New(options Options) *Patches {
+	return &Patches{Options: options, book: contributions.New(), retired: retired{of: make(map[string][]record.Patch)}}
+}
+
+// Expect makes an operator the one of its rule that counts: what comes on behalf of an earlier one has no effect from now on.
+func (p *Patches) Expect(op *operator.Operator) { p.book.Expect(op.Plan) }
+
+// Begin begins the start of a rule: its targets are left alone until each parent was reconciled. What the rule patched before, as
+// the managedFields of the targets show, is reconciled then. remembered are the keys of the rule of which something is known.
+func (p *Patches) Begin(op *operator.Operator, remembered queue.Keys) {
+	if p.book.HasBegun(op.Plan) {
+		return
+	}
+	p.retire(op)
+	found := make(queue.Keys)
+	for id, planned := range op.Patches {
+		if !planned.IsWhole() {
+			found[queue.Key{Rule: op.ID, Patch: id}] = true // others are searched for
+		}
+		if planned.Borrowed {
+			continue
+		}
+		for _, object := range p.Monitors.Heads(planned.Informer) {
+			target := identity.Of(object).NamespacedName
+			if patchset.HasUnusedPrevious(object) {
+				found[queue.Key{Rule: op.ID, Patch: id, Parent: target}] = true
+			}
+			for _, patched := range patchset.Patched(object, op.ID) {
+				if op.Patches[patched].Informer == planned.Informer {
+					found[queue.Key{Rule: op.ID, Patch: patched, Parent: target}] = true
+				}
+			}
+		}
+	}
+	for k := range remembered {
+		if k.Patch != "" {
+			p.Queue.AddPatient(k) // to be followed still, or not any more
+		}
+	}
+	contributors := make(map[types.NamespacedName]contributions.Parent)
+	for _, parent := range p.Monitors.Heads(op.ParentKey) {
+		contributors[identity.Of(parent).NamespacedName] = contributorOf(parent)
+	}
+	for _, k := range p.book.Begin(op.Plan, contributors, found) {
+		p.Queue.AddPatient(k)
+	}
+}
+
+// Reconciled takes in that a parent was reconciled. When all have been since the start of the rule, the targets are.
+func (p *Patches) Reconciled(op *operator.Operator, k queue.Key) {
+	p.addKeys(p.book.Reconciled(op.Plan, k.Parent))
+}
+
+// Drop ends what a parent contributes that does not exist any more, or that the rule does not select, as a reconcile by this
+// operator found.
+func (p *Patches) Drop(op *operator.Operator, k queue.Key) { p.addKeys(p.book.Drop(op.Plan, k.Parent)) }
+
+// IsLeaving tells whether a target of a parent that was dropped was not reconciled since. When all have been, the parent is
+// enqueued.
+func (p *Patches) IsLeaving(k queue.Key) bool { return p.book.IsLeaving(k) }
+
+// AddKeys adds to found the parents of a rule that contribute something.
+func (p *Patches) AddKeys(rule string, found queue.Keys) { p.book.AddKeys(rule, found) }
+
+// ForgetRule drops what is known of a rule that stopped. Its targets stay as they are.
+func (p *Patches) ForgetRule(id string) {
+	p.book.ForgetRule(id)
+	p.Writer.ForgetPatchesOf(id)
+}
+
+func (p *Patches) addKeys(keys []queue.Key) {
+	for _, k := range keys {
+		p.Queue.Add(k)
+	}
+}

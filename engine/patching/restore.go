@@ -1,0 +1,175 @@
+package patching
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/outcome"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/restmapping"
+)
+
+// restorePage is how many objects one request asks for when those are searched for that have something of a patch.
+const restorePage = 500
+
+// retired are the patches that rules have no more and whose targets are yet to be restored.
+type retired struct {
+	mu sync.Mutex
+	// of is by the rule's id. Guarded by mu.
+	of map[string][]record.Patch
+}
+
+// patches are those of a key: an id may have had several kinds of targets.
+func (r *retired) patches(k queue.Key) []record.Patch {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.of[k.Rule]), func(p record.Patch) bool { return p.ID != k.Patch })
+}
+
+// restored takes in that a retired patch has nothing in any object any more.
+func (r *retired) restored(rule string, patch record.Patch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.setLocked(rule, slices.DeleteFunc(slices.Clone(r.of[rule]), func(p record.Patch) bool { return p == patch }))
+}
+
+func (r *retired) setLocked(rule string, patches []record.Patch) {
+	if r.of[rule] = patches; len(patches) == 0 {
+		delete(r.of, rule)
+	}
+}
+
+// retire has what a rule patched before, and patches no more, restored.
+func (p *Patches) retire(op *operator.Operator) {
+	stored, _ := p.Records.Get(op.ID)
+	patches := slices.DeleteFunc(stored.Patches, op.HasPatch)
+	p.retired.mu.Lock()
+	p.retired.setLocked(op.ID, patches)
+	p.retired.mu.Unlock()
+	for _, patch := range patches {
+		p.Queue.Add(queue.Key{Rule: op.ID, Patch: patch.ID})
+	}
+}
+
+// IsRestoring tells whether something that a rule patched is yet to be restored.
+func (p *Patches) IsRestoring(rule string) bool {
+	p.retired.mu.Lock()
+	defer p.retired.mu.Unlock()
+	return len(p.retired.of[rule]) > 0
+}
+
+// restore searches for objects that have something of a patch, and that no informer shows: those of a retired patch are restored,
+// and those of another, of which the informer shows some objects only, are enqueued. Who manages a field is written in the object,
+// so the rule's record has the kinds only.
+func (p *Patches) restore(ctx context.Context, k queue.Key) outcome.Outcome {
+	retired := p.retired.patches(k)
+	if len(retired) > 0 && p.book.IsBusy(k) {
+		return outcome.Outcome{Verdict: outcome.Again} // a write that has begun is restored too
+	}
+	var errs []error
+	for _, patch := range retired {
+		errs = append(errs, p.restoreRetired(ctx, k, patch))
+	}
+	if op := p.Running.Get(k.Rule); op != nil {
+		if op.Removal != nil && op.Removal.IsDone() {
+			p.Restored(op)
+		}
+		if planned, ok := op.Patches[k.Patch]; ok && !planned.IsWhole() {
+			errs = append(errs, p.findHiddenTargets(ctx, planned, k))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return outcome.Outcome{Verdict: outcome.Again, Err: fmt.Errorf("restore what patch %s set: %w", k.Patch, err)}
+	}
+	return outcome.Outcome{}
+}
+
+// restoreRetired restores the targets of a patch that the rule does not have any more.
+func (p *Patches) restoreRetired(ctx context.Context, k queue.Key, patch record.Patch) error {
+	// The rule may have the patch again by now, in a revision that began meanwhile.
+	isRetired := func() bool {
+		op := p.Running.Get(k.Rule)
+		return op == nil || !op.HasPatch(patch)
+	}
+	err := p.eachPatched(ctx, patch.GVK(), k, func(gvr schema.GroupVersionResource, object *unstructured.Unstructured) error {
+		if object.GetDeletionTimestamp() != nil || !isRetired() {
+			return nil
+		}
+		manager := patchset.Manager(k.Rule, k.Patch)
+		_, err := p.Writer.SyncPatch(ctx, apply.Patch{GVR: gvr, Object: object, Manager: manager})
+		if err == nil {
+			p.Writer.ForgetPatch(object.GetUID(), manager)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p.Records.UpdateIf(k.Rule, func() bool { return p.Running.Get(k.Rule) != nil && isRetired() }, func(r *record.Record) {
+		r.Patches = slices.DeleteFunc(r.Patches, func(other record.Patch) bool { return other == patch })
+	})
+	p.retired.restored(k.Rule, patch) // after that, the record may be removed
+	return nil
+}
+
+// findHiddenTargets enqueues the targets of a patch that its informer does not show: an object that no longer matches the
+// selector is restored. The start of the rule enqueues those that it shows.
+func (p *Patches) findHiddenTargets(ctx context.Context, planned plan.Patch, k queue.Key) error {
+	err := p.eachPatched(ctx, planned.GVK, k, func(_ schema.GroupVersionResource, object *unstructured.Unstructured) error {
+		// A borrowed informer shows what its users read, and the start does not go through it.
+		if _, shown := p.Monitors.Head(planned.Informer, object.GetNamespace(), object.GetName()); planned.Borrowed || !shown {
+			p.Queue.Add(queue.Key{Rule: k.Rule, Patch: k.Patch, Parent: identity.Of(object).NamespacedName})
+		}
+		return nil
+	})
+	if apierrors.IsForbidden(err) { // as where Secrets may be read in some namespaces only
+		logr.FromContextOrDiscard(ctx).V(1).Info("targets that a patch left are not looked for", "reason", err.Error())
+		return nil
+	}
+	return err
+}
+
+// eachPatched calls f for every object of a kind that has something of a patch, or that remembers what no patch has taken. A kind
+// that the cluster does not have has none; it fails while that is not known.
+func (p *Patches) eachPatched(
+	ctx context.Context, gvk schema.GroupVersionKind, k queue.Key, f func(schema.GroupVersionResource, *unstructured.Unstructured) error,
+) error {
+	kind, err := p.Mapper.Kind(ctx, gvk)
+	if _, unknown := errors.AsType[*restmapping.UnknownKindError](err); unknown {
+		return nil // with a kind, all its objects went
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	options := metav1.ListOptions{Limit: restorePage}
+	for {
+		list, err := p.Client.Resource(kind.GVR).List(ctx, options)
+		if err != nil {
+			return fmt.Errorf("list %s: %w", kind.GVR.GroupResource(), err)
+		}
+		for i := range list.Items {
+			if object := &list.Items[i]; slices.Contains(patchset.Patched(object, k.Rule), k.Patch) || patchset.HasUnusedPrevious(object) {
+				errs = append(errs, f(kind.GVR, object))
+			}
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return errors.Join(errs...)
+		}
+	}
+}

@@ -1,0 +1,328 @@
+package patching
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/feedback"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/outcome"
+	"kanon.dev/kanon/engine/patching/contributions"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/readers"
+)
+
+// refillPause is how long the target of a patch waits for an informer that lists again.
+const refillPause = 200 * time.Millisecond
+
+// Reconcile brings what a patch sets in one target up to date: what all parents contribute to it, and nothing else. op is the
+// operator of the rule, or nil, and ready tells whether it may begin.
+func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.Key, ready bool) outcome.Outcome {
+	switch {
+	case k.IsSweep():
+		return p.restore(ctx, k)
+	case op == nil:
+		return outcome.Outcome{Verdict: outcome.Waiting} // the rule's start comes here again
+	case !ready && p.book.HasBegun(op.Plan):
+		return outcome.Outcome{Verdict: outcome.Later, After: refillPause} // an informer lists again, and that is no start of the rule
+	case !ready:
+		return outcome.Outcome{Verdict: outcome.Waiting}
+	}
+	planned, ok := op.Patches[k.Patch]
+	if !ok {
+		p.Parents.Forget(k)
+		p.unfollow(k)
+		return outcome.Outcome{}
+	}
+	now := p.Now()
+	provenance, wait := p.Feedback.Begin(k, now, p.RetryMax)
+	if wait > 0 {
+		return outcome.Outcome{Verdict: outcome.Later, After: wait}
+	}
+	saw, current := p.book.Collect(op.Plan, k)
+	if !current {
+		return outcome.Outcome{Verdict: outcome.Waiting} // the start of the next operator comes here again
+	}
+	t := &target{Patches: p, op: op, plan: planned, key: k, saw: saw, provenance: provenance}
+	if len(t.saw.Parts) > 0 {
+		t.follow()
+	}
+	if loop := provenance.Loop(); loop != nil {
+		t.out.RequeueAfter(loop.Wait(now) + time.Millisecond) // the parents in the loop report it
+	}
+	came := t.runSafely(ctx)
+	told := p.book.Finish(k, t.saw, came, t.left)
+	for _, parent := range told {
+		if t.effect != nil { // the parent may see the target before its event
+			p.Feedback.Caused(parent, t.effect)
+		}
+	}
+	p.addKeys(told)
+	if !p.book.Contributes(k) && came.Err == nil {
+		p.Parents.ForgetConflicts(k) // those with what was written last
+		p.unfollow(k)
+	}
+	return t.outcome(came)
+}
+
+// unfollow drops which events enqueue the key of a target.
+func (p *Patches) unfollow(k queue.Key) {
+	p.Readers.Keep(k, nil)
+	p.Borrowed.Keep(k, nil)
+}
+
+// target is one reconcile of a target.
+type target struct {
+	*Patches
+
+	op   *operator.Operator
+	plan plan.Patch
+	key  queue.Key
+	saw  contributions.Collected
+	// provenance is what led to the reconcile, as far as it was rules.
+	provenance *feedback.Provenance
+	// effect is the provenance of what follows from a write of the reconcile; nil where it has not written.
+	effect *feedback.Provenance
+	// left are the problems of parents whose part is left out.
+	left map[types.NamespacedName]conditions.Problem
+	// out has the time after which the target has to be reconciled again.
+	out outcome.Outcome
+}
+
+// outcome is the outcome of the reconcile, by what came of it.
+func (t *target) outcome(came conditions.Problem) outcome.Outcome {
+	out := t.out
+	switch {
+	case came.Err == nil:
+	case errors.Is(came.Err, errNotRead), came.Reason == conditions.ReasonWaiting, came.Reason == conditions.ReasonHeld,
+		came.Reason == conditions.ReasonFieldTaken, came.Reason == conditions.ReasonContested:
+		out.Verdict = outcome.Waiting // for an event of the target, of its informer, or of a parent, or for the end of a pause
+	case !came.IsLogged():
+		out.Verdict = outcome.Again // the parents report it
+	default:
+		out.Verdict, out.Err = outcome.Again, fmt.Errorf("patch %s: %w", t.key.Patch, came.Err)
+	}
+	return out
+}
+
+func (t *target) name() string {
+	return mark.Ref{
+		Group: t.plan.GVK.Group, Kind: t.plan.GVK.Kind, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name,
+	}.String()
+}
+
+// follow has the target's events enqueue the key. It comes before the target is read.
+func (t *target) follow() {
+	informer := t.plan.InformerFor(t.key.Parent.Namespace)
+	if t.plan.Borrowed {
+		t.Borrowed.Use(t.key, informer)
+	}
+	s := readers.Subject{Informer: informer, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name}
+	t.Readers.Add(t.key, s, labels.Everything())
+}
+
+// runSafely is run, with a panic as a problem: the look is to be ended in any case.
+func (t *target) runSafely(ctx context.Context) (came conditions.Problem) {
+	var err error
+	defer func() {
+		if err != nil {
+			came = t.problem(err)
+		}
+	}()
+	defer outcome.ContainPanic(&err)
+	return t.run(ctx)
+}
+
+// run gives what is in the way; a problem without an error where nothing is.
+func (t *target) run(ctx context.Context) conditions.Problem {
+	if t.saw.Pending {
+		return t.problem(errNotRead) // the end of the wave comes here again
+	}
+	together, err := patchset.Merge(t.saw.Merged, t.saw.Parts)
+	if err != nil {
+		return t.problem(err)
+	}
+	t.saw.Merged = nil
+	if len(t.saw.Parts) > 1 {
+		t.saw.Merged = together // for the next time
+	}
+	merged := together.Part
+	t.leaveOut(together.Contradictions)
+	live, err := t.live(ctx, merged == nil)
+	if err == nil && live == nil {
+		t.Parents.ForgetConflicts(t.key)
+	}
+	switch {
+	case err != nil:
+		return t.problem(err)
+	case live == nil && merged == nil:
+		return conditions.Problem{}
+	case live == nil:
+		return conditions.Problem{Subject: t.subject(), Reason: conditions.ReasonWaiting, Err: fmt.Errorf("%s does not exist yet", t.name())}
+	case live.GetDeletionTimestamp() != nil && merged == nil:
+		return conditions.Problem{}
+	case t.saw.Doubt != "" && patchset.Shrinks(live, t.plan.Manager, merged):
+		return t.blocked(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there; the conditions and Events of that parent report why", t.name(), t.saw.Doubt))
+	}
+	err = t.sync(ctx, apply.Patch{
+		GVR: t.plan.Kind.GVR, Object: live, Manager: t.plan.Manager, Content: merged, Refuse: t.plan.Refuse, Keeps: t.keeps,
+	})
+	if err != nil {
+		return t.problem(err)
+	}
+	if merged == nil {
+		t.Writer.ForgetPatch(live.GetUID(), t.plan.Manager)
+	}
+	return conditions.Problem{}
+}
+
+// sync brings the target of a patch up to date, unless others keep taking back what is set there.
+func (t *target) sync(ctx context.Context, patch apply.Patch) error {
+	now, content := t.Now(), ""
+	if patch.Content != nil {
+		content = patch.Content.Content()
+	}
+	id, lost := identity.Of(patch.Object), feedback.FieldsOf(t.Writer.LostPatch(patch))
+	var suppressed bool
+	t.Parents.UpdateConflicts(t.key, func(c *feedback.Conflicts) { suppressed = c.Suppress(id, content, lost, now, t.RetryMax) })
+	if !suppressed {
+		defer t.Feedback.BeginWrite(t.key, id, mark.RefOf(patch.Object).String(), t.provenance, 0)()
+		result, err := t.Writer.SyncPatch(ctx, patch)
+		t.noteWrite(result)
+		if err != nil {
+			return err
+		}
+		if result.Action != apply.ActionNone {
+			t.Parents.UpdateConflicts(t.key, func(c *feedback.Conflicts) { c.Wrote(id, content, lost, now) })
+		}
+	}
+	var conflict feedback.Conflict
+	t.Parents.UpdateConflicts(t.key, func(c *feedback.Conflicts) { conflict = c.Of(id, content, now) })
+	if len(conflict.Fields) == 0 {
+		return nil
+	}
+	of := &conditions.FieldConflictError{Conflict: conflict, Object: mark.RefOf(patch.Object), NameOf: t.Running.ManagerName, Patched: true}
+	t.out.RequeueAfter(of.After())
+	return of
+}
+
+// noteWrite takes in the answer of a write of the target, which has begun.
+func (t *target) noteWrite(result apply.Result) {
+	live := result.Live
+	if live == nil || result.Action == apply.ActionNone {
+		return
+	}
+	t.effect = t.Feedback.Wrote(t.key, t.provenance, live, feedback.VersionOf(live))
+	t.Monitors.Observe(t.plan.InformerFor(t.key.Parent.Namespace), live)
+}
+
+// live is the target as it is known; nil where it is not there. Where the patch is to
+// be released, one that has left the informer's view is read.
+func (t *target) live(ctx context.Context, release bool) (*unstructured.Unstructured, error) {
+	target := t.key.Parent
+	informer := t.plan.InformerFor(target.Namespace)
+	if view := t.Monitors.View(informer); view != nil {
+		if live, ok := view.Get(target.Namespace, target.Name); ok {
+			return live, nil
+		}
+	} else if !release {
+		return nil, t.unread(informer)
+	}
+	if !release || t.plan.IsWhole() {
+		return nil, nil
+	}
+	live, err := t.Client.Resource(t.plan.Kind.GVR).Namespace(target.Namespace).Get(ctx, target.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read %s %s: %w", t.plan.Kind.GVR.GroupResource(), shortName(target), err)
+	}
+	return live, nil
+}
+
+// unread says why an informer does not show the target yet.
+func (t *target) unread(informer monitor.Key) error {
+	if err := t.Monitors.Failure(informer); err != nil {
+		return &unreadError{fmt.Errorf("cannot read %s: %w", informer.GVR.GroupResource(), err)}
+	}
+	return errNotRead // when it has filled, the key comes again
+}
+
+// errNotRead says that a target has not been read yet. It is about to be.
+var errNotRead = conditions.Transient("it is being read for the first time")
+
+// unreadError says that an informer has not filled; its event comes.
+type unreadError struct{ err error }
+
+func (e *unreadError) Error() string { return e.err.Error() }
+func (e *unreadError) Unwrap() error { return e.err }
+
+func (t *target) subject() string { return "patch " + t.key.Patch }
+
+func (t *target) blocked(why string) conditions.Problem {
+	return conditions.Problem{Subject: t.subject(), Reason: conditions.ReasonHeld, Elsewhere: true, Err: errors.New(why)}
+}
+
+// problem sorts what went wrong into what it means for the parents.
+func (t *target) problem(err error) conditions.Problem {
+	p := conditions.OfWrite("", err)
+	p.Subject, p.Elsewhere = t.subject(), true
+	if field, ok := errors.AsType[*apply.FieldConflictError](err); ok {
+		p.Reason, p.Stalled, p.Err = conditions.ReasonFieldTaken, true, field
+	}
+	if unread, ok := errors.AsType[*unreadError](err); ok {
+		p.Reason, p.Err = conditions.ReasonWaiting, unread
+	}
+	if t.op.Program.HasSecrets() {
+		p.Err = conditions.Redact(p.Err)
+	}
+	return p
+}
+
+// leaveOut notes the parents whose part contradicts that of an older one.
+func (t *target) leaveOut(contradictions []patchset.Contradiction) {
+	t.left = make(map[types.NamespacedName]conditions.Problem, len(contradictions))
+	for _, c := range contradictions {
+		t.left[t.saw.Parents[c.Part]] = conditions.Problem{
+			Subject: t.subject(), Reason: conditions.ReasonContradiction, Stalled: true, Elsewhere: true,
+			Err: fmt.Errorf("%s: %s %s, which is older, sets %s to another value, so nothing is set there for this one",
+				t.name(), t.op.Parent.GVK.Kind, shortName(t.saw.Parents[c.Other]), c.Path),
+		}
+	}
+}
+
+// keeps says why a patch takes nothing from a manager: who has the field there would
+// put it back, for ever.
+func (t *target) keeps(manager string) string {
+	if manager == fieldset.Manager {
+		return "a rule makes the object and sets the field; let that rule ignore it"
+	}
+	for id, op := range t.Running.Load().ByID {
+		patch, ok := strings.CutPrefix(manager, patchset.ManagersOf(id))
+		if !ok || manager == t.plan.Manager {
+			continue
+		}
+		if _, there := op.Patches[patch]; there {
+			return fmt.Sprintf("patch %s of rule %s sets it to something else", patch, op.Name)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,51 @@
+package reconcile
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/restmapping"
+)
+
+// adopt takes over an object that has a child's name and that nobody claims, for a
+// node that may. What the parent belongs to is never made its child: each would be
+// deleted with the other. The content of what is guarded stays as it is.
+func (c *childWriter) adopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameConflictError, guarded bool) (apply.Result, error) {
+	if taken.Free == nil {
+		return apply.Result{}, taken
+	}
+	for _, owner := range c.parent.GetOwnerReferences() {
+		if owner.UID == taken.Free.GetUID() {
+			return apply.Result{}, &apply.NameConflictError{Ref: taken.Ref, OwnedBy: "others: it owns the parent"}
+		}
+	}
+	if err := c.checkParent(ctx); err != nil {
+		return apply.Result{}, err
+	}
+	adopt := c.Writer.Adopt
+	if guarded {
+		adopt = c.Writer.AdoptAsIs
+	}
+	result, err := adopt(ctx, kind.GVR, child, taken.Free)
+	if err == nil {
+		c.Recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
+			"%s existed already and is now a child of this object, by rule %s", taken.Ref, c.op.Name)
+	}
+	return result, err
+}
+
+// readopt makes an object a child again that this rule orphaned for this parent.
+func (c *childWriter) readopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameConflictError, guarded bool) (apply.Result, error) {
+	if err := c.checkParent(ctx); err != nil {
+		return apply.Result{}, err
+	}
+	result, err := c.Writer.Return(ctx, kind.GVR, child, taken.Free, guarded)
+	if err == nil {
+		c.Recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
+			"%s is a child of this object again, by rule %s", taken.Ref, c.op.Name)
+	}
+	return result, err
+}

@@ -1,0 +1,372 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/ending"
+	"kanon.dev/kanon/engine/feedback"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/outcome"
+	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/readers"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
+)
+
+// errParentDeleted says that the parent turned out to be being deleted.
+var errParentDeleted = conditions.Transient("the parent is being deleted")
+
+// write is one child of a batch: what to write, and what came of it.
+type write struct {
+	node   string
+	object *unstructured.Unstructured
+	before *unstructured.Unstructured // as it was in memory, nil where it was not
+	// owner is what it says of whom it belongs to, and policy how it is treated.
+	owner  mark.Owner
+	policy fieldset.Policy
+	// controller is the owner reference that ties it to the parent; nil where it is
+	// tracked by its labels.
+	controller *metav1.OwnerReference
+	live       *unstructured.Unstructured // nil when it is not known as it should be
+	err        error
+	// guarded is true for an object that must be left as it is if it is there
+	// though nothing was known of it.
+	guarded bool
+	// renewal says whether it is to be created again, recreated that it was deleted for
+	// that, and pending why it will be later.
+	renewal   rules.Renewal
+	recreated *parents.Recreation
+	pending   error
+	// generates is true if it has fields that are generated once, and fresh are those that were
+	// generated now, because before lacks them.
+	generates bool
+	fresh     [][]string
+	// unseen is true where the object existed, and memory did not show it to the
+	// evaluation.
+	unseen bool
+}
+
+// childWriter brings what the rule rendered for a parent to the cluster.
+type childWriter struct {
+	*changes
+
+	reader    *reader
+	finalizer *parentFinalizer
+	endings   ending.Policies
+	guard     Guard
+	// parallel is how many children are written at the same time.
+	parallel func() int
+	// retryMax bounds the pauses of a child whose fields are in conflict, and recreateLimits those of one that is recreated.
+	retryMax       time.Duration
+	recreateLimits pacing.Limits
+
+	// blocked are children that may have to be deleted to be created again, and are not because of the guard.
+	blocked []identity.ID
+}
+
+// writeBatch brings the nodes that can be written now up to date, their children side by side, and gives the evaluation their
+// live objects. problems are what did not succeed, in the order of the nodes, and pending what follows later and is in nobody's way.
+func (c *childWriter) writeBatch(ctx context.Context, batch []rules.Rendered) (problems, pending []conditions.Problem) {
+	var writes []*write
+	for _, node := range batch {
+		for i, object := range node.Objects {
+			c.rendered[identity.Of(object)] = true
+			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded, renewal: node.Renewal(i), generates: node.Generates(), fresh: node.Fresh(i)})
+		}
+	}
+	written := len(writes)
+	for _, node := range batch {
+		c.noteBlockedByRollout(node.Node, node.Held)
+		for _, object := range node.Kept {
+			c.rendered[identity.Of(object)] = true
+			if live, err := c.reader.Live(object); err == nil && live != nil {
+				writes = append(writes, &write{node: node.Node, object: object, before: live})
+			}
+		}
+	}
+	c.prepare(ctx, writes)
+	sideBySide(len(writes), c.parallel(), func(i int) {
+		w := writes[i]
+		defer outcome.ContainPanic(&w.err)
+		defer c.begin(w.object)()
+		switch {
+		case w.err != nil:
+		case i < written:
+			w.live, w.err = c.writeChild(ctx, w)
+		default:
+			w.live, w.err = c.keepChild(ctx, w)
+		}
+	})
+	pending = c.noteRecreations(writes)
+	c.noteTimes(writes)
+
+	for _, w := range writes[written:] {
+		if w.err != nil {
+			problems = append(problems, conditions.OfWrite("child "+w.node, w.err))
+		}
+	}
+	for _, node := range batch {
+		live := make([]*unstructured.Unstructured, len(node.Objects))
+		for i := range node.Objects {
+			w := writes[0]
+			writes = writes[1:]
+			live[i] = w.live
+			c.reader.inputs.Child(identity.Of(w.object), w.before)
+			c.reader.unseen = c.reader.unseen || w.unseen
+			if w.err != nil {
+				problems = append(problems, c.redacted(c.awaitNamespace(w, conditions.OfWrite("child "+w.node, w.err))))
+			}
+		}
+		c.evaluation.Applied(node.Node, live)
+	}
+	return problems, pending
+}
+
+// noteTimes has the parent reconciled again when it is time for what could not be written yet.
+func (c *childWriter) noteTimes(writes []*write) {
+	for _, w := range writes {
+		for _, err := range []error{w.err, w.pending} {
+			if conflict, ok := errors.AsType[*conditions.FieldConflictError](err); ok {
+				c.requeueAfter(conflict.After())
+			}
+			if early, ok := errors.AsType[*recreatedRecentlyError](err); ok {
+				c.requeueAfter(early.after)
+			}
+		}
+	}
+}
+
+// writeChild brings one child up to date and returns it as it is now.
+func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructured.Unstructured, err error) {
+	object := w.object
+	kind, ok := c.op.Children[object.GroupVersionKind()]
+	if !ok {
+		return nil, &plan.MissingKindError{GVK: object.GroupVersionKind()}
+	}
+	known := c.Monitors.Known(c.op.ChildKey(kind.GVR), object.GetNamespace(), object.GetName())
+	var whole bool
+	live, whole = known.Whole()
+	unseen := live == nil && whole
+	if !whole {
+		live = known.Head()
+	}
+	if live == nil && c.memory.Conflicts.IsRepeated(identity.Of(object)) {
+		// Somebody may keep removing its mark, so that the informer does not show it.
+		if live, err = c.readChild(ctx, kind.GVR, object); err != nil {
+			return nil, err
+		}
+	}
+	w.before = live
+	c.carryRecreation(object, live)
+	if !w.renewal.IsDue() && !c.memory.Conflicts.IsKnown(identity.Of(object)) &&
+		c.Writer.Unchanged(ctx, object, w.owner, w.controller, w.policy, live) {
+		return live, nil
+	}
+	child, err := c.Writer.Prepare(ctx, object, w.owner, w.controller, w.policy)
+	if err != nil {
+		return nil, err
+	}
+	if !whole && !w.renewal.IsDue() && c.Writer.Needless(ctx, child, live) {
+		return live, c.noteConflict(child, apply.Result{Live: live})
+	}
+	if err := c.checkConflict(child, live); err != nil {
+		return live, err
+	}
+	if !whole {
+		if live, err = c.Writer.Reread(ctx, kind.GVR, live); err != nil {
+			return nil, err
+		}
+		w.before = live
+	}
+	if child.RestoresController(live) {
+		if err := c.checkParent(ctx); err != nil {
+			return nil, err
+		}
+	}
+	result, err := c.write(ctx, kind, child, w)
+	if err != nil {
+		return nil, err
+	}
+	w.unseen = unseen && result.Action != apply.ActionCreated
+	if result.Action != apply.ActionNone {
+		c.observe(c.op.ChildKey(kind.GVR), result.Live)
+	}
+	return result.Live, c.noteConflict(child, result)
+}
+
+// writeInPlace makes a child, or changes the one that is there.
+func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
+	write := c.Writer.Sync
+	guarded := w.guarded && (w.before == nil || !c.Marks.Owns(w.before, c.op.ID, c.parent.GetUID()))
+	if guarded || w.before == nil && c.op.ReadsObserved.Load() {
+		// One that exists all the same gets its mark and nothing else: what is rendered may follow from its absence.
+		write = c.Writer.Ensure
+	}
+	result, err := write(ctx, kind.GVR, child, w.before)
+	if untied, ok := errors.AsType[*apply.OwnerReferenceLostError](err); ok {
+		if err := c.checkParent(ctx); err != nil {
+			return apply.Result{}, err
+		}
+		result, err = write(ctx, kind.GVR, child, untied.Live)
+	}
+	var taken *apply.NameConflictError
+	switch {
+	case !errors.As(err, &taken):
+		return result, err
+	case taken.Returns:
+		return c.readopt(ctx, kind, child, taken, w.guarded)
+	case c.op.Adopters[w.node]:
+		return c.adopt(ctx, kind, child, taken, w.guarded)
+	default:
+		return result, err
+	}
+}
+
+// keepChild leaves the content of a child as it is, and sees to it that it stays
+// known as the parent's: one that loses that would neither be found again nor go
+// with the parent.
+func (c *childWriter) keepChild(ctx context.Context, w *write) (*unstructured.Unstructured, error) {
+	kind := c.op.Children[w.object.GroupVersionKind()]
+	if w.controller != nil && !mark.Refers(w.before, w.controller) {
+		if err := c.checkParent(ctx); err != nil {
+			return nil, err
+		}
+	}
+	result, err := c.Writer.Claim(ctx, kind.GVR, w.before, w.owner, w.controller)
+	if err != nil {
+		return nil, err
+	}
+	if result.Action != apply.ActionNone {
+		c.observe(c.op.ChildKey(kind.GVR), result.Live)
+	}
+	return result.Live, nil
+}
+
+// checkParent reads the parent before an owner reference to it is restored on a
+// child that is there: while a parent is deleted with orphaning, Kubernetes
+// takes the references away, and one put back would have the child collected.
+func (c *childWriter) checkParent(ctx context.Context) error {
+	parent, err := c.getParent(ctx, c.op, c.key)
+	if err != nil {
+		return err
+	}
+	if parent == nil || parent.GetUID() != c.parent.GetUID() || (parent.GetDeletionTimestamp() != nil && !c.finalizing) {
+		return errParentDeleted
+	}
+	return nil
+}
+
+// checkConflict gives an error where a child must not be written now, because others keep taking fields of it back.
+func (c *childWriter) checkConflict(child *apply.Child, live *unstructured.Unstructured) error {
+	id, conflicts := identity.Of(child.Object), &c.memory.Conflicts
+	if live == nil || !conflicts.IsKnown(id) ||
+		!conflicts.Suppress(id, child.Content(), feedback.FieldsOf(child.Lost(live)), c.started, c.retryMax) {
+		return nil
+	}
+	return c.conflict(child)
+}
+
+// noteConflict counts what a write took back of others, and gives an error where fields of a child that is as it should be are
+// still in conflict.
+func (c *childWriter) noteConflict(child *apply.Child, result apply.Result) error {
+	c.memory.Conflicts.Wrote(identity.Of(child.Object), child.Content(), feedback.FieldsOf(result.Lost), c.started)
+	return c.conflict(child)
+}
+
+// conflict is the error of a child of which fields are in conflict; nil for any other child.
+func (c *childWriter) conflict(child *apply.Child) error {
+	conflict := c.memory.Conflicts.Of(identity.Of(child.Object), child.Content(), c.started)
+	if len(conflict.Fields) == 0 {
+		return nil
+	}
+	return &conditions.FieldConflictError{Conflict: conflict, Object: child.Ref, NameOf: c.running.ManagerName}
+}
+
+// prepare decides for each child whether it has an owner reference, and how it is treated. The first child that has none needs
+// the finalizer on the parent; without it, no such child is written.
+func (c *childWriter) prepare(ctx context.Context, writes []*write) {
+	var loose []*write
+	for _, w := range writes {
+		w.owner = c.op.Owner(c.parent, w.node)
+		w.owner.Retain = ending.RetainOf(c.evaluation.Ending(w.object))
+		w.policy = c.policyOf(w.node, w.object)
+		w.policy.New = generatedPaths(w.fresh)
+		if c.op.CanOwn(c.parent, w.object) && !c.endings.MayKeep(w.node) {
+			w.controller = c.op.ControllerRef(c.parent)
+		} else {
+			w.owner.Tracked = true
+			loose = append(loose, w)
+		}
+	}
+	if len(loose) == 0 {
+		return
+	}
+	if err := c.finalizer.add(ctx); err != nil {
+		for _, w := range loose {
+			w.err = err
+		}
+	}
+}
+
+// awaitNamespace has the parent reconciled when the namespace of a child comes into being that
+// does not exist, or is being deleted. Namespaces are watched as long as a parent waits for one,
+// and not before. Where Kanon may not watch them, the child is tried again with growing pauses. The parent's own
+// namespace is not waited for: the parent goes with it.
+func (c *childWriter) awaitNamespace(w *write, of conditions.Problem) conditions.Problem {
+	name := w.object.GetNamespace()
+	c.namespaceEnds = c.namespaceEnds || name == c.key.Parent.Namespace && conditions.IsTerminatingNamespace(w.err)
+	if name == c.key.Parent.Namespace || of.Reason != conditions.ReasonNamespaceMissing && !conditions.IsTerminatingNamespace(w.err) {
+		return of
+	}
+	c.reader.borrow(plan.AllNamespaces)
+	c.reader.follow(readers.Subject{Informer: plan.AllNamespaces, Name: name}, labels.Everything())
+	// The event of the namespace that is made meanwhile may have come before anybody asked for it.
+	live, exists := c.Monitors.Head(plan.AllNamespaces, "", name)
+	of.Elsewhere = c.Monitors.HasSynced(plan.AllNamespaces) && (!exists || live.GetDeletionTimestamp() != nil)
+	return of
+}
+
+// generatedPaths are the paths of generated fields as the writer takes them.
+func generatedPaths(generated [][]string) []fieldset.Path {
+	var out []fieldset.Path
+	for _, fields := range generated {
+		path := make(fieldset.Path, len(fields))
+		for i, name := range fields {
+			path[i] = fieldset.Step{Field: name}
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
+// sideBySide calls do for each of n, limit of them at a time, and returns when all have returned. One of the limit is the
+// caller's goroutine, which takes calls as all others do: a new one begins with a small stack, and growing it costs more than
+// many a call.
+func sideBySide(n, limit int, do func(i int)) {
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			do(i)
+		}
+	}
+	var others sync.WaitGroup
+	for range min(n, limit) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
+}

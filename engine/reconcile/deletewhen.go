@@ -1,0 +1,43 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/rules"
+)
+
+// deleteParent deletes the parent if the rule says so, and tells whether that was done: exactly the object that was evaluated, in
+// the version that it had. One that has changed meanwhile is evaluated again.
+func (d *deleter) deleteParent(ctx context.Context) (done bool, problems []conditions.Problem) {
+	if d.outcome.Deletion != rules.DeletionOn || d.reader.incomplete || d.reader.unseen || d.isSuspended() || !d.mayPrune(d.unrendered()) {
+		return false, nil
+	}
+	defer d.begin(d.parent)()
+	uid, version, background := d.parent.GetUID(), d.parent.GetResourceVersion(), metav1.DeletePropagationBackground
+	err := d.Client.Resource(d.op.Parent.GVR).Namespace(d.parent.GetNamespace()).Delete(ctx, d.parent.GetName(), metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+		PropagationPolicy: &background,
+	})
+	ref := mark.RefOf(d.parent)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case apierrors.IsConflict(err):
+		return false, []conditions.Problem{conditions.OfWrite("", &apply.ReplacedError{Ref: ref, Err: err})}
+	case err != nil:
+		return false, []conditions.Problem{conditions.OfWrite("deleteWhen", fmt.Errorf("delete %s: %w", ref, err))}
+	}
+	d.deleted(d.parent)
+	logr.FromContextOrDiscard(ctx).V(2).Info("deleted the parent", "uid", uid)
+	d.Recorder.Eventf(d.parent, corev1.EventTypeNormal, conditions.ReasonDeleted, "it is deleted, because deleteWhen of rule %s is true", d.op.Name)
+	return true, nil
+}

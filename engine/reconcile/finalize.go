@@ -1,0 +1,110 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/outcome"
+	"kanon.dev/kanon/engine/plan"
+)
+
+// A rule with spec.finalize keeps a parent that is being deleted, and all that it made
+// for it, until its cleanup is done. That this is so is noted on the parent, because
+// what told of it goes next: the children, in the reverse order of their dependence.
+
+// annotationFinalized begins the annotation that notes it, which ends with the rule's
+// id.
+const annotationFinalized = "kanon.dev/finalized-"
+
+// finalizes tells whether the rule has to finalize the parent still.
+func (p *pass) finalizes() bool {
+	_, done := p.parent.GetAnnotations()[annotationFinalized+p.op.ID]
+	return p.op.Program.Finalizes() && !done
+}
+
+// finalize reconciles a parent that is being deleted as the rule says for that, and
+// tells whether it is done, so that the children can go. Else it has told what there
+// is to wait for.
+func (p *pass) finalize(ctx context.Context) (done bool, out outcome.Outcome) {
+	p.finalizing = true
+	switch p.op.Selects(p.parent, plan.NamespaceLabels(p.Monitors)) {
+	case plan.Undecided:
+		return false, outcome.Outcome{Verdict: outcome.Waiting}
+	case plan.Unselected:
+		return true, outcome.Outcome{}
+	case plan.Selected:
+	}
+	if err := p.evaluate(ctx, true); err != nil {
+		return false, outcome.Outcome{Verdict: outcome.Again, Err: err}
+	}
+	defer p.planNext()
+	matches, err := p.evaluation.Matches()
+	if p.isOutOfMemory(ctx) {
+		return false, outcome.Outcome{Verdict: outcome.Again}
+	}
+	if err != nil {
+		return false, p.concludeUnrendered(ctx, []conditions.Problem{conditions.OfPredicate(err)})
+	}
+	if !matches {
+		return true, outcome.Outcome{}
+	}
+	if out, ok := p.render(ctx); !ok {
+		return false, out
+	}
+	p.add(p.deleter.prune(ctx, p.problems))
+	if p.outcome.Finalization.Done && !p.reader.incomplete && !p.reader.unseen {
+		err := p.noteFinalized(ctx)
+		if err == nil {
+			return true, outcome.Outcome{}
+		}
+		p.add(problemsOfFinalizer(err))
+	}
+	problems, awaited := p.contribute(ctx)
+	if p.add(problems); awaited {
+		return false, outcome.Outcome{Verdict: outcome.Waiting}
+	}
+	p.add(p.waits())
+	return false, p.conclude(ctx)
+}
+
+// noteFinalized has the parent say that its children can go.
+func (p *pass) noteFinalized(ctx context.Context) error {
+	defer p.begin(p.parent)()
+	noted, err := p.Writer.Annotate(ctx, p.finalizerOf(), annotationFinalized+p.op.ID, "true")
+	if err != nil {
+		return err
+	}
+	p.observe(p.op.ParentKey, noted)
+	p.parent = noted
+	return nil
+}
+
+// waits is what the parent waits for, and that it has done so for too long.
+func (p *pass) waits() []conditions.Problem {
+	f := p.outcome.Finalization
+	if f.Waits == "" {
+		return nil
+	}
+	waits := conditions.Problem{Subject: "spec.finalize", Reason: conditions.ReasonFinalizing, Err: errors.New(f.Waits), Stalled: f.Failed}
+	if p.namespaceEnds {
+		waits.Stalled = true
+		waits.Err = fmt.Errorf("%w; namespace %s is being deleted, and nothing can be created in it: to end the cleanup of this %s, annotate it %s",
+			waits.Err, p.parent.GetNamespace(), p.parent.GetKind(), p.skipFinalize())
+	}
+	if f.Timeout > 0 {
+		left := p.parent.GetDeletionTimestamp().Add(f.Timeout).Sub(p.Now())
+		if left > 0 {
+			p.requeueAfter(left)
+		} else {
+			waits.Reason, waits.Stalled = conditions.ReasonFinalizeTimeout, true
+			waits.Err = fmt.Errorf("%s, for longer than %s; the parent stays until that changes, or until somebody ends the cleanup by annotating it %s",
+				f.Waits, f.Timeout, p.skipFinalize())
+		}
+	}
+	return []conditions.Problem{waits}
+}
+
+// skipFinalize is the annotation by which somebody ends the cleanup of the parent.
+func (p *pass) skipFinalize() string { return annotationFinalized + p.op.ID + `: "true"` }

@@ -1,0 +1,69 @@
+package reconcile
+
+import (
+	"context"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/feedback"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/schemas"
+)
+
+// mergesConditions tells whether the rule's and Kanon's conditions are merged, item by item, into a list that the API server
+// takes for one value: an apply would erase those of others. A rule whose status renders the list has it to itself.
+func (s *statusWriter) mergesConditions(shape schemas.ConditionsShape, rendered map[string]any) bool {
+	_, has := rendered["conditions"]
+	return shape.HasConditions && !shape.ListMap && !has
+}
+
+// mergeConditions brings the conditions of a pass into the parent's list, and takes out those of Kanon's that no longer hold.
+func (s *statusWriter) mergeConditions(ctx context.Context, own []any) error {
+	parent, ok := s.Monitors.Get(s.op.ParentKey, s.parent.GetNamespace(), s.parent.GetName())
+	if !ok || parent.GetUID() != s.parent.GetUID() {
+		parent = s.parent // its informer does not show it
+	}
+	status := s.status(nil)
+	status.Object = parent
+	before, _, _ := unstructured.NestedSlice(parent.Object, "status", "conditions")
+	after, overwritten := s.memory.List.Merge(before, own, conditions.Owner{
+		Prefix: s.op.Program.ConditionPrefix(), Types: s.op.Program.ConditionTypes(), Wrote: apply.HoldsConditions(status),
+		Yields: s.rivalWithConditions(schemas.ConditionsShape{HasConditions: true}) != "",
+	})
+	if len(before) == len(after) && reflect.DeepEqual(before, after) {
+		return nil
+	}
+	lost := make([]feedback.Field, len(overwritten))
+	for i, name := range overwritten {
+		lost[i] = feedback.Field{Path: "status.conditions[type=" + name + "]"}
+	}
+	id, conflicts := identity.Of(parent), &s.memory.Conflicts
+	if conflicts.Suppress(id, "", lost, s.started, s.retryMax) {
+		of := &conditions.FieldConflictError{Conflict: conflicts.Of(id, "", s.started), Object: mark.RefOf(parent), NameOf: s.running.ManagerName}
+		s.requeueAfter(of.After())
+		return of
+	}
+	defer s.begin(parent)()
+	result, err := s.Writer.PlaceConditions(ctx, status, after)
+	if err != nil {
+		return err
+	}
+	conflicts.Wrote(id, "", lost, s.started)
+	s.observe(s.op.ParentKey, result.Live)
+	return nil
+}
+
+// releaseStatus takes back all that the rule ever wrote to the parent's status.
+func (s *statusWriter) releaseStatus(ctx context.Context) error {
+	if err := s.syncStatus(ctx, nil); err != nil {
+		return err
+	}
+	if shape, err := s.conditionsShape(ctx); err != nil || !s.mergesConditions(shape, nil) {
+		return err
+	}
+	return s.mergeConditions(ctx, nil)
+}

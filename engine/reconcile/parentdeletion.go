@@ -1,0 +1,97 @@
+package reconcile
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/ending"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/outcome"
+	"kanon.dev/kanon/rules"
+)
+
+// cleanUp reconciles a parent that is being deleted and has the rule's finalizer: it deletes the children that the garbage
+// collector does not, and removes the finalizer once the API server has none of them and the parent's patches were restored.
+func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
+	if p.finalizes() {
+		if done, out := p.finalize(ctx); !done {
+			return out
+		}
+		p.problems, p.outcome = nil, rules.Outcome{}
+	}
+	p.r.Patches.Drop(p.op, p.key)
+	if p.r.Patches.IsLeaving(p.key) && len(p.deleter.tracked()) == 0 {
+		return outcome.Outcome{Verdict: outcome.Waiting} // comes back when its patches are restored
+	}
+	gone, problems, err := p.endChildren(ctx)
+	p.add(problems)
+	if err == nil && gone {
+		err = p.finalizer.remove(ctx)
+	}
+	p.add(problemsOfFinalizer(err))
+	if gone && err == nil {
+		p.memory = nil
+		p.r.forget(p.op, p.key)
+		return outcome.Outcome{}
+	}
+	if err := ctx.Err(); err != nil {
+		return outcome.Outcome{Verdict: outcome.Again, Err: err}
+	}
+	if len(p.problems) > 0 {
+		p.add(p.status.reportDeletion(ctx, p.found()))
+	}
+	return p.result().AtLeast(outcome.Waiting) // the deletion of a child is an event
+}
+
+// endChildren ends the children that the garbage collector does not delete, and tells whether they are all gone.
+func (p *pass) endChildren(ctx context.Context) (gone bool, problems []conditions.Problem, err error) {
+	children, err := p.deleter.ended(ctx)
+	if err != nil {
+		return false, nil, err
+	}
+	if len(children) > 0 && p.deleter.endings().NeedEvaluation() {
+		if p.evaluateDeletion(ctx); p.reader.incomplete {
+			return false, nil, nil // it is not known yet what is to be kept
+		}
+	}
+	return len(children) == 0, p.deleter.endAll(ctx, children), nil
+}
+
+// evaluateDeletion evaluates the rule for a parent that is being deleted, to know what it
+// says now of children that stay or go: the last write may be older than the parent's
+// last change. Nothing is written. Where there is no memory for it, nothing is decided:
+// half of it would say nothing of some children, for which an older decision would count.
+func (p *pass) evaluateDeletion(ctx context.Context) {
+	err := p.evaluate(ctx, p.op.Program.Finalizes())
+	if err == nil {
+		p.collectDecisions()
+	}
+	if err != nil || p.isOutOfMemory(ctx) {
+		p.deleter.decided, p.reader.incomplete = nil, true
+		p.requeueAfter(memoryPause)
+	}
+}
+
+// collectDecisions asks the evaluation which children are kept.
+func (p *pass) collectDecisions() {
+	if matches, err := p.evaluation.Matches(); err != nil || !matches {
+		return
+	}
+	p.deleter.decided = make(map[identity.ID]mark.Retain)
+	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
+		for _, node := range batch {
+			live := make([]*unstructured.Unstructured, len(node.Objects))
+			for i, object := range node.Objects {
+				live[i], _ = p.reader.Live(object) // what is not known is not there
+				p.deleter.decided[identity.Of(object)] = ending.RetainOf(p.evaluation.Ending(object))
+			}
+			for _, object := range node.Kept {
+				p.deleter.decided[identity.Of(object)] = ending.RetainOf(p.evaluation.Ending(object))
+			}
+			p.evaluation.Applied(node.Node, live)
+		}
+	}
+}

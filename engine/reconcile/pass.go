@@ -1,0 +1,274 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/ending"
+	"kanon.dev/kanon/engine/feedback"
+	"kanon.dev/kanon/engine/outcome"
+	"kanon.dev/kanon/engine/patching"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/rules"
+)
+
+// pass is one reconcile of a parent in progress. It has one owner for each phase. The phases return what they found; the stories
+// below, and those of a deletion, collect that.
+type pass struct {
+	*changes
+
+	r *Reconciler
+
+	reader    *reader
+	finalizer *parentFinalizer
+	children  *childWriter
+	deleter   *deleter
+	status    *statusWriter
+	// problems are what did not succeed, in the order of the nodes.
+	problems []conditions.Problem
+	// pending is what follows later, and blocks nothing.
+	pending []conditions.Problem
+}
+
+// pass reconciles a parent as a story has it. It keeps what the next reconcile of the parent needs, also if the story panics, and
+// completes the outcome by the time after which the parent has to be reconciled again.
+func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, context.Context) outcome.Outcome) (out outcome.Outcome) {
+	p := r.newPass(ctx, of)
+	defer func() {
+		if p.evaluation != nil {
+			p.evaluation.Close()
+		}
+		p.reader.keep()
+		if p.memory != nil {
+			p.memory.Conflicts.Expire(p.started)
+			p.parents.Keep(p.key, p.memory)
+		}
+		if !p.running.IsCurrent(p.op) {
+			p.requeueAfter(0) // what was kept above may be of no use to the operator that runs now
+		}
+		if p.next.After > 0 {
+			out.RequeueAfter(p.next.After)
+		}
+	}()
+	return story(p, ctx)
+}
+
+func (r *Reconciler) newPass(ctx context.Context, of *subject) *pass {
+	changes := &changes{subject: of, Cluster: &r.Cluster, feedback: r.Feedback, parents: r.Parents, running: r.Running}
+	p := &pass{r: r, changes: changes, finalizer: &parentFinalizer{changes: changes}}
+	p.reader = &reader{subject: of, monitors: r.Monitors, readers: r.Readers, borrowed: r.Borrowed, marks: r.Marks}
+	if of.op.Program.ReadsStatus() {
+		p.reader.inputs = feedback.NewInputs()
+	}
+	p.children = &childWriter{
+		changes: changes, reader: p.reader, finalizer: p.finalizer, guard: r.Guard, endings: ending.Policies{ByNode: of.op.Deletions},
+		parallel: func() int { return r.parallelWrites(of.op) }, retryMax: r.RetryMax, recreateLimits: r.RecreateLimits,
+	}
+	p.deleter = &deleter{changes: changes, reader: p.reader, children: p.children, guard: r.Guard}
+	p.status = &statusWriter{changes: changes, reader: p.reader, finalizer: p.finalizer, retryMax: r.RetryMax, waitLimit: r.WaitLimit}
+	p.reader.readUnmarked = p.children.unmarkedReaderIn(ctx)
+	return p
+}
+
+// reconcile evaluates the rule and does what follows. If it ends before it is known what the parent loses, the guard learns what
+// it could lose at most.
+func (p *pass) reconcile(ctx context.Context) outcome.Outcome {
+	p.reader.outdatedByContent = p.children.outdatedIn(ctx)
+	out := outcome.Outcome{Verdict: outcome.Again, Err: p.evaluate(ctx, false)}
+	if out.Err == nil {
+		out = p.run(ctx)
+	}
+	if !p.deleter.asked {
+		p.r.Guard.Doubt(p.op, p.key, p.deleter.atRisk(p.deleter.unrendered()))
+	}
+	return out
+}
+
+// run is the story of a reconcile: select, write, delete, report.
+func (p *pass) run(ctx context.Context) outcome.Outcome {
+	switch p.op.Selects(p.parent, plan.NamespaceLabels(p.Monitors)) {
+	case plan.Undecided:
+		return outcome.Outcome{Verdict: outcome.Waiting} // the Namespace's event decides
+	case plan.Unselected:
+		return p.cleanUpUnselected(ctx)
+	case plan.Selected:
+	}
+	defer p.planNext()
+	matches, err := p.evaluation.Matches()
+	switch {
+	case p.isOutOfMemory(ctx):
+		return outcome.Outcome{Verdict: outcome.Again}
+	case err == nil && !matches:
+		return p.cleanUpUnselected(ctx)
+	}
+	if obstacles := p.obstacles(ctx, err); len(obstacles) > 0 {
+		p.r.Patches.ContributeUnknown(p.contributor())
+		return p.concludeUnrendered(ctx, obstacles)
+	}
+	if out, ok := p.render(ctx); !ok {
+		return out
+	}
+	p.add(p.deleter.prune(ctx, p.problems))
+	p.add(p.removeFinalizerIfUnneeded(ctx))
+	p.add(p.loop())
+	deleted, problems := p.deleter.deleteParent(ctx)
+	if p.add(problems); deleted {
+		return outcome.Outcome{}
+	}
+	problems, awaited := p.contribute(ctx)
+	if p.add(problems); awaited {
+		return p.confirmFinalizer(ctx, outcome.Outcome{Verdict: outcome.Waiting}) // the key is enqueued when they are applied, or cannot be
+	}
+	return p.confirmFinalizer(ctx, p.conclude(ctx))
+}
+
+// obstacles is why nothing is rendered for the parent. err is why it is not known whether the rule selects it.
+func (p *pass) obstacles(ctx context.Context, err error) []conditions.Problem {
+	if err != nil {
+		return []conditions.Problem{conditions.OfPredicate(err)}
+	}
+	if problems := p.checkGenerations(); len(problems) > 0 {
+		return problems
+	}
+	return p.finalizer.addToFinalize(ctx)
+}
+
+// render writes batch by batch what the rule renders. ok is false if the reconcile ends with that.
+func (p *pass) render(ctx context.Context) (out outcome.Outcome, ok bool) {
+	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
+		if p.isSuspended() {
+			return outcome.Outcome{Verdict: outcome.Waiting}, false
+		}
+		problems, pending := p.children.writeBatch(ctx, batch)
+		p.add(problems)
+		p.pending = append(p.pending, pending...)
+	}
+	if p.isSuspended() {
+		return outcome.Outcome{Verdict: outcome.Waiting}, false
+	}
+	p.outcome = p.evaluation.Outcome()
+	if p.isOutOfMemory(ctx) {
+		return outcome.Outcome{Verdict: outcome.Again}, false
+	}
+	return outcome.Outcome{}, true
+}
+
+// cleanUpUnselected takes back what the rule wrote to the status of a parent that it does not select, and prunes all that it
+// created for it. The status comes first: a parent that no longer matches the selector is found by its children. If the
+// write of the status is refused, and not only late, the children do not wait for it.
+func (p *pass) cleanUpUnselected(ctx context.Context) outcome.Outcome {
+	if !p.isSuspended() && !p.deleter.mayPrune(p.deleter.unrendered()) {
+		return p.result() // nothing is changed until the guard knows that this is meant
+	}
+	err := p.status.releaseStatus(ctx)
+	if err == nil || conditions.OfWrite("", err).Stalled {
+		p.add(p.deleter.prune(ctx, p.problems))
+		p.add(p.removeFinalizerIfUnneeded(ctx))
+	}
+	if err != nil {
+		p.add([]conditions.Problem{p.status.problemOf(err)})
+	} else {
+		p.parents.SetLeft(p.key, false)
+	}
+	p.r.Patches.Drop(p.op, p.key)
+	p.parents.Release(p.key)
+	p.memory = nil
+	return p.result()
+}
+
+// concludeUnrendered is conclude for a parent for which nothing is rendered: what waits in the evaluation stays as it was.
+func (p *pass) concludeUnrendered(ctx context.Context, obstacles []conditions.Problem) outcome.Outcome {
+	p.add(obstacles)
+	p.outcome = p.evaluation.Outcome()
+	p.outcome.Nodes, p.outcome.Events, p.outcome.StatusFailed = nil, nil, nil
+	if p.isOutOfMemory(ctx) {
+		return outcome.Outcome{Verdict: outcome.Again}
+	}
+	return p.conclude(ctx)
+}
+
+// conclude reports what the reconcile found: in the parent's status, as Events, and as the outcome.
+func (p *pass) conclude(ctx context.Context) outcome.Outcome {
+	if err := ctx.Err(); err != nil {
+		return outcome.Outcome{Verdict: outcome.Again, Err: err} // what was broken off says nothing of the parent
+	}
+	if p.reader.incomplete {
+		return p.result().AtLeast(outcome.Waiting)
+	}
+	p.add(p.status.report(ctx, p.found()))
+	return p.result()
+}
+
+// found is what the pass has found so far.
+func (p *pass) found() found {
+	return found{problems: p.problems, pending: p.pending, kept: conditions.Kept(p.deleter.kept)}
+}
+
+// result is the outcome of the reconcile, by what it found so far.
+func (p *pass) result() outcome.Outcome {
+	out := outcomeOf(p.problems)
+	if p.deleter.isBlocked() {
+		out = out.AtLeast(outcome.Waiting)
+	}
+	if p.evaluation != nil && p.evaluation.OutOfTime() {
+		out = out.AtLeast(outcome.Again) // no event tells when a busy machine is not busy any more
+	}
+	return out
+}
+
+// add adds what a phase returned to the problems that the reconcile found.
+func (p *pass) add(problems []conditions.Problem) { p.problems = append(p.problems, problems...) }
+
+// outcomeOf is the outcome of a reconcile that had these problems. What goes away without an event is tried again; what no
+// condition reports is for the log.
+func outcomeOf(problems []conditions.Problem) outcome.Outcome {
+	var out outcome.Outcome
+	var errs []error
+	for _, problem := range problems {
+		if problem.IsEventful() {
+			out = out.AtLeast(outcome.Waiting)
+			continue
+		}
+		out = out.AtLeast(outcome.Again)
+		if problem.IsLogged() {
+			errs = append(errs, fmt.Errorf("%s: %w", problem.Subject, problem.Err))
+		}
+	}
+	out.Err = errors.Join(errs...)
+	return out
+}
+
+// contribute takes in what the parent contributes by patches. awaited is true if something is about to be applied for the first
+// time: the reconcile that follows that knows how it went.
+func (p *pass) contribute(ctx context.Context) (problems []conditions.Problem, awaited bool) {
+	problems, awaited = p.r.Patches.Contribute(ctx, p.contributor(), p.outcome.Patches)
+	for i, problem := range problems {
+		problems[i] = p.redacted(problem)
+	}
+	return problems, awaited
+}
+
+func (p *pass) contributor() patching.Contributor {
+	return patching.Contributor{
+		Op: p.op, Key: p.key, Parent: p.parent, Provenance: p.provenance,
+		Select: func(l plan.Lookup, q rules.Query) ([]*unstructured.Unstructured, error) {
+			found, _, err := p.reader.look(l, q)
+			return found, err
+		},
+	}
+}
+
+// loop is the loop that the reconcile is part of. The parent is reconciled again when the pause is over.
+func (p *pass) loop() []conditions.Problem {
+	loop := p.provenance.Loop()
+	if loop == nil {
+		return nil
+	}
+	p.requeueAfter(loop.Wait(p.started) + time.Millisecond)
+	return []conditions.Problem{conditions.OfLoop(loop, p.running.NameOf)}
+}

@@ -1,0 +1,287 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/ending"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/rules"
+)
+
+// deleter ends children: it deletes or orphans those that the rule no longer renders, and those that the garbage collector does not
+// delete with the parent.
+type deleter struct {
+	*changes
+
+	reader   *reader
+	children *childWriter
+	guard    Guard
+
+	// asked is true once the guard knows what the parent loses.
+	asked bool
+	// orphaning is true if the parent is being deleted and all its children are kept. decided has what the rule says now of the
+	// children of a parent that is being deleted.
+	orphaning bool
+	decided   map[identity.ID]mark.Retain
+	// kept are the children that the rule no longer renders and that are not deleted for now.
+	kept []string
+}
+
+// prune deletes the children that the rule created for the parent and did not render in this reconcile. It follows all writes,
+// and deletes nothing if the reconcile had problems so far or if a name is not known: what looks superfluous then may be what
+// is needed. It returns the problems of its own.
+func (d *deleter) prune(ctx context.Context, before []conditions.Problem) (problems []conditions.Problem) {
+	if d.isSuspended() || d.op.Removal.KeepsChildren() {
+		return nil
+	}
+	unrendered := d.unrendered()
+	if len(before) > 0 || d.isBlocked() {
+		d.noteKept(unrendered, before)
+		return nil
+	}
+	if !d.mayPrune(unrendered) {
+		return nil
+	}
+	for _, child := range ending.InOrder(unrendered, d.op.Ordered, d.isDeleting) {
+		ref := mark.RefOf(child.Object)
+		if err := d.end(ctx, child, d.endings().KeepsPruned(child)); err != nil {
+			problems = append(problems, d.redacted(conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err}))
+		}
+	}
+	return problems
+}
+
+// isBlocked tells whether it is not known of every node what it renders.
+func (d *deleter) isBlocked() bool {
+	if d.reader.unseen {
+		return true
+	}
+	for _, node := range d.outcome.Nodes {
+		if node.HoldPrune || (node.State != rules.StateApplied && node.State != rules.StateSkipped) {
+			return true
+		}
+	}
+	return false
+}
+
+// noteKept notes the children that are not pruned now, for the parent's conditions. Of a node
+// that waits or fails it is not known what it renders, and its own message says so.
+func (d *deleter) noteKept(unrendered []ending.Child, problems []conditions.Problem) {
+	if !slices.ContainsFunc(problems, func(of conditions.Problem) bool { return !of.IsTransient() }) {
+		return
+	}
+	unclear := make(map[string]bool)
+	for _, node := range d.outcome.Nodes {
+		unclear[node.ID] = node.State == rules.StateWaiting || node.State == rules.StateFailed
+	}
+	policies := d.endings()
+	for _, child := range unrendered {
+		if child.IsMarked && !unclear[child.Owner.Node] && !policies.KeepsPruned(child) {
+			d.kept = append(d.kept, mark.RefOf(child.Object).String())
+		}
+	}
+}
+
+// endings says which children are kept.
+func (d *deleter) endings() ending.Policies {
+	return ending.Policies{ByNode: d.op.Deletions, Decided: d.decided, KeepAll: d.orphaning}
+}
+
+// unrendered lists the parent's children that this reconcile did not render and that are not being deleted.
+func (d *deleter) unrendered() []ending.Child {
+	var found []ending.Child
+	seen := make(map[types.UID]bool)
+	for kind := range d.op.ChildKinds() {
+		for _, child := range d.unreadChildren(d.op, kind.GVR, d.key) {
+			if d.rendered[identity.At(child)] {
+				continue
+			}
+			object := child.Head()
+			// The index speaks of the parent's name; only proof of ownership
+			// by this very parent allows a deletion.
+			if seen[object.GetUID()] || object.GetDeletionTimestamp() != nil ||
+				!d.Marks.Owns(object, d.op.ID, d.parent.GetUID()) {
+				continue
+			}
+			seen[object.GetUID()] = true
+			found = append(found, d.childOf(kind.GVR, object))
+		}
+	}
+	return found
+}
+
+// mayPrune tells whether these children may be deleted. A revision of the rule that is
+// new may have to wait with that; see guard.
+func (d *deleter) mayPrune(unrendered []ending.Child) bool {
+	if d.op.Removal != nil {
+		return true
+	}
+	d.asked = true
+	switch d.outcome.Deletion {
+	case rules.DeletionUnknown:
+		return d.guard.Doubt(d.op, d.key, d.atRisk(unrendered))
+	case rules.DeletionOn:
+		return d.guard.Decide(d.op, d.key, d.atRisk(unrendered))
+	default:
+		return d.guard.Decide(d.op, d.key, d.toDelete(unrendered))
+	}
+}
+
+// atRisk lists what a parent may lose at the most: these children, and itself where
+// the rule can delete it.
+func (d *deleter) atRisk(unrendered []ending.Child) []identity.ID {
+	refs := d.toDelete(unrendered)
+	if d.op.Program.DeletesParents() {
+		refs = append(refs, identity.Of(d.parent))
+	}
+	return refs
+}
+
+// toDelete lists those of the children that would be deleted and not orphaned, and those that would be recreated.
+func (d *deleter) toDelete(unrendered []ending.Child) []identity.ID {
+	refs := slices.Clone(d.children.blocked)
+	policies := d.endings()
+	for _, child := range unrendered {
+		if !policies.KeepsPruned(child) {
+			refs = append(refs, identity.Of(child.Object))
+		}
+	}
+	return refs
+}
+
+// end deletes a child, or orphans it if it is kept.
+func (d *deleter) end(ctx context.Context, child ending.Child, isKept bool) error {
+	defer d.begin(child.Object)()
+	if !isKept {
+		err := d.Writer.Delete(ctx, child.GVR, child.Object)
+		if err == nil {
+			d.deleted(child.Object)
+		}
+		return err
+	}
+	free, err := d.Writer.Orphan(ctx, child.GVR, child.Object, d.op.Owner(d.parent, ""))
+	if err != nil || free == nil {
+		return err
+	}
+	d.observe(d.op.ChildKey(child.GVR), free)
+	d.Recorder.Eventf(d.parent, corev1.EventTypeNormal, conditions.ReasonOrphaned,
+		"%s stays and is no longer a child of this object, by the deletionPolicy of rule %s", mark.RefOf(free), d.op.Name)
+	return nil
+}
+
+// isOrphaning tells whether the parent, which is being deleted, is to leave all its children behind. If the finalizer was not
+// seen, a child shows it that lost its reference: with a parent that is being deleted, the garbage collector removed it.
+func (d *deleter) isOrphaning(lost []ending.Child) bool {
+	return len(lost) > 0 || apply.Has(d.parent, metav1.FinalizerOrphanDependents) || d.parents.Get(d.key).Orphaned == d.parent.GetUID()
+}
+
+// errNotEnded says that the API server has children that no informer shows yet, or that the guard blocks: an event follows.
+var errNotEnded = errors.New("children that are tracked by their labels still exist")
+
+// checkEnded fails unless the children that only the rule can end are gone or going.
+func (d *deleter) checkEnded(ctx context.Context) error {
+	children, err := d.listTracked(ctx)
+	if err == nil && slices.ContainsFunc(children, func(child ending.Child) bool { return !child.IsDeleting() }) {
+		err = errNotEnded
+	}
+	return err
+}
+
+// isTracked tells whether a child is the parent's and only the rule can end it.
+func (d *deleter) isTracked(child *unstructured.Unstructured) bool {
+	return d.Marks.Owns(child, d.op.ID, d.parent.GetUID()) && !mark.RefersTo(child, d.parent.GetUID())
+}
+
+// tracked lists the parent's children that only the rule can end, as far as memory
+// knows.
+func (d *deleter) tracked() []ending.Child {
+	var found []ending.Child
+	seen := make(map[identity.ID]bool)
+	for kind := range d.op.ChildKinds() {
+		for _, child := range d.childHeads(d.op, kind.GVR, d.key) {
+			if id := identity.Of(child); !seen[id] && d.isTracked(child) {
+				seen[id] = true
+				found = append(found, d.childOf(kind.GVR, child))
+			}
+		}
+	}
+	return found
+}
+
+// listTracked is tracked by the API server's word. It fails where one kind cannot
+// be listed, or where it is not known whether there is such a kind: nothing is known
+// of the parent's children then.
+func (d *deleter) listTracked(ctx context.Context) ([]ending.Child, error) {
+	if err := d.checkAbsent(ctx, d.op); err != nil {
+		return nil, err
+	}
+	var found []ending.Child
+	seen := make(map[identity.ID]bool)
+	for kind := range d.op.ChildKinds() {
+		err := d.eachLabelled(ctx, kind.GVR, func(child *unstructured.Unstructured) {
+			if id := identity.Of(child); !seen[id] && d.isTracked(child) {
+				seen[id] = true
+				found = append(found, d.childOf(kind.GVR, child))
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list %s of %s: %w", kind.GVR.GroupResource(), mark.RefOf(d.parent), err)
+		}
+	}
+	return found, nil
+}
+
+// trackedPage is how many objects one request for tracked children asks for. Anybody may set their labels, on objects of a
+// megabyte each, so few are held at the same time.
+const trackedPage = 50
+
+// eachLabelled calls f for every object that has the labels of the parent's tracked children, whoever set them.
+func (d *deleter) eachLabelled(ctx context.Context, gvr schema.GroupVersionResource, f func(*unstructured.Unstructured)) error {
+	options := metav1.ListOptions{
+		LabelSelector: mark.LabelRule + "=" + d.op.ID + "," + mark.LabelParentUID + "=" + string(d.parent.GetUID()),
+		Limit:         trackedPage,
+	}
+	for {
+		list, err := d.Client.Resource(gvr).List(ctx, options)
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			f(&unstructured.Unstructured{Object: list.Items[i].Object}) // which keeps no other object of the page
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// isDeleting tells whether an object that a node created, and no longer renders, is being deleted.
+func (d *deleter) isDeleting(node string) bool {
+	children := d.childHeads(d.op, d.op.Nodes[node].GVR, d.key)
+	return slices.ContainsFunc(children, func(obj *unstructured.Unstructured) bool {
+		return obj.GetDeletionTimestamp() != nil && !d.rendered[identity.Of(obj)] && d.reader.madeBy(obj, node)
+	})
+}
+
+// riskOf is atRisk of a parent that is not evaluated.
+func (r *Reconciler) riskOf(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) []identity.ID {
+	refs := r.childrenOf(op, k)
+	if op.Program.DeletesParents() {
+		refs = append(refs, identity.Of(parent))
+	}
+	return refs
+}

@@ -1,0 +1,247 @@
+package reconcile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/feedback"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/readers"
+	"kanon.dev/kanon/rules"
+)
+
+// reader answers from memory what the evaluation of a rule reads besides the parent: lookups, and children as they were before.
+// What changes in that enqueues the parent. It implements rules.Reader.
+type reader struct {
+	*subject
+
+	monitors *monitor.Monitors
+	readers  *readers.Index
+	borrowed *readers.Borrowed
+	marks    *mark.Marks
+	// readUnproven reads a child of which the informer does not show the content, because its mark proves nothing. nil: nobody can.
+	readUnmarked unmarkedReader
+	// outdatedByContent answers Outdated for an object whose mark does not. nil: it counts as outdated.
+	outdatedByContent func(node string, rendered, live *unstructured.Unstructured) bool
+
+	// reads and borrows are what was read, and the informers that run for that.
+	reads   map[readers.Subject]bool
+	borrows map[monitor.Key]bool
+	// inputs are the versions of what was read; nil if the rule's status does not depend on itself.
+	inputs *feedback.Inputs
+	// revealed has what readUnproven gave.
+	revealed map[identity.ID]*unstructured.Unstructured
+	// unseen is true if a child exists that the evaluation did not see: what follows from its absence must not be deleted. Its
+	// event enqueues the parent.
+	unseen bool
+	// incomplete is true if something could not be read yet, so that the evaluation says nothing about the parent: an informer
+	// is still filling, or memory was short.
+	incomplete bool
+}
+
+// keep has only what was read now enqueue the parent from here on.
+func (r *reader) keep() {
+	r.readers.Keep(r.key, r.reads)
+	r.borrowed.Keep(r.key, r.borrows)
+}
+
+// Lookup implements rules.Reader.
+func (r *reader) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
+	l, ok := r.op.Lookups[q.Lookup]
+	if !ok {
+		return nil, &plan.MissingKindError{GVK: q.GVK} // not for a query of this rule's program
+	}
+	found, s, err := r.look(l, q)
+	r.inputs.Lookup(s, found, err, r.parent.GetUID())
+	return found, err
+}
+
+// look reads what a query asks for, and has what changes in it enqueue the parent.
+func (r *reader) look(l plan.Lookup, q rules.Query) ([]*unstructured.Unstructured, readers.Subject, error) {
+	// The subject outlives the object from which an expression may have taken these names.
+	s := readers.Subject{Informer: l.Informer, Namespace: strings.Clone(q.Namespace), Name: strings.Clone(q.Name)}
+	if l.Borrowed {
+		if q.AllNamespaces {
+			return nil, s, errAllSecrets
+		}
+		s.Informer.Namespace = s.Namespace
+		r.borrow(s.Informer)
+	}
+	selector := labels.Everything() // what is left to be matched in memory
+	if q.Selector != nil && !l.Selective {
+		selector = q.Selector
+	}
+	if q.Name == "" {
+		s.Selector, s.Members = selector.String(), l.Members
+	}
+	r.follow(s, selector)
+	found, err := r.read(s, selector)
+	return found, s, err
+}
+
+// borrow has an informer run as long as the parent reads through it.
+func (r *reader) borrow(informer monitor.Key) {
+	if r.borrows == nil {
+		r.borrows = make(map[monitor.Key]bool, 1)
+	}
+	r.borrows[informer] = true
+	r.borrowed.Use(r.key, informer)
+}
+
+// follow has what changes in a subject enqueue the parent. It comes before the subject is read: a
+// change in between counts.
+func (r *reader) follow(s readers.Subject, selector labels.Selector) {
+	if r.reads == nil {
+		r.reads = make(map[readers.Subject]bool, len(r.op.Lookups))
+	}
+	r.reads[s] = true
+	r.readers.Add(r.key, s, selector)
+}
+
+// read answers from memory.
+func (r *reader) read(s readers.Subject, selector labels.Selector) ([]*unstructured.Unstructured, error) {
+	view, err := r.view(s.Informer)
+	if err != nil {
+		return nil, err
+	}
+	if s.Name != "" {
+		object, ok := view.Get(s.Namespace, s.Name)
+		if !ok {
+			return nil, nil
+		}
+		return []*unstructured.Unstructured{object}, nil
+	}
+	var objects []*unstructured.Unstructured
+	if s.Namespace == "" || s.Namespace == s.Informer.Namespace {
+		objects = view.List()
+	} else {
+		objects = view.ByIndex(cache.NamespaceIndex, s.Namespace)
+	}
+	if selector.Empty() {
+		return objects, nil
+	}
+	return slices.DeleteFunc(objects, func(obj *unstructured.Unstructured) bool {
+		return !selector.Matches(labels.Set(obj.GetLabels()))
+	}), nil
+}
+
+// view is what an informer shows, or why it cannot be read yet. One that is merely
+// on its way, also because the rule was stopped or replaced while the pass goes on,
+// makes the pass one that says nothing of the parent: what is in the cluster is not
+// known then, as after a restart.
+func (r *reader) view(informer monitor.Key) (*monitor.View, error) {
+	if view := r.monitors.View(informer); view != nil {
+		return view, nil
+	}
+	what := informer.GVR.GroupResource().String()
+	if informer.Namespace != "" {
+		what += " in namespace " + informer.Namespace
+	}
+	if err := r.monitors.Failure(informer); err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", what, err)
+	}
+	r.incomplete = true
+	return nil, fmt.Errorf("%s are being read for the first time", what)
+}
+
+// Observed implements rules.Reader.
+func (r *reader) Observed(node string) ([]*unstructured.Unstructured, error) {
+	kind, ok := r.op.Nodes[node]
+	if absence, missing := r.op.Absences[node]; missing && !absence.Certain {
+		return nil, errors.New(absence.Message) // there may be some
+	}
+	if !ok {
+		return nil, nil
+	}
+	r.op.ReadsObserved.Store(true)
+	view, err := r.view(r.op.ChildKey(kind.GVR))
+	if err != nil {
+		return nil, err
+	}
+	var children []*unstructured.Unstructured
+	for _, tag := range r.op.TagsOf(r.key) {
+		children = append(children, view.ByIndex(plan.IndexParent, tag)...)
+	}
+	children = slices.DeleteFunc(children, func(obj *unstructured.Unstructured) bool { return !r.madeBy(obj, node) })
+	slices.SortFunc(children, compareObjects)
+	for _, child := range children {
+		r.inputs.Child(identity.Of(child), child)
+	}
+	return children, nil
+}
+
+// Live implements rules.Reader.
+func (r *reader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	kind, ok := r.op.Children[rendered.GroupVersionKind()]
+	if !ok {
+		return nil, nil
+	}
+	r.op.ReadsObserved.Store(true)
+	view, err := r.view(r.op.ChildKey(kind.GVR))
+	if err != nil {
+		return nil, err
+	}
+	live := r.childIn(view, kind.GVR, rendered)
+	if version, hidden := view.Hidden(rendered.GetNamespace(), rendered.GetName()); live == nil && hidden {
+		if live, err = r.unmarkedChild(kind, rendered, version); err != nil {
+			return nil, err
+		}
+		r.unseen = r.unseen || live != nil
+	}
+	r.inputs.Child(identity.Of(rendered), live)
+	if live == nil || live.GetDeletionTimestamp() != nil || !r.isOurs(live) {
+		return nil, nil
+	}
+	return live, nil
+}
+
+// Replaced implements rules.Reader.
+func (r *reader) Replaced(rendered *unstructured.Unstructured) *unstructured.Unstructured {
+	return r.memory.Recreations[identity.Of(rendered)].Replaced
+}
+
+// childIn is an object of a child's name; its head where that is all there is for sure.
+func (r *reader) childIn(view *monitor.View, gvr schema.GroupVersionResource, child *unstructured.Unstructured) *unstructured.Unstructured {
+	if !r.op.Whole[gvr] {
+		return view.Known(child.GetNamespace(), child.GetName()).Head()
+	}
+	live, _ := view.Get(child.GetNamespace(), child.GetName())
+	return live
+}
+
+// madeBy tells whether an object is a child of the parent, and of that node.
+func (r *reader) madeBy(obj *unstructured.Unstructured, node string) bool {
+	owner, ok := r.marks.OwnerOf(obj)
+	return ok && owner.Node == node && owner.RuleID == r.op.ID && owner.Parent.UID == r.parent.GetUID()
+}
+
+// Outdated implements rules.Reader.
+func (r *reader) Outdated(node string, rendered, live *unstructured.Unstructured) bool {
+	outdated, known := fieldset.Outdated(rendered, live, r.policyOf(node, rendered))
+	if !known {
+		// It was made before the node had a rollout, so it says less. Where nothing is
+		// written there is no need to look closer.
+		return r.outdatedByContent == nil || r.outdatedByContent(node, rendered, live)
+	}
+	return outdated
+}
+
+// compareObjects orders objects by namespace and name.
+func compareObjects(a, b *unstructured.Unstructured) int {
+	return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
+}
+
+// errAllSecrets answers a lookup that asks for the Secrets of the whole cluster.
+var errAllSecrets = errors.New(`the Secrets of all namespaces are never read together; name a namespace in place of "*"`)

@@ -1,0 +1,177 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/feedback"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/outcome"
+	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/patching"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/readers"
+	"kanon.dev/kanon/rules"
+)
+
+// Queue takes keys back, and knows how many of a rule wait.
+type Queue interface {
+	AddPatient(k queue.Key)
+	Waiting(rule string) int
+}
+
+// Guard decides whether a revision of a rule may delete; see package guard.
+type Guard interface {
+	// Decide reports whether objects may be deleted that the rule does not render for a parent. Doubt is Decide where that is not
+	// known: these objects at most. Excuse is for a parent that does not exist any more, or is being deleted.
+	Decide(op *operator.Operator, parent queue.Key, objects []identity.ID) (may bool)
+	Doubt(op *operator.Operator, parent queue.Key, objects []identity.ID) (may bool)
+	Excuse(op *operator.Operator, parent queue.Key)
+	// MayRecreate reports whether an object of a parent may be deleted to be recreated. Where it may not, blocked is true if it
+	// has to wait until somebody acts.
+	MayRecreate(op *operator.Operator, parent queue.Key) (may, blocked bool)
+	// MayCleanUp reports whether the removal of a rule may begin to delete.
+	MayCleanUp(op *operator.Operator) bool
+}
+
+// Options are what reconciles need of others.
+type Options struct {
+	Cluster
+
+	Running  *operator.Running
+	Queue    Queue
+	Guard    Guard
+	Patches  *patching.Patches
+	Parents  *parents.Store
+	Readers  *readers.Index
+	Borrowed *readers.Borrowed
+	Feedback *feedback.Tracker
+	// Removed is called when the last parent of a rule that was removed was cleaned up.
+	Removed func(op *operator.Operator)
+	// Memory is what the values of all evaluations may take together.
+	Memory rules.Account
+	// Workers is how many parents are reconciled at the same time, and ParallelWrites how many children of one parent are
+	// written at the same time, while fewer parents wait than there are workers.
+	Workers, ParallelWrites int
+	// RetryMax bounds the pauses while something is in a loop or in conflict, and RecreateLimits those of objects that are
+	// recreated again and again.
+	RetryMax       time.Duration
+	RecreateLimits pacing.Limits
+	// WaitLimit is how long a parent may wait before an Event says what for, where its kind has no conditions.
+	WaitLimit time.Duration
+}
+
+// Reconciler reconciles parents. It is safe for concurrent use, by one goroutine for each key.
+type Reconciler struct {
+	Options
+
+	// scarcity is for those who wait for memory: one at a time, so that the other workers are free for what needs little.
+	scarcity *queue.Semaphore[queue.Key]
+}
+
+// New makes a Reconciler.
+func New(options Options) *Reconciler {
+	return &Reconciler{Options: options, scarcity: queue.NewSemaphore[queue.Key](1)}
+}
+
+// Reconcile brings what one rule makes of one parent up to date. The operator is ready: its informers have filled.
+func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k queue.Key) outcome.Outcome {
+	defer r.Patches.Reconciled(op, k)
+	parent, err := r.findParent(ctx, op, k)
+	if errors.Is(err, errNotRead) {
+		return outcome.Outcome{Verdict: outcome.Waiting} // the informer's start enqueues every parent
+	}
+	if err != nil {
+		r.Guard.Doubt(op, k, r.childrenOf(op, k))
+		return outcome.Outcome{Verdict: outcome.Again, Err: err}
+	}
+	if op.Removal != nil {
+		return r.cleanUpRemoved(ctx, op, k, parent)
+	}
+	if parent == nil || parent.GetDeletionTimestamp() != nil {
+		r.Guard.Excuse(op, k)
+	}
+	if parent == nil || (parent.GetDeletionTimestamp() != nil && !op.HasFinalizer(parent)) {
+		// The garbage collector deletes the children of a parent that is being deleted. A write now could undo what an
+		// orphaning deletion is about to do.
+		r.forget(op, k)
+		return outcome.Outcome{}
+	}
+	r.Parents.SetFinalizer(k, op.HasFinalizer(parent))
+	if isSuspended(parent) {
+		r.Guard.Doubt(op, k, r.riskOf(op, k, parent))
+		return outcome.Outcome{Verdict: r.skipSuspended(op, k, parent)}
+	}
+	if parent.GetDeletionTimestamp() != nil {
+		return r.pass(ctx, r.deletionOf(op, k, parent), (*pass).cleanUp)
+	}
+	now := r.Now()
+	remembered := r.Parents.Memory(k, parent.GetUID(), op.Program.Hash())
+	remembered.Schedule.Request(parent.GetAnnotations()[annotationReconcileAt])
+	if wait := remembered.Schedule.Wait(now); wait > 0 {
+		return outcome.Outcome{Verdict: outcome.Later, After: wait}
+	}
+	provenance, wait := r.Feedback.Begin(k, now, r.RetryMax)
+	if wait > 0 {
+		return outcome.Outcome{Verdict: outcome.Later, After: wait}
+	}
+	of := newSubject(op, k, parent, remembered, now)
+	of.provenance = provenance
+	return r.pass(ctx, of, (*pass).reconcile)
+}
+
+// deletionOf is the subject of a reconcile of a parent that is being deleted.
+func (r *Reconciler) deletionOf(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) *subject {
+	return newSubject(op, k, parent, r.Parents.Memory(k, parent.GetUID(), op.Program.Hash()), r.Now())
+}
+
+// errNotRead says that the parents have not been read yet. They are about to be.
+var errNotRead = conditions.Transient("it is being read for the first time")
+
+// findParent is the parent of a key, or nil if there is nothing to do for it: it does not exist, or the informer does not show it
+// and it has nothing of the rule. The error is errNotRead while the informer of the parents fills again.
+func (r *Reconciler) findParent(ctx context.Context, op *operator.Operator, k queue.Key) (*unstructured.Unstructured, error) {
+	view := r.Monitors.View(op.ParentKey)
+	if view == nil {
+		return nil, errNotRead
+	}
+	if parent, ok := view.Get(k.Parent.Namespace, k.Parent.Name); ok {
+		return parent, nil
+	}
+	if known := r.Parents.Get(k); !op.IsNarrow() || (!r.hasChildren(op, k) && !known.HasFinalizer && !known.Left) {
+		return nil, nil
+	}
+	// The informer does not show it, but it may exist: only the API server knows.
+	parent, err := r.getParent(ctx, op, k)
+	if err != nil {
+		return nil, err
+	}
+	if parent != nil && op.InView(parent) {
+		return nil, nil // the informer is about to show it
+	}
+	return parent, nil
+}
+
+// forget drops all that is known of a parent that does not exist any more, or that the rule does not select, as a reconcile by this
+// operator found.
+func (r *Reconciler) forget(op *operator.Operator, k queue.Key) {
+	r.Patches.Drop(op, k)
+	r.Parents.Forget(k)
+	r.Readers.Keep(k, nil)
+	r.Borrowed.Keep(k, nil)
+}
+
+// parallelWrites is how many children of a parent are written at the same time. While so many parents of the rule wait that all
+// workers will be busy with them, more requests at a time do not get more done: all only take longer, also those for other rules.
+func (r *Reconciler) parallelWrites(op *operator.Operator) int {
+	if r.Queue.Waiting(op.ID) >= r.Workers {
+		return 1
+	}
+	return r.ParallelWrites
+}

@@ -1,0 +1,271 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules"
+)
+
+// recreationsOf is how often in a row an object was recreated, and the pause after the last time. The object carries that in
+// an annotation, so a restart forgets it only between the deletion of the old object and the creation of the new one.
+func recreationsOf(live *unstructured.Unstructured, now time.Time, limits pacing.Limits) pacing.Backoff {
+	count, at, _ := strings.Cut(live.GetAnnotations()[mark.AnnotationRecreated], " ")
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 1 {
+		return pacing.Backoff{}
+	}
+	last, err := time.Parse(time.RFC3339, at)
+	if err != nil || hasLasted(last, now, limits) {
+		return pacing.Backoff{}
+	}
+	return pacing.NewBackoff(n, last, limits)
+}
+
+// recreationText is what the annotation says of an object that is created at that time.
+func recreationText(count int, at time.Time) string {
+	return strconv.Itoa(count) + " " + at.UTC().Format(time.RFC3339)
+}
+
+// hasLasted tells whether an object has been there for so long that earlier recreations do not count any more.
+func hasLasted(recreated, now time.Time, limits pacing.Limits) bool {
+	return now.Sub(recreated) >= 2*limits.Max
+}
+
+// carryRecreation has an object say what the one before it, or the one that it is
+// applied to, says of how often it was created again.
+func (c *childWriter) carryRecreation(object, live *unstructured.Unstructured) {
+	text := ""
+	if live != nil {
+		text = live.GetAnnotations()[mark.AnnotationRecreated]
+	} else if last, ok := c.memory.Recreations[identity.Of(object)]; ok {
+		text = recreationText(last.Attempts, c.started)
+	}
+	if text == "" {
+		return
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = make(map[string]string, 1)
+	}
+	annotations[mark.AnnotationRecreated] = text
+	object.SetAnnotations(annotations)
+}
+
+// noteRecreations remembers what was deleted to be created again, until it is. pending are the objects that are not yet.
+func (c *childWriter) noteRecreations(writes []*write) (pending []conditions.Problem) {
+	maps.DeleteFunc(c.memory.Recreations, func(_ identity.ID, r parents.Recreation) bool {
+		return hasLasted(r.Last, c.started, c.recreateLimits)
+	})
+	for _, w := range writes {
+		id := identity.Of(w.object)
+		switch {
+		case w.recreated != nil:
+			if c.memory.Recreations == nil {
+				c.memory.Recreations = make(map[identity.ID]parents.Recreation)
+			}
+			c.memory.Recreations[id] = *w.recreated
+		case w.live != nil:
+			delete(c.memory.Recreations, id)
+		}
+		c.noteBlockedRecreation(w)
+		if w.pending != nil {
+			of := conditions.Problem{Subject: "child " + w.node, Reason: conditions.ReasonRecreating, Err: w.pending}
+			if blocked, ok := errors.AsType[*blockedRecreationError](w.pending); ok {
+				of.Reason, of.Stalled = conditions.ReasonPruneHeld, blocked.reported
+			}
+			pending = append(pending, of)
+		}
+	}
+	return pending
+}
+
+// write brings a child up to date in place, or where the rule wants another object
+// instead, deletes the one that is there; then the error says that its end is awaited.
+func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
+	policy := c.op.Recreators[w.node]
+	owned := w.before != nil && w.before.GetDeletionTimestamp() == nil && c.Marks.Owns(w.before, c.op.ID, c.parent.GetUID())
+	switch {
+	case owned && w.renewal.IsDue():
+		err := c.recreate(ctx, kind, child, w, w.before, "its recreateWhen is true")
+		if !errors.As(err, new(*recreatedRecentlyError)) && !errors.As(err, new(*blockedRecreationError)) {
+			return apply.Result{}, err
+		}
+		// A change in place could make recreateWhen false, and the object would not be recreated.
+		w.pending = err
+		return c.leaveAsIs(ctx, w)
+	case owned && policy == rules.UpdateRecreate && child.Changed(w.before):
+		if w.renewal == rules.RenewalBarred {
+			return c.leaveAsIs(ctx, w)
+		}
+		return c.recreateOrKeep(ctx, kind, child, w, w.before, "its content has changed")
+	}
+	result, err := c.writeInPlace(ctx, kind, child, w)
+	var immutable *apply.ImmutableError
+	switch {
+	case !errors.As(err, &immutable) || !c.Marks.Owns(immutable.Live, c.op.ID, c.parent.GetUID()):
+		return result, err
+	case policy == "" && rules.MayRecreate(child.Object.GroupVersionKind()):
+		return result, fmt.Errorf("%w; updatePolicy: ApplyOrRecreate would delete and recreate it", err)
+	case policy == "":
+		return result, err
+	}
+	if w.renewal == rules.RenewalBarred {
+		return apply.Result{}, fmt.Errorf("it is not recreated, because its createWhen is not true: %w", err)
+	}
+	return c.recreateOrKeep(ctx, kind, child, w, immutable.Live,
+		"the API server does not allow a change of "+strings.Join(immutable.Fields(), ", "))
+}
+
+// recreateOrKeep is recreate where an object that may not be deleted yet, because of what
+// the rule's revision deletes in all, is left as it is.
+func (c *childWriter) recreateOrKeep(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) (apply.Result, error) {
+	err := c.recreate(ctx, kind, child, w, live, why)
+	if w.before == nil || !errors.As(err, new(*blockedRecreationError)) {
+		return apply.Result{}, err
+	}
+	w.pending = err
+	return c.leaveAsIs(ctx, w)
+}
+
+// leaveAsIs is write of an object of which the content is to stay.
+func (c *childWriter) leaveAsIs(ctx context.Context, w *write) (apply.Result, error) {
+	live, err := c.keepChild(ctx, w)
+	return apply.Result{Live: live, Action: apply.ActionNone}, err
+}
+
+// recreate deletes an object of ours that is to be created again, when it is time, and
+// when the API server says that it would take the new one. It never returns nil.
+func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) error {
+	if may, blocked := c.guard.MayRecreate(c.op, c.key); !may {
+		return &blockedRecreationError{ref: mark.RefOf(live), why: why, reported: blocked}
+	}
+	limits, now := c.recreateLimits, c.started
+	recreations := recreationsOf(live, now, limits)
+	if wait := recreations.Remaining(now); wait > 0 {
+		return &recreatedRecentlyError{ref: mark.RefOf(live), why: why, count: recreations.Attempts, at: now.Add(wait), after: wait}
+	}
+	if err := c.Writer.WouldCreate(ctx, kind.GVR, child, live); err != nil {
+		return fmt.Errorf("it is not recreated (%s), because a new one would be refused: %w", why, err)
+	}
+	if err := c.checkParent(ctx); err != nil {
+		return err
+	}
+	end := c.begin(live)
+	defer end()
+	if err := c.Writer.DeleteInForeground(ctx, kind.GVR, live, child.Owner); err != nil {
+		return err
+	}
+	c.deleted(live)
+	if w.renewal == rules.RenewalExpired {
+		recreations = pacing.Backoff{} // it has lasted for as long as the rule says, so earlier ones do not count
+	}
+	recreations.Next(now, limits)
+	w.recreated = &parents.Recreation{Backoff: recreations}
+	if w.generates && !w.renewal.IsDue() { // recreateWhen asks for another object, and so for other values
+		w.recreated.Replaced = live
+	}
+	c.Recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonRecreating,
+		"%s is deleted to be recreated, by rule %s: %s", mark.RefOf(live), c.op.Name, why)
+	return apply.TerminatingNow(live)
+}
+
+// noteBlockedRecreation notes an object that may have to be deleted to be created again, while it
+// is not known what the rule's revision would delete in all: also one that could not be
+// written, so that this is not known of it.
+func (c *childWriter) noteBlockedRecreation(w *write) {
+	if c.op.Recreators[w.node] == "" && !w.renewal.IsDue() || w.before == nil || w.recreated != nil {
+		return
+	}
+	if isBlocked := errors.As(w.pending, new(*blockedRecreationError)); isBlocked || w.err != nil {
+		c.blocked = append(c.blocked, identity.Of(w.before))
+	}
+}
+
+// noteBlockedByRollout is noteBlockedRecreation of objects that a rollout leaves for later.
+func (c *childWriter) noteBlockedByRollout(node string, postponed []*unstructured.Unstructured) {
+	if c.op.Recreators[node] != rules.UpdateRecreate {
+		return
+	}
+	if may, _ := c.guard.MayRecreate(c.op, c.key); may {
+		return
+	}
+	for _, object := range postponed {
+		if live, err := c.reader.Live(object); err == nil && live != nil && c.reader.Outdated(node, object, live) {
+			c.blocked = append(c.blocked, identity.Of(live))
+		}
+	}
+}
+
+// blockedRecreationError says that an object is to be created again, and that it is not known yet
+// whether the rule's revision may delete what it would.
+type blockedRecreationError struct {
+	ref mark.Ref
+	why string
+	// reported is true where it will not be known until somebody acts.
+	reported bool
+}
+
+// Unwrap says that the next reconcile settles it.
+func (e *blockedRecreationError) Unwrap() error { return errGuardBlocks }
+
+// errGuarded says that it is not known yet what a new revision of the rule would delete.
+var errGuardBlocks = conditions.Transient("it is not known yet what the new revision of the rule would delete")
+
+func (e *blockedRecreationError) Error() string {
+	return fmt.Sprintf("%s has to be deleted and recreated: %s; it stays as it is, because the rule's new revision would delete more than it may, "+
+		"as the rule says", e.ref, e.why)
+}
+
+// recreatedRecentlyError says that an object is to be created again, and was so not long ago.
+type recreatedRecentlyError struct {
+	ref   mark.Ref
+	why   string
+	count int
+	at    time.Time
+	after time.Duration
+}
+
+// Reason implements conditions.Reasoned.
+func (e *recreatedRecentlyError) Reason() (reason string, stalled bool) {
+	return conditions.ReasonRecreating, false
+}
+
+func (e *recreatedRecentlyError) Error() string {
+	times := "once"
+	if e.count > 1 {
+		times = strconv.Itoa(e.count) + " times in a row"
+	}
+	return fmt.Sprintf("%s has to be recreated: %s; it was recreated %s already, and is recreated again at %s",
+		e.ref, e.why, times, e.at.UTC().Format(time.RFC3339))
+}
+
+// outdatedIn is Outdated for an object that does not say by itself with what content
+// it was applied. Whether it is not valid is found when its turn has come.
+func (c *childWriter) outdatedIn(ctx context.Context) func(node string, rendered, live *unstructured.Unstructured) bool {
+	return func(node string, rendered, live *unstructured.Unstructured) bool {
+		object := rendered.DeepCopy()
+		c.carryRecreation(object, live)
+		w := &write{node: node, object: object}
+		if c.op.CanOwn(c.parent, object) {
+			w.controller = c.op.ControllerRef(c.parent)
+		}
+		child, err := c.Writer.Prepare(ctx, object, c.op.Owner(c.parent, node), w.controller, c.policyOf(node, rendered))
+		return err != nil || child.Outdated(live)
+	}
+}

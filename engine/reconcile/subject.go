@@ -1,0 +1,106 @@
+package reconcile
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/feedback"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/outcome"
+	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/rules"
+)
+
+// subject is what one reconcile is about: a parent, and the rule for it. All phases of the reconcile share it.
+type subject struct {
+	op  *operator.Operator
+	key queue.Key
+	// parent is as the last answer to a write showed it.
+	parent *unstructured.Unstructured
+	// memory is kept for the next reconcile; nil if the rule turns out not to select the parent.
+	memory *parents.Memory
+	// provenance is what led to the reconcile, as far as it was rules.
+	provenance *feedback.Provenance
+	// started is when the reconcile began, and seen the time that the evaluation sees. due is true if the passing of time is a
+	// reason for the reconcile.
+	started, seen time.Time
+	due           bool
+	evaluation    *rules.Evaluation
+	// outcome is what the evaluation came to, once it has ended.
+	outcome rules.Outcome
+	// finalizing is true while spec.finalize is evaluated for a parent that is being deleted.
+	finalizing bool
+	// rendered has every child that the rule rendered so far.
+	rendered map[identity.ID]bool
+	// namespaceEnds is true if a write showed that the parent's namespace is being deleted.
+	namespaceEnds bool
+	// next has the time after which the parent has to be reconciled again.
+	next outcome.Outcome
+}
+
+func newSubject(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured, memory *parents.Memory, now time.Time) *subject {
+	return &subject{
+		op: op, key: k, parent: parent, memory: memory, provenance: &feedback.Provenance{},
+		started: now, seen: memory.Schedule.EvaluationTime(now, op.Program.Drifts()), due: memory.Schedule.IsDue(now),
+		rendered: make(map[identity.ID]bool),
+	}
+}
+
+// requeueAfter asks for another reconcile of the parent after a time, or before. Only the goroutine of the reconcile calls it.
+func (s *subject) requeueAfter(d time.Duration) { s.next.RequeueAfter(d) }
+
+// policyOf is how an object that a node rendered in this reconcile is treated.
+func (s *subject) policyOf(node string, object *unstructured.Unstructured) fieldset.Policy {
+	policy := s.op.Policies[node]
+	if now := plan.PathsOf(s.evaluation.Ignores(object)); len(now) > 0 {
+		policy.Ignore, policy.Relinquished = slices.Concat(policy.Ignore, now), now
+	}
+	return policy
+}
+
+// redacted is a problem as people may read of it, for a rule that may have to do with Secrets.
+func (s *subject) redacted(of conditions.Problem) conditions.Problem {
+	if s.op.Program.HasSecrets() {
+		of.Err = conditions.Redact(of.Err)
+	}
+	return of
+}
+
+// changes is how a reconcile writes: each write is reported to package feedback, so that it is known which reconcile caused
+// which change, and each answer to the informers, so that no later reconcile sees an older version.
+type changes struct {
+	*subject
+	*Cluster
+
+	feedback *feedback.Tracker
+	parents  *parents.Store
+	running  *operator.Running
+}
+
+// begin takes in that the reconcile is writing an object; the function that it returns, that this is over.
+func (c *changes) begin(obj *unstructured.Unstructured) (end func()) {
+	return c.feedback.BeginWrite(c.key, identity.Of(obj), mark.RefOf(obj).String(), c.provenance, len(c.rendered))
+}
+
+// observe takes in the answer of a write, before which begin was called: as the newest knowledge of the object, and as a cause of
+// what follows.
+func (c *changes) observe(informer monitor.Key, obj *unstructured.Unstructured) {
+	if informer == c.op.ParentKey || c.op.ReadsObserved.Load() || c.running.IsRead(informer.GVR) || c.provenance.IsLong(c.key) {
+		c.feedback.Wrote(c.key, c.provenance, obj, feedback.VersionOf(obj))
+	}
+	c.Monitors.Observe(informer, obj)
+}
+
+// deleted takes in that the reconcile deleted an object, before which begin was called.
+func (c *changes) deleted(obj *unstructured.Unstructured) {
+	c.feedback.Wrote(c.key, c.provenance, obj, feedback.Version{UID: obj.GetUID()})
+}

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/record"
+)
+
+// requireRecord asks for what the record of a rule must have before the rule writes anything: above all the kinds of objects
+// that it is about to create. Nothing is taken out here, so that a kind which the rule drops is still known after a restart.
+func (e *Engine) requireRecord(op *operator.Operator, origin record.Origin) {
+	op.Origin = origin
+	e.records.Update(op.ID, op.UpdateRecord)
+}
+
+// hasRecord reports whether the cluster has what the operator needs in its record.
+func (e *Engine) hasRecord(op *operator.Operator) bool {
+	if op.HasRecord.Load() {
+		return true
+	}
+	stored, ok := e.records.Get(op.ID)
+	if !ok {
+		return false
+	}
+	updated := stored.Clone()
+	op.UpdateRecord(&updated)
+	if !updated.Equal(&stored) {
+		return false
+	}
+	op.HasRecord.Store(true)
+	return true
+}
+
+// recordChanged starts what waited for a record. The store calls it.
+func (e *Engine) recordChanged(id string) {
+	if op := e.running.Get(id); op != nil {
+		if op.Removal == nil && op.Begun.Load() && e.guards.isEvaluated(op) {
+			e.guards.reassess(op)
+		} else {
+			e.enqueueAll(op)
+		}
+	}
+	e.inbox.Notify()
+}
+
+// recordBlocked has the record of a rule in a file say what the rule's revision would delete and may not. That is known while
+// the guard blocks the revision, and once it does not; in between the message stays.
+func (e *Engine) recordBlocked() {
+	blocked := e.guards.blocked()
+	for id, op := range e.running.Load().ByID {
+		message := ""
+		if op.Origin.Path != "" {
+			message = blocked[id]
+		}
+		if op.Removal != nil || message == "" && op.Origin.Path != "" && !e.guards.isReleased(op) {
+			continue
+		}
+		e.records.UpdateIf(id, func() bool { return e.running.IsCurrent(op) }, func(r *record.Record) { r.Blocked = message })
+	}
+}
+
+// recordPaused has the records of rules that do not run follow their texts: a rule that is removed then ends as its last text
+// has it, and not as the last one that ran.
+func (e *Engine) recordPaused(all []catalog.Rule) {
+	for _, rule := range all {
+		if rule.Program != nil {
+			continue
+		}
+		if _, ok := e.records.Get(rule.ID); ok {
+			e.records.Update(rule.ID, func(r *record.Record) {
+				r.Origin, r.OnRuleDeletion = record.OriginOf(rule.Origin), rule.OnRuleDeletion(r.OnRuleDeletion)
+			})
+		}
+	}
+}
+
+// previous is the operator that a new one replaces: the one that this process knows, or else what the record has of it.
+func (e *Engine) previous(known *operator.Operator, rule catalog.Rule) *operator.Operator {
+	stored, ok := e.records.Get(rule.ID)
+	if known != nil || !ok {
+		return known
+	}
+	kinds := make([]schema.GroupVersionKind, len(stored.Children))
+	for i, kind := range stored.Children {
+		kinds[i] = kind.GVK() // as far as it is known here
+	}
+	return &operator.Operator{Plan: plan.Former(rule.ID, rule.Name, kinds)}
+}
