@@ -256,7 +256,7 @@ func (b *builder) object(made *Schema, s *jsonSchema, p place) {
 		if property == nil {
 			continue
 		}
-		f := Field{Schema: b.schema(property, p.below(name)), Required: slices.Contains(s.Required, name)}
+		f := Field{Schema: b.schema(property, p.below(name)), Required: slices.Contains(s.Required, name), Immutable: property.isImmutable()}
 		if value := bytes.TrimSpace(property.Default); len(value) > 0 && string(value) != "null" {
 			// What Go's zero values look like says nothing of a field that must be there.
 			f.Defaulted = !p.native || !f.Required || !isZero(value) || takesNone(p.name+"."+name)

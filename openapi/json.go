@@ -31,6 +31,21 @@ type jsonSchema struct {
 	ListType         string     `json:"x-kubernetes-list-type,omitempty"`
 	ListMapKeys      []string   `json:"x-kubernetes-list-map-keys,omitempty"`
 	Kinds            []jsonKind `json:"x-kubernetes-group-version-kind,omitempty"`
+
+	Validations []jsonValidation `json:"x-kubernetes-validations,omitempty"`
+}
+
+// jsonValidation is a validation rule in CEL.
+type jsonValidation struct {
+	Rule string `json:"rule"`
+}
+
+// isImmutable reports whether a validation rule lets nobody change a value.
+func (s *jsonSchema) isImmutable() bool {
+	return slices.ContainsFunc(s.Validations, func(v jsonValidation) bool {
+		rule := strings.Join(strings.Fields(strings.ReplaceAll(v.Rule, "==", " == ")), " ")
+		return rule == "self == oldSelf" || rule == "oldSelf == self"
+	})
 }
 
 // jsonKind is a kind that a schema is of.

@@ -98,4 +98,7 @@ type Field struct {
 	// Always is true where the API server sees to it that every object has the
 	// field, though its documents do not say so.
 	Always bool
+	// Immutable is true where the definition lets nobody change the value, by the validation
+	// rule self == oldSelf.
+	Immutable bool
 }

@@ -43,7 +43,7 @@ func (c *compiler) child(spec *syntax.Child, p *Program) (*compiledChild, *nodeU
 
 	// What was not decoded may have been CreateOnly.
 	once := spec.UpdatePolicy == UpdateCreateOnly || spec.Gaps["updatePolicy"]
-	sc := &compileScope{place: path, ownRandom: once, allowChildren: true, asked: c.asked, openNames: spec.OpenNames, openVariables: spec.OpenVariables, names: map[string]*origin{}, locals: map[string]*compiledVariable{}}
+	sc := &compileScope{place: path, ownRandom: once, allowChildren: true, asked: c.askedBy(spec.Cleanup), openNames: spec.OpenNames, openVariables: spec.OpenVariables, names: map[string]*origin{}, locals: map[string]*compiledVariable{}}
 	if !once && !spec.Many() {
 		sc.ownGenerated = spec.ID
 	}
@@ -305,8 +305,9 @@ func (c *compiler) when(spec *syntax.Body, b *body, sc *compileScope, all *flow.
 		return
 	}
 	b.when = x.expression
+	given := sc.asked
 	sc.asked = maps.Clone(x.Exist)
-	maps.Copy(sc.asked, c.asked)
+	maps.Copy(sc.asked, given)
 	*g = flow.GuardOf(x.expr, u)
 	g.Lost = spec.Gaps["when"]
 	all.Add(u)

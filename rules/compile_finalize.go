@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"maps"
+
 	"kanon.dev/kanon/rules/flow"
 )
 
@@ -8,6 +10,16 @@ import (
 // there.
 func finalizingGuard() flow.Guard {
 	return flow.Guard{Given: true, Conjuncts: []string{flow.RootFinalizing}, Asked: map[string]bool{}}
+}
+
+// askedBy are the paths that are there in a part of the rule, which belongs to spec.finalize or not.
+func (c *compiler) askedBy(cleanup bool) map[string]bool {
+	if !cleanup {
+		return c.asked
+	}
+	asked := map[string]bool{flow.DeletionTime: true}
+	maps.Copy(asked, c.asked)
+	return asked
 }
 
 func (c *compiler) compileFinalize(rest *flow.Uses) *compiledFinalize {
@@ -18,7 +30,9 @@ func (c *compiler) compileFinalize(rest *flow.Uses) *compiledFinalize {
 	out := &compiledFinalize{timeout: c.duration(spec.Timeout, rest)}
 	if spec.Until != nil {
 		by := &reader{label: "spec.finalize.until", bare: true, guard: finalizingGuard()}
-		out.until = c.condition(spec.Until, c.ruleScope("spec.finalize.until"), &by.Uses).compiled()
+		sc := c.ruleScope("spec.finalize.until")
+		sc.asked = c.askedBy(true)
+		out.until = c.condition(spec.Until, sc, &by.Uses).compiled()
 		out.reads = by.Nodes
 		c.readers = append(c.readers, by)
 	}

@@ -73,7 +73,7 @@ func (c *compiler) checkImmutable(spec *syntax.Child, child *compiledChild) {
 				continue
 			}
 			c.report(r.Pos, diagnostic.CodeImmutable, "%s can change, and %s of a %s is immutable", r.Text, strings.Join(path, "."), child.GVK.Kind).
-				WithHint("write updatePolicy: ApplyOrRecreate, so that %s is then deleted and created again, or CreateOnly, so that it stays as it was created", spec.Label())
+				WithHint("write updatePolicy: ApplyOrRecreate, so that %s is then deleted and recreated, or CreateOnly, so that it stays as it was created", spec.Label())
 			return
 		}
 	}
@@ -100,7 +100,7 @@ func (c *compiler) canChange(spec *syntax.Child, r flow.FieldRead) bool {
 	identity := r.IsOneOf("apiVersion", "kind", "metadata.name", "metadata.namespace")
 	switch group {
 	case flow.RootParent:
-		return !identity && !r.IsOneOf("metadata.uid", "metadata.creationTimestamp")
+		return !identity && !r.IsBelow(c.isImmutableInParent) && !r.IsOneOf("metadata.uid", "metadata.creationTimestamp")
 	case flow.RootLookups:
 		l := c.lookups[id]
 		return !identity || l == nil || l.spec.IsList()
@@ -118,6 +118,19 @@ func (c *compiler) canChange(spec *syntax.Child, r flow.FieldRead) bool {
 		}
 	}
 	return true
+}
+
+// isImmutableInParent says whether the definition of the parent's kind lets nobody change a field.
+func (c *compiler) isImmutableInParent(path []string) bool {
+	s := c.schemaOf(c.rule.Parent.GVK)
+	immutable := false
+	for _, name := range path {
+		if s == nil || s.Fields[name] == nil {
+			return false
+		}
+		immutable, s = s.Fields[name].Immutable, s.Fields[name].Schema
+	}
+	return immutable
 }
 
 // touches says whether an item of ignore is about a field, what holds it or a part of it.

@@ -102,6 +102,10 @@ func (c *checker) collectAsked(e ast.Expr, asked map[string]bool) {
 		} else if name := flow.WholeVariable(e); name != "" {
 			maps.Copy(asked, c.Names.Holds(name))
 		}
+	case ast.IdentKind:
+		if e.AsIdent() == flow.RootFinalizing {
+			asked[flow.DeletionTime] = true
+		}
 	default:
 	}
 }

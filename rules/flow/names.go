@@ -22,6 +22,9 @@ const (
 	RootFinalizing = "finalizing"
 )
 
+// DeletionTime is the field of the parent that exists while finalizing is true.
+const DeletionTime = RootParent + ".metadata.deletionTimestamp"
+
 // IsGroup reports whether a root has no value of its own, but only members.
 func IsGroup(root string) bool {
 	switch root {

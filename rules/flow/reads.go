@@ -65,6 +65,16 @@ func (r FieldRead) IsPartOf(other FieldRead) bool {
 	return r.Root == other.Root && len(other.path) <= len(r.path) && slices.Equal(other.path, r.path[:len(other.path)])
 }
 
+// IsBelow reports whether r reads a field for which is holds, or a part of one.
+func (r FieldRead) IsBelow(is func(path []string) bool) bool {
+	for n := range r.path {
+		if is(r.path[:n+1]) {
+			return true
+		}
+	}
+	return false
+}
+
 // IsOneOf reports whether r reads one of some fields, or a part of one.
 func (r FieldRead) IsOneOf(fields ...string) bool {
 	return slices.ContainsFunc(fields, func(field string) bool {
