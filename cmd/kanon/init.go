@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/scaffold"
+)
+
+// initOptions are the flags of kanon init.
+type initOptions struct {
+	group, kind, dir string
+}
+
+func newInitCommand() *cobra.Command {
+	var o initOptions
+	cmd := &cobra.Command{
+		Use:   "init NAME",
+		Short: "Make a folder with a new rule",
+		Long: `Make a folder with a rule that works: the definition of a kind, a rule that makes
+a Deployment, a Service and a ConfigMap of each object of it, an object, and tests that
+pass. Comments explain each part. Change it to what you need.
+
+Files that exist are not overwritten.`,
+		Example: `  # A folder web-app with a rule for the kind WebApp in shop.example.com
+  kanon init web-app --group shop.example.com
+  kanon test web-app`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageErrorf(cmd, "name the rule, such as web-app")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.init(cmd, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.group, "group", "example.com", "API group of the kind")
+	flags.StringVar(&o.kind, "kind", "", "the kind; default: NAME in camel case, WebApp for web-app")
+	flags.StringVar(&o.dir, "dir", "", "folder to write to; default: NAME")
+	return cmd
+}
+
+func (o *initOptions) init(cmd *cobra.Command, name string) error {
+	files, err := scaffold.Files(scaffold.Names{Name: name, Kind: o.kind, Group: o.group})
+	if err != nil {
+		return usageErrorf(cmd, "%w", err)
+	}
+	dir := o.dir
+	if dir == "" {
+		dir = name
+	}
+	for _, file := range files {
+		if _, err := os.Lstat(filepath.Join(dir, file.Name)); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s exists already, and nothing was written: choose another folder with --dir", filepath.Join(dir, file.Name))
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as mkdir does
+		return fmt.Errorf("%s: %w", dir, manifests.Reason(err))
+	}
+	out := cmd.OutOrStdout()
+	for _, file := range files {
+		path := filepath.Join(dir, file.Name)
+		if err := os.WriteFile(path, file.Data, 0o644); err != nil { //nolint:gosec // as an editor does
+			return fmt.Errorf("%s: %w", path, manifests.Reason(err))
+		}
+		if _, err := fmt.Fprintln(out, path); err != nil {
+			return fmt.Errorf("print the files: %w", err)
+		}
+	}
+	_, err = fmt.Fprintf(out, `
+Check it, test it, and see what it makes:
+  kanon validate %[1]s
+  kanon test %[1]s
+  kanon render %[1]s/rule.yaml %[1]s/parent.yaml --schemas %[1]s
+`, dir)
+	return err
+}

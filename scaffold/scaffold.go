@@ -1,0 +1,87 @@
+// Package scaffold makes the files of a new rule: the definition of a kind, a rule for it, a parent, and tests that pass.
+//
+//	files, err := scaffold.Files(scaffold.Names{Name: "cache", Group: "example.com"})
+//	os.WriteFile("cache/"+files[0].Name, files[0].Data, 0o644)
+//
+// The files are those in template/, with the names of the kind filled in.
+package scaffold
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+//go:embed template/*.yaml
+var templates embed.FS
+
+// Names are those of a kind.
+type Names struct {
+	// Name is what the rule is called: lower case, such as cache.
+	Name string
+	// Kind is the kind of the parents. Default: Name in camel case.
+	Kind string
+	// Group is the API group of the kind, such as example.com.
+	Group string
+}
+
+// File is a file to write.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// Files are the files of a new rule. The error says which name is not allowed.
+func Files(n Names) ([]File, error) {
+	if wrong := validation.IsDNS1035Label(n.Name); len(wrong) > 0 {
+		return nil, fmt.Errorf("%q cannot be the name of a rule: write lower-case letters, digits and -, such as web-app", n.Name)
+	}
+	if wrong := validation.IsDNS1123Subdomain(n.Group); len(wrong) > 0 || !strings.Contains(n.Group, ".") {
+		return nil, fmt.Errorf("%q cannot be an API group: write a domain, such as shop.example.com", n.Group)
+	}
+	if n.Kind == "" {
+		n.Kind = camel(n.Name)
+	}
+	singular := strings.ToLower(n.Kind)
+	if wrong := validation.IsDNS1035Label(singular); len(wrong) > 0 || n.Kind[0] < 'A' || n.Kind[0] > 'Z' {
+		return nil, fmt.Errorf("%q cannot be a kind: write letters and digits, with a capital first, such as WebApp", n.Kind)
+	}
+	fill := strings.NewReplacer("GROUP", n.Group, "PLURAL", plural(singular), "SINGULAR", singular, "KIND", n.Kind)
+	entries, err := templates.ReadDir("template")
+	if err != nil {
+		return nil, fmt.Errorf("read the templates: %w", err)
+	}
+	var files []File
+	for _, entry := range entries {
+		text, err := templates.ReadFile("template/" + entry.Name())
+		if err != nil {
+			return nil, fmt.Errorf("read the templates: %w", err)
+		}
+		files = append(files, File{Name: entry.Name(), Data: []byte(fill.Replace(string(text)))})
+	}
+	return files, nil
+}
+
+// camel is a name in camel case: web-app is WebApp.
+func camel(name string) string {
+	var out strings.Builder
+	for part := range strings.SplitSeq(name, "-") {
+		if part != "" {
+			out.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		}
+	}
+	return out.String()
+}
+
+// plural is the plural of a noun as code generators form it.
+func plural(noun string) string {
+	switch {
+	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ay") && !strings.HasSuffix(noun, "ey") && !strings.HasSuffix(noun, "oy"):
+		return strings.TrimSuffix(noun, "y") + "ies"
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "x"), strings.HasSuffix(noun, "ch"), strings.HasSuffix(noun, "sh"):
+		return noun + "es"
+	}
+	return noun + "s"
+}
