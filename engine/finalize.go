@@ -99,7 +99,7 @@ func (p *pass) tellFinalizing() {
 	if f.Waits == "" {
 		return
 	}
-	waits := conditions.Problem{Subject: "spec.finalize", Reason: conditions.ReasonFinalizing, Err: errors.New(f.Waits), Stalled: f.Failed}
+	waits := conditions.Problem{Subject: conditions.SubjectFinalize, Reason: conditions.ReasonFinalizing, Err: errors.New(f.Waits), Stalled: f.Failed}
 	if p.namespaceEnds {
 		waits.Stalled = true
 		waits.Err = fmt.Errorf("%w; namespace %s is being deleted, and nothing can be created in it: to end the cleanup of this %s, annotate it %s",

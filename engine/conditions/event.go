@@ -23,7 +23,7 @@ type Notice struct {
 
 // IsDue takes in the summary of a parent, and tells whether an Event is due: because the parent stalls, or cannot be deleted,
 // or does so for another reason. A parent whose condition, of a type with the rule's prefix, has said so since before a
-// restart needs none.
+// restart needs none. A timeout is one Event, whatever its message says then.
 func (n *Notice) IsDue(parent *unstructured.Unstructured, prefix string, s Summary) bool {
 	before := *n
 	*n = Notice{}
@@ -31,10 +31,15 @@ func (n *Notice) IsDue(parent *unstructured.Unstructured, prefix string, s Summa
 		return false
 	}
 	*n = Notice{uid: parent.GetUID(), summary: s}
-	if before == *n {
-		return false
-	}
 	condition := Find(parent, prefix+s.Type)
+	switch {
+	case before == *n:
+		return false
+	case s.Reason == ReasonFinalizeTimeout && before == Notice{}:
+		return condition == nil || condition["reason"] != s.Reason
+	case s.Reason == ReasonFinalizeTimeout:
+		return before.uid != n.uid || before.summary.Reason != s.Reason
+	}
 	return before != Notice{} || condition == nil || condition["message"] != s.Message
 }
 

@@ -83,8 +83,12 @@ func TestNotice(t *testing.T) {
 		"created again":             {{"a", refused, "", true}, {"b", refused, "", true}, {"b", refused, "refused", false}},
 		"said before a restart":     {{"a", refused, "refused", false}, {"a", refused, "refused", false}},
 		"another one after restart": {{"a", refused, "not refused", true}},
-		"under way":                 {{"a", Summary{Type: Reconciling, Reason: ReasonWaiting}, "", false}},
-		"deletion is blocked":       {{"a", Summary{Type: Reconciling, Reason: ReasonDeleting}, "", true}},
+		"a timeout, with what it waits for": {
+			{"a", Summary{Stalled, ReasonFinalizeTimeout, "waits for a"}, "", true}, {"a", Summary{Stalled, ReasonFinalizeTimeout, "waits for b"}, "waits for a", false},
+			{"a", refused, "waits for b", true}, {"a", Summary{Stalled, ReasonFinalizeTimeout, "waits for a"}, "refused", true},
+		},
+		"under way":           {{"a", Summary{Type: Reconciling, Reason: ReasonWaiting}, "", false}},
+		"deletion is blocked": {{"a", Summary{Type: Reconciling, Reason: ReasonDeleting}, "", true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

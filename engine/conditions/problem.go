@@ -112,6 +112,9 @@ func explained(subject, path, message, advice string) string {
 	return strings.TrimPrefix(message, "parent.") + " (" + place + "); the rule's author can " + advice
 }
 
+// SubjectFinalize is the subject of what a cleanup waits for.
+const SubjectFinalize = "spec.finalize"
+
 // IsEventful tells whether an event follows when the problem may be gone, or the key is due again at a known time, so that
 // nothing has to be tried before.
 func (p Problem) IsEventful() bool {

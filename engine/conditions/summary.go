@@ -21,11 +21,15 @@ type Summary struct {
 func Summarize(problems []Problem, rendered rules.Outcome, kept string) Summary {
 	var stalled, moving messages
 	for _, problem := range problems {
-		switch {
-		case problem.Stalled:
-			stalled.add(problem.Reason, problem.String())
-		case !problem.IsTransient():
-			moving.add(problem.Reason, problem.String())
+		of := &moving
+		if problem.Stalled {
+			of = &stalled
+		}
+		if problem.Stalled || !problem.IsTransient() {
+			of.add(problem.Reason, problem.String())
+			if problem.Subject == SubjectFinalize {
+				of.cleanup = problem.Err.Error()
+			}
 		}
 	}
 	for _, failed := range rendered.StatusFailed {
@@ -58,18 +62,17 @@ func Summarize(problems []Problem, rendered rules.Outcome, kept string) Summary 
 
 // addNode adds what a child is waiting for, or failed with.
 func addNode(node rules.NodeOutcome, stalled, moving *messages) {
-	message := explained("child "+node.ID, node.Path, node.Message, node.Advice)
 	switch {
 	case node.Stalled:
-		stalled.add(ReasonRollout, message)
+		stalled.addNode(ReasonRollout, node)
 	case node.Failed:
-		stalled.add(ReasonChildFailed, message)
+		stalled.addNode(ReasonChildFailed, node)
 	case node.State == rules.StateFailed:
-		stalled.add(ReasonEvaluation, message)
+		stalled.addNode(ReasonEvaluation, node)
 	case node.State == rules.StateWaiting:
-		moving.add(waitingReason(node.KindMissing), message)
+		moving.addNode(waitingReason(node.KindMissing), node)
 	case node.State == rules.StateApplied && !node.Ready:
-		moving.add(ReasonProgressing, message)
+		moving.addNode(ReasonProgressing, node)
 	}
 }
 
@@ -85,6 +88,17 @@ func waitingReason(kindMissing bool) string {
 type messages struct {
 	reason string
 	texts  []string
+	// cleanup is what the cleanup of a deleted parent waits for, if it is one of the texts.
+	cleanup string
+}
+
+// addNode adds the message of a child, unless the cleanup waits for the child and has the message already.
+func (m *messages) addNode(reason string, node rules.NodeOutcome) {
+	subject := "child " + node.ID
+	named := strings.Contains(m.cleanup, subject+" ") || strings.Contains(m.cleanup, subject+":")
+	if !named || !strings.Contains(m.cleanup, node.Text()) {
+		m.add(reason, explained(subject, node.Path, node.Message, node.Advice))
+	}
 }
 
 func (m *messages) add(reason, text string) {

@@ -51,6 +51,28 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
+// What a cleanup waits for is not repeated by the child that it waits for.
+func TestSummarizeCleanup(t *testing.T) {
+	t.Parallel()
+	nodes := []rules.NodeOutcome{
+		{ID: "drop", State: rules.StateApplied, Failed: true, Message: "Job Failed"},
+		{ID: "other", State: rules.StateApplied, Failed: true, Message: "Job Failed"},
+	}
+	for name, test := range map[string]struct {
+		stalled bool
+		want    string
+	}{
+		"stalled": {true, "spec.finalize: waits for child drop to be ready: Job Failed; child other: Job Failed"},
+		// The condition has what stalls only.
+		"under way": {false, "child drop: Job Failed; child other: Job Failed"},
+	} {
+		problem := Problem{Subject: SubjectFinalize, Reason: ReasonFinalizing, Stalled: test.stalled, Err: errors.New("waits for child drop to be ready: Job Failed")}
+		if got := Summarize([]Problem{problem}, rules.Outcome{Nodes: nodes}, "").Message; got != test.want {
+			t.Errorf("%s: the message is %q, want %q", name, got, test.want)
+		}
+	}
+}
+
 // A failed write has the reason of what is wrong, stalls if nothing changes by itself, and is logged if nobody else reads of it.
 func TestOfWrite(t *testing.T) {
 	t.Parallel()

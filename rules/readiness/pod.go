@@ -1,6 +1,8 @@
 package readiness
 
 import (
+	"fmt"
+
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -17,7 +19,8 @@ func endedPod(obj *unstructured.Unstructured) (Result, bool) {
 	}
 	switch text(obj, "status", "phase") {
 	case "Failed":
-		return because(failed("Pod has failed"), text(obj, "status", "reason"), text(obj, "status", "message")), true
+		result := because(failed("Pod has failed"), reasonAndMessage(obj.Object["status"]), failedContainer(obj))
+		return result, true
 	case "Succeeded":
 		if !completes(obj) {
 			return failed("Pod has ended, and its restartPolicy is Always"), true
@@ -45,6 +48,22 @@ func pod(obj *unstructured.Unstructured, result Result) Result {
 		return inProgress("Pod is running, and is ready when it has succeeded: its restartPolicy is %s", text(obj, "spec", "restartPolicy"))
 	}
 	return result
+}
+
+// failedContainer says how the first container ended that has failed.
+func failedContainer(obj *unstructured.Unstructured) string {
+	fields, _ := obj.Object["status"].(map[string]any)
+	for _, kind := range []string{"initContainerStatuses", "containerStatuses"} {
+		all, _ := fields[kind].([]any)
+		for _, item := range all {
+			container := &unstructured.Unstructured{}
+			container.Object, _ = item.(map[string]any)
+			if code := number(container, 0, "state", "terminated", "exitCode"); code != 0 {
+				return fmt.Sprintf("container %s: %s, exit code %d", text(container, "name"), text(container, "state", "terminated", "reason"), code)
+			}
+		}
+	}
+	return ""
 }
 
 // completes says whether a Pod ends when its work is done.

@@ -104,6 +104,8 @@ func observed(obj *unstructured.Unstructured, result Result) Result {
 // job makes a Job current when it is complete; to kstatus it is once it has started.
 func job(obj *unstructured.Unstructured, result Result) Result {
 	switch {
+	case result.Status == status.FailedStatus:
+		return because(result, reasonAndMessage(condition(obj, "Failed")))
 	case result.Status != status.CurrentStatus || isTrue(obj, "Complete"):
 		return result
 	case isTrue(obj, "Suspended"):
@@ -205,6 +207,17 @@ func condition(obj *unstructured.Unstructured, kind string) map[string]any {
 
 func isTrue(obj *unstructured.Unstructured, kind string) bool {
 	return condition(obj, kind)["status"] == "True"
+}
+
+// reasonAndMessage joins the two as a status or a condition has them; either can be empty.
+func reasonAndMessage(of any) string {
+	fields, _ := of.(map[string]any)
+	reason, _ := fields["reason"].(string)
+	message, _ := fields["message"].(string)
+	if reason == "" || message == "" {
+		return reason + message
+	}
+	return reason + ": " + message
 }
 
 // text is a field of an object; empty where it is none or no text.

@@ -45,6 +45,7 @@ func kindCases() map[string][][2]string {
 			},
 			{job + ", status: {startTime: '2026-03-05T05:00:00Z', succeeded: 1, conditions: [{type: Complete, status: 'True'}]}", "Current"},
 			{job + ", status: {startTime: '2026-03-05T05:00:00Z', failed: 1, conditions: [{type: Failed, status: 'True'}]}", "Failed: Job Failed. failed: 1/1"},
+			{job + ", status: {startTime: '2026-03-05T05:00:00Z', failed: 1, conditions: [{type: Failed, status: 'True', reason: BackoffLimitExceeded, message: Job has reached the specified backoff limit}]}", "Failed: Job Failed. failed: 1/1: BackoffLimitExceeded: Job has reached the specified backoff limit"},
 		},
 		"Pod, restartPolicy Never or OnFailure": {
 			{once, "InProgress: Pod phase not available"},
@@ -60,6 +61,8 @@ func kindCases() map[string][][2]string {
 			{once + ", status: {phase: Succeeded}", "Current"},
 			{retried + ", status: {phase: Succeeded}", "Current"},
 			{once + ", status: {phase: Failed, reason: Evicted}", "Failed: Pod has failed: Evicted"},
+			{once + ", status: {phase: Failed, reason: Evicted, message: 'The node was low on memory.'}", "Failed: Pod has failed: Evicted: The node was low on memory."},
+			{once + ", status: {phase: Failed, initContainerStatuses: [{name: init, state: {terminated: {exitCode: 0, reason: Completed}}}], containerStatuses: [{name: web, state: {terminated: {exitCode: 3, reason: Error}}}]}", "Failed: Pod has failed: container web: Error, exit code 3"},
 		},
 		"Pod, restartPolicy Always": {
 			{pod + ", status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}", "Current"},
