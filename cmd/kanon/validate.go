@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/report"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // errFindings ends a command whose output has said already what is wrong.
@@ -23,6 +24,8 @@ var errFindings = errors.New("the rules have errors")
 type validateOptions struct {
 	schemas   []string
 	namespace string
+	output    string
+	explain   string
 	strict    bool
 	cluster   bool
 	limits    rules.Limits
@@ -49,23 +52,46 @@ also takes what an API server publishes: the output of kubectl get --raw
 /openapi/v3/apis/GROUP/VERSION. With --cluster the kinds and their fields are those
 of your cluster.
 
+For other programs there is -o: json is a list of all findings, sarif the format of
+code scanners (SARIF 2.1.0), and github what a GitHub workflow shows beside the lines
+of a pull request.
+
+With --explain nothing is checked: it prints what docs/findings.md says about a code,
+with a wrong and a right example.
+
 The exit code is 0 without errors, 1 with errors (with --strict also with
 warnings) or without any rule, and 2 when the command is called wrongly.`,
 		Example: `  # The rules of a directory, with the definitions beside them
   kanon validate rules/ --schemas crds/
 
   # A ConfigMap that a tool has made, against the kinds of your cluster
-  kustomize build . | kanon validate --cluster -`,
+  kustomize build . | kanon validate --cluster -
+
+  # What a code means
+  kanon validate --explain KN0204
+
+  # A report for code scanning
+  kanon validate rules/ -o sarif > kanon.sarif`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			switch {
+			case cmd.Flags().Changed("explain") && len(args) > 0:
+				return usageErrorf(cmd, "--explain checks nothing: leave out %q", args[0])
+			case !cmd.Flags().Changed("explain") && len(args) == 0:
 				return usageErrorf(cmd, "name a file or a directory with rules, or - for standard input")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.validate(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("explain") {
+				return explain(cmd, o.explain)
+			}
+			return o.validate(cmd, args)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
+	flags.StringVarP(&o.output, "output", "o", string(report.Text), "form of the findings: "+formatNames())
+	flags.StringVar(&o.explain, "explain", "", "explain a `code` such as KN0204, and check nothing")
 	flags.BoolVar(&o.strict, "strict", false, "count warnings as errors")
 	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
 	flags.BoolVar(&o.cluster, "cluster", false, "take the kinds from the cluster")
@@ -78,6 +104,9 @@ warnings) or without any rule, and 2 when the command is called wrongly.`,
 func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 	if err := checkLimits(o.limits); err != nil {
 		return usageErrorf(cmd, "%w", err)
+	}
+	if !slices.Contains(report.Formats(), report.Format(o.output)) {
+		return usageErrorf(cmd, "--output must be %s, not %q", formatNames(), o.output)
 	}
 	inputs, err := manifests.Read(args, cmd.InOrStdin())
 	if err != nil {
@@ -95,20 +124,34 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
-	if err := (diagnostic.Printer{Color: isTerminal(out)}).Print(out, check.Findings); err != nil {
+	if err := o.print(cmd.OutOrStdout(), check); err != nil {
 		return err
 	}
 	if check.Rules == 0 && len(check.Findings) == 0 {
 		return fmt.Errorf("there are no rules in %s", strings.Join(args, ", "))
 	}
-	if _, err := fmt.Fprintln(out, check.Summary()); err != nil {
-		return fmt.Errorf("print the summary: %w", err)
-	}
 	if check.Findings.HasErrors() || o.strict && len(check.Findings) > 0 {
 		return errFindings
 	}
 	return nil
+}
+
+// print writes what was found. Where there was nothing to check, the forms for people say so by an error alone.
+func (o *validateOptions) print(out io.Writer, check *manifests.Checked) error {
+	r := report.Report{Findings: check.Findings, Summary: check.Summary(), Version: version(), Color: isTerminal(out)}
+	if check.Rules == 0 && len(check.Findings) == 0 {
+		r.Summary = ""
+	}
+	return r.Write(out, report.Format(o.output))
+}
+
+func formatNames() string {
+	formats := report.Formats()
+	names := make([]string, len(formats))
+	for i, format := range formats {
+		names[i] = string(format)
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
 // kinds are those that the rules are checked against.

@@ -1,0 +1,62 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
+)
+
+// writeGitHub writes a workflow command for each finding. GitHub shows it beside the line.
+//
+//	::error file=rule.yaml,line=11,col=27,title=KN0204::unknown name "parnt"; did you mean "parent"?
+func (r Report) writeGitHub(w io.Writer) error {
+	for _, e := range entries(r.Findings) {
+		if _, err := fmt.Fprintln(w, command(e)); err != nil {
+			return fmt.Errorf("write the findings: %w", err)
+		}
+	}
+	return nil
+}
+
+func command(e entry) string {
+	name := "error"
+	if e.Severity == diagnostic.SeverityWarning {
+		name = "warning"
+	}
+	var properties []string
+	add := func(key, value string) {
+		if value != "" {
+			properties = append(properties, key+"="+escapeProperty(value))
+		}
+	}
+	add("file", e.File)
+	if e.Line > 0 {
+		add("line", strconv.Itoa(e.Line))
+	}
+	if e.Line > 0 && e.Column > 0 {
+		add("col", strconv.Itoa(e.Column))
+	}
+	title := string(e.Code)
+	if e.Title != "" {
+		title += ": " + e.Title
+	}
+	add("title", title)
+	message := e.Message
+	if e.Hint != "" {
+		message += "\n" + e.Hint
+	}
+	return "::" + strings.TrimSpace(name+" "+strings.Join(properties, ",")) + "::" + escapeMessage(message)
+}
+
+// escapeMessage escapes what would end a message.
+func escapeMessage(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+}
+
+// escapeProperty escapes what would end a property, too.
+func escapeProperty(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
+}

@@ -1,0 +1,199 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kanon.dev/kanon/rules/diagnostic"
+)
+
+func examples() diagnostic.Findings {
+	return diagnostic.Findings{
+		{
+			Position: diagnostic.Position{File: "rules/my rule.yaml", Line: 3, Column: 7}, Severity: diagnostic.SeverityError,
+			Code: diagnostic.CodeUnknownName, Message: "unknown name \"parnt\", 100%\nwrong", Hint: `did you mean "parent"?`, Text: `  a: "${parnt}"`,
+		},
+		{
+			Position: diagnostic.Position{File: "rule/kanon-system/web", Path: "spec.children[1]"}, Severity: diagnostic.SeverityWarning,
+			Code: diagnostic.CodeNoSchema, Message: "<no schema>",
+		},
+	}
+}
+
+func write(t *testing.T, r Report, format Format) string {
+	t.Helper()
+	var b strings.Builder
+	if err := r.Write(&b, format); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	const want = `[
+  {
+    "file": "rules/my rule.yaml",
+    "line": 3,
+    "column": 7,
+    "severity": "error",
+    "code": "KN0204",
+    "message": "unknown name \"parnt\", 100%\nwrong",
+    "hint": "did you mean \"parent\"?",
+    "title": "An unknown name",
+    "docs": "docs/findings.md#kn0204-an-unknown-name"
+  },
+  {
+    "file": "rule/kanon-system/web",
+    "path": "spec.children[1]",
+    "severity": "warning",
+    "code": "KN0440",
+    "message": "<no schema>",
+    "title": "A kind without a schema",
+    "docs": "docs/findings.md#kn0440-a-kind-without-a-schema"
+  }
+]
+`
+	if diff := cmp.Diff(want, write(t, Report{Findings: examples(), Summary: "2"}, JSON)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := write(t, Report{}, JSON); got != "[]\n" {
+		t.Errorf("no findings are %q", got)
+	}
+}
+
+func TestGitHub(t *testing.T) {
+	t.Parallel()
+	findings := examples()
+	findings[0].File = "a,b:c.yaml"
+	const want = `::error file=a%2Cb%3Ac.yaml,line=3,col=7,title=KN0204%3A An unknown name::unknown name "parnt", 100%25%0Awrong%0Adid you mean "parent"?
+::warning file=rule/kanon-system/web,title=KN0440%3A A kind without a schema::<no schema>
+2 findings
+`
+	if diff := cmp.Diff(want, write(t, Report{Findings: findings, Summary: "2 findings"}, GitHub)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// sarifProperties are the properties that the schema of SARIF 2.1.0 has for the parts of a log that are written here. Those
+// with ! are required; no part may have others.
+func sarifProperties() map[string][]string {
+	return map[string][]string{
+		"":                            {"$schema", "version!", "runs!"},
+		"runs":                        {"tool!", "columnKind", "results"},
+		"runs.tool":                   {"driver!"},
+		"runs.tool.driver":            {"name!", "version", "rules"},
+		"runs.tool.driver.rules":      {"id!", "shortDescription", "help", "defaultConfiguration"},
+		"runs.tool.driver.rules.help": {"text!", "markdown"},
+		"runs.tool.driver.rules.shortDescription":     {"text!", "markdown"},
+		"runs.tool.driver.rules.defaultConfiguration": {"level"},
+		"runs.results":                                             {"ruleId", "ruleIndex", "level", "message!", "locations"},
+		"runs.results.message":                                     {"text!", "markdown"},
+		"runs.results.locations":                                   {"physicalLocation", "logicalLocations"},
+		"runs.results.locations.logicalLocations":                  {"fullyQualifiedName"},
+		"runs.results.locations.physicalLocation":                  {"artifactLocation!", "region"},
+		"runs.results.locations.physicalLocation.region":           {"startLine!", "startColumn", "snippet"},
+		"runs.results.locations.physicalLocation.artifactLocation": {"uri!"},
+		"runs.results.locations.physicalLocation.region.snippet":   {"text!"},
+	}
+}
+
+// checkSARIF walks a log by the table above.
+func checkSARIF(t *testing.T, path string, value any) {
+	t.Helper()
+	switch value := value.(type) {
+	case []any:
+		for _, item := range value {
+			checkSARIF(t, path, item)
+		}
+	case map[string]any:
+		known, ok := sarifProperties()[path]
+		if !ok {
+			t.Errorf("%s: not in the table", path)
+		}
+		for _, name := range known {
+			plain, required := strings.CutSuffix(name, "!")
+			if _, has := value[plain]; required && !has {
+				t.Errorf("%s lacks %s: %v", path, plain, value)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if !slices.Contains(known, name) && !slices.Contains(known, name+"!") {
+				t.Errorf("%s has %s", path, name)
+			}
+			checkSARIF(t, strings.TrimPrefix(path+"."+name, "."), value[name])
+		}
+	}
+}
+
+func TestSARIF(t *testing.T) {
+	t.Parallel()
+	for name, findings := range map[string]diagnostic.Findings{"findings": examples(), "none": nil} {
+		text := write(t, Report{Findings: findings, Version: "v1"}, SARIF)
+		var log any
+		if err := json.Unmarshal([]byte(text), &log); err != nil {
+			t.Fatal(err)
+		}
+		checkSARIF(t, "", log)
+		if strings.Contains(text, "null") {
+			t.Errorf("%s: null in %s", name, text)
+		}
+	}
+}
+
+func TestSARIFContent(t *testing.T) {
+	t.Parallel()
+	log := Report{Findings: examples(), Version: "v1"}.sarif()
+	if log.Version != "2.1.0" || len(log.Runs) != 1 || log.Runs[0].Tool.Driver.Version != "v1" {
+		t.Errorf("%+v", log)
+	}
+	run := log.Runs[0]
+	if len(run.Tool.Driver.Rules) != len(diagnostic.Codes()) {
+		t.Errorf("%d rules", len(run.Tool.Driver.Rules))
+	}
+	var got []string
+	for _, r := range run.Results {
+		rule := run.Tool.Driver.Rules[r.RuleIndex]
+		if rule.ID != r.RuleID || rule.Help == nil || rule.DefaultConfiguration.Level != r.Level {
+			t.Errorf("the rule of %s is %+v", r.RuleID, rule)
+		}
+		physical := r.Locations[0].Physical
+		region := sarifRegion{}
+		if physical.Region != nil {
+			region = *physical.Region
+		}
+		got = append(got, fmt.Sprint(r.Level, " ", physical.Artifact.URI, " ", region.StartLine, " ", region.StartColumn, " ", r.Locations[0].Logical))
+	}
+	want := []string{"error rules/my%20rule.yaml 3 7 []", "warning rule/kanon-system/web 0 0 [{spec.children[1]}]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFileURI(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"a/b.yaml": "a/b.yaml", "/a b.yaml": "file:///a%20b.yaml", "../a#1.yaml": "../a%231.yaml", "a:b.yaml": "./a:b.yaml",
+	} {
+		if got := fileURI(file); got != want {
+			t.Errorf("%s is %s, want %s", file, got, want)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	got := write(t, Report{Findings: examples()[1:], Summary: "1 warning"}, Text)
+	if want := "rule/kanon-system/web: spec.children[1]: warning: <no schema> [KN0440]\n1 warning\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if err := (Report{}).Write(&strings.Builder{}, "xml"); err == nil {
+		t.Error("there is no format xml")
+	}
+}

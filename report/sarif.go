@@ -1,0 +1,137 @@
+package report
+
+import (
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"kanon.dev/kanon/docs"
+	"kanon.dev/kanon/rules/diagnostic"
+)
+
+// The part of SARIF 2.1.0 that findings need (OASIS, Static Analysis Results Interchange Format).
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool sarifTool `json:"tool"`
+		// ColumnKind says that columns count characters, not UTF-16 code units.
+		ColumnKind string        `json:"columnKind"`
+		Results    []sarifResult `json:"results"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name    string      `json:"name"`
+		Version string      `json:"version,omitempty"`
+		Rules   []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID                   string             `json:"id"`
+		ShortDescription     sarifText          `json:"shortDescription"`
+		Help                 *sarifText         `json:"help,omitempty"`
+		DefaultConfiguration sarifConfiguration `json:"defaultConfiguration"`
+	}
+	sarifConfiguration struct {
+		Level string `json:"level"`
+	}
+	sarifText struct {
+		Text     string `json:"text"`
+		Markdown string `json:"markdown,omitempty"`
+	}
+	sarifResult struct {
+		RuleID    string          `json:"ruleId"`
+		RuleIndex int             `json:"ruleIndex"`
+		Level     string          `json:"level"`
+		Message   sarifText       `json:"message"`
+		Locations []sarifLocation `json:"locations,omitempty"`
+	}
+	sarifLocation struct {
+		Physical *sarifPhysical `json:"physicalLocation,omitempty"`
+		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
+	}
+	sarifPhysical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   *sarifRegion  `json:"region,omitempty"`
+	}
+	sarifArtifact struct {
+		URI string `json:"uri"`
+	}
+	sarifRegion struct {
+		StartLine   int        `json:"startLine"`
+		StartColumn int        `json:"startColumn,omitempty"`
+		Snippet     *sarifText `json:"snippet,omitempty"`
+	}
+	sarifLogical struct {
+		FullyQualifiedName string `json:"fullyQualifiedName"`
+	}
+)
+
+const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+// sarif is the report as a SARIF log of one run. Its rules are all codes, those that were found with their explanation.
+func (r Report) sarif() sarifLog {
+	run := sarifRun{
+		Tool:       sarifTool{Driver: sarifDriver{Name: "kanon", Version: r.Version, Rules: []sarifRule{}}},
+		ColumnKind: "unicodeCodePoints",
+		Results:    []sarifResult{},
+	}
+	index := make(map[diagnostic.Code]int)
+	for i, info := range diagnostic.Codes() {
+		index[info.Code] = i
+		rule := sarifRule{
+			ID:                   string(info.Code),
+			ShortDescription:     sarifText{Text: info.Title},
+			DefaultConfiguration: sarifConfiguration{Level: string(info.Severity)},
+		}
+		found := slices.ContainsFunc(r.Findings, func(f diagnostic.Finding) bool { return f.Code == info.Code })
+		if page, ok := docs.Finding(string(info.Code)); ok && found {
+			rule.Help = &sarifText{Text: docs.Plain(page), Markdown: page}
+		}
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, rule)
+	}
+	for _, f := range r.Findings {
+		message := f.Message
+		if f.Hint != "" {
+			message += "\n" + f.Hint
+		}
+		result := sarifResult{
+			RuleID: string(f.Code), RuleIndex: index[f.Code], Level: string(f.Severity), Message: sarifText{Text: message},
+		}
+		if f.File != "" {
+			result.Locations = []sarifLocation{location(f)}
+		}
+		run.Results = append(run.Results, result)
+	}
+	return sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}}
+}
+
+func location(f diagnostic.Finding) sarifLocation {
+	physical := &sarifPhysical{Artifact: sarifArtifact{URI: fileURI(f.File)}}
+	if f.Line > 0 {
+		physical.Region = &sarifRegion{StartLine: f.Line, StartColumn: f.Column}
+		if f.Text != "" {
+			physical.Region.Snippet = &sarifText{Text: f.Text}
+		}
+	}
+	l := sarifLocation{Physical: physical}
+	if f.Path != "" {
+		l.Logical = []sarifLogical{{FullyQualifiedName: f.Path}}
+	}
+	return l
+}
+
+// fileURI is the path of a file as a URI, relative to where the program runs unless the path is absolute.
+func fileURI(file string) string {
+	slashed := filepath.ToSlash(file)
+	u := url.URL{Path: slashed}
+	if path.IsAbs(slashed) {
+		u.Scheme = "file"
+	}
+	return u.String()
+}
