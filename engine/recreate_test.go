@@ -486,6 +486,48 @@ spec:
 	}
 }
 
+// Who reads an object that has to wait for its recreation says so.
+func TestReaderOfAnObjectThatIsRecreated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("configs", `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: configs}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  children:
+  - id: config
+    updatePolicy: Recreate
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+      data: {v: "${parent.spec.v}"}
+  - id: reader
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-reader"}
+      data: {v: "${children.config.data.v}"}
+`)
+	w.run(func(o *engine.Options) { o.RecreateBase, o.RecreateMax = time.Hour, time.Hour })
+	boxes := w.resource("Box")
+	w.parent("Box", "b", `{v: "1"}`)
+	w.await(configMaps, w.home, "b-reader", "is made", has("1", "data", "v"))
+	w.patch(boxes, w.home, "b", `{"spec":{"v":"2"}}`)
+	w.await(configMaps, w.home, "b-reader", "has the second value", has("2", "data", "v"))
+	w.patch(boxes, w.home, "b", `{"spec":{"v":"3"}}`)
+	waiting := w.await(boxes, w.home, "b", "waits", func(obj *unstructured.Unstructured) bool {
+		return conditionField(obj, "Reconciling", "reason") == "Recreating"
+	})
+	message := conditionField(waiting, "Reconciling", "message")
+	if want := "child reader: template.data.v: children.config is not up to date yet: ConfigMap " + w.home + "/b is recreated at "; !strings.Contains(message, want) {
+		t.Errorf("the condition says %q, want it to say %q", message, want)
+	}
+}
+
 // A recreateWhen that time makes true says how long the object lasts. That is no loop: the pauses do not grow.
 func TestRecreateWhenTimeHasCome(t *testing.T) {
 	t.Parallel()

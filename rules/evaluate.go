@@ -98,6 +98,8 @@ type nodeState struct {
 	// how many are.
 	leftOut int32
 	missing int
+	// delay says why an object is not brought up to date now; empty where nobody knows.
+	delay string
 	// rollingOut says what a rollout waits for; stalled that it does so in vain.
 	rollingOut *problem
 	stalled    bool
@@ -340,6 +342,25 @@ func (e *Evaluation) Applied(node string, live []*unstructured.Unstructured) {
 		n.items[j].live, live = live[0], live[1:]
 	}
 	e.settle(i)
+}
+
+// Delay notes why an object of a node that Next gave is not brought up to date now. What reads the
+// node says so. It is called before Applied.
+func (e *Evaluation) Delay(node, why string) {
+	if i, ok := e.prog.byID[node]; ok {
+		e.nodes[i].delay = why
+	}
+}
+
+// absent says why a node that is read has no objects yet.
+func (n *nodeState) absent(name string) *problem {
+	switch {
+	case n.state == nodeNotApplied && n.delay != "":
+		return waiting("%s is not up to date yet: %s", name, n.delay)
+	case n.state == nodeNotApplied:
+		return waiting("%s is not up to date yet", name)
+	}
+	return waiting("%s does not exist yet", name)
 }
 
 // settle decides what a rendered node has become.

@@ -154,7 +154,7 @@ func (v *eachView) Member(id string) (any, bool, error) {
 	}
 	live := v.ev.nodes[i].items[at.item-1].live
 	if live == nil {
-		return nil, false, waiting("each.%s does not exist yet", id)
+		return nil, false, v.ev.nodes[i].absent("each." + id)
 	}
 	return live.Object, true, nil
 }

@@ -266,7 +266,8 @@ func (e *Evaluation) renderItems(i int) {
 				n.items[at].object = nil
 			}
 			first[id] = -1
-			n.leaveOut(it.scope.index, failure("two items are %s", id).under("template.metadata.name"))
+			n.leaveOut(it.scope.index, failure("two items are %s; nothing is deleted until each has a name of its own", id).
+				advising("build the name from what is different for each item").under("template.metadata.name"))
 			continue
 		}
 		if p := e.claim(i, id); p != nil {

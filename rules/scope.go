@@ -132,7 +132,7 @@ func (v *childrenView) Member(id string) (any, bool, error) {
 	case nodeUncreated:
 		return nil, false, &problem{verdict: skips, message: "children." + id + " does not exist and is not created, because its createWhen is false", advice: "read it as children.?" + id}
 	}
-	return nil, false, waiting("children.%s does not exist yet", id)
+	return nil, false, n.absent("children." + id)
 }
 
 // variablesView is variables in expressions.

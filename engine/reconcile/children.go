@@ -128,6 +128,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []rules.Rendered) (p
 			c.reader.inputs.Child(identity.Of(w.object), w.before)
 			c.reader.unseen = c.reader.unseen || w.unseen
 			if w.err != nil {
+				c.evaluation.Delay(node.Node, delayOf(w.err))
 				problems = append(problems, c.redacted(c.awaitNamespace(w, conditions.OfWrite("child "+w.node, w.err))))
 			}
 		}

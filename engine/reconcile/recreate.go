@@ -246,6 +246,17 @@ func (e *recreatedRecentlyError) Reason() (reason string, stalled bool) {
 	return conditions.ReasonRecreating, false
 }
 
+// delayOf is what those say that wait for an object to be recreated; empty for any other error.
+func delayOf(err error) string {
+	if early, ok := errors.AsType[*recreatedRecentlyError](err); ok {
+		return fmt.Sprintf("%s is recreated at %s", early.ref, early.at.UTC().Format(time.RFC3339))
+	}
+	if terminating, ok := errors.AsType[*apply.TerminatingError](err); ok {
+		return terminating.Error()
+	}
+	return ""
+}
+
 func (e *recreatedRecentlyError) Error() string {
 	times := "once"
 	if e.count > 1 {
