@@ -149,6 +149,10 @@ func logReport(ctx context.Context, origin source.Origin, report source.Report) 
 		if r.Ready {
 			continue
 		}
+		if r.Waiting {
+			log.Info("rule waits for a kind", "rule", r.Name, "verdict", r.Message)
+			continue
+		}
 		for line := range strings.Lines(r.Message) {
 			log.Error(errors.New(strings.TrimSuffix(line, "\n")), "rule not in force as written", "rule", r.Name)
 		}

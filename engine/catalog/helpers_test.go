@@ -211,15 +211,30 @@ func (c *cluster) update(changed ...schema.GroupVersionKind) {
 	c.Update(Changes{Snapshots: changes.Snapshots}, c.now)
 }
 
-// report is the report on an origin, which has to be due.
+// report is the report on an origin, which has to be due, or to become due if only a kind is missing.
 func (c *cluster) report(name string) source.Report {
 	c.Helper()
 	reports, _ := c.Reports(nil, nil, c.now)
 	report, ok := reports[originOf(name)]
+	if !ok && c.lacksKinds(name) {
+		c.now = c.now.Add(GracePeriod)
+		reports, _ = c.Reports(nil, nil, c.now)
+		report, ok = reports[originOf(name)]
+	}
 	if !ok {
 		c.Fatalf("no report on %s is due", name)
 	}
 	return report
+}
+
+// lacksKinds tells whether a rule of an origin lacks kinds, and nothing else.
+func (c *cluster) lacksKinds(name string) bool {
+	for _, r := range c.byName {
+		if t := c.texts[r.text]; t != nil && t.origin == originOf(name) && r.lacksKinds() {
+			return true
+		}
+	}
+	return false
 }
 
 // textOf is a report as one text.

@@ -28,7 +28,7 @@ type Failure struct {
 }
 
 // Reports are the reports on all origins that are due now. None is due during the grace
-// period of an origin that waits for something. again is after what time to ask again even
+// period of an origin that waits for something, such as a definition that is being installed. again is after what time to ask again even
 // if nothing changes; zero: never. starting has the ids of the rules that are starting, and
 // failing, by id, why a rule does not run.
 func (c *Catalog) Reports(starting map[string]bool, failing map[string]Failure, now time.Time) (due map[source.Origin]source.Report, again time.Duration) {
@@ -44,6 +44,11 @@ func (c *Catalog) Reports(starting map[string]bool, failing map[string]Failure, 
 			delete(reports, origin)
 		}
 	}
+	for _, r := range c.byName {
+		if t := c.texts[r.text]; t != nil && r.lacksKinds() && len(reports[t.origin].Rules) > 0 {
+			r.reportedMissing = r.newest
+		}
+	}
 	return reports, again
 }
 
@@ -56,7 +61,7 @@ func (c *Catalog) waiting(starting map[string]bool) map[source.Origin]bool {
 		}
 	}
 	for _, r := range c.byName {
-		if t := c.texts[r.text]; t != nil && (r.due || starting[r.id]) {
+		if t := c.texts[r.text]; t != nil && (r.due || starting[r.id] || r.lacksKinds() && r.reportedMissing != r.newest) {
 			waiting[t.origin] = true
 		}
 	}
@@ -109,7 +114,7 @@ func (c *Catalog) problems() map[source.Origin][]string {
 
 // reportRule is the report on one rule.
 func (c *Catalog) reportRule(r *revisions, t *text, failure Failure) source.RuleReport {
-	report := source.RuleReport{Name: r.name.Name, ID: r.id}
+	report := source.RuleReport{Name: r.name.Name, ID: r.id, Waiting: r.lacksKinds()}
 	switch {
 	case !slices.Contains(t.docs.Rules, r.newest):
 		report.Message = "its document cannot be read, because of the mistakes that the message names" + c.keepsRunning(r)

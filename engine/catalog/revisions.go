@@ -57,6 +57,15 @@ type revisions struct {
 	// compiled. waits is what newest waits for.
 	due, goodDue bool
 	waits        string
+	// reportedMissing is the revision of which it was reported that it lacks kinds.
+	reportedMissing *rules.Rule
+}
+
+// lacksKinds tells whether the newest revision does not run only because the cluster lacks a kind.
+func (r *revisions) lacksKinds() bool {
+	return r.compiled == r.newest && r.findings.HasErrors() && !slices.ContainsFunc(r.findings, func(f rules.Finding) bool {
+		return f.Severity == rules.SeverityError && f.Missing == nil
+	})
 }
 
 // kinds lists the kinds that the newest revision and the last good one name.

@@ -158,6 +158,33 @@ func TestReportsThatAreDue(t *testing.T) {
 	}
 }
 
+// TestReportOnAMissingKind: a rule whose kind may be about to appear, because its definition was
+// installed a moment ago, is not reported at once, and is not asked about again and again after that.
+func TestReportOnAMissingKind(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	delete(c.kinds, noteKind)
+	c.put("early", 1, noteRule)
+	c.put("wrong", 1, edit("name: note", "name: wrong", "kind: Note}", "kind: Note, wrong: 1}"))
+	c.update()
+	if reports, again := c.Reports(nil, nil, c.now); len(reports) != 1 || again != GracePeriod {
+		t.Errorf("%d reports are due at once, and others after %s", len(reports), again)
+	}
+	c.now = c.now.Add(GracePeriod)
+	reports, _ := c.Reports(nil, nil, c.now)
+	if early := reports[originOf("early")]; len(early.Rules) != 1 || !early.Rules[0].Waiting || early.Ready {
+		t.Errorf("the report is %+v, want a rule that waits", early)
+	}
+	if _, again := c.Reports(nil, nil, c.now); again != 0 {
+		t.Errorf("the next report is due after %s, although nothing changes", again)
+	}
+	c.define(noteKind, "Namespaced")
+	c.update(noteKind)
+	if reports, _ := c.Reports(nil, nil, c.now); !reports[originOf("early")].Ready {
+		t.Errorf("the report is %+v, although the kind exists", reports[originOf("early")])
+	}
+}
+
 // TestLastGoodRevisionIsCompiledAgain: a change of a kind is good for the revision that runs,
 // too, while a newer one has errors; but not before the schema is read.
 func TestLastGoodRevisionIsCompiledAgain(t *testing.T) {

@@ -71,6 +71,8 @@ type RuleReport struct {
 	Message string `json:"message"`
 	// Reason is one word for why it is not ready, where there is one.
 	Reason string `json:"-"`
+	// Waiting is true if it is not ready only because the cluster lacks a kind.
+	Waiting bool `json:"-"`
 	// ID is the rule's id.
 	ID string `json:"-"`
 }
