@@ -3,6 +3,7 @@ package celenv
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/google/cel-go/cel"
@@ -65,8 +66,10 @@ func nodeOffset(a *ast.AST, text string, id int64) int {
 	return len(text)
 }
 
-// IsTypeName reports whether a name is that of a type or of a constant of CEL's own.
-func (x *Expression) IsTypeName(name string) bool { return x.env.IsType(name) }
+// Names returns the names that the paths of the expression start with, without those that it
+// declares itself (as in list.map(x, …)), and the functions that it calls, both in the order of
+// the text.
+func (x *Expression) Names() (roots, functions []Name) { return namesOf(x.env, x.text, x.ast) }
 
 // Env is the environment that the expression was checked in.
 func (x *Expression) Env() *Env { return x.env }
@@ -119,6 +122,17 @@ func Terms(e ast.Expr, operator string) []ast.Expr {
 	return terms
 }
 
+// Bindings have what is known of the names that an expression itself declares.
+type Bindings[T any] map[string]T
+
+// With adds names to a copy of the bindings.
+func (b Bindings[T]) With(names map[string]T) Bindings[T] {
+	out := make(Bindings[T], len(b)+len(names))
+	maps.Copy(out, b)
+	maps.Copy(out, names)
+	return out
+}
+
 // Name is a name in an expression.
 type Name struct {
 	Name   string
@@ -136,6 +150,12 @@ type names struct {
 	text             string
 	isFunction       func(string) bool
 	roots, functions []Name
+}
+
+func namesOf(env *Env, text string, tree *ast.AST) (roots, functions []Name) {
+	n := &names{ast: tree, text: text, isFunction: env.base.HasFunction}
+	n.walk(tree.Expr(), nil)
+	return sortNames(n.roots), sortNames(n.functions)
 }
 
 // walk collects below e; bound are the names that the expression declared
