@@ -85,6 +85,26 @@ func (x *Expression) Plan(attributes interpreter.AttributeFactory, options ...in
 	return run, nil
 }
 
+// Part is a node as an expression of its own.
+func (x *Expression) Part(e ast.Expr) *Expression {
+	part := ast.NewCheckedAST(ast.NewAST(e, x.ast.SourceInfo()), x.ast.TypeMap(), x.ast.ReferenceMap())
+	return &Expression{env: x.env, text: x.text, ast: part}
+}
+
+// Replaced is a node with another one in the place of all that read as old does.
+func (x *Expression) Replaced(e, old, by ast.Expr) ast.Expr {
+	factory, text := ast.NewExprFactory(), x.Source(old)
+	out, ids := factory.CopyExpr(e), map[int64]int64{}
+	for n := range All(out) {
+		if n.Kind() == old.Kind() && x.Source(n) == text {
+			n.SetKindCase(factory.CopyExpr(by))
+			ids[n.ID()] = by.ID() // by which its function is found
+		}
+	}
+	out.RenumberIDs(func(id int64) int64 { return cmp.Or(ids[id], id) })
+	return out
+}
+
 // Nodes lists every node of the expression, outer ones first.
 func (x *Expression) Nodes() []ast.Expr { return slices.Collect(All(x.Root())) }
 

@@ -134,8 +134,7 @@ func (c *checker) collectDefaulted(e ast.Expr, asked map[string]bool) {
 	if path == "" {
 		return
 	}
-	text := strings.ReplaceAll(c.Expr.Source(e), c.Expr.Source(found), "("+c.Expr.Source(call.Args()[0])+")")
-	if val, ok := run.ConstantText(c.Expr.Env(), text); ok && val == types.False {
+	if val, ok := run.Constant(c.Expr, c.Expr.Replaced(e, found, call.Args()[0])); ok && val == types.False {
 		path = strings.NewReplacer(".?", ".", "[?", "[").Replace(path)
 		for at := len(path); at > 0; at = strings.LastIndexByte(path[:at], '.') {
 			asked[path[:at]] = true
