@@ -49,6 +49,10 @@ type Lookup struct {
 type Scope struct {
 	// Place names the part for messages.
 	Place string
+	// Roots are the names that an expression may start with. OpenNames is true if there are more
+	// than could be read.
+	Roots     []string
+	OpenNames bool
 	// AllowChildren is false where children cannot be read.
 	AllowChildren bool
 	// MayMove is true for a variable: only that may have a value that changes with the clock.
@@ -72,6 +76,9 @@ type Scope struct {
 	OpenVariables bool
 }
 
+// Report reports something at an offset in an expression.
+type Report func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
+
 // Input is an expression, which CEL's checker has passed, and what is known around it.
 type Input struct {
 	Expr     *celenv.Expression
@@ -79,8 +86,7 @@ type Input struct {
 	Children map[string]*syntax.Child
 	Scope    Scope
 	Names    Names
-	// Report reports something at an offset in the expression.
-	Report func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
+	Report   Report
 	// Position is the place of an offset in the expression.
 	Position func(offset int) diagnostic.Position
 }
