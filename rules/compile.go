@@ -46,7 +46,6 @@ type compiler struct {
 	rule     *syntax.Rule
 	opts     Options
 	limits   *Limits
-	env      *celenv.Env
 	findings diagnostic.List
 	// wrongAt are the places of the findings, but for those about what is not there.
 	wrongAt   map[diagnostic.Position]bool
@@ -69,18 +68,11 @@ type compiler struct {
 	// fieldReads is what the expressions of each scalar read, variables followed; nil in rules
 	// of which nobody asks that.
 	fieldReads map[*yamltree.Node][]flow.FieldRead
-	// expressions are those that were checked.
-	expressions map[checkedText]*celenv.Expression
+	parser     *check.Parser
 	// constantCost is what may still be spent on expressions that read nothing.
 	constantCost uint64
 	// meant is true once a text is read as what its schema says that it is.
 	meant bool
-	// checkedBytes is how long they are in all, and tooMuch is true once that was too
-	// long.
-	checkedBytes int
-	tooMuch      bool
-	// checkers are those of the scopes so far, by their names.
-	checkers map[string]*celenv.Checker
 	// asked are the paths that are there because spec.parent.when asks for them.
 	asked map[string]bool
 	// unchecked are the kinds of which it was said that nothing is known.
@@ -102,10 +94,10 @@ func Compile(r *syntax.Rule, o Options) (*Program, diagnostic.Findings) {
 	}
 	c := &compiler{
 		read: make(map[string]bool), wrongAt: make(map[diagnostic.Position]bool),
-		rule: r, opts: o, limits: o.Limits.withDefaults(), env: env, unchecked: map[schema.GroupVersionKind]bool{},
+		rule: r, opts: o, limits: o.Limits.withDefaults(), unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*syntax.Child{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
-		types: check.NewTable(), certain: certainSchemas(), results: map[*yamltree.Node]result{}, expressions: map[checkedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{},
+		types: check.NewTable(), certain: certainSchemas(), results: map[*yamltree.Node]result{}, parser: check.NewParser(env),
 		statusKinds: function.StatusKinds{},
 	}
 	c.constantCost = 2 * c.limits.ExpressionCost // so that a rule is compiled soon

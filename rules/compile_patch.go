@@ -3,7 +3,6 @@ package rules
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -103,11 +102,7 @@ func (c *compiler) kindOnce(gvk schema.GroupVersionKind, n *yamltree.Node, verbs
 		return Kind{Namespaced: true}, false
 	}
 	k, ok := c.opts.Kinds.Lookup(gvk)
-	if ok && k.Verbs != nil && !k.Verbs.HasAll(verbs...) {
-		lacks := slices.DeleteFunc(verbs, k.Verbs.Has)
-		c.report(c.fieldAt(n, "kind"), diagnostic.CodeUnusableKind, "kind %s in %s cannot be patched: its API has no %s",
-			gvk.Kind, gvk.GroupVersion(), strings.Join(lacks, ", "))
-	}
+	c.checkVerbs(k, gvk, n, verbs, "patched")
 	return k, ok
 }
 

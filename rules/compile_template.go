@@ -54,7 +54,7 @@ type compileScope struct {
 // flow is what the analysis of an expression must know of the scope.
 func (s *compileScope) flow() flow.Scope {
 	return flow.Scope{
-		Place: s.place, AllowChildren: s.allowChildren, MayMove: s.mayMove, Rendered: s.rendered, Random: s.random, OwnRandom: s.ownRandom,
+		Place: s.place, Roots: s.roots(), OpenNames: s.openNames, AllowChildren: s.allowChildren, MayMove: s.mayMove, Rendered: s.rendered, Random: s.random, OwnRandom: s.ownRandom,
 		Own: s.own, OwnGenerated: s.ownGenerated, Family: s.family, Child: s.child, OpenVariables: s.openVariables,
 	}
 }
@@ -364,60 +364,6 @@ func (x *checkedExpression) compiled() *expression {
 	return x.expression
 }
 
-// checkedText is an expression and the names that it may start with.
-type checkedText struct{ text, roots string }
-
-// maxChecked is how long the expressions of a rule may be in all, each text counted
-// once.
-const maxChecked = 256 << 10
-
-// checked parses an expression and has CEL check it, once for each text: rules say
-// the same again and again, and this is most of what it takes to compile them. nil,
-// after a finding, where it does not check; complete is false where the expression
-// has names that nothing is known of, which was reported.
-func (c *compiler) checked(text string, sc *compileScope, at func(int) diagnostic.Position) (expr *celenv.Expression, complete bool) {
-	roots := sc.roots()
-	key := checkedText{text: text, roots: strings.Join(roots, ",")}
-	if expr := c.expressions[key]; expr != nil {
-		return expr, true
-	}
-	if c.checkedBytes += len(text); c.checkedBytes > maxChecked {
-		if !c.tooMuch {
-			c.report(at(0), diagnostic.CodeTooManyValues, "the expressions of the rule have more than %s bytes; this one and those behind it are not checked", diagnostic.Number(maxChecked))
-		}
-		c.tooMuch = true
-		return nil, false
-	}
-	parsed, issues := c.env.Parse(text)
-	if c.reportSyntax(issues, at) {
-		return nil, false
-	}
-	unknown := c.unknownNames(parsed, text, sc, at)
-	if unknown.functions {
-		return nil, false
-	}
-	expr, issues = c.checker(append(roots, unknown.roots...)).Check(parsed)
-	if c.reportTypes(issues, text, at) {
-		return nil, false
-	}
-	if len(unknown.roots) > 0 {
-		return expr, false
-	}
-	c.expressions[key] = expr
-	return expr, true
-}
-
-// checker is that of a scope; the parts of a rule have few different ones.
-func (c *compiler) checker(roots []string) *celenv.Checker {
-	key := strings.Join(roots, ",")
-	checker, ok := c.checkers[key]
-	if !ok {
-		checker = c.env.Checker(roots)
-		c.checkers[key] = checker
-	}
-	return checker
-}
-
 // expression compiles one ${…} of a scalar. nil, after a finding, where it
 // does not compile.
 func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope, u *flow.Uses) (*checkedExpression, *origin) {
@@ -427,17 +373,16 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 		}
 		return c.rule.Source.Within(n, c.valueOffset(n, p.Offset+offset))
 	}
-	expr, complete := c.checked(p.Text, sc, at)
+	report := func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+		return c.report(at(offset), code, format, args...)
+	}
+	known, scope := &names{c: c, sc: sc, node: n}, sc.flow()
+	expr, complete := c.parser.Parse(p.Text, scope, known, report)
 	if expr == nil {
 		return nil, nil
 	}
-	known := &names{c: c, sc: sc, expr: expr, node: n}
-	a := flow.Analyze(flow.Input{
-		Expr: expr, Rule: c.rule, Children: c.children, Scope: sc.flow(), Names: known, Position: at,
-		Report: func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-			return c.report(at(offset), code, format, args...)
-		},
-	})
+	known.expr = expr
+	a := flow.Analyze(flow.Input{Expr: expr, Rule: c.rule, Children: c.children, Scope: scope, Names: known, Position: at, Report: report})
 	maps.Copy(c.read, a.Live)
 	c.drifts = c.drifts || a.Drifts
 	if c.fieldReads != nil {
@@ -451,7 +396,7 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	prog, issues := run.New(expr, run.Options{
 		CostLimit: c.limits.ExpressionCost, Absent: a.Absent, Moving: a.Moving, Conversions: checked.Conversions, Encoded: checked.Encoded,
 	})
-	if c.reportConstants(expr, issues, at) {
+	if check.ReportConstants(expr, issues, report); len(issues) > 0 {
 		return nil, nil
 	}
 	c.checkCost(expr, at(0))
@@ -477,8 +422,4 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 // key's node and a scalar's are the same in this.
 func (c *compiler) valueOffset(n *yamltree.Node, offset int) int {
 	return min(offset, len(n.Raw()))
-}
-
-func (c *compiler) isVariable(name string, sc *compileScope) bool {
-	return c.variables[name] != nil || sc.locals[name] != nil
 }

@@ -17,7 +17,6 @@ import (
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -63,32 +62,11 @@ func (c *compiler) trial() *Evaluation {
 	return ev
 }
 
-// isFree says whether an expression reads nothing, and gives the same each time.
+// isFree reports whether an expression reads nothing, and gives the same each time.
 func isFree(e *celenv.Expression) bool {
-	free := true
-	bound := map[string]bool{}
-	for _, n := range e.Nodes() {
-		if n.Kind() == ast.ComprehensionKind {
-			loop := n.AsComprehension()
-			bound[loop.IterVar()], bound[loop.IterVar2()], bound[loop.AccuVar()] = true, true, true
-		}
-	}
-	for _, n := range e.Nodes() {
-		switch n.Kind() {
-		case ast.IdentKind:
-			name := n.AsIdent()
-			free = free && (bound[name] && !slices.Contains(rootNames(), name) || e.IsTypeName(name))
-		case ast.CallKind:
-			free = free && n.AsCall().FunctionName() != function.RandomName
-		default:
-		}
-	}
-	return free
-}
-
-// rootNames are the names that an expression can read from without declaring them.
-func rootNames() []string {
-	return []string{flow.RootParent, flow.RootVariables, flow.RootLookups, flow.RootChildren, flow.RootObserved, flow.RootEach, flow.RootSelf, flow.RootStatus, flow.RootFinalizing, flow.RootNow}
+	roots, functions := e.Names()
+	return !slices.ContainsFunc(roots, func(n celenv.Name) bool { return !e.Env().IsType(n.Name) }) &&
+		!slices.ContainsFunc(functions, func(n celenv.Name) bool { return n.Name == function.RandomName })
 }
 
 // evaluateConstant evaluates an expression that reads nothing, and notes what it gives. It

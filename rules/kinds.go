@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,8 +66,8 @@ type kindUse struct {
 	optional bool
 }
 
-// kind looks up the kind that a mapping with apiVersion and kind names. false:
-// nothing is known of it, as without Options.Kinds, and it counts as namespaced.
+// kind looks up the kind that a mapping with apiVersion and kind names. It is false if nothing is
+// known of the kind, as without Options.Kinds. The kind counts as namespaced then.
 func (c *compiler) kind(gvk schema.GroupVersionKind, n *yamltree.Node, verbs []string, use kindUse) (Kind, bool) {
 	if c.opts.Kinds == nil || gvk.Kind == "" {
 		return Kind{Namespaced: true}, false
@@ -76,26 +77,23 @@ func (c *compiler) kind(gvk schema.GroupVersionKind, n *yamltree.Node, verbs []s
 		c.missingKind(gvk, n, use)
 		return Kind{Namespaced: true}, false
 	}
-	c.checkSchema(gvk, n)
-	if k.Verbs != nil && !k.Verbs.HasAll(verbs...) {
-		lacks := slices.DeleteFunc(verbs, k.Verbs.Has)
-		c.report(c.fieldAt(n, "kind"), diagnostic.CodeUnusableKind, "kind %s in %s cannot be used here: its API has no %s",
-			gvk.Kind, gvk.GroupVersion(), strings.Join(lacks, ", "))
+	if c.opts.Schemas != nil && !c.unchecked[gvk] && c.opts.Schemas.Schema(gvk) == nil {
+		c.unchecked[gvk] = true
+		c.report(c.fieldAt(n, "kind"), diagnostic.CodeNoSchema, "the schema of kind %s in %s is not known here, so its fields are not checked", gvk.Kind, gvk.GroupVersion())
 	}
-	c.checkSchema(gvk, n)
+	c.checkVerbs(k, gvk, n, verbs, "used here")
 	if k.HasStatus && !syntax.IsBuiltIn(gvk.Group) {
 		c.statusKinds[gvk] = true
 	}
 	return k, true
 }
 
-// checkSchema reports a kind of which there is no schema, once.
-func (c *compiler) checkSchema(gvk schema.GroupVersionKind, n *yamltree.Node) {
-	if c.opts.Schemas == nil || c.unchecked[gvk] || c.opts.Schemas.Schema(gvk) != nil {
-		return
+// checkVerbs reports a kind whose API cannot do what the rule needs.
+func (c *compiler) checkVerbs(k Kind, gvk schema.GroupVersionKind, n *yamltree.Node, verbs []string, use string) {
+	if lacks := slices.DeleteFunc(verbs, k.Verbs.Has); k.Verbs != nil && len(lacks) > 0 {
+		c.report(c.fieldAt(n, "kind"), diagnostic.CodeUnusableKind, "kind %s in %s cannot be %s: its API has no %s",
+			gvk.Kind, gvk.GroupVersion(), use, strings.Join(lacks, ", "))
 	}
-	c.unchecked[gvk] = true
-	c.report(c.fieldAt(n, "kind"), diagnostic.CodeNoSchema, "the schema of kind %s in %s is not known here, so its fields are not checked", gvk.Kind, gvk.GroupVersion())
 }
 
 // fieldAt is where the value of a mapping's field stands, or the mapping where
@@ -112,7 +110,8 @@ func (c *compiler) isUnresolved(known bool, gvk schema.GroupVersionKind) bool {
 	return c.opts.AwaitKinds && c.opts.Kinds != nil && !known && gvk.Kind != ""
 }
 
-// missingKind reports a kind that is not there, at what should be changed.
+// missingKind reports a kind that does not exist, at what should be changed. If rules wait for
+// their kinds, only the kind of the parents is an error: of the rest, one node waits.
 func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *yamltree.Node, use kindUse) {
 	place, known, complete := "the cluster", []schema.GroupVersionKind(nil), true
 	if lister, ok := c.opts.Kinds.(KindLister); ok {
@@ -122,64 +121,49 @@ func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *yamltree.Node, us
 	if use.optional && (!c.opts.AwaitKinds || complete && !elsewhere) {
 		return // the author knows that some clusters lack it
 	}
-	field, hint := suggestKind(gvk, known)
-	pos := c.fieldAt(n, field)
-	if c.opts.AwaitKinds {
-		c.awaitedKind(gvk, pos, use, complete).Hint = hint
+	kind := fmt.Sprintf("kind %s in %s", gvk.Kind, gvk.GroupVersion())
+	code, text := diagnostic.CodeUnknownKind, place+" has no "+kind
+	switch {
+	case complete:
+	case c.opts.AwaitKinds:
+		text = "it is not known now whether the cluster has " + kind
+	case c.unchecked[gvk]:
 		return
-	}
-	if complete {
-		f := c.report(pos, diagnostic.CodeUnknownKind, "%s has no kind %s in %s", place, gvk.Kind, gvk.GroupVersion())
-		f.Hint, f.Missing = hint, &gvk
-		return
-	}
-	if !c.unchecked[gvk] {
+	default:
 		c.unchecked[gvk] = true
-		f := c.report(pos, diagnostic.CodeUncheckedKind, "kind %s in %s is not known here, so the rule cannot be checked completely", gvk.Kind, gvk.GroupVersion())
-		f.Hint, f.Missing = hint, &gvk
+		code, text = diagnostic.CodeUncheckedKind, kind+" is not known here, so the rule cannot be checked completely"
 	}
-}
-
-// awaitedKind reports a missing kind where rules wait for their kinds: without the
-// kind of its parents a rule cannot run; otherwise one node waits.
-func (c *compiler) awaitedKind(gvk schema.GroupVersionKind, pos diagnostic.Position, use kindUse, complete bool) *diagnostic.Finding {
-	text := fmt.Sprintf("the cluster has no kind %s in %s", gvk.Kind, gvk.GroupVersion())
-	if !complete {
-		text = fmt.Sprintf("it is not known now whether the cluster has kind %s in %s", gvk.Kind, gvk.GroupVersion())
-	}
-	if use.node != "" {
-		text += "; " + use.node + " waits for it, and the rest of the rule runs"
-	}
-	f := c.report(pos, diagnostic.CodeUnknownKind, "%s", text)
-	f.Missing = &gvk
-	if use.node != "" {
+	field, hint := suggestKind(gvk, known)
+	f := c.report(c.fieldAt(n, field), code, "%s", text)
+	f.Hint, f.Missing = hint, &gvk
+	if c.opts.AwaitKinds && use.node != "" {
+		f.Message += "; " + use.node + " waits for it, and the rest of the rule runs"
 		f.Severity = diagnostic.SeverityWarning
 	}
-	return f
 }
 
-// suggestKind says which of the kinds that there are could be meant, and in
-// which field the difference is.
+// suggestKind names the kind that could be meant, and the field in which the difference is.
 func suggestKind(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) (field, hint string) {
-	var versions, groups, siblings, others []string
-	for _, k := range known {
-		switch {
-		case k.Kind == gvk.Kind && k.Group == gvk.Group:
-			versions = append(versions, k.GroupVersion().String())
-		case k.Kind == gvk.Kind:
-			groups = append(groups, k.GroupVersion().String())
-		case k.GroupVersion() == gvk.GroupVersion():
-			siblings = append(siblings, k.Kind)
-		default:
-			others = append(others, k.Kind)
+	places := func(isMeant func(k schema.GroupVersionKind) bool) string {
+		var found []string
+		for _, k := range known {
+			if isMeant(k) {
+				found = append(found, k.GroupVersion().String())
+			}
 		}
+		slices.Sort(found)
+		return strings.Join(slices.Compact(found), ", ")
 	}
-	if places := slices.Concat(versions, groups); len(places) > 0 {
-		if len(versions) > 0 {
-			places = versions
+	versions := places(func(k schema.GroupVersionKind) bool { return k.GroupKind() == gvk.GroupKind() })
+	groups := places(func(k schema.GroupVersionKind) bool { return k.Kind == gvk.Kind })
+	if in := cmp.Or(versions, groups); in != "" {
+		return "apiVersion", fmt.Sprintf("%s is in %s", gvk.Kind, in)
+	}
+	var siblings, others []string
+	for _, k := range known {
+		if others = append(others, k.Kind); k.GroupVersion() == gvk.GroupVersion() {
+			siblings = append(siblings, k.Kind)
 		}
-		slices.Sort(places)
-		return "apiVersion", fmt.Sprintf("%s is in %s", gvk.Kind, strings.Join(slices.Compact(places), ", "))
 	}
 	if hint := diagnostic.DidYouMean(gvk.Kind, siblings); hint != "" {
 		return "kind", hint
@@ -188,11 +172,5 @@ func suggestKind(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) (
 	if !ok {
 		return "kind", ""
 	}
-	for _, k := range known {
-		if k.Kind == near {
-			groups = append(groups, k.GroupVersion().String())
-		}
-	}
-	slices.Sort(groups)
-	return "kind", fmt.Sprintf("did you mean %q, which is in %s?", near, strings.Join(slices.Compact(groups), ", "))
+	return "kind", fmt.Sprintf("did you mean %q, which is in %s?", near, places(func(k schema.GroupVersionKind) bool { return k.Kind == near }))
 }

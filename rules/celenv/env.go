@@ -125,14 +125,8 @@ func (e *Env) Parse(text string) (*Parsed, []Issue) {
 	return &Parsed{env: e, text: text, ast: parsed}, nil
 }
 
-// Names returns the names that the paths of the expression start with, without
-// those that it declares itself (as in list.map(x, …)), and the functions that
-// it calls, both in the order of the text.
-func (p *Parsed) Names() (roots, functions []Name) {
-	n := &names{ast: p.ast.NativeRep(), text: p.text, isFunction: p.env.base.HasFunction}
-	n.walk(n.ast.Expr(), nil)
-	return sortNames(n.roots), sortNames(n.functions)
-}
+// Names are those of the expression, as far as it was checked: see [Expression.Names].
+func (p *Parsed) Names() (roots, functions []Name) { return namesOf(p.env, p.text, p.ast.NativeRep()) }
 
 // Checker checks expressions that start with the names of one scope. Making one
 // costs as much as a few expressions do. It is immutable and safe for concurrent

@@ -3,6 +3,7 @@ package celenv
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/google/cel-go/cel"
@@ -65,8 +66,10 @@ func nodeOffset(a *ast.AST, text string, id int64) int {
 	return len(text)
 }
 
-// IsTypeName reports whether a name is that of a type or of a constant of CEL's own.
-func (x *Expression) IsTypeName(name string) bool { return x.env.IsType(name) }
+// Names returns the names that the paths of the expression start with, without those that it
+// declares itself (as in list.map(x, …)), and the functions that it calls, both in the order of
+// the text.
+func (x *Expression) Names() (roots, functions []Name) { return namesOf(x.env, x.text, x.ast) }
 
 // Env is the environment that the expression was checked in.
 func (x *Expression) Env() *Env { return x.env }
@@ -80,6 +83,26 @@ func (x *Expression) Plan(attributes interpreter.AttributeFactory, options ...in
 		return nil, planIssues(x, err)
 	}
 	return run, nil
+}
+
+// Part is a node as an expression of its own.
+func (x *Expression) Part(e ast.Expr) *Expression {
+	part := ast.NewCheckedAST(ast.NewAST(e, x.ast.SourceInfo()), x.ast.TypeMap(), x.ast.ReferenceMap())
+	return &Expression{env: x.env, text: x.text, ast: part}
+}
+
+// Replaced is a node with another one in the place of all that read as old does.
+func (x *Expression) Replaced(e, old, by ast.Expr) ast.Expr {
+	factory, text := ast.NewExprFactory(), x.Source(old)
+	out, ids := factory.CopyExpr(e), map[int64]int64{}
+	for n := range All(out) {
+		if n.Kind() == old.Kind() && x.Source(n) == text {
+			n.SetKindCase(factory.CopyExpr(by))
+			ids[n.ID()] = by.ID() // by which its function is found
+		}
+	}
+	out.RenumberIDs(func(id int64) int64 { return cmp.Or(ids[id], id) })
+	return out
 }
 
 // Nodes lists every node of the expression, outer ones first.
@@ -119,6 +142,17 @@ func Terms(e ast.Expr, operator string) []ast.Expr {
 	return terms
 }
 
+// Bindings have what is known of the names that an expression itself declares.
+type Bindings[T any] map[string]T
+
+// With adds names to a copy of the bindings.
+func (b Bindings[T]) With(names map[string]T) Bindings[T] {
+	out := make(Bindings[T], len(b)+len(names))
+	maps.Copy(out, b)
+	maps.Copy(out, names)
+	return out
+}
+
 // Name is a name in an expression.
 type Name struct {
 	Name   string
@@ -136,6 +170,12 @@ type names struct {
 	text             string
 	isFunction       func(string) bool
 	roots, functions []Name
+}
+
+func namesOf(env *Env, text string, tree *ast.AST) (roots, functions []Name) {
+	n := &names{ast: tree, text: text, isFunction: env.base.HasFunction}
+	n.walk(tree.Expr(), nil)
+	return sortNames(n.roots), sortNames(n.functions)
 }
 
 // walk collects below e; bound are the names that the expression declared

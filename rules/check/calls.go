@@ -14,10 +14,8 @@ import (
 )
 
 func (c *checker) call(e ast.Expr, env bindings, computed bool) Type {
-	args, function := e.AsCall().Args(), e.AsCall().FunctionName()
+	function := e.AsCall().FunctionName()
 	switch function {
-	case operators.Index, operators.OptIndex, operators.OptSelect:
-		return c.read(e, c.indexed(e, args[0], args[1], env, function != operators.Index), computed)
 	case operators.Conditional:
 		return c.choice(e, env, computed)
 	case operators.Equals, operators.NotEquals:

@@ -81,16 +81,7 @@ type checker struct {
 }
 
 // bindings are the types of the names that the expression itself declares.
-type bindings map[string]Type
-
-func (b bindings) with(names map[string]Type) bindings {
-	out := maps.Clone(b)
-	if out == nil {
-		out = bindings{}
-	}
-	maps.Copy(out, names)
-	return out
-}
+type bindings = celenv.Bindings[Type]
 
 // Check finds the types in an expression.
 func Check(in Input) *Expression {
@@ -132,12 +123,12 @@ func (c *checker) walk(e ast.Expr, env bindings, computed bool) Type {
 }
 
 func (c *checker) node(e ast.Expr, env bindings, computed bool) Type {
+	if step, ok := flow.StepOf(e); ok {
+		return c.read(e, c.step(step, env), computed)
+	}
 	switch e.Kind() {
 	case ast.IdentKind:
 		return c.read(e, c.name(e, env), computed)
-	case ast.SelectKind:
-		sel := e.AsSelect()
-		return c.read(e, c.selected(e, sel.Operand(), c.operand(sel.Operand(), env), sel.FieldName(), sel.IsTestOnly(), false), computed)
 	case ast.CallKind:
 		return c.call(e, env, computed)
 	case ast.ListKind:
@@ -149,12 +140,6 @@ func (c *checker) node(e ast.Expr, env bindings, computed bool) Type {
 	default:
 		return Of(c.Expr.TypeOf(e.ID()))
 	}
-}
-
-// operand is what a field or an item is read from.
-func (c *checker) operand(e ast.Expr, env bindings) Type {
-	c.inPath[e.ID()] = true
-	return c.walk(e, env, false)
 }
 
 // read notes what the text of a read means.
@@ -177,76 +162,85 @@ func (c *checker) name(e ast.Expr, env bindings) Type {
 	return Of(c.Expr.TypeOf(e.ID()))
 }
 
-// selected is of.name in all its spellings. presence is true for has().
-func (c *checker) selected(e, of ast.Expr, from Type, name string, presence, optional bool) Type {
-	out := Type{}
-	optional = optional || IsOptional(from.CEL())
-	read := !presence && !optional
-	switch typ := inner(from.CEL()); {
-	case from.group != "" && !presence:
-		out = c.Names.Member(from.group, name)
-	case from.group != "" || hasAnyFields(typ):
+// step is of.name or of[index].
+func (c *checker) step(s flow.Step, env bindings) Type {
+	c.inPath[s.Operand.ID()] = true
+	of := operand{s.Operand, c.walk(s.Operand, env, false)}
+	s.Optional = s.Optional || IsOptional(of.CEL())
+	var out Type
+	if s.Literal && (s.Index == nil || of.Inner().Kind() != types.ListKind) {
+		out = c.field(s, of)
+	} else {
+		index := operand{s.Index, c.value(s.Index, env)}
+		of.Type = of.Inner()
+		out = c.item(s, of, index)
+	}
+	switch {
+	case s.Asks:
+		return Of(types.BoolType)
+	case s.Optional && !IsOptional(out.CEL()):
+		out.cel = types.NewOptionalType(out.CEL())
+	}
+	return out
+}
+
+// field is of.name in all its spellings.
+func (c *checker) field(s flow.Step, of operand) Type {
+	read := !s.Asks && !s.Optional
+	if of.group != "" {
+		if s.Asks {
+			return Type{}
+		}
+		return c.Names.Member(of.group, s.Name)
+	}
+	of.Type = of.Inner()
+	switch typ := of.CEL(); {
+	case hasAnyFields(typ):
+		return Type{}
 	case typ.Kind() == types.StructKind:
-		s := c.Table.schemaOf(from.Inner())
-		if below, ok := s.At(name); !ok {
-			c.unknownField(e, of, name, s, presence)
-		} else {
-			out = c.Table.Of(below)
+		object := c.Table.schemaOf(of.Type)
+		below, ok := object.At(s.Name)
+		if !ok {
+			c.unknownField(s, object)
 		}
-		if field := s.Fields[name]; read && field != nil {
-			c.mayBeMissing(e, of, name, field)
+		if field := object.Fields[s.Name]; read && field != nil {
+			c.mayBeMissing(s, field)
 		}
+		return c.Table.Of(below)
 	case typ.Kind() == types.MapKind:
 		if key := typ.Parameters()[0]; !Meet(key, types.StringType) {
-			c.report(e, diagnostic.CodeTypes, "the keys of %s are no strings: each is %s", cmp.Or(c.path(of), "this map"), Of(key))
+			c.report(s.Expr, diagnostic.CodeTypes, "the keys of %s are no strings: each is %s", cmp.Or(c.path(of.e), "this map"), Of(key))
 		}
 		if read {
-			c.labelMayBeMissing(e, of, name)
+			c.labelMayBeMissing(s)
 		}
-		out = c.Table.Element(from.Inner())
+		return c.Table.Element(of.Type)
 	default:
-		c.noFields(e, operand{of, from.Inner()}, name)
+		c.noFields(s, of)
+		return Type{}
 	}
-	if presence {
-		return Of(types.BoolType)
+}
+
+// item is of[index].
+func (c *checker) item(s flow.Step, of, index operand) Type {
+	switch typ := of.CEL(); {
+	case typ.Kind() == types.ListKind:
+		if !Meet(index.CEL(), types.IntType) {
+			c.wrongIndex(of, index)
+		}
+	case isMap(typ):
+		if !Meet(asMap(typ).Parameters()[0], index.CEL()) {
+			c.wrongIndex(of, index)
+		}
+	case !hasAnyFields(typ):
+		c.report(s.Expr, diagnostic.CodeTypes, "%s and has no items", c.subject(of))
 	}
-	return asOptional(out, optional)
+	return c.Table.Element(of.Type)
 }
 
 // hasAnyFields reports whether it is not known which fields a value has.
 func hasAnyFields(t *types.Type) bool {
 	return isLoose(t) || t.Kind() == types.NullTypeKind || t.Kind() == types.OpaqueKind
-}
-
-// asOptional is the value wrapped, if that is asked for and it is not yet.
-func asOptional(v Type, optional bool) Type {
-	if optional && !IsOptional(v.CEL()) {
-		v.cel = types.NewOptionalType(v.CEL())
-	}
-	return v
-}
-
-// indexed is of[index].
-func (c *checker) indexed(e, of, index ast.Expr, env bindings, optional bool) Type {
-	from := c.operand(of, env)
-	if name, ok := flow.LiteralText(index); ok && from.Inner().Kind() != types.ListKind {
-		return c.selected(e, of, from, name, false, optional)
-	}
-	at := c.value(index, env)
-	optional, from = optional || IsOptional(from.CEL()), from.Inner()
-	switch typ := from.CEL(); {
-	case typ.Kind() == types.ListKind:
-		if !Meet(at.CEL(), types.IntType) {
-			c.wrongIndex(operand{of, from}, operand{index, at})
-		}
-	case isMap(typ):
-		if !Meet(asMap(typ).Parameters()[0], at.CEL()) {
-			c.wrongIndex(operand{of, from}, operand{index, at})
-		}
-	case !hasAnyFields(typ):
-		c.report(e, diagnostic.CodeTypes, "%s and has no items", c.subject(operand{of, from}))
-	}
-	return asOptional(c.Table.Element(from), optional)
 }
 
 func (c *checker) list(l ast.ListExpr, env bindings, computed bool) Type {
@@ -297,15 +291,15 @@ func (c *checker) loop(l ast.ComprehensionExpr, env bindings) Type {
 	start := c.walk(l.AccuInit(), env, false)
 	gathered := map[string]Type{l.AccuVar(): start}
 	if l.IterVar() == "#unused" { // cel.bind
-		return c.value(l.Result(), env.with(gathered))
+		return c.value(l.Result(), env.With(gathered))
 	}
-	inner := env.with(c.ranged(l, over)).with(gathered)
+	inner := env.With(c.ranged(l, over)).With(gathered)
 	step := c.value(l.LoopStep(), inner)
 	if joined := Join(start.CEL(), step.CEL()); !joined.IsExactType(start.CEL()) {
 		gathered[l.AccuVar()] = c.Table.fromCEL(joined)
 	}
-	c.value(l.LoopCondition(), inner.with(gathered))
-	return c.value(l.Result(), env.with(gathered))
+	c.value(l.LoopCondition(), inner.With(gathered))
+	return c.value(l.Result(), env.With(gathered))
 }
 
 // ranged are the types of the names of a loop.

@@ -90,13 +90,13 @@ func literalWords(v ref.Val) string {
 	return fmt.Sprint(v.Value())
 }
 
-func (c *checker) unknownField(e, from ast.Expr, name string, s *openapi.Schema, presence bool) {
-	f := c.Report(e.ID(), name, diagnostic.CodeUnknownPath, "unknown field %q in %s", name, cmp.Or(c.path(from), "this object"))
-	if presence {
+func (c *checker) unknownField(s flow.Step, of *openapi.Schema) {
+	f := c.Report(s.Expr.ID(), s.Name, diagnostic.CodeUnknownPath, "unknown field %q in %s", s.Name, cmp.Or(c.path(s.Operand), "this object"))
+	if s.Asks {
 		f.Message += ", so has() is always false"
 	}
-	names := fieldNames(s)
-	switch near := diagnostic.DidYouMean(name, names); {
+	names := fieldNames(of)
+	switch near := diagnostic.DidYouMean(s.Name, names); {
 	case near != "":
 		f.WithHint("%s", near)
 	case len(names) <= maxShownFields:
@@ -106,11 +106,11 @@ func (c *checker) unknownField(e, from ast.Expr, name string, s *openapi.Schema,
 	}
 }
 
-func (c *checker) noFields(e ast.Expr, from operand, name string) {
-	f := c.Report(e.ID(), name, diagnostic.CodeTypes, "%s and has no field %s", c.subject(from), name)
-	if from.Kind() == types.ListKind {
-		in := c.path(from.e)
-		f.WithHint("read it of one item, as in %s[0].%s, or of all, as in %s.map(x, x.%s)", in, name, in, name)
+func (c *checker) noFields(s flow.Step, of operand) {
+	f := c.Report(s.Expr.ID(), s.Name, diagnostic.CodeTypes, "%s and has no field %s", c.subject(of), s.Name)
+	if of.Kind() == types.ListKind {
+		in := c.path(of.e)
+		f.WithHint("read it of one item, as in %s[0].%s, or of all, as in %s.map(x, x.%s)", in, s.Name, in, s.Name)
 	}
 }
 

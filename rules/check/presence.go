@@ -25,9 +25,9 @@ type missingRead struct {
 }
 
 // mayBeMissing warns of a field that is read as if it always existed.
-func (c *checker) mayBeMissing(e, operand ast.Expr, name string, f *openapi.Field) {
-	if !f.Required && !f.Defaulted && !f.Always && !c.alwaysExists(operand, name) {
-		c.warnMissing(e, name, c.Expr.Source(operand)+".?"+name, "its schema neither requires it nor has a default for it")
+func (c *checker) mayBeMissing(s flow.Step, f *openapi.Field) {
+	if !f.Required && !f.Defaulted && !f.Always && !c.alwaysExists(s) {
+		c.warnMissing(s, c.Expr.Source(s.Operand)+".?"+s.Name, "its schema neither requires it nor has a default for it")
 	}
 }
 
@@ -36,38 +36,38 @@ const parentLabels = flow.RootParent + ".metadata.labels"
 
 // labelMayBeMissing warns of a label of the parent that is read as if it always existed, if the
 // selector guarantees others. If it guarantees none, the warning is about the labels as a whole.
-func (c *checker) labelMayBeMissing(e, operand ast.Expr, label string) {
-	if c.Expr.Source(operand) != parentLabels || !c.Parent.Labelled() || c.Parent.Guarantees(label) {
+func (c *checker) labelMayBeMissing(s flow.Step) {
+	if c.Expr.Source(s.Operand) != parentLabels || !c.Parent.Labelled() || c.Parent.Guarantees(s.Name) {
 		return
 	}
-	optional := parentLabels + ".?" + label
-	if e.Kind() != ast.SelectKind {
-		optional = parentLabels + "[?" + strconv.Quote(label) + "]"
+	optional := parentLabels + ".?" + s.Name
+	if s.Index != nil {
+		optional = parentLabels + "[?" + strconv.Quote(s.Name) + "]"
 	}
-	c.warnMissing(e, label, optional, "spec.parent.selector does not ask for this label")
+	c.warnMissing(s, optional, "spec.parent.selector does not ask for this label")
 }
 
 // warnMissing warns of a read, once, unless something asks whether there is a value. optional is
 // the read as it is written if there may be none.
-func (c *checker) warnMissing(e ast.Expr, name, optional, reason string) {
-	path := c.Expr.Source(e)
-	if !c.Fails(e.ID()) || c.asked[path] || c.warned[path] || c.isDefaulted(path) {
+func (c *checker) warnMissing(s flow.Step, optional, reason string) {
+	path, id := c.Expr.Source(s.Expr), s.Expr.ID()
+	if !c.Fails(id) || c.asked[path] || c.warned[path] || c.isDefaulted(path) {
 		return
 	}
 	c.warned[path] = true
-	finding := c.Report(e.ID(), name, diagnostic.CodeOptionalField, "%s may be missing: %s", path, reason)
-	c.out.missing[e.ID()] = missingRead{finding: finding, optional: optional}
+	finding := c.Report(id, s.Name, diagnostic.CodeOptionalField, "%s may be missing: %s", path, reason)
+	c.out.missing[id] = missingRead{finding: finding, optional: optional}
 	ask := "has(" + path + ")"
-	if e.Kind() != ast.SelectKind {
-		ask = strconv.Quote(name) + " in " + c.Expr.Source(e.AsCall().Args()[0])
+	if s.Index != nil {
+		ask = strconv.Quote(s.Name) + " in " + c.Expr.Source(s.Operand)
 	}
 	finding.WithHint("write %s, with orValue(…) where there must be a value, or ask %s first", optional, ask)
 }
 
 // alwaysExists reports whether the API server sees to a field of every object, of which schemas
 // say nothing.
-func (c *checker) alwaysExists(operand ast.Expr, name string) bool {
-	switch c.Expr.Source(operand) {
+func (c *checker) alwaysExists(s flow.Step) bool {
+	switch name := s.Name; c.Expr.Source(s.Operand) {
 	case flow.RootParent:
 		// An object without a spec is a rare one, and not what reading a field of it is about.
 		return name == "apiVersion" || name == "kind" || name == "metadata" || name == "spec"
@@ -134,8 +134,7 @@ func (c *checker) collectDefaulted(e ast.Expr, asked map[string]bool) {
 	if path == "" {
 		return
 	}
-	text := strings.ReplaceAll(c.Expr.Source(e), c.Expr.Source(found), "("+c.Expr.Source(call.Args()[0])+")")
-	if val, ok := run.ConstantText(c.Expr.Env(), text); ok && val == types.False {
+	if val, ok := run.Constant(c.Expr, c.Expr.Replaced(e, found, call.Args()[0])); ok && val == types.False {
 		path = strings.NewReplacer(".?", ".", "[?", "[").Replace(path)
 		for at := len(path); at > 0; at = strings.LastIndexByte(path[:at], '.') {
 			asked[path[:at]] = true

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -54,9 +55,10 @@ func (t Type) CanBe(kinds ...types.Kind) bool {
 	return kind == types.DynKind || slices.Contains(kinds, kind)
 }
 
-// IsText reports whether objects have the value as text that is not base64.
+// IsText reports whether objects have the value as text that is not base64, also if expressions
+// compute with a time.
 func (t Type) IsText() bool {
-	return t.schema != nil && t.schema.Type == openapi.String && !t.schema.IsBytes()
+	return t.schema != nil && t.IsKnown() && t.CanBe(types.StringKind, types.TimestampKind, types.DurationKind)
 }
 
 // IsOf reports whether the schema of the value is s.
@@ -176,36 +178,15 @@ func (t *Table) newType(s *openapi.Schema) *types.Type {
 	return types.DynType
 }
 
-// schemaOf is the schema of the field that the value is from, else one made of its type.
+// schemaOf is the schema of the field that the value is from, or of the object that it is. Else it
+// is one of which only the type in CEL is known.
 func (t *Table) schemaOf(v Type) *openapi.Schema {
-	if v.schema != nil {
-		return v.schema
+	s := cmp.Or(v.schema, t.objects[v.Inner().CEL().TypeName()])
+	if s == nil {
+		s = &openapi.Schema{}
+		t.types[s] = inner(v.CEL())
 	}
-	typ := inner(v.CEL())
-	switch typ.Kind() {
-	case types.StructKind:
-		return t.objects[typ.TypeName()]
-	case types.ListKind:
-		return &openapi.Schema{Type: openapi.List, Items: t.schemaOf(t.Element(Of(typ)))}
-	case types.MapKind:
-		return &openapi.Schema{Type: openapi.Map, Items: t.schemaOf(t.Element(Of(typ)))}
-	case types.StringKind:
-		return &openapi.Schema{Type: openapi.String}
-	case types.BytesKind:
-		return &openapi.Schema{Type: openapi.String, Format: openapi.FormatByte}
-	case types.TimestampKind:
-		return &openapi.Schema{Type: openapi.String, Format: formatTime}
-	case types.DurationKind:
-		return &openapi.Schema{Type: openapi.String, Format: formatDuration}
-	case types.IntKind, types.UintKind:
-		return &openapi.Schema{Type: openapi.Integer}
-	case types.DoubleKind:
-		return &openapi.Schema{Type: openapi.Number}
-	case types.BoolKind:
-		return &openapi.Schema{Type: openapi.Boolean}
-	default:
-		return &openapi.Schema{}
-	}
+	return s
 }
 
 // Element is an item of a list, or a value of a map.

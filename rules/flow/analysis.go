@@ -49,6 +49,10 @@ type Lookup struct {
 type Scope struct {
 	// Place names the part for messages.
 	Place string
+	// Roots are the names that an expression may start with. OpenNames is true if there are more
+	// than could be read.
+	Roots     []string
+	OpenNames bool
 	// AllowChildren is false where children cannot be read.
 	AllowChildren bool
 	// MayMove is true for a variable: only that may have a value that changes with the clock.
@@ -72,6 +76,9 @@ type Scope struct {
 	OpenVariables bool
 }
 
+// Report reports something at an offset in an expression.
+type Report func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
+
 // Input is an expression, which CEL's checker has passed, and what is known around it.
 type Input struct {
 	Expr     *celenv.Expression
@@ -79,8 +86,7 @@ type Input struct {
 	Children map[string]*syntax.Child
 	Scope    Scope
 	Names    Names
-	// Report reports something at an offset in the expression.
-	Report func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
+	Report   Report
 	// Position is the place of an offset in the expression.
 	Position func(offset int) diagnostic.Position
 }
@@ -174,19 +180,8 @@ type analyzer struct {
 	path ast.Expr
 }
 
-// bindings are the names that the expression itself declares.
-type bindings map[string]*Origin
-
-func (b bindings) with(names map[string]*Origin) bindings {
-	out := make(bindings, len(b)+len(names))
-	maps.Copy(out, b)
-	for k, v := range names {
-		if k != "" {
-			out[k] = v
-		}
-	}
-	return out
-}
+// bindings are the origins of the names that the expression itself declares.
+type bindings = celenv.Bindings[*Origin]
 
 func (a *analyzer) at(e ast.Expr) diagnostic.Position { return a.Position(a.Expr.Offset(e.ID())) }
 
@@ -208,12 +203,15 @@ func (a *analyzer) value(e ast.Expr, env bindings) *Origin {
 }
 
 func (a *analyzer) walk(e ast.Expr, env bindings) *Origin {
+	if step, ok := StepOf(e); ok {
+		if step.Literal {
+			return a.field(step, env)
+		}
+		return a.item(step, env)
+	}
 	switch e.Kind() {
 	case ast.IdentKind:
 		return a.ident(e, env)
-	case ast.SelectKind:
-		sel := e.AsSelect()
-		return a.selectField(e, sel.Operand(), sel.FieldName(), env, sel.IsTestOnly(), false)
 	case ast.CallKind:
 		return a.call(e, env)
 	case ast.ComprehensionKind:
@@ -231,15 +229,7 @@ func (a *analyzer) walk(e ast.Expr, env bindings) *Origin {
 
 func (a *analyzer) call(e ast.Expr, env bindings) *Origin {
 	call := e.AsCall()
-	args := call.Args()
-	switch call.FunctionName() {
-	case operators.Index, operators.OptIndex, operators.OptSelect:
-		optional := call.FunctionName() != operators.Index
-		if name, ok := LiteralText(args[1]); ok {
-			return a.selectField(e, args[0], name, env, false, optional)
-		}
-		return a.index(e, args[0], args[1], env, optional)
-	case operators.Conditional:
+	if args := call.Args(); call.FunctionName() == operators.Conditional {
 		condition := a.value(args[0], env)
 		return a.conditional(e, condition, a.walk(args[1], env), a.walk(args[2], env))
 	}
@@ -319,63 +309,61 @@ func (a *analyzer) plainPath() string {
 // maxPathText is how long a path may be that messages show in the place of a variable.
 const maxPathText = 200
 
-// operand walks over what a field or index is read from.
-func (a *analyzer) operand(e, operand ast.Expr, env bindings, presence bool) *Origin {
+// operand walks over what a step is read from.
+func (a *analyzer) operand(s Step, env bindings) *Origin {
 	path, outer := a.path, a.presence
 	if a.path == nil {
-		a.path = e
+		a.path = s.Expr
 	}
-	a.presence = outer || presence
-	from := a.walk(operand, env)
+	a.presence = outer || s.Asks
+	from := a.walk(s.Operand, env)
 	a.path, a.presence = path, outer
 	return from
 }
 
-// selectField is operand.name, in all its spellings.
-func (a *analyzer) selectField(e, operand ast.Expr, name string, env bindings, presence, optional bool) *Origin {
-	from := a.operand(e, operand, env, presence)
-	soft := presence || optional || a.presence
+// field is operand.name, in all its spellings.
+func (a *analyzer) field(s Step, env bindings) *Origin {
+	from := a.operand(s, env)
+	soft := s.Asks || s.Optional || a.presence
 	if !soft {
-		a.notePast(e, from)
+		a.notePast(s.Expr, from)
 	}
-	value, missing := a.member(e, from, name, soft)
-	if presence {
-		if missing.Waits {
-			a.out.Absent[e.ID()] = PathOf(operand).Nodes()
-		}
+	value, missing := a.member(s.Expr, from, s.Name, soft)
+	switch {
+	case s.Asks && missing.Waits:
+		a.out.Absent[s.Expr.ID()] = PathOf(s.Operand).Nodes()
 		return fixed()
-	}
-	if !optional {
-		a.note(e.ID(), missing.Waits, e)
+	case s.Asks:
+		return fixed()
+	case !s.Optional:
+		a.note(s.Expr.ID(), missing.Waits, s.Expr)
 	}
 	return value
 }
 
-// index is operand[index] with an index that is computed, or a number.
-func (a *analyzer) index(e, operand, index ast.Expr, env bindings, optional bool) *Origin {
-	at := a.value(index, env)
-	from := a.operand(e, operand, env, false)
+// item is operand[index] with an index that is computed, or a number.
+func (a *analyzer) item(s Step, env bindings) *Origin {
+	at := a.value(s.Index, env)
+	from := a.operand(s, env)
 	if IsGroup(from.Root) {
-		a.report(e, diagnostic.CodeNoMember, "%s must be followed by a name that is written out, as in %s.%s", from.Root, from.Root, a.exampleMember(from.Root))
+		a.report(s.Expr, diagnostic.CodeNoMember, "%s must be followed by a name that is written out, as in %s.%s", from.Root, from.Root, a.exampleMember(from.Root))
 		return fixed()
 	}
-	if !optional && !a.presence {
-		a.notePast(e, from)
+	if !s.Optional && !a.presence {
+		a.notePast(s.Expr, from)
 	}
 	missing, value := from.Waits, &Origin{Waits: from.Waits, Drifts: from.Moves()}
 	if from.complete {
 		missing, value = false, later()
 	}
-	if from.Fields != nil {
-		for _, f := range from.Fields {
-			value = Join(value, f)
-		}
+	for _, f := range from.Fields {
+		value = Join(value, f)
 	}
 	if at.Moves() {
 		value = Join(value, at)
 	}
-	if !optional {
-		a.note(e.ID(), missing, e)
+	if !s.Optional {
+		a.note(s.Expr.ID(), missing, s.Expr)
 	}
 	return value
 }
@@ -407,16 +395,16 @@ func (a *analyzer) comprehension(c ast.ComprehensionExpr, env bindings) *Origin 
 	over := a.value(c.IterRange(), env)
 	item := &Origin{Waits: over.Waits, Drifts: over.Moves()}
 	start := a.walk(c.AccuInit(), env)
-	inner := env.with(map[string]*Origin{c.IterVar(): item, c.IterVar2(): item, c.AccuVar(): start})
+	inner := env.With(map[string]*Origin{c.IterVar(): item, c.IterVar2(): item, c.AccuVar(): start})
 	a.walk(c.LoopCondition(), inner)
 	step := a.walk(c.LoopStep(), inner)
 	result := start
 	if step != start {
 		result = Join(Join(start, step), item)
-		inner = inner.with(map[string]*Origin{c.AccuVar(): result})
+		inner = inner.With(map[string]*Origin{c.AccuVar(): result})
 		a.walk(c.LoopStep(), inner)
 	}
-	return a.walk(c.Result(), env.with(map[string]*Origin{c.AccuVar(): result}))
+	return a.walk(c.Result(), env.With(map[string]*Origin{c.AccuVar(): result}))
 }
 
 // notePast notes that something is read of a lookup that may be null.

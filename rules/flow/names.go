@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/syntax"
 )
 
 // The names that an expression can begin with, besides those of a forEach.
@@ -55,45 +54,4 @@ func NameOffset(text string, offset int, name string) int {
 		return len(text) - len(rest) + i + 1
 	}
 	return offset
-}
-
-// DashedName is the whole key for a name that is the last part of a key with - or /, such as
-// app-name. In CEL, labels.app-name is a subtraction.
-func DashedName(text string, n celenv.Name) string {
-	at := n.Offset
-	if at < 2 || at > len(text) || text[at-1] != '-' && text[at-1] != '/' {
-		return ""
-	}
-	if text[at-1] == '/' {
-		return "…/" + n.Name // where the key begins cannot be seen
-	}
-	start := at - 1
-	for start > 0 && (syntax.IsNameByte(text[start-1]) || text[start-1] == '-') {
-		start--
-	}
-	if start == at-1 || start == 0 || text[start-1] != '.' && text[start-1] != '?' {
-		return ""
-	}
-	return text[start:at] + n.Name
-}
-
-// ForeignFunction is a hint for a function of other languages.
-func ForeignFunction(name string) string {
-	switch name {
-	case "len", "length", "count":
-		return "write size(…)"
-	case "default", "coalesce", "getOrDefault", "orDefault":
-		return "write .? before the field that may be missing, and orValue(…) behind it, as in parent.spec.?x.orValue(1)"
-	case "toUpper", "upper", "toUpperCase":
-		return "write upperAscii()"
-	case "toLower", "lower", "toLowerCase":
-		return "write lowerAscii()"
-	case "str", "toString", "String":
-		return "write string(…)"
-	case "b64enc":
-		return "write base64.encode(bytes(…))"
-	case "b64dec":
-		return "write string(base64.decode(…))"
-	}
-	return ""
 }

@@ -21,9 +21,10 @@ type Path struct {
 type Step struct {
 	// Expr is the path up to and with this step, and operand the path before it.
 	Expr, Operand ast.Expr
-	// Name is the field. literal is false if it is computed.
+	// Name is the field. Literal is false if it is computed, by Index.
 	Name    string
 	Literal bool
+	Index   ast.Expr
 	// Optional is true for .?name and [?name], and asks for has(path.name).
 	Optional, Asks bool
 }
@@ -32,7 +33,7 @@ type Step struct {
 func PathOf(e ast.Expr) Path {
 	var steps []Step
 	for {
-		step, ok := stepOf(e)
+		step, ok := StepOf(e)
 		if !ok {
 			slices.Reverse(steps)
 			return Path{root: e, Steps: steps}
@@ -42,8 +43,8 @@ func PathOf(e ast.Expr) Path {
 	}
 }
 
-// stepOf is the last step of a path. It is false for an expression without steps.
-func stepOf(e ast.Expr) (Step, bool) {
+// StepOf is the last step of a path. It is false for an expression without steps.
+func StepOf(e ast.Expr) (Step, bool) {
 	switch e.Kind() {
 	case ast.SelectKind:
 		sel := e.AsSelect()
@@ -53,7 +54,7 @@ func stepOf(e ast.Expr) (Step, bool) {
 		if !isStep(call.FunctionName()) {
 			return Step{}, false
 		}
-		step := Step{Expr: e, Operand: call.Args()[0], Optional: call.FunctionName() != operators.Index}
+		step := Step{Expr: e, Operand: call.Args()[0], Index: call.Args()[1], Optional: call.FunctionName() != operators.Index}
 		step.Name, step.Literal = LiteralText(call.Args()[1])
 		return step, true
 	default:

@@ -32,7 +32,7 @@ func FieldReads(x *celenv.Expression, isItem func(name string) bool, at func(id 
 	inner := map[int64]bool{}
 	nodes := x.Nodes()
 	for _, e := range nodes {
-		if step, ok := stepOf(e); ok {
+		if step, ok := StepOf(e); ok {
 			inner[step.Operand.ID()] = true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 
+	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/function"
 )
 
@@ -32,14 +33,14 @@ func chargedArguments(root ast.Expr, table *function.Table) map[int64]function.C
 			read[e.ID()] = class
 		}
 	}
-	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
+	for e := range celenv.All(root) {
 		if e.Kind() != ast.CallKind {
-			return
+			continue
 		}
 		call := e.AsCall()
 		class, charged := table.Declared(call.FunctionName()).ChargedFor()
 		if !charged {
-			return
+			continue
 		}
 		if call.IsMemberFunction() {
 			note(call.Target(), class)
@@ -47,7 +48,7 @@ func chargedArguments(root ast.Expr, table *function.Table) map[int64]function.C
 		for _, arg := range call.Args() {
 			note(arg, class)
 		}
-	}))
+	}
 	return read
 }
 

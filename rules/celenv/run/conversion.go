@@ -12,6 +12,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
@@ -204,7 +205,9 @@ func (s *convertedStep) QualifyIfPresent(vars interpreter.Activation, obj any, p
 // convertedNames gives what names mean that stand alone, such as those of a loop.
 func convertedNames(root ast.Expr, conversions map[int64]converter) interpreter.PlannerOption {
 	names := map[int64]bool{}
-	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) { names[e.ID()] = e.Kind() == ast.IdentKind }))
+	for e := range celenv.All(root) {
+		names[e.ID()] = e.Kind() == ast.IdentKind
+	}
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		m, ok := conversions[i.ID()]
 		if _, isName := i.(interpreter.InterpretableAttribute); !ok || !isName || !names[i.ID()] {

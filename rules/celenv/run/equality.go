@@ -20,9 +20,9 @@ const maxCompared = 200_000
 // many times over that the comparison would not end.
 func boundEquality(x *celenv.Expression) interpreter.PlannerOption {
 	deep := map[int64]bool{}
-	ast.PreOrderVisit(x.Root(), ast.NewExprVisitor(func(e ast.Expr) {
+	for e := range celenv.All(x.Root()) {
 		if e.Kind() != ast.CallKind {
-			return
+			continue
 		}
 		args := e.AsCall().Args()
 		switch e.AsCall().FunctionName() {
@@ -31,7 +31,7 @@ func boundEquality(x *celenv.Expression) interpreter.PlannerOption {
 		case operators.In:
 			deep[e.ID()] = mayBeDeep(x.TypeOf(args[0].ID()))
 		}
-	}))
+	}
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		call, ok := i.(interpreter.InterpretableCall)
 		if !ok || !deep[i.ID()] || len(call.Args()) != 2 {

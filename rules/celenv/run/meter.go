@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 
+	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/celenv/value"
 )
@@ -94,11 +95,11 @@ func (v *meteredVars) ResolveName(name string) (any, bool) {
 // cost.
 func meterCosts(root ast.Expr, table *function.Table) interpreter.PlannerOption {
 	steps := map[int64]bool{}
-	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
+	for e := range celenv.All(root) {
 		if e.Kind() == ast.ComprehensionKind {
 			steps[e.AsComprehension().LoopStep().ID()] = true
 		}
-	}))
+	}
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		switch n := i.(type) {
 		case interpreter.InterpretableCall:

@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 
+	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
@@ -14,13 +15,13 @@ import (
 // the order of their keys. (Maps of JSON are by themselves.)
 func orderRanges(root ast.Expr) interpreter.PlannerOption {
 	ranges := map[int64]bool{}
-	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
+	for e := range celenv.All(root) {
 		if e.Kind() == ast.ComprehensionKind {
 			if r := e.AsComprehension().IterRange(); r.Kind() != ast.ListKind {
 				ranges[r.ID()] = true
 			}
 		}
-	}))
+	}
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		if ranges[i.ID()] {
 			return &orderedRange{InterpretableV2: i}, nil

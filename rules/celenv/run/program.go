@@ -171,22 +171,15 @@ const unmeteredNodes = 100
 // come near any limit: no loops, and only a few functions that take constant time
 // or scan a text once.
 func isBounded(root ast.Expr, table *function.Table) bool {
-	bounded, nodes := true, 0
-	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
-		if nodes++; nodes > unmeteredNodes {
-			bounded = false
+	nodes := 0
+	for e := range celenv.All(root) {
+		nodes++
+		isCostly := e.Kind() == ast.CallKind && !table.Declared(e.AsCall().FunctionName()).Cheap()
+		if nodes > unmeteredNodes || isCostly || e.Kind() == ast.ComprehensionKind {
+			return false
 		}
-		switch e.Kind() {
-		case ast.ComprehensionKind:
-			bounded = false
-		case ast.CallKind:
-			if !table.Declared(e.AsCall().FunctionName()).Cheap() {
-				bounded = false
-			}
-		default:
-		}
-	}))
-	return bounded
+	}
+	return true
 }
 
 // allowAbsent makes the has() nodes that are listed false where one of their

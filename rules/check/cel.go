@@ -1,7 +1,6 @@
-package rules
+package check
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -16,40 +15,12 @@ import (
 	"kanon.dev/kanon/rules/flow"
 )
 
-// reportSyntax reports the first error of the parser. Those after it are, more
-// often than not, its consequences.
-func (c *compiler) reportSyntax(issues []celenv.Issue, at func(int) diagnostic.Position) bool {
-	if len(issues) == 0 {
-		return false
-	}
-	first := issues[0]
+// ReportConstants reports what the planner found: it computes what is constant, such as regular
+// expressions.
+func ReportConstants(x *celenv.Expression, issues []celenv.Issue, report flow.Report) {
 	for _, i := range issues {
-		if i.Offset < first.Offset {
-			first = i
-		}
+		report(constantOffset(x, i), diagnostic.CodeBadConstant, "%s", constantText(i.Message))
 	}
-	message, hint := syntaxText(first.Message)
-	c.report(at(first.Offset), diagnostic.CodeSyntax, "%s", message).Hint = hint
-	return true
-}
-
-// reportTypes reports what the checker found.
-func (c *compiler) reportTypes(issues []celenv.Issue, text string, at func(int) diagnostic.Position) bool {
-	for _, i := range issues {
-		message, hint := typesText(i.Message)
-		name, _, _ := noOverload(strings.Join(strings.Fields(i.Message), " "))
-		c.report(at(flow.NameOffset(text, i.Offset, name)), diagnostic.CodeTypes, "%s", message).Hint = cmp.Or(hint, c.env.Usage(name))
-	}
-	return len(issues) > 0
-}
-
-// reportConstants reports what the planner found: it computes what is constant,
-// such as regular expressions.
-func (c *compiler) reportConstants(x *celenv.Expression, issues []celenv.Issue, at func(int) diagnostic.Position) bool {
-	for _, i := range issues {
-		c.report(at(constantOffset(x, i)), diagnostic.CodeBadConstant, "%s", constantText(i.Message))
-	}
-	return len(issues) > 0
 }
 
 // constantOffset is where the constant stands that an issue is about: it has the
@@ -146,16 +117,6 @@ func noOverload(message string) (name, args string, ok bool) {
 		return "", "", false
 	}
 	return m[1], m[2], true
-}
-
-// isMacro says whether a call by that name is expanded when it is parsed, so
-// that one that is left was not written as it has to be.
-func isMacro(name string) bool {
-	switch name {
-	case "has", "map", "filter", "all", "exists", "exists_one", "existsOne", "sortBy":
-		return true
-	}
-	return false
 }
 
 func overloadText(name, args string) (text, hint string) {

@@ -1,0 +1,82 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+)
+
+// Parser parses the expressions of a rule and has CEL check them, once for each text: rules repeat
+// expressions, and this is most of what it takes to compile them.
+type Parser struct {
+	env *celenv.Env
+	// expressions are those that were checked.
+	expressions map[parsedText]*celenv.Expression
+	// checkers are those of the scopes so far, by their names.
+	checkers map[string]*celenv.Checker
+	// bytes is how long the texts are in all, and tooMuch is true once that was too long.
+	bytes   int
+	tooMuch bool
+}
+
+// parsedText is an expression and the names that it may start with.
+type parsedText struct{ text, roots string }
+
+// maxParsed is how long the expressions of a rule may be in all, each text counted once.
+const maxParsed = 256 << 10
+
+// NewParser returns a parser for the expressions of one rule.
+func NewParser(env *celenv.Env) *Parser {
+	return &Parser{env: env, expressions: map[parsedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{}}
+}
+
+// Parse gives a checked expression. It is nil, after a finding, for one that CEL refuses. complete
+// is false for one with names that do not exist, which was reported.
+func (p *Parser) Parse(text string, scope flow.Scope, names flow.Names, report flow.Report) (expr *celenv.Expression, complete bool) {
+	key := parsedText{text: text, roots: strings.Join(scope.Roots, ",")}
+	if expr := p.expressions[key]; expr != nil {
+		return expr, true
+	}
+	if p.bytes += len(text); p.bytes > maxParsed {
+		if !p.tooMuch {
+			report(0, diagnostic.CodeTooManyValues, "the expressions of the rule have more than %s bytes; this one and those behind it are not checked", diagnostic.Number(maxParsed))
+		}
+		p.tooMuch = true
+		return nil, false
+	}
+	parsed, issues := p.env.Parse(text)
+	if len(issues) > 0 {
+		// Those after the first are, more often than not, its consequences.
+		first := slices.MinFunc(issues, func(a, b celenv.Issue) int { return cmp.Compare(a.Offset, b.Offset) })
+		message, hint := syntaxText(first.Message)
+		report(first.Offset, diagnostic.CodeSyntax, "%s", message).Hint = hint
+		return nil, false
+	}
+	unknown, unknownFunctions := flow.Unknown(p.env, parsed, text, scope, names, report)
+	if unknownFunctions {
+		return nil, false
+	}
+	expr, issues = p.checker(slices.Concat(scope.Roots, unknown)).Check(parsed)
+	for _, i := range issues {
+		message, hint := typesText(i.Message)
+		name, _, _ := noOverload(strings.Join(strings.Fields(i.Message), " "))
+		report(flow.NameOffset(text, i.Offset, name), diagnostic.CodeTypes, "%s", message).Hint = cmp.Or(hint, p.env.Usage(name))
+	}
+	if len(issues) == 0 && len(unknown) == 0 {
+		p.expressions[key] = expr
+	}
+	return expr, len(unknown) == 0
+}
+
+// checker is that of a scope. The parts of a rule have few different ones.
+func (p *Parser) checker(roots []string) *celenv.Checker {
+	key := strings.Join(roots, ",")
+	if p.checkers[key] == nil {
+		p.checkers[key] = p.env.Checker(roots)
+	}
+	return p.checkers[key]
+}

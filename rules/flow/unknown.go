@@ -1,0 +1,156 @@
+package flow
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// Unknown reports the names and the functions in an expression that do not exist, with what to
+// write instead. It gives the names, so that the expression can be checked as if they existed, and
+// whether there are functions among what does not exist.
+func Unknown(env *celenv.Env, parsed *celenv.Parsed, text string, scope Scope, known Names, report Report) (roots []string, functions bool) {
+	names, called := parsed.Names()
+	names = slices.DeleteFunc(names, func(n celenv.Name) bool { return slices.Contains(scope.Roots, n.Name) || env.IsType(n.Name) })
+	misused := false
+	for _, f := range called {
+		if env.IsFunction(f.Name) {
+			// A macro that was not expanded may declare a name.
+			misused = misused || isMacro(f.Name)
+			continue
+		}
+		functions = true
+		name, offset := f.Name, NameOffset(text, f.Offset, f.Name)
+		// An unknown name before it is taken for the rest of its own: math.foo.
+		names = slices.DeleteFunc(names, func(n celenv.Name) bool {
+			if n.Offset < 0 || n.Offset+len(n.Name)+1 != offset || text[n.Offset+len(n.Name)] != '.' {
+				return false
+			}
+			name, offset = n.Name+"."+f.Name, n.Offset
+			return true
+		})
+		report(offset, diagnostic.CodeUnknownFunction, "unknown function %q", name).Hint = cmp.Or(foreignFunction(f.Name), diagnostic.DidYouMean(name, env.FunctionNames()))
+	}
+	for _, n := range names {
+		if why := outOfScope(n.Name, scope); why != "" {
+			report(n.Offset, diagnostic.CodeOutOfScope, "%s", why)
+		} else if !scope.OpenNames && !misused {
+			report(n.Offset, diagnostic.CodeUnknownName, "unknown name %q", n.Name).Hint = rootHint(text, n, scope, known)
+		}
+		roots = append(roots, n.Name)
+	}
+	return roots, functions
+}
+
+// outOfScope says why a name that means something elsewhere does not here.
+func outOfScope(name string, sc Scope) string {
+	switch name {
+	case RootChildren:
+		return "children cannot be read in " + sc.Place
+	case RootSelf:
+		return "self is the live object in readyWhen, updateWhen and recreateWhen, and is known only there"
+	case RootStatus:
+		if strings.HasPrefix(sc.Place, "spec.events") {
+			return "status is what spec.status renders, and this rule has none"
+		}
+		return "status is what spec.status renders, and is known only in spec.events; what the parent has is parent.status"
+	case RootObserved:
+		return "observed cannot be read in " + sc.Place
+	case RootEach:
+		if sc.OpenNames {
+			return "" // it may be known
+		}
+		return "each is the object of the item that is paired with this one, and is known only under forEach: {sameAs: …}"
+	}
+	return ""
+}
+
+// rootHint says what an unknown name could have been meant for.
+func rootHint(text string, n celenv.Name, sc Scope, known Names) string {
+	isMember := func(root string) bool { return slices.Contains(known.Members(root), n.Name) }
+	name := n.Name
+	if whole := dashedName(text, n); whole != "" {
+		return fmt.Sprintf("- and / are operators here: a key that has them is written in brackets, as in [%q]", whole)
+	}
+	switch {
+	case name == "schema":
+		return "the object that the rule is for is parent, as in " + strings.Replace(text, "schema.", "parent.", 1)
+	case name == "resources":
+		return "the objects that the rule makes are children, as in children.<id>"
+	case name == "spec" || name == "metadata" || name == "status":
+		return "write parent." + name
+	case name == "vars":
+		return "write variables"
+	case name == "object" || name == "oldObject" || name == "request":
+		return "the object that the rule is for is parent"
+	case sc.AllowChildren && isMember(RootChildren):
+		return "write children." + name
+	case isMember(RootLookups):
+		return "write lookups." + name
+	case isMember(RootVariables):
+		return "write variables." + name
+	}
+	if near := diagnostic.DidYouMean(name, sc.Roots); near != "" {
+		return near
+	}
+	if text == name {
+		return fmt.Sprintf("to write ${%s} as text, write $${%s}", name, name)
+	}
+	return fmt.Sprintf("known names: %s; to write ${ as text, write $${", strings.Join(sc.Roots, ", "))
+}
+
+// isMacro reports whether a call by that name is expanded when it is parsed, so that one that is
+// left was not written as it has to be.
+func isMacro(name string) bool {
+	switch name {
+	case "has", "map", "filter", "all", "exists", "exists_one", "existsOne", "sortBy":
+		return true
+	}
+	return false
+}
+
+// dashedName is the whole key for a name that is the last part of a key with - or /, such as
+// app-name. In CEL, labels.app-name is a subtraction.
+func dashedName(text string, n celenv.Name) string {
+	at := n.Offset
+	if at < 2 || at > len(text) || text[at-1] != '-' && text[at-1] != '/' {
+		return ""
+	}
+	if text[at-1] == '/' {
+		return "…/" + n.Name // where the key begins cannot be seen
+	}
+	start := at - 1
+	for start > 0 && (syntax.IsNameByte(text[start-1]) || text[start-1] == '-') {
+		start--
+	}
+	if start == at-1 || start == 0 || text[start-1] != '.' && text[start-1] != '?' {
+		return ""
+	}
+	return text[start:at] + n.Name
+}
+
+// foreignFunction is a hint for a function of other languages.
+func foreignFunction(name string) string {
+	switch name {
+	case "len", "length", "count":
+		return "write size(…)"
+	case "default", "coalesce", "getOrDefault", "orDefault":
+		return "write .? before the field that may be missing, and orValue(…) behind it, as in parent.spec.?x.orValue(1)"
+	case "toUpper", "upper", "toUpperCase":
+		return "write upperAscii()"
+	case "toLower", "lower", "toLowerCase":
+		return "write lowerAscii()"
+	case "str", "toString", "String":
+		return "write string(…)"
+	case "b64enc":
+		return "write base64.encode(bytes(…))"
+	case "b64dec":
+		return "write string(base64.decode(…))"
+	}
+	return ""
+}
