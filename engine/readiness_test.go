@@ -120,3 +120,70 @@ func TestJobsAreAwaited(t *testing.T) {
 	w.awaitGone(boxes, w.home, "red")
 	w.awaitGone(jobs, w.home, "red-migrate")
 }
+
+// While the migration to a new version runs, an object that keeps the version in the parent's status goes on with the old one
+// and is repaired, as docs/rules.md shows. A cleanup that is given up after some time keeps nobody.
+func TestMigrateBeforeAnUpdate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("versions", `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: versions}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  variables:
+  - {name: migrated, value: "${children.migrate.?status.?succeeded.orValue(0) > 0}"}
+  - {name: v, value: "${variables.migrated ? parent.spec.v : parent.?status.?v.orValue('')}"}
+  children:
+  - id: migrate
+    template:
+      apiVersion: batch/v1
+      kind: Job
+      metadata: {name: "migrate-${parent.spec.v}"}
+      spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "a:${parent.spec.v}"}]}}}
+  - id: config
+    createWhen: ${variables.v != ""}
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+      data: {v: "${variables.v}", size: "${parent.spec.size}"}
+  status: {v: "${variables.v}"}
+  finalize:
+    children:
+    - id: cleanup
+      template:
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: "${parent.metadata.name}-cleanup"}
+    until: ${children.cleanup.?data.?done.orValue("") == "yes" || now > timestamp(parent.metadata.deletionTimestamp) + duration("2s")}
+`)
+	w.run()
+	boxes := w.resource("Box")
+	w.parent("Box", "b", `{v: "1", size: s}`)
+	w.job("migrate-1", jobRuns)
+	w.quiet()
+	if _, err := w.at(configMaps, w.home).Get(t.Context(), "b", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the ConfigMap was created before the migration was done: %v", err)
+	}
+	w.job("migrate-1", jobCompletes)
+	w.await(configMaps, w.home, "b", "has the first version", has("1", "data", "v"))
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+
+	w.patch(boxes, w.home, "b", `{"spec":{"v":"2","size":"m"}}`)
+	w.job("migrate-2", jobRuns)
+	w.awaitGone(jobs, w.home, "migrate-1")
+	w.await(configMaps, w.home, "b", "follows the parent, with the old version", func(obj *unstructured.Unstructured) bool {
+		return has("m", "data", "size")(obj) && has("1", "data", "v")(obj)
+	})
+	w.patch(configMaps, w.home, "b", `{"data":{"v":"edited"}}`)
+	w.await(configMaps, w.home, "b", "is repaired", has("1", "data", "v"))
+	w.job("migrate-2", jobCompletes)
+	w.await(configMaps, w.home, "b", "has the second version", has("2", "data", "v"))
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+
+	w.delete(boxes, w.home, "b")
+	w.awaitGone(boxes, w.home, "b")
+}
