@@ -142,7 +142,9 @@ spec:
       apiVersion: batch/v1
       kind: Job
       metadata: {name: "migrate-${parent.spec.v}"}
-      spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "a:${parent.spec.v}"}]}}}
+      spec:
+        managedBy: example.com/test # and not the Job controller
+        template: {spec: {restartPolicy: Never, containers: [{name: a, image: "a:${parent.spec.v}"}]}}
   - id: config
     createWhen: ${variables.v != ""}
     template:
