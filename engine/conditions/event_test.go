@@ -84,8 +84,10 @@ func TestNotice(t *testing.T) {
 		"said before a restart":     {{"a", refused, "refused", false}, {"a", refused, "refused", false}},
 		"another one after restart": {{"a", refused, "not refused", true}},
 		"a timeout, with what it waits for": {
-			{"a", Summary{Stalled, ReasonFinalizeTimeout, "waits for a"}, "", true}, {"a", Summary{Stalled, ReasonFinalizeTimeout, "waits for b"}, "waits for a", false},
-			{"a", refused, "waits for b", true}, {"a", Summary{Stalled, ReasonFinalizeTimeout, "waits for a"}, "refused", true},
+			{"a", Summary{Stalled, ReasonFinalizeTimeout, "waits for a"}, "", true},
+			{"a", Summary{Stalled, ReasonFinalizeTimeout, "waits for b"}, "waits for a", false},
+			{"a", refused, "waits for b", true},
+			{"a", Summary{Stalled, ReasonFinalizeTimeout, "waits for a"}, "refused", true},
 		},
 		"under way":           {{"a", Summary{Type: Reconciling, Reason: ReasonWaiting}, "", false}},
 		"deletion is blocked": {{"a", Summary{Type: Reconciling, Reason: ReasonDeleting}, "", true}},
