@@ -58,6 +58,7 @@ templates, which children each parent has and what its status says.`,
 		return cmd.Help()
 	}
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageFunc(usage)
 	root.AddCommand(newRunCommand(), newValidateCommand(), newRenderCommand(), newTestCommand(), newRBACCommand(), newInitCommand(), newVersionCommand())
 	root.SetHelpCommand(newHelpCommand())
 	return root
