@@ -44,7 +44,8 @@ func usage(cmd *cobra.Command) error {
 			}
 		}
 	}
-	groups := flagGroups(cmd)
+	general, groups := flagGroups(cmd)
+	b.WriteString("\n\nFlags:\n" + strings.TrimRight(general.FlagUsages(), " \n")) // there is always --help
 	for _, heading := range slices.Sorted(maps.Keys(groups)) {
 		b.WriteString("\n\n" + heading + ":\n" + strings.TrimRight(groups[heading].FlagUsages(), " \n"))
 	}
@@ -57,18 +58,19 @@ func usage(cmd *cobra.Command) error {
 	return nil
 }
 
-// flagGroups are the flags of a command by their headings.
-func flagGroups(cmd *cobra.Command) map[string]*pflag.FlagSet {
-	groups := make(map[string]*pflag.FlagSet)
+// flagGroups are the flags of a command: those without a heading of their own, and the others by their headings.
+func flagGroups(cmd *cobra.Command) (general *pflag.FlagSet, groups map[string]*pflag.FlagSet) {
+	general, groups = pflag.NewFlagSet("", pflag.ContinueOnError), make(map[string]*pflag.FlagSet)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		heading := "Flags"
-		if group := f.Annotations[groupAnnotation]; len(group) > 0 {
-			heading = group[0]
+		group := f.Annotations[groupAnnotation]
+		if len(group) == 0 {
+			general.AddFlag(f)
+			return
 		}
-		if groups[heading] == nil {
-			groups[heading] = pflag.NewFlagSet(heading, pflag.ContinueOnError)
+		if groups[group[0]] == nil {
+			groups[group[0]] = pflag.NewFlagSet(group[0], pflag.ContinueOnError)
 		}
-		groups[heading].AddFlag(f)
+		groups[group[0]].AddFlag(f)
 	})
-	return groups
+	return general, groups
 }
