@@ -18,11 +18,11 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	root := newRoot()
+	root := newRoot(programName(os.Args[0]))
 	root.SetArgs(os.Args[1:])
 	err := root.ExecuteContext(ctx)
 	if err != nil && !errors.Is(err, errFindings) {
-		fmt.Fprintln(os.Stderr, "kanon:", err)
+		fmt.Fprintln(os.Stderr, root.DisplayName()+":", err)
 	}
 	return exitCode(err)
 }

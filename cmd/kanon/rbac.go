@@ -69,6 +69,7 @@ called wrongly, and 3 when the cluster does not answer.`,
 	o.cluster.add(flags, clusterGroup+" (with --check)")
 	o.cluster.addTimeout(flags, clusterGroup+" (with --check)")
 	addLimits(flags, &o.limits)
+	o.cluster.complete(cmd)
 	return cmd
 }
 

@@ -74,6 +74,8 @@ is called wrongly or no cluster is configured.`,
 	flags.StringVar(&o.pprof, "pprof", "", "serve Go's profiles on this loopback address, such as 127.0.0.1:6060")
 	o.cluster.add(flags, clusterGroup)
 	addLimits(flags, &o.limits)
+	o.cluster.complete(cmd)
+	completeFlag(cmd, "log-format", func() []cobra.Completion { return []cobra.Completion{"text", "json"} })
 	return cmd
 }
 

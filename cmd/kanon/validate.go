@@ -99,6 +99,9 @@ the cluster does not answer.`,
 	o.cluster.add(flags, clusterGroup+" (with --cluster)")
 	o.cluster.addTimeout(flags, clusterGroup+" (with --cluster)")
 	addLimits(flags, &o.limits)
+	o.cluster.complete(cmd)
+	completeFlag(cmd, "output", completeFormats)
+	completeFlag(cmd, "explain", completeCodes)
 	return cmd
 }
 
