@@ -124,7 +124,7 @@ func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights,
 		return nil, err
 	}
 	if checked.Findings.HasErrors() {
-		err = (diagnostic.Printer{Color: isTerminal(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), checked.Findings)
+		err = (diagnostic.Printer{Color: hasColors(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), checked.Findings)
 		return nil, errors.Join(errFindings, err)
 	}
 	if len(checked.Programs) == 0 {

@@ -90,7 +90,7 @@ func (o *testOptions) test(cmd *cobra.Command, args []string) error {
 		return usageErrorf(cmd, "%w", err)
 	}
 	out := cmd.OutOrStdout()
-	printer := ruletest.Printer{Color: isTerminal(out), Verbose: o.verbose}
+	printer := ruletest.Printer{Color: hasColors(out), Verbose: o.verbose}
 	var coverage ruletest.Coverage
 	var results []*ruletest.FileResult
 	for _, file := range files {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -143,7 +142,7 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 
 // print writes what was found. Where there was nothing to check, the forms for people say so by an error alone.
 func (o *validateOptions) print(out io.Writer, check *manifests.Checked) error {
-	r := report.Report{Findings: check.Findings, Summary: check.Summary(), Version: version(), Color: isTerminal(out)}
+	r := report.Report{Findings: check.Findings, Summary: check.Summary(), Version: version(), Color: hasColors(out)}
 	if check.Rules == 0 && len(check.Findings) == 0 {
 		r.Summary = ""
 	}
@@ -169,6 +168,9 @@ func (o *validateOptions) check(cmd *cobra.Command, inputs, schemas []manifests.
 		}
 		return manifests.Check(cmd.Context(), inputs, schemas, kinds, options)
 	}
+	if progress := cmd.ErrOrStderr(); isTerminal(progress) {
+		defer sayIfSlow(progress, "Asking the cluster for its kinds and their fields …")()
+	}
 	config, err := o.cluster.reach(cmd.Context())
 	if err != nil {
 		return nil, err
@@ -182,15 +184,4 @@ func (o *validateOptions) check(cmd *cobra.Command, inputs, schemas []manifests.
 		return nil, clusterError(config.Host, err)
 	}
 	return checked, nil
-}
-
-// isTerminal says whether colours are wanted: what is written to is a terminal
-// that has them, and NO_COLOR (no-color.org) is not set.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
