@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -50,7 +51,11 @@ func ClusterKinds(ctx context.Context, config *rest.Config) (*Kinds, error) {
 		return nil, err
 	}
 	// Every cluster has it; what matters is that a lookup learns all the others.
-	if _, err := mapper.Kind(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}); err != nil {
+	_, err = mapper.Kind(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	switch {
+	case apierrors.IsForbidden(err): // whose text is "unknown"
+		return nil, fmt.Errorf("ask %s for its kinds: forbidden; the user needs the ClusterRole system:discovery", config.Host)
+	case err != nil:
 		return nil, fmt.Errorf("ask %s for its kinds: %w", config.Host, err)
 	}
 	client, err := discovery.NewDiscoveryClientForConfig(config)

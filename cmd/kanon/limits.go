@@ -10,8 +10,15 @@ import (
 	"kanon.dev/kanon/rules"
 )
 
+// limitsGroup is the heading of the limits in help texts: few callers need them.
+const limitsGroup = "Limits of evaluation"
+
 // addLimits declares the flags that bound what an evaluation of a rule may take.
 func addLimits(flags *pflag.FlagSet, l *rules.Limits) {
+	addGroup(flags, limitsGroup, func(flags *pflag.FlagSet) { declareLimits(flags, l) })
+}
+
+func declareLimits(flags *pflag.FlagSet, l *rules.Limits) {
 	flags.Uint64Var(&l.ExpressionCost, "max-expression-cost", rules.DefaultExpressionCost, "the most that one expression may cost, in CEL's units: about one for each call and turn of a loop")
 	flags.Uint64Var(&l.ReconcileCost, "max-reconcile-cost", rules.DefaultReconcileCost, "the most that all expressions of one evaluation of a rule may cost together")
 	flags.DurationVar(&l.Deadline, "max-evaluation-time", rules.DefaultDeadline, "how long expressions may take between two writes")

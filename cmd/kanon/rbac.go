@@ -29,8 +29,7 @@ type rbacOptions struct {
 	check          bool
 	namespace      string
 	limits         rules.Limits
-	// run has the flags that find the cluster.
-	run runOptions
+	cluster        clusterFlags
 }
 
 func newRBACCommand() *cobra.Command {
@@ -44,8 +43,8 @@ what Kanon needs itself, which is in deploy/base.
 
 With --check, print nothing but the rights that the ServiceAccount lacks in a cluster.
 
-The exit code is 0, with --check 1 if a right is missing, and 2 when the command is
-called wrongly.`,
+The exit code is 0, with --check 1 if a right is missing, 2 when the command is
+called wrongly, and 3 when the cluster does not answer.`,
 		Example: `  # Grant Kanon what the rules of a directory need
   kanon rbac rules/ --schemas crds/ | kubectl apply -f -
 
@@ -67,9 +66,10 @@ called wrongly.`,
 	flags.BoolVar(&o.options.Finalizers, "finalizers", false, "add what the admission plugin OwnerReferencesPermissionEnforcement wants (OpenShift has it)")
 	flags.BoolVar(&o.check, "check", false, "ask the cluster which rights are missing")
 	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
-	flags.StringVar(&o.run.kubeconfig, "kubeconfig", "", "with --check: kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster Kanon runs in")
-	flags.StringVar(&o.run.context, "context", "", "with --check: context in the kubeconfig; default: its current one")
+	o.cluster.add(flags, clusterGroup+" (with --check)")
+	o.cluster.addTimeout(flags, clusterGroup+" (with --check)")
 	addLimits(flags, &o.limits)
+	o.cluster.complete(cmd)
 	return cmd
 }
 
@@ -77,6 +77,11 @@ func (o *rbacOptions) rbac(cmd *cobra.Command, args []string) error {
 	namespace, name, ok := strings.Cut(o.serviceAccount, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
 		return usageErrorf(cmd, "--service-account %q is not NAMESPACE/NAME", o.serviceAccount)
+	}
+	if !o.check {
+		if err := refuseUnused(cmd, "check"); err != nil {
+			return err
+		}
 	}
 	account := types.NamespacedName{Namespace: namespace, Name: name}
 	rights, err := o.rights(cmd, args)
@@ -119,7 +124,7 @@ func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights,
 		return nil, err
 	}
 	if checked.Findings.HasErrors() {
-		err = (diagnostic.Printer{Color: isTerminal(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), checked.Findings)
+		err = (diagnostic.Printer{Color: hasColors(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), checked.Findings)
 		return nil, errors.Join(errFindings, err)
 	}
 	if len(checked.Programs) == 0 {
@@ -135,13 +140,17 @@ func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights,
 }
 
 func (o *rbacOptions) missing(ctx context.Context, rights *access.Rights, account types.NamespacedName) ([]string, error) {
-	config, err := o.run.config()
+	config, err := o.cluster.reach(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("find the cluster: %w", err)
+		return nil, err
 	}
 	client, err := authorizationclient.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
 	}
-	return access.Missing(ctx, client, rights, "system:serviceaccount:"+account.Namespace+":"+account.Name)
+	missing, err := access.Missing(ctx, client, rights, "system:serviceaccount:"+account.Namespace+":"+account.Name)
+	if err != nil {
+		return nil, clusterError(config.Host, err)
+	}
+	return missing, nil
 }

@@ -112,7 +112,7 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 	if err != nil {
 		return err
 	}
-	if err := (diagnostic.Printer{Color: isTerminal(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), check.Findings); err != nil {
+	if err := (diagnostic.Printer{Color: hasColors(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), check.Findings); err != nil {
 		return err
 	}
 	switch {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // usageError is a mistake in how the program was called.
@@ -25,7 +27,8 @@ func usageErrorf(cmd *cobra.Command, format string, args ...any) error {
 	return &usageError{fmt.Errorf(format+"; see '%s --help'", append(args, cmd.CommandPath())...)}
 }
 
-func newRoot() *cobra.Command {
+// newRoot makes the command as users call it: kanon, or kubectl kanon.
+func newRoot(name string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kanon",
 		Short: "Run Kubernetes operators from rules written in YAML",
@@ -45,7 +48,7 @@ templates, which children each parent has and what its status says.`,
 		SilenceErrors: true,
 		// As git has it: a word of two wrong letters is still near.
 		SuggestionsMinimumDistance: 2,
-		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
+		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true}, // ours has examples
 		Args:                       knownCommand,
 	}
 	// Not by cobra, which would do it with a template: where one can be executed the
@@ -58,8 +61,11 @@ templates, which children each parent has and what its status says.`,
 		return cmd.Help()
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRunCommand(), newValidateCommand(), newRenderCommand(), newTestCommand(), newRBACCommand(), newInitCommand(), newVersionCommand())
+	root.SetUsageFunc(usage)
+	root.AddCommand(newRunCommand(), newValidateCommand(), newRenderCommand(), newTestCommand(), newRBACCommand(), newInitCommand(), newCompletionCommand(), newVersionCommand())
 	root.SetHelpCommand(newHelpCommand())
+	root.InitDefaultHelpCmd()
+	rename(root, name)
 	return root
 }
 
@@ -88,6 +94,9 @@ func knownCommand(root *cobra.Command, args []string) error {
 	}
 	near := ""
 	if names := root.SuggestionsFor(args[0]); len(names) > 0 {
+		if nearest, ok := diagnostic.Nearest(args[0], names); ok { // else it is the beginning of some
+			names[0] = nearest
+		}
 		near = fmt.Sprintf(" (did you mean %q?)", names[0])
 	}
 	return usageErrorf(root, "there is no command %q%s", args[0], near)

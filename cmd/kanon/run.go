@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"kanon.dev/kanon/engine"
@@ -21,15 +18,14 @@ import (
 
 // runOptions are the flags of kanon run.
 type runOptions struct {
-	kubeconfig string
-	context    string
-	namespace  string
-	rules      []string
-	workers    int
-	verbosity  int
-	logFormat  string
-	pprof      string
-	limits     rules.Limits
+	cluster   clusterFlags
+	namespace string
+	rules     []string
+	workers   int
+	verbosity int
+	logFormat string
+	pprof     string
+	limits    rules.Limits
 }
 
 func newRunCommand() *cobra.Command {
@@ -46,7 +42,11 @@ All are followed: a change takes effect at once, and a revision with a mistake
 leaves the last good one running.
 
 The cluster is the one that --kubeconfig, $KUBECONFIG or ~/.kube/config names,
-or, where there is none of these, the one that Kanon runs in.`,
+or, where there is none of these, the one that Kanon runs in. While its API server does
+not answer, Kanon tries again.
+
+The exit code is 0 after a signal, 1 when Kanon cannot go on, and 2 when the command
+is called wrongly or no cluster is configured.`,
 		Example: `  # Rules from ConfigMaps in namespace kanon-system
   kanon run
 
@@ -66,15 +66,16 @@ or, where there is none of these, the one that Kanon runs in.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster Kanon runs in")
-	flags.StringVar(&o.context, "context", "", "context in the kubeconfig; default: its current one")
 	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, from which rule ConfigMaps are read")
 	flags.StringArrayVar(&o.rules, "rules", nil, "directory or file with rules; repeatable")
 	flags.IntVar(&o.workers, "workers", 16, "how many parents are reconciled at the same time")
 	flags.IntVarP(&o.verbosity, "verbosity", "v", 0, "how much to log: 0 what begins and ends, 2 writes too, 4 decisions too")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	flags.StringVar(&o.pprof, "pprof", "", "serve Go's profiles on this loopback address, such as 127.0.0.1:6060")
+	o.cluster.add(flags, clusterGroup)
 	addLimits(flags, &o.limits)
+	o.cluster.complete(cmd)
+	completeFlag(cmd, "log-format", func() []cobra.Completion { return []cobra.Completion{"text", "json"} })
 	return cmd
 }
 
@@ -116,9 +117,9 @@ func (o *runOptions) run(ctx context.Context) error {
 	klog.SetLogger(log.WithName("client-go"))             // client-go logs through klog where it has no context
 	ctx = logr.NewContext(ctx, log)
 
-	config, err := o.config()
+	config, err := o.cluster.config()
 	if err != nil {
-		return fmt.Errorf("find the cluster: %w", err)
+		return err
 	}
 	program, err := newProgram(config, o)
 	if err != nil {
@@ -135,25 +136,4 @@ func (o *runOptions) run(ctx context.Context) error {
 	err = program.run(ctx)
 	log.Info("Kanon has stopped")
 	return err
-}
-
-// config is the client configuration, without a rate limit of its own: the API
-// server's priority and fairness does that job.
-func (o *runOptions) config() (*rest.Config, error) {
-	loading := clientcmd.NewDefaultClientConfigLoadingRules()
-	loading.ExplicitPath = o.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading,
-		&clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
-	switch {
-	case clientcmd.IsEmptyConfig(err):
-		return nil, fmt.Errorf("none is configured in %s, and Kanon does not run in one; name a kubeconfig file with --kubeconfig",
-			strings.Join(loading.GetLoadingPrecedence(), " or "))
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("--kubeconfig %s: %w", o.kubeconfig, manifests.Reason(err))
-	case err != nil:
-		return nil, err
-	}
-	config.QPS = -1
-	config.UserAgent = "kanon/" + strings.ReplaceAll(version(), " ", "-")
-	return config, nil
 }

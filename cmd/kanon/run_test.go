@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // TestClientConfig: the rate of requests is the API server's to limit, whichever
@@ -27,18 +29,18 @@ current-context: first
 	missing := filepath.Join(t.TempDir(), "missing")
 	tests := map[string]struct {
 		variable string
-		options  runOptions
+		flags    clusterFlags
 		want     string
 	}{
-		"flag":                    {missing, runOptions{kubeconfig: path}, "https://one.example.com"},
-		"variable":                {path, runOptions{}, "https://one.example.com"},
-		"context of the flag":     {missing, runOptions{kubeconfig: path, context: "second"}, "https://two.example.com"},
-		"context of the variable": {path, runOptions{context: "second"}, "https://two.example.com"},
+		"flag":                    {missing, clusterFlags{kubeconfig: path}, "https://one.example.com"},
+		"variable":                {path, clusterFlags{}, "https://one.example.com"},
+		"context of the flag":     {missing, clusterFlags{kubeconfig: path, overrides: clientcmd.ConfigOverrides{CurrentContext: "second"}}, "https://two.example.com"},
+		"context of the variable": {path, clusterFlags{overrides: clientcmd.ConfigOverrides{CurrentContext: "second"}}, "https://two.example.com"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", test.variable)
-			config, err := test.options.config()
+			config, err := test.flags.config()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the wanted outputs in testdata/
 
 // TestMain makes this test binary the program kanon, too, for the scripts.
 func TestMain(m *testing.M) {
-	testscript.Main(sharing{m}, map[string]func(){"kanon": main})
+	testscript.Main(sharing{m}, map[string]func(){"kanon": main, "kubectl-kanon": main})
 }
 
 // sharing runs tests that share a control plane.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,6 +22,9 @@ const (
 	firstPause   = time.Second
 	longestPause = 15 * time.Second
 )
+
+// errNoAnswer is that the API server takes too long.
+var errNoAnswer = errors.New("no answer")
 
 // server is the API server, before anything is known of it.
 type server struct {
@@ -56,7 +60,7 @@ func (s *server) await(ctx context.Context) bool {
 // version is the version of Kubernetes. A server that keeps it from us answers
 // all the same.
 func (s *server) version(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("no answer within %s", s.limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("%w within %s", errNoAnswer, s.limit))
 	defer cancel()
 	body, err := s.client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
 	switch {

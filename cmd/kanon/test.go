@@ -63,7 +63,7 @@ called wrongly.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.test(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.run, "run", "", "run the cases of which `FILE: NAME` matches this regular expression")
+	flags.StringVar(&o.run, "run", "", "run the cases whose file and name, as in \"web_test.yaml: scales\", match this `regexp`")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print each case")
 	flags.BoolVar(&o.update, "update", false, "rewrite the outputs in the files")
 	flags.BoolVar(&o.coverage, "coverage", false, "print which parts of the rules no case takes")
@@ -90,7 +90,7 @@ func (o *testOptions) test(cmd *cobra.Command, args []string) error {
 		return usageErrorf(cmd, "%w", err)
 	}
 	out := cmd.OutOrStdout()
-	printer := ruletest.Printer{Color: isTerminal(out), Verbose: o.verbose}
+	printer := ruletest.Printer{Color: hasColors(out), Verbose: o.verbose}
 	var coverage ruletest.Coverage
 	var results []*ruletest.FileResult
 	for _, file := range files {

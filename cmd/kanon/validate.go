@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -27,10 +25,10 @@ type validateOptions struct {
 	output    string
 	explain   string
 	strict    bool
-	cluster   bool
 	limits    rules.Limits
-	// run has the flags that find the cluster.
-	run runOptions
+	// live is true if the kinds are those of a cluster, which the flags find.
+	live    bool
+	cluster clusterFlags
 }
 
 func newValidateCommand() *cobra.Command {
@@ -60,7 +58,8 @@ With --explain nothing is checked: it prints what docs/findings.md says about a 
 with a wrong and a right example.
 
 The exit code is 0 without errors, 1 with errors (with --strict also with
-warnings) or without any rule, and 2 when the command is called wrongly.`,
+warnings) or without any rule, 2 when the command is called wrongly, and 3 when
+the cluster does not answer.`,
 		Example: `  # The rules of a directory, with the definitions beside them
   kanon validate rules/ --schemas crds/
 
@@ -94,10 +93,14 @@ warnings) or without any rule, and 2 when the command is called wrongly.`,
 	flags.StringVar(&o.explain, "explain", "", "explain a `code` such as KN0204, and check nothing")
 	flags.BoolVar(&o.strict, "strict", false, "count warnings as errors")
 	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
-	flags.BoolVar(&o.cluster, "cluster", false, "take the kinds from the cluster")
-	flags.StringVar(&o.run.kubeconfig, "kubeconfig", "", "with --cluster: kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster Kanon runs in")
-	flags.StringVar(&o.run.context, "context", "", "with --cluster: context in the kubeconfig; default: its current one")
+	flags.Var(clusterChoice{&o.live, &o.cluster.overrides.Context.Cluster}, "cluster", "take the kinds from the cluster; --cluster=NAME: from that cluster in the kubeconfig")
+	flags.Lookup("cluster").NoOptDefVal = "true"
+	o.cluster.add(flags, clusterGroup+" (with --cluster)")
+	o.cluster.addTimeout(flags, clusterGroup+" (with --cluster)")
 	addLimits(flags, &o.limits)
+	o.cluster.complete(cmd)
+	completeFlag(cmd, "output", completeFormats)
+	completeFlag(cmd, "explain", completeCodes)
 	return cmd
 }
 
@@ -108,6 +111,11 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 	if !slices.Contains(report.Formats(), report.Format(o.output)) {
 		return usageErrorf(cmd, "--output must be %s, not %q", formatNames(), o.output)
 	}
+	if !o.live {
+		if err := refuseUnused(cmd, "cluster"); err != nil {
+			return err
+		}
+	}
 	inputs, err := manifests.Read(args, cmd.InOrStdin())
 	if err != nil {
 		return usageErrorf(cmd, "%w", err)
@@ -116,11 +124,7 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageErrorf(cmd, "--schemas %w", err)
 	}
-	kinds, err := o.kinds(cmd.Context())
-	if err != nil {
-		return err
-	}
-	check, err := manifests.Check(cmd.Context(), inputs, schemas, kinds, rules.Options{Namespace: o.namespace, Limits: o.limits})
+	check, err := o.check(cmd, inputs, schemas)
 	if err != nil {
 		return err
 	}
@@ -138,7 +142,7 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 
 // print writes what was found. Where there was nothing to check, the forms for people say so by an error alone.
 func (o *validateOptions) print(out io.Writer, check *manifests.Checked) error {
-	r := report.Report{Findings: check.Findings, Summary: check.Summary(), Version: version(), Color: isTerminal(out)}
+	r := report.Report{Findings: check.Findings, Summary: check.Summary(), Version: version(), Color: hasColors(out)}
 	if check.Rules == 0 && len(check.Findings) == 0 {
 		r.Summary = ""
 	}
@@ -154,25 +158,30 @@ func formatNames() string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// kinds are those that the rules are checked against.
-func (o *validateOptions) kinds(ctx context.Context) (*manifests.Kinds, error) {
-	if !o.cluster {
-		return manifests.BuiltinKinds()
+// check checks the rules against the kinds of Kubernetes, or of a cluster.
+func (o *validateOptions) check(cmd *cobra.Command, inputs, schemas []manifests.File) (*manifests.Checked, error) {
+	options := rules.Options{Namespace: o.namespace, Limits: o.limits}
+	if !o.live {
+		kinds, err := manifests.BuiltinKinds()
+		if err != nil {
+			return nil, err
+		}
+		return manifests.Check(cmd.Context(), inputs, schemas, kinds, options)
 	}
-	config, err := o.run.config()
+	if progress := cmd.ErrOrStderr(); isTerminal(progress) {
+		defer sayIfSlow(progress, "Asking the cluster for its kinds and their fields …")()
+	}
+	config, err := o.cluster.reach(cmd.Context())
 	if err != nil {
-		return nil, fmt.Errorf("find the cluster: %w", err)
+		return nil, err
 	}
-	return manifests.ClusterKinds(ctx, config)
-}
-
-// isTerminal says whether colours are wanted: what is written to is a terminal
-// that has them, and NO_COLOR (no-color.org) is not set.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return false
+	kinds, err := manifests.ClusterKinds(cmd.Context(), config)
+	if err != nil {
+		return nil, clusterError(config.Host, err)
 	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	checked, err := manifests.Check(cmd.Context(), inputs, schemas, kinds, options)
+	if err != nil {
+		return nil, clusterError(config.Host, err)
+	}
+	return checked, nil
 }

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"kanon.dev/kanon/manifests"
+)
+
+// clusterGroup is the heading, in help texts, of the flags that find a cluster.
+const clusterGroup = "Cluster"
+
+// clusterFlags find a cluster and say who asks it, by the names that kubectl has for them.
+type clusterFlags struct {
+	kubeconfig string
+	overrides  clientcmd.ConfigOverrides
+}
+
+// add declares the flags. The heading says when they count.
+func (c *clusterFlags) add(flags *pflag.FlagSet, heading string) {
+	addGroup(flags, heading, func(flags *pflag.FlagSet) {
+		flags.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster Kanon runs in")
+		flags.StringVar(&c.overrides.CurrentContext, "context", "", "context in the kubeconfig; default: its current one")
+		flags.StringVar(&c.overrides.Context.Cluster, "cluster", "", "cluster in the kubeconfig; default: that of the context")
+		flags.StringVar(&c.overrides.Context.AuthInfo, "user", "", "user in the kubeconfig; default: that of the context")
+		flags.StringVarP(&c.overrides.ClusterInfo.Server, "server", "s", "", "address of the API server; default: that of the cluster")
+		flags.StringVar(&c.overrides.AuthInfo.Impersonate, "as", "", "user to impersonate")
+		flags.StringArrayVar(&c.overrides.AuthInfo.ImpersonateGroups, "as-group", nil, "group to impersonate; repeatable")
+		flags.StringVar(&c.overrides.AuthInfo.ImpersonateUID, "as-uid", "", "UID to impersonate")
+	})
+}
+
+// addTimeout declares the limit of a request. A command that watches has none: it would end the watches.
+func (c *clusterFlags) addTimeout(flags *pflag.FlagSet, heading string) {
+	addGroup(flags, heading, func(flags *pflag.FlagSet) {
+		flags.StringVar(&c.overrides.Timeout, "request-timeout", "", "how long a request may take, such as 30s; default: no limit")
+	})
+}
+
+// refuseUnused refuses flags that find a cluster where none is asked: a user who gives one expects an answer of that cluster.
+func refuseUnused(cmd *cobra.Command, needed string) error {
+	var err error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if group := f.Annotations[groupAnnotation]; err == nil && len(group) > 0 && strings.HasPrefix(group[0], clusterGroup) {
+			err = usageErrorf(cmd, "--%s has no effect without --%s, because no cluster is asked", f.Name, needed)
+		}
+	})
+	return err
+}
+
+// config is the client configuration, without a rate limit of its own: the API server's priority and fairness does that job.
+// An error is one of usage.
+func (c *clusterFlags) config() (*rest.Config, error) {
+	if c.overrides.Timeout != "" {
+		if _, err := clientcmd.ParseTimeout(c.overrides.Timeout); err != nil {
+			return nil, &usageError{fmt.Errorf("--request-timeout %q is no duration such as 30s", c.overrides.Timeout)}
+		}
+	}
+	loading := c.loading()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, &c.overrides).ClientConfig()
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		err = fmt.Errorf("none is configured in %s, and Kanon does not run in one; name a kubeconfig file with --kubeconfig",
+			strings.Join(loading.GetLoadingPrecedence(), " or "))
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("--kubeconfig %s: %w", c.kubeconfig, manifests.Reason(err))
+	}
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("find the cluster: %w", err)}
+	}
+	config.QPS = -1
+	config.UserAgent = "kanon/" + strings.ReplaceAll(version(), " ", "-")
+	return config, nil
+}
+
+func (c *clusterFlags) loading() *clientcmd.ClientConfigLoadingRules {
+	loading := clientcmd.NewDefaultClientConfigLoadingRules()
+	loading.ExplicitPath = c.kubeconfig
+	return loading
+}
+
+// reach is config for a command that needs an answer now: the API server must give one within answerLimit.
+func (c *clusterFlags) reach(ctx context.Context) (*rest.Config, error) {
+	config, err := c.config()
+	if err != nil {
+		return nil, err
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
+	}
+	s := &server{client: client.RESTClient(), host: config.Host, limit: answerLimit}
+	_, err = s.version(ctx)
+	switch {
+	case err != nil && isOutage(err):
+		return nil, &unreachableError{host: config.Host, err: err}
+	case err != nil:
+		return nil, fmt.Errorf("ask %s for its version: %w", config.Host, err)
+	}
+	return config, nil
+}

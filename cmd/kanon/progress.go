@@ -1,0 +1,28 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// patience is how long a command may ask a cluster without a word.
+const patience = time.Second
+
+// sayIfSlow writes a line after a while, so that nobody takes a slow cluster for a program that hangs. The function that it
+// returns ends that: nothing is written after it has returned.
+func sayIfSlow(w io.Writer, line string) (done func()) {
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-end:
+		case <-time.After(patience):
+			_, _ = fmt.Fprintln(w, line) // it is only progress
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}
+}

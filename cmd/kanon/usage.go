@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// groupAnnotation is the heading of a flag in a help text, where that is not "Flags".
+const groupAnnotation = "kanon.dev/group"
+
+// addGroup adds flags that a help text has under a heading of their own. A flag that exists already is left as it is.
+func addGroup(flags *pflag.FlagSet, heading string, declare func(*pflag.FlagSet)) {
+	group := pflag.NewFlagSet(heading, pflag.ContinueOnError)
+	declare(group)
+	group.VisitAll(func(f *pflag.Flag) { f.Annotations = map[string][]string{groupAnnotation: {heading}} })
+	flags.AddFlagSet(group)
+}
+
+// usage writes the usage of a command as cobra does, with the groups of flags apart. A template would do it in fewer lines;
+// newRoot says why there is none.
+func usage(cmd *cobra.Command) error {
+	var b strings.Builder
+	b.WriteString("Usage:")
+	if cmd.Runnable() {
+		b.WriteString("\n  " + cmd.UseLine())
+	}
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString("\n  " + cmd.CommandPath() + " [command]")
+	}
+	if cmd.HasExample() {
+		b.WriteString("\n\nExamples:\n" + cmd.Example)
+	}
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString("\n\nAvailable Commands:")
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() || sub.Name() == "help" {
+				fmt.Fprintf(&b, "\n  %-*s %s", sub.NamePadding(), sub.Name(), sub.Short)
+			}
+		}
+	}
+	general, groups := flagGroups(cmd)
+	b.WriteString("\n\nFlags:\n" + strings.TrimRight(general.FlagUsages(), " \n")) // there is always --help
+	for _, heading := range slices.Sorted(maps.Keys(groups)) {
+		b.WriteString("\n\n" + heading + ":\n" + strings.TrimRight(groups[heading].FlagUsages(), " \n"))
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\n\nUse \"%s [command] --help\" for more information about a command.", cmd.CommandPath())
+	}
+	if _, err := io.WriteString(cmd.OutOrStderr(), b.String()+"\n"); err != nil {
+		return fmt.Errorf("print the usage: %w", err)
+	}
+	return nil
+}
+
+// flagGroups are the flags of a command: those without a heading of their own, and the others by their headings.
+func flagGroups(cmd *cobra.Command) (general *pflag.FlagSet, groups map[string]*pflag.FlagSet) {
+	general, groups = pflag.NewFlagSet("", pflag.ContinueOnError), make(map[string]*pflag.FlagSet)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		group := f.Annotations[groupAnnotation]
+		if len(group) == 0 {
+			general.AddFlag(f)
+			return
+		}
+		if groups[group[0]] == nil {
+			groups[group[0]] = pflag.NewFlagSet(group[0], pflag.ContinueOnError)
+		}
+		groups[group[0]].AddFlag(f)
+	})
+	return general, groups
+}
