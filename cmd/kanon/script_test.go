@@ -37,7 +37,7 @@ func (s sharing) Run() int { return controlplanetest.Main(s.m) }
 //	kubectl ARGUMENT...     in that namespace
 //	start ARGUMENT...       kanon runs with the arguments, beside the script
 //	await REGEXP            its log gets a line that matches
-//	stop                    SIGTERM ends it with exit code 0; its log is kanon.log then
+//	terminate               SIGTERM ends it with exit code 0; its log is kanon.log then
 //	jsonlines FILE          each line is a JSON object with time, level and msg
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -52,7 +52,7 @@ func TestScripts(t *testing.T) {
 			"kubectl":   command((*script).kubectl),
 			"start":     command((*script).start),
 			"await":     command((*script).await),
-			"stop":      command((*script).stop),
+			"terminate": command((*script).terminate),
 			"jsonlines": command((*script).jsonLines),
 		},
 	})
@@ -126,7 +126,7 @@ func (s *script) start(args []string) {
 	s.kanon, err = kanontest.Launch(run)
 	s.Check(err)
 	s.Defer(func() {
-		if s.kanon != nil { // the script failed before its stop
+		if s.kanon != nil { // the script failed before it terminated it
 			_ = s.kanon.Stop() // which says why it failed
 			s.Logf("the log of kanon:\n%s", s.kanon.Log())
 		}
@@ -138,7 +138,7 @@ func (s *script) await(args []string) {
 	s.Check(err)
 }
 
-func (s *script) stop([]string) {
+func (s *script) terminate([]string) {
 	s.Check(s.kanon.Stop())
 	s.Check(os.WriteFile(s.MkAbs("kanon.log"), []byte(s.kanon.Log()), 0o600))
 	s.kanon = nil
