@@ -154,15 +154,16 @@ func (c *Checked) Summary() string {
 	for _, f := range c.Findings {
 		number[f.Severity] += f.Count()
 	}
-	found := []string{counted(number[rules.SeverityError], "error"), counted(number[rules.SeverityWarning], "warning")}
+	found := []string{Counted(number[rules.SeverityError], "error"), Counted(number[rules.SeverityWarning], "warning")}
 	found = slices.DeleteFunc(found, func(s string) bool { return strings.HasPrefix(s, "0 ") })
 	if len(found) == 0 {
 		found = []string{"nothing is wrong"}
 	}
-	return fmt.Sprintf("%s in %s: %s", counted(c.Rules, "rule"), counted(c.Files, "file"), strings.Join(found, ", "))
+	return fmt.Sprintf("%s in %s: %s", Counted(c.Rules, "rule"), Counted(c.Files, "file"), strings.Join(found, ", "))
 }
 
-func counted(n int, noun string) string {
+// Counted is a number with a noun: 1 rule, 2 rules.
+func Counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -25,7 +25,9 @@ type Input struct {
 	With []*unstructured.Unstructured
 	// Children are objects of which it is known that the rule created them for the parent. They are not in With.
 	Children []Child
-	Now      time.Time
+	// Lookup answers what the rule looks up. nil: With and Children do.
+	Lookup func(rules.Query) ([]*unstructured.Unstructured, error)
+	Now    time.Time
 	// Namespace is Kanon's own. Empty: the marks of children do not tell this rule
 	// from others.
 	Namespace string

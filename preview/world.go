@@ -45,6 +45,8 @@ type world struct {
 	// and the parent says.
 	ruleID     string
 	retainedBy string
+	// lookup answers lookups in place of objects; it may be nil.
+	lookup func(rules.Query) ([]*unstructured.Unstructured, error)
 	// ignores has the fields of a rendered object that are left to others for now.
 	ignores func(*unstructured.Unstructured) []rules.IgnoredPath
 }
@@ -56,7 +58,7 @@ func newWorld(in Input) *world {
 		objects: append(objects, in.Parent),
 		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)+len(in.Children)), ties: make(map[identity]tie), nodes: make(map[identity]string),
 		rendered: make(map[identity]*unstructured.Unstructured, len(in.Children)),
-		children: make(map[string]rules.Child), parent: mark.RefOf(in.Parent),
+		children: make(map[string]rules.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup,
 	}
 	rule := types.NamespacedName{Namespace: cmp.Or(in.Program.Namespace(), in.Namespace), Name: in.Program.Name()}
 	if in.Namespace != "" {
@@ -105,6 +107,9 @@ func (w *world) claimOne(node string, object *unstructured.Unstructured) {
 
 // Lookup implements rules.Reader.
 func (w *world) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
+	if w.lookup != nil {
+		return w.lookup(q)
+	}
 	var found []*unstructured.Unstructured
 	for _, object := range w.objects {
 		if q.GVK.GroupKind() != object.GroupVersionKind().GroupKind() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -80,6 +81,15 @@ func (c *clusterFlags) config() (*rest.Config, error) {
 	config.QPS = -1
 	config.UserAgent = "kanon/" + strings.ReplaceAll(version(), " ", "-")
 	return config, nil
+}
+
+// namespace is the namespace of the context.
+func (c *clusterFlags) namespace() string {
+	namespace, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.loading(), &c.overrides).Namespace()
+	if err != nil || namespace == "" {
+		return metav1.NamespaceDefault
+	}
+	return namespace
 }
 
 func (c *clusterFlags) loading() *clientcmd.ClientConfigLoadingRules {

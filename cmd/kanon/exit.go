@@ -27,7 +27,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case isUsage(err):
+	case isUsage(err), errors.As(err, new(*troubleError)):
 		return exitUsage
 	case errors.As(err, new(*unreachableError)):
 		return exitUnreachable

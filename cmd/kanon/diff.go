@@ -1,0 +1,321 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/livediff"
+	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
+)
+
+// errDifferences ends a command whose output has said already what differs.
+var errDifferences = fmt.Errorf("%w: there are differences", errFindings)
+
+// diffOptions are the flags of kanon diff.
+type diffOptions struct {
+	namespace string
+	selector  string
+	all       bool
+	// kanonNamespace is Kanon's own.
+	kanonNamespace string
+	limits         rules.Limits
+	cluster        clusterFlags
+}
+
+func newDiffCommand() *cobra.Command {
+	var o diffOptions
+	cmd := &cobra.Command{
+		Use:   "diff RULE [PARENT]",
+		Short: "Show what a rule would change in a cluster",
+		Long: `Show what kanon run would change in a cluster if the rule was as it is in the file
+RULE: children that are created, changed, recreated and deleted, fields that patches
+set, and the status, as a unified diff. Nothing is changed: the API server is asked
+with server-side dry runs, so that defaults, admission and refusals count.
+
+PARENT is the name of a parent in the cluster, or a file with one, which need not be in
+the cluster yet. Of several parents, a summary is printed as well.
+
+Left out are the labels and annotations by which Kanon knows its children, its own
+conditions, and the values of Secrets.
+
+The exit code is 0 without differences, 1 with some, and more than 1 when something
+went wrong, as of kubectl diff.`,
+		Example: `  # What the rule would change for one parent
+  kanon diff rule.yaml storefront -n shop
+
+  # What a new revision would change for all parents, before it is applied
+  kanon diff rule.yaml --all
+
+  # A parent that does not exist yet
+  kanon diff rule.yaml parent.yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch selects := o.all || o.selector != ""; {
+			case len(args) == 0:
+				return usageErrorf(cmd, "name a file with a rule")
+			case len(args) == 1 && !selects:
+				return usageErrorf(cmd, "name a parent, or choose parents with --selector or --all")
+			case len(args) > 2 || len(args) == 2 && selects:
+				return usageErrorf(cmd, "name one rule and one parent, or choose parents with --selector or --all")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.diff(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the parent; default: that of the kubeconfig, with --all and --selector all")
+	flags.StringVarP(&o.selector, "selector", "l", "", "parents with these labels")
+	flags.BoolVar(&o.all, "all", false, "all parents that the rule selects")
+	flags.StringVar(&o.kanonNamespace, "kanon-namespace", engine.DefaultNamespace, "Kanon's own namespace")
+	o.cluster.add(flags, clusterGroup)
+	o.cluster.addTimeout(flags, clusterGroup)
+	addLimits(flags, &o.limits)
+	return cmd
+}
+
+// troubleError is an error of a command whose exit code 1 means differences.
+type troubleError struct{ error }
+
+func (e *troubleError) Unwrap() error { return e.error }
+
+func (o *diffOptions) diff(cmd *cobra.Command, args []string) error {
+	err := o.compare(cmd, args)
+	if err == nil || errors.Is(err, errDifferences) || isUsage(err) || exitCode(err) == exitUnreachable {
+		return err
+	}
+	return &troubleError{err}
+}
+
+func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
+	files, err := manifests.Read(args[:1], cmd.InOrStdin())
+	if err != nil {
+		return usageErrorf(cmd, "%w", err)
+	}
+	ctx := cmd.Context()
+	config, err := o.cluster.reach(ctx)
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("set up the connection to the cluster: %w", err)
+	}
+	kinds, err := manifests.ClusterKinds(ctx, config)
+	if err != nil {
+		return clusterError(config.Host, err)
+	}
+	program, err := o.program(cmd, files, kinds)
+	if err != nil {
+		return err
+	}
+	c := &comparison{options: o, client: client, kinds: kinds, program: program, out: cmd.OutOrStdout(), color: isTerminal(cmd.OutOrStdout())}
+	parents, err := c.parents(ctx, args[1:])
+	if err != nil {
+		return clusterError(config.Host, err)
+	}
+	return clusterError(config.Host, c.run(ctx, parents))
+}
+
+// program is the one rule in the files.
+func (o *diffOptions) program(cmd *cobra.Command, files []manifests.File, kinds *manifests.Kinds) (*rules.Program, error) {
+	checked, err := manifests.Check(cmd.Context(), files, nil, kinds, rules.Options{Namespace: o.kanonNamespace, Limits: o.limits})
+	if err != nil {
+		return nil, err
+	}
+	if checked.Findings.HasErrors() {
+		printer := diagnostic.Printer{Color: isTerminal(cmd.ErrOrStderr())}
+		return nil, errors.Join(errors.New("the rule has errors"), printer.Print(cmd.ErrOrStderr(), checked.Findings))
+	}
+	if len(checked.Programs) != 1 {
+		return nil, fmt.Errorf("%s has %d rules: name a file with one", files[0].Name, len(checked.Programs))
+	}
+	return checked.Programs[0], nil
+}
+
+// comparison compares what one rule renders with a cluster.
+type comparison struct {
+	options *diffOptions
+	client  dynamic.Interface
+	kinds   *manifests.Kinds
+	program *rules.Program
+	out     io.Writer
+	color   bool
+	// counts has, by action and kind, how many objects change.
+	counts  map[string]int
+	deleted int
+}
+
+// parents are those that the arguments name.
+func (c *comparison) parents(ctx context.Context, names []string) ([]*unstructured.Unstructured, error) {
+	spec := c.program.Parent()
+	gvr, ok := c.kinds.Resource(spec.GVK)
+	if !ok {
+		return nil, fmt.Errorf("the cluster has no kind %s in %s", spec.GVK.Kind, spec.GVK.GroupVersion())
+	}
+	resource := c.client.Resource(gvr)
+	if len(names) == 0 {
+		list, err := resource.Namespace(c.options.namespace).List(ctx, metav1.ListOptions{LabelSelector: c.options.selector})
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", gvr.Resource, err)
+		}
+		if len(list.Items) == 0 {
+			return nil, fmt.Errorf("there is no %s that is chosen", spec.GVK.Kind)
+		}
+		parents := make([]*unstructured.Unstructured, len(list.Items))
+		for i := range list.Items {
+			parents[i] = &list.Items[i]
+		}
+		return parents, nil
+	}
+	namespace := ""
+	if spec.Namespaced {
+		namespace = c.options.namespace
+		if namespace == "" {
+			namespace = c.options.cluster.namespace()
+		}
+	}
+	if ext := filepath.Ext(names[0]); ext == ".yaml" || ext == ".yml" || ext == ".json" || names[0] == "-" {
+		return c.written(ctx, names[0], namespace)
+	}
+	parent, err := resource.Namespace(namespace).Get(ctx, names[0], metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%s %s does not exist in namespace %q: choose another namespace with -n, or name a file", spec.GVK.Kind, names[0], namespace)
+	}
+	return []*unstructured.Unstructured{parent}, err
+}
+
+// written are parents in a file, as they would be in the cluster.
+func (c *comparison) written(ctx context.Context, file, namespace string) ([]*unstructured.Unstructured, error) {
+	files, err := manifests.Read([]string{file}, nil)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := manifests.Objects(files)
+	if err != nil {
+		return nil, err
+	}
+	spec := c.program.Parent()
+	gvr, _ := c.kinds.Resource(spec.GVK)
+	var parents []*unstructured.Unstructured
+	for _, object := range objects {
+		if object.GroupVersionKind() != spec.GVK {
+			continue
+		}
+		if spec.Namespaced && object.GetNamespace() == "" {
+			object.SetNamespace(namespace)
+		}
+		parent, err := livediff.AsWritten(ctx, c.client.Resource(gvr).Namespace(object.GetNamespace()), object)
+		if err != nil {
+			return nil, err
+		}
+		parents = append(parents, parent)
+	}
+	if len(parents) == 0 {
+		return nil, fmt.Errorf("there is no %s of %s in %s", spec.GVK.Kind, spec.GVK.GroupVersion(), file)
+	}
+	return parents, nil
+}
+
+// run prints what changes for each parent, and a summary if there are several.
+func (c *comparison) run(ctx context.Context, parents []*unstructured.Unstructured) error {
+	differ := livediff.New(livediff.Options{Client: c.client, Kinds: c.kinds, Program: c.program, Namespace: c.options.kanonNamespace, Now: time.Now()})
+	c.counts = map[string]int{}
+	affected := 0
+	for _, parent := range parents {
+		changes, err := differ.Diff(ctx, parent)
+		if err != nil {
+			return err
+		}
+		if err := c.print(changes); err != nil {
+			return err
+		}
+		if len(changes.All) > 0 {
+			affected++
+		}
+	}
+	if len(parents) > 1 || c.options.all || c.options.selector != "" {
+		if _, err := fmt.Fprintln(c.out, c.summary(len(parents))); err != nil {
+			return fmt.Errorf("print the summary: %w", err)
+		}
+	}
+	if affected > 0 {
+		return errDifferences
+	}
+	return nil
+}
+
+func (c *comparison) print(changes *livediff.Changes) error {
+	var text strings.Builder
+	at := changes.Parent.GetName()
+	if namespace := changes.Parent.GetNamespace(); namespace != "" {
+		at = namespace + "/" + at
+	}
+	who := changes.Parent.GetKind() + " " + at
+	if changes.Preview.Unmatched != "" {
+		fmt.Fprintf(&text, "# %s: the rule does not select it: %s\n", who, changes.Preview.Unmatched)
+	}
+	for _, node := range changes.Preview.Nodes {
+		if node.State == rules.StateWaiting || node.State == rules.StateFailed {
+			fmt.Fprintf(&text, "# %s: child %s %s: %s\n", who, node.ID, map[bool]string{true: "waits", false: "fails"}[node.State == rules.StateWaiting], node.Text())
+		}
+	}
+	for _, change := range changes.All {
+		fmt.Fprintf(&text, "# %s: %s\n", who, change.Title())
+		text.WriteString(c.colored(change.Unified()))
+		c.counts[string(change.Action)+" "+change.Object.GetKind()]++
+		if change.Action == livediff.Deleted {
+			c.deleted++
+		}
+	}
+	_, err := io.WriteString(c.out, text.String())
+	return err
+}
+
+// colored is a unified diff as a terminal shows it.
+func (c *comparison) colored(diff string) string {
+	if !c.color {
+		return diff
+	}
+	const red, green, cyan, plain = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[0m"
+	var out strings.Builder
+	for line := range strings.Lines(diff) {
+		color := map[byte]string{'-': red, '+': green, '@': cyan}[line[0]]
+		if color != "" {
+			line = color + strings.TrimSuffix(line, "\n") + plain + "\n"
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+// summary is one line: how many parents, and what changes by kind.
+func (c *comparison) summary(parents int) string {
+	var parts []string
+	for what, n := range c.counts {
+		action, kind, _ := strings.Cut(what, " ")
+		parts = append(parts, fmt.Sprintf("%s %d %s", action, n, kind))
+	}
+	slices.Sort(parts)
+	text := "no changes"
+	if len(parts) > 0 {
+		text = strings.Join(parts, ", ")
+	}
+	if limit := c.program.PruneLimit(); c.deleted > limit {
+		text += fmt.Sprintf("; the prune guard would block the deletions, which are more than pruneLimit (%d)", limit)
+	}
+	return fmt.Sprintf("# %s: %s", manifests.Counted(parents, "parent"), text)
+}
