@@ -44,11 +44,14 @@ func command(e entry) string {
 		title += ": " + e.Title
 	}
 	add("title", title)
-	message := e.Message
+	lines := []string{e.Message}
 	if e.Hint != "" {
-		message += "\n" + e.Hint
+		lines = append(lines, e.Hint)
 	}
-	return "::" + strings.TrimSpace(name+" "+strings.Join(properties, ",")) + "::" + escapeMessage(message)
+	for _, r := range e.Related {
+		lines = append(lines, r.String()+": "+r.Label)
+	}
+	return "::" + strings.TrimSpace(name+" "+strings.Join(properties, ",")) + "::" + escapeMessage(strings.Join(lines, "\n"))
 }
 
 // escapeMessage escapes what would end a message.

@@ -17,6 +17,7 @@ func examples() diagnostic.Findings {
 	return diagnostic.Findings{
 		{
 			Position: diagnostic.Position{File: "rules/my rule.yaml", Line: 3, Column: 7}, Severity: diagnostic.SeverityError,
+			Length: 5, Related: []diagnostic.Related{{Position: diagnostic.Position{File: "other.yaml", Line: 9, Column: 2}, Label: "that one"}},
 			Code: diagnostic.CodeUnknownName, Message: "unknown name \"parnt\", 100%\nwrong", Hint: `did you mean "parent"?`, Text: `  a: "${parnt}"`,
 		},
 		{
@@ -46,6 +47,15 @@ func TestJSON(t *testing.T) {
     "code": "KN0204",
     "message": "unknown name \"parnt\", 100%\nwrong",
     "hint": "did you mean \"parent\"?",
+    "length": 5,
+    "related": [
+      {
+        "file": "other.yaml",
+        "line": 9,
+        "column": 2,
+        "label": "that one"
+      }
+    ],
     "title": "An unknown name",
     "docs": "docs/findings.md#kn0204-an-unknown-name"
   },
@@ -72,7 +82,7 @@ func TestGitHub(t *testing.T) {
 	t.Parallel()
 	findings := examples()
 	findings[0].File = "a,b:c.yaml"
-	const want = `::error file=a%2Cb%3Ac.yaml,line=3,col=7,title=KN0204%3A An unknown name::unknown name "parnt", 100%25%0Awrong%0Adid you mean "parent"?
+	const want = `::error file=a%2Cb%3Ac.yaml,line=3,col=7,title=KN0204%3A An unknown name::unknown name "parnt", 100%25%0Awrong%0Adid you mean "parent"?%0Aother.yaml:9:2: that one
 ::warning file=rule/kanon-system/web,title=KN0440%3A A kind without a schema::<no schema>
 2 findings
 `
@@ -93,18 +103,19 @@ func sarifProperties() map[string][]string {
 		"runs.tool.driver.rules.help": {"text!", "markdown"},
 		"runs.tool.driver.rules.shortDescription":     {"text!", "markdown"},
 		"runs.tool.driver.rules.defaultConfiguration": {"level"},
-		"runs.results":                                             {"ruleId", "ruleIndex", "level", "message!", "locations"},
+		"runs.results":                                             {"ruleId", "ruleIndex", "level", "message!", "locations", "relatedLocations"},
 		"runs.results.message":                                     {"text!", "markdown"},
-		"runs.results.locations":                                   {"physicalLocation", "logicalLocations"},
+		"runs.results.locations":                                   {"physicalLocation", "logicalLocations", "message"},
+		"runs.results.locations.message":                           {"text!"},
 		"runs.results.locations.logicalLocations":                  {"fullyQualifiedName"},
 		"runs.results.locations.physicalLocation":                  {"artifactLocation!", "region"},
-		"runs.results.locations.physicalLocation.region":           {"startLine!", "startColumn", "snippet"},
+		"runs.results.locations.physicalLocation.region":           {"startLine!", "startColumn", "endColumn", "snippet"},
 		"runs.results.locations.physicalLocation.artifactLocation": {"uri!"},
 		"runs.results.locations.physicalLocation.region.snippet":   {"text!"},
 	}
 }
 
-// checkSARIF walks a log by the table above.
+// checkSARIF walks a log by the table above. Related locations are locations.
 func checkSARIF(t *testing.T, path string, value any) {
 	t.Helper()
 	switch value := value.(type) {
@@ -113,7 +124,7 @@ func checkSARIF(t *testing.T, path string, value any) {
 			checkSARIF(t, path, item)
 		}
 	case map[string]any:
-		known, ok := sarifProperties()[path]
+		known, ok := sarifProperties()[strings.ReplaceAll(path, "relatedLocations", "locations")]
 		if !ok {
 			t.Errorf("%s: not in the table", path)
 		}
@@ -168,9 +179,10 @@ func TestSARIFContent(t *testing.T) {
 		if physical.Region != nil {
 			region = *physical.Region
 		}
-		got = append(got, fmt.Sprint(r.Level, " ", physical.Artifact.URI, " ", region.StartLine, " ", region.StartColumn, " ", r.Locations[0].Logical))
+		got = append(got, fmt.Sprint(r.Level, " ", physical.Artifact.URI, " ", region.StartLine, " ", region.StartColumn, "-", region.EndColumn,
+			" ", r.Locations[0].Logical, " ", len(r.Related)))
 	}
-	want := []string{"error rules/my%20rule.yaml 3 7 []", "warning rule/kanon-system/web 0 0 [{spec.children[1]}]"}
+	want := []string{"error rules/my%20rule.yaml 3 7-12 [] 1", "warning rule/kanon-system/web 0 0-0 [{spec.children[1]}] 0"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

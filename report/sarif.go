@@ -50,10 +50,12 @@ type (
 		Level     string          `json:"level"`
 		Message   sarifText       `json:"message"`
 		Locations []sarifLocation `json:"locations,omitempty"`
+		Related   []sarifLocation `json:"relatedLocations,omitempty"`
 	}
 	sarifLocation struct {
 		Physical *sarifPhysical `json:"physicalLocation,omitempty"`
 		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
+		Message  *sarifText     `json:"message,omitempty"`
 	}
 	sarifPhysical struct {
 		Artifact sarifArtifact `json:"artifactLocation"`
@@ -65,6 +67,7 @@ type (
 	sarifRegion struct {
 		StartLine   int        `json:"startLine"`
 		StartColumn int        `json:"startColumn,omitempty"`
+		EndColumn   int        `json:"endColumn,omitempty"` // of the character behind the last
 		Snippet     *sarifText `json:"snippet,omitempty"`
 	}
 	sarifLogical struct {
@@ -104,24 +107,32 @@ func (r Report) sarif() sarifLog {
 			RuleID: string(f.Code), RuleIndex: index[f.Code], Level: string(f.Severity), Message: sarifText{Text: message},
 		}
 		if f.File != "" {
-			result.Locations = []sarifLocation{location(f)}
+			result.Locations = []sarifLocation{location(f.Position, f.Length, f.Text)}
+		}
+		for _, related := range f.Related {
+			l := location(related.Position, related.Length, related.Text)
+			l.Message = &sarifText{Text: related.Label}
+			result.Related = append(result.Related, l)
 		}
 		run.Results = append(run.Results, result)
 	}
 	return sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}}
 }
 
-func location(f diagnostic.Finding) sarifLocation {
-	physical := &sarifPhysical{Artifact: sarifArtifact{URI: fileURI(f.File)}}
-	if f.Line > 0 {
-		physical.Region = &sarifRegion{StartLine: f.Line, StartColumn: f.Column}
-		if f.Text != "" {
-			physical.Region.Snippet = &sarifText{Text: f.Text}
+func location(at diagnostic.Position, length int, text string) sarifLocation {
+	physical := &sarifPhysical{Artifact: sarifArtifact{URI: fileURI(at.File)}}
+	if at.Line > 0 {
+		physical.Region = &sarifRegion{StartLine: at.Line, StartColumn: at.Column}
+		if at.Column > 0 && length > 0 {
+			physical.Region.EndColumn = at.Column + length
+		}
+		if text != "" {
+			physical.Region.Snippet = &sarifText{Text: text}
 		}
 	}
 	l := sarifLocation{Physical: physical}
-	if f.Path != "" {
-		l.Logical = []sarifLogical{{FullyQualifiedName: f.Path}}
+	if at.Path != "" {
+		l.Logical = []sarifLogical{{FullyQualifiedName: at.Path}}
 	}
 	return l
 }

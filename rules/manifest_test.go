@@ -84,14 +84,14 @@ func TestManifest(t *testing.T) {
 	}
 	want := `m.yaml:21:16: error: unknown name "parnt" [KN0204]
    21 |           日本 ${parnt.spec.x}
-      |                  ^
+      |                  ^~~~~
       hint: did you mean "parent"?
 m.yaml:22:37: error: the expression ends too early [KN0303]
    22 |         tabbed: "a	${parent.spec.y +}"
       |                   	                 ^
 m.yaml:26:49: error: unknown field "staus" in spec [KN0101]
    26 |     spec: {parent: {apiVersion: v1, kind: Pod}, staus: {}}}
-      |                                                 ^
+      |                                                 ^~~~~
       hint: did you mean "status"?
 m.yaml:27:102: error: spec.parent is missing apiVersion [KN0102]
    27 | …quoted.yaml: "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: quoted}\nspec: {parent: {kind: ConfigMap}}\n"
@@ -101,7 +101,7 @@ m.yaml:38:65: error: the expression ends too early [KN0303]
       |                                                                 ^
 m.yaml:42:7: error: a document of kind "Rul"; only Rule and CustomResourceDefinition are allowed here [KN0004]
    42 | kind: Rul
-      |       ^
+      |       ^~~
       hint: did you mean "Rule"?
 m.yaml:51:5: error: a document needs apiVersion and kind, here kanon.dev/v1alpha1 and Rule [KN0003]
    51 |     server: {port: 80}

@@ -16,10 +16,13 @@
 //
 //	rule.yaml:5:3: error: unknown field "chidren" in spec [KN0101]
 //	    5 |   chidren:
-//	      |   ^
+//	      |   ^~~~~~~
 //	      hint: did you mean "children"?
 //
-// list.go collects, finding.go has the values, printer.go writes them, suggest.go finds
+// A finding that is about a second place names it with [Finding.WithRelated], such as the first of two children with
+// one id.
+//
+// list.go collects, span.go finds what a finding is about in its line, finding.go has the values, printer.go writes them, suggest.go finds
 // the name that was meant, and codes.go lists all codes. A new code goes at the end of its
 // area in codes.go, with a title, and into docs/findings.md, with its messages.
 package diagnostic

@@ -28,6 +28,10 @@ type Finding struct {
 	Message string `json:"message"`
 	// Hint says what to write instead. It may be empty.
 	Hint string `json:"hint,omitempty"`
+	// Length is how many characters of the line the finding is about. 0: only the position is known.
+	Length int `json:"length,omitempty"`
+	// Related are other places that the finding is about.
+	Related []Related `json:"related,omitempty"`
 	// Text is the line of the source that Position names.
 	Text string `json:"-"`
 	// Missing is the kind that the cluster lacks, if that is the mistake. The rule
@@ -35,6 +39,17 @@ type Finding struct {
 	Missing *schema.GroupVersionKind `json:"-"`
 	// more is the number of findings that this one stands for, if it is a summary.
 	more int
+}
+
+// Related is another place that a finding is about, such as the first of two things with one name.
+type Related struct {
+	Position `json:",inline"`
+	// Length is how many characters of the line are meant. 0: only the position is known.
+	Length int `json:"length,omitempty"`
+	// Label says what is there, in a few words.
+	Label string `json:"label"`
+	// Text is the line of the source that Position names.
+	Text string `json:"-"`
 }
 
 // String gives "file:line:col: severity: message; hint [code]" in one line. See
@@ -54,7 +69,7 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// New makes a finding with the severity of its code. [List.Findings] adds Text.
+// New makes a finding with the severity of its code. [List.Findings] adds the lines.
 func New(pos Position, code Code, format string, args ...any) *Finding {
 	return &Finding{Position: pos, Severity: code.severity(), Code: code, Message: fmt.Sprintf(format, args...)}
 }
@@ -62,6 +77,29 @@ func New(pos Position, code Code, format string, args ...any) *Finding {
 // WithHint sets what to write instead. An empty format sets nothing.
 func (f *Finding) WithHint(format string, args ...any) {
 	f.Hint = fmt.Sprintf(format, args...)
+}
+
+// WithRelated adds another place that the finding is about. One that is not known adds nothing.
+func (f *Finding) WithRelated(pos Position, format string, args ...any) *Finding {
+	if pos != (Position{}) {
+		f.Related = append(f.Related, Related{Position: pos, Label: fmt.Sprintf(format, args...)})
+	}
+	return f
+}
+
+// WithLines adds the lines of the source that the finding is about, and how much of them. lineAt gives those of its file.
+func (f *Finding) WithLines(lineAt func(Position) string) *Finding {
+	f.Text = lineAt(f.Position)
+	if f.Length == 0 {
+		f.Length = spanOf(f.Text, f.Column, f.Message)
+	}
+	for i := range f.Related {
+		if r := &f.Related[i]; r.File == f.File {
+			r.Text = lineAt(r.Position)
+			r.Length = spanOf(r.Text, r.Column, f.Message)
+		}
+	}
+	return f
 }
 
 // Count is the number of findings that a finding stands for: 1, or more for a summary.

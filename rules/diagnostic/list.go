@@ -17,7 +17,7 @@ func (l *List) Report(pos Position, code Code, format string, args ...any) *Find
 	return f
 }
 
-// Findings are the findings, sorted and shortened, each with its line of the source,
+// Findings are the findings, sorted and shortened, each with the lines of the source that it is about,
 // which lineAt gives.
 func (l List) Findings(lineAt func(Position) string) Findings {
 	out := make(Findings, len(l))
@@ -26,7 +26,7 @@ func (l List) Findings(lineAt func(Position) string) Findings {
 	}
 	out = out.Sorted().Shortened()
 	for i := range out {
-		out[i].Text = lineAt(out[i].Position)
+		out[i].WithLines(lineAt)
 	}
 	return out
 }

@@ -3,7 +3,6 @@ package diagnostic
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -15,8 +14,16 @@ import (
 //
 //	rule.yaml:11:27: error: unknown name "parnt" [KN0204]
 //	   11 |       metadata: {name: "${parnt.metadata.name}"}
-//	      |                           ^
+//	      |                           ^~~~~
 //	      hint: did you mean "parent"?
+//
+// Another place that the finding is about has its line as well, or its position if it is in another file:
+//
+//	rule.yaml:12:9: error: two children are called "web" [KN0203]
+//	   12 |   - id: web
+//	      |         ^~~
+//	    7 |   - id: web
+//	      |         --- the first one
 //
 // The zero value is ready to use.
 type Printer struct {
@@ -64,16 +71,47 @@ func (p Printer) text(f Finding) string {
 	b.WriteString("\n")
 	indent := ""
 	if f.Line > 0 && f.Column > 0 && f.Text != "" {
-		number := fmt.Sprintf("%5s", strconv.Itoa(f.Line))
-		indent = strings.Repeat(" ", len(number)+1)
-		line, caret := p.excerpt(f.Text, f.Column)
-		b.WriteString(p.in(ansiBlue, number+" |") + " " + line + "\n")
-		b.WriteString(p.in(ansiBlue, indent+"|") + " " + caret + p.in(color, "^") + "\n")
+		indent = strings.Repeat(" ", lineNumberWidth+1)
+		line, under := p.lines(f.Position, f.Text, f.Length)
+		b.WriteString(line + under(color, "^", "~", ""))
+	}
+	for _, r := range f.Related {
+		b.WriteString(p.related(f, r))
 	}
 	if f.Hint != "" {
 		b.WriteString(indent + p.in(ansiBold, "hint:") + " " + printable(f.Hint) + "\n")
 	}
 	return b.String()
+}
+
+// related shows another place that a finding is about: by its line if it is in the same file, or by its position if the message
+// does not have that.
+func (p Printer) related(f Finding, r Related) string {
+	pos := r.String()
+	switch {
+	case r.File == f.File && r.Line > 0 && r.Column > 0 && r.Text != "":
+		line, under := p.lines(r.Position, r.Text, r.Length)
+		if above, _ := p.lines(f.Position, f.Text, f.Length); line == above {
+			line = "" // it is shown already
+		}
+		return line + under(ansiBlue, "-", "-", " "+printable(r.Label))
+	case strings.Contains(f.Message, pos):
+		return ""
+	default:
+		return strings.Repeat(" ", lineNumberWidth+1) + p.in(ansiBold, "note:") + " " + printable(pos+": "+r.Label) + "\n"
+	}
+}
+
+const lineNumberWidth = 5
+
+// lines are a line of the source with its number, and what writes the marks below it.
+func (p Printer) lines(at Position, text string, length int) (line string, under func(color, mark, more, label string) string) {
+	number := fmt.Sprintf("%*d", lineNumberWidth, at.Line)
+	shown, before, columns := p.excerpt(text, at.Column, length)
+	return p.in(ansiBlue, number+" |") + " " + shown + "\n", func(color, mark, more, label string) string {
+		marks := p.in(color, mark+strings.Repeat(more, max(columns-1, 0))+label)
+		return p.in(ansiBlue, strings.Repeat(" ", len(number))+" |") + " " + before + marks + "\n"
+	}
 }
 
 func (p Printer) in(color, text string) string {
@@ -91,9 +129,9 @@ type cell struct {
 	columns int
 }
 
-// excerpt gives a line as it is shown, and the blanks that put a caret below the character
-// at column, which counts from 1.
-func (p Printer) excerpt(text string, column int) (line, before string) {
+// excerpt gives a line as it is shown, the blanks that put a caret below the character at column, which counts
+// from 1, and how many columns the length characters there take.
+func (p Printer) excerpt(text string, column, length int) (line, before string, columns int) {
 	cells, at, cutBefore, cutAfter := p.cells(text, column-1)
 	from, to := p.window(cells, at)
 	var shown, caret strings.Builder
@@ -104,7 +142,9 @@ func (p Printer) excerpt(text string, column int) (line, before string) {
 	for i := from; i < to; i++ {
 		shown.WriteString(cells[i].text)
 		switch {
+		case i >= at+length:
 		case i >= at:
+			columns += cells[i].columns
 		case cells[i].text == "\t":
 			caret.WriteString("\t")
 		default:
@@ -114,7 +154,7 @@ func (p Printer) excerpt(text string, column int) (line, before string) {
 	if to < len(cells) || cutAfter {
 		shown.WriteString("…")
 	}
-	return strings.TrimRight(shown.String(), " \t"), caret.String()
+	return strings.TrimRight(shown.String(), " \t"), caret.String(), columns
 }
 
 // cells gives the characters around an index, as many as could be shown, and which of them

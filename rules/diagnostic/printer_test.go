@@ -17,8 +17,21 @@ func TestPrinter(t *testing.T) {
 	}
 	hinted := at(4, "a: bc")
 	hinted.Hint = "write d"
+	span := func(column, length int, text string) Finding {
+		f := at(column, text)
+		f.Length = length
+		return f
+	}
+	related := func(pos Position, text string, length int) Finding {
+		f := span(4, 2, "a: bc")
+		f.Related = []Related{{Position: pos, Text: text, Length: length, Label: "the first one"}}
+		f.Hint = "write d"
+		return f
+	}
 	warning := at(1, "x")
 	warning.Severity = SeverityWarning
+	named := related(Position{File: "s.yaml", Line: 12}, "", 0)
+	named.Message = "as in s.yaml:12"
 	for name, test := range map[string]struct {
 		printer Printer
 		finding Finding
@@ -43,6 +56,26 @@ func TestPrinter(t *testing.T) {
 			printer: Printer{Width: 10}, finding: at(21, strings.Repeat("-", 20)+"x"+strings.Repeat("-", 20)),
 			want: "r.yaml:3:21: error: wrong [KN0204]\n    3 | …-----x----…\n      |       ^\n",
 		},
+		"span":                    {finding: span(4, 2, "a: bc"), want: "r.yaml:3:4: error: wrong [KN0204]\n    3 | a: bc\n      |    ^~\n"},
+		"span of wide characters": {finding: span(4, 2, "a: 日本x"), want: "r.yaml:3:4: error: wrong [KN0204]\n    3 | a: 日本x\n      |    ^~~~\n"},
+		"span behind the end":     {finding: span(4, 9, "a: bc"), want: "r.yaml:3:4: error: wrong [KN0204]\n    3 | a: bc\n      |    ^~\n"},
+		"span in a long line": {
+			printer: Printer{Width: 10}, finding: span(21, 30, strings.Repeat("-", 20)+strings.Repeat("x", 30)),
+			want: "r.yaml:3:21: error: wrong [KN0204]\n    3 | …-----xxxxx…\n      |       ^~~~~\n",
+		},
+		"second place": {
+			finding: related(Position{File: "r.yaml", Line: 12, Column: 4}, "b: bc", 2),
+			want:    "r.yaml:3:4: error: wrong [KN0204]\n    3 | a: bc\n      |    ^~\n   12 | b: bc\n      |    -- the first one\n      hint: write d\n",
+		},
+		"second place in the same line": {
+			finding: related(Position{File: "r.yaml", Line: 3, Column: 1}, "a: bc", 1),
+			want:    "r.yaml:3:4: error: wrong [KN0204]\n    3 | a: bc\n      |    ^~\n      | - the first one\n      hint: write d\n",
+		},
+		"second place in another file": {
+			finding: related(Position{File: "s.yaml", Line: 12, Column: 4}, "b: bc", 2),
+			want:    "r.yaml:3:4: error: wrong [KN0204]\n    3 | a: bc\n      |    ^~\n      note: s.yaml:12:4: the first one\n      hint: write d\n",
+		},
+		"second place that the message names": {finding: named, want: "r.yaml:3:4: error: as in s.yaml:12 [KN0204]\n    3 | a: bc\n      |    ^~\n      hint: write d\n"},
 		"colours": {
 			printer: Printer{Color: true}, finding: warning,
 			want: "\x1b[1mr.yaml:3:1:\x1b[0m \x1b[1;33mwarning:\x1b[0m wrong [KN0204]\n\x1b[34m    3 |\x1b[0m x\n\x1b[34m      |\x1b[0m \x1b[1;33m^\x1b[0m\n",

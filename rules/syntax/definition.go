@@ -27,8 +27,7 @@ type DefinitionPlace struct {
 func (docs *Documents) DefinitionFinding(i int, at DefinitionPlace, message string) diagnostic.Finding {
 	d := docs.definitions[i]
 	f := diagnostic.New(d.place(at), diagnostic.CodeRefusedCRD, "%s", message)
-	f.Text = d.src.LineAt(f.Position)
-	return *f
+	return *f.WithLines(d.src.LineAt)
 }
 
 func (d definition) place(at DefinitionPlace) diagnostic.Position {
