@@ -18,8 +18,9 @@ func (d *decoder) variables(n *yamltree.Node, path string) (out []Variable, open
 			"name": func(n *yamltree.Node) {
 				v.Pos = d.src.At(n)
 				v.Name = d.identifier(n, at+".name")
-				if v.Name != "" && slices.ContainsFunc(out, func(o Variable) bool { return o.Name == v.Name }) {
-					d.report(n, diagnostic.CodeNameTwice, "two variables are called %q", v.Name).WithHint("choose another name")
+				if first := slices.IndexFunc(out, func(o Variable) bool { return o.Name == v.Name }); v.Name != "" && first >= 0 {
+					d.report(n, diagnostic.CodeNameTwice, "two variables are called %q", v.Name).
+						WithRelated(out[first].Pos, "the first one").WithHint("choose another name")
 				}
 			},
 			"value": func(n *yamltree.Node) { v.Value = n },
@@ -46,8 +47,9 @@ func (d *decoder) child(n *yamltree.Node, list string, index int, before []Child
 		"id": func(n *yamltree.Node) {
 			c.Pos = d.src.At(n)
 			c.ID = d.identifier(n, path+".id")
-			if c.ID != "" && slices.ContainsFunc(before, func(o Child) bool { return o.ID == c.ID }) {
-				d.report(n, diagnostic.CodeNameTwice, "two children are called %q", c.ID).WithHint("choose another id")
+			if first := slices.IndexFunc(before, func(o Child) bool { return o.ID == c.ID }); c.ID != "" && first >= 0 {
+				d.report(n, diagnostic.CodeNameTwice, "two children are called %q", c.ID).
+					WithRelated(before[first].Pos, "the first one").WithHint("choose another id")
 			}
 		},
 		"when": func(n *yamltree.Node) { c.When = d.expression(n, path+".when") },

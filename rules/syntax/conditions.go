@@ -57,8 +57,8 @@ func (d *decoder) condition(n *yamltree.Node, index int, before []Condition) Con
 					WithHint("write letters and digits, as in %s", "DatabaseReady")
 				return
 			}
-			if slices.ContainsFunc(before, func(o Condition) bool { return o.Type == typ }) {
-				d.report(n, diagnostic.CodeNameTwice, "two conditions have the type %q", typ)
+			if first := slices.IndexFunc(before, func(o Condition) bool { return o.Type == typ }); first >= 0 {
+				d.report(n, diagnostic.CodeNameTwice, "two conditions have the type %q", typ).WithRelated(before[first].Pos, "the first one")
 			}
 			c.Type = typ
 		},

@@ -29,8 +29,9 @@ func (d *decoder) lookup(n *yamltree.Node, index int, before []Lookup) Lookup {
 		"id": func(n *yamltree.Node) {
 			l.Pos = d.src.At(n)
 			l.ID = d.identifier(n, path+".id")
-			if l.ID != "" && slices.ContainsFunc(before, func(o Lookup) bool { return o.ID == l.ID }) {
-				d.report(n, diagnostic.CodeNameTwice, "two lookups are called %q", l.ID).WithHint("choose another id")
+			if first := slices.IndexFunc(before, func(o Lookup) bool { return o.ID == l.ID }); l.ID != "" && first >= 0 {
+				d.report(n, diagnostic.CodeNameTwice, "two lookups are called %q", l.ID).
+					WithRelated(before[first].Pos, "the first one").WithHint("choose another id")
 			}
 		},
 		"apiVersion": func(n *yamltree.Node) { apiVersion, _ = d.plainString(n, path+".apiVersion") },

@@ -53,8 +53,9 @@ func (d *decoder) patch(n *yamltree.Node, index int, before []Patch) Patch {
 		"id": func(n *yamltree.Node) {
 			p.Pos = d.src.At(n)
 			p.ID = d.patchID(n, path+".id")
-			if p.ID != "" && slices.ContainsFunc(before, func(o Patch) bool { return o.ID == p.ID }) {
-				d.report(n, diagnostic.CodeNameTwice, "two patches are called %q", p.ID).WithHint("choose another id")
+			if first := slices.IndexFunc(before, func(o Patch) bool { return o.ID == p.ID }); p.ID != "" && first >= 0 {
+				d.report(n, diagnostic.CodeNameTwice, "two patches are called %q", p.ID).
+					WithRelated(before[first].Pos, "the first one").WithHint("choose another id")
 			}
 		},
 		"when":      func(n *yamltree.Node) { p.When = d.expression(n, path+".when") },

@@ -120,7 +120,8 @@ func (b *builder) mapping(n *yaml.Node, depth int) *Node {
 			}
 			out.Partial = out.Partial || value.Partial
 			if first, ok := seen[name]; ok {
-				b.report(k, diagnostic.CodeDuplicateKey, "duplicate field %q: it is in line %d already", name, b.src.at(first).Line)
+				b.report(k, diagnostic.CodeDuplicateKey, "duplicate field %q: it is in line %d already", name, b.src.at(first).Line).
+					WithRelated(b.src.at(first), "the first one")
 				continue
 			}
 			seen[name] = k
