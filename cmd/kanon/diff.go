@@ -84,6 +84,7 @@ went wrong, as of kubectl diff.`,
 	o.cluster.add(flags, clusterGroup)
 	o.cluster.addTimeout(flags, clusterGroup)
 	addLimits(flags, &o.limits)
+	o.cluster.complete(cmd)
 	return cmd
 }
 
@@ -101,6 +102,9 @@ func (o *diffOptions) diff(cmd *cobra.Command, args []string) error {
 }
 
 func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
+	if err := checkLimits(o.limits); err != nil {
+		return usageErrorf(cmd, "%w", err)
+	}
 	files, err := manifests.Read(args[:1], cmd.InOrStdin())
 	if err != nil {
 		return usageErrorf(cmd, "%w", err)
@@ -122,7 +126,7 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	c := &comparison{options: o, client: client, kinds: kinds, program: program, out: cmd.OutOrStdout(), color: isTerminal(cmd.OutOrStdout())}
+	c := &comparison{options: o, client: client, kinds: kinds, program: program, out: cmd.OutOrStdout(), color: hasColors(cmd.OutOrStdout())}
 	parents, err := c.parents(ctx, args[1:])
 	if err != nil {
 		return clusterError(config.Host, err)
@@ -137,7 +141,7 @@ func (o *diffOptions) program(cmd *cobra.Command, files []manifests.File, kinds 
 		return nil, err
 	}
 	if checked.Findings.HasErrors() {
-		printer := diagnostic.Printer{Color: isTerminal(cmd.ErrOrStderr())}
+		printer := diagnostic.Printer{Color: hasColors(cmd.ErrOrStderr())}
 		return nil, errors.Join(errors.New("the rule has errors"), printer.Print(cmd.ErrOrStderr(), checked.Findings))
 	}
 	if len(checked.Programs) != 1 {

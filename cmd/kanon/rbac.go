@@ -74,6 +74,9 @@ called wrongly, and 3 when the cluster does not answer.`,
 }
 
 func (o *rbacOptions) rbac(cmd *cobra.Command, args []string) error {
+	if err := checkLimits(o.limits); err != nil {
+		return usageErrorf(cmd, "%w", err)
+	}
 	namespace, name, ok := strings.Cut(o.serviceAccount, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
 		return usageErrorf(cmd, "--service-account %q is not NAMESPACE/NAME", o.serviceAccount)
