@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -58,18 +59,18 @@ func order() []string {
 }
 
 // Add adds what a rule needs. The error names a kind that is not known.
-func (r *Rights) Add(rule *syntax.Rule, program *rules.Program, kinds Kinds, o Options) error {
+func (r *Rights) Add(rule *syntax.Rule, program *program.Program, kinds Kinds, o Options) error {
 	a := adder{Rights: r, rule: rule, program: program, kinds: kinds}
 	a.parent(o)
-	for i, child := range program.Children() {
+	for i, child := range program.Children {
 		a.child(child, a.template(i, child.ID))
 	}
-	for _, lookup := range program.Lookups() {
+	for _, lookup := range program.Lookups {
 		a.read("lookups", lookup.GVK, lookup.Namespace, "get", "list", "watch")
 	}
-	for _, patch := range program.Patches() {
-		if !patch.Parent {
-			a.read("patches", patch.GVK, patch.Namespace, "get", "list", "watch", "patch")
+	for _, patch := range program.Patches {
+		if patch.Target != nil {
+			a.read("patches", patch.GVK, patch.Target.Namespace, "get", "list", "watch", "patch")
 			continue
 		}
 		a.add(a.parentRight("", "patch"))
@@ -81,7 +82,7 @@ func (r *Rights) Add(rule *syntax.Rule, program *rules.Program, kinds Kinds, o O
 type adder struct {
 	*Rights
 	rule    *syntax.Rule
-	program *rules.Program
+	program *program.Program
 	kinds   Kinds
 	err     error
 }
@@ -89,14 +90,14 @@ type adder struct {
 func (a *adder) resource(gvk schema.GroupVersionKind) schema.GroupVersionResource {
 	gvr, ok := a.kinds.Resource(gvk)
 	if !ok && a.err == nil {
-		a.err = fmt.Errorf("rule %s: kind %s in %s is not known here: give its CustomResourceDefinition with --schemas", a.program.Name(), gvk.Kind, gvk.GroupVersion())
+		a.err = fmt.Errorf("rule %s: kind %s in %s is not known here: give its CustomResourceDefinition with --schemas", a.program.Name, gvk.Kind, gvk.GroupVersion())
 	}
 	return gvr
 }
 
 // parentRight is a right on the parents, in their namespace if the rule names exactly one.
 func (a *adder) parentRight(subresource string, verbs ...string) Right {
-	parent := a.program.Parent()
+	parent := a.program.Parent
 	gvr := a.resource(parent.GVK)
 	right := Right{Group: gvr.Group, Resource: strings.TrimSuffix(gvr.Resource+"/"+subresource, "/"), Verbs: verbs, For: []string{"parents"}}
 	if len(parent.Namespaces) == 1 {
@@ -106,9 +107,9 @@ func (a *adder) parentRight(subresource string, verbs ...string) Right {
 }
 
 func (a *adder) parent(o Options) {
-	parent := a.program.Parent()
+	parent := a.program.Parent
 	a.add(a.parentRight("", "get", "list", "watch"))
-	if kind, _ := a.kinds.Lookup(parent.GVK); a.program.HasStatus() || len(a.program.ConditionTypes()) > 0 || a.kinds.TakesConditions(parent.GVK) {
+	if kind, _ := a.kinds.Lookup(parent.GVK); a.program.Status != nil || len(a.program.ConditionTypes()) > 0 || a.kinds.TakesConditions(parent.GVK) {
 		if kind.HasStatus {
 			a.add(a.parentRight("status", "patch"))
 		} else {
@@ -118,7 +119,7 @@ func (a *adder) parent(o Options) {
 	if a.mayNeedFinalizer() {
 		a.add(a.parentRight("", "patch"))
 	}
-	if a.program.DeletesParents() {
+	if a.program.DeleteWhen != nil {
 		a.add(a.parentRight("", "delete"))
 	}
 	if o.Finalizers {
@@ -134,12 +135,12 @@ func (a *adder) parent(o Options) {
 
 // mayNeedFinalizer tells whether children are deleted by Kanon, and not by the garbage collector.
 func (a *adder) mayNeedFinalizer() bool {
-	if a.program.Finalizes() {
+	if a.program.Finalize != nil {
 		return true
 	}
-	namespaced := a.program.Parent().Namespaced
-	return slices.ContainsFunc(a.program.Children(), func(c rules.Child) bool {
-		return namespaced && (!c.Namespaced || c.Elsewhere) || c.Ending.WhenDeleted != rules.EndDelete
+	namespaced := a.program.Parent.Namespaced
+	return slices.ContainsFunc(a.program.Children, func(c *program.Child) bool {
+		return namespaced && (!c.Namespaced || c.Elsewhere) || c.Ending.WhenDeleted != syntax.EndDelete
 	})
 }
 
@@ -151,7 +152,7 @@ func (a *adder) template(i int, id string) *yamltree.Node {
 	return nil
 }
 
-func (a *adder) child(child rules.Child, template *yamltree.Node) {
+func (a *adder) child(child *program.Child, template *yamltree.Node) {
 	gvr := a.resource(child.GVK)
 	verbs := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 	if hasEmpty(template) {
@@ -175,14 +176,14 @@ func (a *adder) child(child rules.Child, template *yamltree.Node) {
 	}
 	if gvr.Group == "rbac.authorization.k8s.io" && strings.HasSuffix(gvr.Resource, "roles") {
 		a.notes = append(a.notes, fmt.Sprintf("Child %s of %s is a %s: whoever writes it also needs the rights that it grants, or the verb escalate.",
-			child.ID, a.program.Name(), child.GVK.Kind))
+			child.ID, a.program.Name, child.GVK.Kind))
 	}
 }
 
 // namesParent tells whether the namespace of a child is the parent itself, which exists.
 func (a *adder) namesParent(template *yamltree.Node) bool {
 	namespace, _ := template.Get("metadata").Get("namespace").Text()
-	return namespace == "${parent.metadata.name}" && a.program.Parent().GVK.Kind == "Namespace"
+	return namespace == "${parent.metadata.name}" && a.program.Parent.GVK.Kind == "Namespace"
 }
 
 // hasEmpty tells whether a template has an empty mapping or list.
@@ -211,7 +212,7 @@ func (a *adder) read(what string, gvk schema.GroupVersionKind, namespace string,
 
 // add adds a right, or its verbs to one on the same resource.
 func (a *adder) add(right Right) {
-	right.For[0] += " of " + a.program.Name()
+	right.For[0] += " of " + a.program.Name
 	for _, known := range a.all {
 		if known.place() == right.place() && slices.Equal(known.Names, right.Names) {
 			known.Verbs = union(known.Verbs, right.Verbs)

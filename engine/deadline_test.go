@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // An evaluation that a busy machine did not end in time is tried again without any
@@ -15,7 +15,7 @@ func TestEvaluationOutOfTimeIsTriedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.define("Note")
 	w.rule("note", note(`"${string(lists.range(1000).map(x, x + 1).size())}"`))
-	w.run(func(o *engine.Options) { o.Limits = rules.Limits{Deadline: 1} })
+	w.run(func(o *engine.Options) { o.Limits = template.Limits{Deadline: 1} })
 	w.parent("Note", "n", "{}")
 	w.await(w.resource("Note"), w.home, "n", "is stalled", isTrue("Stalled"))
 	before := w.looks("n")

@@ -28,7 +28,7 @@ import (
 	"kanon.dev/kanon/engine/reconcile"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Engine runs rules. Make it with New and run it once.
@@ -113,7 +113,7 @@ func New(options Options) (*Engine, error) {
 			Labels:    []string{source.LabelRules, record.Label},
 			Prefixes:  map[schema.GroupKind]string{{Kind: "ConfigMap"}: record.NamePrefix},
 			Names:     map[schema.GroupKind]string{{Kind: "Secret"}: keyring.SecretName},
-			Kinds:     []schema.GroupKind{{Group: "kanon.dev", Kind: rules.RuleKind}},
+			Kinds:     []schema.GroupKind{{Group: "kanon.dev", Kind: syntax.RuleKind}},
 		},
 		IsGone: e.isGone,
 	})

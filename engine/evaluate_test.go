@@ -11,7 +11,8 @@ import (
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // scarceMemory has nothing for the first who ask, and counts those who wait.
@@ -36,8 +37,8 @@ func (m *scarceMemory) Release(n int64) {
 const scarce = 4 << 20
 
 // tight is what a world has with little memory for all evaluations.
-func tight(memory rules.Account) func(*engine.Options) {
-	return func(o *engine.Options) { o.Limits, o.Memory = rules.Limits{ReconcileBytes: scarce}, memory }
+func tight(memory program.Account) func(*engine.Options) {
+	return func(o *engine.Options) { o.Limits, o.Memory = template.Limits{ReconcileBytes: scarce}, memory }
 }
 
 // thousand is a text for which an evaluation asks for memory that all share.

@@ -145,7 +145,7 @@ func (s *guards) MayRecreate(op *operator.Operator, parent queue.Key) (may, bloc
 // mayDelete reports whether the record permits the operator's revision to delete.
 func (s *guards) mayDelete(op *operator.Operator) bool {
 	stored, ok := s.engine.records.Get(op.ID)
-	return ok && stored.Permits(op.Program.Hash(), maps.Keys(op.Children), maps.Keys(op.Retired))
+	return ok && stored.Permits(op.Program.Hash, maps.Keys(op.Children), maps.Keys(op.Retired))
 }
 
 // requestPermission has the record permit the operator's revision to delete.
@@ -155,7 +155,7 @@ func (s *guards) requestPermission(op *operator.Operator) {
 		dropped[gvk] = slices.ContainsFunc(s.engine.monitors.Unread(op.ChildKey(kind.GVR)), func(child *wire.Object) bool { return plan.RuleOfTag(child) == op.ID })
 	}
 	s.engine.records.UpdateIf(op.ID, func() bool { return s.engine.running.IsCurrentRevision(op) }, func(r *record.Record) {
-		r.Permit(op.Program.Hash(), dropped, absent)
+		r.Permit(op.Program.Hash, dropped, absent)
 	})
 }
 

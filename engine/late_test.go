@@ -20,6 +20,7 @@ import (
 	"kanon.dev/kanon/engine/removal"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // anyKind has every kind, without a cluster.
@@ -70,8 +71,8 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 	t.Parallel()
 	operatorOf := func(color string) *operator.Operator {
 		text := fmt.Sprintf("apiVersion: %s\nkind: Rule\nmetadata: {name: r}\nspec:\n  parent: {apiVersion: v1, kind: ConfigMap}\n"+
-			"  status: {color: %s}\n", rules.APIVersion, color)
-		docs, findings := rules.Decode("r", []byte(text))
+			"  status: {color: %s}\n", syntax.APIVersion, color)
+		docs, findings := syntax.Decode("r", []byte(text))
 		if len(docs.Rules) != 1 {
 			t.Fatal(findings)
 		}
@@ -121,7 +122,7 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 			if !ok {
 				t.Fatal("the record of a rule that exists is deleted")
 			}
-			if stored.Revision != newer.Program.Hash() {
+			if stored.Revision != newer.Program.Hash {
 				t.Error("the record does not permit the revision that runs to delete")
 			}
 		})

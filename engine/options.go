@@ -12,7 +12,8 @@ import (
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/schemas"
 )
 
@@ -63,10 +64,10 @@ type Options struct {
 	WaitLimit time.Duration
 	// Limits bound what an evaluation of a rule may take. Default: those of package
 	// rules.
-	Limits rules.Limits
+	Limits template.Limits
 	// Memory is what the values of all evaluations may take together, in bytes: as much
 	// as Limits.ReconcileBytes at the least. Default: there is no bound for that.
-	Memory rules.Account
+	Memory program.Account
 	// Clock gives the time that rules see. Default: the system's.
 	Clock clock.PassiveClock
 }

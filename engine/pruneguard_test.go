@@ -15,7 +15,7 @@ import (
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 var claims = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
@@ -23,7 +23,7 @@ var claims = schema.GroupVersionResource{Version: "v1", Resource: "persistentvol
 // revisionOf is what the rule in a text is confirmed by.
 func (w *world) revisionOf(text string) string {
 	w.t.Helper()
-	docs, findings := rules.Decode("rule.yaml", []byte(w.expand(text)))
+	docs, findings := syntax.Decode("rule.yaml", []byte(w.expand(text)))
 	if len(docs.Rules) != 1 {
 		w.t.Fatalf("%v", findings)
 	}
@@ -33,7 +33,7 @@ func (w *world) revisionOf(text string) string {
 // confirm annotates the rule ConfigMap note.
 func (w *world) confirm(value string) {
 	w.t.Helper()
-	w.patch(configMaps, w.kanon, "note", fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, rules.AnnotationConfirmPrune, value))
+	w.patch(configMaps, w.kanon, "note", fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, syntax.AnnotationConfirmPrune, value))
 }
 
 // configs counts the ConfigMaps at home whose names begin so.

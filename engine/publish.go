@@ -19,7 +19,7 @@ import (
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/removal"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // publisher makes operators of the rules in the catalog. One goroutine owns it.
@@ -118,8 +118,8 @@ func idsOf(c *catalog.Catalog, all []catalog.Rule) map[string]bool {
 }
 
 // paused has the rules that do not run, by the kind of their parents.
-func paused(all []catalog.Rule) map[schema.GroupKind][]*rules.Rule {
-	found := make(map[schema.GroupKind][]*rules.Rule)
+func paused(all []catalog.Rule) map[schema.GroupKind][]*syntax.Rule {
+	found := make(map[schema.GroupKind][]*syntax.Rule)
 	for _, rule := range all {
 		if rule.Program == nil {
 			kind := rule.Newest.ParentKind().GroupKind()

@@ -20,7 +20,7 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/preview"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // Action is what would be done with an object.
@@ -215,7 +215,7 @@ func keepMarks(desired, live *unstructured.Unstructured) {
 }
 
 // statusChange is what would change in the parent's status, but for Kanon's own conditions.
-func statusChange(parent *unstructured.Unstructured, out rules.Outcome) []Change {
+func statusChange(parent *unstructured.Unstructured, out program.Outcome) []Change {
 	if out.StatusHeld || len(out.Status) == 0 {
 		return nil
 	}
@@ -238,7 +238,7 @@ func bare(of *unstructured.Unstructured, status any) *unstructured.Unstructured 
 }
 
 // patches are what patches of this parent would set.
-func (d *Differ) patches(ctx context.Context, patches []rules.PatchOutcome, g *gathered) ([]Change, error) {
+func (d *Differ) patches(ctx context.Context, patches []program.PatchOutcome, g *gathered) ([]Change, error) {
 	var all []Change
 	for _, patch := range patches {
 		for _, c := range patch.Contributions {
@@ -262,8 +262,8 @@ func (d *Differ) patches(ctx context.Context, patches []rules.PatchOutcome, g *g
 }
 
 // targets are the objects that a contribution is for.
-func (g *gathered) targets(ctx context.Context, c rules.Contribution) ([]*unstructured.Unstructured, error) {
-	q := rules.Query{GVK: c.Object.GroupVersionKind(), Namespace: c.Target.Namespace, AllNamespaces: c.Target.AllNamespaces, Name: c.Target.Name, Selector: c.Target.Selector}
+func (g *gathered) targets(ctx context.Context, c program.Contribution) ([]*unstructured.Unstructured, error) {
+	q := program.Query{GVK: c.Object.GroupVersionKind(), Namespace: c.Target.Namespace, AllNamespaces: c.Target.AllNamespaces, Name: c.Target.Name, Selector: c.Target.Selector}
 	if q.Selector == nil {
 		q.Selector = labels.Everything()
 	}

@@ -15,7 +15,7 @@ import (
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/preview"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // gathered are objects of the cluster, read once each.
@@ -51,7 +51,7 @@ func (d *Differ) evaluate(ctx context.Context, parent *unstructured.Unstructured
 	if err := g.children(parent); err != nil {
 		return nil, nil, err
 	}
-	if d.options.Program.Parent().NamespaceSelector != nil {
+	if d.options.Program.Parent.NamespaceSelector != nil {
 		g.read(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", parent.GetNamespace())
 	}
 	for {
@@ -122,7 +122,7 @@ func (g *gathered) children(parent *unstructured.Unstructured) error {
 // record, those are not known.
 func (d *Differ) childKinds(ctx context.Context) (map[schema.GroupVersionKind]bool, error) {
 	kinds := map[schema.GroupVersionKind]bool{}
-	for _, child := range d.options.Program.Children() {
+	for _, child := range d.options.Program.Children {
 		kinds[child.GVK] = true
 	}
 	stored, err := d.options.Client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).
@@ -167,7 +167,7 @@ func (g *gathered) read(gvk schema.GroupVersionKind, namespace, name string) {
 }
 
 // lookup answers a lookup of the rule from the cluster.
-func (g *gathered) lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
+func (g *gathered) lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 	if q.Name != "" {
 		id := identity.ID{GroupKind: q.GVK.GroupKind()}
 		id.Namespace, id.Name = q.Namespace, q.Name

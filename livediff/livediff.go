@@ -14,6 +14,8 @@ import (
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Kinds tells which kinds the cluster has. *manifests.Kinds implements it.
@@ -26,7 +28,7 @@ type Kinds interface {
 type Options struct {
 	Client  dynamic.Interface
 	Kinds   Kinds
-	Program *rules.Program
+	Program *program.Program
 	// Namespace is Kanon's own.
 	Namespace string
 	Now       time.Time
@@ -40,8 +42,8 @@ type Differ struct {
 
 // New makes a Differ. It sends no request.
 func New(o Options) *Differ {
-	namespace := cmp.Or(o.Program.Namespace(), o.Namespace)
-	return &Differ{options: o, ruleID: mark.RuleID(o.Namespace, namespace, o.Program.Name())}
+	namespace := cmp.Or(o.Program.Namespace, o.Namespace)
+	return &Differ{options: o, ruleID: mark.RuleID(o.Namespace, namespace, o.Program.Name)}
 }
 
 // Changes are what the rule would change for one parent.
@@ -90,7 +92,7 @@ func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*
 	if mayPrune(p) {
 		out.All = append(out.All, g.deletions(rendered)...)
 	}
-	if p.Outcome.Deletion == rules.DeletionOn {
+	if p.Outcome.Deletion == program.DeletionOn {
 		out.All = append(out.All, Change{Action: Deleted, Object: parent, before: parent, Message: "deleteWhen is true"})
 	}
 	return out, nil
@@ -99,7 +101,7 @@ func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*
 // mayPrune tells whether what is not rendered is deleted: it is known of every node what it renders.
 func mayPrune(p *preview.Preview) bool {
 	return !slices.ContainsFunc(p.Nodes, func(n preview.Node) bool {
-		return n.HoldPrune || len(n.Refused) > 0 || n.State != rules.StateApplied && n.State != rules.StateSkipped
+		return n.HoldPrune || len(n.Refused) > 0 || n.State != program.StateApplied && n.State != program.StateSkipped
 	})
 }
 
@@ -112,8 +114,8 @@ func (g *gathered) deletions(rendered map[identity.ID]bool) []Change {
 		}
 		owner, _ := mark.ReadOwner(object)
 		change := Change{Action: Deleted, Object: object, before: object}
-		for _, child := range g.d.options.Program.Children() {
-			if child.ID == owner.Node && child.Ending.WhenPruned == rules.EndOrphan {
+		for _, child := range g.d.options.Program.Children {
+			if child.ID == owner.Node && child.Ending.WhenPruned == syntax.EndOrphan {
 				change.Action, change.Message = Orphaned, "the deletionPolicy keeps it"
 			}
 		}

@@ -14,15 +14,17 @@ import (
 	"kanon.dev/kanon/definitions"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Checked is what came out of checking the rules in files.
 type Checked struct {
 	// Findings are sorted.
-	Findings rules.Findings
+	Findings diagnostic.Findings
 	// Programs are those of the rules without errors, and Decoded has what each was compiled from.
-	Programs []*rules.Program
-	Decoded  []*rules.Rule
+	Programs []*program.Program
+	Decoded  []*syntax.Rule
 	// CRDs are the definitions beside the rules and in the schemas.
 	CRDs []*unstructured.Unstructured
 	// Rules and Files count the rules, and the files that have some or should.
@@ -33,9 +35,9 @@ type Checked struct {
 // schemas add, and with what else o says. The error says that a schema cannot be read.
 func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Options) (*Checked, error) {
 	c := &Checked{}
-	decoded := make([]rules.Documents, len(files))
+	decoded := make([]syntax.Documents, len(files))
 	for i, in := range files {
-		docs, findings := rules.DecodeManifest(in.Name, in.Data)
+		docs, findings := syntax.DecodeManifest(in.Name, in.Data)
 		kinds.define(docs.CRDs)
 		c.CRDs = append(c.CRDs, docs.CRDs...)
 		decoded[i] = docs
@@ -57,8 +59,8 @@ func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Opt
 			}
 		}
 	}
-	names := map[types.NamespacedName]rules.Position{}
-	var together []*rules.Rule
+	names := map[types.NamespacedName]diagnostic.Position{}
+	var together []*syntax.Rule
 	for _, docs := range decoded {
 		all := slices.Concat(docs.Rules, docs.Partial)
 		for _, rule := range all {
@@ -81,11 +83,11 @@ func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Opt
 }
 
 // refusedDefinitions says why the API server would not take the definitions beside rules.
-func refusedDefinitions(ctx context.Context, docs *rules.Documents) rules.Findings {
-	var findings rules.Findings
+func refusedDefinitions(ctx context.Context, docs *syntax.Documents) diagnostic.Findings {
+	var findings diagnostic.Findings
 	for i, crd := range docs.CRDs {
 		for _, p := range definitions.Check(ctx, crd) {
-			place := rules.DefinitionPlace{Path: p.Path, Name: p.Name, Offset: p.Offset}
+			place := syntax.DefinitionPlace{Path: p.Path, Name: p.Name, Offset: p.Offset}
 			findings = append(findings, docs.DefinitionFinding(i, place, p.Message))
 		}
 	}
@@ -93,9 +95,9 @@ func refusedDefinitions(ctx context.Context, docs *rules.Documents) rules.Findin
 }
 
 // clashes says which of the rules that would run at the same time do something to the same objects.
-func clashes(together []*rules.Rule, kinds *Kinds) rules.Findings {
-	var findings rules.Findings
-	for i, found := range rules.Clashes(together) {
+func clashes(together []*syntax.Rule, kinds *Kinds) diagnostic.Findings {
+	var findings diagnostic.Findings
+	for i, found := range syntax.Clashes(together) {
 		for _, clash := range found {
 			if clash.ConditionsOf.Empty() || kinds.TakesConditions(clash.ConditionsOf) {
 				findings = append(findings, together[i].Clashing(clash))
@@ -113,11 +115,11 @@ func (c *Checked) readSchema(in File, kinds *Kinds) error {
 		}
 		return nil
 	}
-	docs, findings := rules.Decode(in.Name, in.Data)
+	docs, findings := syntax.Decode(in.Name, in.Data)
 	kinds.define(docs.CRDs)
 	c.CRDs = append(c.CRDs, docs.CRDs...)
 	// What else may stand there was not asked about.
-	c.Findings = append(c.Findings, slices.DeleteFunc(findings, func(f rules.Finding) bool {
+	c.Findings = append(c.Findings, slices.DeleteFunc(findings, func(f diagnostic.Finding) bool {
 		return !in.Named || f.Code != diagnostic.CodeNotYAML && f.Code != diagnostic.CodeBrokenCRD
 	})...)
 	return nil
@@ -133,7 +135,7 @@ func isDocument(data []byte) bool {
 	return json.Unmarshal(data, &content) == nil && (content.OpenAPI != "" || content.Components != nil)
 }
 
-func (c *Checked) rule(rule *rules.Rule, kinds *Kinds, o rules.Options) {
+func (c *Checked) rule(rule *syntax.Rule, kinds *Kinds, o rules.Options) {
 	o.Kinds, o.Schemas = kinds, kinds
 	program, findings := rules.Compile(rule, o)
 	if program != nil {
@@ -150,11 +152,11 @@ func (c *Checked) rule(rule *rules.Rule, kinds *Kinds, o rules.Options) {
 
 // Summary is one line: how many rules in how many files, and what is wrong with them.
 func (c *Checked) Summary() string {
-	number := map[rules.Severity]int{}
+	number := map[diagnostic.Severity]int{}
 	for _, f := range c.Findings {
 		number[f.Severity] += f.Count()
 	}
-	found := []string{Counted(number[rules.SeverityError], "error"), Counted(number[rules.SeverityWarning], "warning")}
+	found := []string{Counted(number[diagnostic.SeverityError], "error"), Counted(number[diagnostic.SeverityWarning], "warning")}
 	found = slices.DeleteFunc(found, func(s string) bool { return strings.HasPrefix(s, "0 ") })
 	if len(found) == 0 {
 		found = []string{"nothing is wrong"}

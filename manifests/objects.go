@@ -14,7 +14,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // Objects takes Kubernetes objects out of files of YAML or JSON, those in lists too, such as kubectl prints. Errors name the
@@ -66,15 +66,15 @@ func appendObjects(objects []*unstructured.Unstructured, document []byte) ([]*un
 
 // InDefaultNamespace gives objects without a namespace, of kinds that rules are for, read or render, the one that kubectl would
 // give them.
-func InDefaultNamespace(programs []*rules.Program, objects []*unstructured.Unstructured) {
+func InDefaultNamespace(programs []*program.Program, objects []*unstructured.Unstructured) {
 	namespaced := map[schema.GroupKind]bool{}
 	for _, program := range programs {
-		parent := program.Parent()
+		parent := program.Parent
 		namespaced[parent.GVK.GroupKind()] = parent.Namespaced
-		for _, l := range program.Lookups() {
+		for _, l := range program.Lookups {
 			namespaced[l.GVK.GroupKind()] = l.Namespaced
 		}
-		for _, c := range program.Children() {
+		for _, c := range program.Children {
 			namespaced[c.GVK.GroupKind()] = c.Namespaced
 		}
 	}

@@ -24,7 +24,7 @@ func TestParentIsLookedUp(t *testing.T) {
 	older := object(t, strings.ReplaceAll(shop, "http", "ftp"))
 	for name, with := range map[string][]*unstructured.Unstructured{"alone": nil, "with an older copy": {older}} {
 		out := preview.Evaluate(t.Context(), preview.Input{
-			Program: program(t, spec), Parent: object(t, shop), With: with, Now: time.Now(),
+			Program: programOf(t, spec), Parent: object(t, shop), With: with, Now: time.Now(),
 		}).Outcome
 		if out.Status["url"] != "http://${x}" || out.Status["all"] != int64(1) {
 			t.Errorf("%s: the status is %v, waiting: %q", name, out.Status, out.StatusWaiting)
@@ -39,7 +39,7 @@ func TestCommentsStayComments(t *testing.T) {
 	for name, end := range map[string]string{"CR": "\r", "LF": "\n", "CRLF": "\r\n", "NEL": "\u0085", "LS": "\u2028", "PS": "\u2029"} {
 		parent := object(t, shop)
 		parent.SetAnnotations(map[string]string{"text": "told" + end + "evil: true"})
-		p := preview.Evaluate(t.Context(), preview.Input{Now: time.Now(), Parent: parent, Program: program(t, `
+		p := preview.Evaluate(t.Context(), preview.Input{Now: time.Now(), Parent: parent, Program: programOf(t, `
   parent: {apiVersion: shop.example.com/v1, kind: Shop}
   status: {conditions: [{type: A, status: "True", message: a, reason: A}]}
   conditions: [{type: B, status: "True", reason: B, message: b}]
@@ -67,7 +67,7 @@ func TestCommentsStayComments(t *testing.T) {
 func TestSecretsAreHidden(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{`{a: "${parent.spec.url}"}`, `"${parent.spec.url}"`, `"${dyn([parent.spec.url])}"`} {
-		p := preview.Evaluate(t.Context(), preview.Input{Now: time.Now(), Parent: object(t, shop), Program: program(t, `
+		p := preview.Evaluate(t.Context(), preview.Input{Now: time.Now(), Parent: object(t, shop), Program: programOf(t, `
   parent: {apiVersion: shop.example.com/v1, kind: Shop}
   children:
   - id: a

@@ -11,6 +11,8 @@ import (
 
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 const rulesPage = "../docs/rules.md"
@@ -131,7 +133,7 @@ func next(blocks []block, at *int, info string) bool {
 }
 
 // exampleProgram compiles an example, which is a whole rule or a part of its spec.
-func exampleProgram(t *testing.T, text string) *rules.Program {
+func exampleProgram(t *testing.T, text string) *program.Program {
 	t.Helper()
 	if !strings.HasPrefix(text, "apiVersion: ") {
 		spec := text
@@ -141,7 +143,7 @@ func exampleProgram(t *testing.T, text string) *rules.Program {
 		text = "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: example}\nspec:\n  " +
 			strings.TrimSuffix(strings.ReplaceAll(spec, "\n", "\n  "), "  ")
 	}
-	docs, findings := rules.Decode("example", []byte(text))
+	docs, findings := syntax.Decode("example", []byte(text))
 	for _, rule := range docs.Rules {
 		program, more := rules.Compile(rule, rules.Options{})
 		if findings = append(findings, more...); program != nil && len(findings) == 0 {

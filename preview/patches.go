@@ -6,23 +6,23 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // patch writes what a patch sets: one document for each target, with the fields only.
-func (w *writer) patch(p rules.PatchOutcome) {
+func (w *writer) patch(p program.PatchOutcome) {
 	where := ""
 	if p.Path != "" {
 		where = p.Path + ": "
 	}
 	switch p.State {
-	case rules.StateSkipped:
+	case program.StateSkipped:
 		w.comment("patch %s is skipped: its when is false, or it has no items", p.ID)
-	case rules.StateWaiting:
+	case program.StateWaiting:
 		w.comment("patch %s waits: %s%s", p.ID, where, p.Message)
-	case rules.StateFailed, rules.StateNotApplied:
+	case program.StateFailed, program.StateNotApplied:
 		w.comment("patch %s fails: %s%s", p.ID, where, p.Text())
-	case rules.StateApplied:
+	case program.StateApplied:
 	}
 	for _, c := range p.Contributions {
 		if c.Object == nil {
@@ -34,7 +34,7 @@ func (w *writer) patch(p rules.PatchOutcome) {
 }
 
 // named is a contribution with the name of its target, where it has one.
-func named(c rules.Contribution) *unstructured.Unstructured {
+func named(c program.Contribution) *unstructured.Unstructured {
 	if c.Target.Name == "" {
 		return c.Object
 	}
@@ -47,7 +47,7 @@ func named(c rules.Contribution) *unstructured.Unstructured {
 }
 
 // targetText says which objects a contribution is for.
-func targetText(t rules.Target) string {
+func targetText(t program.Target) string {
 	if t.Name != "" {
 		return strings.TrimPrefix(t.Namespace+"/"+t.Name, "/")
 	}
@@ -66,6 +66,6 @@ func targetText(t rules.Target) string {
 
 // patchFailed says whether a patch has no value and will have none before somebody
 // changes something.
-func patchFailed(patches []rules.PatchOutcome) bool {
-	return slices.ContainsFunc(patches, func(p rules.PatchOutcome) bool { return p.State == rules.StateFailed })
+func patchFailed(patches []program.PatchOutcome) bool {
+	return slices.ContainsFunc(patches, func(p program.PatchOutcome) bool { return p.State == program.StateFailed })
 }

@@ -11,12 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"kanon.dev/kanon/engine/apply"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Input is what a preview starts from. Objects are only read.
 type Input struct {
-	Program *rules.Program
+	Program *program.Program
 	Parent  *unstructured.Unstructured
 	// With are objects of the cluster besides the parent: what the rule looks up,
 	// children as they are, and the parent's Namespace where the rule selects by
@@ -26,7 +27,7 @@ type Input struct {
 	// Children are objects of which it is known that the rule created them for the parent. They are not in With.
 	Children []Child
 	// Lookup answers what the rule looks up. nil: With and Children do.
-	Lookup func(rules.Query) ([]*unstructured.Unstructured, error)
+	Lookup func(program.Query) ([]*unstructured.Unstructured, error)
 	Now    time.Time
 	// Namespace is Kanon's own. Empty: the marks of children do not tell this rule
 	// from others.
@@ -54,14 +55,14 @@ type Preview struct {
 	// Nodes are in the order of spec.children.
 	Nodes []Node
 	// Outcome is the engine's.
-	Outcome rules.Outcome
+	Outcome program.Outcome
 	// failed is true where the rule cannot say whether it is for the parent.
 	failed bool
 }
 
 // Node is a child of the rule with the objects that would be applied.
 type Node struct {
-	rules.NodeOutcome
+	program.NodeOutcome
 	Objects []Object
 	// Kept are those that would not be applied: that are not to be created, or left as they are.
 	Kept []Kept
@@ -75,7 +76,7 @@ type Object struct {
 	// Live is the object as it is after the write.
 	Live *unstructured.Unstructured
 	// Ending says whether it is deleted, or stays, when it is no longer wanted.
-	Ending rules.Ending
+	Ending program.Ending
 	// Recreation says whether the object that exists is deleted first, and WhyRecreated why.
 	Recreation   Recreation
 	WhyRecreated string
@@ -142,7 +143,7 @@ func asCreated(written *unstructured.Unstructured, now time.Time) *unstructured.
 // will have none before somebody changes something.
 func (p *Preview) Failed() bool {
 	for _, n := range p.Nodes {
-		if n.State == rules.StateFailed || slices.ContainsFunc(n.Refused, Refused.isFinal) {
+		if n.State == program.StateFailed || slices.ContainsFunc(n.Refused, Refused.isFinal) {
 			return true
 		}
 	}
@@ -156,11 +157,11 @@ func (r Refused) isFinal() bool {
 }
 
 func run(ctx context.Context, in Input, w *world) *Preview {
-	p := &Preview{Rule: in.Program.Name(), Parent: in.Parent}
-	if p.Unmatched = unselected(in.Program.Parent(), in.Parent, w); p.Unmatched != "" {
+	p := &Preview{Rule: in.Program.Name, Parent: in.Parent}
+	if p.Unmatched = unselected(in.Program.Parent, in.Parent, w); p.Unmatched != "" {
 		return p
 	}
-	ev := in.Program.Evaluate(ctx, rules.Input{Parent: in.Parent, Now: in.Now, Reader: w, Finalizing: in.Program.Finalizes() && in.Parent.GetDeletionTimestamp() != nil})
+	ev := in.Program.Evaluate(ctx, program.Input{Parent: in.Parent, Now: in.Now, Reader: w, Finalizing: in.Program.Finalize != nil && in.Parent.GetDeletionTimestamp() != nil})
 	w.ignores = ev.Ignores
 	switch ok, err := ev.Matches(); {
 	case err != nil:
@@ -189,7 +190,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 
 // write is what the engine would do with the objects of a node, and those as they are then; nil for one that it would not
 // write to.
-func (w *world) write(ev *rules.Evaluation, rendered rules.Rendered) (node Node, live []*unstructured.Unstructured) {
+func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node Node, live []*unstructured.Unstructured) {
 	for _, object := range rendered.Kept {
 		node.Kept = append(node.Kept, Kept{Object: object, Why: w.whyKept(rendered.Node, object, slices.Contains(rendered.Held, object))})
 	}
@@ -210,11 +211,11 @@ func (w *world) write(ev *rules.Evaluation, rendered rules.Rendered) (node Node,
 // whenItStays says when the object is not deleted; empty if it always is.
 func (o *Object) whenItStays() string {
 	switch d := o.Ending; {
-	case d.WhenPruned == rules.EndOrphan && d.WhenDeleted == rules.EndOrphan:
+	case d.WhenPruned == syntax.EndOrphan && d.WhenDeleted == syntax.EndOrphan:
 		return "when the rule no longer renders it, and when the parent is deleted"
-	case d.WhenPruned == rules.EndOrphan:
+	case d.WhenPruned == syntax.EndOrphan:
 		return "when the rule no longer renders it"
-	case d.WhenDeleted == rules.EndOrphan:
+	case d.WhenDeleted == syntax.EndOrphan:
 		return "when the parent is deleted"
 	}
 	return ""
@@ -222,7 +223,7 @@ func (o *Object) whenItStays() string {
 
 // unselected says why a rule is not for a parent, as far as its labels, its
 // namespace and that one's labels tell; empty where it may be.
-func unselected(spec rules.Parent, parent *unstructured.Unstructured, w *world) string {
+func unselected(spec program.Parent, parent *unstructured.Unstructured, w *world) string {
 	if s := spec.Selector; s != nil && !s.Matches(labels.Set(parent.GetLabels())) {
 		return "spec.parent.selector does not match its labels"
 	}

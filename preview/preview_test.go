@@ -11,6 +11,8 @@ import (
 
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 func object(t *testing.T, text string) *unstructured.Unstructured {
@@ -26,10 +28,10 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-func program(t *testing.T, spec string) *rules.Program {
+func programOf(t *testing.T, spec string) *program.Program {
 	t.Helper()
 	text := "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: r}\nspec:\n" + spec
-	docs, findings := rules.Decode("rule.yaml", []byte(text))
+	docs, findings := syntax.Decode("rule.yaml", []byte(text))
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
@@ -73,7 +75,7 @@ func TestUnmatched(t *testing.T) {
 			if tc.parent != "" {
 				spec += "    " + tc.parent + "\n"
 			}
-			in := preview.Input{Program: program(t, spec), Parent: object(t, shop), Now: time.Now()}
+			in := preview.Input{Program: programOf(t, spec), Parent: object(t, shop), Now: time.Now()}
 			for _, text := range tc.with {
 				in.With = append(in.With, object(t, text))
 			}
@@ -107,7 +109,7 @@ metadata:
 data: {url: old, note: "$${y} ${z}"}`)
 	parent, before, beforeParent := object(t, shop), config.DeepCopy(), object(t, shop)
 	p := preview.Evaluate(t.Context(), preview.Input{
-		Program: program(t, spec), Parent: parent, With: []*unstructured.Unstructured{config}, Now: time.Now(),
+		Program: programOf(t, spec), Parent: parent, With: []*unstructured.Unstructured{config}, Now: time.Now(),
 	})
 	if diff := cmp.Diff(map[string]any{"url": "http://${x}", "note": "$${y} ${z}"}, p.Outcome.Status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
@@ -135,7 +137,7 @@ func TestMetadataOfAWrittenParent(t *testing.T) {
     version: ${parent.metadata.resourceVersion}
     created: ${parent.metadata.creationTimestamp}`
 	now := time.Date(2026, 3, 5, 6, 0, 0, 0, time.UTC)
-	p := preview.Evaluate(t.Context(), preview.Input{Program: program(t, spec), Parent: object(t, shop), Now: now})
+	p := preview.Evaluate(t.Context(), preview.Input{Program: programOf(t, spec), Parent: object(t, shop), Now: now})
 	want := map[string]any{"observedGeneration": int64(1), "uid": "00000000-0000-0000-0000-000000000000", "version": "1", "created": "2026-03-05T06:00:00Z"}
 	if diff := cmp.Diff(want, p.Outcome.Status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
@@ -190,7 +192,7 @@ spec: {replicas: 7, minReadySeconds: 7, template: {spec: {containers: [{name: we
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := preview.Evaluate(t.Context(), preview.Input{Program: program(t, spec), Parent: object(t, shop), With: tc.with, Now: time.Now()})
+			p := preview.Evaluate(t.Context(), preview.Input{Program: programOf(t, spec), Parent: object(t, shop), With: tc.with, Now: time.Now()})
 			if diff := cmp.Diff(tc.want, p.Outcome.Status); diff != "" {
 				t.Errorf("status (-want +got):\n%s", diff)
 			}

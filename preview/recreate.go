@@ -5,12 +5,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // recreation says whether the object that exists is deleted for one that is rendered, and why; the reason alone is set where it
 // would be, and something else keeps it.
-func (w *world) recreation(node string, rendered *unstructured.Unstructured, renewal rules.Renewal) (Recreation, string) {
+func (w *world) recreation(node string, rendered *unstructured.Unstructured, renewal program.Renewal) (Recreation, string) {
 	if live, _ := w.Live(rendered); live == nil { // never fails
 		return RecreateNever, ""
 	}
@@ -18,22 +19,22 @@ func (w *world) recreation(node string, rendered *unstructured.Unstructured, ren
 	switch {
 	case renewal.IsDue():
 		return RecreateNow, "is deleted and recreated: its recreateWhen is true"
-	case policy != rules.UpdateRecreate && policy != rules.UpdateApplyOrRecreate || !w.outdated(node, rendered):
+	case policy != syntax.UpdateRecreate && policy != syntax.UpdateApplyOrRecreate || !w.outdated(node, rendered):
 		return RecreateNever, ""
-	case policy == rules.UpdateRecreate && renewal == rules.RenewalBarred:
+	case policy == syntax.UpdateRecreate && renewal == program.RenewalBarred:
 		return RecreateNever, "is changed and stays as it is: it is not deleted while its createWhen does not allow a new one"
-	case policy == rules.UpdateRecreate:
+	case policy == syntax.UpdateRecreate:
 		return RecreateNow, "is deleted and recreated: something else is rendered for it"
-	case renewal == rules.RenewalBarred:
+	case renewal == program.RenewalBarred:
 		return RecreateNever, ""
 	}
 	return RecreateIfRefused, "is changed, or deleted and recreated where the API server does not allow the change"
 }
 
-// Replaced implements rules.Reader. In a preview nothing was deleted.
+// Replaced implements program.Reader. In a preview nothing was deleted.
 func (w *world) Replaced(*unstructured.Unstructured) *unstructured.Unstructured { return nil }
 
-// Outdated implements rules.Reader.
+// Outdated implements program.Reader.
 func (w *world) Outdated(node string, rendered, _ *unstructured.Unstructured) bool {
 	return w.outdated(node, rendered)
 }
@@ -59,7 +60,7 @@ func (w *world) policyOf(node string, rendered *unstructured.Unstructured) field
 	return fieldset.Policy{Ignore: pathsOf(w.ignored(node, rendered)), Relinquished: pathsOf(w.ignores(rendered))}
 }
 
-func pathsOf(ignored []rules.IgnoredPath) []fieldset.Path {
+func pathsOf(ignored []syntax.IgnoredPath) []fieldset.Path {
 	out := make([]fieldset.Path, len(ignored))
 	for i, path := range ignored {
 		out[i] = make(fieldset.Path, len(path))

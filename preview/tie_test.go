@@ -89,7 +89,7 @@ func TestWhoseChildrenAre(t *testing.T) {
 				field = tc.config
 			}
 			p := preview.Evaluate(t.Context(), preview.Input{
-				Program: program(t, strings.Replace(spec, "%s", field, 1)), Parent: parent, Now: time.Now(), Namespace: kanon,
+				Program: programOf(t, strings.Replace(spec, "%s", field, 1)), Parent: parent, Now: time.Now(), Namespace: kanon,
 				With: []*unstructured.Unstructured{config},
 			})
 			var refused []string

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // identity is what makes two objects one.
@@ -28,7 +29,7 @@ func identityOf(u *unstructured.Unstructured) identity {
 	}
 }
 
-// world is the cluster as far as it was given. It is a rules.Reader.
+// world is the cluster as far as it was given. It is a program.Reader.
 type world struct {
 	objects []*unstructured.Unstructured
 	byID    map[identity]*unstructured.Unstructured
@@ -38,7 +39,7 @@ type world struct {
 	// rendered has the children that are known to be such as they were rendered last.
 	rendered map[identity]*unstructured.Unstructured
 	// children are those of the rule, by their ids.
-	children map[string]rules.Child
+	children map[string]*program.Child
 
 	parent mark.Ref
 	// ruleID is what a mark names the rule by; empty where that is not known. retainedBy is what an orphan of the rule
@@ -46,9 +47,9 @@ type world struct {
 	ruleID     string
 	retainedBy string
 	// lookup answers lookups in place of objects; it may be nil.
-	lookup func(rules.Query) ([]*unstructured.Unstructured, error)
+	lookup func(program.Query) ([]*unstructured.Unstructured, error)
 	// ignores has the fields of a rendered object that are left to others for now.
-	ignores func(*unstructured.Unstructured) []rules.IgnoredPath
+	ignores func(*unstructured.Unstructured) []syntax.IgnoredPath
 }
 
 func newWorld(in Input) *world {
@@ -58,14 +59,14 @@ func newWorld(in Input) *world {
 		objects: append(objects, in.Parent),
 		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)+len(in.Children)), ties: make(map[identity]tie), nodes: make(map[identity]string),
 		rendered: make(map[identity]*unstructured.Unstructured, len(in.Children)),
-		children: make(map[string]rules.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup,
+		children: make(map[string]*program.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup,
 	}
-	rule := types.NamespacedName{Namespace: cmp.Or(in.Program.Namespace(), in.Namespace), Name: in.Program.Name()}
+	rule := types.NamespacedName{Namespace: cmp.Or(in.Program.Namespace, in.Namespace), Name: in.Program.Name}
 	if in.Namespace != "" {
 		w.ruleID = mark.RuleID(in.Namespace, rule.Namespace, rule.Name)
 	}
 	w.retainedBy = rule.String() + "/" + w.parent.Namespace + "/" + w.parent.Name
-	for _, child := range in.Program.Children() {
+	for _, child := range in.Program.Children {
 		w.children[child.ID] = child
 	}
 	for _, object := range in.With {
@@ -105,8 +106,8 @@ func (w *world) claimOne(node string, object *unstructured.Unstructured) {
 	}
 }
 
-// Lookup implements rules.Reader.
-func (w *world) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
+// Lookup implements program.Reader.
+func (w *world) Lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 	if w.lookup != nil {
 		return w.lookup(q)
 	}
@@ -126,7 +127,7 @@ func (w *world) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
 	return found, nil
 }
 
-// Observed implements rules.Reader.
+// Observed implements program.Reader.
 func (w *world) Observed(node string) ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	for _, object := range w.objects {
@@ -137,7 +138,7 @@ func (w *world) Observed(node string) ([]*unstructured.Unstructured, error) {
 	return found, nil
 }
 
-// Live implements rules.Reader.
+// Live implements program.Reader.
 func (w *world) Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	id := identityOf(rendered)
 	live := w.byID[id]
@@ -155,7 +156,7 @@ func (w *world) whyKept(node string, object *unstructured.Unstructured, held boo
 		return "is not created: its createWhen is false"
 	case held:
 		return "stays as it is for now: its rollout has not come to it"
-	case w.children[node].UpdatePolicy == rules.UpdateCreateOnly:
+	case w.children[node].UpdatePolicy == syntax.UpdateCreateOnly:
 		return "stays as it is: its updatePolicy is CreateOnly"
 	default:
 		return "stays as it is: its updateWhen is false"
@@ -186,12 +187,12 @@ func (w *world) applied(node string, rendered *unstructured.Unstructured) *unstr
 }
 
 // ignored are the fields of a rendered object that are left to others.
-func (w *world) ignored(node string, rendered *unstructured.Unstructured) []rules.IgnoredPath {
+func (w *world) ignored(node string, rendered *unstructured.Unstructured) []syntax.IgnoredPath {
 	return slices.Concat(w.children[node].Ignore, w.ignores(rendered))
 }
 
 // leave gives an ignored field the value that it has, where what holds it exists.
-func leave(in, live any, path rules.IgnoredPath) {
+func leave(in, live any, path syntax.IgnoredPath) {
 	step, rest := path[0], path[1:]
 	switch in := in.(type) {
 	case map[string]any:
@@ -222,7 +223,7 @@ func leave(in, live any, path rules.IgnoredPath) {
 }
 
 // selects says whether an item of a list is one that a step names.
-func selects(step rules.PathStep, item any) bool {
+func selects(step syntax.PathStep, item any) bool {
 	fields, ok := item.(map[string]any)
 	for name, text := range step.Keys {
 		ok = ok && fmt.Sprint(fields[name]) == text

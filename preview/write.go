@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // Write prints the preview as YAML documents: the children in the order of the
@@ -90,7 +90,7 @@ func (w *writer) node(n Node) {
 		where = n.Path + ": "
 	}
 	switch n.State {
-	case rules.StateSkipped:
+	case program.StateSkipped:
 		switch {
 		case len(n.Kept) > 0:
 		case n.Message != "":
@@ -98,11 +98,11 @@ func (w *writer) node(n Node) {
 		default:
 			w.comment("child %s is skipped: its when is false", n.ID)
 		}
-	case rules.StateWaiting:
+	case program.StateWaiting:
 		w.comment("child %s waits: %s%s", n.ID, where, n.Text())
-	case rules.StateFailed:
+	case program.StateFailed:
 		w.comment("child %s fails: %s%s", n.ID, where, n.Text())
-	case rules.StateApplied, rules.StateNotApplied:
+	case program.StateApplied, program.StateNotApplied:
 		switch {
 		case len(n.Objects) == 0 && len(n.Kept) > 0 && n.Ready:
 		case len(n.Objects) == 0 && len(n.Kept) == 0 && len(n.Refused) == 0:
@@ -163,7 +163,7 @@ func (w *writer) status(p *Preview) {
 }
 
 // conditionsOf are the conditions of the rule that are known now.
-func conditionsOf(out rules.Outcome) []any {
+func conditionsOf(out program.Outcome) []any {
 	var list []any
 	for _, c := range out.Conditions {
 		if !c.Held {
@@ -174,13 +174,13 @@ func conditionsOf(out rules.Outcome) []any {
 }
 
 // later writes what happens besides objects.
-func (w *writer) later(out rules.Outcome) {
+func (w *writer) later(out program.Outcome) {
 	for _, e := range out.Events {
-		if e.State == rules.EventOn {
+		if e.State == program.EventOn {
 			w.comment("event %s %s: %s", e.Type, e.Reason, e.Message)
 		}
 	}
-	if out.Deletion == rules.DeletionOn {
+	if out.Deletion == program.DeletionOn {
 		w.comment("the parent is deleted: deleteWhen is true")
 	}
 	if out.RequeueAfter > 0 {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/program"
 )
 
 // BenchmarkCompileMany decodes and compiles 1,000 rules of the size of the webapp
@@ -45,7 +46,7 @@ func BenchmarkCompileMany(b *testing.B) {
 	}
 	schemas := heap() - before
 	before = heap()
-	held := make([]*Program, 0, ruleCount)
+	held := make([]*program.Program, 0, ruleCount)
 	b.ReportAllocs()
 	for b.Loop() {
 		held = held[:0]

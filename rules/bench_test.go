@@ -11,6 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/program"
 )
 
 // caseFile reads one file of a case in testdata.
@@ -29,7 +31,7 @@ func caseFile(tb testing.TB, name, file string) string {
 	return ""
 }
 
-func mustCompile(tb testing.TB, source string) *Program {
+func mustCompile(tb testing.TB, source string) *program.Program {
 	tb.Helper()
 	programs, findings := compileAll("rule.yaml", []byte(source), testKinds{}.options())
 	if len(programs) != 1 {
@@ -48,7 +50,7 @@ func BenchmarkEvaluate(b *testing.B) {
 	for _, o := range parse(b, caseFile(b, "webapp", "live.yaml")) {
 		live[strings.ToLower(o.GetKind())] = []*unstructured.Unstructured{o}
 	}
-	in := Input{Parent: parent, Now: time.Unix(0, 0)}
+	in := program.Input{Parent: parent, Now: time.Unix(0, 0)}
 	b.ReportAllocs()
 	for b.Loop() {
 		ev := p.Evaluate(b.Context(), in)
@@ -80,7 +82,7 @@ func BenchmarkForEach(b *testing.B) {
 			parent.Object["spec"].(map[string]any)["ports"] = ports //nolint:forcetypeassert // It is one.
 			b.ReportAllocs()
 			for b.Loop() {
-				ev := p.Evaluate(b.Context(), Input{Parent: parent})
+				ev := p.Evaluate(b.Context(), program.Input{Parent: parent})
 				for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 					for _, r := range batch {
 						ev.Applied(r.Node, r.Objects)
@@ -98,7 +100,7 @@ func BenchmarkCompile(b *testing.B) {
 	source := caseFile(b, "webapp", "rule.yaml")
 	mustCompile(b, source) // the shared environment
 	before := heap()
-	var held []*Program
+	var held []*program.Program
 	b.ReportAllocs()
 	for b.Loop() {
 		held = append(held, mustCompile(b, source))

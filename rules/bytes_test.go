@@ -8,6 +8,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/program"
 )
 
 // TestSameBytes holds of every case in testdata: compiled and evaluated again, it
@@ -49,7 +51,7 @@ func caseBytes(t *testing.T, files map[string]string) string {
 		if files["parent.yaml"] == "" {
 			continue
 		}
-		ev := p.Evaluate(t.Context(), Input{
+		ev := p.Evaluate(t.Context(), program.Input{
 			Parent: objects(t, files["parent.yaml"])[0],
 			Now:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Reader: readerOf(t, files),
 		})
@@ -67,7 +69,7 @@ func caseBytes(t *testing.T, files map[string]string) string {
 				ev.Applied(r.Node, live)
 			}
 		}
-		all = append(all, ev.Outcome(), p.Drifts(), p.Children(), p.ReadsStatus())
+		all = append(all, ev.Outcome(), p.Drifts, p.Children, p.ReadsStatus)
 	}
 	data, err := json.Marshal(all)
 	if err != nil {

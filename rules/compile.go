@@ -16,6 +16,8 @@ import (
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/readiness"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
@@ -38,21 +40,21 @@ type Options struct {
 	// another is in the wrong place. Empty: not looked at.
 	Namespace string
 	// Limits bound what an evaluation takes.
-	Limits Limits
+	Limits template.Limits
 }
 
 // compiler is what Compile works with.
 type compiler struct {
 	rule     *syntax.Rule
 	opts     Options
-	limits   *Limits
+	limits   *template.Limits
 	findings diagnostic.List
 	// wrongAt are the places of the findings, but for those about what is not there.
 	wrongAt   map[diagnostic.Position]bool
 	children  map[string]*syntax.Child
 	families  map[string]*family
 	lookups   map[string]*lookupState
-	variables map[string]*compiledVariable
+	variables map[string]*variable
 	// read has the children of which an expression reads a live object.
 	read map[string]bool
 	// readers are the parts, besides nodes, that must not read what is skipped.
@@ -68,7 +70,9 @@ type compiler struct {
 	// fieldReads is what the expressions of each scalar read, variables followed; nil in rules
 	// of which nobody asks that.
 	fieldReads map[*yamltree.Node][]flow.FieldRead
-	parser     *check.Parser
+	// constants are the expressions that read nothing.
+	constants map[*template.Expression]*constant
+	parser    *check.Parser
 	// constantCost is what may still be spent on expressions that read nothing.
 	constantCost uint64
 	// meant is true once a text is read as what its schema says that it is.
@@ -87,18 +91,19 @@ type compiler struct {
 // sorted; the program is nil when one of them is an error, and for a partial
 // rule, whose other errors Decode has reported. What follows from those is not
 // reported again.
-func Compile(r *syntax.Rule, o Options) (*Program, diagnostic.Findings) {
+func Compile(r *syntax.Rule, o Options) (*program.Program, diagnostic.Findings) {
 	env, err := celenv.Shared()
 	if err != nil {
 		return nil, diagnostic.List{diagnostic.New(r.Position, diagnostic.CodeEnvironment, "%s", err.Error())}.Findings(r.Source.LineAt)
 	}
+	limits := o.Limits.WithDefaults()
 	c := &compiler{
 		read: make(map[string]bool), wrongAt: make(map[diagnostic.Position]bool),
-		rule: r, opts: o, limits: o.Limits.withDefaults(), unchecked: map[schema.GroupVersionKind]bool{},
+		rule: r, opts: o, limits: &limits, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*syntax.Child{}, families: map[string]*family{},
-		lookups: map[string]*lookupState{}, variables: map[string]*compiledVariable{},
+		lookups: map[string]*lookupState{}, variables: map[string]*variable{},
 		types: check.NewTable(), certain: certainSchemas(), results: map[*yamltree.Node]result{}, parser: check.NewParser(env),
-		statusKinds: function.StatusKinds{},
+		statusKinds: function.StatusKinds{}, constants: map[*template.Expression]*constant{},
 	}
 	c.constantCost = 2 * c.limits.ExpressionCost // so that a rule is compiled soon
 	if notesFields(r) {
@@ -127,17 +132,17 @@ func (c *compiler) declare() {
 		}
 	}
 	for i, spec := range r.Variables {
-		c.variables[spec.Name] = &compiledVariable{name: spec.Name, index: i, spec: spec}
+		c.variables[spec.Name] = newVariable(spec, i)
 	}
 	c.pairUp()
 }
 
-func (c *compiler) program() *Program {
+func (c *compiler) program() *program.Program {
 	r := c.rule
-	p := &Program{
-		name: r.Name, namespace: r.Namespace, hash: r.Hash(), suspend: r.Suspend, prefix: r.ConditionPrefix,
-		variables: c.variables, byID: map[string]int{}, limits: c.limits, onRuleDeletion: r.OnRuleDeletion(), pruneLimit: r.PruneLimit,
-		statusKinds: c.statusKinds,
+	p := &program.Program{
+		Name: r.Name, Namespace: r.Namespace, Hash: r.Hash(), Suspend: r.Suspend, ConditionPrefix: r.ConditionPrefix,
+		Variables: make(map[string]*program.Variable, len(c.variables)), ByID: map[string]int{}, Limits: c.limits,
+		OnRuleDeletion: r.OnRuleDeletion(), PruneLimit: r.PruneLimit, StatusKinds: c.statusKinds,
 	}
 	if ns := c.opts.Namespace; ns != "" && r.Namespace != "" && r.Namespace != ns {
 		c.report(r.NamespacePos, diagnostic.CodeRuleNamespace, "a rule here acts cluster-wide and belongs to namespace %s", ns).
@@ -145,47 +150,47 @@ func (c *compiler) program() *Program {
 	}
 	// rest is what the parts of the rule read that are neither nodes nor variables.
 	all, rest := &flow.Uses{}, &flow.Uses{}
-	p.parent, p.parentWhen = c.parent(rest)
+	p.Parent = c.parent(rest)
 	for _, name := range slices.Sorted(maps.Keys(c.variables)) {
-		c.compileVariable(c.variables[name], c.ruleScope("spec.variables"))
-		all.Add(c.variables[name].uses)
+		v := c.compileVariable(c.variables[name], c.ruleScope("spec.variables"))
+		p.Variables[name] = v.Variable
+		all.Add(v.uses)
 	}
 	c.compileLookups(p, all)
 	nodes := make([]*nodeUses, 0, len(r.Children))
 	for i := range r.Children {
 		child, n := c.child(&r.Children[i], p)
-		p.children = append(p.children, child)
+		p.Children = append(p.Children, child)
 		if child.ID != "" {
-			p.byID[child.ID] = i
+			p.ByID[child.ID] = i
 		}
 		nodes = append(nodes, n)
 		all.Add(&n.Uses)
 	}
-	p.patches = c.patches(p, rest)
+	p.Patches = c.patches(p, rest)
 	if r.Status != nil {
-		p.status = c.status(rest)
+		p.Status = c.status(rest)
 	}
-	p.conditions = c.conditions()
+	p.Conditions = c.conditions()
 	c.conformConditions(c.rule.Parent.GVK)
-	p.events = c.events()
-	p.requeueAfter, p.minInterval = c.duration(r.RequeueAfter, rest), c.duration(r.MinInterval, rest)
-	p.deleteWhen = c.compileDeleteWhen(rest)
-	p.drifts, p.meant = c.drifts, c.meant
-	p.secrets = p.findSecrets()
+	p.Events = c.events()
+	p.RequeueAfter, p.MinInterval = c.duration(r.RequeueAfter, rest), c.duration(r.MinInterval, rest)
+	p.DeleteWhen = c.compileDeleteWhen(rest)
+	p.Drifts, p.Meant = c.drifts, c.meant
+	p.HasSecrets = namesSecrets(p)
 	for _, r := range c.readers {
 		rest.OwnStatus = rest.OwnStatus || r.OwnStatus
 	}
-	p.ownStatus = all.OwnStatus || rest.OwnStatus || p.looksUpParents()
-	p.finalize = c.compileFinalize(rest)
-	for _, child := range p.children {
-		child.Read = c.read[child.ID] || child.rollout != nil || child.readyWhen == nil && !readiness.AlwaysCurrent(child.GVK.GroupKind())
+	p.ReadsStatus = all.OwnStatus || rest.OwnStatus || looksUpParents(p)
+	p.Finalize = c.compileFinalize(rest)
+	for _, child := range p.Children {
+		child.Read = c.read[child.ID] || child.Rollout != nil || child.ReadyWhen == nil && !readiness.AlwaysCurrent(child.GVK.GroupKind())
 	}
-	p.order = c.link(p, nodes)
-	p.rankChildren()
+	p.Order = c.link(p, nodes)
+	rankChildren(p)
 	c.checkSkips(nodes, rest)
 	c.checkIdentities(p)
 	c.checkRecursion(p)
-	p.release()
 	return p
 }
 
@@ -232,9 +237,9 @@ func (c *compiler) ruleScope(place string) *compileScope {
 	return &compileScope{place: place, allowChildren: true, asked: c.asked}
 }
 
-func (c *compiler) parent(u *flow.Uses) (Parent, *expression) {
+func (c *compiler) parent(u *flow.Uses) program.Parent {
 	spec := c.rule.Parent
-	p := Parent{
+	p := program.Parent{
 		GVK: spec.GVK, Selector: spec.Selector, NamespaceSelector: spec.NamespaceSelector,
 		Namespaces: spec.Namespaces, Namespaced: true,
 	}
@@ -246,13 +251,14 @@ func (c *compiler) parent(u *flow.Uses) (Parent, *expression) {
 		}
 	}
 	if spec.When == nil {
-		return p, nil
+		return p
 	}
 	x := c.condition(spec.When, &compileScope{place: "spec.parent.when"}, u)
 	if x != nil {
 		c.asked = x.Exist
 	}
-	return p, x.compiled()
+	p.When = x.compiled()
+	return p
 }
 
 // condition compiles an expression that must give a bool, and not always the same.
@@ -275,8 +281,8 @@ func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*c
 			Hint = x.BoolHint(x.Path())
 		return nil, part
 	}
-	if x.constant != nil && !x.constant.isBool {
-		c.reportAt(n, part.Offset, diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, x.constant.kind)
+	if constant := c.constants[x.run]; constant != nil && !constant.isBool {
+		c.reportAt(n, part.Offset, diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, constant.kind)
 		return nil, part
 	}
 	return x, part
@@ -286,7 +292,7 @@ func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*c
 func (c *compiler) checkConstant(n *yamltree.Node, part syntax.Part, x *checkedExpression, sc *compileScope) {
 	holds, ok := x.Truth()
 	if !ok {
-		holds, ok = constantBool(x.expression)
+		holds, ok = constantBool(c.constants[x.run])
 	}
 	if ok {
 		c.reportAt(n, part.Offset, diagnostic.CodeConstant, "%s is always %t", sc.place, holds)
@@ -311,19 +317,19 @@ func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*che
 }
 
 // status compiles spec.status. Its leaves may read children that are skipped.
-func (c *compiler) status(all *flow.Uses) template {
+func (c *compiler) status(all *flow.Uses) template.Template {
 	u := &flow.Uses{}
 	n := c.rule.Status
 	c.results = map[*yamltree.Node]result{}
 	value, from := c.template(n, c.renderedScope("spec.status"), u)
 	all.Add(u)
-	if x, ok := value.(exprTemplate); ok {
+	if x, ok := value.(template.Expr); ok {
 		s, _ := n.Text()
 		if !from.typ.CanBe(types.MapKind, types.StructKind, types.NullTypeKind) {
-			c.reportAt(n, strings.Index(s, x.x.text), diagnostic.CodeResultType, "spec.status must be a map, and this gives %s", from.typ.Inner())
+			c.reportAt(n, strings.Index(s, x.X.Text), diagnostic.CodeResultType, "spec.status must be a map, and this gives %s", from.typ.Inner())
 		}
 	}
-	if _, ok := value.(textTemplate); ok {
+	if _, ok := value.(template.Text); ok {
 		c.report(c.rule.Source.At(n), diagnostic.CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
 	}
 	c.conformStatus(n, c.rule.Parent.GVK)
@@ -332,3 +338,28 @@ func (c *compiler) status(all *flow.Uses) template {
 
 // isUnbounded says whether a selector lets everything through.
 func isUnbounded(s labels.Selector) bool { return s == nil || s.Empty() }
+
+// namesSecrets says whether the rule has to do with Secrets.
+func namesSecrets(p *program.Program) bool {
+	kinds := []schema.GroupVersionKind{p.Parent.GVK}
+	for _, l := range p.Lookups {
+		kinds = append(kinds, l.GVK)
+	}
+	for _, child := range p.Children {
+		kinds = append(kinds, child.GVK)
+	}
+	for _, patch := range p.Patches {
+		kinds = append(kinds, patch.GVK)
+	}
+	return slices.ContainsFunc(kinds, syntax.IsSecret)
+}
+
+// looksUpParents says whether a lookup can give the parent itself, and its status.
+func looksUpParents(p *program.Program) bool {
+	for _, l := range p.Lookups {
+		if l.GVK.GroupKind() == p.Parent.GVK.GroupKind() {
+			return true
+		}
+	}
+	return false
+}

@@ -12,6 +12,8 @@ import (
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -23,56 +25,58 @@ type nodeUses struct {
 	guard flow.Guard
 	// creation is the guard that createWhen makes for those who read the child.
 	creation flow.Guard
+	// kind is that of the child.
+	kind Kind
 }
 
-func (c *compiler) child(spec *syntax.Child, p *Program) (*compiledChild, *nodeUses) {
+func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child, *nodeUses) {
 	path := "children." + spec.ID
 	if spec.ID == "" {
 		path = spec.Label()
 	}
-	child := &compiledChild{Child: Child{ID: spec.ID, Position: spec.Pos, Conditional: spec.When != nil, ForEach: spec.Many(), UpdatePolicy: spec.UpdatePolicy}}
+	child := &program.Child{
+		ID: spec.ID, Position: spec.Pos, IsList: spec.Many(), UpdatePolicy: spec.UpdatePolicy, Namespaced: true,
+		Adopt: spec.Adopt, Optional: spec.Optional, Cleanup: spec.Cleanup, Elsewhere: spec.NamesNamespace(),
+	}
 	n := &nodeUses{spec: spec, guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
-	child.kind = Kind{Namespaced: true}
 	c.results = map[*yamltree.Node]result{}
 	if spec.Template != nil {
-		c.childKind(spec, child, p)
+		c.childKind(spec, child, p, n)
 	}
-	child.Namespaced = child.kind.Namespaced
-	child.Adopt, child.Optional = spec.Adopt, spec.Optional
-	child.Elsewhere = spec.NamesNamespace()
 
 	// What was not decoded may have been CreateOnly.
-	once := spec.UpdatePolicy == UpdateCreateOnly || spec.Gaps["updatePolicy"]
-	sc := &compileScope{place: path, ownRandom: once, allowChildren: true, asked: c.askedBy(spec.Cleanup), openNames: spec.OpenNames, openVariables: spec.OpenVariables, names: map[string]*origin{}, locals: map[string]*compiledVariable{}}
+	once := spec.UpdatePolicy == syntax.UpdateCreateOnly || spec.Gaps["updatePolicy"]
+	sc := c.bodyScope(path, &spec.Body)
+	sc.ownRandom, sc.asked = once, c.askedBy(spec.Cleanup)
 	if !once && !spec.Many() {
 		sc.ownGenerated = spec.ID
 	}
 	c.childItems(spec, child, sc, n)
-	c.locals(&spec.Body, &child.body, sc)
-	c.when(&spec.Body, &child.body, sc, &n.Uses, &n.guard)
-	if child.Cleanup = spec.Cleanup; spec.Cleanup {
+	c.locals(&spec.Body, &child.Body, sc)
+	c.when(&spec.Body, &child.Body, sc, &n.Uses, &n.guard)
+	if spec.Cleanup {
 		n.guard = n.guard.Under(finalizingGuard())
 	}
 	if spec.Optional {
 		n.guard = n.guard.Under(optionalGuard(child.GVK))
 	}
-	for _, name := range slices.Sorted(maps.Keys(child.locals)) {
-		v := c.compileVariable(child.locals[name], sc)
+	for _, name := range slices.Sorted(maps.Keys(sc.locals)) {
+		v := c.compileVariable(sc.locals[name], sc)
 		n.OwnStatus = n.OwnStatus || v.uses.OwnStatus
 	}
 	if spec.Template != nil {
 		rendered := *sc
 		rendered.rendered, rendered.random, rendered.own = true, once, sc.ownGenerated
 		var from *origin
-		child.template, from = c.template(spec.Template, &rendered, &n.Uses)
+		child.Template, from = c.template(spec.Template, &rendered, &n.Uses)
 		c.checkSteadyIdentity(spec, from)
 		c.checkRandomIdentity(spec, &n.Uses)
 		if rendered.own != "" {
-			c.checkGenerated(spec, child, &n.Uses)
+			c.checkGenerated(spec, child, sc.locals, &n.Uses)
 		}
 		c.checkSelfWait(spec)
 		c.checkConstantNames(spec.Template.Get("metadata"), child.GVK.Group)
-		c.conform(spec.Template, child.GVK, child.kind.HasStatus, false)
+		c.conform(spec.Template, child.GVK, n.kind.HasStatus, false)
 		c.checkItemNames(spec)
 		c.checkImmutable(spec, child)
 	}
@@ -84,35 +88,38 @@ func (c *compiler) child(spec *syntax.Child, p *Program) (*compiledChild, *nodeU
 }
 
 // childKind finds the kind of a child's template.
-func (c *compiler) childKind(spec *syntax.Child, child *compiledChild, p *Program) {
+func (c *compiler) childKind(spec *syntax.Child, child *program.Child, p *program.Program, n *nodeUses) {
 	known := false
 	child.GVK = c.templateKind(spec)
-	child.kind, known = c.kind(child.GVK, spec.Template, childVerbs(), kindUse{node: "child " + spec.Label(), optional: spec.Optional})
+	n.kind, known = c.kind(child.GVK, spec.Template, childVerbs(), kindUse{node: "child " + spec.Label(), optional: spec.Optional})
+	child.Namespaced = n.kind.Namespaced
 	child.Unresolved = c.isUnresolved(known, child.GVK)
 	c.checkMetadata(spec, child.GVK)
-	if known {
-		c.checkScope(spec, child, p)
+	if metadata := spec.Template.Get("metadata"); known && metadata != nil && metadata.Kind == yamltree.Mapping {
+		c.checkNamespace(metadata, p, child.Namespaced, namespaceUse{
+			kind: child.GVK.Kind, pos: c.rule.Source.At(metadata), needs: "the template of " + spec.Label() + " needs metadata.namespace", hint: "leave it out",
+		})
 	}
 }
 
 // readiness compiles readyWhen. What it reads orders nothing: it is asked when all is
 // written. ${true} says that the state of the child does not count.
-func (c *compiler) readiness(spec *syntax.Child, child *compiledChild, sc *compileScope, guard flow.Guard) {
+func (c *compiler) readiness(spec *syntax.Child, child *program.Child, sc *compileScope, guard flow.Guard) {
 	if spec.ReadyWhen == nil {
 		return
 	}
 	ready := c.selfScope(sc, child, sc.place+".readyWhen")
 	by := &reader{label: ready.place, id: spec.ID, bare: true, guard: guard}
 	x, part := c.boolean(spec.ReadyWhen, ready, &by.Uses)
-	if x != nil && strings.TrimSpace(x.text) != "true" {
+	if x != nil && strings.TrimSpace(x.run.Text) != "true" {
 		c.checkConstant(spec.ReadyWhen, part, x, ready)
 	}
-	child.readyWhen = x.compiled()
+	child.ReadyWhen = x.compiled()
 	c.readers = append(c.readers, by)
 }
 
 // selfScope is the scope of an expression that knows the live object.
-func (c *compiler) selfScope(sc *compileScope, child *compiledChild, place string) *compileScope {
+func (c *compiler) selfScope(sc *compileScope, child *program.Child, place string) *compileScope {
 	own := *sc
 	own.place, own.child = place, child.ID
 	own.names = map[string]*origin{flow.RootSelf: {Origin: flow.Origin{Waits: true}, typ: c.kindType(child.GVK, false)}}
@@ -121,14 +128,14 @@ func (c *compiler) selfScope(sc *compileScope, child *compiledChild, place strin
 }
 
 // writeConditions compiles what says whether an object may be made and written.
-func (c *compiler) writeConditions(spec *syntax.Child, child *compiledChild, sc *compileScope, n *nodeUses) {
+func (c *compiler) writeConditions(spec *syntax.Child, child *program.Child, sc *compileScope, n *nodeUses) {
 	n.creation = flow.Guard{Given: spec.CreateWhen != nil, Lost: spec.Gaps["createWhen"]}
 	if spec.CreateWhen != nil {
 		create := *sc
 		create.place = sc.place + ".createWhen"
 		u := &flow.Uses{}
 		if x := c.condition(spec.CreateWhen, &create, u); x != nil {
-			child.createWhen = x.compiled()
+			child.CreateWhen = x.compiled()
 			n.creation = flow.GuardOf(x.expr, u)
 			n.creation.Lost = spec.Gaps["createWhen"]
 		}
@@ -142,7 +149,7 @@ func (c *compiler) writeConditions(spec *syntax.Child, child *compiledChild, sc 
 			WithHint("leave out one of the two")
 	}
 	if spec.UpdateWhen != nil {
-		child.updateWhen = c.condition(spec.UpdateWhen, c.selfScope(sc, child, sc.place+".updateWhen"), &n.Uses).compiled()
+		child.UpdateWhen = c.condition(spec.UpdateWhen, c.selfScope(sc, child, sc.place+".updateWhen"), &n.Uses).compiled()
 	}
 	c.renewal(spec, child, sc, n)
 	c.rollout(spec, child, n)
@@ -211,32 +218,22 @@ func (c *compiler) checkMetadata(spec *syntax.Child, gvk schema.GroupVersionKind
 		}
 	}
 	c.checkObjectNames(metadata, gvk.Group)
-	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"} {
-		if n := metadata.Get(name); n != nil {
-			c.report(at(n), diagnostic.CodeServerField, "a template cannot set metadata.%s", name).WithHint("leave it out")
-		}
-	}
+	c.checkServerFields(metadata)
 }
 
-// checkScope compares the namespace that is rendered with the scope of the kind.
-func (c *compiler) checkScope(spec *syntax.Child, child *compiledChild, p *Program) {
-	metadata := spec.Template.Get("metadata")
-	if metadata == nil || metadata.Kind != yamltree.Mapping {
-		return
-	}
-	switch namespace := metadata.Get("namespace"); {
-	case namespace != nil && !child.kind.Namespaced:
-		c.report(c.rule.Source.At(namespace), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", child.GVK.Kind).
-			WithHint("leave it out")
-	case !metadata.Has("namespace") && child.kind.Namespaced && !p.parent.Namespaced:
-		c.report(c.rule.Source.At(metadata), diagnostic.CodeNamespaceRequired, "the template of %s needs metadata.namespace, because %s, the parent's kind, is cluster-scoped", spec.Label(), p.parent.GVK.Kind)
+// checkServerFields reports fields of metadata that only the API server sets.
+func (c *compiler) checkServerFields(metadata *yamltree.Node) {
+	for _, name := range syntax.ServerFields() {
+		if n := metadata.Get(name); n != nil {
+			c.report(c.rule.Source.At(n), diagnostic.CodeServerField, "a template cannot set metadata.%s", name).WithHint("leave it out")
+		}
 	}
 }
 
 // dimensions compiles forEach: sc is given its names, and u what it reads. A
 // dimension may use the names of those before.
-func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flow.Uses) []dimension {
-	var out []dimension
+func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flow.Uses) []program.Dimension {
+	var out []program.Dimension
 	for i, f := range specs {
 		if f.In == nil { // the reason was reported
 			sc.names[f.Name] = &origin{}
@@ -246,19 +243,19 @@ func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flo
 		in.place = fmt.Sprintf("%s.forEach[%d].in", sc.place, i)
 		in.locals = nil
 		t, from := c.template(f.In, &in, u)
-		if x, ok := t.(exprTemplate); ok {
-			c.checkRange(f.In, x.x, from.typ, &in)
+		if x, ok := t.(template.Expr); ok {
+			c.checkRange(f.In, x.X, from.typ, &in)
 		}
-		if _, ok := t.(textTemplate); ok {
+		if _, ok := t.(template.Text); ok {
 			c.report(c.rule.Source.At(f.In), diagnostic.CodeNotExpression, "%s must be one expression that gives a list or a map", in.place)
 		}
-		if x, ok := t.(exprTemplate); ok {
-			c.try(f.In, t, in.place, func(s *scope) *problem {
-				_, p := s.ev.values(nil, &dimension{in: x}, nil)
+		if x, ok := t.(template.Expr); ok {
+			c.try(f.In, t, in.place, func(s template.Scope) *template.Problem {
+				_, p := template.ItemsOf(x, s)
 				return p
 			})
 		}
-		out = append(out, dimension{name: f.Name, in: t, path: fmt.Sprintf("forEach[%d].in", i)})
+		out = append(out, program.Dimension{Name: f.Name, In: t, Path: fmt.Sprintf("forEach[%d].in", i)})
 		if from == nil {
 			from = &origin{}
 		}
@@ -268,17 +265,18 @@ func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flo
 }
 
 // checkRange reports a forEach over what is known to be neither list nor map.
-func (c *compiler) checkRange(n *yamltree.Node, x *expression, typ check.Type, sc *compileScope) {
+func (c *compiler) checkRange(n *yamltree.Node, x *template.Expression, typ check.Type, sc *compileScope) {
 	if typ.CanBe(types.ListKind, types.MapKind, types.StructKind, types.NullTypeKind) {
 		return
 	}
 	s, _ := n.Text()
-	c.reportAt(n, strings.Index(s, x.text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typ.Inner())
+	c.reportAt(n, strings.Index(s, x.Text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typ.Inner())
 }
 
 // locals prepares the variables of a child or a lookup; they are compiled when
 // something reads them.
-func (c *compiler) locals(spec *syntax.Body, b *body, sc *compileScope) {
+func (c *compiler) locals(spec *syntax.Body, b *program.Body, sc *compileScope) {
+	b.Variables = make(map[string]*program.Variable, len(spec.Variables))
 	for i, v := range spec.Variables {
 		if v.Name == "" {
 			continue // the reason was reported
@@ -287,13 +285,13 @@ func (c *compiler) locals(spec *syntax.Body, b *body, sc *compileScope) {
 			c.report(v.Pos, diagnostic.CodeNameTwice, "the rule has a variable called %q already", v.Name).WithHint("choose another name")
 			continue
 		}
-		sc.locals[v.Name] = &compiledVariable{name: v.Name, index: i, spec: v}
+		local := newVariable(v, i)
+		sc.locals[v.Name], b.Variables[v.Name] = local, local.Variable
 	}
-	b.locals = sc.locals
 }
 
 // when compiles the condition of a child or a lookup.
-func (c *compiler) when(spec *syntax.Body, b *body, sc *compileScope, all *flow.Uses, g *flow.Guard) {
+func (c *compiler) when(spec *syntax.Body, b *program.Body, sc *compileScope, all *flow.Uses, g *flow.Guard) {
 	if spec.When == nil {
 		return
 	}
@@ -304,7 +302,7 @@ func (c *compiler) when(spec *syntax.Body, b *body, sc *compileScope, all *flow.
 	if x == nil {
 		return
 	}
-	b.when = x.expression
+	b.When = x.run
 	given := sc.asked
 	sc.asked = maps.Clone(x.Exist)
 	maps.Copy(sc.asked, given)
@@ -315,7 +313,7 @@ func (c *compiler) when(spec *syntax.Body, b *body, sc *compileScope, all *flow.
 
 // checkShortLived reports a Job that removes itself when it is done and would then
 // be made and run again, for ever.
-func (c *compiler) checkShortLived(spec *syntax.Child, child *compiledChild) {
+func (c *compiler) checkShortLived(spec *syntax.Child, child *program.Child) {
 	if child.GVK.Group != "batch" || child.GVK.Kind != "Job" {
 		return
 	}

@@ -9,27 +9,29 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-func (c *compiler) conditions() []compiledCondition {
-	out := make([]compiledCondition, len(c.rule.Conditions))
+func (c *compiler) conditions() []program.ConditionTemplate {
+	out := make([]program.ConditionTemplate, len(c.rule.Conditions))
 	for i := range c.rule.Conditions {
 		spec := &c.rule.Conditions[i]
 		path := fmt.Sprintf("spec.conditions[%d]", spec.Index)
 		by := &reader{label: "the condition " + spec.Type, bare: true}
-		field := func(name string, n *yamltree.Node, what string, kinds ...types.Kind) template {
+		field := func(name string, n *yamltree.Node, what string, kinds ...types.Kind) template.Template {
 			if n == nil {
 				return nil
 			}
 			return c.textField(n, c.renderedScope(path+"."+name), &by.Uses, what, kinds...)
 		}
-		out[i] = compiledCondition{
-			typ: spec.Type, path: fmt.Sprintf("conditions[%s]", spec.Type),
-			status:  field("status", spec.Status, "true or false, or True, False or Unknown", types.BoolKind, types.StringKind),
-			reason:  field("reason", spec.Reason, "a string", types.StringKind),
-			message: field("message", spec.Message, "a string", types.StringKind),
+		out[i] = program.ConditionTemplate{
+			Type: spec.Type, Path: fmt.Sprintf("conditions[%s]", spec.Type),
+			Status:  field("status", spec.Status, "true or false, or True, False or Unknown", types.BoolKind, types.StringKind),
+			Reason:  field("reason", spec.Reason, "a string", types.StringKind),
+			Message: field("message", spec.Message, "a string", types.StringKind),
 		}
 		c.tryCondition(spec, &out[i], path)
 		c.readers = append(c.readers, by)
@@ -47,17 +49,17 @@ func (c *compiler) conditions() []compiledCondition {
 }
 
 // tryCondition tries the parts of a condition that read nothing.
-func (c *compiler) tryCondition(spec *syntax.Condition, out *compiledCondition, path string) {
-	c.try(spec.Status, out.status, path+".status", func(s *scope) *problem {
-		_, p := (&compiledCondition{typ: out.typ, status: out.status}).render(s)
+func (c *compiler) tryCondition(spec *syntax.Condition, out *program.ConditionTemplate, path string) {
+	c.try(spec.Status, out.Status, path+".status", func(s template.Scope) *template.Problem {
+		_, p := template.ConditionStatusOf(out.Status, s)
 		return p
 	})
-	c.try(spec.Reason, out.reason, path+".reason", func(s *scope) *problem {
-		_, p := reasonOf(out.reason, s, syntax.MaxConditionReason)
+	c.try(spec.Reason, out.Reason, path+".reason", func(s template.Scope) *template.Problem {
+		_, p := template.ReasonOf(out.Reason, s, syntax.MaxConditionReason)
 		return p
 	})
-	c.try(spec.Message, out.message, path+".message", func(s *scope) *problem {
-		_, p := textOf(out.message, s)
+	c.try(spec.Message, out.Message, path+".message", func(s template.Scope) *template.Problem {
+		_, p := template.TextOf(out.Message, s)
 		return p
 	})
 }
@@ -90,11 +92,11 @@ func (c *compiler) checkRenderedConditions() {
 	}
 }
 
-func (c *compiler) events() []compiledEvent {
-	out := make([]compiledEvent, len(c.rule.Events))
+func (c *compiler) events() []program.EventTemplate {
+	out := make([]program.EventTemplate, len(c.rule.Events))
 	for i, spec := range c.rule.Events {
 		path := fmt.Sprintf("events[%d]", spec.Index)
-		out[i] = compiledEvent{path: path, typ: spec.Type}
+		out[i] = program.EventTemplate{Path: path, Type: spec.Type}
 		scopeOf := func(field string) *compileScope {
 			sc := c.ruleScope("spec." + path + "." + field)
 			if c.rule.Status != nil {
@@ -106,23 +108,23 @@ func (c *compiler) events() []compiledEvent {
 		u := &by.Uses
 		if spec.When != nil {
 			x := c.condition(spec.When, scopeOf("when"), u)
-			if out[i].when, by.guard.Lost = x.compiled(), x == nil; x != nil {
+			if out[i].When, by.guard.Lost = x.compiled(), x == nil; x != nil {
 				by.guard = flow.GuardOf(x.expr, u)
 			}
 		}
 		if spec.Reason != nil {
 			reason := c.textField(spec.Reason, scopeOf("reason"), u, "a string", types.StringKind)
-			out[i].reason = reason
-			c.try(spec.Reason, reason, "spec."+path+".reason", func(s *scope) *problem {
-				_, p := reasonOf(reason, s, syntax.MaxEventReason)
+			out[i].Reason = reason
+			c.try(spec.Reason, reason, "spec."+path+".reason", func(s template.Scope) *template.Problem {
+				_, p := template.ReasonOf(reason, s, syntax.MaxEventReason)
 				return p
 			})
 		}
 		if spec.Message != nil {
 			message := c.textField(spec.Message, scopeOf("message"), u, "a string", types.StringKind)
-			out[i].message = message
-			c.try(spec.Message, message, "spec."+path+".message", func(s *scope) *problem {
-				_, p := textOf(message, s)
+			out[i].Message = message
+			c.try(spec.Message, message, "spec."+path+".message", func(s template.Scope) *template.Problem {
+				_, p := template.TextOf(message, s)
 				return p
 			})
 		}
@@ -143,7 +145,7 @@ func textSchema() *openapi.Schema { return &openapi.Schema{Type: openapi.String}
 
 // textField compiles a scalar that stands for a text or something like it. What
 // one whole expression gives must be of one of the kinds, if that is known.
-func (c *compiler) textField(n *yamltree.Node, sc *compileScope, u *flow.Uses, what string, kinds ...types.Kind) template {
+func (c *compiler) textField(n *yamltree.Node, sc *compileScope, u *flow.Uses, what string, kinds ...types.Kind) template.Template {
 	s, _ := n.Text()
 	parts, err := syntax.Scan(s)
 	whole, ok := syntax.WholeExpression(parts)
@@ -165,5 +167,5 @@ func (c *compiler) textField(n *yamltree.Node, sc *compileScope, u *flow.Uses, w
 		return nil
 	}
 	x.goesInto(textSchema())
-	return exprTemplate{x: x.expression}
+	return template.Expr{X: x.run}
 }

@@ -6,14 +6,16 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
 // deletion compiles a child's deletionPolicy. Where it takes an expression, what the
 // Child says of it is empty.
-func (c *compiler) deletion(spec *syntax.Child, child *compiledChild, sc *compileScope, u *flow.Uses) {
-	policy := func(n *yamltree.Node, field string) (syntax.DeletionPolicy, template) {
+func (c *compiler) deletion(spec *syntax.Child, child *program.Child, sc *compileScope, u *flow.Uses) {
+	policy := func(n *yamltree.Node, field string) (syntax.DeletionPolicy, template.Template) {
 		text, _ := n.Text()
 		if n == nil || !syntax.HasExpression(text) {
 			if text == "" {
@@ -24,24 +26,24 @@ func (c *compiler) deletion(spec *syntax.Child, child *compiledChild, sc *compil
 		own := *sc
 		own.place = sc.place + ".deletionPolicy" + field
 		t := c.textField(n, &own, u, "Delete or Orphan", types.StringKind)
-		c.try(n, t, own.place, func(s *scope) *problem {
-			_, p := deletionOf(t, s)
+		c.try(n, t, own.place, func(s template.Scope) *template.Problem {
+			_, p := template.DeletionPolicyOf(t, s)
 			return p
 		})
 		return "", t
 	}
 	if one := spec.Deletion.WhenPruned; one != nil && one == spec.Deletion.WhenDeleted {
-		child.Ending.WhenPruned, child.deletion.whenPruned = policy(one, "")
-		child.Ending.WhenDeleted, child.deletion.whenDeleted = child.Ending.WhenPruned, child.deletion.whenPruned
+		child.Ending.WhenPruned, child.EndingFrom.WhenPruned = policy(one, "")
+		child.Ending.WhenDeleted, child.EndingFrom.WhenDeleted = child.Ending.WhenPruned, child.EndingFrom.WhenPruned
 		return
 	}
-	child.Ending.WhenPruned, child.deletion.whenPruned = policy(spec.Deletion.WhenPruned, ".whenPruned")
-	child.Ending.WhenDeleted, child.deletion.whenDeleted = policy(spec.Deletion.WhenDeleted, ".whenDeleted")
+	child.Ending.WhenPruned, child.EndingFrom.WhenPruned = policy(spec.Deletion.WhenPruned, ".whenPruned")
+	child.Ending.WhenDeleted, child.EndingFrom.WhenDeleted = policy(spec.Deletion.WhenDeleted, ".whenDeleted")
 }
 
 // compileDeleteWhen compiles spec.deleteWhen. What the cluster rests on is not
 // deleted by a rule.
-func (c *compiler) compileDeleteWhen(u *flow.Uses) *expression {
+func (c *compiler) compileDeleteWhen(u *flow.Uses) *template.Expression {
 	n := c.rule.DeleteWhen
 	if n == nil {
 		return nil

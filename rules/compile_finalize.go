@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
 )
 
 // finalizingGuard is the condition under which all that belongs to spec.finalize is
@@ -22,18 +23,18 @@ func (c *compiler) askedBy(cleanup bool) map[string]bool {
 	return asked
 }
 
-func (c *compiler) compileFinalize(rest *flow.Uses) *compiledFinalize {
+func (c *compiler) compileFinalize(rest *flow.Uses) *program.Finalize {
 	spec := c.rule.Finalize
 	if spec == nil {
 		return nil
 	}
-	out := &compiledFinalize{timeout: c.duration(spec.Timeout, rest)}
+	out := &program.Finalize{Timeout: c.duration(spec.Timeout, rest)}
 	if spec.Until != nil {
 		by := &reader{label: "spec.finalize.until", bare: true, guard: finalizingGuard()}
 		sc := c.ruleScope("spec.finalize.until")
 		sc.asked = c.askedBy(true)
-		out.until = c.condition(spec.Until, sc, &by.Uses).compiled()
-		out.reads = by.Nodes
+		out.Until = c.condition(spec.Until, sc, &by.Uses).compiled()
+		out.Reads = by.Nodes
 		c.readers = append(c.readers, by)
 	}
 	return out

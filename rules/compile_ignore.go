@@ -7,11 +7,12 @@ import (
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
 
 // ignored compiles a child's ignore.
-func (c *compiler) ignored(spec *syntax.Child, child *compiledChild, sc *compileScope, u *flow.Uses) {
+func (c *compiler) ignored(spec *syntax.Child, child *program.Child, sc *compileScope, u *flow.Uses) {
 	for _, item := range spec.Ignore {
 		path, ok := c.ignoredPath(item, child)
 		if !ok {
@@ -24,12 +25,12 @@ func (c *compiler) ignored(spec *syntax.Child, child *compiledChild, sc *compile
 		own := *sc
 		own.place = sc.place + "." + item.Place + ".when"
 		when := c.condition(item.When, &own, u).compiled()
-		child.handovers = append(child.handovers, handover{path: path, place: item.Place + ".when", when: when})
+		child.Handovers = append(child.Handovers, program.Handover{Path: path, Place: item.Place + ".when", When: when})
 	}
 }
 
 // ignoredPath reads and checks the path of an item of ignore; false where it cannot be used.
-func (c *compiler) ignoredPath(item syntax.Ignore, child *compiledChild) (syntax.IgnoredPath, bool) {
+func (c *compiler) ignoredPath(item syntax.Ignore, child *program.Child) (syntax.IgnoredPath, bool) {
 	n := item.Path
 	text, _ := n.Text()
 	path, err := syntax.ParsePath(text)
@@ -45,7 +46,7 @@ func (c *compiler) ignoredPath(item syntax.Ignore, child *compiledChild) (syntax
 		c.report(c.rule.Source.At(n), diagnostic.CodeIgnoreTwice, "%s is ignored already, by %s", path.Steps, other).WithHint("leave it out")
 		return nil, false
 	}
-	if slices.ContainsFunc(child.handovers, func(h handover) bool { return h.path.Equal(path.Steps) }) {
+	if slices.ContainsFunc(child.Handovers, func(h program.Handover) bool { return h.Path.Equal(path.Steps) }) {
 		hint := "write one item, with || between the conditions"
 		if item.When == nil {
 			hint = "leave out the other item"

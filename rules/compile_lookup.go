@@ -12,6 +12,8 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -19,21 +21,23 @@ import (
 // lookupState is a lookup while the rule is compiled.
 type lookupState struct {
 	spec     *syntax.Lookup
-	compiled *compiledLookup
+	compiled *program.Lookup
 	state    compileState
 	uses     flow.Uses
 	guard    flow.Guard
 }
 
 func newLookupState(spec *syntax.Lookup) *lookupState {
-	l := &compiledLookup{index: spec.Index, optional: spec.Optional, fixed: spec.Labels}
-	l.Lookup = Lookup{ID: spec.ID, GVK: spec.GVK, Position: spec.Pos, Namespaced: true, Selector: spec.Labels}
-	return &lookupState{spec: spec, compiled: l, guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
+	return &lookupState{spec: spec, compiled: newLookup(spec), guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
+}
+
+func newLookup(spec *syntax.Lookup) *program.Lookup {
+	return &program.Lookup{ID: spec.ID, Index: spec.Index, GVK: spec.GVK, Position: spec.Pos, Optional: spec.Optional, Namespaced: true, Selector: spec.Labels}
 }
 
 // compileLookups compiles those that nothing has read yet too.
-func (c *compiler) compileLookups(p *Program, all *flow.Uses) {
-	p.lookups = make(map[string]*compiledLookup, len(c.lookups))
+func (c *compiler) compileLookups(p *program.Program, all *flow.Uses) {
+	p.LookupByID = make(map[string]*program.Lookup, len(c.lookups))
 	for i := range c.rule.Lookups {
 		spec := &c.rule.Lookups[i]
 		l := c.lookups[spec.ID]
@@ -43,8 +47,7 @@ func (c *compiler) compileLookups(p *Program, all *flow.Uses) {
 		c.compileLookup(l)
 		c.checkLookupKind(l, p)
 		all.OwnStatus = all.OwnStatus || l.uses.OwnStatus
-		p.lookups[spec.ID] = l.compiled
-		p.lookupOrder = append(p.lookupOrder, spec.ID)
+		p.Lookups, p.LookupByID[spec.ID] = append(p.Lookups, l.compiled), l.compiled
 	}
 }
 
@@ -62,37 +65,51 @@ func (c *compiler) compileLookup(l *lookupState) {
 	c.stack = append(c.stack, spec.Label())
 	results := c.results // are those of what reads the lookup
 	c.results = map[*yamltree.Node]result{}
-	sc := &compileScope{
-		place: spec.Label(), allowChildren: true, asked: c.asked, openNames: spec.OpenNames, openVariables: spec.OpenVariables,
-		names: map[string]*origin{}, locals: map[string]*compiledVariable{},
-	}
-	u := &l.uses
-	out.forEach = c.dimensions(spec.ForEach, sc, u)
-	c.locals(&spec.Body, &out.body, sc)
-	c.when(&spec.Body, &out.body, sc, u, &l.guard)
-	for _, name := range slices.Sorted(maps.Keys(out.locals)) {
-		c.compileVariable(out.locals[name], sc)
-	}
-	out.name = c.lookupText(spec.Name, "name", sc, u)
-	if s, _ := spec.Namespace.Text(); s == syntax.AllNamespaces {
-		out.all = true
-	} else {
-		out.namespace = c.lookupText(spec.Namespace, "namespace", sc, u)
-		if t, ok := out.namespace.(constTemplate); ok {
-			out.Namespace, _ = t.value.(string)
-		}
-	}
-	if spec.Labels == nil && spec.Selector != nil {
-		out.selector = c.lookupSelector(spec.Selector, sc, u)
-	}
-	out.private = c.readsSecret(u)
+	sc, u := c.bodyScope(spec.Label(), &spec.Body), &l.uses
+	c.body(&spec.Body, &out.Body, sc, u, &l.guard)
+	c.query(spec, out, sc, u)
+	out.Private = c.readsSecret(u)
 	c.results = results
 	c.stack = c.stack[:len(c.stack)-1]
 	l.state = stateDone
 }
 
+// bodyScope is the scope of a child, a lookup or a patch.
+func (c *compiler) bodyScope(place string, spec *syntax.Body) *compileScope {
+	return &compileScope{
+		place: place, allowChildren: true, asked: c.asked, openNames: spec.OpenNames, openVariables: spec.OpenVariables,
+		names: map[string]*origin{}, locals: map[string]*variable{},
+	}
+}
+
+// body compiles what a lookup or a patch has in common with a child.
+func (c *compiler) body(spec *syntax.Body, out *program.Body, sc *compileScope, u *flow.Uses, g *flow.Guard) {
+	out.ForEach = c.dimensions(spec.ForEach, sc, u)
+	c.locals(spec, out, sc)
+	c.when(spec, out, sc, u, g)
+	for _, name := range slices.Sorted(maps.Keys(sc.locals)) {
+		c.compileVariable(sc.locals[name], sc)
+	}
+}
+
+// query compiles what finds the objects of a lookup, or the targets of a patch.
+func (c *compiler) query(spec *syntax.Lookup, out *program.Lookup, sc *compileScope, u *flow.Uses) {
+	out.NameFrom = c.lookupText(spec.Name, "name", sc, u)
+	if s, _ := spec.Namespace.Text(); s == syntax.AllNamespaces {
+		out.AllNamespaces = true
+	} else {
+		out.NamespaceFrom = c.lookupText(spec.Namespace, "namespace", sc, u)
+		if t, ok := out.NamespaceFrom.(template.Const); ok {
+			out.Namespace, _ = t.Value.(string)
+		}
+	}
+	if spec.Labels == nil && spec.Selector != nil {
+		out.SelectorFrom = c.lookupSelector(spec.Selector, sc, u)
+	}
+}
+
 // lookupText compiles the name or the namespace of a lookup; nil of nil.
-func (c *compiler) lookupText(n *yamltree.Node, field string, sc *compileScope, u *flow.Uses) template {
+func (c *compiler) lookupText(n *yamltree.Node, field string, sc *compileScope, u *flow.Uses) template.Template {
 	if n == nil {
 		return nil
 	}
@@ -103,18 +120,15 @@ func (c *compiler) lookupText(n *yamltree.Node, field string, sc *compileScope, 
 	if field == "namespace" {
 		check = validation.IsDNS1123Label
 	}
-	c.try(n, t, inner.place, func(s *scope) *problem {
-		text, ok, p := renderText(t, s)
-		if p != nil || !ok {
-			return p
-		}
-		return s.ev.checkRendered(field, text, check)
+	c.try(n, t, inner.place, func(s template.Scope) *template.Problem {
+		_, p := template.NameOf(t, s, field, check)
+		return p
 	})
 	return t
 }
 
 // lookupSelector compiles a selector with expressions.
-func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Uses) template {
+func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Uses) template.Template {
 	inner := *sc
 	inner.place = sc.place + ".selector"
 	t, from := c.template(n, &inner, u)
@@ -133,14 +147,8 @@ func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Us
 		c.report(c.rule.Source.At(n), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typ)
 	}
 	c.textsOnly(n, &openapi.Schema{Type: openapi.Map, Items: &openapi.Schema{Type: openapi.Map, Items: textSchema()}})
-	c.try(n, t, inner.place, func(s *scope) *problem {
-		val, _, p := t.render(s)
-		if p == nil {
-			_, p = s.ev.renderedSelector(val)
-		}
-		if p != nil {
-			p = p.at()
-		}
+	c.try(n, t, inner.place, func(s template.Scope) *template.Problem {
+		_, p := template.SelectorOf(t, s)
 		return p
 	})
 	return t
@@ -164,19 +172,30 @@ func (c *compiler) textsOnly(n *yamltree.Node, s *openapi.Schema) {
 
 // checkLookupKind looks up the kind of a lookup, and compares its scope with the
 // namespace.
-func (c *compiler) checkLookupKind(l *lookupState, p *Program) {
+func (c *compiler) checkLookupKind(l *lookupState, p *program.Program) {
 	spec, out := l.spec, l.compiled
 	kind, known := c.kind(spec.GVK, spec.Node, parentVerbs(), kindUse{node: spec.Label(), optional: spec.Optional})
 	out.Namespaced, out.Unresolved = kind.Namespaced, c.isUnresolved(known, spec.GVK)
-	if !known {
-		return
+	if known {
+		c.checkNamespace(spec.Node, p, kind.Namespaced, namespaceUse{kind: spec.GVK.Kind, pos: spec.Pos, needs: spec.Label() + " needs a namespace"})
 	}
-	namespace := spec.Node.Get("namespace")
-	switch {
-	case namespace != nil && !kind.Namespaced:
-		c.report(c.rule.Source.At(namespace), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", spec.GVK.Kind)
-	case !spec.Node.Has("namespace") && kind.Namespaced && !p.parent.Namespaced:
-		c.report(spec.Pos, diagnostic.CodeNamespaceRequired, "%s needs a namespace, because %s, the parent's kind, is cluster-scoped", spec.Label(), p.parent.GVK.Kind)
+}
+
+// namespaceUse is what names the namespace of objects of a kind, or must.
+type namespaceUse struct {
+	kind string
+	// pos and needs say what is wrong where there is none, and hint what to do where one is too many.
+	pos         diagnostic.Position
+	needs, hint string
+}
+
+// checkNamespace compares the namespace in a part of the rule with the scope of the kind.
+func (c *compiler) checkNamespace(in *yamltree.Node, p *program.Program, namespaced bool, use namespaceUse) {
+	switch namespace := in.Get("namespace"); {
+	case namespace != nil && !namespaced:
+		c.report(c.rule.Source.At(namespace), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", use.kind).Hint = use.hint
+	case !in.Has("namespace") && namespaced && !p.Parent.Namespaced:
+		c.report(use.pos, diagnostic.CodeNamespaceRequired, "%s, because %s, the parent's kind, is cluster-scoped", use.needs, p.Parent.GVK.Kind)
 	}
 }
 

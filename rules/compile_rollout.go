@@ -4,11 +4,13 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
 
 // rollout compiles rollout, of which maxUnavailable is for all items.
-func (c *compiler) rollout(spec *syntax.Child, child *compiledChild, n *nodeUses) {
+func (c *compiler) rollout(spec *syntax.Child, child *program.Child, n *nodeUses) {
 	r := spec.Rollout
 	if r == nil {
 		return
@@ -22,15 +24,14 @@ func (c *compiler) rollout(spec *syntax.Child, child *compiledChild, n *nodeUses
 		c.report(pos, diagnostic.CodeIdleRollout, "rollout decides nothing: with updatePolicy CreateOnly, %s is never updated", spec.Label()).
 			WithHint("leave it out; only order: OrderedReady decides how items are created and deleted")
 	}
-	child.rollout = &compiledRollout{Rollout: *r}
-	child.Rollout, child.Ordered = true, r.Ordered
+	child.Rollout = &program.Rollout{Rollout: *r}
 	if r.Max == nil {
 		return
 	}
 	sc := c.ruleScope("children." + spec.Label() + ".rollout.maxUnavailable")
-	child.rollout.value = c.textField(r.Max, sc, &n.Uses, "an int, or text such as 25%", types.IntKind, types.StringKind)
-	c.try(r.Max, child.rollout.value, sc.place, func(s *scope) *problem {
-		_, p := s.ev.maxUnavailable(child.rollout, 1)
+	child.Rollout.Max = c.textField(r.Max, sc, &n.Uses, "an int, or text such as 25%", types.IntKind, types.StringKind)
+	c.try(r.Max, child.Rollout.Max, sc.place, func(s template.Scope) *template.Problem {
+		_, p := template.ShareOf(child.Rollout.Max, s)
 		return p
 	})
 }

@@ -58,7 +58,7 @@ func (c *compiler) Scalar(n *yamltree.Node) (check.Scalar, bool) {
 	if !ok || r.wrong || r.x == nil {
 		return check.Scalar{}, ok && !r.wrong
 	}
-	return check.Scalar{Whole: r.x.Expression, Text: r.x.text, Offset: r.part.Offset, GoesInto: func(s *openapi.Schema) {
+	return check.Scalar{Whole: r.x.Expression, Text: r.x.run.Text, Offset: r.part.Offset, GoesInto: func(s *openapi.Schema) {
 		for _, x := range append(r.others, r.x) {
 			x.goesInto(s)
 		}

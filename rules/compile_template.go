@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -24,7 +25,7 @@ type compileScope struct {
 	// names are the origins of the forEach names and of self.
 	names map[string]*origin
 	// locals are the variables of the child.
-	locals map[string]*compiledVariable
+	locals map[string]*variable
 	// allowChildren is false where children cannot be read.
 	allowChildren bool
 	// mayMove is true for a variable: only that may hold what goes with the clock.
@@ -89,7 +90,7 @@ func (s *compileScope) variableNames(c *compiler) []string {
 
 // template compiles a part of the rule. It returns nil, and a finding, where
 // that is not possible. what the part reads is added to u.
-func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template, *origin) {
+func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template.Template, *origin) {
 	switch n.Kind {
 	case yamltree.Mapping:
 		return c.mapping(n, sc, u)
@@ -101,7 +102,7 @@ func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 		if ok {
 			c.checkPlainText(n, s)
 		}
-		return constTemplate{value: n.Value}, &origin{typ: check.ScalarType(n.Value)}
+		return template.Const{Value: n.Value}, &origin{typ: check.ScalarType(n.Value)}
 	}
 	parts, err := syntax.Scan(s)
 	if err != nil {
@@ -119,14 +120,14 @@ func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 			return nil, nil
 		}
 		c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.wrongSince(before)})
-		return exprTemplate{x: x.expression}, o
+		return template.Expr{X: x.run}, o
 	}
 	t, from := c.textTemplate(n, parts, sc, u)
 	switch {
 	case t == nil:
 		return nil, nil
-	case len(t.parts) == 1 && t.parts[0].x == nil:
-		return constTemplate{value: t.parts[0].text}, &origin{typ: check.ScalarType(t.parts[0].text)}
+	case len(t.Parts) == 1 && t.Parts[0].X == nil:
+		return template.Const{Value: t.Parts[0].Text}, &origin{typ: check.ScalarType(t.Parts[0].Text)}
 	}
 	return *t, from
 }
@@ -149,12 +150,12 @@ func (c *compiler) wrongSince(before int) bool {
 
 // textTemplate compiles text with expressions in it. Of where its values come
 // from only the time matters: text as a whole is there, or is not.
-func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compileScope, u *flow.Uses) (*textTemplate, *origin) {
-	t, out := &textTemplate{}, &origin{typ: check.Of(types.StringType)}
+func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compileScope, u *flow.Uses) (*template.Text, *origin) {
+	t, out := &template.Text{}, &origin{typ: check.Of(types.StringType)}
 	ok, kept := true, result{}
 	for _, p := range parts {
 		if !p.Expr {
-			t.parts = append(t.parts, textPart{text: p.Text})
+			t.Parts = append(t.Parts, template.Part{Text: p.Text})
 			continue
 		}
 		if p.Spread {
@@ -172,7 +173,7 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compi
 			c.reportAt(n, p.Offset, diagnostic.CodeNotText, "%s cannot be part of text", wrong).WithHint("%s", hint)
 		}
 		kept.items = kept.items || x.items
-		t.parts = append(t.parts, textPart{x: x.expression})
+		t.Parts = append(t.Parts, template.Part{X: x.run})
 	}
 	if !ok {
 		return nil, nil
@@ -181,19 +182,19 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compi
 	return t, out
 }
 
-func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template, *origin) {
-	t := mapTemplate{}
+func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template.Template, *origin) {
+	t := template.Map{}
 	o, fieldTypes := &origin{Origin: flow.Origin{Fields: map[string]*flow.Origin{}}}, map[string]check.Type{}
 	allConst, ok := true, true
 	for _, f := range n.Fields {
-		e := entry{name: f.Name}
+		e := template.Entry{Name: f.Name}
 		if syntax.HasExpression(f.Name) {
 			var from *origin
-			e.key, from = c.key(f, sc, u)
-			ok = ok && e.key != nil
+			e.Key, from = c.key(f, sc, u)
+			ok = ok && e.Key != nil
 			o.Drifts = o.Drifts || from.Moves()
-			if e.key != nil && len(e.key.parts) == 1 && e.key.parts[0].x == nil {
-				e.name, e.key = e.key.parts[0].text, nil
+			if e.Key != nil && len(e.Key.Parts) == 1 && e.Key.Parts[0].X == nil {
+				e.Name, e.Key = e.Key.Parts[0].Text, nil
 			}
 		}
 		value, from := c.template(f.Value, sc, u)
@@ -201,46 +202,46 @@ func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (te
 			ok = false
 			continue
 		}
-		e.value = value
-		_, isConst := value.(constTemplate)
-		allConst = allConst && isConst && e.key == nil
+		e.Value = value
+		_, isConst := value.(template.Const)
+		allConst = allConst && isConst && e.Key == nil
 		steady := from.Steady()
 		o.Waits, o.Drifts = o.Waits || steady.Waits, o.Drifts || steady.Drifts
-		if e.key == nil {
-			o.Fields[e.name], fieldTypes[e.name] = steady, from.typ
+		if e.Key == nil {
+			o.Fields[e.Name], fieldTypes[e.Name] = steady, from.typ
 		}
-		t.entries = append(t.entries, e)
+		t.Entries = append(t.Entries, e)
 	}
 	if !ok {
 		return nil, nil
 	}
 	o.typ = c.mappingType(t, fieldTypes)
 	if allConst {
-		return constTemplate{value: constMap(t)}, o
+		return template.Const{Value: constMap(t)}, o
 	}
 	return t, o
 }
 
 // mappingType is the type of a mapping in a template, of whose fields the types are known.
-func (c *compiler) mappingType(t mapTemplate, fields map[string]check.Type) check.Type {
-	if len(t.entries) == 0 || slices.ContainsFunc(t.entries, func(e entry) bool { return e.key != nil }) {
+func (c *compiler) mappingType(t template.Map, fields map[string]check.Type) check.Type {
+	if len(t.Entries) == 0 || slices.ContainsFunc(t.Entries, func(e template.Entry) bool { return e.Key != nil }) {
 		return check.Of(types.NewMapType(types.StringType, types.DynType))
 	}
 	return c.types.Record(fields)
 }
 
 // constMap is a mapping without expressions, rendered.
-func constMap(t mapTemplate) map[string]any {
-	m := make(map[string]any, len(t.entries))
-	for _, e := range t.entries {
-		if c, _ := e.value.(constTemplate); c.value != nil {
-			m[e.name] = c.value
+func constMap(t template.Map) map[string]any {
+	m := make(map[string]any, len(t.Entries))
+	for _, e := range t.Entries {
+		if c, _ := e.Value.(template.Const); c.Value != nil {
+			m[e.Name] = c.Value
 		}
 	}
 	return m
 }
 
-func (c *compiler) key(f yamltree.Field, sc *compileScope, u *flow.Uses) (*textTemplate, *origin) {
+func (c *compiler) key(f yamltree.Field, sc *compileScope, u *flow.Uses) (*template.Text, *origin) {
 	parts, err := syntax.Scan(f.Name)
 	if err != nil {
 		c.reportScan(f.Key, err)
@@ -252,8 +253,8 @@ func (c *compiler) key(f yamltree.Field, sc *compileScope, u *flow.Uses) (*textT
 	return c.textTemplate(f.Key, parts, sc, u)
 }
 
-func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template, *origin) {
-	t := listTemplate{}
+func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template.Template, *origin) {
+	t := template.List{}
 	o, kind := &origin{}, check.NoType()
 	allConst, ok := true, true
 	for _, item := range n.Items {
@@ -264,7 +265,7 @@ func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 			if x != nil {
 				kind = check.Join(kind, c.types.Element(from.typ.Inner()).CEL())
 			}
-			t.items = append(t.items, listItem{spread: x})
+			t.Items = append(t.Items, template.Item{Spread: x})
 			continue
 		}
 		value, from := c.template(item, sc, u)
@@ -274,9 +275,9 @@ func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 		}
 		kind = check.Join(kind, from.typ.Inner().CEL())
 		o.Waits, o.Drifts = o.Waits || from.Waits, o.Drifts || from.Moves()
-		_, isConst := value.(constTemplate)
+		_, isConst := value.(template.Const)
 		allConst = allConst && isConst
-		t.items = append(t.items, listItem{value: value})
+		t.Items = append(t.Items, template.Item{Value: value})
 	}
 	o.typ = check.Of(types.NewListType(kind))
 	switch {
@@ -285,15 +286,15 @@ func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 	case !allConst:
 		return t, o
 	}
-	list := make([]any, len(t.items))
-	for i, item := range t.items {
-		list[i] = item.value.(constTemplate).value //nolint:forcetypeassert // allConst says so.
+	list := make([]any, len(t.Items))
+	for i, item := range t.Items {
+		list[i] = item.Value.(template.Const).Value //nolint:forcetypeassert // allConst says so.
 	}
-	return constTemplate{value: list}, o
+	return template.Const{Value: list}, o
 }
 
 // spread compiles a list item that is ${...list}.
-func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*expression, *origin, bool) {
+func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*template.Expression, *origin, bool) {
 	s, ok := n.Text()
 	if !ok || !strings.Contains(s, "...") {
 		return nil, nil, false
@@ -316,13 +317,14 @@ func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*ex
 		return nil, nil, true
 	}
 	c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.wrongSince(before)})
-	return x.expression, from, true
+	return x.run, from, true
 }
 
 // checkedExpression is an expression with what only the compiler needs.
 type checkedExpression struct {
-	*expression
 	*check.Expression
+	// run is what programs have of it.
+	run  *template.Expression
 	expr *celenv.Expression
 	// items is true where the expression reads a name of forEach.
 	items bool
@@ -335,10 +337,10 @@ type checkedExpression struct {
 func (x *checkedExpression) goesInto(s *openapi.Schema) {
 	switch {
 	case !x.CanBe(types.AnyKind, types.ListKind, types.MapKind, types.StructKind) || x.IsOf(s):
-	case x.into == nil:
-		x.into = s
-	case x.into != s:
-		x.into = &openapi.Schema{} // an alias of YAML stands in two fields
+	case x.run.Into == nil:
+		x.run.Into = s
+	case x.run.Into != s:
+		x.run.Into = &openapi.Schema{} // an alias of YAML stands in two fields
 	}
 }
 
@@ -357,11 +359,11 @@ type result struct {
 }
 
 // compiled is the expression as programs hold it; nil of nil.
-func (x *checkedExpression) compiled() *expression {
+func (x *checkedExpression) compiled() *template.Expression {
 	if x == nil {
 		return nil
 	}
-	return x.expression
+	return x.run
 }
 
 // expression compiles one ${…} of a scalar. nil, after a finding, where it
@@ -400,7 +402,7 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 		return nil, nil
 	}
 	c.checkCost(expr, at(0))
-	x := &expression{prog: prog, text: p.Text, reads: a.Reads()}
+	x := &template.Expression{Program: prog, Text: p.Text, Reads: a.Reads()}
 	if !c.constantCalls(expr, at) || !c.evaluateConstant(expr, x, at) {
 		return nil, nil
 	}
@@ -415,7 +417,7 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 		c.fieldReads[n] = append(c.fieldReads[n], a.Fields...)
 	}
 	from := &origin{Origin: *a.Origin, typ: checked.Type, holds: checked.Exist}
-	return &checkedExpression{expression: x, Expression: checked, expr: expr, items: a.Items, plainPath: a.Path}, from
+	return &checkedExpression{Expression: checked, run: x, expr: expr, items: a.Items, plainPath: a.Path}, from
 }
 
 // valueOffset turns an offset in a node's text into one in the YAML value. A

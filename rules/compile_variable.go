@@ -6,26 +6,26 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// compiledVariable is a variable of the rule or of a child.
-type compiledVariable struct {
-	name  string
-	index int // among the rule's, or among the child's
-	value template
-	// generated is the path of the field that the variable reads from the child's own observed
-	// object, where the default is made at random; nil for every other variable.
-	generated []string
+// variable is a variable of the rule, or of a child, a lookup or a patch, while the rule is
+// compiled.
+type variable struct {
+	*program.Variable
+	spec   syntax.Variable
+	origin *origin
+	uses   *flow.Uses
+	state  compileState
 	// standsFor is what the variable stands for, such as lookups.db.status, where that is all it is;
 	// empty for every other variable.
 	standsFor string
-	// origin and uses are for the compiler.
-	origin *origin
-	uses   *flow.Uses
-	spec   syntax.Variable
-	state  compileState
+}
+
+func newVariable(spec syntax.Variable, index int) *variable {
+	return &variable{Variable: &program.Variable{Name: spec.Name, Index: index}, spec: spec}
 }
 
 type compileState uint8
@@ -36,12 +36,8 @@ const (
 	stateDone
 )
 
-func (v *compiledVariable) release() {
-	v.origin, v.uses, v.spec, v.standsFor = nil, nil, syntax.Variable{}, ""
-}
-
 // variable finds a variable and compiles it if that has not been done.
-func (c *compiler) variable(sc *compileScope, name string) *compiledVariable {
+func (c *compiler) variable(sc *compileScope, name string) *variable {
 	if v := sc.locals[name]; v != nil {
 		return c.compileVariable(v, sc)
 	}
@@ -51,12 +47,12 @@ func (c *compiler) variable(sc *compileScope, name string) *compiledVariable {
 	return nil
 }
 
-func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compiledVariable {
+func (c *compiler) compileVariable(v *variable, sc *compileScope) *variable {
 	switch v.state {
 	case stateDone:
 		return v
 	case stateCompiling:
-		c.reportCycle(v.spec.Pos, flow.RootVariables+"."+v.name)
+		c.reportCycle(v.spec.Pos, flow.RootVariables+"."+v.Name)
 		v.state, v.uses = stateDone, &flow.Uses{}
 		return v
 	}
@@ -65,7 +61,7 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 		return v
 	}
 	v.state = stateCompiling
-	c.stack = append(c.stack, flow.RootVariables+"."+v.name)
+	c.stack = append(c.stack, flow.RootVariables+"."+v.Name)
 	u := &flow.Uses{}
 	inner := *sc
 	inner.mayMove, inner.random, inner.own = true, sc.ownRandom, sc.ownGenerated
@@ -76,12 +72,12 @@ func (c *compiler) compileVariable(v *compiledVariable, sc *compileScope) *compi
 	if x := c.results[v.spec.Value].x; x != nil {
 		v.standsFor = x.plainPath
 		if slices.Contains(u.Generated, v.spec.Value) {
-			v.generated = flow.GeneratedPath(x.expr.Root(), inner.own)
+			v.Generated = flow.GeneratedPath(x.expr.Root(), inner.own)
 		}
 	}
 	c.results = results
 	c.stack = c.stack[:len(c.stack)-1]
-	v.state, v.value, v.origin, v.uses = stateDone, value, from, u
+	v.state, v.Value, v.origin, v.uses = stateDone, value, from, u
 	return v
 }
 

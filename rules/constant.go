@@ -2,14 +2,12 @@ package rules
 
 import (
 	"errors"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/celenv"
@@ -17,6 +15,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -46,22 +45,6 @@ func newConstant(val ref.Val, bytes int64) *constant {
 	return out
 }
 
-// trial is an evaluation of what reads nothing.
-func (c *compiler) trial() *Evaluation {
-	limits := *c.limits
-	limits.ListLength = math.MaxInt // as for what is too costly
-	ev := &Evaluation{
-		prog:   &Program{limits: &limits, parent: Parent{Namespaced: true}},
-		object: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "default"}}},
-	}
-	ev.base.ev = ev
-	ev.budget = run.Budget{
-		Cost: c.constantCost, Time: c.limits.Deadline, Memory: run.Memory{Limit: c.limits.ReconcileBytes},
-	}
-	ev.makeRoom()
-	return ev
-}
-
 // isFree reports whether an expression reads nothing, and gives the same each time.
 func isFree(e *celenv.Expression) bool {
 	roots, functions := e.Names()
@@ -71,16 +54,17 @@ func isFree(e *celenv.Expression) bool {
 
 // evaluateConstant evaluates an expression that reads nothing, and notes what it gives. It
 // says whether that is in order: an error is a finding.
-func (c *compiler) evaluateConstant(expr *celenv.Expression, x *expression, at func(int) diagnostic.Position) bool {
+func (c *compiler) evaluateConstant(expr *celenv.Expression, x *template.Expression, at func(int) diagnostic.Position) bool {
 	if !isFree(expr) || run.LeastCost(expr) > c.limits.ExpressionCost { // that was reported
 		return true
 	}
-	ev := c.trial()
-	val, err := x.prog.EvalWithin(ev.ctx, &ev.base, &ev.budget)
-	c.constantCost = ev.budget.Cost
+	trial := template.NewTrial(*c.limits, c.constantCost)
+	session := trial.Session()
+	val, err := x.Program.EvalWithin(nil, trial, &session.Budget) //nolint:staticcheck // The deadline of the trial bounds it.
+	c.constantCost = session.Budget.Cost
 	switch {
 	case err == nil:
-		x.constant = newConstant(val, ev.budget.Memory.Held())
+		c.constants[x] = newConstant(val, session.Budget.Memory.Held())
 		return true
 	case errors.Is(err, run.ErrBudget), errors.Is(err, run.ErrDeadline):
 		return true // that is not the fault of this expression alone
@@ -96,26 +80,26 @@ func (c *compiler) evaluateConstant(expr *celenv.Expression, x *expression, at f
 	case errors.As(err, &celErr):
 		offset = expr.Offset(celErr.NodeID())
 	}
-	c.report(at(max(offset, 0)), diagnostic.CodeBadConstant, "%s: it reads nothing, so it fails each time", ev.reason(err))
+	c.report(at(max(offset, 0)), diagnostic.CodeBadConstant, "%s: it reads nothing, so it fails each time", session.Reason(err))
 	return false
 }
 
 // isConstant says whether a template gives the same each time.
-func isConstant(t template) bool {
+func (c *compiler) isConstant(t template.Template) bool {
 	switch t := t.(type) {
-	case constTemplate:
+	case template.Const:
 		return true
-	case exprTemplate:
-		return t.x.constant != nil
-	case textTemplate:
-		return !slices.ContainsFunc(t.parts, func(p textPart) bool { return p.x != nil && p.x.constant == nil })
-	case mapTemplate:
-		return !slices.ContainsFunc(t.entries, func(e entry) bool {
-			return !isConstant(e.value) || e.key != nil && !isConstant(*e.key)
+	case template.Expr:
+		return c.constants[t.X] != nil
+	case template.Text:
+		return !slices.ContainsFunc(t.Parts, func(p template.Part) bool { return p.X != nil && c.constants[p.X] == nil })
+	case template.Map:
+		return !slices.ContainsFunc(t.Entries, func(e template.Entry) bool {
+			return !c.isConstant(e.Value) || e.Key != nil && !c.isConstant(*e.Key)
 		})
-	case listTemplate:
-		return !slices.ContainsFunc(t.items, func(i listItem) bool {
-			return i.spread != nil && i.spread.constant == nil || i.spread == nil && !isConstant(i.value)
+	case template.List:
+		return !slices.ContainsFunc(t.Items, func(i template.Item) bool {
+			return i.Spread != nil && c.constants[i.Spread] == nil || i.Spread == nil && !c.isConstant(i.Value)
 		})
 	}
 	return false
@@ -124,17 +108,17 @@ func isConstant(t template) bool {
 // try evaluates a part of the rule that gives the same each time as an evaluation does,
 // and reports what comes of it where it cannot be used. Nothing is tried where there
 // was a finding.
-func (c *compiler) try(n *yamltree.Node, t template, place string, evaluate func(s *scope) *problem) {
-	if t == nil || n == nil || !isConstant(t) {
+func (c *compiler) try(n *yamltree.Node, t template.Template, place string, evaluate func(s template.Scope) *template.Problem) {
+	if t == nil || n == nil || !c.isConstant(t) {
 		return
 	}
-	if _, written := t.(constTemplate); written && !strings.Contains(n.Raw(), "${") {
+	if _, written := t.(template.Const); written && !strings.Contains(n.Raw(), "${") {
 		return // the decoder has looked at it
 	}
-	ev := c.trial()
-	p := evaluate(&ev.base)
-	c.constantCost = ev.budget.Cost
-	if p == nil || ev.late || errors.Is(p, run.ErrAbsent) {
+	trial := template.NewTrial(*c.limits, c.constantCost)
+	p := evaluate(trial)
+	c.constantCost = trial.Session().Budget.Cost
+	if p == nil || trial.Session().Late || errors.Is(p, run.ErrAbsent) {
 		return
 	}
 	offset := max(strings.Index(n.Raw(), "${"), 0)
@@ -147,15 +131,15 @@ func (c *compiler) try(n *yamltree.Node, t template, place string, evaluate func
 	if c.wrongAt[pos] || c.wrongAt[c.rule.Source.At(n)] {
 		return
 	}
-	c.report(pos, diagnostic.CodeBadConstant, "%s: %s", place, p.text())
+	c.report(pos, diagnostic.CodeBadConstant, "%s: %s", place, p.Text())
 }
 
 // constantBool is what a condition is that reads nothing.
-func constantBool(x *expression) (holds, ok bool) {
-	if x.constant == nil {
+func constantBool(x *constant) (holds, ok bool) {
+	if x == nil {
 		return false, false
 	}
-	b, ok := x.constant.val.(types.Bool)
+	b, ok := x.val.(types.Bool)
 	return bool(b), ok
 }
 
@@ -172,7 +156,7 @@ func (c *compiler) constantCalls(expr *celenv.Expression, at func(int) diagnosti
 			continue
 		}
 		if _, err := run.Value(expr, n); err != nil {
-			c.report(at(expr.Offset(call.Args()[0].ID())), diagnostic.CodeBadConstant, "%s", cleanError(err))
+			c.report(at(expr.Offset(call.Args()[0].ID())), diagnostic.CodeBadConstant, "%s", template.ErrorText(err))
 			wrong = true
 		}
 	}
@@ -193,10 +177,10 @@ func readsText(function string) bool {
 func (c *compiler) checkConstantNames(metadata *yamltree.Node, group string) {
 	check := func(n *yamltree.Node, at string, code diagnostic.Code, what string, wrong func(string) []string) {
 		r, ok := c.results[n]
-		if n == nil || !ok || r.x == nil || r.x.constant == nil {
+		if n == nil || !ok || r.x == nil || c.constants[r.x.run] == nil {
 			return
 		}
-		text, isText := r.x.constant.val.(types.String)
+		text, isText := c.constants[r.x.run].val.(types.String)
 		if isText && len(wrong(string(text))) > 0 {
 			c.reportAt(n, r.part.Offset, code, "%s: %q is not %s that Kubernetes accepts", at, string(text), what)
 		}

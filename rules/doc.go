@@ -10,7 +10,7 @@
 // celenv. Both give all findings at once, each with its place, down to the
 // column inside an expression:
 //
-//	docs, findings := rules.Decode("webapp.yaml", data)
+//	docs, findings := syntax.Decode("webapp.yaml", data)
 //	for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
 //		program, more := rules.Compile(rule, rules.Options{Kinds: kinds})
 //		findings = append(findings, more...)
@@ -27,7 +27,7 @@
 // A [Program] is immutable. An [Evaluation] is one run of it for one parent,
 // and is driven by its caller, who does all reading and writing:
 //
-//	ev := program.Evaluate(ctx, rules.Input{Parent: parent, Now: time.Now()})
+//	ev := program.Evaluate(ctx, program.Input{Parent: parent, Now: time.Now()})
 //	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 //		for _, node := range batch {
 //			live := write(node.Objects) // nil where that failed
@@ -87,12 +87,10 @@
 //	flow        what expressions read, and what that needs
 //	celenv      the CEL environment: checking and running expressions
 //	readiness   whether an object is ready
+//	program     the compiled rule and its evaluation
 //
-// decode.go and findings.go repeat what callers need of the first ones. compile*.go make
+// Their types belong to them: callers import the room that they need. compile*.go make
 // programs, with provenance.go, names.go, uses.go, now.go, random.go, unknown.go, graph.go
-// and family.go for what expressions read. types.go, typecheck*.go, truth.go, constant.go and
-// conform*.go check them against schemas, and celtext.go and typetext.go have the words of
-// their messages. program.go is the result. evaluate.go, scope.go, lookups.go, pairs.go,
-// render.go, ready.go, rollout.go, status.go and their like run it. testdata has a case for
-// each behaviour; go test -update rewrites what is wanted.
+// and family.go for what expressions read. testdata has a case for each behaviour; go test
+// -update rewrites what is wanted.
 package rules

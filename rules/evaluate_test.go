@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -52,7 +54,7 @@ func TestRenderedSharesNoMemory(t *testing.T) {
 	parent := parse(t, webApp)[0]
 	before := parent.DeepCopy()
 	evaluate := func() *unstructured.Unstructured {
-		ev := p.Evaluate(t.Context(), Input{Parent: parent})
+		ev := p.Evaluate(t.Context(), program.Input{Parent: parent})
 		batch := ev.Next()
 		if len(batch) != 1 {
 			t.Fatalf("got %d nodes", len(batch))
@@ -129,19 +131,19 @@ func TestApplied(t *testing.T) {
 	parent := parse(t, webApp)[0]
 	for name, test := range map[string]struct {
 		live func([]*unstructured.Unstructured) []*unstructured.Unstructured
-		a, b State
+		a, b program.State
 	}{
-		"all":      {func(o []*unstructured.Unstructured) []*unstructured.Unstructured { return o }, StateApplied, StateApplied},
-		"too few":  {func(o []*unstructured.Unstructured) []*unstructured.Unstructured { return o[:1] }, StateNotApplied, StateWaiting},
-		"none":     {func([]*unstructured.Unstructured) []*unstructured.Unstructured { return nil }, StateNotApplied, StateWaiting},
-		"too many": {func(o []*unstructured.Unstructured) []*unstructured.Unstructured { return append(o, o...) }, StateApplied, StateApplied},
+		"all":      {func(o []*unstructured.Unstructured) []*unstructured.Unstructured { return o }, program.StateApplied, program.StateApplied},
+		"too few":  {func(o []*unstructured.Unstructured) []*unstructured.Unstructured { return o[:1] }, program.StateNotApplied, program.StateWaiting},
+		"none":     {func([]*unstructured.Unstructured) []*unstructured.Unstructured { return nil }, program.StateNotApplied, program.StateWaiting},
+		"too many": {func(o []*unstructured.Unstructured) []*unstructured.Unstructured { return append(o, o...) }, program.StateApplied, program.StateApplied},
 		"one is not": {func(o []*unstructured.Unstructured) []*unstructured.Unstructured {
 			return []*unstructured.Unstructured{nil, o[1]}
-		}, StateNotApplied, StateWaiting},
+		}, program.StateNotApplied, program.StateWaiting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ev := p.Evaluate(t.Context(), Input{Parent: parent})
+			ev := p.Evaluate(t.Context(), program.Input{Parent: parent})
 			ev.Applied("b", nil) // not given yet: nothing happens
 			ev.Applied("unknown", nil)
 			for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
@@ -166,7 +168,7 @@ func TestOutcomeInTheMiddle(t *testing.T) {
   - {id: a, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}
   - {id: b, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: "${children.a.data}"}}
 `))
-	ev := p.Evaluate(t.Context(), Input{Parent: parse(t, webApp)[0]})
+	ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0]})
 	if batch := ev.Next(); len(batch) != 1 || batch[0].Node != "a" {
 		t.Fatalf("got %+v", batch)
 	}
@@ -174,7 +176,7 @@ func TestOutcomeInTheMiddle(t *testing.T) {
 		t.Fatalf("a is given again, or b too early: %+v", batch)
 	}
 	out := ev.Outcome()
-	for i, want := range []State{StateNotApplied, StateWaiting} {
+	for i, want := range []program.State{program.StateNotApplied, program.StateWaiting} {
 		if got := out.Nodes[i]; got.State != want || !got.HoldPrune || got.Ready {
 			t.Errorf("got %+v, want %s", got, want)
 		}
@@ -186,9 +188,9 @@ func TestMatchesErrors(t *testing.T) {
 	parent := parse(t, webApp)[0]
 	for when, isWaiting := range map[string]bool{"${parent.status.x}": true, "${parent.spec.x}": false, "${parent.spec.list}": false} {
 		rule := strings.Replace(ruleFor(""), "kind: WebApp}", "kind: WebApp, when: \""+when+"\"}", 1)
-		ok, err := mustCompile(t, rule).Evaluate(t.Context(), Input{Parent: parent}).Matches()
-		var waitingErr *WaitingError
-		var evaluationErr *EvaluationError
+		ok, err := mustCompile(t, rule).Evaluate(t.Context(), program.Input{Parent: parent}).Matches()
+		var waitingErr *program.WaitingError
+		var evaluationErr *program.EvaluationError
 		if ok || errors.As(err, &waitingErr) != isWaiting || errors.As(err, &evaluationErr) == isWaiting {
 			t.Errorf("%s: %t, %v", when, ok, err)
 		}
@@ -205,7 +207,7 @@ func TestDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
 	<-ctx.Done()
-	out := p.Evaluate(ctx, Input{Parent: parse(t, webApp)[0]}).Outcome()
+	out := p.Evaluate(ctx, program.Input{Parent: parse(t, webApp)[0]}).Outcome()
 	if len(out.StatusFailed) != 1 || !strings.Contains(out.StatusFailed[0].Message, "ended before it was done") || out.Status["fine"] != int64(1) {
 		t.Errorf("got %+v", out)
 	}
@@ -218,11 +220,11 @@ func TestCostLimitOption(t *testing.T) {
 		t.Fatal(findings)
 	}
 	for limit, fails := range map[uint64]bool{0: false, 100: true, 10_000: false} {
-		p, findings := Compile(docs.Rules[0], Options{Limits: Limits{ExpressionCost: limit}})
+		p, findings := Compile(docs.Rules[0], Options{Limits: template.Limits{ExpressionCost: limit}})
 		if p == nil {
 			t.Fatal(findings)
 		}
-		out := p.Evaluate(t.Context(), Input{Parent: parse(t, webApp)[0]}).Outcome()
+		out := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0]}).Outcome()
 		if (len(out.StatusFailed) > 0) != fails {
 			t.Errorf("limit %d: %+v", limit, out)
 		}
@@ -237,12 +239,12 @@ func TestMaxItems(t *testing.T) {
     forEach: [{name: x, in: "${lists.range(10)}"}, {name: y, in: "${lists.range(10)}"}]
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "a-${x}-${y}"}}
 `)))
-	for limit, want := range map[int]State{0: StateNotApplied, 99: StateFailed, 100: StateNotApplied} {
-		p, findings := Compile(docs.Rules[0], Options{Limits: Limits{Children: limit}})
+	for limit, want := range map[int]program.State{0: program.StateNotApplied, 99: program.StateFailed, 100: program.StateNotApplied} {
+		p, findings := Compile(docs.Rules[0], Options{Limits: template.Limits{Children: limit}})
 		if p == nil {
 			t.Fatal(findings)
 		}
-		ev := p.Evaluate(t.Context(), Input{Parent: parse(t, webApp)[0]})
+		ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0]})
 		ev.Next()
 		if got := ev.Outcome().Nodes[0]; got.State != want {
 			t.Errorf("limit %d: %+v, want %s", limit, got, want)
@@ -277,20 +279,19 @@ spec:
 	if p == nil {
 		t.Fatal(findings)
 	}
-	if p.Name() != "r" || p.Namespace() != "n" || !p.Suspend() || p.ConditionPrefix() != "Web" || !p.HasStatus() || !p.ReadsStatus() {
+	if p.Name != "r" || p.Namespace != "n" || !p.Suspend || p.ConditionPrefix != "Web" || p.Status == nil || !p.ReadsStatus {
 		t.Errorf("got %+v", p)
 	}
-	parent := p.Parent()
+	parent := p.Parent
 	if parent.GVK != (schema.GroupVersionKind{Version: "v1", Kind: "Pod"}) || !parent.Namespaced ||
 		parent.Selector.String() != "a=b,c in (d,e)" || !parent.NamespaceSelector.Empty() || !cmp.Equal(parent.Namespaces, []string{"x", "y"}) {
 		t.Errorf("got %+v", parent)
 	}
-	want := []Child{{
-		ID: "one", GVK: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
-		Position: diagnostic.Position{File: "f", Line: 14, Column: 9}, ForEach: true, Read: true, UpdatePolicy: syntax.UpdateApply, Ending: Ending{syntax.EndDelete, syntax.EndDelete},
-	}}
-	if diff := cmp.Diff(want, p.Children()); diff != "" {
-		t.Error(diff)
+	child := p.Children[0]
+	if len(p.Children) != 1 || child.ID != "one" || child.GVK != (schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}) ||
+		child.Position != (diagnostic.Position{File: "f", Line: 14, Column: 9}) || !child.IsList || child.Namespaced || !child.Read ||
+		child.UpdatePolicy != syntax.UpdateApply || child.Ending != (program.Ending{WhenPruned: syntax.EndDelete, WhenDeleted: syntax.EndDelete}) {
+		t.Errorf("got %+v", child)
 	}
 }
 
@@ -382,7 +383,7 @@ func TestCleanupAwaitsItsWrites(t *testing.T) {
 	}{{"written", true}, {"refused", false}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			ev := p.Evaluate(t.Context(), Input{Parent: parse(t, webApp)[0], Finalizing: true})
+			ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0], Finalizing: true})
 			for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 				for _, r := range batch {
 					live := r.Objects

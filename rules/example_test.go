@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 const example = `apiVersion: kanon.dev/v1alpha1
@@ -30,13 +32,13 @@ spec:
 `
 
 func Example() {
-	docs, findings := rules.Decode("greeting.yaml", []byte(example))
+	docs, findings := syntax.Decode("greeting.yaml", []byte(example))
 	if findings.HasErrors() {
 		fmt.Println(findings.Err())
 		return
 	}
-	program, findings := rules.Compile(docs.Rules[0], rules.Options{})
-	if program == nil {
+	compiled, findings := rules.Compile(docs.Rules[0], rules.Options{})
+	if compiled == nil {
 		fmt.Println(findings.Err())
 		return
 	}
@@ -45,7 +47,7 @@ func Example() {
 		"metadata": map[string]any{"name": "shop", "namespace": "team-a"},
 		"spec":     map[string]any{"who": "world"},
 	}}
-	ev := program.Evaluate(context.Background(), rules.Input{Parent: parent, Now: time.Now()})
+	ev := compiled.Evaluate(context.Background(), program.Input{Parent: parent, Now: time.Now()})
 	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 		for _, node := range batch {
 			for _, object := range node.Objects {
@@ -62,8 +64,8 @@ func Example() {
 	// Applied map[config:shop] [status.uid: children.config.metadata.uid has no value yet]
 }
 
-func ExampleDecode_findings() {
-	docs, findings := rules.Decode("rule.yaml", []byte(`apiVersion: kanon.dev/v1alpha1
+func Example_findings() {
+	docs, findings := syntax.Decode("rule.yaml", []byte(`apiVersion: kanon.dev/v1alpha1
 kind: Rule
 metadata: {name: r}
 spec:

@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/openapi/builtin"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // There is nothing to find in an example, with the schemas of all that it names.
@@ -29,7 +30,7 @@ func TestExamplesHaveNoFindings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			docs, findings := rules.Decode(path, data)
+			docs, findings := syntax.Decode(path, data)
 			schemas := exampleSchemas(t, filepath.Join(filepath.Dir(path), "crd.yaml"))
 			for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
 				_, more := rules.Compile(rule, rules.Options{Schemas: schemas})

@@ -7,6 +7,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -17,7 +18,7 @@ type family struct {
 	members []string
 	// dims, names and uses are the root's forEach, compiled at first need.
 	compiled bool
-	dims     []dimension
+	dims     []program.Dimension
 	names    map[string]*origin
 	uses     flow.Uses
 	// single is true where it can be seen that there is one item at most.
@@ -83,14 +84,14 @@ func (c *compiler) itemsOf(spec *syntax.Child) *syntax.Child {
 
 // childItems compiles what a child is made for: its own forEach, or that of the
 // child whose items it has.
-func (c *compiler) childItems(spec *syntax.Child, child *compiledChild, sc *compileScope, n *nodeUses) {
+func (c *compiler) childItems(spec *syntax.Child, child *program.Child, sc *compileScope, n *nodeUses) {
 	f := c.families[spec.ID]
 	if f == nil || f.root != spec && spec.SameAs == nil {
 		if spec.SameAs != nil {
 			sc.openNames = true // the reason was reported
 			return
 		}
-		child.forEach = c.dimensions(spec.ForEach, sc, &n.Uses)
+		child.ForEach = c.dimensions(spec.ForEach, sc, &n.Uses)
 		return
 	}
 	if !f.compiled {
@@ -102,7 +103,7 @@ func (c *compiler) childItems(spec *syntax.Child, child *compiledChild, sc *comp
 		f.dims = c.dimensions(f.root.ForEach, rootScope, &f.uses)
 		f.names, f.single = rootScope.names, c.atMostOneItem(f.root)
 	}
-	child.forEach, child.sameItems = f.dims, true
+	child.ForEach, child.SameItems = f.dims, true
 	n.Add(&f.uses)
 	maps.Copy(sc.names, f.names)
 	if spec.SameAs != nil {
@@ -112,11 +113,11 @@ func (c *compiler) childItems(spec *syntax.Child, child *compiledChild, sc *comp
 }
 
 // linkFamilies notes for each child which one has the forEach of its items.
-func (c *compiler) linkFamilies(p *Program) {
-	for i, child := range p.children {
-		child.root = i
-		if f := c.families[child.ID]; f != nil && child.sameItems {
-			child.root = p.byID[f.root.ID]
+func (c *compiler) linkFamilies(p *program.Program) {
+	for i, child := range p.Children {
+		child.Root = i
+		if f := c.families[child.ID]; f != nil && child.SameItems {
+			child.Root = p.ByID[f.root.ID]
 		}
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Every line of testdata/functions is an expression and what it gives. They
@@ -117,16 +119,16 @@ func evaluateText(t *testing.T, expr string) result {
 	}
 	text := fmt.Sprintf(`{"apiVersion": "kanon.dev/v1alpha1", "kind": "Rule", "metadata": {"name": "r"}, "spec": {`+
 		`"parent": {"apiVersion": "shop.example.com/v1", "kind": "WebApp"}, "status": {"out": [%s]}}}`, quoted)
-	docs, findings := rules.Decode("r.yaml", []byte(text))
+	docs, findings := syntax.Decode("r.yaml", []byte(text))
 	if findings.HasErrors() {
 		t.Fatalf("%s: %v", expr, findings)
 	}
-	program, findings := rules.Compile(docs.Rules[0], rules.Options{})
-	if program == nil {
+	compiled, findings := rules.Compile(docs.Rules[0], rules.Options{})
+	if compiled == nil {
 		return result{Error: fmt.Sprintf(" %s", findings)}
 	}
 	parent := &unstructured.Unstructured{Object: asJSON(t, functionParent).(map[string]any)}
-	out := program.Evaluate(t.Context(), rules.Input{Parent: parent, Now: time.Date(2026, 3, 5, 6, 7, 8, 9, time.UTC)}).Outcome()
+	out := compiled.Evaluate(t.Context(), program.Input{Parent: parent, Now: time.Date(2026, 3, 5, 6, 7, 8, 9, time.UTC)}).Outcome()
 	switch {
 	case len(out.StatusFailed) > 0:
 		return result{Error: " " + out.StatusFailed[0].Message}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -94,7 +95,7 @@ func FuzzEvaluate(f *testing.F) {
 			if !wake.IsZero() {
 				later = wake.Add(-time.Second)
 			}
-			if p.Drifts() || p.requeueAfter.computed() || p.minInterval.computed() {
+			if p.Drifts || isComputed(p.RequeueAfter) || isComputed(p.MinInterval) {
 				later = now // these may go with the clock
 			}
 			for _, at := range []time.Time{now, later} {
@@ -117,11 +118,11 @@ func compareWithoutSchemas(t *testing.T, data []byte) {
 	untyped, _ := compileAll("f", data, options)
 	now := time.Date(2026, 3, 5, 6, 7, 8, 0, time.UTC)
 	for _, with := range typed {
-		if with.meant {
+		if with.Meant {
 			continue // written down: see TestWithAndWithoutSchema
 		}
 		for _, without := range untyped {
-			if with.Hash() != without.Hash() || with.Name() != without.Name() {
+			if with.Hash != without.Hash || with.Name != without.Name {
 				continue
 			}
 			a, _ := evaluateJSON(t, with, now)
@@ -189,7 +190,7 @@ spec:
 			}
 			var got any
 			if programs, _ := compileAll("f", []byte(text), options); len(programs) == 1 {
-				got = programs[0].Evaluate(t.Context(), Input{Parent: parent}).Outcome().Status["a"]
+				got = programs[0].Evaluate(t.Context(), program.Input{Parent: parent}).Outcome().Status["a"]
 			}
 			if got != wanted {
 				t.Errorf("%s, %s schema: got %v, want %v", expr, name, got, wanted)
@@ -207,7 +208,7 @@ const fuzzParent = `{"apiVersion": "shop.example.com/v1", "kind": "WebApp",
 type fuzzReader struct{}
 
 // Lookup implements Reader.
-func (fuzzReader) Lookup(q Query) ([]*unstructured.Unstructured, error) {
+func (fuzzReader) Lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	names := []string{q.Name}
 	if q.Name == "" {
@@ -268,7 +269,7 @@ func fuzzObject(apiVersion, kind, namespace, name string) *unstructured.Unstruct
 	}}
 }
 
-func evaluateJSON(t *testing.T, p *Program, now time.Time) (string, time.Time) {
+func evaluateJSON(t *testing.T, p *program.Program, now time.Time) (string, time.Time) {
 	t.Helper()
 	parent := &unstructured.Unstructured{}
 	if err := parent.UnmarshalJSON([]byte(fuzzParent)); err != nil {
@@ -278,7 +279,7 @@ func evaluateJSON(t *testing.T, p *Program, now time.Time) (string, time.Time) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ev := p.Evaluate(t.Context(), Input{Parent: parent, Now: now, Reader: fuzzReader{}})
+	ev := p.Evaluate(t.Context(), program.Input{Parent: parent, Now: now, Reader: fuzzReader{}})
 	var all []any
 	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 		for _, r := range batch {
@@ -293,7 +294,7 @@ func evaluateJSON(t *testing.T, p *Program, now time.Time) (string, time.Time) {
 	}
 	out := ev.Outcome()
 	for _, n := range out.Nodes {
-		if n.State != StateApplied && n.State != StateSkipped && n.Message == "" {
+		if n.State != program.StateApplied && n.State != program.StateSkipped && n.Message == "" {
 			t.Errorf("no message: %+v", n)
 		}
 	}
@@ -307,3 +308,5 @@ func evaluateJSON(t *testing.T, p *Program, now time.Time) (string, time.Time) {
 	}
 	return string(text), out.WakeAt
 }
+
+func isComputed(d *program.Duration) bool { return d != nil && d.Value != nil }

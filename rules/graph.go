@@ -10,21 +10,22 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
 
 // link works out which child needs which, and puts them in an order in which
 // each comes after those it needs. Children that need each other are reported.
-func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
+func (c *compiler) link(p *program.Program, nodes []*nodeUses) []int {
 	for i, n := range nodes {
-		child := p.children[i]
+		child := p.Children[i]
 		for _, r := range n.Nodes {
-			if j, ok := p.byID[r.ID]; ok && r.Orders() && !slices.Contains(child.needs, j) {
-				child.needs = append(child.needs, j)
+			if j, ok := p.ByID[r.ID]; ok && r.Orders() && !slices.Contains(child.Needs, j) {
+				child.Needs = append(child.Needs, j)
 			}
 		}
 		for _, d := range n.spec.DependsOn {
-			j, ok := p.byID[d.ID]
+			j, ok := p.ByID[d.ID]
 			switch {
 			case !ok:
 				if d.ID != "" && !c.rule.OpenChildren {
@@ -32,23 +33,23 @@ func (c *compiler) link(p *Program, nodes []*nodeUses) []int {
 				}
 			case j == i:
 				c.report(d.Pos, diagnostic.CodeSelfReference, "dependsOn: %s cannot depend on itself", d.ID).WithHint("leave it out")
-			case !slices.Contains(child.waitsFor, j):
-				child.waitsFor = append(child.waitsFor, j)
+			case !slices.Contains(child.WaitsFor, j):
+				child.WaitsFor = append(child.WaitsFor, j)
 			}
 		}
 	}
 	c.linkFamilies(p)
-	needs := make([][]int, len(p.children))
-	for i, child := range p.children {
-		needs[i] = slices.Concat(child.needs, child.waitsFor)
+	needs := make([][]int, len(p.Children))
+	for i, child := range p.Children {
+		needs[i] = slices.Concat(child.Needs, child.WaitsFor)
 	}
 	order, cycles := flow.Sort(needs)
 	for _, cycle := range cycles {
 		ids := make([]string, len(cycle))
 		for i, n := range cycle {
-			ids[i] = p.children[n].ID
+			ids[i] = p.Children[n].ID
 		}
-		first := p.children[cycle[0]]
+		first := p.Children[cycle[0]]
 		if len(cycle) == 2 {
 			c.report(first.Position, diagnostic.CodeSelfReference, "%s reads itself", ids[0]).
 				WithHint("to read the object that exists already, write observed.%s", ids[0])
@@ -159,10 +160,10 @@ func (c *compiler) checkPast(reader string, r flow.Ref, by *flow.Guard) {
 }
 
 // checkIdentities reports children that would be one and the same object.
-func (c *compiler) checkIdentities(p *Program) {
+func (c *compiler) checkIdentities(p *program.Program) {
 	type identity struct{ group, kind, namespace, name string }
 	seen := map[identity]int{}
-	for i, child := range p.children {
+	for i, child := range p.Children {
 		spec := &c.rule.Children[i]
 		metadata := spec.Template.Get("metadata")
 		name, ok := metadata.Get("name").Text()
@@ -199,14 +200,14 @@ func exclusive(a, b *syntax.Child) bool {
 
 // checkRecursion reports a rule whose children are parents of the same rule,
 // each of which would have children again.
-func (c *compiler) checkRecursion(p *Program) {
+func (c *compiler) checkRecursion(p *program.Program) {
 	parent := c.rule.Parent
-	bounded := parent.When != nil || !isUnbounded(p.parent.Selector) || parent.Gaps["when"] || parent.Gaps["selector"]
-	inNamespaces := len(p.parent.Namespaces) > 0 || !isUnbounded(p.parent.NamespaceSelector) ||
+	bounded := parent.When != nil || !isUnbounded(p.Parent.Selector) || parent.Gaps["when"] || parent.Gaps["selector"]
+	inNamespaces := len(p.Parent.Namespaces) > 0 || !isUnbounded(p.Parent.NamespaceSelector) ||
 		parent.Gaps["namespaces"] || parent.Gaps["namespaceSelector"]
-	for i, child := range p.children {
+	for i, child := range p.Children {
 		spec := &c.rule.Children[i]
-		if bounded || spec.When != nil || spec.Gaps["when"] || child.GVK.Kind == "" || child.GVK.GroupKind() != p.parent.GVK.GroupKind() {
+		if bounded || spec.When != nil || spec.Gaps["when"] || child.GVK.Kind == "" || child.GVK.GroupKind() != p.Parent.GVK.GroupKind() {
 			continue
 		}
 		if inNamespaces && spec.Template.Get("metadata").Get("namespace") != nil {
@@ -239,4 +240,14 @@ func (c *compiler) differOnlyInKind(reader *flow.Guard, target *nodeUses) bool {
 		}
 	}
 	return true
+}
+
+// rankChildren counts the nodes that each one follows on.
+func rankChildren(p *program.Program) {
+	for _, i := range p.Order {
+		child := p.Children[i]
+		for _, j := range slices.Concat(child.Needs, child.WaitsFor) {
+			child.Rank = max(child.Rank, p.Children[j].Rank+1)
+		}
+	}
 }

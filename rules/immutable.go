@@ -8,6 +8,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -52,10 +53,10 @@ func notesFields(r *syntax.Rule) bool {
 // checkImmutable reports the first read of what can change in an immutable field, where the child
 // does not say what becomes of the object then. Children of spec.finalize are not asked: they live
 // for a parent that goes.
-func (c *compiler) checkImmutable(spec *syntax.Child, child *compiledChild) {
+func (c *compiler) checkImmutable(spec *syntax.Child, child *program.Child) {
 	gaps := spec.Gaps
 	asked := spec.UpdateWhen == nil && spec.RecreateWhen == nil && !gaps["updateWhen"] && !gaps["recreateWhen"] && !gaps["updatePolicy"] && !gaps["ignore"]
-	if !asked || spec.Cleanup || spec.UpdatePolicy != "" && spec.UpdatePolicy != UpdateApply || !MayRecreate(child.GVK) {
+	if !asked || spec.Cleanup || spec.UpdatePolicy != "" && spec.UpdatePolicy != syntax.UpdateApply || !program.MayRecreate(child.GVK) {
 		return
 	}
 	metadata := spec.Template.Get("metadata")

@@ -6,6 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // evil is text in an object that would be an expression in a rule.
@@ -105,7 +108,7 @@ func TestTextOfObjectsStaysText(t *testing.T) {
       out: ${variables.way}
   status:
     out: TEMPLATE
-`, "TEMPLATE", test.template), Limits{})
+`, "TEMPLATE", test.template), template.Limits{})
 			objects, out := evaluateAll(t, p, evilParent())
 			got := map[string]any{"status": out.Status["out"]}
 			want := map[string]any{"status": test.want, "direct": test.want, "live": test.want, "variable": test.want}
@@ -120,10 +123,10 @@ func TestTextOfObjectsStaysText(t *testing.T) {
 }
 
 // evaluateAll evaluates a rule, every object being applied as it is.
-func evaluateAll(t *testing.T, p *Program, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, Outcome) {
+func evaluateAll(t *testing.T, p *program.Program, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, program.Outcome) {
 	t.Helper()
 	var all []*unstructured.Unstructured
-	ev := p.Evaluate(t.Context(), Input{Parent: parent})
+	ev := p.Evaluate(t.Context(), program.Input{Parent: parent})
 	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 		for _, r := range batch {
 			all = append(all, r.Objects...)
@@ -132,7 +135,7 @@ func evaluateAll(t *testing.T, p *Program, parent *unstructured.Unstructured) ([
 	}
 	out := ev.Outcome()
 	for _, n := range out.Nodes {
-		if n.State != StateApplied {
+		if n.State != program.StateApplied {
 			t.Errorf("%+v", n)
 		}
 	}
@@ -174,11 +177,11 @@ func TestTextOfObjectsStaysTextElsewhere(t *testing.T) {
   events:
   - {reason: Evil, message: "${parent.spec.text}"}
   - {reason: Status, message: "${status.live[0]}, ${status.kept}"}
-`, Limits{})
+`, template.Limits{})
 	parent := evilParent()
 	parent.Object["status"].(map[string]any)["kept"] = evil //nolint:forcetypeassert // It is one.
 	var got []any
-	ev := p.Evaluate(t.Context(), Input{Parent: parent})
+	ev := p.Evaluate(t.Context(), program.Input{Parent: parent})
 	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 		for _, r := range batch {
 			for _, o := range r.Objects {
@@ -211,7 +214,7 @@ func TestTextOfObjectsStaysTextElsewhere(t *testing.T) {
 // $${ is ${ as it stands, wherever text can stand.
 func TestDollarsStay(t *testing.T) {
 	t.Parallel()
-	for template, want := range map[string]any{
+	for text, want := range map[string]any{
 		`"$${x}"`:                   "${x}",
 		`"$$${x}"`:                  "$${x}",
 		`"$${x} ${1 + 1}"`:          "${x} 2",
@@ -226,9 +229,9 @@ func TestDollarsStay(t *testing.T) {
 		`"${{'a': '}'}.a}"`:         "}",
 		"|\n      #!/bin/sh\n      echo $${HOME} $$ ${1 + 1}\n": "#!/bin/sh\necho ${HOME} $$ 2\n",
 	} {
-		p := compileWithin(t, "  status:\n    out: "+template, Limits{})
+		p := compileWithin(t, "  status:\n    out: "+text, template.Limits{})
 		if _, out := evaluateAll(t, p, evilParent()); !cmp.Equal(out.Status["out"], want) {
-			t.Errorf("%s: got %#v, want %#v", template, out.Status["out"], want)
+			t.Errorf("%s: got %#v, want %#v", text, out.Status["out"], want)
 		}
 	}
 }

@@ -10,11 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
 
 // compileWithin compiles a rule of which body is the spec's rest.
-func compileWithin(tb testing.TB, body string, l Limits) *Program {
+func compileWithin(tb testing.TB, body string, l template.Limits) *program.Program {
 	tb.Helper()
 	docs, findings := syntax.Decode("f", []byte(ruleFor(body)))
 	if findings.HasErrors() {
@@ -28,9 +30,9 @@ func compileWithin(tb testing.TB, body string, l Limits) *Program {
 }
 
 // failures evaluates a rule and lists what failed in it: nodes and status.
-func failures(tb testing.TB, p *Program, parent *unstructured.Unstructured) []string {
+func failures(tb testing.TB, p *program.Program, parent *unstructured.Unstructured) []string {
 	tb.Helper()
-	ev := p.Evaluate(tb.Context(), Input{Parent: parent})
+	ev := p.Evaluate(tb.Context(), program.Input{Parent: parent})
 	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 		for _, r := range batch {
 			ev.Applied(r.Node, r.Objects)
@@ -39,7 +41,7 @@ func failures(tb testing.TB, p *Program, parent *unstructured.Unstructured) []st
 	var out []string
 	outcome := ev.Outcome()
 	for _, n := range outcome.Nodes {
-		if n.State == StateFailed {
+		if n.State == program.StateFailed {
 			out = append(out, fmt.Sprintf("%s: %s: %s", n.ID, n.Path, n.Message))
 		}
 	}
@@ -65,27 +67,27 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		body   string
-		limits Limits
+		limits template.Limits
 		want   []string
 	}{
 		"cost of one expression": {
 			`  status: {a: "${lists.range(500).map(x, x + 1).size()}", b: "${lists.range(5).map(x, x + 1).size()}"}`,
-			Limits{ExpressionCost: 1000},
+			template.Limits{ExpressionCost: 1000},
 			[]string{"status.a: lists.range(500).map(x, x + 1).size(): costs more than the 1,000 allowed by --max-expression-cost"},
 		},
 		"cost of all expressions": {
 			`  status: {a: "${lists.range(500).map(x, x + 1).size()}", b: "${lists.range(501).map(x, x + 1).size()}", c: "${parent.metadata.name}"}`,
-			Limits{ReconcileCost: 4000},
+			template.Limits{ReconcileCost: 4000},
 			[]string{"status.b: lists.range(501).map(x, x + 1).size(): with what the other expressions cost, it is more than the 4,000 allowed by --max-reconcile-cost"},
 		},
 		"children of one node": {
 			configMaps,
-			Limits{Children: 550},
+			template.Limits{Children: 550},
 			[]string{"first: forEach[0].in: makes 600 items, more than the 550 allowed by --max-children"},
 		},
 		"children of all nodes": {
 			configMaps,
-			Limits{Children: 1000},
+			template.Limits{Children: 1000},
 			[]string{"second: : renders 500 children, which makes 1,100 with those of other nodes, more than the 1,000 allowed by --max-children"},
 		},
 		"children of a product": {
@@ -95,17 +97,17 @@ func TestLimits(t *testing.T) {
     forEach: [{name: x, in: "${lists.range(100)}"}, {name: y, in: "${lists.range(x)}"}]
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "a-${x}-${y}"}}
 `,
-			Limits{Children: 4000},
+			template.Limits{Children: 4000},
 			[]string{"a: forEach[1].in: makes 4,950 items, more than the 4,000 allowed by --max-children"},
 		},
 		"a long forEach": {
 			configMaps,
-			Limits{ListLength: 550},
+			template.Limits{ListLength: 550},
 			[]string{"first: forEach[0].in: gives 600 items, more than the 550 allowed by --max-list-length"},
 		},
 		"a long list": {
 			`  status: {a: "${lists.range(30)}", b: ["${...lists.range(20)}", "${...lists.range(20)}"], c: "${lists.range(20)}", d: ["${...lists.range(21)}"]}`,
-			Limits{ListLength: 20},
+			template.Limits{ListLength: 20},
 			[]string{
 				"status.a: lists.range(30): gives 30 items, more than the 20 allowed by --max-list-length",
 				"status.b: gives 40 items, more than the 20 allowed by --max-list-length",
@@ -122,7 +124,7 @@ func TestLimits(t *testing.T) {
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {a: "${variables.text}", b: "${variables.text}"}}
   status: {a: "${variables.text}", b: "${variables.text}"}
 `,
-			Limits{ObjectBytes: 2000},
+			template.Limits{ObjectBytes: 2000},
 			[]string{
 				"large: template: has 2,319 bytes, with the records of its fields that the API server keeps, more than the 2,000 allowed by --max-object-bytes",
 				"status: has 2,052 bytes, with the records of its fields that the API server keeps, more than the 2,000 allowed by --max-object-bytes",
@@ -133,7 +135,7 @@ func TestLimits(t *testing.T) {
   variables: [{name: text, value: "${lists.range(100).map(i, '0123456789').join()}"}]
   status: {a: "${variables.text}-${variables.text}"}
 `,
-			Limits{ObjectBytes: 2000},
+			template.Limits{ObjectBytes: 2000},
 			[]string{"status.a: is larger than the 2,000 bytes allowed by --max-object-bytes"},
 		},
 		"a value that holds another many times": {
@@ -145,7 +147,7 @@ func TestLimits(t *testing.T) {
   - {name: d, value: ["${variables.c}", "${variables.c}", "${variables.c}", "${variables.c}", "${variables.c}"]}
   status: {a: "${variables.d}", b: "${variables.d}"}
 `,
-			Limits{ObjectBytes: 500},
+			template.Limits{ObjectBytes: 500},
 			[]string{
 				"status.b: is larger than the 500 bytes allowed by --max-object-bytes",
 				"status: has 1,367 bytes, with the records of its fields that the API server keeps, more than the 500 allowed by --max-object-bytes",
@@ -158,7 +160,7 @@ func TestLimits(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("what failed (-want +got):\n%s", diff)
 			}
-			if got := failures(t, compileWithin(t, test.body, Limits{}), parse(t, webApp)[0]); got != nil {
+			if got := failures(t, compileWithin(t, test.body, template.Limits{}), parse(t, webApp)[0]); got != nil {
 				t.Errorf("with the defaults: %q", got)
 			}
 		})
@@ -188,7 +190,7 @@ func endless() map[string]string {
 const shortDeadline = 20 * time.Millisecond
 
 // compileEndless makes a rule of an endless expression, and a parent to try it on.
-func compileEndless(tb testing.TB, expr string) (*Program, *unstructured.Unstructured) {
+func compileEndless(tb testing.TB, expr string) (*program.Program, *unstructured.Unstructured) {
 	tb.Helper()
 	parent := parse(tb, webApp)[0]
 	list := make([]any, 100_000)
@@ -196,7 +198,7 @@ func compileEndless(tb testing.TB, expr string) (*Program, *unstructured.Unstruc
 		list[i] = fmt.Sprint(i)
 	}
 	parent.Object["spec"] = map[string]any{"text": strings.Repeat("x", 100_000), "list": list}
-	return compileWithin(tb, "  status: {a: '${"+expr+"}'}", Limits{ExpressionCost: 1 << 50, ReconcileCost: 1 << 50, Deadline: shortDeadline}), parent
+	return compileWithin(tb, "  status: {a: '${"+expr+"}'}", template.Limits{ExpressionCost: 1 << 50, ReconcileCost: 1 << 50, Deadline: shortDeadline}), parent
 }
 
 // An expression that would go on is ended, and the message names it and the option.
@@ -208,7 +210,7 @@ func TestStoppedAtDeadline(t *testing.T) {
 			t.Parallel()
 			p, parent := compileEndless(t, expr)
 			got := failures(t, p, parent)
-			want := "status.a: " + shorten(expr) + ": was stopped, because the expressions took longer than the 20ms allowed by --max-evaluation-time"
+			want := "status.a: " + template.Shorten(expr) + ": was stopped, because the expressions took longer than the 20ms allowed by --max-evaluation-time"
 			if len(got) != 1 || got[0] != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
@@ -237,15 +239,15 @@ func BenchmarkStop(b *testing.B) {
 func TestOutOfTime(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		limits Limits
+		limits template.Limits
 		want   bool
 	}{
 		"within all limits": {},
-		"too costly":        {limits: Limits{ReconcileCost: 10}},
-		"too late":          {limits: Limits{Deadline: 1}, want: true},
+		"too costly":        {limits: template.Limits{ReconcileCost: 10}},
+		"too late":          {limits: template.Limits{Deadline: 1}, want: true},
 	} {
 		p := compileWithin(t, `  status: {a: "${parent.metadata.name.split('').map(x, x + x).size()}"}`, test.limits)
-		ev := p.Evaluate(t.Context(), Input{Parent: parse(t, webApp)[0]})
+		ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0]})
 		if ev.OutOfTime() {
 			t.Errorf("%s: out of time before anything was evaluated", name)
 		}
@@ -271,32 +273,15 @@ func oneCallAtATime(t *testing.T) {
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {n: "${string(lists.range(100).map(x, x).size())}"}}
   - id: b
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {n: "${children.a.data.n + string(lists.range(100).map(x, x).size())}"}}
-`, Limits{Deadline: 300 * time.Millisecond})
-	ev := p.Evaluate(t.Context(), Input{Parent: parse(t, webApp)[0]})
+`, template.Limits{Deadline: 300 * time.Millisecond})
+	ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0]})
 	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 		<-time.After(time.Second)
 		ev.Applied(batch[0].Node, batch[0].Objects)
 	}
 	for _, n := range ev.Outcome().Nodes {
-		if n.State != StateApplied {
+		if n.State != program.StateApplied {
 			t.Errorf("%+v", n)
-		}
-	}
-}
-
-func TestStoredSize(t *testing.T) {
-	t.Parallel()
-	const record = len(`"f:":{},`)
-	for name, test := range map[string]struct {
-		val  any
-		want int
-	}{
-		"text":    {"a\"\n\x01", len(`"a\"\n\u0001"`)},
-		"numbers": {[]any{int64(-12), 1.5, true, nil}, len(`[-12,1.5,false,null,]`)},
-		"fields":  {map[string]any{"ab": "c"}, len(`{"ab":"c",}`) + 2*(record+2)},
-	} {
-		if got := storedSize(test.val); got != test.want {
-			t.Errorf("%s: got %d, want %d", name, got, test.want)
 		}
 	}
 }
@@ -304,7 +289,7 @@ func TestStoredSize(t *testing.T) {
 // crowd is a cluster that has as many objects as a lookup wants.
 type crowd int
 
-func (c crowd) Lookup(Query) ([]*unstructured.Unstructured, error) {
+func (c crowd) Lookup(program.Query) ([]*unstructured.Unstructured, error) {
 	objects := make([]*unstructured.Unstructured, c)
 	for i := range objects {
 		objects[i] = &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": fmt.Sprint(i)}}}
@@ -341,10 +326,10 @@ func TestManyItems(t *testing.T) {
   - id: late
     forEach: [{name: x, in: [a, b]}]
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${x}"}}
-`, Limits{Deadline: deadline})
+`, template.Limits{Deadline: deadline})
 	synctest.Test(t, func(t *testing.T) {
 		asked := map[string]int{}
-		ev := p.Evaluate(t.Context(), Input{Parent: parse(t, webApp)[0], Reader: slowCrowd{asked}})
+		ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0], Reader: slowCrowd{asked}})
 		for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 			t.Errorf("%s is rendered", batch[0].Node)
 		}
@@ -370,7 +355,7 @@ func TestManyItems(t *testing.T) {
 // while.
 type slowCrowd struct{ asked map[string]int }
 
-func (c slowCrowd) Lookup(q Query) ([]*unstructured.Unstructured, error) {
+func (c slowCrowd) Lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 	c.asked[q.Lookup]++
 	if q.Name == "" {
 		return crowd(4000).Lookup(q)
@@ -398,8 +383,8 @@ func TestLookupLength(t *testing.T) {
   - {id: all, apiVersion: v1, kind: ConfigMap, selector: {}}
   - {id: twice, apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {x: "${x}"}}, forEach: [{name: x, in: [a, b]}]}
   status: {all: "${lookups.all.size()}", twice: "${lookups.twice.size()}"}
-`, Limits{ListLength: 30})
-	for objects, want := range map[int][]Problem{
+`, template.Limits{ListLength: 30})
+	for objects, want := range map[int][]program.Problem{
 		10: nil,
 		20: {{Path: "status.twice", Message: "lookups.twice gives 40 items, more than the 30 allowed by --max-list-length"}},
 		31: {
@@ -407,7 +392,7 @@ func TestLookupLength(t *testing.T) {
 			{Path: "status.twice", Message: "lookups.twice gives 31 items, more than the 30 allowed by --max-list-length"},
 		},
 	} {
-		out := p.Evaluate(t.Context(), Input{Parent: parse(t, webApp)[0], Reader: crowd(objects)}).Outcome()
+		out := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0], Reader: crowd(objects)}).Outcome()
 		if diff := cmp.Diff(want, out.StatusFailed); diff != "" {
 			t.Errorf("%d objects (-want +got):\n%s", objects, diff)
 		}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/program"
 )
 
 // Objects that are only read are never copied: what an evaluation allocates does
@@ -53,7 +55,7 @@ spec:
 
 // measure is how many bytes an evaluation allocates whose parent and live child
 // hold that many fields.
-func measure(t *testing.T, p *Program, fields int) uint64 {
+func measure(t *testing.T, p *program.Program, fields int) uint64 {
 	t.Helper()
 	data := map[string]any{"small": "eA=="}
 	for i := range fields {
@@ -69,7 +71,7 @@ func measure(t *testing.T, p *Program, fields int) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range rounds {
-		ev := p.Evaluate(t.Context(), Input{Parent: parent, Now: time.Unix(0, 0), Reader: always{parent}})
+		ev := p.Evaluate(t.Context(), program.Input{Parent: parent, Now: time.Unix(0, 0), Reader: always{parent}})
 		nodes := 0
 		for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 			for _, r := range batch {
@@ -88,8 +90,8 @@ func measure(t *testing.T, p *Program, fields int) uint64 {
 // always finds the same objects, whatever is asked.
 type always []*unstructured.Unstructured
 
-func (a always) Lookup(Query) ([]*unstructured.Unstructured, error)    { return a, nil }
-func (a always) Observed(string) ([]*unstructured.Unstructured, error) { return a, nil }
+func (a always) Lookup(program.Query) ([]*unstructured.Unstructured, error) { return a, nil }
+func (a always) Observed(string) ([]*unstructured.Unstructured, error)      { return a, nil }
 func (a always) Live(*unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return a[0], nil
 }

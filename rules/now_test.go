@@ -13,10 +13,12 @@ import (
 
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // timeRule is a rule with one leaf of status, and variables.
-func timeRule(t *testing.T, variables map[string]string, expr string) (*rules.Program, rules.Findings) {
+func timeRule(t *testing.T, variables map[string]string, expr string) (*program.Program, diagnostic.Findings) {
 	t.Helper()
 	var list []map[string]any
 	for name, text := range variables {
@@ -39,7 +41,7 @@ func timeRule(t *testing.T, variables map[string]string, expr string) (*rules.Pr
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, findings := rules.Decode("r.yaml", text)
+	docs, findings := syntax.Decode("r.yaml", text)
 	if findings.HasErrors() {
 		t.Fatalf("%s: %v", expr, findings)
 	}
@@ -117,12 +119,12 @@ func TestWakeAt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			program, findings := timeRule(t, test.variables, test.expr)
-			if program == nil {
+			compiled, findings := timeRule(t, test.variables, test.expr)
+			if compiled == nil {
 				t.Fatalf("findings: %v", findings)
 			}
 			at := time.Date(2026, 3, 5, 6, 10, 0, 0, time.UTC)
-			got, wake := valueAt(t, program, at)
+			got, wake := valueAt(t, compiled, at)
 			if diff := cmp.Diff(test.now, got); diff != "" {
 				t.Errorf("now (-want +got):\n%s", diff)
 			}
@@ -135,19 +137,19 @@ func TestWakeAt(t *testing.T) {
 			if text := wake.Format(time.TimeOnly); text != test.wake {
 				t.Errorf("wakes at %s, want %s", text, test.wake)
 			}
-			if before, again := valueAt(t, program, wake.Add(-time.Nanosecond)); !cmp.Equal(before, test.now) || !again.Equal(wake) {
+			if before, again := valueAt(t, compiled, wake.Add(-time.Nanosecond)); !cmp.Equal(before, test.now) || !again.Equal(wake) {
 				t.Errorf("in the second before it is %v and wakes at %v", before, again)
 			}
-			if then, _ := valueAt(t, program, wake); !cmp.Equal(then, test.then) {
+			if then, _ := valueAt(t, compiled, wake); !cmp.Equal(then, test.then) {
 				t.Errorf("then it is %v, want %v", then, test.then)
 			}
 		})
 	}
 }
 
-func valueAt(t *testing.T, program *rules.Program, now time.Time) (any, time.Time) {
+func valueAt(t *testing.T, compiled *program.Program, now time.Time) (any, time.Time) {
 	t.Helper()
-	out := program.Evaluate(t.Context(), rules.Input{Parent: timeParent(), Now: now}).Outcome()
+	out := compiled.Evaluate(t.Context(), program.Input{Parent: timeParent(), Now: now}).Outcome()
 	if len(out.StatusFailed)+len(out.StatusWaiting) > 0 {
 		t.Fatalf("%v %v", out.StatusFailed, out.StatusWaiting)
 	}
@@ -197,8 +199,8 @@ func TestMovingTimeIsAFinding(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			program, findings := timeRule(t, test.variables, test.expr)
-			if program != nil || len(findings) != 1 || findings[0].Code != diagnostic.CodeMovingTime {
+			compiled, findings := timeRule(t, test.variables, test.expr)
+			if compiled != nil || len(findings) != 1 || findings[0].Code != diagnostic.CodeMovingTime {
 				t.Errorf("findings %v, want one with %s", findings, diagnostic.CodeMovingTime)
 			}
 		})
@@ -235,15 +237,15 @@ spec:
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			docs, findings := rules.Decode("r.yaml", fmt.Appendf(nil, text, test.when))
+			docs, findings := syntax.Decode("r.yaml", fmt.Appendf(nil, text, test.when))
 			if findings.HasErrors() {
 				t.Fatal(findings)
 			}
-			program, findings := rules.Compile(docs.Rules[0], rules.Options{})
-			if program == nil {
+			compiled, findings := rules.Compile(docs.Rules[0], rules.Options{})
+			if compiled == nil {
 				t.Fatal(findings)
 			}
-			ev := program.Evaluate(t.Context(), rules.Input{Parent: timeParent(), Now: at})
+			ev := compiled.Evaluate(t.Context(), program.Input{Parent: timeParent(), Now: at})
 			matches, err := ev.Matches()
 			if err != nil || matches != test.matches {
 				t.Fatal(errors.Join(err, fmt.Errorf("matches: %v", matches)))

@@ -5,12 +5,13 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
 
 // checkReadsItself reports a patch that reads a field which it writes: each write
 // would be a reason for the next, or for taking it back.
-func (c *compiler) checkReadsItself(spec *syntax.Patch, patch *compiledPatch, u *flow.Uses) {
+func (c *compiler) checkReadsItself(spec *syntax.Patch, patch *program.Patch, u *flow.Uses) {
 	fields := flow.Written(spec.Template, nil)
 	reported := map[diagnostic.Position]bool{}
 	for _, r := range u.Fields {
@@ -30,7 +31,7 @@ func (c *compiler) checkReadsItself(spec *syntax.Patch, patch *compiledPatch, u 
 
 // readsTarget says whether what an expression reads is, for all that can be seen,
 // the object that the patch is for.
-func (c *compiler) readsTarget(spec *syntax.Patch, patch *compiledPatch, root string) bool {
+func (c *compiler) readsTarget(spec *syntax.Patch, patch *program.Patch, root string) bool {
 	parent := flow.ObjectText{Name: "${parent.metadata.name}"}
 	target := parent
 	if spec.Target != nil {

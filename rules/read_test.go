@@ -54,7 +54,7 @@ spec:
 				tc.kind = "ConfigMap"
 			}
 			text := strings.NewReplacer("SAID", tc.said, "KIND", tc.kind, "OTHER", tc.other).Replace(before) + tc.more
-			if got := mustCompile(t, text).Children()[0].Read; got != tc.want {
+			if got := mustCompile(t, text).Children[0].Read; got != tc.want {
 				t.Errorf("read: %t, want %t", got, tc.want)
 			}
 		})

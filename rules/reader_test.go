@@ -14,6 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"kanon.dev/kanon/rules/program"
 )
 
 // nodeLabel names the node of an object in observed.yaml.
@@ -48,7 +50,7 @@ func (r *testReader) turned() *testReader {
 }
 
 // Lookup implements Reader.
-func (r *testReader) Lookup(q Query) ([]*unstructured.Unstructured, error) {
+func (r *testReader) Lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 	namespace := q.Namespace
 	if q.AllNamespaces {
 		namespace = "*"
@@ -84,7 +86,10 @@ func (r *testReader) Live(rendered *unstructured.Unstructured) (*unstructured.Un
 	if name := rendered.GetName(); name == r.broken {
 		return nil, errors.New("the objects are still being listed")
 	}
-	i := slices.IndexFunc(r.observed, func(o *unstructured.Unstructured) bool { return identityOf(o) == identityOf(rendered) })
+	i := slices.IndexFunc(r.observed, func(o *unstructured.Unstructured) bool {
+		return o.GroupVersionKind().GroupKind() == rendered.GroupVersionKind().GroupKind() &&
+			o.GetNamespace() == rendered.GetNamespace() && o.GetName() == rendered.GetName()
+	})
 	if i < 0 || r.observed[i].GetDeletionTimestamp() != nil {
 		return nil, nil
 	}
@@ -103,7 +108,7 @@ func TestLookups(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, caseFile(t, "lookups", "rule.yaml"))
 	var got []string
-	for _, l := range p.Lookups() {
+	for _, l := range p.Lookups {
 		selector := "-"
 		if l.Selector != nil {
 			selector = "{" + l.Selector.String() + "}"
@@ -128,11 +133,11 @@ func TestLookups(t *testing.T) {
 func TestNoReader(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, caseFile(t, "lookups", "rule.yaml"))
-	ev := p.Evaluate(t.Context(), Input{Parent: objects(t, caseFile(t, "lookups", "parent.yaml"))[0], Now: time.Unix(0, 0)})
+	ev := p.Evaluate(t.Context(), program.Input{Parent: objects(t, caseFile(t, "lookups", "parent.yaml"))[0], Now: time.Unix(0, 0)})
 	if batch := ev.Next(); len(batch) != 0 {
 		t.Fatalf("there is something to write: %v", batch)
 	}
-	if got := ev.Outcome().Nodes[0]; got.State != StateWaiting || !got.HoldPrune {
+	if got := ev.Outcome().Nodes[0]; got.State != program.StateWaiting || !got.HoldPrune {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // secretReader has one Secret, of which the values must not get into messages.
@@ -67,8 +70,8 @@ func TestSecretsAreNotTold(t *testing.T) {
 	for name, body := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := compileWithin(t, lookups+body, Limits{})
-			ev := p.Evaluate(t.Context(), Input{Parent: parse(t, webApp)[0], Reader: secretReader(t)})
+			p := compileWithin(t, lookups+body, template.Limits{})
+			ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0], Reader: secretReader(t)})
 			for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 				t.Errorf("rendered: %+v", batch)
 			}

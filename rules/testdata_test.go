@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -24,6 +25,8 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/openapi/builtin"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -35,7 +38,7 @@ type testKinds struct {
 	defined map[schema.GroupVersionKind]Kind
 	schemas openapi.Kinds
 	// missing are kinds that rules wait for.
-	missing map[schema.GroupVersionKind]Absence
+	missing map[schema.GroupVersionKind]program.Absence
 }
 
 // define adds the kinds of CustomResourceDefinitions.
@@ -74,7 +77,7 @@ func (k testKinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool) {
 }
 
 // unhurried are limits with which no evaluation is stopped because the machine is busy.
-var unhurried = Limits{Deadline: time.Hour}
+var unhurried = template.Limits{Deadline: time.Hour}
 
 // options are those that testdata is compiled with.
 func (k testKinds) options() Options {
@@ -224,7 +227,7 @@ func runCase(t *testing.T, path string) {
 }
 
 // compileCase compiles the rules of a case.
-func compileCase(t *testing.T, files map[string]string) ([]*Program, diagnostic.Findings) {
+func compileCase(t *testing.T, files map[string]string) ([]*program.Program, diagnostic.Findings) {
 	t.Helper()
 	kinds := testKinds{}
 	kinds.define(t, files["crds.yaml"])
@@ -237,18 +240,18 @@ func compileCase(t *testing.T, files map[string]string) ([]*Program, diagnostic.
 }
 
 // missingKinds reads the file missing of a case.
-func missingKinds(t *testing.T, text string) map[schema.GroupVersionKind]Absence {
+func missingKinds(t *testing.T, text string) map[schema.GroupVersionKind]program.Absence {
 	t.Helper()
-	var missing map[schema.GroupVersionKind]Absence
+	var missing map[schema.GroupVersionKind]program.Absence
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		if len(words) < 2 {
 			t.Fatalf("the file missing has the line %q", line)
 		}
 		if missing == nil {
-			missing = map[schema.GroupVersionKind]Absence{}
+			missing = map[schema.GroupVersionKind]program.Absence{}
 		}
-		missing[schema.FromAPIVersionAndKind(words[0], words[1])] = Absence{
+		missing[schema.FromAPIVersionAndKind(words[0], words[1])] = program.Absence{
 			Certain: len(words) == 2, Message: "the cluster has no kind " + words[1] + " in " + words[0],
 		}
 	}
@@ -279,9 +282,9 @@ func rewrite(t *testing.T, path string, archive *txtar.Archive, got map[string]s
 }
 
 // compileAll decodes a source and compiles what is in it.
-func compileAll(name string, data []byte, o Options) ([]*Program, diagnostic.Findings) {
+func compileAll(name string, data []byte, o Options) ([]*program.Program, diagnostic.Findings) {
 	docs, findings := syntax.Decode(name, data)
-	var programs []*Program
+	var programs []*program.Program
 	for _, r := range slices.Concat(docs.Rules, docs.Partial) {
 		p, more := Compile(r, o)
 		findings = append(findings, more...)
@@ -320,12 +323,12 @@ func findingsText(findings diagnostic.Findings) string {
 }
 
 // evaluateText evaluates a rule to the end and writes down what happened.
-func evaluateText(t *testing.T, p *Program, files map[string]string, reader *testReader) string {
+func evaluateText(t *testing.T, p *program.Program, files map[string]string, reader *testReader) string {
 	t.Helper()
 	var b strings.Builder
 	parent := objects(t, files["parent.yaml"])[0]
 	before := parent.DeepCopy()
-	ev := p.Evaluate(t.Context(), Input{Parent: parent, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Reader: reader, Finalizing: p.Finalizes() && parent.GetDeletionTimestamp() != nil, Missing: missingKinds(t, files["missing"])})
+	ev := p.Evaluate(t.Context(), program.Input{Parent: parent, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Reader: reader, Finalizing: p.Finalize != nil && parent.GetDeletionTimestamp() != nil, Missing: missingKinds(t, files["missing"])})
 	matches, err := ev.Matches()
 	if err != nil {
 		fmt.Fprintf(&b, "matches: %v\n", err)
@@ -346,8 +349,8 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 			fmt.Fprintf(&b, "%s: %d objects%s\n", r.Node, len(r.Objects), partial)
 			live := make([]*unstructured.Unstructured, len(r.Objects))
 			for j, o := range r.Objects {
-				if renewal := map[Renewal]string{
-					RenewalDue: "to be created again", RenewalExpired: "to be created again, by time", RenewalBarred: "not to be created again",
+				if renewal := map[program.Renewal]string{
+					program.RenewalDue: "to be created again", program.RenewalExpired: "to be created again, by time", program.RenewalBarred: "not to be created again",
 				}[r.Renewal(j)]; renewal != "" {
 					fmt.Fprintf(&b, "  %s:\n", renewal)
 				}
@@ -355,7 +358,7 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 				for _, path := range r.Fresh(j) {
 					fmt.Fprintf(&b, "  generated, where it is missing: %s\n", strings.Join(path, "."))
 				}
-				if d := ev.Ending(o); d != (Ending{syntax.EndDelete, syntax.EndDelete}) {
+				if d := ev.Ending(o); d != (program.Ending{WhenPruned: syntax.EndDelete, WhenDeleted: syntax.EndDelete}) {
 					fmt.Fprintf(&b, "  when pruned: %s, when deleted: %s\n", d.WhenPruned, d.WhenDeleted)
 				}
 				for _, path := range ev.Ignores(o) {
@@ -364,10 +367,10 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 				live[j] = liveObject(t, o, files)
 			}
 			for _, o := range r.Kept {
-				fmt.Fprintf(&b, "  kept: %s\n", identityOf(o))
+				fmt.Fprintf(&b, "  kept: %s\n", nameOf(o))
 			}
 			for _, o := range r.Held {
-				fmt.Fprintf(&b, "  held: %s\n", identityOf(o))
+				fmt.Fprintf(&b, "  held: %s\n", nameOf(o))
 			}
 			ev.Applied(r.Node, live)
 		}
@@ -385,12 +388,12 @@ func evaluateText(t *testing.T, p *Program, files map[string]string, reader *tes
 	return b.String()
 }
 
-func writeOutcome(t *testing.T, b *strings.Builder, out Outcome) {
+func writeOutcome(t *testing.T, b *strings.Builder, out program.Outcome) {
 	t.Helper()
 	if len(out.Nodes) > 0 {
 		fmt.Fprintln(b, "--- nodes")
 	}
-	if f := out.Finalization; f != (Finalization{}) {
+	if f := out.Finalization; f != (program.Finalization{}) {
 		fmt.Fprintf(b, "finalization: done %t, failed %t, timeout %s: %s\n", f.Done, f.Failed, f.Timeout, f.Waits)
 	}
 	for _, n := range out.Nodes {
@@ -433,7 +436,7 @@ func writeOutcome(t *testing.T, b *strings.Builder, out Outcome) {
 }
 
 // writePatches writes down what patches set, and what of it is not known.
-func writePatches(t *testing.T, b *strings.Builder, patches []PatchOutcome) {
+func writePatches(t *testing.T, b *strings.Builder, patches []program.PatchOutcome) {
 	t.Helper()
 	if len(patches) > 0 {
 		fmt.Fprintln(b, "--- patches")
@@ -472,7 +475,7 @@ func writePatches(t *testing.T, b *strings.Builder, patches []PatchOutcome) {
 }
 
 // writeSaid writes down what the rule says besides the status.
-func writeSaid(b *strings.Builder, out Outcome) {
+func writeSaid(b *strings.Builder, out program.Outcome) {
 	for i, c := range out.Conditions {
 		if i == 0 {
 			fmt.Fprintln(b, "--- conditions")
@@ -488,19 +491,19 @@ func writeSaid(b *strings.Builder, out Outcome) {
 			fmt.Fprintln(b, "--- events")
 		}
 		switch e.State {
-		case EventUnknown:
+		case program.EventUnknown:
 			fmt.Fprintf(b, "%d: unknown\n", i)
-		case EventOff:
+		case program.EventOff:
 			fmt.Fprintf(b, "%d: off\n", i)
-		case EventOn:
+		case program.EventOn:
 			fmt.Fprintf(b, "%d: %s, %s: %q\n", i, e.Type, e.Reason, e.Message)
 		}
 	}
 	switch out.Deletion {
-	case DeletionOff:
-	case DeletionUnknown:
+	case program.DeletionOff:
+	case program.DeletionUnknown:
 		b.WriteString("--- it is not known whether the parent is to be deleted\n")
-	case DeletionOn:
+	case program.DeletionOn:
 		b.WriteString("--- the parent is to be deleted\n")
 	}
 	if out.RequeueAfter > 0 {
@@ -568,4 +571,9 @@ func objects(tb testing.TB, text string) []*unstructured.Unstructured {
 		out = append(out, o)
 	}
 	return out
+}
+
+// nameOf is the kind and the name of an object.
+func nameOf(o *unstructured.Unstructured) string {
+	return fmt.Sprintf("%s %q", o.GetKind(), path.Join(o.GetNamespace(), o.GetName()))
 }

@@ -94,9 +94,9 @@ func textOf(val any) string {
 // variables are what an assertion reads.
 func (r *runner) variables() (interpreter.Activation, error) {
 	children := map[string]any{}
-	for _, child := range r.program.Children() {
+	for _, child := range r.program.Children {
 		objects := r.state.Children[child.ID]
-		if !child.ForEach {
+		if !child.IsList {
 			if len(objects) > 0 {
 				children[child.ID] = objects[0].Object
 			}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/simulation"
 )
 
@@ -22,19 +22,19 @@ type Gap struct {
 }
 
 type ruleCoverage struct {
-	program                  *rules.Program
+	program                  *program.Program
 	unmatched, matched       bool
 	applied, skipped, listed map[string]bool
 	emitted                  map[string]bool
 }
 
 // of is the coverage of one rule; several files may test it.
-func (c *Coverage) of(program *rules.Program) *ruleCoverage {
+func (c *Coverage) of(program *program.Program) *ruleCoverage {
 	if c == nil {
 		return nil
 	}
 	for _, known := range c.rules {
-		if known.program.Name() == program.Name() && known.program.Hash() == program.Hash() {
+		if known.program.Name == program.Name && known.program.Hash == program.Hash {
 			return known
 		}
 	}
@@ -53,12 +53,12 @@ func (c *ruleCoverage) add(state *simulation.State) {
 		return
 	}
 	c.matched = true
-	note := func(id string, s rules.State, hasItems bool) {
+	note := func(id string, s program.State, hasItems bool) {
 		switch s {
-		case rules.StateApplied:
+		case program.StateApplied:
 			c.applied[id] = true
 			c.listed[id] = c.listed[id] || hasItems
-		case rules.StateSkipped:
+		case program.StateSkipped:
 			c.skipped[id] = true
 		}
 	}
@@ -81,18 +81,18 @@ func (c *Coverage) Gaps() (gaps []Gap, taken, all int) {
 			}
 			gaps = append(gaps, Gap{at, fmt.Sprintf(format, args...)})
 		}
-		for _, child := range rule.program.Children() {
+		for _, child := range rule.program.Children {
 			check(child.Position, rule.applied[child.ID], "child %s: no case renders it", child.ID)
-			if child.Conditional {
+			if child.When != nil {
 				check(child.Position, rule.skipped[child.ID], "child %s: its when is false in no case", child.ID)
 			}
-			if child.ForEach && rule.applied[child.ID] {
+			if child.IsList && rule.applied[child.ID] {
 				check(child.Position, rule.listed[child.ID], "child %s: it has items in no case", child.ID)
 			}
 		}
-		for _, patch := range rule.program.Patches() {
+		for _, patch := range rule.program.Patches {
 			check(patch.Position, rule.applied["patch "+patch.ID], "patch %s: no case applies it", patch.ID)
-			if patch.Conditional {
+			if patch.When != nil {
 				check(patch.Position, rule.skipped["patch "+patch.ID], "patch %s: its when is false in no case", patch.ID)
 			}
 		}

@@ -12,8 +12,8 @@ import (
 
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
 )
 
 // compare compares what came out of a step with what it wants. What has failed, and is not expected to, is a failure of every
@@ -211,7 +211,7 @@ func conditionText(c map[string]any) string {
 // outcome is what became of a child or a patch.
 type outcome struct {
 	what  string
-	state rules.State
+	state program.State
 	text  string
 }
 
@@ -230,7 +230,7 @@ func (r *runner) outcomes() map[string]outcome {
 	for _, node := range r.state.Preview.Nodes {
 		o := outcome{"child " + node.ID, node.State, at(node.Path, node.Text())}
 		for _, refused := range node.Refused {
-			o.state, o.text = rules.StateFailed, refused.Err.Error()
+			o.state, o.text = program.StateFailed, refused.Err.Error()
 		}
 		all[node.ID] = o
 	}
@@ -243,30 +243,30 @@ func (r *runner) outcomes() map[string]outcome {
 // compareNodes compares what waits, fails and is skipped. What fails without being expected to is a failure.
 func (r *runner) compareNodes(e *Expect) {
 	all := r.outcomes()
-	expectState := func(wanted expected[string], id string, state rules.State, verb string) {
+	expectState := func(wanted expected[string], id string, state program.State, verb string) {
 		got, ok := all[id]
 		switch {
 		case !ok:
 			r.fail(wanted.at, "the rule has no child or patch %s%s", id, orNearest(id, slices.Sorted(maps.Keys(all))))
 		case got.state != state:
 			r.fail(wanted.at, "%s: want that it %s, and it %s", got.what, verb, stateText(got))
-		case state != rules.StateSkipped && !strings.Contains(got.text, wanted.want):
+		case state != program.StateSkipped && !strings.Contains(got.text, wanted.want):
 			r.fail(wanted.at, "%s: want %q, got %q", got.what, wanted.want, got.text)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.Waiting)) {
-		expectState(e.Waiting[id], id, rules.StateWaiting, "waits")
+		expectState(e.Waiting[id], id, program.StateWaiting, "waits")
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.Failing)) {
 		if id != "status" {
-			expectState(e.Failing[id], id, rules.StateFailed, "fails")
+			expectState(e.Failing[id], id, program.StateFailed, "fails")
 		}
 	}
 	for _, skipped := range e.Skipped {
-		expectState(skipped, skipped.want, rules.StateSkipped, "is skipped")
+		expectState(skipped, skipped.want, program.StateSkipped, "is skipped")
 	}
 	for _, id := range slices.Sorted(maps.Keys(all)) {
-		if _, known := e.Failing[id]; all[id].state == rules.StateFailed && !known {
+		if _, known := e.Failing[id]; all[id].state == program.StateFailed && !known {
 			r.fail(r.step.at, "%s fails: %s", all[id].what, all[id].text)
 		}
 	}
@@ -295,11 +295,11 @@ func (r *runner) compareStatusFailures(e *Expect) {
 
 func stateText(o outcome) string {
 	switch o.state {
-	case rules.StateApplied:
+	case program.StateApplied:
 		return "is applied"
-	case rules.StateSkipped:
+	case program.StateSkipped:
 		return "is skipped"
-	case rules.StateWaiting:
+	case program.StateWaiting:
 		return "waits: " + o.text
 	default:
 		return "fails: " + o.text
@@ -312,7 +312,7 @@ func (r *runner) whyNot(id string) string {
 	if !ok && r.state.Preview != nil && r.state.Preview.Unmatched != "" {
 		return ": nothing is created: " + r.state.Preview.Unmatched
 	}
-	if !ok || o.state == rules.StateApplied {
+	if !ok || o.state == program.StateApplied {
 		return ""
 	}
 	return ": it " + stateText(o)
@@ -366,7 +366,7 @@ func (r *runner) isChild(id string) bool { return slices.Contains(r.childIDs(), 
 
 func (r *runner) childIDs() []string {
 	var ids []string
-	for _, child := range r.program.Children() {
+	for _, child := range r.program.Children {
 		ids = append(ids, child.ID)
 	}
 	return ids

@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
 )
 
 // suffix ends the names of files with tests.
@@ -26,7 +27,7 @@ func IsTestFile(path string) bool {
 
 // subject is what the cases of a file test.
 type subject struct {
-	program  *rules.Program
+	program  *program.Program
 	findings diagnostic.Findings
 	kinds    *manifests.Kinds
 	defaults manifests.Defaults
@@ -103,16 +104,16 @@ func (s *subject) schemas(named []string) ([]manifests.File, error) {
 }
 
 // choose is the one rule that is tested.
-func choose(programs []*rules.Program, name, file string) (*rules.Program, error) {
+func choose(programs []*program.Program, name, file string) (*program.Program, error) {
 	if name == "" && len(programs) == 1 {
 		return programs[0], nil
 	}
 	var names []string
 	for _, program := range programs {
-		if program.Name() == name {
+		if program.Name == name {
 			return program, nil
 		}
-		names = append(names, program.Name())
+		names = append(names, program.Name)
 	}
 	switch {
 	case len(programs) == 0:
@@ -136,7 +137,7 @@ func (s *subject) readParent(o object) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := s.program.Parent().GVK
+	want := s.program.Parent.GVK
 	i := slices.IndexFunc(objects, func(u *unstructured.Unstructured) bool { return u.GroupVersionKind() == want })
 	if i < 0 {
 		return nil, fmt.Errorf("%s: there is no %s of %s in %s", o.at, want.Kind, want.GroupVersion(), o.file)
@@ -147,7 +148,7 @@ func (s *subject) readParent(o object) (*unstructured.Unstructured, error) {
 // asParent is a parent of the rule's kind with some fields. Its name need not be given.
 func (s *subject) asParent(fields map[string]any) *unstructured.Unstructured {
 	parent := &unstructured.Unstructured{Object: fields}
-	parent.SetGroupVersionKind(s.program.Parent().GVK)
+	parent.SetGroupVersionKind(s.program.Parent.GVK)
 	if parent.GetName() == "" {
 		parent.SetName("test")
 	}

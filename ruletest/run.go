@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/simulation"
 )
 
@@ -181,7 +182,7 @@ func (r *runner) begin() bool {
 		return r.fail(r.c.at, "%s", err)
 	}
 	cluster = append(slices.Clone(r.cluster), cluster...)
-	manifests.InDefaultNamespace([]*rules.Program{r.program}, append([]*unstructured.Unstructured{parent}, cluster...))
+	manifests.InDefaultNamespace([]*program.Program{r.program}, append([]*unstructured.Unstructured{parent}, cluster...))
 	r.sim = simulation.New(simulation.Options{
 		Program: r.program, Parent: parent, Objects: cluster, Now: r.c.Now,
 		TakesConditions: r.kinds.TakesConditions, Default: r.defaults.Fill,
@@ -221,7 +222,7 @@ func (r *runner) change(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	manifests.InDefaultNamespace([]*rules.Program{r.program}, objects)
+	manifests.InDefaultNamespace([]*program.Program{r.program}, objects)
 	for _, object := range objects {
 		r.sim.Set(object)
 	}

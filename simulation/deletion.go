@@ -6,7 +6,8 @@ import (
 
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/preview"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Delete deletes the objects that a word names; see Select. A parent with a finalizer is being deleted until that is done.
@@ -38,13 +39,13 @@ func (s *Simulation) markDeleted(object *unstructured.Unstructured) {
 // prune deletes the children that are no longer rendered, unless it is not known of every node what it renders.
 func (s *Simulation) prune(p *preview.Preview, rendered map[identity.ID]bool) (changed bool) {
 	for _, node := range p.Nodes {
-		if node.HoldPrune || len(node.Refused) > 0 || node.State != rules.StateApplied && node.State != rules.StateSkipped {
+		if node.HoldPrune || len(node.Refused) > 0 || node.State != program.StateApplied && node.State != program.StateSkipped {
 			return false
 		}
 	}
 	for _, c := range s.sortedChildren() {
 		if !rendered[identity.Of(c.Object)] {
-			s.end(c, c.ending.WhenPruned == rules.EndOrphan)
+			s.end(c, c.ending.WhenPruned == syntax.EndOrphan)
 			changed = true
 		}
 	}
@@ -65,7 +66,7 @@ func (s *Simulation) end(c *child, orphan bool) {
 // deleteParent ends what the rule created, and the parent with it.
 func (s *Simulation) deleteParent() {
 	for _, c := range s.sortedChildren() {
-		s.end(c, c.ending.WhenDeleted == rules.EndOrphan)
+		s.end(c, c.ending.WhenDeleted == syntax.EndOrphan)
 	}
 	s.deleted = append(s.deleted, identity.Of(s.parent))
 	s.parent, s.last, s.patches = nil, nil, nil

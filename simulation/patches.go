@@ -8,21 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // contribution is what a patch sets in one object, or in all that a selector selects.
 type contribution struct {
 	patch string
-	rules.Contribution
+	program.Contribution
 }
 
 // contribute takes in what patches set. What a patch set before stays while its values are not known. Objects keep what others
 // wrote to them: patches are laid over them when they are read.
-func (s *Simulation) contribute(patches []rules.PatchOutcome) (changed bool) {
+func (s *Simulation) contribute(patches []program.PatchOutcome) (changed bool) {
 	var next []contribution
 	for _, patch := range patches {
-		if patch.State == rules.StateWaiting || patch.State == rules.StateFailed || patch.Unknown {
+		if patch.State == program.StateWaiting || patch.State == program.StateFailed || patch.Unknown {
 			next = append(next, slices.DeleteFunc(slices.Clone(s.patches), func(c contribution) bool { return c.patch != patch.ID })...)
 			continue
 		}
@@ -47,7 +47,7 @@ func (s *Simulation) contribute(patches []rules.PatchOutcome) (changed bool) {
 
 // hasTargetOf tells whether two contributions are of one patch to the same objects.
 func (c contribution) hasTargetOf(other contribution) bool {
-	selector := func(t rules.Target) string {
+	selector := func(t program.Target) string {
 		if t.Selector == nil {
 			return ""
 		}

@@ -11,7 +11,8 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/preview"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 var errNoParent = errors.New("the parent does not exist any more")
@@ -24,7 +25,7 @@ func (s *Simulation) reconcile(ctx context.Context) (changed bool) {
 		return false
 	}
 	isDeleting := s.parent.GetDeletionTimestamp() != nil
-	if isDeleting && (!s.matched || !s.options.Program.Finalizes()) {
+	if isDeleting && (!s.matched || s.options.Program.Finalize == nil) {
 		s.deleteParent()
 		return true
 	}
@@ -53,7 +54,7 @@ func (s *Simulation) reconcile(ctx context.Context) (changed bool) {
 	}
 	s.emit(p.Outcome.Events)
 	changed = s.writeStatus(p) || changed
-	if p.Outcome.Deletion == rules.DeletionOn && !isDeleting {
+	if p.Outcome.Deletion == program.DeletionOn && !isDeleting {
 		s.markDeleted(s.parent)
 		return true
 	}
@@ -127,7 +128,7 @@ func (s *Simulation) applyOne(node string, object preview.Object) (changed bool)
 }
 
 // emit emits the Events that have become due.
-func (s *Simulation) emit(rendered []rules.Event) {
+func (s *Simulation) emit(rendered []program.Event) {
 	s.events = append(s.events, s.emitted.Due(rendered, false)...)
 }
 
@@ -141,7 +142,7 @@ func (s *Simulation) writeStatus(p *preview.Preview) (changed bool) {
 	}
 	own := conditions.OfRule(out.Conditions, s.parent, s.now)
 	if s.takesConditions(s.parent) {
-		own = append(s.summary(p).Conditions(s.options.Program.ConditionPrefix(), s.parent, s.now), own...)
+		own = append(s.summary(p).Conditions(s.options.Program.ConditionPrefix, s.parent, s.now), own...)
 	}
 	rendered := s.status
 	if !out.StatusHeld {
@@ -171,7 +172,7 @@ func (s *Simulation) setConditions(status, rendered map[string]any, own []any) {
 	for _, item := range own {
 		types = append(types, conditions.TypeOf(item))
 	}
-	others, _ := conditions.Without(status, s.options.Program.ConditionPrefix(), types)["conditions"].([]any)
+	others, _ := conditions.Without(status, s.options.Program.ConditionPrefix, types)["conditions"].([]any)
 	status["conditions"] = append(own, others...)
 }
 
@@ -213,12 +214,12 @@ func withdrawAll(status, before, rendered map[string]any) {
 // release takes back what the rule wrote to a parent that it no longer selects.
 func (s *Simulation) release() (changed bool) {
 	for _, c := range s.sortedChildren() {
-		s.end(c, c.ending.WhenPruned == rules.EndOrphan)
+		s.end(c, c.ending.WhenPruned == syntax.EndOrphan)
 		changed = true
 	}
 	if status, _ := s.parent.Object["status"].(map[string]any); s.status != nil || s.matched && status != nil {
 		withdrawAll(status, s.status, nil)
-		status = conditions.Without(status, s.options.Program.ConditionPrefix(), s.options.Program.ConditionTypes())
+		status = conditions.Without(status, s.options.Program.ConditionPrefix, s.options.Program.ConditionTypes())
 		s.parent.Object["status"] = status
 		s.status, s.matched, changed = nil, false, true
 	}

@@ -18,12 +18,12 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/preview"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // Options are what a simulation starts from. Objects are copied.
 type Options struct {
-	Program *rules.Program
+	Program *program.Program
 	Parent  *unstructured.Unstructured
 	// Objects are what the cluster has besides.
 	Objects []*unstructured.Unstructured
@@ -55,7 +55,7 @@ type Simulation struct {
 	// wakeAt is when time alone asks for another evaluation; zero: never.
 	wakeAt time.Time
 
-	events             []rules.Event
+	events             []program.Event
 	deleted, recreated []identity.ID
 	last               *preview.Preview
 }
@@ -63,7 +63,7 @@ type Simulation struct {
 // child is an object that the rule created.
 type child struct {
 	preview.Child
-	ending rules.Ending
+	ending program.Ending
 }
 
 // State is how things are after the reconciles that a change causes.
@@ -78,7 +78,7 @@ type State struct {
 	Objects []*unstructured.Unstructured
 	// Events are those that were emitted since the state before, and Deleted and Recreated the objects that went and that were
 	// deleted to be created again.
-	Events             []rules.Event
+	Events             []program.Event
 	Deleted, Recreated []identity.ID
 	Now                time.Time
 }

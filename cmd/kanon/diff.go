@@ -21,6 +21,8 @@ import (
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // errDifferences ends a command whose output has said already what differs.
@@ -33,7 +35,7 @@ type diffOptions struct {
 	all       bool
 	// kanonNamespace is Kanon's own.
 	kanonNamespace string
-	limits         rules.Limits
+	limits         template.Limits
 	cluster        clusterFlags
 }
 
@@ -135,7 +137,7 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 }
 
 // program is the one rule in the files.
-func (o *diffOptions) program(cmd *cobra.Command, files []manifests.File, kinds *manifests.Kinds) (*rules.Program, error) {
+func (o *diffOptions) program(cmd *cobra.Command, files []manifests.File, kinds *manifests.Kinds) (*program.Program, error) {
 	checked, err := manifests.Check(cmd.Context(), files, nil, kinds, rules.Options{Namespace: o.kanonNamespace, Limits: o.limits})
 	if err != nil {
 		return nil, err
@@ -155,7 +157,7 @@ type comparison struct {
 	options *diffOptions
 	client  dynamic.Interface
 	kinds   *manifests.Kinds
-	program *rules.Program
+	program *program.Program
 	out     io.Writer
 	color   bool
 	// counts has, by action and kind, how many objects change.
@@ -165,7 +167,7 @@ type comparison struct {
 
 // parents are those that the arguments name.
 func (c *comparison) parents(ctx context.Context, names []string) ([]*unstructured.Unstructured, error) {
-	spec := c.program.Parent()
+	spec := c.program.Parent
 	gvr, ok := c.kinds.Resource(spec.GVK)
 	if !ok {
 		return nil, fmt.Errorf("the cluster has no kind %s in %s", spec.GVK.Kind, spec.GVK.GroupVersion())
@@ -212,7 +214,7 @@ func (c *comparison) written(ctx context.Context, file, namespace string) ([]*un
 	if err != nil {
 		return nil, err
 	}
-	spec := c.program.Parent()
+	spec := c.program.Parent
 	gvr, _ := c.kinds.Resource(spec.GVK)
 	var parents []*unstructured.Unstructured
 	for _, object := range objects {
@@ -273,8 +275,8 @@ func (c *comparison) print(changes *livediff.Changes) error {
 		fmt.Fprintf(&text, "# %s: the rule does not select it: %s\n", who, changes.Preview.Unmatched)
 	}
 	for _, node := range changes.Preview.Nodes {
-		if node.State == rules.StateWaiting || node.State == rules.StateFailed {
-			fmt.Fprintf(&text, "# %s: child %s %s: %s\n", who, node.ID, map[bool]string{true: "waits", false: "fails"}[node.State == rules.StateWaiting], node.Text())
+		if node.State == program.StateWaiting || node.State == program.StateFailed {
+			fmt.Fprintf(&text, "# %s: child %s %s: %s\n", who, node.ID, map[bool]string{true: "waits", false: "fails"}[node.State == program.StateWaiting], node.Text())
 		}
 	}
 	for _, change := range changes.All {
@@ -318,7 +320,7 @@ func (c *comparison) summary(parents int) string {
 	if len(parts) > 0 {
 		text = strings.Join(parts, ", ")
 	}
-	if limit := c.program.PruneLimit(); c.deleted > limit {
+	if limit := c.program.PruneLimit; c.deleted > limit {
 		text += fmt.Sprintf("; the prune guard would block the deletions, which are more than pruneLimit (%d)", limit)
 	}
 	return fmt.Sprintf("# %s: %s", manifests.Counted(parents, "parent"), text)

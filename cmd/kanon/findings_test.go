@@ -160,7 +160,7 @@ func explanations(t *testing.T, text string) []explained {
 
 // exampleFindings checks an example as a key of a ConfigMap that has the label of
 // rules, so that everything in it counts.
-func exampleFindings(t *testing.T, example string) rules.Findings {
+func exampleFindings(t *testing.T, example string) diagnostic.Findings {
 	t.Helper()
 	if !regexp.MustCompile(`(?m)^(- )?(apiVersion|kind):`).MatchString(example) {
 		if !strings.HasPrefix(example, "parent:") {

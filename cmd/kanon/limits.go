@@ -7,30 +7,30 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // limitsGroup is the heading of the limits in help texts: few callers need them.
 const limitsGroup = "Limits of evaluation"
 
 // addLimits declares the flags that bound what an evaluation of a rule may take.
-func addLimits(flags *pflag.FlagSet, l *rules.Limits) {
+func addLimits(flags *pflag.FlagSet, l *template.Limits) {
 	addGroup(flags, limitsGroup, func(flags *pflag.FlagSet) { declareLimits(flags, l) })
 }
 
-func declareLimits(flags *pflag.FlagSet, l *rules.Limits) {
-	flags.Uint64Var(&l.ExpressionCost, "max-expression-cost", rules.DefaultExpressionCost, "the most that one expression may cost, in CEL's units: about one for each call and turn of a loop")
-	flags.Uint64Var(&l.ReconcileCost, "max-reconcile-cost", rules.DefaultReconcileCost, "the most that all expressions of one evaluation of a rule may cost together")
-	flags.DurationVar(&l.Deadline, "max-evaluation-time", rules.DefaultDeadline, "how long expressions may take between two writes")
-	flags.IntVar(&l.Children, "max-children", rules.DefaultChildren, "the most children that a rule may make for one parent")
-	flags.IntVar(&l.ObjectBytes, "max-object-bytes", rules.DefaultObjectBytes, "the most bytes that a rendered object may have, with what the API server records of its fields")
-	flags.Int64Var(&l.ReconcileBytes, "max-reconcile-bytes", rules.DefaultReconcileBytes, "the most bytes that variables, items and what is rendered may take in one evaluation of a rule, all together")
-	flags.IntVar(&l.ListLength, "max-list-length", rules.DefaultListLength, "the longest list that forEach may go over, or that an expression may put into an object")
+func declareLimits(flags *pflag.FlagSet, l *template.Limits) {
+	flags.Uint64Var(&l.ExpressionCost, "max-expression-cost", template.DefaultExpressionCost, "the most that one expression may cost, in CEL's units: about one for each call and turn of a loop")
+	flags.Uint64Var(&l.ReconcileCost, "max-reconcile-cost", template.DefaultReconcileCost, "the most that all expressions of one evaluation of a rule may cost together")
+	flags.DurationVar(&l.Deadline, "max-evaluation-time", template.DefaultDeadline, "how long expressions may take between two writes")
+	flags.IntVar(&l.Children, "max-children", template.DefaultChildren, "the most children that a rule may make for one parent")
+	flags.IntVar(&l.ObjectBytes, "max-object-bytes", template.DefaultObjectBytes, "the most bytes that a rendered object may have, with what the API server records of its fields")
+	flags.Int64Var(&l.ReconcileBytes, "max-reconcile-bytes", template.DefaultReconcileBytes, "the most bytes that variables, items and what is rendered may take in one evaluation of a rule, all together")
+	flags.IntVar(&l.ListLength, "max-list-length", template.DefaultListLength, "the longest list that forEach may go over, or that an expression may put into an object")
 }
 
 // checkLimits finds what is wrong with the values of these flags: none can be
 // switched off.
-func checkLimits(l rules.Limits) error {
+func checkLimits(l template.Limits) error {
 	var wrong []string
 	for _, flag := range []struct {
 		name string

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // The reference has each limit with its default.
@@ -19,7 +19,7 @@ func TestLimitsAreInTheReference(t *testing.T) {
 	}
 	text := strings.ReplaceAll(string(page), ",", "")
 	flags := pflag.NewFlagSet("limits", pflag.ContinueOnError)
-	addLimits(flags, &rules.Limits{})
+	addLimits(flags, &template.Limits{})
 	limits := 0
 	flags.VisitAll(func(f *pflag.Flag) {
 		limits++

@@ -5,7 +5,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // evaluationShare is which part of GOMEMLIMIT the values of all evaluations may take
@@ -16,7 +17,7 @@ const evaluationShare = 4
 // shareMemory makes the account of all evaluations under a limit of memory, in bytes,
 // and holds the limit of one evaluation to it. There is no account where there is no
 // limit.
-func shareMemory(limit int64, l *rules.Limits) rules.Account {
+func shareMemory(limit int64, l *template.Limits) program.Account {
 	if limit <= 0 || limit == math.MaxInt64 {
 		return nil
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // The account of all evaluations follows from GOMEMLIMIT, and always has as much as one
@@ -12,11 +12,11 @@ import (
 func TestShareMemory(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ limit, size, reconcile int64 }{
-		"none":   {limit: math.MaxInt64, reconcile: rules.DefaultReconcileBytes},
-		"large":  {limit: 1 << 30, size: 256 << 20, reconcile: rules.DefaultReconcileBytes},
+		"none":   {limit: math.MaxInt64, reconcile: template.DefaultReconcileBytes},
+		"large":  {limit: 1 << 30, size: 256 << 20, reconcile: template.DefaultReconcileBytes},
 		"little": {limit: 100 << 20, size: 25 << 20, reconcile: 25 << 20},
 	} {
-		limits := rules.Limits{ReconcileBytes: rules.DefaultReconcileBytes}
+		limits := template.Limits{ReconcileBytes: template.DefaultReconcileBytes}
 		account := shareMemory(test.limit, &limits)
 		if limits.ReconcileBytes != test.reconcile {
 			t.Errorf("%s: %d bytes for a reconcile, want %d", name, limits.ReconcileBytes, test.reconcile)

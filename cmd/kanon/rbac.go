@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // errMissingRights ends a command whose output has said already which rights are missing.
@@ -28,7 +29,7 @@ type rbacOptions struct {
 	options        access.Options
 	check          bool
 	namespace      string
-	limits         rules.Limits
+	limits         template.Limits
 	cluster        clusterFlags
 }
 

@@ -17,6 +17,8 @@ import (
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // errRender ends a command whose output has said already what has no value.
@@ -29,7 +31,7 @@ type renderOptions struct {
 	now     string
 	// namespace is Kanon's own.
 	namespace string
-	limits    rules.Limits
+	limits    template.Limits
 }
 
 func newRenderCommand() *cobra.Command {
@@ -148,12 +150,12 @@ func (o *renderOptions) time() (time.Time, error) {
 
 // previewAll evaluates each rule for each parent that is of its kind. Objects of
 // other kinds beside the parents are passed over.
-func (o *renderOptions) previewAll(ctx context.Context, programs []*rules.Program, parents, with []*unstructured.Unstructured, now time.Time) ([]*preview.Preview, error) {
+func (o *renderOptions) previewAll(ctx context.Context, programs []*program.Program, parents, with []*unstructured.Unstructured, now time.Time) ([]*preview.Preview, error) {
 	manifests.InDefaultNamespace(programs, slices.Concat(parents, with))
 	var previews []*preview.Preview
 	for _, parent := range parents {
 		for _, program := range programs {
-			spec := program.Parent()
+			spec := program.Parent
 			if parent.GroupVersionKind() != spec.GVK {
 				continue
 			}
@@ -167,7 +169,7 @@ func (o *renderOptions) previewAll(ctx context.Context, programs []*rules.Progra
 	}
 	var wanted []string
 	for _, program := range programs {
-		gvk := program.Parent().GVK
+		gvk := program.Parent.GVK
 		wanted = append(wanted, fmt.Sprintf("%s in %s", gvk.Kind, gvk.GroupVersion()))
 	}
 	slices.Sort(wanted)

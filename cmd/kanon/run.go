@@ -13,7 +13,7 @@ import (
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/manifests"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // runOptions are the flags of kanon run.
@@ -25,7 +25,7 @@ type runOptions struct {
 	verbosity int
 	logFormat string
 	pprof     string
-	limits    rules.Limits
+	limits    template.Limits
 }
 
 func newRunCommand() *cobra.Command {
@@ -121,7 +121,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	program, err := newProgram(config, o)
+	process, err := newProcess(config, o)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		}
 		defer stop()
 	}
-	err = program.run(ctx)
+	err = process.run(ctx)
 	log.Info("Kanon has stopped")
 	return err
 }

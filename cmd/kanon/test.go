@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/ruletest"
 )
 
@@ -25,7 +26,7 @@ type testOptions struct {
 	coverage  bool
 	junit     string
 	namespace string
-	limits    rules.Limits
+	limits    template.Limits
 }
 
 func newTestCommand() *cobra.Command {

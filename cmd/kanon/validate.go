@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/report"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // errFindings ends a command whose output has said already what is wrong.
@@ -25,7 +26,7 @@ type validateOptions struct {
 	output    string
 	explain   string
 	strict    bool
-	limits    rules.Limits
+	limits    template.Limits
 	// live is true if the kinds are those of a cluster, which the flags find.
 	live    bool
 	cluster clusterFlags

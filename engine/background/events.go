@@ -9,7 +9,7 @@ import (
 
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 const (
@@ -31,7 +31,7 @@ func (e events) objectChanged(origin source.Origin, report source.Report) {
 		Namespace: origin.ConfigMap.Namespace, Name: origin.ConfigMap.Name, UID: origin.UID,
 	}
 	if origin.Rule.Name != "" {
-		about.APIVersion, about.Kind = rules.APIVersion, rules.RuleKind
+		about.APIVersion, about.Kind = syntax.APIVersion, syntax.RuleKind
 		about.Namespace, about.Name = origin.Rule.Namespace, origin.Rule.Name
 	}
 	if report.Ready {

@@ -13,6 +13,7 @@ import (
 
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // Options are what a Catalog needs. All are required, except Limits.
@@ -23,7 +24,7 @@ type Options struct {
 	// Namespace is Kanon's own: that of a rule whose text names none.
 	Namespace string
 	// Limits bound what an evaluation takes. Default: those of package rules.
-	Limits rules.Limits
+	Limits template.Limits
 	// RuleID is the id of the rule of that namespace and name.
 	RuleID func(kanonNamespace, namespace, name string) string
 }

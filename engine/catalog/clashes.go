@@ -7,30 +7,31 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // clashes are the conflicts between rules that run: conditions of the same types on the same
 // parents, and children that are the same object. The zero value is of no rules.
 type clashes struct {
 	// rules are those that ran at the last update, by id. They are immutable.
-	rules map[string]*rules.Rule
-	found map[string][]rules.Clash
+	rules map[string]*syntax.Rule
+	found map[string][]syntax.Clash
 }
 
 // update finds the clashes between the rules that run, unless these are the same as before.
-func (c *clashes) update(running map[string]*rules.Rule) {
+func (c *clashes) update(running map[string]*syntax.Rule) {
 	if maps.Equal(running, c.rules) {
 		return
 	}
-	c.rules, c.found = running, make(map[string][]rules.Clash)
+	c.rules, c.found = running, make(map[string][]syntax.Clash)
 	ids := slices.SortedFunc(maps.Keys(running), func(a, b string) int {
 		return cmp.Or(cmp.Compare(running[a].Name, running[b].Name), cmp.Compare(a, b))
 	})
-	all := make([]*rules.Rule, len(ids))
+	all := make([]*syntax.Rule, len(ids))
 	for i, id := range ids {
 		all[i] = running[id]
 	}
-	for i, found := range rules.Clashes(all) {
+	for i, found := range syntax.Clashes(all) {
 		c.found[ids[i]] = found
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/openapi/builtin"
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // kindTable has the kinds of a cluster.
@@ -250,7 +250,7 @@ func textOf(report source.Report) string {
 func (c *cluster) running() string {
 	for _, rule := range c.Rules() {
 		if rule.Name.Name == "note" && rule.Program != nil {
-			return rule.Program.Hash()
+			return rule.Program.Hash
 		}
 	}
 	return ""
@@ -262,7 +262,7 @@ func (c *cluster) hashOf(text string) string {
 	if text == "" {
 		return ""
 	}
-	docs, _ := rules.Decode("text", []byte(text))
+	docs, _ := syntax.Decode("text", []byte(text))
 	if len(docs.Rules) != 1 {
 		c.Fatalf("the text has %d rules", len(docs.Rules))
 	}

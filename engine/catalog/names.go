@@ -7,13 +7,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // claim is a text that defines a rule.
 type claim struct {
 	text string
-	rule *rules.Rule
+	rule *syntax.Rule
 }
 
 // claims lists, by the name of a rule, the texts that define it: files first, then the

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // maxReport bounds the text of one rule's report, in bytes: all annotations of an object
@@ -69,7 +70,7 @@ func (c *Catalog) waiting(starting map[string]bool) map[source.Origin]bool {
 }
 
 func (c *Catalog) allReports(failing map[string]Failure) map[source.Origin]source.Report {
-	running := make(map[string]*rules.Rule)
+	running := make(map[string]*syntax.Rule)
 	for _, r := range c.byName {
 		if c.runnable(r) != nil {
 			running[r.id] = r.good
@@ -123,7 +124,7 @@ func (c *Catalog) reportRule(r *revisions, t *text, failure Failure) source.Rule
 	case r.findings.HasErrors():
 		report.Message = strings.Join(linesOf(r.findings), "\n") + c.keepsRunning(r)
 	case c.lacksParentKind(r):
-		parent := r.program.Parent().GVK
+		parent := r.program.Parent.GVK
 		report.Message = fmt.Sprintf("stopped: the cluster has no kind %s in %s any more; the rule goes on when it is back",
 			parent.Kind, parent.GroupVersion())
 	case r.good.Suspend:
@@ -177,7 +178,7 @@ func reportOrigin(ruleReports []source.RuleReport, problems []string) source.Rep
 	return report
 }
 
-func linesOf(findings rules.Findings) []string {
+func linesOf(findings diagnostic.Findings) []string {
 	lines := make([]string, len(findings))
 	for i, f := range findings {
 		lines[i] = f.String()

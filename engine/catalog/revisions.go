@@ -8,6 +8,9 @@ import (
 
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Rule is a rule as it is after an update.
@@ -19,9 +22,9 @@ type Rule struct {
 	// Program is the last good revision. It is nil if the rule must not run now: no
 	// revision has compiled, the cluster lacks the kind of the parents, or the last good
 	// revision is suspended.
-	Program *rules.Program
+	Program *program.Program
 	// Newest is the newest revision that could be decoded.
-	Newest *rules.Rule
+	Newest *syntax.Rule
 	// Confirmed are the revisions that may delete what they would, as the document or
 	// its origin says.
 	Confirmed []string
@@ -32,12 +35,12 @@ type Rule struct {
 // OnRuleDeletion is what happens to the children if the rule is removed while it does not
 // run. before is what applied so far: a revision that does not compile can only have them
 // kept.
-func (r *Rule) OnRuleDeletion(before rules.RuleDeletion) rules.RuleDeletion {
+func (r *Rule) OnRuleDeletion(before syntax.RuleDeletion) syntax.RuleDeletion {
 	newest := r.Newest.OnRuleDeletion()
 	if r.isGood || newest == before {
 		return newest
 	}
-	return rules.OrphanChildren
+	return syntax.OrphanChildren
 }
 
 // revisions are the revisions of one rule that matter.
@@ -48,23 +51,23 @@ type revisions struct {
 	text string
 	// newest is the newest revision that could be decoded. compiled is the one that was
 	// compiled last, with these findings: newest, or an earlier one while newest waits.
-	newest, compiled *rules.Rule
-	findings         rules.Findings
+	newest, compiled *syntax.Rule
+	findings         diagnostic.Findings
 	// good is the newest revision that compiled, as program; nil until one has.
-	good    *rules.Rule
-	program *rules.Program
+	good    *syntax.Rule
+	program *program.Program
 	// due and goodDue are true while newest, and good if that is another one, have to be
 	// compiled. waits is what newest waits for.
 	due, goodDue bool
 	waits        string
 	// reportedMissing is the revision of which it was reported that it lacks kinds.
-	reportedMissing *rules.Rule
+	reportedMissing *syntax.Rule
 }
 
 // lacksKinds tells whether the newest revision does not run only because the cluster lacks a kind.
 func (r *revisions) lacksKinds() bool {
-	return r.compiled == r.newest && r.findings.HasErrors() && !slices.ContainsFunc(r.findings, func(f rules.Finding) bool {
-		return f.Severity == rules.SeverityError && f.Missing == nil
+	return r.compiled == r.newest && r.findings.HasErrors() && !slices.ContainsFunc(r.findings, func(f diagnostic.Finding) bool {
+		return f.Severity == diagnostic.SeverityError && f.Missing == nil
 	})
 }
 
@@ -118,7 +121,7 @@ func (c *Catalog) compileNewest(r *revisions) {
 }
 
 // runnable is the program of Rule.
-func (c *Catalog) runnable(r *revisions) *rules.Program {
+func (c *Catalog) runnable(r *revisions) *program.Program {
 	if r.program == nil || r.good.Suspend || c.lacksParentKind(r) {
 		return nil
 	}
@@ -128,7 +131,7 @@ func (c *Catalog) runnable(r *revisions) *rules.Program {
 // lacksParentKind tells whether the cluster lacks the kind of the parents of the last good
 // revision.
 func (c *Catalog) lacksParentKind(r *revisions) bool {
-	_, ok := c.compiling.Kinds.Lookup(r.program.Parent().GVK)
+	_, ok := c.compiling.Kinds.Lookup(r.program.Parent.GVK)
 	return !ok
 }
 
@@ -137,7 +140,7 @@ func (c *Catalog) rule(r *revisions) Rule {
 	rule := Rule{ID: r.id, Name: r.name, Program: c.runnable(r), Newest: r.newest, isGood: r.newest == r.good}
 	if t := c.texts[r.text]; t != nil {
 		rule.Origin = t.origin
-		rule.Confirmed = rules.ConfirmedRevisions(c.origins[t.origin])
+		rule.Confirmed = syntax.ConfirmedRevisions(c.origins[t.origin])
 	}
 	if r.good != nil {
 		rule.Confirmed = slices.Concat(rule.Confirmed, r.good.Confirmed())

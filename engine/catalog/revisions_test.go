@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // TestLastGoodRevision: which revision of a rule runs after a row of events, and what the
@@ -100,13 +100,13 @@ func TestOnRuleDeletion(t *testing.T) {
 	broken := func(text string) string { return strings.Replace(text, "{text: x}", `{text: "${nobody}"}`, 1) }
 	for name, test := range map[string]struct {
 		text         string
-		before, want rules.RuleDeletion
+		before, want syntax.RuleDeletion
 	}{
-		"the good revision deletes":                  {suspended(deleting), rules.OrphanChildren, rules.DeleteChildren},
-		"the good revision keeps":                    {suspended(orphaning), rules.DeleteChildren, rules.OrphanChildren},
-		"one that does not compile deletes nothing":  {broken(deleting), rules.OrphanChildren, rules.OrphanChildren},
-		"one that does not compile changes nothing":  {broken(deleting), rules.DeleteChildren, rules.DeleteChildren},
-		"one that does not compile keeps what it is": {broken(orphaning), rules.DeleteChildren, rules.OrphanChildren},
+		"the good revision deletes":                  {suspended(deleting), syntax.OrphanChildren, syntax.DeleteChildren},
+		"the good revision keeps":                    {suspended(orphaning), syntax.DeleteChildren, syntax.OrphanChildren},
+		"one that does not compile deletes nothing":  {broken(deleting), syntax.OrphanChildren, syntax.OrphanChildren},
+		"one that does not compile changes nothing":  {broken(deleting), syntax.DeleteChildren, syntax.DeleteChildren},
+		"one that does not compile keeps what it is": {broken(orphaning), syntax.DeleteChildren, syntax.OrphanChildren},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -125,7 +125,7 @@ func TestOnRuleDeletion(t *testing.T) {
 func TestConfirmedRevisions(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	c.put("one", 1, edit("metadata: {name: note}", "metadata: {name: note, annotations: {"+rules.AnnotationConfirmPrune+": abc}}"))
+	c.put("one", 1, edit("metadata: {name: note}", "metadata: {name: note, annotations: {"+syntax.AnnotationConfirmPrune+": abc}}"))
 	c.snapshot.Bundles[0].Confirmed = "def, ghi"
 	c.update()
 	if got := strings.Join(c.Rules()[0].Confirmed, " "); got != "def ghi abc" {

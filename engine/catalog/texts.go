@@ -8,6 +8,8 @@ import (
 
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // text is one text of a source, decoded.
@@ -16,15 +18,15 @@ type text struct {
 	// created is when the origin was created; zero for a file.
 	created  time.Time
 	sum      [sha256.Size]byte
-	docs     rules.Documents
-	findings rules.Findings
+	docs     syntax.Documents
+	findings diagnostic.Findings
 	// definitions are the CustomResourceDefinitions in it; err says why some cannot be
 	// applied.
 	definitions []Definition
 	err         error
 	// conflicts are about rules whose name belongs to another text. Each update finds
 	// them anew.
-	conflicts rules.Findings
+	conflicts diagnostic.Findings
 }
 
 // readTexts decodes the texts that are new or changed and drops those that exist no more.
@@ -58,10 +60,10 @@ func (c *Catalog) readTexts(snapshots []source.Snapshot) (newText bool) {
 // decode decodes a text. A rule that cannot be decoded whole is compiled as far as it goes,
 // so that one report has all findings. That is done without kinds, because it is not done
 // again when they change.
-func (c *Catalog) decode(from source.Text) (rules.Documents, rules.Findings) {
-	decode := rules.Decode
+func (c *Catalog) decode(from source.Text) (syntax.Documents, diagnostic.Findings) {
+	decode := syntax.Decode
 	if from.Object {
-		decode = rules.DecodeObject
+		decode = syntax.DecodeObject
 	}
 	docs, findings := decode(from.Name, from.Data)
 	for _, partial := range docs.Partial {

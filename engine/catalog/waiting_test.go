@@ -194,7 +194,7 @@ func TestLastGoodRevisionIsCompiledAgain(t *testing.T) {
 	c.update()
 	c.put("one", 1, revision(`"${nobody}"`))
 	c.update()
-	isUnresolved := func() bool { return c.Rules()[0].Program.Children()[1].Unresolved }
+	isUnresolved := func() bool { return c.Rules()[0].Program.Children[1].Unresolved }
 	if !isUnresolved() {
 		t.Fatal("the child is of a kind that exists")
 	}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // MaxEventMessage is how many bytes the message of an Event can have (events.k8s.io/v1, field note).
@@ -77,12 +77,12 @@ func (w *Wait) IsDue(uid types.UID, reason string, now time.Time, limit time.Dur
 }
 
 // Emitted has, for each of spec.events, what is known of it for one parent. The zero value knows nothing.
-type Emitted []rules.Event
+type Emitted []program.Event
 
 // Due takes in what spec.events rendered and lists the Events to emit: each when its when turns true, and when its text
 // changes. The first call for a parent that is older than the rule only takes in how things are, so that neither a restart nor a
 // new rule reports what happened long ago.
-func (e *Emitted) Due(rendered []rules.Event, isOld bool) []rules.Event {
+func (e *Emitted) Due(rendered []program.Event, isOld bool) []program.Event {
 	if len(rendered) == 0 {
 		return nil
 	}
@@ -90,19 +90,19 @@ func (e *Emitted) Due(rendered []rules.Event, isOld bool) []rules.Event {
 		*e = make(Emitted, len(rendered))
 		if !isOld {
 			for i := range *e {
-				(*e)[i].State = rules.EventOff
+				(*e)[i].State = program.EventOff
 			}
 		}
 	}
-	var due []rules.Event
+	var due []program.Event
 	for i, event := range rendered {
 		before := (*e)[i]
-		if event.State == rules.EventUnknown {
+		if event.State == program.EventUnknown {
 			continue // it counts as it did before
 		}
 		(*e)[i] = event
 		(*e)[i].Message = strings.Clone(event.Message) // it may be a part of the parent's text, which it outlives
-		if event.State == rules.EventOn && before.State != rules.EventUnknown && event != before {
+		if event.State == program.EventOn && before.State != program.EventUnknown && event != before {
 			due = append(due, event)
 		}
 	}
@@ -110,7 +110,7 @@ func (e *Emitted) Due(rendered []rules.Event, isOld bool) []rules.Event {
 }
 
 // EventType is Normal unless the event is a Warning.
-func EventType(event rules.Event) string {
+func EventType(event program.Event) string {
 	if event.Type == corev1.EventTypeWarning {
 		return corev1.EventTypeWarning
 	}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // A parent that waits gets an Event once it has waited for the limit, and another one when the reason changes, but not sooner
@@ -112,18 +112,18 @@ func TestNotice(t *testing.T) {
 // One of spec.events is emitted when its when turns true and when its text changes, but not for what was so before the rule.
 func TestEmitted(t *testing.T) {
 	t.Parallel()
-	on := func(message string) rules.Event { return rules.Event{State: rules.EventOn, Message: message} }
-	off, unknown := rules.Event{State: rules.EventOff}, rules.Event{State: rules.EventUnknown}
+	on := func(message string) program.Event { return program.Event{State: program.EventOn, Message: message} }
+	off, unknown := program.Event{State: program.EventOff}, program.Event{State: program.EventUnknown}
 	tests := map[string]struct {
 		isOld    bool
-		rendered []rules.Event
+		rendered []program.Event
 		want     []string // the messages, empty: no Event
 	}{
-		"on from the start":            {false, []rules.Event{on("up"), on("up")}, []string{"up", ""}},
-		"on before the rule":           {true, []rules.Event{on("up"), on("up"), on("up again")}, []string{"", "", "up again"}},
-		"off and on":                   {false, []rules.Event{on("up"), off, on("up")}, []string{"up", "", "up"}},
-		"unknown does not count":       {false, []rules.Event{on("up"), unknown, on("up")}, []string{"up", "", ""}},
-		"unknown before the first one": {true, []rules.Event{unknown, on("up")}, []string{"", ""}},
+		"on from the start":            {false, []program.Event{on("up"), on("up")}, []string{"up", ""}},
+		"on before the rule":           {true, []program.Event{on("up"), on("up"), on("up again")}, []string{"", "", "up again"}},
+		"off and on":                   {false, []program.Event{on("up"), off, on("up")}, []string{"up", "", "up"}},
+		"unknown does not count":       {false, []program.Event{on("up"), unknown, on("up")}, []string{"up", "", ""}},
+		"unknown before the first one": {true, []program.Event{unknown, on("up")}, []string{"", ""}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestEmitted(t *testing.T) {
 			var got []string
 			for _, event := range test.rendered {
 				message := ""
-				for _, due := range e.Due([]rules.Event{event}, test.isOld) {
+				for _, due := range e.Due([]program.Event{event}, test.isOld) {
 					message = due.Message
 				}
 				got = append(got, message)

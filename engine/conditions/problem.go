@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"kanon.dev/kanon/engine/apply"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/schemas"
 )
 
@@ -75,11 +75,11 @@ func IsTerminatingNamespace(err error) bool {
 
 // OfPredicate is why it is not known whether the rule selects the parent: spec.parent.when has no value.
 func OfPredicate(err error) Problem {
-	if wait, ok := errors.AsType[*rules.WaitingError](err); ok {
+	if wait, ok := errors.AsType[*program.WaitingError](err); ok {
 		return Problem{Subject: wait.Path, Reason: ReasonWaiting, Err: errors.New(wait.Message)}
 	}
 	p := Problem{Subject: "spec.parent.when", Reason: ReasonEvaluation, Stalled: true, Err: err}
-	if failed, ok := errors.AsType[*rules.EvaluationError](err); ok {
+	if failed, ok := errors.AsType[*program.EvaluationError](err); ok {
 		p.Subject, p.Err, p.Advice = failed.Path, errors.New(failed.Message), failed.Advice
 	}
 	return p

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // Summary is how one rule fares with one parent: which of Kanon's conditions is true, and why.
@@ -18,7 +18,7 @@ type Summary struct {
 
 // Summarize sums up what one reconcile found: its problems, what it rendered, and which objects it does not delete for now.
 // Whatever stalls the parent comes first, then what is under way; each in the order in which it was found.
-func Summarize(problems []Problem, rendered rules.Outcome, kept string) Summary {
+func Summarize(problems []Problem, rendered program.Outcome, kept string) Summary {
 	var stalled, moving messages
 	for _, problem := range problems {
 		of := &moving
@@ -41,9 +41,9 @@ func Summarize(problems []Problem, rendered rules.Outcome, kept string) Summary 
 	for _, patch := range rendered.Patches {
 		message := explained("patch "+patch.ID, patch.Path, patch.Message, patch.Advice)
 		switch patch.State {
-		case rules.StateFailed:
+		case program.StateFailed:
 			stalled.add(ReasonEvaluation, message)
-		case rules.StateWaiting:
+		case program.StateWaiting:
 			moving.add(waitingReason(patch.KindMissing), message)
 		}
 	}
@@ -61,17 +61,17 @@ func Summarize(problems []Problem, rendered rules.Outcome, kept string) Summary 
 }
 
 // addNode adds what a child is waiting for, or failed with.
-func addNode(node rules.NodeOutcome, stalled, moving *messages) {
+func addNode(node program.NodeOutcome, stalled, moving *messages) {
 	switch {
 	case node.Stalled:
 		stalled.addNode(ReasonRollout, node)
 	case node.Failed:
 		stalled.addNode(ReasonChildFailed, node)
-	case node.State == rules.StateFailed:
+	case node.State == program.StateFailed:
 		stalled.addNode(ReasonEvaluation, node)
-	case node.State == rules.StateWaiting:
+	case node.State == program.StateWaiting:
 		moving.addNode(waitingReason(node.KindMissing), node)
-	case node.State == rules.StateApplied && !node.Ready:
+	case node.State == program.StateApplied && !node.Ready:
 		moving.addNode(ReasonProgressing, node)
 	}
 }
@@ -93,7 +93,7 @@ type messages struct {
 }
 
 // addNode adds the message of a child, unless the cleanup waits for the child and has the message already.
-func (m *messages) addNode(reason string, node rules.NodeOutcome) {
+func (m *messages) addNode(reason string, node program.NodeOutcome) {
 	subject := "child " + node.ID
 	named := strings.Contains(m.cleanup, subject+" ") || strings.Contains(m.cleanup, subject+":")
 	if !named || !strings.Contains(m.cleanup, node.Text()) {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // What stalls comes before what is under way, and the first of each gives the reason.
@@ -17,10 +17,10 @@ func TestSummarize(t *testing.T) {
 	t.Parallel()
 	failed := OfWrite("child web", &apply.NameConflictError{})
 	waits := Problem{Subject: "lookup a", Reason: ReasonWaiting, Err: errors.New("a does not exist")}
-	node := func(n rules.NodeOutcome) rules.Outcome { return rules.Outcome{Nodes: []rules.NodeOutcome{n}} }
+	node := func(n program.NodeOutcome) program.Outcome { return program.Outcome{Nodes: []program.NodeOutcome{n}} }
 	tests := map[string]struct {
 		problems []Problem
-		rendered rules.Outcome
+		rendered program.Outcome
 		kept     string
 		typ      string
 		reason   string
@@ -30,12 +30,12 @@ func TestSummarize(t *testing.T) {
 		"waits":                  {problems: []Problem{waits}, typ: Reconciling, reason: ReasonWaiting, message: "lookup a: a does not exist"},
 		"stalls before it waits": {problems: []Problem{waits, failed}, typ: Stalled, reason: ReasonNameTaken},
 		"settles by itself":      {problems: []Problem{{Err: Transient("soon")}}, typ: Ready, reason: ReasonReady},
-		"a child fails":          {rendered: node(rules.NodeOutcome{ID: "job", State: rules.StateApplied, Failed: true, Message: "BackoffLimitExceeded"}), typ: Stalled, reason: ReasonChildFailed, message: "child job: BackoffLimitExceeded"},
-		"a rollout stalls":       {rendered: node(rules.NodeOutcome{ID: "pods", Stalled: true}), typ: Stalled, reason: ReasonRollout},
-		"an expression fails":    {rendered: node(rules.NodeOutcome{ID: "a", Path: "template.data", State: rules.StateFailed, Message: "parent.spec.x is missing", Advice: "write orValue"}), typ: Stalled, reason: ReasonEvaluation, message: "spec.x is missing (child a: template.data); the rule's author can write orValue"},
-		"a child is not ready":   {rendered: node(rules.NodeOutcome{ID: "a", State: rules.StateApplied}), typ: Reconciling, reason: ReasonProgressing},
+		"a child fails":          {rendered: node(program.NodeOutcome{ID: "job", State: program.StateApplied, Failed: true, Message: "BackoffLimitExceeded"}), typ: Stalled, reason: ReasonChildFailed, message: "child job: BackoffLimitExceeded"},
+		"a rollout stalls":       {rendered: node(program.NodeOutcome{ID: "pods", Stalled: true}), typ: Stalled, reason: ReasonRollout},
+		"an expression fails":    {rendered: node(program.NodeOutcome{ID: "a", Path: "template.data", State: program.StateFailed, Message: "parent.spec.x is missing", Advice: "write orValue"}), typ: Stalled, reason: ReasonEvaluation, message: "spec.x is missing (child a: template.data); the rule's author can write orValue"},
+		"a child is not ready":   {rendered: node(program.NodeOutcome{ID: "a", State: program.StateApplied}), typ: Reconciling, reason: ReasonProgressing},
 		"a missing kind says what the others wait for": {
-			problems: []Problem{waits}, rendered: node(rules.NodeOutcome{ID: "a", State: rules.StateWaiting, KindMissing: true}),
+			problems: []Problem{waits}, rendered: node(program.NodeOutcome{ID: "a", State: program.StateWaiting, KindMissing: true}),
 			typ: Reconciling, reason: ReasonKindMissing,
 		},
 		"kept": {kept: Kept([]string{"b", "a"}), typ: Reconciling, reason: ReasonWaiting, message: "a and 1 more are no longer rendered"},
@@ -54,9 +54,9 @@ func TestSummarize(t *testing.T) {
 // What a cleanup waits for is not repeated by the child that it waits for.
 func TestSummarizeCleanup(t *testing.T) {
 	t.Parallel()
-	nodes := []rules.NodeOutcome{
-		{ID: "drop", State: rules.StateApplied, Failed: true, Message: "Job Failed"},
-		{ID: "other", State: rules.StateApplied, Failed: true, Message: "Job Failed"},
+	nodes := []program.NodeOutcome{
+		{ID: "drop", State: program.StateApplied, Failed: true, Message: "Job Failed"},
+		{ID: "other", State: program.StateApplied, Failed: true, Message: "Job Failed"},
 	}
 	for name, test := range map[string]struct {
 		stalled bool
@@ -67,7 +67,7 @@ func TestSummarizeCleanup(t *testing.T) {
 		"under way": {false, "child drop: Job Failed; child other: Job Failed"},
 	} {
 		problem := Problem{Subject: SubjectFinalize, Reason: ReasonFinalizing, Stalled: test.stalled, Err: errors.New("waits for child drop to be ready: Job Failed")}
-		if got := Summarize([]Problem{problem}, rules.Outcome{Nodes: nodes}, "").Message; got != test.want {
+		if got := Summarize([]Problem{problem}, program.Outcome{Nodes: nodes}, "").Message; got != test.want {
 			t.Errorf("%s: the message is %q, want %q", name, got, test.want)
 		}
 	}

@@ -6,7 +6,8 @@ import (
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Child is an object that a rule created for a parent.
@@ -28,7 +29,7 @@ func (c Child) LostReference() bool { return c.IsMarked && !c.Owner.Tracked }
 // Policies says which children are kept.
 type Policies struct {
 	// ByNode has the deletionPolicy of each node, as far as that needs no expression.
-	ByNode map[string]rules.Ending
+	ByNode map[string]program.Ending
 	// Decided is what the rule says now of the children of a parent that is being deleted.
 	Decided map[identity.ID]mark.Retain
 	// KeepAll is true if the parent is being deleted with orphaning.
@@ -38,7 +39,7 @@ type Policies struct {
 // KeepsPruned tells whether a child is kept that the rule no longer renders. One whose mark proves nothing is.
 func (p Policies) KeepsPruned(c Child) bool {
 	if policy, known := p.ByNode[c.Owner.Node]; c.IsMarked && known && policy.WhenPruned != "" {
-		return policy.WhenPruned == rules.EndOrphan
+		return policy.WhenPruned == syntax.EndOrphan
 	}
 	return !c.IsMarked || c.Owner.Retain.WhenPruned()
 }
@@ -52,14 +53,14 @@ func (p Policies) KeepsDeleted(c Child) bool {
 		return decided.WhenDeleted()
 	}
 	if policy, known := p.ByNode[c.Owner.Node]; c.IsMarked && known && policy.WhenDeleted != "" {
-		return policy.WhenDeleted == rules.EndOrphan
+		return policy.WhenDeleted == syntax.EndOrphan
 	}
 	return !c.IsMarked || c.Owner.Retain.WhenDeleted()
 }
 
 // MayKeep tells whether children of a node may have to be kept when their parent is deleted, so that the garbage collector must
 // not delete them.
-func (p Policies) MayKeep(node string) bool { return p.ByNode[node].WhenDeleted != rules.EndDelete }
+func (p Policies) MayKeep(node string) bool { return p.ByNode[node].WhenDeleted != syntax.EndDelete }
 
 // NeedEvaluation tells whether an expression decides which children are kept when their parent is deleted.
 func (p Policies) NeedEvaluation() bool {
@@ -72,6 +73,6 @@ func (p Policies) NeedEvaluation() bool {
 }
 
 // RetainOf is a decision as a child's mark records it.
-func RetainOf(policy rules.Ending) mark.Retain {
-	return mark.RetainWhen(policy.WhenPruned == rules.EndOrphan, policy.WhenDeleted == rules.EndOrphan)
+func RetainOf(policy program.Ending) mark.Retain {
+	return mark.RetainWhen(policy.WhenPruned == syntax.EndOrphan, policy.WhenDeleted == syntax.EndOrphan)
 }

@@ -9,7 +9,8 @@ import (
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // childOf is a marked child of a node.
@@ -22,9 +23,9 @@ func childOf(node, name string, retain mark.Retain) Child {
 // The rule that runs decides, else the mark; a child that cannot be proven to be one is kept.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
-	byNode := map[string]rules.Ending{
-		"deleted": {WhenPruned: rules.EndDelete, WhenDeleted: rules.EndDelete},
-		"kept":    {WhenPruned: rules.EndOrphan, WhenDeleted: rules.EndOrphan},
+	byNode := map[string]program.Ending{
+		"deleted": {WhenPruned: syntax.EndDelete, WhenDeleted: syntax.EndDelete},
+		"kept":    {WhenPruned: syntax.EndOrphan, WhenDeleted: syntax.EndOrphan},
 		"asked":   {},
 	}
 	unmarked := childOf("deleted", "a", mark.RetainNever)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // maxNamed bounds how many objects a message names.
@@ -22,7 +22,7 @@ func (g *Guard) Blocked() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "nothing is deleted until the rule, or the ConfigMap that contains it, is annotated %s: %q",
-		rules.AnnotationConfirmPrune, g.revision.Hash)
+		syntax.AnnotationConfirmPrune, g.revision.Hash)
 	fmt.Fprintf(&b, "\nthis revision of the rule would delete %s", count(sure.objects, "object"))
 	if maybe.parents > 0 {
 		fmt.Fprintf(&b, ", and up to %d more of %s that cannot be evaluated now", maybe.objects, count(maybe.parents, "parent"))

@@ -15,7 +15,7 @@ import (
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/removal"
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // Operator is one rule that runs: its plan, which does not change, and how far it has started.
@@ -43,7 +43,7 @@ type Operator struct {
 
 // New plans a rule. previous is the operator that it replaces, or nil. It fails if the kind of the parents does not exist any
 // more.
-func New(id string, name types.NamespacedName, program *rules.Program, mapper *restmapping.Mapper, previous *Operator) (*Operator, error) {
+func New(id string, name types.NamespacedName, program *program.Program, mapper *restmapping.Mapper, previous *Operator) (*Operator, error) {
 	var before *plan.Plan
 	if previous != nil {
 		before = previous.Plan
@@ -53,7 +53,7 @@ func New(id string, name types.NamespacedName, program *rules.Program, mapper *r
 		return nil, err
 	}
 	op := &Operator{Plan: planned, started: time.Now()}
-	if previous != nil && previous.Program != nil && previous.Program.Hash() == program.Hash() {
+	if previous != nil && previous.Program != nil && previous.Program.Hash == program.Hash {
 		op.started = previous.started
 		op.Explained.Store(previous.Explained.Load())
 	}
@@ -71,14 +71,14 @@ func (op *Operator) UpdateRecord(r *record.Record) {
 	if op.Removal != nil {
 		return // it creates nothing
 	}
-	r.Rule, r.Origin, r.OnRuleDeletion = op.Name.String(), op.Origin, op.Program.OnRuleDeletion()
-	r.ConditionPrefix, r.Conditions = op.Program.ConditionPrefix(), op.Program.ConditionTypes()
+	r.Rule, r.Origin, r.OnRuleDeletion = op.Name.String(), op.Origin, op.Program.OnRuleDeletion
+	r.ConditionPrefix, r.Conditions = op.Program.ConditionPrefix, op.Program.ConditionTypes()
 	r.AddParent(op.Parent.GVK)
 	for _, gvk := range slices.SortedFunc(maps.Keys(op.Children), compareKinds) {
 		r.AddChild(gvk)
 	}
 	r.Finalizers = r.Finalizers || op.MayNeedFinalizer()
-	for _, patch := range op.Program.Patches() {
+	for _, patch := range op.Program.Patches {
 		r.AddPatch(patch.ID, patch.GVK)
 	}
 }
@@ -87,12 +87,12 @@ func compareKinds(a, b schema.GroupVersionKind) int { return strings.Compare(a.S
 
 // HasPatch tells whether the rule has a patch of a record.
 func (op *Operator) HasPatch(p record.Patch) bool {
-	return slices.ContainsFunc(op.Program.Patches(), func(patch rules.Patch) bool { return patch.ID == p.ID && patch.GVK == p.GVK() })
+	return slices.ContainsFunc(op.Program.Patches, func(patch *program.Patch) bool { return patch.ID == p.ID && patch.GVK == p.GVK() })
 }
 
 // Revision is what the guard needs to know of the operator.
 func (op *Operator) Revision() guard.Revision {
-	r := guard.Revision{Hash: op.Program.Hash(), Limit: op.Program.PruneLimit()}
+	r := guard.Revision{Hash: op.Program.Hash, Limit: op.Program.PruneLimit}
 	for kind := range op.ChildKinds() {
 		r.Kinds = append(r.Kinds, kind.GVK)
 	}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/monitor"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Set is the rules that run at one time. It does not change once it is stored.
@@ -18,7 +18,7 @@ type Set struct {
 	// Rules has the ids of all rules that exist, running or not; nil where that is not known for sure.
 	Rules map[string]bool
 	// Paused has the rules that exist and do not run, by the kind of their parents.
-	Paused map[schema.GroupKind][]*rules.Rule
+	Paused map[schema.GroupKind][]*syntax.Rule
 	// reads has the resources of which objects are parents, are looked up, or are patched.
 	reads map[schema.GroupVersionResource]bool
 }
@@ -68,7 +68,7 @@ func (r *Running) IsCurrent(op *Operator) bool { return r.Get(op.ID) == op }
 // IsCurrentRevision tells whether the rule runs in the revision that an operator has.
 func (r *Running) IsCurrentRevision(op *Operator) bool {
 	now := r.Get(op.ID)
-	return now != nil && now.Removal == nil && now.Program.Hash() == op.Program.Hash()
+	return now != nil && now.Removal == nil && now.Program.Hash == op.Program.Hash
 }
 
 // IsRead tells whether parents of any rule depend on objects of a resource.

@@ -17,7 +17,7 @@ import (
 	"kanon.dev/kanon/engine/patching/contributions"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // contributorOf is what tells the parents of a patch apart.
@@ -33,12 +33,12 @@ type Contributor struct {
 	// Provenance is what led to the reconcile, as far as it was rules.
 	Provenance *feedback.Provenance
 	// Select lists the objects that a query selects, and has the parent reconciled when one enters or leaves the selection.
-	Select func(plan.Lookup, rules.Query) ([]*unstructured.Unstructured, error)
+	Select func(plan.Lookup, program.Query) ([]*unstructured.Unstructured, error)
 }
 
 // Contribute takes in what a parent contributes by patches, and returns how that fares. awaited is true if something is about to
 // be applied for the first time: the parent is enqueued when it is known how that went.
-func (p *Patches) Contribute(ctx context.Context, from Contributor, patches []rules.PatchOutcome) (problems []conditions.Problem, awaited bool) {
+func (p *Patches) Contribute(ctx context.Context, from Contributor, patches []program.PatchOutcome) (problems []conditions.Problem, awaited bool) {
 	for _, rendered := range patches {
 		planned, ok := from.Op.Patches[rendered.ID]
 		if !ok {
@@ -75,7 +75,7 @@ func (p *Patches) set(from Contributor, patch string, now *contributions.Contrib
 
 // contribution makes of what was rendered what is set in each target.
 func (p *Patches) contribution(
-	ctx context.Context, from Contributor, planned plan.Patch, rendered rules.PatchOutcome,
+	ctx context.Context, from Contributor, planned plan.Patch, rendered program.PatchOutcome,
 ) (now *contributions.Contribution, problems []conditions.Problem) {
 	now = &contributions.Contribution{
 		Parent: contributorOf(from.Parent), Open: rendered.Unknown,
@@ -147,11 +147,11 @@ func addPart(now *contributions.Contribution, target types.NamespacedName, part 
 }
 
 // targets lists the objects that an item of a patch is for: the one that it names, or those that its selector selects now.
-func targets(from Contributor, planned plan.Patch, target rules.Target) ([]types.NamespacedName, error) {
+func targets(from Contributor, planned plan.Patch, target program.Target) ([]types.NamespacedName, error) {
 	if target.Name != "" {
 		return []types.NamespacedName{{Namespace: target.Namespace, Name: target.Name}}, nil
 	}
-	found, err := from.Select(planned.Lookup, rules.Query{
+	found, err := from.Select(planned.Lookup, program.Query{
 		GVK: planned.GVK, Namespace: target.Namespace, AllNamespaces: target.AllNamespaces, Selector: target.Selector,
 	})
 	if err != nil {

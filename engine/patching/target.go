@@ -291,7 +291,7 @@ func (t *target) problem(err error) conditions.Problem {
 	if unread, ok := errors.AsType[*unreadError](err); ok {
 		p.Reason, p.Err = conditions.ReasonWaiting, unread
 	}
-	if t.op.Program.HasSecrets() {
+	if t.op.Program.HasSecrets {
 		p.Err = conditions.Redact(p.Err)
 	}
 	return p

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // MissingKindError says that the cluster has no such kind.
@@ -30,12 +30,12 @@ type kinds struct {
 	// parent is zero where the kind of the parents is missing.
 	parent  restmapping.Kind
 	found   map[schema.GroupVersionKind]restmapping.Kind
-	missing map[schema.GroupVersionKind]rules.Absence
+	missing map[schema.GroupVersionKind]program.Absence
 }
 
 // kindsOf looks up the kinds of a program.
-func kindsOf(program *rules.Program, mapper *restmapping.Mapper) kinds {
-	return kinds{of: program.Parent().GVK, uses: usesOf(program)}.again(mapper)
+func kindsOf(program *program.Program, mapper *restmapping.Mapper) kinds {
+	return kinds{of: program.Parent.GVK, uses: usesOf(program)}.again(mapper)
 }
 
 // again looks them up once more.
@@ -43,7 +43,7 @@ func (p kinds) again(mapper *restmapping.Mapper) kinds {
 	plan := kinds{
 		of: p.of, uses: p.uses,
 		found:   make(map[schema.GroupVersionKind]restmapping.Kind),
-		missing: make(map[schema.GroupVersionKind]rules.Absence),
+		missing: make(map[schema.GroupVersionKind]program.Absence),
 	}
 	plan.parent, _ = mapper.Lookup(p.of)
 	for gvk, use := range p.uses {
@@ -53,9 +53,9 @@ func (p kinds) again(mapper *restmapping.Mapper) kinds {
 			plan.missing[gvk] = absenceOf(mapper.Missing(gvk), gvk)
 		case use.unresolved:
 			// The kind came after the program was compiled, which happens again.
-			plan.missing[gvk] = rules.Absence{Message: fmt.Sprintf("the cluster has kind %s in %s now, and the rule has to be checked with it first", gvk.Kind, gvk.GroupVersion())}
+			plan.missing[gvk] = program.Absence{Message: fmt.Sprintf("the cluster has kind %s in %s now, and the rule has to be checked with it first", gvk.Kind, gvk.GroupVersion())}
 		case kind.Definition.UID != "" && !kind.Verbs.HasAll(use.verbs.UnsortedList()...):
-			plan.missing[gvk] = rules.Absence{Message: fmt.Sprintf("kind %s in %s is being deleted", gvk.Kind, gvk.GroupVersion())}
+			plan.missing[gvk] = program.Absence{Message: fmt.Sprintf("kind %s in %s is being deleted", gvk.Kind, gvk.GroupVersion())}
 		default:
 			plan.found[gvk] = kind
 		}
@@ -72,7 +72,7 @@ type kindUse struct {
 }
 
 // usesOf lists the kinds that the nodes of a program name.
-func usesOf(p *rules.Program) map[schema.GroupVersionKind]kindUse {
+func usesOf(p *program.Program) map[schema.GroupVersionKind]kindUse {
 	uses := make(map[schema.GroupVersionKind]kindUse)
 	add := func(gvk schema.GroupVersionKind, unresolved bool, verbs ...string) {
 		use := uses[gvk]
@@ -80,15 +80,15 @@ func usesOf(p *rules.Program) map[schema.GroupVersionKind]kindUse {
 		use.verbs = use.verbs.Union(sets.New(verbs...))
 		uses[gvk] = use
 	}
-	for _, child := range p.Children() {
+	for _, child := range p.Children {
 		add(child.GVK, child.Unresolved, "create", "patch")
 	}
-	for _, lookup := range p.Lookups() {
+	for _, lookup := range p.Lookups {
 		add(lookup.GVK, lookup.Unresolved)
 	}
-	for _, patch := range p.Patches() {
-		if !patch.Parent {
-			add(patch.GVK, patch.Unresolved, "patch")
+	for _, patch := range p.Patches {
+		if patch.Target != nil {
+			add(patch.GVK, patch.Target.Unresolved, "patch")
 		}
 	}
 	return uses
@@ -96,12 +96,12 @@ func usesOf(p *rules.Program) map[schema.GroupVersionKind]kindUse {
 
 // absenceOf says what a mapper's error means for the nodes of a kind. One that is
 // served in another version has objects, so it is not certain to be missing.
-func absenceOf(err error, gvk schema.GroupVersionKind) rules.Absence {
+func absenceOf(err error, gvk schema.GroupVersionKind) program.Absence {
 	unknown, ok := errors.AsType[*restmapping.UnknownKindError](err)
 	if !ok {
-		return rules.Absence{Message: fmt.Sprintf("it is not known now whether the cluster has kind %s in %s", gvk.Kind, gvk.GroupVersion())}
+		return program.Absence{Message: fmt.Sprintf("it is not known now whether the cluster has kind %s in %s", gvk.Kind, gvk.GroupVersion())}
 	}
-	absence := rules.Absence{Certain: len(unknown.Served) == 0, Message: (&MissingKindError{GVK: gvk}).Error()}
+	absence := program.Absence{Certain: len(unknown.Served) == 0, Message: (&MissingKindError{GVK: gvk}).Error()}
 	if !absence.Certain {
 		absence.Message += ", but in version " + strings.Join(unknown.Served, " and ")
 	}
@@ -127,4 +127,4 @@ func sameDefinition(a, b restmapping.Kind) bool {
 }
 
 // Missing has the kinds of the rule's nodes that the cluster does not have, and why.
-func (p *Plan) Missing() map[schema.GroupVersionKind]rules.Absence { return p.kinds.missing }
+func (p *Plan) Missing() map[schema.GroupVersionKind]program.Absence { return p.kinds.missing }

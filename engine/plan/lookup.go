@@ -3,7 +3,7 @@ package plan
 import (
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // Lookup is one node of spec.lookups, and where its objects are read.
@@ -21,7 +21,7 @@ type Lookup struct {
 }
 
 // newLookup plans how a lookup is served.
-func newLookup(spec rules.Lookup, kind restmapping.Kind) Lookup {
+func newLookup(spec *program.Lookup, kind restmapping.Kind) Lookup {
 	l := Lookup{Kind: kind, Informer: monitor.Key{GVR: kind.GVR}}
 	if kind.Namespaced {
 		l.Informer.Namespace = spec.Namespace

@@ -10,7 +10,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/ending"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // Owner is what the mark of a node's children says of whom they belong to.
@@ -61,12 +61,12 @@ func (p *Plan) HasFinalizer(parent *unstructured.Unstructured) bool {
 // another namespace, or in none, would be taken for garbage at once, and one of a rule that
 // finalizes by a foreground deletion before the rule has its say.
 func (p *Plan) CanOwn(parent, child *unstructured.Unstructured) bool {
-	return !p.Program.Finalizes() && (!p.Parent.Namespaced || child.GetNamespace() == parent.GetNamespace())
+	return p.Program.Finalize == nil && (!p.Parent.Namespaced || child.GetNamespace() == parent.GetNamespace())
 }
 
 // MayNeedFinalizer tells whether the rule may have children that need the finalizer.
 func (p *Plan) MayNeedFinalizer() bool {
-	return p.Program.Finalizes() || slices.ContainsFunc(p.Program.Children(), func(child rules.Child) bool {
+	return p.Program.Finalize != nil || slices.ContainsFunc(p.Program.Children, func(child *program.Child) bool {
 		kind, exists := p.Children[child.GVK]
 		outside := p.Parent.Namespaced && (child.Elsewhere || !kind.Namespaced)
 		return exists && (outside || ending.Policies{ByNode: p.Deletions}.MayKeep(child.ID))

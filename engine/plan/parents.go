@@ -34,7 +34,7 @@ func (p *Plan) SelectsNamespace(namespace string, namespaceLabels func(name stri
 	if len(p.namespaces) > 0 && !p.namespaces[namespace] {
 		return Unselected
 	}
-	selector := p.Program.Parent().NamespaceSelector
+	selector := p.Program.Parent.NamespaceSelector
 	if selector == nil {
 		return Selected
 	}
@@ -51,7 +51,7 @@ func (p *Plan) SelectsNamespace(namespace string, namespaceLabels func(name stri
 
 // InView tells whether the informer of the parents should show this one.
 func (p *Plan) InView(parent *unstructured.Unstructured) bool {
-	selector := p.Program.Parent().Selector
+	selector := p.Program.Parent.Selector
 	return (selector == nil || selector.Matches(labels.Set(parent.GetLabels()))) &&
 		(p.ParentKey.Namespace == "" || p.ParentKey.Namespace == parent.GetNamespace())
 }

@@ -4,12 +4,12 @@ import (
 	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // Patch is one node of spec.patches, and where its targets are.
 type Patch struct {
-	rules.Patch
+	*program.Patch
 	// Lookup finds the targets.
 	Lookup
 	// Manager is the field manager of what it sets.
@@ -17,13 +17,13 @@ type Patch struct {
 }
 
 // newPatch plans one node of spec.patches.
-func (p *Plan) newPatch(patch rules.Patch, kind restmapping.Kind) Patch {
+func (p *Plan) newPatch(patch *program.Patch, kind restmapping.Kind) Patch {
 	planned := Patch{Patch: patch, Manager: patchset.Manager(p.ID, patch.ID)}
-	if patch.Parent {
+	if patch.Target == nil {
 		planned.Lookup = Lookup{Kind: kind, Informer: p.ParentKey}
 		return planned
 	}
-	planned.Lookup = newLookup(rules.Lookup{GVK: patch.GVK, Namespaced: patch.Namespaced, Namespace: patch.Namespace, Selector: patch.Selector}, kind)
+	planned.Lookup = newLookup(patch.Target, kind)
 	planned.Members = true // what is in a target concerns the target's key
 	return planned
 }
@@ -43,10 +43,10 @@ func (p Patch) InformerFor(namespace string) monitor.Key {
 }
 
 // planPatches plans spec.patches.
-func (p *Plan) planPatches(program *rules.Program) {
-	for _, patch := range program.Patches() {
+func (p *Plan) planPatches(program *program.Program) {
+	for _, patch := range program.Patches {
 		kind, ok := p.kinds.found[patch.GVK]
-		if patch.Parent {
+		if patch.Target == nil {
 			kind, ok = p.Parent, true
 		}
 		if !ok {

@@ -10,14 +10,15 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Plan is a compiled rule on this cluster. Nodes are named by their id.
 type Plan struct {
 	ID      string // the rule's
 	Name    types.NamespacedName
-	Program *rules.Program
+	Program *program.Program
 
 	// kinds says where the objects of its kinds are, and which kinds are missing.
 	kinds kinds
@@ -32,7 +33,7 @@ type Plan struct {
 	// Children has every kind of spec.children. Nodes has the kind of each node, and Absences why there is none.
 	Children map[schema.GroupVersionKind]restmapping.Kind
 	Nodes    map[string]restmapping.Kind
-	Absences map[string]rules.Absence
+	Absences map[string]program.Absence
 	// Unread are the nodes whose objects do not matter any more once they are written.
 	Unread map[string]bool
 	// Whole has the resources whose children are watched with their content: because it matters, or because another rule has them
@@ -48,11 +49,11 @@ type Plan struct {
 	// Adopters are the nodes that may take over objects which nobody controls.
 	Adopters map[string]bool
 	// Recreators are the nodes whose objects may be deleted and created again because of a change, with their updatePolicy.
-	Recreators map[string]rules.UpdatePolicy
+	Recreators map[string]syntax.UpdatePolicy
 	// Ordered are the nodes whose objects are deleted one after the other.
 	Ordered map[string]bool
 	// Deletions is the deletionPolicy of each node, as far as that needs no expression.
-	Deletions map[string]rules.Ending
+	Deletions map[string]program.Ending
 
 	// Lookups has each node of spec.lookups, and Patches each one of spec.patches.
 	Lookups map[string]Lookup
@@ -61,38 +62,38 @@ type Plan struct {
 
 // New plans a program. previous is the plan that this one replaces, or nil. The error is a [MissingKindError] if the kind of the
 // parents does not exist; nodes of other kinds that are missing have an absence.
-func New(id string, name types.NamespacedName, program *rules.Program, mapper *restmapping.Mapper, previous *Plan) (*Plan, error) {
+func New(id string, name types.NamespacedName, compiled *program.Program, mapper *restmapping.Mapper, previous *Plan) (*Plan, error) {
 	p := &Plan{
-		ID: id, Name: name, Program: program,
+		ID: id, Name: name, Program: compiled,
 		namespaces: make(map[string]bool),
 		Children:   make(map[schema.GroupVersionKind]restmapping.Kind),
 		Nodes:      make(map[string]restmapping.Kind),
-		Absences:   make(map[string]rules.Absence),
+		Absences:   make(map[string]program.Absence),
 		Unread:     make(map[string]bool),
 		Whole:      make(map[schema.GroupVersionResource]bool),
 		Retired:    make(map[schema.GroupVersionKind]restmapping.Kind),
 		Policies:   make(map[string]fieldset.Policy),
 		Adopters:   make(map[string]bool),
-		Recreators: make(map[string]rules.UpdatePolicy),
+		Recreators: make(map[string]syntax.UpdatePolicy),
 		Ordered:    make(map[string]bool),
-		Deletions:  make(map[string]rules.Ending),
+		Deletions:  make(map[string]program.Ending),
 		Lookups:    make(map[string]Lookup),
 		Patches:    make(map[string]Patch),
 	}
-	p.kinds = kindsOf(program, mapper)
+	p.kinds = kindsOf(compiled, mapper)
 	if p.kinds.parent.GVR.Empty() {
-		return nil, &MissingKindError{GVK: program.Parent().GVK}
+		return nil, &MissingKindError{GVK: compiled.Parent.GVK}
 	}
-	p.planParents(program.Parent())
-	for _, child := range program.Children() {
+	p.planParents(compiled.Parent)
+	for _, child := range compiled.Children {
 		p.planChild(child)
 	}
-	for _, spec := range program.Lookups() {
+	for _, spec := range compiled.Lookups {
 		if kind, ok := p.kinds.found[spec.GVK]; ok {
 			p.Lookups[spec.ID] = newLookup(spec, kind)
 		}
 	}
-	p.planPatches(program)
+	p.planPatches(compiled)
 	p.retire(maps.Keys(p.kinds.missing), mapper)
 	if previous != nil {
 		p.retire(maps.Keys(previous.Children), mapper)
@@ -103,7 +104,7 @@ func New(id string, name types.NamespacedName, program *rules.Program, mapper *r
 }
 
 // planParents plans which parents are watched.
-func (p *Plan) planParents(spec rules.Parent) {
+func (p *Plan) planParents(spec program.Parent) {
 	p.Parent, p.ParentKey = p.kinds.parent, monitor.Key{GVR: p.kinds.parent.GVR}
 	if spec.Selector != nil {
 		p.ParentKey.Selector = spec.Selector.String()
@@ -120,7 +121,7 @@ func (p *Plan) planParents(spec rules.Parent) {
 }
 
 // planChild plans one node of spec.children.
-func (p *Plan) planChild(child rules.Child) {
+func (p *Plan) planChild(child *program.Child) {
 	if kind, ok := p.kinds.found[child.GVK]; ok {
 		p.Children[child.GVK], p.Nodes[child.ID] = kind, kind
 		if child.Read {
@@ -132,20 +133,20 @@ func (p *Plan) planChild(child rules.Child) {
 	p.Unread[child.ID] = !child.Read
 	p.Policies[child.ID] = fieldset.Policy{
 		Ignore:  PathsOf(child.Ignore),
-		Content: child.UpdatePolicy == rules.UpdateRecreate || child.Rollout,
+		Content: child.UpdatePolicy == syntax.UpdateRecreate || child.Rollout != nil,
 	}
 	p.Adopters[child.ID] = child.Adopt
-	if child.UpdatePolicy == rules.UpdateRecreate || child.UpdatePolicy == rules.UpdateApplyOrRecreate {
+	if child.UpdatePolicy == syntax.UpdateRecreate || child.UpdatePolicy == syntax.UpdateApplyOrRecreate {
 		p.Recreators[child.ID] = child.UpdatePolicy
 	}
-	if child.Ordered {
+	if child.Rollout != nil && child.Rollout.Ordered {
 		p.Ordered[child.ID] = true
 	}
 	p.Deletions[child.ID] = child.Ending
 }
 
 // PathsOf are paths of a rule as the writer takes them.
-func PathsOf(ignored []rules.IgnoredPath) []fieldset.Path {
+func PathsOf(ignored []syntax.IgnoredPath) []fieldset.Path {
 	out := make([]fieldset.Path, len(ignored))
 	for i, path := range ignored {
 		out[i] = make(fieldset.Path, len(path))

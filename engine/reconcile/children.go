@@ -24,7 +24,7 @@ import (
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // errParentDeleted says that the parent turned out to be being deleted.
@@ -48,7 +48,7 @@ type write struct {
 	guarded bool
 	// renewal says whether it is to be created again, recreated that it was deleted for
 	// that, and pending why it will be later.
-	renewal   rules.Renewal
+	renewal   program.Renewal
 	recreated *parents.Recreation
 	pending   error
 	// generates is true if it has fields that are generated once, and fresh are those that were
@@ -80,7 +80,7 @@ type childWriter struct {
 
 // writeBatch brings the nodes that can be written now up to date, their children side by side, and gives the evaluation their
 // live objects. problems are what did not succeed, in the order of the nodes, and pending what follows later and is in nobody's way.
-func (c *childWriter) writeBatch(ctx context.Context, batch []rules.Rendered) (problems, pending []conditions.Problem) {
+func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) (problems, pending []conditions.Problem) {
 	var writes []*write
 	for _, node := range batch {
 		for i, object := range node.Objects {

@@ -43,7 +43,7 @@ func (s *statusWriter) isOutdone(rival *operator.Operator, shape schemas.Conditi
 	}
 	isIts := func(manager string) bool { return manager == rival.StatusManager() }
 	return s.haveConditions(isIts, conditions.Ready) ||
-		!apply.HoldsCondition(s.parent, s.op.StatusManager(), s.op.Program.ConditionPrefix()+conditions.Ready) &&
+		!apply.HoldsCondition(s.parent, s.op.StatusManager(), s.op.Program.ConditionPrefix+conditions.Ready) &&
 			s.haveConditions(isIts, conditions.Reconciling, conditions.Stalled)
 }
 
@@ -52,7 +52,7 @@ func (s *statusWriter) isOutdone(rival *operator.Operator, shape schemas.Conditi
 func (s *statusWriter) haveConditions(managers func(string) bool, names ...string) bool {
 	types := make([]string, len(names))
 	for i, name := range names {
-		types[i] = s.op.Program.ConditionPrefix() + name
+		types[i] = s.op.Program.ConditionPrefix + name
 	}
 	return apply.HeldByAnother(s.parent, s.op.StatusManager(), managers, types...)
 }
@@ -63,7 +63,7 @@ func (s *statusWriter) rivals() []*operator.Operator {
 	var found []*operator.Operator
 	for _, other := range s.running.Load().ByID {
 		if other.ID != s.op.ID && other.Removal == nil && other.Parent.GVK.GroupKind() == s.op.Parent.GVK.GroupKind() &&
-			other.Program.ConditionPrefix() == s.op.Program.ConditionPrefix() {
+			other.Program.ConditionPrefix == s.op.Program.ConditionPrefix {
 			found = append(found, other)
 		}
 	}

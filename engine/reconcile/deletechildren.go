@@ -27,7 +27,7 @@ func (d *deleter) endAll(ctx context.Context, children []ending.Child) (problems
 	lost := slices.DeleteFunc(slices.Clone(children), func(child ending.Child) bool { return !isLost(child) })
 	d.orphaning = d.isOrphaning(lost)
 	next := children
-	if d.op.Program.Finalizes() {
+	if d.op.Program.Finalize != nil {
 		next = ending.Dependents(children, d.op.Program.Rank)
 	}
 	for _, child := range slices.DeleteFunc(slices.Clone(next), isLost) {

@@ -12,13 +12,13 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // deleteParent deletes the parent if the rule says so, and tells whether that was done: exactly the object that was evaluated, in
 // the version that it had. One that has changed meanwhile is evaluated again.
 func (d *deleter) deleteParent(ctx context.Context) (done bool, problems []conditions.Problem) {
-	if d.outcome.Deletion != rules.DeletionOn || d.reader.incomplete || d.reader.unseen || d.isSuspended() || !d.mayPrune(d.unrendered()) {
+	if d.outcome.Deletion != program.DeletionOn || d.reader.incomplete || d.reader.unseen || d.isSuspended() || !d.mayPrune(d.unrendered()) {
 		return false, nil
 	}
 	defer d.begin(d.parent)()

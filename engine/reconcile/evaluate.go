@@ -10,7 +10,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"kanon.dev/kanon/engine/pacing"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // memoryPause is after how long a parent that is being deleted is tried again whose
@@ -27,7 +27,7 @@ func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 	if p.evaluation != nil {
 		p.evaluation.Close()
 	}
-	p.evaluation = p.op.Program.Evaluate(ctx, rules.Input{
+	p.evaluation = p.op.Program.Evaluate(ctx, program.Input{
 		Parent: p.parent, Now: p.seen, Reader: p.reader, Random: rand.Reader, Finalizing: finalizing, Missing: p.op.Missing(),
 		Memory: p.r.Memory,
 	})
@@ -88,9 +88,9 @@ func (p *pass) planNext() {
 	if next.Interval = p.outcome.MinInterval; next.Interval > 0 {
 		next.Started = p.started
 	}
-	if program := p.op.Program; program.Drifts() {
+	if program := p.op.Program; program.Drifts {
 		next.Seen, next.Due = p.seen, due
-	} else if program.ReadsStatus() {
+	} else if program.ReadsStatus {
 		next.Due = due
 	}
 	if p.memory != nil {

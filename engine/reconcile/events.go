@@ -29,7 +29,7 @@ func (s *statusWriter) emitSummary(ctx context.Context, summary conditions.Summa
 	var stalls, lasts bool
 	var after time.Duration
 	s.parents.Update(s.key, func(state *parents.State) {
-		stalls = state.Notice.IsDue(s.parent, s.op.Program.ConditionPrefix(), summary)
+		stalls = state.Notice.IsDue(s.parent, s.op.Program.ConditionPrefix, summary)
 		if !waits {
 			state.Wait = conditions.Wait{}
 			return

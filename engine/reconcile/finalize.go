@@ -21,7 +21,7 @@ const annotationFinalized = "kanon.dev/finalized-"
 // finalizes tells whether the rule has to finalize the parent still.
 func (p *pass) finalizes() bool {
 	_, done := p.parent.GetAnnotations()[annotationFinalized+p.op.ID]
-	return p.op.Program.Finalizes() && !done
+	return p.op.Program.Finalize != nil && !done
 }
 
 // finalize reconciles a parent that is being deleted as the rule says for that, and

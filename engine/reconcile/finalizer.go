@@ -37,7 +37,7 @@ func (f *parentFinalizer) add(ctx context.Context) error {
 		return nil
 	}
 	defer f.begin(f.parent)()
-	live, err := f.Writer.AddFinalizer(ctx, f.finalizerOf(), f.op.Program.ReadsStatus())
+	live, err := f.Writer.AddFinalizer(ctx, f.finalizerOf(), f.op.Program.ReadsStatus)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func problemsOfFinalizer(err error) []conditions.Problem {
 
 // addToFinalize adds the finalizer to the parent of a rule that has to finalize it, whether it has children or not.
 func (f *parentFinalizer) addToFinalize(ctx context.Context) []conditions.Problem {
-	if !f.op.Program.Finalizes() {
+	if f.op.Program.Finalize == nil {
 		return nil
 	}
 	return problemsOfFinalizer(f.add(ctx))

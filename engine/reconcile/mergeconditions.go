@@ -31,7 +31,7 @@ func (s *statusWriter) mergeConditions(ctx context.Context, own []any) error {
 	status.Object = parent
 	before, _, _ := unstructured.NestedSlice(parent.Object, "status", "conditions")
 	after, overwritten := s.memory.List.Merge(before, own, conditions.Owner{
-		Prefix: s.op.Program.ConditionPrefix(), Types: s.op.Program.ConditionTypes(), Wrote: apply.HoldsConditions(status),
+		Prefix: s.op.Program.ConditionPrefix, Types: s.op.Program.ConditionTypes(), Wrote: apply.HoldsConditions(status),
 		Yields: s.rivalWithConditions(schemas.ConditionsShape{HasConditions: true}) != "",
 	})
 	if len(before) == len(after) && reflect.DeepEqual(before, after) {

@@ -10,7 +10,7 @@ import (
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/outcome"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // cleanUp reconciles a parent that is being deleted and has the rule's finalizer: it deletes the children that the garbage
@@ -20,7 +20,7 @@ func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
 		if done, out := p.finalize(ctx); !done {
 			return out
 		}
-		p.problems, p.outcome = nil, rules.Outcome{}
+		p.problems, p.outcome = nil, program.Outcome{}
 	}
 	p.r.Patches.Drop(p.op, p.key)
 	if p.r.Patches.IsLeaving(p.key) && len(p.deleter.tracked()) == 0 {
@@ -65,7 +65,7 @@ func (p *pass) endChildren(ctx context.Context) (gone bool, problems []condition
 // last change. Nothing is written. Where there is no memory for it, nothing is decided:
 // half of it would say nothing of some children, for which an older decision would count.
 func (p *pass) evaluateDeletion(ctx context.Context) {
-	err := p.evaluate(ctx, p.op.Program.Finalizes())
+	err := p.evaluate(ctx, p.op.Program.Finalize != nil)
 	if err == nil {
 		p.collectDecisions()
 	}

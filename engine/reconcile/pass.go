@@ -14,7 +14,7 @@ import (
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/patching"
 	"kanon.dev/kanon/engine/plan"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // pass is one reconcile of a parent in progress. It has one owner for each phase. The phases return what they found; the stories
@@ -62,7 +62,7 @@ func (r *Reconciler) newPass(ctx context.Context, of *subject) *pass {
 	changes := &changes{subject: of, Cluster: &r.Cluster, feedback: r.Feedback, parents: r.Parents, running: r.Running}
 	p := &pass{r: r, changes: changes, finalizer: &parentFinalizer{changes: changes}}
 	p.reader = &reader{subject: of, monitors: r.Monitors, readers: r.Readers, borrowed: r.Borrowed, marks: r.Marks}
-	if of.op.Program.ReadsStatus() {
+	if of.op.Program.ReadsStatus {
 		p.reader.inputs = feedback.NewInputs()
 	}
 	p.children = &childWriter{
@@ -256,7 +256,7 @@ func (p *pass) contribute(ctx context.Context) (problems []conditions.Problem, a
 func (p *pass) contributor() patching.Contributor {
 	return patching.Contributor{
 		Op: p.op, Key: p.key, Parent: p.parent, Provenance: p.provenance,
-		Select: func(l plan.Lookup, q rules.Query) ([]*unstructured.Unstructured, error) {
+		Select: func(l plan.Lookup, q program.Query) ([]*unstructured.Unstructured, error) {
 			found, _, err := p.reader.look(l, q)
 			return found, err
 		},

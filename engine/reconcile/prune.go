@@ -19,7 +19,7 @@ import (
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // deleter ends children: it deletes or orphans those that the rule no longer renders, and those that the garbage collector does not
@@ -71,7 +71,7 @@ func (d *deleter) isBlocked() bool {
 		return true
 	}
 	for _, node := range d.outcome.Nodes {
-		if node.HoldPrune || (node.State != rules.StateApplied && node.State != rules.StateSkipped) {
+		if node.HoldPrune || (node.State != program.StateApplied && node.State != program.StateSkipped) {
 			return true
 		}
 	}
@@ -86,7 +86,7 @@ func (d *deleter) noteKept(unrendered []ending.Child, problems []conditions.Prob
 	}
 	unclear := make(map[string]bool)
 	for _, node := range d.outcome.Nodes {
-		unclear[node.ID] = node.State == rules.StateWaiting || node.State == rules.StateFailed
+		unclear[node.ID] = node.State == program.StateWaiting || node.State == program.StateFailed
 	}
 	policies := d.endings()
 	for _, child := range unrendered {
@@ -132,9 +132,9 @@ func (d *deleter) mayPrune(unrendered []ending.Child) bool {
 	}
 	d.asked = true
 	switch d.outcome.Deletion {
-	case rules.DeletionUnknown:
+	case program.DeletionUnknown:
 		return d.guard.Doubt(d.op, d.key, d.atRisk(unrendered))
-	case rules.DeletionOn:
+	case program.DeletionOn:
 		return d.guard.Decide(d.op, d.key, d.atRisk(unrendered))
 	default:
 		return d.guard.Decide(d.op, d.key, d.toDelete(unrendered))
@@ -145,7 +145,7 @@ func (d *deleter) mayPrune(unrendered []ending.Child) bool {
 // the rule can delete it.
 func (d *deleter) atRisk(unrendered []ending.Child) []identity.ID {
 	refs := d.toDelete(unrendered)
-	if d.op.Program.DeletesParents() {
+	if d.op.Program.DeleteWhen != nil {
 		refs = append(refs, identity.Of(d.parent))
 	}
 	return refs
@@ -280,7 +280,7 @@ func (d *deleter) isDeleting(node string) bool {
 // riskOf is atRisk of a parent that is not evaluated.
 func (r *Reconciler) riskOf(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) []identity.ID {
 	refs := r.childrenOf(op, k)
-	if op.Program.DeletesParents() {
+	if op.Program.DeleteWhen != nil {
 		refs = append(refs, identity.Of(parent))
 	}
 	return refs

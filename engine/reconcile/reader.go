@@ -19,11 +19,11 @@ import (
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/readers"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // reader answers from memory what the evaluation of a rule reads besides the parent: lookups, and children as they were before.
-// What changes in that enqueues the parent. It implements rules.Reader.
+// What changes in that enqueues the parent. It implements program.Reader.
 type reader struct {
 	*subject
 
@@ -57,8 +57,8 @@ func (r *reader) keep() {
 	r.borrowed.Keep(r.key, r.borrows)
 }
 
-// Lookup implements rules.Reader.
-func (r *reader) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
+// Lookup implements program.Reader.
+func (r *reader) Lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 	l, ok := r.op.Lookups[q.Lookup]
 	if !ok {
 		return nil, &plan.MissingKindError{GVK: q.GVK} // not for a query of this rule's program
@@ -69,7 +69,7 @@ func (r *reader) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
 }
 
 // look reads what a query asks for, and has what changes in it enqueue the parent.
-func (r *reader) look(l plan.Lookup, q rules.Query) ([]*unstructured.Unstructured, readers.Subject, error) {
+func (r *reader) look(l plan.Lookup, q program.Query) ([]*unstructured.Unstructured, readers.Subject, error) {
 	// The subject outlives the object from which an expression may have taken these names.
 	s := readers.Subject{Informer: l.Informer, Namespace: strings.Clone(q.Namespace), Name: strings.Clone(q.Name)}
 	if l.Borrowed {
@@ -156,7 +156,7 @@ func (r *reader) view(informer monitor.Key) (*monitor.View, error) {
 	return nil, fmt.Errorf("%s are being read for the first time", what)
 }
 
-// Observed implements rules.Reader.
+// Observed implements program.Reader.
 func (r *reader) Observed(node string) ([]*unstructured.Unstructured, error) {
 	kind, ok := r.op.Nodes[node]
 	if absence, missing := r.op.Absences[node]; missing && !absence.Certain {
@@ -182,7 +182,7 @@ func (r *reader) Observed(node string) ([]*unstructured.Unstructured, error) {
 	return children, nil
 }
 
-// Live implements rules.Reader.
+// Live implements program.Reader.
 func (r *reader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	kind, ok := r.op.Children[rendered.GroupVersionKind()]
 	if !ok {
@@ -207,7 +207,7 @@ func (r *reader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstru
 	return live, nil
 }
 
-// Replaced implements rules.Reader.
+// Replaced implements program.Reader.
 func (r *reader) Replaced(rendered *unstructured.Unstructured) *unstructured.Unstructured {
 	return r.memory.Recreations[identity.Of(rendered)].Replaced
 }
@@ -227,7 +227,7 @@ func (r *reader) madeBy(obj *unstructured.Unstructured, node string) bool {
 	return ok && owner.Node == node && owner.RuleID == r.op.ID && owner.Parent.UID == r.parent.GetUID()
 }
 
-// Outdated implements rules.Reader.
+// Outdated implements program.Reader.
 func (r *reader) Outdated(node string, rendered, live *unstructured.Unstructured) bool {
 	outdated, known := fieldset.Outdated(rendered, live, r.policyOf(node, rendered))
 	if !known {

@@ -17,7 +17,7 @@ import (
 	"kanon.dev/kanon/engine/patching"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // Queue takes keys back, and knows how many of a rule wait.
@@ -55,7 +55,7 @@ type Options struct {
 	// Removed is called when the last parent of a rule that was removed was cleaned up.
 	Removed func(op *operator.Operator)
 	// Memory is what the values of all evaluations may take together.
-	Memory rules.Account
+	Memory program.Account
 	// Workers is how many parents are reconciled at the same time, and ParallelWrites how many children of one parent are
 	// written at the same time, while fewer parents wait than there are workers.
 	Workers, ParallelWrites int
@@ -112,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 		return r.pass(ctx, r.deletionOf(op, k, parent), (*pass).cleanUp)
 	}
 	now := r.Now()
-	remembered := r.Parents.Memory(k, parent.GetUID(), op.Program.Hash())
+	remembered := r.Parents.Memory(k, parent.GetUID(), op.Program.Hash)
 	remembered.Schedule.Request(parent.GetAnnotations()[annotationReconcileAt])
 	if wait := remembered.Schedule.Wait(now); wait > 0 {
 		return outcome.Outcome{Verdict: outcome.Later, After: wait}
@@ -128,7 +128,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 
 // deletionOf is the subject of a reconcile of a parent that is being deleted.
 func (r *Reconciler) deletionOf(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) *subject {
-	return newSubject(op, k, parent, r.Parents.Memory(k, parent.GetUID(), op.Program.Hash()), r.Now())
+	return newSubject(op, k, parent, r.Parents.Memory(k, parent.GetUID(), op.Program.Hash), r.Now())
 }
 
 // errNotRead says that the parents have not been read yet. They are about to be.

@@ -19,7 +19,8 @@ import (
 	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // recreationsOf is how often in a row an object was recreated, and the pause after the last time. The object carries that in
@@ -109,8 +110,8 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 		// A change in place could make recreateWhen false, and the object would not be recreated.
 		w.pending = err
 		return c.leaveAsIs(ctx, w)
-	case owned && policy == rules.UpdateRecreate && child.Changed(w.before):
-		if w.renewal == rules.RenewalBarred {
+	case owned && policy == syntax.UpdateRecreate && child.Changed(w.before):
+		if w.renewal == program.RenewalBarred {
 			return c.leaveAsIs(ctx, w)
 		}
 		return c.recreateOrKeep(ctx, kind, child, w, w.before, "its content has changed")
@@ -120,12 +121,12 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 	switch {
 	case !errors.As(err, &immutable) || !c.Marks.Owns(immutable.Live, c.op.ID, c.parent.GetUID()):
 		return result, err
-	case policy == "" && rules.MayRecreate(child.Object.GroupVersionKind()):
+	case policy == "" && program.MayRecreate(child.Object.GroupVersionKind()):
 		return result, fmt.Errorf("%w; updatePolicy: ApplyOrRecreate would delete and recreate it", err)
 	case policy == "":
 		return result, err
 	}
-	if w.renewal == rules.RenewalBarred {
+	if w.renewal == program.RenewalBarred {
 		return apply.Result{}, fmt.Errorf("it is not recreated, because its createWhen is not true: %w", err)
 	}
 	return c.recreateOrKeep(ctx, kind, child, w, immutable.Live,
@@ -172,7 +173,7 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 		return err
 	}
 	c.deleted(live)
-	if w.renewal == rules.RenewalExpired {
+	if w.renewal == program.RenewalExpired {
 		recreations = pacing.Backoff{} // it has lasted for as long as the rule says, so earlier ones do not count
 	}
 	recreations.Next(now, limits)
@@ -199,7 +200,7 @@ func (c *childWriter) noteBlockedRecreation(w *write) {
 
 // noteBlockedByRollout is noteBlockedRecreation of objects that a rollout leaves for later.
 func (c *childWriter) noteBlockedByRollout(node string, postponed []*unstructured.Unstructured) {
-	if c.op.Recreators[node] != rules.UpdateRecreate {
+	if c.op.Recreators[node] != syntax.UpdateRecreate {
 		return
 	}
 	if may, _ := c.guard.MayRecreate(c.op, c.key); may {

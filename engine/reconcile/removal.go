@@ -14,7 +14,7 @@ import (
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // cleanUpRemoved takes back what a rule that is gone said of one parent, and finishes the
@@ -67,7 +67,7 @@ func (r *Reconciler) waitsForOtherRule(ctx context.Context, op *operator.Operato
 		return false // a rule that has another kind of parents now has its name still
 	}
 	paused := set.Paused[op.Parent.GVK.GroupKind()]
-	i := slices.IndexFunc(paused, func(other *rules.Rule) bool { return other.MaySelect(parent, plan.NamespaceLabels(r.Monitors)) })
+	i := slices.IndexFunc(paused, func(other *syntax.Rule) bool { return other.MaySelect(parent, plan.NamespaceLabels(r.Monitors)) })
 	if i < 0 {
 		return false
 	}

@@ -15,7 +15,7 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/schemas"
 )
 
@@ -184,7 +184,7 @@ func (s *statusWriter) status(content map[string]any) apply.Status {
 		Manager:     s.op.StatusManager(),
 		Content:     content,
 		Subresource: s.op.Parent.HasStatus,
-		Exact:       s.op.Program.ReadsStatus(),
+		Exact:       s.op.Program.ReadsStatus,
 	}
 }
 
@@ -214,7 +214,7 @@ func (s *statusWriter) isBuiltIn() bool {
 // none. Events speak for both. What the rule renders can hold such a condition too, because a
 // list that waits is the whole of what the parent has.
 func (s *statusWriter) conditions(rendered []any, summary conditions.Summary, shape schemas.ConditionsShape) []any {
-	prefix, now := s.op.Program.ConditionPrefix(), s.Now()
+	prefix, now := s.op.Program.ConditionPrefix, s.Now()
 	isTheirs := func(item any) bool {
 		return apply.HeldByAnother(s.parent, s.op.StatusManager(), s.isOther, conditions.TypeOf(item))
 	}
@@ -232,7 +232,7 @@ func (s *statusWriter) conditions(rendered []any, summary conditions.Summary, sh
 	}
 	rendered = slices.DeleteFunc(slices.Clone(rendered), func(item any) bool {
 		return conditions.IsKanons(prefix, conditions.TypeOf(item)) || isTheirs(item) ||
-			slices.ContainsFunc(s.outcome.Conditions, func(c rules.Condition) bool { return c.Type == conditions.TypeOf(item) })
+			slices.ContainsFunc(s.outcome.Conditions, func(c program.Condition) bool { return c.Type == conditions.TypeOf(item) })
 	})
 	return append(rendered, own...)
 }

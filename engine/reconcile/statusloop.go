@@ -19,7 +19,7 @@ func (s *statusWriter) checkStatusLoop(ctx context.Context) (problems []conditio
 		return []conditions.Problem{s.problemOf(err)}
 	}
 	if shape, err := s.conditionsShape(ctx); err == nil && s.mergesConditions(shape, s.outcome.Status) {
-		others = conditions.Without(others, s.op.Program.ConditionPrefix(), s.op.Program.ConditionTypes())
+		others = conditions.Without(others, s.op.Program.ConditionPrefix, s.op.Program.ConditionTypes())
 	}
 	digest, err := s.reader.inputs.Digest(s.parent, others, plan.IsStatusManager)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
 )
 
 // subject is what one reconcile is about: a parent, and the rule for it. All phases of the reconcile share it.
@@ -34,9 +34,9 @@ type subject struct {
 	// reason for the reconcile.
 	started, seen time.Time
 	due           bool
-	evaluation    *rules.Evaluation
+	evaluation    *program.Evaluation
 	// outcome is what the evaluation came to, once it has ended.
-	outcome rules.Outcome
+	outcome program.Outcome
 	// finalizing is true while spec.finalize is evaluated for a parent that is being deleted.
 	finalizing bool
 	// rendered has every child that the rule rendered so far.
@@ -50,7 +50,7 @@ type subject struct {
 func newSubject(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured, memory *parents.Memory, now time.Time) *subject {
 	return &subject{
 		op: op, key: k, parent: parent, memory: memory, provenance: &feedback.Provenance{},
-		started: now, seen: memory.Schedule.EvaluationTime(now, op.Program.Drifts()), due: memory.Schedule.IsDue(now),
+		started: now, seen: memory.Schedule.EvaluationTime(now, op.Program.Drifts), due: memory.Schedule.IsDue(now),
 		rendered: make(map[identity.ID]bool),
 	}
 }
@@ -69,7 +69,7 @@ func (s *subject) policyOf(node string, object *unstructured.Unstructured) field
 
 // redacted is a problem as people may read of it, for a rule that may have to do with Secrets.
 func (s *subject) redacted(of conditions.Problem) conditions.Problem {
-	if s.op.Program.HasSecrets() {
+	if s.op.Program.HasSecrets {
 		of.Err = conditions.Redact(of.Err)
 	}
 	return of

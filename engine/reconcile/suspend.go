@@ -31,7 +31,7 @@ func isSuspended(parent *unstructured.Unstructured) bool {
 // says. No event comes for a parent that the informer does not show, so that one is
 // read, with growing pauses.
 func (r *Reconciler) skipSuspended(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) outcome.Verdict {
-	remembered := r.Parents.Memory(k, parent.GetUID(), op.Program.Hash())
+	remembered := r.Parents.Memory(k, parent.GetUID(), op.Program.Hash)
 	remembered.Schedule.Interval = 0
 	r.Parents.Keep(k, remembered)
 	if !op.InView(parent) {

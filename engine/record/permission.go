@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Permits reports whether a revision may delete what it does not render. children are the kinds of its children that the
@@ -50,7 +50,7 @@ func (r *Record) Permit(revision string, dropped map[schema.GroupVersionKind]boo
 
 // distrust takes back all permissions to delete.
 func (r *Record) distrust() {
-	r.Revision, r.OnRuleDeletion = "", rules.OrphanChildren
+	r.Revision, r.OnRuleDeletion = "", syntax.OrphanChildren
 	for i := range r.Children {
 		r.Children[i].Revision = ""
 	}

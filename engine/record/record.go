@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Record is what is known of one rule after a restart. Its JSON is the format in the cluster.
@@ -32,7 +32,7 @@ type Record struct {
 	ConditionPrefix string   `json:"conditionPrefix,omitempty"`
 	Conditions      []string `json:"conditions,omitempty"`
 	// OnRuleDeletion is that of the rule's last text.
-	OnRuleDeletion rules.RuleDeletion `json:"onRuleDeletion"`
+	OnRuleDeletion syntax.RuleDeletion `json:"onRuleDeletion"`
 	// Blocked is what a revision would delete and may not, for people. Only a rule in a file has it, which has no object with a
 	// status. It has a key of its own in the ConfigMap.
 	Blocked string `json:"-"`

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/keyring"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 var (
@@ -27,7 +27,7 @@ var (
 func full() Record {
 	r := Record{
 		Rule: "kanon/box", Origin: Origin{Namespace: "kanon", ConfigMap: "box"}, Finalizers: true,
-		ConditionPrefix: "Box", Conditions: []string{"Lit"}, OnRuleDeletion: rules.DeleteChildren, Blocked: "PruneHeld: …",
+		ConditionPrefix: "Box", Conditions: []string{"Lit"}, OnRuleDeletion: syntax.DeleteChildren, Blocked: "PruneHeld: …",
 	}
 	r.AddParent(crates)
 	r.AddParent(boxes)
@@ -88,7 +88,7 @@ func TestSeal(t *testing.T) {
 	}
 	record := full()
 	distrusted := record.Clone()
-	distrusted.Revision, distrusted.OnRuleDeletion, distrusted.Children[0].Revision = "", rules.OrphanChildren, ""
+	distrusted.Revision, distrusted.OnRuleDeletion, distrusted.Children[0].Revision = "", syntax.OrphanChildren, ""
 	greeting := record.Clone()
 	greeting.Blocked = "hello" // is for people
 	for name, tt := range map[string]struct {

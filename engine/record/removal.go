@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // When somebody deletes Kanon's namespace, the texts of the rules in it disappear as if each had been removed, and so do the
@@ -50,7 +50,7 @@ func (s *Store) checkRemoval(ctx context.Context, id string) bool {
 		s.mu.Unlock()
 		return true
 	}
-	live, rule, deletes := e.live, e.stored.Rule, e.stored.OnRuleDeletion == rules.DeleteChildren
+	live, rule, deletes := e.live, e.stored.Rule, e.stored.OnRuleDeletion == syntax.DeleteChildren
 	s.mu.Unlock()
 
 	log := logr.FromContextOrDiscard(ctx).WithValues("rule", rule)

@@ -16,7 +16,7 @@ import (
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/internal/controlplanetest"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
@@ -116,7 +116,7 @@ func always() bool { return true }
 
 // one has a record say what that of a rule may say.
 func one(r *record.Record) {
-	r.Rule, r.OnRuleDeletion = "kanon/one", rules.DeleteChildren
+	r.Rule, r.OnRuleDeletion = "kanon/one", syntax.DeleteChildren
 	r.AddChild(services)
 	r.Permit("5f2c", nil, nil)
 }
@@ -221,7 +221,7 @@ func TestRecordsWithoutASeal(t *testing.T) {
 			}
 			w.first = first
 			s = w.start()
-			if stored := s.written("1"); (stored.Revision == "5f2c") != first || (stored.OnRuleDeletion == rules.DeleteChildren) != first {
+			if stored := s.written("1"); (stored.Revision == "5f2c") != first || (stored.OnRuleDeletion == syntax.DeleteChildren) != first {
 				t.Errorf("%+v", stored)
 			}
 			if live, err = w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{}); err != nil || live.Data["seal"] == "" {

@@ -14,6 +14,8 @@ import (
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Catalog is what the Planner reads of the catalog.
@@ -49,7 +51,7 @@ func NewPlanner(kinds rules.Kinds, records Records, covers func(source.Origin) b
 // Run is a rule that is to run, or to be removed.
 type Run struct {
 	Rule    catalog.Rule
-	Program *rules.Program
+	Program *program.Program
 	// Removal is nil for a rule that is to run as its text has it.
 	Removal *Removal
 }
@@ -99,7 +101,7 @@ func (p *Planner) fromFormerParents(rule catalog.Rule) *Removal {
 	if !ok {
 		return nil
 	}
-	now := rule.Program.Parent().GVK.GroupKind()
+	now := rule.Program.Parent.GVK.GroupKind()
 	for _, kind := range stored.Parents {
 		if kind.GVK().GroupKind() == now {
 			continue // another version has the same objects
@@ -124,7 +126,7 @@ func (p *Planner) ofRemoved(c Catalog, id string) (catalog.Rule, *Removal) {
 		return catalog.Rule{}, nil // what is being written to the record may say that the children stay; the records notify the inbox
 	}
 	sure := c.IsComplete() && (c.Removed(id) || p.covers(stored.Origin.Source()))
-	if !sure && (!c.Removed(id) || stored.OnRuleDeletion == rules.DeleteChildren) {
+	if !sure && (!c.Removed(id) || stored.OnRuleDeletion == syntax.DeleteChildren) {
 		return catalog.Rule{}, nil
 	}
 	if !underWay && stored.Origin.Path == "" && !p.records.IsRemovalMeant(id) {
@@ -141,7 +143,7 @@ func (p *Planner) of(id string, name types.NamespacedName, parent schema.GroupVe
 	if r := p.underWay[id]; r != nil && r.Parent == parent && r.Children == stored.OnRuleDeletion {
 		return r
 	}
-	docs, _ := rules.Decode("removed "+name.String(), standIn(name.Name, parent, stored))
+	docs, _ := syntax.Decode("removed "+name.String(), standIn(name.Name, parent, stored))
 	if len(docs.Rules) == 0 {
 		return nil
 	}
@@ -157,7 +159,7 @@ func (p *Planner) of(id string, name types.NamespacedName, parent schema.GroupVe
 func standIn(name string, parent schema.GroupVersionKind, stored *record.Record) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\nmetadata: {name: %q}\nspec:\n  parent: {apiVersion: %q, kind: %q}\n",
-		rules.APIVersion, rules.RuleKind, name, parent.GroupVersion().String(), parent.Kind)
+		syntax.APIVersion, syntax.RuleKind, name, parent.GroupVersion().String(), parent.Kind)
 	if stored.ConditionPrefix != "" {
 		fmt.Fprintf(&b, "  conditionPrefix: %q\n", stored.ConditionPrefix)
 	}

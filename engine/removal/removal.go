@@ -7,16 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Removal is the removal of a rule from the parents of one kind. It is safe for concurrent use.
 type Removal struct {
 	// Program is that of the rule which stands in for the one that was removed.
-	Program *rules.Program
+	Program *program.Program
 	// Parent is the kind of the parents, and Children says what becomes of their children.
 	Parent   schema.GroupVersionKind
-	Children rules.RuleDeletion
+	Children syntax.RuleDeletion
 
 	mu sync.Mutex
 	// begun is true once the parents are known, and pending has those that are not cleaned up yet. waits is true once FirstWait
@@ -27,7 +28,7 @@ type Removal struct {
 }
 
 // KeepsChildren tells whether nothing is to be deleted. Without a removal it does not apply.
-func (r *Removal) KeepsChildren() bool { return r != nil && r.Children != rules.DeleteChildren }
+func (r *Removal) KeepsChildren() bool { return r != nil && r.Children != syntax.DeleteChildren }
 
 // Begin notes the parents that are to be cleaned up, the first time, and returns those that still are: one may be gone since the
 // removal was interrupted.

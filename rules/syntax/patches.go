@@ -124,3 +124,16 @@ func (d *decoder) target(n *yamltree.Node, path string) *Lookup {
 		"leave out one: name is for one object, and selector for several")
 	return t
 }
+
+// IsOwnMark says whether a label or an annotation is one by which Kanon knows its
+// own. Those that people set, such as kanon.dev/suspend, can be patched too.
+func IsOwnMark(name string) bool {
+	return slices.Contains([]string{
+		"kanon.dev/rule", "kanon.dev/parent-uid", "kanon.dev/node", "kanon.dev/owner", "kanon.dev/applied", "kanon.dev/taken", "kanon.dev/joined", "kanon.dev/retained-by",
+	}, name)
+}
+
+// ServerFields are the fields of metadata that are not for a template to set.
+func ServerFields() []string {
+	return []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"}
+}

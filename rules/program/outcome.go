@@ -1,72 +1,13 @@
-package rules
+package program
 
 import (
-	"io"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/rules/celenv/run"
-	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/program/template"
 )
-
-// Parent says which objects a rule reconciles.
-type Parent struct {
-	GVK schema.GroupVersionKind
-	// Selector selects by labels of the parent. nil: all.
-	Selector labels.Selector
-	// Namespaces limits the namespaces by name. Empty: all.
-	Namespaces []string
-	// NamespaceSelector selects by labels of the parent's Namespace. nil: all.
-	NamespaceSelector labels.Selector
-	// Namespaced is what Options.Kinds said of the kind; true without Kinds.
-	Namespaced bool
-}
-
-// Child describes one node of spec.children.
-type Child struct {
-	ID       string
-	GVK      schema.GroupVersionKind
-	Position diagnostic.Position
-	// ForEach is true where the node makes a list of objects.
-	ForEach bool
-	// Namespaced is what Options.Kinds said of the kind; true without Kinds.
-	Namespaced bool
-	// Elsewhere is true where the template names a namespace, which may be another
-	// than the parent's.
-	Elsewhere bool
-	// Optional says that the node is skipped while the cluster does not have its kind.
-	Optional bool
-	// Unresolved is true where the kind was missing when the rule was compiled: whether
-	// it is namespaced is not known.
-	Unresolved bool
-	// Conditional is true for a node that has a when.
-	Conditional bool
-	// Cleanup is true for a node of spec.finalize, which has objects only while the
-	// parent is being deleted.
-	Cleanup bool
-	// Adopt says whether the node may take over an object that is there already, if
-	// nobody else claims it.
-	Adopt bool
-	// Ignore are the fields that are set when an object is made, and left to others
-	// from then on, whatever holds: Evaluation.Ignores has more. They are read-only.
-	Ignore []syntax.IgnoredPath
-	// Read is false where nothing depends on more of its live objects than that they
-	// are there: no expression reads them, and whether they are ready does not show in
-	// their content.
-	Read bool
-	// UpdatePolicy says how its objects are changed.
-	UpdatePolicy syntax.UpdatePolicy
-	// Rollout is true where its objects are updated a few at a time, and Ordered where
-	// they are made, and removed, one after the other as well.
-	Rollout, Ordered bool
-	// Ending says what becomes of its objects; empty where only an expression knows,
-	// whose value Evaluation.Ending has.
-	Ending Ending
-}
 
 // Renewal says whether an object that is there is to be deleted and created again.
 type Renewal uint8
@@ -87,89 +28,6 @@ const (
 
 // IsDue says whether recreateWhen is true.
 func (r Renewal) IsDue() bool { return r == RenewalDue || r == RenewalExpired }
-
-// Input is what one evaluation starts from.
-type Input struct {
-	// Parent is only read.
-	Parent *unstructured.Unstructured
-	// Now is the time of the evaluation; expressions see it in whole seconds.
-	Now time.Time
-	// Reader answers what the rule looks up. It may be nil for a rule without
-	// lookups that reads no observed.
-	Reader Reader
-	// Finalizing is true while the parent is being deleted, for a rule with
-	// spec.finalize.
-	Finalizing bool
-	// Missing has the kinds of the rule that the cluster does not have, or may not have.
-	// Children, patches and lookups of such a kind wait; optional ones are skipped where
-	// that is certain. nil: every kind exists.
-	Missing map[schema.GroupVersionKind]Absence
-	// Random gives the bytes that random(n) is made of. nil: it gives asterisks, for
-	// an evaluation of which nothing is written.
-	Random io.Reader
-	// Memory is what all evaluations hold together. nil: there is no bound for that.
-	Memory Account
-}
-
-// Account is the memory that all evaluations share, in bytes: see Evaluation.Starved.
-// *semaphore.Weighted of golang.org/x/sync implements it. It must have as much as
-// Limits.ReconcileBytes at the least.
-type Account = run.Account
-
-// Reader answers from memory what an evaluation reads of the cluster besides
-// the parent. Objects are only read.
-type Reader interface {
-	// Lookup gives the objects that a query is about, in any order; none where
-	// there are none. The error says why that is not known now, as while an
-	// informer fills: what reads the lookup waits.
-	Lookup(q Query) ([]*unstructured.Unstructured, error)
-	// Observed gives the live objects that a node of spec.children made for the
-	// parent, in any order, those that are being deleted too. The error is as that
-	// of Lookup.
-	Observed(node string) ([]*unstructured.Unstructured, error)
-	// Live gives the live object that a rendered one names, where it belongs to the
-	// parent and is not being deleted, and nil otherwise. It is asked of children
-	// with createWhen, updateWhen, an updatePolicy or a generated field only. The error is as that of Lookup.
-	Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error)
-	// Replaced gives the object that was deleted to be recreated as the rendered one, if that keeps
-	// its generated values; else nil. It is asked where Live gives none.
-	Replaced(rendered *unstructured.Unstructured) *unstructured.Unstructured
-	// Outdated says whether a node's live object was last applied as something else
-	// than is rendered, whatever others changed in it since. It is asked of children
-	// with a rollout only.
-	Outdated(node string, rendered, live *unstructured.Unstructured) bool
-}
-
-// Query names objects that a lookup reads: one by its name, or those of a
-// selector.
-type Query struct {
-	// Lookup is the id.
-	Lookup string
-	GVK    schema.GroupVersionKind
-	// Namespace is empty for a cluster-scoped kind, and with AllNamespaces.
-	Namespace     string
-	AllNamespaces bool
-	// Name names one object. Empty: all that Selector selects.
-	Name     string
-	Selector labels.Selector
-}
-
-// Lookup describes one node of spec.lookups.
-type Lookup struct {
-	ID       string
-	GVK      schema.GroupVersionKind
-	Position diagnostic.Position
-	// Namespaced is what Options.Kinds said of the kind; true without Kinds.
-	Namespaced bool
-	// Namespace is where all objects of the lookup are, as far as the rule says so
-	// without an expression. Empty: in the parent's, in several, or nowhere.
-	Namespace string
-	// Selector is the lookup's where it holds no expression, else nil.
-	Selector labels.Selector
-	// Unresolved is true where the kind was missing when the rule was compiled: whether
-	// it is namespaced is not known.
-	Unresolved bool
-}
 
 // Rendered is a node that can be written now.
 type Rendered struct {
@@ -264,7 +122,7 @@ type NodeOutcome struct {
 }
 
 // Text is the message with the advice.
-func (o NodeOutcome) Text() string { return withAdvice(o.Message, o.Advice) }
+func (o NodeOutcome) Text() string { return template.WithAdvice(o.Message, o.Advice) }
 
 // Problem is a place in a rule and what is the matter there.
 type Problem struct {
@@ -275,7 +133,7 @@ type Problem struct {
 }
 
 // Text is the message with the advice.
-func (p Problem) Text() string { return withAdvice(p.Message, p.Advice) }
+func (p Problem) Text() string { return template.WithAdvice(p.Message, p.Advice) }
 
 // Outcome is the result of an evaluation after all that could be written was.
 type Outcome struct {
@@ -346,4 +204,80 @@ type Event struct {
 	State EventState
 	// Type is Normal or Warning. Type, Reason and Message are set with EventOn.
 	Type, Reason, Message string
+}
+
+// PatchOutcome is what became of one patch in an evaluation.
+type PatchOutcome struct {
+	ID string
+	// State is StateApplied where all that the patch sets is known, else
+	// StateSkipped, StateWaiting or StateFailed.
+	State State
+	// Path, Message and Advice are those of a NodeOutcome.
+	Path, Message, Advice string
+	// KindMissing is true where it waits because a kind is missing.
+	KindMissing bool
+	// Contributions say what is to be set where, in the order of the items.
+	Contributions []Contribution
+	// Unknown is true where it is not known of all items which objects they are for:
+	// what the parent contributed to any object before must stay.
+	Unknown bool
+}
+
+// Text is the message with the advice.
+func (o PatchOutcome) Text() string { return template.WithAdvice(o.Message, o.Advice) }
+
+// Contribution is what one item of a patch sets in one object, or in all that a
+// selector selects.
+type Contribution struct {
+	Target Target
+	// Object holds apiVersion, kind and the fields to set, and nothing that names
+	// an object. It is the caller's. It is nil where the fields are not known now:
+	// what the parent contributed there before must stay.
+	Object *unstructured.Unstructured
+}
+
+// Target names the objects that a contribution is for.
+type Target struct {
+	// Namespace is empty for a cluster-scoped kind, and with AllNamespaces.
+	Namespace     string
+	AllNamespaces bool
+	// Name names one object. Empty: all that Selector selects.
+	Name     string
+	Selector labels.Selector
+}
+
+// Deletion says whether a rule wants its parent deleted.
+type Deletion uint8
+
+const (
+	// DeletionOff means that it does not.
+	DeletionOff Deletion = iota
+	// DeletionUnknown means that deleteWhen waits or failed.
+	DeletionUnknown
+	// DeletionOn means that it does.
+	DeletionOn
+)
+
+// Finalization says how far a rule has come with a parent that is being deleted.
+type Finalization struct {
+	// Done is true where nothing is left to do but to end the children.
+	Done bool
+	// Waits says why it is not done; Failed is true where that will not change before the
+	// rule or what it reads does.
+	Waits  string
+	Failed bool
+	// Timeout is how long it may take; zero: for ever.
+	Timeout time.Duration
+}
+
+// note keeps why a part that is no child has no value. What belongs to a skipped
+// child is left out without a word.
+func (o *Outcome) note(p *template.Problem) {
+	switch p.Verdict {
+	case template.Waits:
+		o.StatusWaiting = append(o.StatusWaiting, p.Error())
+	case template.Fails:
+		o.StatusFailed = append(o.StatusFailed, Problem{Path: p.Path, Message: p.Message, Advice: p.Advice})
+	case template.Skips:
+	}
 }

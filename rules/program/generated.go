@@ -1,4 +1,4 @@
-package rules
+package program
 
 import (
 	"reflect"
@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // A field can be generated once in a child that otherwise follows the rule:
@@ -31,35 +33,28 @@ import (
 // The template sets the field that the variable reads, so it is kept in the same way. Where the
 // live object has another value than the variable, the template is rendered again with that.
 
-// generatedField is a field that is generated once.
-type generatedField struct {
-	path []string
-	// variable is true where a variable of the child has the value.
-	variable bool
-}
-
 // keepGenerated gives the generated fields of a rendered object the values that the live one has,
 // or the one that it replaces, and what is computed from them. Those that it lacks are new: they are written to this version of
 // it only.
-func (e *Evaluation) keepGenerated(child *compiledChild, it *item, object, live *unstructured.Unstructured) *problem {
+func (e *Evaluation) keepGenerated(child *Child, it *item, object, live *unstructured.Unstructured) *template.Problem {
 	if child.rendersAnother(object, live) {
-		it.scope.own, it.scope.locals = &ownObject{child: child.ID, object: live.Object}, newMemos(&child.body)
+		it.scope.own, it.scope.locals = &ownObject{child: child.ID, object: live.Object}, newMemos(&child.Body)
 		again, p := e.renderObject(child, &it.scope)
 		if p != nil {
 			return p
 		}
 		object.Object = again.Object
 	}
-	for _, field := range child.generated {
-		value, ok := valueAt(live.Object, field.path)
+	for _, field := range child.Generated {
+		value, ok := valueAt(live.Object, field.Path)
 		if !ok && it.before != nil {
-			it.fresh = append(it.fresh, field.path)
+			it.fresh = append(it.fresh, field.Path)
 		}
 		if !ok {
 			continue
 		}
-		if err := unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(value), field.path...); err != nil {
-			return failure("the field cannot keep its value").under("template." + strings.Join(field.path, "."))
+		if err := unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(value), field.Path...); err != nil {
+			return template.Failure("the field cannot keep its value").Under("template." + strings.Join(field.Path, "."))
 		}
 	}
 	return nil
@@ -67,11 +62,11 @@ func (e *Evaluation) keepGenerated(child *compiledChild, it *item, object, live 
 
 // rendersAnother says whether a variable that is generated has another value than the live object:
 // where that does not have the labels of the child, observed does not show it.
-func (c *compiledChild) rendersAnother(object, live *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(c.generated, func(field generatedField) bool {
-		kept, ok := valueAt(live.Object, field.path)
-		rendered, _ := valueAt(object.Object, field.path)
-		return field.variable && ok && !reflect.DeepEqual(rendered, kept)
+func (c *Child) rendersAnother(object, live *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(c.Generated, func(field GeneratedField) bool {
+		kept, ok := valueAt(live.Object, field.Path)
+		rendered, _ := valueAt(object.Object, field.Path)
+		return field.Variable && ok && !reflect.DeepEqual(rendered, kept)
 	})
 }
 

@@ -1,4 +1,4 @@
-package rules
+package program
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/celenv/run"
-	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -23,9 +23,6 @@ import (
 //
 // It does no I/O, holds no lock and is not safe for concurrent use.
 type Evaluation struct {
-	// ctx bounds the time that expressions may take. An evaluation ends before
-	// the call that made it does, so the context does not outlive its caller.
-	ctx    context.Context //nolint:containedctx // See above; Next and Outcome run expressions.
 	prog   *Program
 	object *unstructured.Unstructured
 	parent map[string]any
@@ -42,11 +39,9 @@ type Evaluation struct {
 	nodes     []nodeState
 	// reads is nil until something needs it.
 	reads *reads
-	// budget is what expressions may still cost, and rendered counts the children.
-	budget   run.Budget
+	// session is what all expressions share, and rendered counts the children.
+	session  template.Session
 	rendered int
-	// room is how many values may still be put into the object that is rendered.
-	room int
 	// claimed maps what has been rendered to the child that did.
 	claimed map[identity]int
 	// deletions says of rendered objects what is to become of them, where they are not
@@ -55,11 +50,6 @@ type Evaluation struct {
 	// ignores has the fields of rendered objects that are left to others because a
 	// condition holds.
 	ignores map[identity][]syntax.IgnoredPath
-	// late is true once an expression was stopped at its deadline, and starved once one
-	// was because all evaluations together need more memory than there is.
-	late, starved bool
-	// drafted is how many bytes were counted for what is being rendered.
-	drafted int64
 }
 
 // phase is how far a node has come. It only goes forward.
@@ -86,7 +76,7 @@ type nodeState struct {
 	state phase
 	// problem says why the node, or the first of its items with a problem, is
 	// waiting or failed.
-	problem *problem
+	problem *template.Problem
 	// partial is true where items are left out because of a problem.
 	partial bool
 	items   []item
@@ -101,11 +91,11 @@ type nodeState struct {
 	// delay says why an object is not brought up to date now; empty where nobody knows.
 	delay string
 	// rollingOut says what a rollout waits for; stalled that it does so in vain.
-	rollingOut *problem
+	rollingOut *template.Problem
 	stalled    bool
 	// readiness is asked once.
 	readyKnown bool
-	notReady   *problem
+	notReady   *template.Problem
 }
 
 // item is one object of a node.
@@ -141,19 +131,16 @@ const (
 // the input is only read.
 func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 	ev := &Evaluation{
-		ctx: ctx, prog: p, object: in.Parent, parent: in.Parent.Object, reader: in.Reader, clock: run.NewClock(in.Now),
-		variables: make([]memo, len(p.variables)),
-		nodes:     make([]nodeState, len(p.children)),
-		claimed:   make(map[identity]int, len(p.children)+1),
+		prog: p, object: in.Parent, parent: in.Parent.Object, reader: in.Reader, clock: run.NewClock(in.Now),
+		finalizing: in.Finalizing, missing: in.Missing,
+		session:   template.NewSession(ctx, p.Limits, in.Memory, p.HasSecrets),
+		variables: make([]memo, len(p.Variables)),
+		nodes:     make([]nodeState, len(p.Children)),
+		claimed:   make(map[identity]int, len(p.Children)+1),
 	}
 	ev.base.ev, ev.random.Source = ev, in.Random
-	ev.budget = run.Budget{
-		Cost: p.limits.ReconcileCost, Time: p.limits.Deadline,
-		Memory: run.Memory{Limit: p.limits.ReconcileBytes, Shared: in.Memory},
-	}
 	ev.claimed[identityOf(in.Parent)] = parentClaim
-	ev.finalizing, ev.missing = in.Finalizing, in.Missing
-	for i, child := range p.children {
+	for i, child := range p.Children {
 		if child.Cleanup && !in.Finalizing {
 			ev.nodes[i].state = nodeSkipped
 		}
@@ -162,33 +149,23 @@ func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 	return ev
 }
 
-// begin gives the expressions of a call their time, and what is rendered in it its
-// room.
-func (e *Evaluation) begin() {
-	e.budget.Restart()
-	e.makeRoom()
-}
-
-// makeRoom begins another object: none has more values than bytes.
-func (e *Evaluation) makeRoom() {
-	e.room = e.prog.limits.ObjectBytes
-	e.budget.Memory.Return(e.drafted)
-	e.drafted = 0
-}
-
 // Matches says whether the rule is for this parent, as far as spec.parent.when
 // says. The error says why that is not known: it is a *WaitingError when the
 // expression reads what is not there yet.
 func (e *Evaluation) Matches() (bool, error) {
-	e.begin()
-	if e.prog.parentWhen == nil {
+	e.session.Begin()
+	if e.prog.Parent.When == nil {
 		return true, nil
 	}
-	ok, p := e.prog.parentWhen.isTrue(&e.base)
+	ok, p := e.prog.Parent.When.IsTrue(&e.base)
 	if p == nil {
 		return ok, nil
 	}
-	return false, p.under("spec.parent.when").err()
+	p = p.Under("spec.parent.when")
+	if p.Verdict == template.Waits {
+		return false, &WaitingError{Path: p.Path, Message: p.Message}
+	}
+	return false, &EvaluationError{Path: p.Path, Message: p.Message, Advice: p.Advice}
 }
 
 // WaitingError is an expression that reads what is not there yet.
@@ -212,26 +189,8 @@ type EvaluationError struct {
 }
 
 // Error gives the place and what is wrong.
-func (e *EvaluationError) Error() string { return e.Path + ": " + withAdvice(e.Message, e.Advice) }
-
-func (p *problem) err() error {
-	if p.verdict == waits {
-		return &WaitingError{Path: p.path, Message: p.message}
-	}
-	return &EvaluationError{Path: p.path, Message: p.message, Advice: p.advice}
-}
-
-// isTrue evaluates a condition.
-func (x *expression) isTrue(s *scope) (bool, *problem) {
-	val, p := x.eval(s)
-	if p != nil {
-		return false, p
-	}
-	b, ok := val.Value().(bool)
-	if !ok {
-		return false, failure("%s: must be true or false, and is %s", shorten(x.text), value.TypeText(val))
-	}
-	return b, nil
+func (e *EvaluationError) Error() string {
+	return e.Path + ": " + template.WithAdvice(e.Message, e.Advice)
 }
 
 // Next gives every node that can be written now, in an order in which each
@@ -239,9 +198,9 @@ func (x *expression) isTrue(s *scope) (bool, *problem) {
 // is given once; it may have no objects. It is empty as well once the evaluation is
 // Starved.
 func (e *Evaluation) Next() []Rendered {
-	e.begin()
+	e.session.Begin()
 	var batch []Rendered
-	for _, i := range e.prog.order {
+	for _, i := range e.prog.Order {
 		n := &e.nodes[i]
 		if n.state != nodePending || !e.canGo(i) {
 			continue
@@ -255,7 +214,7 @@ func (e *Evaluation) Next() []Rendered {
 			e.settle(i)
 		}
 	}
-	if e.starved {
+	if e.session.Starved {
 		return nil
 	}
 	return batch
@@ -263,10 +222,10 @@ func (e *Evaluation) Next() []Rendered {
 
 // toWrite sorts the objects of a node that was rendered by what is to be done.
 func (e *Evaluation) toWrite(i int) Rendered {
-	n, child := &e.nodes[i], e.prog.children[i]
+	n, child := &e.nodes[i], e.prog.Children[i]
 	out := Rendered{
 		Node: child.ID, Objects: make([]*unstructured.Unstructured, 0, len(n.items)),
-		Kept: n.uncreated, Guarded: child.guarded() || child.rollout != nil, Partial: n.partial,
+		Kept: n.uncreated, Guarded: child.guarded() || child.Rollout != nil, Partial: n.partial,
 	}
 	for j := range n.items {
 		it := &n.items[j]
@@ -278,10 +237,10 @@ func (e *Evaluation) toWrite(i int) Rendered {
 			continue
 		}
 		out.Objects = append(out.Objects, it.object)
-		if len(child.generated) > 0 {
+		if len(child.Generated) > 0 {
 			out.fresh = append(out.fresh, it.fresh)
 		}
-		if child.renews() {
+		if child.Renews() {
 			out.renewals = append(out.renewals, it.renewal)
 		}
 	}
@@ -291,23 +250,23 @@ func (e *Evaluation) toWrite(i int) Rendered {
 // canGo says whether all that a child needs is settled, and settles the child
 // itself when it depends on one that is not ready.
 func (e *Evaluation) canGo(i int) bool {
-	child := e.prog.children[i]
-	for _, j := range child.needs {
+	child := e.prog.Children[i]
+	for _, j := range child.Needs {
 		if !e.nodes[j].state.settled() {
 			return false
 		}
 	}
-	for _, j := range child.waitsFor {
+	for _, j := range child.WaitsFor {
 		if !e.nodes[j].state.settled() {
 			return false
 		}
 	}
-	for _, j := range child.waitsFor {
+	for _, j := range child.WaitsFor {
 		if e.prog.samePairs(i, j) {
 			continue // each item waits for the one that it is paired with
 		}
 		if p := e.notReady(j); p != nil {
-			e.stop(i, waiting("waits for %s to be ready: %s", e.prog.children[j].ID, p.text()).under("dependsOn"))
+			e.stop(i, template.Waiting("waits for %s to be ready: %s", e.prog.Children[j].ID, p.Text()).Under("dependsOn"))
 			return false
 		}
 	}
@@ -315,13 +274,18 @@ func (e *Evaluation) canGo(i int) bool {
 }
 
 // stop ends a node without any objects.
-func (e *Evaluation) stop(i int, p *problem) {
+func (e *Evaluation) stop(i int, p *template.Problem) {
 	n := &e.nodes[i]
 	n.problem, n.items, n.partial = p, nil, true
-	n.state = nodeFailed
-	if p.verdict == waits {
-		n.state = nodeWaiting
+	n.state = stopped(p)
+}
+
+// stopped is the phase of a node that ended with a problem.
+func stopped(p *template.Problem) phase {
+	if p.Verdict == template.Waits {
+		return nodeWaiting
 	}
+	return nodeFailed
 }
 
 // Applied tells what became of a node that Next gave. live are the objects as
@@ -330,7 +294,7 @@ func (e *Evaluation) stop(i int, p *problem) {
 // are only read. A node that was not given, or was settled already, is passed
 // over.
 func (e *Evaluation) Applied(node string, live []*unstructured.Unstructured) {
-	i, ok := e.prog.byID[node]
+	i, ok := e.prog.ByID[node]
 	if !ok || e.nodes[i].state != nodeRendered {
 		return
 	}
@@ -347,20 +311,20 @@ func (e *Evaluation) Applied(node string, live []*unstructured.Unstructured) {
 // Delay notes why an object of a node that Next gave is not brought up to date now. What reads the
 // node says so. It is called before Applied.
 func (e *Evaluation) Delay(node, why string) {
-	if i, ok := e.prog.byID[node]; ok {
+	if i, ok := e.prog.ByID[node]; ok {
 		e.nodes[i].delay = why
 	}
 }
 
 // absent says why a node that is read has no objects yet.
-func (n *nodeState) absent(name string) *problem {
+func (n *nodeState) absent(name string) *template.Problem {
 	switch {
 	case n.state == nodeNotApplied && n.delay != "":
-		return waiting("%s is not up to date yet: %s", name, n.delay)
+		return template.Waiting("%s is not up to date yet: %s", name, n.delay)
 	case n.state == nodeNotApplied:
-		return waiting("%s is not up to date yet", name)
+		return template.Waiting("%s is not up to date yet", name)
 	}
-	return waiting("%s does not exist yet", name)
+	return template.Waiting("%s does not exist yet", name)
 }
 
 // settle decides what a rendered node has become.
@@ -373,14 +337,11 @@ func (e *Evaluation) settle(i int) {
 		}
 	}
 	if n.partial {
-		n.state = nodeFailed
-		if n.problem.verdict == waits {
-			n.state = nodeWaiting
-		}
+		n.state = stopped(n.problem)
 		return
 	}
 	n.state = nodeApplied
-	if !e.prog.children[i].ForEach {
+	if !e.prog.Children[i].IsList {
 		return
 	}
 	n.list = make([]any, len(n.items))
@@ -392,7 +353,7 @@ func (e *Evaluation) settle(i int) {
 // Outcome says what became of every child and what the status should be. It
 // is meant to be called once, when Next gives nothing more.
 func (e *Evaluation) Outcome() Outcome {
-	e.begin()
+	e.session.Begin()
 	out := Outcome{Nodes: make([]NodeOutcome, len(e.nodes))}
 	for i := range e.nodes {
 		out.Nodes[i] = e.nodeOutcome(i)
@@ -401,8 +362,8 @@ func (e *Evaluation) Outcome() Outcome {
 	e.renderStatus(&out)
 	e.renderConditions(&out)
 	e.renderEvents(&out)
-	out.RequeueAfter = e.duration(e.prog.requeueAfter, &out)
-	out.MinInterval = e.duration(e.prog.minInterval, &out)
+	out.RequeueAfter = e.duration(e.prog.RequeueAfter, &out)
+	out.MinInterval = e.duration(e.prog.MinInterval, &out)
 	e.renderDeletion(&out)
 	e.renderFinalization(&out)
 	out.WakeAt = e.WakeAt()
@@ -418,11 +379,11 @@ func (e *Evaluation) WakeAt() time.Time { return e.clock.NextChange() }
 // OutOfTime says whether an expression was stopped because of Limits.Deadline so
 // far. What failed for that may come out otherwise on a machine that is less busy:
 // the evaluation is worth another try without any change.
-func (e *Evaluation) OutOfTime() bool { return e.late }
+func (e *Evaluation) OutOfTime() bool { return e.session.Late }
 
 func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 	n := &e.nodes[i]
-	o := NodeOutcome{ID: e.prog.children[i].ID, HoldPrune: n.partial, Stalled: n.stalled}
+	o := NodeOutcome{ID: e.prog.Children[i].ID, HoldPrune: n.partial, Stalled: n.stalled}
 	p := n.problem
 	switch n.state {
 	case nodeApplied:
@@ -432,15 +393,15 @@ func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 		o.Failed = p != nil && e.hasFailed(i)
 	case nodeSkipped:
 		o.State, o.Ready = StateSkipped, true
-		switch child := e.prog.children[i]; {
+		switch child := e.prog.Children[i]; {
 		case child.Cleanup && !e.finalizing:
-			p = &problem{path: "finalize", message: "is created while the parent is being deleted"}
+			p = &template.Problem{Path: "finalize", Message: "is created while the parent is being deleted"}
 		case e.isLeftOut(child):
-			p = &problem{message: e.whySkipped(i)}
+			p = &template.Problem{Message: e.whySkipped(i)}
 		}
 	case nodeUncreated:
 		o.State, o.Ready = StateSkipped, true
-		p = &problem{path: "createWhen", message: "is false, and the object does not exist"}
+		p = &template.Problem{Path: "createWhen", Message: "is false, and the object does not exist"}
 	case nodeFailed:
 		o.State = StateFailed
 	case nodeWaiting:
@@ -448,27 +409,61 @@ func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 	case nodeRendered, nodeNotApplied:
 		o.State, o.HoldPrune = StateNotApplied, true
 		if p == nil {
-			p = failure("could not be brought up to date")
+			p = template.Failure("could not be brought up to date")
 		}
 	case nodePending:
 		o.State, o.HoldPrune = StateWaiting, true
-		p = waiting("waits for %s", e.unsettledNeed(i))
+		p = template.Waiting("waits for %s", e.unsettledNeed(i))
 	}
 	if p != nil {
-		o.Path, o.Message, o.Advice, o.KindMissing = p.path, p.message, p.advice, p.missing
+		o.Path, o.Message, o.Advice, o.KindMissing = p.Path, p.Message, p.Advice, p.KindMissing
 	}
 	return o
 }
 
 // unsettledNeed is the first child that i needs and nothing is known of.
 func (e *Evaluation) unsettledNeed(i int) string {
-	child := e.prog.children[i]
-	for _, needs := range [][]int{child.needs, child.waitsFor} {
+	child := e.prog.Children[i]
+	for _, needs := range [][]int{child.Needs, child.WaitsFor} {
 		for _, j := range needs {
 			if !e.nodes[j].state.settled() {
-				return e.prog.children[j].ID
+				return e.prog.Children[j].ID
 			}
 		}
 	}
 	return child.ID
 }
+
+// duration is what requeueAfter or minInterval says; null and optional.none() say
+// nothing.
+func (e *Evaluation) duration(d *Duration, out *Outcome) time.Duration {
+	switch {
+	case d == nil:
+		return 0
+	case d.Value == nil:
+		return d.Constant
+	}
+	says, p := template.DurationOf(d.Value, &e.base, d.Least)
+	if p != nil {
+		out.note(p.Under(d.Field))
+	}
+	return says
+}
+
+// Starved reports whether the evaluation was ended because all evaluations together need
+// more memory than there is. That is no fault of the rule: nothing that came of the evaluation
+// counts, and it is worth another try, for which memory is reserved.
+func (e *Evaluation) Starved() bool { return e.session.Starved }
+
+// Reserve waits until there is as much memory as the evaluation can need, or ctx ends.
+// It comes before anything is evaluated; the evaluation is not starved then.
+func (e *Evaluation) Reserve(ctx context.Context) error {
+	return e.session.Budget.Memory.Reserve(ctx) //nolint:wrapcheck // It says what was waited for.
+}
+
+// TryReserve is Reserve that does not wait: it tells whether there is as much memory.
+func (e *Evaluation) TryReserve() bool { return e.session.Budget.Memory.TryReserve() }
+
+// Close returns the memory of the evaluation to those that share it. Its caller may
+// keep what was rendered; nothing may be evaluated any more. It may be called again.
+func (e *Evaluation) Close() { e.session.Budget.Memory.Close() }

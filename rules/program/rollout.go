@@ -1,24 +1,17 @@
-package rules
+package program
 
 import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // A rollout decides which items of a forEach are updated in this evaluation, from what
 // is there alone: which of them were applied with what is rendered now (Reader.Outdated)
 // and which are ready. So it goes on after a restart, and goes back when the rule or its
 // input does. What is held back is left as it is.
-
-// compiledRollout is rollout of a child.
-type compiledRollout struct {
-	syntax.Rollout
-	// value is maxUnavailable where it is an expression, else nil.
-	value template
-}
 
 // turn is how an item stands in a rollout.
 type turn struct {
@@ -27,7 +20,7 @@ type turn struct {
 	// outdated is true where it was applied with something else than is rendered now.
 	outdated bool
 	// notReady says why it is not ready.
-	notReady *problem
+	notReady *template.Problem
 	// failed is true where its own status says that it will not become ready.
 	failed bool
 }
@@ -35,8 +28,8 @@ type turn struct {
 // rollOut leaves those items as they are that are not to be updated yet, and leaves out
 // those that are not to be made yet.
 func (e *Evaluation) rollOut(i int) {
-	child, n := e.prog.children[i], &e.nodes[i]
-	if child.rollout == nil || n.state != nodeRendered {
+	child, n := e.prog.Children[i], &e.nodes[i]
+	if child.Rollout == nil || n.state != nodeRendered {
 		return
 	}
 	turns := make([]turn, len(n.items))
@@ -44,16 +37,16 @@ func (e *Evaluation) rollOut(i int) {
 		turns[j] = e.turnOf(child, &n.items[j])
 	}
 	missing := n.missing
-	if child.rollout.Ordered {
+	if child.Rollout.Ordered {
 		e.makeInOrder(n, turns)
 	}
 	e.updateInOrder(child, n, turns, missing)
 	n.dropMissing()
 }
 
-func (e *Evaluation) turnOf(child *compiledChild, it *item) turn {
+func (e *Evaluation) turnOf(child *Child, it *item) turn {
 	if it.before == nil {
-		return turn{notReady: waiting("it does not exist yet")}
+		return turn{notReady: template.Waiting("it does not exist yet")}
 	}
 	t := turn{there: true}
 	if it.fate == fateWritten && e.reader != nil {
@@ -63,10 +56,10 @@ func (e *Evaluation) turnOf(child *compiledChild, it *item) turn {
 	probe.live = it.before
 	t.notReady = e.itemNotReady(child, &probe)
 	if t.notReady == nil && unobserved(it.before) {
-		t.notReady = waiting("its controller has not seen its newest generation yet")
+		t.notReady = template.Waiting("its controller has not seen its newest generation yet")
 	}
 	if t.notReady != nil {
-		t.failed = t.notReady.verdict != waits || hasFailed(it.before)
+		t.failed = t.notReady.Verdict != template.Waits || hasFailed(it.before)
 	}
 	return t
 }
@@ -79,7 +72,7 @@ func unobserved(obj *unstructured.Unstructured) bool {
 
 // makeInOrder lets an item be made only when all before it are ready.
 func (e *Evaluation) makeInOrder(n *nodeState, turns []turn) {
-	var before *problem
+	var before *template.Problem
 	failed := false
 	for j := range n.items {
 		it, t := &n.items[j], &turns[j]
@@ -88,11 +81,11 @@ func (e *Evaluation) makeInOrder(n *nodeState, turns []turn) {
 		}
 		switch {
 		case !t.there && before != nil:
-			n.leaveOut(it.scope.index, waiting("%s is created when those before it are ready: %s", it.object.GetName(), before.text()).under("rollout.order"))
+			n.leaveOut(it.scope.index, template.Waiting("%s is created when those before it are ready: %s", it.object.GetName(), before.Text()).Under("rollout.order"))
 			n.stalled = n.stalled || failed
 			it.object = nil
 		case t.notReady != nil && before == nil:
-			before = waiting("%s: %s", it.object.GetName(), t.notReady.text())
+			before = template.Waiting("%s: %s", it.object.GetName(), t.notReady.Text())
 			failed = t.failed
 		}
 	}
@@ -103,8 +96,8 @@ func (e *Evaluation) makeInOrder(n *nodeState, turns []turn) {
 // ready anyway does not wait for that, so that a change which mends it reaches it; but
 // of those that have been updated, no more than maxUnavailable may be not ready. Items
 // of which nothing is known, because they could not be rendered, count as not ready.
-func (e *Evaluation) updateInOrder(child *compiledChild, n *nodeState, turns []turn, unknown int) {
-	limit, p := e.maxUnavailable(child.rollout, len(turns)+unknown)
+func (e *Evaluation) updateInOrder(child *Child, n *nodeState, turns []turn, unknown int) {
+	limit, p := e.maxUnavailable(child.Rollout, len(turns)+unknown)
 	unavailable, underWay := unknown, 0
 	for j, t := range turns {
 		if t.notReady != nil {
@@ -120,7 +113,7 @@ func (e *Evaluation) updateInOrder(child *compiledChild, n *nodeState, turns []t
 		goes := underWay < limit && (t.notReady != nil || unavailable < limit)
 		switch {
 		case !t.outdated:
-		case int64(it.scope.index) < child.rollout.Partition:
+		case int64(it.scope.index) < child.Rollout.Partition:
 			it.holdBack()
 		case !goes:
 			it.holdBack()
@@ -151,10 +144,10 @@ func (it *item) holdBack() {
 }
 
 // explain says what a rollout waits for, and whether it waits in vain.
-func (n *nodeState) explain(turns []turn, left int, unknown *problem) (p *problem, stalled bool) {
+func (n *nodeState) explain(turns []turn, left int, unknown *template.Problem) (p *template.Problem, stalled bool) {
 	text := fmt.Sprintf("%d of %d items are still to be updated", left, len(turns))
 	if unknown != nil {
-		return waiting("%s; %s", text, unknown.text()).under(unknown.path).under("rollout"), unknown.verdict != waits
+		return template.Waiting("%s; %s", text, unknown.Text()).Under(unknown.Path).Under("rollout"), unknown.Verdict != template.Waits
 	}
 	blocks := -1
 	for j, t := range turns {
@@ -164,32 +157,20 @@ func (n *nodeState) explain(turns []turn, left int, unknown *problem) (p *proble
 		}
 	}
 	if blocks >= 0 {
-		why := turns[blocks].notReady
-		if why.path != "" {
-			text += fmt.Sprintf("; waits for %s: %s: %s", n.items[blocks].object.GetName(), why.path, why.text())
-		} else {
-			text += fmt.Sprintf("; waits for %s: %s", n.items[blocks].object.GetName(), why.text())
-		}
+		text += fmt.Sprintf("; waits for %s: %s", n.items[blocks].object.GetName(), turns[blocks].notReady.Error())
 		stalled = turns[blocks].failed
 	}
-	return waiting("%s", text).under("rollout"), stalled
+	return template.Waiting("%s", text).Under("rollout"), stalled
 }
 
 // maxUnavailable is how many items may be not ready at the same time.
-func (e *Evaluation) maxUnavailable(r *compiledRollout, items int) (int, *problem) {
-	if r.value == nil {
-		return r.Share.Of(items), nil
+func (e *Evaluation) maxUnavailable(r *Rollout, items int) (int, *template.Problem) {
+	share := r.Share
+	if r.Max != nil {
+		var p *template.Problem
+		if share, p = template.ShareOf(r.Max, &e.base); p != nil {
+			return 0, p.Under("maxUnavailable")
+		}
 	}
-	val, ok, p := r.value.render(&e.base)
-	if p != nil {
-		return 0, p.under("maxUnavailable")
-	}
-	if !ok {
-		val = nil
-	}
-	says, err := syntax.ShareOf(val)
-	if err != nil {
-		return 0, failure("%s, and is %s", err.Error(), jsonType(val)).under("maxUnavailable")
-	}
-	return says.Of(items), nil
+	return share.Of(items), nil
 }

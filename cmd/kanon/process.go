@@ -34,8 +34,8 @@ const (
 	idleCheck = 100 * time.Millisecond
 )
 
-// program is everything that kanon run wires together.
-type program struct {
+// process is everything that kanon run wires together.
+type process struct {
 	engine      *engine.Engine
 	server      *server
 	outages     *outages
@@ -43,7 +43,7 @@ type program struct {
 	events      record.EventSink
 }
 
-func newProgram(config *rest.Config, o *runOptions) (*program, error) {
+func newProcess(config *rest.Config, o *runOptions) (*process, error) {
 	outages := &outages{now: time.Now}
 	config = rest.CopyConfig(config)
 	config.Wrap(outages.wrap)
@@ -69,7 +69,7 @@ func newProgram(config *rest.Config, o *runOptions) (*program, error) {
 		}
 		sources = append(sources, files)
 	}
-	p := &program{
+	p := &process{
 		server:      &server{client: kinds.RESTClient(), host: config.Host, limit: answerLimit, after: time.After},
 		outages:     outages,
 		broadcaster: record.NewBroadcaster(),
@@ -95,7 +95,7 @@ func newProgram(config *rest.Config, o *runOptions) (*program, error) {
 }
 
 // run runs the engine, once the API server answers, until ctx ends.
-func (p *program) run(ctx context.Context) error {
+func (p *process) run(ctx context.Context) error {
 	if !p.server.await(ctx) {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (p *program) run(ctx context.Context) error {
 
 // freeMemory gives back, once the engine is idle for the first time, what it took to start: to read schemas and lists takes
 // several times what is kept of them.
-func (p *program) freeMemory(ctx context.Context) {
+func (p *process) freeMemory(ctx context.Context) {
 	ticker := time.NewTicker(idleCheck)
 	defer ticker.Stop()
 	for !p.engine.Idle() {

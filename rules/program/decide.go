@@ -1,0 +1,176 @@
+package program
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// decide asks createWhen about an object that is not there, and updateWhen about
+// one that is.
+func (e *Evaluation) decide(child *Child, it *item, object *unstructured.Unstructured) *template.Problem {
+	if child.CreateWhen == nil && !child.guarded() && !child.Renews() && child.Rollout == nil {
+		return nil
+	}
+	var live, replaced *unstructured.Unstructured
+	if e.reader != nil {
+		var err error
+		if live, err = e.reader.Live(object); err != nil {
+			return template.Waiting("it is not known yet whether it exists: %s", err.Error())
+		}
+		if live == nil {
+			replaced = e.reader.Replaced(object)
+		}
+	}
+	it.before = live
+	if kept := cmp.Or(live, replaced); kept != nil {
+		if p := e.keepGenerated(child, it, object, kept); p != nil {
+			return p
+		}
+	}
+	if live == nil {
+		holds, p := child.CreateWhen.Holds(&it.scope, "createWhen")
+		if p == nil && !holds {
+			it.fate = fateUncreated
+		}
+		return p
+	}
+	updates := child.UpdatePolicy != syntax.UpdateCreateOnly
+	if updates {
+		var p *template.Problem
+		if updates, p = child.UpdateWhen.Holds(it.scope.of(live), "updateWhen"); p != nil {
+			return p
+		}
+	}
+	if !updates {
+		it.fate, it.live = fateKept, live
+	}
+	return e.decideRenewal(child, it, live)
+}
+
+// guarded says whether an object that is there may have to stay as it is.
+func (c *Child) guarded() bool {
+	return c.UpdateWhen != nil || c.UpdatePolicy == syntax.UpdateCreateOnly || len(c.Generated) > 0
+}
+
+// Renews reports whether an object of the child may be deleted and created again.
+func (c *Child) Renews() bool {
+	return c.RecreateWhen != nil || c.UpdatePolicy == syntax.UpdateRecreate || c.UpdatePolicy == syntax.UpdateApplyOrRecreate
+}
+
+// decideRenewal asks recreateWhen about an object that exists and may be changed,
+// and createWhen whether one may be made in its place: what could not be made is not
+// deleted for it. What recreateWhen cannot say yet counts as no. An object of CreateOnly
+// is recreated, or left as it is.
+func (e *Evaluation) decideRenewal(child *Child, it *item, live *unstructured.Unstructured) *template.Problem {
+	once := child.UpdatePolicy == syntax.UpdateCreateOnly
+	if !child.Renews() || it.fate != fateWritten && !once {
+		return nil
+	}
+	if child.RecreateWhen != nil {
+		s := it.scope.of(live)
+		ok, p := child.RecreateWhen.IsTrue(s)
+		if p != nil && p.Verdict != template.Waits {
+			return p.Under("recreateWhen")
+		}
+		switch created := live.GetCreationTimestamp(); {
+		case !ok:
+		case wasTrue(child.RecreateWhen, s, created.Time):
+			it.renewal = RenewalDue
+		default:
+			it.renewal = RenewalExpired
+		}
+	}
+	if child.CreateWhen != nil {
+		if ok, p := child.CreateWhen.IsTrue(&it.scope); p != nil || !ok {
+			it.renewal = RenewalBarred
+		}
+	}
+	if once && it.renewal.IsDue() {
+		it.fate, it.live = fateWritten, nil
+	}
+	return nil
+}
+
+// wasTrue says whether an expression would have been true at an earlier time, if nothing but the
+// time were different.
+func wasTrue(x *template.Expression, s *scope, at time.Time) bool {
+	then, clock := *s, run.NewClock(at)
+	then.clock = &clock
+	ok, p := x.IsTrue(&then)
+	return ok || p != nil || at.IsZero()
+}
+
+// MayRecreate says whether objects of a kind may be deleted to be created again: not
+// where all that is in them goes with them.
+func MayRecreate(gvk schema.GroupVersionKind) bool {
+	return !slices.Contains([]schema.GroupKind{
+		{Kind: "Namespace"},
+		{Kind: "PersistentVolume"},
+		{Kind: "PersistentVolumeClaim"},
+		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+	}, gvk.GroupKind())
+}
+
+// decideIgnored notes which fields of a rendered object are left to others for now.
+func (e *Evaluation) decideIgnored(child *Child, s *scope, id identity) *template.Problem {
+	for i := range child.Handovers {
+		h := &child.Handovers[i]
+		holds, p := h.When.Holds(s, h.Place)
+		if p != nil {
+			return p
+		}
+		if !holds {
+			continue
+		}
+		if e.ignores == nil {
+			e.ignores = make(map[identity][]syntax.IgnoredPath)
+		}
+		e.ignores[id] = append(e.ignores[id], h.Path)
+	}
+	return nil
+}
+
+// Ignores has the fields of an object that Next gave which are left to others because a
+// when of ignore holds: they count with Child.Ignore. They are read-only.
+func (e *Evaluation) Ignores(object *unstructured.Unstructured) []syntax.IgnoredPath {
+	return e.ignores[identityOf(object)]
+}
+
+// decideDeletion notes what is to become of a rendered object one day.
+func (e *Evaluation) decideDeletion(child *Child, s *scope, id identity) *template.Problem {
+	out := child.Ending
+	var p *template.Problem
+	if t := child.EndingFrom.WhenPruned; t != nil {
+		if out.WhenPruned, p = template.DeletionPolicyOf(t, s); p != nil {
+			return p.Under("deletionPolicy")
+		}
+	}
+	if t := child.EndingFrom.WhenDeleted; t != nil {
+		if out.WhenDeleted, p = template.DeletionPolicyOf(t, s); p != nil {
+			return p.Under("deletionPolicy")
+		}
+	}
+	if out != (Ending{syntax.EndDelete, syntax.EndDelete}) {
+		if e.deletions == nil {
+			e.deletions = make(map[identity]Ending)
+		}
+		e.deletions[id] = out
+	}
+	return nil
+}
+
+// Ending says what is to become of an object that Next gave.
+func (e *Evaluation) Ending(object *unstructured.Unstructured) Ending {
+	if out, ok := e.deletions[identityOf(object)]; ok {
+		return out
+	}
+	return Ending{syntax.EndDelete, syntax.EndDelete}
+}

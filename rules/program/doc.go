@@ -1,0 +1,26 @@
+// Package program is a compiled rule and its evaluation.
+//
+// A [Program] is what the compiler made of a rule: plain fields, and read-only from then on.
+// An [Evaluation] is one run of it for one parent. Its caller does all reading and writing:
+//
+//	ev := compiled.Evaluate(ctx, program.Input{Parent: parent, Now: time.Now(), Reader: reader})
+//	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
+//		for _, node := range batch {
+//			live := write(node.Objects) // nil where that failed
+//			ev.Applied(node.Node, live)
+//		}
+//	}
+//	out := ev.Outcome() // what became of each child, and the status
+//
+// The children form a graph by what they read of one another. A child can go when all that it
+// reads is settled; what it reads of a child that is written is the live object. What a rule
+// reads of the cluster besides, its lookups and what is observed of its children, comes from
+// the [Reader], which answers from memory; a lookup is asked for once in an evaluation, when
+// something first reads it.
+//
+// program.go is the compiled rule. evaluation.go is the order of things, and scope.go what
+// names mean. render.go renders a child, items.go those of a forEach, and decide.go says what
+// is done with what was rendered; rollout.go holds updates back. package template renders the
+// parts. Whatever depends on now is noted by run.Clock, so that [Outcome].WakeAt says when the
+// rule must be evaluated again.
+package program

@@ -1,0 +1,256 @@
+package program
+
+import (
+	"slices"
+
+	"github.com/google/cel-go/common/types/ref"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program/template"
+)
+
+// itemBytes is about what an item of a forEach takes besides its object, variableBytes
+// what a variable of an item takes besides its value, and tupleBytes what the value of
+// a forEach name takes.
+const itemBytes, variableBytes, tupleBytes = 320, 80, 40
+
+// renderItems renders a forEach. An item that waits or fails does not stop the
+// others, but it makes the node partial, because its identity may be unknown.
+func (e *Evaluation) renderItems(i int) {
+	child := e.prog.Children[i]
+	n := &e.nodes[i]
+	tuples, p := e.itemsOf(i)
+	if p != nil {
+		e.stop(i, p)
+		return
+	}
+	n.items = make([]item, 0, len(tuples))
+	first := make(map[identity]int, len(tuples))
+	for at, t := range tuples {
+		p := e.session.Overdue()
+		if p == nil {
+			p = e.session.Hold(itemBytes + variableBytes*int64(len(child.Variables)))
+		}
+		if p != nil {
+			e.stop(i, p)
+			return
+		}
+		it := item{scope: scope{ev: e, body: &child.Body, items: t, index: int32(at), locals: newMemos(&child.Body)}} //nolint:gosec // maxItems is far less.
+		if p := e.renderPaired(i, &it); p != nil {
+			n.leaveOut(it.scope.index, p)
+			continue
+		}
+		if it.object == nil {
+			continue
+		}
+		id := identityOf(it.object)
+		if at, twice := first[id]; twice {
+			if at >= 0 {
+				n.items[at].object = nil
+			}
+			first[id] = -1
+			n.leaveOut(it.scope.index, template.Failure("two items are %s; nothing is deleted until each has a name of its own", id).
+				Advising("build the name from what is different for each item").Under("template.metadata.name"))
+			continue
+		}
+		if p := e.claim(i, id); p != nil {
+			n.leaveOut(it.scope.index, p)
+			continue
+		}
+		first[id] = len(n.items)
+		n.items = append(n.items, it)
+	}
+	n.dropMissing()
+	e.rendersAll(i)
+	e.rollOut(i)
+	e.notePairs(i)
+}
+
+// leaveOut notes why an item is not rendered. A failure outweighs waiting, as
+// it needs someone to do something.
+func (n *nodeState) leaveOut(index int32, p *template.Problem) {
+	n.partial = true
+	n.missing++
+	if n.leftOut == 0 || index < n.leftOut {
+		n.leftOut = index + 1
+	}
+	if p.Outweighs(n.problem) {
+		n.problem = p
+	}
+}
+
+// dropMissing leaves out the items that turned out to have the identity of a later
+// one, and puts those apart that are not to be made.
+func (n *nodeState) dropMissing() {
+	kept := n.items[:0]
+	for _, it := range n.items {
+		switch {
+		case it.object == nil:
+		case it.fate == fateUncreated:
+			n.uncreated = append(n.uncreated, it.object)
+		default:
+			kept = append(kept, it)
+		}
+	}
+	n.items = kept
+}
+
+// tuples are the values of the forEach names for each item: the product of all
+// dimensions, the last of them turning fastest.
+func (e *Evaluation) tuples(b *Body) ([][]ref.Val, *template.Problem) {
+	tuples := [][]ref.Val{nil}
+	for d := range b.ForEach {
+		dim := &b.ForEach[d]
+		var next [][]ref.Val
+		count := 0
+		for _, t := range tuples {
+			values, p := template.ItemsOf(dim.In, &scope{ev: e, body: b, items: t, readOnly: true})
+			if p != nil {
+				return nil, p.Under(dim.Path)
+			}
+			if p := e.session.List(len(values)); p != nil {
+				return nil, p.Under(dim.Path)
+			}
+			if count += len(values); count > e.prog.Limits.Children {
+				continue // to know how many there are
+			}
+			if p := e.session.Hold(int64(len(values)) * tupleBytes * int64(len(t)+1)); p != nil {
+				return nil, p.Under(dim.Path)
+			}
+			for _, v := range values {
+				next = append(next, append(slices.Clip(t), v))
+			}
+		}
+		if most := e.prog.Limits.Children; count > most {
+			return nil, template.Failure("makes %s items, more than the %s allowed by --max-children", diagnostic.Number(count), diagnostic.Number(most)).Under(dim.Path)
+		}
+		tuples = next
+	}
+	return tuples, nil
+}
+
+// familyItems are the items of one child, which another one has too.
+type familyItems struct {
+	// tuples are the values of the forEach names for each item. They are computed
+	// once, for the child that has the forEach.
+	known   bool
+	tuples  [][]ref.Val
+	problem *template.Problem
+	// pairs say what became of each item; nil before the child is rendered.
+	pairs []pair
+}
+
+// pair is what became of one item.
+type pair struct {
+	// item is one more than its index in nodeState.items; 0: it is not there.
+	item    int
+	skipped bool
+	// uncreated is true where createWhen keeps it from being made.
+	uncreated bool
+	problem   *template.Problem
+}
+
+// itemsOf are the items of a forEach.
+func (e *Evaluation) itemsOf(i int) ([][]ref.Val, *template.Problem) {
+	child := e.prog.Children[i]
+	if !child.SameItems {
+		return e.tuples(&child.Body)
+	}
+	own := e.ownReads()
+	if own.items == nil {
+		own.items = make([]familyItems, len(e.nodes))
+	}
+	root := &own.items[child.Root]
+	if !root.known {
+		root.known = true
+		root.tuples, root.problem = e.tuples(&child.Body)
+	}
+	return root.tuples, root.problem
+}
+
+// renderPaired renders one item of a forEach, and notes what became of it for
+// those that are paired with it.
+func (e *Evaluation) renderPaired(i int, it *item) *template.Problem {
+	child := e.prog.Children[i]
+	if !child.SameItems {
+		return e.renderItem(child, it)
+	}
+	own := &e.reads.items[i]
+	if own.pairs == nil {
+		own.pairs = make([]pair, len(e.reads.items[child.Root].tuples))
+	}
+	p := e.pairsNotReady(child, it.scope.index)
+	if p == nil {
+		p = e.renderItem(child, it)
+	}
+	own.pairs[it.scope.index] = pair{
+		skipped: p == nil && it.object == nil, uncreated: it.fate == fateUncreated, problem: p,
+	}
+	return p
+}
+
+// notePairs notes where the items are that were rendered.
+func (e *Evaluation) notePairs(i int) {
+	if !e.prog.Children[i].SameItems {
+		return
+	}
+	for j := range e.nodes[i].items {
+		e.reads.items[i].pairs[e.nodes[i].items[j].scope.index].item = j + 1
+	}
+}
+
+// samePairs says whether two children have the same items.
+func (p *Program) samePairs(i, j int) bool {
+	a, b := p.Children[i], p.Children[j]
+	return a.SameItems && b.SameItems && a.Root == b.Root
+}
+
+// pairsNotReady says which of the paired items that an item depends on is not
+// ready, and why.
+func (e *Evaluation) pairsNotReady(child *Child, index int32) *template.Problem {
+	for _, j := range child.WaitsFor {
+		other := e.prog.Children[j]
+		if !other.SameItems || other.Root != child.Root {
+			continue
+		}
+		if p := e.pairNotReady(j, index); p != nil {
+			return template.Waiting("waits for %s to be ready: %s", other.ID, p.Text()).Under("dependsOn")
+		}
+	}
+	return nil
+}
+
+func (e *Evaluation) pairNotReady(j int, index int32) *template.Problem {
+	n := &e.nodes[j]
+	at := e.pair(j, index)
+	switch {
+	case at == nil && n.problem != nil:
+		return n.problem
+	case at == nil || at.item == 0 && at.problem == nil && !at.skipped && !at.uncreated:
+		return template.Waiting("it is not up to date")
+	case at.skipped, at.uncreated:
+		return nil
+	case at.problem != nil:
+		return at.problem
+	}
+	it := &n.items[at.item-1]
+	if it.live == nil {
+		return template.Waiting("it is not up to date")
+	}
+	p := e.itemNotReady(e.prog.Children[j], it)
+	if p == nil {
+		return nil
+	}
+	return p.Of(it.live.GetName())
+}
+
+// pair is what became of an item of a child; nil where nothing is known of it.
+func (e *Evaluation) pair(i int, index int32) *pair {
+	if e.isLeftOut(e.prog.Children[i]) {
+		return &pair{skipped: true}
+	}
+	if e.reads == nil || i >= len(e.reads.items) || int(index) >= len(e.reads.items[i].pairs) {
+		return nil
+	}
+	return &e.reads.items[i].pairs[index]
+}

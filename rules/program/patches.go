@@ -1,0 +1,156 @@
+package program
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// renderPatches says what the patches set. They come after all children: what they
+// read of one that is not settled now waits.
+func (e *Evaluation) renderPatches(out *Outcome) {
+	if len(e.prog.Patches) == 0 {
+		return
+	}
+	out.Patches = make([]PatchOutcome, len(e.prog.Patches))
+	for i, patch := range e.prog.Patches {
+		out.Patches[i] = e.renderPatch(patch)
+	}
+}
+
+func (e *Evaluation) renderPatch(patch *Patch) PatchOutcome {
+	out := PatchOutcome{ID: patch.ID, State: StateApplied}
+	tuples, p := e.tuples(&patch.Body)
+	if p != nil {
+		out.Unknown = true
+		out.stop(p)
+		return out
+	}
+	var first *template.Problem
+	skipped := 0
+	for at, t := range tuples {
+		p := e.session.Overdue()
+		if p != nil {
+			out.Unknown = true
+		} else {
+			s := scope{ev: e, body: &patch.Body, items: t, index: int32(at), locals: newMemos(&patch.Body)} //nolint:gosec // As in renderItems.
+			var set, known bool
+			if set, known, p = e.contribute(patch, &s, &out); !set && p == nil {
+				skipped++
+			}
+			out.Unknown = out.Unknown || !known
+		}
+		if p.Outweighs(first) {
+			first = p
+		}
+		if out.Unknown && p != nil && e.session.Late {
+			break
+		}
+	}
+	switch {
+	case first != nil:
+		out.stop(first)
+	case skipped == len(tuples):
+		out.State = StateSkipped
+	}
+	return out
+}
+
+func (o *PatchOutcome) stop(p *template.Problem) {
+	o.State = StateFailed
+	if p.Verdict == template.Waits {
+		o.State = StateWaiting
+	}
+	o.Path, o.Message, o.Advice, o.KindMissing = p.Path, p.Message, p.Advice, p.KindMissing
+}
+
+// contribute adds what one item sets. set is false where its when is false, and
+// known where it cannot be said which objects the item is for.
+func (e *Evaluation) contribute(patch *Patch, s *scope, out *PatchOutcome) (set, known bool, p *template.Problem) {
+	holds, p := patch.When.Holds(s, "when")
+	if p == nil && !holds {
+		return false, true, nil
+	}
+	if missing := e.checkKind(patch.GVK); missing != nil {
+		if p == nil {
+			p = missing
+		}
+		return true, false, p
+	}
+	target, stopped := e.targetOf(patch, s)
+	if stopped != nil {
+		if p == nil {
+			p = stopped
+		}
+		return true, false, p
+	}
+	if p != nil {
+		out.Contributions = append(out.Contributions, Contribution{Target: target})
+		return true, true, p
+	}
+	object, p := e.renderContribution(patch, s)
+	out.Contributions = append(out.Contributions, Contribution{Target: target, Object: object})
+	return true, true, p
+}
+
+func (e *Evaluation) targetOf(patch *Patch, s *scope) (Target, *template.Problem) {
+	if patch.Target == nil {
+		return Target{Namespace: e.object.GetNamespace(), Name: e.object.GetName()}, nil
+	}
+	q, p := e.query(patch.Target, s)
+	if p != nil {
+		return Target{}, p
+	}
+	return Target{Namespace: q.Namespace, AllNamespaces: q.AllNamespaces, Name: q.Name, Selector: q.Selector}, nil
+}
+
+func (e *Evaluation) renderContribution(patch *Patch, s *scope) (*unstructured.Unstructured, *template.Problem) {
+	fields, p := e.renderFields(patch.Template, s, "the template gives no fields")
+	if p == nil {
+		p = checkPatched(fields)
+	}
+	if p == nil {
+		p = e.session.HoldObject(fields)
+	}
+	if p != nil {
+		return nil, p.Under("template")
+	}
+	object := &unstructured.Unstructured{Object: fields}
+	object.SetGroupVersionKind(patch.GVK)
+	return object, nil
+}
+
+// checkPatched refuses what only shows when a template is rendered: fields that say
+// which object this is, or whose.
+func checkPatched(fields map[string]any) *template.Problem {
+	for _, name := range []string{"apiVersion", "kind"} {
+		if _, there := fields[name]; there {
+			return template.Failure("a patch cannot set it").Under(name)
+		}
+	}
+	metadata, there := fields["metadata"]
+	if !there {
+		return nil
+	}
+	inner, ok := metadata.(map[string]any)
+	if !ok {
+		return template.Failure("must be a map").Under("metadata")
+	}
+	for _, name := range append([]string{"name", "namespace", "generateName"}, syntax.ServerFields()...) {
+		if _, there := inner[name]; there {
+			return template.Failure("a patch cannot set it").Under("metadata." + name)
+		}
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		keys, _ := inner[field].(map[string]any)
+		for name := range keys {
+			if syntax.IsOwnMark(name) {
+				return template.Failure("a patch cannot set it: it is Kanon's own").Under(fmt.Sprintf("metadata.%s[%s]", field, name))
+			}
+		}
+	}
+	return nil
+}

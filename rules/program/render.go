@@ -1,0 +1,187 @@
+package program
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program/template"
+)
+
+// identity is what makes two objects one.
+type identity struct {
+	group, kind, namespace, name string
+}
+
+func identityOf(u *unstructured.Unstructured) identity {
+	gvk := u.GroupVersionKind()
+	return identity{group: gvk.Group, kind: gvk.Kind, namespace: u.GetNamespace(), name: u.GetName()}
+}
+
+func (id identity) String() string {
+	if id.namespace == "" {
+		return fmt.Sprintf("%s %q", id.kind, id.name)
+	}
+	return fmt.Sprintf("%s %q", id.kind, id.namespace+"/"+id.name)
+}
+
+// parentClaim stands for the parent among those that claim an identity.
+const parentClaim = -1
+
+// renderNode renders a child whose needs are settled.
+func (e *Evaluation) renderNode(i int) {
+	child := e.prog.Children[i]
+	n := &e.nodes[i]
+	if child.IsList {
+		e.renderItems(i)
+		return
+	}
+	it := item{scope: scope{ev: e, body: &child.Body, locals: newMemos(&child.Body)}}
+	p := e.renderItem(child, &it)
+	switch {
+	case p != nil:
+		e.stop(i, p)
+		return
+	case it.object == nil:
+		n.state = nodeSkipped
+		return
+	}
+	id := identityOf(it.object)
+	if p := e.claim(i, id); p != nil {
+		e.stop(i, p)
+		return
+	}
+	if it.fate == fateUncreated {
+		n.state, n.uncreated = nodeUncreated, []*unstructured.Unstructured{it.object}
+		return
+	}
+	n.items = []item{it}
+	e.rendersAll(i)
+}
+
+func newMemos(b *Body) []memo {
+	if len(b.Variables) == 0 {
+		return nil
+	}
+	return make([]memo, len(b.Variables))
+}
+
+// claim keeps two children from rendering one object.
+func (e *Evaluation) claim(i int, id identity) *template.Problem {
+	other, taken := e.claimed[id]
+	switch {
+	case !taken:
+		e.claimed[id] = i
+		return nil
+	case other == parentClaim:
+		return template.Failure("%s is the parent itself", id).Under("template.metadata.name")
+	}
+	return template.Failure("%s is rendered by %s as well", id, e.prog.Children[other].ID).Under("template.metadata.name")
+}
+
+// renderItem renders the object of an item, which has none when its when is false,
+// and decides what is to be done with it.
+func (e *Evaluation) renderItem(child *Child, it *item) *template.Problem {
+	if holds, p := child.When.Holds(&it.scope, "when"); p != nil || !holds {
+		return p
+	}
+	if p := e.checkKind(child.GVK); p != nil {
+		return p
+	}
+	object, p := e.renderObject(child, &it.scope)
+	if p != nil {
+		return p
+	}
+	if p := e.decide(child, it, object); p != nil {
+		return p
+	}
+	if p := e.decideIgnored(child, &it.scope, identityOf(object)); p != nil {
+		return p
+	}
+	if p := e.decideDeletion(child, &it.scope, identityOf(object)); p != nil {
+		return p
+	}
+	it.object = object
+	return nil
+}
+
+// renderObject renders the template of a child.
+func (e *Evaluation) renderObject(child *Child, s *scope) (*unstructured.Unstructured, *template.Problem) {
+	fields, p := e.renderFields(child.Template, s, "the template gives no object")
+	if p != nil {
+		return nil, p.Under("template")
+	}
+	object := &unstructured.Unstructured{Object: fields}
+	if p := e.identify(child, object); p != nil {
+		return nil, p.Under("template.metadata")
+	}
+	if p := e.session.HoldObject(fields); p != nil {
+		return nil, p.Under("template")
+	}
+	return object, nil
+}
+
+// renderFields renders what must be a map; nothing is the message if it is none.
+func (e *Evaluation) renderFields(t template.Template, s *scope, nothing string) (map[string]any, *template.Problem) {
+	e.session.MakeRoom()
+	val, ok, p := t.Render(s)
+	if p != nil {
+		return nil, p
+	}
+	fields, isMap := val.(map[string]any)
+	if !ok || !isMap {
+		return nil, template.Failure("%s", nothing)
+	}
+	return fields, nil
+}
+
+// identify checks what names the object and completes its namespace.
+func (e *Evaluation) identify(child *Child, object *unstructured.Unstructured) *template.Problem {
+	metadata, ok := object.Object["metadata"].(map[string]any)
+	if !ok {
+		return template.Failure("must be a map")
+	}
+	name, ok := metadata["name"].(string)
+	switch {
+	case metadata["name"] == nil:
+		return template.Failure("is missing").Under("name")
+	case !ok:
+		return template.Failure("must be a string, and is %s", template.TypeOf(metadata["name"])).Advising("make it one with string(…)").Under("name")
+	case name == "":
+		return template.Failure("is empty").Under("name")
+	}
+	if metadata["generateName"] != nil {
+		return template.Failure("would create a new object at every evaluation").Under("generateName")
+	}
+	namespace, ok := metadata["namespace"].(string)
+	if metadata["namespace"] != nil && (!ok || namespace == "") {
+		return template.Failure("must be a string that is not empty").Under("namespace")
+	}
+	switch {
+	case !child.Namespaced && namespace != "":
+		return template.Failure("%s is cluster-scoped and cannot have a namespace", child.GVK.Kind).Under("namespace")
+	case child.Namespaced && namespace == "":
+		if e.object.GetNamespace() != "" {
+			metadata["namespace"] = e.object.GetNamespace()
+		} else if !e.prog.Parent.Namespaced {
+			return template.Failure("is needed, because the parent is cluster-scoped").Under("namespace")
+		}
+	}
+	return nil
+}
+
+// rendersAll ends the rendering of a node, unless that makes too many children.
+func (e *Evaluation) rendersAll(i int) {
+	n, most := &e.nodes[i], e.prog.Limits.Children
+	total := e.rendered + len(n.items)
+	switch {
+	case total <= most:
+		e.rendered, n.state = total, nodeRendered
+	case e.rendered == 0:
+		e.stop(i, template.Failure("renders %s children, more than the %s allowed by --max-children", diagnostic.Number(len(n.items)), diagnostic.Number(most)))
+	default:
+		e.stop(i, template.Failure("renders %s children, which makes %s with those of other nodes, more than the %s allowed by --max-children",
+			diagnostic.Number(len(n.items)), diagnostic.Number(total), diagnostic.Number(most)))
+	}
+}

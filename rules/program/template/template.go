@@ -1,0 +1,218 @@
+package template
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/types/ref"
+
+	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/celenv/value"
+)
+
+// Template is a compiled part of a rule: a Const, an Expr, a Text, a Map or a List. Render
+// gives plain JSON that the caller owns. In a scope that is read-only the caller shares it, and what has bytes in
+// it is a value of CEL's own. ok is false where the field or item is to be left out.
+type Template interface {
+	Render(s Scope) (val any, ok bool, p *Problem)
+}
+
+// Const is a part without expressions.
+type Const struct{ Value any }
+
+// Render implements Template.
+func (t Const) Render(s Scope) (any, bool, *Problem) {
+	if s.ReadOnly() {
+		return t.Value, true, nil
+	}
+	return value.CopyJSON(t.Value), true, nil
+}
+
+// Expr is a string that is one whole expression.
+type Expr struct{ X *Expression }
+
+// Render implements Template.
+func (t Expr) Render(s Scope) (any, bool, *Problem) {
+	val, p := t.X.Eval(s)
+	if p != nil {
+		return nil, false, p
+	}
+	session := s.Session()
+	session.drafted += session.Budget.Memory.Held()
+	if shared, ok := value.JSON(val); ok && s.ReadOnly() {
+		return shared, true, nil
+	}
+	if n, isList := value.Length(val); isList {
+		if p := session.List(n); p != nil {
+			return nil, false, p.Of(Shorten(t.X.Text))
+		}
+	}
+	plain, err := session.plain(val, value.Place{Schema: t.X.Into, KeepsBytes: s.ReadOnly()})
+	switch {
+	case errors.Is(err, value.ErrNoValue):
+		return nil, false, nil
+	case errors.Is(err, value.ErrTooManyParts):
+		return nil, false, session.tooLarge()
+	case errors.Is(err, run.ErrMemory), errors.Is(err, run.ErrSharedMemory):
+		return nil, false, session.refusal(err)
+	case err != nil:
+		return nil, false, Failure("%s: %s", Shorten(t.X.Text), session.misplaced(err))
+	}
+	return plain, true, nil
+}
+
+// Text is a string with expressions between text.
+type Text struct{ Parts []Part }
+
+// Part is text, or an expression.
+type Part struct {
+	Text string
+	X    *Expression // nil: text
+}
+
+// Render implements Template.
+func (t Text) Render(s Scope) (any, bool, *Problem) {
+	text, p := t.text(s)
+	return text, p == nil, p
+}
+
+func (t Text) text(s Scope) (string, *Problem) {
+	var b strings.Builder
+	session := s.Session()
+	for _, part := range t.Parts {
+		if part.X == nil {
+			b.WriteString(part.Text)
+			continue
+		}
+		val, p := part.X.Eval(s)
+		if p != nil {
+			return "", p
+		}
+		text, err := value.ToText(val)
+		if err != nil {
+			return "", Failure("%s: %s", Shorten(part.X.Text), session.misplaced(err))
+		}
+		session.drafted += session.Budget.Memory.Held()
+		b.WriteString(text)
+		if b.Len() > session.limits.ObjectBytes {
+			return "", session.tooLarge()
+		}
+	}
+	if p := session.draft(int64(b.Len())); p != nil {
+		return "", p
+	}
+	return b.String(), nil
+}
+
+// Map is a mapping with an expression somewhere in it.
+type Map struct{ Entries []Entry }
+
+// Entry is a field of a Map.
+type Entry struct {
+	Name  string
+	Key   *Text // for a key with expressions
+	Value Template
+}
+
+// Render implements Template.
+func (t Map) Render(s Scope) (any, bool, *Problem) {
+	out, own := make(map[string]any, len(t.Entries)), false
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		name, p := e.KeyOf(s)
+		if p != nil {
+			return nil, false, p.Under("the key " + e.Name)
+		}
+		val, ok, p := e.Value.Render(s)
+		if p != nil {
+			return nil, false, p.Under(e.ShownKey(name, s))
+		}
+		if !ok || val == nil {
+			continue
+		}
+		if _, twice := out[name]; twice && e.Key != nil {
+			return nil, false, Failure("two keys are %s", s.Session().Shown(name))
+		}
+		out[name], own = val, own || isOwn(val)
+	}
+	if own {
+		return value.Made(out), true, nil
+	}
+	return out, true, nil
+}
+
+// isOwn says whether what was rendered to be read again is a value of CEL's own.
+func isOwn(val any) bool {
+	_, own := val.(ref.Val)
+	return own
+}
+
+// KeyOf renders the key.
+func (e *Entry) KeyOf(s Scope) (string, *Problem) {
+	if e.Key == nil {
+		return e.Name, nil
+	}
+	return e.Key.text(s)
+}
+
+// ShownKey is a key in the path of a message.
+func (e *Entry) ShownKey(name string, s Scope) string {
+	if e.Key != nil && s.Session().secrets {
+		return "the key " + e.Name
+	}
+	return name
+}
+
+// List is a list with an expression somewhere in it.
+type List struct{ Items []Item }
+
+// Item is an item of a List, or several.
+type Item struct {
+	Value  Template
+	Spread *Expression // for ${...list}
+}
+
+// Render implements Template.
+func (t List) Render(s Scope) (any, bool, *Problem) {
+	out := make([]any, 0, len(t.Items))
+	for i, item := range t.Items {
+		if item.Spread != nil {
+			more, p := item.spliced(s)
+			if p != nil {
+				return nil, false, p.Under(fmt.Sprintf("[%d]", i))
+			}
+			out = append(out, more...)
+			if p := s.Session().List(len(out)); p != nil {
+				return nil, false, p
+			}
+			continue
+		}
+		val, ok, p := item.Value.Render(s)
+		if p != nil {
+			return nil, false, p.Under(fmt.Sprintf("[%d]", i))
+		}
+		if ok {
+			out = append(out, val)
+		}
+	}
+	if slices.ContainsFunc(out, isOwn) {
+		return value.MadeList(out), true, nil
+	}
+	return out, true, nil
+}
+
+// spliced are the items that ${...list} stands for; null and optional.none()
+// stand for none.
+func (i Item) spliced(s Scope) ([]any, *Problem) {
+	val, ok, p := Expr{X: i.Spread}.Render(s)
+	if p != nil || !ok || val == nil {
+		return nil, p
+	}
+	list, isList := value.Parts(val)
+	if !isList {
+		return nil, Failure("${...%s} needs a list", Shorten(i.Spread.Text))
+	}
+	return list, nil
+}

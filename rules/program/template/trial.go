@@ -1,0 +1,36 @@
+package template
+
+import (
+	"math"
+
+	"github.com/google/cel-go/interpreter"
+
+	"kanon.dev/kanon/rules/celenv/run"
+)
+
+// Trial is the scope in which the compiler evaluates what reads nothing: it has no names.
+type Trial struct{ session Session }
+
+// NewTrial begins a trial whose expressions may cost so much. There is no limit for lists:
+// what the limits refuse, an evaluation reports.
+func NewTrial(limits Limits, cost uint64) *Trial {
+	limits.ListLength = math.MaxInt
+	t := &Trial{session: NewSession(nil, &limits, nil, false)} //nolint:staticcheck // Deadline bounds it.
+	t.session.Budget.Cost = cost
+	t.session.MakeRoom()
+	return t
+}
+
+// Session implements Scope.
+func (t *Trial) Session() *Session { return &t.session }
+
+// ReadOnly implements Scope.
+func (t *Trial) ReadOnly() bool { return false }
+
+// Parent implements interpreter.Activation.
+func (t *Trial) Parent() interpreter.Activation { return nil }
+
+// ResolveName implements interpreter.Activation.
+func (t *Trial) ResolveName(name string) (any, bool) {
+	return &t.session.Budget, name == run.BudgetName
+}
