@@ -1,6 +1,7 @@
 // Package check compares a rule with the schemas of the kinds that it names.
 //
-// Check finds the types in an expression that CEL's own checker has passed. It knows what
+// A Parser parses expressions and has CEL check them, with CEL's messages in plain words (cel.go).
+// Check then finds the types in an expression. It knows what
 // parent.spec.replicas is, and reports what CEL cannot see: fields that do not exist, fields that
 // may be missing, operands that do not go together, comparisons that are always false.
 //

@@ -23,8 +23,15 @@
 //	- {id: a, when: "${parent.spec.on}", …}
 //	- {id: b, when: "${parent.spec.on && parent.spec.b}", …} # may read children.a
 //
-// names.go has the names that an expression can begin with, path.go the paths, reads.go the
-// fields that are read, written.go the fields that a template sets, uses.go what is read and
-// under which conditions, order.go the order of nodes, and always.go what an expression
-// cannot do without.
+// [Analyze] walks over one expression and finds its Uses, the [Origin] of its value, and what
+// follows if a read finds nothing: what comes from children, lookups, observed, self or the
+// parent's status fills in later, and what comes from anywhere else does not. It reports names
+// that do not exist, and values that change with every second or are random where they must not.
+// What the names stand for it asks of [Names], which compiles variables and lookups on the way.
+//
+// names.go has the names that an expression can begin with and unknown.go those that do not
+// exist; path.go the paths; analysis.go, members.go, origin.go and clock.go the analysis; uses.go
+// what is read and under which conditions; reads.go the fields that are read, and written.go those
+// that a template sets; order.go the order of nodes, and always.go what an expression cannot do
+// without.
 package flow
