@@ -63,6 +63,7 @@ func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Opt
 	var together []*syntax.Rule
 	for _, docs := range decoded {
 		all := slices.Concat(docs.Rules, docs.Partial)
+		slices.SortStableFunc(all, func(a, b *syntax.Rule) int { return cmp.Compare(a.Position.Line, b.Position.Line) })
 		for _, rule := range all {
 			c.rule(rule, kinds, o)
 			name := types.NamespacedName{Namespace: cmp.Or(rule.Namespace, o.Namespace), Name: rule.Name}

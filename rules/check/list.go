@@ -39,19 +39,23 @@ func (t *Template) uniqueItems(n *yamltree.Node, s *openapi.Schema, at *fieldPat
 	if len(s.Keys) == 0 {
 		return
 	}
-	seen := map[string]int{}
+	type seenItem struct {
+		index int
+		key   *yamltree.Node
+	}
+	seen := map[string]seenItem{}
 	for i, item := range n.Items {
-		identity, first, ok := itemIdentity(item, s.Keys)
+		identity, key, ok := itemIdentity(item, s.Keys)
 		if !ok {
 			continue
 		}
-		j, twice := seen[identity]
+		first, twice := seen[identity]
 		if !twice {
-			seen[identity] = i
+			seen[identity] = seenItem{i, key}
 			continue
 		}
-		t.report(first, diagnostic.CodeItemTwice, "%s has the same %s as [%d]: each item of this list needs its own",
-			at.item(i, s), listed(s.Keys, "and"), j)
+		t.report(key, diagnostic.CodeItemTwice, "%s has the same %s as [%d]: each item of this list needs its own",
+			at.item(i, s), listed(s.Keys, "and"), first.index).WithRelated(t.at(first.key), "the first one")
 	}
 }
 
