@@ -48,11 +48,10 @@ type Engine struct {
 	// inbox has the changes that the catalog has not taken in yet.
 	inbox *catalog.Inbox
 	// parents is what is remembered of parents between two reconciles.
-	parents  *parents.Store
-	readers  *readers.Index
-	borrowed *readers.Borrowed
-	records  *record.Store
-	guards   *guards
+	parents *parents.Store
+	readers *readers.Index
+	records *record.Store
+	guards  *guards
 	// reconciler is for the keys of parents, and patches for those of the targets of patches. Run makes both.
 	reconciler *reconcile.Reconciler
 
@@ -73,8 +72,6 @@ func New(options Options) (*Engine, error) {
 		activity: counter,
 		inbox:    catalog.NewInbox(counter, len(options.Sources)),
 		parents:  parents.New(),
-
-		readers: readers.New(),
 	}
 	e.guards = newGuards(e)
 	e.objectCounts = &objectCounts{count: e.inbox.Notify}
@@ -90,7 +87,7 @@ func New(options Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
-	e.borrowed = readers.NewBorrowed(e.monitors)
+	e.readers = readers.New(e.monitors)
 	e.keys = keyring.NewStore(keyring.Options{
 		Client: options.Client, Namespace: options.Namespace, Changed: e.keysChanged,
 		// What went with the keys may have gone with the whole namespace.
@@ -162,7 +159,7 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) newPatches() *patching.Patches {
 	return patching.New(patching.Options{
 		Client: e.options.Client, Mapper: e.options.Mapper, Monitors: e.monitors, Writer: e.writer, Running: &e.running, Queue: e.queue,
-		Parents: e.parents, Readers: e.readers, Borrowed: e.borrowed, Feedback: e.feedback, Records: e.records,
+		Parents: e.parents, Readers: e.readers, Feedback: e.feedback, Records: e.records,
 		Restored: e.finishRemoval, Now: e.options.Clock.Now, RetryMax: e.options.RetryMax,
 	})
 }
@@ -175,7 +172,7 @@ func (e *Engine) newReconciler() *reconcile.Reconciler {
 			Client: o.Client, Mapper: o.Mapper, Schemas: o.Schemas, Recorder: o.Recorder, Now: o.Clock.Now,
 			Monitors: e.monitors, Writer: e.writer, Marks: e.marks, Replan: e.inbox.Notify,
 		},
-		Running: &e.running, Queue: e.queue, Guard: e.guards, Patches: e.patches, Parents: e.parents, Readers: e.readers, Borrowed: e.borrowed,
+		Running: &e.running, Queue: e.queue, Guard: e.guards, Patches: e.patches, Parents: e.parents, Readers: e.readers,
 		Feedback: e.feedback, Removed: e.finishRemoval, Memory: o.Memory, Workers: o.Workers, ParallelWrites: o.ParallelWrites,
 		RetryMax: o.RetryMax, RecreateLimits: pacing.Limits{First: o.RecreateBase, Max: o.RecreateMax}, WaitLimit: o.WaitLimit,
 	})

@@ -10,7 +10,6 @@ import (
 func (e *Engine) forgetKey(k queue.Key) {
 	e.parents.Forget(k)
 	e.readers.Keep(k, nil)
-	e.borrowed.Keep(k, nil)
 }
 
 // forgetRule drops all that is known of the parents and targets of a rule that stopped: no
@@ -18,7 +17,6 @@ func (e *Engine) forgetKey(k queue.Key) {
 func (e *Engine) forgetRule(id string) {
 	e.parents.ForgetRule(id)
 	e.readers.ForgetRule(id)
-	e.borrowed.ForgetRule(id)
 	e.guards.forgetRule(id)
 	e.patches.ForgetRule(id)
 }
@@ -43,7 +41,6 @@ func (e *Engine) remembered(rule string) queue.Keys {
 	found := make(queue.Keys)
 	e.parents.AddKeys(rule, found)
 	e.readers.AddKeys(rule, found)
-	e.borrowed.AddKeys(rule, found)
 	e.patches.AddKeys(rule, found)
 	return found
 }

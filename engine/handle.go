@@ -161,7 +161,7 @@ func (e *Engine) synced(key monitor.Key) {
 	for _, op := range e.running.Load().ByKey[key] {
 		e.enqueueAll(op)
 	}
-	for _, k := range e.borrowed.UsersOf(key) {
+	for k := range e.readers.Borrowers(key) {
 		e.queue.Add(k)
 	}
 	e.inbox.Notify() // the verdict on a rule that was starting changes
@@ -177,7 +177,7 @@ func keyAt(rule string, parent *wire.Object) queue.Key {
 
 // failed enqueues the parents that read through an informer that cannot fill, so that they report it.
 func (e *Engine) failed(informer monitor.Key) {
-	for _, k := range e.borrowed.UsersOf(informer) {
+	for k := range e.readers.Borrowers(informer) {
 		e.queue.Add(k)
 	}
 }

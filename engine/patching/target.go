@@ -48,7 +48,7 @@ func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.
 	planned, ok := op.Patches[k.Patch]
 	if !ok {
 		p.Parents.Forget(k)
-		p.unfollow(k)
+		p.Readers.Keep(k, nil)
 		return outcome.Outcome{}
 	}
 	now := p.Now()
@@ -77,15 +77,9 @@ func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.
 	p.addKeys(told)
 	if !p.book.Contributes(k) && came.Err == nil {
 		p.Parents.ForgetConflicts(k) // those with what was written last
-		p.unfollow(k)
+		p.Readers.Keep(k, nil)
 	}
 	return t.outcome(came)
-}
-
-// unfollow drops which events enqueue the key of a target.
-func (p *Patches) unfollow(k queue.Key) {
-	p.Readers.Keep(k, nil)
-	p.Borrowed.Keep(k, nil)
 }
 
 // target is one reconcile of a target.
@@ -131,10 +125,7 @@ func (t *target) name() string {
 // follow has the target's events enqueue the key. It comes before the target is read.
 func (t *target) follow() {
 	informer := t.plan.InformerFor(t.key.Parent.Namespace)
-	if t.plan.Borrowed {
-		t.Borrowed.Use(t.key, informer)
-	}
-	s := readers.Subject{Informer: informer, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name}
+	s := readers.Subject{Informer: informer, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name, Borrowed: t.plan.Borrowed}
 	t.Readers.Add(t.key, s, labels.Everything())
 }
 

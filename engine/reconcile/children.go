@@ -333,8 +333,7 @@ func (c *childWriter) awaitNamespace(w *write, of conditions.Problem) conditions
 	if name == c.key.Parent.Namespace || of.Reason != conditions.ReasonNamespaceMissing && !conditions.IsTerminatingNamespace(w.err) {
 		return of
 	}
-	c.reader.borrow(plan.AllNamespaces)
-	c.reader.follow(readers.Subject{Informer: plan.AllNamespaces, Name: name}, labels.Everything())
+	c.reader.follow(readers.Subject{Informer: plan.AllNamespaces, Name: name, Borrowed: true}, labels.Everything())
 	// The event of the namespace that is made meanwhile may have come before anybody asked for it.
 	live, exists := c.Monitors.Head(plan.AllNamespaces, "", name)
 	of.Elsewhere = c.Monitors.HasSynced(plan.AllNamespaces) && (!exists || live.GetDeletionTimestamp() != nil)

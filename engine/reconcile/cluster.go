@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/record"
 
@@ -45,24 +46,21 @@ type Cluster struct {
 // getParent reads the parent of a key from the API server; nil if it does not exist.
 func (c *Cluster) getParent(ctx context.Context, op *operator.Operator, k queue.Key) (*unstructured.Unstructured, error) {
 	logr.FromContextOrDiscard(ctx).V(4).Info("reading the parent")
-	parent, err := c.Client.Resource(op.Parent.GVR).Namespace(k.Parent.Namespace).Get(ctx, k.Parent.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read %s %s: %w", op.Parent.GVK.Kind, k.Parent, err)
-	}
-	return parent, nil
+	return c.read(ctx, op.Parent.GVR, k.Parent, op.Parent.GVK.Kind+" "+k.Parent.String())
 }
 
 // readChild reads the object that has the name of a child; nil if it does not exist.
 func (c *Cluster) readChild(ctx context.Context, gvr schema.GroupVersionResource, child *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	live, err := c.Client.Resource(gvr).Namespace(child.GetNamespace()).Get(ctx, child.GetName(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	return c.read(ctx, gvr, identity.Of(child).NamespacedName, mark.RefOf(child).String())
+}
+
+func (c *Cluster) read(ctx context.Context, gvr schema.GroupVersionResource, name types.NamespacedName, what string) (*unstructured.Unstructured, error) {
+	live, err := c.Client.Resource(gvr).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", mark.RefOf(child), err)
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
 	return live, nil
 }

@@ -61,7 +61,7 @@ func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, co
 func (r *Reconciler) newPass(ctx context.Context, of *subject) *pass {
 	changes := &changes{subject: of, Cluster: &r.Cluster, feedback: r.Feedback, parents: r.Parents, running: r.Running}
 	p := &pass{r: r, changes: changes, finalizer: &parentFinalizer{changes: changes}}
-	p.reader = &reader{subject: of, monitors: r.Monitors, readers: r.Readers, borrowed: r.Borrowed, marks: r.Marks}
+	p.reader = &reader{subject: of, monitors: r.Monitors, readers: r.Readers, marks: r.Marks}
 	if of.op.Program.ReadsStatus() {
 		p.reader.inputs = feedback.NewInputs()
 	}

@@ -201,39 +201,34 @@ func (d *deleter) checkEnded(ctx context.Context) error {
 	return err
 }
 
-// isTracked tells whether a child is the parent's and only the rule can end it.
-func (d *deleter) isTracked(child *unstructured.Unstructured) bool {
-	return d.Marks.Owns(child, d.op.ID, d.parent.GetUID()) && !mark.RefersTo(child, d.parent.GetUID())
-}
-
-// tracked lists the parent's children that only the rule can end, as far as memory
-// knows.
+// tracked lists the parent's children that only the rule can end, as far as memory knows.
 func (d *deleter) tracked() []ending.Child {
-	var found []ending.Child
-	seen := make(map[identity.ID]bool)
-	for kind := range d.op.ChildKinds() {
-		for _, child := range d.childHeads(d.op, kind.GVR, d.key) {
-			if id := identity.Of(child); !seen[id] && d.isTracked(child) {
-				seen[id] = true
-				found = append(found, d.childOf(kind.GVR, child))
-			}
+	found, _ := d.collectTracked(func(gvr schema.GroupVersionResource, add func(*unstructured.Unstructured)) error {
+		for _, child := range d.childHeads(d.op, gvr, d.key) {
+			add(child)
 		}
-	}
+		return nil
+	})
 	return found
 }
 
-// listTracked is tracked by the API server's word. It fails where one kind cannot
-// be listed, or where it is not known whether there is such a kind: nothing is known
-// of the parent's children then.
+// listTracked is tracked as the API server knows it. It fails if one kind cannot be listed, or if it is not known whether the
+// cluster has that kind: nothing is known of the parent's children then.
 func (d *deleter) listTracked(ctx context.Context) ([]ending.Child, error) {
 	if err := d.checkAbsent(ctx, d.op); err != nil {
 		return nil, err
 	}
-	var found []ending.Child
-	seen := make(map[identity.ID]bool)
+	return d.collectTracked(func(gvr schema.GroupVersionResource, add func(*unstructured.Unstructured)) error {
+		return d.eachLabelled(ctx, gvr, add)
+	})
+}
+
+func (d *deleter) collectTracked(each func(schema.GroupVersionResource, func(*unstructured.Unstructured)) error) (found []ending.Child, err error) {
+	seen := make(map[identity.ID]bool) // a kind may be read in two versions
 	for kind := range d.op.ChildKinds() {
-		err := d.eachLabelled(ctx, kind.GVR, func(child *unstructured.Unstructured) {
-			if id := identity.Of(child); !seen[id] && d.isTracked(child) {
+		err := each(kind.GVR, func(child *unstructured.Unstructured) {
+			id := identity.Of(child)
+			if !seen[id] && d.Marks.Owns(child, d.op.ID, d.parent.GetUID()) && !mark.RefersTo(child, d.parent.GetUID()) {
 				seen[id] = true
 				found = append(found, d.childOf(kind.GVR, child))
 			}

@@ -29,16 +29,14 @@ type reader struct {
 
 	monitors *monitor.Monitors
 	readers  *readers.Index
-	borrowed *readers.Borrowed
 	marks    *mark.Marks
 	// readUnproven reads a child of which the informer does not show the content, because its mark proves nothing. nil: nobody can.
 	readUnmarked unmarkedReader
 	// outdatedByContent answers Outdated for an object whose mark does not. nil: it counts as outdated.
 	outdatedByContent func(node string, rendered, live *unstructured.Unstructured) bool
 
-	// reads and borrows are what was read, and the informers that run for that.
-	reads   map[readers.Subject]bool
-	borrows map[monitor.Key]bool
+	// reads is what was read.
+	reads map[readers.Subject]bool
 	// inputs are the versions of what was read; nil if the rule's status does not depend on itself.
 	inputs *feedback.Inputs
 	// revealed has what readUnproven gave.
@@ -54,7 +52,6 @@ type reader struct {
 // keep has only what was read now enqueue the parent from here on.
 func (r *reader) keep() {
 	r.readers.Keep(r.key, r.reads)
-	r.borrowed.Keep(r.key, r.borrows)
 }
 
 // Lookup implements rules.Reader.
@@ -71,13 +68,12 @@ func (r *reader) Lookup(q rules.Query) ([]*unstructured.Unstructured, error) {
 // look reads what a query asks for, and has what changes in it enqueue the parent.
 func (r *reader) look(l plan.Lookup, q rules.Query) ([]*unstructured.Unstructured, readers.Subject, error) {
 	// The subject outlives the object from which an expression may have taken these names.
-	s := readers.Subject{Informer: l.Informer, Namespace: strings.Clone(q.Namespace), Name: strings.Clone(q.Name)}
+	s := readers.Subject{Informer: l.Informer, Namespace: strings.Clone(q.Namespace), Name: strings.Clone(q.Name), Borrowed: l.Borrowed}
 	if l.Borrowed {
 		if q.AllNamespaces {
 			return nil, s, errAllSecrets
 		}
 		s.Informer.Namespace = s.Namespace
-		r.borrow(s.Informer)
 	}
 	selector := labels.Everything() // what is left to be matched in memory
 	if q.Selector != nil && !l.Selective {
@@ -89,15 +85,6 @@ func (r *reader) look(l plan.Lookup, q rules.Query) ([]*unstructured.Unstructure
 	r.follow(s, selector)
 	found, err := r.read(s, selector)
 	return found, s, err
-}
-
-// borrow has an informer run as long as the parent reads through it.
-func (r *reader) borrow(informer monitor.Key) {
-	if r.borrows == nil {
-		r.borrows = make(map[monitor.Key]bool, 1)
-	}
-	r.borrows[informer] = true
-	r.borrowed.Use(r.key, informer)
 }
 
 // follow has what changes in a subject enqueue the parent. It comes before the subject is read: a

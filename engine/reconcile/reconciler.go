@@ -50,7 +50,6 @@ type Options struct {
 	Patches  *patching.Patches
 	Parents  *parents.Store
 	Readers  *readers.Index
-	Borrowed *readers.Borrowed
 	Feedback *feedback.Tracker
 	// Removed is called when the last parent of a rule that was removed was cleaned up.
 	Removed func(op *operator.Operator)
@@ -164,7 +163,6 @@ func (r *Reconciler) forget(op *operator.Operator, k queue.Key) {
 	r.Patches.Drop(op, k)
 	r.Parents.Forget(k)
 	r.Readers.Keep(k, nil)
-	r.Borrowed.Keep(k, nil)
 }
 
 // parallelWrites is how many children of a parent are written at the same time. While so many parents of the rule wait that all
