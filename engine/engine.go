@@ -59,8 +59,7 @@ type Engine struct {
 	objectCounts *objectCounts
 }
 
-// New makes an Engine. It sends no request and starts nothing. It fails when
-// options are missing or contradict one another.
+// New makes an Engine. It sends no request and starts nothing. It fails when options are missing or contradict one another.
 func New(options Options) (*Engine, error) {
 	options.setDefaults()
 	if err := options.validate(); err != nil {
@@ -121,9 +120,8 @@ func New(options Options) (*Engine, error) {
 	return e, nil
 }
 
-// Run runs every rule of every source until ctx ends, then stops all that it
-// started and waits for it. The error is nil when ctx ended it. The logger of
-// ctx is used throughout.
+// Run runs every rule of every source until ctx ends, then stops all that it started and waits for it. The error is nil when ctx
+// ended it. The logger of ctx is used throughout.
 func (e *Engine) Run(ctx context.Context) error {
 	e.queue = queue.New(e.options.RetryBase, e.options.RetryMax, e.activity) // which starts goroutines, as all below does
 	e.patches = e.newPatches()

@@ -12,8 +12,7 @@ func (e *Engine) forgetKey(k queue.Key) {
 	e.readers.Keep(k, nil)
 }
 
-// forgetRule drops all that is known of the parents and targets of a rule that stopped: no
-// event will tell of their end.
+// forgetRule drops all that is known of the parents and targets of a rule that stopped: no event will tell of their end.
 func (e *Engine) forgetRule(id string) {
 	e.parents.ForgetRule(id)
 	e.readers.ForgetRule(id)
@@ -21,8 +20,8 @@ func (e *Engine) forgetRule(id string) {
 	e.patches.ForgetRule(id)
 }
 
-// forgetStopped drops what an event may have had the engine remember of rules that ran
-// when it came and do not any more. It sends nothing and stops nothing.
+// forgetStopped drops what an event may have had the engine remember of rules that ran when it came and do not any more. It sends
+// nothing and stops nothing.
 func (e *Engine) forgetStopped(ran *operator.Set) {
 	now := e.running.Load()
 	if now == ran {
@@ -45,8 +44,7 @@ func (e *Engine) remembered(rule string) queue.Keys {
 	return found
 }
 
-// stop ends what a rule has running, and drops what is known of its parents and
-// children.
+// stop ends what a rule has running, and drops what is known of its parents and children.
 func (e *Engine) stop(op *operator.Operator) {
 	for kind := range op.ChildKinds() {
 		for _, child := range e.monitors.Unread(op.ChildKey(kind.GVR)) {

@@ -21,8 +21,8 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// handle turns one change of an object into the keys that it concerns.
-// Informers call it, one at a time each; it only reads memory.
+// handle turns one change of an object into the keys that it concerns. Informers call it, one at a time each; it only reads
+// memory.
 func (e *Engine) handle(event monitor.Event) {
 	running := e.running.Load()
 	if event.Old == nil || event.New == nil {
@@ -121,11 +121,9 @@ func (e *Engine) handleChild(running *operator.Set, event monitor.Event) {
 	}
 }
 
-// isKnownChange tells whether no reconcile could do anything else because of a child's new
-// state: because a pass has made just this state, or found it in sync, and gone on from
-// there; or because what changed is content which nothing depends on, and none of ours.
-// Where an expression looks back, what was at hand when the pass began counts as well,
-// so each state counts.
+// isKnownChange tells whether no reconcile could do anything else because of a child's new state: because a pass has made just
+// this state, or found it in sync, and gone on from there; or because what changed is content which nothing depends on, and none
+// of ours. Where an expression looks back, what was at hand when the pass began counts as well, so each state counts.
 func (e *Engine) isKnownChange(running *operator.Set, event monitor.Event) bool {
 	k, ok := plan.KeyOfTag(event.New)
 	op := running.ByID[k.Rule]

@@ -224,8 +224,8 @@ func (t *target) noteWrite(result apply.Result) {
 	t.Monitors.Observe(t.plan.InformerFor(t.key.Parent.Namespace), live)
 }
 
-// live is the target as it is known; nil where it is not there. Where the patch is to
-// be released, one that has left the informer's view is read.
+// live is the target as it is known; nil where it is not there. Where the patch is to be released, one that has left the
+// informer's view is read.
 func (t *target) live(ctx context.Context, release bool) (*unstructured.Unstructured, error) {
 	target := t.key.Parent
 	informer := t.plan.InformerFor(target.Namespace)
@@ -300,8 +300,7 @@ func (t *target) leaveOut(contradictions []patchset.Contradiction) {
 	}
 }
 
-// keeps says why a patch takes nothing from a manager: who has the field there would
-// put it back, for ever.
+// keeps says why a patch takes nothing from a manager: who has the field there would put it back, for ever.
 func (t *target) keeps(manager string) string {
 	if manager == fieldset.Manager {
 		return "a rule makes the object and sets the field; let that rule ignore it"

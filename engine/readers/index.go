@@ -14,12 +14,11 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// Index is that of lookups turned round: which parents read an object, by
-// its name or by a selection that it is in. An event asks it whom to wake; that
-// costs a few look-ups by name and by label, however many parents there are.
+// Index is that of lookups turned round: which parents read an object, by its name or by a selection that it is in. An event asks
+// it whom to wake; that costs a few look-ups by name and by label, however many parents there are.
 //
-// A reader registers before it reads, so that no change falls between the two,
-// and what it did not read any more in its newest pass is dropped after that.
+// A reader registers before it reads, so that no change falls between the two, and what it did not read any more in its newest
+// pass is dropped after that.
 type Index struct {
 	informers Informers
 
@@ -35,17 +34,15 @@ type Informers interface {
 	Watch(owner string, informers ...monitor.Key)
 }
 
-// Subject is what a lookup reads through an informer: one object, or all that a
-// selector selects.
+// Subject is what a lookup reads through an informer: one object, or all that a selector selects.
 type Subject struct {
 	Informer monitor.Key
-	// Namespace is empty for a cluster-scoped object, and for a selection over
-	// all namespaces.
+	// Namespace is empty for a cluster-scoped object, and for a selection over all namespaces.
 	Namespace string
 	// Name is empty for a selection, and Selector, in string form, for an object.
 	Name, Selector string
-	// Members is true for a selection of which only the names are read: who reads it is
-	// not enqueued for a change of an object that stays in it.
+	// Members is true for a selection of which only the names are read: who reads it is not enqueued for a change of an object
+	// that stays in it.
 	Members bool
 	// Borrowed is true if no rule asks for the informer when it starts: it turns out when a parent reads through it, as with the
 	// Secrets of the parent's namespace. The first parent starts it, and it is stopped after the last one.
@@ -58,9 +55,8 @@ type audience struct {
 	borrowed   bool
 	objects    map[types.NamespacedName]queue.Keys
 	selections map[Subject]*following
-	// anchored has each selection under one of the labels that an object must
-	// have to be in it; loose has the others by namespace. An event so looks at
-	// few selections, also where each parent has one of its own.
+	// anchored has each selection under one of the labels that an object must have to be in it; loose has the others by
+	// namespace. An event so looks at few selections, also where each parent has one of its own.
 	anchored map[anchor]map[*following]bool
 	loose    map[string]map[*following]bool
 }
@@ -174,8 +170,7 @@ func (r *Index) ForgetRule(id string) {
 	}
 }
 
-// Of lists the parents that a change of an object concerns, by what it was and
-// by what it is.
+// Of lists the parents that a change of an object concerns, by what it was and by what it is.
 func (r *Index) Of(event monitor.Event) queue.Keys {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -270,8 +265,7 @@ func (a *audience) add(k queue.Key, s Subject, selector labels.Selector) {
 	f.keys[k] = true
 }
 
-// anchorsFor chooses, of the labels that a selector asks for, the one that the
-// fewest other selections stand under.
+// anchorsFor chooses, of the labels that a selector asks for, the one that the fewest other selections stand under.
 func (a *audience) anchorsFor(namespace string, selector labels.Selector) []anchor {
 	requirements, _ := selector.Requirements()
 	var chosen []anchor

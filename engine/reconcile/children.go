@@ -38,25 +38,21 @@ type write struct {
 	// owner is what it says of whom it belongs to, and policy how it is treated.
 	owner  mark.Owner
 	policy fieldset.Policy
-	// controller is the owner reference that ties it to the parent; nil where it is
-	// tracked by its labels.
+	// controller is the owner reference that ties it to the parent; nil where it is tracked by its labels.
 	controller *metav1.OwnerReference
 	live       *unstructured.Unstructured // nil when it is not known as it should be
 	err        error
-	// guarded is true for an object that must be left as it is if it is there
-	// though nothing was known of it.
+	// guarded is true for an object that must be left as it is if it is there though nothing was known of it.
 	guarded bool
-	// renewal says whether it is to be created again, recreated that it was deleted for
-	// that, and pending why it will be later.
+	// renewal says whether it is to be created again, recreated that it was deleted for that, and pending why it will be later.
 	renewal   rules.Renewal
 	recreated *parents.Recreation
 	pending   error
-	// generates is true if it has fields that are generated once, and fresh are those that were
-	// generated now, because before lacks them.
+	// generates is true if it has fields that are generated once, and fresh are those that were generated now, because before
+	// lacks them.
 	generates bool
 	fresh     [][]string
-	// unseen is true where the object existed, and memory did not show it to the
-	// evaluation.
+	// unseen is true where the object existed, and memory did not show it to the evaluation.
 	unseen bool
 }
 
@@ -237,9 +233,8 @@ func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, c
 	}
 }
 
-// keepChild leaves the content of a child as it is, and sees to it that it stays
-// known as the parent's: one that loses that would neither be found again nor go
-// with the parent.
+// keepChild leaves the content of a child as it is, and sees to it that it stays known as the parent's: one that loses that would
+// neither be found again nor go with the parent.
 func (c *childWriter) keepChild(ctx context.Context, w *write) (*unstructured.Unstructured, error) {
 	kind := c.op.Children[w.object.GroupVersionKind()]
 	if w.controller != nil && !mark.Refers(w.before, w.controller) {
@@ -257,9 +252,8 @@ func (c *childWriter) keepChild(ctx context.Context, w *write) (*unstructured.Un
 	return result.Live, nil
 }
 
-// checkParent reads the parent before an owner reference to it is restored on a
-// child that is there: while a parent is deleted with orphaning, Kubernetes
-// takes the references away, and one put back would have the child collected.
+// checkParent reads the parent before an owner reference to it is restored on a child that is there: while a parent is deleted
+// with orphaning, Kubernetes takes the references away, and one put back would have the child collected.
 func (c *childWriter) checkParent(ctx context.Context) error {
 	parent, err := c.getParent(ctx, c.op, c.key)
 	if err != nil {

@@ -111,9 +111,8 @@ func (c *Cluster) childOf(gvr schema.GroupVersionResource, object *unstructured.
 	return ending.Child{GVR: gvr, Object: object, Owner: owner, IsMarked: isMarked}
 }
 
-// checkAbsent fails unless the cluster is known not to have the kinds that the rule's
-// children had and that it did not show when the operator was planned: with a kind, all
-// its objects went. A kind that is served in other versions has them still.
+// checkAbsent fails unless the cluster is known not to have the kinds that the rule's children had and that it did not show when
+// the operator was planned: with a kind, all its objects went. A kind that is served in other versions has them still.
 func (c *Cluster) checkAbsent(ctx context.Context, op *operator.Operator) error {
 	for _, gvk := range op.Absent {
 		_, err := c.Mapper.Kind(ctx, gvk)

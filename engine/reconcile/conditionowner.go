@@ -11,20 +11,18 @@ import (
 	"kanon.dev/kanon/schemas"
 )
 
-// Ready, Reconciling and Stalled speak of one state, so they are all one rule's or all
-// another's: Ready=True beside the Stalled=True of a second rule would say nothing. Two rules
-// for one kind of parents need two prefixes; without them, the rule whose conditions are
-// there keeps them.
+// Ready, Reconciling and Stalled speak of one state, so they are all one rule's or all another's: Ready=True beside the
+// Stalled=True of a second rule would say nothing. Two rules for one kind of parents need two prefixes; without them, the rule
+// whose conditions are there keeps them.
 
-// yieldsConditions tells whether Kanon's conditions on the parent are left to somebody else: to
-// another rule, or to a field manager that is no rule.
+// yieldsConditions tells whether Kanon's conditions on the parent are left to somebody else: to another rule, or to a field
+// manager that is no rule.
 func (s *statusWriter) yieldsConditions(shape schemas.ConditionsShape) bool {
 	isForeign := func(manager string) bool { return !strings.HasPrefix(manager, plan.StatusManagers) }
 	return s.haveConditions(isForeign, conditions.Ready, conditions.Reconciling, conditions.Stalled) || s.rivalWithConditions(shape) != ""
 }
 
-// rivalWithConditions is the name of the other rule that Kanon's conditions on the parent are left
-// to; empty where there is none.
+// rivalWithConditions is the name of the other rule that Kanon's conditions on the parent are left to; empty where there is none.
 func (s *statusWriter) rivalWithConditions(shape schemas.ConditionsShape) string {
 	for _, rival := range s.rivals() {
 		if s.isOutdone(rival, shape) {
@@ -34,9 +32,8 @@ func (s *statusWriter) rivalWithConditions(shape schemas.ConditionsShape) string
 	return ""
 }
 
-// isOutdone tells whether the conditions are a rival's. Every rule that writes them writes Ready,
-// so whoever wrote that last has them all. Where the API server does not record whose a condition
-// is, the first rule by name has them.
+// isOutdone tells whether the conditions are a rival's. Every rule that writes them writes Ready, so whoever wrote that last has
+// them all. Where the API server does not record whose a condition is, the first rule by name has them.
 func (s *statusWriter) isOutdone(rival *operator.Operator, shape schemas.ConditionsShape) bool {
 	if !shape.ListMap {
 		return shape.HasConditions && rival.Name.String() < s.op.Name.String() && rival.Selects(s.parent, plan.NamespaceLabels(s.Monitors)) == plan.Selected
@@ -47,8 +44,7 @@ func (s *statusWriter) isOutdone(rival *operator.Operator, shape schemas.Conditi
 			s.haveConditions(isIts, conditions.Reconciling, conditions.Stalled)
 }
 
-// haveConditions tells whether some field managers have any of these conditions, with the rule's
-// prefix, on the parent.
+// haveConditions tells whether some field managers have any of these conditions, with the rule's prefix, on the parent.
 func (s *statusWriter) haveConditions(managers func(string) bool, names ...string) bool {
 	types := make([]string, len(names))
 	for i, name := range names {
@@ -57,8 +53,7 @@ func (s *statusWriter) haveConditions(managers func(string) bool, names ...strin
 	return apply.HeldByAnother(s.parent, s.op.StatusManager(), managers, types...)
 }
 
-// rivals are the other rules that run for the kind of the parent and have the same
-// conditionPrefix, by name.
+// rivals are the other rules that run for the kind of the parent and have the same conditionPrefix, by name.
 func (s *statusWriter) rivals() []*operator.Operator {
 	var found []*operator.Operator
 	for _, other := range s.running.Load().ByID {

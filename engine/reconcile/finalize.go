@@ -10,12 +10,10 @@ import (
 	"kanon.dev/kanon/engine/plan"
 )
 
-// A rule with spec.finalize keeps a parent that is being deleted, and all that it made
-// for it, until its cleanup is done. That this is so is noted on the parent, because
-// what told of it goes next: the children, in the reverse order of their dependence.
+// A rule with spec.finalize keeps a parent that is being deleted, and all that it made for it, until its cleanup is done. That
+// this is so is noted on the parent, because what told of it goes next: the children, in the reverse order of their dependence.
 
-// annotationFinalized begins the annotation that notes it, which ends with the rule's
-// id.
+// annotationFinalized begins the annotation that notes it, which ends with the rule's id.
 const annotationFinalized = "kanon.dev/finalized-"
 
 // finalizes tells whether the rule has to finalize the parent still.
@@ -24,9 +22,8 @@ func (p *pass) finalizes() bool {
 	return p.op.Program.Finalizes() && !done
 }
 
-// finalize reconciles a parent that is being deleted as the rule says for that, and
-// tells whether it is done, so that the children can go. Else it has told what there
-// is to wait for.
+// finalize reconciles a parent that is being deleted as the rule says for that, and tells whether it is done, so that the
+// children can go. Else it has told what there is to wait for.
 func (p *pass) finalize(ctx context.Context) (done bool, out outcome.Outcome) {
 	p.finalizing = true
 	switch p.op.Selects(p.parent, plan.NamespaceLabels(p.Monitors)) {

@@ -60,10 +60,9 @@ func (p *pass) endChildren(ctx context.Context) (gone bool, problems []condition
 	return len(children) == 0, p.deleter.endAll(ctx, children), nil
 }
 
-// evaluateDeletion evaluates the rule for a parent that is being deleted, to know what it
-// says now of children that stay or go: the last write may be older than the parent's
-// last change. Nothing is written. Where there is no memory for it, nothing is decided:
-// half of it would say nothing of some children, for which an older decision would count.
+// evaluateDeletion evaluates the rule for a parent that is being deleted, to know what it says now of children that stay or go:
+// the last write may be older than the parent's last change. Nothing is written. Where there is no memory for it, nothing is
+// decided: half of it would say nothing of some children, for which an older decision would count.
 func (p *pass) evaluateDeletion(ctx context.Context) {
 	err := p.evaluate(ctx, p.op.Program.Finalizes())
 	if err == nil {

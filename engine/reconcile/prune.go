@@ -78,8 +78,8 @@ func (d *deleter) isBlocked() bool {
 	return false
 }
 
-// noteKept notes the children that are not pruned now, for the parent's conditions. Of a node
-// that waits or fails it is not known what it renders, and its own message says so.
+// noteKept notes the children that are not pruned now, for the parent's conditions. Of a node that waits or fails it is not known
+// what it renders, and its own message says so.
 func (d *deleter) noteKept(unrendered []ending.Child, problems []conditions.Problem) {
 	if !slices.ContainsFunc(problems, func(of conditions.Problem) bool { return !of.IsTransient() }) {
 		return
@@ -111,8 +111,7 @@ func (d *deleter) unrendered() []ending.Child {
 				continue
 			}
 			object := child.Head()
-			// The index speaks of the parent's name; only proof of ownership
-			// by this very parent allows a deletion.
+			// The index speaks of the parent's name; only proof of ownership by this very parent allows a deletion.
 			if seen[object.GetUID()] || object.GetDeletionTimestamp() != nil ||
 				!d.Marks.Owns(object, d.op.ID, d.parent.GetUID()) {
 				continue
@@ -124,8 +123,7 @@ func (d *deleter) unrendered() []ending.Child {
 	return found
 }
 
-// mayPrune tells whether these children may be deleted. A revision of the rule that is
-// new may have to wait with that; see guard.
+// mayPrune tells whether these children may be deleted. A revision of the rule that is new may have to wait with that; see guard.
 func (d *deleter) mayPrune(unrendered []ending.Child) bool {
 	if d.op.Removal != nil {
 		return true
@@ -141,8 +139,7 @@ func (d *deleter) mayPrune(unrendered []ending.Child) bool {
 	}
 }
 
-// atRisk lists what a parent may lose at the most: these children, and itself where
-// the rule can delete it.
+// atRisk lists what a parent may lose at the most: these children, and itself where the rule can delete it.
 func (d *deleter) atRisk(unrendered []ending.Child) []identity.ID {
 	refs := d.toDelete(unrendered)
 	if d.op.Program.DeletesParents() {

@@ -87,8 +87,7 @@ func (r *reader) look(l plan.Lookup, q rules.Query) ([]*unstructured.Unstructure
 	return found, s, err
 }
 
-// follow has what changes in a subject enqueue the parent. It comes before the subject is read: a
-// change in between counts.
+// follow has what changes in a subject enqueue the parent. It comes before the subject is read: a change in between counts.
 func (r *reader) follow(s readers.Subject, selector labels.Selector) {
 	if r.reads == nil {
 		r.reads = make(map[readers.Subject]bool, len(r.op.Lookups))
@@ -124,10 +123,9 @@ func (r *reader) read(s readers.Subject, selector labels.Selector) ([]*unstructu
 	}), nil
 }
 
-// view is what an informer shows, or why it cannot be read yet. One that is merely
-// on its way, also because the rule was stopped or replaced while the pass goes on,
-// makes the pass one that says nothing of the parent: what is in the cluster is not
-// known then, as after a restart.
+// view is what an informer shows, or why it cannot be read yet. One that is merely on its way, also because the rule was stopped
+// or replaced while the pass goes on, makes the pass one that says nothing of the parent: what is in the cluster is not known
+// then, as after a restart.
 func (r *reader) view(informer monitor.Key) (*monitor.View, error) {
 	if view := r.monitors.View(informer); view != nil {
 		return view, nil
@@ -218,8 +216,7 @@ func (r *reader) madeBy(obj *unstructured.Unstructured, node string) bool {
 func (r *reader) Outdated(node string, rendered, live *unstructured.Unstructured) bool {
 	outdated, known := fieldset.Outdated(rendered, live, r.policyOf(node, rendered))
 	if !known {
-		// It was made before the node had a rollout, so it says less. Where nothing is
-		// written there is no need to look closer.
+		// It was made before the node had a rollout, so it says less. Where nothing is written there is no need to look closer.
 		return r.outdatedByContent == nil || r.outdatedByContent(node, rendered, live)
 	}
 	return outdated

@@ -77,8 +77,7 @@ func (s *statusWriter) summarize(f found) conditions.Summary {
 	return conditions.Summarize(slices.Concat(f.problems, f.pending), s.outcome, f.kept)
 }
 
-// yieldStatus leaves to other rules that run what they say in the parent's status
-// with other values.
+// yieldStatus leaves to other rules that run what they say in the parent's status with other values.
 func (s *statusWriter) yieldStatus(ctx context.Context) (problems []conditions.Problem) {
 	said, contested, err := s.Writer.Yield(ctx, s.status(s.outcome.Status), s.isRival)
 	if err != nil {
@@ -94,8 +93,8 @@ func (s *statusWriter) yieldStatus(ctx context.Context) (problems []conditions.P
 	return problems
 }
 
-// isRival tells whether a field manager is that of another rule that runs. What a
-// rule left behind that does not run any more may be taken.
+// isRival tells whether a field manager is that of another rule that runs. What a rule left behind that does not run any more may
+// be taken.
 func (s *statusWriter) isRival(manager string) bool {
 	id, ok := strings.CutPrefix(manager, plan.StatusManagers)
 	if !ok || id == s.op.ID {
@@ -105,8 +104,7 @@ func (s *statusWriter) isRival(manager string) bool {
 	return rival != nil && rival.Removal == nil
 }
 
-// isOther tells whether a field manager counts as another one's: not that of a
-// rule that does not run.
+// isOther tells whether a field manager counts as another one's: not that of a rule that does not run.
 func (s *statusWriter) isOther(manager string) bool {
 	return !strings.HasPrefix(manager, plan.StatusManagers) || s.isRival(manager)
 }
@@ -116,8 +114,7 @@ func (s *statusWriter) problemOf(err error) conditions.Problem {
 	return s.redacted(conditions.OfWrite("status", err))
 }
 
-// keepStatus writes the state beside what the rule said of the status before:
-// what it says now was refused, or is not known.
+// keepStatus writes the state beside what the rule said of the status before: what it says now was refused, or is not known.
 func (s *statusWriter) keepStatus(ctx context.Context, summary conditions.Summary) (problems []conditions.Problem) {
 	own, err := s.Writer.HeldStatus(ctx, s.status(nil))
 	if err == nil {
@@ -129,8 +126,7 @@ func (s *statusWriter) keepStatus(ctx context.Context, summary conditions.Summar
 	return nil
 }
 
-// writeStatus applies what the rule says of the parent's status, and the
-// conditions, where they differ from what is there.
+// writeStatus applies what the rule says of the parent's status, and the conditions, where they differ from what is there.
 func (s *statusWriter) writeStatus(ctx context.Context, said map[string]any, summary conditions.Summary) error {
 	content := maps.Clone(said)
 	shape, err := s.conditionsShape(ctx)
@@ -154,8 +150,7 @@ func (s *statusWriter) writeStatus(ctx context.Context, said map[string]any, sum
 	return s.mergeConditions(ctx, s.conditions(nil, summary, shape))
 }
 
-// syncStatus brings the parent's status to a content; nil takes back all that
-// the rule ever said in it.
+// syncStatus brings the parent's status to a content; nil takes back all that the rule ever said in it.
 func (s *statusWriter) syncStatus(ctx context.Context, content map[string]any) error {
 	defer s.begin(s.parent)()
 	result, err := s.Writer.SyncStatus(ctx, s.status(runtime.DeepCopyJSON(content)))
@@ -188,9 +183,8 @@ func (s *statusWriter) status(content map[string]any) apply.Status {
 	}
 }
 
-// conditionsShape is what conditions the parent's kind can take. A kind that no
-// CustomResourceDefinition defines takes none: what they say of a Node, or of a
-// Deployment, is not ours to say.
+// conditionsShape is what conditions the parent's kind can take. A kind that no CustomResourceDefinition defines takes none: what
+// they say of a Node, or of a Deployment, is not ours to say.
 func (s *statusWriter) conditionsShape(ctx context.Context) (schemas.ConditionsShape, error) {
 	if s.isBuiltIn() {
 		return schemas.ConditionsShape{}, nil
@@ -202,17 +196,16 @@ func (s *statusWriter) conditionsShape(ctx context.Context) (schemas.ConditionsS
 	return shape, nil
 }
 
-// isBuiltIn tells whether no CustomResourceDefinition defines the parent's kind.
-// The mapper knows the definition when the operator may not have yet.
+// isBuiltIn tells whether no CustomResourceDefinition defines the parent's kind. The mapper knows the definition when the
+// operator may not have yet.
 func (s *statusWriter) isBuiltIn() bool {
 	kind, _ := s.Mapper.Lookup(s.op.Parent.GVK)
 	return kind.Definition == (restmapping.Definition{})
 }
 
-// conditions are those of the rule, in its conditions or its status, as far as no other
-// manager has them, and those of the state: all of them or, where they are another's,
-// none. Events speak for both. What the rule renders can hold such a condition too, because a
-// list that waits is the whole of what the parent has.
+// conditions are those of the rule, in its conditions or its status, as far as no other manager has them, and those of the state:
+// all of them or, where they are another's, none. Events speak for both. What the rule renders can hold such a condition too,
+// because a list that waits is the whole of what the parent has.
 func (s *statusWriter) conditions(rendered []any, summary conditions.Summary, shape schemas.ConditionsShape) []any {
 	prefix, now := s.op.Program.ConditionPrefix(), s.Now()
 	isTheirs := func(item any) bool {
@@ -237,9 +230,8 @@ func (s *statusWriter) conditions(rendered []any, summary conditions.Summary, sh
 	return append(rendered, own...)
 }
 
-// explainConditions says once for each revision of a rule why conditions are not
-// written that somebody may wait for: the rule's own, or Kanon's on a kind whose
-// schema has conditions.
+// explainConditions says once for each revision of a rule why conditions are not written that somebody may wait for: the rule's
+// own, or Kanon's on a kind whose schema has conditions.
 func (s *statusWriter) explainConditions(shape schemas.ConditionsShape, said map[string]any) {
 	rule := s.rivalWithConditions(shape)
 	written := shape.ListMap || s.mergesConditions(shape, said)
