@@ -98,7 +98,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []rules.Rendered) (p
 	sideBySide(len(writes), c.parallel(), func(i int) {
 		w := writes[i]
 		defer outcome.ContainPanic(&w.err)
-		defer c.begin(w.object)()
+		defer c.Begin(w.object)()
 		switch {
 		case w.err != nil:
 		case i < written:
@@ -138,10 +138,10 @@ func (c *childWriter) noteTimes(writes []*write) {
 	for _, w := range writes {
 		for _, err := range []error{w.err, w.pending} {
 			if conflict, ok := errors.AsType[*conditions.FieldConflictError](err); ok {
-				c.requeueAfter(conflict.After())
+				c.RequeueAfter(conflict.After())
 			}
 			if early, ok := errors.AsType[*recreatedRecentlyError](err); ok {
-				c.requeueAfter(early.after)
+				c.RequeueAfter(early.after)
 			}
 		}
 	}
@@ -200,7 +200,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	}
 	w.unseen = unseen && result.Action != apply.ActionCreated
 	if result.Action != apply.ActionNone {
-		c.observe(c.op.ChildKey(kind.GVR), result.Live)
+		c.Observe(c.op.ChildKey(kind.GVR), result.Live)
 	}
 	return result.Live, c.noteConflict(child, result)
 }
@@ -247,7 +247,7 @@ func (c *childWriter) keepChild(ctx context.Context, w *write) (*unstructured.Un
 		return nil, err
 	}
 	if result.Action != apply.ActionNone {
-		c.observe(c.op.ChildKey(kind.GVR), result.Live)
+		c.Observe(c.op.ChildKey(kind.GVR), result.Live)
 	}
 	return result.Live, nil
 }

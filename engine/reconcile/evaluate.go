@@ -75,7 +75,7 @@ func (p *pass) isOutOfMemory(ctx context.Context) bool {
 func (p *pass) planNext() {
 	due := pacing.DueAt(p.seen, p.evaluation.WakeAt(), p.outcome.RequeueAfter)
 	if !due.IsZero() {
-		p.requeueAfter(due.Sub(p.Now()))
+		p.RequeueAfter(due.Sub(p.Now()))
 	}
 	if p.reader.incomplete || p.evaluation.Starved() {
 		return // this reconcile does not count: the next one comes as soon as it can

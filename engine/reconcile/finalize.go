@@ -68,12 +68,12 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome.Outcome) {
 
 // noteFinalized has the parent say that its children can go.
 func (p *pass) noteFinalized(ctx context.Context) error {
-	defer p.begin(p.parent)()
+	defer p.Begin(p.parent)()
 	noted, err := p.Writer.Annotate(ctx, p.finalizerOf(), annotationFinalized+p.op.ID, "true")
 	if err != nil {
 		return err
 	}
-	p.observe(p.op.ParentKey, noted)
+	p.Observe(p.op.ParentKey, noted)
 	p.parent = noted
 	return nil
 }
@@ -93,7 +93,7 @@ func (p *pass) waits() []conditions.Problem {
 	if f.Timeout > 0 {
 		left := p.parent.GetDeletionTimestamp().Add(f.Timeout).Sub(p.Now())
 		if left > 0 {
-			p.requeueAfter(left)
+			p.RequeueAfter(left)
 		} else {
 			waits.Reason, waits.Stalled = conditions.ReasonFinalizeTimeout, true
 			waits.Err = fmt.Errorf("%s, for longer than %s; the parent stays until that changes, or until somebody ends the cleanup by annotating it %s",

@@ -41,7 +41,7 @@ func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
 		return outcome.Outcome{Verdict: outcome.Again, Err: err}
 	}
 	if len(p.problems) > 0 {
-		p.add(p.status.reportDeletion(ctx, p.found()))
+		p.add(p.report().ReportDeletion(ctx, p.found()))
 	}
 	return p.result().AtLeast(outcome.Waiting) // the deletion of a child is an event
 }
@@ -70,7 +70,7 @@ func (p *pass) evaluateDeletion(ctx context.Context) {
 	}
 	if err != nil || p.isOutOfMemory(ctx) {
 		p.deleter.decided, p.reader.incomplete = nil, true
-		p.requeueAfter(memoryPause)
+		p.RequeueAfter(memoryPause)
 	}
 }
 

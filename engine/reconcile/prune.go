@@ -162,7 +162,7 @@ func (d *deleter) toDelete(unrendered []ending.Child) []identity.ID {
 
 // end deletes a child, or orphans it if it is kept.
 func (d *deleter) end(ctx context.Context, child ending.Child, isKept bool) error {
-	defer d.begin(child.Object)()
+	defer d.Begin(child.Object)()
 	if !isKept {
 		err := d.Writer.Delete(ctx, child.GVR, child.Object)
 		if err == nil {
@@ -174,7 +174,7 @@ func (d *deleter) end(ctx context.Context, child ending.Child, isKept bool) erro
 	if err != nil || free == nil {
 		return err
 	}
-	d.observe(d.op.ChildKey(child.GVR), free)
+	d.Observe(d.op.ChildKey(child.GVR), free)
 	d.Recorder.Eventf(d.parent, corev1.EventTypeNormal, conditions.ReasonOrphaned,
 		"%s stays and is no longer a child of this object, by the deletionPolicy of rule %s", mark.RefOf(free), d.op.Name)
 	return nil

@@ -166,7 +166,7 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 	if err := c.checkParent(ctx); err != nil {
 		return err
 	}
-	end := c.begin(live)
+	end := c.Begin(live)
 	defer end()
 	if err := c.Writer.DeleteInForeground(ctx, kind.GVR, live, child.Owner); err != nil {
 		return err

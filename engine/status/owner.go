@@ -1,4 +1,4 @@
-package reconcile
+package status
 
 import (
 	"slices"
@@ -17,13 +17,13 @@ import (
 
 // yieldsConditions tells whether Kanon's conditions on the parent are left to somebody else: to another rule, or to a field
 // manager that is no rule.
-func (s *statusWriter) yieldsConditions(shape schemas.ConditionsShape) bool {
+func (s *Report) yieldsConditions(shape schemas.ConditionsShape) bool {
 	isForeign := func(manager string) bool { return !strings.HasPrefix(manager, plan.StatusManagers) }
 	return s.haveConditions(isForeign, conditions.Ready, conditions.Reconciling, conditions.Stalled) || s.rivalWithConditions(shape) != ""
 }
 
 // rivalWithConditions is the name of the other rule that Kanon's conditions on the parent are left to; empty where there is none.
-func (s *statusWriter) rivalWithConditions(shape schemas.ConditionsShape) string {
+func (s *Report) rivalWithConditions(shape schemas.ConditionsShape) string {
 	for _, rival := range s.rivals() {
 		if s.isOutdone(rival, shape) {
 			return rival.Name.String()
@@ -34,31 +34,31 @@ func (s *statusWriter) rivalWithConditions(shape schemas.ConditionsShape) string
 
 // isOutdone tells whether the conditions are a rival's. Every rule that writes them writes Ready, so whoever wrote that last has
 // them all. Where the API server does not record whose a condition is, the first rule by name has them.
-func (s *statusWriter) isOutdone(rival *operator.Operator, shape schemas.ConditionsShape) bool {
+func (s *Report) isOutdone(rival *operator.Operator, shape schemas.ConditionsShape) bool {
 	if !shape.ListMap {
-		return shape.HasConditions && rival.Name.String() < s.op.Name.String() && rival.Selects(s.parent, plan.NamespaceLabels(s.Monitors)) == plan.Selected
+		return shape.HasConditions && rival.Name.String() < s.Op.Name.String() && rival.Selects(s.Object, plan.NamespaceLabels(s.Monitors)) == plan.Selected
 	}
 	isIts := func(manager string) bool { return manager == rival.StatusManager() }
 	return s.haveConditions(isIts, conditions.Ready) ||
-		!apply.HoldsCondition(s.parent, s.op.StatusManager(), s.op.Program.ConditionPrefix()+conditions.Ready) &&
+		!apply.HoldsCondition(s.Object, s.Op.StatusManager(), s.Op.Program.ConditionPrefix()+conditions.Ready) &&
 			s.haveConditions(isIts, conditions.Reconciling, conditions.Stalled)
 }
 
 // haveConditions tells whether some field managers have any of these conditions, with the rule's prefix, on the parent.
-func (s *statusWriter) haveConditions(managers func(string) bool, names ...string) bool {
+func (s *Report) haveConditions(managers func(string) bool, names ...string) bool {
 	types := make([]string, len(names))
 	for i, name := range names {
-		types[i] = s.op.Program.ConditionPrefix() + name
+		types[i] = s.Op.Program.ConditionPrefix() + name
 	}
-	return apply.HeldByAnother(s.parent, s.op.StatusManager(), managers, types...)
+	return apply.HeldByAnother(s.Object, s.Op.StatusManager(), managers, types...)
 }
 
 // rivals are the other rules that run for the kind of the parent and have the same conditionPrefix, by name.
-func (s *statusWriter) rivals() []*operator.Operator {
+func (s *Report) rivals() []*operator.Operator {
 	var found []*operator.Operator
-	for _, other := range s.running.Load().ByID {
-		if other.ID != s.op.ID && other.Removal == nil && other.Parent.GVK.GroupKind() == s.op.Parent.GVK.GroupKind() &&
-			other.Program.ConditionPrefix() == s.op.Program.ConditionPrefix() {
+	for _, other := range s.Running.Load().ByID {
+		if other.ID != s.Op.ID && other.Removal == nil && other.Parent.GVK.GroupKind() == s.Op.Parent.GVK.GroupKind() &&
+			other.Program.ConditionPrefix() == s.Op.Program.ConditionPrefix() {
 			found = append(found, other)
 		}
 	}
