@@ -2,7 +2,6 @@ package engine
 
 import (
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -20,21 +19,6 @@ func (e *Engine) forgetRule(id string) {
 	e.patches.ForgetRule(id)
 }
 
-// forgetStopped drops what an event may have had the engine remember of rules that ran when it came and do not any more. It sends
-// nothing and stops nothing.
-func (e *Engine) forgetStopped(ran *operator.Set) {
-	now := e.running.Load()
-	if now == ran {
-		return
-	}
-	for id := range ran.ByID {
-		if now.ByID[id] != nil {
-			continue
-		}
-		e.parents.ForgetRule(id)
-	}
-}
-
 // remembered lists the keys of a rule of which something is known.
 func (e *Engine) remembered(rule string) queue.Keys {
 	found := make(queue.Keys)
@@ -46,12 +30,8 @@ func (e *Engine) remembered(rule string) queue.Keys {
 
 // stop ends what a rule has running, and drops what is known of its parents and children.
 func (e *Engine) stop(op *operator.Operator) {
-	for kind := range op.ChildKinds() {
-		for _, child := range e.monitors.Unread(op.ChildKey(kind.GVR)) {
-			if plan.RuleOfTag(child) == op.ID {
-				e.writer.Forget(child.UID())
-			}
-		}
+	for child := range op.EachChild(e.monitors) {
+		e.writer.Forget(child.UID())
 	}
 	e.monitors.Watch(op.ID)
 	e.forgetRule(op.ID)

@@ -154,6 +154,20 @@ func (e *Engine) noteChange(k queue.Key, event monitor.Event) {
 	}
 }
 
+// forgetStopped drops what an event may have had the engine remember of rules that ran when it came and do not any more. It sends
+// nothing and stops nothing.
+func (e *Engine) forgetStopped(ran *operator.Set) {
+	now := e.running.Load()
+	if now == ran {
+		return
+	}
+	for id := range ran.ByID {
+		if now.ByID[id] == nil {
+			e.parents.ForgetRule(id)
+		}
+	}
+}
+
 // synced enqueues what waited for an informer to fill.
 func (e *Engine) synced(key monitor.Key) {
 	for _, op := range e.running.Load().ByKey[key] {
@@ -165,19 +179,19 @@ func (e *Engine) synced(key monitor.Key) {
 	e.inbox.Notify() // the verdict on a rule that was starting changes
 }
 
+// failed enqueues the parents that read through an informer that cannot fill, so that they report it.
+func (e *Engine) failed(informer monitor.Key) {
+	for k := range e.readers.Borrowers(informer) {
+		e.queue.Add(k)
+	}
+}
+
 func keyOf(rule string, parent *unstructured.Unstructured) queue.Key {
 	return queue.Key{Rule: rule, Parent: types.NamespacedName{Namespace: parent.GetNamespace(), Name: parent.GetName()}}
 }
 
 func keyAt(rule string, parent *wire.Object) queue.Key {
 	return queue.Key{Rule: rule, Parent: types.NamespacedName{Namespace: parent.Namespace(), Name: parent.Name()}}
-}
-
-// failed enqueues the parents that read through an informer that cannot fill, so that they report it.
-func (e *Engine) failed(informer monitor.Key) {
-	for k := range e.readers.Borrowers(informer) {
-		e.queue.Add(k)
-	}
 }
 
 // isOwnStatusEvent tells whether a change of a parent is what rules wrote to its status, and nothing else.

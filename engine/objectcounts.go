@@ -63,12 +63,8 @@ func (e *Engine) objectsOf(op *operator.Operator) (parents, children int) {
 		}
 	}
 	seen := sets.New[types.UID]() // a kind may be watched in two versions
-	for kind := range op.ChildKinds() {
-		for _, child := range e.monitors.Unread(op.ChildKey(kind.GVR)) {
-			if plan.RuleOfTag(child) == op.ID {
-				seen.Insert(child.UID())
-			}
-		}
+	for child := range op.EachChild(e.monitors) {
+		seen.Insert(child.UID())
 	}
 	return parents, seen.Len()
 }
