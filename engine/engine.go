@@ -28,6 +28,7 @@ import (
 	"kanon.dev/kanon/engine/reconcile"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/engine/status"
 	"kanon.dev/kanon/rules"
 )
 
@@ -167,12 +168,15 @@ func (e *Engine) newReconciler() *reconcile.Reconciler {
 	o := e.options
 	return reconcile.New(reconcile.Options{
 		Cluster: reconcile.Cluster{
-			Client: o.Client, Mapper: o.Mapper, Schemas: o.Schemas, Recorder: o.Recorder, Now: o.Clock.Now,
-			Monitors: e.monitors, Writer: e.writer, Marks: e.marks, Replan: e.inbox.Notify,
+			Options: status.Options{
+				Mapper: o.Mapper, Schemas: o.Schemas, Monitors: e.monitors, Writer: e.writer, Recorder: o.Recorder, Running: &e.running,
+				Parents: e.parents, Now: o.Clock.Now, RetryMax: o.RetryMax, WaitLimit: o.WaitLimit,
+			},
+			Client: o.Client, Marks: e.marks, Replan: e.inbox.Notify,
 		},
-		Running: &e.running, Queue: e.queue, Guard: e.guards, Patches: e.patches, Parents: e.parents, Readers: e.readers,
-		Feedback: e.feedback, Removed: e.finishRemoval, Memory: o.Memory, Workers: o.Workers, ParallelWrites: o.ParallelWrites,
-		RetryMax: o.RetryMax, RecreateLimits: pacing.Limits{First: o.RecreateBase, Max: o.RecreateMax}, WaitLimit: o.WaitLimit,
+		Queue: e.queue, Guard: e.guards, Patches: e.patches, Readers: e.readers, Feedback: e.feedback, Removed: e.finishRemoval,
+		Memory: o.Memory, Workers: o.Workers, ParallelWrites: o.ParallelWrites,
+		RecreateLimits: pacing.Limits{First: o.RecreateBase, Max: o.RecreateMax},
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -66,8 +65,7 @@ type childWriter struct {
 	guard     Guard
 	// parallel is how many children are written at the same time.
 	parallel func() int
-	// retryMax bounds the pauses of a child whose fields are in conflict, and recreateLimits those of one that is recreated.
-	retryMax       time.Duration
+	// recreateLimits bounds the pauses of a child that is recreated.
 	recreateLimits pacing.Limits
 
 	// blocked are children that may have to be deleted to be created again, and are not because of the guard.
@@ -269,7 +267,7 @@ func (c *childWriter) checkParent(ctx context.Context) error {
 func (c *childWriter) checkConflict(child *apply.Child, live *unstructured.Unstructured) error {
 	id, conflicts := identity.Of(child.Object), &c.memory.Conflicts
 	if live == nil || !conflicts.IsKnown(id) ||
-		!conflicts.Suppress(id, child.Content(), feedback.FieldsOf(child.Lost(live)), c.started, c.retryMax) {
+		!conflicts.Suppress(id, child.Content(), feedback.FieldsOf(child.Lost(live)), c.started, c.RetryMax) {
 		return nil
 	}
 	return c.conflict(child)
@@ -288,7 +286,7 @@ func (c *childWriter) conflict(child *apply.Child) error {
 	if len(conflict.Fields) == 0 {
 		return nil
 	}
-	return &conditions.FieldConflictError{Conflict: conflict, Object: child.Ref, NameOf: c.running.ManagerName}
+	return &conditions.FieldConflictError{Conflict: conflict, Object: child.Ref, NameOf: c.Running.ManagerName}
 }
 
 // prepare decides for each child whether it has an owner reference, and how it is treated. The first child that has none needs

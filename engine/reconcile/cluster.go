@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,32 +12,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/record"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/status"
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/schemas"
 	"kanon.dev/kanon/wire"
 )
 
-// Cluster is the cluster as a reconcile reads and changes it.
+// Cluster is the cluster as a reconcile reads and changes it. What reports on a parent need of it, the other phases need as well.
 type Cluster struct {
-	Client   dynamic.Interface
-	Mapper   *restmapping.Mapper
-	Schemas  *schemas.Schemas
-	Monitors *monitor.Monitors
-	Writer   *apply.Writer
-	Marks    *mark.Marks
-	Recorder record.EventRecorder
-	// Now is the time that rules see.
-	Now func() time.Time
+	status.Options
+
+	Client dynamic.Interface
+	Marks  *mark.Marks
 	// Replan has the rules planned again whose kinds exist again.
 	Replan func()
 }

@@ -42,7 +42,7 @@ func (f *parentFinalizer) add(ctx context.Context) error {
 		return err
 	}
 	f.added = true
-	f.parents.SetFinalizer(f.key, true)
+	f.Parents.SetFinalizer(f.key, true)
 	f.Observe(f.op.ParentKey, live)
 	if live.GetGeneration() == f.parent.GetGeneration() {
 		f.parent = live // else the conditions would be about a parent that was not evaluated
@@ -57,7 +57,7 @@ func (f *parentFinalizer) remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.parents.SetFinalizer(f.key, false)
+	f.Parents.SetFinalizer(f.key, false)
 	if live != nil {
 		f.Observe(f.op.ParentKey, live)
 	}

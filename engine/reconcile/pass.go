@@ -46,9 +46,9 @@ func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, co
 		p.reader.keep()
 		if p.memory != nil {
 			p.memory.Conflicts.Expire(p.started)
-			p.parents.Keep(p.key, p.memory)
+			p.Parents.Keep(p.key, p.memory)
 		}
-		if !p.running.IsCurrent(p.op) {
+		if !p.Running.IsCurrent(p.op) {
 			p.RequeueAfter(0) // what was kept above may be of no use to the operator that runs now
 		}
 		if p.next.After > 0 {
@@ -59,7 +59,7 @@ func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, co
 }
 
 func (r *Reconciler) newPass(ctx context.Context, of *subject) *pass {
-	changes := &changes{subject: of, Cluster: &r.Cluster, feedback: r.Feedback, parents: r.Parents, running: r.Running}
+	changes := &changes{subject: of, Cluster: &r.Cluster, feedback: r.Feedback}
 	p := &pass{r: r, changes: changes, finalizer: &parentFinalizer{changes: changes}}
 	p.reader = &reader{subject: of, monitors: r.Monitors, readers: r.Readers, marks: r.Marks}
 	if of.op.Program.ReadsStatus() {
@@ -67,7 +67,7 @@ func (r *Reconciler) newPass(ctx context.Context, of *subject) *pass {
 	}
 	p.children = &childWriter{
 		changes: changes, reader: p.reader, finalizer: p.finalizer, guard: r.Guard, endings: ending.Policies{ByNode: of.op.Deletions},
-		parallel: func() int { return r.parallelWrites(of.op) }, retryMax: r.RetryMax, recreateLimits: r.RecreateLimits,
+		parallel: func() int { return r.parallelWrites(of.op) }, recreateLimits: r.RecreateLimits,
 	}
 	p.deleter = &deleter{changes: changes, reader: p.reader, children: p.children, guard: r.Guard}
 	p.reader.readUnmarked = p.children.unmarkedReaderIn(ctx)
@@ -170,10 +170,10 @@ func (p *pass) cleanUpUnselected(ctx context.Context) outcome.Outcome {
 		p.add(p.removeFinalizerIfUnneeded(ctx))
 	}
 	if p.add(refused); len(refused) == 0 {
-		p.parents.SetLeft(p.key, false)
+		p.Parents.SetLeft(p.key, false)
 	}
 	p.r.Patches.Drop(p.op, p.key)
-	p.parents.Release(p.key)
+	p.Parents.Release(p.key)
 	p.memory = nil
 	return p.result()
 }
@@ -211,10 +211,7 @@ func (p *pass) found() status.Found {
 // report is what reports on the parent as it is now.
 func (p *pass) report() *status.Report {
 	return &status.Report{
-		Options: status.Options{
-			Mapper: p.Mapper, Schemas: p.Schemas, Monitors: p.Monitors, Writer: p.Writer, Recorder: p.Recorder, Running: p.running,
-			Parents: p.parents, Now: p.Now, RetryMax: p.r.RetryMax, WaitLimit: p.r.WaitLimit,
-		},
+		Options: p.Options,
 		Parent: status.Parent{
 			Op: p.op, Key: p.key, Object: p.parent, Memory: p.memory, Started: p.started, Due: p.due, Inputs: p.reader.inputs,
 			NamespaceEnds: p.namespaceEnds, Changes: p.changes,
@@ -283,5 +280,5 @@ func (p *pass) loop() []conditions.Problem {
 		return nil
 	}
 	p.RequeueAfter(loop.Wait(p.started) + time.Millisecond)
-	return []conditions.Problem{conditions.OfLoop(loop, p.running.NameOf)}
+	return []conditions.Problem{conditions.OfLoop(loop, p.Running.NameOf)}
 }

@@ -183,7 +183,7 @@ func (d *deleter) end(ctx context.Context, child ending.Child, isKept bool) erro
 // isOrphaning tells whether the parent, which is being deleted, is to leave all its children behind. If the finalizer was not
 // seen, a child shows it that lost its reference: with a parent that is being deleted, the garbage collector removed it.
 func (d *deleter) isOrphaning(lost []ending.Child) bool {
-	return len(lost) > 0 || apply.Has(d.parent, metav1.FinalizerOrphanDependents) || d.parents.Get(d.key).Orphaned == d.parent.GetUID()
+	return len(lost) > 0 || apply.Has(d.parent, metav1.FinalizerOrphanDependents) || d.Parents.Get(d.key).Orphaned == d.parent.GetUID()
 }
 
 // errNotEnded says that the API server has children that no informer shows yet, or that the guard blocks: an event follows.

@@ -82,8 +82,6 @@ type changes struct {
 	*Cluster
 
 	feedback *feedback.Tracker
-	parents  *parents.Store
-	running  *operator.Running
 }
 
 // Begin takes in that the reconcile is writing an object; the function that it returns, that this is over.
@@ -94,7 +92,7 @@ func (c *changes) Begin(obj *unstructured.Unstructured) (end func()) {
 // Observe takes in the answer of a write, before which Begin was called: as the newest knowledge of the object, and as a cause of
 // what follows.
 func (c *changes) Observe(informer monitor.Key, obj *unstructured.Unstructured) {
-	if informer == c.op.ParentKey || c.op.ReadsObserved.Load() || c.running.IsRead(informer.GVR) || c.provenance.IsLong(c.key) {
+	if informer == c.op.ParentKey || c.op.ReadsObserved.Load() || c.Running.IsRead(informer.GVR) || c.provenance.IsLong(c.key) {
 		c.feedback.Wrote(c.key, c.provenance, obj, feedback.VersionOf(obj))
 	}
 	c.Monitors.Observe(informer, obj)

@@ -38,8 +38,9 @@ type Options struct {
 	Recorder record.EventRecorder
 	Running  *operator.Running
 	Parents  *parents.Store
-	Now      func() time.Time
-	// RetryMax bounds the pauses while conditions are in conflict, and WaitLimit is how long a parent without conditions may
+	// Now is the time that rules see.
+	Now func() time.Time
+	// RetryMax bounds the pauses while fields or conditions are in conflict, and WaitLimit is how long a parent without conditions may
 	// wait before an Event says so.
 	RetryMax, WaitLimit time.Duration
 }
