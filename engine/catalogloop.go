@@ -13,10 +13,9 @@ import (
 	"kanon.dev/kanon/restmapping"
 )
 
-// catalogLoop takes changes of texts and kinds into the catalog, publishes the operators of
-// the rules that run, and has reports given. It sends no request itself, so that one that
-// hangs delays no other rule: the background reads schemas, applies definitions and gives
-// reports, and notifies the inbox when something arrived.
+// catalogLoop takes changes of texts and kinds into the catalog, publishes the operators of the rules that run, and has reports
+// given. It sends no request itself, so that one that hangs delays no other rule: the background reads schemas, applies
+// definitions and gives reports, and notifies the inbox when something arrived.
 type catalogLoop struct {
 	inbox     *catalog.Inbox
 	catalog   *catalog.Catalog
@@ -90,8 +89,7 @@ func (l *catalogLoop) run(ctx context.Context) {
 	}
 }
 
-// update takes in what changed, and returns after what time to call it again even if
-// nothing changes; zero: never.
+// update takes in what changed, and returns after what time to call it again even if nothing changes; zero: never.
 func (l *catalogLoop) update(ctx context.Context) (again time.Duration) {
 	l.catalog.Update(l.inbox.Take(), time.Now())
 	l.publisher.publish(ctx, l.catalog)

@@ -28,6 +28,7 @@ import (
 	"kanon.dev/kanon/engine/reconcile"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/engine/status"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -48,11 +49,10 @@ type Engine struct {
 	// inbox has the changes that the catalog has not taken in yet.
 	inbox *catalog.Inbox
 	// parents is what is remembered of parents between two reconciles.
-	parents  *parents.Store
-	readers  *readers.Index
-	borrowed *readers.Borrowed
-	records  *record.Store
-	guards   *guards
+	parents *parents.Store
+	readers *readers.Index
+	records *record.Store
+	guards  *guards
 	// reconciler is for the keys of parents, and patches for those of the targets of patches. Run makes both.
 	reconciler *reconcile.Reconciler
 
@@ -60,8 +60,7 @@ type Engine struct {
 	objectCounts *objectCounts
 }
 
-// New makes an Engine. It sends no request and starts nothing. It fails when
-// options are missing or contradict one another.
+// New makes an Engine. It sends no request and starts nothing. It fails when options are missing or contradict one another.
 func New(options Options) (*Engine, error) {
 	options.setDefaults()
 	if err := options.validate(); err != nil {
@@ -73,8 +72,6 @@ func New(options Options) (*Engine, error) {
 		activity: counter,
 		inbox:    catalog.NewInbox(counter, len(options.Sources)),
 		parents:  parents.New(),
-
-		readers: readers.New(),
 	}
 	e.guards = newGuards(e)
 	e.objectCounts = &objectCounts{count: e.inbox.Notify}
@@ -90,7 +87,7 @@ func New(options Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
-	e.borrowed = readers.NewBorrowed(e.monitors)
+	e.readers = readers.New(e.monitors)
 	e.keys = keyring.NewStore(keyring.Options{
 		Client: options.Client, Namespace: options.Namespace, Changed: e.keysChanged,
 		// What went with the keys may have gone with the whole namespace.
@@ -124,9 +121,8 @@ func New(options Options) (*Engine, error) {
 	return e, nil
 }
 
-// Run runs every rule of every source until ctx ends, then stops all that it
-// started and waits for it. The error is nil when ctx ended it. The logger of
-// ctx is used throughout.
+// Run runs every rule of every source until ctx ends, then stops all that it started and waits for it. The error is nil when ctx
+// ended it. The logger of ctx is used throughout.
 func (e *Engine) Run(ctx context.Context) error {
 	e.queue = queue.New(e.options.RetryBase, e.options.RetryMax, e.activity) // which starts goroutines, as all below does
 	e.patches = e.newPatches()
@@ -162,7 +158,7 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) newPatches() *patching.Patches {
 	return patching.New(patching.Options{
 		Client: e.options.Client, Mapper: e.options.Mapper, Monitors: e.monitors, Writer: e.writer, Running: &e.running, Queue: e.queue,
-		Parents: e.parents, Readers: e.readers, Borrowed: e.borrowed, Feedback: e.feedback, Records: e.records,
+		Parents: e.parents, Readers: e.readers, Feedback: e.feedback, Records: e.records,
 		Restored: e.finishRemoval, Now: e.options.Clock.Now, RetryMax: e.options.RetryMax,
 	})
 }
@@ -172,12 +168,15 @@ func (e *Engine) newReconciler() *reconcile.Reconciler {
 	o := e.options
 	return reconcile.New(reconcile.Options{
 		Cluster: reconcile.Cluster{
-			Client: o.Client, Mapper: o.Mapper, Schemas: o.Schemas, Recorder: o.Recorder, Now: o.Clock.Now,
-			Monitors: e.monitors, Writer: e.writer, Marks: e.marks, Replan: e.inbox.Notify,
+			Options: status.Options{
+				Mapper: o.Mapper, Schemas: o.Schemas, Monitors: e.monitors, Writer: e.writer, Recorder: o.Recorder, Running: &e.running,
+				Parents: e.parents, Now: o.Clock.Now, RetryMax: o.RetryMax, WaitLimit: o.WaitLimit,
+			},
+			Client: o.Client, Marks: e.marks, Replan: e.inbox.Notify,
 		},
-		Running: &e.running, Queue: e.queue, Guard: e.guards, Patches: e.patches, Parents: e.parents, Readers: e.readers, Borrowed: e.borrowed,
-		Feedback: e.feedback, Removed: e.finishRemoval, Memory: o.Memory, Workers: o.Workers, ParallelWrites: o.ParallelWrites,
-		RetryMax: o.RetryMax, RecreateLimits: pacing.Limits{First: o.RecreateBase, Max: o.RecreateMax}, WaitLimit: o.WaitLimit,
+		Queue: e.queue, Guard: e.guards, Patches: e.patches, Readers: e.readers, Feedback: e.feedback, Removed: e.finishRemoval,
+		Memory: o.Memory, Workers: o.Workers, ParallelWrites: o.ParallelWrites,
+		RecreateLimits: pacing.Limits{First: o.RecreateBase, Max: o.RecreateMax},
 	})
 }
 

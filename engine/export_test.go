@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -28,13 +31,18 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 			count("conflicts", queue.Keys{k: true})
 		}
 	})
+	borrowed := e.readers.Borrowers(plan.AllNamespaces)
+	defer func() { count("borrowed", borrowed) }()
 	for _, rule := range e.running.Load().ByID {
+		for _, lookup := range rule.Lookups {
+			if lookup.Borrowed {
+				lookup.Informer.Namespace = namespace
+				maps.Copy(borrowed, e.readers.Borrowers(lookup.Informer))
+			}
+		}
 		found := make(queue.Keys)
 		e.readers.AddKeys(rule.ID, found)
 		count("readers", found)
-		clear(found)
-		e.borrowed.AddKeys(rule.ID, found)
-		count("borrowed", found)
 		clear(found)
 		e.patches.AddKeys(rule.ID, found)
 		count("contributions", found)

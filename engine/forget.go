@@ -2,7 +2,6 @@ package engine
 
 import (
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -10,32 +9,14 @@ import (
 func (e *Engine) forgetKey(k queue.Key) {
 	e.parents.Forget(k)
 	e.readers.Keep(k, nil)
-	e.borrowed.Keep(k, nil)
 }
 
-// forgetRule drops all that is known of the parents and targets of a rule that stopped: no
-// event will tell of their end.
+// forgetRule drops all that is known of the parents and targets of a rule that stopped: no event will tell of their end.
 func (e *Engine) forgetRule(id string) {
 	e.parents.ForgetRule(id)
 	e.readers.ForgetRule(id)
-	e.borrowed.ForgetRule(id)
 	e.guards.forgetRule(id)
 	e.patches.ForgetRule(id)
-}
-
-// forgetStopped drops what an event may have had the engine remember of rules that ran
-// when it came and do not any more. It sends nothing and stops nothing.
-func (e *Engine) forgetStopped(ran *operator.Set) {
-	now := e.running.Load()
-	if now == ran {
-		return
-	}
-	for id := range ran.ByID {
-		if now.ByID[id] != nil {
-			continue
-		}
-		e.parents.ForgetRule(id)
-	}
 }
 
 // remembered lists the keys of a rule of which something is known.
@@ -43,20 +24,14 @@ func (e *Engine) remembered(rule string) queue.Keys {
 	found := make(queue.Keys)
 	e.parents.AddKeys(rule, found)
 	e.readers.AddKeys(rule, found)
-	e.borrowed.AddKeys(rule, found)
 	e.patches.AddKeys(rule, found)
 	return found
 }
 
-// stop ends what a rule has running, and drops what is known of its parents and
-// children.
+// stop ends what a rule has running, and drops what is known of its parents and children.
 func (e *Engine) stop(op *operator.Operator) {
-	for kind := range op.ChildKinds() {
-		for _, child := range e.monitors.Unread(op.ChildKey(kind.GVR)) {
-			if plan.RuleOfTag(child) == op.ID {
-				e.writer.Forget(child.UID())
-			}
-		}
+	for child := range op.EachChild(e.monitors) {
+		e.writer.Forget(child.UID())
 	}
 	e.monitors.Watch(op.ID)
 	e.forgetRule(op.ID)

@@ -159,8 +159,8 @@ func (s *guards) requestPermission(op *operator.Operator) {
 	})
 }
 
-// MayCleanUp tells whether a removal may begin to delete: not before the other rules for
-// the same kind of parents have taken over what they render. It holds for all else.
+// MayCleanUp tells whether a removal may begin to delete: not before the other rules for the same kind of parents have taken over
+// what they render. It holds for all else.
 func (s *guards) MayCleanUp(op *operator.Operator) bool {
 	if op.Removal == nil || op.Removal.KeepsChildren() {
 		return true

@@ -21,8 +21,8 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// handle turns one change of an object into the keys that it concerns.
-// Informers call it, one at a time each; it only reads memory.
+// handle turns one change of an object into the keys that it concerns. Informers call it, one at a time each; it only reads
+// memory.
 func (e *Engine) handle(event monitor.Event) {
 	running := e.running.Load()
 	if event.Old == nil || event.New == nil {
@@ -121,11 +121,9 @@ func (e *Engine) handleChild(running *operator.Set, event monitor.Event) {
 	}
 }
 
-// isKnownChange tells whether no reconcile could do anything else because of a child's new
-// state: because a pass has made just this state, or found it in sync, and gone on from
-// there; or because what changed is content which nothing depends on, and none of ours.
-// Where an expression looks back, what was at hand when the pass began counts as well,
-// so each state counts.
+// isKnownChange tells whether no reconcile could do anything else because of a child's new state: because a pass has made just
+// this state, or found it in sync, and gone on from there; or because what changed is content which nothing depends on, and none
+// of ours. Where an expression looks back, what was at hand when the pass began counts as well, so each state counts.
 func (e *Engine) isKnownChange(running *operator.Set, event monitor.Event) bool {
 	k, ok := plan.KeyOfTag(event.New)
 	op := running.ByID[k.Rule]
@@ -156,15 +154,36 @@ func (e *Engine) noteChange(k queue.Key, event monitor.Event) {
 	}
 }
 
+// forgetStopped drops what an event may have had the engine remember of rules that ran when it came and do not any more. It sends
+// nothing and stops nothing.
+func (e *Engine) forgetStopped(ran *operator.Set) {
+	now := e.running.Load()
+	if now == ran {
+		return
+	}
+	for id := range ran.ByID {
+		if now.ByID[id] == nil {
+			e.parents.ForgetRule(id)
+		}
+	}
+}
+
 // synced enqueues what waited for an informer to fill.
 func (e *Engine) synced(key monitor.Key) {
 	for _, op := range e.running.Load().ByKey[key] {
 		e.enqueueAll(op)
 	}
-	for _, k := range e.borrowed.UsersOf(key) {
+	for k := range e.readers.Borrowers(key) {
 		e.queue.Add(k)
 	}
 	e.inbox.Notify() // the verdict on a rule that was starting changes
+}
+
+// failed enqueues the parents that read through an informer that cannot fill, so that they report it.
+func (e *Engine) failed(informer monitor.Key) {
+	for k := range e.readers.Borrowers(informer) {
+		e.queue.Add(k)
+	}
 }
 
 func keyOf(rule string, parent *unstructured.Unstructured) queue.Key {
@@ -173,13 +192,6 @@ func keyOf(rule string, parent *unstructured.Unstructured) queue.Key {
 
 func keyAt(rule string, parent *wire.Object) queue.Key {
 	return queue.Key{Rule: rule, Parent: types.NamespacedName{Namespace: parent.Namespace(), Name: parent.Name()}}
-}
-
-// failed enqueues the parents that read through an informer that cannot fill, so that they report it.
-func (e *Engine) failed(informer monitor.Key) {
-	for _, k := range e.borrowed.UsersOf(informer) {
-		e.queue.Add(k)
-	}
 }
 
 // isOwnStatusEvent tells whether a change of a parent is what rules wrote to its status, and nothing else.

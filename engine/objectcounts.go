@@ -12,13 +12,12 @@ import (
 	"kanon.dev/kanon/engine/source"
 )
 
-// countPause is how long objects may be created and deleted before those of a rule are
-// counted: a thousand parents that are created at once are not a thousand changes of its
-// status.
+// countPause is how long objects may be created and deleted before those of a rule are counted: a thousand parents that are
+// created at once are not a thousand changes of its status.
 const countPause = 5 * time.Second
 
-// objectCounts has the objects of rules counted after some were created or deleted, for the
-// status of Rule objects. While there are none of these it does nothing.
+// objectCounts has the objects of rules counted after some were created or deleted, for the status of Rule objects. While there
+// are none of these it does nothing.
 type objectCounts struct {
 	// wanted is true if a status shows the counts, and due while a count is due.
 	wanted, due atomic.Bool
@@ -36,8 +35,7 @@ func (c *objectCounts) changed() {
 	}
 }
 
-// countObjects adds to the reports on Rule objects how many parents and children the rules
-// have.
+// countObjects adds to the reports on Rule objects how many parents and children the rules have.
 func (p *publisher) countObjects(reports map[source.Origin]source.Report) {
 	e, wanted := p.engine, false
 	for origin, report := range reports {
@@ -56,9 +54,8 @@ func (p *publisher) countObjects(reports map[source.Origin]source.Report) {
 	e.objectCounts.wanted.Store(wanted)
 }
 
-// objectsOf is how many parents a rule selects, as far as their labels and namespaces
-// tell, and how many children it has. It decodes none of them: that would take a second for
-// 20,000 parents and their children, each time that one is created or deleted.
+// objectsOf is how many parents a rule selects, as far as their labels and namespaces tell, and how many children it has. It
+// decodes none of them: that would take a second for 20,000 parents and their children, each time that one is created or deleted.
 func (e *Engine) objectsOf(op *operator.Operator) (parents, children int) {
 	for _, parent := range e.monitors.Unread(op.ParentKey) { // which has only parents with the labels
 		if op.SelectsNamespace(parent.Namespace(), plan.NamespaceLabels(e.monitors)) == plan.Selected {
@@ -66,12 +63,8 @@ func (e *Engine) objectsOf(op *operator.Operator) (parents, children int) {
 		}
 	}
 	seen := sets.New[types.UID]() // a kind may be watched in two versions
-	for kind := range op.ChildKinds() {
-		for _, child := range e.monitors.Unread(op.ChildKey(kind.GVR)) {
-			if plan.RuleOfTag(child) == op.ID {
-				seen.Insert(child.UID())
-			}
-		}
+	for child := range op.EachChild(e.monitors) {
+		seen.Insert(child.UID())
 	}
 	return parents, seen.Len()
 }

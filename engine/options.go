@@ -17,9 +17,8 @@ import (
 	"kanon.dev/kanon/schemas"
 )
 
-// Source is where rules come from. Run publishes snapshots until ctx ends;
-// what an origin had stays in force until a later snapshot differs. A Source that
-// is also a background.Recipient is given the reports on its origins.
+// Source is where rules come from. Run publishes snapshots until ctx ends; what an origin had stays in force until a later
+// snapshot differs. A Source that is also a background.Recipient is given the reports on its origins.
 type Source interface {
 	Run(ctx context.Context, publish func(source.Snapshot)) error
 }
@@ -30,11 +29,11 @@ type Client interface {
 	monitor.Client
 }
 
-// Options configure an Engine. Client, Mapper, Schemas and Recorder must be
-// set; the zero value of every other field is its documented default.
+// Options configure an Engine. Client, Mapper, Schemas and Recorder must be set; the zero value of every other field is its
+// documented default.
 type Options struct {
-	// Client reads, watches and writes every object. It should not limit its
-	// own rate: the API server's priority and fairness does that job.
+	// Client reads, watches and writes every object. It should not limit its own rate: the API server's priority and fairness
+	// does that job.
 	Client Client
 	// Mapper knows the cluster's kinds. The engine runs it.
 	Mapper *restmapping.Mapper
@@ -44,29 +43,24 @@ type Options struct {
 	Recorder record.EventRecorder
 	// Sources are where rules come from.
 	Sources []Source
-	// Namespace is Kanon's own; rules that act cluster-wide live in it.
-	// Default: kanon-system.
+	// Namespace is Kanon's own; rules that act cluster-wide live in it. Default: kanon-system.
 	Namespace string
 	// Workers is how many parents are reconciled at the same time. Default: 16.
 	Workers int
-	// ParallelWrites is how many children of one parent are written at the
-	// same time, while fewer parents wait than there are workers. Default: 4.
+	// ParallelWrites is how many children of one parent are written at the same time, while fewer parents wait than there are
+	// workers. Default: 4.
 	ParallelWrites int
-	// RetryBase and RetryMax bound the exponential back-off after a failed
-	// reconcile. Defaults: 100 ms and 2 minutes.
+	// RetryBase and RetryMax bound the exponential back-off after a failed reconcile. Defaults: 100 ms and 2 minutes.
 	RetryBase, RetryMax time.Duration
-	// RecreateBase and RecreateMax bound the exponential back-off of objects that are
-	// deleted and created again and again. One that lasts twice RecreateMax starts
-	// again with the first. Defaults: 10 seconds and 5 minutes.
+	// RecreateBase and RecreateMax bound the exponential back-off of objects that are deleted and created again and again. One
+	// that lasts twice RecreateMax starts again with the first. Defaults: 10 seconds and 5 minutes.
 	RecreateBase, RecreateMax time.Duration
-	// WaitLimit is how long a parent may wait before an Event says what for, where its kind has no
-	// conditions. Default: 1 minute.
+	// WaitLimit is how long a parent may wait before an Event says what for, where its kind has no conditions. Default: 1 minute.
 	WaitLimit time.Duration
-	// Limits bound what an evaluation of a rule may take. Default: those of package
-	// rules.
+	// Limits bound what an evaluation of a rule may take. Default: those of package rules.
 	Limits template.Limits
-	// Memory is what the values of all evaluations may take together, in bytes: as much
-	// as Limits.ReconcileBytes at the least. Default: there is no bound for that.
+	// Memory is what the values of all evaluations may take together, in bytes: as much as Limits.ReconcileBytes at the least.
+	// Default: there is no bound for that.
 	Memory program.Account
 	// Clock gives the time that rules see. Default: the system's.
 	Clock clock.PassiveClock

@@ -38,8 +38,7 @@ func newPublisher(e *Engine) *publisher {
 	}
 }
 
-// publish makes the rules that run, and the removals of rules, the operators that run. It
-// starts and stops informers accordingly.
+// publish makes the rules that run, and the removals of rules, the operators that run. It starts and stops informers accordingly.
 func (p *publisher) publish(ctx context.Context, c *catalog.Catalog) {
 	e := p.engine
 	if loaded, _ := e.records.IsLoaded(); loaded && e.keys.Keyring() != nil {
@@ -154,9 +153,8 @@ func (e *Engine) begin(log logr.Logger, ops, started []*operator.Operator) {
 	}
 }
 
-// restartReplaced restarts the informers of kinds whose definition was deleted and created
-// again since the operator before. They watch objects that do not exist any more, and would
-// notice only after their backoff.
+// restartReplaced restarts the informers of kinds whose definition was deleted and created again since the operator before. They
+// watch objects that do not exist any more, and would notice only after their backoff.
 func (e *Engine) restartReplaced(before, after *operator.Operator) {
 	if before == nil {
 		return
@@ -169,8 +167,7 @@ func (e *Engine) restartReplaced(before, after *operator.Operator) {
 	}
 }
 
-// noteLeft notes the parents that the operator before selects and has fields in, and the
-// new one does not select.
+// noteLeft notes the parents that the operator before selects and has fields in, and the new one does not select.
 func (e *Engine) noteLeft(before, after *operator.Operator) {
 	if before == nil || before.ParentKey == after.ParentKey || before.Parent.GVR.GroupResource() != after.Parent.GVR.GroupResource() {
 		return
@@ -182,8 +179,8 @@ func (e *Engine) noteLeft(before, after *operator.Operator) {
 	}
 }
 
-// enqueueAll enqueues every parent that the operator may have work for. It does nothing while
-// an informer is still filling, because the informer calls synced when it has filled.
+// enqueueAll enqueues every parent that the operator may have work for. It does nothing while an informer is still filling,
+// because the informer calls synced when it has filled.
 func (e *Engine) enqueueAll(op *operator.Operator) {
 	if !e.running.IsCurrent(op) || !e.ready(op) {
 		return
@@ -211,9 +208,8 @@ func (e *Engine) enqueueAll(op *operator.Operator) {
 	}
 }
 
-// keysOf lists the parents that the operator may have work for: those that it selects; those
-// that have children, because they may have stopped matching the selector while Kanon was
-// away; and those of which something is remembered, so that it is forgotten.
+// keysOf lists the parents that the operator may have work for: those that it selects; those that have children, because they may
+// have stopped matching the selector while Kanon was away; and those of which something is remembered, so that it is forgotten.
 func (e *Engine) keysOf(op *operator.Operator) queue.Keys {
 	found := make(queue.Keys)
 	for _, parent := range e.monitors.Names(op.ParentKey) {
@@ -234,16 +230,15 @@ func (e *Engine) keysOf(op *operator.Operator) queue.Keys {
 	return found
 }
 
-// ready tells whether the rule may begin: its record is written, every informer that the
-// operator needs has filled, and nobody comes before a removal.
+// ready tells whether the rule may begin: its record is written, every informer that the operator needs has filled, and nobody
+// comes before a removal.
 func (e *Engine) ready(op *operator.Operator) bool {
 	return e.hasRecord(op) && e.guards.MayCleanUp(op) && !slices.ContainsFunc(op.Informers(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
 }
 
-// problems has the ids of the rules that are starting, and why a rule does not run as
-// written. A rule is starting until its record is written and its informers have filled; as
-// long as that does not fail it counts as in force, so that a restart in a large cluster
-// changes no report.
+// problems has the ids of the rules that are starting, and why a rule does not run as written. A rule is starting until its
+// record is written and its informers have filled; as long as that does not fail it counts as in force, so that a restart in a
+// large cluster changes no report.
 func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, failing map[string]catalog.Failure) {
 	e := p.engine
 	starting, failing = make(map[string]bool), make(map[string]catalog.Failure)

@@ -3,6 +3,7 @@ package engine
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
@@ -88,4 +89,17 @@ func (e *Engine) previous(known *operator.Operator, rule catalog.Rule) *operator
 		kinds[i] = kind.GVK() // as far as it is known here
 	}
 	return &operator.Operator{Plan: plan.Former(rule.ID, rule.Name, kinds)}
+}
+
+// keysChanged takes in that the keys which seal marks were read for the first time, or are other ones, or cannot be read.
+// Nothing is compared or written before they are known: no child could be told from a copy.
+func (e *Engine) keysChanged() {
+	keys := e.keys.Keyring()
+	if before := e.sealing.Swap(keys); before != nil && before != keys {
+		// Which objects with the label of children count was decided by the keys at the time, and what was sealed by an old
+		// key gets a new seal. When these informers have filled, all parents of their rules are reconciled.
+		e.monitors.Relist(mark.LabelRule)
+	}
+	e.records.Sync()
+	e.inbox.Notify()
 }

@@ -10,8 +10,8 @@ import (
 	"kanon.dev/kanon/engine/source"
 )
 
-// covers tells whether one of the sources would find a text at an origin: a rule in a file
-// is not removed because this process was started without that file.
+// covers tells whether one of the sources would find a text at an origin: a rule in a file is not removed because this process
+// was started without that file.
 func (e *Engine) covers(origin source.Origin) bool {
 	return slices.ContainsFunc(e.options.Sources, func(s Source) bool {
 		covering, ok := s.(interface{ Covers(source.Origin) bool })
@@ -34,8 +34,7 @@ func (e *Engine) finishRemoval(op *operator.Operator) {
 	e.records.UpdateIf(op.ID, entitled, func(r *record.Record) { r.Parents = left })
 }
 
-// isGone tells whether the rule that a child's owner names is known to be no more, and
-// was one of this installation.
+// isGone tells whether the rule that a child's owner names is known to be no more, and was one of this installation.
 func (e *Engine) isGone(owner mark.Owner) bool {
 	known := e.running.Load().Rules
 	if known == nil || known[owner.RuleID] {

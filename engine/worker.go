@@ -11,8 +11,7 @@ import (
 	"kanon.dev/kanon/engine/reconcile"
 )
 
-// work takes keys from the queue, one at a time, until ctx ends. What waits then
-// is left: the next process reconciles everything.
+// work takes keys from the queue, one at a time, until ctx ends. What waits then is left: the next process reconciles everything.
 func (e *Engine) work(ctx context.Context) {
 	for {
 		k, shutdown := e.queue.Get()

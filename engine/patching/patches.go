@@ -36,7 +36,6 @@ type Options struct {
 	Queue    Queue
 	Parents  *parents.Store
 	Readers  *readers.Index
-	Borrowed *readers.Borrowed
 	Feedback *feedback.Tracker
 	Records  *record.Store
 	// Restored is called for a rule that is being removed, when a kind of targets of its patches was restored.

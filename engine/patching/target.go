@@ -48,7 +48,7 @@ func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.
 	planned, ok := op.Patches[k.Patch]
 	if !ok {
 		p.Parents.Forget(k)
-		p.unfollow(k)
+		p.Readers.Keep(k, nil)
 		return outcome.Outcome{}
 	}
 	now := p.Now()
@@ -77,15 +77,9 @@ func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.
 	p.addKeys(told)
 	if !p.book.Contributes(k) && came.Err == nil {
 		p.Parents.ForgetConflicts(k) // those with what was written last
-		p.unfollow(k)
+		p.Readers.Keep(k, nil)
 	}
 	return t.outcome(came)
-}
-
-// unfollow drops which events enqueue the key of a target.
-func (p *Patches) unfollow(k queue.Key) {
-	p.Readers.Keep(k, nil)
-	p.Borrowed.Keep(k, nil)
 }
 
 // target is one reconcile of a target.
@@ -131,10 +125,7 @@ func (t *target) name() string {
 // follow has the target's events enqueue the key. It comes before the target is read.
 func (t *target) follow() {
 	informer := t.plan.InformerFor(t.key.Parent.Namespace)
-	if t.plan.Borrowed {
-		t.Borrowed.Use(t.key, informer)
-	}
-	s := readers.Subject{Informer: informer, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name}
+	s := readers.Subject{Informer: informer, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name, Borrowed: t.plan.Borrowed}
 	t.Readers.Add(t.key, s, labels.Everything())
 }
 
@@ -233,8 +224,8 @@ func (t *target) noteWrite(result apply.Result) {
 	t.Monitors.Observe(t.plan.InformerFor(t.key.Parent.Namespace), live)
 }
 
-// live is the target as it is known; nil where it is not there. Where the patch is to
-// be released, one that has left the informer's view is read.
+// live is the target as it is known; nil where it is not there. Where the patch is to be released, one that has left the
+// informer's view is read.
 func (t *target) live(ctx context.Context, release bool) (*unstructured.Unstructured, error) {
 	target := t.key.Parent
 	informer := t.plan.InformerFor(target.Namespace)
@@ -309,8 +300,7 @@ func (t *target) leaveOut(contradictions []patchset.Contradiction) {
 	}
 }
 
-// keeps says why a patch takes nothing from a manager: who has the field there would
-// put it back, for ever.
+// keeps says why a patch takes nothing from a manager: who has the field there would put it back, for ever.
 func (t *target) keeps(manager string) string {
 	if manager == fieldset.Manager {
 		return "a rule makes the object and sets the field; let that rule ignore it"

@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/wire"
 )
 
 // retire keeps the kinds that the children no longer have, as far as the cluster still has them.
@@ -36,6 +37,20 @@ func (p *Plan) KeepInformers(previous *Plan) {
 // ChildKey is the informer of the children of one resource, which rules share.
 func (p *Plan) ChildKey(gvr schema.GroupVersionResource) monitor.Key {
 	return monitor.Key{GVR: gvr, Selector: mark.LabelRule, Heads: !p.Whole[gvr]}
+}
+
+// EachChild gives the objects of the rule's children that informers show, without decoding them. A kind that is watched in two
+// versions is given twice.
+func (p *Plan) EachChild(monitors *monitor.Monitors) iter.Seq[*wire.Object] {
+	return func(yield func(*wire.Object) bool) {
+		for kind := range p.ChildKinds() {
+			for _, child := range monitors.Unread(p.ChildKey(kind.GVR)) {
+				if RuleOfTag(child) == p.ID && !yield(child) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // ShareInformers has plans that are about to be used watch whole children if one of all plans does: one informer is enough then. A

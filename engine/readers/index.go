@@ -1,6 +1,7 @@
 package readers
 
 import (
+	"fmt"
 	"maps"
 	"sync"
 
@@ -13,13 +14,14 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// Index is that of lookups turned round: which parents read an object, by
-// its name or by a selection that it is in. An event asks it whom to wake; that
-// costs a few look-ups by name and by label, however many parents there are.
+// Index is that of lookups turned round: which parents read an object, by its name or by a selection that it is in. An event asks
+// it whom to wake; that costs a few look-ups by name and by label, however many parents there are.
 //
-// A reader registers before it reads, so that no change falls between the two,
-// and what it did not read any more in its newest pass is dropped after that.
+// A reader registers before it reads, so that no change falls between the two, and what it did not read any more in its newest
+// pass is dropped after that.
 type Index struct {
+	informers Informers
+
 	mu sync.RWMutex
 	// audiences has what is read through each informer. Guarded by mu.
 	audiences map[monitor.Key]*audience
@@ -27,27 +29,34 @@ type Index struct {
 	reads map[queue.Key]map[Subject]bool
 }
 
-// Subject is what a lookup reads through an informer: one object, or all that a
-// selector selects.
+// Informers starts and stops informers: an owner wants these from now on.
+type Informers interface {
+	Watch(owner string, informers ...monitor.Key)
+}
+
+// Subject is what a lookup reads through an informer: one object, or all that a selector selects.
 type Subject struct {
 	Informer monitor.Key
-	// Namespace is empty for a cluster-scoped object, and for a selection over
-	// all namespaces.
+	// Namespace is empty for a cluster-scoped object, and for a selection over all namespaces.
 	Namespace string
 	// Name is empty for a selection, and Selector, in string form, for an object.
 	Name, Selector string
-	// Members is true for a selection of which only the names are read: who reads it is
-	// not enqueued for a change of an object that stays in it.
+	// Members is true for a selection of which only the names are read: who reads it is not enqueued for a change of an object
+	// that stays in it.
 	Members bool
+	// Borrowed is true if no rule asks for the informer when it starts: it turns out when a parent reads through it, as with the
+	// Secrets of the parent's namespace. The first parent starts it, and it is stopped after the last one.
+	Borrowed bool
 }
 
 // audience is who reads through one informer.
 type audience struct {
+	// borrowed is true if the informer was started for a reader.
+	borrowed   bool
 	objects    map[types.NamespacedName]queue.Keys
 	selections map[Subject]*following
-	// anchored has each selection under one of the labels that an object must
-	// have to be in it; loose has the others by namespace. An event so looks at
-	// few selections, also where each parent has one of its own.
+	// anchored has each selection under one of the labels that an object must have to be in it; loose has the others by
+	// namespace. An event so looks at few selections, also where each parent has one of its own.
 	anchored map[anchor]map[*following]bool
 	loose    map[string]map[*following]bool
 }
@@ -64,11 +73,12 @@ type following struct {
 type anchor struct{ namespace, label, value string }
 
 // New makes an index in which nobody reads anything.
-func New() *Index {
-	return &Index{audiences: make(map[monitor.Key]*audience), reads: make(map[queue.Key]map[Subject]bool)}
+func New(informers Informers) *Index {
+	return &Index{informers: informers, audiences: make(map[monitor.Key]*audience), reads: make(map[queue.Key]map[Subject]bool)}
 }
 
-// Add registers a parent as a reader. selector is that of a selection.
+// Add registers a parent as a reader. selector is that of a selection. Who asks whether a borrowed informer has filled asks
+// afterwards: its Synced call then finds the reader.
 func (r *Index) Add(k queue.Key, s Subject, selector labels.Selector) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,8 +99,15 @@ func (r *Index) Add(k queue.Key, s Subject, selector labels.Selector) {
 		}
 		r.audiences[s.Informer] = a
 	}
+	if s.Borrowed && !a.borrowed {
+		a.borrowed = true
+		r.informers.Watch(ownerOf(s.Informer), s.Informer)
+	}
 	a.add(k, s, selector)
 }
+
+// ownerOf is the name under which a borrowed informer is wanted.
+func ownerOf(informer monitor.Key) string { return fmt.Sprintf("lookup %v", informer) }
 
 // Keep drops what a parent read before and does not read any more.
 func (r *Index) Keep(k queue.Key, read map[Subject]bool) {
@@ -106,13 +123,33 @@ func (r *Index) keepLocked(k queue.Key, read map[Subject]bool) {
 		}
 		delete(r.reads[k], s)
 		a := r.audiences[s.Informer]
-		if a.remove(k, s); a.empty() {
-			delete(r.audiences, s.Informer)
+		if a.remove(k, s); len(a.objects) > 0 || len(a.selections) > 0 {
+			continue
+		}
+		delete(r.audiences, s.Informer)
+		if a.borrowed {
+			r.informers.Watch(ownerOf(s.Informer))
 		}
 	}
 	if len(r.reads[k]) == 0 {
 		delete(r.reads, k)
 	}
+}
+
+// Borrowers lists who reads through a borrowed informer.
+func (r *Index) Borrowers(informer monitor.Key) queue.Keys {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	found := make(queue.Keys)
+	if a := r.audiences[informer]; a != nil && a.borrowed {
+		for _, keys := range a.objects {
+			maps.Copy(found, keys)
+		}
+		for _, f := range a.selections {
+			maps.Copy(found, f.keys)
+		}
+	}
+	return found
 }
 
 // AddKeys adds to found who of a rule reads anything.
@@ -133,8 +170,7 @@ func (r *Index) ForgetRule(id string) {
 	}
 }
 
-// Of lists the parents that a change of an object concerns, by what it was and
-// by what it is.
+// Of lists the parents that a change of an object concerns, by what it was and by what it is.
 func (r *Index) Of(event monitor.Event) queue.Keys {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -229,8 +265,7 @@ func (a *audience) add(k queue.Key, s Subject, selector labels.Selector) {
 	f.keys[k] = true
 }
 
-// anchorsFor chooses, of the labels that a selector asks for, the one that the
-// fewest other selections stand under.
+// anchorsFor chooses, of the labels that a selector asks for, the one that the fewest other selections stand under.
 func (a *audience) anchorsFor(namespace string, selector labels.Selector) []anchor {
 	requirements, _ := selector.Requirements()
 	var chosen []anchor
@@ -279,5 +314,3 @@ func (a *audience) remove(k queue.Key, s Subject) {
 		}
 	}
 }
-
-func (a *audience) empty() bool { return len(a.objects) == 0 && len(a.selections) == 0 }

@@ -57,7 +57,7 @@ func namesOf(keys queue.Keys) []string {
 }
 
 func TestReadersOfAnEvent(t *testing.T) {
-	r := New()
+	r := New(nil)
 	r.read(t, "byName", "a", "x", "")
 	r.read(t, "byOtherName", "a", "y", "")
 	r.read(t, "byNameElsewhere", "b", "x", "")
@@ -131,7 +131,7 @@ func TestReadersOfAnEvent(t *testing.T) {
 
 // What a parent does not read any more wakes it no more, and leaves nothing behind.
 func TestReadersForget(t *testing.T) {
-	r := New()
+	r := New(nil)
 	kept := r.read(t, "p", "a", "x", "")
 	dropped := []Subject{r.read(t, "p", "a", "y", ""), r.read(t, "p", "a", "", "app=web"), r.read(t, "p", "a", "", "!app")}
 	shared := r.read(t, "q", "a", "", "app=web")
@@ -163,7 +163,7 @@ func TestReadersForget(t *testing.T) {
 
 // A parent with a selection of its own is found without a look at those of others.
 func TestSelectionsAreAnchored(t *testing.T) {
-	r := New()
+	r := New(nil)
 	for i := range 1000 {
 		r.read(t, fmt.Sprint(i), "", "", fmt.Sprintf("app=web,of=p%d", i))
 	}
@@ -179,7 +179,7 @@ func TestSelectionsAreAnchored(t *testing.T) {
 }
 
 func BenchmarkReadersOfAnEvent(b *testing.B) {
-	r := New()
+	r := New(nil)
 	for i := range 10_000 {
 		s := Subject{Informer: configs, Selector: fmt.Sprintf("app=web,of=p%d", i)}
 		selector, err := labels.Parse(s.Selector)
@@ -193,5 +193,35 @@ func BenchmarkReadersOfAnEvent(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Of(event)
+	}
+}
+
+// watches is the informers that are wanted, by their owner.
+type watches map[string][]monitor.Key
+
+func (w watches) Watch(owner string, informers ...monitor.Key) {
+	if w[owner] = informers; len(informers) == 0 {
+		delete(w, owner)
+	}
+}
+
+// A borrowed informer runs from the first reader to the last one.
+func TestBorrowed(t *testing.T) {
+	w := make(watches)
+	r := New(w)
+	a, b := queue.Key{Rule: "r", Patch: "a"}, queue.Key{Rule: "r", Patch: "b"}
+	s := Subject{Informer: monitor.Key{Namespace: "home"}, Namespace: "home", Name: "password", Borrowed: true}
+	for _, k := range []queue.Key{a, b} {
+		r.Add(k, s, labels.Everything())
+	}
+	if len(w) != 1 || len(r.Borrowers(s.Informer)) != 2 {
+		t.Fatalf("%v is watched for %v, want one informer for both", w, r.Borrowers(s.Informer))
+	}
+	r.Keep(a, nil)
+	if len(w) != 1 || !r.Borrowers(s.Informer)[b] {
+		t.Errorf("%v is watched for %v, want one informer for b", w, r.Borrowers(s.Informer))
+	}
+	if r.ForgetRule("r"); len(w) != 0 || len(r.Borrowers(s.Informer)) != 0 {
+		t.Errorf("%v is watched after the last reader", w)
 	}
 }

@@ -10,9 +10,8 @@ import (
 	"kanon.dev/kanon/restmapping"
 )
 
-// adopt takes over an object that has a child's name and that nobody claims, for a
-// node that may. What the parent belongs to is never made its child: each would be
-// deleted with the other. The content of what is guarded stays as it is.
+// adopt takes over an object that has a child's name and that nobody claims, for a node that may. What the parent belongs to is
+// never made its child: each would be deleted with the other. The content of what is guarded stays as it is.
 func (c *childWriter) adopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameConflictError, guarded bool) (apply.Result, error) {
 	if taken.Free == nil {
 		return apply.Result{}, taken

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,25 +37,21 @@ type write struct {
 	// owner is what it says of whom it belongs to, and policy how it is treated.
 	owner  mark.Owner
 	policy fieldset.Policy
-	// controller is the owner reference that ties it to the parent; nil where it is
-	// tracked by its labels.
+	// controller is the owner reference that ties it to the parent; nil where it is tracked by its labels.
 	controller *metav1.OwnerReference
 	live       *unstructured.Unstructured // nil when it is not known as it should be
 	err        error
-	// guarded is true for an object that must be left as it is if it is there
-	// though nothing was known of it.
+	// guarded is true for an object that must be left as it is if it is there though nothing was known of it.
 	guarded bool
-	// renewal says whether it is to be created again, recreated that it was deleted for
-	// that, and pending why it will be later.
+	// renewal says whether it is to be created again, recreated that it was deleted for that, and pending why it will be later.
 	renewal   program.Renewal
 	recreated *parents.Recreation
 	pending   error
-	// generates is true if it has fields that are generated once, and fresh are those that were
-	// generated now, because before lacks them.
+	// generates is true if it has fields that are generated once, and fresh are those that were generated now, because before
+	// lacks them.
 	generates bool
 	fresh     [][]string
-	// unseen is true where the object existed, and memory did not show it to the
-	// evaluation.
+	// unseen is true where the object existed, and memory did not show it to the evaluation.
 	unseen bool
 }
 
@@ -70,8 +65,7 @@ type childWriter struct {
 	guard     Guard
 	// parallel is how many children are written at the same time.
 	parallel func() int
-	// retryMax bounds the pauses of a child whose fields are in conflict, and recreateLimits those of one that is recreated.
-	retryMax       time.Duration
+	// recreateLimits bounds the pauses of a child that is recreated.
 	recreateLimits pacing.Limits
 
 	// blocked are children that may have to be deleted to be created again, and are not because of the guard.
@@ -102,7 +96,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) 
 	sideBySide(len(writes), c.parallel(), func(i int) {
 		w := writes[i]
 		defer outcome.ContainPanic(&w.err)
-		defer c.begin(w.object)()
+		defer c.Begin(w.object)()
 		switch {
 		case w.err != nil:
 		case i < written:
@@ -142,10 +136,10 @@ func (c *childWriter) noteTimes(writes []*write) {
 	for _, w := range writes {
 		for _, err := range []error{w.err, w.pending} {
 			if conflict, ok := errors.AsType[*conditions.FieldConflictError](err); ok {
-				c.requeueAfter(conflict.After())
+				c.RequeueAfter(conflict.After())
 			}
 			if early, ok := errors.AsType[*recreatedRecentlyError](err); ok {
-				c.requeueAfter(early.after)
+				c.RequeueAfter(early.after)
 			}
 		}
 	}
@@ -204,7 +198,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	}
 	w.unseen = unseen && result.Action != apply.ActionCreated
 	if result.Action != apply.ActionNone {
-		c.observe(c.op.ChildKey(kind.GVR), result.Live)
+		c.Observe(c.op.ChildKey(kind.GVR), result.Live)
 	}
 	return result.Live, c.noteConflict(child, result)
 }
@@ -237,9 +231,8 @@ func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, c
 	}
 }
 
-// keepChild leaves the content of a child as it is, and sees to it that it stays
-// known as the parent's: one that loses that would neither be found again nor go
-// with the parent.
+// keepChild leaves the content of a child as it is, and sees to it that it stays known as the parent's: one that loses that would
+// neither be found again nor go with the parent.
 func (c *childWriter) keepChild(ctx context.Context, w *write) (*unstructured.Unstructured, error) {
 	kind := c.op.Children[w.object.GroupVersionKind()]
 	if w.controller != nil && !mark.Refers(w.before, w.controller) {
@@ -252,14 +245,13 @@ func (c *childWriter) keepChild(ctx context.Context, w *write) (*unstructured.Un
 		return nil, err
 	}
 	if result.Action != apply.ActionNone {
-		c.observe(c.op.ChildKey(kind.GVR), result.Live)
+		c.Observe(c.op.ChildKey(kind.GVR), result.Live)
 	}
 	return result.Live, nil
 }
 
-// checkParent reads the parent before an owner reference to it is restored on a
-// child that is there: while a parent is deleted with orphaning, Kubernetes
-// takes the references away, and one put back would have the child collected.
+// checkParent reads the parent before an owner reference to it is restored on a child that is there: while a parent is deleted
+// with orphaning, Kubernetes takes the references away, and one put back would have the child collected.
 func (c *childWriter) checkParent(ctx context.Context) error {
 	parent, err := c.getParent(ctx, c.op, c.key)
 	if err != nil {
@@ -275,7 +267,7 @@ func (c *childWriter) checkParent(ctx context.Context) error {
 func (c *childWriter) checkConflict(child *apply.Child, live *unstructured.Unstructured) error {
 	id, conflicts := identity.Of(child.Object), &c.memory.Conflicts
 	if live == nil || !conflicts.IsKnown(id) ||
-		!conflicts.Suppress(id, child.Content(), feedback.FieldsOf(child.Lost(live)), c.started, c.retryMax) {
+		!conflicts.Suppress(id, child.Content(), feedback.FieldsOf(child.Lost(live)), c.started, c.RetryMax) {
 		return nil
 	}
 	return c.conflict(child)
@@ -294,7 +286,7 @@ func (c *childWriter) conflict(child *apply.Child) error {
 	if len(conflict.Fields) == 0 {
 		return nil
 	}
-	return &conditions.FieldConflictError{Conflict: conflict, Object: child.Ref, NameOf: c.running.ManagerName}
+	return &conditions.FieldConflictError{Conflict: conflict, Object: child.Ref, NameOf: c.Running.ManagerName}
 }
 
 // prepare decides for each child whether it has an owner reference, and how it is treated. The first child that has none needs
@@ -333,8 +325,7 @@ func (c *childWriter) awaitNamespace(w *write, of conditions.Problem) conditions
 	if name == c.key.Parent.Namespace || of.Reason != conditions.ReasonNamespaceMissing && !conditions.IsTerminatingNamespace(w.err) {
 		return of
 	}
-	c.reader.borrow(plan.AllNamespaces)
-	c.reader.follow(readers.Subject{Informer: plan.AllNamespaces, Name: name}, labels.Everything())
+	c.reader.follow(readers.Subject{Informer: plan.AllNamespaces, Name: name, Borrowed: true}, labels.Everything())
 	// The event of the namespace that is made meanwhile may have come before anybody asked for it.
 	live, exists := c.Monitors.Head(plan.AllNamespaces, "", name)
 	of.Elsewhere = c.Monitors.HasSynced(plan.AllNamespaces) && (!exists || live.GetDeletionTimestamp() != nil)

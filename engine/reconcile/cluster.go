@@ -4,40 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/record"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/status"
 	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/schemas"
 	"kanon.dev/kanon/wire"
 )
 
-// Cluster is the cluster as a reconcile reads and changes it.
+// Cluster is the cluster as a reconcile reads and changes it. What reports on a parent need of it, the other phases need as well.
 type Cluster struct {
-	Client   dynamic.Interface
-	Mapper   *restmapping.Mapper
-	Schemas  *schemas.Schemas
-	Monitors *monitor.Monitors
-	Writer   *apply.Writer
-	Marks    *mark.Marks
-	Recorder record.EventRecorder
-	// Now is the time that rules see.
-	Now func() time.Time
+	status.Options
+
+	Client dynamic.Interface
+	Marks  *mark.Marks
 	// Replan has the rules planned again whose kinds exist again.
 	Replan func()
 }
@@ -45,24 +37,21 @@ type Cluster struct {
 // getParent reads the parent of a key from the API server; nil if it does not exist.
 func (c *Cluster) getParent(ctx context.Context, op *operator.Operator, k queue.Key) (*unstructured.Unstructured, error) {
 	logr.FromContextOrDiscard(ctx).V(4).Info("reading the parent")
-	parent, err := c.Client.Resource(op.Parent.GVR).Namespace(k.Parent.Namespace).Get(ctx, k.Parent.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read %s %s: %w", op.Parent.GVK.Kind, k.Parent, err)
-	}
-	return parent, nil
+	return c.read(ctx, op.Parent.GVR, k.Parent, op.Parent.GVK.Kind+" "+k.Parent.String())
 }
 
 // readChild reads the object that has the name of a child; nil if it does not exist.
 func (c *Cluster) readChild(ctx context.Context, gvr schema.GroupVersionResource, child *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	live, err := c.Client.Resource(gvr).Namespace(child.GetNamespace()).Get(ctx, child.GetName(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	return c.read(ctx, gvr, identity.Of(child).NamespacedName, mark.RefOf(child).String())
+}
+
+func (c *Cluster) read(ctx context.Context, gvr schema.GroupVersionResource, name types.NamespacedName, what string) (*unstructured.Unstructured, error) {
+	live, err := c.Client.Resource(gvr).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", mark.RefOf(child), err)
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
 	return live, nil
 }
@@ -113,9 +102,8 @@ func (c *Cluster) childOf(gvr schema.GroupVersionResource, object *unstructured.
 	return ending.Child{GVR: gvr, Object: object, Owner: owner, IsMarked: isMarked}
 }
 
-// checkAbsent fails unless the cluster is known not to have the kinds that the rule's
-// children had and that it did not show when the operator was planned: with a kind, all
-// its objects went. A kind that is served in other versions has them still.
+// checkAbsent fails unless the cluster is known not to have the kinds that the rule's children had and that it did not show when
+// the operator was planned: with a kind, all its objects went. A kind that is served in other versions has them still.
 func (c *Cluster) checkAbsent(ctx context.Context, op *operator.Operator) error {
 	for _, gvk := range op.Absent {
 		_, err := c.Mapper.Kind(ctx, gvk)

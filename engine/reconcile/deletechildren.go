@@ -41,7 +41,7 @@ func (d *deleter) endAll(ctx context.Context, children []ending.Child) (problems
 		}
 	}
 	if len(lost) > 0 && len(problems) == 0 {
-		d.requeueAfter(orphanPause) // the event of a child that lost its reference names no parent
+		d.RequeueAfter(orphanPause) // the event of a child that lost its reference names no parent
 	}
 	return problems
 }

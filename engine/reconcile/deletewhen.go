@@ -21,7 +21,7 @@ func (d *deleter) deleteParent(ctx context.Context) (done bool, problems []condi
 	if d.outcome.Deletion != program.DeletionOn || d.reader.incomplete || d.reader.unseen || d.isSuspended() || !d.mayPrune(d.unrendered()) {
 		return false, nil
 	}
-	defer d.begin(d.parent)()
+	defer d.Begin(d.parent)()
 	uid, version, background := d.parent.GetUID(), d.parent.GetResourceVersion(), metav1.DeletePropagationBackground
 	err := d.Client.Resource(d.op.Parent.GVR).Namespace(d.parent.GetNamespace()).Delete(ctx, d.parent.GetName(), metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},

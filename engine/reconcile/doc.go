@@ -3,7 +3,7 @@
 //   - gather (reader.go): the rule is evaluated from cache alone;
 //   - write (children.go): what it rendered is brought to the cluster;
 //   - delete (prune.go): what it no longer renders is deleted;
-//   - report (status.go, events.go): the status, the conditions and Events.
+//   - report (package status): the status, the conditions and Events.
 //
 // The stories that these phases make up are in pass.go, and for a parent that is being deleted in parentdeletion.go:
 //

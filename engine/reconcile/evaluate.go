@@ -13,16 +13,14 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// memoryPause is after how long a parent that is being deleted is tried again whose
-// evaluation found no memory, unless its turn comes before.
+// memoryPause is after how long a parent that is being deleted is tried again whose evaluation found no memory, unless its turn
+// comes before.
 const memoryPause = time.Second
 
-// ErrNoMemory is what ends a reconcile for which there is no memory now. It is no fault
-// of anybody.
+// ErrNoMemory is what ends a reconcile for which there is no memory now. It is no fault of anybody.
 var ErrNoMemory = errors.New("no memory to evaluate the rule now")
 
-// evaluate begins the evaluation of a pass. One that ended for want of memory is tried
-// again with as much as it can need.
+// evaluate begins the evaluation of a pass. One that ended for want of memory is tried again with as much as it can need.
 func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 	if p.evaluation != nil {
 		p.evaluation.Close()
@@ -41,9 +39,8 @@ func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 	return nil
 }
 
-// reserve has the evaluation get as much memory as it can need. One worker waits for
-// that, and holds nothing meanwhile, so somebody always goes on; the keys of all others
-// go back to the queue, with ErrNoMemory, and come when it is their turn to wait.
+// reserve has the evaluation get as much memory as it can need. One worker waits for that, and holds nothing meanwhile, so
+// somebody always goes on; the keys of all others go back to the queue, with ErrNoMemory, and come when it is their turn to wait.
 func (p *pass) reserve(ctx context.Context) error {
 	if p.evaluation.TryReserve() {
 		p.r.scarcity.Forget(p.key)
@@ -59,8 +56,8 @@ func (p *pass) reserve(ctx context.Context) error {
 	return err //nolint:wrapcheck // It says what was waited for.
 }
 
-// isOutOfMemory tells whether the evaluation ended for want of memory that all evaluations
-// share. Nothing is said about it: the rule can do nothing about it.
+// isOutOfMemory tells whether the evaluation ended for want of memory that all evaluations share. Nothing is said about it: the
+// rule can do nothing about it.
 func (p *pass) isOutOfMemory(ctx context.Context) bool {
 	if !p.evaluation.Starved() {
 		return false
@@ -78,7 +75,7 @@ func (p *pass) isOutOfMemory(ctx context.Context) bool {
 func (p *pass) planNext() {
 	due := pacing.DueAt(p.seen, p.evaluation.WakeAt(), p.outcome.RequeueAfter)
 	if !due.IsZero() {
-		p.requeueAfter(due.Sub(p.Now()))
+		p.RequeueAfter(due.Sub(p.Now()))
 	}
 	if p.reader.incomplete || p.evaluation.Starved() {
 		return // this reconcile does not count: the next one comes as soon as it can

@@ -10,12 +10,10 @@ import (
 	"kanon.dev/kanon/engine/plan"
 )
 
-// A rule with spec.finalize keeps a parent that is being deleted, and all that it made
-// for it, until its cleanup is done. That this is so is noted on the parent, because
-// what told of it goes next: the children, in the reverse order of their dependence.
+// A rule with spec.finalize keeps a parent that is being deleted, and all that it made for it, until its cleanup is done. That
+// this is so is noted on the parent, because what told of it goes next: the children, in the reverse order of their dependence.
 
-// annotationFinalized begins the annotation that notes it, which ends with the rule's
-// id.
+// annotationFinalized begins the annotation that notes it, which ends with the rule's id.
 const annotationFinalized = "kanon.dev/finalized-"
 
 // finalizes tells whether the rule has to finalize the parent still.
@@ -24,9 +22,8 @@ func (p *pass) finalizes() bool {
 	return p.op.Program.Finalize != nil && !done
 }
 
-// finalize reconciles a parent that is being deleted as the rule says for that, and
-// tells whether it is done, so that the children can go. Else it has told what there
-// is to wait for.
+// finalize reconciles a parent that is being deleted as the rule says for that, and tells whether it is done, so that the
+// children can go. Else it has told what there is to wait for.
 func (p *pass) finalize(ctx context.Context) (done bool, out outcome.Outcome) {
 	p.finalizing = true
 	switch p.op.Selects(p.parent, plan.NamespaceLabels(p.Monitors)) {
@@ -71,12 +68,12 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome.Outcome) {
 
 // noteFinalized has the parent say that its children can go.
 func (p *pass) noteFinalized(ctx context.Context) error {
-	defer p.begin(p.parent)()
+	defer p.Begin(p.parent)()
 	noted, err := p.Writer.Annotate(ctx, p.finalizerOf(), annotationFinalized+p.op.ID, "true")
 	if err != nil {
 		return err
 	}
-	p.observe(p.op.ParentKey, noted)
+	p.Observe(p.op.ParentKey, noted)
 	p.parent = noted
 	return nil
 }
@@ -96,7 +93,7 @@ func (p *pass) waits() []conditions.Problem {
 	if f.Timeout > 0 {
 		left := p.parent.GetDeletionTimestamp().Add(f.Timeout).Sub(p.Now())
 		if left > 0 {
-			p.requeueAfter(left)
+			p.RequeueAfter(left)
 		} else {
 			waits.Reason, waits.Stalled = conditions.ReasonFinalizeTimeout, true
 			waits.Err = fmt.Errorf("%s, for longer than %s; the parent stays until that changes, or until somebody ends the cleanup by annotating it %s",

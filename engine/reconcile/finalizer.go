@@ -36,14 +36,14 @@ func (f *parentFinalizer) add(ctx context.Context) error {
 	if f.op.HasFinalizer(f.parent) {
 		return nil
 	}
-	defer f.begin(f.parent)()
+	defer f.Begin(f.parent)()
 	live, err := f.Writer.AddFinalizer(ctx, f.finalizerOf(), f.op.Program.ReadsStatus)
 	if err != nil {
 		return err
 	}
 	f.added = true
-	f.parents.SetFinalizer(f.key, true)
-	f.observe(f.op.ParentKey, live)
+	f.Parents.SetFinalizer(f.key, true)
+	f.Observe(f.op.ParentKey, live)
 	if live.GetGeneration() == f.parent.GetGeneration() {
 		f.parent = live // else the conditions would be about a parent that was not evaluated
 	}
@@ -52,14 +52,14 @@ func (f *parentFinalizer) add(ctx context.Context) error {
 
 // remove takes the rule's finalizer from the parent, whoever added it. It deletes no children.
 func (f *parentFinalizer) remove(ctx context.Context) error {
-	defer f.begin(f.parent)()
+	defer f.Begin(f.parent)()
 	live, err := f.Writer.RemoveFinalizer(ctx, f.finalizerOf())
 	if err != nil {
 		return err
 	}
-	f.parents.SetFinalizer(f.key, false)
+	f.Parents.SetFinalizer(f.key, false)
 	if live != nil {
-		f.observe(f.op.ParentKey, live)
+		f.Observe(f.op.ParentKey, live)
 	}
 	return nil
 }

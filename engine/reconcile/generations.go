@@ -17,7 +17,7 @@ const maxGenerations = 16
 // ancestry follows the owners of a parent that is a child itself. It counts the objects that the same rule created, up to
 // maxGenerations, and names each object with the rule that created it.
 func (p *pass) ancestry() (generations int, ancestors []string) {
-	running := p.running.Load()
+	running := p.Running.Load()
 	seen := make(map[types.UID]bool)
 	for obj := p.parent; obj != nil && !seen[obj.GetUID()] && generations < maxGenerations; {
 		seen[obj.GetUID()] = true

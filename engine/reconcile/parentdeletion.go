@@ -41,7 +41,7 @@ func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
 		return outcome.Outcome{Verdict: outcome.Again, Err: err}
 	}
 	if len(p.problems) > 0 {
-		p.add(p.status.reportDeletion(ctx, p.found()))
+		p.add(p.report().ReportDeletion(ctx, p.found()))
 	}
 	return p.result().AtLeast(outcome.Waiting) // the deletion of a child is an event
 }
@@ -60,10 +60,9 @@ func (p *pass) endChildren(ctx context.Context) (gone bool, problems []condition
 	return len(children) == 0, p.deleter.endAll(ctx, children), nil
 }
 
-// evaluateDeletion evaluates the rule for a parent that is being deleted, to know what it
-// says now of children that stay or go: the last write may be older than the parent's
-// last change. Nothing is written. Where there is no memory for it, nothing is decided:
-// half of it would say nothing of some children, for which an older decision would count.
+// evaluateDeletion evaluates the rule for a parent that is being deleted, to know what it says now of children that stay or go:
+// the last write may be older than the parent's last change. Nothing is written. Where there is no memory for it, nothing is
+// decided: half of it would say nothing of some children, for which an older decision would count.
 func (p *pass) evaluateDeletion(ctx context.Context) {
 	err := p.evaluate(ctx, p.op.Program.Finalize != nil)
 	if err == nil {
@@ -71,7 +70,7 @@ func (p *pass) evaluateDeletion(ctx context.Context) {
 	}
 	if err != nil || p.isOutOfMemory(ctx) {
 		p.deleter.decided, p.reader.incomplete = nil, true
-		p.requeueAfter(memoryPause)
+		p.RequeueAfter(memoryPause)
 	}
 }
 

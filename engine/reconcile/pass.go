@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/patching"
 	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/status"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -28,7 +29,6 @@ type pass struct {
 	finalizer *parentFinalizer
 	children  *childWriter
 	deleter   *deleter
-	status    *statusWriter
 	// problems are what did not succeed, in the order of the nodes.
 	problems []conditions.Problem
 	// pending is what follows later, and blocks nothing.
@@ -46,10 +46,10 @@ func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, co
 		p.reader.keep()
 		if p.memory != nil {
 			p.memory.Conflicts.Expire(p.started)
-			p.parents.Keep(p.key, p.memory)
+			p.Parents.Keep(p.key, p.memory)
 		}
-		if !p.running.IsCurrent(p.op) {
-			p.requeueAfter(0) // what was kept above may be of no use to the operator that runs now
+		if !p.Running.IsCurrent(p.op) {
+			p.RequeueAfter(0) // what was kept above may be of no use to the operator that runs now
 		}
 		if p.next.After > 0 {
 			out.RequeueAfter(p.next.After)
@@ -59,18 +59,17 @@ func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, co
 }
 
 func (r *Reconciler) newPass(ctx context.Context, of *subject) *pass {
-	changes := &changes{subject: of, Cluster: &r.Cluster, feedback: r.Feedback, parents: r.Parents, running: r.Running}
+	changes := &changes{subject: of, Cluster: &r.Cluster, feedback: r.Feedback}
 	p := &pass{r: r, changes: changes, finalizer: &parentFinalizer{changes: changes}}
-	p.reader = &reader{subject: of, monitors: r.Monitors, readers: r.Readers, borrowed: r.Borrowed, marks: r.Marks}
+	p.reader = &reader{subject: of, monitors: r.Monitors, readers: r.Readers, marks: r.Marks}
 	if of.op.Program.ReadsStatus {
 		p.reader.inputs = feedback.NewInputs()
 	}
 	p.children = &childWriter{
 		changes: changes, reader: p.reader, finalizer: p.finalizer, guard: r.Guard, endings: ending.Policies{ByNode: of.op.Deletions},
-		parallel: func() int { return r.parallelWrites(of.op) }, retryMax: r.RetryMax, recreateLimits: r.RecreateLimits,
+		parallel: func() int { return r.parallelWrites(of.op) }, recreateLimits: r.RecreateLimits,
 	}
 	p.deleter = &deleter{changes: changes, reader: p.reader, children: p.children, guard: r.Guard}
-	p.status = &statusWriter{changes: changes, reader: p.reader, finalizer: p.finalizer, retryMax: r.RetryMax, waitLimit: r.WaitLimit}
 	p.reader.readUnmarked = p.children.unmarkedReaderIn(ctx)
 	return p
 }
@@ -165,18 +164,16 @@ func (p *pass) cleanUpUnselected(ctx context.Context) outcome.Outcome {
 	if !p.isSuspended() && !p.deleter.mayPrune(p.deleter.unrendered()) {
 		return p.result() // nothing is changed until the guard knows that this is meant
 	}
-	err := p.status.releaseStatus(ctx)
-	if err == nil || conditions.OfWrite("", err).Stalled {
+	refused := p.report().Release(ctx)
+	if len(refused) == 0 || refused[0].Stalled {
 		p.add(p.deleter.prune(ctx, p.problems))
 		p.add(p.removeFinalizerIfUnneeded(ctx))
 	}
-	if err != nil {
-		p.add([]conditions.Problem{p.status.problemOf(err)})
-	} else {
-		p.parents.SetLeft(p.key, false)
+	if p.add(refused); len(refused) == 0 {
+		p.Parents.SetLeft(p.key, false)
 	}
 	p.r.Patches.Drop(p.op, p.key)
-	p.parents.Release(p.key)
+	p.Parents.Release(p.key)
 	p.memory = nil
 	return p.result()
 }
@@ -200,13 +197,26 @@ func (p *pass) conclude(ctx context.Context) outcome.Outcome {
 	if p.reader.incomplete {
 		return p.result().AtLeast(outcome.Waiting)
 	}
-	p.add(p.status.report(ctx, p.found()))
+	report := p.report()
+	p.add(report.Report(ctx, p.found()))
+	p.finalizer.seen = p.finalizer.seen || report.Written
 	return p.result()
 }
 
 // found is what the pass has found so far.
-func (p *pass) found() found {
-	return found{problems: p.problems, pending: p.pending, kept: conditions.Kept(p.deleter.kept)}
+func (p *pass) found() status.Found {
+	return status.Found{Outcome: p.outcome, Problems: p.problems, Pending: p.pending, Kept: conditions.Kept(p.deleter.kept)}
+}
+
+// report is what reports on the parent as it is now.
+func (p *pass) report() *status.Report {
+	return &status.Report{
+		Options: p.Options,
+		Parent: status.Parent{
+			Op: p.op, Key: p.key, Object: p.parent, Memory: p.memory, Started: p.started, Due: p.due, Inputs: p.reader.inputs,
+			NamespaceEnds: p.namespaceEnds, Changes: p.changes,
+		},
+	}
 }
 
 // result is the outcome of the reconcile, by what it found so far.
@@ -269,6 +279,6 @@ func (p *pass) loop() []conditions.Problem {
 	if loop == nil {
 		return nil
 	}
-	p.requeueAfter(loop.Wait(p.started) + time.Millisecond)
-	return []conditions.Problem{conditions.OfLoop(loop, p.running.NameOf)}
+	p.RequeueAfter(loop.Wait(p.started) + time.Millisecond)
+	return []conditions.Problem{conditions.OfLoop(loop, p.Running.NameOf)}
 }

@@ -78,8 +78,8 @@ func (d *deleter) isBlocked() bool {
 	return false
 }
 
-// noteKept notes the children that are not pruned now, for the parent's conditions. Of a node
-// that waits or fails it is not known what it renders, and its own message says so.
+// noteKept notes the children that are not pruned now, for the parent's conditions. Of a node that waits or fails it is not known
+// what it renders, and its own message says so.
 func (d *deleter) noteKept(unrendered []ending.Child, problems []conditions.Problem) {
 	if !slices.ContainsFunc(problems, func(of conditions.Problem) bool { return !of.IsTransient() }) {
 		return
@@ -111,8 +111,7 @@ func (d *deleter) unrendered() []ending.Child {
 				continue
 			}
 			object := child.Head()
-			// The index speaks of the parent's name; only proof of ownership
-			// by this very parent allows a deletion.
+			// The index speaks of the parent's name; only proof of ownership by this very parent allows a deletion.
 			if seen[object.GetUID()] || object.GetDeletionTimestamp() != nil ||
 				!d.Marks.Owns(object, d.op.ID, d.parent.GetUID()) {
 				continue
@@ -124,8 +123,7 @@ func (d *deleter) unrendered() []ending.Child {
 	return found
 }
 
-// mayPrune tells whether these children may be deleted. A revision of the rule that is
-// new may have to wait with that; see guard.
+// mayPrune tells whether these children may be deleted. A revision of the rule that is new may have to wait with that; see guard.
 func (d *deleter) mayPrune(unrendered []ending.Child) bool {
 	if d.op.Removal != nil {
 		return true
@@ -141,8 +139,7 @@ func (d *deleter) mayPrune(unrendered []ending.Child) bool {
 	}
 }
 
-// atRisk lists what a parent may lose at the most: these children, and itself where
-// the rule can delete it.
+// atRisk lists what a parent may lose at the most: these children, and itself where the rule can delete it.
 func (d *deleter) atRisk(unrendered []ending.Child) []identity.ID {
 	refs := d.toDelete(unrendered)
 	if d.op.Program.DeleteWhen != nil {
@@ -165,7 +162,7 @@ func (d *deleter) toDelete(unrendered []ending.Child) []identity.ID {
 
 // end deletes a child, or orphans it if it is kept.
 func (d *deleter) end(ctx context.Context, child ending.Child, isKept bool) error {
-	defer d.begin(child.Object)()
+	defer d.Begin(child.Object)()
 	if !isKept {
 		err := d.Writer.Delete(ctx, child.GVR, child.Object)
 		if err == nil {
@@ -177,7 +174,7 @@ func (d *deleter) end(ctx context.Context, child ending.Child, isKept bool) erro
 	if err != nil || free == nil {
 		return err
 	}
-	d.observe(d.op.ChildKey(child.GVR), free)
+	d.Observe(d.op.ChildKey(child.GVR), free)
 	d.Recorder.Eventf(d.parent, corev1.EventTypeNormal, conditions.ReasonOrphaned,
 		"%s stays and is no longer a child of this object, by the deletionPolicy of rule %s", mark.RefOf(free), d.op.Name)
 	return nil
@@ -186,7 +183,7 @@ func (d *deleter) end(ctx context.Context, child ending.Child, isKept bool) erro
 // isOrphaning tells whether the parent, which is being deleted, is to leave all its children behind. If the finalizer was not
 // seen, a child shows it that lost its reference: with a parent that is being deleted, the garbage collector removed it.
 func (d *deleter) isOrphaning(lost []ending.Child) bool {
-	return len(lost) > 0 || apply.Has(d.parent, metav1.FinalizerOrphanDependents) || d.parents.Get(d.key).Orphaned == d.parent.GetUID()
+	return len(lost) > 0 || apply.Has(d.parent, metav1.FinalizerOrphanDependents) || d.Parents.Get(d.key).Orphaned == d.parent.GetUID()
 }
 
 // errNotEnded says that the API server has children that no informer shows yet, or that the guard blocks: an event follows.
@@ -201,39 +198,34 @@ func (d *deleter) checkEnded(ctx context.Context) error {
 	return err
 }
 
-// isTracked tells whether a child is the parent's and only the rule can end it.
-func (d *deleter) isTracked(child *unstructured.Unstructured) bool {
-	return d.Marks.Owns(child, d.op.ID, d.parent.GetUID()) && !mark.RefersTo(child, d.parent.GetUID())
-}
-
-// tracked lists the parent's children that only the rule can end, as far as memory
-// knows.
+// tracked lists the parent's children that only the rule can end, as far as memory knows.
 func (d *deleter) tracked() []ending.Child {
-	var found []ending.Child
-	seen := make(map[identity.ID]bool)
-	for kind := range d.op.ChildKinds() {
-		for _, child := range d.childHeads(d.op, kind.GVR, d.key) {
-			if id := identity.Of(child); !seen[id] && d.isTracked(child) {
-				seen[id] = true
-				found = append(found, d.childOf(kind.GVR, child))
-			}
+	found, _ := d.collectTracked(func(gvr schema.GroupVersionResource, add func(*unstructured.Unstructured)) error {
+		for _, child := range d.childHeads(d.op, gvr, d.key) {
+			add(child)
 		}
-	}
+		return nil
+	})
 	return found
 }
 
-// listTracked is tracked by the API server's word. It fails where one kind cannot
-// be listed, or where it is not known whether there is such a kind: nothing is known
-// of the parent's children then.
+// listTracked is tracked as the API server knows it. It fails if one kind cannot be listed, or if it is not known whether the
+// cluster has that kind: nothing is known of the parent's children then.
 func (d *deleter) listTracked(ctx context.Context) ([]ending.Child, error) {
 	if err := d.checkAbsent(ctx, d.op); err != nil {
 		return nil, err
 	}
-	var found []ending.Child
-	seen := make(map[identity.ID]bool)
+	return d.collectTracked(func(gvr schema.GroupVersionResource, add func(*unstructured.Unstructured)) error {
+		return d.eachLabelled(ctx, gvr, add)
+	})
+}
+
+func (d *deleter) collectTracked(each func(schema.GroupVersionResource, func(*unstructured.Unstructured)) error) (found []ending.Child, err error) {
+	seen := make(map[identity.ID]bool) // a kind may be read in two versions
 	for kind := range d.op.ChildKinds() {
-		err := d.eachLabelled(ctx, kind.GVR, func(child *unstructured.Unstructured) {
-			if id := identity.Of(child); !seen[id] && d.isTracked(child) {
+		err := each(kind.GVR, func(child *unstructured.Unstructured) {
+			id := identity.Of(child)
+			if !seen[id] && d.Marks.Owns(child, d.op.ID, d.parent.GetUID()) && !mark.RefersTo(child, d.parent.GetUID()) {
 				seen[id] = true
 				found = append(found, d.childOf(kind.GVR, child))
 			}

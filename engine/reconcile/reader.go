@@ -29,16 +29,14 @@ type reader struct {
 
 	monitors *monitor.Monitors
 	readers  *readers.Index
-	borrowed *readers.Borrowed
 	marks    *mark.Marks
 	// readUnproven reads a child of which the informer does not show the content, because its mark proves nothing. nil: nobody can.
 	readUnmarked unmarkedReader
 	// outdatedByContent answers Outdated for an object whose mark does not. nil: it counts as outdated.
 	outdatedByContent func(node string, rendered, live *unstructured.Unstructured) bool
 
-	// reads and borrows are what was read, and the informers that run for that.
-	reads   map[readers.Subject]bool
-	borrows map[monitor.Key]bool
+	// reads is what was read.
+	reads map[readers.Subject]bool
 	// inputs are the versions of what was read; nil if the rule's status does not depend on itself.
 	inputs *feedback.Inputs
 	// revealed has what readUnproven gave.
@@ -54,7 +52,6 @@ type reader struct {
 // keep has only what was read now enqueue the parent from here on.
 func (r *reader) keep() {
 	r.readers.Keep(r.key, r.reads)
-	r.borrowed.Keep(r.key, r.borrows)
 }
 
 // Lookup implements program.Reader.
@@ -71,13 +68,12 @@ func (r *reader) Lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 // look reads what a query asks for, and has what changes in it enqueue the parent.
 func (r *reader) look(l plan.Lookup, q program.Query) ([]*unstructured.Unstructured, readers.Subject, error) {
 	// The subject outlives the object from which an expression may have taken these names.
-	s := readers.Subject{Informer: l.Informer, Namespace: strings.Clone(q.Namespace), Name: strings.Clone(q.Name)}
+	s := readers.Subject{Informer: l.Informer, Namespace: strings.Clone(q.Namespace), Name: strings.Clone(q.Name), Borrowed: l.Borrowed}
 	if l.Borrowed {
 		if q.AllNamespaces {
 			return nil, s, errAllSecrets
 		}
 		s.Informer.Namespace = s.Namespace
-		r.borrow(s.Informer)
 	}
 	selector := labels.Everything() // what is left to be matched in memory
 	if q.Selector != nil && !l.Selective {
@@ -91,17 +87,7 @@ func (r *reader) look(l plan.Lookup, q program.Query) ([]*unstructured.Unstructu
 	return found, s, err
 }
 
-// borrow has an informer run as long as the parent reads through it.
-func (r *reader) borrow(informer monitor.Key) {
-	if r.borrows == nil {
-		r.borrows = make(map[monitor.Key]bool, 1)
-	}
-	r.borrows[informer] = true
-	r.borrowed.Use(r.key, informer)
-}
-
-// follow has what changes in a subject enqueue the parent. It comes before the subject is read: a
-// change in between counts.
+// follow has what changes in a subject enqueue the parent. It comes before the subject is read: a change in between counts.
 func (r *reader) follow(s readers.Subject, selector labels.Selector) {
 	if r.reads == nil {
 		r.reads = make(map[readers.Subject]bool, len(r.op.Lookups))
@@ -137,10 +123,9 @@ func (r *reader) read(s readers.Subject, selector labels.Selector) ([]*unstructu
 	}), nil
 }
 
-// view is what an informer shows, or why it cannot be read yet. One that is merely
-// on its way, also because the rule was stopped or replaced while the pass goes on,
-// makes the pass one that says nothing of the parent: what is in the cluster is not
-// known then, as after a restart.
+// view is what an informer shows, or why it cannot be read yet. One that is merely on its way, also because the rule was stopped
+// or replaced while the pass goes on, makes the pass one that says nothing of the parent: what is in the cluster is not known
+// then, as after a restart.
 func (r *reader) view(informer monitor.Key) (*monitor.View, error) {
 	if view := r.monitors.View(informer); view != nil {
 		return view, nil
@@ -231,8 +216,7 @@ func (r *reader) madeBy(obj *unstructured.Unstructured, node string) bool {
 func (r *reader) Outdated(node string, rendered, live *unstructured.Unstructured) bool {
 	outdated, known := fieldset.Outdated(rendered, live, r.policyOf(node, rendered))
 	if !known {
-		// It was made before the node had a rollout, so it says less. Where nothing is
-		// written there is no need to look closer.
+		// It was made before the node had a rollout, so it says less. Where nothing is written there is no need to look closer.
 		return r.outdatedByContent == nil || r.outdatedByContent(node, rendered, live)
 	}
 	return outdated

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -13,7 +12,6 @@ import (
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/pacing"
-	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/patching"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
@@ -44,13 +42,10 @@ type Guard interface {
 type Options struct {
 	Cluster
 
-	Running  *operator.Running
 	Queue    Queue
 	Guard    Guard
 	Patches  *patching.Patches
-	Parents  *parents.Store
 	Readers  *readers.Index
-	Borrowed *readers.Borrowed
 	Feedback *feedback.Tracker
 	// Removed is called when the last parent of a rule that was removed was cleaned up.
 	Removed func(op *operator.Operator)
@@ -59,12 +54,8 @@ type Options struct {
 	// Workers is how many parents are reconciled at the same time, and ParallelWrites how many children of one parent are
 	// written at the same time, while fewer parents wait than there are workers.
 	Workers, ParallelWrites int
-	// RetryMax bounds the pauses while something is in a loop or in conflict, and RecreateLimits those of objects that are
-	// recreated again and again.
-	RetryMax       time.Duration
+	// RecreateLimits bounds the pauses of objects that are recreated again and again.
 	RecreateLimits pacing.Limits
-	// WaitLimit is how long a parent may wait before an Event says what for, where its kind has no conditions.
-	WaitLimit time.Duration
 }
 
 // Reconciler reconciles parents. It is safe for concurrent use, by one goroutine for each key.
@@ -164,7 +155,6 @@ func (r *Reconciler) forget(op *operator.Operator, k queue.Key) {
 	r.Patches.Drop(op, k)
 	r.Parents.Forget(k)
 	r.Readers.Keep(k, nil)
-	r.Borrowed.Keep(k, nil)
 }
 
 // parallelWrites is how many children of a parent are written at the same time. While so many parents of the rule wait that all

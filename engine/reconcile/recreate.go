@@ -48,8 +48,8 @@ func hasLasted(recreated, now time.Time, limits pacing.Limits) bool {
 	return now.Sub(recreated) >= 2*limits.Max
 }
 
-// carryRecreation has an object say what the one before it, or the one that it is
-// applied to, says of how often it was created again.
+// carryRecreation has an object say what the one before it, or the one that it is applied to, says of how often it was created
+// again.
 func (c *childWriter) carryRecreation(object, live *unstructured.Unstructured) {
 	text := ""
 	if live != nil {
@@ -96,8 +96,8 @@ func (c *childWriter) noteRecreations(writes []*write) (pending []conditions.Pro
 	return pending
 }
 
-// write brings a child up to date in place, or where the rule wants another object
-// instead, deletes the one that is there; then the error says that its end is awaited.
+// write brings a child up to date in place, or where the rule wants another object instead, deletes the one that is there; then
+// the error says that its end is awaited.
 func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
 	policy := c.op.Recreators[w.node]
 	owned := w.before != nil && w.before.GetDeletionTimestamp() == nil && c.Marks.Owns(w.before, c.op.ID, c.parent.GetUID())
@@ -133,8 +133,8 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 		"the API server does not allow a change of "+strings.Join(immutable.Fields(), ", "))
 }
 
-// recreateOrKeep is recreate where an object that may not be deleted yet, because of what
-// the rule's revision deletes in all, is left as it is.
+// recreateOrKeep is recreate where an object that may not be deleted yet, because of what the rule's revision deletes in all, is
+// left as it is.
 func (c *childWriter) recreateOrKeep(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) (apply.Result, error) {
 	err := c.recreate(ctx, kind, child, w, live, why)
 	if w.before == nil || !errors.As(err, new(*blockedRecreationError)) {
@@ -150,8 +150,8 @@ func (c *childWriter) leaveAsIs(ctx context.Context, w *write) (apply.Result, er
 	return apply.Result{Live: live, Action: apply.ActionNone}, err
 }
 
-// recreate deletes an object of ours that is to be created again, when it is time, and
-// when the API server says that it would take the new one. It never returns nil.
+// recreate deletes an object of ours that is to be created again, when it is time, and when the API server says that it would
+// take the new one. It never returns nil.
 func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) error {
 	if may, blocked := c.guard.MayRecreate(c.op, c.key); !may {
 		return &blockedRecreationError{ref: mark.RefOf(live), why: why, reported: blocked}
@@ -167,7 +167,7 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 	if err := c.checkParent(ctx); err != nil {
 		return err
 	}
-	end := c.begin(live)
+	end := c.Begin(live)
 	defer end()
 	if err := c.Writer.DeleteInForeground(ctx, kind.GVR, live, child.Owner); err != nil {
 		return err
@@ -186,9 +186,8 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 	return apply.TerminatingNow(live)
 }
 
-// noteBlockedRecreation notes an object that may have to be deleted to be created again, while it
-// is not known what the rule's revision would delete in all: also one that could not be
-// written, so that this is not known of it.
+// noteBlockedRecreation notes an object that may have to be deleted to be created again, while it is not known what the rule's
+// revision would delete in all: also one that could not be written, so that this is not known of it.
 func (c *childWriter) noteBlockedRecreation(w *write) {
 	if c.op.Recreators[w.node] == "" && !w.renewal.IsDue() || w.before == nil || w.recreated != nil {
 		return
@@ -213,8 +212,8 @@ func (c *childWriter) noteBlockedByRollout(node string, postponed []*unstructure
 	}
 }
 
-// blockedRecreationError says that an object is to be created again, and that it is not known yet
-// whether the rule's revision may delete what it would.
+// blockedRecreationError says that an object is to be created again, and that it is not known yet whether the rule's revision may
+// delete what it would.
 type blockedRecreationError struct {
 	ref mark.Ref
 	why string
@@ -267,8 +266,8 @@ func (e *recreatedRecentlyError) Error() string {
 		e.ref, e.why, times, e.at.UTC().Format(time.RFC3339))
 }
 
-// outdatedIn is Outdated for an object that does not say by itself with what content
-// it was applied. Whether it is not valid is found when its turn has come.
+// outdatedIn is Outdated for an object that does not say by itself with what content it was applied. Whether it is not valid is
+// found when its turn has come.
 func (c *childWriter) outdatedIn(ctx context.Context) func(node string, rendered, live *unstructured.Unstructured) bool {
 	return func(node string, rendered, live *unstructured.Unstructured) bool {
 		object := rendered.DeepCopy()

@@ -17,9 +17,8 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// cleanUpRemoved takes back what a rule that is gone said of one parent, and finishes the
-// removal with the last one. parent is nil where it is gone too. A parent that is
-// suspended is left alone until it is not; its event comes here again.
+// cleanUpRemoved takes back what a rule that is gone said of one parent, and finishes the removal with the last one. parent is
+// nil where it is gone too. A parent that is suspended is left alone until it is not; its event comes here again.
 func (r *Reconciler) cleanUpRemoved(ctx context.Context, op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) outcome.Outcome {
 	var out outcome.Outcome
 	if !op.Removal.KeepsChildren() {
@@ -53,8 +52,7 @@ func (r *Reconciler) cleanUpRemoved(ctx context.Context, op *operator.Operator, 
 	return out
 }
 
-// mayHaveFields tells whether a parent may have something of a rule. One whose field managers
-// are not known may.
+// mayHaveFields tells whether a parent may have something of a rule. One whose field managers are not known may.
 func (r *Reconciler) mayHaveFields(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) bool {
 	return op.HasFinalizer(parent) || r.hasChildren(op, k) || fieldset.IsManaged(parent, op.ID)
 }

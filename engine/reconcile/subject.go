@@ -55,8 +55,8 @@ func newSubject(op *operator.Operator, k queue.Key, parent *unstructured.Unstruc
 	}
 }
 
-// requeueAfter asks for another reconcile of the parent after a time, or before. Only the goroutine of the reconcile calls it.
-func (s *subject) requeueAfter(d time.Duration) { s.next.RequeueAfter(d) }
+// RequeueAfter asks for another reconcile of the parent after a time, or before. Only the goroutine of the reconcile calls it.
+func (s *subject) RequeueAfter(d time.Duration) { s.next.RequeueAfter(d) }
 
 // policyOf is how an object that a node rendered in this reconcile is treated.
 func (s *subject) policyOf(node string, object *unstructured.Unstructured) fieldset.Policy {
@@ -82,25 +82,23 @@ type changes struct {
 	*Cluster
 
 	feedback *feedback.Tracker
-	parents  *parents.Store
-	running  *operator.Running
 }
 
-// begin takes in that the reconcile is writing an object; the function that it returns, that this is over.
-func (c *changes) begin(obj *unstructured.Unstructured) (end func()) {
+// Begin takes in that the reconcile is writing an object; the function that it returns, that this is over.
+func (c *changes) Begin(obj *unstructured.Unstructured) (end func()) {
 	return c.feedback.BeginWrite(c.key, identity.Of(obj), mark.RefOf(obj).String(), c.provenance, len(c.rendered))
 }
 
-// observe takes in the answer of a write, before which begin was called: as the newest knowledge of the object, and as a cause of
+// Observe takes in the answer of a write, before which Begin was called: as the newest knowledge of the object, and as a cause of
 // what follows.
-func (c *changes) observe(informer monitor.Key, obj *unstructured.Unstructured) {
-	if informer == c.op.ParentKey || c.op.ReadsObserved.Load() || c.running.IsRead(informer.GVR) || c.provenance.IsLong(c.key) {
+func (c *changes) Observe(informer monitor.Key, obj *unstructured.Unstructured) {
+	if informer == c.op.ParentKey || c.op.ReadsObserved.Load() || c.Running.IsRead(informer.GVR) || c.provenance.IsLong(c.key) {
 		c.feedback.Wrote(c.key, c.provenance, obj, feedback.VersionOf(obj))
 	}
 	c.Monitors.Observe(informer, obj)
 }
 
-// deleted takes in that the reconcile deleted an object, before which begin was called.
+// deleted takes in that the reconcile deleted an object, before which Begin was called.
 func (c *changes) deleted(obj *unstructured.Unstructured) {
 	c.feedback.Wrote(c.key, c.provenance, obj, feedback.Version{UID: obj.GetUID()})
 }

@@ -14,22 +14,21 @@ import (
 const (
 	// annotationSuspend, when true, has everything left as it is.
 	annotationSuspend = "kanon.dev/suspend"
-	// annotationReconcileAt, when it changes, asks for a reconcile at once. Its value
-	// means nothing; the time is what people write.
+	// annotationReconcileAt, when it changes, asks for a reconcile at once. Its value means nothing; the time is what people
+	// write.
 	annotationReconcileAt = "kanon.dev/reconcile-at"
 )
 
-// isSuspended tells whether a parent asks for nothing to be done. All that Go takes
-// for true counts: who wrote True did not mean that children may be deleted.
+// isSuspended tells whether a parent asks for nothing to be done. All that Go takes for true counts: who wrote True did not mean
+// that children may be deleted.
 func isSuspended(parent *unstructured.Unstructured) bool {
 	suspended, err := strconv.ParseBool(parent.GetAnnotations()[annotationSuspend])
 	return err == nil && suspended
 }
 
-// skipSuspended leaves a suspended parent alone. All that is remembered of it stays, so that
-// nothing is reported twice when it goes on; but it goes on at once, whatever minInterval
-// says. No event comes for a parent that the informer does not show, so that one is
-// read, with growing pauses.
+// skipSuspended leaves a suspended parent alone. All that is remembered of it stays, so that nothing is reported twice when it
+// goes on; but it goes on at once, whatever minInterval says. No event comes for a parent that the informer does not show, so
+// that one is read, with growing pauses.
 func (r *Reconciler) skipSuspended(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) outcome.Verdict {
 	remembered := r.Parents.Memory(k, parent.GetUID(), op.Program.Hash)
 	remembered.Schedule.Interval = 0
@@ -40,9 +39,8 @@ func (r *Reconciler) skipSuspended(op *operator.Operator, k queue.Key, parent *u
 	return outcome.Settled
 }
 
-// isSuspended tells whether the parent was suspended since the pass began, as far as
-// memory knows: who suspends a parent first and then changes what its rule reads is
-// not to see anything deleted.
+// isSuspended tells whether the parent was suspended since the pass began, as far as memory knows: who suspends a parent first
+// and then changes what its rule reads is not to see anything deleted.
 func (c *changes) isSuspended() bool {
 	now, ok := c.Monitors.Head(c.op.ParentKey, c.key.Parent.Namespace, c.key.Parent.Name)
 	return ok && now.GetUID() == c.parent.GetUID() && isSuspended(now)

@@ -154,8 +154,7 @@ func (p *Planner) of(id string, name types.NamespacedName, parent schema.GroupVe
 	return &Removal{Program: program, Parent: parent, Children: stored.OnRuleDeletion}
 }
 
-// standIn is the text of a rule that makes nothing, for the same parents and with the
-// same conditions as the one that is gone.
+// standIn is the text of a rule that makes nothing, for the same parents and with the same conditions as the one that is gone.
 func standIn(name string, parent schema.GroupVersionKind, stored *record.Record) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\nmetadata: {name: %q}\nspec:\n  parent: {apiVersion: %q, kind: %q}\n",

@@ -30,9 +30,8 @@ func New() *Book {
 	return &Book{ledgers: make(map[string]*ledger), busy: make(map[patchName]int)}
 }
 
-// Expect makes a revision the newest one of its rule. From now on, what is called on
-// behalf of any other has no effect: a pass of an operator that was replaced may end
-// late. Nothing is taken in for the new one before Begin.
+// Expect makes a revision the newest one of its rule. From now on, what is called on behalf of any other has no effect: a pass of
+// an operator that was replaced may end late. Nothing is taken in for the new one before Begin.
 func (b *Book) Expect(revision *plan.Plan) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,9 +43,8 @@ func (b *Book) Expect(revision *plan.Plan) {
 	l.revision, l.begun = revision, false
 }
 
-// Begin opens the wave of the revision that is expected, with these parents. found are
-// keys to be worked on besides when it is over; it becomes the book's. It returns what is
-// ready at once.
+// Begin opens the wave of the revision that is expected, with these parents. found are keys to be worked on besides when it is
+// over; it becomes the book's. It returns what is ready at once.
 func (b *Book) Begin(revision *plan.Plan, parents map[types.NamespacedName]Parent, found queue.Keys) (ready []queue.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,8 +63,7 @@ func (b *Book) HasBegun(revision *plan.Plan) bool {
 	return b.ofLocked(revision) != nil
 }
 
-// ofLocked is the ledger of a rule for a revision; nil where that is not the one that
-// counts.
+// ofLocked is the ledger of a rule for a revision; nil where that is not the one that counts.
 func (b *Book) ofLocked(revision *plan.Plan) *ledger {
 	if l := b.ledgers[revision.ID]; l != nil && l.revision == revision && l.begun {
 		return l
@@ -86,8 +83,8 @@ func (b *Book) Reconciled(revision *plan.Plan, parent types.NamespacedName) (rea
 	return l.ready()
 }
 
-// Set takes in what a parent contributes by a patch, and gives the targets to be worked
-// on now. What is not known stays as it was before.
+// Set takes in what a parent contributes by a patch, and gives the targets to be worked on now. What is not known stays as it was
+// before.
 func (b *Book) Set(revision *plan.Plan, parent types.NamespacedName, id string, now *Contribution) []queue.Key {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,9 +116,8 @@ func (b *Book) Drop(revision *plan.Plan, parent types.NamespacedName) []queue.Ke
 	return l.take()
 }
 
-// IsLeaving tells whether a target of a parent that was dropped was not worked on since.
-// When all have been, the parent is among the keys of Finish; what could not be released
-// then is tried again without it.
+// IsLeaving tells whether a target of a parent that was dropped was not worked on since. When all have been, the parent is among
+// the keys of Finish; what could not be released then is tried again without it.
 func (b *Book) IsLeaving(parent queue.Key) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -156,9 +152,8 @@ type Fare struct {
 	Problem conditions.Problem
 }
 
-// Fares lists what is in the way of what a parent contributes by a patch, by target. Where
-// awaited is true, there are targets that nobody has worked on since it changed: the parent
-// is among the keys of Finish when all have been.
+// Fares lists what is in the way of what a parent contributes by a patch, by target. Where awaited is true, there are targets
+// that nobody has worked on since it changed: the parent is among the keys of Finish when all have been.
 func (b *Book) Fares(revision *plan.Plan, parent types.NamespacedName, id string) (fares []Fare, awaited bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -14,11 +14,11 @@ type Collected struct {
 	// Parts are those of Parents, the oldest first.
 	Parts   []*patchset.Part
 	Parents []types.NamespacedName
-	// Merged is what earlier parts came to together, nil where that is not known. Who
-	// puts these together leaves here what comes of it.
+	// Merged is what earlier parts came to together, nil where that is not known. Who puts these together leaves here what comes
+	// of it.
 	Merged *patchset.Merged
-	// Pending is true during a wave, when nothing else is said. Doubt names a parent of
-	// which it was never known what it contributes.
+	// Pending is true during a wave, when nothing else is said. Doubt names a parent of which it was never known what it
+	// contributes.
 	Pending bool
 	Doubt   string
 
@@ -26,8 +26,8 @@ type Collected struct {
 	change   int // that of the target
 }
 
-// Collect begins the work on a target, which Finish ends: it gives what all parents
-// contribute to it. It is false where another revision counts; then nothing has begun.
+// Collect begins the work on a target, which Finish ends: it gives what all parents contribute to it. It is false where another
+// revision counts; then nothing has begun.
 func (b *Book) Collect(revision *plan.Plan, target queue.Key) (Collected, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,8 +88,8 @@ func (b *Book) Contributes(target queue.Key) bool {
 	return t != nil && t.size() > 0
 }
 
-// Finish ends the work on a target that Collect began: it notes what came of it, and what
-// is in the way of single parents, and gives the parents that are to be told.
+// Finish ends the work on a target that Collect began: it notes what came of it, and what is in the way of single parents, and
+// gives the parents that are to be told.
 func (b *Book) Finish(target queue.Key, saw Collected, came conditions.Problem, left map[types.NamespacedName]conditions.Problem) (told []queue.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,8 +158,8 @@ func (l *ledger) awaitOf(t *target, parent types.NamespacedName) {
 	}
 }
 
-// tell gives the parents that wait for nothing else than this target. One that waits for
-// more of them could not say yet how it fares.
+// tell gives the parents that wait for nothing else than this target. One that waits for more of them could not say yet how it
+// fares.
 func (l *ledger) tell(t *target) (told []queue.Key) {
 	l.visited += len(t.awaited) + len(t.leaving)
 	for _, s := range t.awaited {

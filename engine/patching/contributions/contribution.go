@@ -24,8 +24,7 @@ type Contribution struct {
 
 	// Parts has what is set in each target.
 	Parts map[types.NamespacedName]*patchset.Part
-	// Doubtful are targets of which what is set is not known now, and Open is true
-	// where there may be any others.
+	// Doubtful are targets of which what is set is not known now, and Open is true where there may be any others.
 	Doubtful map[types.NamespacedName]bool
 	Open     bool
 }
@@ -38,8 +37,8 @@ type contributor struct {
 	name types.NamespacedName
 	// contributions has one for each patch that the parent was asked for.
 	contributions []*contribution
-	// awaited counts the shares of which the parent waits for the outcome, and leaving
-	// the targets that nobody has worked on since the parent was dropped.
+	// awaited counts the shares of which the parent waits for the outcome, and leaving the targets that nobody has worked on
+	// since the parent was dropped.
 	awaited, leaving int
 }
 
@@ -52,8 +51,7 @@ func (c *contributor) to(p *patch) *contribution {
 	return nil
 }
 
-// contribution is what a parent contributes to one patch as far as it is known: what is
-// unknown now is as it was before.
+// contribution is what a parent contributes to one patch as far as it is known: what is unknown now is as it was before.
 type contribution struct {
 	Parent
 
@@ -61,8 +59,7 @@ type contribution struct {
 	patch *patch
 	// shares are sorted by their targets.
 	shares []*share
-	// known is true once all was known: what has no share is not contributed. Until
-	// then, doubts says what is not.
+	// known is true once all was known: what has no share is not contributed. Until then, doubts says what is not.
 	known  bool
 	doubts []*doubt
 }

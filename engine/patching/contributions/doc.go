@@ -1,7 +1,6 @@
-// Package contributions keeps account of what all parents set by patches: many of them
-// can contribute to one target, and none may undo what another one does there. A parent's
-// pass says what the parent contributes; the key of a target (rule, patch, target) has a
-// worker put together what all of them do, and apply it:
+// Package contributions keeps account of what all parents set by patches: many of them can contribute to one target, and none may
+// undo what another one does there. A parent's pass says what the parent contributes; the key of a target (rule, patch, target)
+// has a worker put together what all of them do, and apply it:
 //
 //	book := contributions.New[problem]()
 //	book.Expect(revision) // when a rule starts
@@ -17,13 +16,12 @@
 //	// ... put saw.Parts together, and apply them
 //	enqueue(book.Finish(key, saw, cameTo, nil))
 //
-// Nothing is taken from a target while it is not known of every parent what it
-// contributes. What a parent contributed as long as that was known stays. After a
-// start nothing is known; so a rule's targets are left alone until each of its parents
-// was reconciled, which is a wave.
+// Nothing is taken from a target while it is not known of every parent what it contributes. What a parent contributed as long as
+// that was known stays. After a start nothing is known; so a rule's targets are left alone until each of its parents was
+// reconciled, which is a wave.
 //
-// What is called on behalf of a revision that is not the newest has no effect: a pass of
-// an operator that was replaced can end late, and what it says is not what the rule says.
+// What is called on behalf of a revision that is not the newest has no effect: a pass of an operator that was replaced can end
+// late, and what it says is not what the rule says.
 //
 // A call costs what it is about, one parent or one target, however many others there are:
 //

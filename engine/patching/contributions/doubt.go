@@ -4,21 +4,20 @@ import (
 	"math/rand/v2"
 )
 
-// doubt is that a parent was never known, since the rule's start, to contribute this or
-// that: to one target, or to any where the target is nil.
+// doubt is that a parent was never known, since the rule's start, to contribute this or that: to one target, or to any where the
+// target is nil.
 type doubt struct {
 	about  *contribution
 	target *target
 	at     int // the place among the doubts
 }
 
-// doubts are those of one patch about all targets, or about a single one. As long as there
-// are any, nothing is taken out of the targets.
+// doubts are those of one patch about all targets, or about a single one. As long as there are any, nothing is taken out of the
+// targets.
 type doubts struct {
 	all []*doubt
-	// named is the one that people are told of. It stays the same as long as it lasts, so
-	// that nobody is told something else at every turn; after it comes any other, so that
-	// of n that end in whatever order, about log n were named.
+	// named is the one that people are told of. It stays the same as long as it lasts, so that nobody is told something else at
+	// every turn; after it comes any other, so that of n that end in whatever order, about log n were named.
 	named *doubt
 }
 

@@ -16,19 +16,17 @@ type ledger struct {
 	// revision is the newest one, and begun is true once Begin was called for it.
 	revision *plan.Plan
 	begun    bool
-	// pending has, after that, the parents that were not reconciled yet, and due the keys
-	// of targets that are to be worked on when all have been.
+	// pending has, after that, the parents that were not reconciled yet, and due the keys of targets that are to be worked on
+	// when all have been.
 	pending map[types.NamespacedName]bool
 	due     queue.Keys
 
 	patches      map[string]*patch
 	contributors map[types.NamespacedName]*contributor
 
-	// marked are the targets that a call found to be worked on. It is empty between
-	// calls.
+	// marked are the targets that a call found to be worked on. It is empty between calls.
 	marked []*target
-	// visited counts the entries that calls went through, so that tests can tell what a
-	// call costs.
+	// visited counts the entries that calls went through, so that tests can tell what a call costs.
 	visited int
 }
 
@@ -117,9 +115,8 @@ func (l *ledger) forgetIdle(c *contributor) {
 	}
 }
 
-// set takes in what a parent contributes to a patch now, and marks the targets to be
-// worked on: those of which something changes, and those that were left as they are for
-// want of what is known now.
+// set takes in what a parent contributes to a patch now, and marks the targets to be worked on: those of which something changes,
+// and those that were left as they are for want of what is known now.
 func (l *ledger) set(c *contributor, p *patch, now *Contribution) {
 	given := c.to(p)
 	if given != nil && given.UID != now.UID { // another parent of that name
@@ -168,8 +165,8 @@ func (l *ledger) setShares(given *contribution, now *Contribution) {
 	}
 }
 
-// setDoubts replaces the doubts about a contribution. New ones come before the old ones
-// go: in between there is no moment without any.
+// setDoubts replaces the doubts about a contribution. New ones come before the old ones go: in between there is no moment without
+// any.
 func (l *ledger) setDoubts(given *contribution, now *Contribution) {
 	before := given.doubts
 	given.doubts = nil
@@ -190,8 +187,8 @@ func (l *ledger) setDoubts(given *contribution, now *Contribution) {
 	l.endDoubts(given.patch, before)
 }
 
-// endDoubts ends doubts, and marks the targets that were left as they are because of
-// them: nothing is in their way any more, or something else is.
+// endDoubts ends doubts, and marks the targets that were left as they are because of them: nothing is in their way any more, or
+// something else is.
 func (l *ledger) endDoubts(p *patch, ended []*doubt) {
 	for _, it := range ended {
 		t := it.target
@@ -230,8 +227,7 @@ func (l *ledger) end(given *contribution) {
 	given.by.contributions = slices.DeleteFunc(given.by.contributions, func(other *contribution) bool { return other == given })
 }
 
-// mark notes that a target is to be worked on; by is the parent whose contribution to it
-// changed.
+// mark notes that a target is to be worked on; by is the parent whose contribution to it changed.
 func (l *ledger) mark(t *target, by *contributor) {
 	t.change++
 	if by != nil {
@@ -243,8 +239,8 @@ func (l *ledger) mark(t *target, by *contributor) {
 	}
 }
 
-// take gives the keys of the targets that were marked. While parents are pending, there
-// are none: they come when all parents were reconciled.
+// take gives the keys of the targets that were marked. While parents are pending, there are none: they come when all parents were
+// reconciled.
 func (l *ledger) take() (keys []queue.Key) {
 	l.visited += len(l.marked)
 	for _, t := range l.marked {

@@ -26,15 +26,13 @@ type patch struct {
 type target struct {
 	name  types.NamespacedName
 	patch *patch
-	// shares are those of all parents, the oldest first once they are sorted, with gone
-	// of them that are not set any more.
+	// shares are those of all parents, the oldest first once they are sorted, with gone of them that are not set any more.
 	shares []*share
 	sorted bool
 	gone   int
 	// doubts are those about this target alone.
 	doubts doubts
-	// change counts what changed in the contributions, and seen is the change that was
-	// seen by who worked on the target last.
+	// change counts what changed in the contributions, and seen is the change that was seen by who worked on the target last.
 	change, seen int
 	// marked is true while it is among the ledger's marked ones.
 	marked bool
@@ -43,8 +41,7 @@ type target struct {
 	left    map[types.NamespacedName]conditions.Problem
 	// merged is what the shares came to together; nil where they are less than two.
 	merged *patchset.Merged
-	// awaited are shares of which the parents wait for the outcome, and leaving are
-	// parents that were dropped since.
+	// awaited are shares of which the parents wait for the outcome, and leaving are parents that were dropped since.
 	awaited []*share
 	leaving []*contributor
 }

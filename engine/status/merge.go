@@ -1,4 +1,4 @@
-package reconcile
+package status
 
 import (
 	"context"
@@ -16,22 +16,22 @@ import (
 
 // mergesConditions tells whether the rule's and Kanon's conditions are merged, item by item, into a list that the API server
 // takes for one value: an apply would erase those of others. A rule whose status renders the list has it to itself.
-func (s *statusWriter) mergesConditions(shape schemas.ConditionsShape, rendered map[string]any) bool {
+func (s *Report) mergesConditions(shape schemas.ConditionsShape, rendered map[string]any) bool {
 	_, has := rendered["conditions"]
 	return shape.HasConditions && !shape.ListMap && !has
 }
 
 // mergeConditions brings the conditions of a pass into the parent's list, and takes out those of Kanon's that no longer hold.
-func (s *statusWriter) mergeConditions(ctx context.Context, own []any) error {
-	parent, ok := s.Monitors.Get(s.op.ParentKey, s.parent.GetNamespace(), s.parent.GetName())
-	if !ok || parent.GetUID() != s.parent.GetUID() {
-		parent = s.parent // its informer does not show it
+func (s *Report) mergeConditions(ctx context.Context, own []any) error {
+	parent, ok := s.Monitors.Get(s.Op.ParentKey, s.Object.GetNamespace(), s.Object.GetName())
+	if !ok || parent.GetUID() != s.Object.GetUID() {
+		parent = s.Object // its informer does not show it
 	}
 	status := s.status(nil)
 	status.Object = parent
 	before, _, _ := unstructured.NestedSlice(parent.Object, "status", "conditions")
-	after, overwritten := s.memory.List.Merge(before, own, conditions.Owner{
-		Prefix: s.op.Program.ConditionPrefix, Types: s.op.Program.ConditionTypes(), Wrote: apply.HoldsConditions(status),
+	after, overwritten := s.Memory.List.Merge(before, own, conditions.Owner{
+		Prefix: s.Op.Program.ConditionPrefix, Types: s.Op.Program.ConditionTypes(), Wrote: apply.HoldsConditions(status),
 		Yields: s.rivalWithConditions(schemas.ConditionsShape{HasConditions: true}) != "",
 	})
 	if len(before) == len(after) && reflect.DeepEqual(before, after) {
@@ -41,29 +41,18 @@ func (s *statusWriter) mergeConditions(ctx context.Context, own []any) error {
 	for i, name := range overwritten {
 		lost[i] = feedback.Field{Path: "status.conditions[type=" + name + "]"}
 	}
-	id, conflicts := identity.Of(parent), &s.memory.Conflicts
-	if conflicts.Suppress(id, "", lost, s.started, s.retryMax) {
-		of := &conditions.FieldConflictError{Conflict: conflicts.Of(id, "", s.started), Object: mark.RefOf(parent), NameOf: s.running.ManagerName}
-		s.requeueAfter(of.After())
+	id, conflicts := identity.Of(parent), &s.Memory.Conflicts
+	if conflicts.Suppress(id, "", lost, s.Started, s.RetryMax) {
+		of := &conditions.FieldConflictError{Conflict: conflicts.Of(id, "", s.Started), Object: mark.RefOf(parent), NameOf: s.Running.ManagerName}
+		s.Changes.RequeueAfter(of.After())
 		return of
 	}
-	defer s.begin(parent)()
+	defer s.Changes.Begin(parent)()
 	result, err := s.Writer.PlaceConditions(ctx, status, after)
 	if err != nil {
 		return err
 	}
-	conflicts.Wrote(id, "", lost, s.started)
-	s.observe(s.op.ParentKey, result.Live)
+	conflicts.Wrote(id, "", lost, s.Started)
+	s.Changes.Observe(s.Op.ParentKey, result.Live)
 	return nil
-}
-
-// releaseStatus takes back all that the rule ever wrote to the parent's status.
-func (s *statusWriter) releaseStatus(ctx context.Context) error {
-	if err := s.syncStatus(ctx, nil); err != nil {
-		return err
-	}
-	if shape, err := s.conditionsShape(ctx); err != nil || !s.mergesConditions(shape, nil) {
-		return err
-	}
-	return s.mergeConditions(ctx, nil)
 }

@@ -1,4 +1,4 @@
-package reconcile
+package status
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 )
 
 // checkStatusLoop keeps the status as it is where the rule computes it from itself, so that each write asks for the next one.
-func (s *statusWriter) checkStatusLoop(ctx context.Context) (problems []conditions.Problem) {
-	if s.reader.inputs == nil || s.outcome.StatusHeld {
+func (s *Report) checkStatusLoop(ctx context.Context) (problems []conditions.Problem) {
+	if s.Inputs == nil || s.outcome.StatusHeld {
 		return nil
 	}
 	others, err := s.Writer.OthersStatus(ctx, s.status(nil))
@@ -19,15 +19,15 @@ func (s *statusWriter) checkStatusLoop(ctx context.Context) (problems []conditio
 		return []conditions.Problem{s.problemOf(err)}
 	}
 	if shape, err := s.conditionsShape(ctx); err == nil && s.mergesConditions(shape, s.outcome.Status) {
-		others = conditions.Without(others, s.op.Program.ConditionPrefix, s.op.Program.ConditionTypes())
+		others = conditions.Without(others, s.Op.Program.ConditionPrefix, s.Op.Program.ConditionTypes())
 	}
-	digest, err := s.reader.inputs.Digest(s.parent, others, plan.IsStatusManager)
+	digest, err := s.Inputs.Digest(s.Object, others, plan.IsStatusManager)
 	if err != nil {
 		return []conditions.Problem{s.problemOf(err)}
 	}
-	s.memory.StatusLoop.Evaluated(s.reader.inputs, digest, s.due)
+	s.Memory.StatusLoop.Evaluated(s.Inputs, digest, s.Due)
 	s.changed = s.changedStatus()
-	for _, leaf := range s.memory.StatusLoop.Looping(s.changed) {
+	for _, leaf := range s.Memory.StatusLoop.Looping(s.changed) {
 		problems = append(problems, conditions.Problem{
 			Subject: leaf, Reason: conditions.ReasonRestless, Stalled: true,
 			Err: fmt.Errorf("it changes in every evaluation without another cause (%d in a row): "+
@@ -44,13 +44,13 @@ func (s *statusWriter) checkStatusLoop(ctx context.Context) (problems []conditio
 }
 
 // changedStatus names what the rule reports otherwise than the parent does now.
-func (s *statusWriter) changedStatus() []string {
-	changed := feedback.ChangedLeaves("status", s.outcome.Status, s.parent.Object["status"])
+func (s *Report) changedStatus() []string {
+	changed := feedback.ChangedLeaves("status", s.outcome.Status, s.Object.Object["status"])
 	for _, c := range s.outcome.Conditions {
 		if c.Held {
 			continue
 		}
-		now := conditions.Find(s.parent, c.Type)
+		now := conditions.Find(s.Object, c.Type)
 		if now["status"] != c.Status || now["reason"] != c.Reason || now["message"] != c.Message {
 			changed = append(changed, "condition "+c.Type)
 		}

@@ -1,0 +1,98 @@
+package removal
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// texts is a catalog without rules.
+type texts struct{ complete, removed bool }
+
+func (c texts) IsComplete() bool    { return c.complete }
+func (c texts) Removed(string) bool { return c.removed }
+
+// oneRecord is the record of one rule.
+type oneRecord struct {
+	record.Record
+	pending, meant bool
+}
+
+func (r oneRecord) IDs() []string                    { return []string{"id"} }
+func (r oneRecord) Get(string) (record.Record, bool) { return r.Record, true }
+func (r oneRecord) IsPending(string) bool            { return r.pending }
+func (r oneRecord) IsRemovalMeant(string) bool       { return r.meant }
+func (oneRecord) Lookup(schema.GroupVersionKind) (rules.Kind, bool) {
+	return rules.Kind{Namespaced: true, HasStatus: true}, true
+}
+
+// A rule that is in no text counts as removed when that is certain, or when it was seen to be removed and nothing is deleted.
+func TestRemovedRule(t *testing.T) {
+	for name, test := range map[string]struct {
+		texts   texts
+		keeps   bool // the children
+		covered bool // a source would find the text
+		pending bool
+		kept    bool // the namespace of the text does not exist as before
+		want    bool
+	}{
+		"it was seen to be removed":               {texts: texts{true, true}, want: true},
+		"it was removed while Kanon was away":     {texts: texts{true, false}, covered: true, want: true},
+		"no source would find its text":           {texts: texts{true, false}},
+		"a text may have it":                      {texts: texts{false, true}},
+		"a text may have it, and nothing is lost": {texts: texts{false, true}, keeps: true, want: true},
+		"nobody knows":                            {texts: texts{false, false}, keeps: true, covered: true},
+		"its record is being written":             {texts: texts{true, true}, pending: true},
+		"it disappeared with Kanon's namespace":   {texts: texts{true, true}, kept: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored := oneRecord{Record: record.Record{Rule: "kanon/r", OnRuleDeletion: syntax.DeleteChildren}, pending: test.pending, meant: !test.kept}
+			if test.keeps {
+				stored.OnRuleDeletion = syntax.OrphanChildren
+			}
+			stored.AddParent(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+			p := NewPlanner(stored, stored, func(source.Origin) bool { return test.covered })
+			runs := p.Runs(test.texts, nil)
+			if got := len(runs) == 1 && runs[0].Removal != nil; got != test.want {
+				t.Fatalf("it is removed: %t, want %t", got, test.want)
+			}
+			if !test.want {
+				return
+			}
+			if again := p.Runs(test.texts, nil); again[0].Removal != runs[0].Removal {
+				t.Error("a removal that is under way begins again")
+			}
+			exists := []catalog.Rule{{ID: "id"}}
+			if runs := p.Runs(test.texts, exists); slices.ContainsFunc(runs, func(run Run) bool { return run.Removal != nil }) {
+				t.Error("a rule that exists again is removed")
+			}
+		})
+	}
+}
+
+// A removal is done with the last of the parents that there were when it began.
+func TestRemovalIsDone(t *testing.T) {
+	a, b := queue.Key{Rule: "id", Patch: "a"}, queue.Key{Rule: "id", Patch: "b"}
+	r := &Removal{}
+	if r.Done(a) || r.IsDone() {
+		t.Error("a removal is done that has not begun")
+	}
+	r.Begin(queue.Keys{a: true, b: true})
+	if r.Done(a) {
+		t.Error("it is done before the last parent")
+	}
+	if left := r.Begin(queue.Keys{a: true}); len(left) != 1 || !left[b] {
+		t.Errorf("after an interruption %v are left, want b", left)
+	}
+	if !r.Done(b) || !r.IsDone() {
+		t.Error("it is not done after the last parent")
+	}
+}

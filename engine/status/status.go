@@ -1,0 +1,149 @@
+package status
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/record"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/feedback"
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/schemas"
+)
+
+// Changes is how a reconcile writes its parent.
+type Changes interface {
+	// Begin says that an object is being written, until end is called. Observe takes the answer.
+	Begin(obj *unstructured.Unstructured) (end func())
+	Observe(informer monitor.Key, obj *unstructured.Unstructured)
+	// RequeueAfter has the parent reconciled again after a time, or before.
+	RequeueAfter(d time.Duration)
+}
+
+// Options are what reports need of others.
+type Options struct {
+	Mapper   *restmapping.Mapper
+	Schemas  *schemas.Schemas
+	Monitors *monitor.Monitors
+	Writer   *apply.Writer
+	Recorder record.EventRecorder
+	Running  *operator.Running
+	Parents  *parents.Store
+	// Now is the time that rules see.
+	Now func() time.Time
+	// RetryMax bounds the pauses while fields or conditions are in conflict, and WaitLimit is how long a parent without conditions may
+	// wait before an Event says so.
+	RetryMax, WaitLimit time.Duration
+}
+
+// Parent is the parent of a reconcile.
+type Parent struct {
+	Op     *operator.Operator
+	Key    queue.Key
+	Object *unstructured.Unstructured
+	Memory *parents.Memory
+	// Started is when the reconcile began. Due is true if the passing of time is a reason for it.
+	Started time.Time
+	Due     bool
+	// Inputs are the versions of what was read; nil if the rule's status does not depend on itself.
+	Inputs *feedback.Inputs
+	// NamespaceEnds is true if the parent's namespace is being deleted.
+	NamespaceEnds bool
+	Changes       Changes
+}
+
+// Found is what a reconcile has found.
+type Found struct {
+	Outcome           program.Outcome
+	Problems, Pending []conditions.Problem
+	// Kept names the children that the rule no longer renders and that are not deleted for now.
+	Kept string
+}
+
+// Report reports on one parent: in its status, with what the rule renders there and the conditions, and by Events.
+type Report struct {
+	Options
+	Parent
+
+	// Written is true once the answer to a write showed that the parent exists.
+	Written bool
+
+	outcome program.Outcome
+	// changed are the leaves of the status that the rule renders otherwise than the parent has them; for a rule that reads its
+	// own status.
+	changed []string
+	// yields is true if Kanon's conditions on the parent are left to another rule.
+	yields bool
+}
+
+// Report reports what a reconcile found. It returns the problems of its own.
+func (s *Report) Report(ctx context.Context, f Found) []conditions.Problem {
+	s.outcome = f.Outcome
+	before := len(f.Problems)
+	f.Problems = append(slices.Clip(f.Problems), s.yieldStatus(ctx)...)
+	f.Problems = append(f.Problems, s.checkStatusLoop(ctx)...)
+	summary := s.summarize(f)
+	if s.outcome.StatusHeld {
+		f.Problems = append(f.Problems, s.keepStatus(ctx, summary)...)
+	} else if err := s.writeStatus(ctx, s.outcome.Status, summary); err != nil {
+		f.Problems = append(f.Problems, s.problemOf(err))
+		summary = s.summarize(f)
+		if conditions.IsInvalid(err) {
+			f.Problems = append(f.Problems, s.keepStatus(ctx, summary)...)
+		}
+	}
+	if !slices.ContainsFunc(f.Problems, conditions.Problem.IsTransient) {
+		s.emitEvents() // else the next reconcile knows better, and comes soon
+	}
+	s.emitSummary(ctx, summary)
+	return f.Problems[before:]
+}
+
+// ReportDeletion is report for a parent that is being deleted: what the rule rendered in its status stays.
+func (s *Report) ReportDeletion(ctx context.Context, f Found) []conditions.Problem {
+	s.outcome = f.Outcome
+	summary := s.summarize(f)
+	problems := s.keepStatus(ctx, summary)
+	s.emitSummary(ctx, summary)
+	return problems
+}
+
+func (s *Report) summarize(f Found) conditions.Summary {
+	return conditions.Summarize(slices.Concat(f.Problems, f.Pending), s.outcome, f.Kept)
+}
+
+// Release takes back all that the rule ever wrote to the parent's status.
+func (s *Report) Release(ctx context.Context) []conditions.Problem {
+	if err := s.release(ctx); err != nil {
+		return []conditions.Problem{s.problemOf(err)}
+	}
+	return nil
+}
+
+func (s *Report) release(ctx context.Context) error {
+	if err := s.syncStatus(ctx, nil); err != nil {
+		return err
+	}
+	if shape, err := s.conditionsShape(ctx); err != nil || !s.mergesConditions(shape, nil) {
+		return err
+	}
+	return s.mergeConditions(ctx, nil)
+}
+
+// problemOf is what it means for the parent that its status could not be written.
+func (s *Report) problemOf(err error) conditions.Problem {
+	of := conditions.OfWrite("status", err)
+	if s.Op.Program.HasSecrets {
+		of.Err = conditions.Redact(of.Err)
+	}
+	return of
+}

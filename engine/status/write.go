@@ -1,0 +1,189 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/schemas"
+)
+
+// yieldStatus leaves to other rules that run what they say in the parent's status with other values.
+func (s *Report) yieldStatus(ctx context.Context) (problems []conditions.Problem) {
+	said, contested, err := s.Writer.Yield(ctx, s.status(s.outcome.Status), s.isRival)
+	if err != nil {
+		return []conditions.Problem{s.problemOf(err)}
+	}
+	s.outcome.Status = said
+	for _, c := range contested {
+		problems = append(problems, conditions.Problem{
+			Subject: strings.TrimPrefix(c.Path, "."), Reason: conditions.ReasonFieldTaken, Stalled: true,
+			Err: fmt.Errorf("rule %s sets another value there", s.Running.NameOf(strings.TrimPrefix(c.Manager, plan.StatusManagers))),
+		})
+	}
+	return problems
+}
+
+// isRival tells whether a field manager is that of another rule that runs. What a rule left behind that does not run any more may
+// be taken.
+func (s *Report) isRival(manager string) bool {
+	id, ok := strings.CutPrefix(manager, plan.StatusManagers)
+	if !ok || id == s.Op.ID {
+		return false
+	}
+	rival := s.Running.Get(id)
+	return rival != nil && rival.Removal == nil
+}
+
+// isOther tells whether a field manager counts as another one's: not that of a rule that does not run.
+func (s *Report) isOther(manager string) bool {
+	return !strings.HasPrefix(manager, plan.StatusManagers) || s.isRival(manager)
+}
+
+// keepStatus writes the state beside what the rule said of the status before: what it says now was refused, or is not known.
+func (s *Report) keepStatus(ctx context.Context, summary conditions.Summary) (problems []conditions.Problem) {
+	own, err := s.Writer.HeldStatus(ctx, s.status(nil))
+	if err == nil {
+		err = s.writeStatus(ctx, own, summary)
+	}
+	if err != nil && !conditions.IsInvalid(err) {
+		return []conditions.Problem{s.problemOf(err)}
+	}
+	return nil
+}
+
+// writeStatus applies what the rule says of the parent's status, and the conditions, where they differ from what is there.
+func (s *Report) writeStatus(ctx context.Context, said map[string]any, summary conditions.Summary) error {
+	content := maps.Clone(said)
+	shape, err := s.conditionsShape(ctx)
+	if err != nil {
+		return err
+	}
+	s.explainConditions(shape, content)
+	if shape.ListMap {
+		if content == nil {
+			content = make(map[string]any, 1)
+		}
+		rendered, _ := content["conditions"].([]any) // the rule's
+		delete(content, "conditions")
+		if list := s.conditions(rendered, summary, shape); len(list) > 0 { // nobody can own an empty list
+			content["conditions"] = list
+		}
+	}
+	if err := s.syncStatus(ctx, content); err != nil || !s.mergesConditions(shape, content) {
+		return err
+	}
+	return s.mergeConditions(ctx, s.conditions(nil, summary, shape))
+}
+
+// syncStatus brings the parent's status to a content; nil takes back all that the rule ever said in it.
+func (s *Report) syncStatus(ctx context.Context, content map[string]any) error {
+	defer s.Changes.Begin(s.Object)()
+	result, err := s.Writer.SyncStatus(ctx, s.status(runtime.DeepCopyJSON(content)))
+	if err != nil {
+		return err
+	}
+	if result.Action != apply.ActionNone {
+		s.Written = true
+		s.Changes.Observe(s.Op.ParentKey, result.Live)
+		if content != nil && !s.Op.InView(result.Live) { // it left meanwhile
+			s.Parents.SetLeft(s.Key, true)
+			s.Changes.RequeueAfter(0)
+		}
+		if s.Memory != nil {
+			s.Memory.StatusLoop.Wrote(s.changed)
+		}
+	}
+	return nil
+}
+
+// status is a content of the parent's status, as the writer takes it.
+func (s *Report) status(content map[string]any) apply.Status {
+	return apply.Status{
+		GVR:         s.Op.Parent.GVR,
+		Object:      s.Object,
+		Manager:     s.Op.StatusManager(),
+		Content:     content,
+		Subresource: s.Op.Parent.HasStatus,
+		Exact:       s.Op.Program.ReadsStatus,
+	}
+}
+
+// conditionsShape is what conditions the parent's kind can take. A kind that no CustomResourceDefinition defines takes none: what
+// they say of a Node, or of a Deployment, is not ours to say.
+func (s *Report) conditionsShape(ctx context.Context) (schemas.ConditionsShape, error) {
+	if s.isBuiltIn() {
+		return schemas.ConditionsShape{}, nil
+	}
+	shape, err := s.Schemas.Conditions(ctx, s.Op.Parent.GVK)
+	if err != nil {
+		return schemas.ConditionsShape{}, fmt.Errorf("look up the schema of %s: %w", s.Op.Parent.GVK.Kind, err)
+	}
+	return shape, nil
+}
+
+// isBuiltIn tells whether no CustomResourceDefinition defines the parent's kind. The mapper knows the definition when the
+// operator may not have yet.
+func (s *Report) isBuiltIn() bool {
+	kind, _ := s.Mapper.Lookup(s.Op.Parent.GVK)
+	return kind.Definition == (restmapping.Definition{})
+}
+
+// conditions are those of the rule, in its conditions or its status, as far as no other manager has them, and those of the state:
+// all of them or, where they are another's, none. Events speak for both. What the rule renders can hold such a condition too,
+// because a list that waits is the whole of what the parent has.
+func (s *Report) conditions(rendered []any, summary conditions.Summary, shape schemas.ConditionsShape) []any {
+	prefix, now := s.Op.Program.ConditionPrefix, s.Now()
+	isTheirs := func(item any) bool {
+		return apply.HeldByAnother(s.Object, s.Op.StatusManager(), s.isOther, conditions.TypeOf(item))
+	}
+	own := slices.DeleteFunc(conditions.OfRule(s.outcome.Conditions, s.Object, now), isTheirs)
+	if s.yields = s.yieldsConditions(shape); !s.yields {
+		own = append(own, summary.Conditions(prefix, s.Object, now)...)
+	}
+	for _, item := range own {
+		condition, _ := item.(map[string]any)
+		if !s.Op.Parent.HasStatus {
+			// Each write is a new generation there, which would ask for the next.
+			delete(condition, "observedGeneration")
+		}
+		maps.DeleteFunc(condition, func(field string, _ any) bool { return !shape.Fields.Has(field) })
+	}
+	rendered = slices.DeleteFunc(slices.Clone(rendered), func(item any) bool {
+		return conditions.IsKanons(prefix, conditions.TypeOf(item)) || isTheirs(item) ||
+			slices.ContainsFunc(s.outcome.Conditions, func(c program.Condition) bool { return c.Type == conditions.TypeOf(item) })
+	})
+	return append(rendered, own...)
+}
+
+// explainConditions says once for each revision of a rule why conditions are not written that somebody may wait for: the rule's
+// own, or Kanon's on a kind whose schema has conditions.
+func (s *Report) explainConditions(shape schemas.ConditionsShape, said map[string]any) {
+	rule := s.rivalWithConditions(shape)
+	written := shape.ListMap || s.mergesConditions(shape, said)
+	if rule == "" && (written || len(s.outcome.Conditions) == 0 && !shape.HasConditions) || s.Op.Explained.Swap(true) {
+		return
+	}
+	kind := s.Op.Parent.GVK.Kind
+	why := "the schema of its status has no conditions"
+	switch {
+	case written:
+		why = "rule " + rule + " has the same conditionPrefix, and its conditions are kept"
+	case shape.HasConditions:
+		why = "its conditions are not a list-map by type (x-kubernetes-list-type: map), and the rule's status sets the list as a whole"
+	case s.isBuiltIn():
+		why = "the conditions of a kind that is built into Kubernetes belong to its controllers"
+	}
+	s.Recorder.Eventf(s.Object, corev1.EventTypeWarning, conditions.ReasonNoConditions,
+		"rule %s does not write its conditions to objects of kind %s: %s; Events report problems", s.Op.Name, kind, why)
+}
