@@ -1,0 +1,232 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// Of is the graph of a rule that compiles. The error says that an expression does not.
+func Of(rule *syntax.Rule) (*Graph, error) {
+	env, err := celenv.Shared()
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{env: env, rule: rule, graph: &Graph{Rule: rule.Name}, variables: map[string][]string{}}
+	b.build()
+	return b.graph, b.err
+}
+
+// builder makes a graph.
+type builder struct {
+	env   *celenv.Env
+	rule  *syntax.Rule
+	graph *Graph
+	// variables has what those of the rule read, once that was asked.
+	variables map[string][]string
+	err       error
+}
+
+func (b *builder) build() {
+	parent := Node{ID: "parent", Kind: Parent, Name: b.rule.Parent.GVK.Kind, Object: b.rule.Parent.GVK.GroupVersion().String()}
+	if p := b.rule.Parent; p.Selector != nil {
+		parent.Notes = append(parent.Notes, "with labels "+p.Selector.String())
+	}
+	parent.Notes = append(parent.Notes, when(b.rule.Parent.When)...)
+	b.graph.Nodes = append(b.graph.Nodes, parent)
+	for i := range b.rule.Lookups {
+		l := &b.rule.Lookups[i]
+		b.add(Node{ID: "lookups." + l.ID, Kind: Lookup, Name: l.ID, Object: objects(l.GVK, &l.Body), Notes: when(l.When)}, &l.Body, l.Node)
+	}
+	for i := range b.rule.Children {
+		b.child(&b.rule.Children[i])
+	}
+	for i := range b.rule.Patches {
+		p := &b.rule.Patches[i]
+		target, node := b.rule.Parent.GVK, (*yamltree.Node)(nil)
+		if p.Target != nil {
+			target, node = p.Target.GVK, p.Target.Node
+		}
+		b.add(Node{ID: "patches." + p.ID, Kind: Patch, Name: p.ID, Object: objects(target, &p.Body), Notes: when(p.When)}, &p.Body, p.Template, node)
+	}
+	parts := []*yamltree.Node{b.rule.Status, b.rule.DeleteWhen}
+	for _, c := range b.rule.Conditions {
+		parts = append(parts, c.Status, c.Reason, c.Message)
+	}
+	for _, e := range b.rule.Events {
+		parts = append(parts, e.When, e.Reason, e.Message)
+	}
+	if slices.ContainsFunc(parts, func(n *yamltree.Node) bool { return n != nil }) {
+		b.add(Node{ID: "status", Kind: Status, Name: "status"}, &syntax.Body{}, parts...)
+	}
+}
+
+func (b *builder) child(c *syntax.Child) {
+	notes := when(c.When)
+	if c.Cleanup {
+		notes = append(notes, "while the parent is being deleted")
+	}
+	if c.Optional {
+		notes = append(notes, "if the cluster has its kind")
+	}
+	if c.UpdatePolicy != syntax.UpdateApply {
+		notes = append(notes, "updatePolicy "+string(c.UpdatePolicy))
+	}
+	if c.Adopt {
+		notes = append(notes, "adopts")
+	}
+	b.add(Node{ID: c.ID, Kind: Child, Name: c.ID, Object: objects(syntax.TemplateGVK(c.Template), &c.Body), Notes: notes},
+		&c.Body, c.Template, c.ReadyWhen, c.CreateWhen, c.UpdateWhen, c.RecreateWhen)
+	for _, dependency := range c.DependsOn {
+		b.edge(dependency.ID, c.ID, true)
+	}
+	if c.SameAs != nil {
+		b.edge(c.SameAs.ID, c.ID, false)
+	}
+}
+
+// when is a note of a condition; none without one.
+func when(n *yamltree.Node) []string {
+	text, ok := n.Text()
+	if !ok {
+		return nil
+	}
+	text = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(text), "${"), "}")
+	return []string{"when " + strings.Join(strings.Fields(text), " ")}
+}
+
+// objects says what a node stands for: Deployment, or Deployments of a forEach.
+func objects(gvk schema.GroupVersionKind, body *syntax.Body) string {
+	if len(body.ForEach) == 0 {
+		return gvk.Kind
+	}
+	names := make([]string, len(body.ForEach))
+	for i, dimension := range body.ForEach {
+		names[i] = dimension.Name
+	}
+	return fmt.Sprintf("%s, for each %s", gvk.Kind, strings.Join(names, ", "))
+}
+
+// add adds a node, and edges from all that its parts read. A node that reads nothing else belongs to the parent.
+func (b *builder) add(node Node, body *syntax.Body, parts ...*yamltree.Node) {
+	b.graph.Nodes = append(b.graph.Nodes, node)
+	parts = append(parts, body.When)
+	for _, dimension := range body.ForEach {
+		parts = append(parts, dimension.In)
+	}
+	for _, variable := range body.Variables {
+		parts = append(parts, variable.Value)
+	}
+	names := celenv.Scope{
+		flow.RootParent, flow.RootVariables, flow.RootLookups, flow.RootChildren, flow.RootObserved, flow.RootEach, flow.RootSelf,
+		flow.RootStatus, flow.RootNow, flow.RootFinalizing,
+	}
+	for _, dimension := range body.ForEach {
+		names = append(names, dimension.Name)
+	}
+	for _, part := range parts {
+		for _, id := range b.reads(part, names) {
+			b.edge(id, node.ID, false)
+		}
+	}
+	if !slices.ContainsFunc(b.graph.Edges, func(e Edge) bool { return e.To == node.ID }) {
+		b.edge("parent", node.ID, false)
+	}
+}
+
+func (b *builder) edge(from, to string, waits bool) {
+	if from == to {
+		return // a child that reads itself as it was observed
+	}
+	for i, e := range b.graph.Edges {
+		if e.From == from && e.To == to {
+			b.graph.Edges[i].Waits = e.Waits || waits
+			return
+		}
+	}
+	b.graph.Edges = append(b.graph.Edges, Edge{From: from, To: to, Waits: waits})
+}
+
+// reads lists the nodes that the expressions in a part of the rule read, variables followed.
+func (b *builder) reads(n *yamltree.Node, names celenv.Scope) []string {
+	if n == nil {
+		return nil
+	}
+	var ids []string
+	for _, field := range n.Fields {
+		ids = append(ids, b.reads(field.Key, names)...)
+		ids = append(ids, b.reads(field.Value, names)...)
+	}
+	for _, item := range n.Items {
+		ids = append(ids, b.reads(item, names)...)
+	}
+	text, ok := n.Text()
+	if !ok {
+		return ids
+	}
+	parts, err := syntax.Scan(text)
+	if err != nil {
+		b.fail(err)
+		return ids
+	}
+	for _, part := range parts {
+		if part.Expr {
+			ids = append(ids, b.expression(part.Text, names)...)
+		}
+	}
+	return ids
+}
+
+func (b *builder) fail(err error) {
+	if b.err == nil {
+		b.err = fmt.Errorf("rule %s: %w", b.rule.Name, err)
+	}
+}
+
+func (b *builder) expression(text string, names celenv.Scope) []string {
+	x, issues := b.env.Compile(text, names)
+	if len(issues) > 0 {
+		b.fail(fmt.Errorf("%s: %s", text, issues[0].Message))
+		return nil
+	}
+	var ids []string
+	for e := range celenv.All(x.Root()) {
+		path := flow.PathOf(e)
+		steps := path.Names()
+		if len(steps) < 2 {
+			continue
+		}
+		switch name := steps[1]; path.RootName() {
+		case flow.RootLookups:
+			ids = append(ids, "lookups."+name)
+		case flow.RootChildren, flow.RootEach, flow.RootObserved:
+			ids = append(ids, name)
+		case flow.RootVariables:
+			ids = append(ids, b.variable(name)...)
+		}
+	}
+	return ids
+}
+
+// variable lists what a variable of the rule reads.
+func (b *builder) variable(name string) []string {
+	if ids, known := b.variables[name]; known {
+		return ids
+	}
+	b.variables[name] = nil // cycles are no rules
+	for _, v := range b.rule.Variables {
+		if v.Name == name {
+			b.variables[name] = b.reads(v.Value, celenv.Scope{
+				flow.RootParent, flow.RootVariables, flow.RootLookups, flow.RootChildren, flow.RootObserved, flow.RootNow, flow.RootFinalizing,
+			})
+		}
+	}
+	return b.variables[name]
+}

@@ -1,0 +1,45 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+)
+
+// text is the graph as a table: each part, its objects, and what it needs.
+func (g *Graph) text() string {
+	var rows [][3]string
+	widths := [2]int{}
+	for _, n := range g.Nodes {
+		name := n.Name
+		if n.Kind != Parent && n.Kind != Status {
+			name = string(n.Kind) + " " + n.Name
+		}
+		notes := n.Notes
+		var reads, waits []string
+		for _, e := range g.needs(n.ID) {
+			if e.From == "parent" {
+				continue // everything reads the parent
+			}
+			if e.Waits {
+				waits = append(waits, g.Nodes[g.index(e.From)].Name)
+			} else {
+				reads = append(reads, g.Nodes[g.index(e.From)].Name)
+			}
+		}
+		if len(waits) > 0 {
+			notes = append(notes, "after "+strings.Join(waits, ", "))
+		}
+		if len(reads) > 0 {
+			notes = append(notes, "reads "+strings.Join(reads, ", "))
+		}
+		rows = append(rows, [3]string{name, n.Object, strings.Join(notes, "; ")})
+		widths[0], widths[1] = max(widths[0], len(name)), max(widths[1], len(n.Object))
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "rule %s\n", g.Rule)
+	for _, row := range rows {
+		line := fmt.Sprintf("  %-*s  %-*s  %s", widths[0], row[0], widths[1], row[1], row[2])
+		out.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return out.String()
+}
