@@ -127,34 +127,6 @@ func (c *compiler) selfScope(sc *compileScope, child *program.Child, place strin
 	return &own
 }
 
-// writeConditions compiles what says whether an object may be made and written.
-func (c *compiler) writeConditions(spec *syntax.Child, child *program.Child, sc *compileScope, n *nodeUses) {
-	n.creation = flow.Guard{Given: spec.CreateWhen != nil, Lost: spec.Gaps["createWhen"]}
-	if spec.CreateWhen != nil {
-		create := *sc
-		create.place = sc.place + ".createWhen"
-		u := &flow.Uses{}
-		if x := c.condition(spec.CreateWhen, &create, u); x != nil {
-			child.CreateWhen = x.compiled()
-			n.creation = flow.GuardOf(x.expr, u)
-			n.creation.Lost = spec.Gaps["createWhen"]
-		}
-		n.Add(u)
-	}
-	if spec.CreateWhen == nil && spec.When == nil && !spec.Gaps["createWhen"] && !spec.Gaps["when"] {
-		c.checkShortLived(spec, child)
-	}
-	if spec.UpdateWhen != nil && spec.UpdatePolicy == syntax.UpdateCreateOnly {
-		c.report(c.rule.Source.At(spec.UpdateWhen), diagnostic.CodeIdleCondition, "updateWhen decides nothing: with updatePolicy CreateOnly, %s is never changed", spec.Label()).
-			WithHint("leave out one of the two")
-	}
-	if spec.UpdateWhen != nil {
-		child.UpdateWhen = c.condition(spec.UpdateWhen, c.selfScope(sc, child, sc.place+".updateWhen"), &n.Uses).compiled()
-	}
-	c.renewal(spec, child, sc, n)
-	c.rollout(spec, child, n)
-}
-
 // templateKind is the kind that a template renders, which must be written out.
 func (c *compiler) templateKind(spec *syntax.Child) schema.GroupVersionKind {
 	values := map[string]string{}
@@ -309,16 +281,4 @@ func (c *compiler) when(spec *syntax.Body, b *program.Body, sc *compileScope, al
 	*g = flow.GuardOf(x.expr, u)
 	g.Lost = spec.Gaps["when"]
 	all.Add(u)
-}
-
-// checkShortLived reports a Job that removes itself when it is done and would then
-// be made and run again, for ever.
-func (c *compiler) checkShortLived(spec *syntax.Child, child *program.Child) {
-	if child.GVK.Group != "batch" || child.GVK.Kind != "Job" {
-		return
-	}
-	if ttl := spec.Template.Get("spec").Get("ttlSecondsAfterFinished"); ttl != nil && (ttl.Kind != yamltree.Scalar || ttl.Value != nil) {
-		c.report(c.rule.Source.At(ttl), diagnostic.CodeShortLivedJob, "%s deletes itself when it is done, and is then recreated and runs again", spec.Label()).
-			WithHint("write a createWhen that is false once it has succeeded, as from a field of the parent's status; or leave out ttlSecondsAfterFinished")
-	}
 }

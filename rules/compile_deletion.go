@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"maps"
+
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -64,4 +66,56 @@ func isPowerful(gk schema.GroupKind) bool {
 		return true
 	}
 	return false
+}
+
+// finalizingGuard is the condition under which all that belongs to spec.finalize is
+// there.
+func finalizingGuard() flow.Guard {
+	return flow.Guard{Given: true, Conjuncts: []string{flow.RootFinalizing}, Asked: map[string]bool{}}
+}
+
+// askedBy are the paths that are there in a part of the rule, which belongs to spec.finalize or not.
+func (c *compiler) askedBy(cleanup bool) map[string]bool {
+	if !cleanup {
+		return c.asked
+	}
+	asked := map[string]bool{flow.DeletionTime: true}
+	maps.Copy(asked, c.asked)
+	return asked
+}
+
+func (c *compiler) compileFinalize(rest *flow.Uses) *program.Finalize {
+	spec := c.rule.Finalize
+	if spec == nil {
+		return nil
+	}
+	out := &program.Finalize{Timeout: c.duration(spec.Timeout, rest)}
+	if spec.Until != nil {
+		by := &reader{label: "spec.finalize.until", bare: true, guard: finalizingGuard()}
+		sc := c.ruleScope("spec.finalize.until")
+		sc.asked = c.askedBy(true)
+		out.Until = c.condition(spec.Until, sc, &by.Uses).compiled()
+		out.Reads = by.Nodes
+		c.readers = append(c.readers, by)
+	}
+	return out
+}
+
+func (c *compiler) duration(spec *syntax.Duration, all *flow.Uses) *program.Duration {
+	if spec == nil {
+		return nil
+	}
+	out := &program.Duration{Duration: *spec}
+	if spec.Node != nil {
+		sc := c.ruleScope("spec." + spec.Field)
+		sc.mayMove = true // as in t - now
+		out.Value = c.textField(spec.Node, sc, all, "a duration, or text such as 10m",
+			types.DurationKind, types.StringKind, types.NullTypeKind)
+		c.try(spec.Node, out.Value, sc.place, func(s template.Scope) *template.Problem {
+			_, p := template.DurationOf(out.Value, s, spec.Least)
+			return p
+		})
+	}
+	out.Node = nil
+	return out
 }

@@ -12,6 +12,7 @@ import (
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // link works out which child needs which, and puts them in an order in which
@@ -249,5 +250,32 @@ func rankChildren(p *program.Program) {
 		for _, j := range slices.Concat(child.Needs, child.WaitsFor) {
 			child.Rank = max(child.Rank, p.Children[j].Rank+1)
 		}
+	}
+}
+
+// A child whose template cannot be rendered without a field of its own observed object is never
+// created, because the field comes with the object: it waits for itself.
+
+// checkSelfWait reports the expressions of a template that always read a field of the child's own
+// observed object. A child that may exist without the rule having created it is not asked.
+func (c *compiler) checkSelfWait(spec *syntax.Child) {
+	if spec.ID == "" || spec.Many() || spec.Adopt || spec.When != nil || spec.CreateWhen != nil {
+		return
+	}
+	var walk func(n *yamltree.Node)
+	walk = func(n *yamltree.Node) {
+		for _, f := range n.Fields {
+			walk(f.Value)
+		}
+		for _, item := range n.Items {
+			walk(item)
+		}
+		if x := c.results[n].x; x != nil && flow.AlwaysReads(x.expr.Root(), spec.ID) {
+			c.report(c.rule.Source.At(n), diagnostic.CodeSelfReference, "%s cannot be created: this waits for a field of observed.%s, which comes with the object", spec.ID, spec.ID).
+				WithHint("begin with a ?, as in observed.%s.?…, and give a value for when the object does not exist, with orValue(…) or optMap(…)", spec.ID)
+		}
+	}
+	if spec.Template != nil {
+		walk(spec.Template)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/celenv/function"
-	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
@@ -18,7 +17,7 @@ import (
 // What is made at random is another value at each evaluation. So it can only stand
 // where it is used once: in the template of a child that is made once and not changed
 // after that, and in the child's variables, for the template; and as the default of a
-// field that is generated once (generated.go). Whoever reads the child reads the live
+// field that is generated once (program/generated.go). Whoever reads the child reads the live
 // object, which has the value that it was made with.
 
 // RandomHint is how a value that is made at random is kept.
@@ -158,16 +157,4 @@ func fieldOf(spec *syntax.Child, v *syntax.Variable) []string {
 		return []string{"data", v.Name}
 	}
 	return found
-}
-
-// checkRandomIdentity reports a name or a namespace that is made at random, which
-// would be another object each time.
-func (c *compiler) checkRandomIdentity(spec *syntax.Child, u *flow.Uses) {
-	metadata := spec.Template.Get("metadata")
-	for _, n := range []*yamltree.Node{metadata, metadata.Get("name"), metadata.Get("namespace")} {
-		if n != nil && slices.Contains(u.Random, n) {
-			c.report(c.rule.Source.At(n), diagnostic.CodeRandomIdentity, "%s would create a new object at every evaluation, because its name is random", spec.Label()).
-				WithHint("render the name from what is different for each object")
-		}
-	}
 }

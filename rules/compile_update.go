@@ -1,0 +1,98 @@
+package rules
+
+import (
+	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// writeConditions compiles what says whether an object may be made and written.
+func (c *compiler) writeConditions(spec *syntax.Child, child *program.Child, sc *compileScope, n *nodeUses) {
+	n.creation = flow.Guard{Given: spec.CreateWhen != nil, Lost: spec.Gaps["createWhen"]}
+	if spec.CreateWhen != nil {
+		create := *sc
+		create.place = sc.place + ".createWhen"
+		u := &flow.Uses{}
+		if x := c.condition(spec.CreateWhen, &create, u); x != nil {
+			child.CreateWhen = x.compiled()
+			n.creation = flow.GuardOf(x.expr, u)
+			n.creation.Lost = spec.Gaps["createWhen"]
+		}
+		n.Add(u)
+	}
+	if spec.CreateWhen == nil && spec.When == nil && !spec.Gaps["createWhen"] && !spec.Gaps["when"] {
+		c.checkShortLived(spec, child)
+	}
+	if spec.UpdateWhen != nil && spec.UpdatePolicy == syntax.UpdateCreateOnly {
+		c.report(c.rule.Source.At(spec.UpdateWhen), diagnostic.CodeIdleCondition, "updateWhen decides nothing: with updatePolicy CreateOnly, %s is never changed", spec.Label()).
+			WithHint("leave out one of the two")
+	}
+	if spec.UpdateWhen != nil {
+		child.UpdateWhen = c.condition(spec.UpdateWhen, c.selfScope(sc, child, sc.place+".updateWhen"), &n.Uses).compiled()
+	}
+	c.renewal(spec, child, sc, n)
+	c.rollout(spec, child, n)
+}
+
+// checkShortLived reports a Job that removes itself when it is done and would then
+// be made and run again, for ever.
+func (c *compiler) checkShortLived(spec *syntax.Child, child *program.Child) {
+	if child.GVK.Group != "batch" || child.GVK.Kind != "Job" {
+		return
+	}
+	if ttl := spec.Template.Get("spec").Get("ttlSecondsAfterFinished"); ttl != nil && (ttl.Kind != yamltree.Scalar || ttl.Value != nil) {
+		c.report(c.rule.Source.At(ttl), diagnostic.CodeShortLivedJob, "%s deletes itself when it is done, and is then recreated and runs again", spec.Label()).
+			WithHint("write a createWhen that is false once it has succeeded, as from a field of the parent's status; or leave out ttlSecondsAfterFinished")
+	}
+}
+
+// renewal compiles recreateWhen, and looks at what an updatePolicy may delete.
+func (c *compiler) renewal(spec *syntax.Child, child *program.Child, sc *compileScope, n *nodeUses) {
+	if spec.RecreateWhen != nil {
+		child.RecreateWhen = c.condition(spec.RecreateWhen, c.selfScope(sc, child, sc.place+".recreateWhen"), &n.Uses).compiled()
+	}
+	if program.MayRecreate(child.GVK) {
+		return
+	}
+	pos, what := spec.UpdatePolicyPos, "updatePolicy "+string(spec.UpdatePolicy)
+	switch {
+	case spec.RecreateWhen != nil:
+		pos, what = c.rule.Source.At(spec.RecreateWhen), "recreateWhen"
+	case !child.Renews():
+		return
+	}
+	c.report(pos, diagnostic.CodeRecreateLoses, "%s would delete %s, a %s, and everything in it", what, spec.Label(), child.GVK.Kind).
+		WithHint("render another name for the new one, so that the old one is pruned and the prune guard applies")
+}
+
+// rollout compiles rollout, of which maxUnavailable is for all items.
+func (c *compiler) rollout(spec *syntax.Child, child *program.Child, n *nodeUses) {
+	r := spec.Rollout
+	if r == nil {
+		return
+	}
+	pos := c.rule.Source.At(r.Node)
+	switch {
+	case !spec.Many() && !spec.Gaps["forEach"]:
+		c.report(pos, diagnostic.CodeIdleRollout, "rollout decides nothing: %s is one object", spec.Label()).
+			WithHint("leave it out, or give the child a forEach")
+	case spec.UpdatePolicy == syntax.UpdateCreateOnly && (!r.Ordered || r.Node.Has("maxUnavailable") || r.Node.Has("partition")):
+		c.report(pos, diagnostic.CodeIdleRollout, "rollout decides nothing: with updatePolicy CreateOnly, %s is never updated", spec.Label()).
+			WithHint("leave it out; only order: OrderedReady decides how items are created and deleted")
+	}
+	child.Rollout = &program.Rollout{Rollout: *r}
+	if r.Max == nil {
+		return
+	}
+	sc := c.ruleScope("children." + spec.Label() + ".rollout.maxUnavailable")
+	child.Rollout.Max = c.textField(r.Max, sc, &n.Uses, "an int, or text such as 25%", types.IntKind, types.StringKind)
+	c.try(r.Max, child.Rollout.Max, sc.place, func(s template.Scope) *template.Problem {
+		_, p := template.ShareOf(child.Rollout.Max, s)
+		return p
+	})
+}
