@@ -39,7 +39,7 @@ type world struct {
 	// rendered has the children that are known to be such as they were rendered last.
 	rendered map[identity]*unstructured.Unstructured
 	// children are those of the rule, by their ids.
-	children map[string]*program.Child
+	children map[string]program.Child
 
 	parent mark.Ref
 	// ruleID is what a mark names the rule by; empty where that is not known. retainedBy is what an orphan of the rule
@@ -59,7 +59,7 @@ func newWorld(in Input) *world {
 		objects: append(objects, in.Parent),
 		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)+len(in.Children)), ties: make(map[identity]tie), nodes: make(map[identity]string),
 		rendered: make(map[identity]*unstructured.Unstructured, len(in.Children)),
-		children: make(map[string]*program.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup,
+		children: make(map[string]program.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup,
 	}
 	rule := types.NamespacedName{Namespace: cmp.Or(in.Program.Namespace, in.Namespace), Name: in.Program.Name}
 	if in.Namespace != "" {
@@ -67,7 +67,7 @@ func newWorld(in Input) *world {
 	}
 	w.retainedBy = rule.String() + "/" + w.parent.Namespace + "/" + w.parent.Name
 	for _, child := range in.Program.Children {
-		w.children[child.ID] = child
+		w.children[child.ID] = *child
 	}
 	for _, object := range in.With {
 		id := identityOf(object)

@@ -9,7 +9,7 @@ import (
 
 // Patch is one node of spec.patches, and where its targets are.
 type Patch struct {
-	*program.Patch
+	program.Patch
 	// Lookup finds the targets.
 	Lookup
 	// Manager is the field manager of what it sets.
@@ -18,7 +18,7 @@ type Patch struct {
 
 // newPatch plans one node of spec.patches.
 func (p *Plan) newPatch(patch *program.Patch, kind restmapping.Kind) Patch {
-	planned := Patch{Patch: patch, Manager: patchset.Manager(p.ID, patch.ID)}
+	planned := Patch{Patch: *patch, Manager: patchset.Manager(p.ID, patch.ID)}
 	if patch.Target == nil {
 		planned.Lookup = Lookup{Kind: kind, Informer: p.ParentKey}
 		return planned
