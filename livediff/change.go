@@ -7,7 +7,6 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +20,7 @@ import (
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/textdiff"
 )
 
 // Action is what would be done with an object.
@@ -65,9 +65,7 @@ func (c Change) Unified() string {
 	}
 	name := strings.ReplaceAll(identity.Of(c.Object).String(), " ", "/")
 	before, after := shown(c.before, c.after)
-	text := string(diff.Diff("live/"+name, before, "rule/"+name, after))
-	_, text, _ = strings.Cut(text, "\n") // "diff live/… rule/…" comes first
-	return text
+	return textdiff.Unified("live/"+name, before, "rule/"+name, after)
 }
 
 // shown are both sides as YAML, without what is not for people.

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/textdiff"
 )
 
 // compare compares what came out of a step with what it wants. What has failed, and is not expected to, is a failure of every
@@ -393,5 +393,5 @@ func (r *runner) compareOutput(e *Expect) {
 		return
 	}
 	r.fail(e.Output.at, "the output is not as it is wanted")
-	r.failures[len(r.failures)-1].Diff = string(diff.Diff("want", []byte(e.Output.want), "got", []byte(got)))
+	r.failures[len(r.failures)-1].Diff = textdiff.Unified("want", []byte(e.Output.want), "got", []byte(got))
 }

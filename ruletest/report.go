@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/textdiff"
 )
 
 // Printer writes results for people.
@@ -21,7 +22,6 @@ type Printer struct {
 const (
 	red   = "\x1b[31m"
 	green = "\x1b[32m"
-	cyan  = "\x1b[36m"
 	plain = "\x1b[0m"
 )
 
@@ -68,17 +68,11 @@ func (p Printer) failure(out *strings.Builder, f Failure) {
 		at += ": " + f.Step
 	}
 	fmt.Fprintf(out, "    %s: %s\n", at, strings.ReplaceAll(f.Message, "\n", "\n        "))
-	for line := range strings.Lines(f.Diff) {
-		switch {
-		case strings.HasPrefix(line, "diff "):
-			continue
-		case strings.HasPrefix(line, "@@"):
-			line = p.colored(cyan, strings.TrimSuffix(line, "\n")) + "\n"
-		case strings.HasPrefix(line, "-"):
-			line = p.colored(red, strings.TrimSuffix(line, "\n")) + "\n"
-		case strings.HasPrefix(line, "+"):
-			line = p.colored(green, strings.TrimSuffix(line, "\n")) + "\n"
-		}
+	diff := f.Diff
+	if p.Color {
+		diff = textdiff.Colored(diff)
+	}
+	for line := range strings.Lines(diff) {
 		out.WriteString("        " + line)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/textdiff"
 )
 
 // errDifferences ends a command whose output has said already what differs.
@@ -281,7 +282,11 @@ func (c *comparison) print(changes *livediff.Changes) error {
 	}
 	for _, change := range changes.All {
 		fmt.Fprintf(&text, "# %s: %s\n", who, change.Title())
-		text.WriteString(c.colored(change.Unified()))
+		diff := change.Unified()
+		if c.color {
+			diff = textdiff.Colored(diff)
+		}
+		text.WriteString(diff)
 		c.counts[string(change.Action)+" "+change.Object.GetKind()]++
 		if change.Action == livediff.Deleted {
 			c.deleted++
@@ -289,23 +294,6 @@ func (c *comparison) print(changes *livediff.Changes) error {
 	}
 	_, err := io.WriteString(c.out, text.String())
 	return err
-}
-
-// colored is a unified diff as a terminal shows it.
-func (c *comparison) colored(diff string) string {
-	if !c.color {
-		return diff
-	}
-	const red, green, cyan, plain = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[0m"
-	var out strings.Builder
-	for line := range strings.Lines(diff) {
-		color := map[byte]string{'-': red, '+': green, '@': cyan}[line[0]]
-		if color != "" {
-			line = color + strings.TrimSuffix(line, "\n") + plain + "\n"
-		}
-		out.WriteString(line)
-	}
-	return out.String()
 }
 
 // summary is one line: how many parents, and what changes by kind.
