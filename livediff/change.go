@@ -1,6 +1,7 @@
 package livediff
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
@@ -153,15 +156,8 @@ func (d *Differ) write(ctx context.Context, object preview.Object, live *unstruc
 			DryRun: []string{metav1.DryRunAll}, FieldManager: fieldset.Manager, FieldValidation: metav1.FieldValidationStrict,
 		})
 	} else {
-		keepMarks(desired, live)
-		body, marshalErr := json.Marshal(desired.Object)
-		if marshalErr != nil {
-			return nil, fmt.Errorf("encode %s: %w", identity.Of(desired), marshalErr)
-		}
-		force := true
-		answer, err = client.Patch(ctx, desired.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{
-			DryRun: []string{metav1.DryRunAll}, FieldManager: fieldset.Manager, Force: &force, FieldValidation: metav1.FieldValidationStrict,
-		})
+		desired.Object = project(desired.Object, object.Live.Object)
+		answer, err = update(ctx, client, desired, live)
 	}
 	switch {
 	case err != nil && isAnswer(err):
@@ -177,6 +173,80 @@ func (d *Differ) write(ctx context.Context, object preview.Object, live *unstruc
 		return nil, nil
 	}
 	return []Change{change}, nil
+}
+
+// update is the answer to a write of an object that exists, as a dry run. A field that was rendered before and is no longer is
+// removed. An object that was created by POST has an entry of managedFields for that, which an apply would not take fields out of;
+// kanon run moves them to its apply first, which no dry run can do, so such an object is put as a whole.
+func update(ctx context.Context, client dynamic.ResourceInterface, desired, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	keepMarks(desired, live)
+	dryRun := []string{metav1.DryRunAll}
+	if created := createdFields(live); created != nil {
+		next := live.DeepCopy()
+		created.Leaves().Iterate(func(path fieldpath.Path) {
+			if names, ok := namesOf(path); ok && !has(desired.Object, names) {
+				unstructured.RemoveNestedField(next.Object, names...)
+			}
+		})
+		merge(next.Object, desired.Object)
+		return client.Update(ctx, next, metav1.UpdateOptions{DryRun: dryRun, FieldManager: fieldset.Manager, FieldValidation: metav1.FieldValidationStrict})
+	}
+	body, err := json.Marshal(desired.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", identity.Of(desired), err)
+	}
+	force := true
+	return client.Patch(ctx, desired.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{
+		DryRun: dryRun, FieldManager: fieldset.Manager, Force: &force, FieldValidation: metav1.FieldValidationStrict,
+	})
+}
+
+// createdFields are the fields that Kanon owns since it created the object; nil if it owns none that way.
+func createdFields(live *unstructured.Unstructured) *fieldpath.Set {
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager != fieldset.Manager || entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || entry.FieldsV1 == nil {
+			continue
+		}
+		set := &fieldpath.Set{}
+		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err == nil {
+			return set
+		}
+	}
+	return nil
+}
+
+// namesOf are the names of a path that leads through mappings only.
+func namesOf(path fieldpath.Path) (names []string, ok bool) {
+	for _, element := range path {
+		if element.FieldName == nil {
+			return nil, false
+		}
+		names = append(names, *element.FieldName)
+	}
+	return names, true
+}
+
+// has tells whether an object has a field, or one above it as a whole.
+func has(object map[string]any, names []string) bool {
+	_, found, err := unstructured.NestedFieldNoCopy(object, names...)
+	return found || err != nil
+}
+
+// project has the fields of one object with the values of another: fields that the rule leaves to others keep theirs.
+func project(shape, values map[string]any) map[string]any {
+	out := make(map[string]any, len(shape))
+	for name, field := range shape {
+		value, exists := values[name]
+		below, isMap := field.(map[string]any)
+		from, both := value.(map[string]any)
+		switch {
+		case isMap && both:
+			out[name] = project(below, from)
+		case exists:
+			out[name] = runtime.DeepCopyJSONValue(value)
+		}
+	}
+	return out
 }
 
 func shownEqual(c Change) (before, after string) {
