@@ -1,7 +1,6 @@
 package livediff
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -208,7 +207,7 @@ func createdFields(live *unstructured.Unstructured) *fieldpath.Set {
 			continue
 		}
 		set := &fieldpath.Set{}
-		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err == nil {
+		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err == nil {
 			return set
 		}
 	}
