@@ -3,16 +3,19 @@ package ruletest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/interpreter"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/program"
 )
 
 // names are those that an assertion can read.
@@ -40,13 +43,22 @@ func (r *runner) assert(ctx context.Context, text string) string {
 	case holds == types.True:
 		return ""
 	case holds != types.False:
-		return fmt.Sprintf("%s is no assertion: it gives %s", text, textOf(holds))
+		return text + " is no assertion: it gives neither true nor false"
 	}
-	return text + " is false" + sides(ctx, env, expr, vars)
+	return text + " is false" + r.sides(ctx, env, expr, vars)
 }
 
-// sides says what the two sides of a comparison are.
-func sides(ctx context.Context, env *celenv.Env, expr *celenv.Expression, vars interpreter.Activation) string {
+// readsSecrets tells whether an expression may read what a Secret keeps.
+func (r *runner) readsSecrets(source string) bool {
+	isSecret := func(gvk schema.GroupVersionKind) bool { return gvk.Group == "" && gvk.Kind == "Secret" }
+	if strings.Contains(source, "objects") || isSecret(r.program.Parent.GVK) && strings.Contains(source, "parent") {
+		return true
+	}
+	return slices.ContainsFunc(r.program.Children, func(c *program.Child) bool { return isSecret(c.GVK) && strings.Contains(source, c.ID) })
+}
+
+// sides says what the two sides of a comparison are. What may come from a Secret is not shown.
+func (r *runner) sides(ctx context.Context, env *celenv.Env, expr *celenv.Expression, vars interpreter.Activation) string {
 	root := expr.Root()
 	if root.Kind() != ast.CallKind || !run.IsComparison(root.AsCall().FunctionName()) {
 		return ""
@@ -57,6 +69,10 @@ func sides(ctx context.Context, env *celenv.Env, expr *celenv.Expression, vars i
 			continue
 		}
 		source := expr.Source(arg)
+		if r.readsSecrets(source) {
+			parts = append(parts, source+" is something else, and values of Secrets are not shown")
+			continue
+		}
 		if side, issues := env.Compile(source, names); len(issues) == 0 {
 			if val, message := evaluate(ctx, side, vars); message == "" {
 				parts = append(parts, fmt.Sprintf("%s is %s", source, textOf(val)))
@@ -70,11 +86,11 @@ func sides(ctx context.Context, env *celenv.Env, expr *celenv.Expression, vars i
 }
 
 func evaluate(ctx context.Context, expr *celenv.Expression, vars interpreter.Activation) (val any, message string) {
-	program, issues := run.New(expr, run.Options{})
+	planned, issues := run.New(expr, run.Options{})
 	if len(issues) > 0 {
 		return nil, issues[0].Message
 	}
-	out, err := program.Eval(ctx, vars)
+	out, err := planned.Eval(ctx, vars)
 	if err != nil {
 		return nil, err.Error()
 	}
