@@ -188,6 +188,12 @@ spec:
 	w.verdict("rules", `"ready":true`)
 	w.parent("Note", "x", "{count: 0}")
 	w.parent("Task", "x", "{count: 0}")
+	// A chain that only counts is a loop after some 300 turns, for which a busy machine needs minutes.
+	for _, turns := range []int64{100, 200, 300} {
+		w.await(w.resource("Note"), w.home, "x", fmt.Sprintf("has had %d turns", turns), func(obj *unstructured.Unstructured) bool {
+			return obj.GetGeneration() > turns || conditionField(obj, "Stalled", "reason") == "Loop"
+		})
+	}
 	for _, kind := range []string{"Note", "Task"} {
 		w.await(w.resource(kind), w.home, "x", "is stalled", func(obj *unstructured.Unstructured) bool {
 			return conditionField(obj, "Stalled", "reason") == "Loop"
