@@ -187,7 +187,7 @@ func update(ctx context.Context, client dynamic.ResourceInterface, desired, live
 				unstructured.RemoveNestedField(next.Object, names...)
 			}
 		})
-		merge(next.Object, desired.Object)
+		preview.Overlay(next.Object, desired.Object)
 		return client.Update(ctx, next, metav1.UpdateOptions{DryRun: dryRun, FieldManager: fieldset.Manager, FieldValidation: metav1.FieldValidationStrict})
 	}
 	body, err := json.Marshal(desired.Object)
@@ -288,7 +288,7 @@ func statusChange(parent *unstructured.Unstructured, out program.Outcome) []Chan
 	}
 	before, _ := parent.Object["status"].(map[string]any)
 	after := runtime.DeepCopyJSON(map[string]any{"status": before})
-	merge(after, map[string]any{"status": runtime.DeepCopyJSON(out.Status)})
+	preview.Overlay(after, map[string]any{"status": runtime.DeepCopyJSON(out.Status)})
 	if equality.Semantic.DeepEqual(map[string]any{"status": before}, after) || before == nil && len(out.Status) == 0 {
 		return nil
 	}
@@ -318,7 +318,7 @@ func (d *Differ) patches(ctx context.Context, patches []program.PatchOutcome, g 
 			}
 			for _, live := range targets {
 				after := live.DeepCopy()
-				merge(after.Object, c.Object.Object)
+				preview.Overlay(after.Object, c.Object.Object)
 				if !equality.Semantic.DeepEqual(live.Object, after.Object) {
 					all = append(all, Change{Action: Patched, Object: live, Message: "patch " + patch.ID, before: live, after: after})
 				}
@@ -338,17 +338,4 @@ func (g *gathered) targets(ctx context.Context, c program.Contribution) ([]*unst
 		return nil, err
 	}
 	return g.lookup(q)
-}
-
-// merge lays fields over others, mapping by mapping.
-func merge(into, over map[string]any) {
-	for name, value := range over {
-		fields, isMap := value.(map[string]any)
-		below, both := into[name].(map[string]any)
-		if isMap && both {
-			merge(below, fields)
-			continue
-		}
-		into[name] = runtime.DeepCopyJSONValue(value)
-	}
 }

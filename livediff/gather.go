@@ -23,6 +23,8 @@ type gathered struct {
 	d       *Differ
 	ctx     context.Context //nolint:containedctx // preview asks for lookups in the middle of an evaluation, which takes no context
 	objects map[identity.ID]*unstructured.Unstructured
+	// owned are those that the rule created for the parent.
+	owned map[identity.ID]bool
 	// asked are those that were asked for, whether they exist or not.
 	asked   map[identity.ID]bool
 	queries map[string][]*unstructured.Unstructured
@@ -45,7 +47,7 @@ func (d *Differ) client(gvk schema.GroupVersionKind, namespace string) (dynamic.
 // is rendered, until no new name comes up.
 func (d *Differ) evaluate(ctx context.Context, parent *unstructured.Unstructured) (*preview.Preview, *gathered, error) {
 	g := &gathered{
-		d: d, ctx: ctx, objects: map[identity.ID]*unstructured.Unstructured{}, asked: map[identity.ID]bool{},
+		d: d, ctx: ctx, objects: map[identity.ID]*unstructured.Unstructured{}, owned: map[identity.ID]bool{}, asked: map[identity.ID]bool{},
 		queries: map[string][]*unstructured.Unstructured{},
 	}
 	if err := g.children(parent); err != nil {
@@ -110,8 +112,8 @@ func (g *gathered) children(parent *unstructured.Unstructured) error {
 		for i := range list.Items {
 			object := &list.Items[i]
 			if owner, ok := mark.ReadOwner(object); ok && owner.Parent.UID == parent.GetUID() || metav1.IsControlledBy(object, parent) {
-				g.objects[identity.Of(object)] = object
-				g.asked[identity.Of(object)] = true
+				id := identity.Of(object)
+				g.objects[id], g.owned[id], g.asked[id] = object, true, true
 			}
 		}
 	}
@@ -216,7 +218,7 @@ func AsWritten(ctx context.Context, client dynamic.ResourceInterface, written *u
 	if err != nil {
 		parent, err = client.Create(ctx, written, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	} else {
-		merge(existing.Object, written.Object)
+		preview.Overlay(existing.Object, written.Object)
 		parent, err = client.Update(ctx, existing, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 	}
 	if err != nil {

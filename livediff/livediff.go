@@ -89,7 +89,7 @@ func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*
 	}
 	out.All = append(out.All, patches...)
 	out.All = append(out.All, statusChange(parent, p.Outcome)...)
-	if mayPrune(p) {
+	if p.MayPrune() {
 		out.All = append(out.All, g.deletions(rendered)...)
 	}
 	if p.Outcome.Deletion == program.DeletionOn {
@@ -98,18 +98,12 @@ func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*
 	return out, nil
 }
 
-// mayPrune tells whether what is not rendered is deleted: it is known of every node what it renders.
-func mayPrune(p *preview.Preview) bool {
-	return !slices.ContainsFunc(p.Nodes, func(n preview.Node) bool {
-		return n.HoldPrune || len(n.Refused) > 0 || n.State != program.StateApplied && n.State != program.StateSkipped
-	})
-}
-
 // deletions are the parent's children that are not rendered.
 func (g *gathered) deletions(rendered map[identity.ID]bool) []Change {
 	var all []Change
-	for id, object := range g.objects {
-		if object.GetLabels()[mark.LabelRule] != g.d.ruleID || rendered[id] || object.GetDeletionTimestamp() != nil {
+	for id := range g.owned {
+		object := g.objects[id]
+		if rendered[id] || object.GetDeletionTimestamp() != nil {
 			continue
 		}
 		owner, _ := mark.ReadOwner(object)

@@ -150,6 +150,14 @@ func (p *Preview) Failed() bool {
 	return p.failed || patchFailed(p.Outcome.Patches) || len(p.Outcome.StatusFailed) > 0
 }
 
+// MayPrune says whether the parent's children that are not rendered may be deleted: it is known of every node what it renders, and all
+// of it could be written.
+func (p *Preview) MayPrune() bool {
+	return !slices.ContainsFunc(p.Nodes, func(n Node) bool {
+		return n.HoldPrune || len(n.Refused) > 0 || n.State != program.StateApplied && n.State != program.StateSkipped
+	})
+}
+
 // isFinal says whether nothing changes until somebody does something.
 func (r Refused) isFinal() bool {
 	_, taken := errors.AsType[*apply.NameConflictError](r.Err)

@@ -177,9 +177,9 @@ func (w *world) applied(node string, rendered *unstructured.Unstructured) *unstr
 	}
 	live := there.DeepCopy()
 	if before := w.rendered[identityOf(rendered)]; before != nil {
-		withdraw(live.Object, before.Object, rendered.Object)
+		Withdraw(live.Object, before.Object, rendered.Object)
 	}
-	overlay(live.Object, rendered.Object)
+	Overlay(live.Object, rendered.Object)
 	for _, path := range w.ignored(node, rendered) {
 		leave(live.Object, there.Object, path)
 	}
@@ -231,30 +231,32 @@ func selects(step syntax.PathStep, item any) bool {
 	return ok
 }
 
-// withdraw removes the fields that were rendered before and are no longer, mapping by mapping.
-func withdraw(live, before, rendered map[string]any) {
+// Withdraw removes the fields that were rendered before and are no longer, mapping by mapping. What others have set in a mapping
+// stays.
+func Withdraw(live, before, rendered map[string]any) {
 	for name, was := range before {
 		value, stays := rendered[name]
-		if !stays {
-			delete(live, name)
-			continue
-		}
 		liveBelow, isLive := live[name].(map[string]any)
-		wasBelow, was := was.(map[string]any)
-		below, is := value.(map[string]any)
-		if isLive && was && is {
-			withdraw(liveBelow, wasBelow, below)
+		wasBelow, wasMap := was.(map[string]any)
+		below, isMap := value.(map[string]any)
+		switch {
+		case isLive && wasMap && (isMap || !stays):
+			if Withdraw(liveBelow, wasBelow, below); !stays && len(liveBelow) == 0 {
+				delete(live, name)
+			}
+		case !stays:
+			delete(live, name)
 		}
 	}
 }
 
-// overlay lays fields over others, mapping by mapping; a list stands as a whole.
-func overlay(under, over map[string]any) {
+// Overlay lays fields over others, mapping by mapping; a list stands as a whole.
+func Overlay(under, over map[string]any) {
 	for name, value := range over {
 		above, isMap := value.(map[string]any)
 		below, both := under[name].(map[string]any)
 		if isMap && both {
-			overlay(below, above)
+			Overlay(below, above)
 			continue
 		}
 		under[name] = runtime.DeepCopyJSONValue(value)

@@ -98,6 +98,11 @@ func rendered(object *unstructured.Unstructured, want any) map[string]any {
 	for _, field := range []string{"uid", "generation", "creationTimestamp", "resourceVersion"} {
 		unstructured.RemoveNestedField(shown.Object, "metadata", field)
 	}
+	for _, field := range []string{"labels", "annotations"} {
+		if values, found, _ := unstructured.NestedMap(shown.Object, "metadata", field); found && len(values) == 0 {
+			unstructured.RemoveNestedField(shown.Object, "metadata", field) // nothing is written of it
+		}
+	}
 	if wanted, _ := want.(map[string]any); wanted["status"] == nil {
 		delete(shown.Object, "status")
 	}

@@ -6,7 +6,6 @@ import (
 
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/preview"
-	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -38,10 +37,8 @@ func (s *Simulation) markDeleted(object *unstructured.Unstructured) {
 
 // prune deletes the children that are no longer rendered, unless it is not known of every node what it renders.
 func (s *Simulation) prune(p *preview.Preview, rendered map[identity.ID]bool) (changed bool) {
-	for _, node := range p.Nodes {
-		if node.HoldPrune || len(node.Refused) > 0 || node.State != program.StateApplied && node.State != program.StateSkipped {
-			return false
-		}
+	if !p.MayPrune() {
+		return false
 	}
 	for _, c := range s.sortedChildren() {
 		if !rendered[identity.Of(c.Object)] {

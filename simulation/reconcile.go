@@ -148,7 +148,7 @@ func (s *Simulation) writeStatus(p *preview.Preview) (changed bool) {
 	if !out.StatusHeld {
 		rendered = out.Status
 	}
-	withdrawAll(after, s.status, rendered)
+	preview.Withdraw(after, s.status, rendered)
 	if rendered != nil {
 		Merge(after, runtime.DeepCopyJSON(rendered))
 	}
@@ -194,23 +194,6 @@ func (s *Simulation) summary(p *preview.Preview) conditions.Summary {
 	return conditions.Summarize(problems, p.Outcome, "")
 }
 
-// withdrawAll removes the fields that were rendered before and are no longer, mapping by mapping.
-func withdrawAll(status, before, rendered map[string]any) {
-	for name, value := range before {
-		next, stays := rendered[name]
-		if !stays {
-			delete(status, name)
-			continue
-		}
-		below, isLive := status[name].(map[string]any)
-		was, wasMap := value.(map[string]any)
-		is, isMap := next.(map[string]any)
-		if isLive && wasMap && isMap {
-			withdrawAll(below, was, is)
-		}
-	}
-}
-
 // release takes back what the rule wrote to a parent that it no longer selects.
 func (s *Simulation) release() (changed bool) {
 	for _, c := range s.sortedChildren() {
@@ -218,7 +201,7 @@ func (s *Simulation) release() (changed bool) {
 		changed = true
 	}
 	if status, _ := s.parent.Object["status"].(map[string]any); s.status != nil || s.matched && status != nil {
-		withdrawAll(status, s.status, nil)
+		preview.Withdraw(status, s.status, nil)
 		status = conditions.Without(status, s.options.Program.ConditionPrefix, s.options.Program.ConditionTypes())
 		s.parent.Object["status"] = status
 		s.status, s.matched, changed = nil, false, true

@@ -20,7 +20,6 @@ import (
 	"kanon.dev/kanon/livediff"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/textdiff"
@@ -125,7 +124,7 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return clusterError(config.Host, err)
 	}
-	program, err := o.program(cmd, files, kinds)
+	program, err := o.program(cmd, args[0], files, kinds)
 	if err != nil {
 		return err
 	}
@@ -138,17 +137,13 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 }
 
 // program is the one rule in the files.
-func (o *diffOptions) program(cmd *cobra.Command, files []manifests.File, kinds *manifests.Kinds) (*program.Program, error) {
-	checked, err := manifests.Check(cmd.Context(), files, nil, kinds, rules.Options{Namespace: o.kanonNamespace, Limits: o.limits})
+func (o *diffOptions) program(cmd *cobra.Command, where string, files []manifests.File, kinds *manifests.Kinds) (*program.Program, error) {
+	checked, err := checkRules(cmd, where, files, nil, kinds, rules.Options{Namespace: o.kanonNamespace, Limits: o.limits})
 	if err != nil {
 		return nil, err
 	}
-	if checked.Findings.HasErrors() {
-		printer := diagnostic.Printer{Color: hasColors(cmd.ErrOrStderr())}
-		return nil, errors.Join(errors.New("the rule has errors"), printer.Print(cmd.ErrOrStderr(), checked.Findings))
-	}
 	if len(checked.Programs) != 1 {
-		return nil, fmt.Errorf("%s has %d rules: name a file with one", files[0].Name, len(checked.Programs))
+		return nil, fmt.Errorf("%s has %d rules: name a file with one", where, len(checked.Programs))
 	}
 	return checked.Programs[0], nil
 }

@@ -7,35 +7,80 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kanon.dev/kanon/docs"
-	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/graph"
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
 )
 
-// explain prints what docs/findings.md says about a code.
-func explain(cmd *cobra.Command, code string) error {
-	codes := diagnostic.Codes()
-	i := slices.IndexFunc(codes, func(info diagnostic.CodeInfo) bool { return strings.EqualFold(string(info.Code), code) })
-	if i < 0 {
-		return usageErrorf(cmd, "--explain: there is no code %q%s", code, nearCode(code))
-	}
-	info := codes[i]
-	page, _ := docs.Finding(string(info.Code)) // a test holds that each code has a section
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s (%s)\n\n%s", info.Code, info.Title, info.Severity, docs.Plain(page))
-	if err != nil {
-		return fmt.Errorf("print the explanation: %w", err)
-	}
-	return nil
+// explainOptions are the flags of kanon explain.
+type explainOptions struct {
+	output  string
+	schemas []string
 }
 
-// nearCode is the code that was meant, if one is near.
-func nearCode(code string) string {
-	var names []string
-	for _, info := range diagnostic.Codes() {
-		names = append(names, string(info.Code))
+func newExplainCommand() *cobra.Command {
+	var o explainOptions
+	cmd := &cobra.Command{
+		Use:   "explain FILE|-",
+		Short: "Show what a rule reads and makes, as a table or a graph",
+		Long: `Show the parts of a rule: what it is for, what it looks up, which children it makes
+and what it patches; under which conditions, and which part needs which. A part stands
+after all that it needs.
+
+With -o the same is a graph: for Graphviz (dot), for a Markdown page on GitHub
+(mermaid), or as a picture (svg). A bold arrow is a dependsOn, which waits until the other
+child is ready.
+
+The exit code is 0, 1 when the rule has errors, and 2 when the command is called
+wrongly.`,
+		Example: `  # The parts of a rule
+  kanon explain rule.yaml
+
+  # A picture for its README
+  kanon explain rule.yaml -o svg > graph.svg`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageErrorf(cmd, "name a file with rules, or - for standard input")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.explain(cmd, args[0]) },
 	}
-	hint := diagnostic.DidYouMean(code, names)
-	if hint == "" {
-		return "; codes are such as KN0204"
+	flags := cmd.Flags()
+	flags.StringVarP(&o.output, "output", "o", string(graph.Text), strings.Join(graph.Formats(), ", "))
+	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
+	return cmd
+}
+
+func (o *explainOptions) explain(cmd *cobra.Command, file string) error {
+	if !slices.Contains(graph.Formats(), o.output) {
+		return usageErrorf(cmd, "--output %q is none of %s", o.output, strings.Join(graph.Formats(), ", "))
 	}
-	return "; " + hint
+	checked, _, err := readRules(cmd, []string{file}, o.schemas, rules.Options{Namespace: engine.DefaultNamespace})
+	if err != nil {
+		return err
+	}
+	if len(checked.Decoded) > 1 && o.output == string(graph.SVG) {
+		return fmt.Errorf("%s has %d rules: a picture has one", file, len(checked.Decoded))
+	}
+	return o.write(cmd, checked.Decoded)
+}
+
+func (o *explainOptions) write(cmd *cobra.Command, decoded []*syntax.Rule) error {
+	for i, rule := range decoded {
+		g, err := graph.Of(rule)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			if _, err := fmt.Fprintln(cmd.OutOrStdout()); err != nil {
+				return fmt.Errorf("print the graph: %w", err)
+			}
+		}
+		if err := g.Write(cmd.OutOrStdout(), graph.Format(o.output)); err != nil {
+			return fmt.Errorf("print the graph: %w", err)
+		}
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -12,9 +11,7 @@ import (
 
 	"kanon.dev/kanon/access"
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program/template"
 )
 
@@ -114,25 +111,9 @@ func (o *rbacOptions) rbac(cmd *cobra.Command, args []string) error {
 
 // rights are those that the rules in files need.
 func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights, error) {
-	files, err1 := manifests.Read(args, cmd.InOrStdin())
-	schemas, err2 := manifests.ReadSchemas(o.schemas, cmd.InOrStdin())
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, usageErrorf(cmd, "%w", err)
-	}
-	kinds, err := manifests.BuiltinKinds()
+	checked, kinds, err := readRules(cmd, args, o.schemas, rules.Options{Namespace: o.namespace, Limits: o.limits})
 	if err != nil {
 		return nil, err
-	}
-	checked, err := manifests.Check(cmd.Context(), files, schemas, kinds, rules.Options{Namespace: o.namespace, Limits: o.limits})
-	if err != nil {
-		return nil, err
-	}
-	if checked.Findings.HasErrors() {
-		err = (diagnostic.Printer{Color: hasColors(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), checked.Findings)
-		return nil, errors.Join(errFindings, err)
-	}
-	if len(checked.Programs) == 0 {
-		return nil, fmt.Errorf("there are no rules in %s", strings.Join(args, ", "))
 	}
 	rights := &access.Rights{}
 	for i, program := range checked.Programs {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"time"
 )
 
 // isTerminal reports whether a person reads what is written.
@@ -18,4 +20,25 @@ func isTerminal(w io.Writer) bool {
 // hasColors reports whether colours are wanted: on a terminal that has them, unless NO_COLOR (no-color.org) is set.
 func hasColors(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// patience is how long a command may ask a cluster without a word.
+const patience = time.Second
+
+// sayIfSlow writes a line after a while, so that nobody takes a slow cluster for a program that hangs. The function that it
+// returns ends that: nothing is written after it has returned.
+func sayIfSlow(w io.Writer, line string) (done func()) {
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-end:
+		case <-time.After(patience):
+			_, _ = fmt.Fprintln(w, line) // it is only progress
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}
 }
