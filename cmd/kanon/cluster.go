@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"kanon.dev/kanon/apiserver"
 	"kanon.dev/kanon/manifests"
 )
 
@@ -99,7 +100,7 @@ func (c *clusterFlags) loading() *clientcmd.ClientConfigLoadingRules {
 	return loading
 }
 
-// reach is config for a command that needs an answer now: the API server must give one within answerLimit.
+// reach is config for a command that needs an answer now: the API server must give one within apiserver.AnswerLimit.
 func (c *clusterFlags) reach(ctx context.Context) (*rest.Config, error) {
 	config, err := c.config()
 	if err != nil {
@@ -109,8 +110,7 @@ func (c *clusterFlags) reach(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
 	}
-	s := &server{client: client.RESTClient(), host: config.Host, limit: answerLimit}
-	_, err = s.version(ctx)
+	_, err = apiserver.New(client.RESTClient(), config.Host).Version(ctx)
 	switch {
 	case err != nil && isOutage(err):
 		return nil, &unreachableError{host: config.Host, err: err}

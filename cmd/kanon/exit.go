@@ -10,6 +10,8 @@ import (
 	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"kanon.dev/kanon/apiserver"
 )
 
 // The exit codes of all commands. CI scripts tell them apart.
@@ -69,6 +71,6 @@ func isOutage(err error) bool {
 	if request := new(url.Error); errors.As(err, &request) {
 		err = request.Err // url.Error is a net.Error, whatever it is about
 	}
-	return errors.As(err, new(net.Error)) || errors.Is(err, errNoAnswer) || errors.Is(err, context.DeadlineExceeded) ||
+	return errors.As(err, new(net.Error)) || errors.Is(err, apiserver.ErrNoAnswer) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }

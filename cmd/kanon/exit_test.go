@@ -12,6 +12,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/apiserver"
 )
 
 func TestExitCode(t *testing.T) {
@@ -29,7 +31,7 @@ func TestExitCode(t *testing.T) {
 		"usage":         {fmt.Errorf("here: %w", &usageError{errors.New("no such flag")}), exitUsage},
 		"refused":       {request(&net.OpError{Op: "dial", Err: errors.New("connection refused")}), exitUnreachable},
 		"no such host":  {request(&net.DNSError{Name: "it.example.com"}), exitUnreachable},
-		"too slow":      {fmt.Errorf("ask: %w", fmt.Errorf("%w within 5s", errNoAnswer)), exitUnreachable},
+		"too slow":      {fmt.Errorf("ask: %w", fmt.Errorf("%w within 5s", apiserver.ErrNoAnswer)), exitUnreachable},
 		"deadline":      {request(context.DeadlineExceeded), exitUnreachable},
 		"broken off":    {request(io.EOF), exitUnreachable},
 		"server error":  {apierrors.NewServiceUnavailable("later"), exitUnreachable},

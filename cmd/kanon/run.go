@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/manager"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules/program/template"
 )
@@ -96,7 +97,7 @@ func (o *runOptions) validate() error {
 		wrong = append(wrong, err.Error())
 	}
 	if o.pprof != "" {
-		if err := checkPprofAddress(o.pprof); err != nil {
+		if err := manager.CheckProfilesAddress(o.pprof); err != nil {
 			wrong = append(wrong, err.Error())
 		}
 	}
@@ -121,19 +122,14 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	process, err := newProcess(config, o)
+	m, err := manager.New(manager.Options{
+		Config: config, Namespace: o.namespace, Rules: o.rules, Workers: o.workers, Limits: o.limits, Profiles: o.pprof,
+	})
 	if err != nil {
 		return err
 	}
 	log.Info("Kanon starts", "version", version(), "server", config.Host, "namespace", o.namespace, "rules", strings.Join(o.rules, ","))
-	if o.pprof != "" {
-		stop, err := serveProfiles(ctx, o.pprof)
-		if err != nil {
-			return err
-		}
-		defer stop()
-	}
-	err = process.run(ctx)
+	err = m.Run(ctx)
 	log.Info("Kanon has stopped")
 	return err
 }

@@ -1,4 +1,4 @@
-package main
+package manager
 
 import (
 	"context"
@@ -18,9 +18,11 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
+	"kanon.dev/kanon/apiserver"
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/schemas"
 	"kanon.dev/kanon/wire"
 )
@@ -34,19 +36,36 @@ const (
 	idleCheck = 100 * time.Millisecond
 )
 
-// process is everything that kanon run wires together.
-type process struct {
-	engine      *engine.Engine
-	server      *server
-	outages     *outages
-	broadcaster record.EventBroadcaster
-	events      record.EventSink
+// Options are what a Manager runs. All fields but Rules and Profiles are needed.
+type Options struct {
+	// Config is how to reach the cluster.
+	Config *rest.Config
+	// Namespace is Kanon's own.
+	Namespace string
+	// Rules are files and directories with rules, beside the ConfigMaps and Rule objects of the cluster.
+	Rules []string
+	// Workers is how many parents are reconciled at the same time.
+	Workers int
+	Limits  template.Limits
+	// Profiles is the loopback address that serves Go's profiles; empty: none are served.
+	Profiles string
 }
 
-func newProcess(config *rest.Config, o *runOptions) (*process, error) {
-	outages := &outages{now: time.Now}
-	config = rest.CopyConfig(config)
-	config.Wrap(outages.wrap)
+// Manager is everything that kanon run connects.
+type Manager struct {
+	engine      *engine.Engine
+	server      *apiserver.Server
+	outages     *apiserver.Outages
+	broadcaster record.EventBroadcaster
+	events      record.EventSink
+	profiles    string
+}
+
+// New connects the parts. It sends no request. The error is about the options: an address, a file with rules.
+func New(o Options) (*Manager, error) {
+	outages := apiserver.NewOutages()
+	config := rest.CopyConfig(o.Config)
+	config.Wrap(outages.Wrap)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
@@ -61,60 +80,68 @@ func newProcess(config *rest.Config, o *runOptions) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources := []engine.Source{source.NewConfigMaps(objects, o.namespace), source.NewRuleObjects(objects, o.namespace)}
-	if len(o.rules) > 0 {
-		files, err := source.NewFiles(o.rules...)
+	sources := []engine.Source{source.NewConfigMaps(objects, o.Namespace), source.NewRuleObjects(objects, o.Namespace)}
+	if len(o.Rules) > 0 {
+		files, err := source.NewFiles(o.Rules...)
 		if err != nil {
 			return nil, err
 		}
 		sources = append(sources, files)
 	}
-	p := &process{
-		server:      &server{client: kinds.RESTClient(), host: config.Host, limit: answerLimit, after: time.After},
+	m := &Manager{
+		server:      apiserver.New(kinds.RESTClient(), config.Host),
 		outages:     outages,
 		broadcaster: record.NewBroadcaster(),
 		events:      &typedcorev1.EventSinkImpl{Interface: core.Events("")},
+		profiles:    o.Profiles,
 	}
-	limits := o.limits
+	limits := o.Limits
 	memory := shareMemory(debug.SetMemoryLimit(-1), &limits)
-	p.engine, err = engine.New(engine.Options{
+	m.engine, err = engine.New(engine.Options{
 		Client:    objects,
 		Mapper:    mapper,
 		Schemas:   schemas.New(openapi.NewClientWithContext(kinds.RESTClient())),
-		Recorder:  p.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kanon"}),
+		Recorder:  m.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kanon"}),
 		Sources:   sources,
-		Namespace: o.namespace,
-		Workers:   o.workers,
+		Namespace: o.Namespace,
+		Workers:   o.Workers,
 		Limits:    limits,
 		Memory:    memory,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return p, nil
+	return m, nil
 }
 
-// run runs the engine, once the API server answers, until ctx ends.
-func (p *process) run(ctx context.Context) error {
-	if !p.server.await(ctx) {
+// Run runs the engine, once the API server answers, until ctx ends.
+func (m *Manager) Run(ctx context.Context) error {
+	if m.profiles != "" {
+		stop, err := serveProfiles(ctx, m.profiles)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	if !m.server.Await(ctx) {
 		return nil
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	defer inBackground(ctx, p.freeMemory)()
-	p.outages.begin(logr.FromContextOrDiscard(ctx))
-	p.broadcaster.StartRecordingToSink(p.events)
-	defer p.broadcaster.Shutdown()
-	return p.engine.Run(ctx)
+	defer inBackground(ctx, m.freeMemory)()
+	m.outages.Begin(logr.FromContextOrDiscard(ctx))
+	m.broadcaster.StartRecordingToSink(m.events)
+	defer m.broadcaster.Shutdown()
+	return m.engine.Run(ctx)
 }
 
 // freeMemory gives back, once the engine is idle for the first time, what it took to start: to read schemas and lists takes
 // several times what is kept of them.
-func (p *process) freeMemory(ctx context.Context) {
+func (m *Manager) freeMemory(ctx context.Context) {
 	ticker := time.NewTicker(idleCheck)
 	defer ticker.Stop()
-	for !p.engine.Idle() {
+	for !m.engine.Idle() {
 		select {
 		case <-ctx.Done():
 			return

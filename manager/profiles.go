@@ -1,4 +1,4 @@
-package main
+package manager
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 // headerLimit is how long a client of the profiles may take to ask.
 const headerLimit = 5 * time.Second
 
-// checkPprofAddress refuses an address that others than this machine could reach:
+// CheckProfilesAddress refuses an address that others than this machine could reach:
 // profiles of the heap show what objects hold, Secrets too.
-func checkPprofAddress(address string) error {
+func CheckProfilesAddress(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("--pprof must be an address such as 127.0.0.1:6060, not %q", address)

@@ -1,14 +1,17 @@
-package main
+package apiserver
 
 import (
 	"context"
 	"errors"
+	"io"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -16,6 +19,9 @@ import (
 type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// textLogger writes one line for each message.
+func textLogger(w io.Writer) logr.Logger { return logr.FromSlogHandler(slog.NewTextHandler(w, nil)) }
 
 func TestOutages(t *testing.T) {
 	refused := errors.New("connection refused")
@@ -48,10 +54,10 @@ func TestOutages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 			now, next := start, error(nil)
-			o := &outages{now: func() time.Time { return now }}
-			observed := o.wrap(transport(func(*http.Request) (*http.Response, error) { return nil, next }))
+			o := &Outages{now: func() time.Time { return now }}
+			observed := o.Wrap(transport(func(*http.Request) (*http.Response, error) { return nil, next }))
 			var output strings.Builder
-			o.begin(newLogger(&output, "text", 0))
+			o.Begin(textLogger(&output))
 			for _, r := range test.requests {
 				now, next = start.Add(r.at), r.err
 				if _, err := observed.RoundTrip(newRequest(t.Context(), t)); !errors.Is(err, r.err) {
@@ -66,10 +72,10 @@ func TestOutages(t *testing.T) {
 }
 
 func TestOutagesAreNotOurOwnDoing(t *testing.T) {
-	o := &outages{now: time.Now}
-	observed := o.wrap(transport(func(r *http.Request) (*http.Response, error) { return nil, r.Context().Err() }))
+	o := &Outages{now: time.Now}
+	observed := o.Wrap(transport(func(r *http.Request) (*http.Response, error) { return nil, r.Context().Err() }))
 	var output strings.Builder
-	o.begin(newLogger(&output, "text", 0))
+	o.Begin(textLogger(&output))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, _ = observed.RoundTrip(newRequest(ctx, t))

@@ -1,4 +1,4 @@
-package main
+package apiserver
 
 import (
 	"context"
@@ -14,33 +14,37 @@ import (
 )
 
 const (
-	// answerLimit is how long the API server may take to say its version. It is
-	// what a user waits at most for a word about a server that is not there.
-	answerLimit = 5 * time.Second
+	// AnswerLimit is how long a person waits at most for an answer of an API server that does not respond.
+	AnswerLimit = 5 * time.Second
 	// firstPause and longestPause bound the pauses between tries, each twice
 	// the one before.
 	firstPause   = time.Second
 	longestPause = 15 * time.Second
 )
 
-// errNoAnswer is that the API server takes too long.
-var errNoAnswer = errors.New("no answer")
+// ErrNoAnswer is the error of a Version that takes longer than AnswerLimit.
+var ErrNoAnswer = errors.New("no answer")
 
-// server is the API server, before anything is known of it.
-type server struct {
+// Server is an API server of which it is not known whether it answers.
+type Server struct {
 	client rest.Interface
 	host   string
 	limit  time.Duration                        // for one answer
 	after  func(time.Duration) <-chan time.Time // time.After
 }
 
-// await asks the API server for its version until it answers, and logs how that
+// New makes a Server. It sends no request. Errors and logs call it host.
+func New(client rest.Interface, host string) *Server {
+	return &Server{client: client, host: host, limit: AnswerLimit, after: time.After}
+}
+
+// Await asks the API server for its version until it answers, and logs how that
 // goes. It returns false when ctx ends first. Nothing else is started before:
 // many parts that each complain of the same thing would hide what it is.
-func (s *server) await(ctx context.Context) bool {
+func (s *Server) Await(ctx context.Context) bool {
 	log := logr.FromContextOrDiscard(ctx)
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
-		version, err := s.version(ctx)
+		version, err := s.Version(ctx)
 		if err == nil {
 			log.Info("The API server answers", "kubernetes", version)
 			return true
@@ -57,10 +61,10 @@ func (s *server) await(ctx context.Context) bool {
 	return false
 }
 
-// version is the version of Kubernetes. A server that keeps it from us answers
-// all the same.
-func (s *server) version(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("%w within %s", errNoAnswer, s.limit))
+// Version is the version of Kubernetes, or "unknown" if the server answers and does not show it. The error says why there was no
+// answer within AnswerLimit, or why it cannot be used.
+func (s *Server) Version(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("%w within %s", ErrNoAnswer, s.limit))
 	defer cancel()
 	body, err := s.client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
 	switch {

@@ -1,4 +1,4 @@
-package main
+package apiserver
 
 import (
 	"net/http"
@@ -12,10 +12,9 @@ import (
 // goes on.
 const outageReminder = time.Minute
 
-// outages tells the log when requests get no answer any more and when they get
-// one again, which client-go keeps to itself. It sends nothing: it looks at what
-// the others send. It is told whom to tell by begin and is silent before.
-type outages struct {
+// Outages logs when requests get no answer any more and when they get one again, which client-go does not. It sends no request. It
+// observes those of others, and logs nothing before Begin.
+type Outages struct {
 	now func() time.Time // time.Now
 
 	mu    sync.Mutex // guards what follows
@@ -24,22 +23,25 @@ type outages struct {
 	told  time.Time // when the log was told of it last
 }
 
-// begin makes log the one that is told.
-func (o *outages) begin(log logr.Logger) {
+// NewOutages makes Outages that log nothing yet.
+func NewOutages() *Outages { return &Outages{now: time.Now} }
+
+// Begin makes log the one that is told.
+func (o *Outages) Begin(log logr.Logger) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.log = &log
 }
 
-// wrap looks at what next sends.
-func (o *outages) wrap(next http.RoundTripper) http.RoundTripper {
+// Wrap observes what next sends. It is a wrapper as rest.Config takes.
+func (o *Outages) Wrap(next http.RoundTripper) http.RoundTripper {
 	return observer{next: next, outages: o}
 }
 
-// observer is a transport that outages looks at.
+// observer is a transport that Outages observes.
 type observer struct {
 	next    http.RoundTripper
-	outages *outages
+	outages *Outages
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -55,7 +57,7 @@ func (t observer) RoundTrip(request *http.Request) (*http.Response, error) {
 func (t observer) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // observe takes in how a request ended.
-func (o *outages) observe(host string, err error) {
+func (o *Outages) observe(host string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := o.now()

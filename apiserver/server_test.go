@@ -1,4 +1,4 @@
-package main
+package apiserver
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // answers makes an API server that gives one answer to each request, the last
 // one again and again.
-func answers(t *testing.T, each ...http.HandlerFunc) *server {
+func answers(t *testing.T, each ...http.HandlerFunc) *Server {
 	t.Helper()
 	requests := 0
 	fake := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,7 +29,7 @@ func answers(t *testing.T, each ...http.HandlerFunc) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &server{client: kinds.RESTClient(), host: fake.URL, limit: time.Minute, after: func(time.Duration) <-chan time.Time {
+	return &Server{client: kinds.RESTClient(), host: fake.URL, limit: time.Minute, after: func(time.Duration) <-chan time.Time {
 		now := make(chan time.Time)
 		close(now)
 		return now
@@ -67,7 +67,7 @@ func TestServerIsAwaited(t *testing.T) {
 			s := answers(t, test.first, version136)
 			s.limit = test.limit
 			var output strings.Builder
-			if !s.await(logr.NewContext(t.Context(), newLogger(&output, "text", 0))) {
+			if !s.Await(logr.NewContext(t.Context(), textLogger(&output))) {
 				t.Error("it was not awaited")
 			}
 			lines := strings.Split(strings.TrimSuffix(output.String(), "\n"), "\n")
@@ -98,7 +98,7 @@ func TestServerIsAwaitedWithGrowingPauses(t *testing.T) {
 		close(now)
 		return now
 	}
-	if s.await(ctx) {
+	if s.Await(ctx) {
 		t.Error("a server that is not there was found")
 	}
 	if diff := cmp.Diff([]string{"1s", "2s", "4s", "8s", "15s", "15s", "15s"}, pauses); diff != "" {
@@ -111,7 +111,7 @@ func TestServerIsNotAwaitedAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	var output strings.Builder
-	if s.await(logr.NewContext(ctx, newLogger(&output, "text", 0))) {
+	if s.Await(logr.NewContext(ctx, textLogger(&output))) {
 		t.Error("a server that is not there was found")
 	}
 	if output.Len() > 0 {

@@ -1,4 +1,4 @@
-package main
+package manager
 
 import (
 	"net/http"
@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestCheckPprofAddress(t *testing.T) {
+func TestCheckProfilesAddress(t *testing.T) {
 	for address, ok := range map[string]bool{
 		"127.0.0.1:6060": true,
 		"[::1]:6060":     true,
@@ -21,7 +21,7 @@ func TestCheckPprofAddress(t *testing.T) {
 		"127.0.0.1":      false,
 		"example.com:80": false,
 	} {
-		if err := checkPprofAddress(address); (err == nil) != ok {
+		if err := CheckProfilesAddress(address); (err == nil) != ok {
 			t.Errorf("%s: error %v, accepted: %t", address, err, ok)
 		}
 	}

@@ -1,0 +1,16 @@
+// Package apiserver tells whether an API server answers.
+//
+// Kanon starts when it does, and then logs when it does not for a while:
+//
+//	outages := apiserver.NewOutages()
+//	config.Wrap(outages.Wrap) // observes all requests, sends none
+//	...
+//	if !apiserver.New(client, config.Host).Await(ctx) {
+//		return nil // ctx has ended
+//	}
+//	outages.Begin(log)
+//
+// A command that needs an answer now asks once:
+//
+//	version, err := apiserver.New(client, config.Host).Version(ctx)
+package apiserver

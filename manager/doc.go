@@ -1,0 +1,11 @@
+// Package manager is the process that runs rules: it connects the engine to a cluster, to sources of rules and to a log.
+//
+//	m, err := manager.New(manager.Options{Config: config, Namespace: "kanon-system", Workers: 16})
+//	if err != nil {
+//		return err
+//	}
+//	return m.Run(ctx) // until ctx ends
+//
+// Run starts nothing before the API server answers: many parts that each report the same outage would hide what it is. What is a
+// matter of the process and not of the engine is here too: its share of memory (memory.go), and Go's profiles (profiles.go).
+package manager
