@@ -136,6 +136,20 @@ func isDocument(data []byte) bool {
 	return json.Unmarshal(data, &content) == nil && (content.OpenAPI != "" || content.Components != nil)
 }
 
+// Compile compiles a rule that was decoded before. It has no program if the findings have errors. The error says that a schema
+// cannot be read.
+func Compile(ctx context.Context, rule *syntax.Rule, kinds *Kinds, o rules.Options) (*program.Program, diagnostic.Findings, error) {
+	if err := kinds.load(ctx, rule.Kinds()); err != nil {
+		return nil, nil, err
+	}
+	var c Checked
+	c.rule(rule, kinds, o)
+	if len(c.Programs) == 0 {
+		return nil, c.Findings, nil
+	}
+	return c.Programs[0], c.Findings, nil
+}
+
 func (c *Checked) rule(rule *syntax.Rule, kinds *Kinds, o rules.Options) {
 	o.Kinds, o.Schemas = kinds, kinds
 	program, findings := rules.Compile(rule, o)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -409,7 +410,13 @@ func TestBlocked(t *testing.T) {
 		"and no more": {
 			[]string{"begin a", "decide a " + strings.Join(many("Service", 12), " ")},
 			first + "12 objects, and pruneLimit is 2: Service team/00, Service team/01, Service team/02, Service team/03, Service team/04, " +
-				"Service team/05, Service team/06, Service team/07, Service team/08, Service team/09 and 2 more",
+				"Service team/05, Service team/06, Service team/07, Service team/08, Service team/09 and more: 2 Service",
+		},
+		"and no more, of several kinds": {
+			[]string{"begin a", "decide a Secret/s Service/t Service/u " + strings.Join(many("ConfigMap", 10), " ")},
+			first + "13 objects, and pruneLimit is 2: ConfigMap team/00, ConfigMap team/01, ConfigMap team/02, ConfigMap team/03, " +
+				"ConfigMap team/04, ConfigMap team/05, ConfigMap team/06, ConfigMap team/07, ConfigMap team/08, ConfigMap team/09 " +
+				"and more: 1 Secret, 2 Service",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -422,5 +429,38 @@ func TestBlocked(t *testing.T) {
 				t.Errorf("%s\nwant\n%s", got, tt.want)
 			}
 		})
+	}
+}
+
+// What Blocked writes can be read, as it is reported of a rule in an object and of one in a file.
+func TestParseHeld(t *testing.T) {
+	t.Parallel()
+	var objects []string
+	for i := range 12 {
+		objects = append(objects, fmt.Sprintf("Service/%02d", i))
+	}
+	s := &story{}
+	for _, step := range []string{"revision one 2", "begin a", "decide a Namespace/n " + strings.Join(objects, " ")} {
+		s.do(t, step)
+	}
+	message := s.guard.Blocked()
+	what, why, _ := strings.Cut(message, "\n")
+	want := &guard.Held{
+		Revision: "one", Reason: "would delete 13 objects, among them a PersistentVolumeClaim, a Namespace or a CustomResourceDefinition",
+		Objects: []string{"Namespace team/n"}, More: []string{"3 Service"},
+	}
+	for i := range 9 {
+		want.Objects = append(want.Objects, fmt.Sprintf("Service team/%02d", i))
+	}
+	for _, text := range []string{message, "PruneHeld: " + message, what + "; it goes to metadata.annotations of the rule in rules/a.yaml\n" + why} {
+		got, ok := guard.ParseHeld(text)
+		if diff := cmp.Diff(want, got); !ok || diff != "" {
+			t.Errorf("%s\n%s", text, diff)
+		}
+	}
+	for _, text := range []string{"", "running", what, strings.Replace(message, "one", "", 1)[:90]} {
+		if got, ok := guard.ParseHeld(text); ok {
+			t.Errorf("%q is read as %+v", text, got)
+		}
 	}
 }

@@ -49,21 +49,30 @@ func (r *Record) encode(namespace, id string, keys *keyring.Keyring) (*unstructu
 // decode reads a record from its ConfigMap, and checks its seal. Somebody else may have written a record whose seal proves
 // nothing: it loses its permissions to delete, unless trust is true.
 func decode(object *unstructured.Unstructured, keys *keyring.Keyring, trust bool) (r Record, sealed keyring.Verdict, err error) {
-	text, _, err := unstructured.NestedString(object.Object, "data", keyRecord)
-	if err == nil {
-		err = json.Unmarshal([]byte(text), &r)
-	}
+	r, text, err := read(object)
 	if err != nil {
-		return r, keyring.Forged, fmt.Errorf("read the record in ConfigMap %s: %w",
-			types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, err)
+		return r, keyring.Forged, err
 	}
-	r.Blocked, _, _ = unstructured.NestedString(object.Object, "data", keyBlocked)
 	id := strings.TrimPrefix(object.GetName(), NamePrefix)
 	sealed = keys.Check(statement(object.GetNamespace(), id, text), sealOf(object))
 	if !sealed.Proves() && !trust {
 		r.distrust()
 	}
 	return r, sealed, nil
+}
+
+// read reads a record from its ConfigMap, which anybody may have written. The text is what a seal proves.
+func read(object *unstructured.Unstructured) (r Record, text string, err error) {
+	text, _, err = unstructured.NestedString(object.Object, "data", keyRecord)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &r)
+	}
+	if err != nil {
+		return r, text, fmt.Errorf("read the record in ConfigMap %s: %w",
+			types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, err)
+	}
+	r.Blocked, _, _ = unstructured.NestedString(object.Object, "data", keyBlocked)
+	return r, text, nil
 }
 
 // statement is what the seal of a record proves.

@@ -1,0 +1,38 @@
+package record
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+)
+
+// Listed is a record for a reader that decides nothing by it: its seal is not checked.
+type Listed struct {
+	Record
+	// ID is the rule's id.
+	ID string
+	// Created is when the record was created.
+	Created time.Time
+}
+
+// List reads the records in Kanon's namespace once. One that cannot be decoded counts as none, as it does for a Store.
+func List(ctx context.Context, client dynamic.Interface, namespace string) ([]Listed, error) {
+	objects, err := requests{client: client, namespace: namespace}.list(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the records of rules: %w", err)
+	}
+	var found []Listed
+	for i := range objects {
+		id, ok := strings.CutPrefix(objects[i].GetName(), NamePrefix)
+		if !ok {
+			continue
+		}
+		if r, _, err := read(&objects[i]); err == nil {
+			found = append(found, Listed{Record: r, ID: id, Created: objects[i].GetCreationTimestamp().Time})
+		}
+	}
+	return found, nil
+}

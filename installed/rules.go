@@ -1,0 +1,252 @@
+package installed
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// Rules are the rules of a cluster at one moment.
+type Rules struct {
+	// All are sorted by namespace and name.
+	All []*Rule
+	// Problems are those of ConfigMaps and Rule objects, or of several rules in one.
+	Problems []Problem
+	// Namespace is Kanon's.
+	Namespace string
+}
+
+// Problem says why rules may be missing: Kanon or this package could not read an origin.
+type Problem struct {
+	// Where is the origin, such as configmap/kanon-system/webapp.
+	Where, Message string
+}
+
+// Rule is one rule of a cluster.
+type Rule struct {
+	Name types.NamespacedName
+	// ID is what Kanon marks the rule's objects with.
+	ID     string
+	Origin source.Origin
+	// Object is the ConfigMap or the Rule object; nil for a rule in a file.
+	Object *unstructured.Unstructured
+	// Text is what the rule is in; empty for a rule in a file.
+	Text source.Text
+	// Decoded is the rule as it is in the text: nil for a rule in a file, and partial where something cannot be read.
+	Decoded *syntax.Rule
+	// Created is when the origin was created; for a rule in a file, when Kanon ran it for the first time.
+	Created time.Time
+	// Record is what Kanon remembers of the rule; nil if it never ran.
+	Record *record.Record
+	// State, Reason and Message are the verdict; see state.go.
+	State           State
+	Reason, Message string
+	// Held is what the prune guard blocks; nil if it does not block anything.
+	Held *Held
+	// ParentCount and ChildCount are as Kanon reported them, and below zero where it did not.
+	ParentCount, ChildCount int
+}
+
+// List reads the rules of a cluster. namespace is Kanon's.
+func List(ctx context.Context, client dynamic.Interface, namespace string) (*Rules, error) {
+	configMaps, err1 := source.ListConfigMaps(ctx, client, namespace)
+	objects, err2 := source.ListRuleObjects(ctx, client, namespace)
+	records, err3 := record.List(ctx, client, namespace)
+	r := &Rules{Namespace: namespace}
+	if err1 == nil && apierrors.IsForbidden(err2) {
+		// Whoever has no right gets this answer also where the kind does not exist.
+		r.Problems, err2 = append(r.Problems, Problem{Where: "Rule objects", Message: "they cannot be listed: " + reasonOf(err2)}), nil
+	}
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	r.build(append(configMaps, objects...), records)
+	return r, nil
+}
+
+// reasonOf is an answer of the API server without what was asked.
+func reasonOf(err error) string {
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return status.Status().Message
+	}
+	return err.Error()
+}
+
+// build brings origins and records together.
+func (r *Rules) build(origins []source.Listed, records []record.Listed) {
+	recorded := make(map[string]*record.Listed, len(records))
+	for i := range records {
+		recorded[records[i].ID] = &records[i]
+	}
+	byName := make(map[types.NamespacedName]*Rule)
+	for _, claim := range r.claims(origins, recorded) {
+		if byName[claim.Name] == nil { // else Kanon reports on the origin that the name is taken
+			byName[claim.Name] = claim
+			r.All = append(r.All, claim)
+		}
+	}
+	for _, rule := range r.All {
+		delete(recorded, rule.ID)
+	}
+	for id, stored := range recorded {
+		r.All = append(r.All, ofRecord(id, stored))
+	}
+	slices.SortFunc(r.All, func(a, b *Rule) int {
+		return cmp.Or(cmp.Compare(a.Name.Namespace, b.Name.Namespace), cmp.Compare(a.Name.Name, b.Name.Name))
+	})
+	r.addProblems(origins)
+}
+
+// claims are the rules in the texts of origins. Of two with one name, the first is the one that Kanon runs: the one in the origin
+// that the record names, or the oldest.
+func (r *Rules) claims(origins []source.Listed, recorded map[string]*record.Listed) []*Rule {
+	var claims []*Rule
+	for i := range origins {
+		origin := &origins[i]
+		for _, text := range origin.Texts {
+			decode := syntax.Decode
+			if text.Object {
+				decode = syntax.DecodeObject
+			}
+			docs, _ := decode(text.Name, text.Data)
+			for _, decoded := range slices.Concat(docs.Rules, docs.Partial) {
+				if decoded.Name == "" {
+					continue
+				}
+				rule := r.ofText(origin, text, decoded)
+				if stored := recorded[rule.ID]; stored != nil {
+					rule.Record = &stored.Record
+				}
+				rule.judge(origin.Report)
+				claims = append(claims, rule)
+			}
+		}
+	}
+	slices.SortStableFunc(claims, func(a, b *Rule) int {
+		return cmp.Or(byBool(a.isRecorded(), b.isRecorded()), a.Created.Compare(b.Created), cmp.Compare(a.Text.Name, b.Text.Name))
+	})
+	return claims
+}
+
+// byBool puts what is true first.
+func byBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// isRecorded reports whether the rule's record names its origin.
+func (rule *Rule) isRecorded() bool {
+	at := record.OriginOf(rule.Origin)
+	if rule.Record == nil {
+		return false
+	}
+	stored := rule.Record.Origin
+	stored.Definition = at.Definition
+	return stored == at
+}
+
+// addProblems adds what Kanon reported on origins, if no rule has it.
+func (r *Rules) addProblems(origins []source.Listed) {
+	for i := range origins {
+		report, of := origins[i].Report, origins[i].Origin
+		if report == nil || report.Ready ||
+			slices.ContainsFunc(r.All, func(rule *Rule) bool { return rule.Origin == of && rule.State.Ready() == "False" }) {
+			continue
+		}
+		r.Problems = append(r.Problems, Problem{Where: of.String(), Message: report.Message})
+	}
+	slices.SortFunc(r.Problems, func(a, b Problem) int { return cmp.Compare(a.Where, b.Where) })
+}
+
+// ofText is a rule in the text of an origin.
+func (r *Rules) ofText(origin *source.Listed, text source.Text, decoded *syntax.Rule) *Rule {
+	name := types.NamespacedName{Namespace: cmp.Or(decoded.Namespace, r.Namespace), Name: decoded.Name}
+	rule := &Rule{
+		Name: name, ID: mark.RuleID(r.Namespace, name.Namespace, name.Name), Origin: origin.Origin, Object: origin.Object,
+		Text: text, Decoded: decoded, Created: origin.Created, ParentCount: -1, ChildCount: -1,
+	}
+	if report := origin.Report; report != nil && text.Object {
+		rule.ParentCount, rule.ChildCount = report.Parents, report.Children
+	}
+	return rule
+}
+
+// ofRecord is a rule of which the cluster has no text: it is in a file, or it is being removed.
+func ofRecord(id string, stored *record.Listed) *Rule {
+	rule := &Rule{ID: id, Origin: stored.Origin.Source(), Created: stored.Created, Record: &stored.Record, ParentCount: -1, ChildCount: -1}
+	if namespace, name, ok := cutName(stored.Rule); ok {
+		rule.Name = types.NamespacedName{Namespace: namespace, Name: name}
+	}
+	rule.judgeRecord()
+	return rule
+}
+
+// ParentKind is the kind of the rule's parents; zero if it is not known.
+func (rule *Rule) ParentKind() schema.GroupVersionKind {
+	switch {
+	case rule.Decoded != nil:
+		return rule.Decoded.Parent.GVK
+	case rule.Record != nil && len(rule.Record.Parents) > 0:
+		return rule.Record.Parents[len(rule.Record.Parents)-1].GVK()
+	default:
+		return schema.GroupVersionKind{}
+	}
+}
+
+// Labels are those of the rule: of the Rule object, or in the document.
+func (rule *Rule) Labels() map[string]string {
+	switch {
+	case rule.Origin.Rule.Name != "":
+		return rule.Object.GetLabels()
+	case rule.Decoded != nil:
+		return rule.Decoded.Labels
+	default:
+		return nil
+	}
+}
+
+// Source is where the rule is, in short: configmap/NAME, rule/NAME or file PATH.
+func (rule *Rule) Source() string {
+	switch o := rule.Origin; {
+	case o.Path != "":
+		return o.Path
+	case o.Rule.Name != "":
+		return "rule/" + o.Rule.Name
+	default:
+		return "configmap/" + o.ConfigMap.Name
+	}
+}
+
+// NotFoundError says that no rule has a name.
+type NotFoundError struct {
+	Name string
+	// Near is a name that a rule has, if one is alike.
+	Near string
+}
+
+func (e *NotFoundError) Error() string {
+	if e.Near != "" {
+		return fmt.Sprintf("there is no rule %s (did you mean %s?)", e.Name, e.Near)
+	}
+	return fmt.Sprintf("there is no rule %s; kanon get rules lists all", e.Name)
+}

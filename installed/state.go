@@ -1,0 +1,96 @@
+package installed
+
+import (
+	"strings"
+
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/guard"
+	"kanon.dev/kanon/engine/source"
+)
+
+// State is how a rule fares.
+type State string
+
+// The states of a rule.
+const (
+	// Running: Kanon runs the rule as it is written.
+	Running State = "Running"
+	// Suspended: the rule is suspended, and Kanon writes nothing for it.
+	Suspended State = "Suspended"
+	// PruneHeld: the rule runs, but the prune guard blocks what its revision would delete.
+	PruneHeld State = conditions.ReasonPruneHeld
+	// Refused: Kanon does not run the rule as it is written. The last revision without mistakes may run.
+	Refused State = "Refused"
+	// Removing: the text of the rule is gone, and Kanon cleans up after it.
+	Removing State = "Removing"
+	// Unknown: Kanon has not reported on the rule. It may be not running, or not have come to it.
+	Unknown State = "Unknown"
+)
+
+// Ready is the state as a condition has it: True, False or Unknown.
+func (s State) Ready() string {
+	switch s {
+	case Running, Suspended:
+		return "True"
+	case Unknown:
+		return "Unknown"
+	default:
+		return "False"
+	}
+}
+
+// Held is what the prune guard blocks.
+type Held = guard.Held
+
+const (
+	unreported = "Kanon has not reported on it: it is not running, or has another --namespace"
+	inFile     = "it is in a file; the log of Kanon has what is wrong with it"
+	removing   = "its text is gone, and its record is still there: Kanon cleans up after it when it runs"
+)
+
+// judge takes in what Kanon reported on the origin of the rule.
+func (rule *Rule) judge(report *source.Report) {
+	rule.State, rule.Message = Unknown, unreported
+	if report == nil {
+		return
+	}
+	for _, of := range report.Rules {
+		if of.Name != rule.Name.Name {
+			continue
+		}
+		rule.Reason, rule.Message = of.Reason, of.Message
+		rule.Held, _ = guard.ParseHeld(of.Message)
+		switch {
+		case rule.Held != nil:
+			rule.State, rule.Reason = PruneHeld, conditions.ReasonPruneHeld
+		case !of.Ready:
+			rule.State = Refused
+		case rule.Decoded.Suspend:
+			rule.State = Suspended
+		default:
+			rule.State = Running
+		}
+		return
+	}
+	if !report.Ready { // of a document that never could be read, no rule is known
+		rule.State, rule.Message = Refused, report.Message
+	}
+}
+
+// judgeRecord takes in what the record says of a rule of which the cluster has no text.
+func (rule *Rule) judgeRecord() {
+	rule.State, rule.Message = Unknown, inFile
+	if rule.Origin.Path == "" {
+		rule.State, rule.Message = Removing, removing
+		return
+	}
+	if held, ok := guard.ParseHeld(rule.Record.Blocked); ok {
+		rule.State, rule.Reason, rule.Message, rule.Held = PruneHeld, conditions.ReasonPruneHeld, rule.Record.Blocked, held
+	}
+}
+
+// Headline is the first line of the message.
+func (rule *Rule) Headline() string {
+	line, _, _ := strings.Cut(rule.Message, "\n")
+	return line
+}
