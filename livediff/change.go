@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -20,6 +19,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/livepreview"
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/textdiff"
@@ -141,7 +141,7 @@ func fieldOf(object map[string]any, field string) map[string]any {
 
 // write is what a write of a rendered object would change: nothing, or one change.
 func (d *Differ) write(ctx context.Context, object preview.Object, live *unstructured.Unstructured) ([]Change, error) {
-	client, ok := d.client(object.GroupVersionKind(), object.GetNamespace())
+	client, ok := d.options.Resource(object.GroupVersionKind(), object.GetNamespace())
 	if !ok {
 		return []Change{{Action: Refused, Object: object.Unstructured, Message: "the cluster does not have the kind"}}, nil
 	}
@@ -305,14 +305,14 @@ func bare(of *unstructured.Unstructured, status any) *unstructured.Unstructured 
 }
 
 // patches are what patches of this parent would set.
-func (d *Differ) patches(ctx context.Context, patches []program.PatchOutcome, g *gathered) ([]Change, error) {
+func (d *Differ) patches(ctx context.Context, p *livepreview.Preview) ([]Change, error) {
 	var all []Change
-	for _, patch := range patches {
+	for _, patch := range p.Outcome.Patches {
 		for _, c := range patch.Contributions {
 			if c.Object == nil {
 				continue
 			}
-			targets, err := g.targets(ctx, c)
+			targets, err := p.Targets(ctx, c)
 			if err != nil {
 				return nil, err
 			}
@@ -326,16 +326,4 @@ func (d *Differ) patches(ctx context.Context, patches []program.PatchOutcome, g 
 		}
 	}
 	return all, nil
-}
-
-// targets are the objects that a contribution is for.
-func (g *gathered) targets(ctx context.Context, c program.Contribution) ([]*unstructured.Unstructured, error) {
-	q := program.Query{GVK: c.Object.GroupVersionKind(), Namespace: c.Target.Namespace, AllNamespaces: c.Target.AllNamespaces, Name: c.Target.Name, Selector: c.Target.Selector}
-	if q.Selector == nil {
-		q.Selector = labels.Everything()
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return g.lookup(q)
 }

@@ -1,49 +1,25 @@
 package livediff
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
-	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/livepreview"
 	"kanon.dev/kanon/preview"
-	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/syntax"
 )
-
-// Kinds tells which kinds the cluster has. *manifests.Kinds implements it.
-type Kinds interface {
-	Resource(gvk schema.GroupVersionKind) (gvr schema.GroupVersionResource, ok bool)
-	Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool)
-}
-
-// Options are what a Differ works with. All fields but Now are needed.
-type Options struct {
-	Client  dynamic.Interface
-	Kinds   Kinds
-	Program *program.Program
-	// Namespace is Kanon's own.
-	Namespace string
-	Now       time.Time
-}
 
 // Differ compares what a rule renders with a cluster.
 type Differ struct {
-	options Options
-	ruleID  string
+	options   livepreview.Options
+	previewer *livepreview.Previewer
 }
 
 // New makes a Differ. It sends no request.
-func New(o Options) *Differ {
-	namespace := cmp.Or(o.Program.Namespace, o.Namespace)
-	return &Differ{options: o, ruleID: mark.RuleID(o.Namespace, namespace, o.Program.Name)}
+func New(o livepreview.Options) *Differ {
+	return &Differ{options: o, previewer: livepreview.New(o)}
 }
 
 // Changes are what the rule would change for one parent.
@@ -56,24 +32,20 @@ type Changes struct {
 
 // Diff compares. The error says that the API server could not be asked.
 func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*Changes, error) {
-	p, g, err := d.evaluate(ctx, parent)
+	p, err := d.previewer.Preview(ctx, parent)
 	if err != nil {
 		return nil, err
 	}
-	out := &Changes{Parent: parent, Preview: p}
+	out := &Changes{Parent: parent, Preview: p.Preview}
 	if p.Unmatched != "" {
 		if !p.Failed() {
-			out.All = g.deletions(nil)
+			out.All = deletions(p)
 		}
 		return out, nil
 	}
-	rendered := map[identity.ID]bool{}
-	for _, object := range renderedBy(p) {
-		rendered[identity.Of(object)] = true
-	}
 	for _, node := range p.Nodes {
 		for _, object := range node.Objects {
-			change, err := d.write(ctx, object, g.objects[identity.Of(object.Unstructured)])
+			change, err := d.write(ctx, object, p.Objects[identity.Of(object.Unstructured)])
 			if err != nil {
 				return nil, err
 			}
@@ -83,14 +55,14 @@ func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*
 			out.All = append(out.All, Change{Action: Refused, Object: refused.Object, Message: refused.Err.Error()})
 		}
 	}
-	patches, err := d.patches(ctx, p.Outcome.Patches, g)
+	patches, err := d.patches(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	out.All = append(out.All, patches...)
 	out.All = append(out.All, statusChange(parent, p.Outcome)...)
 	if p.MayPrune() {
-		out.All = append(out.All, g.deletions(rendered)...)
+		out.All = append(out.All, deletions(p)...)
 	}
 	if p.Outcome.Deletion == program.DeletionOn {
 		out.All = append(out.All, Change{Action: Deleted, Object: parent, before: parent, Message: "deleteWhen is true"})
@@ -99,24 +71,14 @@ func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*
 }
 
 // deletions are the parent's children that are not rendered.
-func (g *gathered) deletions(rendered map[identity.ID]bool) []Change {
+func deletions(p *livepreview.Preview) []Change {
 	var all []Change
-	for id := range g.owned {
-		object := g.objects[id]
-		if rendered[id] || object.GetDeletionTimestamp() != nil {
-			continue
-		}
-		owner, _ := mark.ReadOwner(object)
-		change := Change{Action: Deleted, Object: object, before: object}
-		for _, child := range g.d.options.Program.Children {
-			if child.ID == owner.Node && child.Ending.WhenPruned == syntax.EndOrphan {
-				change.Action, change.Message = Orphaned, "the deletionPolicy keeps it"
-			}
+	for _, pruned := range p.Pruned() {
+		change := Change{Action: Deleted, Object: pruned.Object, before: pruned.Object}
+		if pruned.Orphaned {
+			change.Action, change.Message = Orphaned, "the deletionPolicy keeps it"
 		}
 		all = append(all, change)
 	}
-	slices.SortFunc(all, func(a, b Change) int {
-		return cmp.Compare(identity.Of(a.Object).String(), identity.Of(b.Object).String())
-	})
 	return all
 }

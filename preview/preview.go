@@ -150,6 +150,23 @@ func (p *Preview) Failed() bool {
 	return p.failed || patchFailed(p.Outcome.Patches) || len(p.Outcome.StatusFailed) > 0
 }
 
+// Rendered lists the objects that the rule renders: those that are applied, kept and refused.
+func (p *Preview) Rendered() []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, node := range p.Nodes {
+		for _, object := range node.Objects {
+			all = append(all, object.Unstructured)
+		}
+		for _, kept := range node.Kept {
+			all = append(all, kept.Object)
+		}
+		for _, refused := range node.Refused {
+			all = append(all, refused.Object)
+		}
+	}
+	return all
+}
+
 // MayPrune says whether the parent's children that are not rendered may be deleted: it is known of every node what it renders, and all
 // of it could be written.
 func (p *Preview) MayPrune() bool {

@@ -18,6 +18,7 @@ import (
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/livediff"
+	"kanon.dev/kanon/livepreview"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program"
@@ -234,7 +235,7 @@ func (c *comparison) written(ctx context.Context, file, namespace string) ([]*un
 
 // run prints what changes for each parent, and a summary if there are several.
 func (c *comparison) run(ctx context.Context, parents []*unstructured.Unstructured) error {
-	differ := livediff.New(livediff.Options{Client: c.client, Kinds: c.kinds, Program: c.program, Namespace: c.options.kanonNamespace, Now: time.Now()})
+	differ := livediff.New(livepreview.Options{Client: c.client, Kinds: c.kinds, Program: c.program, Namespace: c.options.kanonNamespace, Now: time.Now()})
 	c.counts = map[string]int{}
 	affected := 0
 	for _, parent := range parents {

@@ -1,0 +1,158 @@
+package livepreview
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/preview"
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// Kinds tells which kinds the cluster has. *manifests.Kinds implements it.
+type Kinds interface {
+	Resource(gvk schema.GroupVersionKind) (gvr schema.GroupVersionResource, ok bool)
+	Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool)
+}
+
+// Options are what a Previewer works with. All fields but Now are needed.
+type Options struct {
+	Client  dynamic.Interface
+	Kinds   Kinds
+	Program *program.Program
+	// Namespace is Kanon's own.
+	Namespace string
+	Now       time.Time
+}
+
+// Resource is the client for the objects of a kind in a namespace; false if the cluster does not have the kind. An empty namespace is
+// all of them.
+func (o Options) Resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, bool) {
+	gvr, ok := o.Kinds.Resource(gvk)
+	if !ok {
+		return nil, false
+	}
+	if kind, _ := o.Kinds.Lookup(gvk); !kind.Namespaced || namespace == "" {
+		return o.Client.Resource(gvr), true
+	}
+	return o.Client.Resource(gvr).Namespace(namespace), true
+}
+
+// Previewer evaluates one rule.
+type Previewer struct {
+	options Options
+	ruleID  string
+}
+
+// New makes a Previewer. It sends no request.
+func New(o Options) *Previewer {
+	namespace := cmp.Or(o.Program.Namespace, o.Namespace)
+	return &Previewer{options: o, ruleID: mark.RuleID(o.Namespace, namespace, o.Program.Name)}
+}
+
+// Preview is what the rule makes of one parent, and what it was made of. Objects are only read.
+type Preview struct {
+	*preview.Preview
+	// Objects are those of the cluster that were read by name, and the parent's children.
+	Objects map[identity.ID]*unstructured.Unstructured
+	// Owned are the objects that the rule created for the parent, as far as they exist.
+	Owned map[identity.ID]bool
+	// Lookups are what the rule looked up, in the order in which the evaluation asked. Targets of patches are not among them.
+	Lookups []Lookup
+
+	program *program.Program
+	reader  *reader
+}
+
+// Lookup is a question of the rule, and what the cluster has of it.
+type Lookup struct {
+	Query program.Query
+	// Found is empty if nothing exists, or if Err says why that is not known.
+	Found []*unstructured.Unstructured
+	Err   error
+}
+
+// Preview evaluates the rule for a parent. The error says that the API server could not be asked.
+func (p *Previewer) Preview(ctx context.Context, parent *unstructured.Unstructured) (*Preview, error) {
+	r := newReader(ctx, p)
+	if err := r.children(parent); err != nil {
+		return nil, err
+	}
+	if p.options.Program.Parent.NamespaceSelector != nil {
+		r.read(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", parent.GetNamespace())
+	}
+	for {
+		in := preview.Input{Program: p.options.Program, Parent: parent, Now: p.options.Now, Namespace: p.options.Namespace, Lookup: r.lookup}
+		for _, object := range r.objects {
+			in.With = append(in.With, object)
+		}
+		r.lookups = nil
+		evaluated := preview.Evaluate(ctx, in)
+		// What has the name of a rendered object may be somebody else's, so it is read too, until no new name comes up.
+		before := len(r.asked)
+		for _, object := range evaluated.Rendered() {
+			r.read(object.GroupVersionKind(), object.GetNamespace(), object.GetName())
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+		if len(r.asked) == before {
+			return &Preview{
+				Preview: evaluated, Objects: r.objects, Owned: r.owned, Lookups: r.distinctLookups(), program: p.options.Program, reader: r,
+			}, nil
+		}
+	}
+}
+
+// Pruned is a child of the parent that the rule does not render.
+type Pruned struct {
+	Object *unstructured.Unstructured
+	// Orphaned is true if its deletionPolicy keeps it.
+	Orphaned bool
+}
+
+// Pruned lists the parent's children that the rule does not render and that are not being deleted, sorted. They are deleted or orphaned
+// once Preview.MayPrune is true.
+func (p *Preview) Pruned() []Pruned {
+	rendered := map[identity.ID]bool{}
+	for _, object := range p.Rendered() {
+		rendered[identity.Of(object)] = true
+	}
+	var all []Pruned
+	for id := range p.Owned {
+		object := p.Objects[id]
+		if rendered[id] || object.GetDeletionTimestamp() != nil {
+			continue
+		}
+		owner, _ := mark.ReadOwner(object)
+		all = append(all, Pruned{Object: object, Orphaned: slices.ContainsFunc(p.program.Children, func(c *program.Child) bool {
+			return c.ID == owner.Node && c.Ending.WhenPruned == syntax.EndOrphan
+		})})
+	}
+	slices.SortFunc(all, func(a, b Pruned) int {
+		return cmp.Compare(identity.Of(a.Object).String(), identity.Of(b.Object).String())
+	})
+	return all
+}
+
+// Targets are the objects of the cluster that a contribution of a patch is for. The error says that the API server could not be asked.
+func (p *Preview) Targets(ctx context.Context, c program.Contribution) ([]*unstructured.Unstructured, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	q := program.Query{GVK: c.Object.GroupVersionKind(), Namespace: c.Target.Namespace, AllNamespaces: c.Target.AllNamespaces, Name: c.Target.Name, Selector: c.Target.Selector}
+	if q.Selector == nil {
+		q.Selector = labels.Everything()
+	}
+	return p.reader.find(q)
+}

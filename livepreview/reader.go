@@ -1,0 +1,180 @@
+package livepreview
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/rules/program"
+)
+
+// reader reads the objects that one parent needs, each once.
+type reader struct {
+	*Previewer
+	ctx     context.Context //nolint:containedctx // preview asks for lookups in the middle of an evaluation, which takes no context
+	objects map[identity.ID]*unstructured.Unstructured
+	// owned are those that the rule created for the parent.
+	owned map[identity.ID]bool
+	// asked are those that were asked for, whether they exist or not.
+	asked   map[identity.ID]bool
+	queries map[string][]*unstructured.Unstructured
+	lookups []Lookup
+	err     error
+}
+
+func newReader(ctx context.Context, p *Previewer) *reader {
+	return &reader{
+		Previewer: p, ctx: ctx, objects: map[identity.ID]*unstructured.Unstructured{}, owned: map[identity.ID]bool{},
+		asked: map[identity.ID]bool{}, queries: map[string][]*unstructured.Unstructured{},
+	}
+}
+
+// children reads the objects of the rule's kinds that have its label, and keeps those of the parent.
+func (r *reader) children(parent *unstructured.Unstructured) error {
+	kinds, err := r.childKinds()
+	if err != nil {
+		return err
+	}
+	for gvk := range kinds {
+		client, ok := r.options.Resource(gvk, "")
+		if !ok {
+			continue // it waits for its kind
+		}
+		list, err := client.List(r.ctx, metav1.ListOptions{LabelSelector: mark.LabelRule + "=" + r.ruleID})
+		if err != nil {
+			return fmt.Errorf("list %s: %w", gvk.Kind, err)
+		}
+		for i := range list.Items {
+			object := &list.Items[i]
+			if owner, ok := mark.ReadOwner(object); ok && owner.Parent.UID == parent.GetUID() || metav1.IsControlledBy(object, parent) {
+				id := identity.Of(object)
+				r.objects[id], r.owned[id], r.asked[id] = object, true, true
+			}
+		}
+	}
+	return nil
+}
+
+// childKinds are the kinds of children that the rule has, and those that it had: its record says so. Without the right to read the
+// record, those are not known.
+func (r *reader) childKinds() (map[schema.GroupVersionKind]bool, error) {
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, child := range r.options.Program.Children {
+		kinds[child.GVK] = true
+	}
+	stored, err := r.options.Client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).
+		Namespace(r.options.Namespace).Get(r.ctx, record.NamePrefix+r.ruleID, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return kinds, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the rule's record: %w", err)
+	}
+	text, _, _ := unstructured.NestedString(stored.Object, "data", "record")
+	var stated record.Record
+	if err := json.Unmarshal([]byte(text), &stated); err != nil {
+		return kinds, nil //nolint:nilerr // a record that Kanon did not write says nothing
+	}
+	for _, kind := range stated.Children {
+		kinds[kind.GVK()] = true
+	}
+	return kinds, nil
+}
+
+// read reads one object, if it was not yet.
+func (r *reader) read(gvk schema.GroupVersionKind, namespace, name string) {
+	id := identity.ID{GroupKind: gvk.GroupKind()}
+	id.Namespace, id.Name = namespace, name
+	if r.asked[id] || r.err != nil || name == "" {
+		return
+	}
+	r.asked[id] = true
+	client, ok := r.options.Resource(gvk, namespace)
+	if !ok {
+		return // it waits for its kind
+	}
+	object, err := client.Get(r.ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		r.err = fmt.Errorf("get %s: %w", id, err)
+	default:
+		r.objects[id] = object
+	}
+}
+
+// lookup answers a lookup of the rule from the cluster, and notes the answer.
+func (r *reader) lookup(q program.Query) ([]*unstructured.Unstructured, error) {
+	found, err := r.find(q)
+	r.lookups = append(r.lookups, Lookup{Query: q, Found: found, Err: err})
+	return found, err
+}
+
+// distinctLookups are the lookups of the last evaluation: a preview may evaluate twice.
+func (r *reader) distinctLookups() []Lookup {
+	seen := map[string]bool{}
+	var all []Lookup
+	for _, l := range r.lookups {
+		key := l.Query.Lookup + "\n" + queryKey(l.Query)
+		if !seen[key] {
+			seen[key], all = true, append(all, l)
+		}
+	}
+	return all
+}
+
+// queryKey is the same for queries that ask for the same.
+func queryKey(q program.Query) string {
+	return fmt.Sprintf("%s\n%s\n%t\n%s\n%s", q.GVK, q.Namespace, q.AllNamespaces, q.Name, labelsOf(q))
+}
+
+// find gives the objects that a query asks for.
+func (r *reader) find(q program.Query) ([]*unstructured.Unstructured, error) {
+	if q.Name != "" {
+		id := identity.ID{GroupKind: q.GVK.GroupKind()}
+		id.Namespace, id.Name = q.Namespace, q.Name
+		r.read(q.GVK, q.Namespace, q.Name)
+		if object := r.objects[id]; object != nil {
+			return []*unstructured.Unstructured{object}, r.err
+		}
+		return nil, r.err
+	}
+	key := queryKey(q)
+	if found, ok := r.queries[key]; ok {
+		return found, nil
+	}
+	namespace := q.Namespace
+	if q.AllNamespaces {
+		namespace = ""
+	}
+	client, ok := r.options.Resource(q.GVK, namespace)
+	if !ok {
+		return nil, nil // it waits for its kind
+	}
+	list, err := client.List(r.ctx, metav1.ListOptions{LabelSelector: labelsOf(q)})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", q.GVK.Kind, err)
+	}
+	var found []*unstructured.Unstructured
+	for i := range list.Items {
+		found = append(found, &list.Items[i])
+	}
+	r.queries[key] = found
+	return found, nil
+}
+
+// labelsOf is the selector of a query as text; empty for all.
+func labelsOf(q program.Query) string {
+	if q.Selector == nil {
+		return ""
+	}
+	return q.Selector.String()
+}
