@@ -17,7 +17,7 @@ CONTROLPLANE_LDFLAGS := -s -w $(foreach package,k8s.io/component-base/version k8
 TOOL := go tool -modfile=tools/go.mod
 # How long each fuzz target runs, and which packages have some.
 FUZZTIME ?= 30s
-FUZZPACKAGES := ./rules/... ./engine/... ./wire/...
+FUZZPACKAGES := ./rules/... ./engine/... ./wire/... ./cmd/kanon
 
 .PHONY: help
 help: ## List the targets
@@ -111,7 +111,7 @@ pgo: bin/kanon bin/controlplane bin/kanonbench ## Record what kanon run does in 
 
 .PHONY: microbench
 microbench: ## Run the Go benchmarks with allocations, COUNT times (default 6) for BENCHTIME (default 1s) each, for benchstat
-	go test -run '^$$' -bench . -benchmem -count $(or $(COUNT),6) -benchtime $(or $(BENCHTIME),1s) ./rules/... ./engine/... ./wire/...
+	go test -run '^$$' -bench . -benchmem -count $(or $(COUNT),6) -benchtime $(or $(BENCHTIME),1s) ./rules/... ./engine/... ./wire/... ./cmd/kanon
 
 .PHONY: verify
 verify: ## Check that modules are tidy

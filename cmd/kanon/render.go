@@ -58,13 +58,13 @@ conditions, and the values of Secrets.
 The exit code is 0 also where something waits, 1 when the rule has errors, fails
 for the parent or is not for its kind, and 2 when the command is called wrongly.`,
 		Example: `  # The children of a parent that is written down, and what would wait
-  kanon render rule.yaml parent.yaml
+  kanon render rule.yaml parent.yaml --schemas crds/
 
   # The same for one in a cluster, with a ConfigMap that the rule looks up
-  kubectl get webapp storefront -o yaml | kanon render rule.yaml - --with settings.yaml
+  kubectl get webapp storefront -o yaml | kanon render rule.yaml - --schemas crds/ --with settings.yaml
 
   # As it will be on another day
-  kanon render rule.yaml parent.yaml --now 2030-01-01T00:00:00Z`,
+  kanon render rule.yaml parent.yaml --schemas crds/ --now 2030-01-01T00:00:00Z`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usageErrorf(cmd, "name a file with a rule and a file with a parent")

@@ -45,7 +45,7 @@ templates, which children each parent has and what its status says.`,
   kanon validate rules/
 
   # Show what a rule renders for a parent
-  kanon render rule.yaml parent.yaml`,
+  kanon render rule.yaml parent.yaml --schemas crds/`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		// As git has it: a word of two wrong letters is still near.

@@ -48,7 +48,7 @@ called wrongly.`,
   kanon test rules/
 
   # One case, with the time that it takes
-  kanon test rules/webapp_test.yaml --run 'scales' -v
+  kanon test rules/webapp_test.yaml --run autoscaler -v
 
   # What no case takes, and a report for CI
   kanon test rules/ --coverage --junit report.xml

@@ -65,7 +65,7 @@ the cluster does not answer.`,
   kanon validate rules/ --schemas crds/
 
   # A ConfigMap that a tool has made, against the kinds of your cluster
-  kustomize build . | kanon validate --cluster -
+  kubectl kustomize . | kanon validate --cluster -
 
   # What a code means
   kanon validate --explain KN0204
