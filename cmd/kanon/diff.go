@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -134,7 +133,7 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return clusterError(config.Host, err)
 	}
-	return clusterError(config.Host, c.run(ctx, parents))
+	return clusterError(config.Host, c.run(cmd, parents))
 }
 
 // program is the one rule in the files.
@@ -157,9 +156,6 @@ type comparison struct {
 	program *program.Program
 	out     io.Writer
 	color   bool
-	// counts has, by action and kind, how many objects change.
-	counts  map[string]int
-	deleted int
 }
 
 // parents are those that the arguments name.
@@ -234,28 +230,26 @@ func (c *comparison) written(ctx context.Context, file, namespace string) ([]*un
 }
 
 // run prints what changes for each parent, and a summary if there are several.
-func (c *comparison) run(ctx context.Context, parents []*unstructured.Unstructured) error {
+func (c *comparison) run(cmd *cobra.Command, parents []*unstructured.Unstructured) error {
+	defer sayIfSlow(cmd.ErrOrStderr(), fmt.Sprintf("Comparing %s with the cluster…", manifests.Counted(len(parents), "parent")))()
 	differ := livediff.New(livepreview.Options{Client: c.client, Kinds: c.kinds, Program: c.program, Namespace: c.options.kanonNamespace, Now: time.Now()})
-	c.counts = map[string]int{}
-	affected := 0
+	summary := livediff.NewSummary(parents, c.program.PruneLimit)
 	for _, parent := range parents {
-		changes, err := differ.Diff(ctx, parent)
+		changes, err := differ.Diff(cmd.Context(), parent)
 		if err != nil {
 			return err
 		}
 		if err := c.print(changes); err != nil {
 			return err
 		}
-		if len(changes.All) > 0 {
-			affected++
-		}
+		summary.Add(changes)
 	}
 	if len(parents) > 1 || c.options.all || c.options.selector != "" {
-		if _, err := fmt.Fprintln(c.out, c.summary(len(parents))); err != nil {
+		if _, err := fmt.Fprintf(c.out, "# %s\n", summary); err != nil {
 			return fmt.Errorf("print the summary: %w", err)
 		}
 	}
-	if affected > 0 {
+	if summary.Differs() {
 		return errDifferences
 	}
 	return nil
@@ -283,29 +277,7 @@ func (c *comparison) print(changes *livediff.Changes) error {
 			diff = textdiff.Colored(diff)
 		}
 		text.WriteString(diff)
-		c.counts[string(change.Action)+" "+change.Object.GetKind()]++
-		if change.Action == livediff.Deleted {
-			c.deleted++
-		}
 	}
 	_, err := io.WriteString(c.out, text.String())
 	return err
-}
-
-// summary is one line: how many parents, and what changes by kind.
-func (c *comparison) summary(parents int) string {
-	var parts []string
-	for what, n := range c.counts {
-		action, kind, _ := strings.Cut(what, " ")
-		parts = append(parts, fmt.Sprintf("%s %d %s", action, n, kind))
-	}
-	slices.Sort(parts)
-	text := "no changes"
-	if len(parts) > 0 {
-		text = strings.Join(parts, ", ")
-	}
-	if limit := c.program.PruneLimit; c.deleted > limit {
-		text += fmt.Sprintf("; the prune guard would block the deletions, which are more than pruneLimit (%d)", limit)
-	}
-	return fmt.Sprintf("# %s: %s", manifests.Counted(parents, "parent"), text)
 }
