@@ -35,13 +35,14 @@ spec:
   finalize:
     children:
     - id: cleanup
+      updatePolicy: CreateOnly
       template:
         apiVersion: batch/v1
         kind: Job
         metadata: {name: "${parent.metadata.name}-cleanup"}
         spec:
           managedBy: example.com/test
-          template: {spec: {restartPolicy: Never, containers: [{name: main, image: cleanup}]}}
+          template: {spec: {restartPolicy: Never, containers: [{name: main, image: "${parent.spec.?image.orValue('cleanup')}"}]}}
 `
 
 // States of a Job, as its controller writes them.
@@ -111,11 +112,12 @@ func TestJobsAreAwaited(t *testing.T) {
 		t.Error("a cleanup that has failed does not stall the parent")
 	}
 
-	// Another one in its place completes, and the parent goes.
+	// Another one in its place completes, and the parent goes, although it changed and its Job cannot.
 	failed = w.uid(jobs, "red-cleanup")
 	w.delete(jobs, w.home, "red-cleanup")
 	w.await(jobs, w.home, "red-cleanup", "is made again", another(failed))
 	w.job("red-cleanup", jobRuns)
+	w.patch(boxes, w.home, "red", `{"spec":{"image":"another"}}`)
 	w.job("red-cleanup", jobCompletes)
 	w.awaitGone(boxes, w.home, "red")
 	w.awaitGone(jobs, w.home, "red-migrate")
