@@ -42,10 +42,10 @@ func immutableFields(gvk schema.GroupVersionKind, template *yamltree.Node) [][]s
 	return nil
 }
 
-// notesFields says whether the fields are noted that expressions read: in rules with patches, and
-// with children that have immutable fields.
+// notesFields says whether the fields are noted that expressions read: in rules with patches, with
+// children that have immutable fields, and that read observed objects.
 func notesFields(r *syntax.Rule) bool {
-	return len(r.Patches) > 0 || slices.ContainsFunc(r.Children, func(spec syntax.Child) bool {
+	return len(r.Patches) > 0 || r.Source.Mentions(flow.RootObserved+".") || slices.ContainsFunc(r.Children, func(spec syntax.Child) bool {
 		return len(immutableFields(syntax.TemplateGVK(spec.Template), spec.Template)) > 0
 	})
 }

@@ -1,6 +1,7 @@
 package yamltree
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -135,4 +136,9 @@ func (s *Source) LineAt(p diagnostic.Position) string {
 		return ""
 	}
 	return s.lines[p.Line-1]
+}
+
+// Mentions reports whether a line of the source has a text.
+func (s *Source) Mentions(text string) bool {
+	return slices.ContainsFunc(s.lines, func(line string) bool { return strings.Contains(line, text) })
 }
