@@ -73,10 +73,9 @@ func StateReads(x *celenv.Expression, at func(id int64) diagnostic.Position) []F
 		}
 		p := PathOf(e)
 		names := p.Names()
-		if p.RootName() != RootObserved || !(judged && len(names) == 2 || len(names) == 3 && names[2] == "status") {
-			continue
+		if p.RootName() == RootObserved && (judged && len(names) == 2 || len(names) == 3 && names[2] == "status") {
+			reads = append(reads, FieldRead{Root: RootObserved + "." + names[1], path: names[2:], Text: x.Source(e), Pos: at(p.root.ID())})
 		}
-		reads = append(reads, FieldRead{Root: RootObserved + "." + names[1], path: names[2:], Text: x.Source(e), Pos: at(p.root.ID())})
 	}
 	return reads
 }
