@@ -35,13 +35,14 @@ spec:
   finalize:
     children:
     - id: cleanup
+      updatePolicy: CreateOnly
       template:
         apiVersion: batch/v1
         kind: Job
         metadata: {name: "${parent.metadata.name}-cleanup"}
         spec:
           managedBy: example.com/test
-          template: {spec: {restartPolicy: Never, containers: [{name: main, image: cleanup}]}}
+          template: {spec: {restartPolicy: Never, containers: [{name: main, image: "${parent.spec.?image.orValue('cleanup')}"}]}}
 `
 
 // States of a Job, as its controller writes them.
@@ -111,18 +112,19 @@ func TestJobsAreAwaited(t *testing.T) {
 		t.Error("a cleanup that has failed does not stall the parent")
 	}
 
-	// Another one in its place completes, and the parent goes.
+	// Another one in its place completes, and the parent goes, although it changed and its Job cannot.
 	failed = w.uid(jobs, "red-cleanup")
 	w.delete(jobs, w.home, "red-cleanup")
 	w.await(jobs, w.home, "red-cleanup", "is made again", another(failed))
 	w.job("red-cleanup", jobRuns)
+	w.patch(boxes, w.home, "red", `{"spec":{"image":"another"}}`)
 	w.job("red-cleanup", jobCompletes)
 	w.awaitGone(boxes, w.home, "red")
 	w.awaitGone(jobs, w.home, "red-migrate")
 }
 
 // While the migration to a new version runs, an object that keeps the version in the parent's status goes on with the old one
-// and is repaired, as docs/rules.md shows. A cleanup that is given up after some time keeps nobody.
+// and is repaired, as docs/rules.md shows, and a deleted Job is not run again. A cleanup that is given up after some time keeps nobody.
 func TestMigrateBeforeAnUpdate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -134,10 +136,11 @@ metadata: {name: versions}
 spec:
   parent: {apiVersion: $GROUP/v1, kind: Box}
   variables:
-  - {name: migrated, value: "${children.migrate.?status.?succeeded.orValue(0) > 0}"}
+  - {name: migrated, value: "${children.?migrate.?status.?succeeded.orValue(0) > 0}"}
   - {name: v, value: "${variables.migrated ? parent.spec.v : parent.?status.?v.orValue('')}"}
   children:
   - id: migrate
+    createWhen: ${parent.?status.?v.orValue("") != parent.spec.v}
     template:
       apiVersion: batch/v1
       kind: Job
@@ -185,6 +188,18 @@ spec:
 	w.job("migrate-2", jobCompletes)
 	w.await(configMaps, w.home, "b", "has the second version", has("2", "data", "v"))
 	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+
+	w.delete(jobs, w.home, "migrate-2")
+	w.awaitGone(jobs, w.home, "migrate-2")
+	w.patch(boxes, w.home, "b", `{"spec":{"size":"l"}}`)
+	w.await(configMaps, w.home, "b", "follows the parent, with the second version", func(obj *unstructured.Unstructured) bool {
+		return has("l", "data", "size")(obj) && has("2", "data", "v")(obj)
+	})
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+	w.quiet()
+	if _, err := w.at(jobs, w.home).Get(t.Context(), "migrate-2", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a migration that was done is run again because its Job was deleted: %v", err)
+	}
 
 	w.delete(boxes, w.home, "b")
 	w.awaitGone(boxes, w.home, "b")

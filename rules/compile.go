@@ -70,6 +70,8 @@ type compiler struct {
 	// fieldReads is what the expressions of each scalar read, variables followed; nil in rules
 	// of which nobody asks that.
 	fieldReads map[*yamltree.Node][]flow.FieldRead
+	// states are the reads of the state of observed objects.
+	states []stateRead
 	// constants are the expressions that read nothing.
 	constants map[*template.Expression]*constant
 	parser    *check.Parser
@@ -189,6 +191,7 @@ func (c *compiler) program() *program.Program {
 	p.Order = c.link(p, nodes)
 	rankChildren(p)
 	c.checkSkips(nodes, rest)
+	c.checkFormerStates()
 	c.checkIdentities(p)
 	c.checkRecursion(p)
 	return p

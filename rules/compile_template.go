@@ -388,7 +388,9 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	maps.Copy(c.read, a.Live)
 	c.drifts = c.drifts || a.Drifts
 	if c.fieldReads != nil {
-		a.Fields = append(a.Fields, flow.FieldReads(expr, func(name string) bool { return known.Origin(name) != nil }, func(id int64) diagnostic.Position { return at(expr.Offset(id)) })...)
+		position := func(id int64) diagnostic.Position { return at(expr.Offset(id)) }
+		a.Fields = append(a.Fields, flow.FieldReads(expr, func(name string) bool { return known.Origin(name) != nil }, position)...)
+		c.noteStates(flow.StateReads(expr, position), a.Fields, sc)
 	}
 	if !complete {
 		return nil, nil

@@ -58,7 +58,7 @@ func (c *compiler) itemsOf(spec *syntax.Child) *syntax.Child {
 		switch {
 		case next == nil:
 			if at == spec && !c.rule.OpenChildren {
-				c.report(at.SameAs.Pos, diagnostic.CodeUnknownChild, "there is no child called %q", at.SameAs.ID).WithHint("%s", diagnostic.DidYouMean(at.SameAs.ID, slices.Sorted(maps.Keys(c.children))))
+				c.report(at.SameAs.Pos, diagnostic.CodeUnknownChild, "there is no child called %q", at.SameAs.ID).Suggest(at.SameAs.ID, slices.Sorted(maps.Keys(c.children)))
 			}
 			return nil
 		case slices.Contains(path, next.ID):

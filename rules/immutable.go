@@ -42,21 +42,21 @@ func immutableFields(gvk schema.GroupVersionKind, template *yamltree.Node) [][]s
 	return nil
 }
 
-// notesFields says whether the fields are noted that expressions read: in rules with patches, and
-// with children that have immutable fields.
+// notesFields says whether the fields are noted that expressions read: in rules with patches, with
+// children that have immutable fields, and that read observed objects.
 func notesFields(r *syntax.Rule) bool {
-	return len(r.Patches) > 0 || slices.ContainsFunc(r.Children, func(spec syntax.Child) bool {
+	return len(r.Patches) > 0 || r.Source.Mentions(flow.RootObserved+".") || slices.ContainsFunc(r.Children, func(spec syntax.Child) bool {
 		return len(immutableFields(syntax.TemplateGVK(spec.Template), spec.Template)) > 0
 	})
 }
 
 // checkImmutable reports the first read of what can change in an immutable field, where the child
-// does not say what becomes of the object then. Children of spec.finalize are not asked: they live
-// for a parent that goes.
+// does not say what becomes of the object then. For a child of spec.finalize it matters most: while
+// its change is refused, the parent is not deleted.
 func (c *compiler) checkImmutable(spec *syntax.Child, child *program.Child) {
 	gaps := spec.Gaps
 	asked := spec.UpdateWhen == nil && spec.RecreateWhen == nil && !gaps["updateWhen"] && !gaps["recreateWhen"] && !gaps["updatePolicy"] && !gaps["ignore"]
-	if !asked || spec.Cleanup || spec.UpdatePolicy != "" && spec.UpdatePolicy != syntax.UpdateApply || !program.MayRecreate(child.GVK) {
+	if !asked || spec.UpdatePolicy != "" && spec.UpdatePolicy != syntax.UpdateApply || !program.MayRecreate(child.GVK) {
 		return
 	}
 	metadata := spec.Template.Get("metadata")
@@ -73,8 +73,12 @@ func (c *compiler) checkImmutable(spec *syntax.Child, child *program.Child) {
 			if !c.canChange(spec, r) || slices.ContainsFunc(named, r.IsPartOf) {
 				continue
 			}
-			c.report(r.Pos, diagnostic.CodeImmutable, "%s can change, and %s of a %s is immutable", r.Text, strings.Join(path, "."), child.GVK.Kind).
-				WithHint("write updatePolicy: ApplyOrRecreate, so that %s is then deleted and recreated, or CreateOnly, so that it stays as it was created", spec.Label())
+			f := c.report(r.Pos, diagnostic.CodeImmutable, "%s can change, and %s of a %s is immutable", r.Text, strings.Join(path, "."), child.GVK.Kind)
+			if spec.Cleanup {
+				f.WithHint("write updatePolicy: CreateOnly, so that %s stays as it was created: while the API server refuses its change, the parent is not deleted", spec.Label())
+				return
+			}
+			f.WithHint("write updatePolicy: ApplyOrRecreate, so that %s is then deleted and recreated, or CreateOnly, so that it stays as it was created", spec.Label())
 			return
 		}
 	}

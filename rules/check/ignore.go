@@ -43,7 +43,7 @@ func Ignored(path syntax.ParsedPath, kind string, s *openapi.Schema, reportAt fu
 		case openapi.Map, openapi.Object:
 			below, ok := s.At(step.Field)
 			if !ok {
-				k.report(i, diagnostic.CodeIgnoreUnknown, "%s has no field %s", at.kind(), at.to(step.Field, s).inKind()).WithHint("%s", fieldHint(step.Field, s))
+				k.report(i, diagnostic.CodeIgnoreUnknown, "%s has no field %s", at.kind(), at.to(step.Field, s).inKind()).Suggest(step.Field, fieldNames(s)).WithHint("%s", fieldHint(step.Field, s))
 				return
 			}
 			s, at = below, at.to(step.Field, s)

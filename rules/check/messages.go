@@ -96,9 +96,8 @@ func (c *checker) unknownField(s flow.Step, of *openapi.Schema) {
 		f.Message += ", so has() is always false"
 	}
 	names := fieldNames(of)
-	switch near := diagnostic.DidYouMean(s.Name, names); {
-	case near != "":
-		f.WithHint("%s", near)
+	switch f.Suggest(s.Name, names); {
+	case f.Hint != "":
 	case len(names) <= maxShownFields:
 		f.WithHint("known fields: %s", strings.Join(names, ", "))
 	default:
@@ -176,7 +175,7 @@ func (c *checker) checkEnum(literal, field ast.Expr, v Type) (reported bool) {
 	}
 	f := c.report(literal, diagnostic.CodeNeverEqual, "%s is never %s: it is one of %s", cmp.Or(c.path(field), "this"), literalWords(literal.AsLiteral()), strings.Join(names, ", "))
 	if text, ok := flow.LiteralText(literal); ok {
-		f.WithHint("%s", diagnostic.DidYouMean(text, names))
+		f.Suggest(text, names)
 	}
 	return true
 }

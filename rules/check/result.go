@@ -203,7 +203,7 @@ func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 		case field != nil:
 			r.check(entry.Value(), field.Schema, at.to(name, s))
 		case !s.Open:
-			name = r.noField(r.place(entry.Key()), name, s, at)
+			_, name = r.noField(r.place(entry.Key()), name, s, at)
 		}
 		given[name] = true
 	}

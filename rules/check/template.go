@@ -199,9 +199,11 @@ func (t *Template) object(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 			if s.Open {
 				continue
 			}
-			if name = t.noField(t.at(fd.Key), name, s, at); name == "" || n.Has(name) || given[name] {
+			var unknown *diagnostic.Finding
+			if unknown, name = t.noField(t.at(fd.Key), name, s, at); name == "" || n.Has(name) || given[name] {
 				continue
 			}
+			unknown.WithEdit(unknown.Position, fd.Name, name)
 			known = s.Fields[name] // the one that is meant
 		}
 		given[name] = given[name] || !isNull(fd.Value)
@@ -242,8 +244,8 @@ func (t *Template) required(n *yamltree.Node, s *openapi.Schema, given map[strin
 }
 
 // noField reports a name that is none of an object's fields. It gives the field whose name is near.
-func (t *Template) noField(pos diagnostic.Position, name string, s *openapi.Schema, at *fieldPath) (near string) {
-	finding := t.reportAt(pos, diagnostic.CodeNoSuchField, "%s has no field %s", at.kind(), at.to(name, s).inKind())
+func (t *Template) noField(pos diagnostic.Position, name string, s *openapi.Schema, at *fieldPath) (finding *diagnostic.Finding, near string) {
+	finding = t.reportAt(pos, diagnostic.CodeNoSuchField, "%s has no field %s", at.kind(), at.to(name, s).inKind())
 	above, below := placeAbove(name, at), placeBelow(name, s)
 	near, _ = diagnostic.Nearest(name, fieldNames(s))
 	switch {
@@ -254,7 +256,7 @@ func (t *Template) noField(pos diagnostic.Position, name string, s *openapi.Sche
 	default:
 		finding.WithHint("%s belongs in %s", name, strings.TrimPrefix(at.inKind()+"."+below, "."))
 	}
-	return near
+	return finding, near
 }
 
 // placeAbove is the path of the nearest object around that has a field.

@@ -98,7 +98,7 @@ func unquoteHint(text string, s *openapi.Schema) string {
 func (t *Template) constant(value any, s *openapi.Schema, at *fieldPath, pos diagnostic.Position) {
 	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e any) bool { return enumText(e) == enumText(value) }) && (!t.BuiltIn || value != "") {
 		t.reportAt(pos, diagnostic.CodeFieldEnum, "%s cannot be %s; %s", at, enumText(value), enumChoice(s.Enum)).
-			WithHint("%s", enumHint(value, s.Enum))
+			Suggest(enumNames(value, s.Enum))
 		return
 	}
 	switch want := t.badFormat(value, s); {
@@ -133,18 +133,15 @@ func enumChoice(enum []any) string {
 	return "it can be " + listed(texts, "or")
 }
 
-func enumHint(value any, enum []any) string {
-	text, ok := value.(string)
-	if !ok {
-		return ""
-	}
-	var names []string
+// enumNames are the strings among the values that a field can have, and the value as one.
+func enumNames(value any, enum []any) (text string, names []string) {
+	text, _ = value.(string)
 	for _, e := range enum {
 		if s, ok := e.(string); ok {
 			names = append(names, s)
 		}
 	}
-	return diagnostic.DidYouMean(text, names)
+	return text, names
 }
 
 // badFormat is what a value must be that is not of the format of its field; empty if it is.

@@ -137,6 +137,7 @@ const (
 
 	CodeUncreatedChild Code = "KN0540"
 	CodeShortLivedJob  Code = "KN0541"
+	CodeFormerState    Code = "KN0542"
 )
 
 // What can be found in what a rule deletes.
@@ -289,6 +290,7 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeIgnorePart, "A part that cannot be ignored on its own", SeverityError},
 		{CodeUncreatedChild, "A child that may not be created is read", SeverityError},
 		{CodeShortLivedJob, "A Job that deletes itself is recreated", SeverityWarning},
+		{CodeFormerState, "The state of an object with an earlier name", SeverityWarning},
 
 		{CodeRuleTwice, "Two rules with the same name", SeverityError},
 		{CodeRuleNamespace, "A rule outside Kanon's namespace", SeverityError},
@@ -313,7 +315,7 @@ func (c Code) severity() Severity {
 	switch c {
 	case CodeMoreWarnings, CodeLooksLike, CodeConstant, CodeOptionalField, CodeUncheckedKind,
 		CodeNoSubresource, CodeNoConditions, CodeNoSchema, CodeUnguardedLookup, CodeShortLivedJob,
-		CodePatchSecret, CodeClash, CodeImmutable:
+		CodePatchSecret, CodeClash, CodeImmutable, CodeFormerState:
 		return SeverityWarning
 	default:
 		return SeverityError

@@ -28,6 +28,8 @@ type Finding struct {
 	Message string `json:"message"`
 	// Hint says what to write instead. It may be empty.
 	Hint string `json:"hint,omitempty"`
+	// Fix is what an editor can do about it; nil if the way out is not mechanical.
+	Fix *Fix `json:"fix,omitempty"`
 	// Length is how many characters of the line the finding is about. 0: only the position is known.
 	Length int `json:"length,omitempty"`
 	// Related are other places that the finding is about.
@@ -90,6 +92,7 @@ func (f *Finding) WithRelated(pos Position, format string, args ...any) *Finding
 // WithLines adds the lines of the source that the finding is about, and how much of them. lineAt gives those of its file.
 func (f *Finding) WithLines(lineAt func(Position) string) *Finding {
 	f.Text = lineAt(f.Position)
+	f.Fix = f.Fix.settled(lineAt)
 	if f.Length == 0 {
 		f.Length = spanOf(f.Text, f.Column, f.Message)
 	}

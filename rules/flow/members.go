@@ -105,7 +105,7 @@ func (a *analyzer) child(e ast.Expr, id string, soft bool) *Origin {
 func (a *analyzer) childCalled(e ast.Expr, id string) *syntax.Child {
 	spec := a.Children[id]
 	if spec == nil && !a.Rule.OpenChildren {
-		a.out.ReportNode(e.ID(), id, diagnostic.CodeUnknownChild, "there is no child called %q", id).WithHint("%s", diagnostic.DidYouMean(id, a.Names.Members(RootChildren)))
+		a.out.ReportNode(e.ID(), id, diagnostic.CodeUnknownChild, "there is no child called %q", id).Suggest(id, a.Names.Members(RootChildren))
 	}
 	return spec
 }
@@ -131,7 +131,7 @@ func (a *analyzer) pair(e ast.Expr, id string, soft bool) *Origin {
 		a.noteMember(e, RootEach, id, !soft)
 	case a.childCalled(e, id) != nil:
 		a.out.ReportNode(e.ID(), id, diagnostic.CodeNotPaired, "%s does not have the same items as %s, so each.%s does not exist", id, a.Scope.Place, id).
-			WithHint("%s", diagnostic.DidYouMean(id, a.Scope.Family))
+			Suggest(id, a.Scope.Family)
 	}
 	return later()
 }
@@ -141,7 +141,7 @@ func (a *analyzer) variable(e ast.Expr, name string) *Origin {
 	v := a.Names.Variable(name)
 	if v == nil {
 		if !a.Rule.OpenVariables && !a.Scope.OpenVariables {
-			a.out.ReportNode(e.ID(), name, diagnostic.CodeUnknownVariable, "there is no variable called %q", name).WithHint("%s", diagnostic.DidYouMean(name, a.Names.Members(RootVariables)))
+			a.out.ReportNode(e.ID(), name, diagnostic.CodeUnknownVariable, "there is no variable called %q", name).Suggest(name, a.Names.Members(RootVariables))
 		}
 		return fixed()
 	}
@@ -165,8 +165,8 @@ func (a *analyzer) lookup(e ast.Expr, id string, soft bool) *Origin {
 	if l == nil {
 		if !a.Rule.OpenLookups {
 			f := a.out.ReportNode(e.ID(), id, diagnostic.CodeUnknownLookup, "there is no lookup called %q", id)
-			if f.WithHint("%s", diagnostic.DidYouMean(id, a.Names.Members(RootLookups))); f.Hint == "" && a.Children[id] != nil {
-				f.Hint = "write children." + id
+			if f.Suggest(id, a.Names.Members(RootLookups)); f.Hint == "" && a.Children[id] != nil {
+				f.WithHint("write children.%s", id)
 			}
 		}
 		return later()
@@ -204,7 +204,7 @@ func (a *analyzer) statusField(e ast.Expr, name string) {
 		names = append(names, f.Name)
 	}
 	a.out.ReportNode(e.ID(), name, diagnostic.CodeUnknownStatus, "spec.status has no field %q, and status is what that renders", name).
-		WithHint("%s", diagnostic.DidYouMean(name, names))
+		Suggest(name, names)
 }
 
 // checkFinalizing reports a read of finalizing in a rule that does not keep its parents.

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/cel-go/common/ast"
+
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
 )
@@ -56,6 +58,24 @@ func FieldReads(x *celenv.Expression, isItem func(name string) bool, at func(id 
 		}
 		read.asks = len(p.Steps) > 0 && p.Steps[len(p.Steps)-1].Asks
 		reads = append(reads, read)
+	}
+	return reads
+}
+
+// StateReads lists the reads of the status of observed objects, also by ready and kstatus. Each has the
+// position of its beginning.
+func StateReads(x *celenv.Expression, at func(id int64) diagnostic.Position) []FieldRead {
+	var reads []FieldRead
+	for _, e := range x.Nodes() {
+		judged := e.Kind() == ast.CallKind && (e.AsCall().FunctionName() == "ready" || e.AsCall().FunctionName() == "kstatus") && len(e.AsCall().Args()) == 1
+		if judged {
+			e = e.AsCall().Args()[0]
+		}
+		p := PathOf(e)
+		names := p.Names()
+		if p.RootName() == RootObserved && (judged && len(names) == 2 || len(names) == 3 && names[2] == "status") {
+			reads = append(reads, FieldRead{Root: RootObserved + "." + names[1], path: names[2:], Text: x.Source(e), Pos: at(p.root.ID())})
+		}
 	}
 	return reads
 }

@@ -1,8 +1,6 @@
 package flow
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -34,13 +32,17 @@ func Unknown(env *celenv.Env, parsed *celenv.Parsed, text string, scope Scope, k
 			name, offset = n.Name+"."+f.Name, n.Offset
 			return true
 		})
-		report(offset, diagnostic.CodeUnknownFunction, "unknown function %q", name).Hint = cmp.Or(foreignFunction(f.Name), diagnostic.DidYouMean(name, env.FunctionNames()))
+		unknown := report(offset, diagnostic.CodeUnknownFunction, "unknown function %q", name)
+		if unknown.Hint = foreignFunction(f.Name); unknown.Hint == "" {
+			unknown.Suggest(name, env.FunctionNames())
+		}
 	}
 	for _, n := range names {
 		if why := outOfScope(n.Name, scope); why != "" {
 			report(n.Offset, diagnostic.CodeOutOfScope, "%s", why)
 		} else if !scope.OpenNames && !misused {
-			report(n.Offset, diagnostic.CodeUnknownName, "unknown name %q", n.Name).Hint = rootHint(text, n, scope, known)
+			unknown := report(n.Offset, diagnostic.CodeUnknownName, "unknown name %q", n.Name)
+			hintRoot(unknown, text, n, scope, known)
 		}
 		roots = append(roots, n.Name)
 	}
@@ -70,38 +72,44 @@ func outOfScope(name string, sc Scope) string {
 	return ""
 }
 
-// rootHint says what an unknown name could have been meant for.
-func rootHint(text string, n celenv.Name, sc Scope, known Names) string {
+// hintRoot says what an unknown name could have been meant for.
+func hintRoot(f *diagnostic.Finding, text string, n celenv.Name, sc Scope, known Names) {
 	isMember := func(root string) bool { return slices.Contains(known.Members(root), n.Name) }
 	name := n.Name
 	if whole := dashedName(text, n); whole != "" {
-		return fmt.Sprintf("- and / are operators here: a key that has them is written in brackets, as in [%q]", whole)
+		f.WithHint("- and / are operators here: a key that has them is written in brackets, as in [%q]", whole)
+		return
+	}
+	meant := func(root string) { f.WithEdit(f.Position, name, root) }
+	write := func(path string) {
+		f.WithHint("write %s", path)
+		meant(path)
 	}
 	switch {
 	case name == "schema":
-		return "the object that the rule is for is parent, as in " + strings.Replace(text, "schema.", "parent.", 1)
+		f.WithHint("the object that the rule is for is parent, as in %s", strings.Replace(text, "schema.", "parent.", 1))
+		meant(RootParent)
 	case name == "resources":
-		return "the objects that the rule makes are children, as in children.<id>"
+		f.WithHint("the objects that the rule makes are children, as in children.<id>")
+		meant(RootChildren)
 	case name == "spec" || name == "metadata" || name == "status":
-		return "write parent." + name
+		write("parent." + name)
 	case name == "vars":
-		return "write variables"
+		write(RootVariables)
 	case name == "object" || name == "oldObject" || name == "request":
-		return "the object that the rule is for is parent"
+		f.WithHint("the object that the rule is for is parent")
 	case sc.AllowChildren && isMember(RootChildren):
-		return "write children." + name
+		write("children." + name)
 	case isMember(RootLookups):
-		return "write lookups." + name
+		write("lookups." + name)
 	case isMember(RootVariables):
-		return "write variables." + name
+		write("variables." + name)
+	case f.Suggest(name, sc.Roots).Hint != "":
+	case text == name:
+		f.WithHint("to write ${%s} as text, write $${%s}", name, name)
+	default:
+		f.WithHint("known names: %s; to write ${ as text, write $${", strings.Join(sc.Roots, ", "))
 	}
-	if near := diagnostic.DidYouMean(name, sc.Roots); near != "" {
-		return near
-	}
-	if text == name {
-		return fmt.Sprintf("to write ${%s} as text, write $${%s}", name, name)
-	}
-	return fmt.Sprintf("known names: %s; to write ${ as text, write $${", strings.Join(sc.Roots, ", "))
 }
 
 // isMacro reports whether a call by that name is expanded when it is parsed, so that one that is

@@ -80,7 +80,7 @@ func (d *decoder) conditionStatus(n *yamltree.Node, path string) *yamltree.Node 
 		return n
 	}
 	d.report(n, diagnostic.CodeNotOneOf, `%s must be True, False or Unknown, or an expression that gives one of these, true or false; it is %s`, path, shown(n)).
-		WithHint("%s", diagnostic.DidYouMean(text, []string{"True", "False", "Unknown"}))
+		Suggest(text, []string{"True", "False", "Unknown"})
 	return nil
 }
 
@@ -134,7 +134,7 @@ func (d *decoder) event(n *yamltree.Node, index int) Event {
 			typ, ok := d.plainString(n, path+".type")
 			if ok && typ != eventNormal && typ != eventWarning {
 				d.report(n, diagnostic.CodeNotOneOf, "%s.type must be Normal or Warning, and is %q", path, typ).
-					WithHint("%s", diagnostic.DidYouMean(typ, []string{eventNormal, eventWarning}))
+					Suggest(typ, []string{eventNormal, eventWarning})
 			}
 			e.Type = typ
 		},

@@ -105,7 +105,7 @@ func (d *decoder) document(root *yamltree.Node, before int) {
 		d.report(kind, diagnostic.CodeNoKind, "kind must be a string, and is %s", kind.What())
 	case kindText != RuleKind:
 		d.report(kind, diagnostic.CodeForeignKind, "a document of kind %s; only %s and CustomResourceDefinition are allowed here", shown(kind), RuleKind).
-			WithHint("%s", diagnostic.DidYouMean(kindText, []string{RuleKind, "CustomResourceDefinition"}))
+			Suggest(kindText, []string{RuleKind, "CustomResourceDefinition"})
 		if strings.HasPrefix(apiText, "kanon.dev/") {
 			d.ruleDocument(root, before) // nothing else has that apiVersion
 		}

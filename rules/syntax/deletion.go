@@ -48,6 +48,6 @@ func (d *decoder) deletionWord(n *yamltree.Node, path string) *yamltree.Node {
 		return n
 	}
 	d.report(n, diagnostic.CodeNotOneOf, "%s must be %s, or an expression that gives one of these, and is %s", path, strings.Join(DeletionPolicies(), " or "), shown(n)).
-		WithHint("%s", diagnostic.DidYouMean(text, DeletionPolicies()))
+		Suggest(text, DeletionPolicies())
 	return nil
 }

@@ -55,6 +55,7 @@ func (d *decoder) object(n *yamltree.Node, path string, known fields, required .
 		unknown.Hint = hint
 		if _, ok := known[target]; ok && !n.Has(target) && !meant[target] {
 			meant[target] = true
+			unknown.WithEdit(unknown.Position, f.Name, target)
 			read(target, f.Value)
 		}
 	}

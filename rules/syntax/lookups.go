@@ -182,7 +182,7 @@ func (d *decoder) openRequirement(n *yamltree.Node, path string) {
 			d.openText(n, path+".operator")
 			if s, ok := n.Text(); ok && !HasExpression(s) && !isSelectorOperator(s) {
 				d.report(n, diagnostic.CodeSelector, "%s.operator: %q is not an operator of a selector", path, s).
-					WithHint("%s", diagnostic.DidYouMean(s, selectorOperators()))
+					Suggest(s, selectorOperators())
 			}
 		},
 		"values": func(n *yamltree.Node) {

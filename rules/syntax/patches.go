@@ -66,7 +66,7 @@ func (d *decoder) patch(n *yamltree.Node, index int, before []Patch) Patch {
 			text, ok := d.plainString(n, path+".conflict")
 			if ok && !slices.Contains(conflictPolicies(), text) {
 				d.report(n, diagnostic.CodeNotOneOf, "%s.conflict must be %s, and is %q", path, strings.Join(conflictPolicies(), " or "), text).
-					WithHint("%s", diagnostic.DidYouMean(text, conflictPolicies()))
+					Suggest(text, conflictPolicies())
 			}
 			p.Refuse = text == conflictRefuse
 		},

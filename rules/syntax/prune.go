@@ -29,7 +29,7 @@ func (d *decoder) onRuleDeletion(n *yamltree.Node) RuleDeletion {
 	text, ok := d.plainString(n, path)
 	if ok && !slices.Contains(known, text) {
 		d.report(n, diagnostic.CodeNotOneOf, "%s must be %s, and is %q", path, strings.Join(known, " or "), text).
-			WithHint("%s", diagnostic.DidYouMean(text, known))
+			Suggest(text, known)
 	}
 	return RuleDeletion(text)
 }

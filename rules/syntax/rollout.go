@@ -74,7 +74,7 @@ func (d *decoder) rollout(n *yamltree.Node, path string) *Rollout {
 			text, ok := d.plainString(n, path+".order")
 			if ok && text != orderParallel && text != orderOrderedReady {
 				d.report(n, diagnostic.CodeNotOneOf, "%s.order must be %s or %s, and is %q", path, orderParallel, orderOrderedReady, text).
-					WithHint("%s", diagnostic.DidYouMean(text, []string{orderParallel, orderOrderedReady}))
+					Suggest(text, []string{orderParallel, orderOrderedReady})
 			}
 			r.Ordered = text == orderOrderedReady
 		},

@@ -33,7 +33,7 @@ func (d *decoder) updatePolicy(n *yamltree.Node, path string) UpdatePolicy {
 	if ok && !slices.Contains(updatePolicies(), text) {
 		names := updatePolicies()
 		d.report(n, diagnostic.CodeNotOneOf, "%s must be %s or %s, and is %q", path, strings.Join(names[:len(names)-1], ", "), names[len(names)-1], text).
-			WithHint("%s", diagnostic.DidYouMean(text, updatePolicies()))
+			Suggest(text, updatePolicies())
 	}
 	return UpdatePolicy(text)
 }

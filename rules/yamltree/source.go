@@ -1,9 +1,9 @@
 package yamltree
 
 import (
+	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -31,27 +31,17 @@ type Source struct {
 	probed int
 }
 
-// byteOrderMark may stand at the beginning of a text and means nothing.
-const byteOrderMark = "\ufeff"
-
 // New makes a source of the text of a file. Findings call it name.
 func New(name string, data []byte) *Source {
 	s := &Source{name: name}
-	rest := strings.TrimPrefix(string(data), byteOrderMark)
+	rest := strings.TrimPrefix(string(data), diagnostic.ByteOrderMark)
 	for {
-		line, end := rest, ""
-		if i := strings.IndexAny(rest, lineEnds); i >= 0 {
-			_, size := utf8.DecodeRuneInString(rest[i:])
-			if strings.HasPrefix(rest[i:], "\r\n") {
-				size = len("\r\n")
-			}
-			line, end = rest[:i], rest[i:i+size]
-		}
+		line, end, after := diagnostic.CutLine(rest)
 		s.lines, s.ends = append(s.lines, line), append(s.ends, end)
 		if end == "" {
 			return s
 		}
-		rest = rest[len(line)+len(end):]
+		rest = after
 	}
 }
 
@@ -69,10 +59,6 @@ func (s *Source) Inner(holder *Node) *Source {
 	in.outer, in.holder = s, holder.yaml
 	return in
 }
-
-// lineEnds are the characters that end a line in YAML 1.1, section 4.2, which the parser
-// follows: NEL, LS and PS besides the usual ones.
-const lineEnds = "\n\r\u0085\u2028\u2029"
 
 // text joins lines, each with its end.
 func (s *Source) text(first, last int) string {
@@ -114,8 +100,8 @@ func (s *Source) outside(p diagnostic.Position) diagnostic.Position {
 func (s *Source) starts() []int {
 	s.once.Do(func() {
 		at := 0
-		if strings.HasPrefix(s.holder.Value, byteOrderMark) {
-			at = len(byteOrderMark)
+		if strings.HasPrefix(s.holder.Value, diagnostic.ByteOrderMark) {
+			at = len(diagnostic.ByteOrderMark)
 		}
 		s.offsets = make([]int, len(s.lines))
 		for i := range s.lines {
@@ -135,4 +121,9 @@ func (s *Source) LineAt(p diagnostic.Position) string {
 		return ""
 	}
 	return s.lines[p.Line-1]
+}
+
+// Mentions reports whether a line of the source has a text.
+func (s *Source) Mentions(text string) bool {
+	return slices.ContainsFunc(s.lines, func(line string) bool { return strings.Contains(line, text) })
 }

@@ -1,0 +1,164 @@
+package diagnostic
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Fix is what an editor or kanon validate --fix can do about a finding: after its edits, which are made together, the finding is gone.
+type Fix struct {
+	// Title says what it does: replace "parnt" with "parent".
+	Title string `json:"title"`
+	// Edits are in the file of the finding.
+	Edits []Edit `json:"edits"`
+}
+
+// Edit puts New where Old begins, at the position. Old is within one line; if it is empty, New is inserted before the position.
+type Edit struct {
+	Position `json:",inline"`
+	Old      string `json:"old"`
+	New      string `json:"new"`
+}
+
+// WithEdit adds an edit to the fix of a finding. Edits of text that is not at its position when the lines of the source are
+// known, because YAML has it in another form, are dropped with the whole fix.
+func (f *Finding) WithEdit(pos Position, before, after string) *Finding {
+	if f.Fix == nil {
+		f.Fix = &Fix{Title: titleOf(before, after)}
+	}
+	f.Fix.Edits = append(f.Fix.Edits, Edit{Position: pos, Old: before, New: after})
+	return f
+}
+
+func titleOf(before, after string) string {
+	switch {
+	case before == "":
+		return fmt.Sprintf("insert %q", after)
+	case after == "":
+		return fmt.Sprintf("remove %q", before)
+	default:
+		return fmt.Sprintf("replace %q with %q", before, after)
+	}
+}
+
+// Suggest asks whether the most similar of some names was meant by the one at the position of the finding, which the fix replaces.
+// If none is similar enough it does nothing.
+func (f *Finding) Suggest(name string, names []string) *Finding {
+	if near, ok := Nearest(name, names); ok {
+		f.WithHint("did you mean %q?", near)
+		f.WithEdit(f.Position, name, near)
+	}
+	return f
+}
+
+// settled is the fix with each edit where its text is in the source; nil if one cannot be made.
+func (x *Fix) settled(lineAt func(Position) string) *Fix {
+	if x == nil || len(x.Edits) == 0 {
+		return nil
+	}
+	out := &Fix{Title: x.Title, Edits: slices.Clone(x.Edits)}
+	for i := range out.Edits {
+		e := &out.Edits[i]
+		if e.Line == 0 || e.Column == 0 || e.Path != "" {
+			return nil
+		}
+		rest := from(lineAt(e.Position), e.Column)
+		if quoted := rest != "" && (rest[0] == '"' || rest[0] == '\''); quoted && e.Old != "" && strings.HasPrefix(rest[1:], e.Old+rest[:1]) {
+			e.Column++ // the name is in quotes
+			continue
+		}
+		if !strings.HasPrefix(rest, e.Old) {
+			return nil
+		}
+	}
+	return out
+}
+
+// Fixed makes the edits of the fixes of findings in a text, the source of them all, and returns the findings that were fixed. Of
+// two fixes for the same place only the first is made.
+func (fs Findings) Fixed(data []byte) (fixed []byte, done Findings) {
+	type change struct {
+		from, to int
+		text     string
+	}
+	lines := offsets(string(data))
+	var changes []change
+	for _, f := range fs {
+		if f.Fix == nil {
+			continue
+		}
+		var own []change
+		free := true
+		for _, e := range f.Fix.Edits {
+			at, ok := lines.offset(string(data), e)
+			next := change{at, at + len(e.Old), e.New}
+			if ok && slices.Contains(changes, next) {
+				continue // another finding asks for the same
+			}
+			free = free && ok && !slices.ContainsFunc(changes, func(c change) bool { return next.from <= c.to && c.from <= next.to })
+			own = append(own, next)
+		}
+		if free {
+			changes, done = append(changes, own...), append(done, f)
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.from, b.from) })
+	at := 0
+	for _, c := range changes {
+		fixed = append(append(fixed, data[at:c.from]...), c.text...)
+		at = c.to
+	}
+	return append(fixed, data[at:]...), done
+}
+
+// lineOffsets is where each line of a text begins.
+type lineOffsets []int
+
+func offsets(text string) lineOffsets {
+	rest := strings.TrimPrefix(text, ByteOrderMark)
+	var out lineOffsets
+	for {
+		out = append(out, len(text)-len(rest))
+		_, end, after := CutLine(rest)
+		if end == "" {
+			return out
+		}
+		rest = after
+	}
+}
+
+// offset is where an edit is made. It is false if its text is not there.
+func (l lineOffsets) offset(text string, e Edit) (int, bool) {
+	if e.Line < 1 || e.Line > len(l) || e.Column < 1 {
+		return 0, false
+	}
+	line, _, _ := CutLine(text[l[e.Line-1]:])
+	rest := from(line, e.Column)
+	if rest == "" && utf8.RuneCountInString(line) != e.Column-1 || !strings.HasPrefix(rest, e.Old) {
+		return 0, false
+	}
+	return l[e.Line-1] + len(line) - len(rest), true
+}
+
+// ByteOrderMark may stand at the beginning of a text and means nothing.
+const ByteOrderMark = "\ufeff"
+
+// lineEnds are the characters that end a line in YAML 1.1, section 4.2, which the parser
+// follows: NEL, LS and PS besides the usual ones.
+const lineEnds = "\n\r\u0085\u2028\u2029"
+
+// CutLine cuts the first line off a text, as YAML counts lines. The last one has no end.
+func CutLine(text string) (line, end, rest string) {
+	i := strings.IndexAny(text, lineEnds)
+	if i < 0 {
+		return text, "", ""
+	}
+	_, size := utf8.DecodeRuneInString(text[i:])
+	if strings.HasPrefix(text[i:], "\r\n") {
+		size = len("\r\n")
+	}
+	return text[:i], text[i : i+size], text[i+size:]
+}
