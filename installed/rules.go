@@ -71,7 +71,7 @@ func List(ctx context.Context, client dynamic.Interface, namespace string) (*Rul
 		// Whoever has no right gets this answer also where the kind does not exist.
 		r.Problems, err2 = append(r.Problems, Problem{Where: "Rule objects", Message: "they cannot be listed: " + reasonOf(err2)}), nil
 	}
-	if err := errors.Join(err1, err2, err3); err != nil {
+	if err := cmp.Or(err1, err2, err3); err != nil { // they mostly have one reason
 		return nil, err
 	}
 	r.build(append(configMaps, objects...), records)

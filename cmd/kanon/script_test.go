@@ -33,7 +33,7 @@ func (s sharing) Run() int { return controlplanetest.Main(s.m) }
 // TestScripts runs testdata/script. Beside testscript's own commands there are:
 //
 //	exits CODE COMMAND...   the command ends with that exit code
-//	cluster                 $KUBECONFIG is a real cluster's, $NAMESPACE a new namespace in it
+//	cluster                 $KUBECONFIG is a real cluster's, $NAMESPACE a new namespace in it, and $RULES_CRD the definition of Rule objects
 //	kubectl ARGUMENT...     in that namespace
 //	start ARGUMENT...       kanon runs with the arguments, beside the script
 //	await REGEXP            its log gets a line that matches
@@ -110,6 +110,9 @@ func (s *script) cluster([]string) {
 	config := controlplanetest.Config(s.tb)
 	s.Setenv("KUBECONFIG", controlplanetest.Kubeconfig(s.tb))
 	s.Setenv("NAMESPACE", controlplanetest.Namespace(s.tb, config))
+	definition, err := filepath.Abs("../../deploy/base/crd.yaml")
+	s.Check(err)
+	s.Setenv("RULES_CRD", definition)
 }
 
 func (s *script) kubectl(args []string) {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/request"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -81,7 +82,7 @@ func (p *pass) planNext() {
 		return // this reconcile does not count: the next one comes as soon as it can
 	}
 	// The text outlives the parent as it is now.
-	next := pacing.Schedule{Requested: strings.Clone(p.parent.GetAnnotations()[annotationReconcileAt])}
+	next := pacing.Schedule{Requested: strings.Clone(request.ReconcileAt(p.parent))}
 	if next.Interval = p.outcome.MinInterval; next.Interval > 0 {
 		next.Started = p.started
 	}

@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/engine/patching"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
+	"kanon.dev/kanon/engine/request"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -95,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 		return outcome.Outcome{}
 	}
 	r.Parents.SetFinalizer(k, op.HasFinalizer(parent))
-	if isSuspended(parent) {
+	if request.IsSuspended(parent) {
 		r.Guard.Doubt(op, k, r.riskOf(op, k, parent))
 		return outcome.Outcome{Verdict: r.skipSuspended(op, k, parent)}
 	}
@@ -104,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 	}
 	now := r.Now()
 	remembered := r.Parents.Memory(k, parent.GetUID(), op.Program.Hash)
-	remembered.Schedule.Request(parent.GetAnnotations()[annotationReconcileAt])
+	remembered.Schedule.Request(request.ReconcileAt(parent))
 	if wait := remembered.Schedule.Wait(now); wait > 0 {
 		return outcome.Outcome{Verdict: outcome.Later, After: wait}
 	}

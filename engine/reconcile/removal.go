@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/request"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -32,9 +33,9 @@ func (r *Reconciler) cleanUpRemoved(ctx context.Context, op *operator.Operator, 
 	}
 	switch {
 	case parent == nil:
-	case isSuspended(parent) && r.mayHaveFields(op, k, parent):
+	case request.IsSuspended(parent) && r.mayHaveFields(op, k, parent):
 		return outcome.Outcome{Verdict: r.skipSuspended(op, k, parent)}
-	case isSuspended(parent): // all the rules for its kind come here
+	case request.IsSuspended(parent): // all the rules for its kind come here
 	case parent.GetDeletionTimestamp() != nil && op.HasFinalizer(parent):
 		out = r.pass(ctx, r.deletionOf(op, k, parent), (*pass).cleanUp)
 	case parent.GetDeletionTimestamp() == nil && r.mayHaveFields(op, k, parent) && (r.waitsForOtherRule(ctx, op, parent) || !r.Guard.MayCleanUp(op)):

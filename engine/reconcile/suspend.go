@@ -1,30 +1,13 @@
 package reconcile
 
 import (
-	"strconv"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/request"
 )
-
-// Annotations that a user sets on a parent. They hold for all rules of its kind.
-const (
-	// annotationSuspend, when true, has everything left as it is.
-	annotationSuspend = "kanon.dev/suspend"
-	// annotationReconcileAt, when it changes, asks for a reconcile at once. Its value means nothing; the time is what people
-	// write.
-	annotationReconcileAt = "kanon.dev/reconcile-at"
-)
-
-// isSuspended tells whether a parent asks for nothing to be done. All that Go takes for true counts: who wrote True did not mean
-// that children may be deleted.
-func isSuspended(parent *unstructured.Unstructured) bool {
-	suspended, err := strconv.ParseBool(parent.GetAnnotations()[annotationSuspend])
-	return err == nil && suspended
-}
 
 // skipSuspended leaves a suspended parent alone. All that is remembered of it stays, so that nothing is reported twice when it
 // goes on; but it goes on at once, whatever minInterval says. No event comes for a parent that the informer does not show, so
@@ -43,5 +26,5 @@ func (r *Reconciler) skipSuspended(op *operator.Operator, k queue.Key, parent *u
 // and then changes what its rule reads is not to see anything deleted.
 func (c *changes) isSuspended() bool {
 	now, ok := c.Monitors.Head(c.op.ParentKey, c.key.Parent.Namespace, c.key.Parent.Name)
-	return ok && now.GetUID() == c.parent.GetUID() && isSuspended(now)
+	return ok && now.GetUID() == c.parent.GetUID() && request.IsSuspended(now)
 }
