@@ -64,7 +64,7 @@ templates, which children each parent has and what its status says.`,
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageFunc(usage)
-	root.AddCommand(newRunCommand(), newValidateCommand(), newRenderCommand(), newTestCommand(), newRBACCommand(), newInitCommand(), newDiffCommand(), newExplainCommand(), newCompletionCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(), newValidateCommand(), newRenderCommand(), newTestCommand(), newRBACCommand(), newInitCommand(), newDiffCommand(), newExplainCommand(), newSchemaCommand(), newCompletionCommand(), newVersionCommand())
 	root.SetHelpCommand(newHelpCommand())
 	root.InitDefaultHelpCmd()
 	rename(root, name)
