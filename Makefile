@@ -67,6 +67,10 @@ lint: ## Check style, imports and formatting
 format: ## Format all Go code
 	$(TOOL) golangci-lint fmt
 
+.PHONY: crd
+crd: ## Write the fields of a rule into the CustomResourceDefinition of Rule objects
+	go test ./ruleschema -run '^TestDefinition$$' -update
+
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (default 30s)
 	@set -e; packages=$$(go list $(FUZZPACKAGES)); for package in $$packages; do \

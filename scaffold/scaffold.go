@@ -3,7 +3,7 @@
 //	files, err := scaffold.Files(scaffold.Names{Name: "cache", Group: "example.com"})
 //	os.WriteFile("cache/"+files[0].Name, files[0].Data, 0o644)
 //
-// The files are those in template/, with the names of the kind filled in.
+// The files are those in template/, with the names of the kind filled in, and the schema with which editors check rules.
 package scaffold
 
 import (
@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kanon.dev/kanon/ruleschema"
 )
 
 //go:embed template/*.yaml
@@ -61,7 +63,7 @@ func Files(n Names) ([]File, error) {
 		}
 		files = append(files, File{Name: entry.Name(), Data: []byte(fill.Replace(string(text)))})
 	}
-	return files, nil
+	return append(files, File{Name: ruleschema.Path, Data: ruleschema.JSON()}), nil
 }
 
 // camel is a name in camel case: web-app is WebApp.

@@ -25,7 +25,8 @@ func newInitCommand() *cobra.Command {
 		Short: "Make a folder with a new rule",
 		Long: `Make a folder with a rule that works: the definition of a kind, a rule that makes
 a Deployment, a Service and a ConfigMap of each object of it, an object, and tests that
-pass. Comments explain each part. Change it to what you need.
+pass. Comments explain each part. Change it to what you need. The hidden folder .kanon has
+the schema with which editors complete and check rules; see 'kanon schema'.
 
 Files that exist are not overwritten.`,
 		Example: `  # A folder web-app with a rule for the kind WebApp in shop.example.com
@@ -60,12 +61,12 @@ func (o *initOptions) init(cmd *cobra.Command, name string) error {
 			return fmt.Errorf("%s exists already, and nothing was written: choose another folder with --dir", filepath.Join(dir, file.Name))
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as mkdir does
-		return fmt.Errorf("%s: %w", dir, manifests.Reason(err))
-	}
 	out := cmd.OutOrStdout()
 	for _, file := range files {
 		path := filepath.Join(dir, file.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // as mkdir does
+			return fmt.Errorf("%s: %w", filepath.Dir(path), manifests.Reason(err))
+		}
 		if err := os.WriteFile(path, file.Data, 0o644); err != nil { //nolint:gosec // as an editor does
 			return fmt.Errorf("%s: %w", path, manifests.Reason(err))
 		}

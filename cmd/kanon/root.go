@@ -64,7 +64,20 @@ templates, which children each parent has and what its status says.`,
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageFunc(usage)
-	root.AddCommand(newRunCommand(), newValidateCommand(), newRenderCommand(), newTestCommand(), newRBACCommand(), newInitCommand(), newDiffCommand(), newExplainCommand(), newGetCommand(), newCompletionCommand(), newVersionCommand())
+	root.AddCommand(
+		newCompletionCommand(),
+		newDiffCommand(),
+		newExplainCommand(),
+		newGetCommand(),
+		newInitCommand(),
+		newRBACCommand(),
+		newRenderCommand(),
+		newRunCommand(),
+		newSchemaCommand(),
+		newTestCommand(),
+		newValidateCommand(),
+		newVersionCommand(),
+	)
 	root.SetHelpCommand(newHelpCommand())
 	root.InitDefaultHelpCmd()
 	rename(root, name)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -14,7 +15,7 @@ func (d *decoder) variables(n *yamltree.Node, path string) (out []Variable, open
 	for i, item := range d.list(n, path) {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		v := Variable{Pos: d.src.At(item)}
-		d.object(item, at, fields{
+		d.object(item, at, language.Variable(), decoders{
 			"name": func(n *yamltree.Node) {
 				v.Pos = d.src.At(n)
 				v.Name = d.identifier(n, at+".name")
@@ -24,7 +25,7 @@ func (d *decoder) variables(n *yamltree.Node, path string) (out []Variable, open
 				}
 			},
 			"value": func(n *yamltree.Node) { v.Value = n },
-		}, "name", "value")
+		})
 		open = open || v.Name == ""
 		out = append(out, v)
 	}
@@ -43,7 +44,7 @@ func (d *decoder) children(n *yamltree.Node, r *Rule) {
 func (d *decoder) child(n *yamltree.Node, list string, index int, before []Child) Child {
 	path := fmt.Sprintf("%s[%d]", list, index)
 	c := Child{index: index, Pos: d.src.At(n), UpdatePolicy: UpdateApply}
-	c.Gaps = d.object(n, path, fields{
+	c.Gaps = d.object(n, path, language.Child(), decoders{
 		"id": func(n *yamltree.Node) {
 			c.Pos = d.src.At(n)
 			c.ID = d.identifier(n, path+".id")
@@ -91,7 +92,7 @@ func (d *decoder) child(n *yamltree.Node, list string, index int, before []Child
 			}
 			c.Template = n
 		},
-	}, "id", "template")
+	})
 	c.lose(n)
 	return c
 }
@@ -107,14 +108,14 @@ func (d *decoder) ignored(n *yamltree.Node, path string, index int, before []Ign
 		return append(before, spec)
 	}
 	spec.Path = nil
-	d.object(n, path, fields{
+	d.object(n, path, language.Ignore(), decoders{
 		"path": func(n *yamltree.Node) {
 			if _, ok := d.plainString(n, path+".path"); ok {
 				spec.Path = n
 			}
 		},
 		"when": func(n *yamltree.Node) { spec.When = d.expression(n, path+".when") },
-	}, "path", "when")
+	})
 	if spec.Path == nil {
 		return before
 	}
@@ -137,13 +138,13 @@ func (d *decoder) items(n *yamltree.Node, path string, b *Body) {
 // sameAs decodes a forEach that has the items of another child.
 func (d *decoder) sameAs(n *yamltree.Node, path string) *Dependency {
 	var same *Dependency
-	d.object(n, path, fields{
+	d.object(n, path, language.SameAs(), decoders{
 		"sameAs": func(n *yamltree.Node) {
 			if id, ok := d.plainString(n, path+".sameAs"); ok {
 				same = &Dependency{ID: id, Pos: d.src.At(n)}
 			}
 		},
-	}, "sameAs")
+	})
 	return same
 }
 
@@ -152,7 +153,7 @@ func (d *decoder) forEach(n *yamltree.Node, path string) []Dimension {
 	for i, item := range d.list(n, path) {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		f := Dimension{pos: d.src.At(item)}
-		d.object(item, at, fields{
+		d.object(item, at, language.Dimension(), decoders{
 			"name": func(n *yamltree.Node) {
 				f.pos = d.src.At(n)
 				f.Name = d.dimensionName(n, at, out)
@@ -164,7 +165,7 @@ func (d *decoder) forEach(n *yamltree.Node, path string) []Dimension {
 				}
 				f.In = n
 			},
-		}, "name", "in")
+		})
 		out = append(out, f)
 	}
 	if n.Kind == yamltree.Sequence && len(n.Items) == 0 && len(n.Lost) == 0 {

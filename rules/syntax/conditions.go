@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -29,10 +30,8 @@ type Event struct {
 	Gaps                  Gaps
 }
 
-const (
-	eventNormal  = "Normal"
-	eventWarning = "Warning"
-)
+// eventNormal is the type of an event that names none.
+const eventNormal = "Normal"
 
 func (d *decoder) conditions(n *yamltree.Node) []Condition {
 	var out []Condition
@@ -45,7 +44,7 @@ func (d *decoder) conditions(n *yamltree.Node) []Condition {
 func (d *decoder) condition(n *yamltree.Node, index int, before []Condition) Condition {
 	path := fmt.Sprintf("spec.conditions[%d]", index)
 	c := Condition{Index: index, Pos: d.src.At(n)}
-	c.Gaps = d.object(n, path, fields{
+	c.Gaps = d.object(n, path, language.Condition(), decoders{
 		"type": func(n *yamltree.Node) {
 			c.Pos = d.src.At(n)
 			typ, ok := d.plainString(n, path+".type")
@@ -67,7 +66,7 @@ func (d *decoder) condition(n *yamltree.Node, index int, before []Condition) Con
 		"message": func(n *yamltree.Node) {
 			c.Message = d.templateText(n, path+".message")
 		},
-	}, "type", "status")
+	})
 	return c
 }
 
@@ -80,12 +79,14 @@ func (d *decoder) conditionStatus(n *yamltree.Node, path string) *yamltree.Node 
 		return n
 	}
 	d.report(n, diagnostic.CodeNotOneOf, `%s must be True, False or Unknown, or an expression that gives one of these, true or false; it is %s`, path, shown(n)).
-		Suggest(text, []string{"True", "False", "Unknown"})
+		Suggest(text, language.Condition().Words("status"))
 	return nil
 }
 
 // IsConditionStatus reports whether text is a status that a condition can have.
-func IsConditionStatus(s string) bool { return s == "True" || s == "False" || s == "Unknown" }
+func IsConditionStatus(s string) bool {
+	return slices.Contains(language.Condition().Words("status"), s)
+}
 
 // reason decodes a reason, and checks it if it is constant.
 func (d *decoder) reason(n *yamltree.Node, path string, longest int) *yamltree.Node {
@@ -128,19 +129,12 @@ func (d *decoder) events(n *yamltree.Node) []Event {
 func (d *decoder) event(n *yamltree.Node, index int) Event {
 	path := fmt.Sprintf("spec.events[%d]", index)
 	e := Event{Index: index, Type: eventNormal}
-	e.Gaps = d.object(n, path, fields{
-		"when": func(n *yamltree.Node) { e.When = d.expression(n, path+".when") },
-		"type": func(n *yamltree.Node) {
-			typ, ok := d.plainString(n, path+".type")
-			if ok && typ != eventNormal && typ != eventWarning {
-				d.report(n, diagnostic.CodeNotOneOf, "%s.type must be Normal or Warning, and is %q", path, typ).
-					Suggest(typ, []string{eventNormal, eventWarning})
-			}
-			e.Type = typ
-		},
+	e.Gaps = d.object(n, path, language.Event(), decoders{
+		"when":    func(n *yamltree.Node) { e.When = d.expression(n, path+".when") },
+		"type":    func(n *yamltree.Node) { e.Type = d.word(n, path+".type", language.Event().Words("type")) },
 		"reason":  func(n *yamltree.Node) { e.Reason = d.reason(n, path+".reason", MaxEventReason) },
 		"message": func(n *yamltree.Node) { e.Message = d.templateText(n, path+".message") },
-	}, "reason", "message")
+	})
 	return e
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -177,12 +178,12 @@ func (d *decoder) crd(root *yamltree.Node, before int) {
 func (d *decoder) rule(root *yamltree.Node) *Rule {
 	r := &Rule{Source: d.src, Position: d.src.At(root), hash: revision(root), onRuleDeletion: OrphanChildren, PruneLimit: defaultPruneLimit}
 	r.Parent.Pos = r.Position
-	found := d.object(root, "", fields{
+	found := d.object(root, "", language.Document().Fields, decoders{
 		"apiVersion": func(*yamltree.Node) {},
 		"kind":       func(*yamltree.Node) {},
 		"metadata":   func(n *yamltree.Node) { d.metadata(n, r) },
 		"spec":       func(n *yamltree.Node) { d.spec(n, r) },
-	}, "metadata", "spec")
+	})
 	if found["spec"] && r.Parent.Node == nil && len(r.Children) == 0 {
 		r.OpenVariables, r.OpenLookups, r.OpenChildren = true, true, true // nothing is known of it
 	}
@@ -190,7 +191,7 @@ func (d *decoder) rule(root *yamltree.Node) *Rule {
 }
 
 func (d *decoder) metadata(n *yamltree.Node, r *Rule) {
-	d.object(n, "metadata", fields{
+	d.object(n, "metadata", language.Metadata(), decoders{
 		"name": func(n *yamltree.Node) {
 			r.Position = d.src.At(n)
 			r.Name = d.name(n, "metadata.name", validation.IsDNS1123Subdomain)
@@ -201,7 +202,7 @@ func (d *decoder) metadata(n *yamltree.Node, r *Rule) {
 		},
 		"labels":      func(n *yamltree.Node) { r.Labels = d.stringMap(n, "metadata.labels") },
 		"annotations": func(n *yamltree.Node) { r.Annotations = d.stringMap(n, "metadata.annotations") },
-	}, "name")
+	})
 }
 
 func (d *decoder) name(n *yamltree.Node, path string, check func(string) []string) string {
@@ -217,7 +218,7 @@ func (d *decoder) name(n *yamltree.Node, path string, check func(string) []strin
 }
 
 func (d *decoder) spec(n *yamltree.Node, r *Rule) {
-	d.object(n, "spec", fields{
+	d.object(n, "spec", language.Spec(), decoders{
 		"parent":          func(n *yamltree.Node) { d.parent(n, &r.Parent) },
 		"variables":       func(n *yamltree.Node) { r.Variables, r.OpenVariables = d.variables(n, "spec.variables") },
 		"lookups":         func(n *yamltree.Node) { d.lookups(n, r) },
@@ -234,7 +235,7 @@ func (d *decoder) spec(n *yamltree.Node, r *Rule) {
 		"deleteWhen":      func(n *yamltree.Node) { r.DeleteWhen = d.expression(n, "spec.deleteWhen") },
 		"pruneLimit":      func(n *yamltree.Node) { r.PruneLimit = d.pruneLimit(n) },
 		"minInterval":     func(n *yamltree.Node) { r.MinInterval = d.duration(n, "minInterval", minPause) },
-	}, "parent")
+	})
 	r.OpenVariables = r.OpenVariables || slices.Contains(n.Lost, "variables")
 	r.OpenLookups = r.OpenLookups || slices.Contains(n.Lost, "lookups")
 	r.OpenChildren = r.OpenChildren || slices.Contains(n.Lost, "children")
@@ -269,7 +270,7 @@ func (d *decoder) conditionPrefix(n *yamltree.Node) string {
 func (d *decoder) parent(n *yamltree.Node, p *Parent) {
 	var apiVersion, kind string
 	p.Pos, p.Node = d.src.At(n), n
-	p.Gaps = d.object(n, "spec.parent", fields{
+	p.Gaps = d.object(n, "spec.parent", language.Parent(), decoders{
 		"apiVersion": func(n *yamltree.Node) { apiVersion, _ = d.plainString(n, "spec.parent.apiVersion") },
 		"kind": func(n *yamltree.Node) {
 			p.Pos = d.src.At(n)
@@ -286,7 +287,7 @@ func (d *decoder) parent(n *yamltree.Node, p *Parent) {
 			}
 		},
 		"when": func(n *yamltree.Node) { p.When = d.expression(n, "spec.parent.when") },
-	}, "apiVersion", "kind")
+	})
 	p.GVK = d.gvk(n, "spec.parent", apiVersion, kind)
 }
 

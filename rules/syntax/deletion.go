@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -19,7 +20,7 @@ const (
 )
 
 // DeletionPolicies are the words for a DeletionPolicy.
-func DeletionPolicies() []string { return []string{string(EndDelete), string(EndOrphan)} }
+func DeletionPolicies() []string { return language.Child().Words("deletionPolicy") }
 
 // Deletion is deletionPolicy of a child. A part that is missing or has a mistake is nil.
 type Deletion struct {
@@ -33,7 +34,7 @@ func (d *decoder) deletionPolicy(n *yamltree.Node, path string) Deletion {
 		return Deletion{WhenPruned: one, WhenDeleted: one}
 	}
 	var spec Deletion
-	d.object(n, path, fields{
+	d.object(n, path, language.Deletion(), decoders{
 		"whenPruned":  func(n *yamltree.Node) { spec.WhenPruned = d.deletionWord(n, path+".whenPruned") },
 		"whenDeleted": func(n *yamltree.Node) { spec.WhenDeleted = d.deletionWord(n, path+".whenDeleted") },
 	})

@@ -2,7 +2,6 @@ package syntax
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -10,20 +9,24 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// fields has a function for each field of a mapping, which decodes it.
-type fields map[string]func(*yamltree.Node)
+// decoders has a function for each field of a mapping, which decodes it.
+type decoders map[string]func(*yamltree.Node)
 
-// object decodes a mapping. It reports each field that is unknown and each that is missing.
-// A misspelt field is decoded as the one that was meant, so that the mistakes in it are
-// found as well. It returns the fields that are incomplete.
-func (d *decoder) object(n *yamltree.Node, path string, known fields, required ...string) Gaps {
+// object decodes a mapping with the fields of the language. It reports each field that is
+// unknown and each that is missing. A misspelt field is decoded as the one that was meant, so
+// that the mistakes in it are found as well. It returns the fields that are incomplete.
+func (d *decoder) object(n *yamltree.Node, path string, fields language.Fields, decode decoders) Gaps {
+	if len(fields) != len(decode) {
+		panic(fmt.Sprintf("%s has the fields %v, of which %d are decoded", path, fields.Names(), len(decode)))
+	}
 	found := Gaps{}
 	if n.Kind != yamltree.Mapping {
 		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", orDocument(path), n.What())
-		for name := range known {
+		for _, name := range fields.Names() {
 			found[name] = true
 		}
 		return found
@@ -33,14 +36,14 @@ func (d *decoder) object(n *yamltree.Node, path string, known fields, required .
 	}
 	read := func(name string, value *yamltree.Node) {
 		before := len(d.findings)
-		known[name](value)
+		decode[name](value)
 		if len(d.findings) > before || value.Partial {
 			found[name] = true
 		}
 	}
 	meant := map[string]bool{}
 	for _, f := range n.Fields {
-		if _, ok := known[f.Name]; ok {
+		if fields.Field(f.Name) != nil {
 			read(f.Name, f.Value)
 			continue
 		}
@@ -49,20 +52,20 @@ func (d *decoder) object(n *yamltree.Node, path string, known fields, required .
 		if hint == "" {
 			hint = misplacedField(n, path, f)
 		}
-		if near, ok := diagnostic.Nearest(f.Name, slices.Collect(maps.Keys(known))); ok && hint == "" {
+		if near, ok := diagnostic.Nearest(f.Name, fields.Names()); ok && hint == "" {
 			target, hint = near, fmt.Sprintf("did you mean %q?", near)
 		}
 		unknown.Hint = hint
-		if _, ok := known[target]; ok && !n.Has(target) && !meant[target] {
+		if fields.Field(target) != nil && !n.Has(target) && !meant[target] {
 			meant[target] = true
 			unknown.WithEdit(unknown.Position, f.Name, target)
 			read(target, f.Value)
 		}
 	}
-	for _, name := range required {
-		if !n.Has(name) && !meant[name] {
-			d.report(n, diagnostic.CodeMissingField, "%s is missing %s", orDocument(path), name)
-			found[name] = true
+	for _, field := range fields {
+		if field.Required && !n.Has(field.Name) && !meant[field.Name] {
+			d.report(n, diagnostic.CodeMissingField, "%s is missing %s", orDocument(path), field.Name)
+			found[field.Name] = true
 		}
 	}
 	return found
@@ -179,6 +182,17 @@ func (d *decoder) plainString(n *yamltree.Node, path string) (string, bool) {
 	return s, true
 }
 
+// word decodes a string that must be one of certain words.
+func (d *decoder) word(n *yamltree.Node, path string, words []string) string {
+	text, ok := d.plainString(n, path)
+	if ok && !slices.Contains(words, text) {
+		last := len(words) - 1
+		d.report(n, diagnostic.CodeNotOneOf, "%s must be %s or %s, and is %q", path, strings.Join(words[:last], ", "), words[last], text).
+			Suggest(text, words)
+	}
+	return text
+}
+
 func (d *decoder) stringMap(n *yamltree.Node, path string) map[string]string {
 	if n.Kind != yamltree.Mapping {
 		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", path, n.What())
@@ -231,7 +245,7 @@ func expressionHint(n *yamltree.Node) string {
 func (d *decoder) selector(n *yamltree.Node, path string) labels.Selector {
 	var spec metav1.LabelSelector
 	before := len(d.findings)
-	d.object(n, path, fields{
+	d.object(n, path, language.Selector(), decoders{
 		"matchLabels": func(n *yamltree.Node) {
 			spec.MatchLabels = d.stringMap(n, path+".matchLabels")
 			d.noExpressions(n, path+".matchLabels")
@@ -255,7 +269,7 @@ func (d *decoder) selector(n *yamltree.Node, path string) labels.Selector {
 
 func (d *decoder) requirement(n *yamltree.Node, path string) metav1.LabelSelectorRequirement {
 	var r metav1.LabelSelectorRequirement
-	d.object(n, path, fields{
+	d.object(n, path, language.Requirement(), decoders{
 		"key": func(n *yamltree.Node) { r.Key, _ = d.plainString(n, path+".key") },
 		"operator": func(n *yamltree.Node) {
 			op, _ := d.plainString(n, path+".operator")
@@ -267,7 +281,7 @@ func (d *decoder) requirement(n *yamltree.Node, path string) metav1.LabelSelecto
 				r.Values = append(r.Values, v)
 			}
 		},
-	}, "key", "operator")
+	})
 	return r
 }
 

@@ -3,6 +3,7 @@ package syntax
 import (
 	"slices"
 
+	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -16,7 +17,7 @@ type Finalize struct {
 func (d *decoder) finalize(n *yamltree.Node, r *Rule) {
 	spec := &Finalize{}
 	r.Finalize = spec
-	d.object(n, "spec.finalize", fields{
+	d.object(n, "spec.finalize", language.Finalize(), decoders{
 		"children": func(n *yamltree.Node) {
 			r.OpenChildren = r.OpenChildren || n.Kind != yamltree.Sequence || len(n.Lost) > 0
 			for i, item := range d.list(n, "spec.finalize.children") {

@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -25,7 +25,7 @@ func (d *decoder) lookup(n *yamltree.Node, index int, before []Lookup) Lookup {
 	path := fmt.Sprintf("spec.lookups[%d]", index)
 	l := Lookup{Index: index, Pos: d.src.At(n), Node: n}
 	var apiVersion, kind string
-	l.Gaps = d.object(n, path, fields{
+	l.Gaps = d.object(n, path, language.Lookup(), decoders{
 		"id": func(n *yamltree.Node) {
 			l.Pos = d.src.At(n)
 			l.ID = d.identifier(n, path+".id")
@@ -43,7 +43,7 @@ func (d *decoder) lookup(n *yamltree.Node, index int, before []Lookup) Lookup {
 		"when":       func(n *yamltree.Node) { l.When = d.expression(n, path+".when") },
 		"forEach":    func(n *yamltree.Node) { d.items(n, path+".forEach", &l.Body) },
 		"variables":  func(n *yamltree.Node) { l.Variables, l.OpenVariables = d.variables(n, path+".variables") },
-	}, "id", "apiVersion", "kind")
+	})
 	l.lose(n)
 	l.GVK = d.gvk(n, path, apiVersion, kind)
 	d.whichForm(n, path, &l, diagnostic.CodeLookupForm,
@@ -137,7 +137,7 @@ func (d *decoder) lookupSelector(n *yamltree.Node, path string, l *Lookup) {
 		}
 	default:
 		l.Selector = n
-		d.object(n, path, fields{
+		d.object(n, path, language.OpenSelector(), decoders{
 			"matchLabels": func(n *yamltree.Node) { d.openMapping(n, path+".matchLabels") },
 			"matchExpressions": func(n *yamltree.Node) {
 				if IsExpressionText(n) {
@@ -176,13 +176,14 @@ func (d *decoder) openRequirement(n *yamltree.Node, path string) {
 	if IsExpressionText(n) {
 		return
 	}
-	d.object(n, path, fields{
+	operators := language.OpenRequirement().Words("operator")
+	d.object(n, path, language.OpenRequirement(), decoders{
 		"key": func(n *yamltree.Node) { d.openText(n, path+".key") },
 		"operator": func(n *yamltree.Node) {
 			d.openText(n, path+".operator")
-			if s, ok := n.Text(); ok && !HasExpression(s) && !isSelectorOperator(s) {
+			if s, ok := n.Text(); ok && !HasExpression(s) && !slices.Contains(operators, s) {
 				d.report(n, diagnostic.CodeSelector, "%s.operator: %q is not an operator of a selector", path, s).
-					Suggest(s, selectorOperators())
+					Suggest(s, operators)
 			}
 		},
 		"values": func(n *yamltree.Node) {
@@ -193,14 +194,5 @@ func (d *decoder) openRequirement(n *yamltree.Node, path string) {
 				d.openText(item, fmt.Sprintf("%s.values[%d]", path, i))
 			}
 		},
-	}, "key", "operator")
+	})
 }
-
-func selectorOperators() []string {
-	return []string{
-		string(metav1.LabelSelectorOpIn), string(metav1.LabelSelectorOpNotIn),
-		string(metav1.LabelSelectorOpExists), string(metav1.LabelSelectorOpDoesNotExist),
-	}
-}
-
-func isSelectorOperator(s string) bool { return slices.Contains(selectorOperators(), s) }

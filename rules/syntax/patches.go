@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -49,7 +50,7 @@ func (d *decoder) patches(n *yamltree.Node, r *Rule) {
 func (d *decoder) patch(n *yamltree.Node, index int, before []Patch) Patch {
 	path := fmt.Sprintf("spec.patches[%d]", index)
 	p := Patch{index: index, Pos: d.src.At(n)}
-	p.Gaps = d.object(n, path, fields{
+	p.Gaps = d.object(n, path, language.Patch(), decoders{
 		"id": func(n *yamltree.Node) {
 			p.Pos = d.src.At(n)
 			p.ID = d.patchID(n, path+".id")
@@ -63,12 +64,7 @@ func (d *decoder) patch(n *yamltree.Node, index int, before []Patch) Patch {
 		"variables": func(n *yamltree.Node) { p.Variables, p.OpenVariables = d.variables(n, path+".variables") },
 		"target":    func(n *yamltree.Node) { p.Target = d.target(n, path+".target") },
 		"conflict": func(n *yamltree.Node) {
-			text, ok := d.plainString(n, path+".conflict")
-			if ok && !slices.Contains(conflictPolicies(), text) {
-				d.report(n, diagnostic.CodeNotOneOf, "%s.conflict must be %s, and is %q", path, strings.Join(conflictPolicies(), " or "), text).
-					Suggest(text, conflictPolicies())
-			}
-			p.Refuse = text == conflictRefuse
+			p.Refuse = d.word(n, path+".conflict", language.Patch().Words("conflict")) == conflictRefuse
 		},
 		"template": func(n *yamltree.Node) {
 			if n.Kind != yamltree.Mapping {
@@ -80,18 +76,14 @@ func (d *decoder) patch(n *yamltree.Node, index int, before []Patch) Patch {
 			}
 			p.Template = n
 		},
-	}, "id", "template")
+	})
 	p.lose(n)
 	return p
 }
 
-// What a patch does with a field for which another manager has another value.
-const (
-	conflictOverride = "Override"
-	conflictRefuse   = "Refuse"
-)
-
-func conflictPolicies() []string { return []string{conflictOverride, conflictRefuse} }
+// conflictRefuse is what a patch does with a field for which another manager has another value:
+// it leaves it. Otherwise it takes it.
+const conflictRefuse = "Refuse"
 
 // patchID decodes the id of a patch. No expression uses it, but it is part of the name of a
 // field manager.
@@ -111,13 +103,13 @@ func (d *decoder) patchID(n *yamltree.Node, path string) string {
 func (d *decoder) target(n *yamltree.Node, path string) *Lookup {
 	t := &Lookup{Pos: d.src.At(n), Node: n}
 	var apiVersion, kind string
-	t.Gaps = d.object(n, path, fields{
+	t.Gaps = d.object(n, path, language.Target(), decoders{
 		"apiVersion": func(n *yamltree.Node) { apiVersion, _ = d.plainString(n, path+".apiVersion") },
 		"kind":       func(n *yamltree.Node) { kind, _ = d.plainString(n, path+".kind") },
 		"name":       func(n *yamltree.Node) { t.Name = d.objectText(n, path+".name", IsPathSegment) },
 		"namespace":  func(n *yamltree.Node) { t.Namespace = d.objectText(n, path+".namespace", isNamespace) },
 		"selector":   func(n *yamltree.Node) { d.lookupSelector(n, path+".selector", t) },
-	}, "apiVersion", "kind")
+	})
 	t.GVK = d.gvk(n, path, apiVersion, kind)
 	d.whichForm(n, path, t, diagnostic.CodePatchTarget,
 		"give it a name for one object, or a selector for several; selector: {} selects all, and without a target the patch is for the parent",

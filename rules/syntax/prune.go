@@ -2,10 +2,10 @@ package syntax
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -24,14 +24,7 @@ const (
 func (r *Rule) OnRuleDeletion() RuleDeletion { return r.onRuleDeletion }
 
 func (d *decoder) onRuleDeletion(n *yamltree.Node) RuleDeletion {
-	const path = "spec.onRuleDeletion"
-	known := []string{string(OrphanChildren), string(DeleteChildren)}
-	text, ok := d.plainString(n, path)
-	if ok && !slices.Contains(known, text) {
-		d.report(n, diagnostic.CodeNotOneOf, "%s must be %s, and is %q", path, strings.Join(known, " or "), text).
-			Suggest(text, known)
-	}
-	return RuleDeletion(text)
+	return RuleDeletion(d.word(n, "spec.onRuleDeletion", language.Spec().Words("onRuleDeletion")))
 }
 
 // AnnotationConfirmPrune is an annotation of a rule, or of the ConfigMap that has the rule.

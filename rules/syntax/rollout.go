@@ -6,13 +6,12 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-const (
-	orderParallel     = "Parallel"
-	orderOrderedReady = "OrderedReady"
-)
+// orderOrderedReady is the order in which one item comes after the other.
+const orderOrderedReady = "OrderedReady"
 
 // Rollout is rollout of a child.
 type Rollout struct {
@@ -59,7 +58,7 @@ func ShareOf(val any) (Share, error) {
 
 func (d *decoder) rollout(n *yamltree.Node, path string) *Rollout {
 	r := &Rollout{Node: n, Share: Share{count: 1}}
-	d.object(n, path, fields{
+	d.object(n, path, language.Rollout(), decoders{
 		"maxUnavailable": func(n *yamltree.Node) {
 			if text, ok := n.Text(); ok && HasExpression(text) {
 				r.Max = n
@@ -71,12 +70,7 @@ func (d *decoder) rollout(n *yamltree.Node, path string) *Rollout {
 			}
 		},
 		"order": func(n *yamltree.Node) {
-			text, ok := d.plainString(n, path+".order")
-			if ok && text != orderParallel && text != orderOrderedReady {
-				d.report(n, diagnostic.CodeNotOneOf, "%s.order must be %s or %s, and is %q", path, orderParallel, orderOrderedReady, text).
-					Suggest(text, []string{orderParallel, orderOrderedReady})
-			}
-			r.Ordered = text == orderOrderedReady
+			r.Ordered = d.word(n, path+".order", language.Rollout().Words("order")) == orderOrderedReady
 		},
 		"partition": func(n *yamltree.Node) {
 			partition, ok := n.Value.(int64)

@@ -11,14 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
 const (
 	// APIVersion is the version of the rule language.
-	APIVersion = "kanon.dev/v1alpha1"
+	APIVersion = language.APIVersion
 	// RuleKind is the kind of a rule document.
-	RuleKind = "Rule"
+	RuleKind = language.Kind
 	// TestKind is the kind of a document with tests of a rule, which may be in the same directory. Decode passes it over.
 	TestKind = "RuleTest"
 )

@@ -1,10 +1,7 @@
 package syntax
 
 import (
-	"slices"
-	"strings"
-
-	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -23,17 +20,6 @@ const (
 	UpdateCreateOnly UpdatePolicy = "CreateOnly"
 )
 
-// updatePolicies are the words for an UpdatePolicy.
-func updatePolicies() []string {
-	return []string{string(UpdateApply), string(UpdateApplyOrRecreate), string(UpdateRecreate), string(UpdateCreateOnly)}
-}
-
 func (d *decoder) updatePolicy(n *yamltree.Node, path string) UpdatePolicy {
-	text, ok := d.plainString(n, path)
-	if ok && !slices.Contains(updatePolicies(), text) {
-		names := updatePolicies()
-		d.report(n, diagnostic.CodeNotOneOf, "%s must be %s or %s, and is %q", path, strings.Join(names[:len(names)-1], ", "), names[len(names)-1], text).
-			Suggest(text, updatePolicies())
-	}
-	return UpdatePolicy(text)
+	return UpdatePolicy(d.word(n, path, language.Child().Words("updatePolicy")))
 }
