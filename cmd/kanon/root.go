@@ -64,20 +64,23 @@ templates, which children each parent has and what its status says.`,
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageFunc(usage)
-	root.AddCommand(
-		newCompletionCommand(),
-		newDiffCommand(),
+	addCommands(root, "Run rules",
+		newRunCommand(),
+	)
+	addCommands(root, "Write rules, without a cluster",
 		newExplainCommand(),
-		newGetCommand(),
 		newInitCommand(),
 		newRBACCommand(),
 		newRenderCommand(),
-		newRunCommand(),
 		newSchemaCommand(),
 		newTestCommand(),
 		newValidateCommand(),
-		newVersionCommand(),
 	)
+	addCommands(root, "Look at a cluster",
+		newDiffCommand(),
+		newGetCommand(),
+	)
+	root.AddCommand(newCompletionCommand(), newVersionCommand())
 	root.SetHelpCommand(newHelpCommand())
 	root.InitDefaultHelpCmd()
 	rename(root, name)

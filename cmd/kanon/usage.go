@@ -37,12 +37,10 @@ func usage(cmd *cobra.Command) error {
 		b.WriteString("\n\nExamples:\n" + cmd.Example)
 	}
 	if cmd.HasAvailableSubCommands() {
-		b.WriteString("\n\nAvailable Commands:")
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() || sub.Name() == "help" {
-				fmt.Fprintf(&b, "\n  %-*s %s", sub.NamePadding(), sub.Name(), sub.Short)
-			}
+		for _, group := range cmd.Groups() {
+			listCommands(&b, group.Title, cmd, group.ID)
 		}
+		listCommands(&b, "Other", cmd, "")
 	}
 	general, groups := flagGroups(cmd)
 	b.WriteString("\n\nFlags:\n" + strings.TrimRight(general.FlagUsages(), " \n")) // there is always --help
@@ -56,6 +54,28 @@ func usage(cmd *cobra.Command) error {
 		return fmt.Errorf("print the usage: %w", err)
 	}
 	return nil
+}
+
+// addCommands adds commands that a help text has under a heading of their own, in the order of their names.
+func addCommands(cmd *cobra.Command, heading string, commands ...*cobra.Command) {
+	cmd.AddGroup(&cobra.Group{ID: heading, Title: heading})
+	for _, sub := range commands {
+		sub.GroupID = heading
+	}
+	cmd.AddCommand(commands...)
+}
+
+// listCommands writes the commands of a group, each with what it is for.
+func listCommands(b *strings.Builder, heading string, cmd *cobra.Command, group string) {
+	if len(cmd.Groups()) == 0 {
+		heading = "Available commands"
+	}
+	fmt.Fprintf(b, "\n\n%s:", heading)
+	for _, sub := range cmd.Commands() {
+		if sub.GroupID == group && (sub.IsAvailableCommand() || sub.Name() == "help") {
+			fmt.Fprintf(b, "\n  %-*s %s", sub.NamePadding(), sub.Name(), sub.Short)
+		}
+	}
 }
 
 // flagGroups are the flags of a command: those without a heading of their own, and the others by their headings.
