@@ -86,15 +86,7 @@ func (r *Reader) Parents(ctx context.Context, rule *Rule, q Query) ([]Parent, er
 	if err != nil {
 		return nil, err
 	}
-	selector := q.Selector
-	if selector == nil {
-		selector = labels.Everything()
-	}
-	if rule.Decoded != nil && rule.Decoded.Parent.Selector != nil {
-		requirements, _ := rule.Decoded.Parent.Selector.Requirements()
-		selector = selector.Add(requirements...)
-	}
-	list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	list, err := resource.List(ctx, rule.parentOptions(q))
 	if err != nil {
 		return nil, fmt.Errorf("list the parents of rule %s: %w", rule.Name, err)
 	}
@@ -114,6 +106,19 @@ func (r *Reader) Parents(ctx context.Context, rule *Rule, q Query) ([]Parent, er
 	return parents, nil
 }
 
+// parentOptions choose the parents that a query is about, as far as labels do.
+func (rule *Rule) parentOptions(q Query) metav1.ListOptions {
+	selector := q.Selector
+	if selector == nil {
+		selector = labels.Everything()
+	}
+	if rule.Decoded != nil && rule.Decoded.Parent.Selector != nil {
+		requirements, _ := rule.Decoded.Parent.Selector.Requirements()
+		selector = selector.Add(requirements...)
+	}
+	return metav1.ListOptions{LabelSelector: selector.String()}
+}
+
 // writtenTo says which objects a rule without a text wrote to, or created children for.
 func (r *Reader) writtenTo(ctx context.Context, rule *Rule, q Query) (func(*unstructured.Unstructured) bool, error) {
 	if rule.Decoded != nil {
@@ -127,6 +132,15 @@ func (r *Reader) writtenTo(ctx context.Context, rule *Rule, q Query) (func(*unst
 		return fieldset.IsManaged(object, rule.ID) ||
 			slices.ContainsFunc(children, func(child Child) bool { return child.Owner.Parent.UID == object.GetUID() })
 	}, nil
+}
+
+// Selects reports whether a rule has an object of its kind of parents as a parent, as Parents does. A rule in a file counts as
+// having those that it wrote to.
+func (r *Reader) Selects(ctx context.Context, rule *Rule, object *unstructured.Unstructured) bool {
+	if rule.Decoded == nil {
+		return fieldset.IsManaged(object, rule.ID)
+	}
+	return rule.Decoded.MaySelect(object, NamespaceLabels(ctx, r.Client))
 }
 
 // parentOf is a parent with what Kanon reports on it.
@@ -156,18 +170,13 @@ func (rule *Rule) conditionPrefix() string {
 
 // Children reads the objects that a rule created, as their marks say. Kinds that the cluster does not have are left out.
 func (r *Reader) Children(ctx context.Context, rule *Rule, q Query) ([]Child, error) {
-	selector := labels.SelectorFromSet(labels.Set{mark.LabelRule: rule.ID})
-	if q.Selector != nil {
-		requirements, _ := q.Selector.Requirements()
-		selector = selector.Add(requirements...)
-	}
 	var children []Child
 	for _, gvk := range rule.childKinds() {
 		resource, err := r.Resource(gvk, q.Namespace)
 		if err != nil {
 			continue
 		}
-		list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+		list, err := resource.List(ctx, rule.childOptions(q))
 		switch {
 		case apierrors.IsNotFound(err):
 			continue // the kind was removed just now
@@ -175,9 +184,9 @@ func (r *Reader) Children(ctx context.Context, rule *Rule, q Query) ([]Child, er
 			return nil, fmt.Errorf("list the children of rule %s: %w", rule.Name, err)
 		}
 		for i := range list.Items {
-			child := childOf(&list.Items[i])
+			child, ok := rule.ChildOf(&list.Items[i])
 			again := slices.ContainsFunc(children, func(c Child) bool { return c.Object.GetUID() == child.Object.GetUID() }) // in another version
-			if child.Owner.RuleID == rule.ID && !again {
+			if ok && !again {
 				children = append(children, child)
 			}
 		}
@@ -188,6 +197,16 @@ func (r *Reader) Children(ctx context.Context, rule *Rule, q Query) ([]Child, er
 			cmp.Compare(a.Owner.Node, b.Owner.Node), compareObjects(a.Object, b.Object))
 	})
 	return children, nil
+}
+
+// childOptions choose the children that a query is about. Others may have copied the label.
+func (rule *Rule) childOptions(q Query) metav1.ListOptions {
+	selector := labels.SelectorFromSet(labels.Set{mark.LabelRule: rule.ID})
+	if q.Selector != nil {
+		requirements, _ := q.Selector.Requirements()
+		selector = selector.Add(requirements...)
+	}
+	return metav1.ListOptions{LabelSelector: selector.String()}
 }
 
 // childKinds are the kinds of children that the rule has or had.

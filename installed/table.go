@@ -1,6 +1,7 @@
 package installed
 
 import (
+	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -178,3 +179,6 @@ func withoutNamespace(l listing.List, wanted bool) listing.List {
 	}
 	return l
 }
+
+// IsSameRow reports whether two rows of ListOf are of one rule that has not changed, whatever its age.
+func IsSameRow(a, b listing.Row) bool { return reflect.DeepEqual(a.Value, b.Value) }

@@ -1,23 +1,15 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/labels"
-
-	"kanon.dev/kanon/installed"
-	"kanon.dev/kanon/listing"
 )
 
 // getOptions are the flags of kanon get.
 type getOptions struct {
-	live   liveFlags
+	watch  bool
+	where  liveFlags
 	output outputFlags
 }
 
@@ -49,7 +41,10 @@ command is called wrongly, and 3 when the cluster does not answer.`,
 
   # The parents of a rule in all namespaces, and its children in one
   kanon get parents webapp -A
-  kanon get children webapp -n shop`,
+  kanon get children webapp -n shop
+
+  # The children of a rule as they become ready
+  kanon get children webapp -A --watch`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageErrorf(cmd, "say what to get: rules, parents or children")
@@ -70,11 +65,12 @@ command is called wrongly, and 3 when the cluster does not answer.`,
 			if len(args) > 1 && nounOf(args[0]) != "rules" {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return o.live.completeRules(cmd), cobra.ShellCompDirectiveNoFileComp
+			return o.where.completeRules(cmd), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	o.live.add(cmd, "objects")
+	o.where.add(cmd, "objects")
 	cmd.Flags().Lookup("namespace").Usage = "namespace of the objects; default: that of the kubeconfig, and all for rules"
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "go on with each that changes")
 	o.output.add(cmd)
 	return cmd
 }
@@ -96,17 +92,18 @@ func (o *getOptions) get(cmd *cobra.Command, what string, names []string) error 
 	if err != nil {
 		return err
 	}
-	query, err := o.live.query(cmd)
+	query, err := o.where.query(cmd)
 	if err != nil {
 		return err
 	}
 	ctx := cmd.Context()
-	there, err := o.live.reach(ctx)
+	there, err := o.where.reach(ctx)
 	if err != nil {
 		return err
 	}
 	if what == "rules" {
-		return o.rules(cmd, there, printer, query, names)
+		g := &getting{getOptions: o, live: there, query: query, printer: printer}
+		return clusterError(there.config.Host, g.rules(cmd, names))
 	}
 	rule, err := there.rules.Find(names[0])
 	if err != nil {
@@ -116,89 +113,6 @@ func (o *getOptions) get(cmd *cobra.Command, what string, names []string) error 
 	if err != nil {
 		return err
 	}
-	list, err := o.objects(ctx, reader, rule, what, query)
-	if err != nil {
-		return clusterError(there.config.Host, err)
-	}
-	if len(list.Rows) == 0 && printer.Format.IsTable() {
-		in := "the cluster: no " + what + " of rule " + rule.Name.String()
-		if query.Namespace != "" {
-			in = "namespace " + query.Namespace + "; -A asks for all namespaces"
-		}
-		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "Nothing found in %s\n", in)
-		return err
-	}
-	return printer.Print(list)
-}
-
-// objects are the parents or the children of a rule, to be printed.
-func (o *getOptions) objects(ctx context.Context, reader *installed.Reader, rule *installed.Rule, what string, q installed.Query) (listing.List, error) {
-	now := time.Now()
-	if what == "parents" {
-		parents, err := reader.Parents(ctx, rule, q)
-		return installed.ParentList(parents, o.live.allNamespaces, now), err
-	}
-	children, err := reader.Children(ctx, rule, q)
-	return installed.ChildList(children, o.live.allNamespaces, now), err
-}
-
-// countWorkers is how many rules have their objects counted at the same time.
-const countWorkers = 8
-
-// rules prints rules: those with the names, or all that the query chooses.
-func (o *getOptions) rules(cmd *cobra.Command, there *live, printer *listing.Printer, query installed.Query, names []string) error {
-	var chosen []*installed.Rule
-	var missing []error
-	for _, name := range names {
-		rule, err := there.rules.Find(name)
-		if err != nil {
-			missing = append(missing, err)
-			continue
-		}
-		chosen = append(chosen, rule)
-	}
-	if len(names) == 0 {
-		chosen = slices.DeleteFunc(slices.Clone(there.rules.All), func(rule *installed.Rule) bool {
-			return o.live.namespace != "" && rule.Name.Namespace != o.live.namespace ||
-				query.Selector != nil && !query.Selector.Matches(labels.Set(rule.Labels()))
-		})
-	}
-	if printer.Format != listing.Name {
-		if err := count(cmd.Context(), there, chosen); err != nil {
-			return clusterError(there.config.Host, err)
-		}
-	}
-	list := installed.ListOf(chosen, time.Now())
-	list.Single = len(names) == 1
-	if len(chosen) == 0 && len(names) == 0 && printer.Format.IsTable() {
-		if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "No rules found. Kanon's namespace is taken to be %s; --kanon-namespace names another\n", o.live.kanonNamespace); err != nil {
-			return fmt.Errorf("print: %w", err)
-		}
-	} else if len(chosen) > 0 || len(names) == 0 {
-		if err := printer.Print(list); err != nil {
-			return err
-		}
-	}
-	if len(names) == 0 {
-		for _, problem := range there.rules.Problems {
-			if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "Warning: %s: %s\n", problem.Where, problem.Message); err != nil {
-				return fmt.Errorf("print: %w", err)
-			}
-		}
-	}
-	return errors.Join(missing...)
-}
-
-// count counts the objects of rules of which Kanon does not report them.
-func count(ctx context.Context, there *live, chosen []*installed.Rule) error {
-	reader, err := there.reader(ctx)
-	if err != nil {
-		return err
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(countWorkers)
-	for _, rule := range chosen {
-		group.Go(func() error { return reader.Count(ctx, rule) })
-	}
-	return group.Wait()
+	g := &getting{getOptions: o, live: there, reader: reader, rule: rule, query: query, printer: printer}
+	return clusterError(there.config.Host, g.print(cmd, what))
 }

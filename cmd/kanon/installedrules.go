@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
@@ -124,9 +123,6 @@ func (o *outputFlags) printer(cmd *cobra.Command) (*listing.Printer, error) {
 	out := cmd.OutOrStdout()
 	return &listing.Printer{Out: out, Format: format, Color: hasColors(out), NoHeaders: o.noHeaders}, nil
 }
-
-// completionLimit is how long a completion may ask a cluster.
-const completionLimit = 2 * time.Second
 
 // completeRules gives the names of the rules that a cluster has.
 func (l *liveFlags) completeRules(cmd *cobra.Command) []cobra.Completion {

@@ -78,6 +78,7 @@ templates, which children each parent has and what its status says.`,
 	)
 	addCommands(root, "Look at a cluster",
 		newDiffCommand(),
+		newEventsCommand(),
 		newGetCommand(),
 	)
 	root.AddCommand(newCompletionCommand(), newVersionCommand())

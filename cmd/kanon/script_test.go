@@ -37,6 +37,9 @@ func (s sharing) Run() int { return controlplanetest.Main(s.m) }
 //	kubectl ARGUMENT...     in that namespace
 //	start ARGUMENT...       kanon runs with the arguments, beside the script
 //	await REGEXP            its log gets a line that matches
+//	follow ARGUMENT...      kanon runs with the arguments, too, such as get -w
+//	shows REGEXP            it prints a line that matches
+//	unfollow                SIGTERM ends it with exit code 0
 //	terminate               SIGTERM ends it with exit code 0; its log is kanon.log then
 //	jsonlines FILE          each line is a JSON object with time, level and msg
 func TestScripts(t *testing.T) {
@@ -52,6 +55,9 @@ func TestScripts(t *testing.T) {
 			"kubectl":   command((*script).kubectl),
 			"start":     command((*script).start),
 			"await":     command((*script).await),
+			"follow":    command((*script).follow),
+			"shows":     command((*script).shows),
+			"unfollow":  command((*script).unfollow),
 			"terminate": command((*script).terminate),
 			"jsonlines": command((*script).jsonLines),
 		},
@@ -62,8 +68,8 @@ func TestScripts(t *testing.T) {
 type script struct {
 	*testscript.TestScript
 	tb testing.TB
-	// kanon is the one that was started; nil when there is none.
-	kanon *kanontest.Process
+	// kanon is the one that was started, and follower the one that follows something; nil when there is none.
+	kanon, follower *kanontest.Process
 }
 
 type scriptKey struct{}
@@ -120,25 +126,41 @@ func (s *script) kubectl(args []string) {
 	s.Check(s.Exec(controlplanetest.Kubectl(s.tb), all...))
 }
 
-func (s *script) start(args []string) {
+func (s *script) start(args []string) { s.kanon = s.launch(args) }
+
+func (s *script) follow(args []string) { s.follower = s.launch(args) }
+
+// launch starts kanon beside the script, and ends it with the script.
+func (s *script) launch(args []string) *kanontest.Process {
 	program, err := exec.LookPath("kanon") // testscript put it there
 	s.Check(err)
 	run := exec.Command(program, args...) //nolint:noctx // ended by stop, or with the script
 	run.Dir = s.MkAbs(".")
 	run.Env = []string{"PATH=" + s.Getenv("PATH"), "HOME=" + s.Getenv("HOME"), "KUBECONFIG=" + s.Getenv("KUBECONFIG")}
-	s.kanon, err = kanontest.Launch(run)
+	process, err := kanontest.Launch(run)
 	s.Check(err)
 	s.Defer(func() {
-		if s.kanon != nil { // the script failed before it terminated it
-			_ = s.kanon.Stop() // which says why it failed
-			s.Logf("the log of kanon:\n%s", s.kanon.Log())
+		if s.kanon == process || s.follower == process { // the script failed before it terminated it
+			_ = process.Stop() // which says why it failed
+			s.Logf("the log of kanon:\n%s", process.Log())
 		}
 	})
+	return process
 }
 
 func (s *script) await(args []string) {
 	_, err := s.kanon.AwaitLog(regexp.MustCompile(args[0]))
 	s.Check(err)
+}
+
+func (s *script) shows(args []string) {
+	_, err := s.follower.AwaitLog(regexp.MustCompile(args[0]))
+	s.Check(err)
+}
+
+func (s *script) unfollow([]string) {
+	s.Check(s.follower.Stop())
+	s.follower = nil
 }
 
 func (s *script) terminate([]string) {

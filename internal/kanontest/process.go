@@ -50,11 +50,11 @@ func Start(tb testing.TB, args ...string) *Process {
 	return p
 }
 
-// Launch starts a command that runs kanon and follows its standard error. The
-// caller must Stop it.
+// Launch starts a command that runs kanon and follows what it writes, which counts
+// as its log. The caller must Stop it.
 func Launch(command *exec.Cmd) (*Process, error) {
 	p := &Process{command: command, log: newLog(), done: make(chan struct{})}
-	command.Stderr = p.log
+	command.Stdout, command.Stderr = p.log, p.log
 	command.WaitDelay = time.Second // a child that it left behind may hold its standard error
 	endWithParent(command)
 	if err := command.Start(); err != nil {
@@ -67,7 +67,7 @@ func Launch(command *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Log is what kanon has written to standard error so far.
+// Log is what kanon has written so far.
 func (p *Process) Log() string { return p.log.String() }
 
 // AwaitLog waits until a line of the log matches a pattern, and returns that

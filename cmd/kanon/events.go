@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/eventlog"
+	"kanon.dev/kanon/follow"
+	"kanon.dev/kanon/listing"
+)
+
+// eventsOptions are the flags of kanon events.
+type eventsOptions struct {
+	about  string
+	rule   string
+	types  []string
+	watch  bool
+	where  liveFlags
+	output outputFlags
+}
+
+func newEventsCommand() *cobra.Command {
+	var o eventsOptions
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "List what Kanon reports about rules and parents",
+		Long: `List the Events that Kanon emitted, those that were emitted last at the end: about rules,
+about their parents, and those of spec.events.
+
+--for chooses the Events about one object. --rule chooses those of a rule: about what the
+rule is in and about its parents, in all namespaces unless one is named. Where several
+rules have a parent in common, an Event does not say which of them it is of.
+
+The API server keeps Events for an hour, unless it is told otherwise.
+
+The exit code is 0, 1 when something does not exist or cannot be read, 2 when the command
+is called wrongly, and 3 when the cluster does not answer.`,
+		Example: `  # What Kanon reported in the namespace of the kubeconfig
+  kanon events
+
+  # About one parent
+  kanon events --for webapp/storefront -n shop
+
+  # About a rule and all its parents, and what follows
+  kanon events --rule webapp --watch
+
+  # What is in the way of anything
+  kanon events -A --types Warning`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.events(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.about, "for", "", "only Events about this object, as KIND/NAME")
+	flags.StringVar(&o.rule, "rule", "", "only Events of this rule, as NAME or NAMESPACE/NAME")
+	flags.StringSliceVar(&o.types, "types", nil, "only Events of these types: Normal, Warning")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "go on with the Events that follow")
+	flags.StringVarP(&o.where.namespace, "namespace", "n", "", "namespace of the Events; default: that of the kubeconfig")
+	flags.BoolVarP(&o.where.allNamespaces, "all-namespaces", "A", false, "Events in all namespaces")
+	o.where.addCluster(cmd)
+	o.output.add(cmd)
+	completeFlag(cmd, "types", func() []cobra.Completion { return []cobra.Completion{"Normal", "Warning"} })
+	completeFlag(cmd, "rule", func() []cobra.Completion { return o.where.completeRules(cmd) })
+	return cmd
+}
+
+// validate finds what is wrong with the flags by themselves.
+func (o *eventsOptions) validate(cmd *cobra.Command) error {
+	for _, t := range o.types {
+		if !strings.EqualFold(t, "Normal") && !strings.EqualFold(t, "Warning") {
+			return usageErrorf(cmd, "--types %q is neither Normal nor Warning", t)
+		}
+	}
+	if o.about != "" && o.rule != "" {
+		return usageErrorf(cmd, "--for and --rule exclude each other")
+	}
+	if o.about != "" && !strings.Contains(o.about, "/") {
+		return usageErrorf(cmd, "--for %q is not KIND/NAME", o.about)
+	}
+	return nil
+}
+
+func (o *eventsOptions) events(cmd *cobra.Command) error {
+	if err := o.validate(cmd); err != nil {
+		return err
+	}
+	printer, err := o.output.printer(cmd)
+	if err != nil {
+		return err
+	}
+	if o.rule != "" && o.where.namespace == "" {
+		o.where.allNamespaces = true
+	}
+	query, err := o.where.query(cmd)
+	if err != nil {
+		return err
+	}
+	there, err := o.where.reach(cmd.Context())
+	if err != nil {
+		return err
+	}
+	log := eventlog.Log{Client: there.client, Namespace: query.Namespace}
+	matches, err := o.filter(cmd, there, &log)
+	if err != nil {
+		return clusterError(there.config.Host, err)
+	}
+	return clusterError(there.config.Host, o.print(cmd, log, printer, matches))
+}
+
+// filter says which Events are asked for, and narrows the log to where they are.
+func (o *eventsOptions) filter(cmd *cobra.Command, there *live, log *eventlog.Log) (func(context.Context, eventlog.Event) (bool, error), error) {
+	filter := eventlog.Filter{Types: o.types}
+	if o.about != "" {
+		arg, _, err := parseObjectArg(cmd, []string{o.about})
+		if err != nil {
+			return nil, err
+		}
+		kind, err := resolveKind(there.config, arg.kind)
+		if err != nil {
+			return nil, err
+		}
+		object := identity.ID{GroupKind: kind.GroupVersionKind.GroupKind()}
+		if object.Name = arg.name; kind.Scope.Name() == meta.RESTScopeNameNamespace {
+			object.Namespace = log.Namespace
+		} else {
+			log.Namespace = metav1.NamespaceDefault // where Events about cluster-scoped objects are
+		}
+		filter.Object = &object
+	}
+	about := func(context.Context, eventlog.Event) (bool, error) { return true, nil }
+	if o.rule != "" {
+		rule, err := there.rules.Find(o.rule)
+		if err != nil {
+			return nil, err
+		}
+		reader, err := there.reader(cmd.Context())
+		if err != nil {
+			return nil, err
+		}
+		about = eventlog.NewAbout(reader, rule, there.rules.Namespace).Matches
+	}
+	return func(ctx context.Context, e eventlog.Event) (bool, error) {
+		if filter.Object != nil && o.where.allNamespaces {
+			filter.Object.Namespace = e.Object.Namespace
+		}
+		if !filter.Matches(e) {
+			return false, nil
+		}
+		return about(ctx, e)
+	}, nil
+}
+
+// print prints the Events, and then those that follow if that is asked for.
+func (o *eventsOptions) print(cmd *cobra.Command, log eventlog.Log, printer *listing.Printer, matches func(context.Context, eventlog.Event) (bool, error)) error {
+	ctx := cmd.Context()
+	events, version, err := log.List(ctx)
+	if err != nil {
+		return err
+	}
+	var failed error
+	events = slices.DeleteFunc(events, func(e eventlog.Event) bool {
+		if failed != nil {
+			return true
+		}
+		ok, err := matches(ctx, e)
+		failed = err
+		return !ok
+	})
+	if failed != nil {
+		return failed
+	}
+	if len(events) == 0 && printer.Format.IsTable() && !o.watch {
+		in := "namespace " + log.Namespace + "; -A asks for all namespaces"
+		if log.Namespace == "" {
+			in = "any namespace"
+		}
+		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No Events of Kanon found in %s\n", in)
+		return err
+	}
+	if err := printer.Print(eventlog.ListOf(events, o.where.allNamespaces, time.Now())); err != nil || !o.watch {
+		return err
+	}
+	return follow.Objects(ctx, func(change watch.EventType, object *unstructured.Unstructured) error {
+		e, err := eventlog.Of(object)
+		if err != nil || change == watch.Deleted {
+			return err // an Event that has expired is no news
+		}
+		if ok, err := matches(ctx, e); err != nil || !ok {
+			return err
+		}
+		return printer.Print(eventlog.ListOf([]eventlog.Event{e}, o.where.allNamespaces, time.Now()))
+	}, log.Watch(version))
+}

@@ -1,0 +1,10 @@
+// Package eventlog reads the Events that Kanon emitted: about rules, about their parents, and those of spec.events.
+//
+//	log := eventlog.Log{Client: client, Namespace: "shop"}
+//	events, version, err := log.List(ctx)
+//	for _, event := range eventlog.Matching(events, eventlog.Filter{Types: []string{"Warning"}}) {
+//		fmt.Println(event.Last, event.Object, event.Message)
+//	}
+//
+// An Event about a parent does not say which rule it is of. [About] chooses the Events of one rule by the objects that the rule has.
+package eventlog
