@@ -79,6 +79,7 @@ templates, which children each parent has and what its status says.`,
 	addCommands(root, "Look at a cluster",
 		newDiffCommand(),
 		newGetCommand(),
+		newWhyCommand(),
 	)
 	root.AddCommand(newCompletionCommand(), newVersionCommand())
 	root.SetHelpCommand(newHelpCommand())
