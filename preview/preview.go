@@ -56,6 +56,8 @@ type Preview struct {
 	Nodes []Node
 	// Outcome is the engine's.
 	Outcome program.Outcome
+	// Evaluation is the one that came to this, for those who ask why; nil where the rule is not for the parent.
+	Evaluation *program.Evaluation
 	// failed is true where the rule cannot say whether it is for the parent.
 	failed bool
 }
@@ -204,7 +206,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 			ev.Applied(rendered.Node, live)
 		}
 	}
-	p.Outcome = ev.Outcome()
+	p.Outcome, p.Evaluation = ev.Outcome(), ev
 	for _, outcome := range p.Outcome.Nodes {
 		node := nodes[outcome.ID]
 		node.NodeOutcome = outcome

@@ -80,6 +80,7 @@ templates, which children each parent has and what its status says.`,
 		newDiffCommand(),
 		newEventsCommand(),
 		newGetCommand(),
+		newWhyCommand(),
 	)
 	root.AddCommand(newCompletionCommand(), newVersionCommand())
 	root.SetHelpCommand(newHelpCommand())

@@ -102,6 +102,12 @@ func (p Printer) related(f Finding, r Related) string {
 	}
 }
 
+// Excerpt is a line of a source with its number, and marks below the length characters at a position.
+func (p Printer) Excerpt(at Position, text string, length int) string {
+	line, under := p.lines(at, text, length)
+	return line + under(ansiBlue, "^", "~", "")
+}
+
 const lineNumberWidth = 5
 
 // lines are a line of the source with its number, and what writes the marks below it.

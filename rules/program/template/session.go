@@ -56,6 +56,9 @@ func (s *Session) Begin() {
 	s.MakeRoom()
 }
 
+// Renew gives a session that is done its whole budget again.
+func (s *Session) Renew() { *s = NewSession(s.ctx, s.limits, nil, s.secrets) }
+
 // MakeRoom begins another object: none has more values than bytes.
 func (s *Session) MakeRoom() {
 	s.room = s.limits.ObjectBytes

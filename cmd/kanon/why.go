@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/inquiry"
+	"kanon.dev/kanon/installed"
+	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/provenance"
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// whyOptions are the flags of kanon why.
+type whyOptions struct {
+	namespace string
+	files     []string
+	output    string
+	// kanonNamespace is Kanon's own.
+	kanonNamespace string
+	limits         template.Limits
+	cluster        clusterFlags
+}
+
+func newWhyCommand() *cobra.Command {
+	var o whyOptions
+	cmd := &cobra.Command{
+		Use:   "why KIND NAME [FIELD]",
+		Short: "Show which line of a rule gave a field of an object its value",
+		Long: `Show why the fields of an object in a cluster have their values: which line of which
+rule gave them, and which field manager has written them last. The object can be a child,
+a parent, an object that a patch changes, or one that no rule knows.
+
+Without FIELD, the object is printed as YAML, and each line has its source before it, like
+in git blame. With FIELD, the expression is shown with what it has read: each input with
+its value now and the object that it comes from, also through variables, forEach and
+lookups; then who owns the field, and what Kanon does about it.
+
+FIELD is a path as in a rule's ignore: spec.replicas,
+spec.template.spec.containers[name=web].image, or metadata.annotations[a.b/c].
+
+The rule is evaluated with the objects that the cluster has now. An AGE is that of the last
+change by the manager to any of its fields: Kubernetes records no time for each one. Rules
+are read from the cluster, and from -f those that are in files. Values of Secrets are not
+shown, and neither is what is computed from them.
+
+The exit code is 0, 1 if there is no such object or field, and 2 when the command is called
+wrongly.`,
+		Example: `  # Every line of a Deployment with its source
+  kanon why deployment storefront -n shop
+
+  # Which expression, with which inputs, gave the number of replicas
+  kanon why deployment storefront spec.replicas
+
+  # Who writes the status of a parent, by a rule that only a file has
+  kanon why webapp/storefront status.url -f rule.yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			_, rest, err := parseObjectArg(cmd, args)
+			switch {
+			case err != nil:
+				return err
+			case len(rest) > 1:
+				return usageErrorf(cmd, "unexpected argument %q: a field is one path, such as spec.replicas", rest[1])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.why(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the object; default: that of the kubeconfig")
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with rules, in the place of installed ones of the same name; - is standard input; repeatable")
+	flags.StringVarP(&o.output, "output", "o", whyFormats()[0], strings.Join(whyFormats(), ", "))
+	flags.StringVar(&o.kanonNamespace, "kanon-namespace", engine.DefaultNamespace, "Kanon's own namespace")
+	o.cluster.add(flags, clusterGroup)
+	o.cluster.addTimeout(flags, clusterGroup)
+	addLimits(flags, &o.limits)
+	o.cluster.complete(cmd)
+	completeFlag(cmd, "output", whyFormats)
+	cmd.ValidArgsFunction = completeObject(&o.cluster, &o.namespace)
+	return cmd
+}
+
+// whyFormats are the values of --output. The first is the default.
+func whyFormats() []cobra.Completion { return []cobra.Completion{"text", "json", "yaml"} }
+
+func (o *whyOptions) why(cmd *cobra.Command, args []string) error {
+	if err := checkLimits(o.limits); err != nil {
+		return usageErrorf(cmd, "%w", err)
+	}
+	if !slices.Contains(whyFormats(), o.output) {
+		return usageErrorf(cmd, "--output %q is none of %s", o.output, strings.Join(whyFormats(), ", "))
+	}
+	object, rest, err := parseObjectArg(cmd, args)
+	if err != nil {
+		return err
+	}
+	var field syntax.IgnoredPath
+	if len(rest) == 1 {
+		if field, err = parseField(cmd, rest[0]); err != nil {
+			return err
+		}
+	}
+	files, err := manifests.Read(o.files, cmd.InOrStdin())
+	if err != nil {
+		return usageErrorf(cmd, "%w", err)
+	}
+	config, err := o.cluster.reach(cmd.Context())
+	if err != nil {
+		return err
+	}
+	done := sayIfSlow(cmd.ErrOrStderr(), "Asking "+config.Host+"…")
+	explanation, err := o.explain(cmd, config, object, files)
+	done()
+	if err != nil {
+		return clusterError(config.Host, err)
+	}
+	if field != nil {
+		part, ok := explanation.Below(field)
+		if !ok {
+			return fmt.Errorf("%s %s has no field %s, and no rule renders one", explanation.Object.Kind, explanation.Object.Name, field)
+		}
+		explanation = part
+	}
+	return o.write(cmd, explanation, field != nil)
+}
+
+// parseField reads a path as rules have it.
+func parseField(cmd *cobra.Command, text string) (syntax.IgnoredPath, error) {
+	if text == "" {
+		return nil, usageErrorf(cmd, "the field is empty: write a path, such as spec.replicas")
+	}
+	parsed, wrong := syntax.ParsePath(text)
+	switch {
+	case wrong != nil && wrong.Hint != "":
+		return nil, usageErrorf(cmd, "field %q: %s (%s)", text, wrong.Message, wrong.Hint)
+	case wrong != nil:
+		return nil, usageErrorf(cmd, "field %q: %s", text, wrong.Message)
+	}
+	return parsed.Steps, nil
+}
+
+// explain asks the cluster.
+func (o *whyOptions) explain(cmd *cobra.Command, config *rest.Config, arg objectArg, files []manifests.File) (*provenance.Explanation, error) {
+	ctx := cmd.Context()
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
+	}
+	live, err := arg.read(ctx, &o.cluster, config, client, o.namespace)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := manifests.ClusterKinds(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	q := inquiry.New(inquiry.Options{Client: client, Kinds: kinds, Namespace: o.kanonNamespace, Now: time.Now()})
+	if err := o.addInstalled(ctx, q, client); err != nil {
+		return nil, err
+	}
+	if len(files) > 0 {
+		checked, err := checkRules(cmd, strings.Join(o.files, ", "), files, nil, kinds, rules.Options{Namespace: o.kanonNamespace, Limits: o.limits})
+		if err != nil {
+			return nil, err
+		}
+		q.AddFiles(checked)
+	}
+	return q.Explain(ctx, live)
+}
+
+// addInstalled adds the rules of the cluster. Whoever gives files needs no right to read those.
+func (o *whyOptions) addInstalled(ctx context.Context, q *inquiry.Inquirer, client dynamic.Interface) error {
+	all, err := installed.List(ctx, client, o.kanonNamespace)
+	switch {
+	case err != nil && apierrors.IsForbidden(err) && len(o.files) > 0:
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the rules in namespace %s (or give them with -f): %w", o.kanonNamespace, err)
+	}
+	q.AddInstalled(all, o.limits)
+	return nil
+}
+
+func (o *whyOptions) write(cmd *cobra.Command, e *provenance.Explanation, detail bool) error {
+	out := cmd.OutOrStdout()
+	switch o.output {
+	case "json":
+		return e.WriteJSON(out)
+	case "yaml":
+		return e.WriteYAML(out)
+	}
+	return provenance.Printer{Now: time.Now(), Color: hasColors(out)}.Print(out, e, detail)
+}

@@ -1,0 +1,132 @@
+package inquiry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/installed"
+	"kanon.dev/kanon/rules/program"
+)
+
+// maxPatching is of how many parents is asked whether they patch an object: each takes some requests.
+const maxPatching = 200
+
+// hasWritten reports whether the rule has left something in an object: a mark, or a field manager.
+func (r *rule) hasWritten(live *unstructured.Unstructured) bool {
+	return r.hasMade(live) || len(patchset.Patched(live, r.id)) > 0 || len(fieldset.EntriesOf(live)) > 0 && fieldset.IsManaged(live, r.id)
+}
+
+// hasMade reports whether an object is a child of the rule, as its mark says. Other controllers copy marks, and not field managers.
+func (r *rule) hasMade(live *unstructured.Unstructured) bool {
+	owner, ok := mark.ReadOwner(live)
+	return ok && owner.RuleID == r.id && len(fieldset.OwnEntries(live)) > 0
+}
+
+// maySelect reports whether an object may be a parent of the rule.
+func (r *rule) maySelect(ctx context.Context, client dynamic.Interface, live *unstructured.Unstructured) bool {
+	return r.decoded != nil && r.decoded.Parent.GVK.GroupKind() == live.GroupVersionKind().GroupKind() &&
+		r.decoded.MaySelect(live, installed.NamespaceLabels(ctx, client))
+}
+
+// parents are those for which the rule may write to an object. more is true if others may, too.
+func (q *Inquirer) parents(ctx context.Context, r *rule, compiled *program.Program, live *unstructured.Unstructured) (parents []*unstructured.Unstructured, more bool, err error) {
+	if r.maySelect(ctx, q.Client, live) {
+		parents = append(parents, live)
+	}
+	if r.hasMade(live) {
+		owner, _ := mark.ReadOwner(live)
+		parent, err := q.read(ctx, compiled, owner.Parent)
+		if err != nil {
+			return nil, false, err
+		}
+		if parent != nil {
+			parents = append(parents, parent)
+		}
+	}
+	if len(patchset.Patched(live, r.id)) > 0 {
+		patching, beyond, err := q.patching(ctx, r, compiled, live)
+		if err != nil {
+			return nil, false, err
+		}
+		parents, more = append(parents, patching...), beyond
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(parents, func(p *unstructured.Unstructured) bool {
+		again := seen[string(p.GetUID())]
+		seen[string(p.GetUID())] = true
+		return again
+	}), more, nil
+}
+
+// resource is for the parents of a rule in a namespace.
+func (q *Inquirer) resource(compiled *program.Program, namespace string) (dynamic.ResourceInterface, error) {
+	gvk := compiled.Parent.GVK
+	gvr, ok := q.Kinds.Resource(gvk)
+	if !ok {
+		return nil, fmt.Errorf("the cluster has no kind %s in %s", gvk.Kind, gvk.GroupVersion())
+	}
+	if !compiled.Parent.Namespaced || namespace == "" {
+		return q.Client.Resource(gvr), nil
+	}
+	return q.Client.Resource(gvr).Namespace(namespace), nil
+}
+
+// read reads the parent that a mark names; nil if it is gone.
+func (q *Inquirer) read(ctx context.Context, compiled *program.Program, ref mark.Ref) (*unstructured.Unstructured, error) {
+	resource, err := q.resource(compiled, ref.Namespace)
+	if err != nil || ref.Name == "" {
+		return nil, err
+	}
+	parent, err := resource.Get(ctx, ref.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && ref.UID != "" && parent.GetUID() != ref.UID:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("get %s: %w", ref, err)
+	}
+	return parent, nil
+}
+
+// patching are the parents of a rule that may patch an object. beyond is true if there are more than are asked.
+func (q *Inquirer) patching(ctx context.Context, r *rule, compiled *program.Program, live *unstructured.Unstructured) (all []*unstructured.Unstructured, beyond bool, err error) {
+	namespace := ""
+	if !slices.ContainsFunc(compiled.Patches, func(p *program.Patch) bool { return p.Target != nil && reachesFar(p.Target) }) {
+		namespace = live.GetNamespace() // all patches are for objects in the namespace of their parent
+	}
+	resource, err := q.resource(compiled, namespace)
+	if err != nil {
+		return nil, false, err
+	}
+	options := metav1.ListOptions{}
+	if compiled.Parent.Selector != nil {
+		options.LabelSelector = compiled.Parent.Selector.String()
+	}
+	list, err := resource.List(ctx, options)
+	if err != nil {
+		return nil, false, fmt.Errorf("list %s: %w", compiled.Parent.GVK.Kind, err)
+	}
+	for i := range list.Items {
+		if !r.maySelect(ctx, q.Client, &list.Items[i]) {
+			continue
+		}
+		if len(all) == maxPatching {
+			return all, true, nil
+		}
+		all = append(all, &list.Items[i])
+	}
+	return all, false, nil
+}
+
+// reachesFar reports whether the objects of a patch can be in another namespace than the parent.
+func reachesFar(target *program.Lookup) bool {
+	return !target.Namespaced || target.AllNamespaces || target.NamespaceFrom != nil
+}

@@ -1,0 +1,203 @@
+package provenance
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// blame writes the object as YAML, each line with the line of the rule that it comes from, and the manager that wrote it last.
+func (p Printer) blame(out *bytes.Buffer, e *Explanation) {
+	for _, w := range e.Writings {
+		fmt.Fprintf(out, "# rule %s, %s, for %s\n", w.Rule, w.Part, objectName(w.Parent))
+		for _, text := range []string{w.Problem, w.Kept} {
+			if text != "" {
+				fmt.Fprintf(out, "#   %s\n", printable(text))
+			}
+		}
+	}
+	for _, note := range e.Notes {
+		fmt.Fprintf(out, "# %s\n", printable(note))
+	}
+	if len(e.Writings)+len(e.Notes) == 0 {
+		out.WriteString("# no rule writes to it\n")
+	}
+	lines := e.lines()
+	rows := make([][3]string, len(lines))
+	widths := [3]int{len("SOURCE"), len("MANAGER"), len("AGE")}
+	for i, l := range lines {
+		rows[i] = p.columns(l.field)
+		for c := range widths {
+			widths[c] = max(widths[c], len([]rune(rows[i][c])))
+		}
+	}
+	row := func(cells [3]string, text string) {
+		var line strings.Builder
+		for c, cell := range cells {
+			line.WriteString(cell + strings.Repeat(" ", widths[c]-len([]rune(cell))+2))
+		}
+		out.WriteString(strings.TrimRight(p.dim(line.String())+text, " ") + "\n")
+	}
+	row([3]string{"SOURCE", "MANAGER", "AGE"}, "OBJECT")
+	for i, l := range lines {
+		row(rows[i], l.text)
+	}
+}
+
+const (
+	ansiBlue  = "\x1b[34m"
+	ansiReset = "\x1b[0m"
+)
+
+func (p Printer) dim(text string) string {
+	if !p.Color {
+		return text
+	}
+	return ansiBlue + text + ansiReset
+}
+
+// columns say where a line comes from.
+func (p Printer) columns(f *Explained) [3]string {
+	if f == nil {
+		return [3]string{}
+	}
+	out := [3]string{"-", "-", ""}
+	switch {
+	case f.Source != nil:
+		out[0] = f.Source.short()
+	case f.Message == setAtCreation:
+		out[0] = "(default)"
+	}
+	if len(f.Managers) > 0 {
+		o := f.Managers[0]
+		out[1], out[2] = o.Manager, p.age(o.Since)
+		if len(f.Managers) > 1 {
+			out[1] += "+" + strconv.Itoa(len(f.Managers)-1)
+		}
+	}
+	return out
+}
+
+// short is a position in few characters: the file without its directories, or the path in an object.
+func (s *Source) short() string {
+	if s.Line == 0 {
+		return strings.TrimPrefix(s.Path, "spec.")
+	}
+	return filepath.Base(s.File) + ":" + strconv.Itoa(s.Line)
+}
+
+// line is a line of an object; field is nil for a line that only opens a mapping or a list.
+type line struct {
+	text  string
+	field *Explained
+}
+
+// lines are the object as YAML, as far as it is explained.
+func (e *Explanation) lines() []line {
+	w := &yamlWriter{fields: map[string]*Explained{}, above: map[string]bool{}}
+	for i := range e.Fields {
+		f := &e.Fields[i]
+		w.fields[keyOf(f.Path)] = f
+		for n := range f.Path {
+			w.above[keyOf(f.Path[:n])] = f.Exists || w.above[keyOf(f.Path[:n])]
+		}
+	}
+	w.mapping(e.live, nil, "")
+	lines := w.lines
+	for i := range e.Fields {
+		if f := &e.Fields[i]; !f.Exists {
+			lines = append(lines, line{text: "# " + f.Path.String() + ": " + f.Message, field: f})
+		}
+	}
+	return lines
+}
+
+// yamlWriter writes an object as kubectl does.
+type yamlWriter struct {
+	fields map[string]*Explained
+	// above are the mappings and lists that hold something of it.
+	above map[string]bool
+	lines []line
+}
+
+// has reports whether something at a path or below it is explained.
+func (w *yamlWriter) has(p Path) bool { return w.fields[keyOf(p)] != nil || w.above[keyOf(p)] }
+
+func (w *yamlWriter) mapping(fields map[string]any, at Path, indent string) {
+	for _, name := range sortedNames(fields) {
+		path := at.then(named(name))
+		if !w.has(path) {
+			continue
+		}
+		head := strings.TrimSuffix(marshal(map[string]any{name: nil}), " null\n")
+		switch v := fields[name].(type) {
+		case map[string]any:
+			if len(v) > 0 {
+				w.lines = append(w.lines, line{text: indent + head})
+				w.mapping(v, path, indent+"  ")
+				continue
+			}
+		case []any:
+			if len(v) > 0 {
+				w.lines = append(w.lines, line{text: indent + head})
+				w.list(v, path, indent)
+				continue
+			}
+		}
+		w.leaf(marshal(map[string]any{name: fields[name]}), path, indent)
+	}
+}
+
+func (w *yamlWriter) list(items []any, at Path, indent string) {
+	for i, item := range items {
+		path := at.then(itemStep(items, i))
+		if !w.has(path) {
+			continue
+		}
+		from := len(w.lines)
+		switch v := item.(type) {
+		case map[string]any:
+			if len(v) > 0 {
+				w.mapping(v, path, indent+"  ")
+				w.lines[from].text = indent + "- " + w.lines[from].text[len(indent)+2:]
+				continue
+			}
+		case []any:
+			if len(v) > 0 {
+				w.list(v, path, indent+"  ")
+				w.lines[from].text = indent + "- " + w.lines[from].text[len(indent)+2:]
+				continue
+			}
+		}
+		w.leaf(marshal([]any{item}), path, indent)
+	}
+}
+
+// leaf adds the lines of one value. What Kanon does about it, if anything, is a comment.
+func (w *yamlWriter) leaf(text string, at Path, indent string) {
+	f := w.fields[keyOf(at)]
+	texts := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, t := range texts {
+		if i == 0 && f != nil && f.isRemarkable() {
+			t += "  # " + printable(f.Message)
+		}
+		w.lines = append(w.lines, line{text: indent + t, field: f})
+	}
+}
+
+// isRemarkable reports whether the object is not as the rule has it.
+func (f *Explained) isRemarkable() bool {
+	return f.Rendered != nil || f.State == Differs || f.State == NotWritten || f.State == Withdrawn
+}
+
+func marshal(v any) string {
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return fmt.Sprintf("%v\n", v)
+	}
+	return string(text)
+}

@@ -1,0 +1,208 @@
+package provenance
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// Explanation says of each field of an object why it has its value.
+type Explanation struct {
+	Object mark.Ref `json:"object"`
+	// Writings are what rules write to the object.
+	Writings []Writing `json:"rules"`
+	// Notes are about the object as a whole.
+	Notes []string `json:"notes,omitempty"`
+	// Fields are the leaves of the object, sorted as YAML has them, and then what rules have lines for and the object does not have.
+	Fields []Explained `json:"fields"`
+
+	// live is the object without what is hidden, and without managedFields.
+	live map[string]any
+}
+
+// Explained is a field of an object, and why it has its value.
+type Explained struct {
+	Path Path `json:"path"`
+	// Value is the live value; nil if it is hidden or does not exist.
+	Value  any  `json:"value,omitempty"`
+	Hidden bool `json:"hidden,omitempty"`
+	// Exists is false for a field that only a rule has.
+	Exists bool `json:"exists"`
+	// Rule and Part say which rule renders it; they are empty if none does.
+	Rule   string  `json:"rule,omitempty"`
+	Part   string  `json:"part,omitempty"`
+	Source *Source `json:"source,omitempty"`
+	// Managers own the field, the one that has written last first.
+	Managers []Owner `json:"managers,omitempty"`
+	// Rendered is what the rule renders, if that is another value; nil if it is hidden.
+	Rendered any `json:"rendered,omitempty"`
+	// State and Message say what Kanon does about it.
+	State   State  `json:"state"`
+	Message string `json:"message"`
+}
+
+// Explain compares a live object with what rules write to it.
+func Explain(live *unstructured.Unstructured, writings []Writing) *Explanation {
+	e := &Explanation{Object: mark.RefOf(live), Writings: writings, live: runtime.DeepCopyJSON(live.Object)}
+	e.Object.UID = ""
+	// They repeat the object, with what a Secret keeps.
+	unstructured.RemoveNestedField(e.live, "metadata", "managedFields")
+	unstructured.RemoveNestedField(e.live, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
+	if annotations, exists, _ := unstructured.NestedMap(e.live, "metadata", "annotations"); exists && len(annotations) == 0 {
+		unstructured.RemoveNestedField(e.live, "metadata", "annotations")
+	}
+	x := &explainer{live: e.live, owners: managedOf(live), secret: syntax.IsSecret(live.GroupVersionKind()), rendered: map[string][]rendered{}}
+	x.collect(writings)
+	x.leaves(e.live, nil)
+	x.missing()
+	e.Fields = x.fields
+	for _, f := range x.fields {
+		if f.Hidden && f.Exists {
+			hide(e.live, f.Path)
+		}
+	}
+	return e
+}
+
+// rendered is a field that a rule renders.
+type rendered struct {
+	writing *Writing
+	field   *Field
+}
+
+type explainer struct {
+	live     map[string]any
+	owners   managed
+	secret   bool
+	writings []*Writing
+	// rendered are the fields that rules render, by their places in the live object, and order those places.
+	rendered map[string][]rendered
+	order    []Path
+	fields   []Explained
+}
+
+// collect sorts what rules render by where it is in the live object.
+func (x *explainer) collect(writings []Writing) {
+	for i := range writings {
+		w := &writings[i]
+		x.writings = append(x.writings, w)
+		for j := range w.Fields {
+			f := w.Fields[j]
+			if x.secret {
+				f = f.stored()
+			}
+			at, _, _ := locate(x.live, f.Path)
+			key := keyOf(at)
+			if x.rendered[key] == nil {
+				x.order = append(x.order, at)
+			}
+			x.rendered[key] = append(x.rendered[key], rendered{w, &f})
+		}
+	}
+}
+
+// keyOf identifies a place in the live object.
+func keyOf(p Path) string {
+	var key strings.Builder
+	for _, s := range p {
+		key.WriteString("\x00" + s.Name + "\x00" + strconv.Itoa(s.Index))
+	}
+	return key.String()
+}
+
+// leaves adds the leaves of a part of the live object.
+func (x *explainer) leaves(value any, at Path) {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range sortedNames(v) {
+			x.leaves(v[name], at.then(named(name)))
+		}
+		if len(v) > 0 {
+			return
+		}
+	case []any:
+		for i := range v {
+			x.leaves(v[i], at.then(itemStep(v, i)))
+		}
+		if len(v) > 0 {
+			return
+		}
+	}
+	x.add(at, value, true)
+}
+
+// missing adds what rules have lines for and the object does not have.
+func (x *explainer) missing() {
+	for _, at := range x.order {
+		if _, _, exists := locate(x.live, at); !exists {
+			x.add(at, nil, false)
+		}
+	}
+}
+
+func (x *explainer) add(at Path, value any, exists bool) {
+	f := facts{path: at, live: value, exists: exists, owners: x.owners.of(x.live, at)}
+	if by := x.rendered[keyOf(at)]; len(by) > 0 {
+		best := by[0]
+		for _, r := range by {
+			if slices.ContainsFunc(f.owners, func(o Owner) bool { return o.Manager == r.writing.Manager }) {
+				best = r
+				break
+			}
+		}
+		f.writing, f.field, f.hidden = best.writing, best.field, best.field.Hidden
+	} else {
+		for _, w := range x.writings {
+			if w.Manager == fieldset.Manager && at.String() == "metadata.namespace" || slices.ContainsFunc(f.owners, func(o Owner) bool { return o.Manager == w.Manager }) {
+				f.writing = w
+			}
+		}
+	}
+	f.hidden = f.hidden || x.secret && holdsValues(at)
+	out := Explained{Path: at, Value: value, Exists: exists, Hidden: f.hidden, Managers: f.owners}
+	if f.hidden {
+		out.Value = nil
+	}
+	if f.field != nil {
+		out.Rule, out.Part, out.Source = f.writing.Rule, f.writing.Part, f.field.Source
+		if exists && !f.field.Absent && !f.hidden && !sameValue(f.field.raw, value) {
+			out.Rendered = f.field.raw
+		}
+	}
+	out.State, out.Message = decide(f)
+	x.fields = append(x.fields, out)
+}
+
+// hide replaces a value.
+func hide(object any, p Path) {
+	last := len(p) - 1
+	_, holder, _ := locate(object, p[:last])
+	switch holder := holder.(type) {
+	case map[string]any:
+		holder[p[last].Name] = hiddenText
+	case []any:
+		holder[p[last].Index] = hiddenText
+	}
+}
+
+// Below is the explanation of one field, or of all that is below it. ok is false if neither the object nor a rule has it.
+func (e *Explanation) Below(path syntax.IgnoredPath) (part *Explanation, ok bool) {
+	if e.Object.Group == "" && e.Object.Kind == "Secret" && path[0].Field == "stringData" {
+		path = append(syntax.IgnoredPath{{Field: "data"}}, path[1:]...) // where the API server keeps it
+	}
+	at, _ := find(e.live, path)
+	out := *e
+	out.Fields = slices.DeleteFunc(slices.Clone(e.Fields), func(f Explained) bool { return !f.Path.isBelow(at) && !leads(path, f.Path) })
+	return &out, len(out.Fields) > 0
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,329 @@
+package provenance
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// seen are the variables, items and lookups that a source has already.
+type seen map[string]bool
+
+func (s seen) isNew(key string) bool {
+	was := s[key]
+	s[key] = true
+	return !was
+}
+
+// sourceOf is the source of what a part of a template renders. Its inputs are those of all expressions in it.
+func (t *Tracer) sourceOf(n *yamltree.Node, part template.Template, in place, known seen) *Source {
+	if known == nil {
+		known = seen{}
+	}
+	s := t.span(n)
+	switch part := part.(type) {
+	case template.Expr:
+		s.Expression = part.X.Text
+	case template.Text:
+		text, _ := n.Text()
+		s.Expression = strings.TrimRight(text, "\n")
+	}
+	paths := map[string]bool{}
+	for x := range expressions(part) {
+		for _, input := range t.inputs(x, in, known) {
+			if !paths[input.Path] {
+				paths[input.Path] = true
+				s.Inputs = append(s.Inputs, input)
+			}
+		}
+	}
+	if in.withheld {
+		s = s.withheld()
+		s.Expression = t.withoutLiterals(part, in)
+	}
+	return s
+}
+
+// expressions goes over those of a part of a template.
+func expressions(part template.Template) func(yield func(*template.Expression) bool) {
+	return func(yield func(*template.Expression) bool) { each(part, yield) }
+}
+
+func each(part template.Template, yield func(*template.Expression) bool) bool {
+	switch part := part.(type) {
+	case template.Expr:
+		return yield(part.X)
+	case template.Text:
+		for _, p := range part.Parts {
+			if p.X != nil && !yield(p.X) {
+				return false
+			}
+		}
+	case template.Map:
+		for _, e := range part.Entries {
+			if e.Key != nil && !each(*e.Key, yield) || !each(e.Value, yield) {
+				return false
+			}
+		}
+	case template.List:
+		for _, item := range part.Items {
+			if item.Spread != nil {
+				if !yield(item.Spread) {
+					return false
+				}
+			} else if !each(item.Value, yield) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// parse is an expression of the rule, which compiled; nil if it does not without what the compiler knows.
+func (t *Tracer) parse(text string, in place) *celenv.Expression {
+	names := in.names()
+	key := strings.Join(names, ",") + "\n" + text
+	if x, ok := t.parsed[key]; ok {
+		return x
+	}
+	var x *celenv.Expression
+	if env, err := celenv.Shared(); err == nil {
+		x, _ = env.Compile(text, names)
+	}
+	t.parsed[key] = x
+	return x
+}
+
+// inputs are what an expression reads, in the order of its text.
+func (t *Tracer) inputs(x *template.Expression, in place, known seen) []Input {
+	expr := t.parse(x.Text, in)
+	if expr == nil {
+		return nil
+	}
+	var inputs []Input
+	for _, e := range reads(expr, in.names()) {
+		inputs = append(inputs, t.input(expr, e, in, known))
+	}
+	return inputs
+}
+
+// reads are the longest paths that an expression reads from one of its names. Of a path with a key that only a loop knows, it is the
+// part before the key.
+func reads(expr *celenv.Expression, names celenv.Scope) []ast.Expr {
+	r := &reader{names: names}
+	r.walk(expr.Root(), nil)
+	slices.SortStableFunc(r.found, func(a, b ast.Expr) int { return expr.Offset(rootOf(a).ID()) - expr.Offset(rootOf(b).ID()) })
+	return r.found
+}
+
+func rootOf(e ast.Expr) ast.Expr {
+	for {
+		step, ok := flow.StepOf(e)
+		if !ok {
+			return e
+		}
+		e = step.Operand
+	}
+}
+
+type reader struct {
+	names celenv.Scope
+	found []ast.Expr
+}
+
+// walk collects below e. bound are the names that the expression declares around it.
+func (r *reader) walk(e ast.Expr, bound []string) {
+	if step, ok := flow.StepOf(e); ok || e.Kind() == ast.IdentKind {
+		if root := flow.PathOf(e).RootName(); r.isName(root, bound) {
+			r.path(e, bound)
+			return
+		}
+		if ok {
+			r.walk(step.Operand, bound)
+			if step.Index != nil {
+				r.walk(step.Index, bound)
+			}
+		}
+		return
+	}
+	if e.Kind() == ast.ComprehensionKind {
+		c := e.AsComprehension()
+		r.walk(c.IterRange(), bound)
+		r.walk(c.AccuInit(), bound)
+		inner := append(slices.Clone(bound), c.AccuVar(), c.IterVar(), c.IterVar2())
+		for _, part := range []ast.Expr{c.LoopCondition(), c.LoopStep(), c.Result()} {
+			r.walk(part, inner)
+		}
+		return
+	}
+	for _, o := range celenv.Operands(e) {
+		r.walk(o, bound)
+	}
+}
+
+func (r *reader) isName(name string, bound []string) bool {
+	return name != "" && slices.Contains(r.names, name) && !slices.Contains(bound, name)
+}
+
+// path notes a path as far as it can be read outside of loops.
+func (r *reader) path(e ast.Expr, bound []string) {
+	longest := e
+	for at := e; ; {
+		step, ok := flow.StepOf(at)
+		if !ok {
+			break
+		}
+		if step.Index != nil && !step.Literal {
+			r.walk(step.Index, bound)
+			if mentions(step.Index, bound) {
+				longest = step.Operand
+			}
+		}
+		at = step.Operand
+	}
+	r.found = append(r.found, longest)
+}
+
+func mentions(e ast.Expr, names []string) bool {
+	for below := range celenv.All(e) {
+		if below.Kind() == ast.IdentKind && slices.Contains(names, below.AsIdent()) {
+			return true
+		}
+	}
+	return false
+}
+
+// input is one read.
+func (t *Tracer) input(expr *celenv.Expression, e ast.Expr, in place, known seen) Input {
+	path := flow.PathOf(e)
+	root := path.RootName()
+	member := ""
+	if flow.IsGroup(root) && len(path.Steps) > 0 {
+		member = path.Steps[0].Name
+	}
+	input := Input{Path: expr.Source(e)}
+	input.Object = t.objectOf(expr, path, in)
+	t.follow(&input, path, member, in, known)
+	isSecret := syntax.IsSecret(t.kindOf(root, member)) && readsValues(path)
+	input.Hidden = in.withheld || isSecret || input.Source.readsHidden()
+	val, problem := t.evaluate(expr, e, in)
+	if asks := len(path.Steps) > 0 && path.Steps[len(path.Steps)-1].Asks; asks && problem != nil && problem.Verdict != template.Waits {
+		val, problem = false, nil // something on the way does not exist
+	}
+	switch {
+	case problem != nil && problem.Verdict == template.Waits:
+		input.Waits = problem.Message
+	case problem != nil || val == nil:
+		input.Absent = true
+	case input.Hidden || refOf(val) != nil:
+	default:
+		input.Value = val
+	}
+	return input
+}
+
+// follow adds where a variable, an item or the name of a lookup comes from, if the source does not have that already.
+func (t *Tracer) follow(input *Input, path flow.Path, member string, in place, known seen) {
+	root := path.RootName()
+	switch {
+	case root == flow.RootVariables:
+		n, value, from, ok := t.variable(member, in)
+		if !ok {
+			return
+		}
+		for _, step := range path.Steps[1:] {
+			inner, part, more := below(n, value, step)
+			if !more {
+				break
+			}
+			n, value = inner, part
+		}
+		if from.withheld = in.withheld; known.isNew(t.rule.Source.At(n).String()) {
+			input.Source = t.sourceOf(n, value, from, known)
+		}
+	case root == flow.RootLookups:
+		if known.isNew(root + "." + member) {
+			input.Source = t.lookup(member, known)
+		}
+	case in.body != nil:
+		for i, d := range in.dimensions {
+			if d.Name == root && i < len(in.body.ForEach) && d.In != nil && known.isNew(root) {
+				input.Source = t.sourceOf(d.In, in.body.ForEach[i].In, in, known)
+			}
+		}
+	}
+}
+
+// lookup is where the rule names the object of a lookup.
+func (t *Tracer) lookup(id string, known seen) *Source {
+	for i := range t.rule.Lookups {
+		spec := &t.rule.Lookups[i]
+		compiled := t.program.LookupByID[id]
+		if spec.ID != id || compiled == nil {
+			continue
+		}
+		if spec.Name == nil || len(spec.ForEach) > 0 {
+			return &Source{Position: spec.Pos, Text: t.rule.Source.LineAt(spec.Pos)}
+		}
+		in := t.rulePlace()
+		in.spec, in.body = &spec.Body, &compiled.Body
+		return t.sourceOf(spec.Name, compiled.NameFrom, in, known)
+	}
+	return nil
+}
+
+// objectOf is the object that a path reads from.
+func (t *Tracer) objectOf(expr *celenv.Expression, path flow.Path, in place) *mark.Ref {
+	if path.RootName() == flow.RootVariables {
+		return nil
+	}
+	var at []ast.Expr
+	if !flow.IsGroup(path.RootName()) {
+		if len(path.Steps) > 0 {
+			at = append(at, rootOf(path.Steps[0].Expr))
+		}
+	}
+	for i := range min(len(path.Steps), 2) {
+		at = append(at, path.Steps[i].Expr)
+	}
+	for _, e := range at {
+		if val, p := t.evaluate(expr, e, in); p == nil {
+			if ref := refOf(val); ref != nil {
+				return ref
+			}
+		}
+	}
+	return nil
+}
+
+// evaluate is the value of a part of an expression as JSON; nil if it has none.
+func (t *Tracer) evaluate(expr *celenv.Expression, e ast.Expr, in place) (any, *template.Problem) {
+	part := expr.Part(e)
+	planned, issues := run.New(part, run.Options{})
+	if len(issues) > 0 {
+		return nil, template.Failure("%s", issues[0].Message)
+	}
+	x := &template.Expression{Program: planned, Text: expr.Source(e)}
+	val, p := x.Eval(in.scope)
+	if p != nil {
+		return nil, p
+	}
+	plain, err := value.ToJSON(val)
+	if err != nil {
+		return nil, nil //nolint:nilerr,nilnil // optional.none(), or what JSON does not have
+	}
+	return plain, nil
+}
+
+func sortedNames(fields map[string]any) []string { return slices.Sorted(maps.Keys(fields)) }

@@ -1,0 +1,222 @@
+package provenance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/rules/diagnostic"
+)
+
+// Printer writes explanations for people.
+type Printer struct {
+	// Now is what ages count from.
+	Now time.Time
+	// Color adds the colours of a terminal.
+	Color bool
+}
+
+// Print writes an explanation: of fields that one part of a rule gives in detail, else a line for each line of the object.
+func (p Printer) Print(w io.Writer, e *Explanation, detail bool) error {
+	out := &bytes.Buffer{}
+	if detail && e.isOne() {
+		p.detail(out, e)
+	} else {
+		p.blame(out, e)
+	}
+	if _, err := out.WriteTo(w); err != nil {
+		return fmt.Errorf("print the explanation: %w", err)
+	}
+	return nil
+}
+
+// isOne reports whether the fields have one source and one state, so that one text explains them all.
+func (e *Explanation) isOne() bool {
+	first := e.Fields[0]
+	return !slices.ContainsFunc(e.Fields[1:], func(f Explained) bool {
+		if f.Source == nil || first.Source == nil {
+			return true
+		}
+		return f.Source.Position != first.Source.Position || f.State != first.State || f.Message != first.Message || !slices.Equal(f.Managers, first.Managers)
+	})
+}
+
+// detail explains fields that have one explanation.
+func (p Printer) detail(out *bytes.Buffer, e *Explanation) {
+	first := e.Fields[0]
+	p.line(out, "Object", objectName(e.Object))
+	for i, f := range e.Fields {
+		text := f.Path.String() + ": " + shownValue(f.Value, f.Hidden)
+		if !f.Exists {
+			text = f.Path.String() + " does not exist"
+		}
+		p.line(out, map[bool]string{true: "Field"}[i == 0], text)
+	}
+	if first.Rule != "" {
+		p.line(out, "Rule", p.writer(e, first))
+	}
+	if s := first.Source; s != nil {
+		p.line(out, "Source", s.String())
+		out.WriteString(p.excerpt(s, 1))
+		for i, in := range s.Inputs {
+			p.input(out, in, map[bool]string{true: "Inputs"}[i == 0], 0)
+		}
+	}
+	for i, o := range first.Managers {
+		p.line(out, map[bool]string{true: "Managers"}[i == 0], p.owner(o))
+	}
+	if len(first.Managers) == 0 {
+		p.line(out, "Managers", "<none>")
+	}
+	p.line(out, "State", string(first.State)+": "+first.Message)
+	for _, note := range e.notes() {
+		p.line(out, "Note", note)
+	}
+}
+
+// notes are those of the object, and why rules write nothing to it.
+func (e *Explanation) notes() []string {
+	notes := slices.Clone(e.Notes)
+	for i := range e.Writings {
+		if w := &e.Writings[i]; w.Problem != "" {
+			notes = append(notes, w.Rule+", "+w.Part+", for "+objectName(w.Parent)+": "+w.Problem)
+		}
+	}
+	return notes
+}
+
+const labelWidth = 10
+
+func (p Printer) line(out *bytes.Buffer, label, text string) {
+	if label != "" {
+		label += ":"
+	}
+	fmt.Fprintf(out, "%-*s%s\n", labelWidth, label, printable(text))
+}
+
+// writer is the rule of a field.
+func (p Printer) writer(e *Explanation, f Explained) string {
+	for _, w := range e.Writings {
+		if w.Rule == f.Rule && w.Part == f.Part {
+			return w.Rule + ", " + w.Part + ", for " + objectName(w.Parent)
+		}
+	}
+	return f.Rule + ", " + f.Part
+}
+
+// excerpt is the line of a source, or its expression if it has no line.
+func (p Printer) excerpt(s *Source, depth int) string {
+	text := ""
+	switch {
+	case s.Text != "" && s.Column > 0:
+		text = diagnostic.Printer{Color: p.Color}.Excerpt(s.Position, s.Text, s.Length)
+	case s.Expression != "":
+		text = "  " + printable(s.Expression) + "\n"
+	}
+	return indented(text, labelWidth-2+2*depth)
+}
+
+func indented(text string, by int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(strings.Repeat(" ", by) + line)
+	}
+	return b.String()
+}
+
+// input writes an input, and below it where it comes from.
+func (p Printer) input(out *bytes.Buffer, in Input, label string, depth int) {
+	text := in.Path
+	switch {
+	case in.Hidden:
+		text += " = " + hiddenText
+	case in.Waits != "":
+		text += ": " + in.Waits
+	case in.Absent:
+		text += " has no value"
+	case in.Value != nil:
+		text += " = " + shownValue(in.Value, false)
+	}
+	if in.Object != nil {
+		text += "  (" + objectName(*in.Object) + ")"
+	}
+	if in.Source != nil {
+		text += "  from " + in.Source.String()
+	}
+	p.line(out, label, strings.Repeat("  ", depth)+text)
+	if in.Source == nil {
+		return
+	}
+	out.WriteString(p.excerpt(in.Source, depth+1))
+	for _, below := range in.Source.Inputs {
+		p.input(out, below, "", depth+1)
+	}
+}
+
+// owner is a field manager with what it did last.
+func (p Printer) owner(o Owner) string {
+	text := o.Manager + " (" + o.Operation
+	if o.Subresource != "" {
+		text += " of " + o.Subresource
+	}
+	text += ")"
+	if !o.Since.IsZero() {
+		text += ", last change " + p.age(o.Since) + " ago (" + o.Since.UTC().Format(time.RFC3339) + ")"
+	}
+	return text
+}
+
+func (p Printer) age(since time.Time) string {
+	if since.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(p.Now.Sub(since))
+}
+
+// objectName is an object as kubectl's users call it.
+func objectName(r mark.Ref) string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+	return r.Kind + " " + r.Namespace + "/" + r.Name
+}
+
+// maxShown is how much of a value is shown.
+const maxShown = 200
+
+// shownValue is a value as JSON, on one line and not too long.
+func shownValue(v any, hidden bool) string {
+	if hidden {
+		return hiddenText
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	text := strings.TrimSuffix(b.String(), "\n")
+	if utf8.RuneCountInString(text) > maxShown {
+		return string([]rune(text)[:maxShown]) + "…"
+	}
+	return text
+}
+
+// printable replaces what a terminal would obey.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) && r != ' ' && r != '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,184 @@
+package provenance
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// Tracer says where the fields that one evaluation has rendered come from. It is not safe for concurrent use.
+type Tracer struct {
+	rule    *syntax.Rule
+	program *program.Program
+	ev      *program.Evaluation
+	// parsed are the expressions, by their texts and the names that they may start with.
+	parsed map[string]*celenv.Expression
+}
+
+// New makes a Tracer for an evaluation of a rule that is done. compiled is what was compiled from rule.
+func New(rule *syntax.Rule, compiled *program.Program, ev *program.Evaluation) *Tracer {
+	ev.Revisit()
+	return &Tracer{rule: rule, program: compiled, ev: ev, parsed: map[string]*celenv.Expression{}}
+}
+
+// place is a part of a rule with the scope in which it was evaluated.
+type place struct {
+	scope template.Scope
+	// spec and body are those of a child, a lookup or a patch; nil outside.
+	spec *syntax.Body
+	body *program.Body
+	// dimensions are those of the child that has the forEach.
+	dimensions []syntax.Dimension
+	// withheld is true inside of what a Secret keeps.
+	withheld bool
+}
+
+// rulePlace is the place of what belongs to no child.
+func (t *Tracer) rulePlace() place { return place{scope: t.ev.RuleScope()} }
+
+// Child has the leaves of an object that a child has rendered, and those for which the template gave no value. ok is false if the
+// child has not rendered it.
+func (t *Tracer) Child(node string, object *unstructured.Unstructured) (fields []Field, ok bool) {
+	scope, _, ok := t.ev.ItemScope(node, object)
+	if !ok {
+		return nil, false
+	}
+	spec, compiled := t.child(node)
+	in := place{scope: scope, spec: &spec.Body, body: &compiled.Body, dimensions: t.dimensionsOf(spec, compiled)}
+	w := &walker{Tracer: t, secret: syntax.IsSecret(compiled.GVK)}
+	w.walk(spec.Template, compiled.Template, object.Object, nil, in)
+	return w.fields, true
+}
+
+// child is a child of the rule as it was written and as it was compiled.
+func (t *Tracer) child(id string) (*syntax.Child, *program.Child) {
+	i := t.program.ByID[id]
+	for j := range t.rule.Children {
+		if t.rule.Children[j].ID == id {
+			return &t.rule.Children[j], t.program.Children[i]
+		}
+	}
+	return nil, t.program.Children[i]
+}
+
+// dimensionsOf are the dimensions of the forEach whose items a child has.
+func (t *Tracer) dimensionsOf(spec *syntax.Child, compiled *program.Child) []syntax.Dimension {
+	if spec.SameAs == nil {
+		return spec.ForEach
+	}
+	root, _ := t.child(t.program.Children[compiled.Root].ID)
+	return root.ForEach
+}
+
+// Patched is what an item of a patch sets in an object.
+type Patched struct {
+	Patch  string
+	Target program.Target
+	Object *unstructured.Unstructured
+	Fields []Field
+}
+
+// Patches are what the patches of the rule set.
+func (t *Tracer) Patches() []Patched {
+	var all []Patched
+	for i := range t.rule.Patches {
+		spec := &t.rule.Patches[i]
+		at := slices.IndexFunc(t.program.Patches, func(p *program.Patch) bool { return p.ID == spec.ID })
+		if at < 0 {
+			continue
+		}
+		compiled := t.program.Patches[at]
+		for _, item := range t.ev.PatchedItems(compiled) {
+			if item.Object == nil {
+				continue
+			}
+			in := place{scope: item.Scope, spec: &spec.Body, body: &compiled.Body, dimensions: spec.ForEach}
+			w := &walker{Tracer: t, secret: syntax.IsSecret(compiled.GVK)}
+			w.walk(spec.Template, compiled.Template, item.Object.Object, nil, in)
+			all = append(all, Patched{Patch: spec.ID, Target: item.Target, Object: item.Object, Fields: w.fields})
+		}
+	}
+	return all
+}
+
+// Status has the leaves of a status that the rule has rendered.
+func (t *Tracer) Status(status map[string]any) []Field {
+	if t.rule.Status == nil {
+		return nil
+	}
+	w := &walker{Tracer: t}
+	w.walk(t.rule.Status, t.program.Status, status, Path{named("status")}, t.rulePlace())
+	return w.fields
+}
+
+// Conditions has the fields of the rule's own conditions, each below the index that at gives for its type; a condition without an
+// index is left out.
+func (t *Tracer) Conditions(rendered []program.Condition, at func(conditionType string) int) []Field {
+	w := &walker{Tracer: t}
+	for i, spec := range t.rule.Conditions {
+		if i >= len(rendered) || i >= len(t.program.Conditions) || rendered[i].Held || at(rendered[i].Type) < 0 {
+			continue
+		}
+		compiled, base := t.program.Conditions[i], Path{named("status"), named("conditions"), {Index: at(rendered[i].Type), Key: "type", Value: rendered[i].Type}}
+		for _, part := range conditionParts(spec, compiled, rendered[i]) {
+			if part.template != nil && part.node != nil {
+				w.walk(part.node, part.template, part.value, base.then(named(part.name)), t.rulePlace())
+			}
+		}
+	}
+	return w.fields
+}
+
+// names are those that an expression at a place may start with.
+func (in place) names() celenv.Scope {
+	names := celenv.Scope{
+		flow.RootParent, flow.RootChildren, flow.RootLookups, flow.RootObserved, flow.RootEach, flow.RootVariables, flow.RootSelf, flow.RootStatus,
+		flow.RootNow, flow.RootFinalizing,
+	}
+	if in.body != nil {
+		for _, d := range in.body.ForEach {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// kindOf is the kind of the objects that a root and its member stand for; empty if they are none.
+func (t *Tracer) kindOf(root, member string) schema.GroupVersionKind {
+	switch root {
+	case flow.RootParent:
+		return t.program.Parent.GVK
+	case flow.RootChildren, flow.RootObserved, flow.RootEach:
+		if i, ok := t.program.ByID[member]; ok {
+			return t.program.Children[i].GVK
+		}
+	case flow.RootLookups:
+		if l := t.program.LookupByID[member]; l != nil {
+			return l.GVK
+		}
+	}
+	return schema.GroupVersionKind{}
+}
+
+// refOf is the object that a value is; nil for any other value.
+func refOf(value any) *mark.Ref {
+	content, isMap := value.(map[string]any)
+	if !isMap {
+		return nil
+	}
+	u := &unstructured.Unstructured{Object: content}
+	if u.GetKind() == "" || u.GetAPIVersion() == "" || u.GetName() == "" {
+		return nil
+	}
+	ref := mark.RefOf(u)
+	ref.UID = ""
+	return &ref
+}

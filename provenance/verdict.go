@@ -1,0 +1,243 @@
+package provenance
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// Writing is what one rule writes to an object.
+type Writing struct {
+	// Rule is namespace/name, or only the name.
+	Rule string `json:"rule"`
+	// Part is the part of the rule: child deployment, patch tag, status.
+	Part   string   `json:"part"`
+	Parent mark.Ref `json:"parent"`
+	// Manager is the field manager.
+	Manager string  `json:"manager"`
+	Fields  []Field `json:"-"`
+	// Ignored are the fields that are left to others.
+	Ignored []syntax.IgnoredPath `json:"-"`
+	// Problem says why nothing is rendered now, and Kept why nothing is written. They may be empty.
+	Problem string `json:"problem,omitempty"`
+	Kept    string `json:"kept,omitempty"`
+	// Refuses is true for a patch that takes nothing from another manager.
+	Refuses bool `json:"-"`
+}
+
+// State is how a field of the live object is to what rules render.
+type State string
+
+// The states of a field.
+const (
+	// InSync: the live value is the rendered one, and Kanon owns the field.
+	InSync State = "InSync"
+	// Differs: Kanon writes the field at the next reconcile.
+	Differs State = "Differs"
+	// LeftToOthers: the rule ignores it from the creation on.
+	LeftToOthers State = "LeftToOthers"
+	// NotWritten: it is rendered, and Kanon does not write it now.
+	NotWritten State = "NotWritten"
+	// Withdrawn: Kanon owns it and no rule renders it any more.
+	Withdrawn State = "Withdrawn"
+	// Unmanaged: no rule writes it.
+	Unmanaged State = "Unmanaged"
+	// Absent: there is no such field, and the rule gives it no value.
+	Absent State = "Absent"
+)
+
+// facts are what is known of one field.
+type facts struct {
+	path    Path
+	live    any
+	exists  bool
+	hidden  bool
+	owners  []Owner
+	writing *Writing
+	field   *Field
+}
+
+// decide says how a field is, and what Kanon does about it.
+func decide(f facts) (State, string) {
+	if f.field == nil {
+		return decideUnrendered(f)
+	}
+	w := f.writing
+	own := slices.ContainsFunc(f.owners, func(o Owner) bool { return o.Manager == w.Manager })
+	others := slices.DeleteFunc(slices.Clone(f.owners), func(o Owner) bool { return o.Manager == w.Manager })
+	same := f.exists && !f.field.Absent && sameValue(f.field.raw, f.live)
+	switch {
+	case f.field.Problem != "":
+		return NotWritten, "the rule has no value for it now: " + f.field.Problem
+	case f.field.Absent && !f.exists:
+		return Absent, "the rule gives it no value, and the object does not have it"
+	case f.field.Absent && !own:
+		return Unmanaged, "the rule gives it no value now; " + whose(f.owners)
+	case f.field.Absent:
+		return Withdrawn, "the rule gives it no value any more: Kanon removes it at the next reconcile"
+	case ignored(f.path, w.Ignored) != "" && !same:
+		return LeftToOthers, fmt.Sprintf("the rule leaves %s to others, and renders %s only when it creates the object", ignored(f.path, w.Ignored), shownValue(f.field.raw, f.hidden))
+	case ignored(f.path, w.Ignored) != "":
+		return LeftToOthers, fmt.Sprintf("the rule leaves %s to others", ignored(f.path, w.Ignored))
+	case w.Kept != "" && !same:
+		return NotWritten, fmt.Sprintf("the rule renders %s; the object %s", shownValue(f.field.raw, f.hidden), w.Kept)
+	case !f.exists:
+		return Differs, "the object does not have it: Kanon sets it at the next reconcile"
+	case !same && w.Refuses && len(others) > 0:
+		return NotWritten, fmt.Sprintf("%s has another value, and the patch refuses to take it", managers(others))
+	case !same && len(others) > 0 && !own:
+		return Differs, fmt.Sprintf("%s has taken it from Kanon, which sets it back to %s at the next reconcile", managers(others), shownValue(f.field.raw, f.hidden))
+	case !same:
+		return Differs, fmt.Sprintf("Kanon sets it to %s at the next reconcile", shownValue(f.field.raw, f.hidden))
+	case own && len(others) > 0:
+		return InSync, "Kanon keeps it; " + managers(others) + owning(others) + " too, with the same value"
+	case own || len(f.owners) == 0:
+		return InSync, "Kanon keeps it"
+	default:
+		return Differs, managers(others) + owning(others) + " with the same value: Kanon takes it back at the next reconcile"
+	}
+}
+
+// setAtCreation says of a default why Kanon owns it.
+const setAtCreation = "no rule renders it: the API server set it when Kanon created the object"
+
+func decideUnrendered(f facts) (State, string) {
+	own := slices.IndexFunc(f.owners, func(o Owner) bool { return isKanon(o.Manager) })
+	written := own >= 0 && f.writing != nil && f.writing.Manager == f.owners[own].Manager && f.writing.Problem == "" && f.writing.Kept == ""
+	switch {
+	case isMark(f.path) && own >= 0:
+		return InSync, "Kanon writes it to know its children"
+	case f.path.String() == "metadata.namespace" && f.writing != nil:
+		return InSync, "the rule names no namespace, so it is that of the parent"
+	case own >= 0 && len(f.path) > 2 && f.path[0].Name == "status" && f.path[1].Name == "conditions":
+		return InSync, "Kanon reports it"
+	case written && f.owners[own].Operation == fieldset.OperationApply:
+		return Withdrawn, "no rule renders it any more: Kanon removes it at the next reconcile"
+	case written:
+		return Unmanaged, setAtCreation
+	default:
+		return Unmanaged, "no rule writes it; " + whose(f.owners)
+	}
+}
+
+// isKanon reports whether a field manager is one of Kanon's.
+func isKanon(manager string) bool { return manager == "kanon" || strings.HasPrefix(manager, "kanon-") }
+
+// isMark reports whether a field is one by which Kanon knows its children.
+func isMark(p Path) bool {
+	if len(p) < 3 || p[0].Name != "metadata" {
+		return false
+	}
+	return p[1].Name == "ownerReferences" || (p[1].Name == "labels" || p[1].Name == "annotations") && strings.HasPrefix(p[2].Name, "kanon.dev/")
+}
+
+// whose says who has written a field.
+func whose(owners []Owner) string {
+	if len(owners) == 0 {
+		return "no field manager owns it: the API server set it"
+	}
+	return managers(owners) + owning(owners)
+}
+
+func owning(owners []Owner) string {
+	if strings.Contains(managers(owners), " and ") {
+		return " own it"
+	}
+	return " owns it"
+}
+
+func managers(owners []Owner) string {
+	var names []string
+	for _, o := range owners {
+		if !slices.Contains(names, o.Manager) {
+			names = append(names, o.Manager)
+		}
+	}
+	if len(names) > 1 {
+		return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	}
+	return strings.Join(names, "")
+}
+
+// ignored is the path of ignore that leads to a field; empty if none does.
+func ignored(p Path, paths []syntax.IgnoredPath) string {
+	for _, path := range paths {
+		if leads(path, p) {
+			return path.String()
+		}
+	}
+	return ""
+}
+
+// leads reports whether a path of a rule leads to a field, or to a whole that it is a part of. Items are told apart by the key that
+// the field has.
+func leads(path syntax.IgnoredPath, p Path) bool {
+	if len(p) < len(path) {
+		return false
+	}
+	for i, step := range path {
+		if step.Keys == nil {
+			if p[i].Index >= 0 || p[i].Name != step.Field {
+				return false
+			}
+			continue
+		}
+		if p[i].Index < 0 || step.Keys[p[i].Key] != p[i].Value || len(step.Keys) != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// sameValue compares a rendered value with the live one, which the API server may have written in another way.
+func sameValue(rendered, live any) bool {
+	if equality.Semantic.DeepEqual(rendered, live) || isEmpty(rendered) && isEmpty(live) {
+		return true
+	}
+	a, okA := quantityOf(rendered)
+	b, okB := quantityOf(live)
+	return okA && okB && a.Cmp(b) == 0
+}
+
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	case string:
+		return v == ""
+	}
+	return false
+}
+
+func quantityOf(v any) (resource.Quantity, bool) {
+	switch v := v.(type) {
+	case string, int64, float64:
+		q, err := resource.ParseQuantity(fmt.Sprint(v))
+		return q, err == nil
+	}
+	return resource.Quantity{}, false
+}
+
+// stored is the field of a Secret as the API server keeps it: what stringData sets is in data, as base64.
+func (f Field) stored() Field {
+	if len(f.Path) < 2 || f.Path[0].Name != "stringData" {
+		return f
+	}
+	f.Path = append(Path{named("data")}, f.Path[1:]...)
+	if text, ok := f.raw.(string); ok {
+		f.raw = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	return f
+}

@@ -1,0 +1,96 @@
+package program
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/program/template"
+)
+
+// The scopes of an evaluation that is done are for those who ask how it came out as it did: they render parts of the rule once
+// more, or expressions of their own. Nothing is kept for them while the rule is evaluated.
+
+// Revisit gives the evaluation its budget again. It comes before the scopes are used.
+func (e *Evaluation) Revisit() {
+	e.session.Renew()
+	e.session.Begin()
+}
+
+// RuleScope is the scope of what belongs to no child, such as spec.status.
+func (e *Evaluation) RuleScope() template.Scope {
+	s := e.base
+	return &s
+}
+
+// ItemScope is that of an object which a child has rendered. index is the item of its forEach. ok is false for any other object.
+func (e *Evaluation) ItemScope(node string, object *unstructured.Unstructured) (s template.Scope, index int, ok bool) {
+	i, known := e.prog.ByID[node]
+	if !known {
+		return nil, 0, false
+	}
+	items, id := e.nodes[i].items, identityOf(object)
+	at := slices.IndexFunc(items, func(it item) bool { return it.object != nil && identityOf(it.object) == id })
+	if at < 0 {
+		return nil, 0, false
+	}
+	own := items[at].scope
+	if live := items[at].live; live != nil {
+		own.self = live.Object
+	}
+	return &own, int(own.index), true
+}
+
+// NodeScope is that of the item at index of a child, whether it was rendered or not. The problem says why there is none.
+func (e *Evaluation) NodeScope(node string, index int) (template.Scope, *template.Problem) {
+	i, ok := e.prog.ByID[node]
+	if !ok {
+		return nil, template.Failure("there is no child called %q", node)
+	}
+	child := e.prog.Children[i]
+	own := &scope{ev: e, body: &child.Body, locals: newMemos(&child.Body)}
+	if child.IsList {
+		tuples, p := e.itemsOf(i)
+		if p != nil {
+			return nil, p
+		}
+		if index < 0 || index >= len(tuples) {
+			return nil, template.Failure("%s has %d items, and the first is 0", node, len(tuples))
+		}
+		own.items, own.index = tuples[index], int32(index) //nolint:gosec // As in renderItems.
+	}
+	for _, it := range e.nodes[i].items {
+		if it.scope.index == own.index && it.live != nil {
+			own.self = it.live.Object
+		}
+	}
+	return own, nil
+}
+
+// PatchedItem is an item of a patch that sets something.
+type PatchedItem struct {
+	Scope template.Scope
+	// Index is the item of the patch's forEach.
+	Index int
+	Contribution
+}
+
+// PatchedItems are the items of a patch of which it is known what they set.
+func (e *Evaluation) PatchedItems(patch *Patch) []PatchedItem {
+	tuples, p := e.tuples(&patch.Body)
+	if p != nil {
+		return nil
+	}
+	var items []PatchedItem
+	for at, t := range tuples {
+		s := &scope{ev: e, body: &patch.Body, items: t, index: int32(at), locals: newMemos(&patch.Body)} //nolint:gosec // As in renderItems.
+		var out PatchOutcome
+		if _, _, p := e.contribute(patch, s, &out); p != nil {
+			continue
+		}
+		for _, c := range out.Contributions {
+			items = append(items, PatchedItem{Scope: s, Index: at, Contribution: c})
+		}
+	}
+	return items
+}
