@@ -2,9 +2,11 @@ package livediff
 
 import (
 	"context"
+	"hash/maphash"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/livepreview"
 	"kanon.dev/kanon/preview"
@@ -15,11 +17,12 @@ import (
 type Differ struct {
 	options   livepreview.Options
 	previewer *livepreview.Previewer
+	shapes    fieldset.Shapes
 }
 
 // New makes a Differ. It sends no request.
 func New(o livepreview.Options) *Differ {
-	return &Differ{options: o, previewer: livepreview.New(o)}
+	return &Differ{options: o, previewer: livepreview.New(o), shapes: fieldset.Shapes{Seed: maphash.MakeSeed()}}
 }
 
 // Changes are what the rule would change for one parent.
@@ -60,7 +63,7 @@ func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*
 		return nil, err
 	}
 	out.All = append(out.All, patches...)
-	out.All = append(out.All, statusChange(parent, p.Outcome)...)
+	out.All = append(out.All, d.statusChange(parent, p.Outcome)...)
 	if p.MayPrune() {
 		out.All = append(out.All, deletions(p)...)
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/preview"
+	"kanon.dev/kanon/overlay"
 )
 
 // AsWritten is a parent as it would be in the cluster once it is applied: laid over the one that exists, with defaults, by a
@@ -24,7 +24,7 @@ func AsWritten(ctx context.Context, client dynamic.ResourceInterface, written *u
 	if err != nil {
 		parent, err = client.Create(ctx, written, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	} else {
-		preview.Overlay(existing.Object, written.Object)
+		overlay.Apply(nil, existing.Object, nil, written.Object)
 		parent, err = client.Update(ctx, existing, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 	}
 	if err != nil {

@@ -9,10 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program"
@@ -23,6 +25,8 @@ import (
 type Kinds interface {
 	Resource(gvk schema.GroupVersionKind) (gvr schema.GroupVersionResource, ok bool)
 	Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool)
+	Schema(gvk schema.GroupVersionKind) *openapi.Schema
+	Converter(ctx context.Context, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error)
 }
 
 // Options are what a Previewer works with. All fields but Now are needed.
@@ -92,7 +96,9 @@ func (p *Previewer) Preview(ctx context.Context, parent *unstructured.Unstructur
 		r.read(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", parent.GetNamespace())
 	}
 	for {
-		in := preview.Input{Program: p.options.Program, Parent: parent, Now: p.options.Now, Namespace: p.options.Namespace, Lookup: r.lookup}
+		in := preview.Input{
+			Program: p.options.Program, Parent: parent, Now: p.options.Now, Namespace: p.options.Namespace, Lookup: r.lookup, Schema: p.options.Kinds.Schema,
+		}
 		for _, object := range r.objects {
 			in.With = append(in.With, object)
 		}

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/discovery"
 	clientopenapi "k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
@@ -66,6 +67,15 @@ func ClusterKinds(ctx context.Context, config *rest.Config) (*Kinds, error) {
 		table: &builtin.Table{}, given: openapi.Kinds{}, others: openapi.Kinds{},
 		cluster: mapper, live: schemas.New(clientopenapi.NewClientWithContext(client.RESTClient())),
 	}, nil
+}
+
+// Converter has the schema of a kind of the cluster, by which its API server merges objects. The error is schemas.ErrNoSchema where
+// it has none, or where no cluster is asked.
+func (k *Kinds) Converter(ctx context.Context, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error) {
+	if k.live == nil {
+		return nil, schemas.ErrNoSchema
+	}
+	return k.live.Converter(ctx, gvk)
 }
 
 // load asks the cluster, if one is asked, for the schemas of kinds that no file

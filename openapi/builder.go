@@ -208,6 +208,7 @@ func (b *builder) schema(s *jsonSchema, p place) *Schema {
 		if s.ListType == "map" {
 			made.Keys = s.ListMapKeys
 		}
+		made.Set = s.ListType == "set"
 		return b.simple(made)
 	default:
 		made := Schema{Type: t, Nullable: s.Nullable, Format: s.Format}

@@ -83,6 +83,9 @@ func line(s *Schema) string {
 	if len(s.Keys) > 0 {
 		words = append(words, fmt.Sprintf("by %q", s.Keys))
 	}
+	if s.Set {
+		words = append(words, "set")
+	}
 	return strings.Join(words, " ")
 }
 
@@ -145,7 +148,7 @@ properties:
 `, `object example.com/v1.Thing.spec
   anything map of any
   labels map of string
-  names list of string
+  names list of string set
   ports list of object example.com/v1.Thing.spec.ports[] by ["port"]
     port! integer
 `},

@@ -44,12 +44,13 @@ type shape struct {
 	items    *Schema
 	nullable bool
 	keys     string
+	set      bool
 	enum     string
 }
 
 // simple returns the one schema that is equal to s, which has no fields.
 func (b *builder) simple(s Schema) *Schema {
-	key := shape{typ: s.Type, format: s.Format, items: s.Items, nullable: s.Nullable, keys: fmt.Sprintf("%q", s.Keys)}
+	key := shape{typ: s.Type, format: s.Format, items: s.Items, nullable: s.Nullable, keys: fmt.Sprintf("%q", s.Keys), set: s.Set}
 	if len(s.Enum) > 0 {
 		key.enum = fmt.Sprintf("%#v", s.Enum)
 	}

@@ -51,6 +51,8 @@ type Schema struct {
 	// Keys are the fields by which elements of a List are told apart, as a
 	// list-map; empty: none.
 	Keys []string
+	// Set is true for a List whose elements are a set.
+	Set bool
 }
 
 // FormatQuantity is the format of a resource.Quantity, such as 500m or 1Gi.

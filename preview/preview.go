@@ -9,8 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -29,6 +32,8 @@ type Input struct {
 	// Lookup answers what the rule looks up. nil: With and Children do.
 	Lookup func(program.Query) ([]*unstructured.Unstructured, error)
 	Now    time.Time
+	// Schema is that of a kind, by which lists are merged; nil for one that has none. nil: no kind has.
+	Schema func(schema.GroupVersionKind) *openapi.Schema
 	// Namespace is Kanon's own. Empty: the marks of children do not tell this rule
 	// from others.
 	Namespace string
@@ -77,6 +82,8 @@ type Object struct {
 	*unstructured.Unstructured
 	// Live is the object as it is after the write.
 	Live *unstructured.Unstructured
+	// Ignore are the fields that are left to others.
+	Ignore []fieldset.Path
 	// Ending says whether it is deleted, or stays, when it is no longer wanted.
 	Ending program.Ending
 	// Recreation says whether the object that exists is deleted first, and WhyRecreated why.
@@ -228,7 +235,7 @@ func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node N
 			continue
 		}
 		live[i] = w.applied(rendered.Node, object)
-		written := Object{Unstructured: object, Live: live[i], Ending: ev.Ending(object)}
+		written := Object{Unstructured: object, Live: live[i], Ignore: pathsOf(w.ignored(rendered.Node, object)), Ending: ev.Ending(object)}
 		written.Recreation, written.WhyRecreated = w.recreation(rendered.Node, object, rendered.Renewal(i))
 		node.Objects = append(node.Objects, written)
 	}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/overlay"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -48,6 +50,7 @@ type world struct {
 	retainedBy string
 	// lookup answers lookups in place of objects; it may be nil.
 	lookup func(program.Query) ([]*unstructured.Unstructured, error)
+	schema func(schema.GroupVersionKind) *openapi.Schema
 	// ignores has the fields of a rendered object that are left to others for now.
 	ignores func(*unstructured.Unstructured) []syntax.IgnoredPath
 }
@@ -59,7 +62,10 @@ func newWorld(in Input) *world {
 		objects: append(objects, in.Parent),
 		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)+len(in.Children)), ties: make(map[identity]tie), nodes: make(map[identity]string),
 		rendered: make(map[identity]*unstructured.Unstructured, len(in.Children)),
-		children: make(map[string]program.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup,
+		children: make(map[string]program.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup, schema: in.Schema,
+	}
+	if w.schema == nil {
+		w.schema = func(schema.GroupVersionKind) *openapi.Schema { return nil }
 	}
 	rule := types.NamespacedName{Namespace: cmp.Or(in.Program.Namespace, in.Namespace), Name: in.Program.Name}
 	if in.Namespace != "" {
@@ -176,10 +182,11 @@ func (w *world) applied(node string, rendered *unstructured.Unstructured) *unstr
 		return rendered
 	}
 	live := there.DeepCopy()
-	if before := w.rendered[identityOf(rendered)]; before != nil {
-		Withdraw(live.Object, before.Object, rendered.Object)
+	var before map[string]any
+	if last := w.rendered[identityOf(rendered)]; last != nil {
+		before = last.Object
 	}
-	Overlay(live.Object, rendered.Object)
+	overlay.Apply(w.schema(rendered.GroupVersionKind()), live.Object, before, rendered.Object)
 	for _, path := range w.ignored(node, rendered) {
 		leave(live.Object, there.Object, path)
 	}
@@ -229,36 +236,4 @@ func selects(step syntax.PathStep, item any) bool {
 		ok = ok && fmt.Sprint(fields[name]) == text
 	}
 	return ok
-}
-
-// Withdraw removes the fields that were rendered before and are no longer, mapping by mapping. What others have set in a mapping
-// stays.
-func Withdraw(live, before, rendered map[string]any) {
-	for name, was := range before {
-		value, stays := rendered[name]
-		liveBelow, isLive := live[name].(map[string]any)
-		wasBelow, wasMap := was.(map[string]any)
-		below, isMap := value.(map[string]any)
-		switch {
-		case isLive && wasMap && (isMap || !stays):
-			if Withdraw(liveBelow, wasBelow, below); !stays && len(liveBelow) == 0 {
-				delete(live, name)
-			}
-		case !stays:
-			delete(live, name)
-		}
-	}
-}
-
-// Overlay lays fields over others, mapping by mapping; a list stands as a whole.
-func Overlay(under, over map[string]any) {
-	for name, value := range over {
-		above, isMap := value.(map[string]any)
-		below, both := under[name].(map[string]any)
-		if isMap && both {
-			Overlay(below, above)
-			continue
-		}
-		under[name] = runtime.DeepCopyJSONValue(value)
-	}
 }

@@ -185,7 +185,7 @@ func (r *runner) begin() bool {
 	manifests.InDefaultNamespace([]*program.Program{r.program}, append([]*unstructured.Unstructured{parent}, cluster...))
 	r.sim = simulation.New(simulation.Options{
 		Program: r.program, Parent: parent, Objects: cluster, Now: r.c.Now,
-		TakesConditions: r.kinds.TakesConditions, Default: r.defaults.Fill,
+		TakesConditions: r.kinds.TakesConditions, Schema: r.kinds.Schema, Default: r.defaults.Fill,
 	})
 	return true
 }

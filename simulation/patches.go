@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/overlay"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -74,8 +76,17 @@ func (s *Simulation) patched(object *unstructured.Unstructured) *unstructured.Un
 	out := object.DeepCopy()
 	for _, c := range s.patches {
 		if c.isFor(object) {
-			Merge(out.Object, c.Object.Object)
+			s.lay(object, out.Object, nil, c.Object.Object)
 		}
 	}
 	return out
+}
+
+// lay lays rendered fields over those that an object of the kind of another has, as an apply does.
+func (s *Simulation) lay(of *unstructured.Unstructured, live, before, rendered map[string]any) {
+	var schema *openapi.Schema
+	if s.options.Schema != nil {
+		schema = s.options.Schema(of.GroupVersionKind())
+	}
+	overlay.Apply(schema, live, before, rendered)
 }

@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/overlay"
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
@@ -63,7 +64,7 @@ func (s *Simulation) reconcile(ctx context.Context) (changed bool) {
 
 // preview evaluates the rule with all objects as they are.
 func (s *Simulation) preview(ctx context.Context) *preview.Preview {
-	in := preview.Input{Program: s.options.Program, Parent: s.patched(s.parent), Now: s.now}
+	in := preview.Input{Program: s.options.Program, Parent: s.patched(s.parent), Now: s.now, Schema: s.options.Schema}
 	for _, object := range sorted(s.others) {
 		in.With = append(in.With, s.patched(object))
 	}
@@ -148,10 +149,7 @@ func (s *Simulation) writeStatus(p *preview.Preview) (changed bool) {
 	if !out.StatusHeld {
 		rendered = out.Status
 	}
-	preview.Withdraw(after, s.status, rendered)
-	if rendered != nil {
-		Merge(after, runtime.DeepCopyJSON(rendered))
-	}
+	s.lay(s.parent, map[string]any{"status": after}, map[string]any{"status": s.status}, map[string]any{"status": rendered})
 	s.status = rendered
 	s.setConditions(after, rendered, own)
 	if len(after) == 0 && before == nil || equality.Semantic.DeepEqual(before, after) {
@@ -201,7 +199,7 @@ func (s *Simulation) release() (changed bool) {
 		changed = true
 	}
 	if status, _ := s.parent.Object["status"].(map[string]any); s.status != nil || s.matched && status != nil {
-		preview.Withdraw(status, s.status, nil)
+		overlay.Apply(nil, status, s.status, nil)
 		status = conditions.Without(status, s.options.Program.ConditionPrefix, s.options.Program.ConditionTypes())
 		s.parent.Object["status"] = status
 		s.status, s.matched, changed = nil, false, true

@@ -17,6 +17,7 @@ import (
 
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules/program"
 )
@@ -30,6 +31,8 @@ type Options struct {
 	Now     time.Time
 	// TakesConditions tells whether objects of a kind have conditions such as Ready: custom ones do. nil: all do.
 	TakesConditions func(schema.GroupVersionKind) bool
+	// Schema is that of a kind, by which lists are merged; nil for one that has none. nil: no kind has.
+	Schema func(schema.GroupVersionKind) *openapi.Schema
 	// Default fills in what the API server does when an object is written. nil: nothing.
 	Default func(*unstructured.Unstructured)
 }

@@ -130,7 +130,7 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 	for _, parent := range parents {
 		defaults.Fill(parent)
 	}
-	previews, err := o.previewAll(cmd.Context(), check.Programs, parents, with, now)
+	previews, err := o.previewAll(cmd.Context(), check.Programs, kinds, parents, with, now)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (o *renderOptions) time() (time.Time, error) {
 
 // previewAll evaluates each rule for each parent that is of its kind. Objects of
 // other kinds beside the parents are passed over.
-func (o *renderOptions) previewAll(ctx context.Context, programs []*program.Program, parents, with []*unstructured.Unstructured, now time.Time) ([]*preview.Preview, error) {
+func (o *renderOptions) previewAll(ctx context.Context, programs []*program.Program, kinds *manifests.Kinds, parents, with []*unstructured.Unstructured, now time.Time) ([]*preview.Preview, error) {
 	manifests.InDefaultNamespace(programs, slices.Concat(parents, with))
 	var previews []*preview.Preview
 	for _, parent := range parents {
@@ -160,7 +160,7 @@ func (o *renderOptions) previewAll(ctx context.Context, programs []*program.Prog
 				continue
 			}
 			previews = append(previews, preview.Evaluate(ctx, preview.Input{
-				Program: program, Parent: parent, With: with, Now: now, Namespace: o.namespace,
+				Program: program, Parent: parent, With: with, Now: now, Schema: kinds.Schema, Namespace: o.namespace,
 			}))
 		}
 	}
