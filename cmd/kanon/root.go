@@ -69,6 +69,7 @@ templates, which children each parent has and what its status says.`,
 	)
 	addCommands(root, "Write rules, without a cluster",
 		newExplainCommand(),
+		newFmtCommand(),
 		newInitCommand(),
 		newRBACCommand(),
 		newRenderCommand(),

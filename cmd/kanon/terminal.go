@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// isTerminal reports whether a person reads what is written.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
+// isTerminal reports whether a person reads what is written to a stream, or writes what is read from it.
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}

@@ -37,6 +37,16 @@ func (s *Source) Start(d document) diagnostic.Position {
 	return s.outside(diagnostic.Position{File: s.name, Line: d.first + 1, Column: 1})
 }
 
+// TextOf is the text of a document, with the ends of its lines as they are.
+func (s *Source) TextOf(d document) string {
+	var b strings.Builder
+	for i := d.first; i < d.last; i++ {
+		b.WriteString(s.lines[i])
+		b.WriteString(s.ends[i])
+	}
+	return b.String()
+}
+
 // LinesOf gives the lines of a document, without their ends.
 func (s *Source) LinesOf(d document) []string { return s.lines[d.first:d.last] }
 

@@ -1,0 +1,330 @@
+package layout
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"kanon.dev/kanon/rules/language"
+)
+
+// page is a document that is laid out.
+type page struct {
+	// lines are those of the text. A node's Line counts them from 1.
+	lines []string
+	// ordered is true if fields are brought into their order.
+	ordered bool
+	// unusual is true once something was seen that is left as it is.
+	unusual bool
+}
+
+// part is a field of a mapping or an item of a list, as lines that are indented from where the mapping or list is.
+type part struct {
+	// above are the comments above it, with an empty line for each gap.
+	above []string
+	// lines begin with its name, or with what follows the dash.
+	lines []string
+}
+
+// isBlock reports whether a node is a mapping or a list without braces.
+func isBlock(n *yaml.Node) bool {
+	return (n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode) && n.Style&yaml.FlowStyle == 0 && len(n.Content) > 0
+}
+
+// document lays the root out. head are the comments at the beginning that no field follows at once.
+func (p *page) document(root *yaml.Node, start int) (head, body []string) {
+	gap := p.lines[start : startOf(root)-1]
+	split := 0
+	for i, line := range gap {
+		if strings.TrimSpace(line) == "" {
+			split = i + 1
+		}
+	}
+	if head = tidy(gap[:split]); len(head) > 0 {
+		head = append(head, "")
+	}
+	return head, p.mapping(root, start+split, len(p.lines), language.Document())
+}
+
+// startOf is the line in which a node begins, without an anchor before it.
+func startOf(n *yaml.Node) int {
+	if isBlock(n) && n.Kind == yaml.MappingNode {
+		return n.Content[0].Line
+	}
+	return n.Line
+}
+
+// mapping lays a mapping out. The lines from the first to before limit belong to it, beginning with comments.
+func (p *page) mapping(n *yaml.Node, first, limit int, t *language.Type) []string {
+	var parts []part
+	var names []string
+	column := n.Content[0].Column
+	from := first
+	below := p.comments(first, n.Content[0].Line-1)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, val := n.Content[i], n.Content[i+1]
+		if key.Column != column || key.Kind != yaml.ScalarNode || key.Line-1 < from || p.isComplex(key) {
+			p.unusual = true
+			return nil
+		}
+		next := limit
+		if i+2 < len(n.Content) {
+			next = n.Content[i+2].Line - 1
+		}
+		end, own := p.ends(val, key.Line-1, next, column-1, column-1)
+		part := p.field(key, val, own, t.Below(key.Value))
+		part.above = append(below, part.above...)
+		below = p.comments(own, next)
+		from = end
+		parts, names = append(parts, part), append(names, key.Value)
+	}
+	if p.ordered {
+		parts = sorted(parts, ranks(t, names))
+	}
+	return join(parts, below, "")
+}
+
+// isComplex reports whether a key is written with a question mark.
+func (p *page) isComplex(key *yaml.Node) bool {
+	before := strings.TrimRight(cut(p.lines[key.Line-1], key.Column-1, false), " ")
+	return strings.HasSuffix(before, "?") || key.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
+}
+
+// sorted are the parts in the order of their ranks. One that comes to the beginning brings no empty line along.
+func sorted(parts []part, ranks []int) []part {
+	indices := make([]int, len(parts))
+	for i := range indices {
+		indices[i] = i
+	}
+	slices.SortStableFunc(indices, func(a, b int) int { return ranks[a] - ranks[b] })
+	out := make([]part, len(parts))
+	for to, from := range indices {
+		out[to] = parts[from]
+	}
+	return out
+}
+
+// list lays a list out, as mapping does.
+func (p *page) list(n *yaml.Node, first, limit int, t *language.Type) []string {
+	dash := p.dash(n)
+	var parts []part
+	from := first
+	below := p.comments(first, p.dashLine(n.Content[0], dash))
+	for i, item := range n.Content {
+		next := limit
+		if i+1 < len(n.Content) {
+			if next = p.dashLine(n.Content[i+1], dash); next <= from && i > 0 {
+				p.unusual = true
+			}
+		}
+		at := p.dashLine(item, dash)
+		if at < from || p.unusual {
+			p.unusual = true
+			return nil
+		}
+		end, own := p.ends(item, at, next, dash, dash)
+		part := p.item(item, at, dash, own, t.Below(""))
+		part.above = append(below, part.above...)
+		below = p.comments(own, next)
+		from = end
+		parts = append(parts, part)
+	}
+	return join(parts, below, "- ")
+}
+
+// dash is the column of the dashes of a list.
+func (p *page) dash(n *yaml.Node) int {
+	item := n.Content[0]
+	before := cut(p.lines[startOf(item)-1], item.Column-1, false)
+	if strings.HasSuffix(strings.TrimRight(before, " "), "-") {
+		return strings.LastIndexByte(before, '-')
+	}
+	return n.Column - 1
+}
+
+// dashLine is the line with the dash of an item, which the item may follow.
+func (p *page) dashLine(item *yaml.Node, dash int) int {
+	for line := item.Line - 1; line >= 0; line-- {
+		text := p.lines[line]
+		if len(text) > dash && text[dash] == '-' && strings.Trim(text[:dash], " -") == "" && (len(text) == dash+1 || text[dash+1] == ' ') {
+			return line
+		}
+		if line < item.Line-1 && strings.TrimSpace(text) != "" && !isComment(text) {
+			break
+		}
+	}
+	p.unusual = true
+	return 0
+}
+
+// ends finds where a part ends that begins in a line: end is the line behind its last value, and own the one behind the comments
+// that are indented more than the part is, which belong to a mapping or a list.
+func (p *page) ends(val *yaml.Node, line, next, column, parent int) (end, own int) {
+	end = p.contentEnd(val, line, next, parent)
+	if own = end; isBlock(val) {
+		for i := end; i < next; i++ {
+			if text := p.lines[i]; isComment(text) {
+				if indentation(text) <= column {
+					break
+				}
+				own = i + 1
+			}
+		}
+	}
+	return end, own
+}
+
+// contentEnd is the line behind the last one with content of a node.
+func (p *page) contentEnd(n *yaml.Node, line, next, parent int) int {
+	switch {
+	case isBlock(n):
+		last := n.Content[len(n.Content)-1]
+		parent := n.Content[0].Column - 1
+		from := n.Content[max(0, len(n.Content)-2)].Line - 1
+		if n.Kind == yaml.SequenceNode {
+			from, parent = last.Line-1, p.dash(n)
+		}
+		return p.contentEnd(last, from, next, parent)
+	case n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		return p.blockScalarEnd(n, next, parent)
+	case n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0, n.Style&yaml.FlowStyle != 0:
+		end, ok := p.closing(n)
+		if !ok {
+			p.unusual = true
+		}
+		return end.line + 1
+	}
+	// A plain scalar goes on until a comment, or the next part.
+	end := max(line, n.Line-1) + 1
+	for i := end; i < next && !isComment(p.lines[i]); i++ {
+		if strings.TrimSpace(p.lines[i]) != "" {
+			end = i + 1
+		}
+	}
+	return end
+}
+
+// comments are the comments and empty lines from one line to before another.
+func (p *page) comments(from, to int) []string {
+	for _, line := range p.lines[from:to] {
+		if strings.TrimSpace(line) != "" && !isComment(line) {
+			p.unusual = true
+		}
+	}
+	return p.lines[from:to]
+}
+
+// field lays a field of a mapping out, of which the line before end is the last.
+func (p *page) field(key, val *yaml.Node, end int, t *language.Type) part {
+	name, after := p.key(key)
+	v := p.value(val, key.Line-1, after, end, key.Column-1, t, false)
+	lines := v.below
+	if v.first == "" {
+		return part{above: v.above, lines: append([]string{name + ":"}, lines...)}
+	}
+	return part{above: v.above, lines: append([]string{name + ": " + v.first}, lines...)}
+}
+
+// item lays an item of a list out, of which the dash is in the line at.
+func (p *page) item(val *yaml.Node, at, dash, end int, t *language.Type) part {
+	if !isBlock(val) {
+		v := p.value(val, at, dash+1, end, dash, t, true)
+		return part{above: v.above, lines: append([]string{v.first}, v.below...)}
+	}
+	var above []string
+	rest := p.lines[at][dash+1:]
+	first := startOf(val) - 1
+	if first > at {
+		switch rest = strings.TrimSpace(rest); {
+		case strings.HasPrefix(rest, "#"):
+			above = append(above, rest)
+		case rest != "":
+			p.unusual = true // an anchor
+		}
+		above = append(above, p.comments(at+1, first)...)
+	} else if strings.TrimSpace(cut(p.lines[at], val.Column-1, false)[dash+1:]) != "" {
+		p.unusual = true
+	}
+	if p.unusual {
+		return part{}
+	}
+	return part{above: above, lines: p.collection(val, first, end, t)}
+}
+
+func (p *page) collection(n *yaml.Node, first, limit int, t *language.Type) []string {
+	if n.Kind == yaml.MappingNode {
+		return p.mapping(n, first, limit, t)
+	}
+	return p.list(n, first, limit, t)
+}
+
+// join puts parts one below the other, each behind a mark. below are the comments at the end.
+func join(parts []part, below []string, mark string) []string {
+	var out []string
+	for i, part := range parts {
+		above := single(part.above)
+		if i == 0 && len(above) > 0 && above[0] == "" {
+			above = above[1:]
+		}
+		out = append(out, above...)
+		for j, line := range part.lines {
+			switch {
+			case j == 0:
+				line = strings.TrimRight(mark+line, " ")
+			case line != "":
+				line = strings.Repeat(" ", len(mark)) + line
+			}
+			out = append(out, line)
+		}
+	}
+	end := single(below)
+	if len(end) > 0 && end[len(end)-1] == "" {
+		end = end[:len(end)-1]
+	}
+	return append(out, end...)
+}
+
+// single are comments without indentation, and with one empty line where there are several.
+func single(lines []string) []string {
+	var out []string
+	for _, line := range lines {
+		line = strings.TrimSpace(line)
+		if line != "" || len(out) == 0 || out[len(out)-1] != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// tidy is single without empty lines at the beginning and at the end.
+func tidy(lines []string) []string {
+	out := single(lines)
+	if len(out) > 0 && out[0] == "" {
+		out = out[1:]
+	}
+	if len(out) > 0 && out[len(out)-1] == "" {
+		out = out[:len(out)-1]
+	}
+	return out
+}
+
+func isComment(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " "), "#") }
+
+func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// cut is a line up to a column of runes, counted from 0, or from there on.
+func cut(line string, column int, rest bool) string {
+	at := 0
+	for range column {
+		if at < len(line) {
+			_, size := utf8.DecodeRuneInString(line[at:])
+			at += size
+		}
+	}
+	if rest {
+		return line[at:]
+	}
+	return line[:at]
+}

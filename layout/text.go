@@ -1,0 +1,161 @@
+package layout
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// Text lays out the rules in a text, which findings call name. Other documents stay as they are, byte for byte. If a rule, or what
+// may be one, is not YAML, or has a field twice, the whole text stays as it is and findings say why. Other mistakes in a rule do
+// not matter.
+func Text(name string, data []byte) ([]byte, diagnostic.Findings) {
+	src := yamltree.New(name, data)
+	var findings diagnostic.List
+	var out strings.Builder
+	if strings.HasPrefix(string(data), diagnostic.ByteOrderMark) {
+		out.WriteString(diagnostic.ByteOrderMark)
+	}
+	for _, doc := range src.Documents() {
+		text := src.TextOf(doc)
+		nodes, finding := src.Parse(doc)
+		switch {
+		case finding != nil && mentionsRule(text):
+			findings = append(findings, finding)
+		case finding == nil && len(nodes) == 1 && isRule(nodes[0]):
+			if src.Build(nodes[0], &findings) != nil {
+				text = rule(text)
+			}
+		}
+		out.WriteString(text)
+	}
+	if len(findings) > 0 {
+		return data, findings.Findings(src.LineAt)
+	}
+	return []byte(out.String()), nil
+}
+
+// mentionsRule reports whether a text that is not YAML is meant as a rule.
+func mentionsRule(text string) bool {
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) == "kind: "+language.Kind {
+			return true
+		}
+	}
+	return false
+}
+
+func isRule(root *yaml.Node) bool {
+	version, kind := value(root, "apiVersion"), value(root, "kind")
+	return version != nil && kind != nil && version.Value == language.APIVersion && kind.Value == language.Kind
+}
+
+// value is the value of a field of a mapping.
+func value(n *yaml.Node, name string) *yaml.Node {
+	if n.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == name {
+				return n.Content[i+1]
+			}
+		}
+	}
+	return nil
+}
+
+// rule lays one rule out. If that does not give the same rule with the same comments, as where an alias would come before its
+// anchor, its fields stay in their order; and if that does not help, the text stays as it is.
+func rule(text string) string {
+	for _, ordered := range []bool{true, false} {
+		if laid, ok := layOut(text, ordered); ok && isSame(text, laid) {
+			return laid
+		}
+	}
+	return text
+}
+
+// layOut lays a document out. It is false for what no rule needs: a document in braces, complex keys, line ends of old systems.
+func layOut(text string, ordered bool) (string, bool) {
+	end := "\n"
+	if first, _, _ := strings.Cut(text, "\n"); strings.HasSuffix(first, "\r") {
+		end = "\r\n"
+	}
+	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
+	if strings.ContainsAny(text, "\u0085\u2028\u2029\t") || slices.ContainsFunc(lines, isMarker) {
+		return "", false
+	}
+	root := parse(strings.Join(lines, "\n") + "\n")
+	if root == nil || !isBlock(root) || root.Kind != yaml.MappingNode {
+		return "", false
+	}
+	start := 0
+	if lines[0] == "---" || strings.HasPrefix(lines[0], "---") && strings.HasPrefix(strings.TrimSpace(lines[0][3:]), "#") {
+		start = 1
+	} else if strings.HasPrefix(lines[0], "---") {
+		return "", false
+	}
+	p := &page{lines: lines, ordered: ordered}
+	head, body := p.document(root, start)
+	if p.unusual {
+		return "", false
+	}
+	var out []string
+	if start == 1 {
+		out = append(out, strings.TrimRight(lines[0], " "))
+	}
+	out = append(append(out, head...), body...)
+	return strings.Join(out, end) + end, true
+}
+
+// isMarker reports whether a line is a directive, or ends a document.
+func isMarker(line string) bool {
+	return strings.HasPrefix(line, "%") || strings.HasPrefix(line, "...")
+}
+
+// parse gives the root of a text that is one document, and nil for any other.
+func parse(text string) *yaml.Node {
+	src := yamltree.New("", []byte(text))
+	docs := src.Documents()
+	if len(docs) != 1 {
+		return nil
+	}
+	nodes, finding := src.Parse(docs[0])
+	if finding != nil || len(nodes) != 1 {
+		return nil
+	}
+	return nodes[0]
+}
+
+// isSame reports whether two texts are the same rule with the same comments.
+func isSame(before, after string) bool {
+	return hash(before) == hash(after) && hash(after) != "" && slices.Equal(comments(before), comments(after))
+}
+
+func hash(text string) string {
+	root := parse(text)
+	if root == nil {
+		return ""
+	}
+	var findings diagnostic.List
+	n := yamltree.New("", []byte(text)).Build(root, &findings)
+	if n == nil || len(findings) > 0 {
+		return ""
+	}
+	return n.Hash()
+}
+
+// comments are the ends of all lines from the first # on, sorted: all comments are among them, and what else has a # stays as it is.
+func comments(text string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		if i := strings.IndexByte(line, '#'); i >= 0 {
+			all = append(all, strings.TrimSpace(line[i:]))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
