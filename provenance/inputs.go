@@ -108,8 +108,8 @@ func (t *Tracer) parse(text string, in place) *celenv.Expression {
 // inputs are what an expression reads, in the order of its text.
 func (t *Tracer) inputs(x *template.Expression, in place, known seen) []Input {
 	expr := t.parse(x.Text, in)
-	if expr == nil {
-		return nil
+	if expr == nil { // what it reads is not known
+		return []Input{{Path: x.Text, Hidden: t.program.HasSecrets}}
 	}
 	var inputs []Input
 	for _, e := range reads(expr, in.names()) {
@@ -215,7 +215,7 @@ func (t *Tracer) input(expr *celenv.Expression, e ast.Expr, in place, known seen
 	input := Input{Path: expr.Source(e)}
 	input.Object = t.objectOf(expr, path, in)
 	t.follow(&input, path, member, in, known)
-	isSecret := syntax.IsSecret(t.kindOf(root, member)) && readsValues(path)
+	isSecret := syntax.IsSecret(t.kindOf(root, member, in)) && readsValues(path)
 	input.Hidden = in.withheld || isSecret || input.Source.readsHidden()
 	val, problem := t.evaluate(expr, e, in)
 	if asks := len(path.Steps) > 0 && path.Steps[len(path.Steps)-1].Asks; asks && problem != nil && problem.Verdict != template.Waits {

@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // hiddenText stands in the place of a value that is not shown.
@@ -38,6 +39,18 @@ func readsValues(path flow.Path) bool {
 // readsHidden reports whether a value comes from what is hidden.
 func (s *Source) readsHidden() bool {
 	return s != nil && slices.ContainsFunc(s.Inputs, func(i Input) bool { return i.Hidden })
+}
+
+// ReadsSecrets reports whether a template that is no part of the rule reads what a Secret keeps. scope is that of a child, or that of
+// what belongs to none, if child is empty.
+func (t *Tracer) ReadsSecrets(part template.Template, scope template.Scope, child string) bool {
+	in := place{scope: scope}
+	if i, ok := t.program.ByID[child]; ok && child != "" {
+		spec, compiled := t.child(child)
+		in = place{scope: scope, spec: &spec.Body, body: &compiled.Body, dimensions: t.dimensionsOf(spec, compiled), self: t.program.Children[i].GVK}
+	}
+	_, node := yamltree.NewText("", "")
+	return t.sourceOf(node, part, in, nil).readsHidden()
 }
 
 // withheld is the source of what a Secret keeps: without the line, which may be the value, and without the values that it is made of.

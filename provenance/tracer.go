@@ -37,6 +37,8 @@ type place struct {
 	body *program.Body
 	// dimensions are those of the child that has the forEach.
 	dimensions []syntax.Dimension
+	// self is the kind of the live object that self is; empty if there is none.
+	self schema.GroupVersionKind
 	// withheld is true inside of what a Secret keeps.
 	withheld bool
 }
@@ -152,8 +154,10 @@ func (in place) names() celenv.Scope {
 }
 
 // kindOf is the kind of the objects that a root and its member stand for; empty if they are none.
-func (t *Tracer) kindOf(root, member string) schema.GroupVersionKind {
+func (t *Tracer) kindOf(root, member string, in place) schema.GroupVersionKind {
 	switch root {
+	case flow.RootSelf:
+		return in.self
 	case flow.RootParent:
 		return t.program.Parent.GVK
 	case flow.RootChildren, flow.RootObserved, flow.RootEach:

@@ -74,7 +74,10 @@ type compiler struct {
 	states []stateRead
 	// constants are the expressions that read nothing.
 	constants map[*template.Expression]*constant
+	env       *celenv.Env
 	parser    *check.Parser
+	// scopes are those of the children, by their ids; nil if nothing will be asked beside the rule.
+	scopes map[string]*compileScope
 	// constantCost is what may still be spent on expressions that read nothing.
 	constantCost uint64
 	// meant is true once a text is read as what its schema says that it is.
@@ -98,23 +101,31 @@ func Compile(r *syntax.Rule, o Options) (*program.Program, diagnostic.Findings) 
 	if err != nil {
 		return nil, diagnostic.List{diagnostic.New(r.Position, diagnostic.CodeEnvironment, "%s", err.Error())}.Findings(r.Source.LineAt)
 	}
+	return newCompiler(r, o, env).compile()
+}
+
+func newCompiler(r *syntax.Rule, o Options, env *celenv.Env) *compiler {
 	limits := o.Limits.WithDefaults()
 	c := &compiler{
 		read: make(map[string]bool), wrongAt: make(map[diagnostic.Position]bool),
 		rule: r, opts: o, limits: &limits, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*syntax.Child{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*variable{},
-		types: check.NewTable(), certain: certainSchemas(), results: map[*yamltree.Node]result{}, parser: check.NewParser(env),
+		types: check.NewTable(), certain: certainSchemas(), results: map[*yamltree.Node]result{}, env: env, parser: check.NewParser(env),
 		statusKinds: function.StatusKinds{}, constants: map[*template.Expression]*constant{},
 	}
 	c.constantCost = 2 * c.limits.ExpressionCost // so that a rule is compiled soon
 	if notesFields(r) {
 		c.fieldReads = map[*yamltree.Node][]flow.FieldRead{}
 	}
+	return c
+}
+
+func (c *compiler) compile() (*program.Program, diagnostic.Findings) {
 	c.declare()
 	p := c.program()
-	findings := c.findings.Findings(r.Source.LineAt)
-	if r.Partial || findings.HasErrors() {
+	findings := c.findings.Findings(c.rule.Source.LineAt)
+	if c.rule.Partial || findings.HasErrors() {
 		return nil, findings
 	}
 	return p, findings

@@ -84,6 +84,9 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 	c.writeConditions(spec, child, sc, n)
 	c.deletion(spec, child, sc, &n.Uses)
 	c.ignored(spec, child, sc, &n.Uses)
+	if c.scopes != nil {
+		c.scopes[spec.ID] = sc
+	}
 	return child, n
 }
 

@@ -68,6 +68,7 @@ templates, which children each parent has and what its status says.`,
 		newRunCommand(),
 	)
 	addCommands(root, "Write rules, without a cluster",
+		newEvalCommand(),
 		newExplainCommand(),
 		newFmtCommand(),
 		newInitCommand(),

@@ -1,8 +1,6 @@
 package program
 
 import (
-	"github.com/google/cel-go/common/types"
-
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -49,14 +47,10 @@ func (e *Evaluation) renderEvents(out *Outcome) {
 	if len(e.prog.Events) == 0 {
 		return
 	}
-	s := e.base
-	s.status = out.Status
-	if out.Status == nil {
-		s.status = types.WrapErr(template.Waiting("status has no value yet"))
-	}
+	s := e.statusScope(out.Status)
 	for i := range e.prog.Events {
 		x := &e.prog.Events[i]
-		event, p := x.render(&s)
+		event, p := x.render(s)
 		if p != nil {
 			out.note(p.Under(x.Path))
 			event = Event{}

@@ -3,6 +3,7 @@ package program
 import (
 	"slices"
 
+	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules/program/template"
@@ -20,6 +21,18 @@ func (e *Evaluation) Revisit() {
 // RuleScope is the scope of what belongs to no child, such as spec.status.
 func (e *Evaluation) RuleScope() template.Scope {
 	s := e.base
+	return &s
+}
+
+// StatusScope is that of spec.events, which know the status that was rendered.
+func (e *Evaluation) StatusScope(status map[string]any) template.Scope { return e.statusScope(status) }
+
+func (e *Evaluation) statusScope(status map[string]any) *scope {
+	s := e.base
+	s.status = types.WrapErr(template.Waiting("status has no value yet"))
+	if status != nil {
+		s.status = status
+	}
 	return &s
 }
 

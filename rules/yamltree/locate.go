@@ -10,8 +10,13 @@ import (
 )
 
 func (s *Source) within(n *yaml.Node, offset int) diagnostic.Position {
-	if s.paths != nil {
+	switch {
+	case s.paths != nil:
 		return s.inObject(n, offset)
+	case n == s.whole:
+		before := n.Value[:min(max(offset, 0), len(n.Value))]
+		start := strings.LastIndexByte(before, '\n') + 1
+		return diagnostic.Position{File: s.name, Line: 1 + strings.Count(before, "\n"), Column: 1 + utf8.RuneCountInString(before[start:])}
 	}
 	if n.Kind != yaml.ScalarNode || offset < 0 || offset > len(n.Value) || n.Line < 1 || n.Line > len(s.lines) {
 		return s.at(n)

@@ -23,6 +23,8 @@ type Source struct {
 	// paths is set for the text of an object, which nobody can see. It has the path of
 	// each node in the object.
 	paths map[*yaml.Node]string
+	// whole is the scalar that the text is, if it is one and no YAML.
+	whole *yaml.Node
 	// offsets is the result of starts. The first call makes it, and findings of several
 	// rules may make that call at the same time.
 	once    sync.Once
@@ -50,6 +52,13 @@ func NewObject(name string, data []byte) *Source {
 	s := New(name, data)
 	s.paths = map[*yaml.Node]string{}
 	return s
+}
+
+// NewText makes a source of a text that is one string, and the string.
+func NewText(name, text string) (*Source, *Node) {
+	s := New(name, []byte(text))
+	s.whole = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: 1, Column: 1}
+	return s, &Node{Kind: Scalar, yaml: s.whole, Value: text, Size: 1}
 }
 
 // Inner is the source of the text that a scalar holds. Its positions are those in s.

@@ -1,0 +1,191 @@
+package console
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// Complete lists what the word that ends at an offset of a line can be, sorted, and where the word begins: a name, a function, a field of
+// the value before the dot, or a command of the prompt.
+func (s *Session) Complete(line string, offset int) (from int, words []string) {
+	line = line[:offset]
+	if strings.HasPrefix(line, ":") {
+		return s.completeCommand(line)
+	}
+	from = wordStart(line)
+	begin := line[from:]
+	before := path(line[:from])
+	switch {
+	case before == "" && strings.HasSuffix(strings.TrimRight(line[:from], "?"), "."):
+		return from, nil // of a value that is computed
+	case before == "":
+		words = append(s.Names(), functions(nil)...)
+	case flow.IsGroup(before):
+		words = s.beside.Members(before, s.Child)
+	case len(inNamespace(before)) > 0:
+		words = inNamespace(before)
+	default:
+		words = s.below(before, begin != "")
+	}
+	return from, matching(words, begin)
+}
+
+// Names are those that an expression can start with.
+func (s *Session) Names() []string { return s.beside.Names(s.Child) }
+
+// matching are the words that begin so, sorted, each once.
+func matching(words []string, begin string) []string {
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, begin) })
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// wordStart is where the name begins that a line ends with.
+func wordStart(line string) int {
+	from := len(line)
+	for from > 0 && syntax.IsNameByte(line[from-1]) {
+		from--
+	}
+	return from
+}
+
+// path is the path before the dot that a line ends with: a name, and fields and indices after it. It is empty without one.
+func path(line string) string {
+	before, ok := strings.CutSuffix(strings.TrimSuffix(line, "?"), ".")
+	if !ok {
+		return ""
+	}
+	from := len(before)
+	for from > 0 {
+		c := before[from-1]
+		switch {
+		case c == ']':
+			open := strings.LastIndexByte(before[:from], '[')
+			if open < 0 {
+				return ""
+			}
+			from = open
+			continue
+		case !syntax.IsNameByte(c) && c != '.' && c != '?':
+			if c == ')' || c == '"' || c == '\'' {
+				return "" // what a call gives is not evaluated for a completion
+			}
+			return before[from:]
+		}
+		from--
+	}
+	return before
+}
+
+// below are the fields of a value, and the functions that can be called on it: of a value with fields, only if they are asked for.
+func (s *Session) below(path string, alsoFunctions bool) []string {
+	source, node := yamltree.NewText(name, path)
+	asked, _ := s.beside.Compile(source, node, true, s.Child)
+	if asked == nil || s.NoParent {
+		return nil
+	}
+	x, isExpression := asked.Template.(template.Expr)
+	if !isExpression {
+		return nil
+	}
+	s.ev.Revisit()
+	val, p := x.X.Eval(s.scope)
+	if p != nil {
+		return nil
+	}
+	if optional, ok := val.(*types.Optional); ok && optional.HasValue() {
+		val = optional.GetValue()
+	}
+	var words []string
+	if fields, isMap := val.(traits.Mapper); isMap {
+		for it := fields.Iterator(); it.HasNext() == types.True; {
+			if key, isText := it.Next().(types.String); isText && yamltree.IsPathName(string(key)) && !strings.Contains(string(key), "-") {
+				words = append(words, string(key))
+			}
+		}
+	}
+	if alsoFunctions || len(words) == 0 {
+		words = append(words, functions(val)...)
+	}
+	return words
+}
+
+// functions are those that can be called on a value, or without one, each with its parenthesis.
+func functions(on ref.Val) []string {
+	env, err := celenv.Shared()
+	if err != nil {
+		return nil
+	}
+	var words []string
+	for _, name := range env.FunctionNames() {
+		overloads := env.Overloads(name)
+		isMacro := len(overloads) == 0
+		for _, o := range overloads {
+			if on == nil && !o.IsMemberFunction() || on != nil && o.IsMemberFunction() && takes(o.ArgTypes()[0], on) {
+				words = append(words, name+"(")
+			}
+		}
+		if isMacro && takesMacro(name, on) {
+			words = append(words, name+"(")
+		}
+	}
+	return words
+}
+
+// inNamespace are the functions whose names begin with a word and a dot, such as math.abs.
+func inNamespace(word string) []string {
+	var words []string
+	for _, name := range append(functions(nil), "cel.bind(") {
+		if rest, ok := strings.CutPrefix(name, word+"."); ok {
+			words = append(words, rest)
+		}
+	}
+	return words
+}
+
+// takesMacro reports whether a macro can be called on a value, or without one.
+func takesMacro(name string, on ref.Val) bool {
+	switch on.(type) {
+	case nil:
+		return name == "has"
+	case *types.Optional:
+		return strings.HasPrefix(name, "opt")
+	case traits.Lister, traits.Mapper:
+		return name != "has" && name != "bind" && !strings.HasPrefix(name, "opt")
+	}
+	return false
+}
+
+// takes reports whether a function can be called on a value.
+func takes(t *types.Type, val ref.Val) bool {
+	switch t.Kind() {
+	case types.DynKind, types.AnyKind, types.TypeParamKind:
+		return true
+	}
+	return t.TypeName() == val.Type().TypeName()
+}
+
+// commands are those of the prompt.
+func commands() []string { return []string{":help", ":quit"} }
+
+// completeCommand completes a command, and the name that :help asks for.
+func (s *Session) completeCommand(line string) (from int, words []string) {
+	if rest, ok := strings.CutPrefix(line, ":help "); ok {
+		env, err := celenv.Shared()
+		if err != nil {
+			return len(line), nil
+		}
+		return len(":help "), matching(env.FunctionNames(), rest)
+	}
+	return 0, matching(commands(), line)
+}

@@ -1,0 +1,196 @@
+package console
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"kanon.dev/kanon/rules/diagnostic"
+)
+
+// Prompt asks for expressions and prints what they come to.
+type Prompt struct {
+	Session *Session
+	// Format is json, yaml, or empty for the value alone.
+	Format string
+	Out    io.Writer
+	// Err is for findings, and for what is known of a value besides.
+	Err   io.Writer
+	Color bool
+}
+
+// ErrFailed says that an expression had no value for a reason, which was printed.
+var ErrFailed = errors.New("an expression has no value")
+
+// Once evaluates one expression.
+func (p *Prompt) Once(text string) error {
+	result, findings := p.Session.Eval(text)
+	if len(findings) > 0 {
+		if err := (diagnostic.Printer{Color: p.Color}).Print(p.Err, findings); err != nil {
+			return fmt.Errorf("print the findings: %w", err)
+		}
+	}
+	if result != nil {
+		if err := result.Write(p.Out, p.Format); err != nil {
+			return err
+		}
+		if p.Format == "" && len(findings) == 0 {
+			if _, err := fmt.Fprintln(p.Err, p.dim(result.About())); err != nil {
+				return fmt.Errorf("print the type: %w", err)
+			}
+		}
+	}
+	if len(findings) > 0 {
+		return ErrFailed
+	}
+	return nil
+}
+
+// Lines evaluates the lines of a file. Empty ones and those that begin with # are left out.
+func (p *Prompt) Lines(in io.Reader) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxLine)
+	var failed error
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := p.answer(line); err != nil {
+			if !errors.Is(err, ErrFailed) {
+				return err
+			}
+			failed = err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read an expression: %w", err)
+	}
+	return failed
+}
+
+// maxLine is how long a line may be: longer than the longest expression.
+const maxLine = 1 << 20
+
+// answer evaluates a line, or obeys it.
+func (p *Prompt) answer(line string) error {
+	word, rest, _ := strings.Cut(line, " ")
+	switch {
+	case word == ":help":
+		_, err := io.WriteString(p.Err, p.Session.Help(strings.TrimSpace(rest)))
+		return err
+	case strings.HasPrefix(word, ":"):
+		_, err := fmt.Fprintf(p.Err, "there is no command %s; the commands are %s\n", word, strings.Join(commands(), " and "))
+		return err
+	default:
+		return p.Once(line)
+	}
+}
+
+// IsTerminal reports whether somebody types what is read from a file. /dev/null, which is a device as well, is none.
+func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) } //nolint:gosec // A file descriptor is a small number.
+
+// Run reads expressions from a terminal until it is closed.
+func (p *Prompt) Run(terminal *os.File) error {
+	t := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{terminal, p.Out}, "> ")
+	t.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
+		if key != '\t' {
+			return "", 0, false
+		}
+		return p.complete(t, line, pos)
+	}
+	for {
+		line, err := readLine(t, int(terminal.Fd())) //nolint:gosec // A file descriptor is a small number.
+		line = strings.TrimSpace(line)
+		switch {
+		case errors.Is(err, io.EOF):
+			_, err = fmt.Fprintln(p.Out)
+			return err
+		case err == nil && line == ":quit":
+			return nil
+		case err != nil:
+			return fmt.Errorf("read an expression: %w", err)
+		case line == "":
+			continue
+		}
+		if err := p.answer(line); err != nil && !errors.Is(err, ErrFailed) {
+			return err
+		}
+	}
+}
+
+// readLine reads a line. The terminal is in raw mode only meanwhile, so that Ctrl-C ends an evaluation.
+func readLine(t *term.Terminal, fd int) (string, error) {
+	state, err := term.MakeRaw(fd)
+	if err != nil {
+		return "", fmt.Errorf("set up the terminal: %w", err)
+	}
+	defer func() { _ = term.Restore(fd, state) }()
+	if width, height, err := term.GetSize(fd); err == nil && width > 0 {
+		_ = t.SetSize(width, height) // which only matters for long lines
+	}
+	return t.ReadLine()
+}
+
+// complete puts in what all candidates have in common, or lists them.
+func (p *Prompt) complete(t *term.Terminal, line string, pos int) (string, int, bool) {
+	from, words := p.Session.Complete(line, pos)
+	if len(words) == 0 {
+		return line, pos, true
+	}
+	common := words[0]
+	for _, w := range words {
+		for !strings.HasPrefix(w, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	if len(common) > pos-from {
+		return line[:from] + common + line[pos:], from + len(common), true
+	}
+	if len(words) > 1 {
+		_, _ = io.WriteString(t, columns(words)) // it is only a help
+	}
+	return line, pos, true
+}
+
+// maxListed is how many candidates are listed.
+const maxListed = 60
+
+// columns are words side by side.
+func columns(words []string) string {
+	more := ""
+	if len(words) > maxListed {
+		words, more = words[:maxListed], "…\n"
+	}
+	width := 0
+	for _, w := range words {
+		width = max(width, len(w)+2)
+	}
+	const line = 80
+	perLine := max(line/width, 1)
+	var b strings.Builder
+	for i, w := range words {
+		b.WriteString(w)
+		if (i+1)%perLine == 0 || i == len(words)-1 {
+			b.WriteString("\n")
+		} else {
+			b.WriteString(strings.Repeat(" ", width-len(w)))
+		}
+	}
+	return b.String() + more
+}
+
+func (p *Prompt) dim(text string) string {
+	if !p.Color {
+		return text
+	}
+	return "\x1b[2m" + text + "\x1b[0m"
+}

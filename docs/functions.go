@@ -1,0 +1,68 @@
+package docs
+
+import (
+	_ "embed"
+	"strings"
+)
+
+//go:embed functions.md
+var functions string
+
+// Function is what functions.md says about a function or a macro, in Markdown: its section, or what its rows of the tables say. The
+// name is that after the dot, as in join, or the whole, as in math.abs. It is false for a name that is not there.
+func Function(name string) (string, bool) {
+	if text := functionSection(name); text != "" {
+		return text, true
+	}
+	var out strings.Builder
+	for line := range strings.Lines(functions) {
+		if row, ok := functionRow(line); ok && isCallOf(row[0], name) {
+			out.WriteString("`" + row[0] + "`: " + row[1] + "\n\n```cel\n" + row[2] + "\n// = " + row[3] + "\n```\n\n")
+		}
+	}
+	return strings.TrimSuffix(out.String(), "\n"), out.Len() > 0
+}
+
+// functionSection is the section of a function of Kanon's own, with its heading; empty if it has none.
+func functionSection(name string) string {
+	rest := functions
+	for {
+		_, section, found := strings.Cut(rest, "\n###")
+		if !found {
+			return ""
+		}
+		rest = section
+		level := "###" + strings.Repeat("#", len(section)-len(strings.TrimLeft(section, "#")))
+		heading, body, _ := strings.Cut(strings.TrimLeft(section, "# "), "\n")
+		if !isCallOf(heading, name) {
+			continue
+		}
+		for n := 2; n <= len(level); n++ {
+			body, _, _ = strings.Cut(body, "\n"+strings.Repeat("#", n)+" ")
+		}
+		return "`" + heading + "`\n\n" + strings.TrimSpace(body) + "\n"
+	}
+}
+
+// isCallOf reports whether a signature such as list.join(sep) → string is that of a function.
+func isCallOf(signature, name string) bool {
+	called, _, _ := strings.Cut(signature, "(")
+	_, after, isMember := strings.Cut(called, ".")
+	return name != "" && (called == name || isMember && after == name)
+}
+
+// functionRow is a row of a table: the call, what it returns, an example and its result.
+func functionRow(line string) (row [4]string, ok bool) {
+	cells := strings.Split(strings.ReplaceAll(strings.TrimSpace(line), `\|`, "\x00"), " | ")
+	if len(cells) != len(row) || !strings.HasPrefix(cells[0], "| `") {
+		return row, false
+	}
+	for i, cell := range cells {
+		cell = strings.ReplaceAll(strings.Trim(cell, " |"), "\x00", "|")
+		if i != 1 {
+			cell = strings.Trim(cell, "`")
+		}
+		row[i] = cell
+	}
+	return row, true
+}

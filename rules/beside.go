@@ -1,0 +1,102 @@
+package rules
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/check"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// Beside compiles what is asked of a rule and is no part of it, with the names and the types that the rule has. It is not safe for
+// concurrent use.
+type Beside struct {
+	// Program is the rule's.
+	Program *program.Program
+	c       *compiler
+}
+
+// CompileBeside is Compile for a rule of which something will be asked. Without a program it is nil.
+func CompileBeside(r *syntax.Rule, o Options) (*Beside, diagnostic.Findings) {
+	env, err := celenv.Shared()
+	if err != nil {
+		return nil, diagnostic.List{diagnostic.New(r.Position, diagnostic.CodeEnvironment, "%s", err.Error())}.Findings(r.Source.LineAt)
+	}
+	c := newCompiler(r, o, env)
+	c.scopes = map[string]*compileScope{}
+	p, findings := c.compile()
+	if p == nil {
+		return nil, findings
+	}
+	return &Beside{Program: p, c: c}, findings
+}
+
+// Asked is a template that was compiled beside a rule.
+type Asked struct {
+	Template template.Template
+	// Type is what is known of the value, in words.
+	Type string
+}
+
+// Compile compiles a node of a source: a template, or an expression without ${ and } around it. in is the child in whose scope it is;
+// empty for that of the rule. What may not be rendered or decide anything in a rule, such as now, can be asked for.
+func (b *Beside) Compile(source *yamltree.Source, n *yamltree.Node, isExpression bool, in string) (*Asked, diagnostic.Findings) {
+	c, rule := b.c, b.c.rule
+	beside := *rule
+	beside.Source = source
+	c.rule, c.findings, c.wrongAt, c.results = &beside, nil, map[diagnostic.Position]bool{}, map[*yamltree.Node]result{}
+	c.parser, c.constantCost = check.NewParser(c.env), 2*c.limits.ExpressionCost
+	defer func() { c.rule = rule }()
+	var t template.Template
+	var from *origin
+	if text, isText := n.Text(); isExpression && isText {
+		var x *checkedExpression
+		if x, from = c.expression(n, syntax.Part{Expr: true, Text: text}, b.scope(in), &flow.Uses{}); x != nil {
+			t = template.Expr{X: x.run}
+		}
+	} else {
+		t, from = c.template(n, b.scope(in), &flow.Uses{})
+	}
+	findings := c.findings.Findings(source.LineAt)
+	if t == nil || findings.HasErrors() {
+		return nil, findings
+	}
+	return &Asked{Template: t, Type: from.typ.String()}, findings
+}
+
+// scope is that of a child, or of what belongs to none.
+func (b *Beside) scope(in string) *compileScope {
+	sc := b.c.ruleScope("the expression")
+	if own := b.c.scopes[in]; own != nil {
+		inner := *b.c.selfScope(own, b.Program.Children[b.Program.ByID[in]], sc.place)
+		inner.own, inner.ownGenerated = "", ""
+		sc = &inner
+	}
+	sc.mayMove, sc.random, sc.ownRandom = true, true, true
+	if b.c.rule.Status != nil {
+		names := map[string]*origin{flow.RootStatus: {Origin: flow.Origin{Waits: true, Root: flow.RootStatus}, typ: check.Of(types.DynType)}}
+		maps.Copy(names, sc.names)
+		sc.names = names
+	}
+	return sc
+}
+
+// Names lists what an expression can start with in the scope of a child, or in that of what belongs to none.
+func (b *Beside) Names(in string) []string { return b.scope(in).roots() }
+
+// Members lists what can follow a root such as variables.
+func (b *Beside) Members(root, in string) []string {
+	if !flow.IsGroup(root) {
+		return nil
+	}
+	known := &names{c: b.c, sc: b.scope(in)}
+	return slices.DeleteFunc(slices.Clone(known.Members(root)), func(name string) bool { return name == "" })
+}
