@@ -219,7 +219,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 // write to.
 func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node Node, live []*unstructured.Unstructured) {
 	for _, object := range rendered.Kept {
-		node.Kept = append(node.Kept, Kept{Object: object, Why: w.whyKept(rendered.Node, object, slices.Contains(rendered.Held, object))})
+		node.Kept = append(node.Kept, Kept{Object: object, Why: w.whyKept(&rendered, object)})
 	}
 	live = make([]*unstructured.Unstructured, len(rendered.Objects))
 	for i, object := range rendered.Objects {

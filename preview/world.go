@@ -149,14 +149,16 @@ func (w *world) Live(rendered *unstructured.Unstructured) (*unstructured.Unstruc
 }
 
 // whyKept says why nothing is written of an object.
-func (w *world) whyKept(node string, object *unstructured.Unstructured, held bool) string {
+func (w *world) whyKept(node *program.Rendered, object *unstructured.Unstructured) string {
 	live, _ := w.Live(object) // never fails
 	switch {
 	case live == nil:
 		return "is not created: its createWhen is false"
-	case held:
+	case slices.Contains(node.Awaiting, object):
+		return "stays as it is for now: what it depends on is not ready"
+	case slices.Contains(node.Held, object):
 		return "stays as it is for now: its rollout has not come to it"
-	case w.children[node].UpdatePolicy == syntax.UpdateCreateOnly:
+	case w.children[node.Node].UpdatePolicy == syntax.UpdateCreateOnly:
 		return "stays as it is: its updatePolicy is CreateOnly"
 	default:
 		return "stays as it is: its updateWhen is false"
