@@ -155,7 +155,7 @@ func (d *Differ) write(ctx context.Context, object preview.Object, live *unstruc
 			DryRun: []string{metav1.DryRunAll}, FieldManager: fieldset.Manager, FieldValidation: metav1.FieldValidationStrict,
 		})
 	} else {
-		desired.Object = project(desired.Object, object.Live.Object)
+		desired.Object = project(fieldset.FoldStringData(desired), object.Live.Object)
 		answer, err = update(ctx, client, desired, live)
 	}
 	switch {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
@@ -48,6 +49,8 @@ type world struct {
 	retainedBy string
 	// lookup answers lookups in place of objects; it may be nil.
 	lookup func(program.Query) ([]*unstructured.Unstructured, error)
+	// check says why the API server would refuse an object.
+	check func(object, old *unstructured.Unstructured) error
 	// ignores has the fields of a rendered object that are left to others for now.
 	ignores func(*unstructured.Unstructured) []syntax.IgnoredPath
 }
@@ -59,7 +62,10 @@ func newWorld(in Input) *world {
 		objects: append(objects, in.Parent),
 		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)+len(in.Children)), ties: make(map[identity]tie), nodes: make(map[identity]string),
 		rendered: make(map[identity]*unstructured.Unstructured, len(in.Children)),
-		children: make(map[string]program.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup,
+		children: make(map[string]program.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup, check: in.Check,
+	}
+	if w.check == nil {
+		w.check = func(_, _ *unstructured.Unstructured) error { return nil }
 	}
 	rule := types.NamespacedName{Namespace: cmp.Or(in.Program.Namespace, in.Namespace), Name: in.Program.Name}
 	if in.Namespace != "" {
@@ -173,15 +179,15 @@ func (w *world) namespace(name string) *unstructured.Unstructured {
 // applied is a rendered object as a write would answer: laid over what there is, without what
 // is left to others.
 func (w *world) applied(node string, rendered *unstructured.Unstructured) *unstructured.Unstructured {
-	there := w.byID[identityOf(rendered)]
+	there, written := w.byID[identityOf(rendered)], fieldset.FoldStringData(rendered)
 	if there == nil {
-		return rendered
+		return &unstructured.Unstructured{Object: written}
 	}
 	live := there.DeepCopy()
 	if before := w.rendered[identityOf(rendered)]; before != nil {
-		Withdraw(live.Object, before.Object, rendered.Object)
+		Withdraw(live.Object, fieldset.FoldStringData(before), written)
 	}
-	Overlay(live.Object, rendered.Object)
+	Overlay(live.Object, written)
 	for _, path := range w.ignored(node, rendered) {
 		leave(live.Object, there.Object, path)
 	}
