@@ -123,6 +123,75 @@ func TestJobsAreAwaited(t *testing.T) {
 	w.awaitGone(jobs, w.home, "red-migrate")
 }
 
+// What waits for a dependency is repaired while it does, if it is rendered as it was when it was last applied. A change of the
+// rule or of the parent waits, and so does the creation of what was deleted.
+func TestDriftIsRepairedDuringAWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box", "Task")
+	w.rule("waits", `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: waits}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  children:
+  - id: task
+    readyWhen: ${self.?status.?done.orValue("") == parent.spec.v}
+    template: {apiVersion: $GROUP/v1, kind: Task, metadata: {name: "${parent.metadata.name}"}}
+  - id: config
+    dependsOn: [task]
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+      data: {v: "${parent.spec.v}"}
+  - id: constant
+    dependsOn: [task]
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: constant}, data: {a: b}}
+  - id: items
+    dependsOn: [task]
+    forEach: [{name: i, in: [one, two]}]
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "item-${i}"}, data: {a: "${i == 'one' ? 'b' : parent.spec.v}"}}
+`)
+	w.run()
+	boxes, tasks := w.resource("Box"), w.resource("Task")
+	w.parent("Box", "b", `{v: "1"}`)
+	w.await(tasks, w.home, "b", "exists", exists)
+	w.patchStatus(tasks, w.home, "b", `{"status":{"done":"1"}}`)
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+	w.quiet()
+
+	w.patch(boxes, w.home, "b", `{"spec":{"v":"2"}}`)
+	waits := func(obj *unstructured.Unstructured) bool {
+		return conditionGeneration(obj, "Ready") == obj.GetGeneration() && strings.Contains(conditionField(obj, "Ready", "message"), "waits for task")
+	}
+	w.await(boxes, w.home, "b", "waits", waits)
+	for _, name := range []string{"constant", "item-one"} {
+		w.patch(configMaps, w.home, name, `{"data":{"a":"edited"}}`)
+		w.await(configMaps, w.home, name, "is repaired", has("b", "data", "a"))
+	}
+	w.patch(configMaps, w.home, "b", `{"data":{"v":"edited"}}`)
+	w.delete(configMaps, w.home, "item-one")
+	w.quiet()
+	if got := field(w.get(configMaps, w.home, "b"), "data", "v"); got != "edited" {
+		t.Errorf("data.v is %v: the version that is rendered now must wait, and the former one is not rendered any more", got)
+	}
+	if got := field(w.get(configMaps, w.home, "item-two"), "data", "a"); got != "1" {
+		t.Errorf("data.a of an item is %v: its change must wait", got)
+	}
+	if _, err := w.at(configMaps, w.home).Get(t.Context(), "item-one", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("an object was created before what it depends on was ready: %v", err)
+	}
+	w.await(boxes, w.home, "b", "waits", waits)
+
+	w.patchStatus(tasks, w.home, "b", `{"status":{"done":"2"}}`)
+	w.await(configMaps, w.home, "b", "has the new version", has("2", "data", "v"))
+	w.await(configMaps, w.home, "item-two", "has the new version", has("2", "data", "a"))
+	w.await(configMaps, w.home, "item-one", "is created", exists)
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+}
+
 // While the migration to a new version runs, an object that keeps the version in the parent's status goes on with the old one
 // and is repaired, as docs/rules.md shows, and a deleted Job is not run again. A cleanup that is given up after some time keeps nobody.
 func TestMigrateBeforeAnUpdate(t *testing.T) {

@@ -7,7 +7,7 @@
 //	if checked.Findings.HasErrors() {
 //		// print them: they have file, line and column
 //	}
-//	defaults, err := manifests.NewDefaults(checked.CRDs)
+//	defaults, err := definitions.NewKinds(checked.CRDs)
 //	defaults.Fill(parent) // as the API server does when the parent is written
 //
 // files.go reads files and directories, objects.go takes objects out of them, kinds.go knows which kinds there are, check.go

@@ -34,6 +34,8 @@ type Input struct {
 	Now    time.Time
 	// Schema is that of a kind, by which lists are merged; nil for one that has none. nil: no kind has.
 	Schema func(schema.GroupVersionKind) *openapi.Schema
+	// Check says why the API server would not take an object; old is the one that exists, or nil. nil: it takes all.
+	Check func(object, old *unstructured.Unstructured) error
 	// Namespace is Kanon's own. Empty: the marks of children do not tell this rule
 	// from others.
 	Namespace string
@@ -73,7 +75,7 @@ type Node struct {
 	Objects []Object
 	// Kept are those that would not be applied: that are not to be created, or left as they are.
 	Kept []Kept
-	// Refused are those that cannot be written, because something else has their name.
+	// Refused are those that cannot be written: something else has their name, or the API server would not take them.
 	Refused []Refused
 }
 
@@ -106,7 +108,7 @@ const (
 // Refused is an object that the engine would not write to.
 type Refused struct {
 	Object *unstructured.Unstructured
-	// Err is the engine's reason: an *apply.NameConflictError or an *apply.TerminatingError.
+	// Err is the engine's reason, an *apply.NameConflictError or an *apply.TerminatingError, or that of Input.Check.
 	Err error
 }
 
@@ -186,8 +188,8 @@ func (p *Preview) MayPrune() bool {
 
 // isFinal says whether nothing changes until somebody does something.
 func (r Refused) isFinal() bool {
-	_, taken := errors.AsType[*apply.NameConflictError](r.Err)
-	return taken
+	_, terminating := errors.AsType[*apply.TerminatingError](r.Err)
+	return !terminating
 }
 
 func run(ctx context.Context, in Input, w *world) *Preview {
@@ -226,7 +228,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 // write to.
 func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node Node, live []*unstructured.Unstructured) {
 	for _, object := range rendered.Kept {
-		node.Kept = append(node.Kept, Kept{Object: object, Why: w.whyKept(rendered.Node, object, slices.Contains(rendered.Held, object))})
+		node.Kept = append(node.Kept, Kept{Object: object, Why: w.whyKept(&rendered, object)})
 	}
 	live = make([]*unstructured.Unstructured, len(rendered.Objects))
 	for i, object := range rendered.Objects {
@@ -234,7 +236,12 @@ func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node N
 			node.Refused = append(node.Refused, Refused{Object: object, Err: err})
 			continue
 		}
-		live[i] = w.applied(rendered.Node, object)
+		applied := w.applied(rendered.Node, object)
+		if err := w.check(applied, w.byID[identityOf(object)]); err != nil {
+			node.Refused = append(node.Refused, Refused{Object: object, Err: err})
+			continue
+		}
+		live[i] = applied
 		written := Object{Unstructured: object, Live: live[i], Ignore: pathsOf(w.ignored(rendered.Node, object)), Ending: ev.Ending(object)}
 		written.Recreation, written.WhyRecreated = w.recreation(rendered.Node, object, rendered.Renewal(i))
 		node.Objects = append(node.Objects, written)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/overlay"
@@ -51,6 +52,8 @@ type world struct {
 	// lookup answers lookups in place of objects; it may be nil.
 	lookup func(program.Query) ([]*unstructured.Unstructured, error)
 	schema func(schema.GroupVersionKind) *openapi.Schema
+	// check says why the API server would refuse an object.
+	check func(object, old *unstructured.Unstructured) error
 	// ignores has the fields of a rendered object that are left to others for now.
 	ignores func(*unstructured.Unstructured) []syntax.IgnoredPath
 }
@@ -62,10 +65,13 @@ func newWorld(in Input) *world {
 		objects: append(objects, in.Parent),
 		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)+len(in.Children)), ties: make(map[identity]tie), nodes: make(map[identity]string),
 		rendered: make(map[identity]*unstructured.Unstructured, len(in.Children)),
-		children: make(map[string]program.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup, schema: in.Schema,
+		children: make(map[string]program.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup, schema: in.Schema, check: in.Check,
 	}
 	if w.schema == nil {
 		w.schema = func(schema.GroupVersionKind) *openapi.Schema { return nil }
+	}
+	if w.check == nil {
+		w.check = func(_, _ *unstructured.Unstructured) error { return nil }
 	}
 	rule := types.NamespacedName{Namespace: cmp.Or(in.Program.Namespace, in.Namespace), Name: in.Program.Name}
 	if in.Namespace != "" {
@@ -155,14 +161,16 @@ func (w *world) Live(rendered *unstructured.Unstructured) (*unstructured.Unstruc
 }
 
 // whyKept says why nothing is written of an object.
-func (w *world) whyKept(node string, object *unstructured.Unstructured, held bool) string {
+func (w *world) whyKept(node *program.Rendered, object *unstructured.Unstructured) string {
 	live, _ := w.Live(object) // never fails
 	switch {
 	case live == nil:
 		return "is not created: its createWhen is false"
-	case held:
+	case slices.Contains(node.Awaiting, object):
+		return "stays as it is for now: what it depends on is not ready"
+	case slices.Contains(node.Held, object):
 		return "stays as it is for now: its rollout has not come to it"
-	case w.children[node].UpdatePolicy == syntax.UpdateCreateOnly:
+	case w.children[node.Node].UpdatePolicy == syntax.UpdateCreateOnly:
 		return "stays as it is: its updatePolicy is CreateOnly"
 	default:
 		return "stays as it is: its updateWhen is false"
@@ -177,16 +185,16 @@ func (w *world) namespace(name string) *unstructured.Unstructured {
 // applied is a rendered object as a write would answer: laid over what there is, without what
 // is left to others.
 func (w *world) applied(node string, rendered *unstructured.Unstructured) *unstructured.Unstructured {
-	there := w.byID[identityOf(rendered)]
+	there, written := w.byID[identityOf(rendered)], fieldset.FoldStringData(rendered)
 	if there == nil {
-		return rendered
+		return &unstructured.Unstructured{Object: written}
 	}
 	live := there.DeepCopy()
 	var before map[string]any
 	if last := w.rendered[identityOf(rendered)]; last != nil {
-		before = last.Object
+		before = fieldset.FoldStringData(last)
 	}
-	overlay.Apply(w.schema(rendered.GroupVersionKind()), live.Object, before, rendered.Object)
+	overlay.Apply(w.schema(rendered.GroupVersionKind()), live.Object, before, written)
 	for _, path := range w.ignored(node, rendered) {
 		leave(live.Object, there.Object, path)
 	}

@@ -39,6 +39,9 @@ type Options struct {
 	// Namespace is Kanon's own, in which rules act cluster-wide; one that names
 	// another is in the wrong place. Empty: not looked at.
 	Namespace string
+	// Branches is called for each ?: of the rule when it is compiled, with its condition and where its two sides begin. It returns
+	// what is called with the condition whenever that is evaluated. nil: nobody asks, and it costs nothing.
+	Branches func(condition string, yes, no diagnostic.Position) func(holds bool)
 	// Limits bound what an evaluation takes.
 	Limits template.Limits
 }

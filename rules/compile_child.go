@@ -75,7 +75,7 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 			c.checkGenerated(spec, child, sc.locals, &n.Uses)
 		}
 		c.checkSelfWait(spec)
-		c.checkConstantNames(spec.Template.Get("metadata"), child.GVK.Group)
+		c.checkConstantNames(spec.Template.Get("metadata"), child.GVK.GroupKind())
 		c.conform(spec.Template, child.GVK, n.kind.HasStatus, false)
 		c.checkItemNames(spec)
 		c.checkImmutable(spec, child)
@@ -192,7 +192,7 @@ func (c *compiler) checkMetadata(spec *syntax.Child, gvk schema.GroupVersionKind
 			c.report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.What()).WithHint("%s", syntax.QuotesHint)
 		}
 	}
-	c.checkObjectNames(metadata, gvk.Group)
+	c.checkObjectNames(metadata, gvk.GroupKind())
 	c.checkServerFields(metadata)
 }
 

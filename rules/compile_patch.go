@@ -114,7 +114,7 @@ func (c *compiler) checkPatchIdentity(spec *syntax.Patch) {
 			}
 		}
 	}
-	c.checkObjectNames(metadata, spec.Group(c.rule))
+	c.checkObjectNames(metadata, spec.Kind(c.rule))
 }
 
 // checkReadsItself reports a patch that reads a field which it writes: each write

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
 	"kanon.dev/kanon/openapi"
@@ -399,6 +401,7 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	c.meant = c.meant || len(checked.Conversions) > 0
 	prog, issues := run.New(expr, run.Options{
 		CostLimit: c.limits.ExpressionCost, Absent: a.Absent, Moving: a.Moving, Conversions: checked.Conversions, Encoded: checked.Encoded,
+		Branch: c.branches(expr, at),
 	})
 	if check.ReportConstants(expr, issues, report); len(issues) > 0 {
 		return nil, nil
@@ -420,6 +423,34 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	}
 	from := &origin{Origin: *a.Origin, typ: checked.Type, holds: checked.Exist}
 	return &checkedExpression{Expression: checked, run: x, expr: expr, items: a.Items, plainPath: a.Path}, from
+}
+
+// branches is what notes which sides of ?: an expression takes; nil if nobody asks.
+func (c *compiler) branches(expr *celenv.Expression, at func(offset int) diagnostic.Position) func(id int64, holds bool) {
+	if c.opts.Branches == nil {
+		return nil
+	}
+	start := func(e ast.Expr) diagnostic.Position {
+		first := len(expr.Text())
+		for below := range celenv.All(e) {
+			if offset := expr.Offset(below.ID()); offset >= 0 {
+				first = min(first, offset)
+			}
+		}
+		return at(first)
+	}
+	noted := map[int64]func(holds bool){}
+	for _, e := range expr.Nodes() {
+		if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Conditional {
+			args := e.AsCall().Args()
+			noted[e.ID()] = c.opts.Branches(expr.Source(args[0]), start(args[1]), start(args[2]))
+		}
+	}
+	return func(id int64, holds bool) {
+		if note := noted[id]; note != nil {
+			note(holds)
+		}
+	}
 }
 
 // valueOffset turns an offset in a node's text into one in the YAML value. A

@@ -8,6 +8,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/celenv"
@@ -174,7 +175,7 @@ func readsText(function string) bool {
 
 // checkConstantNames reports names that expressions give each time and that Kubernetes
 // does not take. Those that are written out were looked at before.
-func (c *compiler) checkConstantNames(metadata *yamltree.Node, group string) {
+func (c *compiler) checkConstantNames(metadata *yamltree.Node, kind schema.GroupKind) {
 	check := func(n *yamltree.Node, at string, code diagnostic.Code, what string, wrong func(string) []string) {
 		r, ok := c.results[n]
 		if n == nil || !ok || r.x == nil || c.constants[r.x.run] == nil {
@@ -185,11 +186,7 @@ func (c *compiler) checkConstantNames(metadata *yamltree.Node, group string) {
 			c.reportAt(n, r.part.Offset, code, "%s: %q is not %s that Kubernetes accepts", at, string(text), what)
 		}
 	}
-	names := validation.IsDNS1123Subdomain
-	if group == rbacGroup {
-		names = syntax.IsPathSegment
-	}
-	check(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", names)
+	check(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", syntax.NameRule(kind))
 	check(metadata.Get("namespace"), "metadata.namespace", diagnostic.CodeObjectName, "a namespace", validation.IsDNS1123Label)
 	for _, f := range fieldsOf(metadata.Get("labels")) {
 		check(f.Value, "metadata.labels."+f.Name, diagnostic.CodeLabel, "the value of a label", validation.IsValidLabelValue)

@@ -128,12 +128,12 @@ const rbacGroup = "rbac.authorization.k8s.io"
 
 // checkObjectNames reports what the API server refuses in the name, the namespace,
 // the labels and the keys of annotations, as far as it is written out.
-func (c *compiler) checkObjectNames(metadata *yamltree.Node, group string) {
-	if group != rbacGroup {
-		c.checkWritten(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", validation.IsDNS1123Subdomain, lowerNames)
-	} else {
-		c.checkWritten(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", syntax.IsPathSegment, "")
+func (c *compiler) checkObjectNames(metadata *yamltree.Node, kind schema.GroupKind) {
+	hint := lowerNames
+	if kind.Group == rbacGroup {
+		hint = ""
 	}
+	c.checkWritten(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", syntax.NameRule(kind), hint)
 	c.checkWritten(metadata.Get("namespace"), "metadata.namespace", diagnostic.CodeObjectName, "a namespace", validation.IsDNS1123Label, lowerNames)
 	for _, f := range fieldsOf(metadata.Get("labels")) {
 		at := "metadata.labels." + f.Name

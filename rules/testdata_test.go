@@ -354,6 +354,9 @@ func evaluateText(t *testing.T, p *program.Program, files map[string]string, rea
 				}[r.Renewal(j)]; renewal != "" {
 					fmt.Fprintf(&b, "  %s:\n", renewal)
 				}
+				if r.Repairs(j) {
+					fmt.Fprintln(&b, "  only repaired:")
+				}
 				b.WriteString(indented(t, o.Object))
 				for _, path := range r.Fresh(j) {
 					fmt.Fprintf(&b, "  generated, where it is missing: %s\n", strings.Join(path, "."))
@@ -368,6 +371,9 @@ func evaluateText(t *testing.T, p *program.Program, files map[string]string, rea
 			}
 			for _, o := range r.Kept {
 				fmt.Fprintf(&b, "  kept: %s\n", nameOf(o))
+			}
+			for _, o := range r.Awaiting {
+				fmt.Fprintf(&b, "  awaiting: %s\n", nameOf(o))
 			}
 			for _, o := range r.Held {
 				fmt.Fprintf(&b, "  held: %s\n", nameOf(o))

@@ -1,6 +1,7 @@
 package ruletest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,9 +10,12 @@ import (
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
@@ -21,7 +25,7 @@ import (
 // names are those that an assertion can read.
 //
 //nolint:gochecknoglobals // a constant in all but syntax
-var names = celenv.Scope{"parent", "status", "children", "objects", "events", "deleted", "recreated", celenv.NowName}
+var names = celenv.Scope{"parent", "status", "children", "observed", "objects", "events", "deleted", "recreated", celenv.NowName}
 
 // assert evaluates an expression that must be true, and says why it is not; empty if it is.
 func (r *runner) assert(ctx context.Context, text string) string {
@@ -109,35 +113,66 @@ func textOf(val any) string {
 
 // variables are what an assertion reads.
 func (r *runner) variables() (interpreter.Activation, error) {
-	children := map[string]any{}
+	children, observed := map[string]any{}, map[string]any{}
 	for _, child := range r.program.Children {
 		objects := r.state.Children[child.ID]
-		if !child.IsList {
-			if len(objects) > 0 {
-				children[child.ID] = objects[0].Object
-			}
-			continue
+		switch {
+		case child.IsList:
+			children[child.ID] = r.valuesOf(objects)
+			observed[child.ID] = children[child.ID]
+		case len(objects) == 0:
+			observed[child.ID] = nil
+		default:
+			children[child.ID] = r.valueOf(r.rendered(objects))
+			observed[child.ID] = r.valueOf(newest(objects))
 		}
-		list := make([]any, len(objects))
-		for i, o := range objects {
-			list[i] = o.Object
-		}
-		children[child.ID] = list
 	}
-	var parent, status any
-	if r.state.Parent != nil {
-		parent, status = r.state.Parent.Object, r.state.Parent.Object["status"]
-	}
-	objects := make([]any, len(r.state.Objects))
-	for i, o := range r.state.Objects {
-		objects[i] = o.Object
+	var parent, status ref.Val = types.NullValue, types.NullValue
+	if p := r.state.Parent; p != nil {
+		parent = r.valueOf(p)
+		schema, _ := r.kinds.Schema(p.GroupVersionKind()).At("status")
+		status = value.Encoded(p.Object["status"], schema, nil)
 	}
 	return interpreter.NewActivation(map[string]any{
-		"parent": value.FromJSON(parent), "status": value.FromJSON(status), "children": value.FromJSON(children), "objects": value.FromJSON(objects),
+		"parent": parent, "status": status, "children": value.FromJSON(children), "observed": value.FromJSON(observed),
+		"objects":      value.FromJSON(r.valuesOf(r.state.Objects)),
 		"events":       value.FromJSON(list(r.eventReasons())),
 		"deleted":      value.FromJSON(list(objectNames(r.state.Deleted))),
 		"recreated":    value.FromJSON(list(objectNames(r.state.Recreated))),
 		celenv.NowName: types.Timestamp{Time: r.state.Now},
+	})
+}
+
+// valueOf is an object as rules read it: a field with format: byte is bytes.
+func (r *runner) valueOf(object *unstructured.Unstructured) ref.Val {
+	return value.Encoded(object.Object, r.kinds.Schema(object.GroupVersionKind()), nil)
+}
+
+func (r *runner) valuesOf(objects []*unstructured.Unstructured) []any {
+	out := make([]any, len(objects))
+	for i, object := range objects {
+		out[i] = r.valueOf(object)
+	}
+	return out
+}
+
+// rendered is the object of a child that the rule renders now; it may have another one besides, of an earlier name.
+func (r *runner) rendered(objects []*unstructured.Unstructured) *unstructured.Unstructured {
+	if r.state.Preview != nil {
+		for _, now := range r.state.Preview.Rendered() {
+			if i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return identity.Of(o) == identity.Of(now) }); i >= 0 {
+				return objects[i]
+			}
+		}
+	}
+	return objects[0]
+}
+
+// newest is the object that observed is if a child has several, because its name has changed.
+func newest(objects []*unstructured.Unstructured) *unstructured.Unstructured {
+	return slices.MaxFunc(objects, func(a, b *unstructured.Unstructured) int {
+		at, bt := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+		return cmp.Or(at.Compare(bt.Time), strings.Compare(b.GetName(), a.GetName()))
 	})
 }
 

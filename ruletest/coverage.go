@@ -13,6 +13,34 @@ import (
 // Coverage is what of rules the cases have taken. The zero value has taken nothing.
 type Coverage struct {
 	rules []*ruleCoverage
+	// branches are the sides of ?: in expressions. Several files may compile the same rule.
+	branches []*branch
+}
+
+// branch is one side of ?:.
+type branch struct {
+	at    diagnostic.Position
+	gap   string
+	taken bool
+}
+
+// ofBranch is the coverage of one ?:, as the compiler asks for it.
+func (c *Coverage) ofBranch(condition string, yes, no diagnostic.Position) func(holds bool) {
+	side := func(at diagnostic.Position, holds bool) *branch {
+		for _, known := range c.branches {
+			if known.at == at {
+				return known
+			}
+		}
+		added := &branch{at: at, gap: fmt.Sprintf("%s is %t in no case", condition, holds)}
+		c.branches = append(c.branches, added)
+		return added
+	}
+	ifTrue, ifFalse := side(yes, true), side(no, false)
+	return func(holds bool) {
+		ifTrue.taken = ifTrue.taken || holds
+		ifFalse.taken = ifFalse.taken || !holds
+	}
 }
 
 // Gap is something of a rule that no case has taken.
@@ -72,15 +100,18 @@ func (c *ruleCoverage) add(state *simulation.State) {
 
 // Gaps lists what no case has taken, by position, and how many parts of how many were taken.
 func (c *Coverage) Gaps() (gaps []Gap, taken, all int) {
-	for _, rule := range c.rules {
-		check := func(at diagnostic.Position, ok bool, format string, args ...any) {
-			all++
-			if ok {
-				taken++
-				return
-			}
-			gaps = append(gaps, Gap{at, fmt.Sprintf(format, args...)})
+	check := func(at diagnostic.Position, ok bool, format string, args ...any) {
+		all++
+		if ok {
+			taken++
+			return
 		}
+		gaps = append(gaps, Gap{at, fmt.Sprintf(format, args...)})
+	}
+	for _, b := range c.branches {
+		check(b.at, b.taken, "%s", b.gap)
+	}
+	for _, rule := range c.rules {
 		for _, child := range rule.program.Children {
 			check(child.Position, rule.applied[child.ID], "child %s: no case renders it", child.ID)
 			if child.When != nil {

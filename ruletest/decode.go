@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"kanon.dev/kanon/rules/diagnostic"
@@ -140,7 +141,7 @@ func (d *decoder) oneCase(n *yamltree.Node, path string, now time.Time) Case {
 			fields["name"] = func(n *yamltree.Node, path string) { s.Name = d.text(n, path) }
 			d.mapping(item, fmt.Sprintf("%s[%d]", path, i), fields)
 			if s.Name == "" {
-				s.Name = fmt.Sprintf("step %d", i+1)
+				s.Name = fmt.Sprintf("step %d%s", i+1, s.deeds())
 			}
 			more = append(more, s)
 		}
@@ -151,6 +152,32 @@ func (d *decoder) oneCase(n *yamltree.Node, path string, now time.Time) Case {
 	}
 	c.Steps = append([]Step{first}, more...)
 	return c
+}
+
+// deeds say what a step without a name does, such as " (ready: deployment)"; empty if it only compares.
+func (s *Step) deeds() string {
+	var deeds []string
+	if s.Parent != nil {
+		deeds = append(deeds, "parent")
+	}
+	if len(s.Set) > 0 {
+		deeds = append(deeds, "set")
+	}
+	for _, each := range []struct {
+		verb  string
+		words []string
+	}{{"ready", s.Ready}, {"failed", s.Failed}, {"delete", s.Delete}} {
+		if len(each.words) > 0 {
+			deeds = append(deeds, each.verb+": "+strings.Join(each.words, ", "))
+		}
+	}
+	if s.After > 0 {
+		deeds = append(deeds, "after "+s.After.String())
+	}
+	if len(deeds) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(deeds, "; ") + ")"
 }
 
 // step has the fields of a step, but for its name.

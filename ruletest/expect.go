@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/rules/diagnostic"
@@ -76,6 +77,9 @@ func (r *runner) compareChildren(want map[string]expected[any], exact bool) {
 // is the status, unless it is wanted.
 func (r *runner) compareObject(at diagnostic.Position, path string, want any, object *unstructured.Unstructured, exact bool) {
 	got := object.Object
+	if fields, isMap := want.(map[string]any); isMap && fieldset.IsSecret(object) {
+		want = asWritten(fields)
+	}
 	if exact {
 		got = rendered(object, want)
 	}
@@ -85,6 +89,18 @@ func (r *runner) compareObject(at diagnostic.Position, path string, want any, ob
 		}
 		r.fail(at, "%s", d)
 	}
+}
+
+// asWritten are fields of a Secret as the API server has them: what is wanted as stringData is in data.
+func asWritten(fields map[string]any) map[string]any {
+	if _, ok := fields["stringData"].(map[string]any); !ok {
+		return fields
+	}
+	secret := map[string]any{"apiVersion": "v1", "kind": "Secret", "data": fields["data"], "stringData": fields["stringData"]}
+	out := maps.Clone(fields)
+	delete(out, "stringData")
+	out["data"] = fieldset.FoldStringData(&unstructured.Unstructured{Object: secret})["data"]
+	return out
 }
 
 // holdsSecret tells whether a path leads to what a Secret keeps, or to more.

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/definitions"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
@@ -27,13 +28,13 @@ func IsTestFile(path string) bool {
 
 // subject is what the cases of a file test.
 type subject struct {
-	program  *program.Program
-	findings diagnostic.Findings
-	kinds    *manifests.Kinds
-	defaults manifests.Defaults
-	parent   *unstructured.Unstructured
-	cluster  []*unstructured.Unstructured
-	dir      string
+	program     *program.Program
+	findings    diagnostic.Findings
+	kinds       *manifests.Kinds
+	definitions definitions.Kinds
+	parent      *unstructured.Unstructured
+	cluster     []*unstructured.Unstructured
+	dir         string
 }
 
 // load reads and compiles what a file tests.
@@ -65,7 +66,7 @@ func load(ctx context.Context, f *File, o rules.Options) (*subject, error) {
 	if s.program, err = choose(checked.Programs, f.RuleName, ruleFile); err != nil {
 		return nil, err
 	}
-	if s.defaults, err = manifests.NewDefaults(checked.CRDs); err != nil {
+	if s.definitions, err = definitions.NewKinds(checked.CRDs); err != nil {
 		return nil, err
 	}
 	if s.parent, err = s.readParent(f.Parent); err != nil {

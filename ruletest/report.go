@@ -52,7 +52,11 @@ func (p Printer) Print(w io.Writer, r *FileResult) error {
 			p.failure(&out, f)
 		}
 	}
-	if !r.Failed() {
+	switch {
+	case r.Failed():
+	case len(r.Cases) == 0:
+		fmt.Fprintf(&out, "     %s: no case ran\n", r.Path)
+	default:
 		fmt.Fprintf(&out, "%s %s: %s (%s)\n", p.colored(green, "ok  "), r.Path, counted(len(r.Cases), "case"), rounded(r.Duration))
 	}
 	if r.Updated > 0 {
@@ -102,6 +106,8 @@ func Summary(results []*FileResult) string {
 	}
 	text := fmt.Sprintf("%s in %s", counted(cases, "case"), counted(len(results), "file"))
 	switch {
+	case cases == 0 && broken == 0:
+		return text + ": no case ran"
 	case failed == 0 && broken == 0:
 		return text + ": all pass"
 	case broken == 0:

@@ -82,6 +82,9 @@ func Run(ctx context.Context, path string, o Options, coverage *Coverage) *FileR
 	if result.Findings = findings; f == nil {
 		return result
 	}
+	if coverage != nil {
+		o.Rules.Branches = coverage.ofBranch
+	}
 	s, err := load(ctx, f, o.Rules)
 	if err != nil {
 		result.Err = err
@@ -157,7 +160,7 @@ type runner struct {
 
 func (r *runner) run(ctx context.Context) CaseResult {
 	begin := time.Now()
-	if r.begin() {
+	if r.begin(ctx) {
 		for i := range r.c.Steps {
 			if r.step = &r.c.Steps[i]; !r.take(ctx) {
 				break
@@ -169,7 +172,7 @@ func (r *runner) run(ctx context.Context) CaseResult {
 }
 
 // begin makes the world of the case. It tells whether that was possible.
-func (r *runner) begin() bool {
+func (r *runner) begin(ctx context.Context) bool {
 	r.step = &r.c.Steps[0]
 	parent := r.parent
 	if parent == nil {
@@ -183,10 +186,14 @@ func (r *runner) begin() bool {
 	}
 	cluster = append(slices.Clone(r.cluster), cluster...)
 	manifests.InDefaultNamespace([]*program.Program{r.program}, append([]*unstructured.Unstructured{parent}, cluster...))
-	r.sim = simulation.New(simulation.Options{
+	r.sim, err = simulation.New(simulation.Options{
 		Program: r.program, Parent: parent, Objects: cluster, Now: r.c.Now,
-		TakesConditions: r.kinds.TakesConditions, Schema: r.kinds.Schema, Default: r.defaults.Fill,
+		TakesConditions: r.kinds.TakesConditions, Schema: r.kinds.Schema, Default: r.definitions.Fill,
+		Check: func(object, old *unstructured.Unstructured) error { return r.definitions.CheckObject(ctx, object, old) },
 	})
+	if err != nil {
+		return r.fail(r.c.at, "%s", err)
+	}
 	return true
 }
 
@@ -224,7 +231,9 @@ func (r *runner) change(ctx context.Context) error {
 	}
 	manifests.InDefaultNamespace([]*program.Program{r.program}, objects)
 	for _, object := range objects {
-		r.sim.Set(object)
+		if err := r.sim.Set(object); err != nil {
+			return err
+		}
 	}
 	if r.step == &r.c.Steps[0] && (r.step.Ready != nil || r.step.Failed != nil || r.step.Delete != nil) {
 		if _, err := r.sim.Settle(ctx); err != nil { // there is nothing before

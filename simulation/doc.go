@@ -1,7 +1,7 @@
 // Package simulation runs a rule for one parent in a cluster that exists in memory only, one change after the other: what takes
 // several reconciles in a cluster takes several here.
 //
-//	s := simulation.New(simulation.Options{Program: program, Parent: webapp, Now: time.Now()})
+//	s, err := simulation.New(simulation.Options{Program: program, Parent: webapp, Now: time.Now()})
 //	state, err := s.Settle(ctx)        // state.Children["deployment"]: created, and not ready
 //	err = s.SetReady("deployment")     // as its controller would
 //	state, err = s.Settle(ctx)         // state.Parent has a condition Ready that is true

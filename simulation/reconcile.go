@@ -64,7 +64,7 @@ func (s *Simulation) reconcile(ctx context.Context) (changed bool) {
 
 // preview evaluates the rule with all objects as they are.
 func (s *Simulation) preview(ctx context.Context) *preview.Preview {
-	in := preview.Input{Program: s.options.Program, Parent: s.patched(s.parent), Now: s.now, Schema: s.options.Schema}
+	in := preview.Input{Program: s.options.Program, Parent: s.patched(s.parent), Now: s.now, Schema: s.options.Schema, Check: s.options.Check}
 	for _, object := range sorted(s.others) {
 		in.With = append(in.With, s.patched(object))
 	}

@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/openapi"
@@ -35,6 +37,8 @@ type Options struct {
 	Schema func(schema.GroupVersionKind) *openapi.Schema
 	// Default fills in what the API server does when an object is written. nil: nothing.
 	Default func(*unstructured.Unstructured)
+	// Check says why the API server would not take an object; old is the one before an update, or nil. nil: it takes all.
+	Check func(object, old *unstructured.Unstructured) error
 }
 
 // Simulation is a cluster in memory with one rule and one parent. It is not safe for concurrent use.
@@ -91,24 +95,31 @@ func (s *Simulation) takesConditions(object *unstructured.Unstructured) bool {
 	return s.options.TakesConditions == nil || s.options.TakesConditions(object.GroupVersionKind())
 }
 
-// New makes a simulation. Nothing is evaluated before Settle.
-func New(o Options) *Simulation {
+// New makes a simulation. Nothing is evaluated before Settle. The error says why the API server would not take the parent, or one
+// of the objects.
+func New(o Options) (*Simulation, error) {
+	if o.Check == nil {
+		o.Check = func(_, _ *unstructured.Unstructured) error { return nil }
+	}
 	s := &Simulation{
 		options: o, now: o.Now.UTC().Truncate(time.Second), parent: o.Parent.DeepCopy(),
 		children: map[identity.ID]*child{}, others: map[identity.ID]*unstructured.Unstructured{},
 	}
 	s.complete(s.parent)
+	err := o.Check(s.parent, nil)
 	for _, object := range o.Objects {
 		object = object.DeepCopy()
 		s.complete(object)
 		s.others[identity.Of(object)] = object
+		err = errors.Join(err, o.Check(object, nil))
 	}
-	return s
+	return s, err
 }
 
 // complete sets what the API server sets in a new object: its metadata, the address of a Service, and defaults.
 func (s *Simulation) complete(object *unstructured.Unstructured) {
 	s.created++
+	object.Object = fieldset.FoldStringData(object)
 	if object.GetUID() == "" {
 		object.SetUID(types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", s.created)))
 	}
@@ -185,18 +196,21 @@ func (s *Simulation) Advance(ctx context.Context, by time.Duration) error {
 }
 
 // Set writes an object, as somebody else would: what it says is laid over the object that exists, mapping by mapping; null
-// removes a field. One that does not exist is created.
-func (s *Simulation) Set(written *unstructured.Unstructured) {
+// removes a field. One that does not exist is created. The error says why the API server would not take it.
+func (s *Simulation) Set(written *unstructured.Unstructured) error {
 	id := identity.Of(written)
 	existing := s.find(id)
 	if existing == nil {
 		object := &unstructured.Unstructured{Object: map[string]any{}}
 		Merge(object.Object, written.Object)
 		s.complete(object)
+		if err := s.options.Check(object, nil); err != nil {
+			return err
+		}
 		s.others[id] = object
-		return
+		return nil
 	}
-	s.write(existing, written.Object)
+	return s.write(existing, written.Object)
 }
 
 // SetParent is Set for the parent, whose kind and name need not be given.
@@ -204,20 +218,25 @@ func (s *Simulation) SetParent(fields map[string]any) error {
 	if s.parent == nil {
 		return errNoParent
 	}
-	s.write(s.parent, fields)
-	return nil
+	return s.write(s.parent, fields)
 }
 
 // write lays fields over an object. A new spec is a new generation.
-func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]any) {
-	before := runtime.DeepCopyJSONValue(object.Object["spec"])
-	Merge(object.Object, fields)
+func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]any) error {
+	written := object.DeepCopy()
+	Merge(written.Object, fields)
+	written.Object = fieldset.FoldStringData(written)
 	if s.options.Default != nil {
-		s.options.Default(object)
+		s.options.Default(written)
 	}
-	if !equality.Semantic.DeepEqual(before, object.Object["spec"]) {
-		object.SetGeneration(object.GetGeneration() + 1)
+	if err := s.options.Check(written, object); err != nil {
+		return err
 	}
+	if !equality.Semantic.DeepEqual(object.Object["spec"], written.Object["spec"]) {
+		written.SetGeneration(object.GetGeneration() + 1)
+	}
+	object.Object = written.Object
+	return nil
 }
 
 // Merge lays fields over others, as a JSON merge patch (RFC 7386) does: mapping by mapping, and null removes a field.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/console"
+	"kanon.dev/kanon/definitions"
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/installed"
 	"kanon.dev/kanon/livepreview"
@@ -220,14 +221,16 @@ func (o *evalOptions) offline(cmd *cobra.Command, now time.Time) (*console.Sessi
 	if err != nil {
 		return nil, err
 	}
-	defaults, err := manifests.NewDefaults(checked.CRDs)
+	known, err := definitions.NewKinds(checked.CRDs)
 	if err != nil {
 		return nil, err
 	}
-	defaults.Fill(parent)
+	known.Fill(parent)
 	manifests.InDefaultNamespace(checked.Programs, append(with, parent))
 	options.Kinds, options.Schemas = kinds, kinds
-	return console.New(console.Options{Rule: rule, Compile: options, Child: o.child, Item: o.item, Evaluate: o.previewing(cmd.Context(), parent, with, now)})
+	return console.New(console.Options{Rule: rule, Compile: options, Child: o.child, Item: o.item, Evaluate: previewing(cmd.Context(), preview.Input{
+		Parent: parent, With: with, Now: now, Namespace: o.kanonNamespace, Schema: kinds.Schema,
+	})})
 }
 
 // parents are the files with the parent.
@@ -238,9 +241,11 @@ func (o *evalOptions) parents() []string {
 	return []string{o.parent}
 }
 
-func (o *evalOptions) previewing(ctx context.Context, parent *unstructured.Unstructured, with []*unstructured.Unstructured, now time.Time) func(*program.Program) (*preview.Preview, error) {
+// previewing evaluates a program for a parent, with what in has besides.
+func previewing(ctx context.Context, in preview.Input) func(*program.Program) (*preview.Preview, error) {
 	return func(p *program.Program) (*preview.Preview, error) {
-		return preview.Evaluate(ctx, preview.Input{Program: p, Parent: parent, With: with, Now: now, Namespace: o.kanonNamespace}), nil
+		in.Program = p
+		return preview.Evaluate(ctx, in), nil
 	}
 }
 
@@ -295,7 +300,7 @@ func (o *evalOptions) withoutRule(cmd *cobra.Command, parents []*unstructured.Un
 	}
 	options.Kinds, options.Schemas = kinds, kinds
 	return console.New(console.Options{
-		Rule: rule, Compile: options, NoParent: len(parents) == 0, Evaluate: o.previewing(cmd.Context(), parent, nil, now),
+		Rule: rule, Compile: options, NoParent: len(parents) == 0, Evaluate: previewing(cmd.Context(), preview.Input{Parent: parent, Now: now, Namespace: o.kanonNamespace, Schema: kinds.Schema}),
 	})
 }
 

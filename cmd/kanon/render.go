@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/definitions"
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/preview"
@@ -50,13 +51,16 @@ parent is its controller by metadata.ownerReferences, as kubectl get prints both
 other object that has the name of a child stays unchanged, and the child fails. What is
 not given does not exist. The parent gets the defaults of its
 CustomResourceDefinition, if it is beside the rule or in --schemas, and a uid, a
-resourceVersion, a generation and a creationTimestamp if it has none.
+resourceVersion, a generation and a creationTimestamp if it has none. The parent and the
+children are checked as the API server does: their names, and of kinds whose definition
+is known, their fields.
 
 Left out are the labels and annotations by which Kanon knows its children, its own
 conditions, and the values of Secrets.
 
 The exit code is 0 also where something waits, 1 when the rule has errors, fails
-for the parent or is not for its kind, and 2 when the command is called wrongly.`,
+for the parent or is not for its kind, or when the API server would refuse the parent
+or a child, and 2 when the command is called wrongly.`,
 		Example: `  # The children of a parent that is written down, and what would wait
   kanon render rule.yaml parent.yaml --schemas crds/
 
@@ -123,18 +127,29 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 	case len(check.Programs) == 0:
 		return fmt.Errorf("there are no rules in %s", ruleFile)
 	}
-	defaults, err := manifests.NewDefaults(check.CRDs)
+	known, err := definitions.NewKinds(check.CRDs)
 	if err != nil {
 		return err
 	}
 	for _, parent := range parents {
-		defaults.Fill(parent)
+		known.Fill(parent)
 	}
-	previews, err := o.previewAll(cmd.Context(), check.Programs, kinds, parents, with, now)
+	previews, err := previewAll(cmd.Context(), check.Programs, parents, preview.Input{
+		With: with, Now: now, Namespace: o.namespace, Schema: kinds.Schema,
+		Check: func(object, old *unstructured.Unstructured) error {
+			return known.CheckObject(cmd.Context(), object, old)
+		},
+	})
 	if err != nil {
 		return err
 	}
-	return writePreviews(cmd.OutOrStdout(), previews)
+	err = writePreviews(cmd.OutOrStdout(), previews)
+	for _, p := range previews {
+		if refused := known.CheckObject(cmd.Context(), p.Parent, nil); refused != nil {
+			return refused
+		}
+	}
+	return err
 }
 
 func (o *renderOptions) time() (time.Time, error) {
@@ -148,10 +163,10 @@ func (o *renderOptions) time() (time.Time, error) {
 	return now, nil
 }
 
-// previewAll evaluates each rule for each parent that is of its kind. Objects of
-// other kinds beside the parents are passed over.
-func (o *renderOptions) previewAll(ctx context.Context, programs []*program.Program, kinds *manifests.Kinds, parents, with []*unstructured.Unstructured, now time.Time) ([]*preview.Preview, error) {
-	manifests.InDefaultNamespace(programs, slices.Concat(parents, with))
+// previewAll evaluates each rule for each parent that is of its kind, with what in has besides. Objects of other kinds beside the
+// parents are passed over.
+func previewAll(ctx context.Context, programs []*program.Program, parents []*unstructured.Unstructured, in preview.Input) ([]*preview.Preview, error) {
+	manifests.InDefaultNamespace(programs, slices.Concat(parents, in.With))
 	var previews []*preview.Preview
 	for _, parent := range parents {
 		for _, program := range programs {
@@ -159,9 +174,8 @@ func (o *renderOptions) previewAll(ctx context.Context, programs []*program.Prog
 			if parent.GroupVersionKind() != spec.GVK {
 				continue
 			}
-			previews = append(previews, preview.Evaluate(ctx, preview.Input{
-				Program: program, Parent: parent, With: with, Now: now, Schema: kinds.Schema, Namespace: o.namespace,
-			}))
+			in.Program, in.Parent = program, parent
+			previews = append(previews, preview.Evaluate(ctx, in))
 		}
 	}
 	if len(previews) > 0 {

@@ -92,17 +92,20 @@ func (o *testOptions) test(cmd *cobra.Command, args []string) error {
 	}
 	out := cmd.OutOrStdout()
 	printer := ruletest.Printer{Color: hasColors(out), Verbose: o.verbose}
-	var coverage ruletest.Coverage
+	var coverage *ruletest.Coverage
+	if o.coverage {
+		coverage = &ruletest.Coverage{}
+	}
 	var results []*ruletest.FileResult
 	for _, file := range files {
-		result := ruletest.Run(cmd.Context(), file, options, &coverage)
+		result := ruletest.Run(cmd.Context(), file, options, coverage)
 		results = append(results, result)
 		if err := printer.Print(out, result); err != nil {
 			return err
 		}
 	}
 	if o.coverage {
-		if err := ruletest.PrintCoverage(out, &coverage); err != nil {
+		if err := ruletest.PrintCoverage(out, coverage); err != nil {
 			return err
 		}
 	}
@@ -117,7 +120,7 @@ func (o *testOptions) test(cmd *cobra.Command, args []string) error {
 	if slices.ContainsFunc(results, (*ruletest.FileResult).Failed) {
 		return errFindings
 	}
-	if o.run != "" && !slices.ContainsFunc(results, func(r *ruletest.FileResult) bool { return len(r.Cases) > 0 }) {
+	if ran := slices.ContainsFunc(results, func(r *ruletest.FileResult) bool { return len(r.Cases) > 0 }); !ran {
 		return fmt.Errorf("no case matches --run %q", o.run)
 	}
 	return nil

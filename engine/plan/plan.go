@@ -133,7 +133,7 @@ func (p *Plan) planChild(child *program.Child) {
 	p.Unread[child.ID] = !child.Read
 	p.Policies[child.ID] = fieldset.Policy{
 		Ignore:  PathsOf(child.Ignore),
-		Content: child.UpdatePolicy == syntax.UpdateRecreate || child.Rollout != nil,
+		Content: child.UpdatePolicy == syntax.UpdateRecreate || child.Rollout != nil || len(child.WaitsFor) > 0,
 	}
 	p.Adopters[child.ID] = child.Adopt
 	if child.UpdatePolicy == syntax.UpdateRecreate || child.UpdatePolicy == syntax.UpdateApplyOrRecreate {

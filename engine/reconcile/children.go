@@ -43,6 +43,8 @@ type write struct {
 	err        error
 	// guarded is true for an object that must be left as it is if it is there though nothing was known of it.
 	guarded bool
+	// repairs is true for an object that is repaired if it exists, and not created.
+	repairs bool
 	// renewal says whether it is to be created again, recreated that it was deleted for that, and pending why it will be later.
 	renewal   program.Renewal
 	recreated *parents.Recreation
@@ -79,7 +81,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) 
 	for _, node := range batch {
 		for i, object := range node.Objects {
 			c.rendered[identity.Of(object)] = true
-			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded, renewal: node.Renewal(i), generates: node.Generates(), fresh: node.Fresh(i)})
+			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded, repairs: node.Repairs(i), renewal: node.Renewal(i), generates: node.Generates(), fresh: node.Fresh(i)})
 		}
 	}
 	written := len(writes)
@@ -164,6 +166,9 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 		if live, err = c.readChild(ctx, kind.GVR, object); err != nil {
 			return nil, err
 		}
+	}
+	if w.repairs && live == nil {
+		return nil, nil // it was deleted meanwhile, and is created when what it depends on is ready
 	}
 	w.before = live
 	c.carryRecreation(object, live)

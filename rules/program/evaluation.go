@@ -80,6 +80,9 @@ type nodeState struct {
 	// partial is true where items are left out because of a problem.
 	partial bool
 	items   []item
+	// awaits says what the node depends on that is not ready: of its objects, only those are written that are rendered as they
+	// were when they were last applied.
+	awaits *template.Problem
 	// uncreated are rendered objects that createWhen keeps from being made.
 	uncreated []*unstructured.Unstructured
 	// list holds the live objects of a forEach.
@@ -113,6 +116,8 @@ type item struct {
 	// where a rollout leaves that as it is for now.
 	before *unstructured.Unstructured
 	held   bool
+	// awaits is true where what the item depends on is not ready. It exists. postponed is true where it is to be changed then.
+	awaits, postponed bool
 }
 
 // fate is what is to become of an item.
@@ -205,6 +210,7 @@ func (e *Evaluation) Next() []Rendered {
 		if n.state != nodePending || !e.canGo(i) {
 			continue
 		}
+		n.awaits = e.dependencyNotReady(i)
 		if e.renderNode(i); n.state != nodeRendered && n.state != nodeUncreated {
 			continue
 		}
@@ -234,9 +240,13 @@ func (e *Evaluation) toWrite(i int) Rendered {
 		}
 		if it.fate != fateWritten {
 			out.Kept = append(out.Kept, it.object)
+			if it.postponed {
+				out.Awaiting = append(out.Awaiting, it.object)
+			}
 			continue
 		}
 		out.Objects = append(out.Objects, it.object)
+		out.repairs = append(out.repairs, it.awaits)
 		if len(child.Generated) > 0 {
 			out.fresh = append(out.fresh, it.fresh)
 		}
@@ -247,8 +257,7 @@ func (e *Evaluation) toWrite(i int) Rendered {
 	return out
 }
 
-// canGo says whether all that a child needs is settled, and settles the child
-// itself when it depends on one that is not ready.
+// canGo says whether all that a child needs is settled.
 func (e *Evaluation) canGo(i int) bool {
 	child := e.prog.Children[i]
 	for _, j := range child.Needs {
@@ -261,16 +270,20 @@ func (e *Evaluation) canGo(i int) bool {
 			return false
 		}
 	}
-	for _, j := range child.WaitsFor {
+	return true
+}
+
+// dependencyNotReady says which of the children that a child depends on is not ready, and why; nil where all are.
+func (e *Evaluation) dependencyNotReady(i int) *template.Problem {
+	for _, j := range e.prog.Children[i].WaitsFor {
 		if e.prog.samePairs(i, j) {
 			continue // each item waits for the one that it is paired with
 		}
 		if p := e.notReady(j); p != nil {
-			e.stop(i, template.Waiting("waits for %s to be ready: %s", e.prog.Children[j].ID, p.Text()).Under("dependsOn"))
-			return false
+			return template.Waiting("waits for %s to be ready: %s", e.prog.Children[j].ID, p.Text()).Under("dependsOn")
 		}
 	}
-	return true
+	return nil
 }
 
 // stop ends a node without any objects.

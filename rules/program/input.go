@@ -50,15 +50,16 @@ type Reader interface {
 	// of Lookup.
 	Observed(node string) ([]*unstructured.Unstructured, error)
 	// Live gives the live object that a rendered one names, where it belongs to the
-	// parent and is not being deleted, and nil otherwise. It is asked of children
-	// with createWhen, updateWhen, an updatePolicy or a generated field only. The error is as that of Lookup.
+	// parent and is not being deleted, and nil otherwise. It is asked of children with createWhen,
+	// updateWhen, an updatePolicy or a generated field, and of those that wait for what they
+	// depend on. The error is as that of Lookup.
 	Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	// Replaced gives the object that was deleted to be recreated as the rendered one, if that keeps
 	// its generated values; else nil. It is asked where Live gives none.
 	Replaced(rendered *unstructured.Unstructured) *unstructured.Unstructured
 	// Outdated says whether a node's live object was last applied as something else
 	// than is rendered, whatever others changed in it since. It is asked of children
-	// with a rollout only.
+	// with a rollout, and of those that wait for what they depend on.
 	Outdated(node string, rendered, live *unstructured.Unstructured) bool
 }
 

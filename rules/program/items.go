@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/google/cel-go/common/types/ref"
@@ -21,9 +22,10 @@ func (e *Evaluation) renderItems(i int) {
 	n := &e.nodes[i]
 	tuples, p := e.itemsOf(i)
 	if p != nil {
-		e.stop(i, p)
+		e.stop(i, cmp.Or(n.awaits, p))
 		return
 	}
+	n.problem, n.partial = n.awaits, n.awaits != nil
 	n.items = make([]item, 0, len(tuples))
 	first := make(map[identity]int, len(tuples))
 	for at, t := range tuples {
@@ -36,11 +38,13 @@ func (e *Evaluation) renderItems(i int) {
 			return
 		}
 		it := item{scope: scope{ev: e, body: &child.Body, items: t, index: int32(at), locals: newMemos(&child.Body)}} //nolint:gosec // maxItems is far less.
-		if p := e.renderPaired(i, &it); p != nil {
+		switch p := e.renderPaired(i, &it); {
+		case p != nil && it.awaits:
+			n.note(it.scope.index, p)
+		case p != nil:
 			n.leaveOut(it.scope.index, p)
 			continue
-		}
-		if it.object == nil {
+		case it.object == nil:
 			continue
 		}
 		id := identityOf(it.object)
@@ -69,8 +73,13 @@ func (e *Evaluation) renderItems(i int) {
 // leaveOut notes why an item is not rendered. A failure outweighs waiting, as
 // it needs someone to do something.
 func (n *nodeState) leaveOut(index int32, p *template.Problem) {
-	n.partial = true
 	n.missing++
+	n.note(index, p)
+}
+
+// note keeps why an item is not up to date.
+func (n *nodeState) note(index int32, p *template.Problem) {
+	n.partial = true
 	if n.leftOut == 0 || index < n.leftOut {
 		n.leftOut = index + 1
 	}
@@ -173,20 +182,30 @@ func (e *Evaluation) itemsOf(i int) ([][]ref.Val, *template.Problem) {
 func (e *Evaluation) renderPaired(i int, it *item) *template.Problem {
 	child := e.prog.Children[i]
 	if !child.SameItems {
-		return e.renderItem(child, it)
+		return e.renderUnless(e.nodes[i].awaits, child, it)
 	}
 	own := &e.reads.items[i]
 	if own.pairs == nil {
 		own.pairs = make([]pair, len(e.reads.items[child.Root].tuples))
 	}
-	p := e.pairsNotReady(child, it.scope.index)
-	if p == nil {
-		p = e.renderItem(child, it)
+	awaits := e.nodes[i].awaits
+	if awaits == nil {
+		awaits = e.pairsNotReady(child, it.scope.index)
 	}
+	p := e.renderUnless(awaits, child, it)
 	own.pairs[it.scope.index] = pair{
-		skipped: p == nil && it.object == nil, uncreated: it.fate == fateUncreated, problem: p,
+		skipped: p == nil && it.object == nil, uncreated: p == nil && it.fate == fateUncreated, problem: p,
 	}
 	return p
+}
+
+// renderUnless renders an item, or only one that exists if it awaits something, and returns why it is not up to date then.
+func (e *Evaluation) renderUnless(awaits *template.Problem, child *Child, it *item) *template.Problem {
+	if awaits == nil {
+		return e.renderItem(child, it)
+	}
+	e.renderExisting(child, it)
+	return awaits
 }
 
 // notePairs notes where the items are that were rendered.
@@ -195,6 +214,9 @@ func (e *Evaluation) notePairs(i int) {
 		return
 	}
 	for j := range e.nodes[i].items {
+		if e.nodes[i].items[j].awaits {
+			continue // those that read it wait for it to be up to date
+		}
 		e.reads.items[i].pairs[e.nodes[i].items[j].scope.index].item = j + 1
 	}
 }

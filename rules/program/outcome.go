@@ -39,6 +39,9 @@ type Rendered struct {
 	// createWhen keeps them from being made, or updateWhen, or an updatePolicy
 	// CreateOnly, from being changed.
 	Kept []*unstructured.Unstructured
+	// Awaiting are those of Kept that exist and are rendered differently now, and that stay as they are until what the node
+	// depends on is ready.
+	Awaiting []*unstructured.Unstructured
 	// Held are those of Kept, and of Objects that are to be created again, which a rollout
 	// leaves as they are for now.
 	Held []*unstructured.Unstructured
@@ -49,11 +52,17 @@ type Rendered struct {
 	// Partial is true where items of a forEach are left out because they wait
 	// or failed: the node's objects that are not in Objects must not be pruned.
 	Partial bool
+	// repairs says of which of Objects only drift is to be repaired.
+	repairs []bool
 	// renewals are those of Objects; nil where the node asks for none.
 	renewals []Renewal
 	// fresh are those of Objects; nil where the node generates nothing.
 	fresh [][][]string
 }
+
+// Repairs says whether one of Objects, by its index, is only to be repaired where others changed it: it is rendered as it was
+// when it was last applied, and what it depends on is not ready. If it turns out not to exist, it must not be created.
+func (r *Rendered) Repairs(i int) bool { return r.repairs[i] }
 
 // Generates says whether the objects have fields that are generated once.
 func (r *Rendered) Generates() bool { return r.fresh != nil }

@@ -38,7 +38,12 @@ func (e *Evaluation) renderNode(i int) {
 		return
 	}
 	it := item{scope: scope{ev: e, body: &child.Body, locals: newMemos(&child.Body)}}
-	p := e.renderItem(child, &it)
+	p := n.awaits
+	if p == nil {
+		p = e.renderItem(child, &it)
+	} else if e.renderExisting(child, &it); it.object != nil {
+		n.problem, n.partial, p = p, true, nil
+	}
 	switch {
 	case p != nil:
 		e.stop(i, p)
@@ -104,6 +109,28 @@ func (e *Evaluation) renderItem(child *Child, it *item) *template.Problem {
 	}
 	it.object = object
 	return nil
+}
+
+// renderExisting renders an item of which a dependency is not ready. It has an object only if that exists; drift of it is repaired
+// if it is rendered as it was when it was last applied. Else it is left as it is, like one that cannot be rendered now.
+func (e *Evaluation) renderExisting(child *Child, it *item) {
+	if e.reader == nil || e.renderItem(child, it) != nil || it.object == nil {
+		it.object = nil
+		return
+	}
+	if it.before == nil {
+		it.before, _ = e.reader.Live(it.object) // if that is not known, nothing is done
+	}
+	switch {
+	case it.before == nil:
+		it.object = nil
+		return
+	case it.fate == fateWritten && (it.renewal.IsDue() || e.reader.Outdated(child.ID, it.object, it.before)):
+		it.fate, it.live, it.renewal, it.postponed = fateKept, it.before, RenewalByPolicy, true
+	case it.fate == fateWritten:
+		it.renewal = RenewalBarred
+	}
+	it.awaits = true
 }
 
 // renderObject renders the template of a child.

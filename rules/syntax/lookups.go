@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/diagnostic"
@@ -96,6 +97,18 @@ func (d *decoder) boolean(n *yamltree.Node, path string) bool {
 
 // IsPathSegment says what is wrong with the name of an object of any kind.
 func IsPathSegment(name string) []string { return content.IsPathSegmentName(name) }
+
+// NameRule is what the API server asks of the names of objects of a kind: it returns what is wrong with one. Most kinds, and
+// all custom ones, have subdomains of DNS: at most 253 lower case letters, digits, - and dots.
+func NameRule(kind schema.GroupKind) func(name string) []string {
+	switch {
+	case kind == schema.GroupKind{Kind: "Service"}, kind == schema.GroupKind{Kind: "Namespace"}:
+		return validation.IsDNS1123Label
+	case kind.Group == "rbac.authorization.k8s.io":
+		return IsPathSegment
+	}
+	return validation.IsDNS1123Subdomain
+}
 
 // isNamespace says what is wrong with the namespace of a lookup.
 func isNamespace(name string) []string {

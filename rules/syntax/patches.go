@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/diagnostic"
@@ -33,12 +34,12 @@ func (p *Patch) Label() string {
 	return "patches." + p.ID
 }
 
-// Group is the API group of the objects that are patched.
-func (p *Patch) Group(r *Rule) string {
+// Kind is that of the objects that are patched.
+func (p *Patch) Kind(r *Rule) schema.GroupKind {
 	if p.Target == nil {
-		return r.Parent.GVK.Group
+		return r.Parent.GVK.GroupKind()
 	}
-	return p.Target.GVK.Group
+	return p.Target.GVK.GroupKind()
 }
 
 func (d *decoder) patches(n *yamltree.Node, r *Rule) {

@@ -12,8 +12,8 @@ import (
 
 // The value hash of AnnotationApplied covers all that an apply sends: what the template gives, in the normal form that the
 // kind's schema makes of it, and the marks of the child. It tells that an apply is due. It does not tell that the content
-// is another one, because a schema and the marks can change too. Where something that cannot be undone depends on that,
-// AnnotationApplied also has a hash of what was rendered and nothing else.
+// is another one, because a schema and the marks can change too. Where something that cannot be undone depends on that, or
+// whether a change has to wait, AnnotationApplied also has a hash of what was rendered and nothing else.
 
 // A field that begins to be ignored is no other content: it stays in the object as it is. So the content counts as the same
 // where it was recorded while some of the fields that are relinquished now were applied. A field that is ignored no more

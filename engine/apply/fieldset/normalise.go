@@ -24,7 +24,7 @@ import (
 //   - metadata that only the server writes is left out, so that a template may copy an object, and so is status when
 //     the kind has a status subresource, where the server ignores it.
 func (k Kind) Normalise(rendered *unstructured.Unstructured, hasStatus bool) *unstructured.Unstructured {
-	source := foldStringData(rendered)
+	source := FoldStringData(rendered)
 	content, ok := k.normaliseValue(source, k.root, false).(map[string]any)
 	if !ok {
 		content = map[string]any{}
@@ -156,9 +156,9 @@ func isUntyped(ref smdschema.TypeRef) bool {
 	return ref.Inlined == smdschema.Atom{}
 }
 
-// foldStringData returns the content of obj with a Secret's stringData moved to data, base64-encoded. obj and its maps
+// FoldStringData returns the content of obj with a Secret's stringData moved to data, base64-encoded. obj and its maps
 // stay as they are.
-func foldStringData(obj *unstructured.Unstructured) map[string]any {
+func FoldStringData(obj *unstructured.Unstructured) map[string]any {
 	text, ok := obj.Object["stringData"].(map[string]any)
 	if !ok || obj.GroupVersionKind().GroupKind() != (schema.GroupKind{Kind: "Secret"}) {
 		return obj.Object

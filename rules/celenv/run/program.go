@@ -30,6 +30,8 @@ type Options struct {
 	Moving map[int64][]int
 	// Conversions lists the reads whose values are not what JSON has of them.
 	Conversions map[int64]Conversion
+	// Branch is called with the node of each ?: whose condition was evaluated, and whether it holds. nil: nobody asks.
+	Branch func(id int64, holds bool)
 	// Encoded lists the reads of values in which base64 stands for bytes, with their
 	// schemas, which say where.
 	Encoded map[int64]*openapi.Schema
@@ -66,7 +68,7 @@ func New(x *celenv.Expression, o Options) (*Program, []celenv.Issue) {
 		planner = append(planner, meterCosts(root, table))
 	}
 	planner = append(planner, orderRanges(root), allowAbsent(o.Absent))
-	paths := &factory{AttributeFactory: x.Env().Attributes()}
+	paths := &factory{AttributeFactory: x.Env().Attributes(), branch: o.Branch}
 	var attributes interpreter.AttributeFactory = paths
 	if conversions := o.conversions(); len(conversions) > 0 {
 		attributes = &convertingFactory{factory: paths, conversions: conversions}

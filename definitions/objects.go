@@ -1,0 +1,210 @@
+package definitions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// Kinds are those of definitions. They do with objects what the API server does when they are written.
+type Kinds map[schema.GroupVersionKind]*kind
+
+// kind is one version of a definition.
+type kind struct {
+	namespaced, hasStatus bool
+	structural            *structuralschema.Structural
+	props                 *apiextensions.JSONSchemaProps
+	// validators are made when the first object is checked: that takes some milliseconds.
+	once   sync.Once
+	schema validation.SchemaValidator
+	rules  *cel.Validator
+	err    error
+}
+
+// NewKinds reads definitions. The error names the one that an API server would not take.
+func NewKinds(crds []*unstructured.Unstructured) (Kinds, error) {
+	kinds := make(Kinds)
+	for _, object := range crds {
+		var crd apiextensionsv1.CustomResourceDefinition
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &crd); err != nil {
+			return nil, fmt.Errorf("CustomResourceDefinition %s: %w", object.GetName(), err)
+		}
+		for _, version := range crd.Spec.Versions {
+			if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
+				continue
+			}
+			k := &kind{
+				namespaced: crd.Spec.Scope != apiextensionsv1.ClusterScoped,
+				hasStatus:  version.Subresources != nil && version.Subresources.Status != nil,
+			}
+			if err := k.read(version.Schema.OpenAPIV3Schema); err != nil {
+				return nil, fmt.Errorf("CustomResourceDefinition %s, version %s: %w", object.GetName(), version.Name, err)
+			}
+			kinds[schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}] = k
+		}
+	}
+	return kinds, nil
+}
+
+func (k *kind) read(props *apiextensionsv1.JSONSchemaProps) error {
+	k.props = &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(props, k.props, nil); err != nil {
+		return fmt.Errorf("read its schema: %w", err)
+	}
+	var err error
+	if k.structural, err = structuralschema.NewStructural(k.props); err != nil {
+		return fmt.Errorf("read its schema: %w", err)
+	}
+	return nil
+}
+
+// Fill sets what the object leaves out and its kind has a default for. An object
+// of a kind that is not known stays as it is.
+func (kinds Kinds) Fill(object *unstructured.Unstructured) {
+	if k := kinds[object.GroupVersionKind()]; k != nil {
+		defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, k.structural)
+		defaulting.Default(object.Object, k.structural)
+	}
+}
+
+// Refusal is why the API server would not take an object.
+type Refusal struct {
+	Object *unstructured.Unstructured
+	// Reasons begin with the path of a field, as the API server writes them.
+	Reasons []string
+}
+
+// Error names the object and gives all reasons.
+func (r *Refusal) Error() string {
+	name := r.Object.GetName()
+	if namespace := r.Object.GetNamespace(); namespace != "" {
+		name = namespace + "/" + name
+	}
+	return fmt.Sprintf("the API server refuses %s %s: %s", r.Object.GetKind(), name, strings.Join(r.Reasons, "; "))
+}
+
+// CheckObject says why the API server would not take an object, as a *Refusal; nil if it would: its metadata and, of the kinds that are
+// known, unknown fields and values that the schema or its validation rules forbid. A status that has a subresource is
+// not looked at, because a write of the object ignores it. old is the object before an update, or nil. Neither is changed.
+func (kinds Kinds) CheckObject(ctx context.Context, object, old *unstructured.Unstructured) error {
+	written := object.DeepCopy()
+	unstructured.RemoveNestedField(written.Object, "metadata", "ownerReferences") // what people write by hand has no uids
+	kinds.Fill(written)
+	k := kinds[object.GroupVersionKind()]
+	namespaced := object.GetNamespace() != ""
+	if k != nil {
+		namespaced = k.namespaced
+	}
+	reasons := checkMetadata(written, namespaced)
+	if k != nil {
+		more, err := k.check(ctx, written, old)
+		if err != nil {
+			return fmt.Errorf("check %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		reasons = append(reasons, more...)
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	return &Refusal{Object: object, Reasons: reasons}
+}
+
+// checkMetadata says what is wrong with the metadata of an object.
+func checkMetadata(object *unstructured.Unstructured, namespaced bool) (reasons []string) {
+	path := field.NewPath("metadata")
+	meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(object.Object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, name := range unknown {
+		reasons = append(reasons, fmt.Sprintf("unknown field %q", name))
+	}
+	valid := func(name string, _ bool) []string {
+		return syntax.NameRule(object.GroupVersionKind().GroupKind())(name)
+	}
+	return append(reasons, texts(apivalidation.ValidateObjectMeta(meta, namespaced, valid, path))...)
+}
+
+// check says what the schema forbids in an object.
+func (k *kind) check(ctx context.Context, object, old *unstructured.Unstructured) (reasons []string, err error) {
+	k.once.Do(func() {
+		k.schema, _, k.err = validation.NewSchemaValidator(k.props)
+		k.rules = cel.NewValidator(k.structural, true, celconfig.PerCallLimit)
+	})
+	if k.err != nil {
+		return nil, k.err
+	}
+	if k.hasStatus {
+		delete(object.Object, "status")
+	}
+	for _, name := range pruning.PruneWithOptions(object.Object, k.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
+		reasons = append(reasons, k.unknownField(name))
+	}
+	wrong := validation.ValidateCustomResource(nil, object.Object, k.schema)
+	wrong = append(wrong, listtype.ValidateListSetsAndMaps(nil, k.structural, object.Object)...)
+	if len(wrong) == 0 {
+		var before any
+		if old != nil {
+			before = old.Object
+		}
+		wrong, _ = k.rules.Validate(ctx, nil, k.structural, object.Object, before, celconfig.RuntimeCELCostBudget)
+	}
+	return append(reasons, texts(wrong)...), nil
+}
+
+// unknownField names a field that the schema does not have, and the one that may be meant.
+func (k *kind) unknownField(path string) string {
+	s := k.structural
+	steps := strings.Split(path, ".")
+	name := steps[len(steps)-1]
+	for _, step := range steps[:len(steps)-1] {
+		step, _, isItem := strings.Cut(step, "[")
+		below, ok := s.Properties[step]
+		switch {
+		case ok && isItem && below.Items != nil:
+			s = below.Items
+		case ok && !isItem:
+			s = &below
+		default:
+			return fmt.Sprintf("unknown field %q", path)
+		}
+	}
+	names := make([]string, 0, len(s.Properties))
+	for known := range s.Properties {
+		names = append(names, known)
+	}
+	if hint := diagnostic.DidYouMean(name, names); hint != "" {
+		return fmt.Sprintf("unknown field %q, %s", path, hint)
+	}
+	return fmt.Sprintf("unknown field %q", path)
+}
+
+func texts(errs field.ErrorList) []string {
+	out := make([]string, len(errs))
+	for i, err := range errs {
+		out[i] = err.Error()
+	}
+	slices.Sort(out) // maps have no order
+	return out
+}
