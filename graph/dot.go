@@ -16,8 +16,11 @@ func (g *Graph) dot() string {
 	}
 	for _, e := range g.Edges {
 		style := ""
-		if e.Waits {
+		switch {
+		case e.Waits:
 			style = " [style=bold]"
+		case e.Observes:
+			style = " [style=dotted]"
 		}
 		fmt.Fprintf(&out, "  %s -> %s%s;\n", strconv.Quote(e.From), strconv.Quote(e.To), style)
 	}
@@ -38,8 +41,11 @@ func (g *Graph) mermaid() string {
 	}
 	for _, e := range g.Edges {
 		arrow := "-->"
-		if e.Waits {
+		switch {
+		case e.Waits:
 			arrow = "==>"
+		case e.Observes:
+			arrow = "-.->"
 		}
 		fmt.Fprintf(&out, "  n%d %s n%d\n", g.index(e.From), arrow, g.index(e.To))
 	}

@@ -35,6 +35,8 @@ type Edge struct {
 	From, To string
 	// Waits is true if To waits until From is ready, and not only for the data that it reads.
 	Waits bool
+	// Observes is true if To reads From as it was observed, which orders nothing.
+	Observes bool
 }
 
 // Graph is the graph of a rule. Nodes are in the order of the rule.

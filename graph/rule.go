@@ -19,7 +19,7 @@ func Of(rule *syntax.Rule) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{env: env, rule: rule, graph: &Graph{Rule: rule.Name}, variables: map[string][]string{}}
+	b := &builder{env: env, rule: rule, graph: &Graph{Rule: rule.Name}, variables: map[string][]read{}}
 	b.build()
 	return b.graph, b.err
 }
@@ -30,7 +30,7 @@ type builder struct {
 	rule  *syntax.Rule
 	graph *Graph
 	// variables has what those of the rule read, once that was asked.
-	variables map[string][]string
+	variables map[string][]read
 	err       error
 }
 
@@ -57,19 +57,35 @@ func (b *builder) build() {
 		b.add(Node{ID: "patches." + p.ID, Kind: Patch, Name: p.ID, Object: objects(target, &p.Body), Notes: when(p.When)}, &p.Body, p.Template, node)
 	}
 	parts := []*yamltree.Node{b.rule.Status, b.rule.DeleteWhen}
+	var notes []string
 	for _, c := range b.rule.Conditions {
 		parts = append(parts, c.Status, c.Reason, c.Message)
+		notes = append(notes, "condition "+c.Type)
 	}
 	for _, e := range b.rule.Events {
 		parts = append(parts, e.When, e.Reason, e.Message)
+		if reason, ok := e.Reason.Text(); ok {
+			notes = append(notes, "Event "+reason)
+		}
 	}
 	if slices.ContainsFunc(parts, func(n *yamltree.Node) bool { return n != nil }) {
-		b.add(Node{ID: "status", Kind: Status, Name: "status"}, &syntax.Body{}, parts...)
+		b.add(Node{ID: "status", Kind: Status, Name: "status", Notes: notes}, &syntax.Body{}, parts...)
 	}
 }
 
 func (b *builder) child(c *syntax.Child) {
 	notes := when(c.When)
+	for _, condition := range []struct {
+		does string
+		node *yamltree.Node
+	}{{"created", c.CreateWhen}, {"updated", c.UpdateWhen}, {"recreated", c.RecreateWhen}, {"ready", c.ReadyWhen}} {
+		for _, note := range when(condition.node) {
+			notes = append(notes, condition.does+" "+note)
+		}
+	}
+	if c.Rollout != nil {
+		notes = append(notes, "rollout")
+	}
 	if c.Cleanup {
 		notes = append(notes, "while the parent is being deleted")
 	}
@@ -82,14 +98,28 @@ func (b *builder) child(c *syntax.Child) {
 	if c.Adopt {
 		notes = append(notes, "adopts")
 	}
-	b.add(Node{ID: c.ID, Kind: Child, Name: c.ID, Object: objects(syntax.TemplateGVK(c.Template), &c.Body), Notes: notes},
-		&c.Body, c.Template, c.ReadyWhen, c.CreateWhen, c.UpdateWhen, c.RecreateWhen)
+	body := c.Body
+	body.ForEach = b.dimensions(c)
+	b.add(Node{ID: c.ID, Kind: Child, Name: c.ID, Object: objects(syntax.TemplateGVK(c.Template), &body), Notes: notes},
+		&body, c.Template, c.ReadyWhen, c.CreateWhen, c.UpdateWhen, c.RecreateWhen)
 	for _, dependency := range c.DependsOn {
-		b.edge(dependency.ID, c.ID, true)
+		b.edge(Edge{From: dependency.ID, To: c.ID, Waits: true})
 	}
 	if c.SameAs != nil {
-		b.edge(c.SameAs.ID, c.ID, false)
+		b.edge(Edge{From: c.SameAs.ID, To: c.ID})
 	}
+}
+
+// dimensions are the names of a child's items, which may be those of another child.
+func (b *builder) dimensions(c *syntax.Child) []syntax.Dimension {
+	for c.SameAs != nil {
+		i := slices.IndexFunc(b.rule.Children, func(other syntax.Child) bool { return other.ID == c.SameAs.ID })
+		if i < 0 {
+			return nil
+		}
+		c = &b.rule.Children[i] // cycles are no rules
+	}
+	return c.ForEach
 }
 
 // when is a note of a condition; none without one.
@@ -132,34 +162,42 @@ func (b *builder) add(node Node, body *syntax.Body, parts ...*yamltree.Node) {
 		names = append(names, dimension.Name)
 	}
 	for _, part := range parts {
-		for _, id := range b.reads(part, names) {
-			b.edge(id, node.ID, false)
+		for _, read := range b.reads(part, names) {
+			b.edge(Edge{From: read.id, To: node.ID, Observes: read.observed})
 		}
 	}
 	if !slices.ContainsFunc(b.graph.Edges, func(e Edge) bool { return e.To == node.ID }) {
-		b.edge("parent", node.ID, false)
+		b.edge(Edge{From: "parent", To: node.ID})
 	}
 }
 
-func (b *builder) edge(from, to string, waits bool) {
-	if from == to {
+func (b *builder) edge(found Edge) {
+	if found.From == found.To {
 		return // a child that reads itself as it was observed
 	}
 	for i, e := range b.graph.Edges {
-		if e.From == from && e.To == to {
-			b.graph.Edges[i].Waits = e.Waits || waits
+		if e.From == found.From && e.To == found.To {
+			b.graph.Edges[i].Waits = e.Waits || found.Waits
+			b.graph.Edges[i].Observes = e.Observes && found.Observes
 			return
 		}
 	}
-	b.graph.Edges = append(b.graph.Edges, Edge{From: from, To: to, Waits: waits})
+	b.graph.Edges = append(b.graph.Edges, found)
+}
+
+// read is a node that an expression reads.
+type read struct {
+	id string
+	// observed is true for a child as it was observed.
+	observed bool
 }
 
 // reads lists the nodes that the expressions in a part of the rule read, variables followed.
-func (b *builder) reads(n *yamltree.Node, names celenv.Scope) []string {
+func (b *builder) reads(n *yamltree.Node, names celenv.Scope) []read {
 	if n == nil {
 		return nil
 	}
-	var ids []string
+	var ids []read
 	for _, field := range n.Fields {
 		ids = append(ids, b.reads(field.Key, names)...)
 		ids = append(ids, b.reads(field.Value, names)...)
@@ -190,13 +228,13 @@ func (b *builder) fail(err error) {
 	}
 }
 
-func (b *builder) expression(text string, names celenv.Scope) []string {
+func (b *builder) expression(text string, names celenv.Scope) []read {
 	x, issues := b.env.Compile(text, names)
 	if len(issues) > 0 {
 		b.fail(fmt.Errorf("%s: %s", text, issues[0].Message))
 		return nil
 	}
-	var ids []string
+	var ids []read
 	for e := range celenv.All(x.Root()) {
 		path := flow.PathOf(e)
 		steps := path.Names()
@@ -205,9 +243,9 @@ func (b *builder) expression(text string, names celenv.Scope) []string {
 		}
 		switch name := steps[1]; path.RootName() {
 		case flow.RootLookups:
-			ids = append(ids, "lookups."+name)
+			ids = append(ids, read{id: "lookups." + name})
 		case flow.RootChildren, flow.RootEach, flow.RootObserved:
-			ids = append(ids, name)
+			ids = append(ids, read{id: name, observed: path.RootName() == flow.RootObserved})
 		case flow.RootVariables:
 			ids = append(ids, b.variable(name)...)
 		}
@@ -216,7 +254,7 @@ func (b *builder) expression(text string, names celenv.Scope) []string {
 }
 
 // variable lists what a variable of the rule reads.
-func (b *builder) variable(name string) []string {
+func (b *builder) variable(name string) []read {
 	if ids, known := b.variables[name]; known {
 		return ids
 	}

@@ -44,12 +44,15 @@ func (g *Graph) svg() string {
 	for _, e := range g.Edges {
 		from, to := places[g.index(e.From)], places[g.index(e.To)]
 		x1, y1, x2, y2 := x(from)+width, y(from)+nodeHeight/2, x(to), y(to)+nodeHeight/2
-		stroke := 1.2
-		if e.Waits {
-			stroke = 2.6
+		style := `stroke-width="1.2"`
+		switch {
+		case e.Waits:
+			style = `stroke-width="2.6"`
+		case e.Observes:
+			style = `stroke-width="1.2" stroke-dasharray="3 3"`
 		}
-		fmt.Fprintf(&out, `<path d="M%.0f,%.0f C%.0f,%.0f %.0f,%.0f %.0f,%.0f" fill="none" stroke="#7a869a" stroke-width="%.1f" marker-end="url(#arrow)"/>
-`, x1, y1, x1+gapX/2, y1, x2-gapX/2, y2, x2, y2, stroke)
+		fmt.Fprintf(&out, `<path d="M%.0f,%.0f C%.0f,%.0f %.0f,%.0f %.0f,%.0f" fill="none" stroke="#7a869a" %s marker-end="url(#arrow)"/>
+`, x1, y1, x1+gapX/2, y1, x2-gapX/2, y2, x2, y2, style)
 	}
 	fills := map[Kind]string{Parent: "#cfe3ff", Lookup: "#fff1c2", Child: "#d9f2dd", Patch: "#ffe0cc", Status: "#e6dcf7"}
 	for i, n := range g.Nodes {

@@ -15,15 +15,18 @@ func (g *Graph) text() string {
 			name = string(n.Kind) + " " + n.Name
 		}
 		notes := n.Notes
-		var reads, waits []string
+		var reads, observes, waits []string
 		for _, e := range g.needs(n.ID) {
 			if e.From == "parent" {
 				continue // everything reads the parent
 			}
-			if e.Waits {
-				waits = append(waits, g.Nodes[g.index(e.From)].Name)
-			} else {
-				reads = append(reads, g.Nodes[g.index(e.From)].Name)
+			switch name := g.Nodes[g.index(e.From)].Name; {
+			case e.Waits:
+				waits = append(waits, name)
+			case e.Observes:
+				observes = append(observes, name)
+			default:
+				reads = append(reads, name)
 			}
 		}
 		if len(waits) > 0 {
@@ -31,6 +34,9 @@ func (g *Graph) text() string {
 		}
 		if len(reads) > 0 {
 			notes = append(notes, "reads "+strings.Join(reads, ", "))
+		}
+		if len(observes) > 0 {
+			notes = append(notes, "reads observed "+strings.Join(observes, ", "))
 		}
 		rows = append(rows, [3]string{name, n.Object, strings.Join(notes, "; ")})
 		widths[0], widths[1] = max(widths[0], len(name)), max(widths[1], len(n.Object))

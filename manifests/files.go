@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,37 @@ func Read(args []string, stdin io.Reader) ([]File, error) {
 // ReadSchemas is Read that takes the JSON files below directories as well: OpenAPI documents are JSON.
 func ReadSchemas(args []string, stdin io.Reader) ([]File, error) {
 	return readFiles(args, stdin, ".yaml", ".yml", ".json")
+}
+
+// SchemasFor reads the schemas that are named, as ReadSchemas does. Without any it reads the CustomResourceDefinitions that stand
+// beside the files of args, so that a rule is checked by itself as with its directory.
+func SchemasFor(args, schemas []string, stdin io.Reader) ([]File, error) {
+	if len(schemas) > 0 {
+		return ReadSchemas(schemas, stdin)
+	}
+	var beside []string
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if arg == "-" || err != nil || info.IsDir() { // what is wrong with the argument is told when it is read
+			continue
+		}
+		entries, err := os.ReadDir(filepath.Dir(arg))
+		if err != nil {
+			continue // what may not be listed has no definitions for us
+		}
+		for _, entry := range entries {
+			path := filepath.Join(filepath.Dir(arg), entry.Name())
+			ext := filepath.Ext(path)
+			if entry.Type().IsRegular() && (ext == ".yaml" || ext == ".yml") && !slices.Contains(args, path) {
+				beside = append(beside, path)
+			}
+		}
+	}
+	files, err := readFiles(beside, nil, ".yaml", ".yml")
+	for i := range files {
+		files[i].Named = false // so what is wrong in it is not reported
+	}
+	return slices.DeleteFunc(files, func(f File) bool { return !bytes.Contains(f.Data, []byte("CustomResourceDefinition")) }), err
 }
 
 func readFiles(args []string, stdin io.Reader, endings ...string) ([]File, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,7 +47,7 @@ func load(ctx context.Context, f *File, o rules.Options) (*subject, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rule: %w", err)
 	}
-	schemas, err := s.schemas(f.Schemas)
+	schemas, err := s.schemas(f.Path, f.Schemas)
 	if err != nil {
 		return nil, fmt.Errorf("schemas: %w", err)
 	}
@@ -84,24 +83,15 @@ func (s *subject) path(file string) string {
 }
 
 // schemas are the files with definitions: those that are named, or all beside the tests.
-func (s *subject) schemas(named []string) ([]manifests.File, error) {
+func (s *subject) schemas(tests string, named []string) ([]manifests.File, error) {
+	if named != nil && len(named) == 0 {
+		return nil, nil
+	}
 	var paths []string
 	for _, file := range named {
 		paths = append(paths, s.path(file))
 	}
-	if named == nil {
-		entries, err := os.ReadDir(s.dir)
-		if err != nil {
-			return nil, err
-		}
-		for _, entry := range entries {
-			ext := filepath.Ext(entry.Name())
-			if !entry.IsDir() && (ext == ".yaml" || ext == ".yml") && !IsTestFile(entry.Name()) {
-				paths = append(paths, s.path(entry.Name()))
-			}
-		}
-	}
-	return manifests.ReadSchemas(paths, nil)
+	return manifests.SchemasFor([]string{tests}, paths, nil)
 }
 
 // choose is the one rule that is tested.

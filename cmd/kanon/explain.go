@@ -30,7 +30,7 @@ after all that it needs.
 
 With -o the same is a graph: for Graphviz (dot), for a Markdown page on GitHub
 (mermaid), or as a picture (svg). A bold arrow is a dependsOn, which waits until the other
-child is ready.
+child is ready, and a dotted one reads a child as observed, which waits for nothing.
 
 The exit code is 0, 1 when the rule has errors, and 2 when the command is called
 wrongly.`,

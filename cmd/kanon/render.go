@@ -100,7 +100,7 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 		return inputs
 	}
 	ruleTexts, parentTexts, withTexts := read(ruleFile), read(parentFile), read(o.with...)
-	schemaTexts, schemasErr := manifests.ReadSchemas(o.schemas, cmd.InOrStdin())
+	schemaTexts, schemasErr := manifests.SchemasFor([]string{ruleFile}, o.schemas, cmd.InOrStdin())
 	err = errors.Join(err, schemasErr)
 	if err != nil {
 		return usageErrorf(cmd, "%w", err)

@@ -16,7 +16,7 @@ import (
 // error about the rules has been printed.
 func readRules(cmd *cobra.Command, args, schemas []string, o rules.Options) (*manifests.Checked, *manifests.Kinds, error) {
 	files, err1 := manifests.Read(args, cmd.InOrStdin())
-	definitions, err2 := manifests.ReadSchemas(schemas, cmd.InOrStdin())
+	definitions, err2 := manifests.SchemasFor(args, schemas, cmd.InOrStdin())
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, nil, usageErrorf(cmd, "%w", err)
 	}

@@ -121,7 +121,11 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageErrorf(cmd, "%w", err)
 	}
-	schemas, err := manifests.ReadSchemas(o.schemas, cmd.InOrStdin())
+	beside := args
+	if o.live {
+		beside = nil // the cluster has the definitions
+	}
+	schemas, err := manifests.SchemasFor(beside, o.schemas, cmd.InOrStdin())
 	if err != nil {
 		return usageErrorf(cmd, "--schemas %w", err)
 	}
