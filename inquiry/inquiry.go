@@ -86,7 +86,7 @@ func (q *Inquirer) Explain(ctx context.Context, live *unstructured.Unstructured)
 			return nil, err
 		}
 	}
-	if len(found.writings) == 0 {
+	if len(found.writings)+len(found.notes) == 0 {
 		found.note(controlledBy(live))
 	}
 	e := provenance.Explain(live, found.writings)

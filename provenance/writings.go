@@ -12,6 +12,7 @@ import (
 	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/request"
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
@@ -72,8 +73,11 @@ func (r *Rule) writing(part, manager string) Writing {
 	}
 	w := Writing{Rule: name, Part: part, Parent: mark.RefOf(r.Preview.Parent), Manager: manager}
 	w.Parent.UID = ""
-	if r.Program.Suspend {
+	switch {
+	case r.Program.Suspend:
 		w.Kept = "stays as it is: the rule is suspended"
+	case request.IsSuspended(r.Preview.Parent):
+		w.Kept = "stays as it is: its parent is suspended"
 	}
 	return w
 }
