@@ -76,7 +76,7 @@ metadata:
   namespace: shop
   uid: c2
   labels: {kanon.dev/rule: RULE}
-  annotations: {kanon.dev/applied: 2.C1w6Ug9HSlyNTgAAAAAAAQ.hash.seal.value.paths.content.config}
+  annotations: {kanon.dev/applied: 2t.C1w6Ug9HSlyNTgAAAAAAAQ.hash.seal.value.paths.content.config, kanon.dev/owner: ServiceAccount shop/web}
   ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: d1, controller: true}]
   managedFields: [{manager: kube-controller-manager, operation: Update, fieldsV1: {"f:data": {"f:a": {}}}}]
 ---
