@@ -83,6 +83,16 @@ metadata:
 apiVersion: v1
 kind: ConfigMap
 metadata:
+  name: orphan
+  namespace: shop
+  uid: c6
+  labels: {kanon.dev/rule: RULE}
+  annotations: {kanon.dev/applied: 2t.C1w6Ug9HSlyNTgAAAAAACQ.hash.seal.value.paths.content.config, kanon.dev/owner: ServiceAccount shop/old}
+  managedFields: [{manager: kanon, operation: Apply, fieldsV1: {"f:data": {"f:a": {}}}}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
   name: strange
   namespace: shop
   uid: c3
@@ -165,6 +175,7 @@ func TestExplain(t *testing.T) {
 			"kanon-system/r, patch tag, for api", "kanon-system/r, patch tag, for web",
 			"# ServiceAccount web is stalled: FieldConflict: somebody takes data.a",
 		}},
+		"a child of a parent that is gone": {fromFile, "ConfigMap orphan", []string{"# it is the child config of rule kanon-system/r for ServiceAccount shop/old, which is gone"}},
 		"a parent of which nothing is written":                               {fromFile, "ServiceAccount web", []string{"# it is a parent of rule kanon-system/r, which writes nothing to it"}},
 		"a parent that the rule does not select":                             {fromFile, "ServiceAccount other", nil},
 		"an object that no rule knows":                                       {fromFile, "ConfigMap free", nil},

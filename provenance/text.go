@@ -78,16 +78,16 @@ func (p Printer) detail(out *bytes.Buffer, e *Explanation) {
 		p.line(out, "Managers", "<none>")
 	}
 	p.line(out, "State", string(first.State)+": "+first.Message)
-	for _, note := range e.notes() {
+	for _, note := range e.notes(first.Message) {
 		p.line(out, "Note", note)
 	}
 }
 
-// notes are those of the object, and why rules write nothing to it.
-func (e *Explanation) notes() []string {
+// notes are those of the object, and why rules write nothing to it, but for what is told already.
+func (e *Explanation) notes(told string) []string {
 	notes := slices.Clone(e.Notes)
 	for i := range e.Writings {
-		if w := &e.Writings[i]; w.Problem != "" {
+		if w := &e.Writings[i]; w.Problem != "" && w.Problem != told {
 			notes = append(notes, w.Rule+", "+w.Part+", for "+objectName(w.Parent)+": "+w.Problem)
 		}
 	}
