@@ -175,7 +175,7 @@ func TestExplain(t *testing.T) {
 			"kanon-system/r, patch tag, for api", "kanon-system/r, patch tag, for web",
 			"# ServiceAccount web is stalled: FieldConflict: somebody takes data.a",
 		}},
-		"a child of a parent that is gone": {fromFile, "ConfigMap orphan", []string{"# it is the child config of rule kanon-system/r for ServiceAccount shop/old, which is gone"}},
+		"a child of a parent that is gone":                                   {fromFile, "ConfigMap orphan", []string{"# it is the child config of rule kanon-system/r for ServiceAccount shop/old, which is gone"}},
 		"a parent of which nothing is written":                               {fromFile, "ServiceAccount web", []string{"# it is a parent of rule kanon-system/r, which writes nothing to it"}},
 		"a parent that the rule does not select":                             {fromFile, "ServiceAccount other", nil},
 		"an object that no rule knows":                                       {fromFile, "ConfigMap free", nil},
