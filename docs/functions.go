@@ -34,8 +34,8 @@ func functionSection(name string) string {
 		rest = section
 		level := "###" + strings.Repeat("#", len(section)-len(strings.TrimLeft(section, "#")))
 		heading, body, _ := strings.Cut(strings.TrimLeft(section, "# "), "\n")
-		if !isCallOf(heading, name) {
-			continue
+		if !isCallOf(heading, name) || strings.ToLower(heading[:1]) != heading[:1] {
+			continue // the heading of a table begins with a capital
 		}
 		for n := 2; n <= len(level); n++ {
 			body, _, _ = strings.Cut(body, "\n"+strings.Repeat("#", n)+" ")

@@ -86,7 +86,7 @@ func (q *Inquirer) Explain(ctx context.Context, live *unstructured.Unstructured)
 			return nil, err
 		}
 	}
-	if len(found.writings) == 0 {
+	if len(found.writings)+len(found.notes) == 0 {
 		found.note(controlledBy(live))
 	}
 	e := provenance.Explain(live, found.writings)
@@ -120,12 +120,9 @@ func (q *Inquirer) ask(ctx context.Context, r *rule, live *unstructured.Unstruct
 		found.note(err.Error())
 		return nil
 	}
-	parents, more, err := q.parents(ctx, r, compiled, live)
+	parents, err := q.parents(ctx, r, compiled, live, found)
 	if err != nil {
 		return err
-	}
-	if more {
-		found.note(fmt.Sprintf("rule %s has more than %d parents that may patch it: the others are left out", r.name, maxPatching))
 	}
 	for _, parent := range parents {
 		made, err := q.evaluate(ctx, r, compiled, parent)

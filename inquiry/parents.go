@@ -37,34 +37,38 @@ func (r *rule) maySelect(ctx context.Context, client dynamic.Interface, live *un
 		r.decoded.MaySelect(live, installed.NamespaceLabels(ctx, client))
 }
 
-// parents are those for which the rule may write to an object. more is true if others may, too.
-func (q *Inquirer) parents(ctx context.Context, r *rule, compiled *program.Program, live *unstructured.Unstructured) (parents []*unstructured.Unstructured, more bool, err error) {
+// parents are those for which the rule may write to an object. What else there is to know of them is noted.
+func (q *Inquirer) parents(ctx context.Context, r *rule, compiled *program.Program, live *unstructured.Unstructured, found *answer) (parents []*unstructured.Unstructured, err error) {
 	if r.maySelect(ctx, q.Client, live) {
 		parents = append(parents, live)
 	}
 	if r.hasMade(live) {
 		owner, _ := mark.ReadOwner(live)
 		parent, err := q.read(ctx, compiled, owner.Parent)
-		if err != nil {
-			return nil, false, err
-		}
-		if parent != nil {
+		switch {
+		case err != nil:
+			return nil, err
+		case parent != nil:
 			parents = append(parents, parent)
+		case owner.Parent.Name != "":
+			found.note(fmt.Sprintf("it is the child %s of rule %s for %s, which is gone", owner.Node, r.name, owner.Parent))
 		}
 	}
 	if len(patchset.Patched(live, r.id)) > 0 {
 		patching, beyond, err := q.patching(ctx, r, compiled, live)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
-		parents, more = append(parents, patching...), beyond
+		if parents = append(parents, patching...); beyond {
+			found.note(fmt.Sprintf("rule %s has more than %d parents that may patch it: the others are left out", r.name, maxPatching))
+		}
 	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(parents, func(p *unstructured.Unstructured) bool {
 		again := seen[string(p.GetUID())]
 		seen[string(p.GetUID())] = true
 		return again
-	}), more, nil
+	}), nil
 }
 
 // resource is for the parents of a rule in a namespace.

@@ -191,7 +191,7 @@ func (w *yamlWriter) leaf(text string, at Path, indent string) {
 
 // isRemarkable reports whether the object is not as the rule has it.
 func (f *Explained) isRemarkable() bool {
-	return f.Rendered != nil || f.State == Differs || f.State == NotWritten || f.State == Withdrawn
+	return f.Rendered != nil || f.State == Differs || f.State == NotWritten && f.Source != nil || f.State == Withdrawn
 }
 
 func marshal(v any) string {

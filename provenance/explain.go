@@ -178,7 +178,9 @@ func (x *explainer) add(at Path, value any, exists bool) {
 			out.Rendered = f.field.raw
 		}
 	}
-	out.State, out.Message = decide(f)
+	if out.State, out.Message = decide(f); out.State == NotWritten {
+		out.Rule, out.Part = f.writing.Rule, f.writing.Part
+	}
 	x.fields = append(x.fields, out)
 }
 
@@ -203,6 +205,21 @@ func (e *Explanation) Below(path syntax.IgnoredPath) (part *Explanation, ok bool
 	out := *e
 	out.Fields = slices.DeleteFunc(slices.Clone(e.Fields), func(f Explained) bool { return !f.Path.isBelow(at) && !leads(path, f.Path) })
 	return &out, len(out.Fields) > 0
+}
+
+// Paths are the fields as Below takes them: a list whose items have no key is one field.
+func (e *Explanation) Paths() []string {
+	var paths []string
+	for _, f := range e.Fields {
+		path := f.Path
+		if i := slices.IndexFunc(path, func(s Step) bool { return s.Index >= 0 && s.Key == "" }); i >= 0 {
+			path = path[:i]
+		}
+		if text := path.String(); !slices.Contains(paths, text) {
+			paths = append(paths, text)
+		}
+	}
+	return paths
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -33,7 +33,7 @@ type Source struct {
 	diagnostic.Position `json:",inline"`
 	// Length is how many characters of the line are meant. 0: only the position is known.
 	Length int `json:"length,omitempty"`
-	// Text is the line. It is empty if it may not be shown, and in an object, which has no lines.
+	// Text is the line; in an object, which has no lines, what is written in the field. It is empty if it may not be shown.
 	Text string `json:"-"`
 	// Expression is empty if the value is a literal.
 	Expression string `json:"expression,omitempty"`

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite what is wanted in testdata")
 const namespace = "kanon-system"
 
 // TestExplain runs the cases of testdata: a rule, a parent, the objects of the cluster, and for each question, KIND NAME [FIELD], what is
-// printed.
+// printed. RULE is the id of a rule that is called web.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -79,7 +79,7 @@ func newCase(t *testing.T, archive *txtar.Archive) *testCase {
 	t.Helper()
 	texts := map[string]string{}
 	for _, f := range archive.Files {
-		texts[f.Name] = string(f.Data)
+		texts[f.Name] = strings.ReplaceAll(string(f.Data), "RULE", mark.RuleID(namespace, namespace, "web"))
 	}
 	read := func(name string) []*unstructured.Unstructured {
 		objects, err := manifests.Objects([]manifests.File{{Name: name, Data: []byte(texts[name])}})

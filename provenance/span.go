@@ -15,6 +15,7 @@ func (t *Tracer) span(n *yamltree.Node) *Source {
 	source := t.rule.Source
 	s := &Source{Position: source.At(n)}
 	if s.Line == 0 {
+		s.Text = n.Raw()
 		return s
 	}
 	s.Text = source.LineAt(s.Position)

@@ -78,16 +78,16 @@ func (p Printer) detail(out *bytes.Buffer, e *Explanation) {
 		p.line(out, "Managers", "<none>")
 	}
 	p.line(out, "State", string(first.State)+": "+first.Message)
-	for _, note := range e.notes() {
+	for _, note := range e.notes(first.Message) {
 		p.line(out, "Note", note)
 	}
 }
 
-// notes are those of the object, and why rules write nothing to it.
-func (e *Explanation) notes() []string {
+// notes are those of the object, and why rules write nothing to it, but for what is told already.
+func (e *Explanation) notes(told string) []string {
 	notes := slices.Clone(e.Notes)
 	for i := range e.Writings {
-		if w := &e.Writings[i]; w.Problem != "" {
+		if w := &e.Writings[i]; w.Problem != "" && w.Problem != told {
 			notes = append(notes, w.Rule+", "+w.Part+", for "+objectName(w.Parent)+": "+w.Problem)
 		}
 	}
@@ -113,16 +113,28 @@ func (p Printer) writer(e *Explanation, f Explained) string {
 	return f.Rule + ", " + f.Part
 }
 
-// excerpt is the line of a source, or its expression if it has no line.
+// excerpt is the line of a source, and its expression as far as the line does not have it.
 func (p Printer) excerpt(s *Source, depth int) string {
 	text := ""
 	switch {
 	case s.Text != "" && s.Column > 0:
 		text = diagnostic.Printer{Color: p.Color}.Excerpt(s.Position, s.Text, s.Length)
-	case s.Expression != "":
-		text = "  " + printable(s.Expression) + "\n"
+	case s.Text != "":
+		text = lines(s.Text)
+	}
+	if !strings.Contains(s.Text, s.Expression) {
+		text += lines(s.Expression)
 	}
 	return indented(text, labelWidth-2+2*depth)
+}
+
+// lines are the lines of a text, each printable and indented.
+func lines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
+		b.WriteString("  " + printable(strings.TrimRight(line, "\n")) + "\n")
+	}
+	return b.String()
 }
 
 func indented(text string, by int) string {

@@ -119,6 +119,8 @@ func decideUnrendered(f facts) (State, string) {
 		return InSync, "the rule names no namespace, so it is that of the parent"
 	case own >= 0 && len(f.path) > 2 && f.path[0].Name == "status" && f.path[1].Name == "conditions":
 		return InSync, "Kanon reports it"
+	case own >= 0 && f.writing != nil && f.writing.Problem != "" && f.writing.Manager == f.owners[own].Manager:
+		return NotWritten, f.writing.Problem
 	case written && f.owners[own].Operation == fieldset.OperationApply:
 		return Withdrawn, "no rule renders it any more: Kanon removes it at the next reconcile"
 	case written:

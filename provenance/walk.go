@@ -47,10 +47,31 @@ func (w *walker) mapping(n *yamltree.Node, t template.Map, value any, at Path, i
 			continue
 		}
 		if below, exists := fields[name]; exists {
+			from := len(w.fields)
 			w.walk(n.Fields[i].Value, t.Entries[i].Value, below, at.then(named(name)), in)
+			w.keyed(w.fields[from:], t.Entries[i].Key, in)
 			continue
 		}
 		w.absent(n.Fields[i].Value, t.Entries[i].Value, at.then(named(name)), in)
+	}
+}
+
+// keyed adds what the key of fields reads to their inputs.
+func (w *walker) keyed(fields []Field, key *template.Text, in place) {
+	if key == nil {
+		return
+	}
+	var inputs []Input
+	known := seen{}
+	for x := range expressions(*key) {
+		inputs = append(inputs, w.inputs(x, in, known)...)
+	}
+	done := map[*Source]bool{} // leaves of one expression share their source
+	for _, f := range fields {
+		if s := f.Source; s != nil && !done[s] {
+			done[s] = true
+			s.Inputs = append(slices.Clip(s.Inputs), inputs...)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/request"
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
@@ -72,8 +73,11 @@ func (r *Rule) writing(part, manager string) Writing {
 	}
 	w := Writing{Rule: name, Part: part, Parent: mark.RefOf(r.Preview.Parent), Manager: manager}
 	w.Parent.UID = ""
-	if r.Program.Suspend {
+	switch {
+	case r.Program.Suspend:
 		w.Kept = "stays as it is: the rule is suspended"
+	case request.IsSuspended(r.Preview.Parent):
+		w.Kept = "stays as it is: its parent is suspended"
 	}
 	return w
 }
@@ -116,14 +120,33 @@ func (r *Rule) asChild(tracer *Tracer, live *unstructured.Unstructured) []Writin
 		return nil
 	}
 	w := r.writing("child "+owner.Node, fieldset.Manager)
-	w.Problem = "the rule does not render it any more"
-	for _, node := range r.Preview.Nodes {
-		if node.ID == owner.Node && (node.State == program.StateWaiting || node.State == program.StateFailed) {
-			verb := map[bool]string{true: "waits: ", false: "fails: "}[node.State == program.StateWaiting]
-			w.Problem = "it is not rendered now: the child " + verb + node.Text()
-		}
+	if w.Problem = r.whyNotRendered(owner.Node); w.Kept != "" {
+		w.Problem, w.Kept = "the rule does not render it now, and it "+w.Kept, ""
 	}
 	return []Writing{w}
+}
+
+// whyNotRendered says why a child is not rendered that was once, and what becomes of it.
+func (r *Rule) whyNotRendered(id string) string {
+	for _, node := range r.Preview.Nodes {
+		switch {
+		case node.ID != id:
+		case node.State == program.StateWaiting:
+			return "it is not rendered now, and stays: the child waits: " + node.Text()
+		case node.State == program.StateFailed:
+			return "it is not rendered now, and stays: the child fails: " + node.Text()
+		}
+	}
+	const gone = "the rule does not render it any more: "
+	i, ok := r.Program.ByID[id]
+	switch {
+	case ok && r.Program.Children[i].Ending.WhenPruned == syntax.EndOrphan:
+		return gone + "its deletionPolicy keeps it, and Kanon orphans it"
+	case !r.Preview.MayPrune():
+		return gone + "it stays until all children of the parent are rendered and written"
+	default:
+		return gone + "Kanon deletes it, unless the prune guard blocks that"
+	}
 }
 
 // rendered completes what the rule writes with where its fields come from.

@@ -58,8 +58,10 @@ func (b *Beside) Compile(source *yamltree.Source, n *yamltree.Node, isExpression
 	var t template.Template
 	var from *origin
 	if text, isText := n.Text(); isExpression && isText {
+		sc := b.scope(in)
+		sc.bare = true
 		var x *checkedExpression
-		if x, from = c.expression(n, syntax.Part{Expr: true, Text: text}, b.scope(in), &flow.Uses{}); x != nil {
+		if x, from = c.expression(n, syntax.Part{Expr: true, Text: text}, sc, &flow.Uses{}); x != nil {
 			t = template.Expr{X: x.run}
 		}
 	} else {

@@ -24,6 +24,8 @@ import (
 type compileScope struct {
 	// place names the part for messages.
 	place string
+	// bare is true for an expression without ${ and } around it.
+	bare bool
 	// names are the origins of the forEach names and of self.
 	names map[string]*origin
 	// locals are the variables of the child.
@@ -57,7 +59,7 @@ type compileScope struct {
 // flow is what the analysis of an expression must know of the scope.
 func (s *compileScope) flow() flow.Scope {
 	return flow.Scope{
-		Place: s.place, Roots: s.roots(), OpenNames: s.openNames, AllowChildren: s.allowChildren, MayMove: s.mayMove, Rendered: s.rendered, Random: s.random, OwnRandom: s.ownRandom,
+		Place: s.place, Bare: s.bare, Roots: s.roots(), OpenNames: s.openNames, AllowChildren: s.allowChildren, MayMove: s.mayMove, Rendered: s.rendered, Random: s.random, OwnRandom: s.ownRandom,
 		Own: s.own, OwnGenerated: s.ownGenerated, Family: s.family, Child: s.child, OpenVariables: s.openVariables,
 	}
 }

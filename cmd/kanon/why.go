@@ -87,8 +87,30 @@ wrongly.`,
 	addLimits(flags, &o.limits)
 	o.cluster.complete(cmd)
 	completeFlag(cmd, "output", whyFormats)
-	cmd.ValidArgsFunction = completeObject(&o.cluster, &o.namespace)
+	cmd.ValidArgsFunction = o.complete
 	return cmd
+}
+
+// complete completes KIND and NAME, and then the fields that the object has.
+func (o *whyOptions) complete(cmd *cobra.Command, args []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	arg, rest, err := parseObjectArg(cmd, args)
+	if err != nil {
+		return completeObject(&o.cluster, &o.namespace)(cmd, args, begin)
+	}
+	config, err := o.cluster.config()
+	if err != nil || len(rest) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	config.Timeout = completionLimit
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	live, err := arg.read(cmd.Context(), &o.cluster, config, client, o.namespace)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp // the command will say what is wrong
+	}
+	return provenance.Explain(live, nil).Paths(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // whyFormats are the values of --output. The first is the default.

@@ -49,6 +49,8 @@ type Lookup struct {
 type Scope struct {
 	// Place names the part for messages.
 	Place string
+	// Bare is true for an expression without ${ and } around it.
+	Bare bool
 	// Roots are the names that an expression may start with. OpenNames is true if there are more
 	// than could be read.
 	Roots     []string

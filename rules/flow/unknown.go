@@ -105,6 +105,8 @@ func hintRoot(f *diagnostic.Finding, text string, n celenv.Name, sc Scope, known
 	case isMember(RootVariables):
 		write("variables." + name)
 	case f.Suggest(name, sc.Roots).Hint != "":
+	case sc.Bare:
+		f.WithHint("known names: %s", strings.Join(sc.Roots, ", "))
 	case text == name:
 		f.WithHint("to write ${%s} as text, write $${%s}", name, name)
 	default:

@@ -73,3 +73,22 @@ func TestWithin(t *testing.T) {
 		})
 	}
 }
+
+// A text that is no YAML has its positions as they are, whatever YAML would make of it.
+func TestWithinText(t *testing.T) {
+	t.Parallel()
+	const mark = "@@"
+	for _, text := range []string{"@@", "a: @@", "'é' @@", "one\n   two @@\nthree", "- x\n@@"} {
+		source, node := NewText("asked", text)
+		got := source.Within(node, strings.Index(text, mark))
+		before := text[:strings.Index(text, mark)]
+		line := 1 + strings.Count(before, "\n")
+		column := 1 + len([]rune(before[strings.LastIndex(before, "\n")+1:]))
+		if got.File != "asked" || got.Line != line || got.Column != column {
+			t.Errorf("%q: %v, want line %d, column %d", text, got, line, column)
+		}
+		if value, ok := node.Text(); !ok || value != text || !strings.Contains(source.LineAt(got), mark) {
+			t.Errorf("%q: the value is %q, and the line %q", text, value, source.LineAt(got))
+		}
+	}
+}
