@@ -46,7 +46,7 @@ checks them, ConfigMaps with rules, and other documents, which are passed over. 
 directory all files below it that end in .yaml or .yml are read; - is standard input.
 
 No cluster is needed: known are the kinds of Kubernetes itself and those of the
-CustomResourceDefinitions in the files and in --schemas, with their fields. --schemas
+CustomResourceDefinitions in the files, beside them and in --schemas, with their fields. --schemas
 also takes what an API server publishes: the output of kubectl get --raw
 /openapi/v3/apis/GROUP/VERSION. With --cluster the kinds and their fields are those
 of your cluster.
