@@ -91,6 +91,8 @@ type Object struct {
 	// Recreation says whether the object that exists is deleted first, and WhyRecreated why.
 	Recreation   Recreation
 	WhyRecreated string
+	// NotReady says why Live is not ready; without a message it is.
+	NotReady program.Problem
 }
 
 // Recreation says whether an object is deleted and created again.
@@ -117,6 +119,8 @@ type Kept struct {
 	Object *unstructured.Unstructured
 	// Why says what is done and why.
 	Why string
+	// NotReady says why the object that exists is not ready; without a message it is, or does not exist.
+	NotReady program.Problem
 }
 
 // Evaluate runs the rule once. ctx bounds the time that expressions take.
@@ -219,6 +223,12 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 	for _, outcome := range p.Outcome.Nodes {
 		node := nodes[outcome.ID]
 		node.NodeOutcome = outcome
+		for i := range node.Objects {
+			node.Objects[i].NotReady = ev.WhyNotReady(node.ID, node.Objects[i].Unstructured)
+		}
+		for i := range node.Kept {
+			node.Kept[i].NotReady = ev.WhyNotReady(node.ID, node.Kept[i].Object)
+		}
 		p.Nodes = append(p.Nodes, node)
 	}
 	return p
