@@ -31,7 +31,9 @@ type Input struct {
 	Children []Child
 	// Lookup answers what the rule looks up. nil: With and Children do.
 	Lookup func(program.Query) ([]*unstructured.Unstructured, error)
-	Now    time.Time
+	// Missing are kinds that the cluster does not have. nil: it has all.
+	Missing map[schema.GroupVersionKind]program.Absence
+	Now     time.Time
 	// Schema is that of a kind, by which lists are merged; nil for one that has none. nil: no kind has.
 	Schema func(schema.GroupVersionKind) *openapi.Schema
 	// Check says why the API server would not take an object; old is the one that exists, or nil. nil: it takes all.
@@ -201,7 +203,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 	if p.Unmatched = unselected(in.Program.Parent, in.Parent, w); p.Unmatched != "" {
 		return p
 	}
-	ev := in.Program.Evaluate(ctx, program.Input{Parent: in.Parent, Now: in.Now, Reader: w, Finalizing: in.Program.Finalize != nil && in.Parent.GetDeletionTimestamp() != nil})
+	ev := in.Program.Evaluate(ctx, program.Input{Parent: in.Parent, Now: in.Now, Reader: w, Missing: in.Missing, Finalizing: in.Program.Finalize != nil && in.Parent.GetDeletionTimestamp() != nil})
 	w.ignores = ev.Ignores
 	switch ok, err := ev.Matches(); {
 	case err != nil:
