@@ -59,11 +59,13 @@ func (o Options) Resource(gvk schema.GroupVersionKind, namespace string) (dynami
 // Program.
 func (o Options) Children(ctx context.Context, ruleID string, kinds []schema.GroupVersionKind, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var children []*unstructured.Unstructured
+	asked := map[schema.GroupKind]bool{} // one kind may be given in several versions
 	for _, gvk := range kinds {
 		client, ok := o.Resource(gvk, "")
-		if !ok {
-			continue // it waits for its kind
+		if !ok || asked[gvk.GroupKind()] {
+			continue // it waits for its kind, or all was read
 		}
+		asked[gvk.GroupKind()] = true
 		list, err := client.List(ctx, metav1.ListOptions{LabelSelector: mark.LabelRule + "=" + ruleID})
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", gvk.Kind, err)

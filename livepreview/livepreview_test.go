@@ -83,8 +83,14 @@ const spec = `
     target: {apiVersion: v1, kind: Namespace, name: shop}
     template: {metadata: {labels: {web: "yes"}}}`
 
-// previewed is what the rule makes of the parent where the cluster has these objects, and which requests were sent.
+// previewed is what spec makes of the parent where the cluster has these objects, and which requests were sent.
 func previewed(t *testing.T, objects ...string) (*livepreview.Preview, *fake.FakeDynamicClient) {
+	t.Helper()
+	return previewedBy(t, spec, objects...)
+}
+
+// previewedBy is previewed for another spec.
+func previewedBy(t *testing.T, spec string, objects ...string) (*livepreview.Preview, *fake.FakeDynamicClient) {
 	t.Helper()
 	kinds, err := manifests.BuiltinKinds()
 	if err != nil {
@@ -184,5 +190,23 @@ func TestKindsOfTheRecord(t *testing.T) {
 				t.Errorf("%d objects are pruned, want %d", got, tc.want)
 			}
 		})
+	}
+}
+
+// What is of a kind that the cluster does not have waits for it, or is skipped.
+func TestMissingKinds(t *testing.T) {
+	t.Parallel()
+	p, _ := previewedBy(t, `
+  children:
+  - id: needed
+    template: {apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}
+  - id: optional
+    optional: true
+    template: {apiVersion: example.com/v1, kind: Other, metadata: {name: a}}`)
+	if n := p.Nodes[0]; n.State != program.StateWaiting || n.Message != "the cluster has no kind Thing in example.com/v1" {
+		t.Errorf("the child is %s: %s", n.State, n.Message)
+	}
+	if n := p.Nodes[1]; n.State != program.StateSkipped {
+		t.Errorf("the optional child is %s: %s", n.State, n.Message)
 	}
 }
