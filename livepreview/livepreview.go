@@ -17,6 +17,7 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/overlay"
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program"
@@ -212,4 +213,11 @@ func (p *Preview) Targets(ctx context.Context, c program.Contribution) ([]*unstr
 		q.Selector = labels.Everything()
 	}
 	return p.reader.find(q)
+}
+
+// Patched is a target of a contribution with the fields that it sets.
+func (p *Preview) Patched(target *unstructured.Unstructured, c program.Contribution) *unstructured.Unstructured {
+	after := target.DeepCopy()
+	overlay.Apply(p.reader.options.Kinds.Schema(target.GroupVersionKind()), after.Object, nil, c.Object.Object)
+	return after
 }

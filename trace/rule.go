@@ -343,9 +343,7 @@ func (b *branch) patch(f facts, patch program.PatchOutcome, targets [][]*unstruc
 		added = true
 		for _, target := range targets[i] {
 			n := nodeOf(Patch, target).of(f.rule.Name, patch.ID).in(Applied)
-			after := target.DeepCopy()
-			preview.Overlay(after.Object, c.Object.Object)
-			if !equality.Semantic.DeepEqual(target.Object, after.Object) {
+			if !equality.Semantic.DeepEqual(target.Object, f.preview.Patched(target, c).Object) {
 				n.in(NotApplied).note(FromRule, "", "the fields have other values than the rule sets")
 			}
 			b.nodes = append(b.nodes, n)
