@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -56,8 +57,8 @@ func (o Options) Resource(gvk schema.GroupVersionKind, namespace string) (dynami
 	return o.Client.Resource(gvr).Namespace(namespace), true
 }
 
-// Children reads the objects of some kinds that have the label of the rule with that id, and gives those of the parent. It needs no
-// Program.
+// Children reads the objects of some kinds that have the label of the rule with that id, and gives those of the parent. Without the
+// right to list a kind in all namespaces, they are those in the parent's. It needs no Program.
 func (o Options) Children(ctx context.Context, ruleID string, kinds []schema.GroupVersionKind, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var children []*unstructured.Unstructured
 	asked := map[schema.GroupKind]bool{} // one kind may be given in several versions
@@ -67,7 +68,11 @@ func (o Options) Children(ctx context.Context, ruleID string, kinds []schema.Gro
 			continue // it waits for its kind, or all was read
 		}
 		asked[gvk.GroupKind()] = true
-		list, err := client.List(ctx, metav1.ListOptions{LabelSelector: mark.LabelRule + "=" + ruleID})
+		labelled := metav1.ListOptions{LabelSelector: mark.LabelRule + "=" + ruleID}
+		list, err := client.List(ctx, labelled)
+		if near, ok := o.Resource(gvk, parent.GetNamespace()); ok && apierrors.IsForbidden(err) && parent.GetNamespace() != "" {
+			list, err = near.List(ctx, labelled) // most children are there, and who looks may have no rights elsewhere
+		}
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", gvk.Kind, err)
 		}

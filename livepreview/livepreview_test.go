@@ -7,9 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
 	"kanon.dev/kanon/engine/apply/mark"
@@ -190,6 +193,28 @@ func TestKindsOfTheRecord(t *testing.T) {
 				t.Errorf("%d objects are pruned, want %d", got, tc.want)
 			}
 		})
+	}
+}
+
+// Who may list a kind in the parent's namespace alone sees the children there.
+func TestRightsInOneNamespace(t *testing.T) {
+	t.Parallel()
+	kinds, err := manifests.BuiltinKinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	client := fake.NewSimpleDynamicClient(scheme, object(t, child("config", "here", "shop", own)), object(t, child("config", "there", "elsewhere", own)))
+	client.PrependReactor("list", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return action.GetNamespace() == "", nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", nil)
+	})
+	o := livepreview.Options{Client: client, Kinds: kinds}
+	found, err := o.Children(t.Context(), mark.RuleID(kanon, kanon, "r"), []schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}}, object(t, parent))
+	if err != nil || len(found) != 1 || found[0].GetName() != "here" {
+		t.Errorf("the children are %v, %v", found, err)
 	}
 }
 
