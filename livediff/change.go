@@ -172,8 +172,7 @@ func (d *Differ) patches(ctx context.Context, p *livepreview.Preview) ([]Change,
 				return nil, err
 			}
 			for _, live := range targets {
-				after := live.DeepCopy()
-				overlay.Apply(d.options.Kinds.Schema(live.GroupVersionKind()), after.Object, nil, c.Object.Object)
+				after := p.Patched(live, c)
 				if !equality.Semantic.DeepEqual(live.Object, after.Object) {
 					all = append(all, Change{Action: Patched, Object: live, Message: "patch " + patch.ID, before: live, after: after})
 				}

@@ -3,9 +3,12 @@ package livepreview
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +18,7 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/overlay"
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program"
@@ -27,6 +31,7 @@ type Kinds interface {
 	Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool)
 	Schema(gvk schema.GroupVersionKind) *openapi.Schema
 	Converter(ctx context.Context, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error)
+	Known() []schema.GroupVersionKind
 }
 
 // Options are what a Previewer works with. All fields but Now are needed.
@@ -50,6 +55,57 @@ func (o Options) Resource(gvk schema.GroupVersionKind, namespace string) (dynami
 		return o.Client.Resource(gvr), true
 	}
 	return o.Client.Resource(gvr).Namespace(namespace), true
+}
+
+// Children reads the objects of some kinds that have the label of the rule with that id, and gives those of the parent. Without the
+// right to list a kind in all namespaces, they are those in the parent's. It needs no Program.
+func (o Options) Children(ctx context.Context, ruleID string, kinds []schema.GroupVersionKind, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var children []*unstructured.Unstructured
+	asked := map[schema.GroupKind]bool{} // one kind may be given in several versions
+	for _, gvk := range kinds {
+		client, ok := o.Resource(gvk, "")
+		if !ok || asked[gvk.GroupKind()] {
+			continue // it waits for its kind, or all was read
+		}
+		asked[gvk.GroupKind()] = true
+		labelled := metav1.ListOptions{LabelSelector: mark.LabelRule + "=" + ruleID}
+		list, err := client.List(ctx, labelled)
+		if near, ok := o.Resource(gvk, parent.GetNamespace()); ok && apierrors.IsForbidden(err) && parent.GetNamespace() != "" {
+			list, err = near.List(ctx, labelled) // most children are there, and who looks may have no rights elsewhere
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", gvk.Kind, err)
+		}
+		for i := range list.Items {
+			object := &list.Items[i]
+			if owner, ok := mark.ReadOwner(object); ok && owner.Parent.UID == parent.GetUID() || metav1.IsControlledBy(object, parent) {
+				children = append(children, object)
+			}
+		}
+	}
+	return children, nil
+}
+
+// missing are the kinds of the program that the cluster does not have. What is of such a kind waits for it.
+func (o Options) missing() map[schema.GroupVersionKind]program.Absence {
+	var all []schema.GroupVersionKind
+	for _, child := range o.Program.Children {
+		all = append(all, child.GVK)
+	}
+	for _, lookup := range o.Program.Lookups {
+		all = append(all, lookup.GVK)
+	}
+	for _, patch := range o.Program.Patches {
+		all = append(all, patch.GVK)
+	}
+	missing := map[schema.GroupVersionKind]program.Absence{}
+	for _, gvk := range all {
+		if _, ok := o.Kinds.Resource(gvk); !ok {
+			otherVersion := slices.ContainsFunc(o.Kinds.Known(), func(known schema.GroupVersionKind) bool { return known.GroupKind() == gvk.GroupKind() })
+			missing[gvk] = program.Absence{Certain: !otherVersion, Message: fmt.Sprintf("the cluster has no kind %s in %s", gvk.Kind, gvk.GroupVersion())}
+		}
+	}
+	return missing
 }
 
 // Previewer evaluates one rule.
@@ -95,9 +151,10 @@ func (p *Previewer) Preview(ctx context.Context, parent *unstructured.Unstructur
 	if p.options.Program.Parent.NamespaceSelector != nil {
 		r.read(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", parent.GetNamespace())
 	}
+	missing := p.options.missing()
 	for {
 		in := preview.Input{
-			Program: p.options.Program, Parent: parent, Now: p.options.Now, Namespace: p.options.Namespace, Lookup: r.lookup, Schema: p.options.Kinds.Schema,
+			Program: p.options.Program, Parent: parent, Now: p.options.Now, Namespace: p.options.Namespace, Lookup: r.lookup, Schema: p.options.Kinds.Schema, Missing: missing,
 		}
 		for _, object := range r.objects {
 			in.With = append(in.With, object)
@@ -161,4 +218,11 @@ func (p *Preview) Targets(ctx context.Context, c program.Contribution) ([]*unstr
 		q.Selector = labels.Everything()
 	}
 	return p.reader.find(q)
+}
+
+// Patched is a target of a contribution with the fields that it sets.
+func (p *Preview) Patched(target *unstructured.Unstructured, c program.Contribution) *unstructured.Unstructured {
+	after := target.DeepCopy()
+	overlay.Apply(p.reader.options.Kinds.Schema(target.GroupVersionKind()), after.Object, nil, c.Object.Object)
+	return after
 }

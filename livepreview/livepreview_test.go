@@ -7,9 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
 	"kanon.dev/kanon/engine/apply/mark"
@@ -83,8 +86,14 @@ const spec = `
     target: {apiVersion: v1, kind: Namespace, name: shop}
     template: {metadata: {labels: {web: "yes"}}}`
 
-// previewed is what the rule makes of the parent where the cluster has these objects, and which requests were sent.
+// previewed is what spec makes of the parent where the cluster has these objects, and which requests were sent.
 func previewed(t *testing.T, objects ...string) (*livepreview.Preview, *fake.FakeDynamicClient) {
+	t.Helper()
+	return previewedBy(t, spec, objects...)
+}
+
+// previewedBy is previewed for another spec.
+func previewedBy(t *testing.T, spec string, objects ...string) (*livepreview.Preview, *fake.FakeDynamicClient) {
 	t.Helper()
 	kinds, err := manifests.BuiltinKinds()
 	if err != nil {
@@ -184,5 +193,45 @@ func TestKindsOfTheRecord(t *testing.T) {
 				t.Errorf("%d objects are pruned, want %d", got, tc.want)
 			}
 		})
+	}
+}
+
+// Who may list a kind in the parent's namespace alone sees the children there.
+func TestRightsInOneNamespace(t *testing.T) {
+	t.Parallel()
+	kinds, err := manifests.BuiltinKinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	client := fake.NewSimpleDynamicClient(scheme, object(t, child("config", "here", "shop", own)), object(t, child("config", "there", "elsewhere", own)))
+	client.PrependReactor("list", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return action.GetNamespace() == "", nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", nil)
+	})
+	o := livepreview.Options{Client: client, Kinds: kinds}
+	found, err := o.Children(t.Context(), mark.RuleID(kanon, kanon, "r"), []schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}}, object(t, parent))
+	if err != nil || len(found) != 1 || found[0].GetName() != "here" {
+		t.Errorf("the children are %v, %v", found, err)
+	}
+}
+
+// What is of a kind that the cluster does not have waits for it, or is skipped.
+func TestMissingKinds(t *testing.T) {
+	t.Parallel()
+	p, _ := previewedBy(t, `
+  children:
+  - id: needed
+    template: {apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}
+  - id: optional
+    optional: true
+    template: {apiVersion: example.com/v1, kind: Other, metadata: {name: a}}`)
+	if n := p.Nodes[0]; n.State != program.StateWaiting || n.Message != "the cluster has no kind Thing in example.com/v1" {
+		t.Errorf("the child is %s: %s", n.State, n.Message)
+	}
+	if n := p.Nodes[1]; n.State != program.StateSkipped {
+		t.Errorf("the optional child is %s: %s", n.State, n.Message)
 	}
 }

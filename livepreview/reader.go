@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/rules/program"
@@ -37,28 +38,19 @@ func newReader(ctx context.Context, p *Previewer) *reader {
 	}
 }
 
-// children reads the objects of the rule's kinds that have its label, and keeps those of the parent.
+// children reads the parent's children.
 func (r *reader) children(parent *unstructured.Unstructured) error {
 	kinds, err := r.childKinds()
 	if err != nil {
 		return err
 	}
-	for gvk := range kinds {
-		client, ok := r.options.Resource(gvk, "")
-		if !ok {
-			continue // it waits for its kind
-		}
-		list, err := client.List(r.ctx, metav1.ListOptions{LabelSelector: mark.LabelRule + "=" + r.ruleID})
-		if err != nil {
-			return fmt.Errorf("list %s: %w", gvk.Kind, err)
-		}
-		for i := range list.Items {
-			object := &list.Items[i]
-			if owner, ok := mark.ReadOwner(object); ok && owner.Parent.UID == parent.GetUID() || metav1.IsControlledBy(object, parent) {
-				id := identity.Of(object)
-				r.objects[id], r.owned[id], r.asked[id] = object, true, true
-			}
-		}
+	children, err := r.options.Children(r.ctx, r.ruleID, slices.Collect(maps.Keys(kinds)), parent)
+	if err != nil {
+		return err
+	}
+	for _, object := range children {
+		id := identity.Of(object)
+		r.objects[id], r.owned[id], r.asked[id] = object, true, true
 	}
 	return nil
 }

@@ -31,7 +31,9 @@ type Input struct {
 	Children []Child
 	// Lookup answers what the rule looks up. nil: With and Children do.
 	Lookup func(program.Query) ([]*unstructured.Unstructured, error)
-	Now    time.Time
+	// Missing are kinds that the cluster does not have. nil: it has all.
+	Missing map[schema.GroupVersionKind]program.Absence
+	Now     time.Time
 	// Schema is that of a kind, by which lists are merged; nil for one that has none. nil: no kind has.
 	Schema func(schema.GroupVersionKind) *openapi.Schema
 	// Check says why the API server would not take an object; old is the one that exists, or nil. nil: it takes all.
@@ -91,6 +93,8 @@ type Object struct {
 	// Recreation says whether the object that exists is deleted first, and WhyRecreated why.
 	Recreation   Recreation
 	WhyRecreated string
+	// NotReady says why Live is not ready; without a message it is.
+	NotReady program.Problem
 }
 
 // Recreation says whether an object is deleted and created again.
@@ -117,6 +121,8 @@ type Kept struct {
 	Object *unstructured.Unstructured
 	// Why says what is done and why.
 	Why string
+	// NotReady says why the object that exists is not ready; without a message it is, or does not exist.
+	NotReady program.Problem
 }
 
 // Evaluate runs the rule once. ctx bounds the time that expressions take.
@@ -197,7 +203,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 	if p.Unmatched = unselected(in.Program.Parent, in.Parent, w); p.Unmatched != "" {
 		return p
 	}
-	ev := in.Program.Evaluate(ctx, program.Input{Parent: in.Parent, Now: in.Now, Reader: w, Finalizing: in.Program.Finalize != nil && in.Parent.GetDeletionTimestamp() != nil})
+	ev := in.Program.Evaluate(ctx, program.Input{Parent: in.Parent, Now: in.Now, Reader: w, Missing: in.Missing, Finalizing: in.Program.Finalize != nil && in.Parent.GetDeletionTimestamp() != nil})
 	w.ignores = ev.Ignores
 	switch ok, err := ev.Matches(); {
 	case err != nil:
@@ -219,6 +225,12 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 	for _, outcome := range p.Outcome.Nodes {
 		node := nodes[outcome.ID]
 		node.NodeOutcome = outcome
+		for i := range node.Objects {
+			node.Objects[i].NotReady = ev.WhyNotReady(node.ID, node.Objects[i].Unstructured)
+		}
+		for i := range node.Kept {
+			node.Kept[i].NotReady = ev.WhyNotReady(node.ID, node.Kept[i].Object)
+		}
 		p.Nodes = append(p.Nodes, node)
 	}
 	return p

@@ -45,33 +45,49 @@ func parseObjectArg(cmd *cobra.Command, args []string) (o objectArg, rest []stri
 	return o, rest, nil
 }
 
-// read reads the object. An empty namespace is the one of the kubeconfig.
+// read reads the object once; see reader.
 func (o objectArg) read(ctx context.Context, c *clusterFlags, config *rest.Config, client dynamic.Interface, namespace string) (*unstructured.Unstructured, error) {
+	reader, err := o.reader(c, config, client, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return reader(ctx)
+}
+
+// reader reads the object as often as it is called. An empty namespace is the one of the kubeconfig. The error says that the cluster has no such kind.
+func (o objectArg) reader(c *clusterFlags, config *rest.Config, client dynamic.Interface, namespace string) (func(context.Context) (*unstructured.Unstructured, error), error) {
 	kind, err := resolveKind(config, o.kind)
 	if err != nil {
 		return nil, err
 	}
-	resource, where := client.Resource(kind.Resource), ""
-	if namespace == "" {
-		namespace = c.namespace()
-	}
-	var object *unstructured.Unstructured
+	resource, where := dynamic.ResourceInterface(client.Resource(kind.Resource)), ""
 	if kind.Scope.Name() == meta.RESTScopeNameNamespace {
+		if namespace == "" {
+			namespace = c.namespace()
+		}
+		resource = client.Resource(kind.Resource).Namespace(namespace)
 		where = fmt.Sprintf(" in namespace %q: choose another namespace with -n", namespace)
-		object, err = resource.Namespace(namespace).Get(ctx, o.name, metav1.GetOptions{})
-	} else {
-		object, err = resource.Get(ctx, o.name, metav1.GetOptions{})
 	}
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%s %s does not exist%s", kind.GroupVersionKind.Kind, o.name, where)
-	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("%s %s cannot be read: %w", kind.GroupVersionKind.Kind, o.name, err)
-	case err != nil:
-		return nil, fmt.Errorf("get %s %s: %w", kind.GroupVersionKind.Kind, o.name, err)
-	}
-	return object, nil
+	return func(ctx context.Context) (*unstructured.Unstructured, error) {
+		object, err := resource.Get(ctx, o.name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, &absentError{text: fmt.Sprintf("%s %s does not exist%s", kind.GroupVersionKind.Kind, o.name, where), err: err}
+		case err != nil:
+			return nil, fmt.Errorf("get %s %s: %w", kind.GroupVersionKind.Kind, o.name, err)
+		}
+		return object, nil
+	}, nil
 }
+
+// absentError says that an object does not exist, in other words than the API server.
+type absentError struct {
+	text string
+	err  error
+}
+
+func (e *absentError) Error() string { return e.text }
+func (e *absentError) Unwrap() error { return e.err }
 
 // resolveKind finds the kind that an argument names, by the rules of kubectl.
 func resolveKind(config *rest.Config, arg string) (*meta.RESTMapping, error) {

@@ -82,6 +82,7 @@ templates, which children each parent has and what its status says.`,
 		newDiffCommand(),
 		newEventsCommand(),
 		newGetCommand(),
+		newTraceCommand(),
 		newWhyCommand(),
 	)
 	root.AddCommand(newCompletionCommand(), newVersionCommand())

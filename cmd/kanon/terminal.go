@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"golang.org/x/term"
 )
 
 // isTerminal reports whether a person reads what is written to a stream, or writes what is read from it.
@@ -41,4 +43,17 @@ func sayIfSlow(w io.Writer, line string) (done func()) {
 		close(end)
 		<-ended
 	}
+}
+
+// sizeOf is the size of a terminal in characters; zeros where the output is none.
+func sizeOf(w io.Writer) (width, height int) {
+	file, ok := w.(*os.File)
+	if !ok || !isTerminal(w) {
+		return 0, 0
+	}
+	width, height, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return width, height
 }

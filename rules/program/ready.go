@@ -48,6 +48,25 @@ func (e *Evaluation) notReady(i int) *template.Problem {
 	return n.notReady
 }
 
+// WhyNotReady says why one object of a node is not ready. The object is one that Next gave, in Objects or Kept. There is no message
+// for an object that is ready, nor for one that does not exist. It is meant to be called after Outcome.
+func (e *Evaluation) WhyNotReady(node string, object *unstructured.Unstructured) Problem {
+	i, ok := e.prog.ByID[node]
+	if !ok {
+		return Problem{}
+	}
+	items := e.nodes[i].items
+	j := slices.IndexFunc(items, func(it item) bool { return it.object == object })
+	if j < 0 || items[j].live == nil {
+		return Problem{}
+	}
+	p := e.itemNotReady(e.prog.Children[i], &items[j])
+	if p == nil {
+		return Problem{}
+	}
+	return Problem{Path: p.Path, Message: p.Message, Advice: p.Advice}
+}
+
 // itemNotReady says why one object is not ready. What readyWhen cannot say yet
 // counts as no.
 func (e *Evaluation) itemNotReady(child *Child, it *item) *template.Problem {

@@ -1,0 +1,107 @@
+package trace
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// maxEvents bounds how many Events are shown of an object: the newest of each reason.
+const maxEvents = 3
+
+// reporter is what Kanon's Events name as their reporter.
+const reporter = "kanon"
+
+// addEvents adds the warnings about the objects of a tree that are not as they should be.
+func (w *walk) addEvents(ctx context.Context, root *Node) error {
+	warnings := map[string]map[types.UID][]Note{}
+	for _, n := range root.All() {
+		if n.UID == "" || n.State.IsGood() || n.Role == Lookup || n.Role == Patch {
+			continue
+		}
+		namespace := n.Namespace
+		if namespace == "" {
+			namespace = metav1.NamespaceDefault // where Events about cluster-scoped objects are
+		}
+		if warnings[namespace] == nil {
+			found, err := w.warnings(ctx, namespace)
+			if err != nil {
+				return err
+			}
+			warnings[namespace] = found
+		}
+		n.Notes = append(n.Notes, newest(slices.DeleteFunc(slices.Clone(warnings[namespace][n.UID]), n.explains))...)
+	}
+	return nil
+}
+
+// explains reports whether the tree has what an Event says already. Kanon warns about a parent what the tree has below it, unless an
+// object is missing: only the API server knows why it was not created then.
+func (n *Node) explains(event Note) bool {
+	if slices.ContainsFunc(n.Notes, func(note Note) bool { return strings.Contains(note.Text, event.Text) }) {
+		return true
+	}
+	return event.reporter == reporter && len(n.Rules) > 0 && !slices.ContainsFunc(n.Children, func(c *Node) bool {
+		return c.State == NotApplied || c.Role == Child && c.State == Missing
+	})
+}
+
+// warnings are the Events of a namespace that warn, by the object that they are about. Without the right to list Events there are none.
+func (w *walk) warnings(ctx context.Context, namespace string) (map[types.UID][]Note, error) {
+	list, err := w.options.Client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace(namespace).
+		List(ctx, metav1.ListOptions{FieldSelector: "type=Warning"})
+	switch {
+	case apierrors.IsForbidden(err):
+		return map[types.UID][]Note{}, nil
+	case err != nil:
+		return nil, fmt.Errorf("list Events: %w", err)
+	}
+	warnings := map[types.UID][]Note{}
+	for i := range list.Items {
+		event := &list.Items[i]
+		uid, _, _ := unstructured.NestedString(event.Object, "involvedObject", "uid")
+		warnings[types.UID(uid)] = append(warnings[types.UID(uid)], eventNote(event))
+	}
+	return warnings, nil
+}
+
+// eventNote is an Event as a note. Events of the API events.k8s.io count in series.
+func eventNote(event *unstructured.Unstructured) Note {
+	at := func(path ...string) string {
+		text, _, _ := unstructured.NestedString(event.Object, path...)
+		return text
+	}
+	note := Note{Source: FromEvent, Path: at("reason"), Text: at("message"), reporter: cmp.Or(at("reportingComponent"), at("source", "component"))}
+	note.Count, _, _ = unstructured.NestedInt64(event.Object, "count")
+	if n, ok, _ := unstructured.NestedInt64(event.Object, "series", "count"); ok {
+		note.Count = n
+	}
+	for _, text := range []string{at("series", "lastObservedTime"), at("lastTimestamp"), at("eventTime"), at("metadata", "creationTimestamp")} {
+		if t, err := time.Parse(time.RFC3339, text); err == nil {
+			note.Since = t
+			break
+		}
+	}
+	return note
+}
+
+// newest are the newest Events, of each reason one.
+func newest(events []Note) []Note {
+	slices.SortStableFunc(events, func(a, b Note) int { return b.Since.Compare(a.Since) })
+	var kept []Note
+	for _, event := range events {
+		if len(kept) < maxEvents && !slices.ContainsFunc(kept, func(other Note) bool { return other.Path == event.Path }) {
+			kept = append(kept, event)
+		}
+	}
+	return kept
+}

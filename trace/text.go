@@ -1,0 +1,285 @@
+package trace
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// Style says how a tree is written as text.
+type Style struct {
+	// Width is how many characters a line has; zero: any number. What is longer goes on in the next line.
+	Width int
+	Color bool
+	// Now is the time at which ages are counted.
+	Now time.Time
+}
+
+// The lines of a tree, as kubectl tree and others draw them.
+const (
+	branchLine, lastLine = "├── ", "└── "
+	pastLine, emptyLine  = "│   ", "    "
+)
+
+// row is a line of a tree with its columns, and the notes that stand below it.
+type row struct {
+	node *Node
+	// prefix are the lines left of the name, and below those left of the notes.
+	prefix, below string
+}
+
+// rows are the lines of a tree from the top.
+func rows(n *Node, prefix, below string) []row {
+	notes := below
+	if len(n.Children) > 0 {
+		notes += pastLine
+	} else {
+		notes += emptyLine
+	}
+	all := []row{{n, prefix, notes}}
+	for i, child := range n.Children {
+		if i == len(n.Children)-1 {
+			all = append(all, rows(child, below+lastLine, below+emptyLine)...)
+		} else {
+			all = append(all, rows(child, below+branchLine, below+pastLine)...)
+		}
+	}
+	return all
+}
+
+// text is a tree with notes below each object.
+func text(root *Node, s Style) string {
+	t := &table{style: s, header: []string{"NAME", "STATE", "AGE", "RULE", "ID"}}
+	above := ""
+	for _, r := range rows(root, "", "") {
+		t.add(r.node, r.prefix+r.node.title(root.Namespace), string(r.node.State), age(r.node.Created, s.Now), r.node.rules(), r.node.ID)
+		why := r.node.why()
+		if why != "" && why == above { // as of many Pods that wait for the same
+			t.note(r.below+"  ", "as the one above")
+			continue
+		}
+		above = why
+		for _, note := range r.node.Notes {
+			t.note(r.below+"  ", note.text(s.Now))
+		}
+	}
+	return t.String()
+}
+
+// why has the reasons of a node, without times.
+func (n *Node) why() string {
+	var all []string
+	for _, note := range n.Notes {
+		all = append(all, note.statement())
+	}
+	return strings.Join(all, "\n")
+}
+
+// wide is a tree with each object in one line.
+func wide(root *Node, s Style) string {
+	t := &table{style: s, header: []string{"NAMESPACE", "NAME", "STATE", "AGE", "RULE", "ID", "APIVERSION", "WHY"}}
+	for _, r := range rows(root, "", "") {
+		n := r.node
+		var why []string
+		for _, note := range n.Notes {
+			why = append(why, note.text(s.Now))
+		}
+		t.add(n, n.Namespace, r.prefix+n.title(n.Namespace), string(n.State), age(n.Created, s.Now), n.rules(), n.ID, n.APIVersion, strings.Join(why, "; "))
+	}
+	return t.String()
+}
+
+// title names an object in a tree whose root is in a namespace.
+func (n *Node) title(namespace string) string {
+	title := n.Kind
+	switch {
+	case n.Name != "":
+		title += "/" + n.Name
+	case n.Selector != "":
+		title += " " + n.Selector
+	}
+	if n.Namespace != "" && n.Namespace != namespace {
+		title += " (" + n.Namespace + ")"
+	}
+	if n.Role == Lookup || n.Role == Patch {
+		title = string(n.Role) + " " + title
+	}
+	return printable(title)
+}
+
+// rules are the rules that are for an object, or else the one that it belongs to.
+func (n *Node) rules() string {
+	switch {
+	case n.Rule == "" && len(n.Rules) == 0:
+		return ""
+	case n.Rule == "":
+		return strings.Join(n.Rules, ",")
+	case len(n.Rules) > 0:
+		return n.Rule + " → " + strings.Join(n.Rules, ",")
+	}
+	return n.Rule
+}
+
+// text is a note in a line.
+func (n Note) text(now time.Time) string {
+	text := n.statement()
+	var times []string
+	if n.Count > 1 {
+		times = append(times, strconv.FormatInt(n.Count, 10)+" times")
+	}
+	if !n.Since.IsZero() {
+		switch n.Source {
+		case FromEvent:
+			times = append(times, age(n.Since, now)+" ago")
+		default:
+			times = append(times, "for "+age(n.Since, now))
+		}
+	}
+	if len(times) > 0 {
+		text += " (" + strings.Join(times, ", ") + ")"
+	}
+	return printable(text)
+}
+
+// statement is what a note says, without times.
+func (n Note) statement() string {
+	text := n.Text
+	if n.Path != "" {
+		text = n.Path + ": " + text
+	}
+	if n.Source == FromEvent {
+		text = "event " + text
+	}
+	return printable(text)
+}
+
+// age is as kubectl has it: 5m, 3d2h.
+func age(since, now time.Time) string {
+	if since.IsZero() {
+		return "-"
+	}
+	return duration.HumanDuration(now.Sub(since))
+}
+
+// printable is text without what moves the cursor of a terminal: text of objects is anybody's.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// table has rows of cells in columns, and between them notes that take the whole width.
+type table struct {
+	style  Style
+	header []string
+	lines  []line
+}
+
+// line is a row of a table, or a note.
+type line struct {
+	state State
+	cells []string
+	// indent and note are those of a note.
+	indent, note string
+}
+
+func (t *table) add(n *Node, cells ...string) {
+	t.lines = append(t.lines, line{state: n.State, cells: cells})
+}
+
+func (t *table) note(indent, text string) {
+	t.lines = append(t.lines, line{indent: indent, note: text})
+}
+
+// gap is between columns, as of kubectl.
+const gap = 3
+
+// String is the table as text. The last column is as wide as it likes.
+func (t *table) String() string {
+	widths := make([]int, len(t.header))
+	for _, l := range append([]line{{cells: t.header}}, t.lines...) {
+		for i, cell := range l.cells {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var out strings.Builder
+	t.write(&out, t.header, widths, "")
+	for _, l := range t.lines {
+		if l.cells != nil {
+			t.write(&out, l.cells, widths, l.state)
+			continue
+		}
+		for _, part := range wrap(l.note, t.style.Width-utf8.RuneCountInString(l.indent)) {
+			out.WriteString(t.paint(dim, l.indent) + part + "\n")
+		}
+	}
+	return out.String()
+}
+
+func (t *table) write(out *strings.Builder, cells []string, widths []int, state State) {
+	var text strings.Builder
+	for i, cell := range cells {
+		padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+gap)
+		if t.header[i] == "STATE" && state != "" {
+			cell = t.paint(colorOf(state), cell)
+		}
+		text.WriteString(cell + padding)
+	}
+	out.WriteString(strings.TrimRight(text.String(), " ") + "\n")
+}
+
+// The colours of a terminal.
+const (
+	red, green, yellow, dim = "31", "32", "33", "2"
+)
+
+func colorOf(s State) string {
+	switch {
+	case s.IsBad():
+		return red
+	case s == Skipped:
+		return dim
+	case s.IsGood():
+		return green
+	default:
+		return yellow
+	}
+}
+
+func (t *table) paint(color, text string) string {
+	if !t.style.Color || text == "" {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// leastWidth is what a note has at least, however narrow the terminal is.
+const leastWidth = 30
+
+// wrap cuts text into lines of a width, between words where that goes. Zero or less is any width.
+func wrap(text string, width int) []string {
+	if width <= 0 {
+		return []string{text}
+	}
+	width = max(width, leastWidth)
+	var lines []string
+	current := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case current == "":
+			current = word
+		case utf8.RuneCountInString(current)+1+utf8.RuneCountInString(word) <= width:
+			current += " " + word
+		default:
+			lines, current = append(lines, current), word
+		}
+	}
+	return append(lines, current)
+}
