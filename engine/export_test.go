@@ -57,6 +57,19 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 	return sizes
 }
 
+// Failures counts the failures in a row of the parents with a name.
+func (e *Engine) Failures(parent string) int {
+	n := 0
+	for id := range e.running.Load().ByID {
+		for k := range e.parents.Keys() {
+			if k.Rule == id && k.Parent.Name == parent {
+				n += e.queue.NumRequeues(k)
+			}
+		}
+	}
+	return n
+}
+
 // NotesDeletion tells whether the engine takes what happens to an object for what follows
 // from its own deletion of it.
 func (e *Engine) NotesDeletion(uid types.UID) bool {

@@ -229,7 +229,12 @@ spec:
 	w.run(func(o *engine.Options) { o.RetryBase, o.RetryMax = time.Hour, time.Hour })
 	parent := w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: $HOME, labels: {exposed: 'yes'}}\n"))
 	w.awaitEvent(w.home, "web", "NameTaken")
-	w.quiet()                         // what the start of the rule still asks for would find the name free
+	w.quiet() // what the start of the rule still asks for would find the name free
+	w.patch(configMaps, w.home, "web", `{"metadata":{"annotations":{"kanon.dev/reconcile-at":"soon"}}}`)
+	w.quiet()
+	if n := w.engine.Failures("web"); n != 1 {
+		t.Errorf("after a request, %d failures count", n)
+	}
 	w.delete(services, w.home, "web") // of which no event tells, as the Service is none of Kanon's
 	w.patch(configMaps, w.home, "web", `{"metadata":{"annotations":{"kanon.dev/reconcile-at":"now"}}}`)
 	w.await(services, w.home, "web", "is made", func(obj *unstructured.Unstructured) bool { return metav1.IsControlledBy(obj, parent) })

@@ -52,6 +52,9 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 		}
 	case outcome.Later: // a pause after a failure, if there is one, goes on
 	case outcome.Again:
+		if out.Requested {
+			e.queue.Forget(k)
+		}
 		e.queue.AddRateLimited(k)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/klog/v2"
 )
 
 // Watch says what is watched.
@@ -76,6 +77,7 @@ func (w watcher) WatchWithContext(ctx context.Context, options metav1.ListOption
 
 // run sends changes until ctx ends.
 func (w Watch) run(ctx context.Context, changes chan<- watch.Event) error {
+	ctx = klog.NewContext(ctx, klog.Logger{}) // an error that ends the watch is returned; the others are tried again
 	retrying, err := watchtools.NewRetryWatcherWithContext(ctx, w.From, watcher{w})
 	if err != nil {
 		return fmt.Errorf("watch: %w", err)

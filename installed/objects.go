@@ -90,7 +90,7 @@ func (r *Reader) Parents(ctx context.Context, rule *Rule, q Query) ([]Parent, er
 	if err != nil {
 		return nil, fmt.Errorf("list the parents of rule %s: %w", rule.Name, err)
 	}
-	written, err := r.writtenTo(ctx, rule, q)
+	written, err := r.WrittenTo(ctx, rule, q)
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +119,9 @@ func (rule *Rule) parentOptions(q Query) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: selector.String()}
 }
 
-// writtenTo says which objects a rule without a text wrote to, or created children for.
-func (r *Reader) writtenTo(ctx context.Context, rule *Rule, q Query) (func(*unstructured.Unstructured) bool, error) {
+// WrittenTo says which objects a rule without a text wrote to, or created children for: those are its parents. It is nil for a rule
+// with a text.
+func (r *Reader) WrittenTo(ctx context.Context, rule *Rule, q Query) (func(*unstructured.Unstructured) bool, error) {
 	if rule.Decoded != nil {
 		return nil, nil
 	}

@@ -75,6 +75,14 @@ func TestVerdicts(t *testing.T) {
 			origins: []source.Listed{configMap("web", 1, ofWeb(true, "suspended: nothing is written"), ruleText("web", "  suspend: true\n"))},
 			want:    "kanon/web Suspended configmap/web Deployment: suspended: nothing is written\n",
 		},
+		"suspended, which Kanon has not seen yet": {
+			origins: []source.Listed{configMap("web", 1, ofWeb(true, "running"), ruleText("web", "  suspend: true\n"))},
+			want:    "kanon/web Unknown configmap/web Deployment: " + outdated + "\n",
+		},
+		"resumed, which Kanon has not seen yet": {
+			origins: []source.Listed{configMap("web", 1, ofWeb(true, "suspended: nothing is written"), ruleText("web", ""))},
+			want:    "kanon/web Unknown configmap/web Deployment: " + outdated + "\n",
+		},
 		"with findings": {
 			origins: []source.Listed{configMap("web", 1, ofWeb(false, "a\nb"), ruleText("web", ""))},
 			want:    "kanon/web Refused configmap/web Deployment: a\n",

@@ -44,6 +44,7 @@ type Held = guard.Held
 
 const (
 	unreported = "Kanon has not reported on it: it is not running, or has another --namespace"
+	outdated   = "Kanon has not reported on it since it was suspended or resumed"
 	inFile     = "it is in a file; the log of Kanon has what is wrong with it"
 	removing   = "its text is gone, and its record is still there: Kanon cleans up after it when it runs"
 )
@@ -65,6 +66,8 @@ func (rule *Rule) judge(report *source.Report) {
 			rule.State, rule.Reason = PruneHeld, conditions.ReasonPruneHeld
 		case !of.Ready:
 			rule.State = Refused
+		case rule.Decoded.Suspend != (of.Message == source.MessageSuspended):
+			rule.State, rule.Message = Unknown, outdated
 		case rule.Decoded.Suspend:
 			rule.State = Suspended
 		default:

@@ -85,6 +85,12 @@ templates, which children each parent has and what its status says.`,
 		newTraceCommand(),
 		newWhyCommand(),
 	)
+	addCommands(root, "Act on a cluster",
+		newConfirmPruneCommand(),
+		newReconcileCommand(),
+		newResumeCommand(),
+		newSuspendCommand(),
+	)
 	root.AddCommand(newCompletionCommand(), newVersionCommand())
 	root.SetHelpCommand(newHelpCommand())
 	root.InitDefaultHelpCmd()

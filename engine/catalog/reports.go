@@ -129,7 +129,7 @@ func (c *Catalog) reportRule(r *revisions, t *text, failure Failure) source.Rule
 			parent.Kind, parent.GroupVersion())
 	case r.good.Suspend:
 		report.Ready = true
-		report.Message = "suspended: nothing is written"
+		report.Message = source.MessageSuspended
 	case failure.Message != "":
 		report.Reason, report.Message = failure.Reason, failure.Message
 	default:

@@ -169,6 +169,13 @@ func (c *Conflicts) Expire(now time.Time) {
 	}
 }
 
+// Reset forgets all objects, so that they are written again.
+func (c *Conflicts) Reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.objects)
+}
+
 // IsEmpty tells whether nothing was taken back lately.
 func (c *Conflicts) IsEmpty() bool {
 	c.mu.Lock()

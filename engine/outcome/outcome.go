@@ -19,6 +19,8 @@ type Outcome struct {
 	// After is how long it takes until the key has to be reconciled again although no event says so; zero: no such time is
 	// known.
 	After time.Duration
+	// Requested is true if somebody has asked for the reconcile: failures before it do not count any more.
+	Requested bool
 	// Err is what the log says of a reconcile that failed.
 	Err error
 }

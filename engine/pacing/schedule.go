@@ -13,11 +13,14 @@ type Schedule struct {
 	Requested string
 }
 
-// Request takes in the annotation that requests a reconcile: a new value of it means at once, and with the time as it is now.
-func (s *Schedule) Request(value string) {
-	if value != "" && value != s.Requested {
-		*s = Schedule{Requested: value}
+// Request takes in the annotation that requests a reconcile: a new value of it means at once, and with the time as it is now. It
+// reports whether the value is new.
+func (s *Schedule) Request(value string) bool {
+	if value == "" || value == s.Requested {
+		return false
 	}
+	*s = Schedule{Requested: value}
+	return true
 }
 
 // Wait is how long the parent has to wait before it may be reconciled.

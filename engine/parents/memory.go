@@ -33,6 +33,17 @@ type Memory struct {
 	OutOfMemory bool
 }
 
+// Request takes in the annotation that requests a reconcile. A new value ends all pauses: until minInterval is over, and those of
+// fields in conflict and of a status that never rests. It reports whether the value is new.
+func (m *Memory) Request(value string) bool {
+	if !m.Schedule.Request(value) {
+		return false
+	}
+	m.Conflicts.Reset()
+	m.StatusLoop = feedback.StatusLoop{}
+	return true
+}
+
 // Recreation is how often in a row an object was recreated.
 type Recreation struct {
 	pacing.Backoff

@@ -28,6 +28,8 @@ type State struct {
 	// Notice is the last Event about what stalls the parent, and Wait what it waits for.
 	Notice conditions.Notice
 	Wait   conditions.Wait
+	// Answered is the last request for a reconcile that got an answer; see package request.
+	Answered string
 	// memory is what is remembered for the revision of the rule that runs; nil if that is nothing.
 	memory *Memory
 }

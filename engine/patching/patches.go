@@ -23,6 +23,7 @@ import (
 // Queue takes the keys of targets and of parents.
 type Queue interface {
 	Add(k queue.Key)
+	Forget(k queue.Key)
 	AddPatient(k queue.Key)
 }
 
@@ -110,6 +111,19 @@ func (p *Patches) Reconciled(op *operator.Operator, k queue.Key) {
 // Drop ends what a parent contributes that does not exist any more, or that the rule does not select, as a reconcile by this
 // operator found.
 func (p *Patches) Drop(op *operator.Operator, k queue.Key) { p.addKeys(p.book.Drop(op.Plan, k.Parent)) }
+
+// Retry enqueues the targets of a parent in which something is in the way of what it contributes. Pauses before that end.
+func (p *Patches) Retry(op *operator.Operator, k queue.Key) {
+	for id := range op.Patches {
+		fares, _ := p.book.Fares(op.Plan, k.Parent, id)
+		for _, fare := range fares {
+			target := queue.Key{Rule: op.ID, Patch: id, Parent: fare.Target}
+			p.Parents.ForgetConflicts(target)
+			p.Queue.Forget(target)
+			p.Queue.Add(target)
+		}
+	}
+}
 
 // IsLeaving tells whether a target of a parent that was dropped was not reconciled since. When all have been, the parent is
 // enqueued.

@@ -175,6 +175,9 @@ func (p *pass) cleanUpUnselected(ctx context.Context) outcome.Outcome {
 	p.r.Patches.Drop(p.op, p.key)
 	p.Parents.Release(p.key)
 	p.memory = nil
+	if p.op.Removal == nil && p.op.InView(p.parent) { // nothing tells when another one is deleted, and can be forgotten
+		p.report().ReportUnselected()
+	}
 	return p.result()
 }
 

@@ -105,7 +105,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 	}
 	now := r.Now()
 	remembered := r.Parents.Memory(k, parent.GetUID(), op.Program.Hash)
-	remembered.Schedule.Request(request.ReconcileAt(parent))
+	requested := remembered.Request(request.ReconcileAt(parent))
+	if requested {
+		r.Patches.Retry(op, k)
+	}
 	if wait := remembered.Schedule.Wait(now); wait > 0 {
 		return outcome.Outcome{Verdict: outcome.Later, After: wait}
 	}
@@ -115,7 +118,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 	}
 	of := newSubject(op, k, parent, remembered, now)
 	of.provenance = provenance
-	return r.pass(ctx, of, (*pass).reconcile)
+	out := r.pass(ctx, of, (*pass).reconcile)
+	out.Requested = requested
+	return out
 }
 
 // deletionOf is the subject of a reconcile of a parent that is being deleted.

@@ -64,6 +64,9 @@ type Snapshot struct {
 	Complete bool
 }
 
+// MessageSuspended is the message about a rule that is suspended.
+const MessageSuspended = "suspended: nothing is written"
+
 // RuleReport says how one rule of an origin fares.
 type RuleReport struct {
 	Name    string `json:"name"`

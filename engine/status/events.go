@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/request"
 )
 
 // emitEvents emits those of spec.events that are due.
@@ -47,6 +49,21 @@ func (s *Report) emitSummary(ctx context.Context, summary conditions.Summary) {
 	case after > 0:
 		s.Changes.RequeueAfter(after)
 	}
+}
+
+// answer answers a request for a reconcile, once, if somebody may wait for that.
+func (s *Report) answer(summary conditions.Summary) {
+	asked, isNew := request.ReconcileAt(s.Object), false
+	s.Parents.Update(s.Key, func(state *parents.State) {
+		if isNew = asked != state.Answered; isNew {
+			state.Answered = strings.Clone(asked) // the text outlives the parent as it is now
+		}
+	})
+	if !isNew || s.NamespaceEnds || !request.WantsAnswer(asked, s.Now()) {
+		return
+	}
+	answer := request.Answer{Rule: s.Op.Name.String(), Request: asked, Outcome: summary.Type, Reason: summary.Reason, Message: summary.Message}
+	s.Recorder.Event(s.Object, corev1.EventTypeNormal, request.ReasonReconciled, conditions.Cut(answer.String(), conditions.MaxEventMessage))
 }
 
 // emit emits the Event about a summary of the parent. In a namespace that is being deleted no Event can be created, so there

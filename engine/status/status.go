@@ -105,6 +105,9 @@ func (s *Report) Report(ctx context.Context, f Found) []conditions.Problem {
 		s.emitEvents() // else the next reconcile knows better, and comes soon
 	}
 	s.emitSummary(ctx, summary)
+	if !slices.ContainsFunc(f.Problems, conditions.Problem.IsTransient) {
+		s.answer(summary)
+	}
 	return f.Problems[before:]
 }
 
@@ -114,11 +117,17 @@ func (s *Report) ReportDeletion(ctx context.Context, f Found) []conditions.Probl
 	summary := s.summarize(f)
 	problems := s.keepStatus(ctx, summary)
 	s.emitSummary(ctx, summary)
+	s.answer(summary)
 	return problems
 }
 
 func (s *Report) summarize(f Found) conditions.Summary {
 	return conditions.Summarize(slices.Concat(f.Problems, f.Pending), s.outcome, f.Kept)
+}
+
+// ReportUnselected reports that the rule does not select the parent, to whoever asked for the reconcile.
+func (s *Report) ReportUnselected() {
+	s.answer(conditions.Summary{Type: "NotSelected", Message: "the rule does not select it"})
 }
 
 // Release takes back all that the rule ever wrote to the parent's status.

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kanon.dev/kanon/installed"
+	"kanon.dev/kanon/operations"
+)
+
+// confirmOptions are the flags of kanon confirm-prune.
+type confirmOptions struct {
+	yes     bool
+	wait    bool
+	timeout time.Duration
+	live    liveFlags
+}
+
+func newConfirmPruneCommand() *cobra.Command {
+	var o confirmOptions
+	cmd := &cobra.Command{
+		Use:   "confirm-prune RULE",
+		Short: "Confirm what the prune guard keeps a rule from deleting",
+		Long: `Show what the newest revision of a rule would delete, and the prune guard blocks; ask; and
+confirm it, with the annotation kanon.dev/confirm-prune of the ConfigMap or the Rule
+object. Kanon then deletes what this revision does not render. Another revision has to be
+confirmed again.
+
+To refuse, change the rule back: nothing has been deleted.
+
+A rule in a file of Kanon's has to be confirmed there; the command says how.
+
+The exit code is 0, also if there is nothing to confirm, 1 when it was not confirmed, 2
+when the command is called wrongly, and 3 when the cluster does not answer.`,
+		Example: `  # Which rules the guard blocks
+  kanon get rules
+
+  # What a rule would delete; the command asks before it confirms that
+  kanon confirm-prune webapp
+
+  # In a script
+  kanon confirm-prune webapp --yes`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageErrorf(cmd, "name one rule")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return o.live.completeRules(cmd), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	addWait(cmd, &o.wait, &o.timeout, 30*time.Second, "wait until the guard does not block the rule any more")
+	o.live.addCluster(cmd)
+	return cmd
+}
+
+func (o *confirmOptions) run(cmd *cobra.Command, name string) error {
+	if o.timeout <= 0 {
+		return usageErrorf(cmd, "--timeout must be more than 0; --wait=false does not wait")
+	}
+	there, err := o.live.reach(cmd.Context())
+	if err != nil {
+		return err
+	}
+	rule, err := there.rules.Find(name)
+	if err != nil {
+		return err
+	}
+	if rule.Held == nil {
+		return say(cmd.OutOrStdout(), "There is nothing to confirm: the prune guard does not block rule %s, which is %s\n", rule.Name, rule.State)
+	}
+	if err := say(cmd.OutOrStdout(), "%s", describe(rule)); err != nil {
+		return err
+	}
+	return clusterError(there.config.Host, o.confirm(cmd, there, rule))
+}
+
+// describe says what a revision would delete.
+func describe(rule *installed.Rule) string {
+	var b strings.Builder
+	held := rule.Held
+	fmt.Fprintf(&b, "Revision %s of rule %s (%s) %s:\n\n", held.Revision, rule.Name, rule.Source(), held.Reason)
+	for _, count := range operations.Deletions(held) {
+		fmt.Fprintf(&b, "  %d %s\n", count.N, count.Kind)
+	}
+	b.WriteString("\n")
+	for _, object := range held.Objects {
+		fmt.Fprintf(&b, "  %s\n", object)
+	}
+	if len(held.More) > 0 {
+		fmt.Fprintf(&b, "  and more: %s\n", strings.Join(held.More, ", "))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// confirm asks, confirms, and waits until Kanon has taken it in.
+func (o *confirmOptions) confirm(cmd *cobra.Command, there *live, rule *installed.Rule) error {
+	ctx := cmd.Context()
+	if rule.Object != nil && !o.yes { // of a file, the error says what to do
+		if err := ask(ctx, cmd, "Delete them? [y/N] "); err != nil {
+			return err
+		}
+	}
+	desk := operations.Desk{Client: there.client}
+	awaited, err := desk.Await(ctx, there.rules.Namespace, rule)
+	if err != nil {
+		return err
+	}
+	change, err := desk.ConfirmPrune(ctx, there.rules, rule)
+	if err != nil {
+		return err
+	}
+	if err := say(cmd.OutOrStdout(), "revision %s of rule %s confirmed (%s)\n", rule.Held.Revision, rule.Name, change.Where); err != nil {
+		return err
+	}
+	if err := warn(cmd, change.Warnings); err != nil || !o.wait {
+		return err
+	}
+	stop := sayIfSlow(cmd.ErrOrStderr(), "Waiting for Kanon to delete …")
+	now, is, err := awaited.Until(ctx, o.timeout, func(now *installed.Rule) bool { return now.Held == nil })
+	stop()
+	switch {
+	case err != nil:
+		return err
+	case is:
+		return nil
+	case now.Held.Revision != rule.Held.Revision:
+		return fmt.Errorf("rule %s has another revision by now, %s, which is not confirmed", rule.Name, now.Held.Revision)
+	default:
+		return fmt.Errorf("no Kanon has taken it in within %s: is it running? kanon get rules %s shows what it reports", o.timeout, rule.Name.Name)
+	}
+}
+
+// ask asks a person. The error says that the answer was no, or that nobody can answer.
+func ask(ctx context.Context, cmd *cobra.Command, question string) error {
+	in, ok := cmd.InOrStdin().(*os.File)
+	if !ok || !isTerminal(in) {
+		return &usageError{fmt.Errorf("standard input is no terminal, so that nobody can be asked: confirm with --yes")}
+	}
+	if err := say(cmd.ErrOrStderr(), "%s", question); err != nil {
+		return err
+	}
+	answers := make(chan string, 1)
+	go func() { // a read of a terminal cannot be ended; the program ends before
+		line, _ := bufio.NewReader(io.LimitReader(in, 1<<10)).ReadString('\n')
+		answers <- line
+	}()
+	select {
+	case <-ctx.Done():
+		return errNotConfirmed
+	case line := <-answers:
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "y", "yes":
+			return nil
+		default:
+			return errNotConfirmed
+		}
+	}
+}
+
+var errNotConfirmed = fmt.Errorf("not confirmed: nothing is deleted")

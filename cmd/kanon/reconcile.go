@@ -1,0 +1,189 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/installed"
+	"kanon.dev/kanon/operations"
+)
+
+// reconcileOptions are the flags of kanon reconcile.
+type reconcileOptions struct {
+	wait    bool
+	timeout time.Duration
+	targets targetFlags
+}
+
+func newReconcileCommand() *cobra.Command {
+	var o reconcileOptions
+	cmd := &cobra.Command{
+		Use:   "reconcile KIND NAME... | rule NAME...",
+		Short: "Have Kanon reconcile parents now",
+		Long: `Have Kanon reconcile parents now, by all rules that select them, and print what came of
+it. Kanon waits for nothing then: neither for minInterval or requeueAfter, nor for a
+pause after failures, after a conflict over fields, or in a loop.
+
+Of a rule, all its parents are reconciled, in all namespaces unless one is named.
+
+Each parent is annotated kanon.dev/reconcile-at, and Kanon answers with an Event. With
+--wait=false, the command does not wait for that.
+
+The exit code is 0, 1 when a parent is not reconciled or is stalled, 2 when the command
+is called wrongly, and 3 when the cluster does not answer.`,
+		Example: `  # One parent
+  kanon reconcile webapp storefront -n shop
+
+  # All of a kind, in all namespaces
+  kanon reconcile webapp --all -A
+
+  # All parents of a rule
+  kanon reconcile rule webapp`,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.reconcile(cmd, args) },
+	}
+	o.targets.add(cmd)
+	addWait(cmd, &o.wait, &o.timeout, time.Minute, "wait until each parent was reconciled")
+	return cmd
+}
+
+func (o *reconcileOptions) reconcile(cmd *cobra.Command, args []string) error {
+	named, err := o.targets.parse(cmd, args)
+	if err != nil {
+		return err
+	}
+	if o.timeout <= 0 {
+		return usageErrorf(cmd, "--timeout must be more than 0; --wait=false does not wait")
+	}
+	there, err := o.targets.live.reach(cmd.Context())
+	if err != nil {
+		return err
+	}
+	return clusterError(there.config.Host, o.run(cmd, there, named))
+}
+
+func (o *reconcileOptions) run(cmd *cobra.Command, there *live, named targets) error {
+	if !named.rules {
+		parents, err := o.targets.parents(cmd.Context(), cmd, there, named)
+		if err != nil {
+			return err
+		}
+		return o.request(cmd, there, there.rules, parents)
+	}
+	for _, name := range named.names {
+		rule, err := there.rules.Find(name)
+		if err != nil {
+			return err
+		}
+		parents, err := o.parentsOf(cmd, there, rule)
+		if err != nil {
+			return err
+		}
+		// Other rules reconcile the parents, too, but nobody asked for their answers.
+		only := &installed.Rules{All: []*installed.Rule{rule}, Namespace: there.rules.Namespace}
+		if err := o.request(cmd, there, only, parents); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parentsOf are the parents of a rule.
+func (o *reconcileOptions) parentsOf(cmd *cobra.Command, there *live, rule *installed.Rule) ([]target, error) {
+	reader, err := there.reader(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	parents, err := reader.Parents(cmd.Context(), rule, installed.Query{Namespace: o.targets.live.namespace})
+	if err != nil {
+		return nil, err
+	}
+	if len(parents) == 0 {
+		return nil, fmt.Errorf("rule %s has no parents", rule.Name)
+	}
+	var found []target
+	for _, parent := range parents {
+		resource, err := reader.Resource(rule.ParentKind(), parent.Object.GetNamespace())
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, target{parent.Object, resource})
+	}
+	return found, nil
+}
+
+// request asks for a reconcile of parents, and prints what came of it.
+func (o *reconcileOptions) request(cmd *cobra.Command, there *live, rules *installed.Rules, parents []target) error {
+	reader, err := there.reader(cmd.Context())
+	if err != nil {
+		return err
+	}
+	failed := false
+	request := &operations.Request{
+		Reader: reader, Rules: rules, Now: time.Now(),
+		Report: func(result operations.Result) error {
+			ok, err := o.print(cmd, result)
+			failed = failed || !ok
+			return err
+		},
+	}
+	if o.wait {
+		request.Wait = o.timeout
+	}
+	var objects []*unstructured.Unstructured
+	resources := make(map[*unstructured.Unstructured]dynamic.ResourceInterface)
+	for _, parent := range parents {
+		objects = append(objects, parent.object)
+		resources[parent.object] = parent.resource
+	}
+	stop := sayIfSlow(cmd.ErrOrStderr(), "Waiting for Kanon to reconcile …")
+	err = request.Reconcile(cmd.Context(), func(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+		return resources[object], nil
+	}, objects)
+	stop()
+	if err == nil && failed {
+		return errNotDone
+	}
+	return err
+}
+
+// print prints what came of a request, and reports whether all is well.
+func (o *reconcileOptions) print(cmd *cobra.Command, result operations.Result) (ok bool, err error) {
+	name := installed.ShortName(result.Parent)
+	if namespace := result.Parent.GetNamespace(); namespace != "" && (o.targets.live.allNamespaces || o.targets.live.namespace == "") {
+		name += " in " + namespace
+	}
+	if err := warn(cmd, result.Warnings); err != nil {
+		return false, err
+	}
+	if result.Skipped != "" {
+		return false, say(cmd.ErrOrStderr(), "%s not reconciled: %s\n", name, result.Skipped)
+	}
+	if !o.wait {
+		return true, say(cmd.OutOrStdout(), "%s requested\n", name)
+	}
+	ok = true
+	for _, answer := range result.Answers {
+		outcome := answer.Outcome
+		if answer.Reason != answer.Outcome {
+			outcome += " (" + answer.Reason + ")"
+		}
+		ok = ok && answer.Outcome != "Stalled"
+		if err := say(cmd.OutOrStdout(), "%s reconciled by rule %s: %s: %s\n", name, answer.Rule, outcome, answer.Message); err != nil {
+			return false, err
+		}
+	}
+	if len(result.Doubtful) > 0 {
+		return false, say(cmd.ErrOrStderr(), "%s: no answer within %s: rule %s may not select it, or Kanon is not running\n",
+			name, o.timeout, strings.Join(result.Doubtful, ", "))
+	}
+	if len(result.Silent) > 0 {
+		return false, say(cmd.ErrOrStderr(), "%s: no answer of rule %s within %s: is Kanon running? kanon get rules shows what it reports\n",
+			name, strings.Join(result.Silent, ", "), o.timeout)
+	}
+	return ok, nil
+}

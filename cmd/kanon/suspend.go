@@ -1,0 +1,195 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kanon.dev/kanon/installed"
+	"kanon.dev/kanon/operations"
+)
+
+// suspendOptions are the flags of kanon suspend and kanon resume.
+type suspendOptions struct {
+	// suspend is false for kanon resume, and verb is its name.
+	suspend bool
+	wait    bool
+	timeout time.Duration
+	targets targetFlags
+}
+
+func newSuspendCommand() *cobra.Command {
+	return (&suspendOptions{suspend: true}).command(&cobra.Command{
+		Use:   "suspend KIND NAME... | rule NAME...",
+		Short: "Have Kanon leave parents, or all parents of a rule, as they are",
+		Long: `Suspend parents: Kanon creates, changes and deletes nothing for them, whatever happens to
+them, to their rules or to what those read, until they are resumed. All rules for the
+kind leave them alone. They are annotated kanon.dev/suspend=true.
+
+Suspend a rule: Kanon writes nothing for any of its parents. spec.suspend is set, in the
+Rule object or in the text in a ConfigMap, of which comments and layout stay. A rule in
+a file of Kanon's has to be changed there.
+
+With --wait, which is the default, the command ends when Kanon has reported that a rule
+is suspended.
+
+The exit code is 0, 1 when something cannot be done, 2 when the command is called
+wrongly, and 3 when the cluster does not answer.`,
+		Example: `  # Leave one parent as it is
+  kanon suspend webapp storefront -n shop
+
+  # All of a namespace
+  kanon suspend webapp --all -n shop
+
+  # A rule, wherever it is
+  kanon suspend rule webapp`,
+	})
+}
+
+func newResumeCommand() *cobra.Command {
+	return (&suspendOptions{}).command(&cobra.Command{
+		Use:   "resume KIND NAME... | rule NAME...",
+		Short: "Have Kanon go on with what was suspended",
+		Long: `Resume parents or rules that kanon suspend has suspended. Kanon catches up at once.
+
+A line that only suspends a rule is removed from its text, so that the rule is as it was
+before.
+
+The exit code is 0, 1 when something cannot be done, 2 when the command is called
+wrongly, and 3 when the cluster does not answer.`,
+		Example: `  # Go on with one parent
+  kanon resume webapp storefront -n shop
+
+  # With all of a namespace
+  kanon resume webapp --all -n shop
+
+  # With a rule
+  kanon resume rule webapp`,
+	})
+}
+
+func (o *suspendOptions) command(cmd *cobra.Command) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }
+	o.targets.add(cmd)
+	addWait(cmd, &o.wait, &o.timeout, 30*time.Second, "wait until Kanon has reported it of a rule")
+	return cmd
+}
+
+// addWait declares the flags that say how long to wait.
+func addWait(cmd *cobra.Command, wait *bool, timeout *time.Duration, limit time.Duration, usage string) {
+	cmd.Flags().BoolVar(wait, "wait", true, usage)
+	cmd.Flags().DurationVar(timeout, "timeout", limit, "how long to wait")
+}
+
+// errNotDone ends a command whose output has said already what could not be done.
+var errNotDone = fmt.Errorf("%w: not all was done", errFindings)
+
+func (o *suspendOptions) run(cmd *cobra.Command, args []string) error {
+	named, err := o.targets.parse(cmd, args)
+	if err != nil {
+		return err
+	}
+	if o.timeout <= 0 {
+		return usageErrorf(cmd, "--timeout must be more than 0; --wait=false does not wait")
+	}
+	there, err := o.targets.live.reach(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if named.rules {
+		for _, name := range named.names {
+			if err := o.rule(cmd, there, name); err != nil {
+				return clusterError(there.config.Host, err)
+			}
+		}
+		return nil
+	}
+	parents, err := o.targets.parents(cmd.Context(), cmd, there, named)
+	if err != nil {
+		return clusterError(there.config.Host, err)
+	}
+	return clusterError(there.config.Host, o.parents(cmd, parents))
+}
+
+// done is what a change came to, in one word or two.
+func (o *suspendOptions) done(change operations.Change) string {
+	word := "resumed"
+	if o.suspend {
+		word = "suspended"
+	}
+	if change.Done {
+		return word
+	}
+	return "was " + word + " already"
+}
+
+func (o *suspendOptions) parents(cmd *cobra.Command, parents []target) error {
+	var failed []error
+	for _, parent := range parents {
+		change, err := operations.SuspendParent(cmd.Context(), parent.resource, parent.object, o.suspend)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if err := say(cmd.OutOrStdout(), "%s %s\n", installed.ShortName(parent.object), o.done(change)); err != nil {
+			return err
+		}
+		if err := warn(cmd, change.Warnings); err != nil {
+			return err
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// warn prints warnings.
+func warn(cmd *cobra.Command, warnings []string) error {
+	for _, warning := range warnings {
+		if err := say(cmd.ErrOrStderr(), "Warning: %s\n", warning); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rule suspends or resumes a rule.
+func (o *suspendOptions) rule(cmd *cobra.Command, there *live, name string) error {
+	ctx := cmd.Context()
+	rule, err := there.rules.Find(name)
+	if err != nil {
+		return err
+	}
+	desk := operations.Desk{Client: there.client}
+	awaited, err := desk.Await(ctx, there.rules.Namespace, rule)
+	if err != nil {
+		return err
+	}
+	change, err := desk.SuspendRule(ctx, rule, there.rules.Namespace, o.suspend)
+	if err != nil {
+		return err
+	}
+	if err := say(cmd.OutOrStdout(), "rule %s %s (%s)\n", rule.Name, o.done(change), change.Where); err != nil {
+		return err
+	}
+	if err := warn(cmd, change.Warnings); err != nil || !o.wait {
+		return err
+	}
+	if rule.State == installed.Refused {
+		return fmt.Errorf("rule %s has mistakes, so that an earlier revision of it may go on: %s", rule.Name, rule.Headline())
+	}
+	stop := sayIfSlow(cmd.ErrOrStderr(), "Waiting for Kanon to report it …")
+	now, is, err := awaited.Until(ctx, o.timeout, func(rule *installed.Rule) bool {
+		return rule.State != installed.Unknown && o.suspend == (rule.State == installed.Suspended)
+	})
+	stop()
+	switch {
+	case err != nil:
+		return err
+	case !is:
+		return fmt.Errorf("no Kanon has reported it within %s: is it running? kanon get rules %s shows what it reports", o.timeout, name)
+	case now.State == installed.Refused:
+		return fmt.Errorf("rule %s does not run: %s", rule.Name, now.Headline())
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/installed"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// ConfirmPrune confirms the revision of a rule that the prune guard blocks. Revisions that other rules of the same origin have, and
+// that were confirmed before, stay so.
+func (d Desk) ConfirmPrune(ctx context.Context, rules *installed.Rules, rule *installed.Rule) (Change, error) {
+	resource, err := d.resourceOf(rule, fmt.Sprintf("add %s: %q to metadata.annotations of the rule", source.AnnotationConfirmPrune, rule.Held.Revision))
+	if err != nil {
+		return Change{}, err
+	}
+	var of []string
+	for _, other := range rules.All {
+		if other.Origin == rule.Origin {
+			of = append(of, other.Revision())
+		}
+	}
+	before := syntax.ConfirmedRevisions(rule.Object.GetAnnotations()[source.AnnotationConfirmPrune])
+	confirmed := slices.DeleteFunc(before, func(revision string) bool { return revision == rule.Held.Revision || !slices.Contains(of, revision) })
+	confirmed = append(confirmed, rule.Held.Revision)
+	change := Change{Where: nameOf(rule.Object), Done: true}
+	change.Warnings, err = patch(ctx, resource, rule.Object, map[string]any{"metadata": map[string]any{
+		"annotations": map[string]any{source.AnnotationConfirmPrune: strings.Join(confirmed, ",")},
+	}}, "metadata", "annotations", source.AnnotationConfirmPrune)
+	return change, err
+}
+
+// Count is a number of objects of a kind.
+type Count struct {
+	Kind string
+	N    int
+}
+
+// Deletions counts what a revision would delete, by kind.
+func Deletions(held *installed.Held) []Count {
+	var counts []Count
+	add := func(kind string, n int) {
+		if at := slices.IndexFunc(counts, func(c Count) bool { return c.Kind == kind }); at >= 0 {
+			counts[at].N += n
+			return
+		}
+		counts = append(counts, Count{kind, n})
+	}
+	for _, object := range held.Objects {
+		kind, _, _ := strings.Cut(object, " ")
+		add(kind, 1)
+	}
+	for _, more := range held.More {
+		var n int
+		var kind string
+		if _, err := fmt.Sscanf(more, "%d %s", &n, &kind); err == nil {
+			add(kind, n)
+		}
+	}
+	slices.SortStableFunc(counts, func(a, b Count) int { return b.N - a.N })
+	return counts
+}
