@@ -44,6 +44,9 @@ type Options struct {
 	Branches func(condition string, yes, no diagnostic.Position) func(holds bool)
 	// Limits bound what an evaluation takes.
 	Limits template.Limits
+	// Observe is called with each expression once its types are known, and with the types of its
+	// rule. nil: nobody asks.
+	Observe func(x *check.Expression, table *check.Table)
 }
 
 // compiler is what Compile works with.

@@ -400,6 +400,9 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 		return nil, nil
 	}
 	checked := check.Check(check.Input{Expr: expr, Table: c.types, Names: known, Parent: &c.rule.Parent, Exists: sc.asked, Fails: a.Fails, Report: a.ReportNode})
+	if c.opts.Observe != nil {
+		c.opts.Observe(checked, c.types)
+	}
 	c.meant = c.meant || len(checked.Conversions) > 0
 	prog, issues := run.New(expr, run.Options{
 		CostLimit: c.limits.ExpressionCost, Absent: a.Absent, Moving: a.Moving, Conversions: checked.Conversions, Encoded: checked.Encoded,

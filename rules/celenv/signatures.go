@@ -40,7 +40,7 @@ func (e *Env) Usage(name string) string {
 func signatureOf(name string, o *decls.OverloadDecl) string {
 	args := make([]string, len(o.ArgTypes()))
 	for i, t := range o.ArgTypes() {
-		args[i] = shortType(t)
+		args[i] = ShortType(t)
 	}
 	if o.IsMemberFunction() && len(args) > 0 {
 		return args[0] + "." + name + "(" + strings.Join(args[1:], ", ") + ")"
@@ -48,8 +48,8 @@ func signatureOf(name string, o *decls.OverloadDecl) string {
 	return name + "(" + strings.Join(args, ", ") + ")"
 }
 
-// shortType names a type without what it is made of.
-func shortType(t *types.Type) string {
+// ShortType names a type without what it is made of.
+func ShortType(t *types.Type) string {
 	switch t.Kind() {
 	case types.TypeParamKind, types.DynKind, types.AnyKind:
 		return "any"

@@ -1,0 +1,276 @@
+package languageserver
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"kanon.dev/kanon/rules/language"
+)
+
+// candidate is something that may stand at the cursor.
+type candidate struct {
+	label string
+	// insert is what is written. Empty: the label.
+	insert string
+	kind   int
+	// detail is a type, in a few words, and doc explains it in Markdown.
+	detail, doc string
+	// at is where it is defined in the text. nil: nowhere.
+	at *yaml.Node
+	// present is true for a field that is there already: it is explained, and not offered.
+	present bool
+}
+
+// candidates are what may stand at the cursor, in the order in which they are offered.
+func (s *server) candidates(ctx context.Context, c *cursor) []candidate {
+	if c.expression != nil {
+		return s.inExpression(ctx, c)
+	}
+	if t, at := c.openType(); t != nil {
+		return s.inTemplate(ctx, c, at)
+	}
+	t := language.Document()
+	for _, name := range c.path {
+		if t = t.Below(name); t == nil {
+			return nil
+		}
+	}
+	if c.isName {
+		return c.fieldNames(t)
+	}
+	return s.values(ctx, c, t)
+}
+
+// openType is the type of a template or status that the marker is in, and how many names of the path lead to it.
+func (c *cursor) openType() (*language.Type, int) {
+	t := language.Document()
+	for i, name := range c.path {
+		if t = t.Below(name); t == nil {
+			return nil, 0
+		}
+		if t.Form == language.Object {
+			return t, i + 1
+		}
+	}
+	return nil, 0
+}
+
+// fieldNames are the fields of the language.
+func (c *cursor) fieldNames(t *language.Type) []candidate {
+	var all []candidate
+	mapping := c.nodes[len(c.nodes)-1]
+	for _, form := range t.Forms() {
+		for _, f := range form.Fields {
+			doc := f.Description()
+			if f.Required {
+				doc += " Required."
+			}
+			all = append(all, candidate{
+				label: f.Name, insert: f.Name + behind(&f.Type), kind: itemField, detail: typeWords(&f.Type), doc: doc, present: get(mapping, f.Name) != nil,
+			})
+		}
+	}
+	return all
+}
+
+// behind is what stands behind the name of a field.
+func behind(t *language.Type) string {
+	switch t.Form {
+	case language.Mapping, language.Texts, language.List, language.Object:
+		return ":"
+	}
+	return ": "
+}
+
+// typeWords says what the value of a field may be.
+func typeWords(t *language.Type) string {
+	var all []string
+	for _, form := range t.Forms() {
+		word := map[language.Form]string{
+			language.Text: "string", language.Boolean: "boolean", language.Number: "integer", language.Mapping: "object",
+			language.Texts: "map of string", language.Object: "object", language.Anything: "any",
+		}[form.Form]
+		switch {
+		case form.Form == language.List:
+			word = "list of " + typeWords(form.Items)
+		case form.Expressions == language.Required:
+			word = "expression"
+			if form.Gives != "" {
+				word += " of " + form.Gives
+			}
+		case len(form.Words) > 0:
+			word = strings.Join(form.Words, " | ")
+		}
+		if form.Expressions == language.Allowed && form.Form == language.Text {
+			word += " | expression"
+		}
+		if !slices.Contains(all, word) {
+			all = append(all, word)
+		}
+	}
+	return strings.Join(all, " | ")
+}
+
+// values are what the value of a field may be.
+func (s *server) values(ctx context.Context, c *cursor, t *language.Type) []candidate {
+	var all []candidate
+	for _, form := range t.Forms() {
+		for _, word := range form.Words {
+			all = append(all, candidate{label: word, kind: itemValue})
+		}
+		if form.Form == language.Boolean {
+			all = append(all, candidate{label: "true", kind: itemValue}, candidate{label: "false", kind: itemValue})
+		}
+	}
+	if len(all) > 0 || len(c.path) < 2 {
+		return all
+	}
+	last, before := c.path[len(c.path)-1], c.path[len(c.path)-2]
+	switch {
+	case last == "" && before == "dependsOn", last == "sameAs":
+		return c.ids("children")
+	case (last == "kind" || last == "apiVersion") && c.path[0] == "spec":
+		return s.kinds(ctx, c, last, c.mapping(len(c.path)-1))
+	}
+	return nil
+}
+
+// ids are those of the children, or of the lookups, with the nodes that have them.
+func (c *cursor) ids(group string) []candidate {
+	lists := []*yaml.Node{get(get(c.root, "spec"), group)}
+	name := "id"
+	switch group {
+	case "children":
+		lists = append(lists, get(get(get(c.root, "spec"), "finalize"), group))
+	case "variables":
+		name = "name"
+		for _, n := range c.nodes {
+			if variables := get(n, group); variables != nil && variables != lists[0] {
+				lists = append(lists, variables)
+			}
+		}
+	}
+	var all []candidate
+	for _, list := range lists {
+		for _, item := range items(list) {
+			id := get(item, name)
+			if id == nil || id.Value == "" || strings.Contains(id.Value, marker) {
+				continue
+			}
+			all = append(all, candidate{label: id.Value, kind: itemVariable, detail: detailOf(group, item), at: id})
+		}
+	}
+	return all
+}
+
+// detailOf says what an item of a group is.
+func detailOf(group string, item *yaml.Node) string {
+	kind := get(item, "kind")
+	if group == "children" {
+		kind = get(get(item, "template"), "kind")
+	}
+	detail := map[string]string{
+		"children": "child", "lookups": "lookup", "patches": "patch", "variables": "variable", "conditions": "condition", "events": "event",
+	}[group]
+	if kind != nil && kind.Value != "" {
+		detail += " " + kind.Value
+	}
+	if get(item, "forEach") != nil || group == "lookups" && get(item, "selector") != nil {
+		detail += ", a list"
+	}
+	return detail
+}
+
+// get is the value of a field; nil without one.
+func get(n *yaml.Node, name string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+func items(n *yaml.Node) []*yaml.Node {
+	if n == nil || n.Kind != yaml.SequenceNode {
+		return nil
+	}
+	return n.Content
+}
+
+// completion offers the candidates.
+func (s *server) completion(ctx context.Context, t *text, p *documentParams) (any, error) {
+	out := []completionItem{}
+	c := find(t, p.Position)
+	if c == nil {
+		return out, nil
+	}
+	rest := t.line(c.line)[c.to:]
+	for i, found := range s.candidates(ctx, c) {
+		if found.present || !strings.HasPrefix(strings.ToLower(found.label), strings.ToLower(c.typed)) {
+			continue
+		}
+		insert := found.insert
+		if insert == "" || strings.HasPrefix(strings.TrimLeft(rest, " "), ":") {
+			insert = found.label
+		}
+		out = append(out, completionItem{
+			Label: found.label, Kind: found.kind, Detail: found.detail, Documentation: markdown(found.doc), SortText: sortText(i),
+			TextEdit: &textEdit{Range: textRange{Start: t.at(c.line, c.from), End: t.at(c.line, c.to)}, NewText: insert},
+		})
+	}
+	return out, nil
+}
+
+// sortText has an editor keep the order.
+func sortText(i int) string {
+	return string([]byte{'0' + byte(i/100%10), '0' + byte(i/10%10), '0' + byte(i%10)})
+} //nolint:gosec // digits
+
+// here is the candidate that stands at the position; nil without one.
+func (s *server) here(ctx context.Context, t *text, p position) (*candidate, textRange) {
+	c := find(t, p)
+	if c == nil || c.word == "" {
+		return nil, textRange{}
+	}
+	in := textRange{Start: t.at(c.line, c.from), End: t.at(c.line, c.to)}
+	for _, found := range s.candidates(ctx, c) {
+		if found.label == c.word {
+			return &found, in
+		}
+	}
+	return nil, in
+}
+
+// hover explains what stands at the position.
+func (s *server) hover(ctx context.Context, t *text, p *documentParams) (any, error) {
+	found, in := s.here(ctx, t, p.Position)
+	if found == nil || found.detail == "" && found.doc == "" {
+		return nil, nil
+	}
+	head := "**" + found.label + "**"
+	if found.detail != "" {
+		head += ": " + found.detail
+	}
+	return &hover{Contents: markdown(strings.TrimSpace(head + "\n\n" + found.doc)), Range: in}, nil
+}
+
+// definition is where the name at the position is defined.
+func (s *server) definition(ctx context.Context, t *text, p *documentParams) (any, error) {
+	found, _ := s.here(ctx, t, p.Position)
+	if found == nil || found.at == nil {
+		return nil, nil
+	}
+	return location{URI: t.uri, Range: rangeOf(t, found.at)}, nil
+}
+
+// rangeOf is the range of a scalar.
+func rangeOf(t *text, n *yaml.Node) textRange {
+	return t.span(n.Line, n.Column, len([]rune(n.Value)))
+}

@@ -1,0 +1,110 @@
+package languageserver
+
+import (
+	"net/url"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"kanon.dev/kanon/rules/diagnostic"
+)
+
+// text is a document as the editor has it.
+type text struct {
+	uri     string
+	version int
+	lines   []string
+}
+
+func newText(uri string, version int, content string) *text {
+	content = strings.ReplaceAll(strings.TrimPrefix(content, diagnostic.ByteOrderMark), "\r\n", "\n")
+	return &text{uri: uri, version: version, lines: strings.Split(content, "\n")}
+}
+
+func (t *text) content() string { return strings.Join(t.lines, "\n") }
+
+// line is a line, and nothing behind the last one.
+func (t *text) line(i int) string {
+	if i < 0 || i >= len(t.lines) {
+		return ""
+	}
+	return t.lines[i]
+}
+
+// offset is the byte of a line at which a position is, which counts in UTF-16.
+func (t *text) offset(p position) int {
+	line, units := t.line(p.Line), 0
+	for i, r := range line {
+		if units >= p.Character {
+			return i
+		}
+		units += unitsOf(r)
+	}
+	return len(line)
+}
+
+// at is the position of a byte of a line.
+func (t *text) at(line, offset int) position {
+	units := 0
+	for _, r := range t.line(line)[:min(offset, len(t.line(line)))] {
+		units += unitsOf(r)
+	}
+	return position{Line: line, Character: units}
+}
+
+func unitsOf(r rune) int {
+	if r > 0xffff {
+		return 2
+	}
+	return 1
+}
+
+// span is a place of a finding or a node, whose lines and columns count from 1 and columns in characters.
+func (t *text) span(line, column, length int) textRange {
+	from := byteOf(t.line(line-1), column-1)
+	to := from + byteOf(t.line(line - 1)[from:], length)
+	return textRange{Start: t.at(line-1, from), End: t.at(line-1, to)}
+}
+
+// byteOf is the byte behind so many characters.
+func byteOf(line string, characters int) int {
+	at := 0
+	for ; characters > 0 && at < len(line); characters-- {
+		_, size := utf8.DecodeRuneInString(line[at:])
+		at += size
+	}
+	return at
+}
+
+// whole is the range of the whole text.
+func (t *text) whole() textRange {
+	last := len(t.lines) - 1
+	return textRange{End: t.at(last, len(t.lines[last]))}
+}
+
+// document is the YAML document around a line: its first line, and the one behind its last.
+func (t *text) document(line int) (first, last int) {
+	last = len(t.lines)
+	for i, l := range t.lines {
+		if i > 0 && (l == "---" || strings.HasPrefix(l, "--- ")) {
+			if i > line {
+				return first, i
+			}
+			first = i
+		}
+	}
+	return first, last
+}
+
+// pathOf is the file of a URI, and the URI if it is no file.
+func pathOf(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" {
+		return uri
+	}
+	path := u.Path
+	if len(path) > 2 && path[0] == '/' && path[2] == ':' { // /C:/rules on Windows
+		path = path[1:]
+	}
+	return filepath.FromSlash(path)
+}
