@@ -77,15 +77,15 @@ func TestRuleObjects(t *testing.T) {
 		}
 	}
 
-	w.patch(ruleObjects, w.kanon, "note", `{"spec":{"childs":[]}}`)
+	w.patch(ruleObjects, w.kanon, "note", `{"spec":{"requeueAfter":"${parent.}"}}`)
 	refused := w.await(ruleObjects, w.kanon, "note", "is refused", func(obj *unstructured.Unstructured) bool {
 		return conditionStatus(obj, "Ready") == "False"
 	})
-	if message := conditionField(refused, "Ready", "message"); !strings.Contains(message, `rule/`+w.kanon+`/note: spec.childs: error: unknown field "childs"`) {
+	if message := conditionField(refused, "Ready", "message"); !strings.Contains(message, `rule/`+w.kanon+`/note: spec.requeueAfter: error: `) {
 		t.Errorf("the condition says %s", message)
 	}
 	w.awaitEvent(w.kanon, "note", "RulesRefused")
-	w.patch(ruleObjects, w.kanon, "note", `{"spec":{"childs":null,"pruneLimit":0,"parent":{"selector":{"matchLabels":{"use":"yes"}}}}}`)
+	w.patch(ruleObjects, w.kanon, "note", `{"spec":{"requeueAfter":null,"pruneLimit":0,"parent":{"selector":{"matchLabels":{"use":"yes"}}}}}`)
 	held := w.await(ruleObjects, w.kanon, "note", "is held", func(obj *unstructured.Unstructured) bool {
 		return conditionField(obj, "Ready", "reason") == "PruneHeld"
 	})

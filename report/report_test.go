@@ -19,6 +19,7 @@ func examples() diagnostic.Findings {
 			Position: diagnostic.Position{File: "rules/my rule.yaml", Line: 3, Column: 7}, Severity: diagnostic.SeverityError,
 			Length: 5, Related: []diagnostic.Related{{Position: diagnostic.Position{File: "other.yaml", Line: 9, Column: 2}, Label: "that one"}},
 			Code: diagnostic.CodeUnknownName, Message: "unknown name \"parnt\", 100%\nwrong", Hint: `did you mean "parent"?`, Text: `  a: "${parnt}"`,
+			Fix: &diagnostic.Fix{Title: `replace "parnt" with "parent"`, Edits: []diagnostic.Edit{{Position: diagnostic.Position{File: "rules/my rule.yaml", Line: 3, Column: 7}, Old: "parnt", New: "parent"}}},
 		},
 		{
 			Position: diagnostic.Position{File: "rule/kanon-system/web", Path: "spec.children[1]"}, Severity: diagnostic.SeverityWarning,
@@ -47,6 +48,18 @@ func TestJSON(t *testing.T) {
     "code": "KN0204",
     "message": "unknown name \"parnt\", 100%\nwrong",
     "hint": "did you mean \"parent\"?",
+    "fix": {
+      "title": "replace \"parnt\" with \"parent\"",
+      "edits": [
+        {
+          "file": "rules/my rule.yaml",
+          "line": 3,
+          "column": 7,
+          "old": "parnt",
+          "new": "parent"
+        }
+      ]
+    },
     "length": 5,
     "related": [
       {
@@ -103,15 +116,22 @@ func sarifProperties() map[string][]string {
 		"runs.tool.driver.rules.help": {"text!", "markdown"},
 		"runs.tool.driver.rules.shortDescription":     {"text!", "markdown"},
 		"runs.tool.driver.rules.defaultConfiguration": {"level"},
-		"runs.results":                                             {"ruleId", "ruleIndex", "level", "message!", "locations", "relatedLocations"},
-		"runs.results.message":                                     {"text!", "markdown"},
-		"runs.results.locations":                                   {"physicalLocation", "logicalLocations", "message"},
-		"runs.results.locations.message":                           {"text!"},
-		"runs.results.locations.logicalLocations":                  {"fullyQualifiedName"},
-		"runs.results.locations.physicalLocation":                  {"artifactLocation!", "region"},
-		"runs.results.locations.physicalLocation.region":           {"startLine!", "startColumn", "endColumn", "snippet"},
-		"runs.results.locations.physicalLocation.artifactLocation": {"uri!"},
-		"runs.results.locations.physicalLocation.region.snippet":   {"text!"},
+		"runs.results":                                                    {"ruleId", "ruleIndex", "level", "message!", "locations", "relatedLocations", "fixes"},
+		"runs.results.fixes":                                              {"description", "artifactChanges!"},
+		"runs.results.fixes.description":                                  {"text!"},
+		"runs.results.fixes.artifactChanges":                              {"artifactLocation!", "replacements!"},
+		"runs.results.fixes.artifactChanges.artifactLocation":             {"uri!"},
+		"runs.results.fixes.artifactChanges.replacements":                 {"deletedRegion!", "insertedContent"},
+		"runs.results.fixes.artifactChanges.replacements.deletedRegion":   {"startLine!", "startColumn", "endColumn"},
+		"runs.results.fixes.artifactChanges.replacements.insertedContent": {"text!"},
+		"runs.results.message":                                            {"text!", "markdown"},
+		"runs.results.locations":                                          {"physicalLocation", "logicalLocations", "message"},
+		"runs.results.locations.message":                                  {"text!"},
+		"runs.results.locations.logicalLocations":                         {"fullyQualifiedName"},
+		"runs.results.locations.physicalLocation":                         {"artifactLocation!", "region"},
+		"runs.results.locations.physicalLocation.region":                  {"startLine!", "startColumn", "endColumn", "snippet"},
+		"runs.results.locations.physicalLocation.artifactLocation":        {"uri!"},
+		"runs.results.locations.physicalLocation.region.snippet":          {"text!"},
 	}
 }
 
@@ -181,8 +201,15 @@ func TestSARIFContent(t *testing.T) {
 		}
 		got = append(got, fmt.Sprint(r.Level, " ", physical.Artifact.URI, " ", region.StartLine, " ", region.StartColumn, "-", region.EndColumn,
 			" ", r.Locations[0].Logical, " ", len(r.Related)))
+		for _, fix := range r.Fixes {
+			for _, change := range fix.Changes {
+				for _, r := range change.Replacements {
+					got = append(got, fmt.Sprint(fix.Description.Text, ": ", change.Artifact.URI, " ", r.Deleted.StartLine, " ", r.Deleted.StartColumn, "-", r.Deleted.EndColumn, " ", r.Inserted.Text))
+				}
+			}
+		}
 	}
-	want := []string{"error rules/my%20rule.yaml 3 7-12 [] 1", "warning rule/kanon-system/web 0 0-0 [{spec.children[1]}] 0"}
+	want := []string{"error rules/my%20rule.yaml 3 7-12 [] 1", `replace "parnt" with "parent": rules/my%20rule.yaml 3 7-12 parent`, "warning rule/kanon-system/web 0 0-0 [{spec.children[1]}] 0"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -5,6 +5,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"unicode/utf8"
 
 	"kanon.dev/kanon/docs"
 	"kanon.dev/kanon/rules/diagnostic"
@@ -51,6 +52,19 @@ type (
 		Message   sarifText       `json:"message"`
 		Locations []sarifLocation `json:"locations,omitempty"`
 		Related   []sarifLocation `json:"relatedLocations,omitempty"`
+		Fixes     []sarifFix      `json:"fixes,omitempty"`
+	}
+	sarifFix struct {
+		Description sarifText     `json:"description"`
+		Changes     []sarifChange `json:"artifactChanges"`
+	}
+	sarifChange struct {
+		Artifact     sarifArtifact      `json:"artifactLocation"`
+		Replacements []sarifReplacement `json:"replacements"`
+	}
+	sarifReplacement struct {
+		Deleted  sarifRegion `json:"deletedRegion"`
+		Inserted sarifText   `json:"insertedContent"`
 	}
 	sarifLocation struct {
 		Physical *sarifPhysical `json:"physicalLocation,omitempty"`
@@ -114,9 +128,22 @@ func (r Report) sarif() sarifLog {
 			l.Message = &sarifText{Text: related.Label}
 			result.Related = append(result.Related, l)
 		}
+		if f.Fix != nil {
+			result.Fixes = []sarifFix{fix(f)}
+		}
 		run.Results = append(run.Results, result)
 	}
 	return sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}}
+}
+
+// fix has the edits of a finding, all in its file.
+func fix(f diagnostic.Finding) sarifFix {
+	change := sarifChange{Artifact: sarifArtifact{URI: fileURI(f.File)}}
+	for _, e := range f.Fix.Edits {
+		region := sarifRegion{StartLine: e.Line, StartColumn: e.Column, EndColumn: e.Column + utf8.RuneCountInString(e.Old)}
+		change.Replacements = append(change.Replacements, sarifReplacement{Deleted: region, Inserted: sarifText{Text: e.New}})
+	}
+	return sarifFix{Description: sarifText{Text: f.Fix.Title}, Changes: []sarifChange{change}}
 }
 
 func location(at diagnostic.Position, length int, text string) sarifLocation {

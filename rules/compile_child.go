@@ -142,7 +142,10 @@ func (c *compiler) templateKind(spec *syntax.Child) schema.GroupVersionKind {
 				c.report(c.rule.Source.At(spec.Template), diagnostic.CodeIncomplete, "the template of %s is missing %s", spec.Label(), name)
 			}
 		case !ok || s == "":
-			c.report(c.rule.Source.At(n), diagnostic.CodeTemplateType, "%s must be a string, and is %s", name, n.WhatOrEmpty()).WithHint("%s", syntax.QuotesFor(n))
+			f := c.report(c.rule.Source.At(n), diagnostic.CodeTemplateType, "%s must be a string, and is %s", name, n.WhatOrEmpty())
+			if !ok {
+				syntax.SuggestQuotes(f, n)
+			}
 		case syntax.HasExpression(s):
 			c.report(c.rule.Source.At(n), diagnostic.CodeStrayExpression, "%s cannot contain an expression: the kinds of a rule must be known before it runs", name)
 		default:
@@ -189,7 +192,7 @@ func (c *compiler) checkMetadata(spec *syntax.Child, gvk schema.GroupVersionKind
 		c.report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.WhatOrEmpty())
 	default:
 		if _, ok := name.Text(); !ok {
-			c.report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.What()).WithHint("%s", syntax.QuotesHint)
+			syntax.SuggestQuotes(c.report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.What()), name)
 		}
 	}
 	c.checkObjectNames(metadata, gvk.GroupKind())

@@ -161,8 +161,9 @@ func (c *compiler) textField(n *yamltree.Node, sc *compileScope, u *flow.Uses, w
 	if !isText && !x.CanBe(kinds...) {
 		f := c.reportAt(n, whole.Offset, diagnostic.CodeResultType, "%s must be %s, and this gives %s", sc.place, what, x.Type)
 		noText, _ := x.TextHint()
-		if len(kinds) == 1 && kinds[0] == types.StringKind && noText == "" || x.Inner().Kind() == types.BytesKind {
+		if len(kinds) == 1 && kinds[0] == types.StringKind && noText == "" && what != aDeletionPolicy || x.Inner().Kind() == types.BytesKind {
 			f.WithHint("write string(…) around it")
+			c.wrapInString(f, n, whole)
 		}
 		return nil
 	}

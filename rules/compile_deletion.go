@@ -14,6 +14,9 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
+// aDeletionPolicy is what an expression gives for one.
+const aDeletionPolicy = "Delete or Orphan"
+
 // deletion compiles a child's deletionPolicy. Where it takes an expression, what the
 // Child says of it is empty.
 func (c *compiler) deletion(spec *syntax.Child, child *program.Child, sc *compileScope, u *flow.Uses) {
@@ -27,7 +30,7 @@ func (c *compiler) deletion(spec *syntax.Child, child *program.Child, sc *compil
 		}
 		own := *sc
 		own.place = sc.place + ".deletionPolicy" + field
-		t := c.textField(n, &own, u, "Delete or Orphan", types.StringKind)
+		t := c.textField(n, &own, u, aDeletionPolicy, types.StringKind)
 		c.try(n, t, own.place, func(s template.Scope) *template.Problem {
 			_, p := template.DeletionPolicyOf(t, s)
 			return p

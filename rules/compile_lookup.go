@@ -158,7 +158,9 @@ func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Us
 func (c *compiler) textsOnly(n *yamltree.Node, s *openapi.Schema) {
 	if x := c.results[n].x; x != nil {
 		if x.Inner().Kind() == types.BytesKind {
-			c.report(c.rule.Source.At(n), diagnostic.CodeResultType, "a selector compares text, and this gives bytes").WithHint("write string(…) around it")
+			f := c.report(c.rule.Source.At(n), diagnostic.CodeResultType, "a selector compares text, and this gives bytes")
+			f.WithHint("write string(…) around it")
+			c.wrapInString(f, n, c.results[n].part)
 		}
 		x.goesInto(s)
 	}

@@ -3,6 +3,7 @@ package rules
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/common/types"
 
@@ -65,17 +66,23 @@ func (s *names) Lookup(id string) *flow.Lookup {
 	return &flow.Lookup{Lookup: l.spec, Uses: &l.uses, Guard: &l.guard}
 }
 
-// Members lists the names that can follow a root.
+// Members lists the names that can follow a root, without what the expression is a part of.
 func (s *names) Members(root string) []string {
+	var all []string
 	switch root {
 	case flow.RootVariables:
-		return s.sc.variableNames(s.c)
+		all = s.sc.variableNames(s.c)
 	case flow.RootLookups:
-		return slices.Sorted(maps.Keys(s.c.lookups))
+		all = slices.Sorted(maps.Keys(s.c.lookups))
 	case flow.RootEach:
 		return s.sc.family
+	default:
+		all = slices.Sorted(maps.Keys(s.c.children))
 	}
-	return slices.Sorted(maps.Keys(s.c.children))
+	return slices.DeleteFunc(all, func(name string) bool {
+		own := root + "." + name
+		return slices.Contains(s.c.stack, own) || s.sc.place == own || strings.HasPrefix(s.sc.place, own+".")
+	})
 }
 
 // Name is the type of a name in an expression.

@@ -115,7 +115,9 @@ func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 	}
 	if whole, ok := syntax.WholeExpression(parts); ok {
 		if whole.Spread {
-			c.reportAt(n, whole.Offset, diagnostic.CodeStraySpread, "${...list} can only be an item of a list").WithHint("without the dots, ${list} is the list as a whole")
+			f := c.reportAt(n, whole.Offset, diagnostic.CodeStraySpread, "${...list} can only be an item of a list")
+			f.WithHint("without the dots, ${list} is the list as a whole")
+			f.WithEdit(c.rule.Source.Within(n, strings.Index(s, "...")), "...", "")
 			return nil, nil
 		}
 		before := len(c.findings)
@@ -174,7 +176,10 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compi
 		}
 		out.Drifts = out.Drifts || from.Moves()
 		if wrong, hint := x.TextHint(); wrong != "" {
-			c.reportAt(n, p.Offset, diagnostic.CodeNotText, "%s cannot be part of text", wrong).WithHint("%s", hint)
+			f := c.reportAt(n, p.Offset, diagnostic.CodeNotText, "%s cannot be part of text", wrong)
+			if f.Hint = hint; hint == "write string(…)" {
+				c.wrapInString(f, n, p)
+			}
 		}
 		kept.items = kept.items || x.items
 		t.Parts = append(t.Parts, template.Part{X: x.run})
@@ -399,7 +404,7 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	if !complete {
 		return nil, nil
 	}
-	checked := check.Check(check.Input{Expr: expr, Table: c.types, Names: known, Parent: &c.rule.Parent, Exists: sc.asked, Fails: a.Fails, Report: a.ReportNode})
+	checked := check.Check(check.Input{Expr: expr, Table: c.types, Names: known, Parent: &c.rule.Parent, Exists: sc.asked, Fails: a.Fails, At: at, Quote: check.QuoteIn(n), Report: a.ReportNode})
 	if c.opts.Observe != nil {
 		c.opts.Observe(checked, c.types)
 	}
@@ -428,6 +433,12 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	}
 	from := &origin{Origin: *a.Origin, typ: checked.Type, holds: checked.Exist}
 	return &checkedExpression{Expression: checked, run: x, expr: expr, items: a.Items, plainPath: a.Path}, from
+}
+
+// wrapInString gives a finding the fix that an expression is written in string(…).
+func (c *compiler) wrapInString(f *diagnostic.Finding, n *yamltree.Node, p syntax.Part) {
+	text := strings.TrimSpace(p.Text)
+	f.WithEdit(c.rule.Source.Within(n, p.Offset+strings.Index(p.Text, text)), text, "string("+text+")")
 }
 
 // branches is what notes which sides of ?: an expression takes; nil if nobody asks.

@@ -30,7 +30,8 @@ func (c *compiler) link(p *program.Program, nodes []*nodeUses) []int {
 			switch {
 			case !ok:
 				if d.ID != "" && !c.rule.OpenChildren {
-					c.report(d.Pos, diagnostic.CodeUnknownChild, "dependsOn: there is no child called %q", d.ID).Suggest(d.ID, slices.Sorted(maps.Keys(c.children)))
+					c.report(d.Pos, diagnostic.CodeUnknownChild, "dependsOn: there is no child called %q", d.ID).
+						Suggest(d.ID, slices.DeleteFunc(slices.Sorted(maps.Keys(c.children)), func(id string) bool { return id == n.spec.ID }))
 				}
 			case j == i:
 				c.report(d.Pos, diagnostic.CodeSelfReference, "dependsOn: %s cannot depend on itself", d.ID).WithHint("leave it out")

@@ -18,13 +18,26 @@ func (c *compiler) checkPlainText(n *yamltree.Node, s string) {
 	}
 	const path = `(?:parent\.(?:spec|metadata|status)|(?:children|lookups|variables)\.([A-Za-z_]\w*))(?:\.\??[A-Za-z_]\w*|\[[^\]]*\])*`
 	if m := regexp.MustCompile(`^` + path + `$`).FindStringSubmatch(s); m != nil && c.isMember(m[1]) {
-		c.reportAt(n, 0, diagnostic.CodeLooksLike, "this is literal text, and not the value of the path").WithHint("write ${%s}", s)
+		f := c.reportAt(n, 0, diagnostic.CodeLooksLike, "this is literal text, and not the value of the path")
+		f.WithHint("write ${%s}", s)
+		switch {
+		case !n.IsPlain():
+			f.WithEdit(f.Position, s, "${"+s+"}")
+		case strings.Contains(s, `"`):
+			f.WithEdit(f.Position, s, "'${"+s+"}'")
+		default:
+			f.WithEdit(f.Position, s, `"${`+s+`}"`)
+		}
 		return
 	}
 	// $(path), {path} and {{path}}.
 	bracketed := regexp.MustCompile(`(?:\$\(|\{\{?) *(` + path + `) *[)}]`)
 	if m := bracketed.FindStringSubmatchIndex(s); m != nil {
-		c.reportAt(n, m[0], diagnostic.CodeLooksLike, "this is literal text, and not the value of the path").WithHint("write ${%s}", s[m[2]:m[3]])
+		f := c.reportAt(n, m[0], diagnostic.CodeLooksLike, "this is literal text, and not the value of the path")
+		f.WithHint("write ${%s}", s[m[2]:m[3]])
+		if !n.IsPlain() {
+			f.WithEdit(f.Position, s[m[0]:m[1]], "${"+s[m[2]:m[3]]+"}")
+		}
 		return
 	}
 	foreign := regexp.MustCompile(`\{\{-? *(?:\.(?:Values|Release|Chart)\.|request\.)`)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"kanon.dev/kanon/report"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/textdiff"
 )
 
 // errFindings ends a command whose output has said already what is wrong.
@@ -26,6 +28,8 @@ type validateOptions struct {
 	output    string
 	explain   string
 	strict    bool
+	fix       bool
+	dryRun    bool
 	limits    template.Limits
 	// live is true if the kinds are those of a cluster, which the flags find.
 	live    bool
@@ -55,6 +59,10 @@ For other programs there is -o: json is a list of all findings, sarif the format
 code scanners (SARIF 2.1.0), and github what a GitHub workflow shows beside the lines
 of a pull request.
 
+With --fix the findings whose way out is known exactly are fixed in the files: names
+that are misspelt, missing quotes, missing string(…) and the like. Comments and layout stay. What was done is
+printed, then what is left to find. --dry-run prints the changes as a diff and writes nothing.
+
 With --explain nothing is checked: it prints what docs/findings.md says about a code,
 with a wrong and a right example.
 
@@ -66,6 +74,10 @@ the cluster does not answer.`,
 
   # A ConfigMap that a tool has made, against the kinds of your cluster
   kubectl kustomize . | kanon validate --cluster -
+
+  # What would be fixed, and then fix it
+  kanon validate rules/ --fix --dry-run
+  kanon validate rules/ --fix
 
   # What a code means
   kanon validate --explain KN0204
@@ -88,10 +100,17 @@ the cluster does not answer.`,
 			return o.validate(cmd, args)
 		},
 	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *validateOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
 	flags.StringVarP(&o.output, "output", "o", string(report.Text), "form of the findings: "+formatNames())
 	flags.StringVar(&o.explain, "explain", "", "explain a `code` such as KN0204, and check nothing")
+	flags.BoolVar(&o.fix, "fix", false, "fix in the files what can be fixed, and print it")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "with --fix: print a diff and write nothing")
 	flags.BoolVar(&o.strict, "strict", false, "count warnings as errors")
 	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
 	flags.Var(clusterChoice{&o.live, &o.cluster.overrides.Context.Cluster}, "cluster", "take the kinds from the cluster; --cluster=NAME: from that cluster in the kubeconfig")
@@ -102,7 +121,6 @@ the cluster does not answer.`,
 	o.cluster.complete(cmd)
 	completeFlag(cmd, "output", completeFormats)
 	completeFlag(cmd, "explain", completeCodes)
-	return cmd
 }
 
 func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
@@ -129,7 +147,10 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageErrorf(cmd, "--schemas %w", err)
 	}
-	check, err := o.check(cmd, inputs, schemas)
+	if err := o.checkFix(cmd, args); err != nil {
+		return err
+	}
+	check, different, err := o.checkAndFix(cmd, inputs, schemas)
 	if err != nil {
 		return err
 	}
@@ -139,8 +160,76 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 	if check.Rules == 0 && len(check.Findings) == 0 {
 		return fmt.Errorf("there are no rules in %s", strings.Join(args, ", "))
 	}
-	if check.Findings.HasErrors() || o.strict && len(check.Findings) > 0 {
+	if check.Findings.HasErrors() || o.strict && len(check.Findings) > 0 || different {
 		return errFindings
+	}
+	return nil
+}
+
+// checkFix refuses flags that do not go together.
+func (o *validateOptions) checkFix(cmd *cobra.Command, args []string) error {
+	switch {
+	case o.dryRun && !o.fix:
+		return usageErrorf(cmd, "--dry-run goes with --fix")
+	case o.fix && report.Format(o.output) != report.Text:
+		return usageErrorf(cmd, "--fix prints text; -o %s has the fixes of findings without it", o.output)
+	case o.fix && slices.Contains(args, "-"):
+		return usageErrorf(cmd, "--fix writes files, and standard input is none")
+	}
+	return nil
+}
+
+// checkAndFix checks the rules, after what can be fixed was fixed if that is asked for. different is true if it would be.
+func (o *validateOptions) checkAndFix(cmd *cobra.Command, inputs, schemas []manifests.File) (checked *manifests.Checked, different bool, err error) {
+	check := func(files []manifests.File) (*manifests.Checked, error) { return o.check(cmd, files, schemas) }
+	if !o.fix {
+		checked, err = check(inputs)
+		return checked, false, err
+	}
+	fixed, err := manifests.Fix(inputs, check)
+	if err != nil {
+		return nil, false, err
+	}
+	changed, was := fixed.Changed(inputs)
+	var text strings.Builder
+	for i, file := range changed {
+		if o.dryRun {
+			text.WriteString(textdiff.Unified(file.Name, was[i], file.Name+" (fixed)", file.Data))
+		} else if err := rewrite(file); err != nil {
+			return nil, false, err
+		}
+	}
+	if o.dryRun && hasColors(cmd.OutOrStdout()) {
+		colored := textdiff.Colored(text.String())
+		text.Reset()
+		text.WriteString(colored)
+	}
+	if !o.dryRun {
+		for _, f := range fixed.Done {
+			fmt.Fprintf(&text, "%s: fixed: %s [%s]\n", f.Position, f.Fix.Title, f.Code)
+		}
+	}
+	if len(changed) > 0 {
+		verb := "fixed"
+		if o.dryRun {
+			verb = "would be fixed, and this would be left:"
+		}
+		fmt.Fprintf(&text, "%s in %s %s\n", manifests.Counted(len(fixed.Done), "finding"), manifests.Counted(len(changed), "file"), verb)
+	}
+	if _, err := io.WriteString(cmd.OutOrStdout(), text.String()); err != nil {
+		return nil, false, fmt.Errorf("print what is fixed: %w", err)
+	}
+	return fixed.Left, o.dryRun && len(changed) > 0, nil
+}
+
+// rewrite writes a file that exists, which keeps its permissions.
+func rewrite(file manifests.File) error {
+	info, err := os.Stat(file.Name)
+	if err == nil {
+		err = os.WriteFile(file.Name, file.Data, info.Mode().Perm())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", file.Name, manifests.Reason(err))
 	}
 	return nil
 }

@@ -38,6 +38,9 @@ type Input struct {
 	Exists map[string]bool
 	// Fails reports whether the expression fails, and does not wait, if a read finds nothing.
 	Fails func(id int64) bool
+	// At is the position of an offset in the expression, and Quote what can begin and end text in it.
+	At    func(offset int) diagnostic.Position
+	Quote string
 	// Report reports something about a node, and about a name in it if that is not empty.
 	Report func(id int64, name string, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
 }

@@ -82,6 +82,11 @@ func (c *checker) writeAsString(e ast.Expr) string {
 	return "write string(" + c.short(e) + ")"
 }
 
+// advise gives a finding a hint about one of some nodes, and the fix that it is.
+func (c *checker) advise(f *diagnostic.Finding, hint string, nodes ...ast.Expr) {
+	fixer{expr: c.Expr, at: c.At, quote: c.Quote}.advise(f, hint, c.short, nodes...)
+}
+
 // literalWords is a literal as an author writes it.
 func literalWords(v ref.Val) string {
 	if s, ok := v.(types.String); ok {
@@ -116,7 +121,7 @@ func (c *checker) noFields(s flow.Step, of operand) {
 func (c *checker) wrongIndex(from, at operand) {
 	f := c.report(at.e, diagnostic.CodeTypes, "%s and cannot be an index of %s, %s", c.subject(at), cmp.Or(c.path(from.e), "this"), from)
 	if from.Kind() != types.ListKind && hasTextForm(at.Type) {
-		f.Hint = c.writeAsString(at.e)
+		c.advise(f, c.writeAsString(at.e), at.e)
 	}
 }
 
@@ -129,18 +134,24 @@ func (c *checker) mustBeBool(o operand, place string, others ...ast.Expr) {
 	if slices.ContainsFunc(others, isAccumulator) {
 		place = "the condition of a loop" // the condition of filter(), exists() and the like
 	}
-	c.report(o.e, diagnostic.CodeTypes, "%s must be true or false, and %s", place, c.subject(o)).Hint = o.BoolHint(c.path(o.e))
+	f := c.report(o.e, diagnostic.CodeTypes, "%s must be true or false, and %s", place, c.subject(o))
+	c.advise(f, o.BoolHint(c.path(o.e)), o.e)
 }
 
 func (c *checker) differentBranches(e ast.Expr, yes, no operand) {
-	c.report(e, diagnostic.CodeTypes, "both sides of : must have the same type, and this gives %s or %s", yes, no).
-		Hint = c.textHint(yes, no)
+	f := c.report(e, diagnostic.CodeTypes, "both sides of : must have the same type, and this gives %s or %s", yes, no)
+	if yes.Kind() == types.BytesKind && no.Kind() == types.StringKind || yes.Kind() == types.StringKind && no.Kind() == types.BytesKind {
+		f.WithHint("write bytes(…) around the text, or string(…) around the bytes")
+		return
+	}
+	c.advise(f, c.textHint(yes, no), yes.e, no.e)
 }
 
 func (c *checker) neverEqual(e ast.Expr, l, r operand) {
 	isUnequal := e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.NotEquals
 	s, o := c.order(l, r)
-	c.report(e, diagnostic.CodeNeverEqual, "%s and is never equal to %s, so this is always %t", c.subject(s), c.object(o), isUnequal).Hint = c.conversion(s, o)
+	f := c.report(e, diagnostic.CodeNeverEqual, "%s and is never equal to %s, so this is always %t", c.subject(s), c.object(o), isUnequal)
+	c.advise(f, c.conversion(s, o), s.e, o.e)
 }
 
 // order puts the side first of which a message tells what it is: a path before what is computed.
@@ -153,8 +164,8 @@ func (c *checker) order(l, r operand) (subject, object operand) {
 
 // neverIn reports an item that a list or a map never has. The items have the type of in.
 func (c *checker) neverIn(e ast.Expr, item, in operand) {
-	c.report(e, diagnostic.CodeNeverEqual, "%s and is never in %s, where each is %s", c.subject(item), cmp.Or(c.path(in.e), "this"), in).
-		Hint = c.conversion(item, in)
+	f := c.report(e, diagnostic.CodeNeverEqual, "%s and is never in %s, where each is %s", c.subject(item), cmp.Or(c.path(in.e), "this"), in)
+	c.advise(f, c.conversion(item, in), item.e)
 }
 
 // checkEnum reports a literal that a field cannot have.
@@ -210,7 +221,7 @@ func (c *checker) wrongOperand(e ast.Expr, operands []operand, wrong int) {
 	case at.Kind() == types.BytesKind && name == "base64.decode":
 		f.Hint = "it is decoded already: " + c.writeAsString(at.e) + " for the text"
 	case at.Kind() == types.BytesKind:
-		f.Hint = c.writeAsString(at.e)
+		c.advise(f, c.writeAsString(at.e), at.e)
 	case IsOptional(at.CEL()):
 		f.Hint = "give the optional value a default with orValue(…)"
 	default:
@@ -221,8 +232,8 @@ func (c *checker) wrongOperand(e ast.Expr, operands []operand, wrong int) {
 // wrongDefault reports a default that is of another type than the value that it stands for.
 func (c *checker) wrongDefault(value, given operand) {
 	wanted := value.Inner()
-	c.report(given.e, diagnostic.CodeTypes, "%s is %s where it exists, so orValue() needs %s, and %s", cmp.Or(c.path(value.e), "the value"), wanted, wanted, c.subject(given)).
-		Hint = c.defaultHint(operand{given.e, given.Inner()}, wanted)
+	f := c.report(given.e, diagnostic.CodeTypes, "%s is %s where it exists, so orValue() needs %s, and %s", cmp.Or(c.path(value.e), "the value"), wanted, wanted, c.subject(given))
+	c.advise(f, c.defaultHint(operand{given.e, given.Inner()}, wanted), given.e)
 }
 
 // defaultHint is a default of the type that is wanted.
@@ -264,14 +275,16 @@ func (c *checker) wrongOperator(e ast.Expr, symbol string, l, r operand) {
 		if s.Kind() == types.StringKind && c.path(o.e) != "" {
 			s, o = o, s
 		}
-		c.report(e, diagnostic.CodeTypes, "%s and cannot be added to %s", c.subject(s), c.object(o)).Hint = c.conversion(s, o)
+		f := c.report(e, diagnostic.CodeTypes, "%s and cannot be added to %s", c.subject(s), c.object(o))
+		c.advise(f, c.conversion(s, o), s.e, o.e)
 	case "<", "<=", ">", ">=":
-		c.report(e, diagnostic.CodeTypes, "%s and cannot be compared with %s", c.subject(s), c.object(o)).Hint = c.conversion(s, o)
+		f := c.report(e, diagnostic.CodeTypes, "%s and cannot be compared with %s", c.subject(s), c.object(o))
+		c.advise(f, c.conversion(s, o), s.e, o.e)
 	default:
 		f := c.report(e, diagnostic.CodeTypes, "%s does not take %s and %s", symbol, c.named(l), c.named(r))
 		for _, pair := range [][2]operand{{l, r}, {r, l}} {
 			if text, number := pair[0], pair[1]; text.Kind() == types.StringKind && isNumber(number.CEL()) {
-				f.WithHint("write %s(%s)", number.CEL().TypeName(), c.short(text.e))
+				c.advise(f, fmt.Sprintf("write %s(%s)", number.CEL().TypeName(), c.short(text.e)), text.e)
 			}
 		}
 	}

@@ -41,6 +41,9 @@ func (t *Template) text(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	switch {
 	case strings.HasPrefix(blanks, "${") && strings.HasSuffix(blanks, "}") && strings.Count(text, "${") == 1:
 		finding.WithHint("leave out the blanks around the expression")
+		if literal := n.Literal(); literal != text { // in quotes
+			finding.WithEdit(t.at(n), literal, literal[:1]+blanks+literal[:1])
+		}
 	case s.IsBytes():
 		finding.WithHint("%s", bytesHint("write one expression with bytes(…)", at))
 	}
@@ -112,8 +115,18 @@ func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 		if m.field != "" {
 			text = fmt.Sprintf("has no field %s, which this gives", m.field)
 		}
-		r.reportAt(r.place(e), diagnostic.CodeFieldResult, "%s %s", at, text).WithHint("%s", bytesHint(r.hint(e, s, m), at))
+		f := r.reportAt(r.place(e), diagnostic.CodeFieldResult, "%s %s", at, text)
+		r.fixer().advise(f, bytesHint(r.hint(e, s, m), at), r.source, e)
+		return
 	}
+	if read, ok := r.x.missing[e.ID()]; ok && e.Kind() == ast.SelectKind && e.ID() == r.x.expr.Root().ID() {
+		// A field is left out whose value does not exist.
+		read.finding.WithEdit(read.finding.Position, "", "?")
+	}
+}
+
+func (r *resultCheck) fixer() fixer {
+	return fixer{expr: r.x.expr, quote: QuoteIn(r.n), at: func(offset int) diagnostic.Position { return r.Source.Within(r.n, r.Offset+offset) }}
 }
 
 // hint says how a part of the expression can be made to fit.

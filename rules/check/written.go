@@ -41,7 +41,19 @@ func (t *Template) written(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	if s.IsBytes() {
 		hint = bytesHint(writeBytes, at)
 	}
-	t.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is %s", at, wants(s), what).WithHint("%s", hint)
+	f := t.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is %s", at, wants(s), what)
+	f.Hint = hint
+	text, isText := n.Text()
+	switch list, isList := strings.CutSuffix(strings.TrimPrefix(hint, "write "), ", a list of one"); {
+	case hint == syntax.QuotesHint:
+		syntax.SuggestQuotes(f, n)
+	case hint == withoutQuotes && n.Literal() != text:
+		f.WithEdit(t.at(n), n.Literal(), text)
+	case isList && isText && n.Literal() != text:
+		f.WithEdit(t.at(n), n.Literal(), "["+n.Literal()+"]")
+	case isList:
+		f.WithEdit(t.at(n), n.Raw(), list)
+	}
 }
 
 // takes reports whether a value that is written out can stand in a field. Base64 is text.

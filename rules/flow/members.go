@@ -92,7 +92,7 @@ func (a *analyzer) child(e ast.Expr, id string, soft bool) *Origin {
 	if !a.Scope.AllowChildren {
 		return later() // unknownNames reported it
 	}
-	spec := a.childCalled(e, id)
+	spec := a.childCalled(e, RootChildren, id)
 	if spec == nil {
 		return later()
 	}
@@ -101,18 +101,18 @@ func (a *analyzer) child(e ast.Expr, id string, soft bool) *Origin {
 	return &Origin{Waits: true, complete: spec.Many()}
 }
 
-// childCalled is the child that the node e names; nil after a finding.
-func (a *analyzer) childCalled(e ast.Expr, id string) *syntax.Child {
+// childCalled is the child that the node e names after a root; nil after a finding.
+func (a *analyzer) childCalled(e ast.Expr, root, id string) *syntax.Child {
 	spec := a.Children[id]
 	if spec == nil && !a.Rule.OpenChildren {
-		a.out.ReportNode(e.ID(), id, diagnostic.CodeUnknownChild, "there is no child called %q", id).Suggest(id, a.Names.Members(RootChildren))
+		a.out.ReportNode(e.ID(), id, diagnostic.CodeUnknownChild, "there is no child called %q", id).Suggest(id, a.Names.Members(root))
 	}
 	return spec
 }
 
 // observed is observed.<id>. It orders nothing, and may be null.
 func (a *analyzer) observed(e ast.Expr, id string) *Origin {
-	if !a.Scope.AllowChildren || a.childCalled(e, id) == nil {
+	if !a.Scope.AllowChildren || a.childCalled(e, RootObserved, id) == nil {
 		return later()
 	}
 	a.out.Live[id] = true
@@ -129,7 +129,7 @@ func (a *analyzer) pair(e ast.Expr, id string, soft bool) *Origin {
 	case slices.Contains(a.Scope.Family, id):
 		a.out.Items, a.out.Live[id] = true, true
 		a.noteMember(e, RootEach, id, !soft)
-	case a.childCalled(e, id) != nil:
+	case a.childCalled(e, RootEach, id) != nil:
 		a.out.ReportNode(e.ID(), id, diagnostic.CodeNotPaired, "%s does not have the same items as %s, so each.%s does not exist", id, a.Scope.Place, id).
 			Suggest(id, a.Scope.Family)
 	}

@@ -3,6 +3,7 @@ package syntax
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -112,7 +113,10 @@ func reasonHint(text string) string {
 // templateText is a string that may have expressions. It is nil after a finding.
 func (d *decoder) templateText(n *yamltree.Node, path string) *yamltree.Node {
 	if _, ok := n.Text(); !ok {
-		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()).WithHint("%s", QuotesFor(n))
+		f := d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What())
+		if !strings.HasSuffix(path, ".reason") { // which is a word
+			SuggestQuotes(f, n)
+		}
 		return nil
 	}
 	return n

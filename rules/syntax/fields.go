@@ -3,6 +3,7 @@ package syntax
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -130,18 +131,21 @@ func misplacedField(n *yamltree.Node, path string, f yamltree.Field) string {
 // QuotesHint is for scalars that YAML does not read as strings.
 const QuotesHint = "put quotes around it"
 
-// QuotesFor is QuotesHint for a scalar other than null, and empty for any other node.
-func QuotesFor(n *yamltree.Node) string {
-	if n.Kind != yamltree.Scalar || n.Value == nil {
-		return ""
+// SuggestQuotes adds QuotesHint and its fix to a finding at a scalar other than null, and nothing at any other node.
+func SuggestQuotes(f *diagnostic.Finding, n *yamltree.Node) {
+	if n.Kind == yamltree.Scalar && n.Value != nil {
+		f.WithHint(QuotesHint)
+		f.WithEdit(f.Position, n.Literal(), strconv.Quote(n.Raw()))
 	}
-	return QuotesHint
 }
 
 // list gives the items of a list.
 func (d *decoder) list(n *yamltree.Node, path string) []*yamltree.Node {
 	if n.Kind != yamltree.Sequence {
-		d.report(n, diagnostic.CodeFieldType, "%s must be a list, and is %s", path, n.What()).WithHint("%s", asListHint(n, path))
+		f := d.report(n, diagnostic.CodeFieldType, "%s must be a list, and is %s", path, n.What())
+		if f.Hint = asListHint(n, path); strings.HasPrefix(f.Hint, "write [") && strings.HasSuffix(path, ".dependsOn") {
+			f.WithEdit(f.Position, n.Literal(), "["+n.Literal()+"]")
+		}
 		return nil
 	}
 	return n.Items
@@ -166,7 +170,10 @@ func (d *decoder) plainString(n *yamltree.Node, path string) (string, bool) {
 	s, ok := n.Text()
 	switch {
 	case n.Kind == yamltree.Scalar && !ok && n.Value != nil:
-		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()).WithHint("%s", QuotesHint)
+		f := d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What())
+		if takesAnyText(path) {
+			SuggestQuotes(f, n)
+		}
 		return "", false
 	case !ok:
 		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What())
@@ -193,6 +200,11 @@ func (d *decoder) word(n *yamltree.Node, path string, words []string) string {
 	return text
 }
 
+// takesAnyText tells whether a number or a truth value in quotes can stand in a field. It is no id, no kind and no path.
+func takesAnyText(path string) bool {
+	return strings.HasPrefix(path, "metadata.") || strings.Contains(path, "amespaces[") || strings.Contains(path, ".values[") || strings.HasSuffix(path, ".key")
+}
+
 func (d *decoder) stringMap(n *yamltree.Node, path string) map[string]string {
 	if n.Kind != yamltree.Mapping {
 		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", path, n.What())
@@ -204,7 +216,7 @@ func (d *decoder) stringMap(n *yamltree.Node, path string) map[string]string {
 		s, ok := f.Value.Text()
 		switch {
 		case !ok:
-			d.report(f.Value, diagnostic.CodeFieldType, "%s must be a string, and is %s", at, f.Value.What()).WithHint("%s", QuotesFor(f.Value))
+			SuggestQuotes(d.report(f.Value, diagnostic.CodeFieldType, "%s must be a string, and is %s", at, f.Value.What()), f.Value)
 		case HasExpression(s) && path == "metadata.labels":
 			d.report(f.Value, diagnostic.CodeStrayExpression, "%s cannot contain an expression", at)
 		}

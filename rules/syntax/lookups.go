@@ -123,7 +123,7 @@ func (d *decoder) objectText(n *yamltree.Node, path string, check func(string) [
 	s, ok := n.Text()
 	switch {
 	case !ok:
-		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()).WithHint("%s", QuotesFor(n))
+		SuggestQuotes(d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()), n)
 		return nil
 	case s == "":
 		d.report(n, diagnostic.CodeEmpty, "%s is empty", path)
@@ -181,7 +181,7 @@ func (d *decoder) openMapping(n *yamltree.Node, path string) {
 // openText checks a string, with expressions or without.
 func (d *decoder) openText(n *yamltree.Node, path string) {
 	if _, ok := n.Text(); !ok {
-		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()).WithHint("%s", QuotesFor(n))
+		SuggestQuotes(d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()), n)
 	}
 }
 

@@ -206,5 +206,22 @@ func (n *Node) Shown() string {
 // Raw is the text of a scalar, whatever its type. It is empty for other nodes.
 func (n *Node) Raw() string { return n.yaml.Value }
 
+// IsPlain reports whether the document writes a scalar without quotes and not as a block.
+func (n *Node) IsPlain() bool {
+	return n.yaml.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+}
+
+// Literal is a scalar as the document writes it on one line. It is the text alone if that stands in a block, and what it gives if
+// it has escapes, which no document has at its place.
+func (n *Node) Literal() string {
+	switch {
+	case n.yaml.Style&yaml.DoubleQuotedStyle != 0:
+		return `"` + n.yaml.Value + `"`
+	case n.yaml.Style&yaml.SingleQuotedStyle != 0:
+		return "'" + n.yaml.Value + "'"
+	}
+	return n.yaml.Value
+}
+
 // HasComment reports whether a comment follows on the line of the node.
 func (n *Node) HasComment() bool { return n.yaml.LineComment != "" }

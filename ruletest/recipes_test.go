@@ -1,0 +1,79 @@
+package ruletest_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kanon.dev/kanon/ruletest"
+)
+
+// webApps defines the parents of the examples in docs/rules.md, with any fields.
+const webApps = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: webapps.shop.example.com}
+spec:
+  group: shop.example.com
+  scope: Namespaced
+  names: {kind: WebApp, plural: webapps}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        x-kubernetes-preserve-unknown-fields: true
+        properties:
+          status:
+            type: object
+            x-kubernetes-preserve-unknown-fields: true
+            properties: {conditions: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`
+
+// The recipes in docs/rules.md do over time what the page says. A file NAME_test.yaml has the cases of the rule below the heading
+// of that name.
+func TestRecipes(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range filesIn(t, "testdata/recipes/*_test.yaml") {
+		name := strings.TrimSuffix(filepath.Base(file), "_test.yaml")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			cases, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, text := range map[string]string{"crd.yaml": webApps, "rule.yaml": recipe(t, string(page), name), "rule_test.yaml": string(cases)} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			result := ruletest.Run(t.Context(), filepath.Join(dir, "rule_test.yaml"), ruletest.Options{}, nil)
+			if result.Failed() || len(result.Cases) == 0 {
+				var text strings.Builder
+				_ = ruletest.Printer{}.Print(&text, result)
+				t.Error(text.String())
+			}
+		})
+	}
+}
+
+// recipe is the rule below a heading, which is given as its anchor.
+func recipe(t *testing.T, page, anchor string) string {
+	t.Helper()
+	_, below, found := strings.Cut(page, "\n#### "+strings.ToUpper(anchor[:1])+strings.ReplaceAll(anchor[1:], "-", " ")+"\n")
+	_, rest, hasRule := strings.Cut(below, "```yaml rule\n")
+	spec, _, _ := strings.Cut(rest, "```\n")
+	if !found || !hasRule {
+		t.Fatalf("docs/rules.md has no recipe %s", anchor)
+	}
+	spec = "parent: {apiVersion: shop.example.com/v1, kind: WebApp}\n" + spec
+	return "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: recipe}\nspec:\n  " + strings.TrimSpace(strings.ReplaceAll(spec, "\n", "\n  ")) + "\n"
+}
