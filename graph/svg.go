@@ -44,15 +44,8 @@ func (g *Graph) svg() string {
 	for _, e := range g.Edges {
 		from, to := places[g.index(e.From)], places[g.index(e.To)]
 		x1, y1, x2, y2 := x(from)+width, y(from)+nodeHeight/2, x(to), y(to)+nodeHeight/2
-		style := `stroke-width="1.2"`
-		switch {
-		case e.Waits:
-			style = `stroke-width="2.6"`
-		case e.Observes:
-			style = `stroke-width="1.2" stroke-dasharray="3 3"`
-		}
 		fmt.Fprintf(&out, `<path d="M%.0f,%.0f C%.0f,%.0f %.0f,%.0f %.0f,%.0f" fill="none" stroke="#7a869a" %s marker-end="url(#arrow)"/>
-`, x1, y1, x1+gapX/2, y1, x2-gapX/2, y2, x2, y2, style)
+`, x1, y1, x1+gapX/2, y1, x2-gapX/2, y2, x2, y2, e.stroke())
 	}
 	fills := map[Kind]string{Parent: "#cfe3ff", Lookup: "#fff1c2", Child: "#d9f2dd", Patch: "#ffe0cc", Status: "#e6dcf7"}
 	for i, n := range g.Nodes {
@@ -78,4 +71,16 @@ func (g *Graph) svg() string {
 	}
 	out.WriteString("</svg>\n")
 	return out.String()
+}
+
+// stroke is how an arrow is drawn.
+func (e Edge) stroke() string {
+	switch {
+	case e.Waits:
+		return `stroke-width="2.6"`
+	case e.Observes:
+		return `stroke-width="1.2" stroke-dasharray="3 3"`
+	default:
+		return `stroke-width="1.2"`
+	}
 }
