@@ -46,6 +46,12 @@ func (c *compiler) link(p *program.Program, nodes []*nodeUses) []int {
 		needs[i] = slices.Concat(child.Needs, child.WaitsFor)
 	}
 	order, cycles := flow.Sort(needs)
+	c.reportCycles(p, cycles)
+	return order
+}
+
+// reportCycles reports children that need each other.
+func (c *compiler) reportCycles(p *program.Program, cycles [][]int) {
 	for _, cycle := range cycles {
 		ids := make([]string, len(cycle))
 		for i, n := range cycle {
@@ -56,11 +62,13 @@ func (c *compiler) link(p *program.Program, nodes []*nodeUses) []int {
 			c.report(first.Position, diagnostic.CodeSelfReference, "%s reads itself", ids[0]).
 				WithHint("to read the object that exists already, write observed.%s", ids[0])
 		} else {
-			c.report(first.Position, diagnostic.CodeChildCycle, "children depend on each other: %s", strings.Join(ids, " → ")).
-				WithHint("read one of them as observed.<id>, which waits for nothing")
+			f := c.report(first.Position, diagnostic.CodeChildCycle, "children depend on each other: %s", strings.Join(ids, " → "))
+			f.WithHint("read one of them as observed.<id>, which waits for nothing")
+			for at, n := range cycle[1 : len(cycle)-1] {
+				f.WithRelated(p.Children[n].Position, "which needs %s", ids[at+2])
+			}
 		}
 	}
-	return order
 }
 
 // reader is a part of the rule that reads nodes and is no node itself: a condition,
@@ -116,6 +124,7 @@ func (c *compiler) checkSkippedChild(by *reader, r flow.Ref, target *nodeUses) {
 	switch {
 	case target.creation.Given && !flow.Ensured(r, &by.guard, &target.creation):
 		f = c.report(r.Pos, diagnostic.CodeUncreatedChild, "%s reads %s, which does not exist if its createWhen is false before it is created", by.label, r.Name())
+		c.relate(f, target.spec.CreateWhen, "the createWhen is here")
 	case target.guard.Given && !flow.Ensured(r, &by.guard, &target.guard):
 		absent := "while its when is false"
 		if c.differOnlyInKind(&by.guard, target) {
@@ -125,6 +134,7 @@ func (c *compiler) checkSkippedChild(by *reader, r flow.Ref, target *nodeUses) {
 			absent = "while the parent is not being deleted"
 		}
 		f = c.report(r.Pos, diagnostic.CodeSkippedChild, "%s reads %s, which does not exist %s", by.label, r.Name(), absent)
+		c.relate(f, target.spec.When, "the when is here")
 	default:
 		return
 	}
@@ -138,6 +148,13 @@ func (c *compiler) checkSkippedChild(by *reader, r flow.Ref, target *nodeUses) {
 	}
 }
 
+// relate shows a part of the rule that a finding follows from; nothing if there is none.
+func (c *compiler) relate(f *diagnostic.Finding, n *yamltree.Node, label string) {
+	if n != nil {
+		f.WithRelated(c.rule.Source.At(n), "%s", label)
+	}
+}
+
 func (c *compiler) checkSkippedLookup(by *reader, r flow.Ref) {
 	l := c.lookups[r.ID]
 	if l == nil || !l.guard.Given || l.spec.Optional || len(l.spec.ForEach) > 0 || l.spec.Gaps["forEach"] || l.spec.Gaps["optional"] {
@@ -145,6 +162,7 @@ func (c *compiler) checkSkippedLookup(by *reader, r flow.Ref) {
 	}
 	if !flow.Ensured(r, &by.guard, &l.guard) {
 		f := c.report(r.Pos, diagnostic.CodeSkippedLookup, "%s reads %s, which has no value while its when is false", by.label, r.Name())
+		c.relate(f, l.spec.When, "the when is here")
 		if by.bare {
 			f.WithHint("write lookups.?%s with a default, or make the lookup optional", r.ID)
 			return
@@ -184,7 +202,8 @@ func (c *compiler) checkIdentities(p *program.Program) {
 		}
 		if !exclusive(spec, &c.rule.Children[first]) {
 			c.report(c.rule.Source.At(metadata.Get("name")), diagnostic.CodeSameObject, "%s is the same object as %s: both are %s %s",
-				spec.Label(), c.rule.Children[first].Label(), child.GVK.Kind, strconv.Quote(name))
+				spec.Label(), c.rule.Children[first].Label(), child.GVK.Kind, strconv.Quote(name)).
+				WithRelated(c.rule.Source.At(c.rule.Children[first].Template.Get("metadata").Get("name")), "the first one")
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -165,6 +166,7 @@ func (a *Analysis) ReportNode(id int64, name string, code diagnostic.Code, forma
 	f := a.in.Report(offset, code, format, args...)
 	if name != "" {
 		f.Position = a.in.Position(NameOffset(a.in.Expr.Text(), offset, name))
+		f.Length = utf8.RuneCountInString(name)
 	}
 	return f
 }
