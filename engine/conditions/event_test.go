@@ -89,8 +89,7 @@ func TestNotice(t *testing.T) {
 			{"a", refused, "waits for b", true},
 			{"a", Summary{Stalled, ReasonFinalizeTimeout, "waits for a"}, "refused", true},
 		},
-		"under way":           {{"a", Summary{Type: Reconciling, Reason: ReasonWaiting}, "", false}},
-		"deletion is blocked": {{"a", Summary{Type: Reconciling, Reason: ReasonDeleting}, "", true}},
+		"under way": {{"a", Summary{Type: Reconciling, Reason: ReasonWaiting}, "", false}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -25,9 +25,9 @@ func (s *Report) emitEvents() {
 }
 
 // emitSummary emits the Events about what is in the way of the parent: at once what somebody has to change, and what it waits
-// for if that lasts and no condition shows it.
+// for if that lasts, and no condition shows it or it blocks a deletion.
 func (s *Report) emitSummary(ctx context.Context, summary conditions.Summary) {
-	waits := summary.Type == conditions.Reconciling && summary.Reason != conditions.ReasonDeleting && !s.showsConditions(ctx)
+	waits := summary.Type == conditions.Reconciling && (summary.Reason == conditions.ReasonDeleting || !s.showsConditions(ctx))
 	var stalls, lasts bool
 	var after time.Duration
 	s.Parents.Update(s.Key, func(state *parents.State) {
