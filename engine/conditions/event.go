@@ -81,7 +81,8 @@ type Emitted []program.Event
 
 // Due takes in what spec.events rendered and lists the Events to emit: each when its when turns true, and when its text
 // changes. The first call for a parent that is older than the rule only takes in how things are, so that neither a restart nor a
-// new rule reports what happened long ago.
+// new rule reports what happened long ago. It does report what is so because the parent is being finalized: that has no later
+// call that could.
 func (e *Emitted) Due(rendered []program.Event, isOld bool) []program.Event {
 	if len(rendered) == 0 {
 		return nil
@@ -102,7 +103,9 @@ func (e *Emitted) Due(rendered []program.Event, isOld bool) []program.Event {
 		}
 		(*e)[i] = event
 		(*e)[i].Message = strings.Clone(event.Message) // it may be a part of the parent's text, which it outlives
-		if event.State == program.EventOn && before.State != program.EventUnknown && event != before {
+		isNew := before.State != program.EventUnknown || event.Finalizing
+		before.Finalizing = event.Finalizing
+		if event.State == program.EventOn && isNew && event != before {
 			due = append(due, event)
 		}
 	}

@@ -20,7 +20,7 @@ func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
 		if done, out := p.finalize(ctx); !done {
 			return out
 		}
-		p.problems, p.outcome = nil, program.Outcome{}
+		p.problems, p.pending, p.outcome = nil, nil, program.Outcome{}
 	}
 	p.r.Patches.Drop(p.op, p.key)
 	if p.r.Patches.IsLeaving(p.key) && len(p.deleter.awaited(p.deleter.tracked())) == 0 {
