@@ -110,3 +110,82 @@ func TestEventsOfTheRule(t *testing.T) {
 	w.awaitLit("new", "it is blue", "it is blue", "it is red")
 	w.awaitLit("old", "it is green")
 }
+
+const farewellRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: farewell}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  children:
+  - id: claim
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-claim"}
+  variables: [{name: going, value: "${finalizing}"}]
+  status: {phase: "${finalizing ? 'Going' : 'Up'}"}
+  conditions:
+  - {type: Serving, status: "${!finalizing}", reason: AsPlanned}
+  events:
+  - {when: "${finalizing}", reason: Bye, message: "bye ${parent.metadata.name}"}
+  - {when: "${variables.going}", reason: Gone, message: "was ${status.phase}"}
+  - {when: "${parent.metadata.name != ''}", reason: Lit, message: "lit"}
+  finalize: {until: "${parent.spec.?until.orValue(true)}"}
+`
+
+// What a rule says while it finalizes is told once before the parent is deleted, also if until holds at once, and if Kanon is
+// away when the deletion begins.
+func TestEventsOfADeletion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("farewell", farewellRule)
+	notes := w.resource("Note")
+	stop := w.run()
+	once := func(name string) {
+		t.Helper()
+		w.awaitEvent(w.home, name, "Bye")
+		w.awaitEvent(w.home, name, "Gone")
+		for reason, want := range map[string]string{"Bye": "bye " + name, "Gone": "was Going", "Lit": "lit"} {
+			if said := w.saidOf(name, reason); !slices.Equal(said, []string{want}) {
+				t.Errorf("%s: the Events %s are %q, want one", name, reason, said)
+			}
+		}
+	}
+	for name, spec := range map[string]string{"red": "{}", "held": "{}", "slow": "{until: false}", "away": "{}"} {
+		w.parent("Note", name, spec)
+		w.await(notes, w.home, name, "is ready", isTrue("Ready"))
+		w.awaitEvent(w.home, name, "Lit")
+	}
+	w.delete(notes, w.home, "red")
+	w.awaitGone(notes, w.home, "red")
+	once("red")
+
+	w.patch(configMaps, w.home, "held-claim", inUse)
+	for _, name := range []string{"held", "slow"} {
+		w.delete(notes, w.home, name)
+		w.await(notes, w.home, name, "says that it goes", func(obj *unstructured.Unstructured) bool {
+			return field(obj, "status", "phase") == "Going" && conditionField(obj, "Serving", "status") == "False"
+		})
+		once(name)
+	}
+
+	stop()
+	w.delete(notes, w.home, "away")
+	awaitNextSecond()
+	w.run()
+	w.awaitGone(notes, w.home, "away")
+	once("away")
+	w.awaitLook("slow")
+	w.quiet()
+	once("slow") // and not again after a restart
+	w.patch(notes, w.home, "slow", `{"spec":{"until":true}}`)
+	w.awaitGone(notes, w.home, "slow")
+	w.patch(configMaps, w.home, "held-claim", unused)
+	w.awaitGone(notes, w.home, "held")
+	w.quiet()
+	for _, name := range []string{"held", "slow", "away"} {
+		once(name)
+	}
+}

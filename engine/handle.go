@@ -11,6 +11,7 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
@@ -30,7 +31,7 @@ func (e *Engine) handle(event monitor.Event) {
 	}
 	for _, op := range running.ByKey[event.Key] {
 		if event.Key == op.ParentKey {
-			e.noteOrphaning(op.ID, event)
+			e.noteDeletion(op.ID, event)
 			e.handleParent(op, event)
 		}
 		if op.NamespaceKey != nil && event.Key == *op.NamespaceKey {
@@ -203,14 +204,18 @@ func isOwnStatusEvent(event monitor.Event) bool {
 	return ok && feedback.IsStatusWrite(before, after, plan.IsStatusManager)
 }
 
-// noteOrphaning takes in from an event whether a parent is being deleted with orphaning.
-func (e *Engine) noteOrphaning(rule string, event monitor.Event) {
+// noteDeletion takes in from an event whether a parent is being deleted otherwise than in the background.
+func (e *Engine) noteDeletion(rule string, event monitor.Event) {
 	live := event.New.Head()
 	switch {
-	case live != nil && live.GetDeletionTimestamp() != nil && apply.Has(live, metav1.FinalizerOrphanDependents):
-		e.parents.Update(keyAt(rule, event.New), func(s *parents.State) { s.Orphaned = event.New.UID() })
+	case live != nil && live.GetDeletionTimestamp() != nil:
+		if propagation := ending.Propagation(live); propagation != metav1.DeletePropagationBackground {
+			e.parents.Update(keyAt(rule, event.New), func(s *parents.State) {
+				s.Deletion = parents.Deletion{UID: event.New.UID(), Propagation: propagation}
+			})
+		}
 	case event.New == nil && event.Old != nil:
-		e.parents.Update(keyAt(rule, event.Old), func(s *parents.State) { s.Orphaned = "" })
+		e.parents.Update(keyAt(rule, event.Old), func(s *parents.State) { s.Deletion = parents.Deletion{} })
 	}
 }
 

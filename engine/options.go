@@ -55,7 +55,8 @@ type Options struct {
 	// RecreateBase and RecreateMax bound the exponential back-off of objects that are deleted and created again and again. One
 	// that lasts twice RecreateMax starts again with the first. Defaults: 10 seconds and 5 minutes.
 	RecreateBase, RecreateMax time.Duration
-	// WaitLimit is how long a parent may wait before an Event says what for, where its kind has no conditions. Default: 1 minute.
+	// WaitLimit is how long a parent may wait before an Event says what for, where its kind has no conditions or the deletion of
+	// the parent waits. Default: 1 minute.
 	WaitLimit time.Duration
 	// Limits bound what an evaluation of a rule may take. Default: those of package rules.
 	Limits template.Limits

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -208,7 +209,8 @@ func TestChildThatCannotGo(t *testing.T) {
 	t.Parallel()
 	w, elsewhere := wideWorld(t)
 	w.rule("wide", wideRule)
-	stop := w.run()
+	soon := func(o *engine.Options) { o.WaitLimit = time.Second }
+	stop := w.run(soon)
 	teams := w.resource("Team")
 	w.team("red", elsewhere)
 	w.team("blue", elsewhere)
@@ -217,7 +219,7 @@ func TestChildThatCannotGo(t *testing.T) {
 	w.quiet()
 
 	w.delete(teams, w.home, "blue")
-	w.delete(teams, w.home, "red")
+	w.deleteWith(metav1.DeletePropagationForeground, teams, "red")
 	stuck := w.await(teams, w.home, "red", "says what it waits for", func(obj *unstructured.Unstructured) bool {
 		return strings.Contains(conditionField(obj, "Reconciling", "message"), "example.com/backup")
 	})
@@ -227,13 +229,14 @@ func TestChildThatCannotGo(t *testing.T) {
 	w.awaitEvent(w.home, "red", "Deleting")
 	w.awaitGone(w.resource("Zone"), "", w.home+"-red")
 	w.quiet()
+	w.get(teams, w.home, "red")
 	stop()
-	w.run()
-	w.awaitLook("red")
+	w.run(soon)
+	w.awaitGone(teams, w.home, "red") // nothing tells any more that the deletion was in the foreground
 	w.quiet()
 	w.get(configMaps, elsewhere, "blue-far") // its parent is suspended
 	w.patch(configMaps, elsewhere, "red-far", `{"metadata":{"finalizers":null}}`)
-	w.awaitGone(teams, w.home, "red")
+	w.awaitGone(configMaps, elsewhere, "red-far")
 
 	w.patch(teams, w.home, "blue", resume)
 	w.awaitGone(teams, w.home, "blue")

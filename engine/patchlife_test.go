@@ -269,10 +269,11 @@ func TestParentThatIsHeldAwaitsItsPatches(t *testing.T) {
 	w.run(func(o *engine.Options) { o.Client = release.client })
 	w.team("red", elsewhere)
 	w.await(configMaps, elsewhere, "board", "is patched", has("red", "data", "team"))
+	w.patch(configMaps, elsewhere, "red-far", inUse)
 	release.shut()
 	w.delete(w.resource("Team"), w.home, "red")
 	release.await()
-	w.awaitGone(configMaps, elsewhere, "red-far")
+	w.await(configMaps, elsewhere, "red-far", "is being deleted", isDeleting)
 	w.awaitGone(w.resource("Zone"), "", w.home+"-red")
 	w.quiet()
 	if team := w.get(w.resource("Team"), w.home, "red"); !w.holds("wide")(team) {

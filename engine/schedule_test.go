@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,6 +53,50 @@ func TestRequeueAfter(t *testing.T) {
 	clock.advance()
 	w.await(w.resource("Note"), w.home, "n", "says when it was due", has(clock.Now().UTC().Format(time.RFC3339), "status", "at"))
 	w.quiet()
+}
+
+const recordingRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: recording}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  variables:
+  - {name: past, value: "${parent.?status.history.orValue([])}"}
+  - {name: isRecorded, value: "${variables.past.exists(h, h.text == parent.spec.text)}"}
+  status:
+    history: >-
+      ${variables.isRecorded ? variables.past
+        : variables.past + [{"text": parent.spec.text, "at": truncate(now, duration("1s"))}]}
+`
+
+// The time at which something happened is recorded as it was then, and never changes, as docs/rules.md shows.
+func TestRecordOfWhenSomethingHappened(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("recording", recordingRule)
+	clock := newHandClock()
+	w.run(func(o *engine.Options) { o.Clock = clock })
+	w.parent("Note", "n", "{text: zero}")
+	var want []any
+	for i, text := range []string{"zero", "one", "two", "three"} {
+		if i > 0 {
+			clock.advance()
+			w.patch(w.resource("Note"), w.home, "n", `{"spec":{"text":"`+text+`"}}`)
+		}
+		want = append(want, map[string]any{"text": text, "at": clock.Now().UTC().Format(time.RFC3339)})
+		w.await(w.resource("Note"), w.home, "n", "has recorded "+text, func(obj *unstructured.Unstructured) bool {
+			return reflect.DeepEqual(field(obj, "status", "history"), want)
+		})
+	}
+	clock.advance()
+	w.patch(w.resource("Note"), w.home, "n", `{"spec":{"other":"x"}}`)
+	w.awaitLook("n")
+	w.quiet()
+	if history := field(w.get(w.resource("Note"), w.home, "n"), "status", "history"); !reflect.DeepEqual(history, want) {
+		t.Errorf("the history is %v, want %v", history, want)
+	}
 }
 
 // A burst of changes makes one reconcile at once and one at the end, and the last

@@ -128,6 +128,7 @@ func (c *compiler) events() []program.EventTemplate {
 				return p
 			})
 		}
+		out[i].Finalizing = u.Finalizing
 		c.readers = append(c.readers, by)
 	}
 	return out

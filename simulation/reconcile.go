@@ -49,11 +49,11 @@ func (s *Simulation) reconcile(ctx context.Context) (changed bool) {
 	rendered, changed := s.apply(p.Nodes)
 	changed = s.prune(p, rendered) || changed
 	changed = s.contribute(p.Outcome.Patches) || changed
+	s.emit(p.Outcome.Events)
 	if isDeleting && p.Outcome.Finalization.Done {
 		s.deleteParent()
 		return true
 	}
-	s.emit(p.Outcome.Events)
 	changed = s.writeStatus(p) || changed
 	if p.Outcome.Deletion == program.DeletionOn && !isDeleting {
 		s.markDeleted(s.parent)

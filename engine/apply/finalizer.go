@@ -34,17 +34,12 @@ type Finalizer struct {
 	Manager string
 }
 
-// Has reports whether an object carries a finalizer.
-func Has(obj *unstructured.Unstructured, finalizer string) bool {
-	return slices.Contains(obj.GetFinalizers(), finalizer)
-}
-
 // AddFinalizer adds a finalizer by server-side apply to exactly the object seen, and with exact only to the version seen of
 // it, and returns the object as it is then. One that exists costs no request.
 //
 // The error is a *ReplacedError when the object is gone, was replaced, is being deleted, or with exact has changed.
 func (w *Writer) AddFinalizer(ctx context.Context, f Finalizer, exact bool) (*unstructured.Unstructured, error) {
-	if Has(f.Object, f.Name) {
+	if slices.Contains(f.Object.GetFinalizers(), f.Name) {
 		return f.Object, nil
 	}
 	ref := mark.RefOf(f.Object)

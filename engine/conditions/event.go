@@ -21,13 +21,13 @@ type Notice struct {
 	summary Summary
 }
 
-// IsDue takes in the summary of a parent, and tells whether an Event is due: because the parent stalls, or cannot be deleted,
-// or does so for another reason. A parent whose condition, of a type with the rule's prefix, has said so since before a
-// restart needs none. A timeout is one Event, whatever its message says then.
+// IsDue takes in the summary of a parent, and tells whether an Event is due: because the parent stalls, or does so for another
+// reason. A parent whose condition, of a type with the rule's prefix, has said so since before a restart needs none. A timeout
+// is one Event, whatever its message says then.
 func (n *Notice) IsDue(parent *unstructured.Unstructured, prefix string, s Summary) bool {
 	before := *n
 	*n = Notice{}
-	if s.Type != Stalled && s.Reason != ReasonDeleting {
+	if s.Type != Stalled {
 		return false
 	}
 	*n = Notice{uid: parent.GetUID(), summary: s}
@@ -43,8 +43,8 @@ func (n *Notice) IsDue(parent *unstructured.Unstructured, prefix string, s Summa
 	return before != Notice{} || condition == nil || condition["message"] != s.Message
 }
 
-// Wait is since when a parent that has no conditions waits, and what an Event said about it. The zero value is of a parent
-// that does not wait.
+// Wait is since when a parent waits for what takes an Event to report, and what an Event said about it. The zero value is of a
+// parent that does not wait.
 type Wait struct {
 	// uid is the parent's, which may have been deleted and created again since.
 	uid types.UID
@@ -81,7 +81,8 @@ type Emitted []program.Event
 
 // Due takes in what spec.events rendered and lists the Events to emit: each when its when turns true, and when its text
 // changes. The first call for a parent that is older than the rule only takes in how things are, so that neither a restart nor a
-// new rule reports what happened long ago.
+// new rule reports what happened long ago. It does report what is so because the parent is being finalized: that has no later
+// call that could.
 func (e *Emitted) Due(rendered []program.Event, isOld bool) []program.Event {
 	if len(rendered) == 0 {
 		return nil
@@ -102,7 +103,9 @@ func (e *Emitted) Due(rendered []program.Event, isOld bool) []program.Event {
 		}
 		(*e)[i] = event
 		(*e)[i].Message = strings.Clone(event.Message) // it may be a part of the parent's text, which it outlives
-		if event.State == program.EventOn && before.State != program.EventUnknown && event != before {
+		isNew := before.State != program.EventUnknown || event.Finalizing
+		before.Finalizing = event.Finalizing
+		if event.State == program.EventOn && isNew && event != before {
 			due = append(due, event)
 		}
 	}

@@ -89,8 +89,7 @@ func TestNotice(t *testing.T) {
 			{"a", refused, "waits for b", true},
 			{"a", Summary{Stalled, ReasonFinalizeTimeout, "waits for a"}, "refused", true},
 		},
-		"under way":           {{"a", Summary{Type: Reconciling, Reason: ReasonWaiting}, "", false}},
-		"deletion is blocked": {{"a", Summary{Type: Reconciling, Reason: ReasonDeleting}, "", true}},
+		"under way": {{"a", Summary{Type: Reconciling, Reason: ReasonWaiting}, "", false}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,6 +112,9 @@ func TestNotice(t *testing.T) {
 func TestEmitted(t *testing.T) {
 	t.Parallel()
 	on := func(message string) program.Event { return program.Event{State: program.EventOn, Message: message} }
+	final := func(message string) program.Event {
+		return program.Event{State: program.EventOn, Message: message, Finalizing: true}
+	}
 	off, unknown := program.Event{State: program.EventOff}, program.Event{State: program.EventUnknown}
 	tests := map[string]struct {
 		isOld    bool
@@ -124,6 +126,8 @@ func TestEmitted(t *testing.T) {
 		"off and on":                   {false, []program.Event{on("up"), off, on("up")}, []string{"up", "", "up"}},
 		"unknown does not count":       {false, []program.Event{on("up"), unknown, on("up")}, []string{"up", "", ""}},
 		"unknown before the first one": {true, []program.Event{unknown, on("up")}, []string{"", ""}},
+		"finalized before the rule":    {true, []program.Event{final("up"), final("up")}, []string{"up", ""}},
+		"the same while finalized":     {false, []program.Event{on("up"), final("up"), final("down")}, []string{"up", "", "down"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

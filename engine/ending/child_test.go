@@ -4,7 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply/mark"
@@ -87,14 +89,52 @@ func TestDependents(t *testing.T) {
 	nodes := []string{"database", "app"}
 	rank := func(node string) int { return slices.Index(nodes, node) }
 	children := []Child{childOf("database", "db", ""), childOf("app", "web", ""), childOf("app", "api", "")}
-	if got := names(Dependents(children, rank)); got != "web api" {
-		t.Errorf("got %s, want those of the app", got)
+	tests := map[string]struct {
+		children    []Child
+		next, later string
+	}{
+		"two levels":                       {children, "web api", "db"},
+		"one of a node that is gone":       {append(slices.Clone(children), childOf("gone", "old", "")), "old", "db web api"},
+		"one on which nothing depends now": {children[:1], "db", ""},
+		"none":                             {nil, "", ""},
 	}
-	if got := names(Dependents(append(children, childOf("gone", "old", "")), rank)); got != "old" {
-		t.Errorf("got %s, want the one of a node that is gone", got)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if next, later := Dependents(test.children, rank); names(next) != test.next || names(later) != test.later {
+				t.Errorf("got %q and then %q, want %q and then %q", names(next), names(later), test.next, test.later)
+			}
+		})
 	}
-	if got := names(Dependents(children[:1], rank)); got != "db" {
-		t.Errorf("got %s, want the database, on which nothing depends any more", got)
+}
+
+// A background deletion waits until the children are being deleted, and others until they are gone.
+func TestAwaited(t *testing.T) {
+	t.Parallel()
+	going := childOf("a", "going", "")
+	going.Object.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1_800_000_000, 0)})
+	children := []Child{childOf("a", "stays", ""), going}
+	if got := names(Awaited(children, false)); got != "stays" {
+		t.Errorf("in the background it waits for %q", got)
+	}
+	if got := names(Awaited(children, true)); got != "stays going" {
+		t.Errorf("in the foreground it waits for %q", got)
+	}
+}
+
+// The finalizers for the garbage collector say how an object is being deleted.
+func TestPropagation(t *testing.T) {
+	t.Parallel()
+	for want, finalizers := range map[metav1.DeletionPropagation][]string{
+		metav1.DeletePropagationBackground: {"example.com/other"},
+		metav1.DeletePropagationForeground: {"example.com/other", metav1.FinalizerDeleteDependents},
+		metav1.DeletePropagationOrphan:     {metav1.FinalizerOrphanDependents},
+	} {
+		object := &unstructured.Unstructured{Object: map[string]any{}}
+		object.SetFinalizers(finalizers)
+		if got := Propagation(object); got != want {
+			t.Errorf("%v: %s, want %s", finalizers, got, want)
+		}
 	}
 }
 

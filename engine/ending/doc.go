@@ -9,5 +9,8 @@
 //		if policies.KeepsPruned(child) { ... } // orphan it, else delete it
 //	}
 //
+// A parent that is being deleted waits for its children by the order of [Dependents] if its rule finalizes. Else it waits as
+// Kubernetes does ([Awaited]): in the background until each is being deleted, in the foreground until each is gone.
+//
 // The package reads and writes nothing.
 package ending

@@ -3,7 +3,6 @@ package ending
 import (
 	"cmp"
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -34,10 +33,10 @@ func InOrder(children []Child, ordered map[string]bool, isDeleting func(node str
 	return found
 }
 
-// Dependents lists the children on which no other one depends: of a rule that finalizes, the others wait until these are gone.
-// rank orders the nodes by dependsOn, the last the highest; it is negative for a node that no longer exists, on which nothing
-// depends.
-func Dependents(children []Child, rank func(node string) int) []Child {
+// Dependents are the children on which no other one depends, and those that are deleted later: of a rule that finalizes, they wait
+// until the others are gone. rank orders the nodes by dependsOn, the last the highest; it is negative for a node that no longer
+// exists, on which nothing depends.
+func Dependents(children []Child, rank func(node string) int) (next, later []Child) {
 	rankOf := func(c Child) int {
 		if r := rank(c.Owner.Node); c.IsMarked && r >= 0 {
 			return r
@@ -48,7 +47,14 @@ func Dependents(children []Child, rank func(node string) int) []Child {
 	for _, child := range children {
 		highest = max(highest, rankOf(child))
 	}
-	return slices.DeleteFunc(slices.Clone(children), func(c Child) bool { return rankOf(c) < highest })
+	for _, child := range children {
+		if rankOf(child) == highest {
+			next = append(next, child)
+		} else {
+			later = append(later, child)
+		}
+	}
+	return next, later
 }
 
 // compare orders children by namespace and name, and numbers in a name as numbers.

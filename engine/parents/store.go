@@ -4,6 +4,7 @@ import (
 	"maps"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/conditions"
@@ -22,9 +23,9 @@ type State struct {
 	// Left is true if the parent no longer matches the rule's selector and still has fields of the rule: it has to be
 	// reconciled although it has no children.
 	Left bool
-	// Orphaned is the UID of a parent that was seen to be deleted with orphaning: all its children are kept. The finalizer that
-	// says so is gone as soon as the garbage collector has done its part, while the rule's own may still be there.
-	Orphaned types.UID
+	// Deletion is how the parent was seen to be deleted, unless that is in the background. The finalizer that says so is gone as
+	// soon as the garbage collector has done its part, while the rule's own may still be there.
+	Deletion Deletion
 	// Notice is the last Event about what stalls the parent, and Wait what it waits for.
 	Notice conditions.Notice
 	Wait   conditions.Wait
@@ -32,6 +33,12 @@ type State struct {
 	Answered string
 	// memory is what is remembered for the revision of the rule that runs; nil if that is nothing.
 	memory *Memory
+}
+
+// Deletion is a deletion of the parent with a UID.
+type Deletion struct {
+	UID         types.UID
+	Propagation metav1.DeletionPropagation
 }
 
 // updated is what is left of a value after a change; nil if nothing is.

@@ -20,10 +20,10 @@ func TestStoreForgets(t *testing.T) {
 	}
 	s := New()
 	for _, k := range []queue.Key{key("r", "a"), key("r", "b"), key("s", "a")} {
-		s.Update(k, func(state *State) { state.Left, state.Orphaned = true, "uid" })
+		s.Update(k, func(state *State) { state.Left, state.Deletion.UID = true, "uid" })
 	}
 	s.Update(key("r", "b"), func(state *State) { state.Left = false })
-	if got := s.Get(key("r", "b")); got.Left || got.Orphaned != "uid" {
+	if got := s.Get(key("r", "b")); got.Left || got.Deletion.UID != "uid" {
 		t.Errorf("an update lost a field: %+v", got)
 	}
 	s.Update(key("r", "b"), func(state *State) { *state = State{} })

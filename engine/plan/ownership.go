@@ -40,7 +40,7 @@ func (p *Plan) StatusManager() string { return StatusManagers + p.ID }
 
 // Children belong to their parent in one of two ways. Where Kubernetes allows it they have a controller owner reference, and the
 // garbage collector deletes them when the parent is gone. All others are known by their labels and mark, and a finalizer
-// of the rule keeps the parent until they are gone.
+// of the rule keeps the parent until they are deleted.
 
 const (
 	// finalizers begins the name of a rule's finalizer on its parents.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/outcome"
@@ -52,11 +53,7 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome.Outcome) {
 	}
 	p.add(p.deleter.prune(ctx, p.problems))
 	if p.outcome.Finalization.Done && !p.reader.incomplete && !p.reader.unseen {
-		err := p.noteFinalized(ctx)
-		if err == nil {
-			return true, outcome.Outcome{}
-		}
-		p.add(problemsOfFinalizer(err))
+		return p.concludeFinalization(ctx)
 	}
 	problems, awaited := p.contribute(ctx)
 	if p.add(problems); awaited {
@@ -64,6 +61,28 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome.Outcome) {
 	}
 	p.add(p.waits())
 	return false, p.conclude(ctx)
+}
+
+// concludeFinalization reports what the rule says now that the cleanup is done, as nothing is evaluated after that, and notes on
+// the parent that its children can go. A status that the API server refuses does not keep the parent.
+func (p *pass) concludeFinalization(ctx context.Context) (done bool, out outcome.Outcome) {
+	p.pending = append(p.pending, conditions.Problem{
+		Subject: conditions.SubjectFinalize, Reason: conditions.ReasonFinalizing, Err: errors.New("done; the children are deleted next"),
+	})
+	before := p.problems
+	p.conclude(ctx)
+	if err := ctx.Err(); err != nil {
+		return false, outcome.Outcome{Verdict: outcome.Again, Err: err}
+	}
+	if slices.ContainsFunc(p.problems, conditions.Problem.IsTransient) {
+		return false, p.result() // the next reconcile emits the Events
+	}
+	p.problems = before
+	if err := p.noteFinalized(ctx); err != nil {
+		p.add(problemsOfFinalizer(err))
+		return false, p.conclude(ctx)
+	}
+	return true, outcome.Outcome{}
 }
 
 // noteFinalized has the parent say that its children can go.

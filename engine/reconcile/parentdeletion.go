@@ -14,25 +14,25 @@ import (
 )
 
 // cleanUp reconciles a parent that is being deleted and has the rule's finalizer: it deletes the children that the garbage
-// collector does not, and removes the finalizer once the API server has none of them and the parent's patches were restored.
+// collector does not, and removes the finalizer once the parent need not wait for any of them and its patches were restored.
 func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
 	if p.finalizes() {
 		if done, out := p.finalize(ctx); !done {
 			return out
 		}
-		p.problems, p.outcome = nil, program.Outcome{}
+		p.problems, p.pending, p.outcome = nil, nil, program.Outcome{}
 	}
 	p.r.Patches.Drop(p.op, p.key)
-	if p.r.Patches.IsLeaving(p.key) && len(p.deleter.tracked()) == 0 {
+	if p.r.Patches.IsLeaving(p.key) && len(p.deleter.awaited(p.deleter.tracked())) == 0 {
 		return outcome.Outcome{Verdict: outcome.Waiting} // comes back when its patches are restored
 	}
-	gone, problems, err := p.endChildren(ctx)
+	done, problems, err := p.endChildren(ctx)
 	p.add(problems)
-	if err == nil && gone {
+	if err == nil && done {
 		err = p.finalizer.remove(ctx)
 	}
 	p.add(problemsOfFinalizer(err))
-	if gone && err == nil {
+	if done && err == nil {
 		p.memory = nil
 		p.r.forget(p.op, p.key)
 		return outcome.Outcome{}
@@ -46,18 +46,18 @@ func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
 	return p.result().AtLeast(outcome.Waiting) // the deletion of a child is an event
 }
 
-// endChildren ends the children that the garbage collector does not delete, and tells whether they are all gone.
-func (p *pass) endChildren(ctx context.Context) (gone bool, problems []conditions.Problem, err error) {
-	children, err := p.deleter.ended(ctx)
-	if err != nil {
-		return false, nil, err
+// endChildren ends the children that the garbage collector does not delete, and tells whether the parent waits for none of them.
+func (p *pass) endChildren(ctx context.Context) (done bool, problems []conditions.Problem, err error) {
+	children, awaited, err := p.deleter.ended(ctx)
+	if err != nil || len(awaited) == 0 {
+		return err == nil, nil, err
 	}
-	if len(children) > 0 && p.deleter.endings().NeedEvaluation() {
+	if p.deleter.endings().NeedEvaluation() {
 		if p.evaluateDeletion(ctx); p.reader.incomplete {
 			return false, nil, nil // it is not known yet what is to be kept
 		}
 	}
-	return len(children) == 0, p.deleter.endAll(ctx, children), nil
+	return false, p.deleter.endAll(ctx, children), nil
 }
 
 // evaluateDeletion evaluates the rule for a parent that is being deleted, to know what it says now of children that stay or go:

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
@@ -178,12 +177,6 @@ func (d *deleter) end(ctx context.Context, child ending.Child, isKept bool) erro
 	d.Recorder.Eventf(d.parent, corev1.EventTypeNormal, conditions.ReasonOrphaned,
 		"%s stays and is no longer a child of this object, by the deletionPolicy of rule %s", mark.RefOf(free), d.op.Name)
 	return nil
-}
-
-// isOrphaning tells whether the parent, which is being deleted, is to leave all its children behind. If the finalizer was not
-// seen, a child shows it that lost its reference: with a parent that is being deleted, the garbage collector removed it.
-func (d *deleter) isOrphaning(lost []ending.Child) bool {
-	return len(lost) > 0 || apply.Has(d.parent, metav1.FinalizerOrphanDependents) || d.Parents.Get(d.key).Orphaned == d.parent.GetUID()
 }
 
 // errNotEnded says that the API server has children that no informer shows yet, or that the guard blocks: an event follows.

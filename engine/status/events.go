@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,15 +20,28 @@ func (s *Report) emitEvents() {
 	if s.Memory == nil {
 		return
 	}
-	for _, event := range s.Memory.Events.Due(s.outcome.Events, s.Op.IsNewerThan(s.Object.GetCreationTimestamp().Time)) {
+	rendered := s.outcome.Events
+	if s.isReported() {
+		rendered = slices.Clone(rendered)
+		for i := range rendered {
+			rendered[i].Finalizing = false // it was so before a restart
+		}
+	}
+	for _, event := range s.Memory.Events.Due(rendered, s.Op.IsNewerThan(s.Object.GetCreationTimestamp().Time)) {
 		s.Recorder.Event(s.Object, conditions.EventType(event), event.Reason, event.Message)
 	}
 }
 
+// isReported tells whether the parent, whose deletion was a new generation, has a condition about that.
+func (s *Report) isReported() bool {
+	ready := conditions.Find(s.Object, s.Op.Program.ConditionPrefix+conditions.Ready)
+	return ready != nil && ready["observedGeneration"] == s.Object.GetGeneration()
+}
+
 // emitSummary emits the Events about what is in the way of the parent: at once what somebody has to change, and what it waits
-// for if that lasts and no condition shows it.
+// for if that lasts, and no condition shows it or it blocks a deletion.
 func (s *Report) emitSummary(ctx context.Context, summary conditions.Summary) {
-	waits := summary.Type == conditions.Reconciling && summary.Reason != conditions.ReasonDeleting && !s.showsConditions(ctx)
+	waits := summary.Type == conditions.Reconciling && (summary.Reason == conditions.ReasonDeleting || !s.showsConditions(ctx))
 	var stalls, lasts bool
 	var after time.Duration
 	s.Parents.Update(s.Key, func(state *parents.State) {

@@ -40,8 +40,8 @@ type Options struct {
 	Parents  *parents.Store
 	// Now is the time that rules see.
 	Now func() time.Time
-	// RetryMax bounds the pauses while fields or conditions are in conflict, and WaitLimit is how long a parent without conditions may
-	// wait before an Event says so.
+	// RetryMax bounds the pauses while fields or conditions are in conflict, and WaitLimit is how long a parent without
+	// conditions, or the deletion of a parent, may wait before an Event says so.
 	RetryMax, WaitLimit time.Duration
 }
 

@@ -108,7 +108,8 @@ func (a *analyzer) checkMoving(from *Origin) {
 	}
 	other := ""
 	if a.Scope.Rendered {
-		other = "; or set with spec.requeueAfter how often to render it again"
+		other = `; for the time at which something happened, take truncate(now, duration("1s")) and keep what was written` +
+			"; for the current time, set with spec.requeueAfter how often to render it again"
 	}
 	a.report(at, diagnostic.CodeMovingTime, "%s must not change with every second, and this does, because it uses now", a.Scope.Place).
 		WithHint(`compare now with a time, as in now > t, or take steps, as in truncate(now, duration("1h"))%s`, other)

@@ -34,6 +34,7 @@ func (a *analyzer) ident(e ast.Expr, env bindings) *Origin {
 	case RootNow:
 		return clocked(1)
 	case RootFinalizing:
+		a.out.Finalizing = true
 		a.checkFinalizing(e)
 	}
 	if o := a.Names.Origin(name); o != nil {

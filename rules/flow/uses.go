@@ -34,6 +34,8 @@ type Uses struct {
 	Nodes []Ref
 	// OwnStatus is true if the status of the parent is read.
 	OwnStatus bool
+	// Finalizing is true if finalizing is read.
+	Finalizing bool
 	// Items is true if an item of forEach is read.
 	Items bool
 	// Random are the scalars whose expressions call random.
@@ -49,6 +51,7 @@ type Uses struct {
 func (u *Uses) Add(o *Uses) {
 	u.Nodes = append(u.Nodes, o.Nodes...)
 	u.OwnStatus = u.OwnStatus || o.OwnStatus
+	u.Finalizing = u.Finalizing || o.Finalizing
 	u.Items = u.Items || o.Items
 	u.Random = append(u.Random, o.Random...)
 	u.Generated = append(u.Generated, o.Generated...)
@@ -69,6 +72,7 @@ const maxWays = 16
 // that read one another twice would double with each.
 func (u *Uses) Follow(o *Uses, pos diagnostic.Position, by *Guard) {
 	u.OwnStatus = u.OwnStatus || o.OwnStatus
+	u.Finalizing = u.Finalizing || o.Finalizing
 	u.Items = u.Items || o.Items && by == nil // a lookup's items are its own
 	fields := map[string]bool{}
 	for _, r := range o.Fields {

@@ -55,6 +55,7 @@ func (e *Evaluation) renderEvents(out *Outcome) {
 			out.note(p.Under(x.Path))
 			event = Event{}
 		}
+		event.Finalizing = e.finalizing && x.Finalizing
 		out.Events = append(out.Events, event)
 	}
 }

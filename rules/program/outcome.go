@@ -213,6 +213,8 @@ type Event struct {
 	State EventState
 	// Type is Normal or Warning. Type, Reason and Message are set with EventOn.
 	Type, Reason, Message string
+	// Finalizing is true if the parent is being finalized, and the event depends on that.
+	Finalizing bool
 }
 
 // PatchOutcome is what became of one patch in an evaluation.

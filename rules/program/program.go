@@ -234,6 +234,8 @@ type EventTemplate struct {
 	Path, Type      string
 	When            *template.Expression
 	Reason, Message template.Template
+	// Finalizing is true if it reads finalizing.
+	Finalizing bool
 }
 
 // Duration is spec.requeueAfter, spec.minInterval or spec.finalize.timeout.
