@@ -50,12 +50,12 @@ func TestRecipes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for name, text := range map[string]string{"crd.yaml": webApps, "rule.yaml": recipe(t, string(page), name), "rule_test.yaml": string(cases)} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			for path, text := range map[string]string{"crd.yaml": webApps, name + ".yaml": recipe(t, string(page), name), name + "_test.yaml": string(cases)} {
+				if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			result := ruletest.Run(t.Context(), filepath.Join(dir, "rule_test.yaml"), ruletest.Options{}, nil)
+			result := ruletest.Run(t.Context(), filepath.Join(dir, name+"_test.yaml"), ruletest.Options{}, nil)
 			if result.Failed() || len(result.Cases) == 0 {
 				var text strings.Builder
 				_ = ruletest.Printer{}.Print(&text, result)
@@ -68,10 +68,15 @@ func TestRecipes(t *testing.T) {
 // recipe is the rule below a heading, which is given as its anchor.
 func recipe(t *testing.T, page, anchor string) string {
 	t.Helper()
-	_, below, found := strings.Cut(page, "\n#### "+strings.ToUpper(anchor[:1])+strings.ReplaceAll(anchor[1:], "-", " ")+"\n")
+	var below string
+	for section := range strings.SplitSeq(page, "### ") {
+		if heading, text, _ := strings.Cut(section, "\n"); strings.ReplaceAll(strings.ToLower(heading), " ", "-") == anchor {
+			below = text
+		}
+	}
 	_, rest, hasRule := strings.Cut(below, "```yaml rule\n")
 	spec, _, _ := strings.Cut(rest, "```\n")
-	if !found || !hasRule {
+	if !hasRule {
 		t.Fatalf("docs/rules.md has no recipe %s", anchor)
 	}
 	spec = "parent: {apiVersion: shop.example.com/v1, kind: WebApp}\n" + spec
