@@ -143,6 +143,7 @@ func TestEventsOfADeletion(t *testing.T) {
 	w.rule("farewell", farewellRule)
 	notes := w.resource("Note")
 	stop := w.run()
+	w.verdict("farewell", `"ready":true`)
 	once := func(name string) {
 		t.Helper()
 		w.awaitEvent(w.home, name, "Bye")
