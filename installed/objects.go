@@ -130,16 +130,21 @@ func (r *Reader) WrittenTo(ctx context.Context, rule *Rule, q Query) (func(*unst
 		return nil, err
 	}
 	return func(object *unstructured.Unstructured) bool {
-		return fieldset.IsManaged(object, rule.ID) ||
+		return rule.wroteTo(object) ||
 			slices.ContainsFunc(children, func(child Child) bool { return child.Owner.Parent.UID == object.GetUID() })
 	}, nil
+}
+
+// wroteTo reports whether an object has a field manager of the rule. One without field managers tells nothing.
+func (rule *Rule) wroteTo(object *unstructured.Unstructured) bool {
+	return len(object.GetManagedFields()) > 0 && fieldset.IsManaged(object, rule.ID)
 }
 
 // Selects reports whether a rule has an object of its kind of parents as a parent, as Parents does. A rule in a file counts as
 // having those that it wrote to.
 func (r *Reader) Selects(ctx context.Context, rule *Rule, object *unstructured.Unstructured) bool {
 	if rule.Decoded == nil {
-		return fieldset.IsManaged(object, rule.ID)
+		return rule.wroteTo(object)
 	}
 	return rule.Decoded.MaySelect(object, NamespaceLabels(ctx, r.Client))
 }

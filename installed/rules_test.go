@@ -227,3 +227,27 @@ func TestList(t *testing.T) {
 		t.Errorf("an int in a ConfigMap's data: %v %v %v", program, findings, err)
 	}
 }
+
+// Whoever has removed the managedFields of an object made it nobody's: a rule in a file did not write to it.
+func TestWroteTo(t *testing.T) {
+	t.Parallel()
+	rule := &Rule{ID: "0123456789abcdef"}
+	for name, tt := range map[string]struct {
+		managers []string
+		want     bool
+	}{
+		"no field managers": {nil, false},
+		"another rule":      {[]string{"kanon-status-fedcba9876543210"}, false},
+		"the rule":          {[]string{"kubectl", "kanon-status-0123456789abcdef"}, true},
+	} {
+		object := &unstructured.Unstructured{Object: map[string]any{}}
+		var entries []metav1.ManagedFieldsEntry
+		for _, manager := range tt.managers {
+			entries = append(entries, metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply})
+		}
+		object.SetManagedFields(entries)
+		if got := rule.wroteTo(object); got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
