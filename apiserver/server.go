@@ -25,7 +25,7 @@ const (
 // ErrNoAnswer is the error of a Version that takes longer than AnswerLimit.
 var ErrNoAnswer = errors.New("no answer")
 
-// Server is an API server of which it is not known whether it answers.
+// Server is an API server that may not answer.
 type Server struct {
 	client rest.Interface
 	host   string

@@ -140,7 +140,7 @@ func readLine(t *term.Terminal, fd int) (string, error) {
 	return t.ReadLine()
 }
 
-// complete puts in what all candidates have in common, or lists them.
+// complete inserts the common prefix of all candidates, or lists them.
 func (p *Prompt) complete(t *term.Terminal, line string, pos int) (string, int, bool) {
 	from, words := p.Session.Complete(line, pos)
 	if len(words) == 0 {

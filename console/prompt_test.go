@@ -15,7 +15,7 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Tab puts in what all candidates have in common, and lists them if that is no more than what is there.
+// Tab inserts the common prefix of all candidates, and lists them if the line has that already.
 func TestTab(t *testing.T) {
 	t.Parallel()
 	docs, _ := syntax.Decode("rule", []byte("apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: r}\nspec: {parent: {apiVersion: v1, kind: Pod}}\n"))

@@ -82,7 +82,7 @@ func (r *Rule) writing(part, manager string) Writing {
 	return w
 }
 
-// unmatched is what becomes of an object of a parent that the rule is not for.
+// unmatched says what Kanon does with an object whose parent the rule does not select.
 func (r *Rule) unmatched(live *unstructured.Unstructured) []Writing {
 	owner, ok := mark.ReadOwner(live)
 	if !ok || owner.RuleID != r.ID {
@@ -126,7 +126,7 @@ func (r *Rule) asChild(tracer *Tracer, live *unstructured.Unstructured) []Writin
 	return []Writing{w}
 }
 
-// whyNotRendered says why a child is not rendered that was once, and what becomes of it.
+// whyNotRendered says why a child is no longer rendered, and what Kanon does with it.
 func (r *Rule) whyNotRendered(id string) string {
 	for _, node := range r.Preview.Nodes {
 		switch {

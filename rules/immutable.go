@@ -51,7 +51,7 @@ func notesFields(r *syntax.Rule) bool {
 }
 
 // checkImmutable reports the first read of what can change in an immutable field, where the child
-// does not say what becomes of the object then. For a child of spec.finalize it matters most: while
+// does not say what happens to the object then. For a child of spec.finalize it matters most: while
 // its change is refused, the parent is not deleted.
 func (c *compiler) checkImmutable(spec *syntax.Child, child *program.Child) {
 	gaps := spec.Gaps

@@ -32,7 +32,7 @@ type Following struct {
 	Failed func(error)
 }
 
-// Follow shows the tree of an object again each time that something in it changes, until ctx ends. It is told of changes by watches. The
+// Follow shows the tree of an object again each time that something in it changes, until ctx ends. It watches the objects. The
 // error is ErrDeleted, or that of the first reading or of Show.
 func (t *Tracer) Follow(ctx context.Context, f Following) error {
 	watches := newWatches(t.options)

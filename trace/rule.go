@@ -291,7 +291,7 @@ func (b *branch) unrendered(f facts, node preview.Node, before int) {
 	n.of(f.rule.Name, node.ID).in(state).note(FromRule, node.Path, text)
 }
 
-// obsolete adds the objects that the rule no longer renders, and says what becomes of them.
+// obsolete adds the objects that the rule no longer renders, with whether they are deleted, orphaned or kept.
 func (b *branch) obsolete(f facts) {
 	for _, pruned := range f.preview.Pruned() {
 		if slices.ContainsFunc(b.nodes, func(n *Node) bool { return n.Role == Child && n.UID == pruned.Object.GetUID() }) {

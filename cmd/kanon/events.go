@@ -192,7 +192,7 @@ func (o *eventsOptions) print(cmd *cobra.Command, log eventlog.Log, printer *lis
 	return follow.Objects(ctx, func(change watch.EventType, object *unstructured.Unstructured) error {
 		e, err := eventlog.Of(object)
 		if err != nil || change == watch.Deleted {
-			return err // an Event that has expired is no news
+			return err // an Event that expired does not count
 		}
 		if ok, err := matches(ctx, e); err != nil || !ok {
 			return err

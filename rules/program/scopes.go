@@ -88,7 +88,7 @@ type PatchedItem struct {
 	Contribution
 }
 
-// PatchedItems are the items of a patch of which it is known what they set.
+// PatchedItems are the items of a patch that were rendered.
 func (e *Evaluation) PatchedItems(patch *Patch) []PatchedItem {
 	tuples, p := e.tuples(&patch.Body)
 	if p != nil {
