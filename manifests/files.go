@@ -33,12 +33,16 @@ func ReadSchemas(args []string, stdin io.Reader) ([]File, error) {
 }
 
 // SchemasFor reads the schemas that are named, as ReadSchemas does. Without any it reads the CustomResourceDefinitions that stand
-// beside the files of args, so that a rule is checked by itself as with its directory.
+// beside the files of args, so that a rule is checked by itself as with its directory. Nobody named these: one that cannot be read
+// does not count, and what is wrong in it is not reported.
 func SchemasFor(args, schemas []string, stdin io.Reader) ([]File, error) {
 	if len(schemas) > 0 {
 		return ReadSchemas(schemas, stdin)
 	}
-	var beside []string
+	var beside []File
+	isArgument := func(path string) bool {
+		return slices.ContainsFunc(args, func(arg string) bool { return filepath.Clean(arg) == path })
+	}
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if arg == "-" || err != nil || info.IsDir() { // what is wrong with the argument is told when it is read
@@ -51,16 +55,14 @@ func SchemasFor(args, schemas []string, stdin io.Reader) ([]File, error) {
 		for _, entry := range entries {
 			path := filepath.Join(filepath.Dir(arg), entry.Name())
 			ext := filepath.Ext(path)
-			if entry.Type().IsRegular() && (ext == ".yaml" || ext == ".yml") && !slices.Contains(args, path) {
-				beside = append(beside, path)
+			if entry.Type().IsRegular() && (ext == ".yaml" || ext == ".yml") && !isArgument(path) {
+				if data, err := os.ReadFile(path); err == nil && bytes.Contains(data, []byte("CustomResourceDefinition")) {
+					beside = append(beside, File{Name: path, Data: data})
+				}
 			}
 		}
 	}
-	files, err := readFiles(beside, nil, ".yaml", ".yml")
-	for i := range files {
-		files[i].Named = false // so what is wrong in it is not reported
-	}
-	return slices.DeleteFunc(files, func(f File) bool { return !bytes.Contains(f.Data, []byte("CustomResourceDefinition")) }), err
+	return beside, nil
 }
 
 func readFiles(args []string, stdin io.Reader, endings ...string) ([]File, error) {

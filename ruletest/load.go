@@ -91,7 +91,11 @@ func (s *subject) schemas(tests string, named []string) ([]manifests.File, error
 	for _, file := range named {
 		paths = append(paths, s.path(file))
 	}
-	return manifests.SchemasFor([]string{tests}, paths, nil)
+	files, err := manifests.SchemasFor([]string{tests}, paths, nil)
+	for i := range files {
+		files[i].Named = true // tests need the definitions beside them, so what is wrong there is reported
+	}
+	return files, err
 }
 
 // choose is the one rule that is tested.

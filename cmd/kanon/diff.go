@@ -172,7 +172,7 @@ func (c *comparison) parents(ctx context.Context, names []string) ([]*unstructur
 			return nil, fmt.Errorf("list %s: %w", gvr.Resource, err)
 		}
 		if len(list.Items) == 0 {
-			return nil, fmt.Errorf("there is no %s that is chosen", spec.GVK.Kind)
+			return nil, errors.New(noneFound(spec.GVK.Kind, c.options.selector))
 		}
 		parents := make([]*unstructured.Unstructured, len(list.Items))
 		for i := range list.Items {

@@ -52,14 +52,7 @@ is called wrongly, and 3 when the cluster does not answer.`,
 }
 
 func (o *reconcileOptions) reconcile(cmd *cobra.Command, args []string) error {
-	named, err := o.targets.parse(cmd, args)
-	if err != nil {
-		return err
-	}
-	if o.timeout <= 0 {
-		return usageErrorf(cmd, "--timeout must be more than 0; --wait=false does not wait")
-	}
-	there, err := o.targets.live.reach(cmd.Context())
+	named, there, err := o.targets.begin(cmd, args, o.timeout)
 	if err != nil {
 		return err
 	}

@@ -87,14 +87,7 @@ func addWait(cmd *cobra.Command, wait *bool, timeout *time.Duration, limit time.
 var errNotDone = fmt.Errorf("%w: not all was done", errFindings)
 
 func (o *suspendOptions) run(cmd *cobra.Command, args []string) error {
-	named, err := o.targets.parse(cmd, args)
-	if err != nil {
-		return err
-	}
-	if o.timeout <= 0 {
-		return usageErrorf(cmd, "--timeout must be more than 0; --wait=false does not wait")
-	}
-	there, err := o.targets.live.reach(cmd.Context())
+	named, there, err := o.targets.begin(cmd, args, o.timeout)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -155,13 +156,34 @@ func (t *targetFlags) choose(ctx context.Context, there *live, kind string, quer
 		if query.Namespace != "" && mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 			in = " in namespace " + query.Namespace + "; -A asks for all namespaces"
 		}
-		return nil, fmt.Errorf("there is no %s that is chosen%s", mapping.GroupVersionKind.Kind, in)
+		return nil, fmt.Errorf("%s%s", noneFound(mapping.GroupVersionKind.Kind, t.live.selector), in)
 	}
 	found := make([]target, len(list.Items))
 	for i := range list.Items {
 		found[i] = targetOf(there, mapping, list.Items[i])
 	}
 	return found, nil
+}
+
+// noneFound says that the cluster has no object of a kind, or none with the labels that were asked for.
+func noneFound(kind, selector string) string {
+	if selector != "" {
+		return fmt.Sprintf("no %s has the labels %s", kind, selector)
+	}
+	return "there is no " + kind
+}
+
+// begin reads the arguments, and the rules of the cluster.
+func (t *targetFlags) begin(cmd *cobra.Command, args []string, timeout time.Duration) (targets, *live, error) {
+	named, err := t.parse(cmd, args)
+	if err != nil {
+		return named, nil, err
+	}
+	if timeout <= 0 {
+		return named, nil, usageErrorf(cmd, "--timeout must be more than 0; --wait=false does not wait")
+	}
+	there, err := t.live.reach(cmd.Context())
+	return named, there, err
 }
 
 func targetOf(there *live, mapping *meta.RESTMapping, object unstructured.Unstructured) target {
