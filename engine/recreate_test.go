@@ -617,3 +617,88 @@ func TestRevisionThatWouldRecreateMuch(t *testing.T) {
 		})
 	}
 }
+
+// An object that waits for its dependencies counts as one that the revision may recreate: once they are ready, it is not deleted
+// unconfirmed.
+func TestRevisionThatWouldRecreateWhatWaits(t *testing.T) {
+	t.Parallel()
+	for policy, fields := range map[string]string{
+		"Recreate":        "updatePolicy: Recreate",
+		"ApplyOrRecreate": "updatePolicy: ApplyOrRecreate",
+		"recreateWhen":    "recreateWhen: ${self.data.text != 'y'}",
+	} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.define("Note")
+			text := func(content, fields string) string {
+				return `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: note}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  pruneLimit: 1
+  children:
+  - id: gate
+    readyWhen: ${has(self.data) && "open" in self.data}
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-gate", labels: {revision: ` + content + `}}
+  - id: config
+    dependsOn: [gate]
+    ` + fields + `
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+      data: {text: ` + content + `}
+      immutable: true
+`
+			}
+			gates := func(data string) {
+				for _, name := range []string{"a", "b"} {
+					w.patch(configMaps, w.home, name+"-gate", `{"data": `+data+`}`)
+				}
+			}
+			before, after := text("x", "adopt: false"), text("y", fields)
+			w.rule("note", before)
+			w.run(soon)
+			uids := make(map[string]string)
+			for _, name := range []string{"a", "b"} {
+				w.parent("Note", name, "{}")
+				w.await(configMaps, w.home, name+"-gate", "is made", exists)
+			}
+			gates(`{"open": "yes"}`)
+			for _, name := range []string{"a", "b"} {
+				uids[name] = string(w.await(configMaps, w.home, name, "is made", exists).GetUID())
+				w.await(w.resource("Note"), w.home, name, "is ready", isTrue("Ready"))
+			}
+			w.awaitRecord("note", w.revisionOf(before))
+			gates("null")
+			for _, name := range []string{"a", "b"} {
+				w.await(w.resource("Note"), w.home, name, "waits for the gate", isTrue("Reconciling"))
+			}
+			w.rule("note", after)
+			for _, name := range []string{"a", "b"} {
+				w.await(configMaps, w.home, name+"-gate", "is as the rule says now", has("y", "metadata", "labels", "revision"))
+			}
+			w.quiet()
+			gates(`{"open": "yes"}`)
+			w.verdict("note", "this revision of the rule would delete 2 objects")
+			w.quiet()
+			for name, uid := range uids {
+				if child := w.get(configMaps, w.home, name); string(child.GetUID()) != uid || child.GetDeletionTimestamp() != nil {
+					t.Errorf("child %s was deleted", name)
+				}
+			}
+			w.confirm(w.revisionOf(after))
+			for name, uid := range uids {
+				w.await(configMaps, w.home, name, "is created again", func(obj *unstructured.Unstructured) bool {
+					return string(obj.GetUID()) != uid && field(obj, "data", "text") == "y"
+				})
+			}
+		})
+	}
+}

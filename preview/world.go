@@ -166,7 +166,7 @@ func (w *world) whyKept(node *program.Rendered, object *unstructured.Unstructure
 	switch {
 	case live == nil:
 		return "is not created: its createWhen is false"
-	case slices.Contains(node.Awaiting, object):
+	case slices.ContainsFunc(node.Awaiting, func(a program.Awaiting) bool { return a.Object == object }):
 		return "stays as it is for now: what it depends on is not ready"
 	case slices.Contains(node.Held, object):
 		return "stays as it is for now: its rollout has not come to it"

@@ -86,7 +86,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) 
 	}
 	written := len(writes)
 	for _, node := range batch {
-		c.noteBlockedByRollout(node.Node, node.Held)
+		c.noteBlockedForLater(&node)
 		for _, object := range node.Kept {
 			c.rendered[identity.Of(object)] = true
 			if live, err := c.reader.Live(object); err == nil && live != nil {

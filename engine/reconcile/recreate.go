@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -193,22 +194,35 @@ func (c *childWriter) noteBlockedRecreation(w *write) {
 		return
 	}
 	if isBlocked := errors.As(w.pending, new(*blockedRecreationError)); isBlocked || w.err != nil {
-		c.blocked = append(c.blocked, identity.Of(w.before))
+		c.block(w.before)
 	}
 }
 
-// noteBlockedByRollout is noteBlockedRecreation of objects that a rollout leaves for later.
-func (c *childWriter) noteBlockedByRollout(node string, postponed []*unstructured.Unstructured) {
-	if c.op.Recreators[node] != syntax.UpdateRecreate {
-		return
-	}
+// noteBlockedForLater is noteBlockedRecreation of objects that are left as they are for now, by a rollout or until what they depend
+// on is ready.
+func (c *childWriter) noteBlockedForLater(node *program.Rendered) {
+	policy := c.op.Recreators[node.Node]
 	if may, _ := c.guard.MayRecreate(c.op, c.key); may {
 		return
 	}
-	for _, object := range postponed {
-		if live, err := c.reader.Live(object); err == nil && live != nil && c.reader.Outdated(node, object, live) {
-			c.blocked = append(c.blocked, identity.Of(live))
+	if policy == syntax.UpdateRecreate {
+		for _, object := range node.Held {
+			if live, err := c.reader.Live(object); err == nil && live != nil && c.reader.Outdated(node.Node, object, live) {
+				c.block(live)
+			}
 		}
+	}
+	for _, awaiting := range node.Awaiting {
+		if live, err := c.reader.Live(awaiting.Object); err == nil && live != nil && (policy != "" || awaiting.Renewal.IsDue()) {
+			c.block(live)
+		}
+	}
+}
+
+// block notes an object that the guard blocks, once.
+func (c *childWriter) block(object *unstructured.Unstructured) {
+	if id := identity.Of(object); !slices.Contains(c.blocked, id) {
+		c.blocked = append(c.blocked, id)
 	}
 }
 

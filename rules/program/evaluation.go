@@ -241,7 +241,7 @@ func (e *Evaluation) toWrite(i int) Rendered {
 		if it.fate != fateWritten {
 			out.Kept = append(out.Kept, it.object)
 			if it.postponed {
-				out.Awaiting = append(out.Awaiting, it.object)
+				out.Awaiting = append(out.Awaiting, Awaiting{Object: it.object, Renewal: it.renewal})
 			}
 			continue
 		}

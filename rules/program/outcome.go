@@ -39,9 +39,8 @@ type Rendered struct {
 	// createWhen keeps them from being made, or updateWhen, or an updatePolicy
 	// CreateOnly, from being changed.
 	Kept []*unstructured.Unstructured
-	// Awaiting are those of Kept that exist and are rendered differently now, and that stay as they are until what the node
-	// depends on is ready.
-	Awaiting []*unstructured.Unstructured
+	// Awaiting are those of Kept that exist and are to be changed, or recreated, once what the node depends on is ready.
+	Awaiting []Awaiting
 	// Held are those of Kept, and of Objects that are to be created again, which a rollout
 	// leaves as they are for now.
 	Held []*unstructured.Unstructured
@@ -58,6 +57,13 @@ type Rendered struct {
 	renewals []Renewal
 	// fresh are those of Objects; nil where the node generates nothing.
 	fresh [][][]string
+}
+
+// Awaiting is an object that is to be changed once what its node depends on is ready.
+type Awaiting struct {
+	Object *unstructured.Unstructured
+	// Renewal says whether it is to be recreated then.
+	Renewal Renewal
 }
 
 // Repairs says whether one of Objects, by its index, is only to be repaired where others changed it: it is rendered as it was

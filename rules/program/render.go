@@ -126,7 +126,7 @@ func (e *Evaluation) renderExisting(child *Child, it *item) {
 		it.object = nil
 		return
 	case it.fate == fateWritten && (it.renewal.IsDue() || e.reader.Outdated(child.ID, it.object, it.before)):
-		it.fate, it.live, it.renewal, it.postponed = fateKept, it.before, RenewalByPolicy, true
+		it.fate, it.live, it.postponed = fateKept, it.before, true
 	case it.fate == fateWritten:
 		it.renewal = RenewalBarred
 	}
