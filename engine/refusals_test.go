@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine"
 )
 
 var (
@@ -374,4 +376,27 @@ func widerText(t *testing.T, definition *unstructured.Unstructured) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// A request for a reconcile ends the pauses after failures once, also for a parent that the rule no longer selects.
+func TestRequestOfAParentThatCannotBeLetGo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", strings.Replace(note("x"), "kind: Note}", `kind: Note, when: "${!has(parent.spec.off)}"}`, 1)+"  requeueAfter: 1s\n")
+	user := w.user()
+	w.grant(user, "parents", rightsForParents)
+	w.grant(user, "children", `[{apiGroups: [""], resources: [configmaps], verbs: [get, list, watch, create, patch, update]}]`)
+	w.runAs(user, func(o *engine.Options) { o.RetryMax = time.Hour })
+	for _, name := range []string{"kept", "left"} {
+		w.parent("Note", name, "{}")
+		w.await(w.resource("Note"), w.home, name, "is ready", isTrue("Ready"))
+	}
+	w.patch(w.resource("Note"), w.home, "left", `{"metadata": {"annotations": {"kanon.dev/reconcile-at": "now"}}, "spec": {"off": "yes"}}`)
+	w.awaitLooks("left", 3)
+	before := w.looks("left")
+	w.awaitLooks("kept", 10)
+	if more := w.looks("left") - before; more > 12 {
+		t.Errorf("there were %d reconciles of the parent that cannot be let go, beside 10 with a second between them: its pauses do not grow", more)
+	}
 }

@@ -73,7 +73,7 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %s}]
 
 // runAs starts an engine that works with a user's rights; rules and verdicts go by
 // the test's own.
-func (w *world) runAs(user string) {
+func (w *world) runAs(user string, tweaks ...func(*engine.Options)) {
 	w.t.Helper()
 	w.grantRecords(user)
 	config := rest.CopyConfig(w.config)
@@ -86,10 +86,10 @@ func (w *world) runAs(user string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.run(func(o *engine.Options) {
+	w.run(append(tweaks, func(o *engine.Options) {
 		o.Sources = []engine.Source{source.NewConfigMaps(o.Client, w.kanon)}
 		o.Client, o.Mapper = limited, mapper
-	})
+	})...)
 }
 
 // A rule for whose children Kanon has no rights says so, and starts when it is

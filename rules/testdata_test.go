@@ -372,8 +372,8 @@ func evaluateText(t *testing.T, p *program.Program, files map[string]string, rea
 			for _, o := range r.Kept {
 				fmt.Fprintf(&b, "  kept: %s\n", nameOf(o))
 			}
-			for _, o := range r.Awaiting {
-				fmt.Fprintf(&b, "  awaiting: %s\n", nameOf(o))
+			for _, awaiting := range r.Awaiting {
+				fmt.Fprintf(&b, "  awaiting: %s\n", nameOf(awaiting.Object))
 			}
 			for _, o := range r.Held {
 				fmt.Fprintf(&b, "  held: %s\n", nameOf(o))

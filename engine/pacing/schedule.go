@@ -1,6 +1,9 @@
 package pacing
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Schedule is when a parent was reconciled, and when it may be, or must be, again.
 type Schedule struct {
@@ -19,7 +22,7 @@ func (s *Schedule) Request(value string) bool {
 	if value == "" || value == s.Requested {
 		return false
 	}
-	*s = Schedule{Requested: value}
+	*s = Schedule{Requested: strings.Clone(value)} // the text outlives the parent as it is now
 	return true
 }
 

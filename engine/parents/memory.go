@@ -51,6 +51,11 @@ type Recreation struct {
 	Replaced *unstructured.Unstructured
 }
 
+// Release forgets all but the last request for a reconcile, so that it counts once.
+func (m *Memory) Release() {
+	*m = Memory{revision: m.revision, uid: m.uid, Schedule: pacing.Schedule{Requested: m.Schedule.Requested}}
+}
+
 func (m *Memory) isEmpty() bool {
 	return m.Schedule == pacing.Schedule{} && m.StatusLoop.IsEmpty() && len(m.Events) == 0 && m.Conflicts.IsEmpty() &&
 		m.List.IsEmpty() && len(m.Recreations) == 0 && !m.OutOfMemory && len(m.Foreign) == 0

@@ -174,10 +174,12 @@ func (p *pass) cleanUpUnselected(ctx context.Context) outcome.Outcome {
 	}
 	p.r.Patches.Drop(p.op, p.key)
 	p.Parents.Release(p.key)
-	p.memory = nil
-	if p.op.Removal == nil && p.op.InView(p.parent) { // nothing tells when another one is deleted, and can be forgotten
-		p.report().ReportUnselected()
+	p.memory.Release()
+	if p.op.Removal != nil || !p.op.InView(p.parent) { // nothing tells when such a one is deleted, and can be forgotten
+		p.memory = nil
+		return p.result()
 	}
+	p.report().ReportUnselected()
 	return p.result()
 }
 

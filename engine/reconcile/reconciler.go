@@ -105,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 	}
 	now := r.Now()
 	remembered := r.Parents.Memory(k, parent.GetUID(), op.Program.Hash)
-	requested := remembered.Request(request.ReconcileAt(parent))
+	requested := op.InView(parent) && remembered.Request(request.ReconcileAt(parent))
 	if requested {
 		r.Patches.Retry(op, k)
 	}
