@@ -92,6 +92,9 @@ func (o *confirmOptions) run(cmd *cobra.Command, name string) error {
 func describe(rule *installed.Rule) string {
 	var b strings.Builder
 	held := rule.Held
+	if len(held.Objects) == 0 { // an earlier version of Kanon has reported it
+		return held.Message + "\n\n"
+	}
 	fmt.Fprintf(&b, "Revision %s of rule %s (%s) %s:\n\n", held.Revision, rule.Name, rule.Source(), held.Reason)
 	for _, count := range operations.Deletions(held) {
 		fmt.Fprintf(&b, "  %d %s\n", count.N, count.Kind)
