@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/guard"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/operator"
@@ -43,13 +42,13 @@ func (s *guards) forgetRule(id string) {
 }
 
 // blocked has, by the rule's id, what a revision would delete and may not without being confirmed.
-func (s *guards) blocked() map[string]string {
+func (s *guards) blocked() map[string]*guard.Blocked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := make(map[string]string)
+	found := make(map[string]*guard.Blocked)
 	for id, g := range s.byRule {
-		if message := g.Blocked(); message != "" {
-			found[id] = conditions.ReasonPruneHeld + ": " + message
+		if blocked := g.Blocked(); blocked != nil {
+			found[id] = blocked
 		}
 	}
 	return found

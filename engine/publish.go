@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/guard"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
@@ -278,12 +280,28 @@ func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, fail
 			}
 		}
 	}
-	for id, message := range e.guards.blocked() {
-		if op := running[id]; op != nil && op.Origin.Path != "" {
+	p.addBlocked(starting, failing)
+	return starting, failing
+}
+
+// addBlocked adds the rules whose revision the guard blocks. They are starting until the record says so, too: whoever reads the
+// report finds the objects there.
+func (p *publisher) addBlocked(starting map[string]bool, failing map[string]catalog.Failure) {
+	e := p.engine
+	for id, blocked := range e.guards.blocked() {
+		message, op := messageOf(blocked), e.running.Get(id)
+		if stored, ok := e.records.Get(id); ok && op != nil && !reflect.DeepEqual(stored.Blocked, blockedRecord(op, blocked)) {
+			starting[id] = true
+		}
+		if op != nil && op.Origin.Path != "" {
 			what, why, _ := strings.Cut(message, "\n")
 			message = what + "; it goes to metadata.annotations of the rule in " + op.Origin.Path + "\n" + why
 		}
 		failing[id] = catalog.Failure{Reason: conditions.ReasonPruneHeld, Message: message}
 	}
-	return starting, failing
+}
+
+// messageOf is what is reported on a rule whose revision the guard blocks.
+func messageOf(blocked *guard.Blocked) string {
+	return conditions.ReasonPruneHeld + ": " + blocked.String()
 }

@@ -5,6 +5,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/engine/guard"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/record"
@@ -47,20 +48,30 @@ func (e *Engine) recordChanged(id string) {
 	e.inbox.Notify()
 }
 
-// recordBlocked has the record of a rule in a file say what the rule's revision would delete and may not. That is known while
-// the guard blocks the revision, and once it does not; in between the message stays.
+// recordBlocked has the record of a rule say what the rule's revision would delete and may not. That is known while the guard blocks
+// the revision, and once it does not; in between it stays. For a rule in a file, which has no object with a status, the record has the
+// message as well.
 func (e *Engine) recordBlocked() {
 	blocked := e.guards.blocked()
 	for id, op := range e.running.Load().ByID {
-		message := ""
-		if op.Origin.Path != "" {
-			message = blocked[id]
-		}
-		if op.Removal != nil || message == "" && op.Origin.Path != "" && !e.guards.isReleased(op) {
+		if op.Removal != nil || blocked[id] == nil && !e.guards.isReleased(op) {
 			continue
 		}
-		e.records.UpdateIf(id, func() bool { return e.running.IsCurrent(op) }, func(r *record.Record) { r.Blocked = message })
+		now := blockedRecord(op, blocked[id])
+		e.records.UpdateIf(id, func() bool { return e.running.IsCurrent(op) }, func(r *record.Record) { r.Blocked = now })
 	}
+}
+
+// blockedRecord is what the record has of what the guard blocks.
+func blockedRecord(op *operator.Operator, blocked *guard.Blocked) *record.Blocked {
+	if blocked == nil {
+		return nil
+	}
+	now := &record.Blocked{Revision: blocked.Revision, Reason: blocked.Reason, Objects: blocked.Objects, More: blocked.More}
+	if op.Origin.Path != "" {
+		now.Message = messageOf(blocked)
+	}
+	return now
 }
 
 // recordPaused has the records of rules that do not run follow their texts: a rule that is removed then ends as its last text

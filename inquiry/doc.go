@@ -1,8 +1,6 @@
 // Package inquiry asks a cluster which rules write to an object, and why its fields have their values. It changes nothing.
 //
-//	q := inquiry.New(inquiry.Options{Client: client, Kinds: kinds, Namespace: "kanon-system", Now: time.Now()})
-//	q.AddInstalled(rules, limits)             // what package installed has read
-//	q.AddFiles(checked)                       // rules in files, in the place of installed ones of the same name
+//	q := inquiry.New(inquiry.Options{Client: client, Kinds: kinds, Rules: ruleset, Namespace: "kanon-system", Now: time.Now()})
 //	explanation, err := q.Explain(ctx, deployment)
 //
 // A rule writes to an object in three ways, and each leaves a trace: the mark of a child names the rule, the parent and the child of the

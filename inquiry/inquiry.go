@@ -1,7 +1,6 @@
 package inquiry
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,79 +8,39 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
-	"kanon.dev/kanon/installed"
 	"kanon.dev/kanon/livepreview"
-	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/provenance"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/ruleset"
 )
 
 // Options are what an Inquirer works with. All fields are needed.
 type Options struct {
 	Client dynamic.Interface
-	Kinds  *manifests.Kinds
+	Kinds  livepreview.Kinds
+	// Rules are those that may write to objects.
+	Rules *ruleset.Set
 	// Namespace is Kanon's own.
 	Namespace string
 	Now       time.Time
 }
 
-// Inquirer knows the rules that may write to objects.
-type Inquirer struct {
-	Options
-	rules []*rule
-}
+// Inquirer finds what rules write to objects.
+type Inquirer struct{ Options }
 
-// rule is a rule that may write to an object.
-type rule struct {
-	name types.NamespacedName
-	id   string
-	// decoded is nil if only Kanon has the text; where says where it is then.
-	decoded *syntax.Rule
-	where   string
-	compile func(ctx context.Context) (*program.Program, error)
-}
-
-// New makes an Inquirer without rules.
+// New makes an Inquirer.
 func New(o Options) *Inquirer { return &Inquirer{Options: o} }
-
-// AddInstalled adds the rules of a cluster.
-func (q *Inquirer) AddInstalled(all *installed.Rules, limits template.Limits) {
-	for _, r := range all.All {
-		q.add(&rule{name: r.Name, id: r.ID, decoded: r.Decoded, where: r.Source(), compile: func(ctx context.Context) (*program.Program, error) {
-			compiled, findings, err := r.Compile(ctx, q.Kinds, q.Namespace, limits)
-			if err == nil && compiled == nil {
-				err = fmt.Errorf("rule %s has mistakes, and Kanon may run an earlier revision of it: %s", r.Name, findings[0])
-			}
-			return compiled, err
-		}})
-	}
-}
-
-// AddFiles adds rules in files. One that is installed as well counts as it is in the file.
-func (q *Inquirer) AddFiles(checked *manifests.Checked) {
-	for i, decoded := range checked.Decoded {
-		name := types.NamespacedName{Namespace: cmp.Or(decoded.Namespace, q.Namespace), Name: decoded.Name}
-		id := mark.RuleID(q.Namespace, name.Namespace, name.Name)
-		q.rules = slices.DeleteFunc(q.rules, func(r *rule) bool { return r.id == id })
-		q.add(&rule{name: name, id: id, decoded: decoded, compile: func(context.Context) (*program.Program, error) { return checked.Programs[i], nil }})
-	}
-}
-
-func (q *Inquirer) add(r *rule) { q.rules = append(q.rules, r) }
 
 // Explain says why the fields of an object of the cluster have their values. The error says that the API server could not be asked.
 func (q *Inquirer) Explain(ctx context.Context, live *unstructured.Unstructured) (*provenance.Explanation, error) {
 	found := &answer{}
 	found.note(q.unknownOwner(live))
-	for _, r := range q.rules {
+	for _, r := range q.Rules.All() {
 		if err := q.ask(ctx, r, live, found); err != nil {
 			return nil, err
 		}
@@ -107,17 +66,21 @@ func (a *answer) note(text string) {
 }
 
 // ask finds what one rule writes to an object.
-func (q *Inquirer) ask(ctx context.Context, r *rule, live *unstructured.Unstructured, found *answer) error {
-	switch left := r.hasWritten(live); {
-	case !left && !r.maySelect(ctx, q.Client, live):
+func (q *Inquirer) ask(ctx context.Context, r *ruleset.Rule, live *unstructured.Unstructured, found *answer) error {
+	switch left := hasWritten(r, live); {
+	case !left && !maySelect(ctx, q.Client, r, live):
 		return nil
-	case r.decoded == nil:
-		found.note(fmt.Sprintf("rule %s writes to it and is in the file %s, which only Kanon reads: give it with -f", r.name, r.where))
+	case r.Decoded == nil:
+		found.note(fmt.Sprintf("rule %s writes to it and is in the file %s, which only Kanon reads: give it with -f", r.Name, r.Source()))
 		return nil
 	}
-	compiled, err := r.compile(ctx)
-	if err != nil {
+	compiled, mistakes, err := r.Program(ctx)
+	switch {
+	case err != nil:
 		found.note(err.Error())
+		return nil
+	case len(mistakes) > 0:
+		found.note(fmt.Sprintf("rule %s has mistakes, and Kanon may run an earlier revision of it: %s", r.Name, mistakes[0]))
 		return nil
 	}
 	parents, err := q.parents(ctx, r, compiled, live, found)
@@ -133,28 +96,28 @@ func (q *Inquirer) ask(ctx context.Context, r *rule, live *unstructured.Unstruct
 		found.writings = append(found.writings, own...)
 		switch {
 		case len(own) > 0:
-			found.note(stalled(parent, r.decoded.ConditionPrefix))
+			found.note(stalled(parent, r.Decoded.ConditionPrefix))
 		case parent == live:
-			found.note(fmt.Sprintf("it is a parent of rule %s, which writes nothing to it", r.name))
+			found.note(fmt.Sprintf("it is a parent of rule %s, which writes nothing to it", r.Name))
 		}
 	}
 	return nil
 }
 
 // evaluate evaluates a rule for a parent with the objects of the cluster.
-func (q *Inquirer) evaluate(ctx context.Context, r *rule, compiled *program.Program, parent *unstructured.Unstructured) (*provenance.Rule, error) {
+func (q *Inquirer) evaluate(ctx context.Context, r *ruleset.Rule, compiled *program.Program, parent *unstructured.Unstructured) (*provenance.Rule, error) {
 	previewer := livepreview.New(livepreview.Options{Client: q.Client, Kinds: q.Kinds, Program: compiled, Namespace: q.Namespace, Now: q.Now})
 	found, err := previewer.Preview(ctx, parent)
 	if err != nil {
 		return nil, err
 	}
-	return &provenance.Rule{Name: r.name, ID: r.id, Decoded: r.decoded, Program: compiled, Preview: found.Preview}, nil
+	return &provenance.Rule{Name: r.Name, ID: r.ID, Decoded: r.Decoded, Program: compiled, Preview: found.Preview}, nil
 }
 
 // unknownOwner says which rule made the object, if it is none of those that are known.
 func (q *Inquirer) unknownOwner(live *unstructured.Unstructured) string {
 	owner, ok := mark.ReadOwner(live)
-	known := slices.ContainsFunc(q.rules, func(r *rule) bool { return r.id == owner.RuleID })
+	known := slices.ContainsFunc(q.Rules.All(), func(r *ruleset.Rule) bool { return r.ID == owner.RuleID })
 	if !ok || known || owner.RuleID == "" || len(fieldset.OwnEntries(live)) == 0 {
 		return "" // other controllers copy annotations
 	}

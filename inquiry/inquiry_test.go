@@ -19,8 +19,8 @@ import (
 	"kanon.dev/kanon/installed"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/ruleset"
 )
 
 const kanon = "kanon-system"
@@ -115,7 +115,7 @@ metadata: {name: free, namespace: shop, uid: c5}
 `
 
 // inquirer knows a cluster, and the rules that add gives it.
-func inquirer(t *testing.T, add func(q *inquiry.Inquirer, checked *manifests.Checked)) (*inquiry.Inquirer, map[string]*unstructured.Unstructured) {
+func inquirer(t *testing.T, add func(set *ruleset.Set, checked *manifests.Checked)) (*inquiry.Inquirer, map[string]*unstructured.Unstructured) {
 	t.Helper()
 	kinds, err := manifests.BuiltinKinds()
 	if err != nil {
@@ -139,30 +139,31 @@ func inquirer(t *testing.T, add func(q *inquiry.Inquirer, checked *manifests.Che
 	for i, object := range objects {
 		given[i], byName[object.GetKind()+" "+object.GetName()] = object, object
 	}
-	q := inquiry.New(inquiry.Options{Client: fake.NewSimpleDynamicClient(scheme, given...), Kinds: kinds, Namespace: kanon, Now: time.Now()})
-	add(q, checked)
-	return q, byName
+	client := fake.NewSimpleDynamicClient(scheme, given...)
+	set := ruleset.New(ruleset.Options{Client: client, Kinds: kinds, Namespace: kanon})
+	add(set, checked)
+	return inquiry.New(inquiry.Options{Client: client, Kinds: kinds, Rules: set, Namespace: kanon, Now: time.Now()}), byName
 }
 
-func fromFile(q *inquiry.Inquirer, checked *manifests.Checked) { q.AddFiles(checked) }
+func fromFile(set *ruleset.Set, checked *manifests.Checked) { set.AddFiles(checked) }
 
 // inFile is the rule as an installed one of which only Kanon has the text.
-func inFile(q *inquiry.Inquirer, _ *manifests.Checked) {
+func inFile(set *ruleset.Set, _ *manifests.Checked) {
 	name := types.NamespacedName{Namespace: kanon, Name: "r"}
-	q.AddInstalled(&installed.Rules{All: []*installed.Rule{{Name: name, ID: mark.RuleID(kanon, kanon, "r"), Origin: source.Origin{Path: "/rules/r.yaml"}}}}, template.Limits{})
+	set.Install(&installed.Rules{All: []*installed.Rule{{Name: name, ID: mark.RuleID(kanon, kanon, "r"), Origin: source.Origin{Path: "/rules/r.yaml"}}}})
 }
 
 // broken is the rule as an installed one with a mistake.
-func broken(q *inquiry.Inquirer, _ *manifests.Checked) {
+func broken(set *ruleset.Set, _ *manifests.Checked) {
 	docs, _ := syntax.Decode("configmap/r", []byte(strings.Replace(rule, "a: one", "a: \"${nobody}\"", 1)))
 	name := types.NamespacedName{Namespace: kanon, Name: "r"}
-	q.AddInstalled(&installed.Rules{All: []*installed.Rule{{Name: name, ID: mark.RuleID(kanon, kanon, "r"), Decoded: docs.Rules[0]}}}, template.Limits{})
+	set.Install(&installed.Rules{All: []*installed.Rule{{Name: name, ID: mark.RuleID(kanon, kanon, "r"), Decoded: docs.Rules[0]}}})
 }
 
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		add    func(*inquiry.Inquirer, *manifests.Checked)
+		add    func(*ruleset.Set, *manifests.Checked)
 		object string
 		want   []string
 	}{
@@ -182,7 +183,7 @@ func TestExplain(t *testing.T) {
 		"a child of a rule that is not installed":                            {fromFile, "ConfigMap strange", []string{"# it is the child config of rule 0123456789abcdef, which is not installed: give its file with -f, and Kanon's namespace with --kanon-namespace"}},
 		"a rule that only Kanon reads":                                       {inFile, "ConfigMap web", []string{"# rule kanon-system/r writes to it and is in the file /rules/r.yaml, which only Kanon reads: give it with -f"}},
 		"a rule that only Kanon reads, and an object that has nothing of it": {inFile, "ConfigMap free", nil},
-		"a file in its place": {func(q *inquiry.Inquirer, checked *manifests.Checked) { inFile(q, checked); fromFile(q, checked) }, "ConfigMap web", []string{
+		"a file in its place": {func(set *ruleset.Set, checked *manifests.Checked) { inFile(set, checked); fromFile(set, checked) }, "ConfigMap web", []string{
 			"kanon-system/r, child config, for web",
 			"# ServiceAccount web is stalled: FieldConflict: somebody takes data.a",
 		}},

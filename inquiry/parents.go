@@ -15,34 +15,35 @@ import (
 	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/installed"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/ruleset"
 )
 
 // maxPatching is of how many parents is asked whether they patch an object: each takes some requests.
 const maxPatching = 200
 
 // hasWritten reports whether the rule has left something in an object: a mark, or a field manager.
-func (r *rule) hasWritten(live *unstructured.Unstructured) bool {
-	return r.hasMade(live) || len(patchset.Patched(live, r.id)) > 0 || len(fieldset.EntriesOf(live)) > 0 && fieldset.IsManaged(live, r.id)
+func hasWritten(r *ruleset.Rule, live *unstructured.Unstructured) bool {
+	return hasMade(r, live) || len(patchset.Patched(live, r.ID)) > 0 || len(fieldset.EntriesOf(live)) > 0 && fieldset.IsManaged(live, r.ID)
 }
 
 // hasMade reports whether an object is a child of the rule, as its mark says. Other controllers copy marks, and not field managers.
-func (r *rule) hasMade(live *unstructured.Unstructured) bool {
+func hasMade(r *ruleset.Rule, live *unstructured.Unstructured) bool {
 	owner, ok := mark.ReadOwner(live)
-	return ok && owner.RuleID == r.id && len(fieldset.OwnEntries(live)) > 0
+	return ok && owner.RuleID == r.ID && len(fieldset.OwnEntries(live)) > 0
 }
 
 // maySelect reports whether an object may be a parent of the rule.
-func (r *rule) maySelect(ctx context.Context, client dynamic.Interface, live *unstructured.Unstructured) bool {
-	return r.decoded != nil && r.decoded.Parent.GVK.GroupKind() == live.GroupVersionKind().GroupKind() &&
-		r.decoded.MaySelect(live, installed.NamespaceLabels(ctx, client))
+func maySelect(ctx context.Context, client dynamic.Interface, r *ruleset.Rule, live *unstructured.Unstructured) bool {
+	return r.Decoded != nil && r.Decoded.Parent.GVK.GroupKind() == live.GroupVersionKind().GroupKind() &&
+		r.Decoded.MaySelect(live, installed.NamespaceLabels(ctx, client))
 }
 
 // parents are those for which the rule may write to an object. What else there is to know of them is noted.
-func (q *Inquirer) parents(ctx context.Context, r *rule, compiled *program.Program, live *unstructured.Unstructured, found *answer) (parents []*unstructured.Unstructured, err error) {
-	if r.maySelect(ctx, q.Client, live) {
+func (q *Inquirer) parents(ctx context.Context, r *ruleset.Rule, compiled *program.Program, live *unstructured.Unstructured, found *answer) (parents []*unstructured.Unstructured, err error) {
+	if maySelect(ctx, q.Client, r, live) {
 		parents = append(parents, live)
 	}
-	if r.hasMade(live) {
+	if hasMade(r, live) {
 		owner, _ := mark.ReadOwner(live)
 		parent, err := q.read(ctx, compiled, owner.Parent)
 		switch {
@@ -51,16 +52,16 @@ func (q *Inquirer) parents(ctx context.Context, r *rule, compiled *program.Progr
 		case parent != nil:
 			parents = append(parents, parent)
 		case owner.Parent.Name != "":
-			found.note(fmt.Sprintf("it is the child %s of rule %s for %s, which is gone", owner.Node, r.name, owner.Parent))
+			found.note(fmt.Sprintf("it is the child %s of rule %s for %s, which is gone", owner.Node, r.Name, owner.Parent))
 		}
 	}
-	if len(patchset.Patched(live, r.id)) > 0 {
+	if len(patchset.Patched(live, r.ID)) > 0 {
 		patching, beyond, err := q.patching(ctx, r, compiled, live)
 		if err != nil {
 			return nil, err
 		}
 		if parents = append(parents, patching...); beyond {
-			found.note(fmt.Sprintf("rule %s has more than %d parents that may patch it: the others are left out", r.name, maxPatching))
+			found.note(fmt.Sprintf("rule %s has more than %d parents that may patch it: the others are left out", r.Name, maxPatching))
 		}
 	}
 	seen := map[string]bool{}
@@ -101,7 +102,7 @@ func (q *Inquirer) read(ctx context.Context, compiled *program.Program, ref mark
 }
 
 // patching are the parents of a rule that may patch an object. beyond is true if there are more than are asked.
-func (q *Inquirer) patching(ctx context.Context, r *rule, compiled *program.Program, live *unstructured.Unstructured) (all []*unstructured.Unstructured, beyond bool, err error) {
+func (q *Inquirer) patching(ctx context.Context, r *ruleset.Rule, compiled *program.Program, live *unstructured.Unstructured) (all []*unstructured.Unstructured, beyond bool, err error) {
 	namespace := ""
 	if !slices.ContainsFunc(compiled.Patches, func(p *program.Patch) bool { return p.Target != nil && reachesFar(p.Target) }) {
 		namespace = live.GetNamespace() // all patches are for objects in the namespace of their parent
@@ -119,7 +120,7 @@ func (q *Inquirer) patching(ctx context.Context, r *rule, compiled *program.Prog
 		return nil, false, fmt.Errorf("list %s: %w", compiled.Parent.GVK.Kind, err)
 	}
 	for i := range list.Items {
-		if !r.maySelect(ctx, q.Client, &list.Items[i]) {
+		if !maySelect(ctx, q.Client, r, &list.Items[i]) {
 			continue
 		}
 		if len(all) == maxPatching {

@@ -291,3 +291,11 @@ func Created(object *unstructured.Unstructured) time.Time { return object.GetCre
 func ShortName(object *unstructured.Unstructured) string {
 	return strings.ToLower(object.GroupVersionKind().GroupKind().String()) + "/" + object.GetName()
 }
+
+// NoneFound says that the cluster has no object of a kind, or none with the labels that were asked for.
+func NoneFound(kind, selector string) string {
+	if selector != "" {
+		return fmt.Sprintf("no %s has the labels %s", kind, selector)
+	}
+	return "there is no " + kind
+}

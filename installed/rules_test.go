@@ -22,6 +22,7 @@ import (
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
@@ -48,7 +49,7 @@ func ofWeb(ready bool, message string) *source.Report {
 }
 
 // recordOfWeb is the record of rule web.
-func recordOfWeb(origin record.Origin, blocked string) record.Listed {
+func recordOfWeb(origin record.Origin, blocked *record.Blocked) record.Listed {
 	listed := record.Listed{ID: mark.RuleID("kanon", "kanon", "web")}
 	listed.Rule, listed.Origin, listed.Blocked = "kanon/web", origin, blocked
 	listed.AddParent(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
@@ -57,6 +58,15 @@ func recordOfWeb(origin record.Origin, blocked string) record.Listed {
 
 const blocked = "PruneHeld: nothing is deleted until the rule, or the ConfigMap that contains it, is annotated kanon.dev/confirm-prune: \"5f2c\"\n" +
 	"this revision of the rule would delete 2 objects, and pruneLimit is 1: Service a/x, Service a/y"
+
+const headline = "PruneHeld: nothing is deleted until the rule, or the ConfigMap that contains it, is annotated kanon.dev/confirm-prune: \"5f2c\""
+
+// revisionOfWeb is the revision of rule web.
+func revisionOfWeb(t *testing.T) string {
+	t.Helper()
+	docs, _ := syntax.Decode("", []byte(ruleText("web", "")))
+	return docs.Rules[0].Hash()
+}
 
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
@@ -93,7 +103,17 @@ func TestVerdicts(t *testing.T) {
 		},
 		"blocked by the prune guard": {
 			origins: []source.Listed{configMap("web", 1, ofWeb(false, blocked), ruleText("web", ""))},
-			want:    "kanon/web PruneHeld configmap/web Deployment: " + strings.SplitN(blocked, "\n", 2)[0] + " [5f2c]\n",
+			records: []record.Listed{recordOfWeb(record.Origin{Namespace: "kanon", ConfigMap: "web"}, &record.Blocked{Revision: revisionOfWeb(t), Reason: "would delete 2 objects"})},
+			want:    "kanon/web PruneHeld configmap/web Deployment: " + headline + " [" + revisionOfWeb(t) + " would delete 2 objects]\n",
+		},
+		"blocked, and recorded of another revision": {
+			origins: []source.Listed{configMap("web", 1, ofWeb(false, blocked), ruleText("web", ""))},
+			records: []record.Listed{recordOfWeb(record.Origin{Namespace: "kanon", ConfigMap: "web"}, &record.Blocked{Revision: "7a3d", Reason: "would delete 2 objects"})},
+			want:    "kanon/web PruneHeld configmap/web Deployment: " + headline + " [" + revisionOfWeb(t) + " ]\n",
+		},
+		"blocked, as an earlier Kanon has it": {
+			origins: []source.Listed{configMap("web", 1, ofWeb(false, blocked), ruleText("web", ""))},
+			want:    "kanon/web PruneHeld configmap/web Deployment: " + headline + " [" + revisionOfWeb(t) + " ]\n",
 		},
 		"not reported on": {
 			origins: []source.Listed{configMap("web", 1, nil, ruleText("web", ""))},
@@ -104,15 +124,19 @@ func TestVerdicts(t *testing.T) {
 			want:    "problem of configmap/kanon/web: not YAML\n",
 		},
 		"in a file": {
-			records: []record.Listed{recordOfWeb(record.Origin{Path: "rules/web.yaml"}, "")},
+			records: []record.Listed{recordOfWeb(record.Origin{Path: "rules/web.yaml"}, nil)},
 			want:    "kanon/web Unknown rules/web.yaml Deployment: " + inFile + "\n",
 		},
 		"in a file, and blocked": {
-			records: []record.Listed{recordOfWeb(record.Origin{Path: "rules/web.yaml"}, blocked)},
-			want:    "kanon/web PruneHeld rules/web.yaml Deployment: " + strings.SplitN(blocked, "\n", 2)[0] + " [5f2c]\n",
+			records: []record.Listed{recordOfWeb(record.Origin{Path: "rules/web.yaml"}, &record.Blocked{Revision: "5f2c", Reason: "would delete 2 objects", Message: blocked})},
+			want:    "kanon/web PruneHeld rules/web.yaml Deployment: " + headline + " [5f2c would delete 2 objects]\n",
+		},
+		"in a file, and blocked, as an earlier Kanon has it": {
+			records: []record.Listed{recordOfWeb(record.Origin{Path: "rules/web.yaml"}, &record.Blocked{Message: blocked})},
+			want:    "kanon/web PruneHeld rules/web.yaml Deployment: " + headline + " [ ]\n",
 		},
 		"removed": {
-			records: []record.Listed{recordOfWeb(record.Origin{Namespace: "kanon", ConfigMap: "web"}, "")},
+			records: []record.Listed{recordOfWeb(record.Origin{Namespace: "kanon", ConfigMap: "web"}, nil)},
 			want:    "kanon/web Removing configmap/web Deployment: " + removing + "\n",
 		},
 		"two of one name: the older one has it": {
@@ -127,7 +151,7 @@ func TestVerdicts(t *testing.T) {
 				configMap("young", 1, ofWeb(true, "running"), ruleText("web", "")),
 				configMap("old", 2, &source.Report{Message: "the name is taken"}, ruleText("web", "")),
 			},
-			records: []record.Listed{recordOfWeb(record.Origin{Namespace: "kanon", ConfigMap: "young"}, "")},
+			records: []record.Listed{recordOfWeb(record.Origin{Namespace: "kanon", ConfigMap: "young"}, nil)},
 			want:    "kanon/web Running configmap/young Deployment: running\nproblem of configmap/kanon/old: the name is taken\n",
 		},
 	} {
@@ -139,7 +163,7 @@ func TestVerdicts(t *testing.T) {
 			for _, rule := range r.All {
 				fmt.Fprintf(&got, "%s %s %s %s: %s", rule.Name, rule.State, rule.Source(), rule.ParentKind().Kind, rule.Headline())
 				if rule.Held != nil {
-					fmt.Fprintf(&got, " [%s]", rule.Held.Revision)
+					fmt.Fprintf(&got, " [%s %s]", rule.Held.Revision, rule.Held.Reason)
 				}
 				got.WriteString("\n")
 			}

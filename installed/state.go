@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/engine/conditions"
-	"kanon.dev/kanon/engine/guard"
+	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/source"
 )
 
@@ -39,8 +39,9 @@ func (s State) Ready() string {
 	}
 }
 
-// Held is what the prune guard blocks.
-type Held = guard.Held
+// Held is what the prune guard blocks. If an earlier version of Kanon has written it, there is no more than the message, and of a rule
+// with a text the revision.
+type Held = record.Blocked
 
 const (
 	unreported = "Kanon has not reported on it: it is not running, or has another --namespace"
@@ -60,10 +61,9 @@ func (rule *Rule) judge(report *source.Report) {
 			continue
 		}
 		rule.Reason, rule.Message = of.Reason, of.Message
-		rule.Held, _ = guard.ParseHeld(of.Message)
 		switch {
-		case rule.Held != nil:
-			rule.State, rule.Reason = PruneHeld, conditions.ReasonPruneHeld
+		case !of.Ready && (of.Reason == conditions.ReasonPruneHeld || strings.HasPrefix(of.Message, conditions.ReasonPruneHeld+": ")):
+			rule.State, rule.Reason, rule.Held = PruneHeld, conditions.ReasonPruneHeld, rule.blocked()
 		case !of.Ready:
 			rule.State = Refused
 		case rule.Decoded.Suspend != (of.Message == source.MessageSuspended):
@@ -87,9 +87,17 @@ func (rule *Rule) judgeRecord() {
 		rule.State, rule.Message = Removing, removing
 		return
 	}
-	if held, ok := guard.ParseHeld(rule.Record.Blocked); ok {
-		rule.State, rule.Reason, rule.Message, rule.Held = PruneHeld, conditions.ReasonPruneHeld, rule.Record.Blocked, held
+	if held := rule.Record.Blocked; held != nil && held.Message != "" {
+		rule.State, rule.Reason, rule.Message, rule.Held = PruneHeld, conditions.ReasonPruneHeld, held.Message, held
 	}
+}
+
+// blocked is what the guard blocks of a rule that is reported as blocked. The record may be about another revision, or not have it.
+func (rule *Rule) blocked() *Held {
+	if rule.Record != nil && rule.Record.Blocked != nil && rule.Record.Blocked.Revision == rule.Revision() {
+		return rule.Record.Blocked
+	}
+	return &Held{Revision: rule.Revision(), Message: rule.Message}
 }
 
 // Headline is the first line of the message.

@@ -72,8 +72,8 @@ func (s *Summary) String() string {
 	if len(parts) == 0 {
 		parts = []string{"nothing changes"}
 	}
-	if held, ok := guard.ParseHeld(s.guard.Blocked()); ok {
-		parts = append(parts, "the prune guard would block the deletions: this rule "+held.Reason)
+	if blocked := s.guard.Blocked(); blocked != nil {
+		parts = append(parts, "the prune guard would block the deletions: this rule "+blocked.Reason)
 	}
 	parents := fmt.Sprintf("%d parents", s.parents)
 	if s.parents == 1 {

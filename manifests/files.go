@@ -136,3 +136,8 @@ func Reason(err error) error {
 	}
 	return err
 }
+
+// IsFileName reports whether an argument that can be a file or a name is a file.
+func IsFileName(arg string) bool {
+	return arg == "-" || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(arg))
+}

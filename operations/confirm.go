@@ -14,7 +14,11 @@ import (
 // ConfirmPrune confirms the revision of a rule that the prune guard blocks. Revisions that other rules of the same origin have, and
 // that were confirmed before, stay so.
 func (d Desk) ConfirmPrune(ctx context.Context, rules *installed.Rules, rule *installed.Rule) (Change, error) {
-	resource, err := d.resourceOf(rule, fmt.Sprintf("add %s: %q to metadata.annotations of the rule", source.AnnotationConfirmPrune, rule.Held.Revision))
+	where := fmt.Sprintf("add %s: %q to metadata.annotations of the rule", source.AnnotationConfirmPrune, rule.Held.Revision)
+	if rule.Held.Revision == "" {
+		where = "do what the message says"
+	}
+	resource, err := d.resourceOf(rule, where)
 	if err != nil {
 		return Change{}, err
 	}

@@ -1,15 +1,9 @@
 package main
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-
 	"github.com/spf13/cobra"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"kanon.dev/kanon/report"
-	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
 )
 
 func newCompletionCommand() *cobra.Command {
@@ -39,7 +33,7 @@ PATH, make it executable, and write into it:
 		ValidArgs:             []cobra.Completion{"bash", "zsh", "fish", "powershell"},
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf(cmd, "name a shell: bash, zsh, fish or powershell")
+				return exit.Usagef(cmd, "name a shell: bash, zsh, fish or powershell")
 			}
 			return nil
 		},
@@ -55,51 +49,8 @@ PATH, make it executable, and write into it:
 			case "powershell":
 				return cmd.Root().GenPowerShellCompletionWithDesc(out)
 			default:
-				return usageErrorf(cmd, "there is no completion for %q; the shells are bash, zsh, fish and powershell", args[0])
+				return exit.Usagef(cmd, "there is no completion for %q; the shells are bash, zsh, fish and powershell", args[0])
 			}
 		},
-	}
-}
-
-// completeFlag gives the values of a flag that there is.
-func completeFlag(cmd *cobra.Command, name string, values func() []cobra.Completion) {
-	err := cmd.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return values(), cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil {
-		panic(fmt.Sprintf("complete --%s of %s: %v", name, cmd.Name(), err)) // the flag does not exist, or twice
-	}
-}
-
-func completeFormats() []cobra.Completion {
-	var values []cobra.Completion
-	for _, format := range report.Formats() {
-		values = append(values, string(format))
-	}
-	return values
-}
-
-func completeCodes() []cobra.Completion {
-	var values []cobra.Completion
-	for _, info := range diagnostic.Codes() {
-		values = append(values, cobra.CompletionWithDesc(string(info.Code), info.Title))
-	}
-	return values
-}
-
-// complete gives the values of the flags that name parts of the kubeconfig.
-func (c *clusterFlags) complete(cmd *cobra.Command) {
-	for flag, names := range map[string]func(*clientcmdapi.Config) []string{
-		"context": func(config *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(config.Contexts)) },
-		"cluster": func(config *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(config.Clusters)) },
-		"user":    func(config *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(config.AuthInfos)) },
-	} {
-		completeFlag(cmd, flag, func() []cobra.Completion {
-			config, err := c.loading().Load()
-			if err != nil {
-				return nil // the command will say what is wrong with it
-			}
-			return names(config)
-		})
 	}
 }

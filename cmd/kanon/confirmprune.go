@@ -1,16 +1,16 @@
 package main
 
 import (
-	"bufio"
-	"context"
+	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/inventory"
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/installed"
 	"kanon.dev/kanon/operations"
 )
@@ -20,7 +20,7 @@ type confirmOptions struct {
 	yes     bool
 	wait    bool
 	timeout time.Duration
-	live    liveFlags
+	live    inventory.Flags
 }
 
 func newConfirmPruneCommand() *cobra.Command {
@@ -49,7 +49,7 @@ when the command is called wrongly, and 3 when the cluster does not answer.`,
   kanon confirm-prune webapp --yes`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf(cmd, "name one rule")
+				return exit.Usagef(cmd, "name one rule")
 			}
 			return nil
 		},
@@ -58,40 +58,43 @@ when the command is called wrongly, and 3 when the cluster does not answer.`,
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return o.live.completeRules(cmd), cobra.ShellCompDirectiveNoFileComp
+			return o.live.CompleteRules(cmd), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	addWait(cmd, &o.wait, &o.timeout, 30*time.Second, "wait until the guard does not block the rule any more")
-	o.live.addCluster(cmd)
+	o.live.AddCluster(cmd)
 	return cmd
 }
 
 func (o *confirmOptions) run(cmd *cobra.Command, name string) error {
 	if o.timeout <= 0 {
-		return usageErrorf(cmd, "--timeout must be more than 0; --wait=false does not wait")
+		return exit.Usagef(cmd, "--timeout must be more than 0; --wait=false does not wait")
 	}
-	there, err := o.live.reach(cmd.Context())
+	there, err := o.live.Reach(cmd.Context())
 	if err != nil {
 		return err
 	}
-	rule, err := there.rules.Find(name)
+	rule, err := there.Rules.Find(name)
 	if err != nil {
 		return err
 	}
 	if rule.Held == nil {
-		return say(cmd.OutOrStdout(), "There is nothing to confirm: the prune guard does not block rule %s, which is %s\n", rule.Name, rule.State)
+		return terminal.Say(cmd.OutOrStdout(), "There is nothing to confirm: the prune guard does not block rule %s, which is %s\n", rule.Name, rule.State)
 	}
-	if err := say(cmd.OutOrStdout(), "%s", describe(rule)); err != nil {
+	if err := terminal.Say(cmd.OutOrStdout(), "%s", describe(rule)); err != nil {
 		return err
 	}
-	return clusterError(there.config.Host, o.confirm(cmd, there, rule))
+	return exit.OfCluster(there.Config.Host, o.confirm(cmd, there, rule))
 }
 
 // describe says what a revision would delete.
 func describe(rule *installed.Rule) string {
 	var b strings.Builder
 	held := rule.Held
+	if len(held.Objects) == 0 { // an earlier version of Kanon has reported it
+		return held.Message + "\n\n"
+	}
 	fmt.Fprintf(&b, "Revision %s of rule %s (%s) %s:\n\n", held.Revision, rule.Name, rule.Source(), held.Reason)
 	for _, count := range operations.Deletions(held) {
 		fmt.Fprintf(&b, "  %d %s\n", count.N, count.Kind)
@@ -108,29 +111,35 @@ func describe(rule *installed.Rule) string {
 }
 
 // confirm asks, confirms, and waits until Kanon has taken it in.
-func (o *confirmOptions) confirm(cmd *cobra.Command, there *live, rule *installed.Rule) error {
+func (o *confirmOptions) confirm(cmd *cobra.Command, there *inventory.Live, rule *installed.Rule) error {
 	ctx := cmd.Context()
 	if rule.Object != nil && !o.yes { // of a file, the error says what to do
-		if err := ask(ctx, cmd, "Delete them? [y/N] "); err != nil {
+		yes, err := terminal.Ask(ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), "Delete them? [y/N] ")
+		switch {
+		case errors.Is(err, terminal.ErrNobody):
+			return exit.AsUsage(fmt.Errorf("%w: confirm with --yes", err))
+		case err != nil:
 			return err
+		case !yes:
+			return errNotConfirmed
 		}
 	}
-	desk := operations.Desk{Client: there.client}
-	awaited, err := desk.Await(ctx, there.rules.Namespace, rule)
+	desk := operations.Desk{Client: there.Client}
+	awaited, err := desk.Await(ctx, there.Rules.Namespace, rule)
 	if err != nil {
 		return err
 	}
-	change, err := desk.ConfirmPrune(ctx, there.rules, rule)
+	change, err := desk.ConfirmPrune(ctx, there.Rules, rule)
 	if err != nil {
 		return err
 	}
-	if err := say(cmd.OutOrStdout(), "revision %s of rule %s confirmed (%s)\n", rule.Held.Revision, rule.Name, change.Where); err != nil {
+	if err := terminal.Say(cmd.OutOrStdout(), "revision %s of rule %s confirmed (%s)\n", rule.Held.Revision, rule.Name, change.Where); err != nil {
 		return err
 	}
-	if err := warn(cmd, change.Warnings); err != nil || !o.wait {
+	if err := terminal.Warn(cmd.ErrOrStderr(), change.Warnings); err != nil || !o.wait {
 		return err
 	}
-	stop := sayIfSlow(cmd.ErrOrStderr(), "Waiting for Kanon to delete …")
+	stop := terminal.SayIfSlow(cmd.ErrOrStderr(), "Waiting for Kanon to delete …")
 	now, is, err := awaited.Until(ctx, o.timeout, func(now *installed.Rule) bool { return now.Held == nil })
 	stop()
 	switch {
@@ -142,33 +151,6 @@ func (o *confirmOptions) confirm(cmd *cobra.Command, there *live, rule *installe
 		return fmt.Errorf("rule %s has another revision by now, %s, which is not confirmed", rule.Name, now.Held.Revision)
 	default:
 		return fmt.Errorf("no Kanon has taken it in within %s: is it running? kanon get rules %s shows what it reports", o.timeout, rule.Name.Name)
-	}
-}
-
-// ask asks a person. The error says that the answer was no, or that nobody can answer.
-func ask(ctx context.Context, cmd *cobra.Command, question string) error {
-	in, ok := cmd.InOrStdin().(*os.File)
-	if !ok || !isTerminal(in) {
-		return &usageError{fmt.Errorf("standard input is no terminal, so that nobody can be asked: confirm with --yes")}
-	}
-	if err := say(cmd.ErrOrStderr(), "%s", question); err != nil {
-		return err
-	}
-	answers := make(chan string, 1)
-	go func() { // a read of a terminal cannot be ended; the program ends before
-		line, _ := bufio.NewReader(io.LimitReader(in, 1<<10)).ReadString('\n')
-		answers <- line
-	}()
-	select {
-	case <-ctx.Done():
-		return errNotConfirmed
-	case line := <-answers:
-		switch strings.ToLower(strings.TrimSpace(line)) {
-		case "y", "yes":
-			return nil
-		default:
-			return errNotConfirmed
-		}
 	}
 }
 

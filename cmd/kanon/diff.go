@@ -1,20 +1,18 @@
 package main
 
 import (
-	"context"
-	"errors"
+	"cmp"
 	"fmt"
-	"io"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
+	"kanon.dev/kanon/cmd/kanon/internal/connection"
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/livediff"
 	"kanon.dev/kanon/livepreview"
@@ -22,11 +20,7 @@ import (
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/textdiff"
 )
-
-// errDifferences ends a command whose output has said already what differs.
-var errDifferences = fmt.Errorf("%w: there are differences", errFindings)
 
 // diffOptions are the flags of kanon diff.
 type diffOptions struct {
@@ -36,7 +30,7 @@ type diffOptions struct {
 	// kanonNamespace is Kanon's own.
 	kanonNamespace string
 	limits         template.Limits
-	cluster        clusterFlags
+	cluster        connection.Flags
 }
 
 func newDiffCommand() *cobra.Command {
@@ -68,11 +62,11 @@ went wrong, as of kubectl diff.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch selects := o.all || o.selector != ""; {
 			case len(args) == 0:
-				return usageErrorf(cmd, "name a file with a rule")
+				return exit.Usagef(cmd, "name a file with a rule")
 			case len(args) == 1 && !selects:
-				return usageErrorf(cmd, "name a parent, or choose parents with --selector or --all")
+				return exit.Usagef(cmd, "name a parent, or choose parents with --selector or --all")
 			case len(args) > 2 || len(args) == 2 && selects:
-				return usageErrorf(cmd, "name one rule and one parent, or choose parents with --selector or --all")
+				return exit.Usagef(cmd, "name one rule and one parent, or choose parents with --selector or --all")
 			}
 			return nil
 		},
@@ -83,36 +77,27 @@ went wrong, as of kubectl diff.`,
 	flags.StringVarP(&o.selector, "selector", "l", "", "parents with these labels")
 	flags.BoolVar(&o.all, "all", false, "all parents that the rule selects")
 	flags.StringVar(&o.kanonNamespace, "kanon-namespace", engine.DefaultNamespace, "Kanon's own namespace")
-	o.cluster.add(flags, clusterGroup)
-	o.cluster.addTimeout(flags, clusterGroup)
-	addLimits(flags, &o.limits)
-	o.cluster.complete(cmd)
+	o.cluster.Add(flags, connection.Group)
+	o.cluster.AddTimeout(flags, connection.Group)
+	rulefiles.AddLimits(flags, &o.limits)
+	o.cluster.Complete(cmd)
 	return cmd
 }
 
-// troubleError is an error of a command whose exit code 1 means differences.
-type troubleError struct{ error }
-
-func (e *troubleError) Unwrap() error { return e.error }
-
 func (o *diffOptions) diff(cmd *cobra.Command, args []string) error {
-	err := o.compare(cmd, args)
-	if err == nil || errors.Is(err, errDifferences) || isUsage(err) || exitCode(err) == exitUnreachable {
-		return err
-	}
-	return &troubleError{err}
+	return exit.AsTrouble(o.compare(cmd, args))
 }
 
 func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
-	if err := checkLimits(o.limits); err != nil {
-		return usageErrorf(cmd, "%w", err)
+	if err := rulefiles.CheckLimits(o.limits); err != nil {
+		return exit.Usagef(cmd, "%w", err)
 	}
 	files, err := manifests.Read(args[:1], cmd.InOrStdin())
 	if err != nil {
-		return usageErrorf(cmd, "%w", err)
+		return exit.Usagef(cmd, "%w", err)
 	}
 	ctx := cmd.Context()
-	config, err := o.cluster.reach(ctx)
+	config, err := o.cluster.Reach(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,23 +107,23 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 	}
 	kinds, err := manifests.ClusterKinds(ctx, config)
 	if err != nil {
-		return clusterError(config.Host, err)
+		return exit.OfCluster(config.Host, err)
 	}
 	program, err := o.program(cmd, args[0], files, kinds)
 	if err != nil {
 		return err
 	}
-	c := &comparison{options: o, client: client, kinds: kinds, program: program, out: cmd.OutOrStdout(), color: hasColors(cmd.OutOrStdout())}
-	parents, err := c.parents(ctx, args[1:])
+	differ := livediff.New(livepreview.Options{Client: client, Kinds: kinds, Program: program, Namespace: o.kanonNamespace, Now: time.Now()})
+	parents, err := o.parents(cmd, differ, program, args[1:])
 	if err != nil {
-		return clusterError(config.Host, err)
+		return exit.OfCluster(config.Host, err)
 	}
-	return clusterError(config.Host, c.run(cmd, parents))
+	return exit.OfCluster(config.Host, o.print(cmd, differ, program, parents))
 }
 
 // program is the one rule in the files.
 func (o *diffOptions) program(cmd *cobra.Command, where string, files []manifests.File, kinds *manifests.Kinds) (*program.Program, error) {
-	checked, err := checkRules(cmd, where, files, nil, kinds, rules.Options{Namespace: o.kanonNamespace, Limits: o.limits})
+	checked, err := rulefiles.Check(cmd, where, files, nil, kinds, rules.Options{Namespace: o.kanonNamespace, Limits: o.limits})
 	if err != nil {
 		return nil, err
 	}
@@ -148,58 +133,20 @@ func (o *diffOptions) program(cmd *cobra.Command, where string, files []manifest
 	return checked.Programs[0], nil
 }
 
-// comparison compares what one rule renders with a cluster.
-type comparison struct {
-	options *diffOptions
-	client  dynamic.Interface
-	kinds   *manifests.Kinds
-	program *program.Program
-	out     io.Writer
-	color   bool
-}
-
-// parents are those that the arguments name.
-func (c *comparison) parents(ctx context.Context, names []string) ([]*unstructured.Unstructured, error) {
-	spec := c.program.Parent
-	gvr, ok := c.kinds.Resource(spec.GVK)
-	if !ok {
-		return nil, fmt.Errorf("the cluster has no kind %s in %s", spec.GVK.Kind, spec.GVK.GroupVersion())
-	}
-	resource := c.client.Resource(gvr)
+// parents are those that the arguments name, or all that the flags choose.
+func (o *diffOptions) parents(cmd *cobra.Command, differ *livediff.Differ, rule *program.Program, names []string) ([]*unstructured.Unstructured, error) {
+	ctx := cmd.Context()
 	if len(names) == 0 {
-		list, err := resource.Namespace(c.options.namespace).List(ctx, metav1.ListOptions{LabelSelector: c.options.selector})
-		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", gvr.Resource, err)
-		}
-		if len(list.Items) == 0 {
-			return nil, errors.New(noneFound(spec.GVK.Kind, c.options.selector))
-		}
-		parents := make([]*unstructured.Unstructured, len(list.Items))
-		for i := range list.Items {
-			parents[i] = &list.Items[i]
-		}
-		return parents, nil
+		return differ.Select(ctx, o.namespace, o.selector)
 	}
 	namespace := ""
-	if spec.Namespaced {
-		namespace = c.options.namespace
-		if namespace == "" {
-			namespace = c.options.cluster.namespace()
-		}
+	if rule.Parent.Namespaced {
+		namespace = cmp.Or(o.namespace, o.cluster.Namespace())
 	}
-	if ext := filepath.Ext(names[0]); ext == ".yaml" || ext == ".yml" || ext == ".json" || names[0] == "-" {
-		return c.written(ctx, names[0], namespace)
+	if !manifests.IsFileName(names[0]) {
+		return differ.Named(ctx, namespace, names[0])
 	}
-	parent, err := resource.Namespace(namespace).Get(ctx, names[0], metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%s %s does not exist in namespace %q: choose another namespace with -n, or name a file", spec.GVK.Kind, names[0], namespace)
-	}
-	return []*unstructured.Unstructured{parent}, err
-}
-
-// written are parents in a file, as they would be in the cluster.
-func (c *comparison) written(ctx context.Context, file, namespace string) ([]*unstructured.Unstructured, error) {
-	files, err := manifests.Read([]string{file}, nil)
+	files, err := manifests.Read(names, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -207,77 +154,35 @@ func (c *comparison) written(ctx context.Context, file, namespace string) ([]*un
 	if err != nil {
 		return nil, err
 	}
-	spec := c.program.Parent
-	gvr, _ := c.kinds.Resource(spec.GVK)
-	var parents []*unstructured.Unstructured
-	for _, object := range objects {
-		if object.GroupVersionKind() != spec.GVK {
-			continue
-		}
-		if spec.Namespaced && object.GetNamespace() == "" {
-			object.SetNamespace(namespace)
-		}
-		parent, err := livediff.AsWritten(ctx, c.client.Resource(gvr).Namespace(object.GetNamespace()), object)
-		if err != nil {
-			return nil, err
-		}
-		parents = append(parents, parent)
+	parents, err := differ.Written(ctx, namespace, objects)
+	if err == nil && len(parents) == 0 {
+		err = fmt.Errorf("there is no %s of %s in %s", rule.Parent.GVK.Kind, rule.Parent.GVK.GroupVersion(), names[0])
 	}
-	if len(parents) == 0 {
-		return nil, fmt.Errorf("there is no %s of %s in %s", spec.GVK.Kind, spec.GVK.GroupVersion(), file)
-	}
-	return parents, nil
+	return parents, err
 }
 
-// run prints what changes for each parent, and a summary if there are several.
-func (c *comparison) run(cmd *cobra.Command, parents []*unstructured.Unstructured) error {
-	defer sayIfSlow(cmd.ErrOrStderr(), fmt.Sprintf("Comparing %s with the cluster…", manifests.Counted(len(parents), "parent")))()
-	differ := livediff.New(livepreview.Options{Client: c.client, Kinds: c.kinds, Program: c.program, Namespace: c.options.kanonNamespace, Now: time.Now()})
-	summary := livediff.NewSummary(parents, c.program.PruneLimit)
+// print prints what changes for each parent, and a summary if there are several.
+func (o *diffOptions) print(cmd *cobra.Command, differ *livediff.Differ, rule *program.Program, parents []*unstructured.Unstructured) error {
+	defer terminal.SayIfSlow(cmd.ErrOrStderr(), fmt.Sprintf("Comparing %s with the cluster…", manifests.Counted(len(parents), "parent")))()
+	out := cmd.OutOrStdout()
+	summary := livediff.NewSummary(parents, rule.PruneLimit)
 	for _, parent := range parents {
 		changes, err := differ.Diff(cmd.Context(), parent)
 		if err != nil {
 			return err
 		}
-		if err := c.print(changes); err != nil {
+		if err := changes.Print(out, terminal.HasColors(out)); err != nil {
 			return err
 		}
 		summary.Add(changes)
 	}
-	if len(parents) > 1 || c.options.all || c.options.selector != "" {
-		if _, err := fmt.Fprintf(c.out, "# %s\n", summary); err != nil {
-			return fmt.Errorf("print the summary: %w", err)
+	if len(parents) > 1 || o.all || o.selector != "" {
+		if err := terminal.Say(out, "# %s\n", summary); err != nil {
+			return err
 		}
 	}
 	if summary.Differs() {
-		return errDifferences
+		return exit.ErrDifferences
 	}
 	return nil
-}
-
-func (c *comparison) print(changes *livediff.Changes) error {
-	var text strings.Builder
-	at := changes.Parent.GetName()
-	if namespace := changes.Parent.GetNamespace(); namespace != "" {
-		at = namespace + "/" + at
-	}
-	who := changes.Parent.GetKind() + " " + at
-	if changes.Preview.Unmatched != "" {
-		fmt.Fprintf(&text, "# %s: the rule does not select it: %s\n", who, changes.Preview.Unmatched)
-	}
-	for _, node := range changes.Preview.Nodes {
-		if node.State == program.StateWaiting || node.State == program.StateFailed {
-			fmt.Fprintf(&text, "# %s: child %s %s: %s\n", who, node.ID, map[bool]string{true: "waits", false: "fails"}[node.State == program.StateWaiting], node.Text())
-		}
-	}
-	for _, change := range changes.All {
-		fmt.Fprintf(&text, "# %s: %s\n", who, change.Title())
-		diff := change.Unified()
-		if c.color {
-			diff = textdiff.Colored(diff)
-		}
-		text.WriteString(diff)
-	}
-	_, err := io.WriteString(c.out, text.String())
-	return err
 }

@@ -13,6 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"kanon.dev/kanon/cmd/kanon/internal/commandline"
+	"kanon.dev/kanon/cmd/kanon/internal/connection"
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/inventory"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/eventlog"
 	"kanon.dev/kanon/follow"
@@ -25,8 +29,8 @@ type eventsOptions struct {
 	rule   string
 	types  []string
 	watch  bool
-	where  liveFlags
-	output outputFlags
+	where  inventory.Flags
+	output inventory.Output
 }
 
 func newEventsCommand() *cobra.Command {
@@ -56,7 +60,7 @@ is called wrongly, and 3 when the cluster does not answer.`,
 
   # What is in the way of anything
   kanon events -A --types Warning`,
-		Args: noArguments,
+		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.events(cmd) },
 	}
 	flags := cmd.Flags()
@@ -64,12 +68,12 @@ is called wrongly, and 3 when the cluster does not answer.`,
 	flags.StringVar(&o.rule, "rule", "", "only Events of this rule, as NAME or NAMESPACE/NAME")
 	flags.StringSliceVar(&o.types, "types", nil, "only Events of these types: Normal, Warning")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "go on with the Events that follow")
-	flags.StringVarP(&o.where.namespace, "namespace", "n", "", "namespace of the Events; default: that of the kubeconfig")
-	flags.BoolVarP(&o.where.allNamespaces, "all-namespaces", "A", false, "Events in all namespaces")
-	o.where.addCluster(cmd)
-	o.output.add(cmd)
-	completeFlag(cmd, "types", func() []cobra.Completion { return []cobra.Completion{"Normal", "Warning"} })
-	completeFlag(cmd, "rule", func() []cobra.Completion { return o.where.completeRules(cmd) })
+	flags.StringVarP(&o.where.Namespace, "namespace", "n", "", "namespace of the Events; default: that of the kubeconfig")
+	flags.BoolVarP(&o.where.AllNamespaces, "all-namespaces", "A", false, "Events in all namespaces")
+	o.where.AddCluster(cmd)
+	o.output.Add(cmd)
+	commandline.CompleteFlag(cmd, "types", func() []cobra.Completion { return []cobra.Completion{"Normal", "Warning"} })
+	commandline.CompleteFlag(cmd, "rule", func() []cobra.Completion { return o.where.CompleteRules(cmd) })
 	return cmd
 }
 
@@ -77,14 +81,14 @@ is called wrongly, and 3 when the cluster does not answer.`,
 func (o *eventsOptions) validate(cmd *cobra.Command) error {
 	for _, t := range o.types {
 		if !strings.EqualFold(t, "Normal") && !strings.EqualFold(t, "Warning") {
-			return usageErrorf(cmd, "--types %q is neither Normal nor Warning", t)
+			return exit.Usagef(cmd, "--types %q is neither Normal nor Warning", t)
 		}
 	}
 	if o.about != "" && o.rule != "" {
-		return usageErrorf(cmd, "--for and --rule exclude each other")
+		return exit.Usagef(cmd, "--for and --rule exclude each other")
 	}
 	if o.about != "" && !strings.Contains(o.about, "/") {
-		return usageErrorf(cmd, "--for %q is not KIND/NAME", o.about)
+		return exit.Usagef(cmd, "--for %q is not KIND/NAME", o.about)
 	}
 	return nil
 }
@@ -93,43 +97,43 @@ func (o *eventsOptions) events(cmd *cobra.Command) error {
 	if err := o.validate(cmd); err != nil {
 		return err
 	}
-	printer, err := o.output.printer(cmd)
+	printer, err := o.output.Printer(cmd)
 	if err != nil {
 		return err
 	}
-	if o.rule != "" && o.where.namespace == "" {
-		o.where.allNamespaces = true
+	if o.rule != "" && o.where.Namespace == "" {
+		o.where.AllNamespaces = true
 	}
-	query, err := o.where.query(cmd)
+	query, err := o.where.Query(cmd)
 	if err != nil {
 		return err
 	}
-	there, err := o.where.reach(cmd.Context())
+	there, err := o.where.Reach(cmd.Context())
 	if err != nil {
 		return err
 	}
-	log := eventlog.Log{Client: there.client, Namespace: query.Namespace}
+	log := eventlog.Log{Client: there.Client, Namespace: query.Namespace}
 	matches, err := o.filter(cmd, there, &log)
 	if err != nil {
-		return clusterError(there.config.Host, err)
+		return exit.OfCluster(there.Config.Host, err)
 	}
-	return clusterError(there.config.Host, o.print(cmd, log, printer, matches))
+	return exit.OfCluster(there.Config.Host, o.print(cmd, log, printer, matches))
 }
 
 // filter says which Events are asked for, and narrows the log to where they are.
-func (o *eventsOptions) filter(cmd *cobra.Command, there *live, log *eventlog.Log) (func(context.Context, eventlog.Event) (bool, error), error) {
+func (o *eventsOptions) filter(cmd *cobra.Command, there *inventory.Live, log *eventlog.Log) (func(context.Context, eventlog.Event) (bool, error), error) {
 	filter := eventlog.Filter{Types: o.types}
 	if o.about != "" {
-		arg, _, err := parseObjectArg(cmd, []string{o.about})
+		arg, _, err := connection.ParseObject(cmd, []string{o.about})
 		if err != nil {
 			return nil, err
 		}
-		kind, err := resolveKind(there.config, arg.kind)
+		kind, err := connection.Kind(there.Config, arg.Kind)
 		if err != nil {
 			return nil, err
 		}
 		object := identity.ID{GroupKind: kind.GroupVersionKind.GroupKind()}
-		if object.Name = arg.name; kind.Scope.Name() == meta.RESTScopeNameNamespace {
+		if object.Name = arg.Name; kind.Scope.Name() == meta.RESTScopeNameNamespace {
 			object.Namespace = log.Namespace
 		} else {
 			log.Namespace = metav1.NamespaceDefault // where Events about cluster-scoped objects are
@@ -138,18 +142,18 @@ func (o *eventsOptions) filter(cmd *cobra.Command, there *live, log *eventlog.Lo
 	}
 	about := func(context.Context, eventlog.Event) (bool, error) { return true, nil }
 	if o.rule != "" {
-		rule, err := there.rules.Find(o.rule)
+		rule, err := there.Rules.Find(o.rule)
 		if err != nil {
 			return nil, err
 		}
-		reader, err := there.reader(cmd.Context())
+		reader, err := there.Reader(cmd.Context())
 		if err != nil {
 			return nil, err
 		}
-		about = eventlog.NewAbout(reader, rule, there.rules.Namespace).Matches
+		about = eventlog.NewAbout(reader, rule, there.Rules.Namespace).Matches
 	}
 	return func(ctx context.Context, e eventlog.Event) (bool, error) {
-		if filter.Object != nil && o.where.allNamespaces {
+		if filter.Object != nil && o.where.AllNamespaces {
 			filter.Object.Namespace = e.Object.Namespace
 		}
 		if !filter.Matches(e) {
@@ -186,7 +190,7 @@ func (o *eventsOptions) print(cmd *cobra.Command, log eventlog.Log, printer *lis
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No Events of Kanon found in %s\n", in)
 		return err
 	}
-	if err := printer.Print(eventlog.ListOf(events, o.where.allNamespaces, time.Now())); err != nil || !o.watch {
+	if err := printer.Print(eventlog.ListOf(events, o.where.AllNamespaces, time.Now())); err != nil || !o.watch {
 		return err
 	}
 	return follow.Objects(ctx, func(change watch.EventType, object *unstructured.Unstructured) error {
@@ -197,6 +201,6 @@ func (o *eventsOptions) print(cmd *cobra.Command, log eventlog.Log, printer *lis
 		if ok, err := matches(ctx, e); err != nil || !ok {
 			return err
 		}
-		return printer.Print(eventlog.ListOf([]eventlog.Event{e}, o.where.allNamespaces, time.Now()))
+		return printer.Print(eventlog.ListOf([]eventlog.Event{e}, o.where.AllNamespaces, time.Now()))
 	}, log.Watch(version))
 }

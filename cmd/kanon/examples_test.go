@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/kanontest"
 )
@@ -151,7 +152,7 @@ func (s *exampleShell) run(line string) (string, error) {
 	bash := s.command(line)
 	if !endless.MatchString(line) {
 		out, err := bash.CombinedOutput()
-		if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == exitFindings &&
+		if failed := new(exec.ExitError); errors.As(err, &failed) && failed.ExitCode() == exit.Findings &&
 			slices.ContainsFunc(differs, func(part string) bool { return strings.Contains(line, part) }) {
 			err = nil
 		}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/graph"
 	"kanon.dev/kanon/rules"
@@ -41,7 +43,7 @@ wrongly.`,
   kanon explain rule.yaml -o svg > graph.svg`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf(cmd, "name a file with rules, or - for standard input")
+				return exit.Usagef(cmd, "name a file with rules, or - for standard input")
 			}
 			return nil
 		},
@@ -55,9 +57,9 @@ wrongly.`,
 
 func (o *explainOptions) explain(cmd *cobra.Command, file string) error {
 	if !slices.Contains(graph.Formats(), o.output) {
-		return usageErrorf(cmd, "--output %q is none of %s", o.output, strings.Join(graph.Formats(), ", "))
+		return exit.Usagef(cmd, "--output %q is none of %s", o.output, strings.Join(graph.Formats(), ", "))
 	}
-	checked, _, err := readRules(cmd, []string{file}, o.schemas, rules.Options{Namespace: engine.DefaultNamespace})
+	checked, _, err := rulefiles.Read(cmd, []string{file}, o.schemas, rules.Options{Namespace: engine.DefaultNamespace})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/layout"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules/diagnostic"
@@ -53,8 +55,8 @@ it is with -d.`,
   # From an editor
   kanon fmt < rule.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && isTerminal(cmd.InOrStdin()) {
-				return usageErrorf(cmd, "name a file or a directory with rules, or - for standard input")
+			if len(args) == 0 && terminal.Is(cmd.InOrStdin()) {
+				return exit.Usagef(cmd, "name a file or a directory with rules, or - for standard input")
 			}
 			return nil
 		},
@@ -70,18 +72,18 @@ it is with -d.`,
 
 func (o *fmtOptions) run(cmd *cobra.Command, args []string) error {
 	if o.write && o.check {
-		return usageErrorf(cmd, "--check changes nothing: leave out -w")
+		return exit.Usagef(cmd, "--check changes nothing: leave out -w")
 	}
 	if len(args) == 0 {
 		args = []string{"-"}
 	}
 	files, err := manifests.Read(args, cmd.InOrStdin())
 	if err != nil {
-		return usageErrorf(cmd, "%w", err)
+		return exit.Usagef(cmd, "%w", err)
 	}
 	prints := !o.write && !o.diff && !o.list && !o.check
 	if prints && len(files) != 1 {
-		return usageErrorf(cmd, "%s: choose what to do with them: -w, -d, -l or --check", manifests.Counted(len(files), "file"))
+		return exit.Usagef(cmd, "%s: choose what to do with them: -w, -d, -l or --check", manifests.Counted(len(files), "file"))
 	}
 	var findings diagnostic.Findings
 	differ := false
@@ -100,14 +102,14 @@ func (o *fmtOptions) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	printer := diagnostic.Printer{Color: hasColors(cmd.ErrOrStderr())}
+	printer := diagnostic.Printer{Color: terminal.HasColors(cmd.ErrOrStderr())}
 	switch {
 	case len(findings) > 0:
-		return errors.Join(errFindings, printer.Print(cmd.ErrOrStderr(), findings))
+		return errors.Join(exit.ErrFindings, printer.Print(cmd.ErrOrStderr(), findings))
 	case differ && o.check:
 		return errLayout
 	case differ && o.diff && !o.write:
-		return errDifferences
+		return exit.ErrDifferences
 	}
 	return nil
 }
@@ -122,7 +124,7 @@ func (o *fmtOptions) report(cmd *cobra.Command, file manifests.File, laid []byte
 	}
 	if o.diff {
 		text := textdiff.Unified(file.Name, file.Data, file.Name+" (kanon fmt)", laid)
-		if hasColors(out) {
+		if terminal.HasColors(out) {
 			text = textdiff.Colored(text)
 		}
 		if _, err := fmt.Fprint(out, text); err != nil {
@@ -133,7 +135,7 @@ func (o *fmtOptions) report(cmd *cobra.Command, file manifests.File, laid []byte
 		return nil
 	}
 	if file.Name == "stdin" {
-		return usageErrorf(cmd, "-w has no file to write standard input to")
+		return exit.Usagef(cmd, "-w has no file to write standard input to")
 	}
 	if err := os.WriteFile(file.Name, laid, 0o644); err != nil { //nolint:gosec // an existing file keeps its mode
 		return fmt.Errorf("%s: %w", file.Name, manifests.Reason(err))

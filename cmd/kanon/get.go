@@ -4,13 +4,16 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/inventory"
 )
 
 // getOptions are the flags of kanon get.
 type getOptions struct {
 	watch  bool
-	where  liveFlags
-	output outputFlags
+	where  inventory.Flags
+	output inventory.Output
 }
 
 func newGetCommand() *cobra.Command {
@@ -47,13 +50,13 @@ command is called wrongly, and 3 when the cluster does not answer.`,
   kanon get children webapp -A --watch`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageErrorf(cmd, "say what to get: rules, parents or children")
+				return exit.Usagef(cmd, "say what to get: rules, parents or children")
 			}
 			switch what := nounOf(args[0]); {
 			case what == "":
-				return usageErrorf(cmd, "%q is none of rules, parents and children; kubectl gets all else", args[0])
+				return exit.Usagef(cmd, "%q is none of rules, parents and children; kubectl gets all else", args[0])
 			case what != "rules" && len(args) != 2:
-				return usageErrorf(cmd, "name one rule whose %s to get", what)
+				return exit.Usagef(cmd, "name one rule whose %s to get", what)
 			}
 			return nil
 		},
@@ -65,13 +68,13 @@ command is called wrongly, and 3 when the cluster does not answer.`,
 			if len(args) > 1 && nounOf(args[0]) != "rules" {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return o.where.completeRules(cmd), cobra.ShellCompDirectiveNoFileComp
+			return o.where.CompleteRules(cmd), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	o.where.add(cmd, "objects")
+	o.where.Add(cmd, "objects")
 	cmd.Flags().Lookup("namespace").Usage = "namespace of the objects; default: that of the kubeconfig, and all for rules"
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "go on with each that changes")
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	return cmd
 }
 
@@ -88,31 +91,26 @@ func nounOf(word string) string {
 }
 
 func (o *getOptions) get(cmd *cobra.Command, what string, names []string) error {
-	printer, err := o.output.printer(cmd)
+	printer, err := o.output.Printer(cmd)
 	if err != nil {
 		return err
 	}
-	query, err := o.where.query(cmd)
+	query, err := o.where.Query(cmd)
 	if err != nil {
 		return err
 	}
 	ctx := cmd.Context()
-	there, err := o.where.reach(ctx)
+	there, err := o.where.Reach(ctx)
 	if err != nil {
 		return err
 	}
+	list := &inventory.Listing{Live: there, Where: &o.where, Query: query, Printer: printer, Notes: cmd.ErrOrStderr(), Watch: o.watch}
 	if what == "rules" {
-		g := &getting{getOptions: o, live: there, query: query, printer: printer}
-		return clusterError(there.config.Host, g.rules(cmd, names))
+		return exit.OfCluster(there.Config.Host, list.PrintRules(ctx, names))
 	}
-	rule, err := there.rules.Find(names[0])
+	rule, err := there.Rules.Find(names[0])
 	if err != nil {
 		return err
 	}
-	reader, err := there.reader(ctx)
-	if err != nil {
-		return err
-	}
-	g := &getting{getOptions: o, live: there, reader: reader, rule: rule, query: query, printer: printer}
-	return clusterError(there.config.Host, g.print(cmd, what))
+	return exit.OfCluster(there.Config.Host, list.PrintObjects(ctx, rule, what))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/scaffold"
 )
@@ -34,7 +35,7 @@ Files that exist are not overwritten.`,
   kanon test web-app`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf(cmd, "name the rule, such as web-app")
+				return exit.Usagef(cmd, "name the rule, such as web-app")
 			}
 			return nil
 		},
@@ -50,7 +51,7 @@ Files that exist are not overwritten.`,
 func (o *initOptions) init(cmd *cobra.Command, name string) error {
 	files, err := scaffold.Files(scaffold.Names{Name: name, Kind: o.kind, Group: o.group})
 	if err != nil {
-		return usageErrorf(cmd, "%w", err)
+		return exit.Usagef(cmd, "%w", err)
 	}
 	dir := o.dir
 	if dir == "" {

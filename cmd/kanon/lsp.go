@@ -5,6 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kanon.dev/kanon/cmd/kanon/internal/commandline"
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/version"
 	"kanon.dev/kanon/languageserver"
 	"kanon.dev/kanon/manifests"
 )
@@ -30,14 +33,14 @@ Known are the kinds of Kubernetes itself, those of the CustomResourceDefinitions
 folder of the editor and beside the rule, and those in --schemas.`,
 		Example: `  # What an editor runs
   kanon lsp --schemas crds/ < /dev/null || true`,
-		Args: noArguments,
+		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			files, err := manifests.ReadSchemas(schemas, nil)
 			if err != nil {
-				return usageErrorf(cmd, "--schemas %w", err)
+				return exit.Usagef(cmd, "--schemas %w", err)
 			}
 			return languageserver.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), languageserver.Options{
-				Schemas: files, Version: version(), Pause: typingPause,
+				Schemas: files, Version: version.String(), Pause: typingPause,
 			})
 		},
 	}

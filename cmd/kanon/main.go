@@ -7,6 +7,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"kanon.dev/kanon/cmd/kanon/internal/commandline"
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
 )
 
 func main() {
@@ -18,11 +21,11 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	root := newRoot(programName(os.Args[0]))
+	root := newRoot(commandline.ProgramName(os.Args[0]))
 	root.SetArgs(os.Args[1:])
 	err := root.ExecuteContext(ctx)
-	if err != nil && !errors.Is(err, errFindings) {
+	if err != nil && !errors.Is(err, exit.ErrFindings) {
 		fmt.Fprintln(os.Stderr, root.DisplayName()+":", err)
 	}
-	return exitCode(err)
+	return exit.Code(err)
 }

@@ -10,13 +10,16 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"kanon.dev/kanon/access"
+	"kanon.dev/kanon/cmd/kanon/internal/connection"
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program/template"
 )
 
 // errMissingRights ends a command whose output has said already which rights are missing.
-var errMissingRights = fmt.Errorf("%w: rights are missing", errFindings)
+var errMissingRights = fmt.Errorf("%w: rights are missing", exit.ErrFindings)
 
 // rbacOptions are the flags of kanon rbac.
 type rbacOptions struct {
@@ -27,7 +30,7 @@ type rbacOptions struct {
 	check          bool
 	namespace      string
 	limits         template.Limits
-	cluster        clusterFlags
+	cluster        connection.Flags
 }
 
 func newRBACCommand() *cobra.Command {
@@ -50,7 +53,7 @@ called wrongly, and 3 when the cluster does not answer.`,
   kanon rbac rules/ --schemas crds/ --check`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageErrorf(cmd, "name a file or a directory with rules, or - for standard input")
+				return exit.Usagef(cmd, "name a file or a directory with rules, or - for standard input")
 			}
 			return nil
 		},
@@ -64,23 +67,23 @@ called wrongly, and 3 when the cluster does not answer.`,
 	flags.BoolVar(&o.options.Finalizers, "finalizers", false, "add what the admission plugin OwnerReferencesPermissionEnforcement wants (OpenShift has it)")
 	flags.BoolVar(&o.check, "check", false, "ask the cluster which rights are missing")
 	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
-	o.cluster.add(flags, clusterGroup+" (with --check)")
-	o.cluster.addTimeout(flags, clusterGroup+" (with --check)")
-	addLimits(flags, &o.limits)
-	o.cluster.complete(cmd)
+	o.cluster.Add(flags, connection.Group+" (with --check)")
+	o.cluster.AddTimeout(flags, connection.Group+" (with --check)")
+	rulefiles.AddLimits(flags, &o.limits)
+	o.cluster.Complete(cmd)
 	return cmd
 }
 
 func (o *rbacOptions) rbac(cmd *cobra.Command, args []string) error {
-	if err := checkLimits(o.limits); err != nil {
-		return usageErrorf(cmd, "%w", err)
+	if err := rulefiles.CheckLimits(o.limits); err != nil {
+		return exit.Usagef(cmd, "%w", err)
 	}
 	namespace, name, ok := strings.Cut(o.serviceAccount, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return usageErrorf(cmd, "--service-account %q is not NAMESPACE/NAME", o.serviceAccount)
+		return exit.Usagef(cmd, "--service-account %q is not NAMESPACE/NAME", o.serviceAccount)
 	}
 	if !o.check {
-		if err := refuseUnused(cmd, "check"); err != nil {
+		if err := connection.RefuseUnused(cmd, "check"); err != nil {
 			return err
 		}
 	}
@@ -111,7 +114,7 @@ func (o *rbacOptions) rbac(cmd *cobra.Command, args []string) error {
 
 // rights are those that the rules in files need.
 func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights, error) {
-	checked, kinds, err := readRules(cmd, args, o.schemas, rules.Options{Namespace: o.namespace, Limits: o.limits})
+	checked, kinds, err := rulefiles.Read(cmd, args, o.schemas, rules.Options{Namespace: o.namespace, Limits: o.limits})
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +128,7 @@ func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights,
 }
 
 func (o *rbacOptions) missing(ctx context.Context, rights *access.Rights, account types.NamespacedName) ([]string, error) {
-	config, err := o.cluster.reach(ctx)
+	config, err := o.cluster.Reach(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +138,7 @@ func (o *rbacOptions) missing(ctx context.Context, rights *access.Rights, accoun
 	}
 	missing, err := access.Missing(ctx, client, rights, "system:serviceaccount:"+account.Namespace+":"+account.Name)
 	if err != nil {
-		return nil, clusterError(config.Host, err)
+		return nil, exit.OfCluster(config.Host, err)
 	}
 	return missing, nil
 }

@@ -9,6 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/inventory"
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/installed"
 	"kanon.dev/kanon/operations"
 )
@@ -17,7 +20,7 @@ import (
 type reconcileOptions struct {
 	wait    bool
 	timeout time.Duration
-	targets targetFlags
+	targets inventory.TargetFlags
 }
 
 func newReconcileCommand() *cobra.Command {
@@ -46,29 +49,29 @@ is called wrongly, and 3 when the cluster does not answer.`,
   kanon reconcile rule webapp`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.reconcile(cmd, args) },
 	}
-	o.targets.add(cmd)
+	o.targets.Add(cmd)
 	addWait(cmd, &o.wait, &o.timeout, time.Minute, "wait until each parent was reconciled")
 	return cmd
 }
 
 func (o *reconcileOptions) reconcile(cmd *cobra.Command, args []string) error {
-	named, there, err := o.targets.begin(cmd, args, o.timeout)
+	named, there, err := o.targets.Begin(cmd, args, o.timeout)
 	if err != nil {
 		return err
 	}
-	return clusterError(there.config.Host, o.run(cmd, there, named))
+	return exit.OfCluster(there.Config.Host, o.run(cmd, there, named))
 }
 
-func (o *reconcileOptions) run(cmd *cobra.Command, there *live, named targets) error {
-	if !named.rules {
-		parents, err := o.targets.parents(cmd.Context(), cmd, there, named)
+func (o *reconcileOptions) run(cmd *cobra.Command, there *inventory.Live, named inventory.Targets) error {
+	if !named.Rules {
+		parents, err := o.targets.Parents(cmd.Context(), cmd, there, named)
 		if err != nil {
 			return err
 		}
-		return o.request(cmd, there, there.rules, parents)
+		return o.request(cmd, there, there.Rules, parents)
 	}
-	for _, name := range named.names {
-		rule, err := there.rules.Find(name)
+	for _, name := range named.Names {
+		rule, err := there.Rules.Find(name)
 		if err != nil {
 			return err
 		}
@@ -77,7 +80,7 @@ func (o *reconcileOptions) run(cmd *cobra.Command, there *live, named targets) e
 			return err
 		}
 		// Other rules reconcile the parents, too, but nobody asked for their answers.
-		only := &installed.Rules{All: []*installed.Rule{rule}, Namespace: there.rules.Namespace}
+		only := &installed.Rules{All: []*installed.Rule{rule}, Namespace: there.Rules.Namespace}
 		if err := o.request(cmd, there, only, parents); err != nil {
 			return err
 		}
@@ -86,32 +89,32 @@ func (o *reconcileOptions) run(cmd *cobra.Command, there *live, named targets) e
 }
 
 // parentsOf are the parents of a rule.
-func (o *reconcileOptions) parentsOf(cmd *cobra.Command, there *live, rule *installed.Rule) ([]target, error) {
-	reader, err := there.reader(cmd.Context())
+func (o *reconcileOptions) parentsOf(cmd *cobra.Command, there *inventory.Live, rule *installed.Rule) ([]inventory.Target, error) {
+	reader, err := there.Reader(cmd.Context())
 	if err != nil {
 		return nil, err
 	}
-	parents, err := reader.Parents(cmd.Context(), rule, installed.Query{Namespace: o.targets.live.namespace})
+	parents, err := reader.Parents(cmd.Context(), rule, installed.Query{Namespace: o.targets.Namespace})
 	if err != nil {
 		return nil, err
 	}
 	if len(parents) == 0 {
 		return nil, fmt.Errorf("rule %s has no parents", rule.Name)
 	}
-	var found []target
+	var found []inventory.Target
 	for _, parent := range parents {
 		resource, err := reader.Resource(rule.ParentKind(), parent.Object.GetNamespace())
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, target{parent.Object, resource})
+		found = append(found, inventory.Target{Object: parent.Object, Resource: resource})
 	}
 	return found, nil
 }
 
 // request asks for a reconcile of parents, and prints what came of it.
-func (o *reconcileOptions) request(cmd *cobra.Command, there *live, rules *installed.Rules, parents []target) error {
-	reader, err := there.reader(cmd.Context())
+func (o *reconcileOptions) request(cmd *cobra.Command, there *inventory.Live, rules *installed.Rules, parents []inventory.Target) error {
+	reader, err := there.Reader(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -130,10 +133,10 @@ func (o *reconcileOptions) request(cmd *cobra.Command, there *live, rules *insta
 	var objects []*unstructured.Unstructured
 	resources := make(map[*unstructured.Unstructured]dynamic.ResourceInterface)
 	for _, parent := range parents {
-		objects = append(objects, parent.object)
-		resources[parent.object] = parent.resource
+		objects = append(objects, parent.Object)
+		resources[parent.Object] = parent.Resource
 	}
-	stop := sayIfSlow(cmd.ErrOrStderr(), "Waiting for Kanon to reconcile …")
+	stop := terminal.SayIfSlow(cmd.ErrOrStderr(), "Waiting for Kanon to reconcile …")
 	err = request.Reconcile(cmd.Context(), func(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 		return resources[object], nil
 	}, objects)
@@ -147,17 +150,17 @@ func (o *reconcileOptions) request(cmd *cobra.Command, there *live, rules *insta
 // print prints what came of a request, and reports whether all is well.
 func (o *reconcileOptions) print(cmd *cobra.Command, result operations.Result) (ok bool, err error) {
 	name := installed.ShortName(result.Parent)
-	if namespace := result.Parent.GetNamespace(); namespace != "" && (o.targets.live.allNamespaces || o.targets.live.namespace == "") {
+	if namespace := result.Parent.GetNamespace(); namespace != "" && (o.targets.AllNamespaces || o.targets.Namespace == "") {
 		name += " in " + namespace
 	}
-	if err := warn(cmd, result.Warnings); err != nil {
+	if err := terminal.Warn(cmd.ErrOrStderr(), result.Warnings); err != nil {
 		return false, err
 	}
 	if result.Skipped != "" {
-		return false, say(cmd.ErrOrStderr(), "%s not reconciled: %s\n", name, result.Skipped)
+		return false, terminal.Say(cmd.ErrOrStderr(), "%s not reconciled: %s\n", name, result.Skipped)
 	}
 	if !o.wait {
-		return true, say(cmd.OutOrStdout(), "%s requested\n", name)
+		return true, terminal.Say(cmd.OutOrStdout(), "%s requested\n", name)
 	}
 	ok = true
 	for _, answer := range result.Answers {
@@ -166,16 +169,16 @@ func (o *reconcileOptions) print(cmd *cobra.Command, result operations.Result) (
 			outcome += " (" + answer.Reason + ")"
 		}
 		ok = ok && answer.Outcome != "Stalled"
-		if err := say(cmd.OutOrStdout(), "%s reconciled by rule %s: %s: %s\n", name, answer.Rule, outcome, answer.Message); err != nil {
+		if err := terminal.Say(cmd.OutOrStdout(), "%s reconciled by rule %s: %s: %s\n", name, answer.Rule, outcome, answer.Message); err != nil {
 			return false, err
 		}
 	}
 	if len(result.Doubtful) > 0 {
-		return false, say(cmd.ErrOrStderr(), "%s: no answer within %s: rule %s may not select it, or Kanon is not running\n",
+		return false, terminal.Say(cmd.ErrOrStderr(), "%s: no answer within %s: rule %s may not select it, or Kanon is not running\n",
 			name, o.timeout, strings.Join(result.Doubtful, ", "))
 	}
 	if len(result.Silent) > 0 {
-		return false, say(cmd.ErrOrStderr(), "%s: no answer of rule %s within %s: is Kanon running? kanon get rules shows what it reports\n",
+		return false, terminal.Say(cmd.ErrOrStderr(), "%s: no answer of rule %s within %s: is Kanon running? kanon get rules shows what it reports\n",
 			name, strings.Join(result.Silent, ", "), o.timeout)
 	}
 	return ok, nil

@@ -12,6 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/definitions"
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/manifests"
@@ -71,7 +74,7 @@ or a child, and 2 when the command is called wrongly.`,
   kanon render rule.yaml parent.yaml --schemas crds/ --now 2030-01-01T00:00:00Z`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usageErrorf(cmd, "name a file with a rule and a file with a parent")
+				return exit.Usagef(cmd, "name a file with a rule and a file with a parent")
 			}
 			return nil
 		},
@@ -82,17 +85,17 @@ or a child, and 2 when the command is called wrongly.`,
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
 	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, by which marks name their rule")
 	flags.StringVar(&o.now, "now", "", "the time that the rule sees, in RFC 3339; default: the time it is")
-	addLimits(flags, &o.limits)
+	rulefiles.AddLimits(flags, &o.limits)
 	return cmd
 }
 
 func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) error {
-	if err := checkLimits(o.limits); err != nil {
-		return usageErrorf(cmd, "%w", err)
+	if err := rulefiles.CheckLimits(o.limits); err != nil {
+		return exit.Usagef(cmd, "%w", err)
 	}
-	now, err := o.time()
+	now, err := timeOf(o.now)
 	if err != nil {
-		return usageErrorf(cmd, "%w", err)
+		return exit.Usagef(cmd, "%w", err)
 	}
 	read := func(args ...string) []manifests.File {
 		inputs, readErr := manifests.Read(args, cmd.InOrStdin())
@@ -103,7 +106,7 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 	schemaTexts, schemasErr := manifests.SchemasFor([]string{ruleFile}, o.schemas, cmd.InOrStdin())
 	err = errors.Join(err, schemasErr)
 	if err != nil {
-		return usageErrorf(cmd, "%w", err)
+		return exit.Usagef(cmd, "%w", err)
 	}
 	parents, err1 := manifests.Objects(parentTexts)
 	with, err2 := manifests.Objects(withTexts)
@@ -118,12 +121,12 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 	if err != nil {
 		return err
 	}
-	if err := (diagnostic.Printer{Color: hasColors(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), check.Findings); err != nil {
+	if err := (diagnostic.Printer{Color: terminal.HasColors(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), check.Findings); err != nil {
 		return err
 	}
 	switch {
 	case check.Findings.HasErrors():
-		return errFindings
+		return exit.ErrFindings
 	case len(check.Programs) == 0:
 		return fmt.Errorf("there are no rules in %s", ruleFile)
 	}
@@ -152,13 +155,14 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 	return err
 }
 
-func (o *renderOptions) time() (time.Time, error) {
-	if o.now == "" {
+// timeOf is the time that a flag --now gives.
+func timeOf(flag string) (time.Time, error) {
+	if flag == "" {
 		return time.Now(), nil
 	}
-	now, err := time.Parse(time.RFC3339, o.now)
+	now, err := time.Parse(time.RFC3339, flag)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("--now %q is no time such as 2030-01-01T00:00:00Z", o.now)
+		return time.Time{}, fmt.Errorf("--now %q is no time such as 2030-01-01T00:00:00Z", flag)
 	}
 	return now, nil
 }

@@ -11,6 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
+	"kanon.dev/kanon/cmd/kanon/internal/commandline"
+	"kanon.dev/kanon/cmd/kanon/internal/connection"
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
+	"kanon.dev/kanon/cmd/kanon/internal/version"
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/manager"
 	"kanon.dev/kanon/manifests"
@@ -19,7 +24,7 @@ import (
 
 // runOptions are the flags of kanon run.
 type runOptions struct {
-	cluster   clusterFlags
+	cluster   connection.Flags
 	namespace string
 	rules     []string
 	workers   int
@@ -55,13 +60,13 @@ is called wrongly or no cluster is configured.`,
   kanon run --kubeconfig admin.kubeconfig --rules rules/ --rules extra.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageErrorf(cmd, "unexpected argument %q: rules are named with --rules", args[0])
+				return exit.Usagef(cmd, "unexpected argument %q: rules are named with --rules", args[0])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
-				return usageErrorf(cmd, "%w", err)
+				return exit.Usagef(cmd, "%w", err)
 			}
 			return o.run(cmd.Context())
 		},
@@ -73,10 +78,10 @@ is called wrongly or no cluster is configured.`,
 	flags.IntVarP(&o.verbosity, "verbosity", "v", 0, "how much to log: 0 what begins and ends, 2 writes too, 4 decisions too")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	flags.StringVar(&o.pprof, "pprof", "", "serve Go's profiles on this loopback address, such as 127.0.0.1:6060")
-	o.cluster.add(flags, clusterGroup)
-	addLimits(flags, &o.limits)
-	o.cluster.complete(cmd)
-	completeFlag(cmd, "log-format", func() []cobra.Completion { return []cobra.Completion{"text", "json"} })
+	o.cluster.Add(flags, connection.Group)
+	rulefiles.AddLimits(flags, &o.limits)
+	o.cluster.Complete(cmd)
+	commandline.CompleteFlag(cmd, "log-format", func() []cobra.Completion { return []cobra.Completion{"text", "json"} })
 	return cmd
 }
 
@@ -93,7 +98,7 @@ func (o *runOptions) validate() error {
 	if o.logFormat != "text" && o.logFormat != "json" {
 		wrong = append(wrong, fmt.Sprintf("--log-format must be text or json, not %q", o.logFormat))
 	}
-	if err := checkLimits(o.limits); err != nil {
+	if err := rulefiles.CheckLimits(o.limits); err != nil {
 		wrong = append(wrong, err.Error())
 	}
 	if o.pprof != "" {
@@ -114,11 +119,11 @@ func (o *runOptions) validate() error {
 
 // run runs the engine until ctx ends.
 func (o *runOptions) run(ctx context.Context) error {
-	log := newLogger(os.Stderr, o.logFormat, o.verbosity) // standard output stays free
-	klog.SetLogger(log.WithName("client-go"))             // client-go logs through klog where it has no context
+	log := manager.NewLogger(os.Stderr, o.logFormat, o.verbosity) // standard output stays free
+	klog.SetLogger(log.WithName("client-go"))                     // client-go logs through klog where it has no context
 	ctx = logr.NewContext(ctx, log)
 
-	config, err := o.cluster.config()
+	config, err := o.cluster.Config()
 	if err != nil {
 		return err
 	}
@@ -128,7 +133,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log.Info("Kanon starts", "version", version(), "server", config.Host, "namespace", o.namespace, "rules", strings.Join(o.rules, ","))
+	log.Info("Kanon starts", "version", version.String(), "server", config.Host, "namespace", o.namespace, "rules", strings.Join(o.rules, ","))
 	err = m.Run(ctx)
 	log.Info("Kanon has stopped")
 	return err

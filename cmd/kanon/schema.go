@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kanon.dev/kanon/cmd/kanon/internal/commandline"
 	"kanon.dev/kanon/ruleschema"
 )
 
@@ -30,7 +31,7 @@ see 'kubectl explain rule.spec'.`,
 
   # The comment that names it
   kanon schema --modeline`,
-		Args: noArguments,
+		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text := string(ruleschema.JSON())
 			if modeline {

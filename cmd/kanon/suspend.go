@@ -7,6 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/inventory"
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/installed"
 	"kanon.dev/kanon/operations"
 )
@@ -17,7 +20,7 @@ type suspendOptions struct {
 	suspend bool
 	wait    bool
 	timeout time.Duration
-	targets targetFlags
+	targets inventory.TargetFlags
 }
 
 func newSuspendCommand() *cobra.Command {
@@ -72,7 +75,7 @@ wrongly, and 3 when the cluster does not answer.`,
 
 func (o *suspendOptions) command(cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }
-	o.targets.add(cmd)
+	o.targets.Add(cmd)
 	addWait(cmd, &o.wait, &o.timeout, 30*time.Second, "wait until Kanon has reported it of a rule")
 	return cmd
 }
@@ -84,26 +87,26 @@ func addWait(cmd *cobra.Command, wait *bool, timeout *time.Duration, limit time.
 }
 
 // errNotDone ends a command whose output has said already what could not be done.
-var errNotDone = fmt.Errorf("%w: not all was done", errFindings)
+var errNotDone = fmt.Errorf("%w: not all was done", exit.ErrFindings)
 
 func (o *suspendOptions) run(cmd *cobra.Command, args []string) error {
-	named, there, err := o.targets.begin(cmd, args, o.timeout)
+	named, there, err := o.targets.Begin(cmd, args, o.timeout)
 	if err != nil {
 		return err
 	}
-	if named.rules {
-		for _, name := range named.names {
+	if named.Rules {
+		for _, name := range named.Names {
 			if err := o.rule(cmd, there, name); err != nil {
-				return clusterError(there.config.Host, err)
+				return exit.OfCluster(there.Config.Host, err)
 			}
 		}
 		return nil
 	}
-	parents, err := o.targets.parents(cmd.Context(), cmd, there, named)
+	parents, err := o.targets.Parents(cmd.Context(), cmd, there, named)
 	if err != nil {
-		return clusterError(there.config.Host, err)
+		return exit.OfCluster(there.Config.Host, err)
 	}
-	return clusterError(there.config.Host, o.parents(cmd, parents))
+	return exit.OfCluster(there.Config.Host, o.parents(cmd, parents))
 }
 
 // done is what a change came to, in one word or two.
@@ -118,60 +121,50 @@ func (o *suspendOptions) done(change operations.Change) string {
 	return "was " + word + " already"
 }
 
-func (o *suspendOptions) parents(cmd *cobra.Command, parents []target) error {
+func (o *suspendOptions) parents(cmd *cobra.Command, parents []inventory.Target) error {
 	var failed []error
 	for _, parent := range parents {
-		change, err := operations.SuspendParent(cmd.Context(), parent.resource, parent.object, o.suspend)
+		change, err := operations.SuspendParent(cmd.Context(), parent.Resource, parent.Object, o.suspend)
 		if err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		if err := say(cmd.OutOrStdout(), "%s %s\n", installed.ShortName(parent.object), o.done(change)); err != nil {
+		if err := terminal.Say(cmd.OutOrStdout(), "%s %s\n", installed.ShortName(parent.Object), o.done(change)); err != nil {
 			return err
 		}
-		if err := warn(cmd, change.Warnings); err != nil {
+		if err := terminal.Warn(cmd.ErrOrStderr(), change.Warnings); err != nil {
 			return err
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// warn prints warnings.
-func warn(cmd *cobra.Command, warnings []string) error {
-	for _, warning := range warnings {
-		if err := say(cmd.ErrOrStderr(), "Warning: %s\n", warning); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // rule suspends or resumes a rule.
-func (o *suspendOptions) rule(cmd *cobra.Command, there *live, name string) error {
+func (o *suspendOptions) rule(cmd *cobra.Command, there *inventory.Live, name string) error {
 	ctx := cmd.Context()
-	rule, err := there.rules.Find(name)
+	rule, err := there.Rules.Find(name)
 	if err != nil {
 		return err
 	}
-	desk := operations.Desk{Client: there.client}
-	awaited, err := desk.Await(ctx, there.rules.Namespace, rule)
+	desk := operations.Desk{Client: there.Client}
+	awaited, err := desk.Await(ctx, there.Rules.Namespace, rule)
 	if err != nil {
 		return err
 	}
-	change, err := desk.SuspendRule(ctx, rule, there.rules.Namespace, o.suspend)
+	change, err := desk.SuspendRule(ctx, rule, there.Rules.Namespace, o.suspend)
 	if err != nil {
 		return err
 	}
-	if err := say(cmd.OutOrStdout(), "rule %s %s (%s)\n", rule.Name, o.done(change), change.Where); err != nil {
+	if err := terminal.Say(cmd.OutOrStdout(), "rule %s %s (%s)\n", rule.Name, o.done(change), change.Where); err != nil {
 		return err
 	}
-	if err := warn(cmd, change.Warnings); err != nil || !o.wait {
+	if err := terminal.Warn(cmd.ErrOrStderr(), change.Warnings); err != nil || !o.wait {
 		return err
 	}
 	if rule.State == installed.Refused {
 		return fmt.Errorf("rule %s has mistakes, so that an earlier revision of it may go on: %s", rule.Name, rule.Headline())
 	}
-	stop := sayIfSlow(cmd.ErrOrStderr(), "Waiting for Kanon to report it …")
+	stop := terminal.SayIfSlow(cmd.ErrOrStderr(), "Waiting for Kanon to report it …")
 	now, is, err := awaited.Until(ctx, o.timeout, func(rule *installed.Rule) bool {
 		return rule.State != installed.Unknown && o.suspend == (rule.State == installed.Suspended)
 	})

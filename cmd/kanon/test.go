@@ -11,6 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
@@ -57,7 +60,7 @@ called wrongly.`,
   kanon test rules/ --update`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageErrorf(cmd, "name a file or a directory with tests")
+				return exit.Usagef(cmd, "name a file or a directory with tests")
 			}
 			return nil
 		},
@@ -70,28 +73,28 @@ called wrongly.`,
 	flags.BoolVar(&o.coverage, "coverage", false, "print which parts of the rules no case takes")
 	flags.StringVar(&o.junit, "junit", "", "file to write a report in JUnit's XML to")
 	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
-	addLimits(flags, &o.limits)
+	rulefiles.AddLimits(flags, &o.limits)
 	return cmd
 }
 
 func (o *testOptions) test(cmd *cobra.Command, args []string) error {
-	if err := checkLimits(o.limits); err != nil {
-		return usageErrorf(cmd, "%w", err)
+	if err := rulefiles.CheckLimits(o.limits); err != nil {
+		return exit.Usagef(cmd, "%w", err)
 	}
 	options := ruletest.Options{Update: o.update, Rules: rules.Options{Namespace: o.namespace, Limits: o.limits}}
 	if o.run != "" {
 		pattern, err := regexp.Compile(o.run)
 		if err != nil {
-			return usageErrorf(cmd, "--run %q is no regular expression: %w", o.run, err)
+			return exit.Usagef(cmd, "--run %q is no regular expression: %w", o.run, err)
 		}
 		options.Run = pattern
 	}
 	files, err := testFiles(args)
 	if err != nil {
-		return usageErrorf(cmd, "%w", err)
+		return exit.Usagef(cmd, "%w", err)
 	}
 	out := cmd.OutOrStdout()
-	printer := ruletest.Printer{Color: hasColors(out), Verbose: o.verbose}
+	printer := ruletest.Printer{Color: terminal.HasColors(out), Verbose: o.verbose}
 	var coverage *ruletest.Coverage
 	if o.coverage {
 		coverage = &ruletest.Coverage{}
@@ -118,7 +121,7 @@ func (o *testOptions) test(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if slices.ContainsFunc(results, (*ruletest.FileResult).Failed) {
-		return errFindings
+		return exit.ErrFindings
 	}
 	if ran := slices.ContainsFunc(results, func(r *ruletest.FileResult) bool { return len(r.Cases) > 0 }); !ran {
 		return fmt.Errorf("no case matches --run %q", o.run)

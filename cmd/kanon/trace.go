@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -15,14 +14,22 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 
+	"kanon.dev/kanon/cmd/kanon/internal/commandline"
+	"kanon.dev/kanon/cmd/kanon/internal/connection"
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/inventory"
+	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/ruleset"
 	"kanon.dev/kanon/trace"
 )
 
 // traceOptions are the flags of kanon trace.
 type traceOptions struct {
-	live   liveFlags
+	live   inventory.Flags
 	output string
 	files  []string
 	watch  bool
@@ -71,168 +78,128 @@ command is called wrongly, and 3 when the cluster does not answer.`,
   # A picture for a Markdown page
   kanon trace webapp storefront -o mermaid`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			_, rest, err := parseObjectArg(cmd, args)
+			_, rest, err := connection.ParseObject(cmd, args)
 			if err == nil && len(rest) > 0 {
-				err = usageErrorf(cmd, "unexpected argument %q", rest[0])
+				err = exit.Usagef(cmd, "unexpected argument %q", rest[0])
 			}
 			return err
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.trace(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.live.namespace, "namespace", "n", "", "namespace of the object; default: that of the kubeconfig")
+	flags.StringVarP(&o.live.Namespace, "namespace", "n", "", "namespace of the object; default: that of the kubeconfig")
 	flags.StringVarP(&o.output, "output", "o", string(trace.Tree), strings.Join(trace.Formats(), ", "))
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with rules that only Kanon's process has; repeatable")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "go on and show what changes, until the object is deleted")
-	o.live.addCluster(cmd)
-	addLimits(flags, &o.limits)
-	completeFlag(cmd, "output", trace.Formats)
-	cmd.ValidArgsFunction = completeObject(&o.live.cluster, &o.live.namespace)
+	o.live.AddCluster(cmd)
+	rulefiles.AddLimits(flags, &o.limits)
+	commandline.CompleteFlag(cmd, "output", trace.Formats)
+	cmd.ValidArgsFunction = connection.CompleteObject(&o.live.Cluster, &o.live.Namespace)
 	return cmd
 }
 
 func (o *traceOptions) trace(cmd *cobra.Command, args []string) error {
-	target, _, err := parseObjectArg(cmd, args)
+	target, _, err := connection.ParseObject(cmd, args)
 	if err != nil {
 		return err
 	}
-	if err := checkLimits(o.limits); err != nil {
-		return usageErrorf(cmd, "%w", err)
+	if err := rulefiles.CheckLimits(o.limits); err != nil {
+		return exit.Usagef(cmd, "%w", err)
 	}
 	switch {
 	case !slices.Contains(trace.Formats(), o.output):
-		return usageErrorf(cmd, "--output %q is none of %s", o.output, strings.Join(trace.Formats(), ", "))
-	case o.watch && o.live.cluster.overrides.Timeout != "":
-		return usageErrorf(cmd, "--request-timeout would end the watches of --watch")
+		return exit.Usagef(cmd, "--output %q is none of %s", o.output, strings.Join(trace.Formats(), ", "))
+	case o.watch && o.live.Cluster.HasTimeout():
+		return exit.Usagef(cmd, "--request-timeout would end the watches of --watch")
 	case o.watch && (o.output == string(trace.Dot) || o.output == string(trace.Mermaid)):
-		return usageErrorf(cmd, "--watch does not go with --output %s: a picture does not change", o.output)
+		return exit.Usagef(cmd, "--watch does not go with --output %s: a picture does not change", o.output)
 	}
 	ctx := cmd.Context()
-	config, err := o.live.cluster.reach(ctx)
+	config, err := o.live.Cluster.Reach(ctx)
 	if err != nil {
 		return err
 	}
 	kinds, err := manifests.ClusterKinds(ctx, config)
 	if err != nil {
-		return clusterError(config.Host, err)
+		return exit.OfCluster(config.Host, err)
 	}
 	client, err1 := dynamic.NewForConfig(config)
 	objects, err2 := metadata.NewForConfig(config)
 	if err := errors.Join(err1, err2); err != nil {
 		return fmt.Errorf("set up the connection to the cluster: %w", err)
 	}
-	known := &knownRules{client: client, kinds: kinds, namespace: o.live.kanonNamespace, limits: o.limits}
-	if err := known.readFiles(cmd, o.files); err != nil {
+	known := ruleset.New(ruleset.Options{Client: client, Kinds: kinds, Namespace: o.live.KanonNamespace, Limits: o.limits})
+	if err := rulefiles.Add(cmd, known, o.files, kinds, rules.Options{Namespace: o.live.KanonNamespace, Limits: o.limits}); err != nil {
 		return err
 	}
-	tracer := trace.New(trace.Options{Client: client, Metadata: objects, Kinds: kinds, Rules: known.of, Namespace: o.live.kanonNamespace, Now: time.Now})
-	read, err := target.reader(&o.live.cluster, config, client, o.live.namespace)
+	tracer := trace.New(trace.Options{Client: client, Metadata: objects, Kinds: kinds, Rules: rulesOf(known), Namespace: o.live.KanonNamespace, Now: time.Now})
+	read, err := target.Reader(&o.live.Cluster, config, client, o.live.Namespace)
 	if err != nil {
-		return clusterError(config.Host, err)
+		return exit.OfCluster(config.Host, err)
 	}
-	v := &view{traceOptions: o, cmd: cmd, tracer: tracer, known: known, host: config.Host, read: read}
-	err = v.show(ctx)
+	err = o.show(cmd, tracer, config.Host, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		if err := known.Refresh(ctx); err != nil {
+			return nil, err
+		}
+		return read(ctx)
+	})
 	if none := (*trace.NoRuleError)(nil); errors.As(err, &none) {
 		return fmt.Errorf("%w, and no rule created it; 'kanon get rules' lists the rules of the cluster, and -f names one that only Kanon's process has", none)
 	}
-	return clusterError(config.Host, err)
+	return exit.OfCluster(config.Host, err)
 }
 
-// view prints trees.
-type view struct {
-	*traceOptions
-	cmd    *cobra.Command
-	tracer *trace.Tracer
-	known  *knownRules
-	read   func(ctx context.Context) (*unstructured.Unstructured, error)
-	host   string
+// rulesOf gives a Tracer the rules for an object.
+func rulesOf(set *ruleset.Set) func(context.Context, *unstructured.Unstructured) ([]trace.Rule, error) {
+	return func(ctx context.Context, object *unstructured.Unstructured) ([]trace.Rule, error) {
+		var all []trace.Rule
+		for _, rule := range set.For(ctx, object) {
+			summary, err := rule.Summary(ctx)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, trace.Rule(summary))
+		}
+		return all, nil
+	}
 }
 
-// show prints the tree, and with --watch what changes.
-func (v *view) show(ctx context.Context) error {
-	done := sync.OnceFunc(sayIfSlow(v.cmd.ErrOrStderr(), "Reading the tree from "+v.host+" …"))
+// show prints the tree of the object that read gives, and with --watch what changes.
+func (o *traceOptions) show(cmd *cobra.Command, tracer *trace.Tracer, host string, read func(context.Context) (*unstructured.Unstructured, error)) error {
+	out, notes := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	done := sync.OnceFunc(terminal.SayIfSlow(notes, "Reading the tree from "+host+" …"))
 	defer done()
-	if v.watch {
-		err := v.tracer.Follow(ctx, trace.Following{
-			Read: v.object,
+	style := func() trace.Style {
+		width, _ := terminal.Size(out)
+		return trace.Style{Width: width, Color: terminal.HasColors(out), Now: time.Now()}
+	}
+	if o.watch {
+		screen := &trace.Screen{Out: out, Format: trace.Format(o.output), Style: style}
+		if terminal.Is(out) {
+			screen.Height = func() int { _, height := terminal.Size(out); return height }
+		}
+		err := tracer.Follow(cmd.Context(), trace.Following{
+			Read: read,
 			Show: func(root *trace.Node, changes []trace.Change) error {
 				done()
-				return v.update(root, changes)
+				return screen.Update(root, changes)
 			},
 			Failed: func(err error) {
-				_, _ = fmt.Fprintf(v.cmd.ErrOrStderr(), "Warning: %v; trying again\n", clusterError(v.host, err))
+				_ = terminal.Say(notes, "Warning: %v; trying again\n", exit.OfCluster(host, err))
 			},
 		})
 		if errors.Is(err, trace.ErrDeleted) {
-			_, err = fmt.Fprintln(v.cmd.ErrOrStderr(), "The object no longer exists")
+			return terminal.Say(notes, "The object no longer exists\n")
 		}
 		return err
 	}
-	object, err := v.object(ctx)
+	object, err := read(cmd.Context())
 	if err != nil {
 		return err
 	}
-	root, err := v.tracer.Trace(ctx, object)
+	root, err := tracer.Trace(cmd.Context(), object)
 	if done(); err != nil {
 		return err
 	}
-	return root.Write(v.cmd.OutOrStdout(), trace.Format(v.output), v.style())
-}
-
-// object reads the object, and which rules there are now.
-func (v *view) object(ctx context.Context) (*unstructured.Unstructured, error) {
-	if err := v.known.refresh(ctx); err != nil {
-		return nil, err
-	}
-	return v.read(ctx)
-}
-
-func (v *view) style() trace.Style {
-	out := v.cmd.OutOrStdout()
-	width, _ := sizeOf(out)
-	return trace.Style{Width: width, Color: hasColors(out), Now: time.Now()}
-}
-
-// The sequences with which a terminal begins anew: to the top left, and clear all.
-const home, clearAll = "\x1b[H", "\x1b[2J"
-
-// update shows a tree after others: all of it on a terminal and in formats for programs, and else what changed.
-func (v *view) update(root *trace.Node, changes []trace.Change) error {
-	out, format := v.cmd.OutOrStdout(), trace.Format(v.output)
-	var text strings.Builder
-	switch {
-	case format == trace.YAML && changes != nil:
-		text.WriteString("---\n")
-	case format == trace.JSON || format == trace.YAML:
-	case isTerminal(out):
-		var tree strings.Builder
-		if err := root.Write(&tree, format, v.style()); err != nil {
-			return err
-		}
-		_, height := sizeOf(out)
-		_, err := io.WriteString(out, home+clearAll+cut(tree.String(), height-1))
-		return err
-	case changes != nil:
-		now := time.Now().Format(time.TimeOnly)
-		for _, change := range changes {
-			fmt.Fprintf(&text, "%s %s\n", now, change)
-		}
-		_, err := io.WriteString(out, text.String())
-		return err
-	}
-	if err := root.Write(&text, format, v.style()); err != nil {
-		return err
-	}
-	_, err := io.WriteString(out, text.String())
-	return err
-}
-
-// cut is a text that fits on a screen with that many lines.
-func cut(text string, height int) string {
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if height <= 1 || len(lines) <= height {
-		return text
-	}
-	left := len(lines) - (height - 1)
-	return strings.Join(lines[:height-1], "\n") + fmt.Sprintf("\n… %d more lines, for which the terminal is too small\n", left)
+	return root.Write(out, trace.Format(o.output), style())
 }

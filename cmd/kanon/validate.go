@@ -10,16 +10,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kanon.dev/kanon/cmd/kanon/internal/commandline"
+	"kanon.dev/kanon/cmd/kanon/internal/connection"
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
+	"kanon.dev/kanon/cmd/kanon/internal/version"
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/report"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/textdiff"
 )
-
-// errFindings ends a command whose output has said already what is wrong.
-var errFindings = errors.New("the rules have errors")
 
 // validateOptions are the flags of kanon validate.
 type validateOptions struct {
@@ -33,7 +37,7 @@ type validateOptions struct {
 	limits    template.Limits
 	// live is true if the kinds are those of a cluster, which the flags find.
 	live    bool
-	cluster clusterFlags
+	cluster connection.Flags
 }
 
 func newValidateCommand() *cobra.Command {
@@ -87,15 +91,19 @@ the cluster does not answer.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case cmd.Flags().Changed("explain") && len(args) > 0:
-				return usageErrorf(cmd, "--explain checks nothing: leave out %q", args[0])
+				return exit.Usagef(cmd, "--explain checks nothing: leave out %q", args[0])
 			case !cmd.Flags().Changed("explain") && len(args) == 0:
-				return usageErrorf(cmd, "name a file or a directory with rules, or - for standard input")
+				return exit.Usagef(cmd, "name a file or a directory with rules, or - for standard input")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("explain") {
-				return explain(cmd, o.explain)
+				err := report.Explain(cmd.OutOrStdout(), o.explain)
+				if errors.As(err, new(*report.UnknownCodeError)) {
+					err = exit.Usagef(cmd, "--explain: %w", err)
+				}
+				return err
 			}
 			return o.validate(cmd, args)
 		},
@@ -113,31 +121,30 @@ func (o *validateOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.dryRun, "dry-run", false, "with --fix: print a diff and write nothing")
 	flags.BoolVar(&o.strict, "strict", false, "count warnings as errors")
 	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
-	flags.Var(clusterChoice{&o.live, &o.cluster.overrides.Context.Cluster}, "cluster", "take the kinds from the cluster; --cluster=NAME: from that cluster in the kubeconfig")
-	flags.Lookup("cluster").NoOptDefVal = "true"
-	o.cluster.add(flags, clusterGroup+" (with --cluster)")
-	o.cluster.addTimeout(flags, clusterGroup+" (with --cluster)")
-	addLimits(flags, &o.limits)
-	o.cluster.complete(cmd)
-	completeFlag(cmd, "output", completeFormats)
-	completeFlag(cmd, "explain", completeCodes)
+	o.cluster.AddChoice(flags, &o.live, "take the kinds from the cluster; --cluster=NAME: from that cluster in the kubeconfig")
+	o.cluster.Add(flags, connection.Group+" (with --cluster)")
+	o.cluster.AddTimeout(flags, connection.Group+" (with --cluster)")
+	rulefiles.AddLimits(flags, &o.limits)
+	o.cluster.Complete(cmd)
+	commandline.CompleteFlag(cmd, "output", completeFormats)
+	commandline.CompleteFlag(cmd, "explain", completeCodes)
 }
 
 func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
-	if err := checkLimits(o.limits); err != nil {
-		return usageErrorf(cmd, "%w", err)
+	if err := rulefiles.CheckLimits(o.limits); err != nil {
+		return exit.Usagef(cmd, "%w", err)
 	}
 	if !slices.Contains(report.Formats(), report.Format(o.output)) {
-		return usageErrorf(cmd, "--output must be %s, not %q", formatNames(), o.output)
+		return exit.Usagef(cmd, "--output must be %s, not %q", formatNames(), o.output)
 	}
 	if !o.live {
-		if err := refuseUnused(cmd, "cluster"); err != nil {
+		if err := connection.RefuseUnused(cmd, "cluster"); err != nil {
 			return err
 		}
 	}
 	inputs, err := manifests.Read(args, cmd.InOrStdin())
 	if err != nil {
-		return usageErrorf(cmd, "%w", err)
+		return exit.Usagef(cmd, "%w", err)
 	}
 	beside := args
 	if o.live {
@@ -145,7 +152,7 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 	}
 	schemas, err := manifests.SchemasFor(beside, o.schemas, cmd.InOrStdin())
 	if err != nil {
-		return usageErrorf(cmd, "--schemas %w", err)
+		return exit.Usagef(cmd, "--schemas %w", err)
 	}
 	if err := o.checkFix(cmd, args); err != nil {
 		return err
@@ -161,7 +168,7 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("there are no rules in %s", strings.Join(args, ", "))
 	}
 	if check.Findings.HasErrors() || o.strict && len(check.Findings) > 0 || different {
-		return errFindings
+		return exit.ErrFindings
 	}
 	return nil
 }
@@ -170,11 +177,11 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 func (o *validateOptions) checkFix(cmd *cobra.Command, args []string) error {
 	switch {
 	case o.dryRun && !o.fix:
-		return usageErrorf(cmd, "--dry-run goes with --fix")
+		return exit.Usagef(cmd, "--dry-run goes with --fix")
 	case o.fix && report.Format(o.output) != report.Text:
-		return usageErrorf(cmd, "--fix prints text; -o %s has the fixes of findings without it", o.output)
+		return exit.Usagef(cmd, "--fix prints text; -o %s has the fixes of findings without it", o.output)
 	case o.fix && slices.Contains(args, "-"):
-		return usageErrorf(cmd, "--fix writes files, and standard input is none")
+		return exit.Usagef(cmd, "--fix writes files, and standard input is none")
 	}
 	return nil
 }
@@ -199,7 +206,7 @@ func (o *validateOptions) checkAndFix(cmd *cobra.Command, inputs, schemas []mani
 			return nil, false, err
 		}
 	}
-	if o.dryRun && hasColors(cmd.OutOrStdout()) {
+	if o.dryRun && terminal.HasColors(cmd.OutOrStdout()) {
 		colored := textdiff.Colored(text.String())
 		text.Reset()
 		text.WriteString(colored)
@@ -236,7 +243,7 @@ func rewrite(file manifests.File) error {
 
 // print writes what was found. Where there was nothing to check, the forms for people say so by an error alone.
 func (o *validateOptions) print(out io.Writer, check *manifests.Checked) error {
-	r := report.Report{Findings: check.Findings, Summary: check.Summary(), Version: version(), Color: hasColors(out)}
+	r := report.Report{Findings: check.Findings, Summary: check.Summary(), Version: version.String(), Color: terminal.HasColors(out)}
 	if check.Rules == 0 && len(check.Findings) == 0 {
 		r.Summary = ""
 	}
@@ -262,20 +269,36 @@ func (o *validateOptions) check(cmd *cobra.Command, inputs, schemas []manifests.
 		}
 		return manifests.Check(cmd.Context(), inputs, schemas, kinds, options)
 	}
-	if progress := cmd.ErrOrStderr(); isTerminal(progress) {
-		defer sayIfSlow(progress, "Asking the cluster for its kinds and their fields …")()
+	if progress := cmd.ErrOrStderr(); terminal.Is(progress) {
+		defer terminal.SayIfSlow(progress, "Asking the cluster for its kinds and their fields …")()
 	}
-	config, err := o.cluster.reach(cmd.Context())
+	config, err := o.cluster.Reach(cmd.Context())
 	if err != nil {
 		return nil, err
 	}
 	kinds, err := manifests.ClusterKinds(cmd.Context(), config)
 	if err != nil {
-		return nil, clusterError(config.Host, err)
+		return nil, exit.OfCluster(config.Host, err)
 	}
 	checked, err := manifests.Check(cmd.Context(), inputs, schemas, kinds, options)
 	if err != nil {
-		return nil, clusterError(config.Host, err)
+		return nil, exit.OfCluster(config.Host, err)
 	}
 	return checked, nil
+}
+
+func completeFormats() []cobra.Completion {
+	var values []cobra.Completion
+	for _, format := range report.Formats() {
+		values = append(values, string(format))
+	}
+	return values
+}
+
+func completeCodes() []cobra.Completion {
+	var values []cobra.Completion
+	for _, info := range diagnostic.Codes() {
+		values = append(values, cobra.CompletionWithDesc(string(info.Code), info.Title))
+	}
+	return values
 }

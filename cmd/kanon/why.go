@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,14 +11,19 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"kanon.dev/kanon/cmd/kanon/internal/commandline"
+	"kanon.dev/kanon/cmd/kanon/internal/connection"
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/inquiry"
-	"kanon.dev/kanon/installed"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/provenance"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/ruleset"
 )
 
 // whyOptions are the flags of kanon why.
@@ -30,7 +34,7 @@ type whyOptions struct {
 	// kanonNamespace is Kanon's own.
 	kanonNamespace string
 	limits         template.Limits
-	cluster        clusterFlags
+	cluster        connection.Flags
 }
 
 func newWhyCommand() *cobra.Command {
@@ -66,12 +70,12 @@ wrongly.`,
   # Who writes the status of a parent, by a rule that only a file has
   kanon why webapp/storefront status.url -f rule.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			_, rest, err := parseObjectArg(cmd, args)
+			_, rest, err := connection.ParseObject(cmd, args)
 			switch {
 			case err != nil:
 				return err
 			case len(rest) > 1:
-				return usageErrorf(cmd, "unexpected argument %q: a field is one path, such as spec.replicas", rest[1])
+				return exit.Usagef(cmd, "unexpected argument %q: a field is one path, such as spec.replicas", rest[1])
 			}
 			return nil
 		},
@@ -82,31 +86,31 @@ wrongly.`,
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with rules, in the place of installed ones of the same name; - is standard input; repeatable")
 	flags.StringVarP(&o.output, "output", "o", whyFormats()[0], strings.Join(whyFormats(), ", "))
 	flags.StringVar(&o.kanonNamespace, "kanon-namespace", engine.DefaultNamespace, "Kanon's own namespace")
-	o.cluster.add(flags, clusterGroup)
-	o.cluster.addTimeout(flags, clusterGroup)
-	addLimits(flags, &o.limits)
-	o.cluster.complete(cmd)
-	completeFlag(cmd, "output", whyFormats)
+	o.cluster.Add(flags, connection.Group)
+	o.cluster.AddTimeout(flags, connection.Group)
+	rulefiles.AddLimits(flags, &o.limits)
+	o.cluster.Complete(cmd)
+	commandline.CompleteFlag(cmd, "output", whyFormats)
 	cmd.ValidArgsFunction = o.complete
 	return cmd
 }
 
 // complete completes KIND and NAME, and then the fields that the object has.
 func (o *whyOptions) complete(cmd *cobra.Command, args []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	arg, rest, err := parseObjectArg(cmd, args)
+	arg, rest, err := connection.ParseObject(cmd, args)
 	if err != nil {
-		return completeObject(&o.cluster, &o.namespace)(cmd, args, begin)
+		return connection.CompleteObject(&o.cluster, &o.namespace)(cmd, args, begin)
 	}
-	config, err := o.cluster.config()
+	config, err := o.cluster.Config()
 	if err != nil || len(rest) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	config.Timeout = completionLimit
+	config.Timeout = connection.CompletionLimit
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	live, err := arg.read(cmd.Context(), &o.cluster, config, client, o.namespace)
+	live, err := arg.Read(cmd.Context(), &o.cluster, config, client, o.namespace)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp // the command will say what is wrong
 	}
@@ -117,13 +121,13 @@ func (o *whyOptions) complete(cmd *cobra.Command, args []string, begin string) (
 func whyFormats() []cobra.Completion { return []cobra.Completion{"text", "json", "yaml"} }
 
 func (o *whyOptions) why(cmd *cobra.Command, args []string) error {
-	if err := checkLimits(o.limits); err != nil {
-		return usageErrorf(cmd, "%w", err)
+	if err := rulefiles.CheckLimits(o.limits); err != nil {
+		return exit.Usagef(cmd, "%w", err)
 	}
 	if !slices.Contains(whyFormats(), o.output) {
-		return usageErrorf(cmd, "--output %q is none of %s", o.output, strings.Join(whyFormats(), ", "))
+		return exit.Usagef(cmd, "--output %q is none of %s", o.output, strings.Join(whyFormats(), ", "))
 	}
-	object, rest, err := parseObjectArg(cmd, args)
+	object, rest, err := connection.ParseObject(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -135,17 +139,17 @@ func (o *whyOptions) why(cmd *cobra.Command, args []string) error {
 	}
 	files, err := manifests.Read(o.files, cmd.InOrStdin())
 	if err != nil {
-		return usageErrorf(cmd, "%w", err)
+		return exit.Usagef(cmd, "%w", err)
 	}
-	config, err := o.cluster.reach(cmd.Context())
+	config, err := o.cluster.Reach(cmd.Context())
 	if err != nil {
 		return err
 	}
-	done := sayIfSlow(cmd.ErrOrStderr(), "Asking "+config.Host+"…")
+	done := terminal.SayIfSlow(cmd.ErrOrStderr(), "Asking "+config.Host+"…")
 	explanation, err := o.explain(cmd, config, object, files)
 	done()
 	if err != nil {
-		return clusterError(config.Host, err)
+		return exit.OfCluster(config.Host, err)
 	}
 	if field != nil {
 		part, ok := explanation.Below(field)
@@ -160,26 +164,26 @@ func (o *whyOptions) why(cmd *cobra.Command, args []string) error {
 // parseField reads a path as rules have it.
 func parseField(cmd *cobra.Command, text string) (syntax.IgnoredPath, error) {
 	if text == "" {
-		return nil, usageErrorf(cmd, "the field is empty: write a path, such as spec.replicas")
+		return nil, exit.Usagef(cmd, "the field is empty: write a path, such as spec.replicas")
 	}
 	parsed, wrong := syntax.ParsePath(text)
 	switch {
 	case wrong != nil && wrong.Hint != "":
-		return nil, usageErrorf(cmd, "field %q: %s (%s)", text, wrong.Message, wrong.Hint)
+		return nil, exit.Usagef(cmd, "field %q: %s (%s)", text, wrong.Message, wrong.Hint)
 	case wrong != nil:
-		return nil, usageErrorf(cmd, "field %q: %s", text, wrong.Message)
+		return nil, exit.Usagef(cmd, "field %q: %s", text, wrong.Message)
 	}
 	return parsed.Steps, nil
 }
 
 // explain asks the cluster.
-func (o *whyOptions) explain(cmd *cobra.Command, config *rest.Config, arg objectArg, files []manifests.File) (*provenance.Explanation, error) {
+func (o *whyOptions) explain(cmd *cobra.Command, config *rest.Config, arg connection.Object, files []manifests.File) (*provenance.Explanation, error) {
 	ctx := cmd.Context()
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
 	}
-	live, err := arg.read(ctx, &o.cluster, config, client, o.namespace)
+	live, err := arg.Read(ctx, &o.cluster, config, client, o.namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -187,31 +191,18 @@ func (o *whyOptions) explain(cmd *cobra.Command, config *rest.Config, arg object
 	if err != nil {
 		return nil, err
 	}
-	q := inquiry.New(inquiry.Options{Client: client, Kinds: kinds, Namespace: o.kanonNamespace, Now: time.Now()})
-	if err := o.addInstalled(ctx, q, client); err != nil {
-		return nil, err
+	known := ruleset.New(ruleset.Options{Client: client, Kinds: kinds, Namespace: o.kanonNamespace, Limits: o.limits})
+	if err := known.Refresh(ctx); err != nil && (!apierrors.IsForbidden(err) || len(files) == 0) { // whoever gives files needs no right to read those
+		return nil, fmt.Errorf("read the rules in namespace %s (or give them with -f): %w", o.kanonNamespace, err)
 	}
 	if len(files) > 0 {
-		checked, err := checkRules(cmd, strings.Join(o.files, ", "), files, nil, kinds, rules.Options{Namespace: o.kanonNamespace, Limits: o.limits})
+		checked, err := rulefiles.Check(cmd, strings.Join(o.files, ", "), files, nil, kinds, rules.Options{Namespace: o.kanonNamespace, Limits: o.limits})
 		if err != nil {
 			return nil, err
 		}
-		q.AddFiles(checked)
+		known.AddFiles(checked)
 	}
-	return q.Explain(ctx, live)
-}
-
-// addInstalled adds the rules of the cluster. Whoever gives files needs no right to read those.
-func (o *whyOptions) addInstalled(ctx context.Context, q *inquiry.Inquirer, client dynamic.Interface) error {
-	all, err := installed.List(ctx, client, o.kanonNamespace)
-	switch {
-	case err != nil && apierrors.IsForbidden(err) && len(o.files) > 0:
-		return nil
-	case err != nil:
-		return fmt.Errorf("read the rules in namespace %s (or give them with -f): %w", o.kanonNamespace, err)
-	}
-	q.AddInstalled(all, o.limits)
-	return nil
+	return inquiry.New(inquiry.Options{Client: client, Kinds: kinds, Rules: known, Namespace: o.kanonNamespace, Now: time.Now()}).Explain(ctx, live)
 }
 
 func (o *whyOptions) write(cmd *cobra.Command, e *provenance.Explanation, detail bool) error {
@@ -222,5 +213,5 @@ func (o *whyOptions) write(cmd *cobra.Command, e *provenance.Explanation, detail
 	case "yaml":
 		return e.WriteYAML(out)
 	}
-	return provenance.Printer{Now: time.Now(), Color: hasColors(out)}.Print(out, e, detail)
+	return provenance.Printer{Now: time.Now(), Color: terminal.HasColors(out)}.Print(out, e, detail)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"kanon.dev/kanon/engine/identity"
@@ -15,23 +14,35 @@ import (
 // maxNamed bounds how many objects a message names.
 const maxNamed = 10
 
-// What the parts of a message begin with.
-const (
-	beginRevision = "is annotated " + syntax.AnnotationConfirmPrune + ": "
-	beginReason   = "\nthis revision of the rule "
-	beginMore     = " and more: "
-)
+// Blocked is what a revision would delete, and may not.
+type Blocked struct {
+	// Revision is what confirms the deletions, as the value of syntax.AnnotationConfirmPrune.
+	Revision string
+	// Reason is how much the revision would delete, such as "would delete 12 objects, and pruneLimit is 10".
+	Reason string
+	// Objects are the first of these objects, such as "Service team-a/web", and More counts the others, such as "2 Service".
+	Objects, More []string
+}
 
-// Blocked says how to confirm the revision, and what it would delete. It is empty where the guard does not block the revision,
-// or does not know yet whether it does. The important things come first, because readers cut off long messages.
-func (g *Guard) Blocked() string {
+// String is a message for people: how to confirm the revision, and what it would delete. The important things come first, because
+// readers cut off long messages.
+func (b *Blocked) String() string {
+	text := fmt.Sprintf("nothing is deleted until the rule, or the ConfigMap that contains it, is annotated %s: %q\nthis revision of the rule %s: %s",
+		syntax.AnnotationConfirmPrune, b.Revision, b.Reason, strings.Join(b.Objects, ", "))
+	if len(b.More) > 0 {
+		text += " and more: " + strings.Join(b.More, ", ")
+	}
+	return text
+}
+
+// Blocked is what the guard blocks. It is nil where the guard does not block the revision, or does not know yet whether it does.
+func (g *Guard) Blocked() *Blocked {
 	maybe, sure := g.tallies[possible], g.tallies[certain]
 	if g.phase != collecting || g.tallies[unreported].parents > 0 || sure.objects == 0 {
-		return ""
+		return nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "nothing is deleted until the rule, or the ConfigMap that contains it, %s%q", beginRevision, g.revision.Hash)
-	fmt.Fprintf(&b, "%swould delete %s", beginReason, count(sure.objects, "object"))
+	b.WriteString("would delete " + count(sure.objects, "object"))
 	if maybe.parents > 0 {
 		fmt.Fprintf(&b, ", and up to %d more of %s that cannot be evaluated now", maybe.objects, count(maybe.parents, "parent"))
 	}
@@ -42,11 +53,7 @@ func (g *Guard) Blocked() string {
 		fmt.Fprintf(&b, ", and pruneLimit is %d", g.revision.Limit)
 	}
 	names, more := g.named()
-	b.WriteString(": " + strings.Join(names, ", "))
-	if len(more) > 0 {
-		b.WriteString(beginMore + strings.Join(more, ", "))
-	}
-	return b.String()
+	return &Blocked{Revision: g.revision.Hash, Reason: b.String(), Objects: names, More: more}
 }
 
 // named are the first objects that the revision would delete, the grave ones before the others. more counts those that are not
@@ -85,33 +92,4 @@ func count(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// Held is what a message of Blocked says.
-type Held struct {
-	// Revision is what confirms the deletions, as the value of syntax.AnnotationConfirmPrune.
-	Revision string
-	// Reason is how much the revision would delete, such as "would delete 12 objects, and pruneLimit is 10".
-	Reason string
-	// Objects are the first of these objects, such as "Service team-a/web", and More counts the others, such as "2 Service".
-	Objects, More []string
-}
-
-// ParseHeld reads a message of Blocked, with whatever was put before its lines and at the end of the first. It reports whether
-// the message is one.
-func ParseHeld(message string) (*Held, bool) {
-	_, rest, ok1 := strings.Cut(message, beginRevision)
-	quoted, _ := strconv.QuotedPrefix(rest)
-	revision, err := strconv.Unquote(quoted)
-	_, rest, ok2 := strings.Cut(rest, beginReason)
-	reason, objects, ok3 := strings.Cut(rest, ": ")
-	if !ok1 || !ok2 || !ok3 || err != nil {
-		return nil, false
-	}
-	held := &Held{Revision: revision, Reason: reason}
-	objects, more, isMore := strings.Cut(objects, beginMore)
-	if held.Objects = strings.Split(objects, ", "); isMore {
-		held.More = strings.Split(more, ", ")
-	}
-	return held, true
 }

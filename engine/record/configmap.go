@@ -20,8 +20,9 @@ const (
 	manager = "kanon-state"
 
 	// The keys of the ConfigMap's data.
-	keyRecord  = "record" // as JSON
-	keyBlocked = "held"
+	keyRecord  = "record"  // as JSON
+	keyBlocked = "blocked" // as JSON
+	keyMessage = "held"
 	keySeal    = "seal"
 )
 
@@ -32,8 +33,8 @@ func (r *Record) encode(namespace, id string, keys *keyring.Keyring) (*unstructu
 		return nil, fmt.Errorf("encode the record of rule %s: %w", r.Rule, err)
 	}
 	data := map[string]any{keyRecord: string(text), keySeal: keys.Seal(statement(namespace, id, string(text)))}
-	if r.Blocked != "" {
-		data[keyBlocked] = r.Blocked
+	if err := r.Blocked.encode(data); err != nil {
+		return nil, fmt.Errorf("encode the record of rule %s: %w", r.Rule, err)
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1",
@@ -71,8 +72,37 @@ func read(object *unstructured.Unstructured) (r Record, text string, err error) 
 		return r, text, fmt.Errorf("read the record in ConfigMap %s: %w",
 			types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, err)
 	}
-	r.Blocked, _, _ = unstructured.NestedString(object.Object, "data", keyBlocked)
+	r.Blocked = readBlocked(object)
 	return r, text, nil
+}
+
+// encode adds the keys of what is blocked.
+func (b *Blocked) encode(data map[string]any) error {
+	if b == nil {
+		return nil
+	}
+	if b.Message != "" {
+		data[keyMessage] = b.Message
+	}
+	if b.Revision == "" {
+		return nil // an earlier version wrote it
+	}
+	text, err := json.Marshal(b)
+	data[keyBlocked] = string(text)
+	return err
+}
+
+// readBlocked is what is blocked, as far as it can be read; nil without it.
+func readBlocked(object *unstructured.Unstructured) *Blocked {
+	var b Blocked
+	text, _, _ := unstructured.NestedString(object.Object, "data", keyBlocked)
+	if json.Unmarshal([]byte(text), &b) != nil {
+		b = Blocked{}
+	}
+	if b.Message, _, _ = unstructured.NestedString(object.Object, "data", keyMessage); b.Message == "" && b.Revision == "" {
+		return nil
+	}
+	return &b
 }
 
 // statement is what the seal of a record proves.

@@ -33,9 +33,21 @@ type Record struct {
 	Conditions      []string `json:"conditions,omitempty"`
 	// OnRuleDeletion is that of the rule's last text.
 	OnRuleDeletion syntax.RuleDeletion `json:"onRuleDeletion"`
-	// Blocked is what a revision would delete and may not, for people. Only a rule in a file has it, which has no object with a
-	// status. It has a key of its own in the ConfigMap.
-	Blocked string `json:"-"`
+	// Blocked is what a revision would delete and may not; nil if there is none. It is no part of what the seal proves.
+	Blocked *Blocked `json:"-"`
+}
+
+// Blocked is what the prune guard blocks, for people and for programs. Nobody changes it. Its JSON is the key blocked of the
+// ConfigMap; Message has the key held.
+type Blocked struct {
+	// Revision is what confirms the deletions, and Reason how much it would delete.
+	Revision string `json:"revision"`
+	Reason   string `json:"reason"`
+	// Objects are the first objects, such as "Service team-a/web", and More counts the others, such as "2 Service".
+	Objects []string `json:"objects"`
+	More    []string `json:"more,omitempty"`
+	// Message is what is reported on a rule in a file, which has no object with a status. Earlier versions wrote nothing else.
+	Message string `json:"-"`
 }
 
 // Origin is a source.Origin without the UID of the object, which changes when somebody creates the object again.

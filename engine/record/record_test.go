@@ -27,7 +27,7 @@ var (
 func full() Record {
 	r := Record{
 		Rule: "kanon/box", Origin: Origin{Namespace: "kanon", ConfigMap: "box"}, Finalizers: true,
-		ConditionPrefix: "Box", Conditions: []string{"Lit"}, OnRuleDeletion: syntax.DeleteChildren, Blocked: "PruneHeld: …",
+		ConditionPrefix: "Box", Conditions: []string{"Lit"}, OnRuleDeletion: syntax.DeleteChildren, Blocked: &Blocked{Revision: "7a3d", Reason: "would delete 1 object", Objects: []string{"Service a/b"}, Message: "PruneHeld: …"},
 	}
 	r.AddParent(crates)
 	r.AddParent(boxes)
@@ -59,7 +59,7 @@ func TestFormat(t *testing.T) {
 		"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": "kanon-state-0c41", "namespace": "kanon", "labels": map[string]any{"kanon.dev/state": "true"}},
 		"data": map[string]any{
-			"record": text, "held": "PruneHeld: …", "seal": keys.Seal("record\x00kanon\x000c41\x00" + text),
+			"record": text, "held": "PruneHeld: …", "blocked": `{"revision":"7a3d","reason":"would delete 1 object","objects":["Service a/b"]}`, "seal": keys.Seal("record\x00kanon\x000c41\x00" + text),
 		},
 	}
 	if diff := cmp.Diff(want, object.Object); diff != "" {
@@ -90,7 +90,7 @@ func TestSeal(t *testing.T) {
 	distrusted := record.Clone()
 	distrusted.Revision, distrusted.OnRuleDeletion, distrusted.Children[0].Revision = "", syntax.OrphanChildren, ""
 	greeting := record.Clone()
-	greeting.Blocked = "hello" // is for people
+	greeting.Blocked = &Blocked{Message: "hello"} // is for people, and all that earlier versions wrote
 	for name, tt := range map[string]struct {
 		read   *keyring.Keyring
 		change func(*unstructured.Unstructured)
@@ -106,7 +106,7 @@ func TestSeal(t *testing.T) {
 		"of another namespace":          {read: keys, change: func(object *unstructured.Unstructured) { object.SetNamespace("kanon-2") }, want: &distrusted},
 		"none":                          {read: keys, change: unseal, want: &distrusted},
 		"none, before there was a key":  {read: keys, change: unseal, trust: true, want: &record},
-		"with another message":          {read: keys, change: edit("held", "PruneHeld: …", "hello"), want: &greeting, sealed: keyring.Current},
+		"with another message":          {read: keys, change: onlyMessage("hello"), want: &greeting, sealed: keyring.Current},
 		"no JSON":                       {read: keys, change: edit("record", "{", "")},
 		"no text, as in a mere copycat": {read: keys, change: func(object *unstructured.Unstructured) { delete(object.Object, "data") }},
 	} {
@@ -130,6 +130,14 @@ func TestSeal(t *testing.T) {
 				t.Errorf("%v, seal %v, want %v\n%s", err, sealed, tt.sealed, cmp.Diff(*tt.want, got))
 			}
 		})
+	}
+}
+
+// onlyMessage leaves another message of what is blocked.
+func onlyMessage(message string) func(*unstructured.Unstructured) {
+	return func(object *unstructured.Unstructured) {
+		unstructured.RemoveNestedField(object.Object, "data", "blocked")
+		edit("held", "PruneHeld: …", message)(object)
 	}
 }
 

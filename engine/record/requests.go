@@ -67,8 +67,12 @@ func (r requests) createOrPatch(ctx context.Context, live, desired *unstructured
 	patch := desired.DeepCopy()
 	patch.SetUID(live.GetUID())
 	patch.SetResourceVersion(live.GetResourceVersion())
-	if data, ok := patch.Object["data"].(map[string]any); ok && data[keyBlocked] == nil {
-		data[keyBlocked] = nil // a merge patch removes the key then
+	if data, ok := patch.Object["data"].(map[string]any); ok {
+		for _, key := range []string{keyBlocked, keyMessage} {
+			if data[key] == nil {
+				data[key] = nil // a merge patch removes the key then
+			}
+		}
 	}
 	body, err := json.Marshal(patch.Object)
 	if err != nil {

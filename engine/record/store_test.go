@@ -175,7 +175,7 @@ func TestRecordThatSomebodyElseChanges(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			s := w.start()
-			s.Update("1", func(r *record.Record) { one(r); r.Blocked = "PruneHeld" })
+			s.Update("1", func(r *record.Record) { one(r); r.Blocked = &record.Blocked{Revision: "5f2c", Message: "PruneHeld"} })
 			s.written("1")
 			live, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{})
 			if err == nil {
@@ -184,14 +184,14 @@ func TestRecordThatSomebodyElseChanges(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Update("1", func(r *record.Record) { r.Finalizers, r.Blocked = true, "" })
+			s.Update("1", func(r *record.Record) { r.Finalizers, r.Blocked = true, nil })
 			want := s.written("1")
 			s.stop()
 			if live, err = w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			if _, blocked := live.Data["held"]; blocked {
-				t.Error("the message stays")
+			if live.Data["held"]+live.Data["blocked"] != "" {
+				t.Errorf("what was blocked stays: %v", live.Data)
 			}
 			if again, ok := w.start().Get("1"); !ok || !again.Equal(&want) || !again.Finalizers {
 				t.Errorf("%+v, want %+v", again, want)

@@ -73,7 +73,7 @@ type RuleReport struct {
 	Ready   bool   `json:"ready"`
 	Message string `json:"message"`
 	// Reason is one word for why it is not ready, where there is one.
-	Reason string `json:"-"`
+	Reason string `json:"reason,omitempty"`
 	// Waiting is true if it is not ready only because the cluster lacks a kind.
 	Waiting bool `json:"-"`
 	// ID is the rule's id.

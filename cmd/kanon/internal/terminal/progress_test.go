@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"strings"
@@ -20,7 +20,7 @@ func TestSlowCommandSaysSo(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var out strings.Builder
-				done := sayIfSlow(&out, "asking")
+				done := SayIfSlow(&out, "asking")
 				time.Sleep(test.takes) //nolint:forbidigo // The clock is synctest's.
 				done()
 				time.Sleep(10 * patience) //nolint:forbidigo // The clock is synctest's.

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"io"
@@ -32,10 +32,10 @@ func TestColors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("TERM", test.term)
 			t.Setenv("NO_COLOR", test.noColor)
-			if got := isTerminal(test.to); got != test.terminal {
+			if got := Is(test.to); got != test.terminal {
 				t.Errorf("a terminal: %t, want %t", got, test.terminal)
 			}
-			if got := hasColors(test.to); got != test.wantColors {
+			if got := HasColors(test.to); got != test.wantColors {
 				t.Errorf("colours: %t, want %t", got, test.wantColors)
 			}
 		})

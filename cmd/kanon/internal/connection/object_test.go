@@ -1,4 +1,4 @@
-package main
+package connection
 
 import (
 	"testing"
@@ -7,20 +7,22 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/restmapper"
+
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
 )
 
-func TestParseObjectArg(t *testing.T) {
+func TestParseObject(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		args []string
-		want objectArg
+		want Object
 		rest int
 		err  string
 	}{
-		"kind and name":       {args: []string{"deploy", "web"}, want: objectArg{"deploy", "web"}},
-		"in one":              {args: []string{"deploy/web"}, want: objectArg{"deploy", "web"}},
-		"with more":           {args: []string{"deploy", "web", "spec.replicas"}, want: objectArg{"deploy", "web"}, rest: 1},
-		"in one with more":    {args: []string{"deploy/web", "spec.replicas"}, want: objectArg{"deploy", "web"}, rest: 1},
+		"kind and name":       {args: []string{"deploy", "web"}, want: Object{"deploy", "web"}},
+		"in one":              {args: []string{"deploy/web"}, want: Object{"deploy", "web"}},
+		"with more":           {args: []string{"deploy", "web", "spec.replicas"}, want: Object{"deploy", "web"}, rest: 1},
+		"in one with more":    {args: []string{"deploy/web", "spec.replicas"}, want: Object{"deploy", "web"}, rest: 1},
 		"nothing":             {err: "name an object, as KIND NAME or KIND/NAME; see 'trace --help'"},
 		"a kind alone":        {args: []string{"deploy"}, err: "name an object of kind deploy, as KIND NAME or KIND/NAME; see 'trace --help'"},
 		"no name":             {args: []string{"deploy/"}, err: `"deploy/" names no object: it is KIND NAME or KIND/NAME; see 'trace --help'`},
@@ -29,9 +31,9 @@ func TestParseObjectArg(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, rest, err := parseObjectArg(&cobra.Command{Use: "trace"}, tc.args)
+			got, rest, err := ParseObject(&cobra.Command{Use: "trace"}, tc.args)
 			if err != nil || tc.err != "" {
-				if err == nil || err.Error() != tc.err || !isUsage(err) {
+				if err == nil || err.Error() != tc.err || !exit.IsUsage(err) {
 					t.Errorf("the error is %v, want %s", err, tc.err)
 				}
 				return

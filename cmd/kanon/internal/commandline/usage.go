@@ -1,4 +1,4 @@
-package main
+package commandline
 
 import (
 	"fmt"
@@ -14,17 +14,25 @@ import (
 // groupAnnotation is the heading of a flag in a help text, where that is not "Flags".
 const groupAnnotation = "kanon.dev/group"
 
-// addGroup adds flags that a help text has under a heading of their own. A flag that exists already is left as it is.
-func addGroup(flags *pflag.FlagSet, heading string, declare func(*pflag.FlagSet)) {
+// AddGroup adds flags that a help text has under a heading of their own. A flag that exists already is left as it is.
+func AddGroup(flags *pflag.FlagSet, heading string, declare func(*pflag.FlagSet)) {
 	group := pflag.NewFlagSet(heading, pflag.ContinueOnError)
 	declare(group)
 	group.VisitAll(func(f *pflag.Flag) { f.Annotations = map[string][]string{groupAnnotation: {heading}} })
 	flags.AddFlagSet(group)
 }
 
-// usage writes the usage of a command as cobra does, with the groups of flags apart. A template would do it in fewer lines;
-// newRoot says why there is none.
-func usage(cmd *cobra.Command) error {
+// Group is the heading of a flag; empty where that is "Flags".
+func Group(f *pflag.Flag) string {
+	if group := f.Annotations[groupAnnotation]; len(group) > 0 {
+		return group[0]
+	}
+	return ""
+}
+
+// Usage writes the usage of a command as cobra does, with the groups of flags apart. A template would do it in fewer lines;
+// ARCHITECTURE.md says why there is none.
+func Usage(cmd *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:")
 	if cmd.Runnable() {
@@ -56,8 +64,8 @@ func usage(cmd *cobra.Command) error {
 	return nil
 }
 
-// addCommands adds commands that a help text has under a heading of their own, in the order of their names.
-func addCommands(cmd *cobra.Command, heading string, commands ...*cobra.Command) {
+// AddCommands adds commands that a help text has under a heading of their own, in the order of their names.
+func AddCommands(cmd *cobra.Command, heading string, commands ...*cobra.Command) {
 	cmd.AddGroup(&cobra.Group{ID: heading, Title: heading})
 	for _, sub := range commands {
 		sub.GroupID = heading
@@ -82,15 +90,15 @@ func listCommands(b *strings.Builder, heading string, cmd *cobra.Command, group 
 func flagGroups(cmd *cobra.Command) (general *pflag.FlagSet, groups map[string]*pflag.FlagSet) {
 	general, groups = pflag.NewFlagSet("", pflag.ContinueOnError), make(map[string]*pflag.FlagSet)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		group := f.Annotations[groupAnnotation]
-		if len(group) == 0 {
+		group := Group(f)
+		if group == "" {
 			general.AddFlag(f)
 			return
 		}
-		if groups[group[0]] == nil {
-			groups[group[0]] = pflag.NewFlagSet(group[0], pflag.ContinueOnError)
+		if groups[group] == nil {
+			groups[group] = pflag.NewFlagSet(group, pflag.ContinueOnError)
 		}
-		groups[group[0]].AddFlag(f)
+		groups[group].AddFlag(f)
 	})
 	return general, groups
 }

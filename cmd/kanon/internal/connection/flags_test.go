@@ -1,4 +1,4 @@
-package main
+package connection
 
 import (
 	"os"
@@ -29,18 +29,18 @@ current-context: first
 	missing := filepath.Join(t.TempDir(), "missing")
 	tests := map[string]struct {
 		variable string
-		flags    clusterFlags
+		flags    Flags
 		want     string
 	}{
-		"flag":                    {missing, clusterFlags{kubeconfig: path}, "https://one.example.com"},
-		"variable":                {path, clusterFlags{}, "https://one.example.com"},
-		"context of the flag":     {missing, clusterFlags{kubeconfig: path, overrides: clientcmd.ConfigOverrides{CurrentContext: "second"}}, "https://two.example.com"},
-		"context of the variable": {path, clusterFlags{overrides: clientcmd.ConfigOverrides{CurrentContext: "second"}}, "https://two.example.com"},
+		"flag":                    {missing, Flags{kubeconfig: path}, "https://one.example.com"},
+		"variable":                {path, Flags{}, "https://one.example.com"},
+		"context of the flag":     {missing, Flags{kubeconfig: path, overrides: clientcmd.ConfigOverrides{CurrentContext: "second"}}, "https://two.example.com"},
+		"context of the variable": {path, Flags{overrides: clientcmd.ConfigOverrides{CurrentContext: "second"}}, "https://two.example.com"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", test.variable)
-			config, err := test.flags.config()
+			config, err := test.flags.Config()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package main
+package rulefiles
 
 import (
 	"errors"
@@ -7,15 +7,16 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kanon.dev/kanon/cmd/kanon/internal/commandline"
 	"kanon.dev/kanon/rules/program/template"
 )
 
 // limitsGroup is the heading of the limits in help texts: few callers need them.
 const limitsGroup = "Limits of evaluation"
 
-// addLimits declares the flags that bound what an evaluation of a rule may take.
-func addLimits(flags *pflag.FlagSet, l *template.Limits) {
-	addGroup(flags, limitsGroup, func(flags *pflag.FlagSet) { declareLimits(flags, l) })
+// AddLimits declares the flags that bound what an evaluation of a rule may take.
+func AddLimits(flags *pflag.FlagSet, l *template.Limits) {
+	commandline.AddGroup(flags, limitsGroup, func(flags *pflag.FlagSet) { declareLimits(flags, l) })
 }
 
 func declareLimits(flags *pflag.FlagSet, l *template.Limits) {
@@ -28,9 +29,9 @@ func declareLimits(flags *pflag.FlagSet, l *template.Limits) {
 	flags.IntVar(&l.ListLength, "max-list-length", template.DefaultListLength, "the longest list that forEach may go over, or that an expression may put into an object")
 }
 
-// checkLimits finds what is wrong with the values of these flags: none can be
+// CheckLimits finds what is wrong with the values of these flags: none can be
 // switched off.
-func checkLimits(l template.Limits) error {
+func CheckLimits(l template.Limits) error {
 	var wrong []string
 	for _, flag := range []struct {
 		name string

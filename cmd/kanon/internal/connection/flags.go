@@ -1,4 +1,4 @@
-package main
+package connection
 
 import (
 	"context"
@@ -16,21 +16,24 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"kanon.dev/kanon/apiserver"
+	"kanon.dev/kanon/cmd/kanon/internal/commandline"
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/version"
 	"kanon.dev/kanon/manifests"
 )
 
-// clusterGroup is the heading, in help texts, of the flags that find a cluster.
-const clusterGroup = "Cluster"
+// Group is the heading, in help texts, of the flags that find a cluster.
+const Group = "Cluster"
 
-// clusterFlags find a cluster and say who asks it, by the names that kubectl has for them.
-type clusterFlags struct {
+// Flags find a cluster and say who asks it, by the names that kubectl has for them.
+type Flags struct {
 	kubeconfig string
 	overrides  clientcmd.ConfigOverrides
 }
 
-// add declares the flags. The heading says when they count.
-func (c *clusterFlags) add(flags *pflag.FlagSet, heading string) {
-	addGroup(flags, heading, func(flags *pflag.FlagSet) {
+// Add declares the flags. The heading says when they count.
+func (c *Flags) Add(flags *pflag.FlagSet, heading string) {
+	commandline.AddGroup(flags, heading, func(flags *pflag.FlagSet) {
 		flags.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster Kanon runs in")
 		flags.StringVar(&c.overrides.CurrentContext, "context", "", "context in the kubeconfig; default: its current one")
 		flags.StringVar(&c.overrides.Context.Cluster, "cluster", "", "cluster in the kubeconfig; default: that of the context")
@@ -42,30 +45,30 @@ func (c *clusterFlags) add(flags *pflag.FlagSet, heading string) {
 	})
 }
 
-// addTimeout declares the limit of a request. A command that watches has none: it would end the watches.
-func (c *clusterFlags) addTimeout(flags *pflag.FlagSet, heading string) {
-	addGroup(flags, heading, func(flags *pflag.FlagSet) {
+// AddTimeout declares the limit of a request. A command that watches has none: it would end the watches.
+func (c *Flags) AddTimeout(flags *pflag.FlagSet, heading string) {
+	commandline.AddGroup(flags, heading, func(flags *pflag.FlagSet) {
 		flags.StringVar(&c.overrides.Timeout, "request-timeout", "", "how long a request may take, such as 30s; default: no limit")
 	})
 }
 
-// refuseUnused refuses flags that find a cluster where none is asked: a user who gives one expects an answer of that cluster.
-func refuseUnused(cmd *cobra.Command, needed string) error {
+// RefuseUnused refuses flags that find a cluster where none is asked: a user who gives one expects an answer of that cluster.
+func RefuseUnused(cmd *cobra.Command, needed string) error {
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if group := f.Annotations[groupAnnotation]; err == nil && len(group) > 0 && strings.HasPrefix(group[0], clusterGroup) {
-			err = usageErrorf(cmd, "--%s has no effect without --%s, because no cluster is asked", f.Name, needed)
+		if err == nil && strings.HasPrefix(commandline.Group(f), Group) {
+			err = exit.Usagef(cmd, "--%s has no effect without --%s, because no cluster is asked", f.Name, needed)
 		}
 	})
 	return err
 }
 
-// config is the client configuration, without a rate limit of its own: the API server's priority and fairness does that job.
+// Config is the client configuration, without a rate limit of its own: the API server's priority and fairness does that job.
 // An error is one of usage.
-func (c *clusterFlags) config() (*rest.Config, error) {
+func (c *Flags) Config() (*rest.Config, error) {
 	if c.overrides.Timeout != "" {
 		if _, err := clientcmd.ParseTimeout(c.overrides.Timeout); err != nil {
-			return nil, &usageError{fmt.Errorf("--request-timeout %q is no duration such as 30s", c.overrides.Timeout)}
+			return nil, exit.AsUsage(fmt.Errorf("--request-timeout %q is no duration such as 30s", c.overrides.Timeout))
 		}
 	}
 	loading := c.loading()
@@ -78,15 +81,15 @@ func (c *clusterFlags) config() (*rest.Config, error) {
 		err = fmt.Errorf("--kubeconfig %s: %w", c.kubeconfig, manifests.Reason(err))
 	}
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("find the cluster: %w", err)}
+		return nil, exit.AsUsage(fmt.Errorf("find the cluster: %w", err))
 	}
 	config.QPS = -1
-	config.UserAgent = "kanon/" + strings.ReplaceAll(version(), " ", "-")
+	config.UserAgent = "kanon/" + strings.ReplaceAll(version.String(), " ", "-")
 	return config, nil
 }
 
-// namespace is the namespace of the context.
-func (c *clusterFlags) namespace() string {
+// Namespace is the namespace of the context.
+func (c *Flags) Namespace() string {
 	namespace, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.loading(), &c.overrides).Namespace()
 	if err != nil || namespace == "" {
 		return metav1.NamespaceDefault
@@ -94,15 +97,15 @@ func (c *clusterFlags) namespace() string {
 	return namespace
 }
 
-func (c *clusterFlags) loading() *clientcmd.ClientConfigLoadingRules {
+func (c *Flags) loading() *clientcmd.ClientConfigLoadingRules {
 	loading := clientcmd.NewDefaultClientConfigLoadingRules()
 	loading.ExplicitPath = c.kubeconfig
 	return loading
 }
 
-// reach is config for a command that needs an answer now: the API server must give one within apiserver.AnswerLimit.
-func (c *clusterFlags) reach(ctx context.Context) (*rest.Config, error) {
-	config, err := c.config()
+// Reach is Config for a command that needs an answer now: the API server must give one within apiserver.AnswerLimit.
+func (c *Flags) Reach(ctx context.Context) (*rest.Config, error) {
+	config, err := c.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -112,23 +115,32 @@ func (c *clusterFlags) reach(ctx context.Context) (*rest.Config, error) {
 	}
 	_, err = apiserver.New(client.RESTClient(), config.Host).Version(ctx)
 	switch {
-	case err != nil && isOutage(err):
-		return nil, &unreachableError{host: config.Host, err: err}
+	case err != nil && exit.IsOutage(err):
+		return nil, exit.OfCluster(config.Host, err)
 	case err != nil:
 		return nil, fmt.Errorf("ask %s for its version: %w", config.Host, err)
 	}
 	return config, nil
 }
 
-// clusterChoice is the flag --cluster of a command that can do without a cluster. Alone it asks the cluster of the context. With
+// HasTimeout reports whether a request may take only so long. That would end watches.
+func (c *Flags) HasTimeout() bool { return c.overrides.Timeout != "" }
+
+// AddChoice declares --cluster for a command that can do without a cluster; see choice. asked becomes true if the cluster is asked.
+func (c *Flags) AddChoice(flags *pflag.FlagSet, asked *bool, usage string) {
+	flags.Var(choice{asked, &c.overrides.Context.Cluster}, "cluster", usage)
+	flags.Lookup("cluster").NoOptDefVal = "true"
+}
+
+// choice is the flag --cluster of a command that can do without a cluster. Alone it asks the cluster of the context. With
 // a name it is kubectl's flag: it asks that cluster of the kubeconfig.
-type clusterChoice struct {
+type choice struct {
 	asked *bool
 	name  *string
 }
 
 // Set implements pflag.Value.
-func (c clusterChoice) Set(value string) error {
+func (c choice) Set(value string) error {
 	*c.asked, *c.name = true, value
 	if asked, err := strconv.ParseBool(value); err == nil {
 		*c.asked, *c.name = asked, ""
@@ -137,7 +149,7 @@ func (c clusterChoice) Set(value string) error {
 }
 
 // String implements pflag.Value.
-func (c clusterChoice) String() string {
+func (c choice) String() string {
 	switch {
 	case c.asked == nil || !*c.asked:
 		return "false"
@@ -149,4 +161,4 @@ func (c clusterChoice) String() string {
 }
 
 // Type implements pflag.Value. A bool needs no value.
-func (c clusterChoice) Type() string { return "bool" }
+func (c choice) Type() string { return "bool" }

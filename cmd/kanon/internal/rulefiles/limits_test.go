@@ -1,4 +1,4 @@
-package main
+package rulefiles
 
 import (
 	"os"
@@ -13,13 +13,13 @@ import (
 // The reference has each limit with its default.
 func TestLimitsAreInTheReference(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/rules.md")
+	page, err := os.ReadFile("../../../../docs/rules.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := strings.ReplaceAll(string(page), ",", "")
 	flags := pflag.NewFlagSet("limits", pflag.ContinueOnError)
-	addLimits(flags, &template.Limits{})
+	AddLimits(flags, &template.Limits{})
 	limits := 0
 	flags.VisitAll(func(f *pflag.Flag) {
 		limits++

@@ -1,4 +1,4 @@
-package main
+package manager
 
 import (
 	"io"
@@ -7,9 +7,9 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// newLogger writes to w what is at most of the given verbosity, in the format
+// NewLogger writes to w what is at most of the given verbosity, in the format
 // "text" or "json", one line for each message.
-func newLogger(w io.Writer, format string, verbosity int) logr.Logger {
+func NewLogger(w io.Writer, format string, verbosity int) logr.Logger {
 	options := &slog.HandlerOptions{
 		Level:       slog.Level(-verbosity), // logr's verbosity counts up, slog's level down
 		ReplaceAttr: nameLevel,

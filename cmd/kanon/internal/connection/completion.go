@@ -1,0 +1,100 @@
+package connection
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"kanon.dev/kanon/cmd/kanon/internal/commandline"
+)
+
+// Complete gives the values of the flags that name parts of the kubeconfig.
+func (c *Flags) Complete(cmd *cobra.Command) {
+	for flag, names := range map[string]func(*clientcmdapi.Config) []string{
+		"context": func(config *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(config.Contexts)) },
+		"cluster": func(config *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(config.Clusters)) },
+		"user":    func(config *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(config.AuthInfos)) },
+	} {
+		commandline.CompleteFlag(cmd, flag, func() []cobra.Completion {
+			config, err := c.loading().Load()
+			if err != nil {
+				return nil // the command will say what is wrong with it
+			}
+			return names(config)
+		})
+	}
+}
+
+// CompletionLimit is how long a shell waits for names of a cluster.
+const CompletionLimit = 2 * time.Second
+
+// CompleteObject completes KIND and NAME from the cluster.
+func CompleteObject(c *Flags, namespace *string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		config, err := c.Config()
+		if err != nil || len(args) > 1 || len(args) == 1 && strings.Contains(args[0], "/") {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		config.Timeout = CompletionLimit
+		if len(args) == 0 {
+			return kindNames(config), cobra.ShellCompDirectiveNoFileComp
+		}
+		return objectNames(cmd.Context(), c, config, args[0], *namespace), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// kindNames are the kinds of a cluster as kubectl completes them; none if it does not answer.
+func kindNames(config *rest.Config) []cobra.Completion {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil
+	}
+	lists, _ := client.ServerPreferredResources() // what it has of those that answered
+	var names []cobra.Completion
+	for _, list := range lists {
+		gv, _ := schema.ParseGroupVersion(list.GroupVersion)
+		for _, resource := range list.APIResources {
+			if slices.Contains(resource.Verbs, "list") {
+				names = append(names, schema.GroupResource{Group: gv.Group, Resource: resource.Name}.String())
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// objectNames are the names of the objects of a kind; none if the cluster does not answer.
+func objectNames(ctx context.Context, c *Flags, config *rest.Config, kind, namespace string) []cobra.Completion {
+	mapping, err1 := Kind(config, kind)
+	client, err2 := dynamic.NewForConfig(config)
+	if err1 != nil || err2 != nil {
+		return nil
+	}
+	resource := dynamic.ResourceInterface(client.Resource(mapping.Resource))
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		if namespace == "" {
+			namespace = c.Namespace()
+		}
+		resource = client.Resource(mapping.Resource).Namespace(namespace)
+	}
+	list, err := resource.List(ctx, metav1.ListOptions{Limit: 500})
+	if err != nil {
+		return nil
+	}
+	names := make([]cobra.Completion, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].GetName()
+	}
+	return names
+}

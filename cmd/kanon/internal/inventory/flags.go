@@ -1,0 +1,149 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"kanon.dev/kanon/cmd/kanon/internal/commandline"
+	"kanon.dev/kanon/cmd/kanon/internal/connection"
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/installed"
+	"kanon.dev/kanon/listing"
+	"kanon.dev/kanon/manifests"
+)
+
+// Flags are those of the commands for rules that a cluster has, by the names that kubectl has for them.
+type Flags struct {
+	Namespace      string
+	AllNamespaces  bool
+	Selector       string
+	KanonNamespace string
+	Cluster        connection.Flags
+}
+
+// Add declares the flags. objects is what -n and -l choose, such as "parents".
+func (l *Flags) Add(cmd *cobra.Command, objects string) {
+	flags := cmd.Flags()
+	flags.StringVarP(&l.Namespace, "namespace", "n", "", "namespace of the "+objects+"; default: that of the kubeconfig")
+	flags.BoolVarP(&l.AllNamespaces, "all-namespaces", "A", false, objects+" in all namespaces")
+	flags.StringVarP(&l.Selector, "selector", "l", "", objects+" with these labels, as for kubectl")
+	l.AddCluster(cmd)
+}
+
+// AddCluster declares the flags that find Kanon and its cluster.
+func (l *Flags) AddCluster(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&l.KanonNamespace, "kanon-namespace", engine.DefaultNamespace, "Kanon's own namespace, which has the rules")
+	l.Cluster.Add(cmd.Flags(), connection.Group)
+	l.Cluster.AddTimeout(cmd.Flags(), connection.Group)
+	l.Cluster.Complete(cmd)
+}
+
+// Query is what the flags choose. An error is one of usage.
+func (l *Flags) Query(cmd *cobra.Command) (installed.Query, error) {
+	q := installed.Query{Namespace: l.Namespace}
+	if l.AllNamespaces && l.Namespace != "" {
+		return q, exit.Usagef(cmd, "--namespace and --all-namespaces exclude each other")
+	}
+	if q.Namespace == "" && !l.AllNamespaces {
+		q.Namespace = l.Cluster.Namespace()
+	}
+	if l.Selector == "" {
+		return q, nil
+	}
+	selector, err := labels.Parse(l.Selector)
+	if err != nil {
+		return q, exit.Usagef(cmd, "--selector %q: %w", l.Selector, err)
+	}
+	q.Selector = selector
+	return q, nil
+}
+
+// Live is a cluster with rules.
+type Live struct {
+	Config *rest.Config
+	Client dynamic.Interface
+	Rules  *installed.Rules
+	// kinds is nil until it is needed; see Reader.
+	kinds *manifests.Kinds
+}
+
+// Reach finds the cluster and reads its rules.
+func (l *Flags) Reach(ctx context.Context) (*Live, error) {
+	config, err := l.Cluster.Reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
+	}
+	rules, err := installed.List(ctx, client, l.KanonNamespace)
+	if err != nil {
+		return nil, exit.OfCluster(config.Host, err)
+	}
+	return &Live{Config: config, Client: client, Rules: rules}, nil
+}
+
+// Reader reads the objects of rules.
+func (l *Live) Reader(ctx context.Context) (*installed.Reader, error) {
+	if l.kinds == nil {
+		kinds, err := manifests.ClusterKinds(ctx, l.Config)
+		if err != nil {
+			return nil, exit.OfCluster(l.Config.Host, err)
+		}
+		l.kinds = kinds
+	}
+	return &installed.Reader{Client: l.Client, Kinds: l.kinds}, nil
+}
+
+// Output are the flags that say how a list is printed.
+type Output struct {
+	format    string
+	noHeaders bool
+}
+
+// Add declares the flags.
+func (o *Output) Add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&o.format, "output", "o", "", strings.Join(listing.Formats(), ", ")+"; default: a table")
+	flags.BoolVar(&o.noHeaders, "no-headers", false, "print no titles of columns")
+	commandline.CompleteFlag(cmd, "output", listing.Formats)
+}
+
+// Printer is what the flags say. An error is one of usage.
+func (o *Output) Printer(cmd *cobra.Command) (*listing.Printer, error) {
+	format := listing.Format(o.format)
+	if !format.IsFormat() {
+		return nil, exit.Usagef(cmd, "--output %q is none of %s", o.format, strings.Join(listing.Formats(), ", "))
+	}
+	out := cmd.OutOrStdout()
+	return &listing.Printer{Out: out, Format: format, Color: terminal.HasColors(out), NoHeaders: o.noHeaders}, nil
+}
+
+// CompleteRules gives the names of the rules that a cluster has.
+func (l *Flags) CompleteRules(cmd *cobra.Command) []cobra.Completion {
+	ctx, cancel := context.WithTimeout(cmd.Context(), connection.CompletionLimit)
+	defer cancel()
+	there, err := l.Reach(ctx)
+	if err != nil {
+		return nil // the command will say what is wrong
+	}
+	var names []cobra.Completion
+	for _, rule := range there.Rules.All {
+		name := rule.Name.Name
+		if rule.Name.Namespace != l.KanonNamespace {
+			name = rule.Name.String()
+		}
+		names = append(names, cobra.CompletionWithDesc(name, string(rule.State)+", for "+rule.ParentKind().Kind))
+	}
+	return slices.Compact(names)
+}

@@ -1,0 +1,215 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
+	"kanon.dev/kanon/follow"
+	"kanon.dev/kanon/installed"
+	"kanon.dev/kanon/listing"
+)
+
+// Listing prints rules, or the objects of one.
+type Listing struct {
+	*Live
+	// Where is what Query came from.
+	Where   *Flags
+	Query   installed.Query
+	Printer *listing.Printer
+	// Notes is where people are told what a list does not say.
+	Notes io.Writer
+	// Watch goes on with each object that changes.
+	Watch bool
+
+	reader *installed.Reader
+	rule   *installed.Rule
+}
+
+// Nouns of the objects of a rule.
+const (
+	Parents  = "parents"
+	Children = "children"
+)
+
+// PrintObjects prints the Parents or the Children of a rule, and then what changes if that is asked for.
+func (g *Listing) PrintObjects(ctx context.Context, rule *installed.Rule, what string) error {
+	reader, err := g.Reader(ctx)
+	if err != nil {
+		return err
+	}
+	g.reader, g.rule = reader, rule
+	read, start, row := g.parents, g.reader.ParentWatches, g.parent
+	if what == Children {
+		read, start, row = g.children, g.reader.ChildWatches, g.child
+	}
+	var watches []follow.Watch
+	if g.Watch {
+		if watches, err = start(ctx, g.rule, g.Query); err != nil {
+			return err
+		}
+	}
+	list, err := read(ctx)
+	if err != nil {
+		return err
+	}
+	if len(list.Rows) == 0 && g.Printer.Format.IsTable() && !g.Watch {
+		in := "the cluster: rule " + g.rule.Name.String() + " has no " + what
+		if g.Query.Namespace != "" {
+			in = "namespace " + g.Query.Namespace + "; -A asks for all namespaces"
+		}
+		return terminal.Say(g.Notes, "Nothing found in %s\n", in)
+	}
+	if err := g.Printer.Print(list); err != nil || !g.Watch {
+		return err
+	}
+	return follow.Objects(ctx, func(_ watch.EventType, object *unstructured.Unstructured) error {
+		if list := row(ctx, object); len(list.Rows) > 0 {
+			return g.Printer.Print(list)
+		}
+		return nil
+	}, watches...)
+}
+
+func (g *Listing) parents(ctx context.Context) (listing.List, error) {
+	parents, err := g.reader.Parents(ctx, g.rule, g.Query)
+	return installed.ParentList(parents, g.Where.AllNamespaces, time.Now()), err
+}
+
+func (g *Listing) parent(ctx context.Context, object *unstructured.Unstructured) listing.List {
+	var parents []installed.Parent
+	if parent, ok := g.reader.ParentOf(ctx, g.rule, object); ok {
+		parents = append(parents, parent)
+	}
+	return installed.ParentList(parents, g.Where.AllNamespaces, time.Now())
+}
+
+func (g *Listing) children(ctx context.Context) (listing.List, error) {
+	children, err := g.reader.Children(ctx, g.rule, g.Query)
+	return installed.ChildList(children, g.Where.AllNamespaces, time.Now()), err
+}
+
+func (g *Listing) child(_ context.Context, object *unstructured.Unstructured) listing.List {
+	var children []installed.Child
+	if child, ok := g.rule.ChildOf(object); ok {
+		children = append(children, child)
+	}
+	return installed.ChildList(children, g.Where.AllNamespaces, time.Now())
+}
+
+// PrintRules prints the rules with the names, or all that the query chooses, and then those that change if that is asked for.
+func (g *Listing) PrintRules(ctx context.Context, names []string) error {
+	var watches []follow.Watch
+	if g.Watch {
+		var err error
+		if watches, err = installed.Watches(ctx, g.Client, g.kanonNamespace()); err != nil {
+			return err
+		}
+	}
+	chosen, missing := g.choose(names)
+	if len(chosen) == 0 && len(missing) > 0 {
+		return errors.Join(missing...)
+	}
+	list, err := g.list(ctx, chosen)
+	if err != nil {
+		return err
+	}
+	list.Single = len(names) == 1
+	if len(chosen) == 0 && g.Printer.Format.IsTable() && !g.Watch {
+		err = terminal.Say(g.Notes, "No rules found. Kanon's namespace is taken to be %s; --kanon-namespace names another\n", g.kanonNamespace())
+	} else {
+		err = g.Printer.Print(list)
+	}
+	for _, problem := range g.Rules.Problems {
+		if len(names) == 0 && err == nil {
+			err = terminal.Say(g.Notes, "Warning: %s: %s\n", problem.Where, problem.Message)
+		}
+	}
+	if err := errors.Join(append(missing, err)...); err != nil || !g.Watch {
+		return err
+	}
+	return g.follow(ctx, watches, names, list)
+}
+
+func (g *Listing) kanonNamespace() string { return g.Where.KanonNamespace }
+
+// choose are the rules that are asked for. The errors say which do not exist.
+func (g *Listing) choose(names []string) (chosen []*installed.Rule, missing []error) {
+	for _, name := range names {
+		rule, err := g.Rules.Find(name)
+		if err != nil {
+			missing = append(missing, err)
+			continue
+		}
+		chosen = append(chosen, rule)
+	}
+	if len(names) > 0 {
+		return chosen, missing
+	}
+	namespace := g.Where.Namespace
+	return slices.DeleteFunc(slices.Clone(g.Rules.All), func(rule *installed.Rule) bool {
+		return namespace != "" && rule.Name.Namespace != namespace || g.Query.Selector != nil && !g.Query.Selector.Matches(labels.Set(rule.Labels()))
+	}), nil
+}
+
+// countWorkers is how many rules have their objects counted at the same time.
+const countWorkers = 8
+
+// list is a list of rules, with counts where they are printed.
+func (g *Listing) list(ctx context.Context, chosen []*installed.Rule) (listing.List, error) {
+	if g.Printer.Format != listing.Name {
+		reader, err := g.Reader(ctx)
+		if err != nil {
+			return listing.List{}, err
+		}
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(countWorkers)
+		for _, rule := range chosen {
+			group.Go(func() error { return reader.Count(ctx, rule) })
+		}
+		if err := group.Wait(); err != nil {
+			return listing.List{}, err
+		}
+	}
+	return installed.ListOf(chosen, time.Now()), nil
+}
+
+// follow prints each rule again that is another one than it was printed last.
+func (g *Listing) follow(ctx context.Context, watches []follow.Watch, names []string, printed listing.List) error {
+	rows := make(map[string]listing.Row)
+	keep := func(list listing.List) {
+		for _, row := range list.Rows {
+			rows[row.Name] = row
+		}
+	}
+	keep(printed)
+	return follow.Objects(ctx, func(watch.EventType, *unstructured.Unstructured) error {
+		now, err := installed.List(ctx, g.Client, g.kanonNamespace())
+		if err != nil {
+			return err
+		}
+		g.Rules = now
+		chosen, _ := g.choose(names)
+		list, err := g.list(ctx, chosen)
+		if err != nil {
+			return err
+		}
+		changed := list
+		changed.Rows = slices.DeleteFunc(slices.Clone(list.Rows), func(row listing.Row) bool {
+			return installed.IsSameRow(rows[row.Name], row)
+		})
+		keep(list)
+		if len(changed.Rows) == 0 {
+			return nil
+		}
+		return g.Printer.Print(changed)
+	}, watches...)
+}

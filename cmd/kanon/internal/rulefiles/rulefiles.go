@@ -1,0 +1,68 @@
+package rulefiles
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
+	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/ruleset"
+)
+
+// Read reads the rules in files against the kinds of Kubernetes and of definitions, for commands that need no cluster. An
+// error about the rules has been printed.
+func Read(cmd *cobra.Command, args, schemas []string, o rules.Options) (*manifests.Checked, *manifests.Kinds, error) {
+	files, err1 := manifests.Read(args, cmd.InOrStdin())
+	definitions, err2 := manifests.SchemasFor(args, schemas, cmd.InOrStdin())
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, nil, exit.Usagef(cmd, "%w", err)
+	}
+	kinds, err := manifests.BuiltinKinds()
+	if err != nil {
+		return nil, nil, err
+	}
+	checked, err := Check(cmd, strings.Join(args, ", "), files, definitions, kinds, o)
+	return checked, kinds, err
+}
+
+// Check compiles the rules in files, which a message calls where. There is at least one rule. If they have errors it prints the findings.
+func Check(cmd *cobra.Command, where string, files, schemas []manifests.File, kinds *manifests.Kinds, o rules.Options) (*manifests.Checked, error) {
+	checked, err := manifests.Check(cmd.Context(), files, schemas, kinds, o)
+	switch {
+	case err != nil:
+		return nil, err
+	case checked.Findings.HasErrors():
+		return nil, Refused(cmd, checked.Findings)
+	case len(checked.Programs) == 0:
+		return nil, fmt.Errorf("there are no rules in %s", where)
+	}
+	return checked, nil
+}
+
+// Add adds the rules in files to a set. Without names it does nothing.
+func Add(cmd *cobra.Command, set *ruleset.Set, names []string, kinds *manifests.Kinds, o rules.Options) error {
+	files, err := manifests.Read(names, cmd.InOrStdin())
+	switch {
+	case err != nil:
+		return exit.Usagef(cmd, "%w", err)
+	case len(names) == 0:
+		return nil
+	}
+	checked, err := Check(cmd, strings.Join(names, ", "), files, nil, kinds, o)
+	if err == nil {
+		set.AddFiles(checked)
+	}
+	return err
+}
+
+// Refused prints the findings of rules with errors, and gives the error that ends a command because of them.
+func Refused(cmd *cobra.Command, findings diagnostic.Findings) error {
+	printer := diagnostic.Printer{Color: terminal.HasColors(cmd.ErrOrStderr())}
+	return errors.Join(exit.ErrFindings, printer.Print(cmd.ErrOrStderr(), findings))
+}

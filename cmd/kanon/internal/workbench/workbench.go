@@ -1,0 +1,266 @@
+package workbench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/cmd/kanon/internal/connection"
+	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
+	"kanon.dev/kanon/console"
+	"kanon.dev/kanon/definitions"
+	"kanon.dev/kanon/installed"
+	"kanon.dev/kanon/livepreview"
+	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/preview"
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// Options say what expressions know.
+type Options struct {
+	// Parent is a file, or KIND/NAME in the cluster. It may be empty.
+	Parent string
+	// Rule is a file with the rule whose names expressions know, or the name of an installed one. It may be empty.
+	Rule string
+	// With has the objects that the cluster has, and Schemas definitions of kinds, for a Parent in a file.
+	With, Schemas []string
+	// Child is the child whose names expressions know, and Item the item of its forEach. Child may be empty.
+	Child string
+	Item  int
+	// Now is the time that expressions see.
+	Now time.Time
+	// Namespace is that of the parent in the cluster, and KanonNamespace Kanon's own.
+	Namespace, KanonNamespace string
+	Limits                    template.Limits
+	Cluster                   connection.Flags
+}
+
+// Open makes a session. It asks a cluster only for a Parent in one. An error may be a *console.FindingsError.
+func (o *Options) Open(cmd *cobra.Command) (*console.Session, error) {
+	if o.InCluster() {
+		return o.live(cmd)
+	}
+	return o.offline(cmd)
+}
+
+// InCluster reports whether Parent is in a cluster.
+func (o *Options) InCluster() bool {
+	if o.Parent == "" || manifests.IsFileName(o.Parent) {
+		return false
+	}
+	_, err := os.Stat(o.Parent)
+	return err != nil && strings.Contains(o.Parent, "/")
+}
+
+// offline evaluates without a cluster.
+func (o *Options) offline(cmd *cobra.Command) (*console.Session, error) {
+	var parents, with []*unstructured.Unstructured
+	for _, in := range []struct {
+		args []string
+		into *[]*unstructured.Unstructured
+	}{{o.parents(), &parents}, {o.With, &with}} {
+		files, err := manifests.Read(in.args, cmd.InOrStdin())
+		if err != nil {
+			return nil, exit.Usagef(cmd, "%w", err)
+		}
+		if *in.into, err = manifests.Objects(files); err != nil {
+			return nil, err
+		}
+	}
+	options := rules.Options{Namespace: o.KanonNamespace, Limits: o.Limits}
+	if o.Rule == "" {
+		return o.withoutRule(cmd, parents, options)
+	}
+	checked, kinds, err := rulefiles.Read(cmd, []string{o.Rule}, o.Schemas, options)
+	if err != nil {
+		return nil, err
+	}
+	rule, parent, err := o.choose(checked, parents)
+	if err != nil {
+		return nil, err
+	}
+	known, err := definitions.NewKinds(checked.CRDs)
+	if err != nil {
+		return nil, err
+	}
+	known.Fill(parent)
+	manifests.InDefaultNamespace(checked.Programs, append(with, parent))
+	options.Kinds, options.Schemas = kinds, kinds
+	return console.New(console.Options{Rule: rule, Compile: options, Child: o.Child, Item: o.Item, Evaluate: previewing(cmd.Context(), preview.Input{
+		Parent: parent, With: with, Now: o.Now, Namespace: o.KanonNamespace, Schema: kinds.Schema,
+	})})
+}
+
+// parents are the files with the parent.
+func (o *Options) parents() []string {
+	if o.Parent == "" {
+		return nil
+	}
+	return []string{o.Parent}
+}
+
+// previewing evaluates a program for a parent, with what in has besides.
+func previewing(ctx context.Context, in preview.Input) func(*program.Program) (*preview.Preview, error) {
+	return func(p *program.Program) (*preview.Preview, error) {
+		in.Program = p
+		return preview.Evaluate(ctx, in), nil
+	}
+}
+
+// choose finds the rule in the file, and the parent that it is for.
+func (o *Options) choose(checked *manifests.Checked, parents []*unstructured.Unstructured) (*syntax.Rule, *unstructured.Unstructured, error) {
+	type pair struct {
+		rule   *syntax.Rule
+		parent *unstructured.Unstructured
+	}
+	var pairs []pair
+	var kinds []string
+	for _, rule := range checked.Decoded {
+		kinds = append(kinds, rule.ParentKind().Kind)
+		for _, parent := range parents {
+			if parent.GroupVersionKind() == rule.ParentKind() {
+				pairs = append(pairs, pair{rule, parent})
+			}
+		}
+	}
+	switch len(pairs) {
+	case 1:
+		return pairs[0].rule, pairs[0].parent, nil
+	case 0:
+		return nil, nil, fmt.Errorf("there is no parent for the rule in %s: it is for %s", o.Parent, strings.Join(kinds, ", "))
+	}
+	return nil, nil, fmt.Errorf("%s and %s have %d pairs of a rule and a parent: name files with one", o.Rule, o.Parent, len(pairs))
+}
+
+// withoutRule evaluates with nothing but a parent, or without one.
+func (o *Options) withoutRule(cmd *cobra.Command, parents []*unstructured.Unstructured, options rules.Options) (*console.Session, error) {
+	if o.Parent != "" && len(parents) != 1 {
+		return nil, fmt.Errorf("%s has %s: name a file with one", o.Parent, manifests.Counted(len(parents), "object"))
+	}
+	kinds, err := manifests.BuiltinKinds()
+	if err != nil {
+		return nil, err
+	}
+	definitions, err := manifests.ReadSchemas(o.Schemas, cmd.InOrStdin())
+	if err != nil {
+		return nil, exit.Usagef(cmd, "%w", err)
+	}
+	if _, err := manifests.Check(cmd.Context(), nil, definitions, kinds, options); err != nil {
+		return nil, err
+	}
+	parent := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "none", "namespace": "none"}}}
+	if len(parents) == 1 {
+		parent = parents[0]
+	}
+	rule, err := ruleFor(parent.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	options.Kinds, options.Schemas = kinds, kinds
+	return console.New(console.Options{
+		Rule: rule, Compile: options, NoParent: len(parents) == 0, Evaluate: previewing(cmd.Context(), preview.Input{Parent: parent, Now: o.Now, Namespace: o.KanonNamespace, Schema: kinds.Schema}),
+	})
+}
+
+// ruleFor is a rule that has nothing but a parent.
+func ruleFor(gvk schema.GroupVersionKind) (*syntax.Rule, error) {
+	text := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: eval}\nspec:\n  parent: {apiVersion: %q, kind: %q}\n", syntax.APIVersion, syntax.RuleKind, gvk.GroupVersion(), gvk.Kind)
+	docs, findings := syntax.Decode("eval", []byte(text))
+	if len(docs.Rules) != 1 {
+		return nil, fmt.Errorf("%s in %s cannot be a parent: %w", gvk.Kind, gvk.GroupVersion(), findings.Err())
+	}
+	return docs.Rules[0], nil
+}
+
+// live evaluates with the objects of the cluster.
+func (o *Options) live(cmd *cobra.Command) (*console.Session, error) {
+	arg, _, err := connection.ParseObject(cmd, []string{o.Parent})
+	if err != nil {
+		return nil, err
+	}
+	config, err := o.Cluster.Reach(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
+	}
+	done := terminal.SayIfSlow(cmd.ErrOrStderr(), "Asking "+config.Host+"…")
+	defer done()
+	ctx := cmd.Context()
+	parent, err := arg.Read(ctx, &o.Cluster, config, client, o.Namespace)
+	if err != nil {
+		return nil, exit.OfCluster(config.Host, err)
+	}
+	kinds, err := manifests.ClusterKinds(ctx, config)
+	if err != nil {
+		return nil, exit.OfCluster(config.Host, err)
+	}
+	rule, err := o.liveRule(cmd, client, kinds, parent)
+	if err != nil {
+		return nil, exit.OfCluster(config.Host, err)
+	}
+	options := rules.Options{Namespace: o.KanonNamespace, Limits: o.Limits}
+	if _, _, err := manifests.Compile(ctx, rule, kinds, options); err != nil { // which reads the schemas
+		return nil, exit.OfCluster(config.Host, err)
+	}
+	options.Kinds, options.Schemas = kinds, kinds
+	session, err := console.New(console.Options{
+		Rule: rule, Compile: options, Child: o.Child, Item: o.Item, HideSecrets: true,
+		Evaluate: func(p *program.Program) (*preview.Preview, error) {
+			made, err := livepreview.New(livepreview.Options{Client: client, Kinds: kinds, Program: p, Namespace: o.KanonNamespace, Now: o.Now}).Preview(ctx, parent)
+			if err != nil {
+				return nil, err
+			}
+			return made.Preview, nil
+		},
+	})
+	return session, exit.OfCluster(config.Host, err)
+}
+
+// liveRule is the rule for a parent in the cluster: of a file, an installed one, or one that has nothing but the parent.
+func (o *Options) liveRule(cmd *cobra.Command, client dynamic.Interface, kinds *manifests.Kinds, parent *unstructured.Unstructured) (*syntax.Rule, error) {
+	gvk := parent.GroupVersionKind()
+	if o.Rule == "" {
+		return ruleFor(gvk)
+	}
+	if _, err := os.Stat(o.Rule); err == nil || manifests.IsFileName(o.Rule) {
+		files, err := manifests.Read([]string{o.Rule}, cmd.InOrStdin())
+		if err != nil {
+			return nil, exit.Usagef(cmd, "%w", err)
+		}
+		checked, err := rulefiles.Check(cmd, o.Rule, files, nil, kinds, rules.Options{Namespace: o.KanonNamespace, Limits: o.Limits})
+		if err != nil {
+			return nil, err
+		}
+		rule, _, err := o.choose(checked, []*unstructured.Unstructured{parent})
+		return rule, err
+	}
+	all, err := installed.List(cmd.Context(), client, o.KanonNamespace)
+	if err != nil {
+		return nil, fmt.Errorf("read the rules in namespace %s: %w", o.KanonNamespace, err)
+	}
+	found, err := all.Find(o.Rule)
+	switch {
+	case err != nil:
+		return nil, err
+	case found.Decoded == nil:
+		return nil, fmt.Errorf("rule %s is in the file %s, which only Kanon reads: name the file with --rule", found.Name, found.Origin.Path)
+	case found.ParentKind().GroupKind() != gvk.GroupKind():
+		return nil, fmt.Errorf("rule %s is for %s, and not for %s", found.Name, found.ParentKind().Kind, gvk.Kind)
+	}
+	return found.Decoded, nil
+}
