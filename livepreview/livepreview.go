@@ -16,13 +16,13 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/overlay"
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/syntax"
 )
 
 // Kinds tells which kinds the cluster has. *manifests.Kinds implements it.
@@ -185,22 +185,24 @@ type Pruned struct {
 }
 
 // Pruned lists the parent's children that the rule does not render and that are not being deleted, sorted. They are deleted or orphaned
-// once Preview.MayPrune is true.
+// once Preview.MayPrune is true. A child without a mark, which only its owner reference ties to the parent, is left as it is.
 func (p *Preview) Pruned() []Pruned {
 	rendered := map[identity.ID]bool{}
 	for _, object := range p.Rendered() {
 		rendered[identity.Of(object)] = true
 	}
+	policies := ending.Policies{ByNode: map[string]program.Ending{}}
+	for _, child := range p.program.Children {
+		policies.ByNode[child.ID] = child.Ending
+	}
 	var all []Pruned
 	for id := range p.Owned {
 		object := p.Objects[id]
-		if rendered[id] || object.GetDeletionTimestamp() != nil {
+		owner, marked := mark.ReadOwner(object)
+		if !marked || owner.Parent.UID != p.Parent.GetUID() || rendered[id] || object.GetDeletionTimestamp() != nil {
 			continue
 		}
-		owner, _ := mark.ReadOwner(object)
-		all = append(all, Pruned{Object: object, Orphaned: slices.ContainsFunc(p.program.Children, func(c *program.Child) bool {
-			return c.ID == owner.Node && c.Ending.WhenPruned == syntax.EndOrphan
-		})})
+		all = append(all, Pruned{Object: object, Orphaned: policies.KeepsPruned(ending.Child{Object: object, Owner: owner, IsMarked: true})})
 	}
 	slices.SortFunc(all, func(a, b Pruned) int {
 		return cmp.Compare(identity.Of(a.Object).String(), identity.Of(b.Object).String())

@@ -2,6 +2,7 @@ package livepreview_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,6 +171,48 @@ func TestPreview(t *testing.T) {
 		if verb := action.GetVerb(); verb != "get" && verb != "list" {
 			t.Errorf("a request %s %s was sent", verb, action.GetResource().Resource)
 		}
+	}
+}
+
+// What happens to children that the rule does not render follows the rules of a running Kanon.
+func TestPruned(t *testing.T) {
+	t.Parallel()
+	const none = `
+  children:
+  - id: deleted
+    when: ${parent.metadata.name != "web"}
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
+  - id: kept
+    when: ${parent.metadata.name != "web"}
+    deletionPolicy: {whenPruned: Orphan, whenDeleted: Delete}
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}
+  - id: decided
+    when: ${parent.metadata.name != "web"}
+    deletionPolicy: "${parent.metadata.name == 'web' ? 'Orphan' : 'Delete'}"
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`
+	// retained is a child whose mark says that it is orphaned when it is no longer rendered.
+	retained := func(node string) string { return strings.Replace(child(node, "x", "shop", own), " 2.", " 2p.", 1) }
+	for name, tc := range map[string]struct{ object, want string }{
+		"the policy of the rule deletes":              {retained("deleted"), "delete"},
+		"the policy of the rule keeps":                {child("kept", "x", "shop", own), "orphan"},
+		"an expression, which said last to keep it":   {retained("decided"), "orphan"},
+		"an expression, which said last to delete it": {child("decided", "x", "shop", own), "delete"},
+		"a node that is gone, which kept":             {retained("gone"), "orphan"},
+		"a node that is gone, which deleted":          {child("gone", "x", "shop", own), "delete"},
+		"one that its owner reference alone ties to the parent": {`{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: shop, labels: {kanon.dev/rule: ` + mark.RuleID(kanon, kanon, "r") + `}, ` +
+			`ownerReferences: [{apiVersion: v1, kind: ServiceAccount, name: web, uid: 0b5c3a52-0f47-4a5c-8d4e-000000000001, controller: true}]}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, _ := previewedBy(t, none, tc.object)
+			got := ""
+			for _, pruned := range p.Pruned() {
+				got += map[bool]string{true: "orphan", false: "delete"}[pruned.Orphaned]
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
 	}
 }
 

@@ -184,11 +184,7 @@ func (b *builder) metadata() *Schema {
 // schema makes the schema of what stands in a component.
 func (b *builder) schema(s *jsonSchema, p place) *Schema {
 	if ref := s.refersTo(); ref != "" {
-		made := b.component(ref)
-		if s.Nullable && !made.Nullable {
-			return b.nullable(made)
-		}
-		return made
+		return b.varied(b.component(ref), s)
 	}
 	switch t := s.typ(); t {
 	case Object:
@@ -199,14 +195,14 @@ func (b *builder) schema(s *jsonSchema, p place) *Schema {
 		b.object(made, s, p)
 		return made
 	case Map:
-		return b.simple(Schema{Type: t, Nullable: s.Nullable, Items: b.items(s.AdditionalProperties.schema, p)})
+		return b.simple(Schema{Type: t, Nullable: s.Nullable, Atomic: s.isAtomic(), Items: b.items(s.AdditionalProperties.schema, p)})
 	case List:
 		made := Schema{Type: t, Nullable: s.Nullable}
 		if s.Items != nil {
 			made.Items = b.items(s.Items.schema, p)
 		}
 		if s.ListType == "map" {
-			made.Keys = s.ListMapKeys
+			made.Keys, made.KeyDefaults = s.ListMapKeys, b.keyDefaults(s)
 		}
 		made.Set = s.ListType == "set"
 		return b.simple(made)
@@ -222,19 +218,55 @@ func (b *builder) schema(s *jsonSchema, p place) *Schema {
 	}
 }
 
-// nullable is a schema that takes null too.
-func (b *builder) nullable(s *Schema) *Schema {
-	nullable := *s
-	nullable.Nullable = true
-	if s.Type != Object {
-		return b.simple(nullable)
+// varied is a component's schema with what a reference says beside it: that null is a value too, or that it is one value.
+func (b *builder) varied(s *Schema, reference *jsonSchema) *Schema {
+	varied, sign := *s, ""
+	if reference.Nullable && !s.Nullable {
+		varied.Nullable, sign = true, "?"
 	}
-	nullable.Name = unique.Make(s.Name + "?").Value()
-	if made := b.named(nullable.Name); made != nil {
+	if reference.isAtomic() && !s.Atomic && (s.Type == Object || s.Type == Map) {
+		varied.Atomic, sign = true, sign+"!"
+	}
+	switch {
+	case sign == "":
+		return s
+	case s.Type != Object:
+		return b.simple(varied)
+	}
+	varied.Name = unique.Make(s.Name + sign).Value()
+	if made := b.named(varied.Name); made != nil {
 		return made
 	}
-	b.keep(&nullable)
-	return &nullable
+	b.keep(&varied)
+	return &varied
+}
+
+// keyDefaults are the defaults of the keys of a list's elements; nil if none has one.
+func (b *builder) keyDefaults(s *jsonSchema) []any {
+	if s.Items == nil {
+		return nil
+	}
+	element := s.Items.schema
+	for range len(b.components) { // a component may be another one's name
+		if element == nil || element.refersTo() == "" {
+			break
+		}
+		element = b.components[element.refersTo()]
+	}
+	if element == nil {
+		return nil
+	}
+	values, found := make([]any, len(s.ListMapKeys)), false
+	for i, key := range s.ListMapKeys {
+		if property := element.Properties[key]; property != nil {
+			values[i] = property.scalarDefault()
+			found = found || values[i] != nil
+		}
+	}
+	if !found {
+		return nil
+	}
+	return values
 }
 
 // items makes the schema of a list's elements or a map's values.
@@ -250,7 +282,7 @@ func (b *builder) object(made *Schema, s *jsonSchema, p place) {
 	additional := s.AdditionalProperties != nil && s.AdditionalProperties.allows
 	*made = Schema{
 		Name: unique.Make(p.String()).Value(), Type: Object, Nullable: s.Nullable,
-		Open:   s.PreserveUnknown || additional,
+		Open: s.PreserveUnknown || additional, Atomic: s.isAtomic(),
 		Fields: make(map[string]*Field, len(s.Properties)),
 	}
 	for name, property := range s.Properties {
@@ -302,17 +334,22 @@ func takesNone(field string) bool {
 func enumOf(values []any) []any {
 	enum := make([]any, 0, len(values))
 	for _, value := range values {
-		switch v := value.(type) {
-		case float64:
-			if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-				value = int64(v)
-			}
-		case string:
-			value = unique.Make(v).Value()
-		}
-		enum = append(enum, value)
+		enum = append(enum, scalar(value))
 	}
 	return enum
+}
+
+// scalar is a value of a schema as objects hold it.
+func scalar(value any) any {
+	switch v := value.(type) {
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v)
+		}
+	case string:
+		return unique.Make(v).Value()
+	}
+	return value
 }
 
 // mark is what tells a component apart from others of its name: the first digits

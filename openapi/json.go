@@ -30,6 +30,7 @@ type jsonSchema struct {
 	IntOrString      bool       `json:"x-kubernetes-int-or-string,omitempty"`
 	ListType         string     `json:"x-kubernetes-list-type,omitempty"`
 	ListMapKeys      []string   `json:"x-kubernetes-list-map-keys,omitempty"`
+	MapType          string     `json:"x-kubernetes-map-type,omitempty"`
 	Kinds            []jsonKind `json:"x-kubernetes-group-version-kind,omitempty"`
 
 	Validations []jsonValidation `json:"x-kubernetes-validations,omitempty"`
@@ -127,6 +128,22 @@ func (s *jsonSchema) refersTo() string {
 		return ""
 	}
 	return name
+}
+
+// isAtomic reports whether what a schema describes is one value, and not a value for each field.
+func (s *jsonSchema) isAtomic() bool { return s.MapType == "atomic" }
+
+// scalarDefault is the default of a text, a number or a truth value, as objects hold it; nil without one.
+func (s *jsonSchema) scalarDefault() any {
+	var value any
+	if len(s.Default) == 0 || json.Unmarshal(s.Default, &value) != nil {
+		return nil
+	}
+	switch value.(type) {
+	case string, float64, bool:
+		return scalar(value)
+	}
+	return nil
 }
 
 // children calls f with every schema that stands in s.

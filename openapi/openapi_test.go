@@ -83,6 +83,12 @@ func line(s *Schema) string {
 	if len(s.Keys) > 0 {
 		words = append(words, fmt.Sprintf("by %q", s.Keys))
 	}
+	if len(s.KeyDefaults) > 0 {
+		words = append(words, fmt.Sprintf("defaults %#v", s.KeyDefaults))
+	}
+	if s.Atomic {
+		words = append(words, "atomic")
+	}
 	if s.Set {
 		words = append(words, "set")
 	}
@@ -143,14 +149,28 @@ properties:
     x-kubernetes-list-type: map
     x-kubernetes-list-map-keys: [port]
     items: {type: object, required: [port], properties: {port: {type: integer}}}
+  defaults:
+    type: array
+    x-kubernetes-list-type: map
+    x-kubernetes-list-map-keys: [port, protocol, size]
+    items: {type: object, properties: {port: {type: integer}, protocol: {type: string, default: TCP}, size: {type: integer, default: 3}}}
   labels: {type: object, additionalProperties: {type: string}}
+  selector: {type: object, additionalProperties: {type: string}, x-kubernetes-map-type: atomic}
+  reference: {type: object, x-kubernetes-map-type: atomic, properties: {name: {type: string}}}
   anything: {type: object, additionalProperties: true}
 `, `object example.com/v1.Thing.spec
   anything map of any
+  defaults list of object example.com/v1.Thing.spec.defaults[] by ["port" "protocol" "size"] defaults []interface {}{interface {}(nil), "TCP", 3}
+    port integer
+    protocol= string
+    size= integer
   labels map of string
   names list of string set
   ports list of object example.com/v1.Thing.spec.ports[] by ["port"]
     port! integer
+  reference object example.com/v1.Thing.spec.reference atomic
+    name string
+  selector map of string atomic
 `},
 		"what is pruned and what is kept": {`
 type: object
@@ -320,6 +340,32 @@ io.k8s.apimachinery.pkg.util.intstr.IntOrString: {format: int-or-string, oneOf: 
   template! object io.k8s.api.Template
     a string
   unknown any
+`},
+		"what is one value, by its type or where it stands": {`
+io.k8s.api.ThingSpec:
+  type: object
+  properties:
+    selector: {$ref: REF/io.k8s.api.Selector}
+    plain: {allOf: [{$ref: REF/io.k8s.api.Reference}], default: {}}
+    reference: {allOf: [{$ref: REF/io.k8s.api.Reference}], x-kubernetes-map-type: atomic, nullable: true}
+    ports:
+      type: array
+      x-kubernetes-list-type: map
+      x-kubernetes-list-map-keys: [port, protocol]
+      items: {allOf: [{$ref: REF/io.k8s.api.Port}], default: {}}
+io.k8s.api.Selector: {type: object, x-kubernetes-map-type: atomic, properties: {a: {type: string}}}
+io.k8s.api.Reference: {type: object, properties: {a: {type: string}}}
+io.k8s.api.Port: {type: object, properties: {port: {type: integer}, protocol: {type: string, default: TCP}}}
+`, `object io.k8s.api.ThingSpec
+  plain= object io.k8s.api.Reference
+    a string
+  ports list of object io.k8s.api.Port by ["port" "protocol"] defaults []interface {}{interface {}(nil), "TCP"}
+    port integer
+    protocol= string
+  reference object io.k8s.api.Reference nullable atomic
+    a string
+  selector object io.k8s.api.Selector atomic
+    a string
 `},
 		"what contains itself": {`
 io.k8s.api.ThingSpec:

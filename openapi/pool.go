@@ -45,12 +45,16 @@ type shape struct {
 	nullable bool
 	keys     string
 	set      bool
+	atomic   bool
 	enum     string
 }
 
 // simple returns the one schema that is equal to s, which has no fields.
 func (b *builder) simple(s Schema) *Schema {
-	key := shape{typ: s.Type, format: s.Format, items: s.Items, nullable: s.Nullable, keys: fmt.Sprintf("%q", s.Keys), set: s.Set}
+	key := shape{typ: s.Type, format: s.Format, items: s.Items, nullable: s.Nullable, set: s.Set, atomic: s.Atomic}
+	if len(s.Keys) > 0 {
+		key.keys = fmt.Sprintf("%q %#v", s.Keys, s.KeyDefaults)
+	}
 	if len(s.Enum) > 0 {
 		key.enum = fmt.Sprintf("%#v", s.Enum)
 	}

@@ -48,9 +48,15 @@ type Schema struct {
 	Enum []any
 	// Nullable is true where null is kept as a value.
 	Nullable bool
+	// Atomic is true for an Object or a Map that is one value: who writes one
+	// field of it writes all. A List is that unless it has Keys or is a Set.
+	Atomic bool
 	// Keys are the fields by which elements of a List are told apart, as a
 	// list-map; empty: none.
 	Keys []string
+	// KeyDefaults are the values of Keys that an element has if it leaves them
+	// out; nil in the place of a key that has none. Empty: none has.
+	KeyDefaults []any
 	// Set is true for a List whose elements are a set.
 	Set bool
 }

@@ -34,39 +34,38 @@ func at(schema *openapi.Schema, name string) *openapi.Schema {
 func laid(schema *openapi.Schema, live, before, rendered any) any {
 	switch rendered := rendered.(type) {
 	case map[string]any:
-		if liveFields, ok := live.(map[string]any); ok {
+		if liveFields, ok := live.(map[string]any); ok && liveFields != nil && !isAtomic(schema) {
 			beforeFields, _ := before.(map[string]any)
 			Apply(schema, liveFields, beforeFields, rendered)
 			return liveFields
 		}
 	case []any:
 		liveItems, ok := live.([]any)
-		if identify := identifier(schema); ok && identify != nil {
+		if isSame := identifier(schema); ok && isSame != nil {
 			beforeItems, _ := before.([]any)
-			return laidItems(schema, identify, liveItems, beforeItems, rendered)
+			return laidItems(schema, isSame, liveItems, beforeItems, rendered)
 		}
 	}
 	return runtime.DeepCopyJSONValue(rendered)
 }
 
-// laidItems are the rendered items of a list laid over the live ones. identify tells which are the same.
-func laidItems(schema *openapi.Schema, identify identity, live, before, rendered []any) []any {
-	all := slices.Clone(live)
-	for _, was := range before {
-		if index(identify, rendered, was) >= 0 {
-			continue
-		}
-		if i := index(identify, all, was); i >= 0 {
-			all = slices.Delete(all, i, i+1)
-		}
-	}
+// isAtomic reports whether a mapping is replaced as a whole.
+func isAtomic(schema *openapi.Schema) bool { return schema != nil && schema.Atomic }
+
+// laidItems are the rendered items of a list laid over the live ones, each over one at most.
+func laidItems(schema *openapi.Schema, isSame identity, live, before, rendered []any) []any {
+	all := slices.DeleteFunc(slices.Clone(live), func(item any) bool {
+		return index(isSame, before, item) >= 0 && index(isSame, rendered, item) < 0
+	})
+	taken := make([]bool, len(all))
 	for _, item := range rendered {
 		var was any
-		if i := index(identify, before, item); i >= 0 {
+		if i := index(isSame, before, item); i >= 0 {
 			was = before[i]
 		}
-		if i := index(identify, all, item); i >= 0 {
-			all[i] = laid(schema.Items, all[i], was, item)
+		at := slices.IndexFunc(all[:len(taken)], func(other any) bool { return isSame(other, item) })
+		if at >= 0 && !taken[at] {
+			all[at], taken[at] = laid(schema.Items, all[at], was, item), true
 		} else {
 			all = append(all, runtime.DeepCopyJSONValue(item))
 		}
@@ -78,15 +77,15 @@ func laidItems(schema *openapi.Schema, identify identity, live, before, rendered
 func withdraw(schema *openapi.Schema, live map[string]any, name string, was any) {
 	switch was := was.(type) {
 	case map[string]any:
-		if below, ok := live[name].(map[string]any); ok {
+		if below, ok := live[name].(map[string]any); ok && !isAtomic(schema) {
 			if Apply(schema, below, was, nil); len(below) > 0 {
 				return
 			}
 		}
 	case []any:
 		items, ok := live[name].([]any)
-		if identify := identifier(schema); ok && identify != nil {
-			if items = laidItems(schema, identify, items, was, nil); len(items) > 0 {
+		if isSame := identifier(schema); ok && isSame != nil {
+			if items = laidItems(schema, isSame, items, was, nil); len(items) > 0 {
 				live[name] = items
 				return
 			}
@@ -95,17 +94,8 @@ func withdraw(schema *openapi.Schema, live map[string]any, name string, was any)
 	delete(live, name)
 }
 
-// identity tells how sure it is that two items of a list are the same.
-type identity func(a, b any) likeness
-
-type likeness int
-
-const (
-	different likeness = iota
-	// alike: what tells them apart is missing in one of them, as a port without its protocol, which has a default.
-	alike
-	same
-)
+// identity tells whether two items of a list are the same.
+type identity func(a, b any) bool
 
 // identifier is how items of a list are told apart; nil if the list is replaced as a whole.
 func identifier(schema *openapi.Schema) identity {
@@ -113,53 +103,43 @@ func identifier(schema *openapi.Schema) identity {
 	case schema == nil:
 		return nil
 	case schema.Set:
-		return func(a, b any) likeness {
-			if equality.Semantic.DeepEqual(a, b) {
-				return same
-			}
-			return different
-		}
+		return equality.Semantic.DeepEqual
 	case len(schema.Keys) > 0:
-		return func(a, b any) likeness { return byKeys(schema.Keys, a, b) }
+		return func(a, b any) bool { return haveSameKeys(schema, a, b) }
 	default:
 		return nil
 	}
 }
 
-func byKeys(keys []string, a, b any) likeness {
+// haveSameKeys compares items by the keys of their list. A key that is left out has its default, and is missing if it has none.
+func haveSameKeys(list *openapi.Schema, a, b any) bool {
 	fields, ok1 := a.(map[string]any)
 	others, ok2 := b.(map[string]any)
 	if !ok1 || !ok2 {
-		return different
+		return false
 	}
-	found, present := same, false
-	for _, key := range keys {
-		value, ok1 := fields[key]
-		other, ok2 := others[key]
-		switch {
-		case !ok1 || !ok2:
-			if ok1 != ok2 {
-				found = alike
-			}
-		case !equality.Semantic.DeepEqual(value, other):
-			return different
-		default:
-			present = true
+	present := false
+	for i := range list.Keys {
+		value, ok1 := keyOf(list, fields, i)
+		other, ok2 := keyOf(list, others, i)
+		if ok1 != ok2 || !equality.Semantic.DeepEqual(value, other) {
+			return false
 		}
+		present = present || ok1
 	}
-	if !present {
-		return different
-	}
-	return found
+	return present
 }
 
-// index is where an item of a list is that is the same, or else alike; below zero if there is none.
-func index(identify identity, items []any, item any) int {
-	best, at := different, -1
-	for i, other := range items {
-		if like := identify(other, item); like > best {
-			best, at = like, i
-		}
+// keyOf is the value of a list's i-th key in an item; false if it has none.
+func keyOf(list *openapi.Schema, fields map[string]any, i int) (value any, ok bool) {
+	if value, ok = fields[list.Keys[i]]; !ok && i < len(list.KeyDefaults) {
+		value = list.KeyDefaults[i]
+		ok = value != nil
 	}
-	return at
+	return value, ok
+}
+
+// index is where an item of a list is that is the same; below zero if there is none.
+func index(isSame identity, items []any, item any) int {
+	return slices.IndexFunc(items, func(other any) bool { return isSame(other, item) })
 }

@@ -131,7 +131,7 @@ func reduce(value any, refer func(name string)) any {
 		for key, item := range v {
 			text, isText := item.(string)
 			switch {
-			case isText && (key == "description" || strings.HasPrefix(key, "x-kubernetes-patch-") || key == "x-kubernetes-map-type"), key == "x-kubernetes-unions":
+			case isText && (key == "description" || strings.HasPrefix(key, "x-kubernetes-patch-")), key == "x-kubernetes-unions":
 				continue // but not a property of that name
 			case key == "$ref" && isText:
 				refer(strings.TrimPrefix(text, "#/components/schemas/"))
