@@ -6,13 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/installed"
 	"kanon.dev/kanon/rules/syntax"
 )
 
 // ConfirmPrune confirms the revision of a rule that the prune guard blocks. Revisions that other rules of the same origin have, and
-// that were confirmed before, stay so.
+// that were confirmed before, stay so, and so do all if the origin has a rule that is refused: an earlier revision of that may run.
 func (d Desk) ConfirmPrune(ctx context.Context, rules *installed.Rules, rule *installed.Rule) (Change, error) {
 	where := fmt.Sprintf("add %s: %q to metadata.annotations of the rule", source.AnnotationConfirmPrune, rule.Held.Revision)
 	if rule.Held.Revision == "" {
@@ -22,20 +24,29 @@ func (d Desk) ConfirmPrune(ctx context.Context, rules *installed.Rules, rule *in
 	if err != nil {
 		return Change{}, err
 	}
-	var of []string
-	for _, other := range rules.All {
-		if other.Origin == rule.Origin {
-			of = append(of, other.Revision())
+	kept := func(string) bool { return true }
+	if !slices.ContainsFunc(rules.All, func(other *installed.Rule) bool {
+		return other.Origin == rule.Origin && other.State == installed.Refused
+	}) {
+		kept = func(revision string) bool {
+			return slices.ContainsFunc(rules.All, func(other *installed.Rule) bool { return other.Origin == rule.Origin && other.Revision() == revision })
 		}
 	}
-	before := syntax.ConfirmedRevisions(rule.Object.GetAnnotations()[source.AnnotationConfirmPrune])
-	confirmed := slices.DeleteFunc(before, func(revision string) bool { return revision == rule.Held.Revision || !slices.Contains(of, revision) })
-	confirmed = append(confirmed, rule.Held.Revision)
-	change := Change{Where: nameOf(rule.Object), Done: true}
-	change.Warnings, err = patch(ctx, resource, rule.Object, map[string]any{"metadata": map[string]any{
-		"annotations": map[string]any{source.AnnotationConfirmPrune: strings.Join(confirmed, ",")},
-	}}, "metadata", "annotations", source.AnnotationConfirmPrune)
-	return change, err
+	return retryConflicts(ctx, resource, rule.Object, func(object *unstructured.Unstructured) (Change, error) {
+		change := Change{Where: nameOf(object), Done: true}
+		before := syntax.ConfirmedRevisions(object.GetAnnotations()[source.AnnotationConfirmPrune])
+		if object != rule.Object {
+			kept = func(string) bool { return true } // the rules may be others by now
+		}
+		confirmed := slices.DeleteFunc(before, func(revision string) bool { return revision == rule.Held.Revision || !kept(revision) })
+		confirmed = append(confirmed, rule.Held.Revision)
+		var err error
+		change.Warnings, err = patch(ctx, resource, object, map[string]any{"metadata": map[string]any{
+			"resourceVersion": object.GetResourceVersion(),
+			"annotations":     map[string]any{source.AnnotationConfirmPrune: strings.Join(confirmed, ",")},
+		}}, "metadata", "annotations", source.AnnotationConfirmPrune)
+		return change, err
+	})
 }
 
 // Count is a number of objects of a kind.

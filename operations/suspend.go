@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
@@ -30,30 +28,18 @@ func SuspendParent(ctx context.Context, resource dynamic.ResourceInterface, pare
 	return change, err
 }
 
-// maxConflicts is how often a change is tried again because somebody else changed the object.
-const maxConflicts = 5
-
 // SuspendRule sets spec.suspend of a rule, in its Rule object or in the text in its ConfigMap. namespace is Kanon's.
 func (d Desk) SuspendRule(ctx context.Context, rule *installed.Rule, namespace string, suspend bool) (Change, error) {
 	resource, err := d.resourceOf(rule, fmt.Sprintf("set spec.suspend to %t", suspend))
 	if err != nil {
 		return Change{}, err
 	}
-	object := rule.Object
-	for n := 0; ; n++ {
-		var change Change
+	return retryConflicts(ctx, resource, rule.Object, func(object *unstructured.Unstructured) (Change, error) {
 		if rule.Origin.Rule.Name != "" {
-			change, err = suspendObject(ctx, resource, object, suspend)
-		} else {
-			change, err = suspendText(ctx, resource, object, rule, namespace, suspend)
+			return suspendObject(ctx, resource, object, suspend)
 		}
-		if !apierrors.IsConflict(err) || n >= maxConflicts {
-			return change, err
-		}
-		if object, err = resource.Get(ctx, object.GetName(), metav1.GetOptions{}); err != nil {
-			return Change{}, fmt.Errorf("get %s: %w", rule.Source(), err)
-		}
-	}
+		return suspendText(ctx, resource, object, rule, namespace, suspend)
+	})
 }
 
 // suspendObject changes a Rule object. A rule that is resumed has no spec.suspend, so that it is as it was before.

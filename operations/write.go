@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +34,22 @@ type Change struct {
 	Done bool
 	// Warnings say who else applies the field, and may set it back.
 	Warnings []string
+}
+
+// maxConflicts is how often a change is tried again because somebody else changed the object.
+const maxConflicts = 5
+
+// retryConflicts makes a change of an object, and makes it again of the object as it is then if somebody else has changed it.
+func retryConflicts(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured, change func(*unstructured.Unstructured) (Change, error)) (Change, error) {
+	for n := 0; ; n++ {
+		made, err := change(object)
+		if !apierrors.IsConflict(err) || n >= maxConflicts {
+			return made, err
+		}
+		if object, err = resource.Get(ctx, object.GetName(), metav1.GetOptions{}); err != nil {
+			return Change{}, fmt.Errorf("read it again, because somebody else changed it: %w", err)
+		}
+	}
 }
 
 // patch writes a merge patch to an object, unless another one has taken its place. path is the field that the patch is about. With
