@@ -169,6 +169,12 @@ const (
 	CodePatchSecret      Code = "KN0764"
 )
 
+// What can be found in the schema of the parent's kind.
+const (
+	CodeShortType   Code = "KN0801"
+	CodeShortMarker Code = "KN0802"
+)
+
 // CodeInfo describes a code.
 type CodeInfo struct {
 	Code Code
