@@ -34,15 +34,10 @@ func (e *Engine) finishRemoval(op *operator.Operator) {
 	e.records.UpdateIf(op.ID, entitled, func(r *record.Record) { r.Parents = left })
 }
 
-// isGone tells whether the rule that a child's owner names is known to be no more, and was one of this installation.
+// isGone tells whether the rule that a child's owner names is known to be no more.
 func (e *Engine) isGone(owner mark.Owner) bool {
 	known := e.running.Load().Rules
-	if known == nil || known[owner.RuleID] {
-		return false
-	}
-	// A seal is of this installation's key. A former mark has none, and names the rule.
-	namespace, name, named := strings.Cut(owner.Rule, "/")
-	return !named || mark.RuleID(e.options.Namespace, namespace, name) == owner.RuleID
+	return known != nil && !known[owner.RuleID] // the mark's seal is of this installation's key
 }
 
 // enqueueRemovals enqueues the parents of removals that may have waited for a rule: until it has reconciled all its parents, or

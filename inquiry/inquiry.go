@@ -121,11 +121,7 @@ func (q *Inquirer) unknownOwner(live *unstructured.Unstructured) string {
 	if !ok || known || owner.RuleID == "" || len(fieldset.OwnEntries(live)) == 0 {
 		return "" // other controllers copy annotations
 	}
-	name := owner.RuleID
-	if owner.Rule != "" {
-		name = owner.Rule
-	}
-	return fmt.Sprintf("it is the child %s of rule %s, which is not installed: give its file with -f, and Kanon's namespace with --kanon-namespace", owner.Node, name)
+	return fmt.Sprintf("it is the child %s of rule %s, which is not installed: give its file with -f, and Kanon's namespace with --kanon-namespace", owner.Node, owner.RuleID)
 }
 
 // controlledBy names the object that controls one which no rule writes; empty if none does.

@@ -21,11 +21,10 @@ type Child struct {
 	// Owner is for whom it is made.
 	Owner mark.Owner
 
-	// marks proves whose an object is, mark is the child's own, and former is true where it has a former one.
+	// marks proves whose an object is, and mark is the child's own.
 	marks    *mark.Marks
 	mark     mark.Mark
 	reserved Reserved
-	former   bool
 
 	policy fieldset.Policy
 	// source is what the child was prepared from.
@@ -134,22 +133,11 @@ func (w *Writer) takeFingerprint(c *Child) error {
 	if err != nil {
 		return err
 	}
-	c.fingerprint.Value, c.fingerprint.Paths = value, paths
-	if !c.former {
-		c.fingerprint.Value, c.fingerprint.Paths = c.fingerprint.Value[:mark.ValueSize], c.fingerprint.Paths[:mark.PathsSize]
-	}
-	annotations[mark.AnnotationApplied] = c.appliedText()
-	return nil
-}
-
-// appliedText is the text of the child's AnnotationApplied.
-func (c *Child) appliedText() string {
-	if c.former {
-		return c.fingerprint.FormerText()
-	}
+	c.fingerprint.Value, c.fingerprint.Paths = value[:mark.ValueSize], paths[:mark.PathsSize]
 	m := c.mark
 	m.Fingerprint = c.fingerprint
-	return m.String()
+	annotations[mark.AnnotationApplied] = m.String()
+	return nil
 }
 
 // A generated field (Policy.New) has a value that nobody can make a second time. It must not replace one that somebody else, an

@@ -12,13 +12,13 @@ import (
 	"kanon.dev/kanon/engine/keyring"
 )
 
-// testMarks seals by the same key in all tests, which is older than any object.
+// testMarks seals by the same key in all tests.
 func testMarks() *mark.Marks { return mark.NewMarks(testRing) }
 
-var testRing = sync.OnceValue(func() *keyring.Keyring { return ringSince(time.Time{}) })
+var testRing = sync.OnceValue(newRing)
 
-func ringSince(since time.Time) *keyring.Keyring {
-	ring, err := keyring.Generate(since)
+func newRing() *keyring.Keyring {
+	ring, err := keyring.Generate()
 	if err != nil {
 		panic(err)
 	}

@@ -1,14 +1,11 @@
 package keyring
 
-import (
-	"testing"
-	"time"
-)
+import "testing"
 
 // Random is a ring with one key.
 func Random(tb testing.TB) *Keyring {
 	tb.Helper()
-	ring, err := Generate(time.Now())
+	ring, err := Generate()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -30,7 +27,7 @@ func Revoked(tb testing.TB, ring *Keyring, id string) *Keyring {
 	tb.Helper()
 	secrets := ring.secrets()
 	delete(secrets, id)
-	left, err := New(ring.since, ring.current, secrets)
+	left, err := New(ring.current, secrets)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 )
 
 const (
@@ -50,7 +49,6 @@ func (v Verdict) Proves() bool { return v == Outdated || v == Current }
 type Keyring struct {
 	current string
 	keys    map[string]*key
-	since   time.Time
 }
 
 // key is one key, with hashes that are ready to be used with it.
@@ -65,12 +63,11 @@ func newKey(secret []byte) *key {
 	return k
 }
 
-// New returns a ring of secrets, of which the one with the id current seals. since is the time at which the first of them
-// was made.
+// New returns a ring of secrets, of which the one with the id current seals.
 //
 // The error says which secret has not the length of a key, which id is not that of its secret, or that current is none.
-func New(since time.Time, current string, secrets map[string][]byte) (*Keyring, error) {
-	ring := &Keyring{current: current, keys: make(map[string]*key, len(secrets)), since: since}
+func New(current string, secrets map[string][]byte) (*Keyring, error) {
+	ring := &Keyring{current: current, keys: make(map[string]*key, len(secrets))}
 	for _, id := range slices.Sorted(maps.Keys(secrets)) {
 		if len(secrets[id]) != keySize {
 			return nil, fmt.Errorf("key %q has %d bytes, not %d", id, len(secrets[id]), keySize)
@@ -86,13 +83,13 @@ func New(since time.Time, current string, secrets map[string][]byte) (*Keyring, 
 	return ring, nil
 }
 
-// Generate returns a ring of one new key, made at the time since.
-func Generate(since time.Time) (*Keyring, error) {
+// Generate returns a ring of one new key.
+func Generate() (*Keyring, error) {
 	id, secret, err := newSecret(nil)
 	if err != nil {
 		return nil, err
 	}
-	return New(since, id, map[string][]byte{id: secret})
+	return New(id, map[string][]byte{id: secret})
 }
 
 // Rotate returns a ring with the same keys and a new one, which seals.
@@ -103,7 +100,7 @@ func (r *Keyring) Rotate() (*Keyring, error) {
 		return nil, err
 	}
 	secrets[id] = secret
-	return New(r.since, id, secrets)
+	return New(id, secrets)
 }
 
 func (r *Keyring) secrets() map[string][]byte {
@@ -136,9 +133,6 @@ func newSecret(taken map[string][]byte) (id string, secret []byte, err error) {
 
 // CurrentID is the id of the key that seals.
 func (r *Keyring) CurrentID() string { return r.current }
-
-// Since is when the first key of the ring was made: nothing that is older can have a seal.
-func (r *Keyring) Since() time.Time { return r.since }
 
 // Seal returns the seal of a statement, of SealSize characters that are valid in annotations: the id of the key and a digest.
 func (r *Keyring) Seal(statement string) string {

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,11 +13,11 @@ import (
 	"kanon.dev/kanon/engine/keyring"
 )
 
-// testMarks seals by the same key in all tests, which is older than any object.
+// testMarks seals by the same key in all tests.
 func testMarks() *Marks { return NewMarks(testRing) }
 
 var testRing = sync.OnceValue(func() *keyring.Keyring {
-	ring, err := keyring.Generate(time.Time{})
+	ring, err := keyring.Generate()
 	if err != nil {
 		panic(err)
 	}

@@ -3,18 +3,18 @@ package mark
 // Owner says for whom a child was made.
 type Owner struct {
 	// RuleID is the id that RuleID computed.
-	RuleID string `json:"id"`
-	// Rule is namespace/name of the rule. It is for people, and empty where the mark does not say it.
-	Rule string `json:"rule"`
+	RuleID string
+	// Rule is namespace/name of the rule. A mark does not say it.
+	Rule string
 	// Node is the id of the node in the rule.
-	Node string `json:"node"`
+	Node string
 	// Parent is the object that the child belongs to, with its UID. Of a child that lost the owner reference that it had,
 	// nothing but the UID is known.
-	Parent Ref `json:"parent"`
+	Parent Ref
 	// Tracked is true where the child carries no ownerReference to the parent, and was not meant to when it was written last.
-	Tracked bool `json:"tracked,omitempty"`
+	Tracked bool
 	// Retain says when the child is to be orphaned, as was decided when it was written last.
-	Retain Retain `json:"retain,omitempty"`
+	Retain Retain
 
 	// parent is the hash of Parent, where the mark is what it was read from.
 	parent string
