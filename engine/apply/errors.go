@@ -131,13 +131,18 @@ func (e *ImmutableError) Unwrap() error { return e.Err }
 // Fields are those of which the API server refuses a change.
 func (e *ImmutableError) Fields() []string { return refusal.ImmutableFields(e.Err) }
 
+// isReplaced reports whether the API server refused a write because the object is not the one, or not in the version, that it was for.
+func isReplaced(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || refusal.WrongUID(err)
+}
+
 // targetError is the error for a write to an object last seen as ref that the API server answered with err, nil for none: a
 // *ReplacedError, an *InvalidError, or one that is worth another try and begins with verb.
 func targetError(verb string, ref mark.Ref, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), refusal.WrongUID(err):
+	case isReplaced(err):
 		return &ReplacedError{Ref: ref, Err: err}
 	case refusal.Permanent(err):
 		return &InvalidError{Ref: ref, Err: err}

@@ -55,7 +55,7 @@ func (w *Writer) claimFields(ctx context.Context, gvr schema.GroupVersionResourc
 
 // moveOwnership rewrites managedFields of the object as it is now, once, and returns it. A conflict is returned as it is.
 func (w *Writer) moveOwnership(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	fresh, err := w.getSame(ctx, gvr, live)
+	fresh, err := w.Reread(ctx, gvr, live)
 	if err != nil {
 		return nil, err
 	}
