@@ -55,13 +55,13 @@ func TestBell(t *testing.T) {
 		proceed <- struct{}{}
 		synctest.Wait()
 		wantIdle(t, &c, true, "after all was done")
-		time.Sleep(59 * time.Second)
+		<-time.After(59 * time.Second)
 		wantIdle(t, &c, true, "before it is time again")
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		wantIdle(t, &c, false, "when it is time again")
 		again = 0
 		proceed <- struct{}{}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		wantIdle(t, &c, true, "when nothing is due")
 		if calls != 3 {
 			t.Errorf("the loop came %d times", calls)
