@@ -14,7 +14,7 @@ import (
 
 func taggingEngine(t *testing.T) *Engine {
 	t.Helper()
-	ring, err := keyring.Generate()
+	ring, err := keyring.Generate(time.Now().Add(-time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func New(options Options) (*Engine, error) {
 		Restored:      func() { e.records.Recheck() },
 		MakeNamespace: func(ctx context.Context) error { return e.records.CreateNamespace(ctx) },
 	})
-	e.records = record.New(record.Options{Counter: counter, Client: options.Client, Namespace: options.Namespace, Keys: e.keys.Keyring, Changed: e.recordChanged})
+	e.records = record.New(record.Options{Counter: counter, Client: options.Client, Namespace: options.Namespace, Keys: e.keys, Changed: e.recordChanged})
 	e.marks = mark.NewMarks(e.keys.Keyring)
 	e.writer, err = apply.New(apply.Options{
 		Client:  options.Client,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,6 +30,12 @@ func (anyKind) Lookup(schema.GroupVersionKind) (rules.Kind, bool) {
 	return rules.Kind{Namespaced: true, HasStatus: true}, true
 }
 
+// oneKey is a ring that does not change.
+type oneKey struct{ ring *keyring.Keyring }
+
+func (k oneKey) Keyring() *keyring.Keyring { return k.ring }
+func (oneKey) IsFirst() bool               { return false }
+
 // runRecords runs a store of records in a namespace of the test, and returns how to wait until a record is as it should be.
 func runRecords(t *testing.T) (records *record.Store, written func(id string) (record.Record, bool)) {
 	t.Helper()
@@ -37,13 +44,13 @@ func runRecords(t *testing.T) (records *record.Store, written func(id string) (r
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := keyring.Generate()
+	keys, err := keyring.Generate(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	changed := make(chan string, 100)
 	records = record.New(record.Options{
-		Client: client, Namespace: controlplanetest.Namespace(t, config), Keys: func() *keyring.Keyring { return keys }, Changed: func(id string) { changed <- id },
+		Client: client, Namespace: controlplanetest.Namespace(t, config), Keys: oneKey{keys}, Changed: func(id string) { changed <- id },
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})

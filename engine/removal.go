@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/operator"
@@ -33,10 +34,15 @@ func (e *Engine) finishRemoval(op *operator.Operator) {
 	e.records.UpdateIf(op.ID, entitled, func(r *record.Record) { r.Parents = left })
 }
 
-// isGone tells whether the rule that a child's owner names is known to be no more.
+// isGone tells whether the rule that a child's owner names is known to be no more, and was one of this installation.
 func (e *Engine) isGone(owner mark.Owner) bool {
 	known := e.running.Load().Rules
-	return known != nil && !known[owner.RuleID] // the mark's seal is of this installation's key
+	if known == nil || known[owner.RuleID] {
+		return false
+	}
+	// A seal is of this installation's key. A former mark has none, and names the rule.
+	namespace, name, named := strings.Cut(owner.Rule, "/")
+	return !named || mark.RuleID(e.options.Namespace, namespace, name) == owner.RuleID
 }
 
 // enqueueRemovals enqueues the parents of removals that may have waited for a rule: until it has reconciled all its parents, or

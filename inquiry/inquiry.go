@@ -121,7 +121,11 @@ func (q *Inquirer) unknownOwner(live *unstructured.Unstructured) string {
 	if !ok || known || owner.RuleID == "" || len(fieldset.OwnEntries(live)) == 0 {
 		return "" // other controllers copy annotations
 	}
-	return fmt.Sprintf("it is the child %s of rule %s, which is not installed: give its file with -f, and Kanon's namespace with --kanon-namespace", owner.Node, owner.RuleID)
+	name := owner.RuleID
+	if owner.Rule != "" {
+		name = owner.Rule
+	}
+	return fmt.Sprintf("it is the child %s of rule %s, which is not installed: give its file with -f, and Kanon's namespace with --kanon-namespace", owner.Node, name)
 }
 
 // controlledBy names the object that controls one which no rule writes; empty if none does.

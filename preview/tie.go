@@ -73,6 +73,9 @@ func (w *world) isController(reference *metav1.OwnerReference, namespace string)
 // ruleText names the rule and the parent of a mark.
 func ruleText(rule string, owner mark.Owner) string {
 	text := strings.TrimSpace("rule " + rule)
+	if owner.Rule != "" {
+		text = "rule " + owner.Rule
+	}
 	if owner.Parent.Name != "" {
 		return text + " for " + owner.Parent.String()
 	}

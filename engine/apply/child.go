@@ -22,8 +22,9 @@ type Child struct {
 	Owner mark.Owner
 
 	claims
-	// mark is the child's own.
-	mark mark.Mark
+	// mark is the child's own, and former is true where it has a former one.
+	mark   mark.Mark
+	former bool
 
 	policy fieldset.Policy
 	// source is what the child was prepared from.
@@ -133,11 +134,22 @@ func (w *Writer) takeFingerprint(c *Child) error {
 	if err != nil {
 		return err
 	}
-	c.fingerprint.Value, c.fingerprint.Paths = value[:mark.ValueSize], paths[:mark.PathsSize]
+	c.fingerprint.Value, c.fingerprint.Paths = value, paths
+	if !c.former {
+		c.fingerprint.Value, c.fingerprint.Paths = c.fingerprint.Value[:mark.ValueSize], c.fingerprint.Paths[:mark.PathsSize]
+	}
+	annotations[mark.AnnotationApplied] = c.appliedText()
+	return nil
+}
+
+// appliedText is the text of the child's AnnotationApplied.
+func (c *Child) appliedText() string {
+	if c.former {
+		return c.fingerprint.FormerText()
+	}
 	m := c.mark
 	m.Fingerprint = c.fingerprint
-	annotations[mark.AnnotationApplied] = m.String()
-	return nil
+	return m.String()
 }
 
 // A generated field (Policy.New) has a value that nobody can make a second time. It must not replace one that somebody else, an

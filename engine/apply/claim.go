@@ -93,11 +93,16 @@ func (c *Child) missingMarks(live *unstructured.Unstructured) map[string]any {
 }
 
 // wantedMarks are the labels and annotations that make live the owner's child, nil for those that it must not have. What was
-// written last stays in AnnotationApplied.
+// written last stays in AnnotationApplied. A former mark that says the same is as good.
 func (c *Child) wantedMarks(live *unstructured.Unstructured) map[string]map[string]any {
+	if owner, ok := c.marks.OwnerOf(live); ok && c.marks.FormerCounts(live) && owner == c.Owner {
+		return map[string]map[string]any{"labels": {
+			mark.LabelRule: owner.RuleID, mark.LabelParentUID: string(owner.Parent.UID), mark.LabelNode: mark.NodeLabel(owner.Node),
+		}}
+	}
 	m := c.mark
 	m.Fingerprint, _ = mark.Recorded(live)
-	labels := map[string]any{mark.LabelRule: c.Owner.RuleID, mark.LabelParentUID: nil}
+	labels := map[string]any{mark.LabelRule: c.Owner.RuleID, mark.LabelParentUID: nil, mark.LabelNode: nil}
 	annotations := map[string]any{mark.AnnotationOwner: nil, mark.AnnotationApplied: m.String()}
 	if c.Owner.Tracked {
 		labels[mark.LabelParentUID], annotations[mark.AnnotationOwner] = string(c.Owner.Parent.UID), c.Owner.Text()

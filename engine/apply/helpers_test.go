@@ -12,13 +12,13 @@ import (
 	"kanon.dev/kanon/engine/keyring"
 )
 
-// testMarks seals by the same key in all tests.
+// testMarks seals by the same key in all tests, which is older than any object.
 func testMarks() *mark.Marks { return mark.NewMarks(testRing) }
 
-var testRing = sync.OnceValue(newRing)
+var testRing = sync.OnceValue(func() *keyring.Keyring { return ringSince(time.Time{}) })
 
-func newRing() *keyring.Keyring {
-	ring, err := keyring.Generate()
+func ringSince(since time.Time) *keyring.Keyring {
+	ring, err := keyring.Generate(since)
 	if err != nil {
 		panic(err)
 	}

@@ -31,7 +31,7 @@ func (w *Writer) orphanExactly(ctx context.Context, gvr schema.GroupVersionResou
 	ref := mark.RefOf(live)
 	metadata := map[string]any{
 		"uid": string(ref.UID), "resourceVersion": live.GetResourceVersion(),
-		"labels":      map[string]any{mark.LabelRule: nil, mark.LabelParentUID: nil},
+		"labels":      map[string]any{mark.LabelRule: nil, mark.LabelParentUID: nil, mark.LabelNode: nil},
 		"annotations": map[string]any{mark.AnnotationOwner: nil, mark.AnnotationApplied: nil, mark.AnnotationRetained: owner.RetainedBy()},
 	}
 	if mark.RefersTo(live, owner.Parent.UID) {

@@ -92,6 +92,9 @@ func (w *Writer) MayMark(live *unstructured.Unstructured, owner mark.Owner) bool
 
 // isMarked reports whether live has the child's mark, sealed by the key that seals now.
 func (c *Child) isMarked(live *unstructured.Unstructured) bool {
+	if c.former {
+		return true // all of it is in the value hash
+	}
 	text, _ := mark.MetadataString(live, "annotations", mark.AnnotationApplied)
 	m, ok := mark.ParseMark(text)
 	return ok && m.SameClaim(c.mark)
@@ -116,7 +119,7 @@ func finalizersOf(obj *unstructured.Unstructured) string {
 // ownedBy tells whose an object is, as far as it shows.
 func (c *Child) ownedBy(obj *unstructured.Unstructured) string {
 	if owner, ok := c.marks.OwnerOf(obj); ok {
-		whose := "rule " + cmp.Or(c.nameOf(owner.RuleID), owner.RuleID)
+		whose := "rule " + cmp.Or(owner.Rule, c.nameOf(owner.RuleID), owner.RuleID)
 		if owner.Parent.Name != "" {
 			whose += " for " + owner.Parent.String()
 		}

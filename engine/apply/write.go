@@ -126,10 +126,17 @@ func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, ch
 
 // change writes what is not as it should be: values alone as amend does, anything else by an apply.
 func (w *Writer) change(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if err := child.generatedConflict(live); err != nil {
+	marked, err := w.replaceFormerMark(ctx, gvr, child, live)
+	if err != nil {
 		return nil, err
 	}
-	newest, done, err := w.amend(ctx, gvr, child, live)
+	if marked != live && w.InSync(ctx, child, marked) {
+		return marked, nil
+	}
+	if err := child.generatedConflict(marked); err != nil {
+		return nil, err
+	}
+	newest, done, err := w.amend(ctx, gvr, child, marked)
 	if err == nil && !done {
 		newest, err = w.claimFields(ctx, gvr, child, newest)
 	}

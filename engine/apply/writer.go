@@ -130,6 +130,13 @@ func (w *Writer) Sync(ctx context.Context, gvr schema.GroupVersionResource, chil
 // InSync reports whether live is as child wants it: its mark says the same, the recorded value hash is equal, and our entries in
 // managedFields still hold every rendered path. It sends no request.
 func (w *Writer) InSync(_ context.Context, child *Child, live *unstructured.Unstructured) bool {
+	if w.marks.FormerCounts(live) {
+		former, err := w.asFormer(child)
+		if err != nil {
+			return false
+		}
+		child = former
+	}
 	last, ok := mark.Recorded(live)
 	if !ok || !child.isMarked(live) || last.Value != child.fingerprint.Value || child.fingerprint.Content != "" && last.Content != child.fingerprint.Content {
 		return false

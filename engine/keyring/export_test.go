@@ -1,11 +1,14 @@
 package keyring
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // Random is a ring with one key.
 func Random(tb testing.TB) *Keyring {
 	tb.Helper()
-	ring, err := Generate()
+	ring, err := Generate(time.Now())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -27,7 +30,7 @@ func Revoked(tb testing.TB, ring *Keyring, id string) *Keyring {
 	tb.Helper()
 	secrets := ring.secrets()
 	delete(secrets, id)
-	left, err := New(ring.current, secrets)
+	left, err := New(ring.since, ring.current, secrets)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 )
 
 const (
@@ -49,6 +50,7 @@ func (v Verdict) Proves() bool { return v == Outdated || v == Current }
 type Keyring struct {
 	current string
 	keys    map[string]*key
+	since   time.Time
 }
 
 // key is one key, with hashes that are ready to be used with it.
@@ -63,11 +65,12 @@ func newKey(secret []byte) *key {
 	return k
 }
 
-// New returns a ring of secrets, of which the one with the id current seals.
+// New returns a ring of secrets, of which the one with the id current seals. since is the time at which the first of them
+// was made.
 //
 // The error says which secret has not the length of a key, which id is not that of its secret, or that current is none.
-func New(current string, secrets map[string][]byte) (*Keyring, error) {
-	ring := &Keyring{current: current, keys: make(map[string]*key, len(secrets))}
+func New(since time.Time, current string, secrets map[string][]byte) (*Keyring, error) {
+	ring := &Keyring{current: current, keys: make(map[string]*key, len(secrets)), since: since}
 	for _, id := range slices.Sorted(maps.Keys(secrets)) {
 		if len(secrets[id]) != keySize {
 			return nil, fmt.Errorf("key %q has %d bytes, not %d", id, len(secrets[id]), keySize)
@@ -83,13 +86,13 @@ func New(current string, secrets map[string][]byte) (*Keyring, error) {
 	return ring, nil
 }
 
-// Generate returns a ring of one new key.
-func Generate() (*Keyring, error) {
+// Generate returns a ring of one new key, made at the time since.
+func Generate(since time.Time) (*Keyring, error) {
 	id, secret, err := newSecret(nil)
 	if err != nil {
 		return nil, err
 	}
-	return New(id, map[string][]byte{id: secret})
+	return New(since, id, map[string][]byte{id: secret})
 }
 
 // Rotate returns a ring with the same keys and a new one, which seals.
@@ -100,7 +103,7 @@ func (r *Keyring) Rotate() (*Keyring, error) {
 		return nil, err
 	}
 	secrets[id] = secret
-	return New(id, secrets)
+	return New(r.since, id, secrets)
 }
 
 func (r *Keyring) secrets() map[string][]byte {
@@ -133,6 +136,9 @@ func newSecret(taken map[string][]byte) (id string, secret []byte, err error) {
 
 // CurrentID is the id of the key that seals.
 func (r *Keyring) CurrentID() string { return r.current }
+
+// Since is when the first key of the ring was made: nothing that is older can have a seal.
+func (r *Keyring) Since() time.Time { return r.since }
 
 // Seal returns the seal of a statement, of SealSize characters that are valid in annotations: the id of the key and a digest.
 func (r *Keyring) Seal(statement string) string {

@@ -3,6 +3,7 @@ package keyring_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"kanon.dev/kanon/engine/keyring"
 )
@@ -58,7 +59,7 @@ func TestNewRefuses(t *testing.T) {
 		"a short key":     {"abcd", map[string][]byte{"abcd": key[:31]}, "has 31 bytes, not 32"},
 		"an id of no key": {"abcd", map[string][]byte{"abcd": key}, `key "abcd" does not have the id`},
 	} {
-		if _, err := keyring.New(tt.current, tt.secrets); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := keyring.New(time.Now(), tt.current, tt.secrets); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -14,8 +15,10 @@ const (
 	// AnnotationRotate is the annotation that asks, with any value, for a new key. It is taken away once there is one.
 	AnnotationRotate = "kanon.dev/rotate"
 
-	// currentEntry of the Secret's data is the id of the key that seals. All other entries are keys, by their ids.
+	// currentEntry of the Secret's data is the id of the key that seals, and sinceEntry when the first key was made, where
+	// that is not when the Secret was. All other entries are keys, by their ids.
 	currentEntry = "current"
+	sinceEntry   = "since"
 	// maxKeys bounds what a ring reads.
 	maxKeys = 32
 )
@@ -26,6 +29,7 @@ func fromSecret(secret *unstructured.Unstructured) (*Keyring, error) {
 	if err != nil {
 		return nil, err
 	}
+	since := secret.GetCreationTimestamp().Time
 	keys, current := make(map[string][]byte, len(data)), ""
 	if len(data) > maxKeys+2 {
 		return nil, fmt.Errorf("it has more than %d keys; take out those that are not needed any more", maxKeys)
@@ -38,12 +42,19 @@ func fromSecret(secret *unstructured.Unstructured) (*Keyring, error) {
 		switch name {
 		case currentEntry:
 			current = string(value)
-		case "since": // a time, which an earlier commit wrote
+		case sinceEntry:
+			earlier, err := time.Parse(time.RFC3339, string(value))
+			if err != nil {
+				return nil, fmt.Errorf("entry %q: %w", name, err)
+			}
+			if earlier.Before(since) {
+				since = earlier
+			}
 		default:
 			keys[name] = value
 		}
 	}
-	return New(current, keys)
+	return New(since, current, keys)
 }
 
 // data is what the Secret of a ring holds.
@@ -51,6 +62,9 @@ func (r *Keyring) data() map[string]any {
 	data := map[string]any{currentEntry: encode([]byte(r.current))}
 	for id, secret := range r.secrets() {
 		data[id] = encode(secret)
+	}
+	if !r.since.IsZero() {
+		data[sinceEntry] = encode([]byte(r.since.UTC().Format(time.RFC3339)))
 	}
 	return data
 }

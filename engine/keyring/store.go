@@ -49,6 +49,8 @@ type Store struct {
 	// ring is the newest one that could be read, and failure why there is none newer. Guarded by mu.
 	ring    *Keyring
 	failure error
+	// first is true where this store made the first key. Guarded by mu.
+	first bool
 }
 
 // NewStore returns a store that has read nothing yet.
@@ -61,6 +63,13 @@ func (s *Store) Keyring() *Keyring {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ring
+}
+
+// IsFirst tells whether this store made the first key there is: nothing that was written before can have a seal.
+func (s *Store) IsFirst() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first
 }
 
 // Failure is why the Secret could not be read or written last; nil where that succeeded.
@@ -142,7 +151,7 @@ func (s *Store) make(ctx context.Context) error {
 	ring, lost := s.Keyring(), true
 	if ring == nil {
 		var err error
-		if ring, err = Generate(); err != nil {
+		if ring, err = Generate(time.Now()); err != nil {
 			return err
 		}
 		lost = false
@@ -166,6 +175,9 @@ func (s *Store) make(ctx context.Context) error {
 		return err
 	}
 	logr.FromContextOrDiscard(ctx).Info("made the Secret that holds the keys", "secret", SecretName, "replacesDeleted", lost)
+	s.mu.Lock()
+	s.first = !lost
+	s.mu.Unlock()
 	s.take(ctx, ring)
 	if lost {
 		s.options.Restored()
@@ -192,7 +204,7 @@ func (s *Store) take(ctx context.Context, ring *Keyring) {
 }
 
 func (r *Keyring) equal(other *Keyring) bool {
-	if r.current != other.current || len(r.keys) != len(other.keys) {
+	if r.current != other.current || !r.since.Equal(other.since) || len(r.keys) != len(other.keys) {
 		return false
 	}
 	for id := range r.keys {

@@ -104,12 +104,22 @@ func TestStore(t *testing.T) {
 	s := w.start()
 	first := s.loaded()
 	seal := first.Seal(statement)
+	if !s.IsFirst() {
+		t.Error("the store does not know that it made the first key")
+	}
+	secret, err := w.client.CoreV1().Secrets(w.namespace).Get(t.Context(), keyring.SecretName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !first.Since().Equal(secret.CreationTimestamp.Time) {
+		t.Errorf("the keys are said to be of %s, and the Secret is of %s", first.Since(), secret.CreationTimestamp)
+	}
 
 	// Another process reads the same key.
 	s.stop()
 	s = w.start()
-	if got := s.loaded().Check(statement, seal); got != keyring.Current {
-		t.Fatalf("after a restart the seal is %v", got)
+	if got := s.loaded().Check(statement, seal); got != keyring.Current || s.IsFirst() {
+		t.Fatalf("after a restart the seal is %v, and the key counts as the first: %t", got, s.IsFirst())
 	}
 
 	w.patch(`{"metadata": {"annotations": {"` + keyring.AnnotationRotate + `": "now"}}}`)
@@ -117,8 +127,7 @@ func TestStore(t *testing.T) {
 	if got := s.Keyring().Check(statement, seal); got != keyring.Outdated {
 		t.Errorf("after a rotation the seal is %v", got)
 	}
-	secret, err := w.client.CoreV1().Secrets(w.namespace).Get(t.Context(), keyring.SecretName, metav1.GetOptions{})
-	if err != nil {
+	if secret, err = w.client.CoreV1().Secrets(w.namespace).Get(t.Context(), keyring.SecretName, metav1.GetOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, wanted := secret.Annotations[keyring.AnnotationRotate]; wanted {
@@ -141,8 +150,8 @@ func TestStore(t *testing.T) {
 	s.stop()
 	s = w.start()
 	again := s.loaded()
-	if again.CurrentID() != current || again.Check(statement, seal) != keyring.Outdated {
-		t.Errorf("the Secret that was made again has the key %s, want %s", again.CurrentID(), current)
+	if again.CurrentID() != current || again.Check(statement, seal) != keyring.Outdated || !again.Since().Equal(first.Since()) {
+		t.Errorf("the Secret that was made again has the key %s of %s, want %s of %s", again.CurrentID(), again.Since(), current, first.Since())
 	}
 
 	w.patch(`{"data": {"` + first.CurrentID() + `": null}}`)
@@ -155,6 +164,9 @@ func TestStoresAtTheSameTime(t *testing.T) {
 	one, other := w.start(), w.start()
 	if a, b := one.loaded().CurrentID(), other.loaded().CurrentID(); a != b {
 		t.Errorf("they have the keys %s and %s", a, b)
+	}
+	if one.IsFirst() == other.IsFirst() {
+		t.Error("not exactly one of them made the first key")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,7 +46,7 @@ func TestFormat(t *testing.T) {
 		`"children":[{"version":"v1","kind":"Service","revision":"5f2c"},{"version":"v1","kind":"ConfigMap","unseen":true}],` +
 		`"holds":true,"patches":[{"id":"label","version":"v1","kind":"Secret"}],` +
 		`"conditionPrefix":"Box","conditions":["Lit"],"onRuleDeletion":"Delete"}`
-	keys, err := keyring.Generate()
+	keys, err := keyring.Generate(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestFormat(t *testing.T) {
 	if diff := cmp.Diff(want, object.Object); diff != "" {
 		t.Error(diff)
 	}
-	got, sealed, err := decode(object, keys)
+	got, sealed, err := decode(object, keys, false)
 	if err != nil || sealed != keyring.Current || !got.Equal(&record) {
 		t.Errorf("%v %v\n%s", err, sealed, cmp.Diff(record, got))
 	}
@@ -73,7 +74,7 @@ func TestFormat(t *testing.T) {
 // Whoever may write ConfigMaps in Kanon's namespace cannot permit a deletion.
 func TestSeal(t *testing.T) {
 	t.Parallel()
-	keys, err := keyring.Generate()
+	keys, err := keyring.Generate(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestSeal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others, err := keyring.Generate()
+	others, err := keyring.Generate(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +94,7 @@ func TestSeal(t *testing.T) {
 	for name, tt := range map[string]struct {
 		read   *keyring.Keyring
 		change func(*unstructured.Unstructured)
+		trust  bool
 		want   *Record
 		sealed keyring.Verdict
 	}{
@@ -103,6 +105,7 @@ func TestSeal(t *testing.T) {
 		"of another rule":               {read: keys, change: func(object *unstructured.Unstructured) { object.SetName("kanon-state-beef") }, want: &distrusted},
 		"of another namespace":          {read: keys, change: func(object *unstructured.Unstructured) { object.SetNamespace("kanon-2") }, want: &distrusted},
 		"none":                          {read: keys, change: unseal, want: &distrusted},
+		"none, before there was a key":  {read: keys, change: unseal, trust: true, want: &record},
 		"with another message":          {read: keys, change: onlyMessage("hello"), want: &greeting, sealed: keyring.Current},
 		"no JSON":                       {read: keys, change: edit("record", "{", "")},
 		"no text, as in a mere copycat": {read: keys, change: func(object *unstructured.Unstructured) { delete(object.Object, "data") }},
@@ -116,7 +119,7 @@ func TestSeal(t *testing.T) {
 			if tt.change != nil {
 				tt.change(object)
 			}
-			got, sealed, err := decode(object, tt.read)
+			got, sealed, err := decode(object, tt.read, tt.trust)
 			if tt.want == nil {
 				if err == nil {
 					t.Errorf("no error, but %+v", got)

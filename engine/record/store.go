@@ -20,18 +20,26 @@ type Options struct {
 	Counter *activity.Counter
 	// Namespace is Kanon's own, which has the records.
 	Namespace string
-	// Keys gives the keys that seal the records; nil until they are known.
-	Keys func() *keyring.Keyring
+	// Keys seal the records.
+	Keys Keys
 	// Changed is called by Run when the record of a rule was read, written or deleted, and when that failed for a new reason.
 	// An empty id stands for all rules.
 	Changed func(id string)
+}
+
+// Keys has the keys of this installation. *keyring.Store implements it.
+type Keys interface {
+	// Keyring is nil until the keys are known.
+	Keyring() *keyring.Keyring
+	// IsFirst reports whether there was no key before this process.
+	IsFirst() bool
 }
 
 // Store has the record of each rule, by the rule's id: as it is in the cluster, and as it should be. Its methods are safe for
 // concurrent use and send nothing; Run does.
 type Store struct {
 	requests
-	keys    func() *keyring.Keyring
+	keys    Keys
 	changed func(id string)
 	// bell is rung while Run has something to do.
 	bell *activity.Bell

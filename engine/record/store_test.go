@@ -34,7 +34,12 @@ type world struct {
 	core       typedcorev1.CoreV1Interface
 	configMaps typedcorev1.ConfigMapInterface
 	ring       *keyring.Keyring
+	// first is true where there was no key before.
+	first bool
 }
+
+func (w *world) Keyring() *keyring.Keyring { return w.ring }
+func (w *world) IsFirst() bool             { return w.first }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -47,7 +52,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring, err := keyring.Generate()
+	ring, err := keyring.Generate(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +73,7 @@ type running struct {
 func (w *world) start() *running {
 	w.t.Helper()
 	s := &running{t: w.t, changed: make(chan struct{}, 1)}
-	s.Store = record.New(record.Options{Client: w.client, Namespace: w.namespace, Keys: func() *keyring.Keyring { return w.ring }, Changed: func(string) {
+	s.Store = record.New(record.Options{Client: w.client, Namespace: w.namespace, Keys: w, Changed: func(string) {
 		select {
 		case s.changed <- struct{}{}:
 		default:
@@ -195,28 +200,34 @@ func TestRecordThatSomebodyElseChanges(t *testing.T) {
 	}
 }
 
-// Records without a seal count without their permissions.
+// Records without a seal count in full where there was no key before, and without their permissions where there was.
 func TestRecordsWithoutASeal(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	s := w.start()
-	s.Update("1", one)
-	s.written("1")
-	s.stop()
-	live, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	delete(live.Data, "seal")
-	if _, err := w.configMaps.Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	s = w.start()
-	if stored := s.written("1"); stored.Revision != "" || stored.OnRuleDeletion != syntax.OrphanChildren {
-		t.Errorf("%+v", stored)
-	}
-	if live, err = w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{}); err != nil || live.Data["seal"] == "" {
-		t.Errorf("the record has no seal: %v", err)
+	for name, first := range map[string]bool{"upgrade": true, "forgery": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			s := w.start()
+			s.Update("1", one)
+			s.written("1")
+			s.stop()
+			live, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			delete(live.Data, "seal")
+			if _, err := w.configMaps.Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			w.first = first
+			s = w.start()
+			if stored := s.written("1"); (stored.Revision == "5f2c") != first || (stored.OnRuleDeletion == syntax.DeleteChildren) != first {
+				t.Errorf("%+v", stored)
+			}
+			if live, err = w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{}); err != nil || live.Data["seal"] == "" {
+				t.Errorf("the record has no seal: %v", err)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ func (s *Store) Run(ctx context.Context) {
 // sync reads what has to be read, and writes the records that are not as they should be. It reports whether all of that
 // succeeded.
 func (s *Store) sync(ctx context.Context) bool {
-	if s.keys() == nil {
+	if s.keys.Keyring() == nil {
 		return true // whoever reads them calls Sync
 	}
 	if loaded, _ := s.IsLoaded(); !loaded && !s.load(ctx) {
@@ -63,18 +64,20 @@ func (s *Store) load(ctx context.Context) bool {
 // and writes over it.
 func (s *Store) takeLocked(ctx context.Context, records []unstructured.Unstructured) {
 	log := logr.FromContextOrDiscard(ctx)
+	// Where no record has a seal and there was no key, an earlier version of Kanon wrote them.
+	upgrade := s.keys.IsFirst() && !slices.ContainsFunc(records, func(object unstructured.Unstructured) bool { return sealOf(&object) != "" })
 	for i := range records {
 		live := &records[i]
 		id, ok := strings.CutPrefix(live.GetName(), NamePrefix)
 		if !ok {
 			continue
 		}
-		stored, sealed, err := decode(live, s.keys())
+		stored, sealed, err := decode(live, s.keys.Keyring(), upgrade)
 		if err != nil {
 			log.Error(err, "the record of a rule cannot be decoded")
 			continue
 		}
-		if !sealed.Proves() {
+		if !sealed.Proves() && !upgrade {
 			log.Info("the record of a rule has no seal of Kanon's, and its permissions to delete objects do not count",
 				"rule", stored.Rule, "configMap", live.GetName())
 		}
@@ -91,7 +94,7 @@ func (s *Store) takeLocked(ctx context.Context, records []unstructured.Unstructu
 func (s *Store) checkSeals() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	current := s.keys().CurrentID()
+	current := s.keys.Keyring().CurrentID()
 	for _, e := range s.byID {
 		e.sealed = e.sealed && e.live != nil && strings.HasPrefix(sealOf(e.live), current)
 	}
@@ -116,7 +119,7 @@ func (s *Store) syncOne(ctx context.Context, id string) bool {
 	var err error
 	if before.remove {
 		err = s.delete(ctx, before.live)
-	} else if desired, err = wanted.encode(s.namespace, id, s.keys()); err == nil {
+	} else if desired, err = wanted.encode(s.namespace, id, s.keys.Keyring()); err == nil {
 		live, err = s.write(ctx, before.live, desired)
 	}
 	if err != nil && ctx.Err() != nil {

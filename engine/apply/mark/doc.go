@@ -11,7 +11,8 @@
 //	owner, ok := marks.OwnerOf(live) // false where nothing is proven
 //	if ok && marks.Owns(live, ruleID, parent.GetUID()) { ... }
 //
-// The annotation also records what was written last, as hashes: a Fingerprint, read by Recorded.
+// The annotation also records what was written last, as hashes: a Fingerprint, read by Recorded. Earlier versions wrote
+// marks without a seal (former.go); they prove something only beside an ownerReference.
 //
 // The package reads and writes metadata of objects in memory. It knows no client, no schema and no managedFields.
 package mark

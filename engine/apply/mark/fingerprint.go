@@ -1,6 +1,8 @@
 package mark
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -15,8 +17,31 @@ type Fingerprint struct {
 	Content string
 }
 
+// FormerText is what AnnotationApplied held before it had a mark: formerVersion and the hashes.
+func (f Fingerprint) FormerText() string {
+	text := formerVersion + "." + f.Value + "." + f.Paths
+	if f.Content != "" {
+		text += "." + f.Content
+	}
+	return text
+}
+
 // Recorded reads the fingerprint of the last write from an object; ok is false where there is none.
 func Recorded(obj *unstructured.Unstructured) (f Fingerprint, ok bool) {
-	m, ok := markOf(obj)
-	return m.Fingerprint, ok
+	text, ok := MetadataString(obj, "annotations", AnnotationApplied)
+	if !ok {
+		return Fingerprint{}, false
+	}
+	if m, ok := ParseMark(text); ok {
+		return m.Fingerprint, true
+	}
+	parts := strings.Split(text, ".")
+	if len(parts) < 3 || len(parts) > 4 || parts[0] != formerVersion {
+		return Fingerprint{}, false
+	}
+	f = Fingerprint{Value: parts[1], Paths: parts[2]}
+	if len(parts) == 4 {
+		f.Content = parts[3]
+	}
+	return f, true
 }

@@ -29,11 +29,11 @@ const (
 
 // Ref names one object. The version is left out on purpose: one object under two apiVersions is one object.
 type Ref struct {
-	Group     string
-	Kind      string
-	Namespace string
-	Name      string
-	UID       types.UID
+	Group     string    `json:"group,omitempty"`
+	Kind      string    `json:"kind"`
+	Namespace string    `json:"namespace,omitempty"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid,omitempty"`
 }
 
 // RefOf is the reference to obj, with its UID where it has one.

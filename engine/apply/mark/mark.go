@@ -3,7 +3,6 @@ package mark
 import (
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -91,12 +90,6 @@ func ParseMark(text string) (m Mark, ok bool) {
 	m.Value, m.Paths, m.Content = fields[4], fields[5], fields[6]
 	m.uid, ok = unpackUID(fields[1])
 	return m, ok && !strings.Contains(string(m.uid), separator)
-}
-
-// markOf reads the mark of an object; false where it has none.
-func markOf(obj *unstructured.Unstructured) (Mark, bool) {
-	text, _ := MetadataString(obj, "annotations", AnnotationApplied)
-	return ParseMark(text)
 }
 
 // SameClaim reports whether two marks differ in nothing but hashes.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,11 +14,11 @@ import (
 	"kanon.dev/kanon/engine/keyring"
 )
 
-// testMarks seals by the same key in all tests.
+// testMarks seals by the same key in all tests, which is older than any object.
 func testMarks() *Marks { return NewMarks(testRing) }
 
 var testRing = sync.OnceValue(func() *keyring.Keyring {
-	ring, err := keyring.Generate()
+	ring, err := keyring.Generate(time.Time{})
 	if err != nil {
 		panic(err)
 	}

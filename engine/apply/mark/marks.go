@@ -51,17 +51,18 @@ func (m *Marks) Owns(obj *unstructured.Unstructured, ruleID string, parentUID ty
 
 // check reads the mark of obj and says what it proves.
 func (m *Marks) check(obj *unstructured.Unstructured) (Owner, keyring.Verdict) {
-	read, ok := markOf(obj)
-	if !ok {
-		return Owner{}, keyring.Forged
+	text, ok := MetadataString(obj, "annotations", AnnotationApplied)
+	if read, isMark := ParseMark(text); ok && isMark {
+		owner, said := read.owner(obj)
+		return owner, m.Keys().Check(read.statement(owner.RuleID, RefOf(obj), said), read.seal)
 	}
-	owner, said := read.owner(obj)
-	return owner, m.Keys().Check(read.statement(owner.RuleID, RefOf(obj), said), read.seal)
+	return m.checkFormer(obj)
 }
 
 // IsSealedFor is Owns for an object of which somebody has changed or removed the label that names the rule.
 func (m *Marks) IsSealedFor(obj *unstructured.Unstructured, ruleID string, parentUID types.UID) bool {
-	read, ok := markOf(obj)
+	text, _ := MetadataString(obj, "annotations", AnnotationApplied)
+	read, ok := ParseMark(text)
 	if !ok || read.uid != parentUID {
 		return false
 	}
@@ -71,12 +72,12 @@ func (m *Marks) IsSealedFor(obj *unstructured.Unstructured, ruleID string, paren
 
 // ReadOwner is what an object says of whom it was made for. It proves nothing: it is for people, and for who has no keys.
 func ReadOwner(obj *unstructured.Unstructured) (Owner, bool) {
-	read, ok := markOf(obj)
-	if !ok {
-		return Owner{}, false
+	text, ok := MetadataString(obj, "annotations", AnnotationApplied)
+	if read, isMark := ParseMark(text); ok && isMark {
+		owner, _ := read.owner(obj)
+		return owner, true
 	}
-	owner, _ := read.owner(obj)
-	return owner, true
+	return readFormerOwner(obj)
 }
 
 // owner is what a mark says together with the rest of the metadata of the object that has it. said is the text of
@@ -127,10 +128,12 @@ func (m *Marks) Add(object *unstructured.Unstructured, owner Owner, controller *
 	return m.newMark(owner, RefOf(object))
 }
 
-// dropMarks takes all marks out of an object's labels and annotations.
+// dropMarks takes all marks, former ones too, out of an object's labels and annotations.
 func dropMarks(labels, annotations map[string]any) {
-	delete(labels, LabelRule)
-	delete(labels, LabelParentUID)
-	delete(annotations, AnnotationOwner)
-	delete(annotations, AnnotationApplied)
+	for _, key := range []string{LabelRule, LabelParentUID, LabelNode} {
+		delete(labels, key)
+	}
+	for _, key := range []string{AnnotationOwner, AnnotationApplied} {
+		delete(annotations, key)
+	}
 }

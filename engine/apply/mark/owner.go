@@ -3,18 +3,18 @@ package mark
 // Owner says for whom a child was made.
 type Owner struct {
 	// RuleID is the id that RuleID computed.
-	RuleID string
-	// Rule is namespace/name of the rule. A mark does not say it.
-	Rule string
+	RuleID string `json:"id"`
+	// Rule is namespace/name of the rule. It is for people, and empty where the mark does not say it.
+	Rule string `json:"rule"`
 	// Node is the id of the node in the rule.
-	Node string
+	Node string `json:"node"`
 	// Parent is the object that the child belongs to, with its UID. Of a child that lost the owner reference that it had,
 	// nothing but the UID is known.
-	Parent Ref
+	Parent Ref `json:"parent"`
 	// Tracked is true where the child carries no ownerReference to the parent, and was not meant to when it was written last.
-	Tracked bool
+	Tracked bool `json:"tracked,omitempty"`
 	// Retain says when the child is to be orphaned, as was decided when it was written last.
-	Retain Retain
+	Retain Retain `json:"retain,omitempty"`
 
 	// parent is the hash of Parent, where the mark is what it was read from.
 	parent string
