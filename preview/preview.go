@@ -121,6 +121,8 @@ type Kept struct {
 	Object *unstructured.Unstructured
 	// Why says what is done and why.
 	Why string
+	// Ending says whether the object is deleted, or stays, when it is no longer wanted.
+	Ending program.Ending
 	// NotReady says why the object that exists is not ready; without a message it is, or does not exist.
 	NotReady program.Problem
 }
@@ -160,7 +162,7 @@ func asCreated(written *unstructured.Unstructured, now time.Time) *unstructured.
 // will have none before somebody changes something.
 func (p *Preview) Failed() bool {
 	for _, n := range p.Nodes {
-		if n.State == program.StateFailed || slices.ContainsFunc(n.Refused, Refused.isFinal) {
+		if n.State == program.StateFailed || slices.ContainsFunc(n.Refused, Refused.IsFinal) {
 			return true
 		}
 	}
@@ -192,8 +194,8 @@ func (p *Preview) MayPrune() bool {
 	})
 }
 
-// isFinal says whether nothing changes until somebody does something.
-func (r Refused) isFinal() bool {
+// IsFinal says whether nothing changes until somebody does something.
+func (r Refused) IsFinal() bool {
 	_, terminating := errors.AsType[*apply.TerminatingError](r.Err)
 	return !terminating
 }
@@ -240,7 +242,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 // write to.
 func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node Node, live []*unstructured.Unstructured) {
 	for _, object := range rendered.Kept {
-		node.Kept = append(node.Kept, Kept{Object: object, Why: w.whyKept(&rendered, object)})
+		node.Kept = append(node.Kept, Kept{Object: object, Why: w.whyKept(&rendered, object), Ending: ev.Ending(object)})
 	}
 	live = make([]*unstructured.Unstructured, len(rendered.Objects))
 	for i, object := range rendered.Objects {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/rules/diagnostic"
@@ -111,13 +112,9 @@ func holdsSecret(path string) bool {
 // rendered is an object as a rule renders it.
 func rendered(object *unstructured.Unstructured, want any) map[string]any {
 	shown := object.DeepCopy()
+	mark.Remove(shown)
 	for _, field := range []string{"uid", "generation", "creationTimestamp", "resourceVersion"} {
 		unstructured.RemoveNestedField(shown.Object, "metadata", field)
-	}
-	for _, field := range []string{"labels", "annotations"} {
-		if values, found, _ := unstructured.NestedMap(shown.Object, "metadata", field); found && len(values) == 0 {
-			unstructured.RemoveNestedField(shown.Object, "metadata", field) // nothing is written of it
-		}
 	}
 	if wanted, _ := want.(map[string]any); wanted["status"] == nil {
 		delete(shown.Object, "status")
@@ -251,7 +248,10 @@ func (r *runner) outcomes() map[string]outcome {
 	for _, node := range r.state.Preview.Nodes {
 		o := outcome{"child " + node.ID, node.State, at(node.Path, node.Text())}
 		for _, refused := range node.Refused {
-			o.state, o.text = program.StateFailed, refused.Err.Error()
+			if o.state, o.text = program.StateWaiting, refused.Err.Error(); refused.IsFinal() {
+				o.state = program.StateFailed
+				break
+			}
 		}
 		all[node.ID] = o
 	}

@@ -185,7 +185,7 @@ func (r *runner) begin(ctx context.Context) bool {
 		return r.fail(r.c.at, "%s", err)
 	}
 	cluster = append(slices.Clone(r.cluster), cluster...)
-	manifests.InDefaultNamespace([]*program.Program{r.program}, append([]*unstructured.Unstructured{parent}, cluster...))
+	r.kinds.InDefaultNamespace([]*program.Program{r.program}, append([]*unstructured.Unstructured{parent}, cluster...))
 	r.sim, err = simulation.New(simulation.Options{
 		Program: r.program, Parent: parent, Objects: cluster, Now: r.c.Now,
 		TakesConditions: r.kinds.TakesConditions, Schema: r.kinds.Schema, Default: r.definitions.Fill,
@@ -229,7 +229,7 @@ func (r *runner) change(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	manifests.InDefaultNamespace([]*program.Program{r.program}, objects)
+	r.kinds.InDefaultNamespace([]*program.Program{r.program}, objects)
 	for _, object := range objects {
 		if err := r.sim.Set(object); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/preview"
@@ -52,13 +55,18 @@ type Simulation struct {
 	// patches are what the last evaluation set by patches.
 	patches []contribution
 
-	// matched is true once the rule was evaluated for the parent: a rule that finalizes has set its finalizer then.
-	matched bool
+	// marks are those of children, policies says which of these are kept, and ordered has the nodes that are deleted in order.
+	marks    *mark.Marks
+	policies ending.Policies
+	ordered  map[string]bool
+
+	// matched is true once the rule was evaluated for the parent, and finalized once what spec.finalize does is done.
+	matched, finalized bool
 	// status is what the rule rendered last of the parent's status.
 	status  map[string]any
 	emitted conditions.Emitted
-	// created counts objects, for their UIDs, and addresses those of Services.
-	created, addresses int
+	// created counts objects, for their UIDs, versions writes, and addresses those of Services.
+	created, versions, addresses int
 	// wakeAt is when time alone asks for another evaluation; zero: never.
 	wakeAt time.Time
 
@@ -101,12 +109,17 @@ func New(o Options) (*Simulation, error) {
 	if o.Check == nil {
 		o.Check = func(_, _ *unstructured.Unstructured) error { return nil }
 	}
+	marks, err := newMarks(o)
+	if err != nil {
+		return nil, err
+	}
 	s := &Simulation{
 		options: o, now: o.Now.UTC().Truncate(time.Second), parent: o.Parent.DeepCopy(),
 		children: map[identity.ID]*child{}, others: map[identity.ID]*unstructured.Unstructured{},
+		marks: marks, policies: ending.Policies{ByNode: ending.ByNode(o.Program)}, ordered: ending.Ordered(o.Program),
 	}
 	s.complete(s.parent)
-	err := o.Check(s.parent, nil)
+	err = o.Check(s.parent, nil)
 	for _, object := range o.Objects {
 		object = object.DeepCopy()
 		s.complete(object)
@@ -122,6 +135,9 @@ func (s *Simulation) complete(object *unstructured.Unstructured) {
 	object.Object = fieldset.FoldStringData(object)
 	if object.GetUID() == "" {
 		object.SetUID(types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", s.created)))
+	}
+	if object.GetResourceVersion() == "" {
+		s.touch(object)
 	}
 	if object.GetGeneration() == 0 {
 		object.SetGeneration(1)
@@ -141,6 +157,12 @@ func (s *Simulation) complete(object *unstructured.Unstructured) {
 	if s.options.Default != nil {
 		s.options.Default(object)
 	}
+}
+
+// touch gives an object that was written another resourceVersion.
+func (s *Simulation) touch(object *unstructured.Unstructured) {
+	s.versions++
+	object.SetResourceVersion(strconv.Itoa(s.versions))
 }
 
 // isKind tells whether an object is of a kind of the core group.
@@ -235,7 +257,10 @@ func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]
 	if !equality.Semantic.DeepEqual(object.Object["spec"], written.Object["spec"]) {
 		written.SetGeneration(object.GetGeneration() + 1)
 	}
+	dropEmpty(written, "labels", "annotations", "finalizers", "ownerReferences")
 	object.Object = written.Object
+	s.touch(object)
+	s.collect(object)
 	return nil
 }
 
