@@ -85,10 +85,10 @@ func (r *runner) compareObject(at diagnostic.Position, path string, want any, ob
 		got = rendered(object, want)
 	}
 	for _, d := range differences(path, want, got, exact) {
-		if object.GetKind() == "Secret" && object.GroupVersionKind().Group == "" && holdsSecret(strings.TrimPrefix(d.path, path)) {
-			d.text = "it is not what is wanted, and values of Secrets are not shown"
+		if fieldset.IsSecret(object) && holdsSecret(strings.TrimPrefix(d.path, path)) {
+			d.text, d.got = "it is not what is wanted, and values of Secrets are not shown", nil
 		}
-		r.fail(at, "%s", d)
+		r.fail(at, "%s", d.message(r.shown))
 	}
 }
 
@@ -104,9 +104,9 @@ func asWritten(fields map[string]any) map[string]any {
 	return out
 }
 
-// holdsSecret tells whether a path leads to what a Secret keeps, or to more.
+// holdsSecret tells whether a path leads to what a Secret keeps.
 func holdsSecret(path string) bool {
-	return path == "" || strings.HasPrefix(path, ".data") || strings.HasPrefix(path, ".stringData")
+	return strings.HasPrefix(path, ".data") || strings.HasPrefix(path, ".stringData")
 }
 
 // rendered is an object as a rule renders it.
@@ -163,7 +163,7 @@ func (r *runner) compareParent(e *Expect) {
 		return
 	}
 	for _, d := range differences("status", e.Status.want, r.state.Parent.Object["status"], false) {
-		r.fail(e.Status.at, "%s%s", d, r.whyStatus(d.path))
+		r.fail(e.Status.at, "%s%s", d.message(r.shown), r.whyStatus(d.path))
 	}
 }
 

@@ -104,7 +104,7 @@ func Run(ctx context.Context, path string, o Options, coverage *Coverage) *FileR
 		if o.Run != nil && !o.Run.MatchString(path+": "+c.Name) {
 			continue
 		}
-		r := &runner{subject: s, c: c, update: o.Update, coverage: coverage.of(s.program)}
+		r := &runner{subject: s, c: c, update: o.Update, coverage: coverage.of(s.program), secrets: secrets{}}
 		result.Cases = append(result.Cases, r.run(ctx))
 		outputs = append(outputs, r.outputs...)
 	}
@@ -152,6 +152,7 @@ type runner struct {
 	coverage *ruleCoverage
 
 	sim      *simulation.Simulation
+	secrets  secrets
 	step     *Step
 	state    *simulation.State
 	failures []Failure
@@ -213,6 +214,7 @@ func (r *runner) take(ctx context.Context) bool {
 		return r.fail(r.step.at, "%s", err)
 	}
 	r.state = state
+	r.secrets.note(state)
 	r.coverage.add(state)
 	r.compare(ctx)
 	return true

@@ -94,6 +94,8 @@ func (x *Expression) explain(session *Session, err error) *Problem {
 		return Failure("%s: it cannot be read from a value of type %s", r.Text, missed.Found)
 	case missed.Reason == value.ReasonType:
 		return Failure("%s: %s", r.Text, missed.Error())
+	case missed.Reason == value.ReasonFormat && missed.Text != "" && !session.secrets:
+		return Failure("%s is %s, and that is %s", r.Text, session.Shown(missed.Text), missed.Found)
 	case missed.Reason == value.ReasonFormat:
 		return Failure("%s is %s", r.Text, missed.Found)
 	case r.Waits:
