@@ -74,6 +74,8 @@ type Preview struct {
 // Node is a child of the rule with the objects that would be applied.
 type Node struct {
 	program.NodeOutcome
+	// Batch counts the writes before: nodes of one batch are written side by side.
+	Batch   int
 	Objects []Object
 	// Kept are those that would not be applied: that are not to be created, or left as they are.
 	Kept []Kept
@@ -216,9 +218,12 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 		return p
 	}
 	nodes := map[string]Node{}
+	count := 0
 	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
+		count++
 		for _, rendered := range batch {
 			node, live := w.write(ev, rendered)
+			node.Batch = count
 			nodes[rendered.Node] = node
 			ev.Applied(rendered.Node, live)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,7 +23,7 @@ import (
 // names are those that an assertion can read.
 //
 //nolint:gochecknoglobals // a constant in all but syntax
-var names = celenv.Scope{"parent", "status", "children", "observed", "objects", "events", "deleted", "recreated", celenv.NowName}
+var names = celenv.Scope{"parent", "status", "children", "observed", "objects", "events", "created", "updated", "deleted", "recreated", celenv.NowName}
 
 // assert evaluates an expression that must be true, and says why it is not; empty if it is. Values of Secrets are not shown.
 func (r *runner) assert(ctx context.Context, text string) string {
@@ -137,8 +138,8 @@ func (r *runner) variables(as func(*unstructured.Unstructured) *unstructured.Uns
 		objects := r.state.Children[child.ID]
 		switch {
 		case child.IsList:
-			children[child.ID] = valuesOf(objects)
-			observed[child.ID] = children[child.ID]
+			children[child.ID] = valuesOf(r.inOrder(child.ID, objects))
+			observed[child.ID] = valuesOf(objects)
 		case len(objects) == 0:
 			observed[child.ID] = nil
 		default:
@@ -156,6 +157,8 @@ func (r *runner) variables(as func(*unstructured.Unstructured) *unstructured.Uns
 		"parent": parent, "status": status, "children": value.FromJSON(children), "observed": value.FromJSON(observed),
 		"objects":      value.FromJSON(valuesOf(r.state.Objects)),
 		"events":       value.FromJSON(list(r.eventReasons())),
+		"created":      value.FromJSON(list(objectNames(r.state.Created))),
+		"updated":      value.FromJSON(list(objectNames(r.state.Updated))),
 		"deleted":      value.FromJSON(list(objectNames(r.state.Deleted))),
 		"recreated":    value.FromJSON(list(objectNames(r.state.Recreated))),
 		celenv.NowName: types.Timestamp{Time: r.state.Now},
@@ -177,6 +180,25 @@ func (r *runner) rendered(objects []*unstructured.Unstructured) *unstructured.Un
 		}
 	}
 	return objects[0]
+}
+
+// inOrder are the objects of a child that the rule renders now, in the order of its items, as rules read them; all if nothing is
+// rendered any more.
+func (r *runner) inOrder(id string, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	if r.state.Preview == nil || r.state.Preview.Evaluation == nil {
+		return objects
+	}
+	items := map[int]*unstructured.Unstructured{}
+	for _, object := range objects {
+		if _, index, ok := r.state.Preview.Evaluation.ItemScope(id, object); ok {
+			items[index] = object
+		}
+	}
+	var found []*unstructured.Unstructured
+	for _, index := range slices.Sorted(maps.Keys(items)) {
+		found = append(found, items[index])
+	}
+	return found
 }
 
 // newest is the object that observed is if a child has several, because its name has changed.

@@ -29,6 +29,8 @@ func (r *runner) compare(ctx context.Context) {
 	r.compareConditions(e.Conditions)
 	r.compareNodes(e)
 	r.compareWords("events", e.Events, r.eventReasons())
+	r.compareWords("created", e.Created, objectNames(r.state.Created))
+	r.compareWords("updated", e.Updated, objectNames(r.state.Updated))
 	r.compareWords("deleted", e.Deleted, objectNames(r.state.Deleted))
 	r.compareWords("recreated", e.Recreated, objectNames(r.state.Recreated))
 	for _, that := range e.That {

@@ -83,7 +83,7 @@ func Run(ctx context.Context, path string, o Options, coverage *Coverage) *FileR
 		return result
 	}
 	if coverage != nil {
-		o.Rules.Branches = coverage.ofBranch
+		o.Rules.Branches, o.Rules.Conditions = coverage.ofBranch, coverage.ofCondition
 	}
 	s, err := load(ctx, f, o.Rules)
 	if err != nil {

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -77,9 +78,11 @@ func (s *Simulation) preview(ctx context.Context) *preview.Preview {
 	return preview.Evaluate(ctx, in)
 }
 
-// apply writes what was rendered. It lists what stays, and tells whether anything changed.
+// apply writes what was rendered, batch by batch. It lists what stays, and tells whether anything changed.
 func (s *Simulation) apply(nodes []preview.Node) (rendered map[identity.ID]bool, changed bool) {
 	rendered = map[identity.ID]bool{}
+	nodes = slices.Clone(nodes)
+	slices.SortStableFunc(nodes, func(a, b preview.Node) int { return cmp.Compare(a.Batch, b.Batch) })
 	for _, node := range nodes {
 		for _, object := range node.Objects {
 			rendered[identity.Of(object.Unstructured)] = true
@@ -110,7 +113,12 @@ func (s *Simulation) applyOne(node string, object preview.Object) (changed bool)
 		s.mark(created, after)
 		s.complete(after)
 		s.touch(after)
-		delete(s.others, id) // it was adopted
+		if s.others[id] != nil {
+			s.updated = append(s.updated, id) // it was adopted
+		} else if !slices.Contains(s.recreated, id) {
+			s.made = append(s.made, id)
+		}
+		delete(s.others, id)
 		s.children[id] = created
 		return true
 	}
@@ -127,6 +135,7 @@ func (s *Simulation) applyOne(node string, object preview.Object) (changed bool)
 		after.SetGeneration(before.GetGeneration() + 1)
 	}
 	s.touch(after)
+	s.updated = append(s.updated, id)
 	existing.Object = after
 	return true
 }

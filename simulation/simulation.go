@@ -70,9 +70,9 @@ type Simulation struct {
 	// wakeAt is when time alone asks for another evaluation; zero: never.
 	wakeAt time.Time
 
-	events             []program.Event
-	deleted, recreated []identity.ID
-	last               *preview.Preview
+	events                            []program.Event
+	made, updated, deleted, recreated []identity.ID
+	last                              *preview.Preview
 }
 
 // child is an object that the rule created.
@@ -91,11 +91,12 @@ type State struct {
 	Children map[string][]*unstructured.Unstructured
 	// Objects are all others, by kind, namespace and name.
 	Objects []*unstructured.Unstructured
-	// Events are those that were emitted since the state before, and Deleted and Recreated the objects that went and that were
-	// deleted to be created again.
-	Events             []program.Event
-	Deleted, Recreated []identity.ID
-	Now                time.Time
+	// Events are those that were emitted since the state before.
+	Events []program.Event
+	// Created and Updated are the children that were created and changed since, in the order of these writes, Deleted the objects
+	// that went, and Recreated those that were deleted to be created again.
+	Created, Updated, Deleted, Recreated []identity.ID
+	Now                                  time.Time
 }
 
 // takesConditions tells whether an object has conditions such as Ready.
@@ -371,9 +372,9 @@ func compare(a, b *unstructured.Unstructured) int {
 func (s *Simulation) state() *State {
 	state := &State{
 		Preview: s.last, Children: map[string][]*unstructured.Unstructured{},
-		Events: s.events, Deleted: s.deleted, Recreated: s.recreated, Now: s.now,
+		Events: s.events, Created: s.made, Updated: s.updated, Deleted: s.deleted, Recreated: s.recreated, Now: s.now,
 	}
-	s.events, s.deleted, s.recreated = nil, nil, nil
+	s.events, s.made, s.updated, s.deleted, s.recreated = nil, nil, nil, nil, nil
 	if s.parent != nil {
 		state.Parent = s.patched(s.parent)
 	}

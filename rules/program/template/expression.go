@@ -34,7 +34,12 @@ type Expression struct {
 	// Into is the schema of the field that takes the value; nil if it is not known, or if
 	// the type of the value has shown that it fits.
 	Into *openapi.Schema
+	// noted is called with what a condition came to. nil: nobody asks.
+	noted func(holds bool)
 }
+
+// Note has a function called with what the expression comes to as a condition.
+func (x *Expression) Note(f func(holds bool)) { x.noted = f }
 
 // Eval computes the value.
 func (x *Expression) Eval(s Scope) (ref.Val, *Problem) {
@@ -58,6 +63,9 @@ func (x *Expression) IsTrue(s Scope) (bool, *Problem) {
 	b, ok := val.Value().(bool)
 	if !ok {
 		return false, Failure("%s: must be true or false, and is %s", Shorten(x.Text), value.TypeText(val))
+	}
+	if x.noted != nil {
+		x.noted(b)
 	}
 	return b, nil
 }
