@@ -42,6 +42,9 @@ type Options struct {
 	// Branches is called for each ?: of the rule when it is compiled, with its condition and where its two sides begin. It returns
 	// what is called with the condition whenever that is evaluated. nil: nobody asks, and it costs nothing.
 	Branches func(condition string, yes, no diagnostic.Position) func(holds bool)
+	// Conditions is called for each condition of the rule, such as a when, when it is compiled, with its place and where it begins.
+	// It returns what is called whenever the condition was evaluated. nil: nobody asks.
+	Conditions func(place string, at diagnostic.Position) func(holds bool)
 	// Limits bound what an evaluation takes.
 	Limits template.Limits
 	// Observe is called with each expression once its types are known, and with the types of its
@@ -286,6 +289,9 @@ func (c *compiler) condition(n *yamltree.Node, sc *compileScope, u *flow.Uses) *
 	x, part := c.boolean(n, sc, u)
 	if x != nil {
 		c.checkConstant(n, part, x, sc)
+		if c.opts.Conditions != nil {
+			x.run.Note(c.opts.Conditions(sc.place, c.rule.Source.At(n)))
+		}
 	}
 	return x
 }

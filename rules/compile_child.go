@@ -248,7 +248,10 @@ func (c *compiler) checkRange(n *yamltree.Node, x *template.Expression, typ chec
 		return
 	}
 	s, _ := n.Text()
-	c.reportAt(n, strings.Index(s, x.Text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typ.Inner())
+	f := c.reportAt(n, strings.Index(s, x.Text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typ.Inner())
+	if typ.CanBe(types.IntKind) {
+		f.WithHint("write lists.range(%s) for an item for each number from 0", template.Shorten(x.Text))
+	}
 }
 
 // locals prepares the variables of a child or a lookup; they are compiled when

@@ -215,6 +215,8 @@ func (d *decoder) expect(n *yamltree.Node, path string, e *Expect) {
 		"skipped":   func(n *yamltree.Node, path string) { e.Skipped = d.expectedItems(n, path) },
 		"that":      func(n *yamltree.Node, path string) { e.That = d.expectedItems(n, path) },
 		"events":    func(n *yamltree.Node, path string) { e.Events = d.expectedTexts(n, path) },
+		"created":   func(n *yamltree.Node, path string) { e.Created = d.expectedTexts(n, path) },
+		"updated":   func(n *yamltree.Node, path string) { e.Updated = d.expectedTexts(n, path) },
 		"deleted":   func(n *yamltree.Node, path string) { e.Deleted = d.expectedTexts(n, path) },
 		"recreated": func(n *yamltree.Node, path string) { e.Recreated = d.expectedTexts(n, path) },
 		"output": func(n *yamltree.Node, path string) {

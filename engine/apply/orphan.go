@@ -29,14 +29,8 @@ func (w *Writer) Orphan(ctx context.Context, gvr schema.GroupVersionResource, li
 
 func (w *Writer) orphanExactly(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner) (*unstructured.Unstructured, error) {
 	ref := mark.RefOf(live)
-	metadata := map[string]any{
-		"uid": string(ref.UID), "resourceVersion": live.GetResourceVersion(),
-		"labels":      map[string]any{mark.LabelRule: nil, mark.LabelParentUID: nil, mark.LabelNode: nil},
-		"annotations": map[string]any{mark.AnnotationOwner: nil, mark.AnnotationApplied: nil, mark.AnnotationRetained: owner.RetainedBy()},
-	}
-	if mark.RefersTo(live, owner.Parent.UID) {
-		metadata["ownerReferences"] = mark.WithoutReference(live, owner.Parent.UID)
-	}
+	metadata := mark.Orphaned(live, owner)
+	metadata["uid"], metadata["resourceVersion"] = string(ref.UID), live.GetResourceVersion()
 	answer, err := w.patchMetadata(ctx, gvr, ref, fieldset.Manager, metadata)
 	if err != nil {
 		return nil, fmt.Errorf("orphan %s: %w", ref, err)

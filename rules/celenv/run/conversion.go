@@ -121,13 +121,13 @@ func (m Conversion) ofText(id int64, text string) (any, error) {
 	case ToTimestamp:
 		t, err := timeOf(text)
 		if err != nil {
-			return nil, &value.ReadError{NodeID: id, Reason: value.ReasonFormat, Found: "no time, such as 2026-01-31T12:00:00Z"}
+			return nil, &value.ReadError{NodeID: id, Reason: value.ReasonFormat, Text: text, Found: value.NoTime}
 		}
 		return types.Timestamp{Time: t}, nil
 	case ToDuration:
 		d, err := strfmt.ParseDuration(text)
 		if err != nil {
-			return nil, &value.ReadError{NodeID: id, Reason: value.ReasonFormat, Found: "no duration, such as 90s or 1h30m"}
+			return nil, &value.ReadError{NodeID: id, Reason: value.ReasonFormat, Text: text, Found: value.NoDuration}
 		}
 		return types.Duration{Duration: d}, nil
 	}
