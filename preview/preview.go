@@ -121,6 +121,8 @@ type Kept struct {
 	Object *unstructured.Unstructured
 	// Why says what is done and why.
 	Why string
+	// Recreated is true if it is deleted and created again later: once its rollout has come to it, or what it depends on is ready.
+	Recreated bool
 	// NotReady says why the object that exists is not ready; without a message it is, or does not exist.
 	NotReady program.Problem
 }
@@ -240,7 +242,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 // write to.
 func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node Node, live []*unstructured.Unstructured) {
 	for _, object := range rendered.Kept {
-		node.Kept = append(node.Kept, Kept{Object: object, Why: w.whyKept(&rendered, object)})
+		node.Kept = append(node.Kept, Kept{Object: object, Why: w.whyKept(&rendered, object), Recreated: w.recreatesLater(&rendered, object)})
 	}
 	live = make([]*unstructured.Unstructured, len(rendered.Objects))
 	for i, object := range rendered.Objects {

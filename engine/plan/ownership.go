@@ -54,7 +54,12 @@ func (p *Plan) Finalizer() (name, manager string) { return finalizers + p.ID, fi
 
 // HasFinalizer tells whether a parent has the rule's finalizer.
 func (p *Plan) HasFinalizer(parent *unstructured.Unstructured) bool {
-	return slices.Contains(parent.GetFinalizers(), finalizers+p.ID)
+	return HasFinalizer(parent, p.ID)
+}
+
+// HasFinalizer tells whether a parent has the finalizer of the rule with that id.
+func HasFinalizer(parent *unstructured.Unstructured, ruleID string) bool {
+	return slices.Contains(parent.GetFinalizers(), finalizers+ruleID)
 }
 
 // CanOwn tells whether a child can carry an owner reference to its parent: one in
