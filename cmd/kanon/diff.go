@@ -19,6 +19,7 @@ import (
 	"kanon.dev/kanon/livediff"
 	"kanon.dev/kanon/livepreview"
 	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
@@ -53,7 +54,8 @@ PARENT is the name of a parent in the cluster, or a file with one, which need no
 the cluster yet. Of several parents, a summary is printed as well.
 
 Left out are the labels and annotations by which Kanon knows its children, its own
-conditions, and the values of Secrets.
+conditions, and the values of Secrets. Nothing is shown for a suspended rule or
+parent, and for a parent that is being deleted only what finalize does.
 
 The exit code is 0 without differences, 1 with some, and more than 1 when something
 went wrong, as of kubectl diff.`,
@@ -126,6 +128,10 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 	}
 	program, err := o.program(cmd, args[0], files, kinds)
 	if err != nil {
+		return err
+	}
+	if program.Suspend {
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "# the rule is suspended: Kanon changes nothing for it\n")
 		return err
 	}
 	c := &comparison{options: o, client: client, kinds: kinds, program: program, out: cmd.OutOrStdout(), color: hasColors(cmd.OutOrStdout())}
@@ -233,7 +239,7 @@ func (c *comparison) written(ctx context.Context, file, namespace string) ([]*un
 func (c *comparison) run(cmd *cobra.Command, parents []*unstructured.Unstructured) error {
 	defer sayIfSlow(cmd.ErrOrStderr(), fmt.Sprintf("Comparing %s with the cluster…", manifests.Counted(len(parents), "parent")))()
 	differ := livediff.New(livepreview.Options{Client: c.client, Kinds: c.kinds, Program: c.program, Namespace: c.options.kanonNamespace, Now: time.Now()})
-	summary := livediff.NewSummary(parents, c.program.PruneLimit)
+	summary := livediff.NewSummary(parents, c.program.PruneLimit, c.options.selector != "" || c.options.namespace != "")
 	for _, parent := range parents {
 		changes, err := differ.Diff(cmd.Context(), parent)
 		if err != nil {
@@ -262,10 +268,19 @@ func (c *comparison) print(changes *livediff.Changes) error {
 		at = namespace + "/" + at
 	}
 	who := changes.Parent.GetKind() + " " + at
-	if changes.Preview.Unmatched != "" {
+	var nodes []preview.Node
+	switch {
+	case changes.Idle != "":
+		fmt.Fprintf(&text, "# %s %s: Kanon changes nothing for it\n", who, changes.Idle)
+	case changes.Preview.Unmatched != "":
 		fmt.Fprintf(&text, "# %s: the rule does not select it: %s\n", who, changes.Preview.Unmatched)
+	default:
+		nodes = changes.Preview.Nodes
 	}
-	for _, node := range changes.Preview.Nodes {
+	if changes.Parent.GetDeletionTimestamp() != nil && changes.Idle == "" {
+		fmt.Fprintf(&text, "# %s is being deleted: this is what finalize does\n", who)
+	}
+	for _, node := range nodes {
 		if node.State == program.StateWaiting || node.State == program.StateFailed {
 			fmt.Fprintf(&text, "# %s: child %s %s: %s\n", who, node.ID, map[bool]string{true: "waits", false: "fails"}[node.State == program.StateWaiting], node.Text())
 		}
