@@ -125,6 +125,8 @@ type Kept struct {
 	Why string
 	// Ending says whether the object is deleted, or stays, when it is no longer wanted.
 	Ending program.Ending
+	// Recreated is true if it is deleted and created again later: once its rollout has come to it, or what it depends on is ready.
+	Recreated bool
 	// NotReady says why the object that exists is not ready; without a message it is, or does not exist.
 	NotReady program.Problem
 }
@@ -247,7 +249,9 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 // write to.
 func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node Node, live []*unstructured.Unstructured) {
 	for _, object := range rendered.Kept {
-		node.Kept = append(node.Kept, Kept{Object: object, Why: w.whyKept(&rendered, object), Ending: ev.Ending(object)})
+		node.Kept = append(node.Kept, Kept{
+			Object: object, Why: w.whyKept(&rendered, object), Ending: ev.Ending(object), Recreated: w.recreatesLater(&rendered, object),
+		})
 	}
 	live = make([]*unstructured.Unstructured, len(rendered.Objects))
 	for i, object := range rendered.Objects {

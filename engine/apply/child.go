@@ -179,22 +179,16 @@ func (c *Child) generatedConflict(live *unstructured.Unstructured) error {
 	return nil
 }
 
-// content is what is applied to live: the child's Object, or, where live lacks what holds an ignored field, the
-// Object with that as it is made.
+// content is what is applied to live, as ContentFor has it. If live lacks something, the object as it is now decides.
 func (w *Writer) content(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (map[string]any, error) {
-	if child.Whole == nil {
-		return child.Object.Object, nil
-	}
-	if _, missing, err := child.Without(child.Whole, live); err != nil || !missing {
-		return child.Object.Object, err
+	content, missing, err := child.ContentFor(live)
+	if err != nil || !missing {
+		return content, err
 	}
 	fresh, err := w.Reread(ctx, gvr, live)
 	if err != nil {
 		return nil, err
 	}
-	left, _, err := child.Without(child.Whole, fresh)
-	if err != nil {
-		return nil, err
-	}
-	return child.WithMarks(left), nil
+	content, _, err = child.ContentFor(fresh)
+	return content, err
 }

@@ -183,14 +183,19 @@ func (e *FieldConflictError) Error() string {
 	return fmt.Sprintf("%s: %s has another value, of field manager %s; %s", e.Ref, e.Path, e.Manager, e.Why)
 }
 
-// writeError tells permanent refusals from those that are worth another try.
-func (c *Child) writeError(verb string, err error) error {
+func (c *Child) writeError(verb string, err error) error { return WriteError(verb, c.Object, err) }
+
+// WriteError tells permanent refusals of an object, an *InvalidError and a *NamespaceMissingError, from errors that are worth another
+// try, which begin with verb.
+func WriteError(verb string, object *unstructured.Unstructured, err error) error {
+	ref := mark.RefOf(object)
+	ref.UID = ""
 	switch {
-	case refusal.LacksNamespace(err, c.Ref.Namespace):
-		return &NamespaceMissingError{Ref: c.Ref, Err: err}
+	case refusal.LacksNamespace(err, ref.Namespace):
+		return &NamespaceMissingError{Ref: ref, Err: err}
 	case refusal.Permanent(err):
-		return &InvalidError{Ref: c.Ref, Err: err, Fields: invalidBase64(c.Object)}
+		return &InvalidError{Ref: ref, Err: err, Fields: invalidBase64(object)}
 	default:
-		return fmt.Errorf("%s %s: %w", verb, c.Ref, err)
+		return fmt.Errorf("%s %s: %w", verb, ref, err)
 	}
 }

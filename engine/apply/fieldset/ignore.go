@@ -42,6 +42,19 @@ func (d *Desired) Without(content map[string]any, live *unstructured.Unstructure
 	return left, missing, nil
 }
 
+// ContentFor is what is applied to live: the object, or where live lacks what holds an ignored field, the object with that as it is
+// created. missing is true then.
+func (d *Desired) ContentFor(live *unstructured.Unstructured) (content map[string]any, missing bool, err error) {
+	if d.Whole == nil {
+		return d.Object.Object, false, nil
+	}
+	left, missing, err := d.Without(d.Whole, live)
+	if err != nil || !missing {
+		return d.Object.Object, false, err
+	}
+	return d.WithMarks(left), true, nil
+}
+
 // split gives the object its two forms, where something is ignored.
 func (d *Desired) split() error {
 	if len(d.Ignore) == 0 {
