@@ -71,22 +71,7 @@ func (e *Engine) newReporter() *background.Reporter {
 }
 
 func (l *catalogLoop) run(ctx context.Context) {
-	timer := time.NewTimer(catalog.GracePeriod)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-l.inbox.Bell().Rung():
-		case <-timer.C:
-			l.inbox.Bell().Wake()
-		}
-		timer.Stop()
-		if again := l.update(ctx); again > 0 {
-			timer.Reset(again)
-		}
-		l.inbox.Bell().Done()
-	}
+	l.inbox.Bell().Loop(ctx, catalog.GracePeriod, func() time.Duration { return l.update(ctx) })
 }
 
 // update takes in what changed, and returns after what time to call it again even if nothing changes; zero: never.

@@ -3,13 +3,11 @@ package livediff
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/livepreview"
@@ -32,6 +30,8 @@ const (
 	Status    Action = "status"
 	// Refused is for what cannot be written.
 	Refused Action = "refuse"
+	// Kept is for what would be deleted, and is not because something else is refused.
+	Kept Action = "keep"
 )
 
 // Change is what would be done with one object.
@@ -42,6 +42,8 @@ type Change struct {
 	Message string
 	// before and after are the object; nil if it does not exist.
 	before, after *unstructured.Unstructured
+	// recreates is true if the object is deleted first where the change is refused.
+	recreates bool
 }
 
 // Title is the change in a few words: "change Deployment.apps shop/web".
@@ -55,85 +57,12 @@ func (c Change) Title() string {
 
 // Unified is the change as a unified diff; empty for what is not written. Values of Secrets are not shown.
 func (c Change) Unified() string {
-	if c.Action == Refused || c.Action == Orphaned {
+	if c.Action == Refused || c.Action == Orphaned || c.Action == Kept {
 		return ""
 	}
 	name := strings.ReplaceAll(identity.Of(c.Object).String(), " ", "/")
-	before, after := shown(c.before, c.after)
+	before, after := c.shown()
 	return textdiff.Unified("live/"+name, before, "rule/"+name, after)
-}
-
-// shown are both sides as YAML, without what is not for people.
-func shown(before, after *unstructured.Unstructured) (old, updated []byte) {
-	a, b := withoutNoise(before), withoutNoise(after)
-	maskSecrets(a, b)
-	return textOf(a), textOf(b)
-}
-
-func textOf(object map[string]any) []byte {
-	if object == nil {
-		return nil
-	}
-	text, err := yaml.Marshal(object)
-	if err != nil {
-		return []byte(err.Error() + "\n")
-	}
-	return text
-}
-
-// withoutNoise is an object without what changes with every write, and without Kanon's marks.
-func withoutNoise(object *unstructured.Unstructured) map[string]any {
-	if object == nil {
-		return nil
-	}
-	out := object.DeepCopy()
-	for _, field := range []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"} {
-		unstructured.RemoveNestedField(out.Object, "metadata", field)
-	}
-	annotations, given := out.GetAnnotations(), out.GetLabels()
-	maps.DeleteFunc(annotations, func(name, _ string) bool { return isMark(name) })
-	maps.DeleteFunc(given, func(name, _ string) bool { return isMark(name) })
-	out.SetAnnotations(annotations)
-	out.SetLabels(given)
-	out.SetOwnerReferences(nil)
-	delete(out.Object, "status")
-	return out.Object
-}
-
-func isMark(name string) bool { return strings.HasPrefix(name, "kanon.dev/") }
-
-// maskSecrets hides the values of a Secret, so that one still sees which differ.
-func maskSecrets(before, after map[string]any) {
-	for _, field := range []string{"data", "stringData"} {
-		old, updated := fieldOf(before, field), fieldOf(after, field)
-		for key, value := range updated {
-			was, existed := old[key]
-			updated[key] = "(hidden)"
-			if existed && equality.Semantic.DeepEqual(was, value) {
-				old[key] = "(hidden)"
-			} else if existed {
-				old[key], updated[key] = "(hidden, before)", "(hidden, after)"
-			}
-		}
-		for key := range old {
-			if text, _ := old[key].(string); !strings.HasPrefix(text, "(hidden") {
-				old[key] = "(hidden)"
-			}
-		}
-	}
-}
-
-// fieldOf is a mapping in a Secret; nil for other objects.
-func fieldOf(object map[string]any, field string) map[string]any {
-	if object["kind"] != "Secret" || object["apiVersion"] != "v1" {
-		return nil
-	}
-	values, _ := object[field].(map[string]any)
-	return values
-}
-
-func shownEqual(c Change) (before, after string) {
-	return string(textOf(withoutNoise(c.before))), string(textOf(withoutNoise(c.after)))
 }
 
 // statusChange is what would change in the parent's status, but for Kanon's own conditions.
@@ -141,13 +70,16 @@ func (d *Differ) statusChange(parent *unstructured.Unstructured, out program.Out
 	if out.StatusHeld || len(out.Status) == 0 {
 		return nil
 	}
-	before, _ := parent.Object["status"].(map[string]any)
-	after := runtime.DeepCopyJSON(map[string]any{"status": before})
+	before := map[string]any{}
+	if status, _ := parent.Object["status"].(map[string]any); status != nil {
+		before["status"] = status
+	}
+	after := runtime.DeepCopyJSON(before)
 	overlay.Apply(d.options.Kinds.Schema(parent.GroupVersionKind()), after, nil, map[string]any{"status": out.Status})
-	if equality.Semantic.DeepEqual(map[string]any{"status": before}, after) || before == nil && len(out.Status) == 0 {
+	if equality.Semantic.DeepEqual(before, after) {
 		return nil
 	}
-	return []Change{{Action: Status, Object: parent, before: bare(parent, before), after: bare(parent, after["status"])}}
+	return []Change{{Action: Status, Object: parent, before: bare(parent, before["status"]), after: bare(parent, after["status"])}}
 }
 
 // bare is an object that has nothing but a name and one field. The field is called status in the diff.
@@ -155,7 +87,9 @@ func bare(of *unstructured.Unstructured, status any) *unstructured.Unstructured 
 	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": of.GetAPIVersion(), "kind": of.GetKind()}}
 	out.SetName(of.GetName())
 	out.SetNamespace(of.GetNamespace())
-	out.Object["status of "+strings.ToLower(of.GetKind())] = status
+	if status != nil {
+		out.Object["status of "+strings.ToLower(of.GetKind())] = status
+	}
 	return out
 }
 

@@ -16,16 +16,16 @@ func (c *Changes) Print(w io.Writer, color bool) error {
 	if namespace := c.Parent.GetNamespace(); namespace != "" {
 		who = c.Parent.GetKind() + " " + namespace + "/" + c.Parent.GetName()
 	}
-	if c.Preview.Unmatched != "" {
+	switch {
+	case c.Idle != "":
+		fmt.Fprintf(&text, "# %s %s: Kanon changes nothing for it\n", who, c.Idle)
+	case c.Preview.Unmatched != "":
 		fmt.Fprintf(&text, "# %s: the rule does not select it: %s\n", who, c.Preview.Unmatched)
-	}
-	for _, node := range c.Preview.Nodes {
-		switch node.State {
-		case program.StateWaiting:
-			fmt.Fprintf(&text, "# %s: child %s waits: %s\n", who, node.ID, node.Text())
-		case program.StateFailed:
-			fmt.Fprintf(&text, "# %s: child %s fails: %s\n", who, node.ID, node.Text())
-		}
+	case c.Parent.GetDeletionTimestamp() != nil:
+		fmt.Fprintf(&text, "# %s is being deleted: this is what finalize does\n", who)
+		fallthrough
+	default:
+		c.printProblems(&text, who)
 	}
 	for _, change := range c.All {
 		fmt.Fprintf(&text, "# %s: %s\n", who, change.Title())
@@ -39,4 +39,16 @@ func (c *Changes) Print(w io.Writer, color bool) error {
 		return fmt.Errorf("print the differences: %w", err)
 	}
 	return nil
+}
+
+// printProblems writes which children wait, and which fail.
+func (c *Changes) printProblems(text *strings.Builder, who string) {
+	for _, node := range c.Preview.Nodes {
+		switch node.State {
+		case program.StateWaiting:
+			fmt.Fprintf(text, "# %s: child %s waits: %s\n", who, node.ID, node.Text())
+		case program.StateFailed:
+			fmt.Fprintf(text, "# %s: child %s fails: %s\n", who, node.ID, node.Text())
+		}
+	}
 }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/guard"
-	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -19,8 +18,12 @@ import (
 type Summary struct {
 	parents, affected int
 	counts            map[counted]int
-	guard             guard.Guard
-	revision          guard.Revision
+	// idle counts the parents for which Kanon changes nothing, by the reason.
+	idle     map[Idle]int
+	guard    guard.Guard
+	revision guard.Revision
+	// partial is true if the rule may have other parents, and loses if any of these may lose something.
+	partial, loses bool
 }
 
 // counted is what is counted together.
@@ -29,9 +32,11 @@ type counted struct {
 	kind   schema.GroupVersionKind
 }
 
-// NewSummary makes the Summary of these parents. pruneLimit is that of the rule.
-func NewSummary(parents []*unstructured.Unstructured, pruneLimit int) *Summary {
-	s := &Summary{parents: len(parents), counts: map[counted]int{}, revision: guard.Revision{Hash: "diff", Limit: pruneLimit}}
+// NewSummary makes the Summary of these parents. pruneLimit is that of the rule, and partial is true if it may have other parents.
+func NewSummary(parents []*unstructured.Unstructured, pruneLimit int, partial bool) *Summary {
+	s := &Summary{
+		parents: len(parents), counts: map[counted]int{}, idle: map[Idle]int{}, revision: guard.Revision{Hash: "diff", Limit: pruneLimit}, partial: partial,
+	}
 	keys := queue.Keys{}
 	for _, parent := range parents {
 		keys[keyOf(parent)] = true
@@ -46,17 +51,24 @@ func keyOf(parent *unstructured.Unstructured) queue.Key {
 
 // Add takes in what changes for one of the parents.
 func (s *Summary) Add(changes *Changes) {
-	var deleted []identity.ID
 	for _, change := range changes.All {
 		s.counts[counted{change.Action, change.Object.GroupVersionKind()}]++
-		if change.Action == Deleted {
-			deleted = append(deleted, identity.Of(change.Object))
-		}
 	}
 	if len(changes.All) > 0 {
 		s.affected++
 	}
-	s.guard.Decide(s.revision, keyOf(changes.Parent), deleted)
+	if changes.Idle != "" {
+		s.idle[changes.Idle]++
+	}
+	s.loses = s.loses || len(changes.losses) > 0
+	switch parent := keyOf(changes.Parent); {
+	case changes.Idle == Terminating:
+		s.guard.Excuse(s.revision, parent)
+	case changes.unsure:
+		s.guard.Doubt(s.revision, parent, changes.losses)
+	default:
+		s.guard.Decide(s.revision, parent, changes.losses)
+	}
 }
 
 // Differs reports whether anything changes for any parent.
@@ -68,6 +80,13 @@ func (s *Summary) String() string {
 	for what, n := range s.counts {
 		parts = append(parts, what.say(n))
 	}
+	for why, n := range s.idle {
+		text := string(why)
+		if n > 1 {
+			text = strings.Replace(text, "is ", "are ", 1)
+		}
+		parts = append(parts, countOf(n)+" "+text)
+	}
 	slices.Sort(parts)
 	if len(parts) == 0 {
 		parts = []string{"nothing changes"}
@@ -75,11 +94,18 @@ func (s *Summary) String() string {
 	if blocked := s.guard.Blocked(); blocked != nil {
 		parts = append(parts, "the prune guard would block the deletions: this rule "+blocked.Reason)
 	}
-	parents := fmt.Sprintf("%d parents", s.parents)
-	if s.parents == 1 {
-		parents = "1 parent"
+	if s.partial && s.loses {
+		parts = append(parts, "the prune guard counts the rule's other parents, too, which are not compared here")
 	}
-	return parents + ": " + strings.Join(parts, ", ")
+	return countOf(s.parents) + ": " + strings.Join(parts, ", ")
+}
+
+// countOf is how many parents there are.
+func countOf(parents int) string {
+	if parents == 1 {
+		return "1 parent"
+	}
+	return fmt.Sprintf("%d parents", parents)
 }
 
 // verbs are what happens to one object, and to several.
@@ -92,6 +118,7 @@ var verbs = map[Action][2]string{ //nolint:gochecknoglobals // a table
 	Patched:   {"is patched", "are patched"},
 	Status:    {"has another status", "have another status"},
 	Refused:   {"is refused", "are refused"},
+	Kept:      {"is kept", "are kept"},
 }
 
 func (c counted) say(n int) string {

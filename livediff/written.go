@@ -2,33 +2,45 @@ package livediff
 
 import (
 	"context"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
 
-	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/overlay"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // AsWritten is a parent as it would be in the cluster once it is applied: laid over the one that exists, with defaults, by a
 // server-side dry run.
 func AsWritten(ctx context.Context, client dynamic.ResourceInterface, written *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	existing, err := client.Get(ctx, written.GetName(), metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("get %s: %w", identity.Of(written), err)
-	}
 	var parent *unstructured.Unstructured
-	if err != nil {
-		parent, err = client.Create(ctx, written, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	} else {
-		overlay.Apply(nil, existing.Object, nil, written.Object)
-		parent, err = client.Update(ctx, existing, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
+		parent, err = asWritten(ctx, client, written)
+		return err
+	})
+	if err == nil {
+		return parent, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("dry run of %s: %w", identity.Of(written), err)
+	err = apply.WriteError("dry run of", written, err)
+	if syntax.IsSecret(written.GroupVersionKind()) {
+		err = conditions.Redact(err)
 	}
-	return parent, nil
+	return nil, err
+}
+
+func asWritten(ctx context.Context, client dynamic.ResourceInterface, written *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	existing, err := client.Get(ctx, written.GetName(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return client.Create(ctx, written, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	case err != nil:
+		return nil, err
+	}
+	overlay.Apply(nil, existing.Object, nil, written.Object)
+	return client.Update(ctx, existing, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 }

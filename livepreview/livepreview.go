@@ -120,6 +120,9 @@ func New(o Options) *Previewer {
 	return &Previewer{options: o, ruleID: mark.RuleID(o.Namespace, namespace, o.Program.Name)}
 }
 
+// RuleID is what marks and finalizers name the rule by.
+func (p *Previewer) RuleID() string { return p.ruleID }
+
 // Preview is what the rule makes of one parent, and what it was made of. Objects are only read.
 type Preview struct {
 	*preview.Preview
@@ -180,12 +183,30 @@ func (p *Previewer) Preview(ctx context.Context, parent *unstructured.Unstructur
 // Pruned is a child of the parent that the rule does not render.
 type Pruned struct {
 	Object *unstructured.Unstructured
+	// Node is the child of the rule that made it.
+	Node string
 	// Orphaned is true if its deletionPolicy keeps it.
 	Orphaned bool
 }
 
+// Children are the parent's children by their marks, sorted. What only an owner reference ties to the parent is left as it is when it
+// is not rendered, and so it is not among them.
+func (p *Preview) Children() []ending.Child {
+	var all []ending.Child
+	for id := range p.Owned {
+		object := p.Objects[id]
+		if owner, marked := mark.ReadOwner(object); marked && owner.Parent.UID == p.Parent.GetUID() {
+			all = append(all, ending.Child{Object: object, Owner: owner, IsMarked: true})
+		}
+	}
+	slices.SortFunc(all, func(a, b ending.Child) int {
+		return cmp.Compare(identity.Of(a.Object).String(), identity.Of(b.Object).String())
+	})
+	return all
+}
+
 // Pruned lists the parent's children that the rule does not render and that are not being deleted, sorted. They are deleted or orphaned
-// once Preview.MayPrune is true. A child without a mark, which only its owner reference ties to the parent, is left as it is.
+// once Preview.MayPrune is true.
 func (p *Preview) Pruned() []Pruned {
 	rendered := map[identity.ID]bool{}
 	for _, object := range p.Rendered() {
@@ -196,17 +217,11 @@ func (p *Preview) Pruned() []Pruned {
 		policies.ByNode[child.ID] = child.Ending
 	}
 	var all []Pruned
-	for id := range p.Owned {
-		object := p.Objects[id]
-		owner, marked := mark.ReadOwner(object)
-		if !marked || owner.Parent.UID != p.Parent.GetUID() || rendered[id] || object.GetDeletionTimestamp() != nil {
-			continue
+	for _, child := range p.Children() {
+		if !rendered[identity.Of(child.Object)] && !child.IsDeleting() {
+			all = append(all, Pruned{Object: child.Object, Node: child.Owner.Node, Orphaned: policies.KeepsPruned(child)})
 		}
-		all = append(all, Pruned{Object: object, Orphaned: policies.KeepsPruned(ending.Child{Object: object, Owner: owner, IsMarked: true})})
 	}
-	slices.SortFunc(all, func(a, b Pruned) int {
-		return cmp.Compare(identity.Of(a.Object).String(), identity.Of(b.Object).String())
-	})
 	return all
 }
 

@@ -64,9 +64,9 @@ func appendObjects(objects []*unstructured.Unstructured, document []byte) ([]*un
 	return objects, err
 }
 
-// InDefaultNamespace gives objects without a namespace, of kinds that rules are for, read or render, the one that kubectl would
-// give them.
-func InDefaultNamespace(programs []*program.Program, objects []*unstructured.Unstructured) {
+// InDefaultNamespace gives objects without a namespace, of kinds that have one, the one that kubectl would give them. Of kinds that
+// are not known here, programs say whether they have one.
+func (k *Kinds) InDefaultNamespace(programs []*program.Program, objects []*unstructured.Unstructured) {
 	namespaced := map[schema.GroupKind]bool{}
 	for _, program := range programs {
 		parent := program.Parent
@@ -77,9 +77,20 @@ func InDefaultNamespace(programs []*program.Program, objects []*unstructured.Uns
 		for _, c := range program.Children {
 			namespaced[c.GVK.GroupKind()] = c.Namespaced
 		}
+		for _, p := range program.Patches {
+			if p.Target != nil {
+				namespaced[p.GVK.GroupKind()] = p.Target.Namespaced
+			}
+		}
 	}
 	for _, object := range objects {
-		if object.GetNamespace() == "" && namespaced[object.GroupVersionKind().GroupKind()] {
+		gvk := object.GroupVersionKind()
+		isNamespaced, known := namespaced[gvk.GroupKind()]
+		if !known {
+			kind, _ := k.kind(gvk)
+			isNamespaced = kind.Namespaced
+		}
+		if object.GetNamespace() == "" && isNamespaced {
 			object.SetNamespace(metav1.NamespaceDefault)
 		}
 	}

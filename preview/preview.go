@@ -74,6 +74,8 @@ type Preview struct {
 // Node is a child of the rule with the objects that would be applied.
 type Node struct {
 	program.NodeOutcome
+	// Batch counts the writes before: nodes of one batch are written side by side.
+	Batch   int
 	Objects []Object
 	// Kept are those that would not be applied: that are not to be created, or left as they are.
 	Kept []Kept
@@ -121,6 +123,10 @@ type Kept struct {
 	Object *unstructured.Unstructured
 	// Why says what is done and why.
 	Why string
+	// Ending says whether the object is deleted, or stays, when it is no longer wanted.
+	Ending program.Ending
+	// Recreated is true if it is deleted and created again later: once its rollout has come to it, or what it depends on is ready.
+	Recreated bool
 	// NotReady says why the object that exists is not ready; without a message it is, or does not exist.
 	NotReady program.Problem
 }
@@ -160,7 +166,7 @@ func asCreated(written *unstructured.Unstructured, now time.Time) *unstructured.
 // will have none before somebody changes something.
 func (p *Preview) Failed() bool {
 	for _, n := range p.Nodes {
-		if n.State == program.StateFailed || slices.ContainsFunc(n.Refused, Refused.isFinal) {
+		if n.State == program.StateFailed || slices.ContainsFunc(n.Refused, Refused.IsFinal) {
 			return true
 		}
 	}
@@ -192,8 +198,8 @@ func (p *Preview) MayPrune() bool {
 	})
 }
 
-// isFinal says whether nothing changes until somebody does something.
-func (r Refused) isFinal() bool {
+// IsFinal says whether nothing changes until somebody does something.
+func (r Refused) IsFinal() bool {
 	_, terminating := errors.AsType[*apply.TerminatingError](r.Err)
 	return !terminating
 }
@@ -214,9 +220,12 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 		return p
 	}
 	nodes := map[string]Node{}
+	count := 0
 	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
+		count++
 		for _, rendered := range batch {
 			node, live := w.write(ev, rendered)
+			node.Batch = count
 			nodes[rendered.Node] = node
 			ev.Applied(rendered.Node, live)
 		}
@@ -240,7 +249,9 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 // write to.
 func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node Node, live []*unstructured.Unstructured) {
 	for _, object := range rendered.Kept {
-		node.Kept = append(node.Kept, Kept{Object: object, Why: w.whyKept(&rendered, object)})
+		node.Kept = append(node.Kept, Kept{
+			Object: object, Why: w.whyKept(&rendered, object), Ending: ev.Ending(object), Recreated: w.recreatesLater(&rendered, object),
+		})
 	}
 	live = make([]*unstructured.Unstructured, len(rendered.Objects))
 	for i, object := range rendered.Objects {

@@ -1,6 +1,8 @@
 package preview
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -29,6 +31,20 @@ func (w *world) recreation(node string, rendered *unstructured.Unstructured, ren
 		return RecreateNever, ""
 	}
 	return RecreateIfRefused, "is changed, or deleted and recreated where the API server does not allow the change"
+}
+
+// recreatesLater says whether an object that stays as it is for now is deleted later, to be created again.
+func (w *world) recreatesLater(node *program.Rendered, object *unstructured.Unstructured) bool {
+	if live, _ := w.Live(object); live == nil { // never fails
+		return false
+	}
+	policy := w.children[node.Node].UpdatePolicy
+	if slices.Contains(node.Held, object) && policy == syntax.UpdateRecreate && w.outdated(node.Node, object) {
+		return true
+	}
+	return slices.ContainsFunc(node.Awaiting, func(a program.Awaiting) bool {
+		return a.Object == object && (policy == syntax.UpdateRecreate || policy == syntax.UpdateApplyOrRecreate || a.Renewal.IsDue())
+	})
 }
 
 // Replaced implements program.Reader. In a preview nothing was deleted.

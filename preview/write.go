@@ -191,24 +191,6 @@ func (w *writer) later(out program.Outcome) {
 	}
 }
 
-// hideSecrets is an object as it can be shown.
-func hideSecrets(object *unstructured.Unstructured) *unstructured.Unstructured {
-	if gvk := object.GroupVersionKind(); gvk.Group != "" || gvk.Kind != "Secret" {
-		return object
-	}
-	shown := object.DeepCopy()
-	for _, field := range []string{"data", "stringData"} {
-		values, isMap := shown.Object[field].(map[string]any)
-		for key := range values {
-			values[key] = "(hidden)"
-		}
-		if _, there := shown.Object[field]; there && !isMap {
-			shown.Object[field] = "(hidden)" // no Secret that can be, and it may hold what another does
-		}
-	}
-	return shown
-}
-
 func nameOf(u *unstructured.Unstructured) string {
 	if u.GetNamespace() == "" {
 		return u.GetName()

@@ -4,30 +4,28 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
-	"kanon.dev/kanon/rules/program"
 )
 
 // names are those that an assertion can read.
 //
 //nolint:gochecknoglobals // a constant in all but syntax
-var names = celenv.Scope{"parent", "status", "children", "observed", "objects", "events", "deleted", "recreated", celenv.NowName}
+var names = celenv.Scope{"parent", "status", "children", "observed", "objects", "events", "created", "updated", "deleted", "recreated", celenv.NowName}
 
-// assert evaluates an expression that must be true, and says why it is not; empty if it is.
+// assert evaluates an expression that must be true, and says why it is not; empty if it is. Values of Secrets are not shown.
 func (r *runner) assert(ctx context.Context, text string) string {
 	env, err := celenv.Shared()
 	if err != nil {
@@ -37,32 +35,34 @@ func (r *runner) assert(ctx context.Context, text string) string {
 	if len(issues) > 0 {
 		return fmt.Sprintf("%s: %s", text, issues[0].Message)
 	}
-	vars, err := r.variables()
+	q := question{runner: r, ctx: ctx}
+	if q.vars, err = r.variables(func(o *unstructured.Unstructured) *unstructured.Unstructured { return o }); err == nil {
+		q.others, err = r.variables(withoutSecrets)
+	}
 	if err != nil {
 		return err.Error()
 	}
-	switch holds, message := evaluate(ctx, expr, vars); {
+	switch holds, message := q.evaluate(expr); {
 	case message != "":
 		return fmt.Sprintf("%s: %s", text, message)
-	case holds == types.True:
+	case holds == true:
 		return ""
-	case holds != types.False:
+	case holds != false:
 		return text + " is no assertion: it gives neither true nor false"
 	}
-	return text + " is false" + r.sides(ctx, env, expr, vars)
+	return text + " is false" + q.sides(env, expr)
 }
 
-// readsSecrets tells whether an expression may read what a Secret keeps.
-func (r *runner) readsSecrets(source string) bool {
-	isSecret := func(gvk schema.GroupVersionKind) bool { return gvk.Group == "" && gvk.Kind == "Secret" }
-	if strings.Contains(source, "objects") || isSecret(r.program.Parent.GVK) && strings.Contains(source, "parent") {
-		return true
-	}
-	return slices.ContainsFunc(r.program.Children, func(c *program.Child) bool { return isSecret(c.GVK) && strings.Contains(source, c.ID) })
+// question evaluates expressions in one state of the world.
+type question struct {
+	*runner
+	ctx context.Context //nolint:containedctx // It does not outlive the call that asks.
+	// vars are what expressions read, and others the same with something else in place of the values of Secrets.
+	vars, others interpreter.Activation
 }
 
-// sides says what the two sides of a comparison are. What may come from a Secret is not shown.
-func (r *runner) sides(ctx context.Context, env *celenv.Env, expr *celenv.Expression, vars interpreter.Activation) string {
+// sides says what the two sides of a comparison are.
+func (q *question) sides(env *celenv.Env, expr *celenv.Expression) string {
 	root := expr.Root()
 	if root.Kind() != ast.CallKind || !run.IsComparison(root.AsCall().FunctionName()) {
 		return ""
@@ -73,14 +73,21 @@ func (r *runner) sides(ctx context.Context, env *celenv.Env, expr *celenv.Expres
 			continue
 		}
 		source := expr.Source(arg)
-		if r.readsSecrets(source) {
-			parts = append(parts, source+" is something else, and values of Secrets are not shown")
+		side, issues := env.Compile(source, names)
+		if len(issues) > 0 {
 			continue
 		}
-		if side, issues := env.Compile(source, names); len(issues) == 0 {
-			if val, message := evaluate(ctx, side, vars); message == "" {
-				parts = append(parts, fmt.Sprintf("%s is %s", source, textOf(val)))
-			}
+		val, message := q.evaluate(side)
+		if message != "" {
+			continue
+		}
+		other, _ := q.evaluateWith(side, q.others)
+		if val = q.secrets.hide(common(val, other)); val == hidden {
+			parts = append(parts, source+" comes from a Secret and is not shown")
+			continue
+		}
+		if text := shown(val); text != source {
+			parts = append(parts, source+" is "+text)
 		}
 	}
 	if len(parts) == 0 {
@@ -89,54 +96,69 @@ func (r *runner) sides(ctx context.Context, env *celenv.Env, expr *celenv.Expres
 	return ": " + strings.Join(parts, ", ")
 }
 
-func evaluate(ctx context.Context, expr *celenv.Expression, vars interpreter.Activation) (val any, message string) {
+// evaluate gives the value of an expression as JSON, or why it has none.
+func (q *question) evaluate(expr *celenv.Expression) (val any, message string) {
+	val, message = q.evaluateWith(expr, q.vars)
+	if message == "" {
+		return val, ""
+	}
+	if _, other := q.evaluateWith(expr, q.others); other != message {
+		return nil, "it fails, and why is not shown, because that depends on values of Secrets"
+	}
+	return nil, fmt.Sprint(q.secrets.hide(message))
+}
+
+func (q *question) evaluateWith(expr *celenv.Expression, vars interpreter.Activation) (val any, message string) {
 	planned, issues := run.New(expr, run.Options{})
 	if len(issues) > 0 {
 		return nil, issues[0].Message
 	}
-	out, err := planned.Eval(ctx, vars)
+	out, err := planned.Eval(q.ctx, vars)
 	if err != nil {
 		return nil, err.Error()
 	}
-	return out, ""
+	if val, err = value.ToJSON(out); err != nil {
+		return nil, err.Error()
+	}
+	return val, ""
 }
 
-func textOf(val any) string {
-	if v, ok := val.(types.Timestamp); ok {
-		return v.Format(time.RFC3339)
+// variables are what an assertion reads, of objects as a function gives them.
+func (r *runner) variables(as func(*unstructured.Unstructured) *unstructured.Unstructured) (interpreter.Activation, error) {
+	valueOf := func(object *unstructured.Unstructured) ref.Val { return r.valueOf(as(object)) }
+	valuesOf := func(objects []*unstructured.Unstructured) []any {
+		out := make([]any, len(objects))
+		for i, object := range objects {
+			out[i] = valueOf(object)
+		}
+		return out
 	}
-	if v, ok := val.(interface{ Value() any }); ok {
-		return shown(v.Value())
-	}
-	return fmt.Sprint(val)
-}
-
-// variables are what an assertion reads.
-func (r *runner) variables() (interpreter.Activation, error) {
 	children, observed := map[string]any{}, map[string]any{}
 	for _, child := range r.program.Children {
 		objects := r.state.Children[child.ID]
 		switch {
 		case child.IsList:
-			children[child.ID] = r.valuesOf(objects)
-			observed[child.ID] = children[child.ID]
+			children[child.ID] = valuesOf(r.inOrder(child.ID, objects))
+			observed[child.ID] = valuesOf(objects)
 		case len(objects) == 0:
 			observed[child.ID] = nil
 		default:
-			children[child.ID] = r.valueOf(r.rendered(objects))
-			observed[child.ID] = r.valueOf(newest(objects))
+			children[child.ID] = valueOf(r.rendered(objects))
+			observed[child.ID] = valueOf(newest(objects))
 		}
 	}
 	var parent, status ref.Val = types.NullValue, types.NullValue
 	if p := r.state.Parent; p != nil {
-		parent = r.valueOf(p)
+		parent = valueOf(p)
 		schema, _ := r.kinds.Schema(p.GroupVersionKind()).At("status")
 		status = value.Encoded(p.Object["status"], schema, nil)
 	}
 	return interpreter.NewActivation(map[string]any{
 		"parent": parent, "status": status, "children": value.FromJSON(children), "observed": value.FromJSON(observed),
-		"objects":      value.FromJSON(r.valuesOf(r.state.Objects)),
+		"objects":      value.FromJSON(valuesOf(r.state.Objects)),
 		"events":       value.FromJSON(list(r.eventReasons())),
+		"created":      value.FromJSON(list(objectNames(r.state.Created))),
+		"updated":      value.FromJSON(list(objectNames(r.state.Updated))),
 		"deleted":      value.FromJSON(list(objectNames(r.state.Deleted))),
 		"recreated":    value.FromJSON(list(objectNames(r.state.Recreated))),
 		celenv.NowName: types.Timestamp{Time: r.state.Now},
@@ -146,14 +168,6 @@ func (r *runner) variables() (interpreter.Activation, error) {
 // valueOf is an object as rules read it: a field with format: byte is bytes.
 func (r *runner) valueOf(object *unstructured.Unstructured) ref.Val {
 	return value.Encoded(object.Object, r.kinds.Schema(object.GroupVersionKind()), nil)
-}
-
-func (r *runner) valuesOf(objects []*unstructured.Unstructured) []any {
-	out := make([]any, len(objects))
-	for i, object := range objects {
-		out[i] = r.valueOf(object)
-	}
-	return out
 }
 
 // rendered is the object of a child that the rule renders now; it may have another one besides, of an earlier name.
@@ -166,6 +180,25 @@ func (r *runner) rendered(objects []*unstructured.Unstructured) *unstructured.Un
 		}
 	}
 	return objects[0]
+}
+
+// inOrder are the objects of a child that the rule renders now, in the order of its items, as rules read them; all if nothing is
+// rendered any more.
+func (r *runner) inOrder(id string, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	if r.state.Preview == nil || r.state.Preview.Evaluation == nil {
+		return objects
+	}
+	items := map[int]*unstructured.Unstructured{}
+	for _, object := range objects {
+		if _, index, ok := r.state.Preview.Evaluation.ItemScope(id, object); ok {
+			items[index] = object
+		}
+	}
+	var found []*unstructured.Unstructured
+	for _, index := range slices.Sorted(maps.Keys(items)) {
+		found = append(found, items[index])
+	}
+	return found
 }
 
 // newest is the object that observed is if a child has several, because its name has changed.

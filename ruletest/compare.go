@@ -10,13 +10,22 @@ import (
 )
 
 // difference is a place at which a value is not as it is wanted.
-type difference struct{ path, text string }
+type difference struct {
+	path, text string
+	// got is the value at that place; nil if it does not exist.
+	got *any
+}
 
-func (d difference) String() string {
-	if d.path == "" {
-		return d.text
+// message is the difference for people. show gives a value as it can be shown.
+func (d difference) message(show func(any) string) string {
+	text := d.text
+	if d.got != nil {
+		text += show(*d.got)
 	}
-	return d.path + ": " + d.text
+	if d.path == "" {
+		return text
+	}
+	return d.path + ": " + text
 }
 
 // differences lists the places at which got does not have what want has. Fields that want does not name may have any value,
@@ -29,9 +38,9 @@ func differences(path string, want, got any, exact bool) []difference {
 		items, ok := got.([]any)
 		switch {
 		case !ok:
-			return []difference{{path, fmt.Sprintf("want a list, got %s", shown(got))}}
+			return []difference{{path, "want a list, got ", &got}}
 		case len(items) != len(want):
-			return []difference{{path, fmt.Sprintf("want %d items, got %d: %s", len(want), len(items), shown(got))}}
+			return []difference{{path, fmt.Sprintf("want %d items, got %d: ", len(want), len(items)), &got}}
 		}
 		var all []difference
 		for i, item := range want {
@@ -42,14 +51,14 @@ func differences(path string, want, got any, exact bool) []difference {
 		if reflect.DeepEqual(want, got) || isSameNumber(want, got) {
 			return nil
 		}
-		return []difference{{path, fmt.Sprintf("want %s, got %s", shown(want), shown(got))}}
+		return []difference{{path, fmt.Sprintf("want %s, got ", shown(want)), &got}}
 	}
 }
 
 func fieldDifferences(path string, want map[string]any, got any, exact bool) []difference {
 	fields, ok := got.(map[string]any)
 	if !ok {
-		return []difference{{path, fmt.Sprintf("want a mapping, got %s", shown(got))}}
+		return []difference{{path, "want a mapping, got ", &got}}
 	}
 	var all []difference
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -58,7 +67,7 @@ func fieldDifferences(path string, want map[string]any, got any, exact bool) []d
 		switch {
 		case want[name] == nil && !exists:
 		case !exists:
-			all = append(all, difference{at, fmt.Sprintf("want %s, and it does not exist", shown(want[name]))})
+			all = append(all, difference{at, fmt.Sprintf("want %s, and it does not exist", shown(want[name])), nil})
 		default:
 			all = append(all, differences(at, want[name], value, exact)...)
 		}
@@ -68,7 +77,8 @@ func fieldDifferences(path string, want map[string]any, got any, exact bool) []d
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if _, wanted := want[name]; !wanted {
-			all = append(all, difference{path + "." + name, "is not wanted, got " + shown(fields[name])})
+			got := fields[name]
+			all = append(all, difference{path + "." + name, "is not wanted, got ", &got})
 		}
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
@@ -13,30 +14,46 @@ import (
 // Coverage is what of rules the cases have taken. The zero value has taken nothing.
 type Coverage struct {
 	rules []*ruleCoverage
-	// branches are the sides of ?: in expressions. Several files may compile the same rule.
+	// branches are the sides of conditions, and of ?: in expressions.
 	branches []*branch
 }
 
-// branch is one side of ?:.
+// branch is one side of a condition.
 type branch struct {
 	at    diagnostic.Position
 	gap   string
 	taken bool
 }
 
+// side is a place that cases take; several files may compile the same rule.
+func (c *Coverage) side(at diagnostic.Position, gap string) *branch {
+	for _, known := range c.branches {
+		if known.at == at && known.gap == gap {
+			return known
+		}
+	}
+	added := &branch{at: at, gap: gap}
+	c.branches = append(c.branches, added)
+	return added
+}
+
 // ofBranch is the coverage of one ?:, as the compiler asks for it.
 func (c *Coverage) ofBranch(condition string, yes, no diagnostic.Position) func(holds bool) {
-	side := func(at diagnostic.Position, holds bool) *branch {
-		for _, known := range c.branches {
-			if known.at == at {
-				return known
-			}
-		}
-		added := &branch{at: at, gap: fmt.Sprintf("%s is %t in no case", condition, holds)}
-		c.branches = append(c.branches, added)
-		return added
+	return either(c.side(yes, condition+" is true in no case"), c.side(no, condition+" is false in no case"))
+}
+
+// ofCondition is the coverage of a condition, as the compiler asks for it. Of a child or a patch without its when nothing is
+// rendered, which is noted there.
+func (c *Coverage) ofCondition(place string, at diagnostic.Position) func(holds bool) {
+	isNode := strings.HasSuffix(place, ".when") && (strings.HasPrefix(place, "children.") || strings.HasPrefix(place, "patches."))
+	ifFalse := c.side(at, place+" is false in no case")
+	if isNode {
+		return either(&branch{}, ifFalse)
 	}
-	ifTrue, ifFalse := side(yes, true), side(no, false)
+	return either(c.side(at, place+" is true in no case"), ifFalse)
+}
+
+func either(ifTrue, ifFalse *branch) func(holds bool) {
 	return func(holds bool) {
 		ifTrue.taken = ifTrue.taken || holds
 		ifFalse.taken = ifFalse.taken || !holds
@@ -50,10 +67,8 @@ type Gap struct {
 }
 
 type ruleCoverage struct {
-	program                  *program.Program
-	unmatched, matched       bool
-	applied, skipped, listed map[string]bool
-	emitted                  map[string]bool
+	program         *program.Program
+	applied, listed map[string]bool
 }
 
 // of is the coverage of one rule; several files may test it.
@@ -66,28 +81,20 @@ func (c *Coverage) of(program *program.Program) *ruleCoverage {
 			return known
 		}
 	}
-	added := &ruleCoverage{program: program, applied: map[string]bool{}, skipped: map[string]bool{}, listed: map[string]bool{}, emitted: map[string]bool{}}
+	added := &ruleCoverage{program: program, applied: map[string]bool{}, listed: map[string]bool{}}
 	c.rules = append(c.rules, added)
 	return added
 }
 
 // add takes in what a step has taken.
 func (c *ruleCoverage) add(state *simulation.State) {
-	if c == nil || state.Preview == nil {
+	if c == nil || state.Preview == nil || state.Preview.Unmatched != "" {
 		return
 	}
-	if state.Preview.Unmatched != "" {
-		c.unmatched = true
-		return
-	}
-	c.matched = true
 	note := func(id string, s program.State, hasItems bool) {
-		switch s {
-		case program.StateApplied:
+		if s == program.StateApplied {
 			c.applied[id] = true
 			c.listed[id] = c.listed[id] || hasItems
-		case program.StateSkipped:
-			c.skipped[id] = true
 		}
 	}
 	for _, node := range state.Preview.Nodes {
@@ -114,18 +121,12 @@ func (c *Coverage) Gaps() (gaps []Gap, taken, all int) {
 	for _, rule := range c.rules {
 		for _, child := range rule.program.Children {
 			check(child.Position, rule.applied[child.ID], "child %s: no case renders it", child.ID)
-			if child.When != nil {
-				check(child.Position, rule.skipped[child.ID], "child %s: its when is false in no case", child.ID)
-			}
 			if child.IsList && rule.applied[child.ID] {
 				check(child.Position, rule.listed[child.ID], "child %s: it has items in no case", child.ID)
 			}
 		}
 		for _, patch := range rule.program.Patches {
 			check(patch.Position, rule.applied["patch "+patch.ID], "patch %s: no case applies it", patch.ID)
-			if patch.When != nil {
-				check(patch.Position, rule.skipped["patch "+patch.ID], "patch %s: its when is false in no case", patch.ID)
-			}
 		}
 	}
 	slices.SortFunc(gaps, func(a, b Gap) int {

@@ -34,10 +34,10 @@ func Decode(path string, data []byte) (*File, diagnostic.Findings) {
 			}
 		}
 	}
-	findings := d.list.Findings(d.source.LineAt)
+	findings := d.list.Findings(d.source)
 	if !found && len(findings) == 0 {
 		d.list.Report(diagnostic.Position{File: path, Line: 1, Column: 1}, diagnostic.CodeForeignKind, "there is no document of kind %s", syntax.TestKind)
-		findings = d.list.Findings(d.source.LineAt)
+		findings = d.list.Findings(d.source)
 	}
 	if findings.HasErrors() {
 		return nil, findings
@@ -54,7 +54,7 @@ type decoder struct {
 type fields map[string]func(n *yamltree.Node, path string)
 
 func (d *decoder) report(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	return d.list.Report(d.source.At(n), code, format, args...)
+	return d.list.Report(d.source.At(n), code, format, args...).About(n.Kind == yamltree.Scalar)
 }
 
 // mapping decodes the fields of a mapping, and reports those that are unknown.
@@ -215,6 +215,8 @@ func (d *decoder) expect(n *yamltree.Node, path string, e *Expect) {
 		"skipped":   func(n *yamltree.Node, path string) { e.Skipped = d.expectedItems(n, path) },
 		"that":      func(n *yamltree.Node, path string) { e.That = d.expectedItems(n, path) },
 		"events":    func(n *yamltree.Node, path string) { e.Events = d.expectedTexts(n, path) },
+		"created":   func(n *yamltree.Node, path string) { e.Created = d.expectedTexts(n, path) },
+		"updated":   func(n *yamltree.Node, path string) { e.Updated = d.expectedTexts(n, path) },
 		"deleted":   func(n *yamltree.Node, path string) { e.Deleted = d.expectedTexts(n, path) },
 		"recreated": func(n *yamltree.Node, path string) { e.Recreated = d.expectedTexts(n, path) },
 		"output": func(n *yamltree.Node, path string) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/rules/diagnostic"
@@ -28,6 +29,8 @@ func (r *runner) compare(ctx context.Context) {
 	r.compareConditions(e.Conditions)
 	r.compareNodes(e)
 	r.compareWords("events", e.Events, r.eventReasons())
+	r.compareWords("created", e.Created, objectNames(r.state.Created))
+	r.compareWords("updated", e.Updated, objectNames(r.state.Updated))
 	r.compareWords("deleted", e.Deleted, objectNames(r.state.Deleted))
 	r.compareWords("recreated", e.Recreated, objectNames(r.state.Recreated))
 	for _, that := range e.That {
@@ -84,10 +87,10 @@ func (r *runner) compareObject(at diagnostic.Position, path string, want any, ob
 		got = rendered(object, want)
 	}
 	for _, d := range differences(path, want, got, exact) {
-		if object.GetKind() == "Secret" && object.GroupVersionKind().Group == "" && holdsSecret(strings.TrimPrefix(d.path, path)) {
-			d.text = "it is not what is wanted, and values of Secrets are not shown"
+		if fieldset.IsSecret(object) && holdsSecret(strings.TrimPrefix(d.path, path)) {
+			d.text, d.got = "it is not what is wanted, and values of Secrets are not shown", nil
 		}
-		r.fail(at, "%s", d)
+		r.fail(at, "%s", d.message(r.shown))
 	}
 }
 
@@ -103,21 +106,17 @@ func asWritten(fields map[string]any) map[string]any {
 	return out
 }
 
-// holdsSecret tells whether a path leads to what a Secret keeps, or to more.
+// holdsSecret tells whether a path leads to what a Secret keeps.
 func holdsSecret(path string) bool {
-	return path == "" || strings.HasPrefix(path, ".data") || strings.HasPrefix(path, ".stringData")
+	return strings.HasPrefix(path, ".data") || strings.HasPrefix(path, ".stringData")
 }
 
 // rendered is an object as a rule renders it.
 func rendered(object *unstructured.Unstructured, want any) map[string]any {
 	shown := object.DeepCopy()
+	mark.Remove(shown)
 	for _, field := range []string{"uid", "generation", "creationTimestamp", "resourceVersion"} {
 		unstructured.RemoveNestedField(shown.Object, "metadata", field)
-	}
-	for _, field := range []string{"labels", "annotations"} {
-		if values, found, _ := unstructured.NestedMap(shown.Object, "metadata", field); found && len(values) == 0 {
-			unstructured.RemoveNestedField(shown.Object, "metadata", field) // nothing is written of it
-		}
 	}
 	if wanted, _ := want.(map[string]any); wanted["status"] == nil {
 		delete(shown.Object, "status")
@@ -166,7 +165,7 @@ func (r *runner) compareParent(e *Expect) {
 		return
 	}
 	for _, d := range differences("status", e.Status.want, r.state.Parent.Object["status"], false) {
-		r.fail(e.Status.at, "%s%s", d, r.whyStatus(d.path))
+		r.fail(e.Status.at, "%s%s", d.message(r.shown), r.whyStatus(d.path))
 	}
 }
 
@@ -251,7 +250,10 @@ func (r *runner) outcomes() map[string]outcome {
 	for _, node := range r.state.Preview.Nodes {
 		o := outcome{"child " + node.ID, node.State, at(node.Path, node.Text())}
 		for _, refused := range node.Refused {
-			o.state, o.text = program.StateFailed, refused.Err.Error()
+			if o.state, o.text = program.StateWaiting, refused.Err.Error(); refused.IsFinal() {
+				o.state = program.StateFailed
+				break
+			}
 		}
 		all[node.ID] = o
 	}

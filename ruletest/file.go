@@ -75,8 +75,8 @@ type Expect struct {
 	// Waiting and Failing have, by the id of a child or a patch, a part of the message.
 	Waiting, Failing map[string]expected[string]
 	Skipped          []expected[string]
-	// Events are the reasons of those that were emitted, in order. Deleted and Recreated are objects, as KIND/NAME.
-	Events, Deleted, Recreated *expected[[]string]
+	// Events are the reasons of those that were emitted, in order. The others are objects, as KIND/NAME.
+	Events, Created, Updated, Deleted, Recreated *expected[[]string]
 	// That are CEL expressions that are true.
 	That []expected[string]
 	// Output is what kanon render prints.

@@ -3,6 +3,7 @@ package ruletest_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -81,4 +82,42 @@ func recipe(t *testing.T, page, anchor string) string {
 	}
 	spec = "parent: {apiVersion: shop.example.com/v1, kind: WebApp}\n" + spec
 	return "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: recipe}\nspec:\n  " + strings.TrimSpace(strings.ReplaceAll(spec, "\n", "\n  ")) + "\n"
+}
+
+// What docs/testing.md says of what assertions read is so: the examples in its tables are true at the end of its test.
+func TestWhatAssertionsRead(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/testing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "## What `that` reads\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	block := func(info string) string {
+		_, rest, _ := strings.Cut(section, "```"+info+"\n")
+		text, _, _ := strings.Cut(rest, "```\n")
+		return text
+	}
+	examples := regexp.MustCompile("(?m)^\\| .* \\| `(.*)` \\|$").FindAllStringSubmatch(section, -1)
+	if rows := strings.Count(section, "\n| ") - 2*strings.Count(section, "\n| --- "); len(examples) != rows || rows < 20 {
+		t.Fatalf("%d of %d rows have an example", len(examples), rows)
+	}
+	var cases strings.Builder
+	cases.WriteString(block("yaml test") + "        expect:\n          that:\n")
+	for _, example := range examples {
+		cases.WriteString("            - |-\n              " + example[1] + "\n")
+	}
+	dir := t.TempDir()
+	crd := strings.NewReplacer("shop.example.com", "example.com", "WebApp", "Shop", "webapps", "shops").Replace(webApps)
+	for path, text := range map[string]string{"crd.yaml": crd, "rule.yaml": block("yaml rule"), "rule_test.yaml": cases.String()} {
+		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result := ruletest.Run(t.Context(), filepath.Join(dir, "rule_test.yaml"), ruletest.Options{}, nil)
+	if result.Failed() || len(result.Cases) != 1 {
+		var text strings.Builder
+		_ = ruletest.Printer{}.Print(&text, result)
+		t.Error(text.String())
+	}
 }

@@ -177,3 +177,56 @@ func BenchmarkCases(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(cases)*200, "ms/200cases")
 }
+
+// Conditions count with both of their sides, those of items too.
+func TestCoverageOfConditions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"x.yaml": `apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: x}
+spec:
+  parent: {apiVersion: v1, kind: Namespace, when: "${parent.metadata.name != 'a'}"}
+  lookups: [{id: l, apiVersion: v1, kind: Node, name: l, optional: true, when: "${parent.metadata.name != 'b'}"}]
+  children:
+    - id: items
+      forEach: [{name: i, in: "${[1, 2]}"}]
+      when: ${i == 1}
+      createWhen: ${parent.metadata.name != 'c'}
+      updateWhen: ${parent.metadata.name != 'd'}
+      template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "i-${i}", namespace: "${parent.metadata.name}"}}
+  patches: [{id: p, when: "${parent.metadata.name != 'e'}", template: {metadata: {labels: {a: "${string(lookups.?l.hasValue())}"}}}}]
+  events: [{when: "${parent.metadata.name != 'f'}", type: Normal, reason: A, message: a}]
+`,
+		"x_test.yaml": `apiVersion: kanon.dev/v1alpha1
+kind: RuleTest
+cases:
+  - {name: one}
+  - {name: created only now, parent: {metadata: {name: c}}}
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var coverage ruletest.Coverage
+	if result := ruletest.Run(t.Context(), filepath.Join(dir, "x_test.yaml"), ruletest.Options{}, &coverage); result.Failed() {
+		t.Fatal(result.Err, result.Findings, result.Cases)
+	}
+	gaps, taken, all := coverage.Gaps()
+	var got []string
+	for _, gap := range gaps {
+		got = append(got, gap.Message)
+	}
+	want := []string{
+		"spec.parent.when is false in no case",
+		"lookups.l.when is false in no case",
+		"children.items.updateWhen is false in no case",
+		"patches.p.when is false in no case",
+		"spec.events[0].when is false in no case",
+	}
+	if d := cmp.Diff(want, got); d != "" || taken != 10 || all != 15 {
+		t.Errorf("taken are %d of %d\n%s", taken, all, d)
+	}
+}

@@ -83,7 +83,7 @@ func Run(ctx context.Context, path string, o Options, coverage *Coverage) *FileR
 		return result
 	}
 	if coverage != nil {
-		o.Rules.Branches = coverage.ofBranch
+		o.Rules.Branches, o.Rules.Conditions = coverage.ofBranch, coverage.ofCondition
 	}
 	s, err := load(ctx, f, o.Rules)
 	if err != nil {
@@ -104,7 +104,7 @@ func Run(ctx context.Context, path string, o Options, coverage *Coverage) *FileR
 		if o.Run != nil && !o.Run.MatchString(path+": "+c.Name) {
 			continue
 		}
-		r := &runner{subject: s, c: c, update: o.Update, coverage: coverage.of(s.program)}
+		r := &runner{subject: s, c: c, update: o.Update, coverage: coverage.of(s.program), secrets: secrets{}}
 		result.Cases = append(result.Cases, r.run(ctx))
 		outputs = append(outputs, r.outputs...)
 	}
@@ -152,6 +152,7 @@ type runner struct {
 	coverage *ruleCoverage
 
 	sim      *simulation.Simulation
+	secrets  secrets
 	step     *Step
 	state    *simulation.State
 	failures []Failure
@@ -185,7 +186,7 @@ func (r *runner) begin(ctx context.Context) bool {
 		return r.fail(r.c.at, "%s", err)
 	}
 	cluster = append(slices.Clone(r.cluster), cluster...)
-	manifests.InDefaultNamespace([]*program.Program{r.program}, append([]*unstructured.Unstructured{parent}, cluster...))
+	r.kinds.InDefaultNamespace([]*program.Program{r.program}, append([]*unstructured.Unstructured{parent}, cluster...))
 	r.sim, err = simulation.New(simulation.Options{
 		Program: r.program, Parent: parent, Objects: cluster, Now: r.c.Now,
 		TakesConditions: r.kinds.TakesConditions, Schema: r.kinds.Schema, Default: r.definitions.Fill,
@@ -213,6 +214,7 @@ func (r *runner) take(ctx context.Context) bool {
 		return r.fail(r.step.at, "%s", err)
 	}
 	r.state = state
+	r.secrets.note(state)
 	r.coverage.add(state)
 	r.compare(ctx)
 	return true
@@ -229,7 +231,7 @@ func (r *runner) change(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	manifests.InDefaultNamespace([]*program.Program{r.program}, objects)
+	r.kinds.InDefaultNamespace([]*program.Program{r.program}, objects)
 	for _, object := range objects {
 		if err := r.sim.Set(object); err != nil {
 			return err

@@ -1,19 +1,22 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/request"
 	"kanon.dev/kanon/overlay"
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/syntax"
 )
 
 var errNoParent = errors.New("the parent does not exist any more")
@@ -21,50 +24,51 @@ var errNoParent = errors.New("the parent does not exist any more")
 // reconcile evaluates the rule once and writes what comes of it. It tells whether anything changed.
 func (s *Simulation) reconcile(ctx context.Context) (changed bool) {
 	s.wakeAt = time.Time{}
-	if s.parent == nil {
+	switch {
+	case s.parent == nil, request.IsSuspended(s.parent):
 		s.last = nil
 		return false
+	case s.parent.GetDeletionTimestamp() != nil:
+		return s.cleanUp(ctx)
 	}
-	isDeleting := s.parent.GetDeletionTimestamp() != nil
-	if isDeleting && (!s.matched || s.options.Program.Finalize == nil) {
-		s.deleteParent()
-		return true
-	}
-	p := s.preview(ctx)
-	s.last = p
+	p := s.evaluate(ctx)
 	switch {
 	case p.Unmatched != "" && p.Failed():
 		return false // it is not known whether the rule is for the parent
-	case p.Unmatched != "" && isDeleting:
-		s.deleteParent()
-		return true
 	case p.Unmatched != "":
 		return s.release()
+	}
+	rendered, changed := s.apply(p.Nodes)
+	changed = s.prune(p, rendered) || changed
+	changed = s.finalizeIfNeeded() || changed
+	changed = s.contribute(p.Outcome.Patches) || changed
+	s.emit(p.Outcome.Events)
+	changed = s.writeStatus(p) || changed
+	if p.Outcome.Deletion == program.DeletionOn {
+		s.delete(s.parent)
+		return true
+	}
+	return changed
+}
+
+// evaluate evaluates the rule, and notes when time alone asks for another evaluation.
+func (s *Simulation) evaluate(ctx context.Context) *preview.Preview {
+	p := s.preview(ctx)
+	s.last = p
+	if p.Unmatched != "" {
+		return p
 	}
 	s.matched = true
 	s.wakeAt = p.Outcome.WakeAt
 	if after := p.Outcome.RequeueAfter; after > 0 && (s.wakeAt.IsZero() || s.now.Add(after).Before(s.wakeAt)) {
 		s.wakeAt = s.now.Add(after)
 	}
-	rendered, changed := s.apply(p.Nodes)
-	changed = s.prune(p, rendered) || changed
-	changed = s.contribute(p.Outcome.Patches) || changed
-	s.emit(p.Outcome.Events)
-	if isDeleting && p.Outcome.Finalization.Done {
-		s.deleteParent()
-		return true
-	}
-	changed = s.writeStatus(p) || changed
-	if p.Outcome.Deletion == program.DeletionOn && !isDeleting {
-		s.markDeleted(s.parent)
-		return true
-	}
-	return changed
+	return p
 }
 
 // preview evaluates the rule with all objects as they are.
 func (s *Simulation) preview(ctx context.Context) *preview.Preview {
-	in := preview.Input{Program: s.options.Program, Parent: s.patched(s.parent), Now: s.now, Schema: s.options.Schema, Check: s.options.Check}
+	in := preview.Input{Program: s.options.Program, Parent: s.patched(s.parent), Now: s.now, Schema: s.options.Schema, Check: s.options.Check, Namespace: namespace}
 	for _, object := range sorted(s.others) {
 		in.With = append(in.With, s.patched(object))
 	}
@@ -74,9 +78,11 @@ func (s *Simulation) preview(ctx context.Context) *preview.Preview {
 	return preview.Evaluate(ctx, in)
 }
 
-// apply writes what was rendered. It lists what stays, and tells whether anything changed.
+// apply writes what was rendered, batch by batch. It lists what stays, and tells whether anything changed.
 func (s *Simulation) apply(nodes []preview.Node) (rendered map[identity.ID]bool, changed bool) {
 	rendered = map[identity.ID]bool{}
+	nodes = slices.Clone(nodes)
+	slices.SortStableFunc(nodes, func(a, b preview.Node) int { return cmp.Compare(a.Batch, b.Batch) })
 	for _, node := range nodes {
 		for _, object := range node.Objects {
 			rendered[identity.Of(object.Unstructured)] = true
@@ -94,27 +100,31 @@ func (s *Simulation) apply(nodes []preview.Node) (rendered map[identity.ID]bool,
 
 func (s *Simulation) applyOne(node string, object preview.Object) (changed bool) {
 	id := identity.Of(object.Unstructured)
-	existing := s.children[id]
+	existing, after := s.children[id], object.Live.DeepCopy()
 	if existing != nil && object.Recreation == preview.RecreateNow {
 		s.recreated = append(s.recreated, id)
-		existing = nil
+		if s.delete(existing.Object); s.children[id] != nil {
+			return true // it is created when what keeps it is gone
+		}
+		existing, after = nil, object.DeepCopy()
 	}
 	if existing == nil {
-		created := object.Live.DeepCopy()
-		if s.children[id] != nil {
-			created = object.DeepCopy()
+		created := &child{Child: preview.Child{Node: node, Object: after, Rendered: object.Unstructured}, ending: object.Ending}
+		s.mark(created, after)
+		s.complete(after)
+		s.touch(after)
+		if s.others[id] != nil {
+			s.updated = append(s.updated, id) // it was adopted
+		} else if !slices.Contains(s.recreated, id) {
+			s.made = append(s.made, id)
 		}
-		s.complete(created)
-		delete(s.others, id) // it was adopted
-		s.children[id] = &child{
-			Child:  preview.Child{Node: node, Object: created, Rendered: object.Unstructured},
-			ending: object.Ending,
-		}
+		delete(s.others, id)
+		s.children[id] = created
 		return true
 	}
 	existing.Node, existing.ending, existing.Rendered = node, object.Ending, object.Unstructured
 	before := existing.Object
-	after := object.Live.DeepCopy()
+	s.mark(existing, after)
 	if s.options.Default != nil {
 		s.options.Default(after)
 	}
@@ -124,6 +134,8 @@ func (s *Simulation) applyOne(node string, object preview.Object) (changed bool)
 	if !equality.Semantic.DeepEqual(before.Object["spec"], after.Object["spec"]) {
 		after.SetGeneration(before.GetGeneration() + 1)
 	}
+	s.touch(after)
+	s.updated = append(s.updated, id)
 	existing.Object = after
 	return true
 }
@@ -156,6 +168,7 @@ func (s *Simulation) writeStatus(p *preview.Preview) (changed bool) {
 		return false
 	}
 	s.parent.Object["status"] = after
+	s.touch(s.parent)
 	return true
 }
 
@@ -194,14 +207,13 @@ func (s *Simulation) summary(p *preview.Preview) conditions.Summary {
 
 // release takes back what the rule wrote to a parent that it no longer selects.
 func (s *Simulation) release() (changed bool) {
-	for _, c := range s.sortedChildren() {
-		s.end(c, c.ending.WhenPruned == syntax.EndOrphan)
-		changed = true
-	}
+	changed = s.pruneAllBut(nil)
+	changed = s.setFinalizer(slices.ContainsFunc(s.tracked(), func(c ending.Child) bool { return !c.IsDeleting() })) || changed
 	if status, _ := s.parent.Object["status"].(map[string]any); s.status != nil || s.matched && status != nil {
 		overlay.Apply(nil, status, s.status, nil)
 		status = conditions.Without(status, s.options.Program.ConditionPrefix, s.options.Program.ConditionTypes())
 		s.parent.Object["status"] = status
+		s.touch(s.parent)
 		s.status, s.matched, changed = nil, false, true
 	}
 	if len(s.patches) > 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/preview"
@@ -52,19 +55,24 @@ type Simulation struct {
 	// patches are what the last evaluation set by patches.
 	patches []contribution
 
-	// matched is true once the rule was evaluated for the parent: a rule that finalizes has set its finalizer then.
-	matched bool
+	// marks are those of children, policies says which of these are kept, and ordered has the nodes that are deleted in order.
+	marks    *mark.Marks
+	policies ending.Policies
+	ordered  map[string]bool
+
+	// matched is true once the rule was evaluated for the parent, and finalized once what spec.finalize does is done.
+	matched, finalized bool
 	// status is what the rule rendered last of the parent's status.
 	status  map[string]any
 	emitted conditions.Emitted
-	// created counts objects, for their UIDs, and addresses those of Services.
-	created, addresses int
+	// created counts objects, for their UIDs, versions writes, and addresses those of Services.
+	created, versions, addresses int
 	// wakeAt is when time alone asks for another evaluation; zero: never.
 	wakeAt time.Time
 
-	events             []program.Event
-	deleted, recreated []identity.ID
-	last               *preview.Preview
+	events                            []program.Event
+	made, updated, deleted, recreated []identity.ID
+	last                              *preview.Preview
 }
 
 // child is an object that the rule created.
@@ -83,11 +91,12 @@ type State struct {
 	Children map[string][]*unstructured.Unstructured
 	// Objects are all others, by kind, namespace and name.
 	Objects []*unstructured.Unstructured
-	// Events are those that were emitted since the state before, and Deleted and Recreated the objects that went and that were
-	// deleted to be created again.
-	Events             []program.Event
-	Deleted, Recreated []identity.ID
-	Now                time.Time
+	// Events are those that were emitted since the state before.
+	Events []program.Event
+	// Created and Updated are the children that were created and changed since, in the order of these writes, Deleted the objects
+	// that went, and Recreated those that were deleted to be created again.
+	Created, Updated, Deleted, Recreated []identity.ID
+	Now                                  time.Time
 }
 
 // takesConditions tells whether an object has conditions such as Ready.
@@ -101,12 +110,17 @@ func New(o Options) (*Simulation, error) {
 	if o.Check == nil {
 		o.Check = func(_, _ *unstructured.Unstructured) error { return nil }
 	}
+	marks, err := newMarks(o)
+	if err != nil {
+		return nil, err
+	}
 	s := &Simulation{
 		options: o, now: o.Now.UTC().Truncate(time.Second), parent: o.Parent.DeepCopy(),
 		children: map[identity.ID]*child{}, others: map[identity.ID]*unstructured.Unstructured{},
+		marks: marks, policies: ending.Policies{ByNode: ending.ByNode(o.Program)}, ordered: ending.Ordered(o.Program),
 	}
 	s.complete(s.parent)
-	err := o.Check(s.parent, nil)
+	err = o.Check(s.parent, nil)
 	for _, object := range o.Objects {
 		object = object.DeepCopy()
 		s.complete(object)
@@ -122,6 +136,9 @@ func (s *Simulation) complete(object *unstructured.Unstructured) {
 	object.Object = fieldset.FoldStringData(object)
 	if object.GetUID() == "" {
 		object.SetUID(types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", s.created)))
+	}
+	if object.GetResourceVersion() == "" {
+		s.touch(object)
 	}
 	if object.GetGeneration() == 0 {
 		object.SetGeneration(1)
@@ -141,6 +158,12 @@ func (s *Simulation) complete(object *unstructured.Unstructured) {
 	if s.options.Default != nil {
 		s.options.Default(object)
 	}
+}
+
+// touch gives an object that was written another resourceVersion.
+func (s *Simulation) touch(object *unstructured.Unstructured) {
+	s.versions++
+	object.SetResourceVersion(strconv.Itoa(s.versions))
 }
 
 // isKind tells whether an object is of a kind of the core group.
@@ -235,7 +258,10 @@ func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]
 	if !equality.Semantic.DeepEqual(object.Object["spec"], written.Object["spec"]) {
 		written.SetGeneration(object.GetGeneration() + 1)
 	}
+	dropEmpty(written, "labels", "annotations", "finalizers", "ownerReferences")
 	object.Object = written.Object
+	s.touch(object)
+	s.collect(object)
 	return nil
 }
 
@@ -346,9 +372,9 @@ func compare(a, b *unstructured.Unstructured) int {
 func (s *Simulation) state() *State {
 	state := &State{
 		Preview: s.last, Children: map[string][]*unstructured.Unstructured{},
-		Events: s.events, Deleted: s.deleted, Recreated: s.recreated, Now: s.now,
+		Events: s.events, Created: s.made, Updated: s.updated, Deleted: s.deleted, Recreated: s.recreated, Now: s.now,
 	}
-	s.events, s.deleted, s.recreated = nil, nil, nil
+	s.events, s.made, s.updated, s.deleted, s.recreated = nil, nil, nil, nil, nil
 	if s.parent != nil {
 		state.Parent = s.patched(s.parent)
 	}

@@ -47,7 +47,8 @@ PARENT is the name of a parent in the cluster, or a file with one, which need no
 the cluster yet. Of several parents, a summary is printed as well.
 
 Left out are the labels and annotations by which Kanon knows its children, its own
-conditions, and the values of Secrets.
+conditions, and the values of Secrets. Nothing is shown for a suspended rule or
+parent, and for a parent that is being deleted only what finalize does.
 
 The exit code is 0 without differences, 1 with some, and more than 1 when something
 went wrong, as of kubectl diff.`,
@@ -113,6 +114,9 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if program.Suspend {
+		return terminal.Say(cmd.OutOrStdout(), "# the rule is suspended: Kanon changes nothing for it\n")
+	}
 	differ := livediff.New(livepreview.Options{Client: client, Kinds: kinds, Program: program, Namespace: o.kanonNamespace, Now: time.Now()})
 	parents, err := o.parents(cmd, differ, program, args[1:])
 	if err != nil {
@@ -165,7 +169,7 @@ func (o *diffOptions) parents(cmd *cobra.Command, differ *livediff.Differ, rule 
 func (o *diffOptions) print(cmd *cobra.Command, differ *livediff.Differ, rule *program.Program, parents []*unstructured.Unstructured) error {
 	defer terminal.SayIfSlow(cmd.ErrOrStderr(), fmt.Sprintf("Comparing %s with the cluster…", manifests.Counted(len(parents), "parent")))()
 	out := cmd.OutOrStdout()
-	summary := livediff.NewSummary(parents, rule.PruneLimit)
+	summary := livediff.NewSummary(parents, rule.PruneLimit, o.selector != "" || o.namespace != "")
 	for _, parent := range parents {
 		changes, err := differ.Diff(cmd.Context(), parent)
 		if err != nil {

@@ -137,6 +137,7 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 	for _, parent := range parents {
 		known.Fill(parent)
 	}
+	kinds.InDefaultNamespace(check.Programs, slices.Concat(parents, with))
 	previews, err := previewAll(cmd.Context(), check.Programs, parents, preview.Input{
 		With: with, Now: now, Namespace: o.namespace, Schema: kinds.Schema,
 		Check: func(object, old *unstructured.Unstructured) error {
@@ -170,7 +171,6 @@ func timeOf(flag string) (time.Time, error) {
 // previewAll evaluates each rule for each parent that is of its kind, with what in has besides. Objects of other kinds beside the
 // parents are passed over.
 func previewAll(ctx context.Context, programs []*program.Program, parents []*unstructured.Unstructured, in preview.Input) ([]*preview.Preview, error) {
-	manifests.InDefaultNamespace(programs, slices.Concat(parents, in.With))
 	var previews []*preview.Preview
 	for _, parent := range parents {
 		for _, program := range programs {

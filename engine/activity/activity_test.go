@@ -2,6 +2,8 @@ package activity_test
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
 
@@ -31,32 +33,47 @@ func TestCounterAsksOthers(t *testing.T) {
 
 func TestBell(t *testing.T) {
 	t.Parallel()
-	var c activity.Counter
-	b := activity.NewBell(&c)
-	wantIdle(t, &c, true, "before the bell is rung")
-	b.Ring()
-	b.Ring()
-	wantIdle(t, &c, false, "before the loop comes")
-	<-b.Rung()
-	b.Ring()
-	b.Done()
-	wantIdle(t, &c, false, "where the bell was rung again meanwhile")
-	<-b.Rung()
-	b.Done()
-	wantIdle(t, &c, true, "after all was done")
-	select {
-	case <-b.Rung():
-		t.Error("the bell is rung a third time")
-	default:
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var c activity.Counter
+		b := activity.NewBell(&c)
+		wantIdle(t, &c, true, "before the bell is rung")
+		b.Ring()
+		b.Ring()
+		wantIdle(t, &c, false, "before the loop comes")
+		calls, proceed, again := 0, make(chan struct{}), time.Duration(0)
+		go b.Loop(t.Context(), time.Hour, func() time.Duration {
+			calls++
+			<-proceed
+			return again
+		})
+		synctest.Wait()
+		b.Ring()
+		proceed <- struct{}{}
+		synctest.Wait()
+		wantIdle(t, &c, false, "where the bell was rung again meanwhile")
+		again = time.Minute
+		proceed <- struct{}{}
+		synctest.Wait()
+		wantIdle(t, &c, true, "after all was done")
+		<-time.After(59 * time.Second)
+		wantIdle(t, &c, true, "before it is time again")
+		<-time.After(2 * time.Second)
+		wantIdle(t, &c, false, "when it is time again")
+		again = 0
+		proceed <- struct{}{}
+		<-time.After(time.Hour)
+		wantIdle(t, &c, true, "when nothing is due")
+		if calls != 3 {
+			t.Errorf("the loop came %d times", calls)
+		}
+	})
 }
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	var c activity.Counter
-	q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{
-		Queue: activity.Queue[string]{Queue: workqueue.DefaultQueue[string](), Counter: &c},
-	})
+	q := activity.NewQueue(&c, workqueue.DefaultQueue[string](), time.Second, time.Second)
+	defer q.ShutDown()
 	done := func(k string) { q.Done(k); c.End() }
 	q.Add("a")
 	q.Add("a")

@@ -1,7 +1,12 @@
 package activity
 
-// Bell wakes a loop. Rung several times before the loop comes to it, it wakes the loop once. From then until Done there is
-// work.
+import (
+	"context"
+	"time"
+)
+
+// Bell wakes a loop. Rung several times before the loop comes to it, it wakes the loop once. From then until the loop has
+// come round there is work.
 type Bell struct {
 	counter *Counter
 	// rung holds a token while the loop has yet to come.
@@ -21,11 +26,23 @@ func (b *Bell) Ring() {
 	}
 }
 
-// Rung is where the loop receives. It calls Done for each time, also after Wake.
-func (b *Bell) Rung() <-chan struct{} { return b.rung }
-
-// Wake is called by a loop that something else has woken, such as a timer.
-func (b *Bell) Wake() { b.counter.Begin() }
-
-// Done ends the work for which the loop was woken.
-func (b *Bell) Done() { b.counter.End() }
+// Loop calls work when first has passed, whenever the bell was rung, and after the time that work returned last, until ctx ends.
+// Zero: not before the bell is rung.
+func (b *Bell) Loop(ctx context.Context, first time.Duration, work func() (again time.Duration)) {
+	timer := time.NewTimer(first)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.rung:
+		case <-timer.C:
+			b.counter.Begin()
+		}
+		timer.Stop()
+		if again := work(); again > 0 {
+			timer.Reset(again)
+		}
+		b.counter.End()
+	}
+}

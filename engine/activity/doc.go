@@ -4,15 +4,10 @@
 //	counter := &activity.Counter{}
 //	bell := activity.NewBell(counter)
 //
-//	go func() {
-//		for range bell.Rung() {
-//			takeInWhatChanged()
-//			bell.Done()
-//		}
-//	}()
+//	go bell.Loop(ctx, 0, takeInWhatChanged)
 //
 //	bell.Ring()
-//	counter.Idle() // false until Done
+//	counter.Idle() // false until what changed is taken in
 //
 // Whoever hands work on begins the next piece before it ends its own: so the count is never zero in between. What waits for a
 // time to come, as a retry does, is not counted.

@@ -1,17 +1,32 @@
 package activity
 
-import "k8s.io/client-go/util/workqueue"
+import (
+	"time"
 
-// Queue orders the keys of a work queue as another one does, and counts each as work. Whoever calls Done of the work queue calls
-// End afterwards: a key that was added again meanwhile has been counted by then.
-type Queue[K comparable] struct {
+	"k8s.io/client-go/util/workqueue"
+)
+
+// counting orders the keys of a work queue as another one does, and counts each as work.
+type counting[K comparable] struct {
 	workqueue.Queue[K]
-
-	Counter *Counter
+	counter *Counter
 }
 
 // Push is called for a key when it has to wait for a worker.
-func (q Queue[K]) Push(k K) {
-	q.Counter.Begin()
+func (q counting[K]) Push(k K) {
+	q.counter.Begin()
 	q.Queue.Push(k)
+}
+
+// NewQueue makes a work queue that hands its keys out as order has them, and counts each as work. The pause of a key that fails
+// grows from base to limit; it does not count. Whoever calls Done calls End of the counter afterwards: a key that was added again
+// meanwhile has been counted by then.
+func NewQueue[K comparable](counter *Counter, order workqueue.Queue[K], base, limit time.Duration) workqueue.TypedRateLimitingInterface[K] {
+	return workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[K](base, limit),
+		workqueue.TypedRateLimitingQueueConfig[K]{
+			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
+				Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: counting[K]{order, counter}}),
+			}),
+		})
 }

@@ -13,14 +13,20 @@ import (
 )
 
 // Adopt takes over an object that Sync found in the child's place and that nobody claims: live is Free of its
-// *NameConflictError. From then on it is a child like any other, and ends with its parent.
+// *NameConflictError. From then on it is a child like any other, and ends with its parent. With asIs its content stays as it is:
+// it is given what makes it the owner's and nothing else.
 //
 // It is taken over only in the version seen: who claims it in between, such as another parent that adopts it at the same time,
 // changes its resourceVersion, and the apply is refused. Before that, the caller reads the parent from the API server: an
 // object given to a parent that is being deleted would be deleted with it.
-func (w *Writer) Adopt(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
+func (w *Writer) Adopt(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, asIs bool) (Result, error) {
 	if err := child.refuseAdoption(live); err != nil {
 		return Result{}, err
+	}
+	if asIs {
+		result, err := w.claim(ctx, gvr, child, live)
+		result.Action = ActionAdopted
+		return result, err
 	}
 	answer, err := w.apply(ctx, gvr, child, live, live.GetResourceVersion())
 	if err != nil {
@@ -31,24 +37,10 @@ func (w *Writer) Adopt(ctx context.Context, gvr schema.GroupVersionResource, chi
 	return Result{Live: answer, Action: ActionAdopted}, nil
 }
 
-// AdoptAsIs is Adopt of an object of which the content is to stay: it is given what makes it the owner's and nothing else.
-func (w *Writer) AdoptAsIs(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
-	if err := child.refuseAdoption(live); err != nil {
-		return Result{}, err
-	}
-	result, err := w.claim(ctx, gvr, child, live)
-	if err != nil {
-		return Result{}, err
-	}
-	result.Action = ActionAdopted
-	return result, nil
-}
-
 // refuseAdoption says why live must not be taken over, or nil.
 func (c *Child) refuseAdoption(live *unstructured.Unstructured) error {
 	err := c.refuse(live)
-	var conflict *NameConflictError
-	if errors.As(err, &conflict) && conflict.Free != nil {
+	if conflict, ok := errors.AsType[*NameConflictError](err); ok && conflict.Free != nil {
 		return nil
 	}
 	return err

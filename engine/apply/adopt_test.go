@@ -30,7 +30,7 @@ func TestAdoption(t *testing.T) {
 	w.post("kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: child}, data: {a: theirs, b: theirs}}")
 	c := w.child(adoptable)
 	free := w.freeOf(c)
-	result, err := w.writer.Adopt(t.Context(), resourceOf(c.Object), c, free)
+	result, err := w.writer.Adopt(t.Context(), resourceOf(c.Object), c, free, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestAdoptionByTwo(t *testing.T) {
 	free := w.freeOf(c)
 	w.patch("other", free, `[{"op": "add", "path": "/data/c", "value": "x"}]`)
 	before := w.get(free).GetResourceVersion()
-	if _, err := w.writer.Adopt(t.Context(), resourceOf(c.Object), c, free); err == nil {
+	if _, err := w.writer.Adopt(t.Context(), resourceOf(c.Object), c, free, false); err == nil {
 		t.Error("an object was adopted that is not as it was seen")
 	}
 	if w.get(free).GetResourceVersion() != before {
@@ -102,7 +102,7 @@ func TestWhatIsNeverAdopted(t *testing.T) {
 			if free := w.freeOf(c); free != nil {
 				t.Error("it may be adopted")
 			}
-			if _, err := w.writer.Adopt(t.Context(), resourceOf(c.Object), c, before); class(err) != "taken" {
+			if _, err := w.writer.Adopt(t.Context(), resourceOf(c.Object), c, before, false); class(err) != "taken" {
 				t.Errorf("Adopt: %v", err)
 			}
 			if after := w.get(c.Object); after.GetResourceVersion() != before.GetResourceVersion() {

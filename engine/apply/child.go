@@ -21,11 +21,10 @@ type Child struct {
 	// Owner is for whom it is made.
 	Owner mark.Owner
 
-	// marks proves whose an object is, mark is the child's own, and former is true where it has a former one.
-	marks    *mark.Marks
-	mark     mark.Mark
-	reserved Reserved
-	former   bool
+	claims
+	// mark is the child's own, and former is true where it has a former one.
+	mark   mark.Mark
+	former bool
 
 	policy fieldset.Policy
 	// source is what the child was prepared from.
@@ -34,10 +33,7 @@ type Child struct {
 	takesRetained bool
 	// omitsReference is true where an apply leaves the ownerReference as it is.
 	omitsReference bool
-	// isGone and nameOf are as in Options.
-	isGone      func(mark.Owner) bool
-	nameOf      func(ruleID string) string
-	fingerprint mark.Fingerprint
+	fingerprint    mark.Fingerprint
 	// contents are the hashes that the content of the child may have been recorded with; nil where it is not recorded.
 	contents []string
 }
@@ -58,23 +54,27 @@ func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructure
 	if err := w.reserved.checkObject(rendered); err != nil {
 		return nil, err
 	}
-	child, err := w.prepare(ctx, rendered, owner, controller, policy)
-	var mismatch *fieldset.SchemaMismatchError
-	if !errors.As(err, &mismatch) {
-		return child, err
+	return byNewestSchema(ctx, w, rendered, ref, func() (*Child, error) { return w.prepare(ctx, rendered, owner, controller, policy) })
+}
+
+// byNewestSchema calls prepare, and once more if an object does not fit its schema and there is a newer one: a CRD that has just
+// changed is the likely innocent cause. The error of an object that fits none is an *InvalidError.
+func byNewestSchema[T any](ctx context.Context, w *Writer, object *unstructured.Unstructured, ref mark.Ref, prepare func() (T, error)) (prepared T, err error) {
+	prepared, err = prepare()
+	if !errors.As(err, new(*fieldset.SchemaMismatchError)) {
+		return prepared, err
 	}
-	// A CRD that has just changed is the likely innocent cause: ask whether the schema is still the newest.
-	changed, recheckErr := w.schemas.Recheck(ctx, rendered.GroupVersionKind().GroupVersion())
+	changed, recheckErr := w.schemas.Recheck(ctx, object.GroupVersionKind().GroupVersion())
 	if recheckErr != nil {
-		return nil, fmt.Errorf("recheck the schema of %s: %w", ref, recheckErr)
+		return prepared, fmt.Errorf("recheck the schema of %s: %w", ref, recheckErr)
 	}
 	if changed {
-		child, err = w.prepare(ctx, rendered, owner, controller, policy)
+		prepared, err = prepare()
 	}
-	if errors.As(err, &mismatch) {
-		return nil, &InvalidError{Ref: ref, Err: mismatch.Err}
+	if mismatch, ok := errors.AsType[*fieldset.SchemaMismatchError](err); ok {
+		return prepared, &InvalidError{Ref: ref, Err: mismatch.Err}
 	}
-	return child, err
+	return prepared, err
 }
 
 func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy) (*Child, error) {
@@ -89,7 +89,7 @@ func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructure
 		return nil, err
 	}
 	child := &Child{
-		Desired: *desired, Owner: owner, policy: normal, marks: w.marks, reserved: w.reserved, isGone: w.isGone, nameOf: w.nameOf,
+		Desired: *desired, Owner: owner, policy: normal, claims: w.claims,
 		source: w.sourceOf(kind, rendered, owner, controller, policy),
 	}
 	if policy.Content {
@@ -179,22 +179,16 @@ func (c *Child) generatedConflict(live *unstructured.Unstructured) error {
 	return nil
 }
 
-// content is what is applied to live: the child's Object, or, where live lacks what holds an ignored field, the
-// Object with that as it is made.
+// content is what is applied to live, as ContentFor has it. If live lacks something, the object as it is now decides.
 func (w *Writer) content(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (map[string]any, error) {
-	if child.Whole == nil {
-		return child.Object.Object, nil
+	content, missing, err := child.ContentFor(live)
+	if err != nil || !missing {
+		return content, err
 	}
-	if _, missing, err := child.Without(child.Whole, live); err != nil || !missing {
-		return child.Object.Object, err
-	}
-	fresh, err := w.getSame(ctx, gvr, live)
+	fresh, err := w.Reread(ctx, gvr, live)
 	if err != nil {
 		return nil, err
 	}
-	left, _, err := child.Without(child.Whole, fresh)
-	if err != nil {
-		return nil, err
-	}
-	return child.WithMarks(left), nil
+	content, _, err = child.ContentFor(fresh)
+	return content, err
 }

@@ -2,17 +2,14 @@ package apply
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // Ensure creates a child whose content is not to be changed where it exists. live is nil, or an object that is not the
@@ -24,21 +21,7 @@ func (w *Writer) Ensure(ctx context.Context, gvr schema.GroupVersionResource, ch
 	if live != nil {
 		return w.reclaim(ctx, gvr, child, live)
 	}
-	result, err := w.post(ctx, gvr, child)
-	if !apierrors.IsAlreadyExists(err) {
-		return result, err
-	}
-	live, err = w.resource(gvr, child.Ref.Namespace).Get(ctx, child.Ref.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return Result{}, &ReplacedError{Ref: child.Ref, Err: err} // as in create
-	}
-	if err != nil {
-		return Result{}, fmt.Errorf("read %s, which exists already: %w", child.Ref, err)
-	}
-	if child.refuse(live) == nil && child.RestoresController(live) {
-		return Result{}, &OwnerReferenceLostError{Live: live}
-	}
-	return w.reclaim(ctx, gvr, child, live)
+	return w.create(ctx, gvr, child, w.reclaim)
 }
 
 func (w *Writer) reclaim(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
@@ -62,8 +45,7 @@ func (w *Writer) unfinished(live *unstructured.Unstructured, owner mark.Owner, c
 	object.SetNamespace(live.GetNamespace())
 	object.SetName(live.GetName())
 	return &Child{
-		Desired: fieldset.Desired{Object: object, Ref: mark.RefOf(object)}, Owner: owner, mark: w.marks.Add(object, owner, controller),
-		marks: w.marks, reserved: w.reserved, isGone: w.isGone, nameOf: w.nameOf,
+		Desired: fieldset.Desired{Object: object, Ref: mark.RefOf(object)}, Owner: owner, mark: w.marks.Add(object, owner, controller), claims: w.claims,
 	}
 }
 
@@ -76,7 +58,7 @@ func (w *Writer) claim(ctx context.Context, gvr schema.GroupVersionResource, chi
 	missing["uid"], missing["resourceVersion"] = string(live.GetUID()), live.GetResourceVersion()
 	answer, err := w.patchMetadata(ctx, gvr, child.Ref, fieldset.Manager, missing)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), refusal.WrongUID(err):
+	case isReplaced(err):
 		return Result{}, &ReplacedError{Ref: mark.RefOf(live), Err: err}
 	case err != nil:
 		return Result{}, child.writeError("mark", err)

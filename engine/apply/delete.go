@@ -23,25 +23,38 @@ func (w *Writer) Delete(ctx context.Context, gvr schema.GroupVersionResource, li
 	if !ok || owner.Parent.UID == "" {
 		return fmt.Errorf("delete %s: it is not proven to be a child", mark.RefOf(live))
 	}
-	if live.GetDeletionTimestamp() != nil {
-		return nil
-	}
-	err := w.deleteExactly(ctx, gvr, live, metav1.DeletePropagationBackground)
-	if !apierrors.IsConflict(err) {
-		return err
-	}
-	fresh, getErr := w.getSame(ctx, gvr, live)
-	var replaced *ReplacedError
-	switch {
-	case errors.As(getErr, &replaced):
-		w.Forget(live.GetUID())
-		return nil
-	case getErr != nil:
-		return getErr
-	case fresh.GetDeletionTimestamp() != nil, !w.marks.Owns(fresh, owner.RuleID, owner.Parent.UID):
-		return nil
-	default:
-		return w.deleteExactly(ctx, gvr, fresh, metav1.DeletePropagationBackground)
+	_, err := w.exactly(ctx, gvr, live, 2, apierrors.IsConflict, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		if live.GetDeletionTimestamp() != nil || !w.marks.Owns(live, owner.RuleID, owner.Parent.UID) {
+			return nil, nil
+		}
+		return nil, w.deleteExactly(ctx, gvr, live, metav1.DeletePropagationBackground)
+	})
+	return err
+}
+
+// exactly writes to exactly the version seen of an object. After a refusal for which again is true, the object is read again,
+// for so many attempts in all. The result is nil, without an error, where the object is gone or was replaced.
+func (w *Writer) exactly(
+	ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, attempts int, again func(error) bool,
+	write func(live *unstructured.Unstructured) (*unstructured.Unstructured, error),
+) (*unstructured.Unstructured, error) {
+	for attempt := 1; ; attempt++ {
+		answer, err := write(live)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, nil
+		case err == nil || attempt == attempts || !again(err):
+			return answer, err
+		}
+		fresh, err := w.Reread(ctx, gvr, live)
+		switch {
+		case errors.As(err, new(*ReplacedError)):
+			w.Forget(live.GetUID())
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		live = fresh
 	}
 }
 

@@ -131,13 +131,18 @@ func (e *ImmutableError) Unwrap() error { return e.Err }
 // Fields are those of which the API server refuses a change.
 func (e *ImmutableError) Fields() []string { return refusal.ImmutableFields(e.Err) }
 
+// isReplaced reports whether the API server refused a write because the object is not the one, or not in the version, that it was for.
+func isReplaced(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || refusal.WrongUID(err)
+}
+
 // targetError is the error for a write to an object last seen as ref that the API server answered with err, nil for none: a
 // *ReplacedError, an *InvalidError, or one that is worth another try and begins with verb.
 func targetError(verb string, ref mark.Ref, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), refusal.WrongUID(err):
+	case isReplaced(err):
 		return &ReplacedError{Ref: ref, Err: err}
 	case refusal.Permanent(err):
 		return &InvalidError{Ref: ref, Err: err}
@@ -178,14 +183,19 @@ func (e *FieldConflictError) Error() string {
 	return fmt.Sprintf("%s: %s has another value, of field manager %s; %s", e.Ref, e.Path, e.Manager, e.Why)
 }
 
-// writeError tells permanent refusals from those that are worth another try.
-func (c *Child) writeError(verb string, err error) error {
+func (c *Child) writeError(verb string, err error) error { return WriteError(verb, c.Object, err) }
+
+// WriteError tells permanent refusals of an object, an *InvalidError and a *NamespaceMissingError, from errors that are worth another
+// try, which begin with verb.
+func WriteError(verb string, object *unstructured.Unstructured, err error) error {
+	ref := mark.RefOf(object)
+	ref.UID = ""
 	switch {
-	case refusal.LacksNamespace(err, c.Ref.Namespace):
-		return &NamespaceMissingError{Ref: c.Ref, Err: err}
+	case refusal.LacksNamespace(err, ref.Namespace):
+		return &NamespaceMissingError{Ref: ref, Err: err}
 	case refusal.Permanent(err):
-		return &InvalidError{Ref: c.Ref, Err: err, Fields: invalidBase64(c.Object)}
+		return &InvalidError{Ref: ref, Err: err, Fields: invalidBase64(object)}
 	default:
-		return fmt.Errorf("%s %s: %w", verb, c.Ref, err)
+		return fmt.Errorf("%s %s: %w", verb, ref, err)
 	}
 }

@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -61,7 +60,7 @@ func (w *Writer) AddFinalizer(ctx context.Context, f Finalizer, exact bool) (*un
 	case err == nil:
 		logr.FromContextOrDiscard(ctx).V(2).Info("added the finalizer", "parent", ref.String())
 		return answer, nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), refusal.WrongUID(err), refusal.NoNewFinalizers(err):
+	case isReplaced(err), refusal.NoNewFinalizers(err):
 		return nil, &ReplacedError{Ref: ref, Err: err}
 	default:
 		return nil, fmt.Errorf("add a finalizer to %s: %w", ref, err)
@@ -71,9 +70,10 @@ func (w *Writer) AddFinalizer(ctx context.Context, f Finalizer, exact bool) (*un
 // RemoveFinalizer removes a finalizer, whoever owns it, in exactly the version seen of the object, which is read again where
 // it has changed. It returns the object as it was left; nil where it is gone or was replaced, and so has no such finalizer.
 func (w *Writer) RemoveFinalizer(ctx context.Context, f Finalizer) (*unstructured.Unstructured, error) {
-	ref, live := mark.RefOf(f.Object), f.Object
-	var conflict error
-	for range finalizerAttempts {
+	ref := mark.RefOf(f.Object)
+	// A patch of an object that was replaced may not fit it at all.
+	again := func(err error) bool { return apierrors.IsConflict(err) || refusal.Permanent(err) }
+	return w.exactly(ctx, f.GVR, f.Object, finalizerAttempts, again, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		at := slices.Index(live.GetFinalizers(), f.Name)
 		if at < 0 {
 			return live, nil
@@ -83,26 +83,12 @@ func (w *Writer) RemoveFinalizer(ctx context.Context, f Finalizer) (*unstructure
 			{Op: "replace", Path: "/metadata/uid", Value: live.GetUID()},
 			{Op: "replace", Path: "/metadata/resourceVersion", Value: live.GetResourceVersion()},
 		})
-		switch {
-		case err == nil:
-			logr.FromContextOrDiscard(ctx).V(2).Info("removed the finalizer", "parent", ref.String())
-			return answer, nil
-		case apierrors.IsNotFound(err):
-			return nil, nil
-		case !apierrors.IsConflict(err) && !refusal.Permanent(err): // a patch of one that was replaced may not fit it at all
+		if err != nil {
 			return nil, fmt.Errorf("remove the finalizer of %s: %w", ref, err)
 		}
-		conflict = err
-		live, err = w.getSame(ctx, f.GVR, live)
-		var replaced *ReplacedError
-		switch {
-		case errors.As(err, &replaced):
-			return nil, nil
-		case err != nil:
-			return nil, err
-		}
-	}
-	return nil, fmt.Errorf("remove the finalizer of %s: %w", ref, conflict)
+		logr.FromContextOrDiscard(ctx).V(2).Info("removed the finalizer", "parent", ref.String())
+		return answer, nil
+	})
 }
 
 // Annotate sets an annotation of exactly the object seen, and returns the object as it is then.
@@ -114,7 +100,7 @@ func (w *Writer) Annotate(ctx context.Context, f Finalizer, key, value string) (
 	switch {
 	case err == nil:
 		return answer, nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), refusal.WrongUID(err):
+	case isReplaced(err):
 		return nil, &ReplacedError{Ref: ref, Err: err}
 	default:
 		return nil, fmt.Errorf("annotate %s: %w", ref, err)

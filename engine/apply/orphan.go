@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/go-logr/logr"
@@ -20,43 +19,21 @@ import (
 // is the same object and belongs to the same owner still. The result is the object as it is then; nil when it is gone, is being
 // deleted, or is ours no longer.
 func (w *Writer) Orphan(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner) (*unstructured.Unstructured, error) {
-	var replaced *ReplacedError
-	for again := true; ; again = false {
+	return w.exactly(ctx, gvr, live, 2, apierrors.IsConflict, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if live.GetDeletionTimestamp() != nil || !w.marks.Owns(live, owner.RuleID, owner.Parent.UID) {
 			return nil, nil
 		}
-		answer, err := w.orphanExactly(ctx, gvr, live, owner)
-		switch {
-		case err == nil:
-			return answer, nil
-		case apierrors.IsNotFound(err):
-			return nil, nil
-		case !apierrors.IsConflict(err) || !again:
-			return nil, fmt.Errorf("orphan %s: %w", mark.RefOf(live), err)
-		}
-		live, err = w.getSame(ctx, gvr, live)
-		switch {
-		case errors.As(err, &replaced):
-			return nil, nil
-		case err != nil:
-			return nil, err
-		}
-	}
+		return w.orphanExactly(ctx, gvr, live, owner)
+	})
 }
 
 func (w *Writer) orphanExactly(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner) (*unstructured.Unstructured, error) {
 	ref := mark.RefOf(live)
-	metadata := map[string]any{
-		"uid": string(ref.UID), "resourceVersion": live.GetResourceVersion(),
-		"labels":      map[string]any{mark.LabelRule: nil, mark.LabelParentUID: nil, mark.LabelNode: nil},
-		"annotations": map[string]any{mark.AnnotationOwner: nil, mark.AnnotationApplied: nil, mark.AnnotationRetained: owner.RetainedBy()},
-	}
-	if mark.RefersTo(live, owner.Parent.UID) {
-		metadata["ownerReferences"] = mark.WithoutReference(live, owner.Parent.UID)
-	}
+	metadata := mark.Orphaned(live, owner)
+	metadata["uid"], metadata["resourceVersion"] = string(ref.UID), live.GetResourceVersion()
 	answer, err := w.patchMetadata(ctx, gvr, ref, fieldset.Manager, metadata)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("orphan %s: %w", ref, err)
 	}
 	w.Forget(ref.UID)
 	logr.FromContextOrDiscard(ctx).V(2).Info("let go", "child", ref, "uid", ref.UID)

@@ -22,7 +22,7 @@ func (c *Child) refuse(live *unstructured.Unstructured) error {
 	}
 	switch {
 	case live.GetDeletionTimestamp() != nil:
-		return &TerminatingError{Ref: ref, Reason: Terminating(live)}
+		return TerminatingNow(live)
 	case c.marks.Owns(live, c.Owner.RuleID, c.Owner.Parent.UID):
 		return nil
 	case c.isOrphanOfParent(live), c.inheritsFromGoneRule(live), c.takesRetained && c.isRetainedForOwner(live), c.isOursUnproven(live):
@@ -54,7 +54,7 @@ func (c *Child) isOrphanOfParent(live *unstructured.Unstructured) bool {
 // inheritsFromGoneRule reports whether live was made for the same parent by a rule that is no more, as when a rule is renamed.
 func (c *Child) inheritsFromGoneRule(live *unstructured.Unstructured) bool {
 	owner, ok := c.marks.OwnerOf(live)
-	return ok && c.isGone != nil && owner.Parent.UID == c.Owner.Parent.UID && c.isGone(owner)
+	return ok && owner.Parent.UID == c.Owner.Parent.UID && c.isGone(owner)
 }
 
 // isOursUnproven reports whether live is the child although no mark proves that any more, because somebody took it away or the
@@ -76,28 +76,18 @@ func (c *Child) isOursUnproven(live *unstructured.Unstructured) bool {
 		return controller.UID == c.Owner.Parent.UID
 	}
 	uid, _ := mark.MetadataString(live, "labels", mark.LabelParentUID)
-	return labelled && uid == string(c.Owner.Parent.UID) && c.wrote(live, labelPath(mark.LabelParentUID))
+	return labelled && uid == string(c.Owner.Parent.UID) && c.wrote(live, fieldpath.MakePathOrDie("metadata", "labels", mark.LabelParentUID))
 }
 
 // wrote reports whether the API server's record shows that our manager wrote a path, or may have.
 func (c *Child) wrote(live *unstructured.Unstructured, path fieldpath.Path) bool {
-	return slices.ContainsFunc(fieldset.EntriesOf(live), func(e fieldset.Entry) bool {
-		if !e.Ours() && !e.Ancient() {
-			return false
-		}
-		fields, err := e.Fields()
-		return err == nil && fields.Has(path)
-	})
+	return fieldset.Held(live, func(e fieldset.Entry) bool { return e.Ours() || e.Ancient() }).Has(path)
 }
 
 // MayMark reports whether an object is a child of the owner's parent, made by the owner's rule, or may be given a mark that says
 // so. Its node is no matter.
 func (w *Writer) MayMark(live *unstructured.Unstructured, owner mark.Owner) bool {
 	return w.unfinished(live, owner, nil).refuse(live) == nil
-}
-
-func labelPath(label string) fieldpath.Path {
-	return fieldpath.MakePathOrDie("metadata", "labels", label)
 }
 
 // isMarked reports whether live has the child's mark, sealed by the key that seals now.
@@ -139,10 +129,8 @@ func (c *Child) ownedBy(obj *unstructured.Unstructured) string {
 		return fmt.Sprintf("%s %s, its controller", controller.Kind, controller.Name)
 	}
 	var managers []string
-	seen := map[string]bool{}
 	for _, e := range fieldset.EntriesOf(obj) {
-		if !seen[e.Manager] {
-			seen[e.Manager] = true
+		if !slices.Contains(managers, e.Manager) {
 			managers = append(managers, e.Manager)
 		}
 	}

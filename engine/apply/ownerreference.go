@@ -55,7 +55,7 @@ func (w *Writer) applyKeepingReference(ctx context.Context, gvr schema.GroupVers
 
 // rereadKeepingReference reads a child again that was seen as live, to write to it.
 func (w *Writer) rereadKeepingReference(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	newest, err := w.getSame(ctx, gvr, live)
+	newest, err := w.Reread(ctx, gvr, live)
 	if err != nil {
 		return nil, err
 	}

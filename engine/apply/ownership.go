@@ -37,10 +37,7 @@ func conflictBackoff() wait.Backoff {
 // The result is the newest known state of the object, to which the apply goes.
 func (w *Writer) claimFields(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (newest *unstructured.Unstructured, err error) {
 	last, ok := mark.Recorded(live)
-	if ok && last.Paths == child.fingerprint.Paths && !child.HoldsIgnored(live) {
-		return live, nil
-	}
-	if entries, err := child.EntriesForApply(live); err != nil || entries == nil {
+	if entries, err := child.EntriesToClaim(live, ok && last.Paths == child.fingerprint.Paths); err != nil || entries == nil {
 		return live, err
 	}
 	err = retry.RetryOnConflict(conflictBackoff(), func() error {
@@ -55,7 +52,7 @@ func (w *Writer) claimFields(ctx context.Context, gvr schema.GroupVersionResourc
 
 // moveOwnership rewrites managedFields of the object as it is now, once, and returns it. A conflict is returned as it is.
 func (w *Writer) moveOwnership(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	fresh, err := w.getSame(ctx, gvr, live)
+	fresh, err := w.Reread(ctx, gvr, live)
 	if err != nil {
 		return nil, err
 	}

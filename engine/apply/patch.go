@@ -2,10 +2,10 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -46,32 +46,14 @@ func (c *Child) Content() string { return c.fingerprint.Value }
 //
 // The error is an *InvalidError when the fields do not fit the kind's schema; any other error is worth another try.
 func (w *Writer) Part(ctx context.Context, object *unstructured.Unstructured) (*patchset.Part, error) {
-	part, err := w.part(ctx, object)
-	var mismatch *fieldset.SchemaMismatchError
-	if !errors.As(err, &mismatch) {
-		return part, err
-	}
-	// As in Prepare.
-	changed, recheckErr := w.schemas.Recheck(ctx, object.GroupVersionKind().GroupVersion())
-	if recheckErr != nil {
-		return nil, fmt.Errorf("recheck the schema of %s: %w", object.GetKind(), recheckErr)
-	}
-	if changed {
-		part, err = w.part(ctx, object)
-	}
-	if errors.As(err, &mismatch) {
-		return nil, &InvalidError{Ref: mark.RefOf(object), Err: mismatch.Err}
-	}
-	return part, err
-}
-
-func (w *Writer) part(ctx context.Context, object *unstructured.Unstructured) (*patchset.Part, error) {
-	gvk := object.GroupVersionKind()
-	kind, err := w.kinds.load(ctx, w.schemas, gvk)
-	if err != nil {
-		return nil, err
-	}
-	return patchset.NewPart(kind, kind.Normalise(object, w.hasStatus(gvk)))
+	return byNewestSchema(ctx, w, object, mark.RefOf(object), func() (*patchset.Part, error) {
+		gvk := object.GroupVersionKind()
+		kind, err := w.kinds.load(ctx, w.schemas, gvk)
+		if err != nil {
+			return nil, err
+		}
+		return patchset.NewPart(kind, kind.Normalise(object, w.hasStatus(gvk)))
+	})
 }
 
 // Patch is what one manager has to set in an object.
@@ -174,12 +156,7 @@ func (w *Writer) patchInSync(p Patch, held *fieldpath.Set) bool {
 
 // patchState identifies the entry of the manager together with what it is to set.
 func (w *Writer) patchState(p Patch, obj *unstructured.Unstructured) (uint64, error) {
-	var own []fieldset.Entry
-	for _, e := range fieldset.EntriesOf(obj) {
-		if e.Manager == p.Manager {
-			own = append(own, e)
-		}
-	}
+	own := slices.DeleteFunc(fieldset.EntriesOf(obj), func(e fieldset.Entry) bool { return e.Manager != p.Manager })
 	h := fieldset.Hasher{Seed: w.seed}
 	state, err := h.Entries(own)
 	if err != nil || p.Content == nil {

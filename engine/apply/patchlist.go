@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -31,10 +32,8 @@ func (w *Writer) syncSharedList(ctx context.Context, p Patch) (*unstructured.Uns
 		if _, there := patchset.SharedListOf(p.Object); !there {
 			plan.Record.Owner = owner
 		}
-	} else if writer = owner; writer == "" { // the list is theirs again
-		if writer = plan.Record.Owner; writer == "" {
-			writer = patchset.RestoreManager
-		}
+	} else { // the list is theirs again
+		writer = cmp.Or(owner, plan.Record.Owner, patchset.RestoreManager)
 	}
 	operations, err := plan.Operations(p.Object, field)
 	if err != nil {

@@ -23,8 +23,7 @@ import (
 // changed. It is a dry run of the POST under the child's own name: that the name is taken is found last, after defaults,
 // validation and admission, so this refusal says that there is no other. A quota counts live as well.
 func (w *Writer) WouldCreate(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) error {
-	object := child.ForCreation().DeepCopy()
-	dropAllocated(object, live)
+	object := WithoutAllocated(child.ForCreation(), live)
 	_, err := w.resource(gvr, child.Ref.Namespace).Create(ctx, object, metav1.CreateOptions{
 		FieldManager:    fieldset.Manager,
 		FieldValidation: metav1.FieldValidationStrict,
@@ -36,11 +35,12 @@ func (w *Writer) WouldCreate(ctx context.Context, gvr schema.GroupVersionResourc
 	return child.writeError("try to create", err)
 }
 
-// dropAllocated takes out of a Service what live holds of the cluster's addresses and ports, which nobody else can be given
-// as long as live is there.
-func dropAllocated(object, live *unstructured.Unstructured) {
+// WithoutAllocated is a copy of an object that is to take the place of live: of a Service, without what live holds of the cluster's
+// addresses and ports, which nobody else can be given as long as live is there.
+func WithoutAllocated(object, live *unstructured.Unstructured) *unstructured.Unstructured {
+	object = object.DeepCopy()
 	if gvk := object.GroupVersionKind(); gvk.Group != "" || gvk.Kind != "Service" {
-		return
+		return object
 	}
 	wanted, _ := object.Object["spec"].(map[string]any)
 	held, _ := live.Object["spec"].(map[string]any)
@@ -62,6 +62,7 @@ func dropAllocated(object, live *unstructured.Unstructured) {
 			delete(wanted, "nodePort")
 		}
 	}
+	return object
 }
 
 // DeleteInForeground deletes a child that is to be recreated, in exactly the version seen: what it owns goes first, so

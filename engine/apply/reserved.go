@@ -3,6 +3,7 @@ package apply
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,10 +42,8 @@ func (r Reserved) check(ref mark.Ref, hasLabel func(string) bool) error {
 	gk := schema.GroupKind{Group: ref.Group, Kind: ref.Kind}
 	prefix, prefixed := r.Prefixes[gk]
 	reason := ""
-	for _, kind := range r.Kinds {
-		if gk == kind {
-			reason = "it is a " + gk.String()
-		}
+	if slices.Contains(r.Kinds, gk) {
+		reason = "it is a " + gk.String()
 	}
 	for _, label := range r.Labels {
 		if hasLabel(label) {

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -79,16 +80,14 @@ func (p Patch) previousOf(path fieldpath.Path, held bool) (*patchset.Previous, e
 	return &t, nil
 }
 
-func (p Patch) refuses(manager string) string {
+func (p Patch) refuses(manager string) (why string) {
 	if p.Keeps != nil {
-		if why := p.Keeps(manager); why != "" {
-			return why
-		}
+		why = p.Keeps(manager)
 	}
-	if p.Refuse {
-		return "the patch has conflict: Refuse, so it does not change this"
+	if why == "" && p.Refuse {
+		why = "the patch has conflict: Refuse, so it does not change this"
 	}
-	return ""
+	return why
 }
 
 // writePrevious writes AnnotationTaken, in exactly the version seen.
@@ -156,9 +155,7 @@ func (w *Writer) restore(ctx context.Context, p Patch, held *fieldpath.Set) (*un
 // ownership from the patch to the owner, and leaves in AnnotationTaken what is kept.
 func (w *Writer) restoreTo(ctx context.Context, p Patch, live *unstructured.Unstructured, owner string, list, kept []patchset.Previous) (*unstructured.Unstructured, error) {
 	ref := mark.RefOf(live)
-	if owner == "" {
-		owner = patchset.RestoreManager
-	}
+	owner = cmp.Or(owner, patchset.RestoreManager)
 	operations := []fieldset.Operation{{Op: "replace", Path: "/metadata/resourceVersion", Value: live.GetResourceVersion()}}
 	paths := &fieldpath.Set{}
 	for _, t := range list {

@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/applytest"
 	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // fakeSchemas answers from applytest.Schemas; kinds that it lacks have no schema.
@@ -50,9 +51,12 @@ func offline(tb testing.TB) *Writer {
 	tb.Helper()
 	seed := maphash.MakeSeed()
 	return &Writer{
-		schemas:   &fakeSchemas{converter: applytest.Converter(tb, applytest.Schemas)},
-		marks:     testMarks(),
-		nameOf:    func(id string) string { return "named-" + id },
+		schemas: &fakeSchemas{converter: applytest.Converter(tb, applytest.Schemas)},
+		claims: claims{
+			marks:  testMarks(),
+			nameOf: func(id string) string { return "named-" + id },
+			isGone: func(mark.Owner) bool { return false },
+		},
 		hasStatus: func(schema.GroupVersionKind) bool { return false },
 		seed:      seed,
 		shapes:    fieldset.Shapes{Seed: seed},

@@ -46,16 +46,12 @@ func (w *Writer) PlaceConditions(ctx context.Context, s Status, conditions []any
 
 // HoldsConditions reports whether the manager of s wrote the list of conditions as a whole, and nobody has since.
 func HoldsConditions(s Status) bool {
-	path := fieldpath.MakePathOrDie("status", "conditions")
-	for _, e := range fieldset.EntriesOf(s.Object) {
-		if e.Manager != s.Manager {
-			continue
-		}
-		if held, err := e.Fields(); err == nil && held.Has(path) { // an entry that cannot be read holds nothing that is known
-			return true
-		}
-	}
-	return false
+	return heldBy(s.Object, s.Manager).Has(fieldpath.MakePathOrDie("status", "conditions"))
+}
+
+// heldBy are the paths that a manager holds.
+func heldBy(obj *unstructured.Unstructured, manager string) *fieldpath.Set {
+	return fieldset.Held(obj, func(e fieldset.Entry) bool { return e.Manager == manager })
 }
 
 // Status is what one field manager has to say in the status of an object.
@@ -221,51 +217,52 @@ func (s Status) entry() (fieldset.Entry, bool) {
 // when that is nothing. The content of s does not matter. The result shares no memory with the object. The error is that
 // the schema could not be loaded, or that the status does not fit it.
 func (w *Writer) HeldStatus(ctx context.Context, s Status) (map[string]any, error) {
+	live, paths, err := w.statusAndPaths(ctx, s)
+	if live == nil || err != nil {
+		return nil, err
+	}
+	return runtime.DeepCopyJSON(statusIn(live.ExtractItems(paths.Leaves(), typed.WithAppendKeyFields()))), nil
+}
+
+// statusAndPaths are the status of s.Object and the paths of it that the manager holds; nil where it has no entry.
+func (w *Writer) statusAndPaths(ctx context.Context, s Status) (live *typed.TypedValue, paths *fieldpath.Set, err error) {
 	e, ok := s.entry()
 	if !ok {
-		return nil, nil
+		return nil, nil, nil
 	}
 	kind, err := w.kinds.load(ctx, w.schemas, s.Object.GroupVersionKind())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	paths, err := e.Fields()
-	if err != nil {
-		return nil, err
+	if paths, err = e.Fields(); err != nil {
+		return nil, nil, err
 	}
-	live, err := s.typedStatus(kind)
-	if err != nil {
-		return nil, fmt.Errorf("read the status of %s: %w", mark.RefOf(s.Object), fieldset.OneLine(err))
+	if live, err = s.typedStatus(kind); err != nil {
+		return nil, nil, fmt.Errorf("read the status of %s: %w", mark.RefOf(s.Object), fieldset.OneLine(err))
 	}
-	held, _ := live.ExtractItems(paths.Leaves(), typed.WithAppendKeyFields()).AsValue().Unstructured().(map[string]any)
-	status, _ := held["status"].(map[string]any)
-	return runtime.DeepCopyJSON(status), nil
+	return live, paths, nil
+}
+
+// statusIn is the status in a typed object.
+func statusIn(v *typed.TypedValue) map[string]any {
+	object, _ := v.AsValue().Unstructured().(map[string]any)
+	status, _ := object["status"].(map[string]any)
+	return status
 }
 
 // OthersStatus is the status of s.Object without what the manager of s holds of it, and without what is empty then; the
 // content of s does not matter. It may share memory with the object. The error is that the schema could not be loaded, or
 // that the status does not fit it.
 func (w *Writer) OthersStatus(ctx context.Context, s Status) (map[string]any, error) {
-	e, ok := s.entry()
-	if !ok {
+	live, paths, err := w.statusAndPaths(ctx, s)
+	switch {
+	case err != nil:
+		return nil, err
+	case live == nil:
 		status, _ := s.Object.Object["status"].(map[string]any)
 		return withoutEmpty(status), nil
 	}
-	kind, err := w.kinds.load(ctx, w.schemas, s.Object.GroupVersionKind())
-	if err != nil {
-		return nil, err
-	}
-	paths, err := e.Fields()
-	if err != nil {
-		return nil, err
-	}
-	live, err := s.typedStatus(kind)
-	if err != nil {
-		return nil, fmt.Errorf("read the status of %s: %w", mark.RefOf(s.Object), fieldset.OneLine(err))
-	}
-	others, _ := live.RemoveItems(paths).AsValue().Unstructured().(map[string]any)
-	status, _ := others["status"].(map[string]any)
-	return withoutEmpty(status), nil
+	return withoutEmpty(statusIn(live.RemoveItems(paths))), nil
 }
 
 // withoutEmpty leaves out the fields, at any depth, that hold nothing.
@@ -294,19 +291,8 @@ func withoutEmpty(fields map[string]any) map[string]any {
 // condition of one of those types in the status of obj that the one given does not hold. Such a condition was taken over, or was
 // never the given one's to write. Fields that both hold, because both said the same, decide nothing.
 func HeldByAnother(obj *unstructured.Unstructured, manager string, counts func(manager string) bool, conditionTypes ...string) bool {
-	own, others := &fieldpath.Set{}, &fieldpath.Set{}
-	for _, e := range fieldset.EntriesOf(obj) {
-		set, err := e.Fields()
-		if err != nil {
-			continue // an entry that cannot be read holds nothing that is known
-		}
-		switch {
-		case e.Manager == manager:
-			own = own.Union(set)
-		case counts(e.Manager):
-			others = others.Union(set)
-		}
-	}
+	own := heldBy(obj, manager)
+	others := fieldset.Held(obj, func(e fieldset.Entry) bool { return e.Manager != manager && counts(e.Manager) })
 	return slices.ContainsFunc(conditionTypes, func(conditionType string) bool {
 		return slices.ContainsFunc(conditionPaths(conditionType), func(path fieldpath.Path) bool {
 			return others.Has(path) && !own.Has(path)
@@ -316,16 +302,7 @@ func HeldByAnother(obj *unstructured.Unstructured, manager string, counts func(m
 
 // HoldsCondition reports whether a manager holds a field of the condition of that type in the status of obj.
 func HoldsCondition(obj *unstructured.Unstructured, manager, conditionType string) bool {
-	paths := conditionPaths(conditionType)
-	for _, e := range fieldset.EntriesOf(obj) {
-		if e.Manager != manager {
-			continue
-		}
-		if set, err := e.Fields(); err == nil && slices.ContainsFunc(paths, set.Has) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(conditionPaths(conditionType), heldBy(obj, manager).Has)
 }
 
 // conditionPaths are the paths of what a condition says.

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -17,24 +16,17 @@ import (
 // The content is never changed. One that does not fit the kind's schema is returned as it is: the API server says better
 // what is wrong. The error is that the schema could not be loaded.
 func (w *Writer) Yield(ctx context.Context, s Status, counts func(manager string) bool) (map[string]any, []fieldset.Contested, error) {
-	isRival := func(e fieldset.Entry) bool { return e.Manager != s.Manager && counts(e.Manager) }
-	entries := fieldset.EntriesOf(s.Object)
-	if len(s.Content) == 0 || !slices.ContainsFunc(entries, isRival) {
-		return s.Content, nil, nil
-	}
-	own, rivals := &fieldpath.Set{}, make(map[string]*fieldpath.Set)
-	for _, e := range entries {
-		if e.Manager != s.Manager && !isRival(e) {
+	rivals := make(map[string]*fieldpath.Set)
+	for _, e := range fieldset.EntriesOf(s.Object) {
+		if e.Manager == s.Manager || !counts(e.Manager) {
 			continue
 		}
-		set, err := e.Fields()
-		switch {
-		case err != nil: // an entry that cannot be read holds nothing that is known
-		case e.Manager == s.Manager:
-			own = own.Union(set)
-		default:
+		if set, err := e.Fields(); err == nil { // an entry that cannot be read holds nothing that is known
 			rivals[e.Manager] = set
 		}
+	}
+	if len(s.Content) == 0 || len(rivals) == 0 {
+		return s.Content, nil, nil
 	}
 	kind, err := w.kinds.load(ctx, w.schemas, s.Object.GroupVersionKind())
 	if err != nil {
@@ -45,19 +37,17 @@ func (w *Writer) Yield(ctx context.Context, s Status, counts func(manager string
 		return s.Content, nil, nil
 	}
 	var contested []fieldset.Contested
-	lost := &fieldpath.Set{}
+	own, lost := heldBy(s.Object, s.Manager), &fieldpath.Set{}
 	for manager, held := range rivals {
-		differing.Intersection(held).Difference(own).Iterate(func(path fieldpath.Path) {
+		for path := range differing.Intersection(held).Difference(own).All() {
 			contested = append(contested, fieldset.Contested{Path: path.String(), Manager: manager})
 			lost.Insert(path.Copy())
-		})
+		}
 	}
 	if len(contested) == 0 {
 		return s.Content, nil, nil
 	}
-	left, _ := wanted.RemoveItems(lost).AsValue().Unstructured().(map[string]any)
-	content, _ := left["status"].(map[string]any)
-	return content, contested, nil
+	return statusIn(wanted.RemoveItems(lost)), contested, nil
 }
 
 // differing finds the paths of a status that the object has with other values; false where they cannot be compared.

@@ -59,12 +59,15 @@ func (w *Writer) patchSteps(
 	return w.resource(gvr, ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, body, options, subresources...)
 }
 
-// create makes a new child. An object that has the name is read once, live.
+// create makes a new child. An object that has the name is read once, live, and given to exists.
 //
 // A POST does not make us owner of what Go's types cannot tell from nothing: a false, zero or empty text that is left out
 // when it is stored, and an empty struct that exists anyway (NetworkPolicy's podSelector: {}). Others could change it
 // unseen. Where the answer shows such a path, one apply follows, which does record it.
-func (w *Writer) create(ctx context.Context, gvr schema.GroupVersionResource, child *Child) (Result, error) {
+func (w *Writer) create(
+	ctx context.Context, gvr schema.GroupVersionResource, child *Child,
+	exists func(context.Context, schema.GroupVersionResource, *Child, *unstructured.Unstructured) (Result, error),
+) (Result, error) {
 	result, err := w.post(ctx, gvr, child)
 	if !apierrors.IsAlreadyExists(err) {
 		return result, err
@@ -79,7 +82,7 @@ func (w *Writer) create(ctx context.Context, gvr schema.GroupVersionResource, ch
 	if child.refuse(live) == nil && child.RestoresController(live) {
 		return Result{}, &OwnerReferenceLostError{Live: live}
 	}
-	return w.update(ctx, gvr, child, live)
+	return exists(ctx, gvr, child, live)
 }
 
 // post makes a new child; the error says AlreadyExists where the name exists.
@@ -209,14 +212,14 @@ func (w *Writer) applyError(ctx context.Context, gvr schema.GroupVersionResource
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return child.writeError("apply", err)
 	}
-	if _, getErr := w.getSame(ctx, gvr, live); getErr != nil {
+	if _, getErr := w.Reread(ctx, gvr, live); getErr != nil {
 		return getErr
 	}
 	return child.writeError("apply", err)
 }
 
-// getSame reads the object live again. A *ReplacedError says that it is gone or has another UID now.
-func (w *Writer) getSame(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// Reread reads the object live again. A *ReplacedError says that it is gone or has another UID now.
+func (w *Writer) Reread(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	ref := mark.RefOf(live)
 	fresh, err := w.resource(gvr, ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {

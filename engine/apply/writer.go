@@ -35,28 +35,20 @@ type Options struct {
 	IsGone func(mark.Owner) bool
 }
 
-func (o Options) validate() error {
-	if o.Client == nil {
-		return errors.New("apply: Options.Client is required")
-	}
-	if o.Schemas == nil {
-		return errors.New("apply: Options.Schemas is required")
-	}
-	if o.Marks == nil {
-		return errors.New("apply: Options.Marks is required")
-	}
-	return nil
+// claims is by what a Writer and its children tell whose an object is. The fields are as in Options.
+type claims struct {
+	marks    *mark.Marks
+	reserved Reserved
+	isGone   func(mark.Owner) bool
+	nameOf   func(ruleID string) string
 }
 
 // Writer compares and writes children. It is safe for concurrent use.
 type Writer struct {
+	claims
 	client    dynamic.Interface
 	schemas   Schemas
 	hasStatus func(schema.GroupVersionKind) bool
-	marks     *mark.Marks
-	reserved  Reserved
-	isGone    func(mark.Owner) bool
-	nameOf    func(ruleID string) string
 	kinds     kinds
 	shapes    fieldset.Shapes
 
@@ -77,8 +69,8 @@ type Writer struct {
 
 // New returns a Writer, or an error when a required option is missing.
 func New(o Options) (*Writer, error) {
-	if err := o.validate(); err != nil {
-		return nil, err
+	if o.Client == nil || o.Schemas == nil || o.Marks == nil {
+		return nil, errors.New("apply: Options.Client, Schemas and Marks are required")
 	}
 	if o.HasStatus == nil {
 		o.HasStatus = func(schema.GroupVersionKind) bool { return false }
@@ -91,11 +83,8 @@ func New(o Options) (*Writer, error) {
 	}
 	seed := maphash.MakeSeed()
 	return &Writer{
+		claims:    claims{marks: o.Marks, reserved: o.Reserved, isGone: o.IsGone, nameOf: o.NameOf},
 		client:    o.Client,
-		marks:     o.Marks,
-		reserved:  o.Reserved,
-		nameOf:    o.NameOf,
-		isGone:    o.IsGone,
 		schemas:   o.Schemas,
 		hasStatus: o.HasStatus,
 		seed:      seed,
@@ -133,7 +122,7 @@ type Result struct {
 // The error is *NameConflictError, *TerminatingError, *ReplacedError, *OwnerReferenceLostError or *InvalidError; any other error is worth another try.
 func (w *Writer) Sync(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
 	if live == nil {
-		return w.create(ctx, gvr, child)
+		return w.create(ctx, gvr, child, w.update)
 	}
 	return w.update(ctx, gvr, child, live)
 }
@@ -169,12 +158,6 @@ func (w *Writer) InSync(_ context.Context, child *Child, live *unstructured.Unst
 // Needless reports whether Sync would find nothing to do. It asks for no more of live than its metadata, and sends no request.
 func (w *Writer) Needless(ctx context.Context, child *Child, live *unstructured.Unstructured) bool {
 	return child.refuse(live) == nil && w.InSync(ctx, child, live)
-}
-
-// Reread reads the object live, of which more is to be known than its metadata. A *ReplacedError says that it is gone or
-// has another UID now.
-func (w *Writer) Reread(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	return w.getSame(ctx, gvr, live)
 }
 
 // Forget drops what is kept in memory of the object with that UID. It is called when the object is gone.

@@ -30,15 +30,8 @@ const laneWidth = 2
 // NewQueue starts goroutines, which end when Run returns. The pause after a failure grows
 // from base to most; it does not count as work.
 func NewQueue[K comparable](counter *activity.Counter, base, most time.Duration, laneOf func(K) string) *Queue[K] {
-	keys := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{
-		Queue: activity.Queue[K]{Queue: workqueue.DefaultQueue[K](), Counter: counter},
-	})
 	return &Queue[K]{
-		keys: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[K](base, most),
-			workqueue.TypedRateLimitingQueueConfig[K]{
-				DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Queue: keys}),
-			}),
+		keys:    activity.NewQueue(counter, workqueue.DefaultQueue[K](), base, most),
 		counter: counter,
 		laneOf:  laneOf,
 		lanes:   make(map[string]*queue.Semaphore[K]),

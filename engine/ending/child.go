@@ -26,6 +26,22 @@ func (c Child) IsDeleting() bool { return c.Object.GetDeletionTimestamp() != nil
 // LostReference tells whether the child was created with an owner reference. Called for a child that has none.
 func (c Child) LostReference() bool { return c.IsMarked && !c.Owner.Tracked }
 
+// CanOwn tells whether a child can carry an owner reference to its parent: one in
+// another namespace, or in none, would be taken for garbage at once, and one of a rule that
+// finalizes by a foreground deletion before the rule has its say.
+func CanOwn(of *program.Program, parent, child *unstructured.Unstructured) bool {
+	return of.Finalize == nil && (parent.GetNamespace() == "" || child.GetNamespace() == parent.GetNamespace())
+}
+
+// ByNode is Policies.ByNode of a rule.
+func ByNode(of *program.Program) map[string]program.Ending {
+	byNode := make(map[string]program.Ending, len(of.Children))
+	for _, child := range of.Children {
+		byNode[child.ID] = child.Ending
+	}
+	return byNode
+}
+
 // Policies says which children are kept.
 type Policies struct {
 	// ByNode has the deletionPolicy of each node, as far as that needs no expression.

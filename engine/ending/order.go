@@ -4,7 +4,20 @@ import (
 	"cmp"
 	"math"
 	"strings"
+
+	"kanon.dev/kanon/rules/program"
 )
+
+// Ordered are the nodes of a rule whose objects are deleted one after the other.
+func Ordered(of *program.Program) map[string]bool {
+	ordered := make(map[string]bool)
+	for _, child := range of.Children {
+		if child.Rollout != nil && child.Rollout.Ordered {
+			ordered[child.ID] = true
+		}
+	}
+	return ordered
+}
 
 // InOrder lists the children that can be deleted now. Those of a node that creates in order are deleted in order as well: the
 // last by name first, with numbers in it as numbers, and the next when that one is gone. isDeleting tells of a node whether one of

@@ -88,10 +88,16 @@ func New(since time.Time, current string, secrets map[string][]byte) (*Keyring, 
 
 // Generate returns a ring of one new key, made at the time since.
 func Generate(since time.Time) (*Keyring, error) {
-	id, secret, err := newSecret(nil)
+	_, secret, err := newSecret(nil)
 	if err != nil {
 		return nil, err
 	}
+	return Of(since, secret)
+}
+
+// Of returns a ring of one key, which was made at the time since. The error says that the secret has not the length of a key.
+func Of(since time.Time, secret []byte) (*Keyring, error) {
+	id := idOf(secret)
 	return New(since, id, map[string][]byte{id: secret})
 }
 

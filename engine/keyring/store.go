@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
+	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/pacing"
 )
 
@@ -41,8 +42,8 @@ type Options struct {
 // Store keeps a ring in a Secret. Only Run sends requests.
 type Store struct {
 	options Options
-	// signal holds a token while there is something to do.
-	signal chan struct{}
+	// bell is rung while there is something to do.
+	bell *activity.Bell
 
 	mu sync.Mutex
 	// ring is the newest one that could be read, and failure why there is none newer. Guarded by mu.
@@ -54,7 +55,7 @@ type Store struct {
 
 // NewStore returns a store that has read nothing yet.
 func NewStore(options Options) *Store {
-	return &Store{options: options, signal: make(chan struct{}, 1)}
+	return &Store{options: options, bell: activity.NewBell(nil)}
 }
 
 // Keyring is the newest ring; nil while none was read.
@@ -86,7 +87,7 @@ func (s *Store) Run(ctx context.Context) {
 			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", SecretName).String()
 		}).Informer()
 	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { s.enqueue() }, UpdateFunc: func(any, any) { s.enqueue() }, DeleteFunc: func(any) { s.enqueue() },
+		AddFunc: func(any) { s.bell.Ring() }, UpdateFunc: func(any, any) { s.bell.Ring() }, DeleteFunc: func(any) { s.bell.Ring() },
 	}
 	if err := errors.Join(
 		informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) { s.fail(ctx, err) }),
@@ -101,30 +102,14 @@ func (s *Store) Run(ctx context.Context) {
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return
 	}
-	s.follow(ctx, informer.GetStore())
-}
-
-// follow brings store and Secret together after each change, until ctx ends.
-func (s *Store) follow(ctx context.Context, known cache.Store) {
-	retry := time.NewTimer(0)
-	defer retry.Stop()
-	retries := pacing.Limits{First: time.Second, Max: time.Minute}
-	for failures := 0; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.signal:
-		case <-retry.C:
-		}
-		retry.Stop()
-		if err := s.reconcile(ctx, known); err != nil {
+	retries := pacing.Retries{Limits: pacing.Limits{First: time.Second, Max: time.Minute}}
+	s.bell.Loop(ctx, 0, func() time.Duration {
+		err := s.reconcile(ctx, informer.GetStore())
+		if err != nil {
 			s.fail(ctx, err)
-			failures++
-			retry.Reset(retries.After(failures))
-			continue
 		}
-		failures = 0
-	}
+		return retries.Next(err == nil)
+	})
 }
 
 // reconcile takes in the Secret as it is known, and writes it where it is missing or is to be rotated.
@@ -245,14 +230,6 @@ func (s *Store) fail(ctx context.Context, err error) {
 	}
 	logr.FromContextOrDiscard(ctx).Error(err, "the keys that prove what Kanon wrote cannot be read; retrying", "goesOnWithKnownKeys", loaded)
 	s.options.Changed()
-}
-
-// enqueue has reconcile called soon.
-func (s *Store) enqueue() {
-	select {
-	case s.signal <- struct{}{}:
-	default:
-	}
 }
 
 func (s *Store) secrets() dynamic.ResourceInterface {

@@ -18,7 +18,7 @@
 //	monitors.Watch("rule kanon-system/webapp", parents, children)
 //
 //	// Later, in a worker: all children of one parent, from memory.
-//	for _, child := range monitors.ByIndex(children, "parent", "team-a/shop") {
+//	for _, child := range monitors.View(children).ByIndex("parent", "team-a/shop") {
 //		// read-only
 //	}
 //
@@ -30,14 +30,13 @@
 //
 // # What readers see
 //
-// Get, List and ByIndex answer from memory. They show the informer's store, and
-// over it what Observe and ObserveDeleted were told, for as long as the store is
-// older than that. The API server's resource versions decide which of two states
+// Get and a View answer from memory. They show the informer's store, and over it
+// what Observe was told, for as long as the store is older than that. The API server's resource versions decide which of two states
 // is newer, so a state is never hidden by an older one. Objects are shared and
 // must not be changed.
 //
 // Of objects whose content nobody asks for, a Key with Heads keeps no more than the
-// metadata where they are large. They are read by Known, Heads and HeadsByIndex.
+// metadata where they are large. They are read by Known, Heads and UnreadByIndex.
 //
 // A label selects, and proves nothing. Options.Tag tells which of the selected objects
 // are what they seem. The others are not in view: no event tells of them, and nothing of

@@ -1,5 +1,7 @@
 package monitor
 
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 // Overlaid is how many objects of the key's view have an entry in the overlay.
 func (m *Monitors) Overlaid(key Key) int {
 	mon := m.monitor(key)
@@ -7,4 +9,17 @@ func (m *Monitors) Overlaid(key Key) int {
 		return 0
 	}
 	return int(mon.overlay.size.Load())
+}
+
+// List reads every object in the key's view, also before that has filled.
+func (m *Monitors) List(key Key) []*unstructured.Unstructured { return treesOf(m.Unread(key)) }
+
+// ByIndex is List of the objects that have a value in an index.
+func (m *Monitors) ByIndex(key Key, index, value string) []*unstructured.Unstructured {
+	return treesOf(m.UnreadByIndex(key, index, value))
+}
+
+// HeadsByIndex is to ByIndex what Heads is to List.
+func (m *Monitors) HeadsByIndex(key Key, index, value string) []*unstructured.Unstructured {
+	return headsOf(m.UnreadByIndex(key, index, value))
 }

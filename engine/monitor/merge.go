@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -59,8 +60,5 @@ func (o *overlay) unsettled(list []*wire.Object, names sets.Set[string], drops i
 }
 
 func compareNames(a, b *wire.Object) int {
-	if c := strings.Compare(a.Namespace(), b.Namespace()); c != 0 {
-		return c
-	}
-	return strings.Compare(a.Name(), b.Name())
+	return cmp.Or(strings.Compare(a.Namespace(), b.Namespace()), strings.Compare(a.Name(), b.Name()))
 }

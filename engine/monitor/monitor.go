@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -262,4 +263,36 @@ func reasonOf(err error) string {
 		return string(status.Status().Reason)
 	}
 	return "unreachable"
+}
+
+// get is the newest known state of an object. A monitor that does not exist shows none.
+func (m *monitor) get(namespace, name string) (*wire.Object, bool) {
+	if m == nil {
+		return nil, false
+	}
+	return m.overlay.resolve(cache.NewObjectName(namespace, name).String())
+}
+
+// list is the newest known state of all objects.
+func (m *monitor) list() []*wire.Object {
+	if m == nil {
+		return nil
+	}
+	return m.overlay.list(m.informer.GetIndexer().List, m.overlay.names, nil)
+}
+
+// byIndex is list of the objects that have a value in an index.
+func (m *monitor) byIndex(index, value string) []*wire.Object {
+	if m == nil || m.options.Indexers[index] == nil {
+		return nil
+	}
+	stored := func() []any {
+		items, _ := m.informer.GetIndexer().ByIndex(index, value) // fails for an unknown index only
+		return items
+	}
+	overlaid := func() []string { return m.overlay.namesByIndex(index, value) }
+	return m.overlay.list(stored, overlaid, func(obj *wire.Object) bool {
+		values, err := m.options.Indexers[index](obj)
+		return err == nil && slices.Contains(values, value)
+	})
 }

@@ -128,17 +128,6 @@ func (o *Options) keep(key Key, obj *wire.Object) *wire.Object {
 	return kept // perhaps not for the first time
 }
 
-func (o Options) validate() error {
-	var errs []error
-	if o.Client == nil {
-		errs = append(errs, errors.New("monitor: Options.Client is required"))
-	}
-	if o.Handle == nil {
-		errs = append(errs, errors.New("monitor: Options.Handle is required"))
-	}
-	return errors.Join(errs...)
-}
-
 // Monitors is a set of informers, each shared by the owners that want it. All
 // methods are safe for concurrent use.
 type Monitors struct {
@@ -158,8 +147,8 @@ type Monitors struct {
 // New returns a set that watches nothing yet. Informers start when Run runs and
 // an owner wants them. The error tells which required option is missing.
 func New(o Options) (*Monitors, error) {
-	if err := o.validate(); err != nil {
-		return nil, err
+	if o.Client == nil || o.Handle == nil {
+		return nil, errors.New("monitor: Options.Client and Handle are required")
 	}
 	o.Indexers = indexersOfView(o.Indexers)
 	return &Monitors{

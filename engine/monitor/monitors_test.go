@@ -203,9 +203,6 @@ func TestReadYourWrites(t *testing.T) {
 		f.monitors.Observe(key, out) // an answer that comes late
 		read("in view again", obj)
 		f.delete(t, "one")
-		f.monitors.ObserveDeleted(key, obj)
-		f.monitors.Observe(key, out)
-		read("delete", nil)
 	}
 
 	last := f.create(t, "last", labels)

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
@@ -50,15 +49,9 @@ type overlay struct {
 
 // entry is the newest knowledge of the object of one name.
 type entry struct {
-	uid     types.UID
 	version string // well-formed
-
 	// object is the object as it is, or nil when it is not in view.
 	object *wire.Object
-
-	// gone says that the object of this uid was deleted after version, at a
-	// version that is not known.
-	gone bool
 }
 
 // minSweep keeps small overlays from being swept all the time.
@@ -97,30 +90,21 @@ func indexersOfEntries(indexers cache.Indexers) cache.Indexers {
 // observe records the object as the newest knowledge, unless the store or the
 // overlay knows as much.
 func (o *overlay) observe(obj *wire.Object) {
-	e := entry{uid: obj.UID(), version: obj.ResourceVersion(), object: obj}
-	if o.selector == nil || obj.IsStub() || !o.selector.Matches(labels.Set(obj.Head().GetLabels())) {
-		e.object = nil
-	}
-	o.record(obj, e)
-}
-
-// observeDeleted records that the object of obj's UID does not exist any more.
-func (o *overlay) observeDeleted(obj *wire.Object) {
-	o.record(obj, entry{uid: obj.UID(), version: obj.ResourceVersion(), gone: true})
-}
-
-func (o *overlay) record(obj *wire.Object, e entry) {
 	outside := o.namespace != "" && o.namespace != obj.Namespace()
-	if o.selector == nil || outside || !wellFormed(e.version) {
+	if o.selector == nil || outside || !wellFormed(obj.ResourceVersion()) {
 		return
+	}
+	e := entry{version: obj.ResourceVersion(), object: obj}
+	if obj.IsStub() || !o.selector.Matches(labels.Set(obj.Head().GetLabels())) {
+		e.object = nil
 	}
 	name := nameOf(obj)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if old, ok := o.entryLocked(name); ok && !e.replaces(old) {
+	if old, ok := o.entryLocked(name); ok && older(e.version, old.version) {
 		return
 	}
-	if o.caughtUpLocked(name, e) {
+	if o.caughtUpLocked(e) {
 		o.dropLocked(name)
 		return
 	}
@@ -130,27 +114,13 @@ func (o *overlay) record(obj *wire.Object, e entry) {
 	}
 }
 
-// replaces tells whether e is newer knowledge than old. A deleted UID never
-// comes back, so no late answer about it does either.
-func (e entry) replaces(old entry) bool {
-	if e.uid == old.uid && e.gone != old.gone {
-		return e.gone
-	}
-	return !older(e.version, old.version)
-}
-
 // resolve returns the newest knowledge of the object of that name: what the
 // store has, or what the overlay has when that is newer.
 func (o *overlay) resolve(name string) (*wire.Object, bool) {
-	e, ok := o.current(name)
-	if ok && !e.gone {
+	if e, ok := o.current(name); ok {
 		return e.object, e.object != nil
 	}
-	obj, found := o.stored(name)
-	if ok && found && (obj.UID() == e.uid || older(obj.ResourceVersion(), e.version)) {
-		return nil, false // the deleted one, or one that it came after
-	}
-	return obj, found
+	return o.stored(name)
 }
 
 // current returns the entry of that name if the store has not caught up with it,
@@ -162,7 +132,7 @@ func (o *overlay) current(name string) (entry, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e, ok := o.entryLocked(name)
-	if ok && o.caughtUpLocked(name, e) {
+	if ok && o.caughtUpLocked(e) {
 		o.dropLocked(name)
 		return entry{}, false
 	}
@@ -183,10 +153,7 @@ func (o *overlay) namesByIndex(index, value string) []string {
 	if o.size.Load() == 0 {
 		return nil
 	}
-	names, err := o.entries.IndexKeys(index, value)
-	if err != nil {
-		return nil // only for an unknown index
-	}
+	names, _ := o.entries.IndexKeys(index, value) // fails for an unknown index only
 	return names
 }
 
@@ -200,10 +167,10 @@ func (o *overlay) settle(obj *wire.Object) (same bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e, ok := o.entryLocked(name)
-	if ok && o.caughtUpLocked(name, e) {
+	if ok && o.caughtUpLocked(e) {
 		o.dropLocked(name)
 	}
-	return ok && !e.gone && e.version == obj.ResourceVersion()
+	return ok && e.version == obj.ResourceVersion()
 }
 
 // awaitsEvent tells whether there is an object in view of which the store has an older state. One that is not in view may have
@@ -216,7 +183,7 @@ func (o *overlay) awaitsEvent() bool {
 	defer o.mu.Unlock()
 	return slices.ContainsFunc(o.entries.ListKeys(), func(name string) bool {
 		e, ok := o.entryLocked(name)
-		return ok && e.object != nil && !o.caughtUpLocked(name, e)
+		return ok && e.object != nil && !o.caughtUpLocked(e)
 	})
 }
 
@@ -225,7 +192,7 @@ func (o *overlay) awaitsEvent() bool {
 // constant for each entry recorded.
 func (o *overlay) sweepLocked() {
 	for _, name := range o.entries.ListKeys() {
-		if e, ok := o.entryLocked(name); ok && o.caughtUpLocked(name, e) {
+		if e, ok := o.entryLocked(name); ok && o.caughtUpLocked(e) {
 			o.dropLocked(name)
 		}
 	}
@@ -235,7 +202,7 @@ func (o *overlay) sweepLocked() {
 // caughtUpLocked tells whether the store shows what the entry knows, or
 // something newer. Once the store holds its first list, a store without a version
 // that can be compared counts as caught up: nothing could ever end the entry.
-func (o *overlay) caughtUpLocked(name string, e entry) bool {
+func (o *overlay) caughtUpLocked(e entry) bool {
 	// Asked first, because a store that syncs between the two questions must
 	// not be taken for one without versions.
 	synced := o.synced()
@@ -243,15 +210,7 @@ func (o *overlay) caughtUpLocked(name string, e entry) bool {
 	if !wellFormed(version) {
 		return synced
 	}
-	if older(version, e.version) {
-		return false
-	}
-	if !e.gone {
-		return true
-	}
-	// The deletion came after e.version, so it counts until the store shows it.
-	obj, found := o.stored(name)
-	return !found || obj.UID() != e.uid
+	return !older(version, e.version)
 }
 
 func (o *overlay) entryLocked(name string) (entry, bool) {
@@ -280,10 +239,7 @@ func (o *overlay) dropLocked(name string) {
 }
 
 func (o *overlay) stored(name string) (*wire.Object, bool) {
-	item, found, err := o.store.GetByKey(name)
-	if err != nil || !found {
-		return nil, false
-	}
+	item, _, _ := o.store.GetByKey(name) // never fails
 	obj, ok := item.(*wire.Object)
 	if !ok || obj.IsStub() {
 		return nil, false

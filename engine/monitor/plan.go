@@ -2,11 +2,11 @@ package monitor
 
 // plan says how a set of informers becomes the wanted one.
 type plan struct {
-	add, keep, remove []Key
+	add, remove []Key
 }
 
 // planFor compares the informers that exist with what all owners want together.
-// Every key occurs in one of the plan's lists, once.
+// No key occurs twice in the plan.
 func planFor(have map[Key]*monitor, wanted map[string][]Key) plan {
 	var p plan
 	seen := make(map[Key]bool, len(have))
@@ -16,9 +16,7 @@ func planFor(have map[Key]*monitor, wanted map[string][]Key) plan {
 				continue
 			}
 			seen[key] = true
-			if _, ok := have[key]; ok {
-				p.keep = append(p.keep, key)
-			} else {
+			if _, ok := have[key]; !ok {
 				p.add = append(p.add, key)
 			}
 		}

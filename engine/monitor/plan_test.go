@@ -20,10 +20,10 @@ func TestPlan(t *testing.T) {
 		"first":             {wanted: map[string][]Key{"x": {a, b}}, want: plan{add: []Key{a, b}}},
 		"shared":            {wanted: map[string][]Key{"x": {a}, "y": {a}}, want: plan{add: []Key{a}}},
 		"named twice":       {wanted: map[string][]Key{"x": {a, a}}, want: plan{add: []Key{a}}},
-		"kept for another":  {have: []Key{a, b}, wanted: map[string][]Key{"y": {a}}, want: plan{keep: []Key{a}, remove: []Key{b}}},
-		"all at once":       {have: []Key{a, b}, wanted: map[string][]Key{"x": {b, c}}, want: plan{add: []Key{c}, keep: []Key{b}, remove: []Key{a}}},
+		"kept for another":  {have: []Key{a, b}, wanted: map[string][]Key{"y": {a}}, want: plan{remove: []Key{b}}},
+		"all at once":       {have: []Key{a, b}, wanted: map[string][]Key{"x": {b, c}}, want: plan{add: []Key{c}, remove: []Key{a}}},
 		"released":          {have: []Key{a, b}, want: plan{remove: []Key{a, b}}},
-		"nothing to change": {have: []Key{a}, wanted: map[string][]Key{"x": {a}, "y": {a}}, want: plan{keep: []Key{a}}},
+		"nothing to change": {have: []Key{a}, wanted: map[string][]Key{"x": {a}, "y": {a}}, want: plan{}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestPlan(t *testing.T) {
 				have[key] = nil
 			}
 			got := planFor(have, tc.wanted)
-			for _, keys := range [][]Key{got.add, got.keep, got.remove} {
+			for _, keys := range [][]Key{got.add, got.remove} {
 				slices.SortFunc(keys, func(a, b Key) int { return strings.Compare(a.GVR.Resource, b.GVR.Resource) })
 			}
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(plan{})); diff != "" {

@@ -33,33 +33,24 @@ func (m *Monitors) Idle() bool {
 // Failure is the newest error of the key's informer, as long as nothing has come
 // of its tries since; nil when it works, or is not watched.
 func (m *Monitors) Failure(key Key) error {
-	mon := m.monitor(key)
-	if mon == nil {
-		return nil
+	if mon := m.monitor(key); mon != nil {
+		return mon.health.failure()
 	}
-	return mon.health.failure()
+	return nil
 }
 
 // View is what one informer shows that has filled. It goes on showing what that
 // informer held when it is stopped, or replaced by one that has yet to fill: whoever
 // reads by way of it never takes an empty memory for an empty cluster. Keep it for
 // one piece of work only, as it gets old then.
-type View struct {
-	mon      *monitor
-	indexers cache.Indexers
-}
+type View struct{ *monitor }
 
 // View is that of a key; nil unless it is watched and HasSynced.
 func (m *Monitors) View(key Key) *View {
-	mon := m.monitor(key)
-	if mon == nil || !mon.hasSynced() {
-		return nil
+	if mon := m.monitor(key); mon != nil && mon.hasSynced() {
+		return &View{mon}
 	}
-	return m.viewOf(mon)
-}
-
-func (m *Monitors) viewOf(mon *monitor) *View {
-	return &View{mon: mon, indexers: m.options.Indexers}
+	return nil
 }
 
 // Known is the newest known state of an object. The zero value is that of one that is
@@ -80,13 +71,10 @@ func (k Known) Whole() (*unstructured.Unstructured, bool) {
 }
 
 // Known is the newest known state of one object in the key's view. It is the way to
-// read by a Key with Heads: Get, List and ByIndex are for those that have all content.
+// read by a Key with Heads: Get and those that list are for those that have all content.
 func (m *Monitors) Known(key Key, namespace, name string) Known {
-	mon := m.monitor(key)
-	if mon == nil {
-		return Known{}
-	}
-	return m.viewOf(mon).Known(namespace, name)
+	object, _ := m.monitor(key).get(namespace, name)
+	return Known{object}
 }
 
 // Known is as that of Monitors.
@@ -98,11 +86,7 @@ func (v *View) Known(namespace, name string) Known {
 // Get returns the newest known state of one object in the key's view. It is
 // read-only. For a cluster-scoped object namespace is "".
 func (m *Monitors) Get(key Key, namespace, name string) (*unstructured.Unstructured, bool) {
-	mon := m.monitor(key)
-	if mon == nil {
-		return nil, false
-	}
-	object, ok := m.viewOf(mon).get(namespace, name)
+	object, ok := m.monitor(key).get(namespace, name)
 	return object.Tree(), ok
 }
 
@@ -115,21 +99,13 @@ func (v *View) Get(namespace, name string) (*unstructured.Unstructured, bool) {
 // Head is as Get for an object of which no more is asked than apiVersion, kind and
 // metadata. That costs less.
 func (m *Monitors) Head(key Key, namespace, name string) (*unstructured.Unstructured, bool) {
-	mon := m.monitor(key)
-	if mon == nil {
-		return nil, false
-	}
-	object, ok := m.viewOf(mon).get(namespace, name)
+	object, ok := m.monitor(key).get(namespace, name)
 	return object.Head(), ok
-}
-
-func (v *View) get(namespace, name string) (*wire.Object, bool) {
-	return v.mon.overlay.resolve(cache.NewObjectName(namespace, name).String())
 }
 
 // Hidden tells whether an object of that name matches the selector and is not in view, because of Options.Tag, and its resourceVersion.
 func (v *View) Hidden(namespace, name string) (version string, hidden bool) {
-	item, found, err := v.mon.informer.GetIndexer().GetByKey(cache.NewObjectName(namespace, name).String())
+	item, found, err := v.informer.GetIndexer().GetByKey(cache.NewObjectName(namespace, name).String())
 	if object, ok := item.(*wire.Object); err == nil && found && ok && object.IsStub() {
 		return object.ResourceVersion(), true
 	}
@@ -146,15 +122,9 @@ func (m *Monitors) Names(key Key) []types.NamespacedName {
 	return names
 }
 
-// Unread lists the objects in the key's view, in their newest known state, without
-// reading them.
-func (m *Monitors) Unread(key Key) []*wire.Object {
-	mon := m.monitor(key)
-	if mon == nil {
-		return nil
-	}
-	return m.viewOf(mon).list()
-}
+// Unread lists the objects in the key's view, in their newest known state, sorted by
+// namespace and name, without reading them.
+func (m *Monitors) Unread(key Key) []*wire.Object { return m.monitor(key).list() }
 
 // IndexValues lists the values under which the indexer of that name has put the objects in the key's view, without
 // reading any. It may list one for an object that our own write has changed or deleted just now.
@@ -171,93 +141,35 @@ func (m *Monitors) IndexValues(key Key, index string) []string {
 // The objects are read-only.
 func (m *Monitors) Heads(key Key) []*unstructured.Unstructured { return headsOf(m.Unread(key)) }
 
-// List returns the newest known state of every object in the key's view, sorted
-// by namespace and name. The objects are read-only; the slice is the caller's.
-func (m *Monitors) List(key Key) []*unstructured.Unstructured {
-	mon := m.monitor(key)
-	if mon == nil {
-		return nil
-	}
-	return m.viewOf(mon).List()
-}
-
-// List is as that of Monitors.
+// List reads every object in the view, in its newest known state, sorted by namespace and
+// name. The objects are read-only; the slice is the caller's.
 func (v *View) List() []*unstructured.Unstructured { return treesOf(v.list()) }
 
-func (v *View) list() []*wire.Object {
-	return v.mon.overlay.list(v.mon.informer.GetIndexer().List, v.mon.overlay.names, nil)
-}
-
-// ByIndex returns the newest known state of every object in the key's view for
-// which the indexer of that name gives value, sorted by namespace and name. It
+// ByIndex is List of the objects for which the indexer of that name gives value. It
 // returns nothing for an index that Options.Indexers does not have.
-func (m *Monitors) ByIndex(key Key, index, value string) []*unstructured.Unstructured {
-	mon := m.monitor(key)
-	if mon == nil {
-		return nil
-	}
-	return m.viewOf(mon).ByIndex(index, value)
-}
-
-// ByIndex is as that of Monitors.
 func (v *View) ByIndex(index, value string) []*unstructured.Unstructured {
 	return treesOf(v.byIndex(index, value))
 }
 
-// HeadsByIndex is to ByIndex what Heads is to List.
-func (m *Monitors) HeadsByIndex(key Key, index, value string) []*unstructured.Unstructured {
-	return headsOf(m.UnreadByIndex(key, index, value))
-}
-
-// UnreadByIndex is as HeadsByIndex, for who can tell from their names which of the
-// objects have to be read.
+// UnreadByIndex is to View.ByIndex what Unread is to View.List.
 func (m *Monitors) UnreadByIndex(key Key, index, value string) []*wire.Object {
-	mon := m.monitor(key)
-	if mon == nil {
-		return nil
-	}
-	return m.viewOf(mon).byIndex(index, value)
-}
-
-func (v *View) byIndex(index, value string) []*wire.Object {
-	indexer, ok := v.indexers[index]
-	if !ok {
-		return nil
-	}
-	stored := func() []any {
-		items, err := v.mon.informer.GetIndexer().ByIndex(index, value)
-		if err != nil {
-			return nil // only for an unknown index
-		}
-		return items
-	}
-	overlaid := func() []string { return v.mon.overlay.namesByIndex(index, value) }
-	return v.mon.overlay.list(stored, overlaid, func(obj *wire.Object) bool {
-		values, err := indexer(obj)
-		return err == nil && slices.Contains(values, value)
-	})
+	return m.monitor(key).byIndex(index, value)
 }
 
 func treesOf(objects []*wire.Object) []*unstructured.Unstructured {
-	if objects == nil {
-		return nil
-	}
-	trees := make([]*unstructured.Unstructured, len(objects))
-	for i, object := range objects {
-		trees[i] = object.Shared()
-	}
-	return trees
+	return readBy((*wire.Object).Shared, objects)
 }
 
 func headsOf(objects []*wire.Object) []*unstructured.Unstructured {
-	if objects == nil {
-		return nil
+	return readBy((*wire.Object).Head, objects)
+}
+
+func readBy(read func(*wire.Object) *unstructured.Unstructured, objects []*wire.Object) []*unstructured.Unstructured {
+	trees := slices.Grow([]*unstructured.Unstructured(nil), len(objects))
+	for _, object := range objects {
+		trees = append(trees, read(object))
 	}
-	heads := make([]*unstructured.Unstructured, len(objects))
-	for i, object := range objects {
-		heads[i] = object.Head()
-	}
-	return heads
+	return trees
 }
 
 // Observe records the answer of a write, or of a live read, as the newest
@@ -269,14 +181,5 @@ func headsOf(objects []*wire.Object) []*unstructured.Unstructured {
 func (m *Monitors) Observe(key Key, obj *unstructured.Unstructured) {
 	if mon := m.monitor(key); mon != nil {
 		mon.overlay.observe(m.options.keep(key, wire.Of(obj)))
-	}
-}
-
-// ObserveDeleted records that the object of obj's UID is gone: a delete without
-// finalizers succeeded, or a live read found nothing or another object. obj is the
-// last known state.
-func (m *Monitors) ObserveDeleted(key Key, obj *unstructured.Unstructured) {
-	if mon := m.monitor(key); mon != nil {
-		mon.overlay.observeDeleted(wire.Of(obj))
 	}
 }

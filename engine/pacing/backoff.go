@@ -37,3 +37,18 @@ func (b *Backoff) Next(now time.Time, limits Limits) { *b = NewBackoff(b.Attempt
 func (b Backoff) Remaining(now time.Time) time.Duration {
 	return max(0, min(b.Last.Add(b.Pause).Sub(now), b.Pause))
 }
+
+// Retries is how long something pauses that is tried again as long as it fails.
+type Retries struct {
+	Limits
+
+	failures int
+}
+
+// Next is the pause after an attempt; none after one that succeeded.
+func (r *Retries) Next(succeeded bool) time.Duration {
+	if r.failures++; succeeded {
+		r.failures = 0
+	}
+	return r.After(r.failures)
+}

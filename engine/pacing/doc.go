@@ -8,8 +8,8 @@
 //	backoff.Next(now, limits)           // 10 s; then 20 s, 40 s, …, 2 min
 //	requeueAfter(backoff.Remaining(now))
 //
-// What only counts its failures in a row, such as a loop that reads a ConfigMap, asks
-// Limits.After(failures). Keys of a work queue are counted by client-go's rate limiter, which
+// A loop that only counts its failures in a row, such as one that reads a ConfigMap, has
+// Retries. Keys of a work queue are counted by client-go's rate limiter, which
 // the queue needs, and is not replaced by this.
 //
 // A Schedule is when a parent was reconciled last, and when it may be again (minInterval) or

@@ -188,7 +188,7 @@ func (t *target) run(ctx context.Context) conditions.Problem {
 func (t *target) sync(ctx context.Context, patch apply.Patch) error {
 	now, content := t.Now(), ""
 	if patch.Content != nil {
-		content = patch.Content.Content()
+		content = patch.Content.Digest
 	}
 	id, lost := identity.Of(patch.Object), feedback.FieldsOf(t.Writer.LostPatch(patch))
 	var suppressed bool

@@ -42,26 +42,27 @@ func (p *Plan) StatusManager() string { return StatusManagers + p.ID }
 // garbage collector deletes them when the parent is gone. All others are known by their labels and mark, and a finalizer
 // of the rule keeps the parent until they are deleted.
 
-const (
-	// finalizers begins the name of a rule's finalizer on its parents.
-	finalizers = "kanon.dev/rule-"
-	// finalizerManagers begins the field manager of that finalizer.
-	finalizerManagers = "kanon-finalizer-"
-)
+// finalizerManagers begins the field manager of that finalizer.
+const finalizerManagers = "kanon-finalizer-"
 
 // Finalizer is the name of the rule's finalizer on its parents, and the field manager of it.
-func (p *Plan) Finalizer() (name, manager string) { return finalizers + p.ID, finalizerManagers + p.ID }
+func (p *Plan) Finalizer() (name, manager string) {
+	return mark.Finalizer(p.ID), finalizerManagers + p.ID
+}
 
 // HasFinalizer tells whether a parent has the rule's finalizer.
 func (p *Plan) HasFinalizer(parent *unstructured.Unstructured) bool {
-	return slices.Contains(parent.GetFinalizers(), finalizers+p.ID)
+	return HasFinalizer(parent, p.ID)
 }
 
-// CanOwn tells whether a child can carry an owner reference to its parent: one in
-// another namespace, or in none, would be taken for garbage at once, and one of a rule that
-// finalizes by a foreground deletion before the rule has its say.
+// HasFinalizer tells whether a parent has the finalizer of the rule with that id.
+func HasFinalizer(parent *unstructured.Unstructured, ruleID string) bool {
+	return slices.Contains(parent.GetFinalizers(), mark.Finalizer(ruleID))
+}
+
+// CanOwn is ending.CanOwn for the plan's rule.
 func (p *Plan) CanOwn(parent, child *unstructured.Unstructured) bool {
-	return p.Program.Finalize == nil && (!p.Parent.Namespaced || child.GetNamespace() == parent.GetNamespace())
+	return ending.CanOwn(p.Program, parent, child)
 }
 
 // MayNeedFinalizer tells whether the rule may have children that need the finalizer.

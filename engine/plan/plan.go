@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules/program"
@@ -75,8 +76,8 @@ func New(id string, name types.NamespacedName, compiled *program.Program, mapper
 		Policies:   make(map[string]fieldset.Policy),
 		Adopters:   make(map[string]bool),
 		Recreators: make(map[string]syntax.UpdatePolicy),
-		Ordered:    make(map[string]bool),
-		Deletions:  make(map[string]program.Ending),
+		Ordered:    ending.Ordered(compiled),
+		Deletions:  ending.ByNode(compiled),
 		Lookups:    make(map[string]Lookup),
 		Patches:    make(map[string]Patch),
 	}
@@ -139,10 +140,6 @@ func (p *Plan) planChild(child *program.Child) {
 	if child.UpdatePolicy == syntax.UpdateRecreate || child.UpdatePolicy == syntax.UpdateApplyOrRecreate {
 		p.Recreators[child.ID] = child.UpdatePolicy
 	}
-	if child.Rollout != nil && child.Rollout.Ordered {
-		p.Ordered[child.ID] = true
-	}
-	p.Deletions[child.ID] = child.Ending
 }
 
 // PathsOf are paths of a rule as the writer takes them.

@@ -70,18 +70,10 @@ type Queue struct {
 func New(base, limit time.Duration, counter *activity.Counter) *Queue {
 	waiting, urgent := newWaiting(), newUrgent()
 	return &Queue{
-		TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[Key](base, limit),
-			workqueue.TypedRateLimitingQueueConfig[Key]{
-				DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
-					Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{
-						Queue: activity.Queue[Key]{Queue: newFairQueue(waiting, urgent), Counter: counter},
-					}),
-				}),
-			}),
-		counter: counter,
-		waiting: waiting,
-		urgent:  urgent,
+		TypedRateLimitingInterface: activity.NewQueue(counter, newFairQueue(waiting, urgent), base, limit),
+		counter:                    counter,
+		waiting:                    waiting,
+		urgent:                     urgent,
 	}
 }
 

@@ -24,11 +24,7 @@ func (c *childWriter) adopt(ctx context.Context, kind restmapping.Kind, child *a
 	if err := c.checkParent(ctx); err != nil {
 		return apply.Result{}, err
 	}
-	adopt := c.Writer.Adopt
-	if guarded {
-		adopt = c.Writer.AdoptAsIs
-	}
-	result, err := adopt(ctx, kind.GVR, child, taken.Free)
+	result, err := c.Writer.Adopt(ctx, kind.GVR, child, taken.Free, guarded)
 	if err == nil {
 		c.Recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
 			"%s existed already and is now a child of this object, by rule %s", taken.Ref, c.op.Name)

@@ -9,18 +9,15 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/request"
 )
 
 // A rule with spec.finalize keeps a parent that is being deleted, and all that it made for it, until its cleanup is done. That
 // this is so is noted on the parent, because what told of it goes next: the children, in the reverse order of their dependence.
 
-// annotationFinalized begins the annotation that notes it, which ends with the rule's id.
-const annotationFinalized = "kanon.dev/finalized-"
-
 // finalizes tells whether the rule has to finalize the parent still.
 func (p *pass) finalizes() bool {
-	_, done := p.parent.GetAnnotations()[annotationFinalized+p.op.ID]
-	return p.op.Program.Finalize != nil && !done
+	return p.op.Program.Finalize != nil && !request.IsFinalized(p.parent, p.op.ID)
 }
 
 // finalize reconciles a parent that is being deleted as the rule says for that, and tells whether it is done, so that the
@@ -88,7 +85,7 @@ func (p *pass) concludeFinalization(ctx context.Context) (done bool, out outcome
 // noteFinalized has the parent say that its children can go.
 func (p *pass) noteFinalized(ctx context.Context) error {
 	defer p.Begin(p.parent)()
-	noted, err := p.Writer.Annotate(ctx, p.finalizerOf(), annotationFinalized+p.op.ID, "true")
+	noted, err := p.Writer.Annotate(ctx, p.finalizerOf(), request.AnnotationFinalized+p.op.ID, "true")
 	if err != nil {
 		return err
 	}
@@ -123,4 +120,4 @@ func (p *pass) waits() []conditions.Problem {
 }
 
 // skipFinalize is the annotation by which somebody ends the cleanup of the parent.
-func (p *pass) skipFinalize() string { return annotationFinalized + p.op.ID + `: "true"` }
+func (p *pass) skipFinalize() string { return request.AnnotationFinalized + p.op.ID + `: "true"` }

@@ -15,27 +15,8 @@ import (
 
 // Run reads the records of the cluster, and keeps them as they should be, until ctx ends.
 func (s *Store) Run(ctx context.Context) {
-	retry := time.NewTimer(0)
-	defer retry.Stop()
-	retries := pacing.Limits{First: time.Second, Max: time.Minute}
-	for failures := 0; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.bell.Rung():
-		case <-retry.C:
-			s.bell.Wake()
-		}
-		retry.Stop()
-		synced := s.sync(ctx)
-		s.bell.Done()
-		if synced {
-			failures = 0
-			continue
-		}
-		failures++
-		retry.Reset(retries.After(failures))
-	}
+	retries := pacing.Retries{Limits: pacing.Limits{First: time.Second, Max: time.Minute}}
+	s.bell.Loop(ctx, 0, func() time.Duration { return retries.Next(s.sync(ctx)) })
 }
 
 // sync reads what has to be read, and writes the records that are not as they should be. It reports whether all of that

@@ -16,7 +16,16 @@ const (
 	// AnnotationReconcileAt, when it changes, asks for a reconcile at once. Its value means nothing; the time is what people
 	// write, and what gets an answer.
 	AnnotationReconcileAt = "kanon.dev/reconcile-at"
+	// AnnotationFinalized and the id of a rule have the rule do no more of its finalize. Kanon sets it when that is done, and whoever
+	// wants to end it before.
+	AnnotationFinalized = "kanon.dev/finalized-"
 )
+
+// IsFinalized reports whether the finalize of the rule with that id is done, or is not to be done, for a parent.
+func IsFinalized(parent metav1.Object, ruleID string) bool {
+	_, is := parent.GetAnnotations()[AnnotationFinalized+ruleID]
+	return is
+}
 
 // IsSuspended reports whether a parent asks for nothing to be done. All that Go takes for true counts: who wrote True did not mean
 // that children may be deleted.

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,31 +47,17 @@ func NewConfigMaps(client dynamic.Interface, namespace string) *ConfigMaps {
 // Run publishes what the ConfigMaps hold, once all are known and after each
 // change, until ctx ends. It can be called once.
 func (c *ConfigMaps) Run(ctx context.Context, publish func(Snapshot)) error {
-	changed := make(chan struct{}, 1)
-	notify := func() {
-		select {
-		case changed <- struct{}{}:
-		default: // a look at everything is due already
-		}
-	}
-	registration, err := c.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { notify() },
-		UpdateFunc: func(any, any) { notify() },
-		DeleteFunc: func(any) { notify() },
-	})
+	changed := make(signal, 1)
+	registration, err := c.informer.AddEventHandler(changed.handler())
 	if err != nil {
 		return fmt.Errorf("watch rule ConfigMaps: %w", err)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.informer.RunWithContext(ctx)
-	}()
-	defer func() { <-done }()
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { c.informer.RunWithContext(ctx) })
 	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 		return nil // ctx ended first
 	}
-
 	last := c.read()
 	publish(last)
 	for {
@@ -132,10 +117,10 @@ func (c *ConfigMaps) Report(ctx context.Context, origin Origin, report Report) (
 	if err != nil {
 		return false, fmt.Errorf("report on %s: %w", origin, err)
 	}
-	if c.reported(origin) == string(text) {
+	if live := stored(c.informer, origin.ConfigMap, origin.UID); live != nil && live.GetAnnotations()[AnnotationStatus] == string(text) {
 		return false, nil
 	}
-	patch, err := json.Marshal(map[string]any{
+	return applyReport(ctx, c.client, origin, origin.ConfigMap, map[string]any{
 		"apiVersion": "v1",
 		"kind":       "ConfigMap",
 		"metadata": map[string]any{
@@ -145,41 +130,6 @@ func (c *ConfigMaps) Report(ctx context.Context, origin Origin, report Report) (
 			"annotations": map[string]any{AnnotationStatus: string(text)},
 		},
 	})
-	if err != nil {
-		return false, fmt.Errorf("report on %s: %w", origin, err)
-	}
-	force := true
-	_, err = c.client.Namespace(origin.ConfigMap.Namespace).Patch(ctx, origin.ConfigMap.Name, types.ApplyPatchType, patch,
-		metav1.PatchOptions{FieldManager: statusManager, Force: &force})
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), refusesUID(err):
-		// The uid in the patch did not match: gone, or another of that name.
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("report on %s: %w", origin, err)
-	}
-	return true, nil
-}
-
-// refusesUID tells whether the API server answered that the object of that name
-// has another UID.
-func refusesUID(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Details != nil && slices.ContainsFunc(status.Status().Details.Causes,
-		func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
-}
-
-// reported is the verdict that the ConfigMap carries now, empty when it has none.
-func (c *ConfigMaps) reported(origin Origin) string {
-	item, exists, err := c.informer.GetStore().GetByKey(origin.ConfigMap.String())
-	if err != nil || !exists {
-		return ""
-	}
-	obj, ok := item.(*unstructured.Unstructured)
-	if !ok || obj.GetUID() != origin.UID {
-		return ""
-	}
-	return obj.GetAnnotations()[AnnotationStatus]
 }
 
 // Covers tells whether a ConfigMap of that name would be read.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -69,34 +68,25 @@ func onlyDefinition() string {
 // Run publishes what the Rule objects hold, once it is known whether there can be any,
 // and after each change, until ctx ends. It can be called once.
 func (r *RuleObjects) Run(ctx context.Context, publish func(Snapshot)) error {
-	changed := make(chan struct{}, 1)
-	notify := func() {
-		select {
-		case changed <- struct{}{}:
-		default: // a look at everything is due already
-		}
-	}
-	registration, err := r.definition.AddEventHandler(handler(notify))
+	changed := make(signal, 1)
+	registration, err := r.definition.AddEventHandler(changed.handler())
 	if err != nil {
 		return fmt.Errorf("watch the definition of Rule objects: %w", err)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r.definition.RunWithContext(ctx)
-	}()
-	defer func() { <-done }()
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { r.definition.RunWithContext(ctx) })
 	defer r.unwatch()
 	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 		return nil // ctx ended first
 	}
-	notify()
+	changed.send()
 	for published := false; ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
-			next, known, err := r.look(ctx, notify)
+			next, known, err := r.look(ctx, changed)
 			if err != nil {
 				return err
 			}
@@ -111,17 +101,9 @@ func (r *RuleObjects) Run(ctx context.Context, publish func(Snapshot)) error {
 	}
 }
 
-func handler(notify func()) cache.ResourceEventHandlerFuncs {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { notify() },
-		UpdateFunc: func(any, any) { notify() },
-		DeleteFunc: func(any) { notify() },
-	}
-}
-
 // look takes stock. With the kind all its objects go, which is not to be taken for
 // the removal of all rules: what was known stays, and is not complete.
-func (r *RuleObjects) look(ctx context.Context, notify func()) (next Snapshot, known bool, err error) {
+func (r *RuleObjects) look(ctx context.Context, changed signal) (next Snapshot, known bool, err error) {
 	uid := r.served()
 	if uid == "" {
 		r.unwatch()
@@ -135,7 +117,7 @@ func (r *RuleObjects) look(ctx context.Context, notify func()) (next Snapshot, k
 			logr.FromContextOrDiscard(ctx).Info("The definition of Rule objects was created again. Rules whose objects went with the old one " +
 				"go on as they are; create the objects again, also to remove one")
 		}
-		if err := r.watch(ctx, uid, notify); err != nil {
+		if err := r.watch(ctx, uid, changed); err != nil {
 			return Snapshot{}, false, err
 		}
 	}
@@ -150,7 +132,7 @@ func (r *RuleObjects) look(ctx context.Context, notify func()) (next Snapshot, k
 	stays, err := r.stays(ctx, uid)
 	if err != nil {
 		logr.FromContextOrDiscard(ctx).Error(err, "A Rule object is gone, and it is not known whether its kind goes, too; trying again")
-		time.AfterFunc(definitionRetry, notify)
+		time.AfterFunc(definitionRetry, changed.send)
 	}
 	if stays {
 		return next, true, nil
@@ -216,9 +198,9 @@ func (r *RuleObjects) served() types.UID {
 }
 
 // watch starts an informer of the objects.
-func (r *RuleObjects) watch(ctx context.Context, uid types.UID, notify func()) error {
+func (r *RuleObjects) watch(ctx context.Context, uid types.UID, changed signal) error {
 	informer := dynamicinformer.NewFilteredDynamicInformer(r.client, RulesGVR(), r.namespace, 0, cache.Indexers{}, nil).Informer()
-	registration, err := informer.AddEventHandler(handler(notify))
+	registration, err := informer.AddEventHandler(changed.handler())
 	if err != nil {
 		return fmt.Errorf("watch Rule objects: %w", err)
 	}
@@ -227,7 +209,7 @@ func (r *RuleObjects) watch(ctx context.Context, uid types.UID, notify func()) e
 	running.Go(func() { informer.RunWithContext(ctx) })
 	running.Go(func() {
 		if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-			notify() // there may be no object to tell of it
+			changed.send() // there may be no object to tell of it
 		}
 	})
 	r.mu.Lock()
@@ -311,13 +293,9 @@ func (r *RuleObjects) Report(ctx context.Context, origin Origin, report Report) 
 	if rules == nil {
 		return false, nil
 	}
-	item, exists, err := rules.informer.GetStore().GetByKey(origin.Rule.String())
-	if err != nil || !exists {
-		return false, nil //nolint:nilerr // One that is gone needs no verdict.
-	}
-	object, ok := item.(*unstructured.Unstructured)
-	if !ok || object.GetUID() != origin.UID {
-		return false, nil
+	object := stored(rules.informer, origin.Rule, origin.UID)
+	if object == nil {
+		return false, nil // one that is gone needs no verdict
 	}
 	if report.Parents < 0 {
 		report.Parents, report.Children = int(numberOf(object, "parents")), int(numberOf(object, "children"))
@@ -333,24 +311,12 @@ func (r *RuleObjects) Report(ctx context.Context, origin Origin, report Report) 
 	if report.Parents >= 0 {
 		status["parents"], status["children"] = report.Parents, report.Children
 	}
-	patch, err := json.Marshal(map[string]any{
+	exists, err := applyReport(ctx, r.client.Resource(RulesGVR()), origin, origin.Rule, map[string]any{
 		"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(),
 		"metadata": map[string]any{"name": origin.Rule.Name, "namespace": origin.Rule.Namespace, "uid": origin.UID},
 		"status":   status,
-	})
-	if err != nil {
-		return false, fmt.Errorf("report on %s: %w", origin, err)
-	}
-	force := true
-	_, err = r.client.Resource(RulesGVR()).Namespace(origin.Rule.Namespace).Patch(ctx, origin.Rule.Name, types.ApplyPatchType, patch,
-		metav1.PatchOptions{FieldManager: statusManager, Force: &force}, "status")
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), refusesUID(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("report on %s: %w", origin, err)
-	}
-	return changed, nil
+	}, "status")
+	return changed && exists, err
 }
 
 // condition is the verdict as the condition Ready of a Rule object.

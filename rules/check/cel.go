@@ -171,8 +171,6 @@ func plainTypes(types string) string {
 func constantText(message string) string {
 	text, _ := rephrase(strings.Join(strings.Fields(message), " "), []phrase{
 		{"^error parsing regexp: (.+)$", "this is no regular expression: $1", ""},
-		{`^type conversion error from 'string' to 'google.protobuf.Duration'$`, "this is no duration, such as 90s or 1h30m", ""},
-		{`^type conversion error from 'string' to 'google.protobuf.Timestamp'$`, "this is no time, such as 2026-01-31T12:00:00Z", ""},
 		{`^type conversion error from '(.+)' to '(.+)'$`, "this $1 cannot be made $2", ""},
 	})
 	return text

@@ -88,13 +88,9 @@ func dropField(v any, path Path) {
 }
 
 func isEmpty(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		return len(v) == 0
-	case []any:
-		return len(v) == 0
-	}
-	return false
+	fields, isMap := v.(map[string]any)
+	items, isList := v.([]any)
+	return (isMap || isList) && len(fields)+len(items) == 0
 }
 
 // Outdated reports whether live was last applied with another content than rendered has, by AnnotationApplied alone: what

@@ -29,12 +29,12 @@ func (d *Desired) Covered(live *unstructured.Unstructured) bool { return d.uncov
 
 // uncovered are the leaves that our entries of live do not cover; read-only.
 func (d *Desired) uncovered(live *unstructured.Unstructured) *fieldpath.Set {
-	entries := d.entries(live)
+	entries := slices.DeleteFunc(EntriesOf(live), func(e Entry) bool { return !d.counts(e) })
 	hash, hashed := d.shape.hashEntries(entries, d.controller)
 	if uncovered, known := d.shape.known(hash); hashed && known {
 		return uncovered
 	}
-	owned, uncovered := union(entries), &fieldpath.Set{}
+	owned, uncovered := Held(live, d.counts), &fieldpath.Set{}
 	d.eachLeaf(func(path fieldpath.Path) {
 		if !d.leafCovered(path, owned) {
 			uncovered.Insert(path.Copy())
@@ -46,20 +46,21 @@ func (d *Desired) uncovered(live *unstructured.Unstructured) *fieldpath.Set {
 	return uncovered
 }
 
-// entries are those of ours in live that count: those in the rendered apiVersion.
-func (d *Desired) entries(live *unstructured.Unstructured) []Entry {
-	return slices.DeleteFunc(OwnEntries(live), func(e Entry) bool { return e.APIVersion != d.Object.GetAPIVersion() })
-}
+// counts reports whether an entry is one of ours in the rendered apiVersion.
+func (d *Desired) counts(e Entry) bool { return e.Ours() && e.APIVersion == d.Object.GetAPIVersion() }
 
-// union are the paths of all entries. One that cannot be read covers nothing.
-func union(entries []Entry) *fieldpath.Set {
-	owned := &fieldpath.Set{}
-	for _, e := range entries {
+// Held are the paths that those entries of an object hold for which counts is true. One that cannot be read holds nothing.
+func Held(obj *unstructured.Unstructured, counts func(Entry) bool) *fieldpath.Set {
+	held := &fieldpath.Set{}
+	for _, e := range EntriesOf(obj) {
+		if !counts(e) {
+			continue
+		}
 		if set, err := e.Fields(); err == nil {
-			owned = owned.Union(set)
+			held = held.Union(set)
 		}
 	}
-	return owned
+	return held
 }
 
 func (d *Desired) leafCovered(path fieldpath.Path, owned *fieldpath.Set) bool {
@@ -116,13 +117,16 @@ func (k Kind) step(at any, ref smdschema.TypeRef, element fieldpath.PathElement)
 		if !ok || atom.List == nil {
 			return nil, ref, false
 		}
-		for _, item := range items {
-			if hasKeys(item, *element.Key) {
-				return item, atom.List.ElementType, true
-			}
+		if i := indexOfKeys(items, *element.Key); i >= 0 {
+			return items[i], atom.List.ElementType, true
 		}
 	}
 	return nil, ref, false // items of sets are scalars, and indexes do not occur in managedFields of granular lists
+}
+
+// indexOfKeys is the index of the list-map item that has these keys; -1 where there is none.
+func indexOfKeys(items []any, keys value.FieldList) int {
+	return slices.IndexFunc(items, func(item any) bool { return hasKeys(item, keys) })
 }
 
 // hasKeys reports whether a list-map item has these keys. Rendered items have all of them: see completeKeys.

@@ -2,10 +2,12 @@ package fieldset
 
 import (
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"kanon.dev/kanon/engine/apply/mark"
 )
@@ -38,6 +40,19 @@ func (d *Desired) Without(content map[string]any, live *unstructured.Unstructure
 		missing = missing || cutter.missing
 	}
 	return left, missing, nil
+}
+
+// ContentFor is what is applied to live: the object, or where live lacks what holds an ignored field, the object with that as it is
+// created. missing is true then.
+func (d *Desired) ContentFor(live *unstructured.Unstructured) (content map[string]any, missing bool, err error) {
+	if d.Whole == nil {
+		return d.Object.Object, false, nil
+	}
+	left, missing, err := d.Without(d.Whole, live)
+	if err != nil || !missing {
+		return d.Object.Object, false, err
+	}
+	return d.WithMarks(left), true, nil
 }
 
 // split gives the object its two forms, where something is ignored.
@@ -87,12 +102,7 @@ func (d *Desired) WithMarks(content map[string]any) map[string]any {
 
 // ignores reports whether a path of managedFields is one that the policy ignores, or below one.
 func (d *Desired) ignores(path fieldpath.Path) bool {
-	for _, ignored := range d.Ignore {
-		if ignored.leadsTo(path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Ignore, func(ignored Path) bool { return ignored.leadsTo(path) })
 }
 
 func (p Path) leadsTo(path fieldpath.Path) bool {
@@ -115,12 +125,11 @@ func (p Path) leadsTo(path fieldpath.Path) bool {
 // keyOf reads the fields that tell an item of a list apart.
 func keyOf(element fieldpath.PathElement) func(name string) any {
 	return func(name string) any {
-		for _, field := range *element.Key {
-			if field.Name == name {
-				return field.Value.Unstructured()
-			}
+		i := slices.IndexFunc(*element.Key, func(field value.Field) bool { return field.Name == name })
+		if i < 0 {
+			return nil
 		}
-		return nil
+		return (*element.Key)[i].Value.Unstructured()
 	}
 }
 
@@ -130,11 +139,11 @@ func (d *Desired) withoutIgnored(set *fieldpath.Set) *fieldpath.Set {
 		return set
 	}
 	ignored := &fieldpath.Set{}
-	set.Iterate(func(path fieldpath.Path) {
+	for path := range set.All() {
 		if d.ignores(path) {
 			ignored.Insert(path.Copy())
 		}
-	})
+	}
 	return set.Difference(ignored)
 }
 

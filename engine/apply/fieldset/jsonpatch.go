@@ -19,27 +19,28 @@ type Operation struct {
 
 // StepInto is the value that one element of a path leads to, and how a JSON pointer says it.
 func StepInto(at any, element fieldpath.PathElement) (next any, token string, ok bool) {
-	switch {
-	case element.FieldName != nil:
+	if element.FieldName != nil {
 		fields, isMap := at.(map[string]any)
 		next, ok = fields[*element.FieldName]
 		return next, EscapePointer(*element.FieldName), isMap && ok
-	case element.Key != nil:
-		items, _ := at.([]any)
-		for i, item := range items {
-			if hasKeys(item, *element.Key) {
-				return item, strconv.Itoa(i), true
-			}
-		}
-	case element.Value != nil:
-		items, _ := at.([]any)
-		for i, item := range items {
-			if value.Equals(value.NewValueInterface(item), *element.Value) {
-				return item, strconv.Itoa(i), true
-			}
-		}
 	}
-	return nil, "", false
+	items, _ := at.([]any)
+	i := -1
+	switch {
+	case element.Key != nil:
+		i = indexOfKeys(items, *element.Key)
+	case element.Value != nil:
+		i = indexOf(items, *element.Value)
+	}
+	if i < 0 {
+		return nil, "", false
+	}
+	return items[i], strconv.Itoa(i), true
+}
+
+// indexOf is the index of an item of a set; -1 where it has none like that.
+func indexOf(items []any, v value.Value) int {
+	return slices.IndexFunc(items, func(item any) bool { return value.Equals(value.NewValueInterface(item), v) })
 }
 
 // PointerTo is the JSON pointer to a path of an object; false where what holds the field does not exist.

@@ -37,10 +37,7 @@ func NewKind(gvk schema.GroupVersionKind, converter managedfields.TypeConverter,
 // atom resolves a reference to a type; the zero Atom where it cannot be resolved, which allows nothing and promises
 // nothing.
 func (k Kind) atom(ref smdschema.TypeRef) smdschema.Atom {
-	atom, ok := k.schema.Resolve(ref)
-	if !ok {
-		return smdschema.Atom{}
-	}
+	atom, _ := k.schema.Resolve(ref)
 	return atom
 }
 

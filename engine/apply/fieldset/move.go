@@ -18,6 +18,15 @@ func ManagedFieldsPatch(obj *unstructured.Unstructured, entries []any) []Operati
 	}
 }
 
+// EntriesToClaim are EntriesForApply where an apply needs them: where other paths are rendered than live was written with last, or
+// where our Apply entry holds what is ignored now; else nil.
+func (d *Desired) EntriesToClaim(live *unstructured.Unstructured, samePaths bool) ([]any, error) {
+	if samePaths && !d.HoldsIgnored(live) {
+		return nil, nil
+	}
+	return d.EntriesForApply(live)
+}
+
 // EntriesForApply returns managedFields of obj with our Update entries moved into our Apply entry, with what is ignored
 // taken out of that, and with what should go taken out of ancient-changes; nil when there is nothing to move.
 func (d *Desired) EntriesForApply(obj *unstructured.Unstructured) ([]any, error) {

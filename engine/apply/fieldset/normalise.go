@@ -164,9 +164,8 @@ func FoldStringData(obj *unstructured.Unstructured) map[string]any {
 		return obj.Object
 	}
 	data := map[string]any{}
-	if old, ok := obj.Object["data"].(map[string]any); ok {
-		maps.Copy(data, old)
-	}
+	old, _ := obj.Object["data"].(map[string]any)
+	maps.Copy(data, old)
 	for key, v := range text {
 		if s, ok := v.(string); ok {
 			data[key] = base64.StdEncoding.EncodeToString([]byte(s))
@@ -174,12 +173,8 @@ func FoldStringData(obj *unstructured.Unstructured) map[string]any {
 			data[key] = v // not a string: typed validation says so, with its path
 		}
 	}
-	out := make(map[string]any, len(obj.Object))
-	for key, v := range obj.Object {
-		if key != "stringData" {
-			out[key] = v
-		}
-	}
+	out := maps.Clone(obj.Object)
+	delete(out, "stringData")
 	out["data"] = data
 	return out
 }

@@ -21,20 +21,13 @@ import (
 // referencesPath leads to the ownerReferences of an object.
 func referencesPath() fieldpath.Path { return fieldpath.MakePathOrDie("metadata", "ownerReferences") }
 
-// hasOnlyController reports whether the child's ownerReference to its parent is the only one that it wants.
-func (d *Desired) hasOnlyController() bool {
-	references, _, _ := unstructured.NestedSlice(d.Object.Object, "metadata", "ownerReferences")
-	return len(references) == 1 && metav1.GetControllerOfNoCopy(d.Object) != nil
-}
-
 // ReferenceHeldByUpdate reports whether it is an Update entry of ours in live, and no other of ours, that has the reference.
 func (d *Desired) ReferenceHeldByUpdate(live *unstructured.Unstructured) bool {
-	if !d.hasOnlyController() {
+	controller, _ := d.onlyController()
+	if controller == "" {
 		return false
 	}
-	controller := metav1.GetControllerOfNoCopy(d.Object)
-	item := referencePath(string(controller.UID))
-	updated := false
+	item, updated := referencePath(controller), false
 	for _, e := range OwnEntries(live) {
 		fields, err := e.Fields()
 		switch {
@@ -49,7 +42,7 @@ func (d *Desired) ReferenceHeldByUpdate(live *unstructured.Unstructured) bool {
 
 // splitReference parts an Update entry's paths into the reference, which stays where it is, and all others.
 func (d *Desired) splitReference(paths *fieldpath.Set) (tie, others *fieldpath.Set) {
-	if !d.hasOnlyController() {
+	if controller, _ := d.onlyController(); controller == "" {
 		return &fieldpath.Set{}, paths
 	}
 	others = paths.RecursiveDifference(fieldpath.NewSet(referencesPath()))

@@ -34,9 +34,8 @@ func (d *Desired) Replacements(live *unstructured.Unstructured) ([]Operation, bo
 			return
 		}
 		steps, changed, ok := d.replace(path, live)
-		if possible = ok && (changed || !uncovered.Has(path)); possible && changed {
-			patch = append(patch, steps...)
-		}
+		possible = ok && (changed || !uncovered.Has(path))
+		patch = append(patch, steps...)
 	})
 	if !possible || len(patch) == 1 {
 		return nil, false
@@ -58,7 +57,7 @@ func (d *Desired) replace(path fieldpath.Path, live *unstructured.Unstructured) 
 	for _, element := range path {
 		if element.Value != nil { // an item of a set exists or not
 			list, isList := have.([]any)
-			return nil, false, isList && contains(list, *element.Value)
+			return nil, false, isList && indexOf(list, *element.Value) >= 0
 		}
 		if want, ref, ok = d.kind.step(want, ref, element); !ok {
 			return nil, false, false
@@ -125,14 +124,4 @@ func (k Kind) indivisible(ref smdschema.TypeRef, v any) bool {
 // mayVanish reports whether Go's types may drop a value when it is stored: it could not be seen to be ours, see create.
 func mayVanish(v any) bool {
 	return v == false || v == "" || v == int64(0) || v == 0.0
-}
-
-// contains reports whether a set has an item.
-func contains(set []any, item value.Value) bool {
-	for _, other := range set {
-		if value.Equals(value.NewValueInterface(other), item) {
-			return true
-		}
-	}
-	return false
 }

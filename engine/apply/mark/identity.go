@@ -27,6 +27,9 @@ const (
 	AnnotationRecreated = "kanon.dev/recreated"
 )
 
+// Finalizer is the name of a rule's finalizer on its parents.
+func Finalizer(ruleID string) string { return "kanon.dev/rule-" + ruleID }
+
 // Ref names one object. The version is left out on purpose: one object under two apiVersions is one object.
 type Ref struct {
 	Group     string    `json:"group,omitempty"`

@@ -137,3 +137,21 @@ func dropMarks(labels, annotations map[string]any) {
 		delete(annotations, key)
 	}
 }
+
+// Remove takes from an object all that Kanon writes into the metadata of a child: the mark and the owner reference.
+func Remove(object *unstructured.Unstructured) {
+	owner, marked := ReadOwner(object)
+	metadata := EnsureMap(object.Object, "metadata")
+	dropMarks(EnsureMap(metadata, "labels"), EnsureMap(metadata, "annotations"))
+	if marked && RefersTo(object, owner.Parent.UID) {
+		metadata["ownerReferences"] = WithoutReference(object, owner.Parent.UID)
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		if len(EnsureMap(metadata, field)) == 0 {
+			delete(metadata, field)
+		}
+	}
+	if references, _ := metadata["ownerReferences"].([]any); len(references) == 0 {
+		delete(metadata, "ownerReferences")
+	}
+}

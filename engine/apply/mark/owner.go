@@ -1,5 +1,7 @@
 package mark
 
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 // Owner says for whom a child was made.
 type Owner struct {
 	// RuleID is the id that RuleID computed.
@@ -86,4 +88,16 @@ func RetainWhen(pruned, deleted bool) Retain {
 // RetainedBy is what the annotation says of one that was o's.
 func (o Owner) RetainedBy() string {
 	return o.Rule + "/" + o.Parent.Namespace + "/" + o.Parent.Name
+}
+
+// Orphaned is what changes in the metadata of a child that becomes an orphan, as a merge patch (RFC 7386).
+func Orphaned(live *unstructured.Unstructured, o Owner) map[string]any {
+	metadata := map[string]any{
+		"labels":      map[string]any{LabelRule: nil, LabelParentUID: nil, LabelNode: nil},
+		"annotations": map[string]any{AnnotationOwner: nil, AnnotationApplied: nil, AnnotationRetained: o.RetainedBy()},
+	}
+	if RefersTo(live, o.Parent.UID) {
+		metadata["ownerReferences"] = WithoutReference(live, o.Parent.UID)
+	}
+	return metadata
 }

@@ -52,8 +52,8 @@ func Patched(obj *unstructured.Unstructured, ruleID string) []string {
 	var ids []string
 	prefix := ManagersOf(ruleID)
 	for _, e := range fieldset.EntriesOf(obj) {
-		if len(e.Manager) > len(prefix) && e.Manager[:len(prefix)] == prefix && e.Operation == fieldset.OperationApply {
-			ids = append(ids, e.Manager[len(prefix):])
+		if id, ok := strings.CutPrefix(e.Manager, prefix); ok && id != "" && e.Operation == fieldset.OperationApply {
+			ids = append(ids, id)
 		}
 	}
 	record, _ := SharedListOf(obj)

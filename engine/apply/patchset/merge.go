@@ -7,7 +7,6 @@ import (
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
-	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 )
@@ -241,7 +240,8 @@ func agree(parts []*Part) (agreeing []*Part, contradictions []Contradiction, err
 		own := make(map[string]string)
 		other, at := -1, ""
 		for path := range part.Paths.Leaves().All() {
-			text, err := json.Marshal(fieldIn(content, path))
+			set, _ := LookUp(content, path)
+			text, err := json.Marshal(set)
 			if err != nil {
 				return nil, nil, fmt.Errorf("encode what a patch sets: %w", err)
 			}
@@ -263,36 +263,4 @@ func agree(parts []*Part) (agreeing []*Part, contradictions []Contradiction, err
 		}
 	}
 	return agreeing, contradictions, nil
-}
-
-// fieldIn is the value at a path; nil where there is none.
-func fieldIn(content any, path fieldpath.Path) any {
-	for _, element := range path {
-		switch {
-		case element.FieldName != nil:
-			fields, _ := content.(map[string]any)
-			content = fields[*element.FieldName]
-		case element.Key != nil:
-			items, _ := content.([]any)
-			at := slices.IndexFunc(items, func(item any) bool {
-				fields, _ := item.(map[string]any)
-				return !slices.ContainsFunc(*element.Key, func(key value.Field) bool {
-					return !value.Equals(value.NewValueInterface(fields[key.Name]), key.Value)
-				})
-			})
-			if at < 0 {
-				return nil
-			}
-			content = items[at]
-		case element.Value != nil:
-			return (*element.Value).Unstructured() // an item of a set is what it is
-		case element.Index != nil:
-			items, _ := content.([]any)
-			if *element.Index >= len(items) {
-				return nil
-			}
-			content = items[*element.Index]
-		}
-	}
-	return content
 }

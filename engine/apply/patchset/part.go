@@ -19,7 +19,7 @@ type Part struct {
 	Paths *fieldpath.Set
 	// joined are the names of what is put into the joined list of the kind.
 	Shared []string
-	// digest tells parts apart that say different things.
+	// Digest identifies what is set: it is the same for two parts that say the same.
 	Digest string
 }
 
@@ -112,4 +112,9 @@ func Shrinks(obj *unstructured.Unstructured, manager string, part *Part) bool {
 	difference, err := live.ExtractItems(held, typed.WithAppendKeyFields()).
 		Compare(part.value.ExtractItems(held, typed.WithAppendKeyFields()))
 	return err != nil || !difference.IsSame()
+}
+
+// SetsLabel reports whether a part sets a label; nil sets none.
+func (p *Part) SetsLabel(label string) bool {
+	return p != nil && p.Paths.Has(fieldpath.MakePathOrDie("metadata", "labels", label))
 }

@@ -44,62 +44,45 @@ func atMost(bytes int64) bound { return bound{fixed: value.ValueBytes + bytes} }
 // texts is the bound of what is so many times as long as all texts among the
 // arguments together.
 func texts(times int64) bound {
-	return bound{fixed: 2 * value.ValueBytes, of: func(args []ref.Val) int64 {
-		total := int64(0)
-		for _, arg := range args {
-			total += value.TextLength(arg)
-		}
-		return times * total
-	}}
+	return bound{fixed: 2 * value.ValueBytes, of: func(args []ref.Val) int64 { return times * sumOf(args, value.TextLength) }}
+}
+
+// sumOf adds up a measure of all arguments.
+func sumOf(args []ref.Val, measure func(ref.Val) int64) int64 {
+	total := int64(0)
+	for _, arg := range args {
+		total += measure(arg)
+	}
+	return total
 }
 
 // lists is the bound of a list that has as many items as all lists among the
 // arguments together; the items are those of the arguments.
 func lists() bound {
 	return bound{fixed: value.ValueBytes, of: func(args []ref.Val) int64 {
-		total := int64(0)
-		for _, arg := range args {
-			total += value.ListLength(arg)
-		}
-		return (value.ItemBytes + value.ValueBytes) * total
+		return (value.ItemBytes + value.ValueBytes) * sumOf(args, value.ListLength)
 	}}
 }
 
 // maxNumber is the longest text that is read as a number, a time or an address.
 const maxNumber = 1 << 10
 
-// sums is the bound of a + b: texts and bytes are copied, and so are lists.
+// sums is the bound of what has all texts, bytes and lists among the arguments together, such as a + b: they are copied.
 func sums() bound {
 	return bound{fixed: 2 * value.ValueBytes, of: func(args []ref.Val) int64 {
-		total := int64(0)
-		for _, arg := range args {
-			total += value.TextLength(arg) + (value.ItemBytes+value.ValueBytes)*value.ListLength(arg)
-		}
-		return total
+		return sumOf(args, value.TextLength) + (value.ItemBytes+value.ValueBytes)*sumOf(args, value.ListLength)
 	}}
 }
 
-func reversed() bound {
-	return bound{fixed: 2 * value.ValueBytes, of: func(args []ref.Val) int64 {
-		return value.TextLength(args[0]) + (value.ItemBytes+value.ValueBytes)*value.ListLength(args[0])
-	}}
-}
+func joins() bound { return bound{fixed: 2 * value.ValueBytes, of: joinedLength} }
 
-func joins() bound {
-	return bound{fixed: 2 * value.ValueBytes, of: func(args []ref.Val) int64 { return joinedLength(args) }}
-}
-
-func replaced() bound {
-	return bound{fixed: 2 * value.ValueBytes, of: func(args []ref.Val) int64 { return replacedLength(args) }}
-}
+func replaced() bound { return bound{fixed: 2 * value.ValueBytes, of: replacedLength} }
 
 func splits() bound {
 	return bound{fixed: value.ValueBytes, of: func(args []ref.Val) int64 { return (value.ItemBytes + value.ValueBytes) * splitCount(args) }}
 }
 
-func formatted() bound {
-	return bound{fixed: 2 * value.ValueBytes, of: func(args []ref.Val) int64 { return formattedLength(args) }}
-}
+func formatted() bound { return bound{fixed: 2 * value.ValueBytes, of: formattedLength} }
 
 func ranged() bound {
 	return bound{fixed: value.ValueBytes, of: func(args []ref.Val) int64 {

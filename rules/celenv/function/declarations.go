@@ -80,7 +80,7 @@ func textFunctions() []row {
 		{"lowerAscii", costScan, texts(2), 0, nil, "string_lower_ascii"},
 		{"matches", costChecked, little(), 0, binaryBound(limitMatch), "matches matches_string"},
 		{"replace", costChecked, replaced(), 0, limitReplace, "string_replace_string_string string_replace_string_string_int"},
-		{"reverse", costReads, reversed(), 0, nil, "list_reverse string_reverse"},
+		{"reverse", costReads, sums(), 0, nil, "list_reverse string_reverse"},
 		{"split", costChecked, splits(), 0, limitSplit, "string_split_string string_split_string_int"},
 		{"startsWith", costScan, little(), 0, nil, "starts_with_string"},
 		{"strings.quote", costReads, texts(3), 0, nil, "strings_quote"},

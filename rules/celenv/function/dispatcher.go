@@ -30,7 +30,7 @@ func (t *Table) Dispatcher(env *cel.Env) (interpreter.Dispatcher, error) {
 			if mixed[b.Operator] {
 				b = withDoubles(b)
 			}
-			b = withFastSets(t.Declared(name).within(name, adapted(b)))
+			b = withFastSets(t.Declared(name).within(name, namingUnfitText(name, adapted(b))))
 			if err := dispatcher.Add(b); err != nil {
 				return nil, fmt.Errorf("bind the CEL function %s: %w", name, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"kanon.dev/kanon/rules/celenv/value"
 )
@@ -24,32 +25,22 @@ func withFastSets(b *functions.Overload) *functions.Overload {
 			}
 		}
 	case "sets.contains", "list_sets_contains_list":
-		fast.Binary = setRelation(b.Binary, containsAll)
+		fast.Binary = setRelation(b.Binary, sets.Set[ref.Val].IsSuperset)
 	case "sets.equivalent", "list_sets_equivalent_list":
-		fast.Binary = setRelation(b.Binary, func(a, b scalars) bool { return containsAll(a, b) && containsAll(b, a) })
+		fast.Binary = setRelation(b.Binary, sets.Set[ref.Val].Equal)
 	case "sets.intersects", "list_sets_intersects_list":
-		fast.Binary = setRelation(b.Binary, func(a, b scalars) bool {
-			for item := range b {
-				if a[item] {
-					return true
-				}
-			}
-			return false
-		})
+		fast.Binary = setRelation(b.Binary, func(a, b sets.Set[ref.Val]) bool { return a.Intersection(b).Len() > 0 })
 	}
 	return &fast
 }
 
-// scalars are texts, or ints.
-type scalars map[ref.Val]bool
-
 // scalarsOf are the items of a list of only texts or only ints, each once, in their order; none of every other list.
-func scalarsOf(val ref.Val) (set scalars, order []ref.Val) {
+func scalarsOf(val ref.Val) (set sets.Set[ref.Val], order []ref.Val) {
 	list, ok := val.(traits.Lister)
 	if !ok || value.ListLength(list) > maxScalars {
 		return nil, nil
 	}
-	set = make(scalars, value.ListLength(list))
+	set = make(sets.Set[ref.Val], value.ListLength(list))
 	for it := list.Iterator(); it.HasNext() == types.True; {
 		item := it.Next()
 		switch item.(type) {
@@ -60,24 +51,16 @@ func scalarsOf(val ref.Val) (set scalars, order []ref.Val) {
 		if len(order) > 0 && item.Type() != order[0].Type() {
 			return nil, nil
 		}
-		if !set[item] {
-			set[item], order = true, append(order, item)
+		if !set.Has(item) {
+			set.Insert(item)
+			order = append(order, item)
 		}
 	}
 	return set, order
 }
 
-func containsAll(a, b scalars) bool {
-	for item := range b {
-		if !a[item] {
-			return false
-		}
-	}
-	return true
-}
-
 // setRelation compares two lists of scalars of one type, and leaves all others to cel-go.
-func setRelation(op functions.BinaryOp, holds func(a, b scalars) bool) functions.BinaryOp {
+func setRelation(op functions.BinaryOp, holds func(a, b sets.Set[ref.Val]) bool) functions.BinaryOp {
 	if op == nil {
 		return nil
 	}

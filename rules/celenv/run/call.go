@@ -24,42 +24,34 @@ func ownCalls(table *function.Table, moving map[int64][]int) interpreter.Planner
 		if val, err := function.ConstantCron(call); err != nil || val != nil {
 			return val, err
 		}
-		return &ownCall{InterpretableCall: call, fn: fn, moving: moving[call.ID()]}, nil
+		return &callNode{call, ownCall(call, fn, moving[call.ID()])}, nil
 	})
 }
 
-// ownCall is a call of one of Kanon's own functions.
-type ownCall struct {
-	interpreter.InterpretableCall
-	fn     *function.Function
-	moving []int
-}
-
-func (n *ownCall) Eval(vars interpreter.Activation) ref.Val {
-	return n.Exec(interpreter.AsFrame(vars))
-}
-
-func (n *ownCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	nodes := n.Args()
-	args := make([]ref.Val, len(nodes))
-	for i, node := range nodes {
-		val := node.Exec(frame)
-		if types.IsUnknownOrError(val) {
-			return val
+// ownCall calls one of Kanon's own functions.
+func ownCall(call interpreter.InterpretableCall, fn *function.Function, moving []int) exec {
+	return func(frame *interpreter.ExecutionFrame) ref.Val {
+		nodes := call.Args()
+		args := make([]ref.Val, len(nodes))
+		for i, node := range nodes {
+			val := node.Exec(frame)
+			if types.IsUnknownOrError(val) {
+				return val
+			}
+			args[i] = val
 		}
-		args[i] = val
-	}
-	val := n.fn.Call(frame, args)
-	if units := n.fn.Cost(args, val); units > 0 {
-		charge(frame, units)
-	}
-	if types.IsError(val) {
-		return types.LabelErrNode(n.ID(), val)
-	}
-	if n.moving != nil {
-		if in, ok := n.fn.ChangesIn(args, n.moving); ok {
-			noteChange(frame, in)
+		val := fn.Call(frame, args)
+		if units := fn.Cost(args, val); units > 0 {
+			charge(frame, units)
 		}
+		if types.IsError(val) {
+			return types.LabelErrNode(call.ID(), val)
+		}
+		if moving != nil {
+			if in, ok := fn.ChangesIn(args, moving); ok {
+				noteChange(frame, in)
+			}
+		}
+		return val
 	}
-	return val
 }

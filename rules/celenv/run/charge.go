@@ -18,10 +18,17 @@ func chargedReads(root ast.Expr, table *function.Table) interpreter.PlannerOptio
 		if !ok {
 			return i, nil
 		}
-		if path, ok := i.(interpreter.InterpretableAttribute); ok { // the planner wants it to stay one
-			return &readPath{InterpretableAttribute: path, class: class}, nil
+		charged := func(frame *interpreter.ExecutionFrame) ref.Val {
+			val := i.Exec(frame)
+			if units := class.Units(val); units > 0 {
+				charge(frame, units)
+			}
+			return val
 		}
-		return &readNode{InterpretableV2: i, class: class}, nil
+		if path, ok := i.(interpreter.InterpretableAttribute); ok {
+			return &pathNode{path, charged}, nil
+		}
+		return &node{i, charged}, nil
 	})
 }
 
@@ -50,41 +57,4 @@ func chargedArguments(root ast.Expr, table *function.Table) map[int64]function.C
 		}
 	}
 	return read
-}
-
-// readNode is an argument of a call that costs what it reads. The cost is charged
-// before the call.
-type readNode struct {
-	interpreter.InterpretableV2
-	class function.CostClass
-}
-
-func (n *readNode) Eval(vars interpreter.Activation) ref.Val {
-	return n.Exec(interpreter.AsFrame(vars))
-}
-
-func (n *readNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	return chargeRead(frame, n.class, n.InterpretableV2.Exec(frame))
-}
-
-// readPath is a readNode that is a path.
-type readPath struct {
-	interpreter.InterpretableAttribute
-	class function.CostClass
-}
-
-func (n *readPath) Eval(vars interpreter.Activation) ref.Val {
-	return n.Exec(interpreter.AsFrame(vars))
-}
-
-func (n *readPath) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	return chargeRead(frame, n.class, n.InterpretableAttribute.Exec(frame))
-}
-
-// chargeRead charges what it costs to work on an argument, and gives it.
-func chargeRead(frame *interpreter.ExecutionFrame, class function.CostClass, val ref.Val) ref.Val {
-	if units := class.Units(val); units > 0 {
-		charge(frame, units)
-	}
-	return val
 }

@@ -59,13 +59,12 @@ func noteChange(frame *interpreter.ExecutionFrame, in function.Wait) {
 // moving has for each how fast its two sides go: 1 for one that goes with the
 // clock, as now and now - t do, -1 for one that goes against it, as t - now does.
 func watchComparisons(moving map[int64][]int) interpreter.PlannerOption {
-	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-		call, ok := i.(interpreter.InterpretableCall)
-		if !ok || !IsComparison(call.Function()) || len(moving[i.ID()]) != 2 {
-			return i, nil
+	return decorateCalls(func(call interpreter.InterpretableCall) exec {
+		speeds := moving[call.ID()]
+		if !IsComparison(call.Function()) || len(speeds) != 2 {
+			return nil
 		}
-		speeds := moving[i.ID()]
-		return &watchedComparison{InterpretableCall: call, speed: speeds[0] - speeds[1]}, nil
+		return watchedComparison(call, speeds[0]-speeds[1])
 	})
 }
 
@@ -78,48 +77,37 @@ func IsComparison(operator string) bool {
 	return false
 }
 
-// watchedComparison compares two times, or two durations.
-type watchedComparison struct {
-	interpreter.InterpretableCall
-	// speed is how the difference of the two sides changes in a second.
-	speed int
+// watchedComparison compares two times, or two durations, of which the difference changes by speed in a second.
+func watchedComparison(call interpreter.InterpretableCall, speed int) exec {
+	return func(frame *interpreter.ExecutionFrame) ref.Val {
+		lhs, rhs, failed := operandsOf(call, frame)
+		if failed != nil {
+			return failed
+		}
+		sign, difference, ok := differenceOf(lhs, rhs)
+		if !ok {
+			return call.Exec(frame)
+		}
+		if in, ok := untilChange(call.Function(), difference, speed); ok {
+			noteChange(frame, in)
+		}
+		return types.Bool(holds(call.Function(), sign))
+	}
 }
 
-func (n *watchedComparison) Eval(vars interpreter.Activation) ref.Val {
-	return n.Exec(interpreter.AsFrame(vars))
-}
-
-func (n *watchedComparison) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	lhs := n.Args()[0].Exec(frame)
-	if types.IsUnknownOrError(lhs) {
-		return lhs
-	}
-	rhs := n.Args()[1].Exec(frame)
-	if types.IsUnknownOrError(rhs) {
-		return rhs
-	}
-	var sign int
-	var difference time.Duration
+// differenceOf is what lies between two times, or two durations, and its sign, also where it is too long to be told.
+func differenceOf(lhs, rhs ref.Val) (sign int, difference time.Duration, ok bool) {
 	switch l := lhs.(type) {
 	case types.Timestamp:
-		r, ok := rhs.(types.Timestamp)
-		if !ok {
-			return n.InterpretableCall.Exec(frame)
+		if r, ok := rhs.(types.Timestamp); ok {
+			return l.Time.Compare(r.Time), l.Sub(r.Time), true
 		}
-		sign, difference = l.Time.Compare(r.Time), l.Sub(r.Time)
 	case types.Duration:
-		r, ok := rhs.(types.Duration)
-		if !ok {
-			return n.InterpretableCall.Exec(frame)
+		if r, ok := rhs.(types.Duration); ok {
+			return cmp.Compare(l.Duration, r.Duration), l.Duration - r.Duration, true
 		}
-		sign, difference = cmp.Compare(l.Duration, r.Duration), l.Duration-r.Duration
-	default:
-		return n.InterpretableCall.Exec(frame)
 	}
-	if in, ok := untilChange(n.Function(), difference, n.speed); ok {
-		noteChange(frame, in)
-	}
-	return types.Bool(holds(n.Function(), sign))
+	return 0, 0, false
 }
 
 // holds reports whether a comparison holds between two values of which the

@@ -121,13 +121,13 @@ func (m Conversion) ofText(id int64, text string) (any, error) {
 	case ToTimestamp:
 		t, err := timeOf(text)
 		if err != nil {
-			return nil, &value.ReadError{NodeID: id, Reason: value.ReasonFormat, Found: "no time, such as 2026-01-31T12:00:00Z"}
+			return nil, &value.ReadError{NodeID: id, Reason: value.ReasonFormat, Text: text, Found: value.NoTime}
 		}
 		return types.Timestamp{Time: t}, nil
 	case ToDuration:
 		d, err := strfmt.ParseDuration(text)
 		if err != nil {
-			return nil, &value.ReadError{NodeID: id, Reason: value.ReasonFormat, Found: "no duration, such as 90s or 1h30m"}
+			return nil, &value.ReadError{NodeID: id, Reason: value.ReasonFormat, Text: text, Found: value.NoDuration}
 		}
 		return types.Duration{Duration: d}, nil
 	}
@@ -208,33 +208,21 @@ func convertedNames(root ast.Expr, conversions map[int64]converter) interpreter.
 	for e := range celenv.All(root) {
 		names[e.ID()] = e.Kind() == ast.IdentKind
 	}
-	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	return decorate(func(i interpreter.InterpretableV2) exec {
 		m, ok := conversions[i.ID()]
 		if _, isName := i.(interpreter.InterpretableAttribute); !ok || !isName || !names[i.ID()] {
-			return i, nil
+			return nil
 		}
-		return &convertedName{InterpretableV2: i, conversion: m}, nil
+		return func(frame *interpreter.ExecutionFrame) ref.Val {
+			val := i.Exec(frame)
+			if types.IsUnknownOrError(val) {
+				return val
+			}
+			converted, err := m.convert(frame, i.ID(), val)
+			if err != nil {
+				return types.WrapErr(err)
+			}
+			return value.Adapter{}.NativeToValue(converted)
+		}
 	})
-}
-
-// convertedName is a name whose value means something else.
-type convertedName struct {
-	interpreter.InterpretableV2
-	conversion converter
-}
-
-func (n *convertedName) Eval(vars interpreter.Activation) ref.Val {
-	return n.Exec(interpreter.AsFrame(vars))
-}
-
-func (n *convertedName) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	val := n.InterpretableV2.Exec(frame)
-	if types.IsUnknownOrError(val) {
-		return val
-	}
-	converted, err := n.conversion.convert(frame, n.ID(), val)
-	if err != nil {
-		return types.WrapErr(err)
-	}
-	return value.Adapter{}.NativeToValue(converted)
 }

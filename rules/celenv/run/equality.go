@@ -32,12 +32,11 @@ func boundEquality(x *celenv.Expression) interpreter.PlannerOption {
 			deep[e.ID()] = mayBeDeep(x.TypeOf(args[0].ID()))
 		}
 	}
-	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-		call, ok := i.(interpreter.InterpretableCall)
-		if !ok || !deep[i.ID()] || len(call.Args()) != 2 {
-			return i, nil
+	return decorateCalls(func(call interpreter.InterpretableCall) exec {
+		if !deep[call.ID()] || len(call.Args()) != 2 {
+			return nil
 		}
-		return &deepComparison{InterpretableCall: call}, nil
+		return deepComparison(call)
 	})
 }
 
@@ -52,36 +51,26 @@ func mayBeDeep(t *types.Type) bool {
 }
 
 // deepComparison is ==, != or in of values that can have others in them.
-type deepComparison struct {
-	interpreter.InterpretableCall
-}
-
-func (n *deepComparison) Eval(vars interpreter.Activation) ref.Val {
-	return n.Exec(interpreter.AsFrame(vars))
-}
-
-func (n *deepComparison) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	lhs := n.Args()[0].Exec(frame)
-	if types.IsUnknownOrError(lhs) {
-		return lhs
+func deepComparison(call interpreter.InterpretableCall) exec {
+	return func(frame *interpreter.ExecutionFrame) ref.Val {
+		lhs, rhs, failed := operandsOf(call, frame)
+		if failed != nil {
+			return failed
+		}
+		left := maxCompared
+		if !value.CountParts(lhs, &left) || !value.CountParts(rhs, &left) {
+			return types.NewErrWithNodeID(call.ID(), "the values that are compared have more than %d parts", maxCompared)
+		}
+		charge(frame, uint64(maxCompared-left)/function.BytesPerUnit) //nolint:gosec // It is not negative.
+		switch call.Function() {
+		case operators.Equals:
+			return types.Equal(lhs, rhs)
+		case operators.NotEquals:
+			return types.Bool(types.Equal(lhs, rhs) != types.True)
+		}
+		if c, ok := rhs.(traits.Container); ok {
+			return c.Contains(lhs)
+		}
+		return call.Exec(frame)
 	}
-	rhs := n.Args()[1].Exec(frame)
-	if types.IsUnknownOrError(rhs) {
-		return rhs
-	}
-	left := maxCompared
-	if !value.CountParts(lhs, &left) || !value.CountParts(rhs, &left) {
-		return types.NewErrWithNodeID(n.ID(), "the values that are compared have more than %d parts", maxCompared)
-	}
-	charge(frame, uint64(maxCompared-left)/function.BytesPerUnit) //nolint:gosec // It is not negative.
-	switch n.Function() {
-	case operators.Equals:
-		return types.Equal(lhs, rhs)
-	case operators.NotEquals:
-		return types.Bool(types.Equal(lhs, rhs) != types.True)
-	}
-	if c, ok := rhs.(traits.Container); ok {
-		return c.Contains(lhs)
-	}
-	return n.InterpretableCall.Exec(frame)
 }

@@ -100,41 +100,38 @@ func meterCosts(root ast.Expr, table *function.Table) interpreter.PlannerOption 
 			steps[e.AsComprehension().LoopStep().ID()] = true
 		}
 	}
-	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	return decorate(func(i interpreter.InterpretableV2) exec {
+		m := metering{units: 1}
 		switch n := i.(type) {
 		case interpreter.InterpretableCall:
 			d := table.Declared(n.Function())
-			i = &meteredNode{
-				InterpretableV2: i, slow: !d.Cheap() || n.Function() == operators.In, makes: d.MakesMuch(), units: 1 + d.ExtraUnits(len(n.Args())),
-			}
+			m.units += d.ExtraUnits(len(n.Args()))
+			m.slow, m.makes, m.own = !d.Cheap() || n.Function() == operators.In, d.MakesMuch(), table.Own(n.Function()) != nil
 		case interpreter.InterpretableConstructor:
-			i = &meteredNode{InterpretableV2: i, makes: true, units: 1}
+			m.makes = true
 		default:
-			if steps[i.ID()] {
-				i = &meteredNode{InterpretableV2: i, units: 1}
+			if !steps[i.ID()] {
+				return nil
 			}
 		}
-		return i, nil
+		return func(frame *interpreter.ExecutionFrame) ref.Val { return m.metered(frame, i.Exec(frame)) }
 	})
 }
 
-// meteredNode is a call, a literal or the step of a loop.
-type meteredNode struct {
-	interpreter.InterpretableV2
+// metering is how a call, a literal or the step of a loop is metered.
+type metering struct {
 	// units is what it costs whatever comes of it.
 	units uint64
 	// slow is true for a call that can take long by itself.
 	slow bool
 	// makes is true for what makes values of its own that can be long.
 	makes bool
+	// own is true for a call of one of Kanon's own functions.
+	own bool
 }
 
-func (n *meteredNode) Eval(vars interpreter.Activation) ref.Val {
-	return n.Exec(interpreter.AsFrame(vars))
-}
-
-func (n *meteredNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	val := n.InterpretableV2.Exec(frame)
+// metered tells the meter what came of a node, and gives it.
+func (n metering) metered(frame *interpreter.ExecutionFrame, val ref.Val) ref.Val {
 	m := meterOf(frame)
 	if m == nil {
 		return val
@@ -154,7 +151,7 @@ func (n *meteredNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 			units += uint64(max(size, 0))
 		}
 	default:
-		if _, ok := n.InterpretableV2.(*ownCall); ok {
+		if n.own {
 			units += value.Entries(val)
 		}
 	}
@@ -206,38 +203,27 @@ const leastCounted = 1 << 10
 // countMade makes the calls that can make long values tell the evaluation's Memory, in
 // an expression whose cost is not metered.
 func countMade(table *function.Table) interpreter.PlannerOption {
-	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-		if call, ok := i.(interpreter.InterpretableCall); ok && table.Declared(call.Function()).MakesLong() {
-			return &countedNode{InterpretableV2: i}, nil
+	return decorate(func(i interpreter.InterpretableV2) exec {
+		call, ok := i.(interpreter.InterpretableCall)
+		if !ok || !table.Declared(call.Function()).MakesLong() {
+			return nil
 		}
-		return i, nil
-	})
-}
-
-// countedNode is a call that can make a long value, in an expression whose cost is
-// not metered.
-type countedNode struct {
-	interpreter.InterpretableV2
-}
-
-func (n *countedNode) Eval(vars interpreter.Activation) ref.Val {
-	return n.Exec(interpreter.AsFrame(vars))
-}
-
-func (n *countedNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	val := n.InterpretableV2.Exec(frame)
-	switch v := val.(type) { // what a sum of numbers is stays fast
-	case types.Int, types.Double, *types.Err:
-		return val
-	case types.String:
-		if len(v) < leastCounted {
+		return func(frame *interpreter.ExecutionFrame) ref.Val {
+			val := call.Exec(frame)
+			switch v := val.(type) { // what a sum of numbers is stays fast
+			case types.Int, types.Double, *types.Err:
+				return val
+			case types.String:
+				if len(v) < leastCounted {
+					return val
+				}
+			}
+			if bytes := value.MadeBytes(val); bytes >= leastCounted {
+				if b := budgetOf(frame); b != nil {
+					b.Memory.add(bytes)
+				}
+			}
 			return val
 		}
-	}
-	if bytes := value.MadeBytes(val); bytes >= leastCounted {
-		if b := budgetOf(frame); b != nil {
-			b.Memory.add(bytes)
-		}
-	}
-	return val
+	})
 }

@@ -22,32 +22,21 @@ func orderRanges(root ast.Expr) interpreter.PlannerOption {
 			}
 		}
 	}
-	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-		if ranges[i.ID()] {
-			return &orderedRange{InterpretableV2: i}, nil
+	return decorate(func(i interpreter.InterpretableV2) exec {
+		if !ranges[i.ID()] {
+			return nil
 		}
-		return i, nil
+		return func(frame *interpreter.ExecutionFrame) ref.Val {
+			val := i.Exec(frame)
+			if plain, _ := value.JSON(val); plain != nil {
+				return val
+			}
+			if m, ok := val.(traits.Mapper); ok {
+				return &orderedMap{Mapper: m}
+			}
+			return val
+		}
 	})
-}
-
-// orderedRange is the range of a comprehension.
-type orderedRange struct {
-	interpreter.InterpretableV2
-}
-
-func (o *orderedRange) Eval(vars interpreter.Activation) ref.Val {
-	return o.Exec(interpreter.AsFrame(vars))
-}
-
-func (o *orderedRange) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	val := o.InterpretableV2.Exec(frame)
-	if plain, _ := value.JSON(val); plain != nil {
-		return val
-	}
-	if m, ok := val.(traits.Mapper); ok {
-		return &orderedMap{Mapper: m}
-	}
-	return val
 }
 
 // orderedMap is a map that is iterated in the order of its keys.

@@ -40,27 +40,15 @@ type factory struct {
 // ConditionalAttribute makes what ?: gives.
 func (f *factory) ConditionalAttribute(id int64, condition interpreter.Interpretable, yes, no interpreter.Attribute) interpreter.Attribute {
 	if planned, ok := condition.(interpreter.InterpretableV2); ok && f.branch != nil {
-		condition = &watchedCondition{InterpretableV2: planned, note: func(holds bool) { f.branch(id, holds) }}
+		condition = &node{planned, func(frame *interpreter.ExecutionFrame) ref.Val {
+			val := planned.Exec(frame)
+			if holds, ok := val.(types.Bool); ok {
+				f.branch(id, bool(holds))
+			}
+			return val
+		}}
 	}
 	return f.AttributeFactory.ConditionalAttribute(id, condition, yes, no)
-}
-
-// watchedCondition tells what a condition has come to.
-type watchedCondition struct {
-	interpreter.InterpretableV2
-	note func(holds bool)
-}
-
-func (c *watchedCondition) Eval(vars interpreter.Activation) ref.Val {
-	return c.Exec(interpreter.AsFrame(vars))
-}
-
-func (c *watchedCondition) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	val := c.InterpretableV2.Exec(frame)
-	if holds, ok := val.(types.Bool); ok {
-		c.note(bool(holds))
-	}
-	return val
 }
 
 // NewQualifier makes one step of a path.

@@ -55,7 +55,7 @@ func New(x *celenv.Expression, o Options) (*Program, []celenv.Issue) {
 		p.limit = DefaultCostLimit
 	}
 	planner := []interpreter.PlannerOption{
-		interpreter.CustomDecoratorV2(decorateOptional),
+		decorateOptional(),
 		ownCalls(table, o.Moving),
 		boundEquality(x),
 		watchComparisons(o.Moving),
@@ -127,8 +127,7 @@ func (p *Program) EvalWithin(ctx context.Context, vars interpreter.Activation, b
 	if !ok {
 		return out, nil
 	}
-	var read *value.ReadError
-	if errors.As(celErr, &read) && read.NodeID == 0 {
+	if read, ok := errors.AsType[*value.ReadError](celErr); ok && read.NodeID == 0 {
 		labelled := *read
 		labelled.NodeID = celErr.NodeID()
 		return nil, &labelled
@@ -185,40 +184,24 @@ func isBounded(root ast.Expr, table *function.Table) bool {
 }
 
 // allowAbsent makes the has() nodes that are listed false where one of their
-// nodes is missing.
+// nodes is missing, anywhere on the path.
 func allowAbsent(absent map[int64][]int64) interpreter.PlannerOption {
-	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-		if nodes, ok := absent[i.ID()]; ok {
-			return &lenientHas{InterpretableV2: i, nodes: nodes}, nil
+	return decorate(func(i interpreter.InterpretableV2) exec {
+		nodes, ok := absent[i.ID()]
+		if !ok {
+			return nil
 		}
-		return i, nil
+		return func(frame *interpreter.ExecutionFrame) ref.Val {
+			val := i.Exec(frame)
+			celErr, ok := val.(*types.Err)
+			if !ok {
+				return val
+			}
+			read, isRead := errors.AsType[*value.ReadError](celErr)
+			if errors.Is(celErr.Unwrap(), ErrAbsent) || isRead && read.Reason != value.ReasonType && slices.Contains(nodes, read.NodeID) {
+				return types.False
+			}
+			return val
+		}
 	})
-}
-
-// lenientHas is a has() that is false where any key on its path is missing.
-type lenientHas struct {
-	interpreter.InterpretableV2
-	nodes []int64
-}
-
-func (h *lenientHas) Eval(vars interpreter.Activation) ref.Val {
-	return h.Exec(interpreter.AsFrame(vars))
-}
-
-func (h *lenientHas) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	val := h.InterpretableV2.Exec(frame)
-	celErr, ok := val.(*types.Err)
-	if !ok {
-		return val
-	}
-	if errors.Is(celErr.Unwrap(), ErrAbsent) {
-		return types.False
-	}
-	var read *value.ReadError
-	if errors.As(celErr, &read) && read.Reason != value.ReasonType {
-		if slices.Contains(h.nodes, read.NodeID) {
-			return types.False
-		}
-	}
-	return val
 }

@@ -27,8 +27,8 @@ type ReadError struct {
 	Reason Reason
 	// Key is the field or index as text.
 	Key string
-	// Found is the CEL type of the value that was read from.
-	Found string
+	// Found is the CEL type of the value that was read from, and Text the value for ReasonFormat, where it may be shown.
+	Found, Text string
 	// Length is the length of the list, for ReasonIndex.
 	Length int
 }

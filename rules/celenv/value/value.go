@@ -10,31 +10,29 @@ import (
 
 // Length is how many items a list, or an optional one, has; false for what is none.
 func Length(val ref.Val) (int, bool) {
-	switch v := val.(type) {
-	case *types.Optional:
-		if v.HasValue() {
-			return Length(v.GetValue())
-		}
-	case traits.Lister:
-		size, _ := v.Size().(types.Int)
-		return int(size), true
+	list, ok := present(val).(traits.Lister)
+	if !ok {
+		return 0, false
 	}
-	return 0, false
+	return int(ListLength(list)), true
+}
+
+// present is the value of an optional that has one, and every other value as it is.
+func present(val ref.Val) ref.Val {
+	if opt, ok := val.(*types.Optional); ok && opt.HasValue() {
+		return present(opt.GetValue())
+	}
+	return val
 }
 
 // Count is how many items Items gives; false where it gives none.
 func Count(val ref.Val) (int, bool) {
-	switch v := val.(type) {
-	case *types.Optional:
-		if v.HasValue() {
-			return Count(v.GetValue())
-		}
+	switch v := present(val).(type) {
 	case traits.Mapper:
 		size, _ := v.Size().(types.Int)
 		return int(size), true
 	case traits.Lister:
-		size, _ := v.Size().(types.Int)
-		return int(size), true
+		return int(ListLength(v)), true
 	}
 	return 0, false
 }

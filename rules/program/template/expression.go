@@ -34,7 +34,12 @@ type Expression struct {
 	// Into is the schema of the field that takes the value; nil if it is not known, or if
 	// the type of the value has shown that it fits.
 	Into *openapi.Schema
+	// noted is called with what a condition came to. nil: nobody asks.
+	noted func(holds bool)
 }
+
+// Note has a function called with what the expression comes to as a condition.
+func (x *Expression) Note(f func(holds bool)) { x.noted = f }
 
 // Eval computes the value.
 func (x *Expression) Eval(s Scope) (ref.Val, *Problem) {
@@ -58,6 +63,9 @@ func (x *Expression) IsTrue(s Scope) (bool, *Problem) {
 	b, ok := val.Value().(bool)
 	if !ok {
 		return false, Failure("%s: must be true or false, and is %s", Shorten(x.Text), value.TypeText(val))
+	}
+	if x.noted != nil {
+		x.noted(b)
 	}
 	return b, nil
 }
@@ -94,6 +102,8 @@ func (x *Expression) explain(session *Session, err error) *Problem {
 		return Failure("%s: it cannot be read from a value of type %s", r.Text, missed.Found)
 	case missed.Reason == value.ReasonType:
 		return Failure("%s: %s", r.Text, missed.Error())
+	case missed.Reason == value.ReasonFormat && missed.Text != "" && !session.secrets:
+		return Failure("%s is %s, and that is %s", r.Text, session.Shown(missed.Text), missed.Found)
 	case missed.Reason == value.ReasonFormat:
 		return Failure("%s is %s", r.Text, missed.Found)
 	case r.Waits:

@@ -206,6 +206,9 @@ func (s *Session) Reason(err error) string {
 	case "no such overload", "division by zero", "modulus by zero", "integer overflow", "unsigned integer overflow":
 		return text // there is no value in these
 	}
+	if unfit, ok := errors.AsType[*value.UnfitError](err); ok && s.secrets {
+		return "text " + NotShown + " is " + unfit.Found
+	}
 	if s.secrets {
 		return "it fails; why is not shown, because the rule has to do with Secrets"
 	}

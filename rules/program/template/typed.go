@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -171,8 +172,12 @@ func ItemsOf(t Template, s Scope) ([]ref.Val, *Problem) {
 		}
 	}
 	items, err := value.Items(val)
-	if err != nil {
+	switch {
+	case err == nil:
+		return items, nil
+	case val.Type() == types.IntType:
+		return nil, Failure("%s", err.Error()).Advising("write lists.range(…) for an item for each number from 0")
+	default:
 		return nil, Failure("%s", err.Error())
 	}
-	return items, nil
 }

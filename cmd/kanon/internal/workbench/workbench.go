@@ -96,7 +96,7 @@ func (o *Options) offline(cmd *cobra.Command) (*console.Session, error) {
 		return nil, err
 	}
 	known.Fill(parent)
-	manifests.InDefaultNamespace(checked.Programs, append(with, parent))
+	kinds.InDefaultNamespace(checked.Programs, append(with, parent))
 	options.Kinds, options.Schemas = kinds, kinds
 	return console.New(console.Options{Rule: rule, Compile: options, Child: o.Child, Item: o.Item, Evaluate: previewing(cmd.Context(), preview.Input{
 		Parent: parent, With: with, Now: o.Now, Namespace: o.KanonNamespace, Schema: kinds.Schema,

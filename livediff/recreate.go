@@ -1,0 +1,77 @@
+package livediff
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+)
+
+// recreate is the object that takes the place of the live one, with the defaults that it gets: what others have set in the live one is
+// not in it. The error says that the API server would refuse it.
+//
+// A creation under the object's own name ends with the answer that the name is taken, and without the object. So its defaults come
+// from one under another name; where the API server refuses that, the object is as it is rendered.
+func (w *writing) recreate(ctx context.Context) (*unstructured.Unstructured, error) {
+	whole := w.desired.ForCreation()
+	object := apply.WithoutAllocated(whole, w.live)
+	if _, err := tryCreate(ctx, w.client, object); err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, err
+	}
+	object.SetName(otherName(w.live.GetName()))
+	answer, err := tryCreate(ctx, w.client, object)
+	if err != nil {
+		return whole, nil //nolint:nilerr // it would be taken under its own name
+	}
+	answer.SetName(w.live.GetName())
+	return w.settled(answer, whole)
+}
+
+// otherName is a name that no object is likely to have, and that is valid wherever the given one is.
+func otherName(name string) string {
+	const ending = "-kanondiff"
+	return name[:min(len(name), 63-len(ending))] + ending
+}
+
+// settled is the answer to a creation with what is rendered, and with the live object's values for what nobody has set: what the API
+// server chooses, such as addresses, is another one each time, and no difference.
+func (w *writing) settled(answer, whole *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	created, err1 := w.kind.TypedLive(answer)
+	live, err2 := w.kind.TypedLive(w.live)
+	rendered, err3 := w.kind.Converter.ObjectToTyped(whole)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	set, err1 := created.ToFieldSet()
+	has, err2 := live.ToFieldSet()
+	renders, err3 := rendered.ToFieldSet()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	chosen := set.Intersection(has).Difference(renders).Difference(ownedByOthers(w.live)).Leaves()
+	settled, err := created.Merge(live.ExtractItems(chosen, typed.WithAppendKeyFields()))
+	if err != nil {
+		return nil, err
+	}
+	if settled, err = settled.Merge(rendered); err != nil {
+		return nil, err
+	}
+	return w.untyped(settled)
+}
+
+// ownedByOthers are the fields that another than Kanon has set.
+func ownedByOthers(live *unstructured.Unstructured) *fieldpath.Set {
+	all := &fieldpath.Set{}
+	for _, e := range fieldset.EntriesOf(live) {
+		if fields, err := e.Fields(); err == nil && !e.Ours() {
+			all = all.Union(fields)
+		}
+	}
+	return all
+}

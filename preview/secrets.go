@@ -1,0 +1,89 @@
+package preview
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// What stands in the place of a value of a Secret: alone, and where it differs between two states.
+const (
+	hidden       = "(hidden)"
+	hiddenBefore = "(hidden, before)"
+	hiddenAfter  = "(hidden, after)"
+)
+
+// hideSecrets is an object as it can be shown.
+func hideSecrets(object *unstructured.Unstructured) *unstructured.Unstructured {
+	if !syntax.IsSecret(object.GroupVersionKind()) {
+		return object
+	}
+	shown := object.DeepCopy()
+	HideSecrets(nil, shown)
+	return shown
+}
+
+// HideSecrets replaces the values in two states of one object, if it is a Secret, so that one still sees which of them differ. Either
+// state may be nil.
+func HideSecrets(before, after *unstructured.Unstructured) {
+	old, updated := secretOf(before), secretOf(after)
+	for _, field := range []string{"data", "stringData"} {
+		if isMapOrNone(old[field]) && isMapOrNone(updated[field]) {
+			hideAll(mapOf(old, field), mapOf(updated, field))
+		} else {
+			hide(old, updated, field) // no Secret that can be, and it may hold what another does
+		}
+	}
+	// kubectl apply repeats the whole object here.
+	hide(mapOf(mapOf(old, "metadata"), "annotations"), mapOf(mapOf(updated, "metadata"), "annotations"), corev1.LastAppliedConfigAnnotation)
+}
+
+// secretOf is the content of an object that is a Secret; nil for any other.
+func secretOf(object *unstructured.Unstructured) map[string]any {
+	if object == nil || !syntax.IsSecret(object.GroupVersionKind()) {
+		return nil
+	}
+	return object.Object
+}
+
+// hideAll replaces all values of both mappings.
+func hideAll(before, after map[string]any) {
+	names := maps.Clone(before)
+	if names == nil {
+		names = map[string]any{}
+	}
+	maps.Copy(names, after)
+	for name := range names {
+		hide(before, after, name)
+	}
+}
+
+// hide replaces one value of both mappings, as far as they have it.
+func hide(before, after map[string]any, name string) {
+	was, ok1 := before[name]
+	is, ok2 := after[name]
+	old, updated := hidden, hidden
+	if ok1 && ok2 && !equality.Semantic.DeepEqual(was, is) {
+		old, updated = hiddenBefore, hiddenAfter
+	}
+	if ok1 {
+		before[name] = old
+	}
+	if ok2 {
+		after[name] = updated
+	}
+}
+
+func isMapOrNone(value any) bool {
+	_, isMap := value.(map[string]any)
+	return isMap || value == nil
+}
+
+func mapOf(fields map[string]any, name string) map[string]any {
+	below, _ := fields[name].(map[string]any)
+	return below
+}
