@@ -173,6 +173,7 @@ const (
 const (
 	CodeShortType   Code = "KN0801"
 	CodeShortMarker Code = "KN0802"
+	CodeKindSchema  Code = "KN0803"
 )
 
 // CodeInfo describes a code.
@@ -307,6 +308,10 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeIdleRollout, "A rollout without effect", SeverityError},
 		{CodeRolloutShare, "An invalid maxUnavailable", SeverityError},
 		{CodeImmutable, "An immutable field that is computed from what can change", SeverityWarning},
+
+		{CodeShortType, "An unknown type in the schema of a kind", SeverityError},
+		{CodeShortMarker, "An invalid marker in the schema of a kind", SeverityError},
+		{CodeKindSchema, "An invalid schema of a kind", SeverityError},
 
 		{CodePatchTarget, "A patch target without a name or a selector, or with both", SeverityError},
 		{CodePatchID, "An id that a patch cannot have", SeverityError},

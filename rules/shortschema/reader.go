@@ -151,6 +151,41 @@ func columnType(schema map[string]any) string {
 	return kind
 }
 
+// Set adds to a schema what a template sets, where the schema does not have it: an object for each mapping, and any value for each other
+// node. path is where the schema is in the definition.
+func (r *Reader) Set(schema map[string]any, template *yamltree.Node, path ...string) map[string]any {
+	if schema == nil {
+		schema = map[string]any{"type": "object"}
+		r.Mark(r.source.At(template), path...)
+	}
+	if template.Kind != yamltree.Mapping { // an expression that gives all of it
+		schema["x-kubernetes-preserve-unknown-fields"] = true
+		return schema
+	}
+	if schema["type"] != "object" || schema["additionalProperties"] != nil || schema["x-kubernetes-preserve-unknown-fields"] == true {
+		return schema
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	if properties == nil {
+		properties = map[string]any{}
+		schema["properties"] = properties
+	}
+	for _, f := range template.Fields {
+		at := append(slices.Clone(path), "properties", f.Name)
+		known, _ := properties[f.Name].(map[string]any)
+		switch {
+		case strings.Contains(f.Name, "${"): // the names come from an expression
+			schema["x-kubernetes-preserve-unknown-fields"] = true
+		case f.Value.Kind == yamltree.Mapping && len(f.Value.Fields) > 0:
+			properties[f.Name] = r.Set(known, f.Value, at...)
+		case known == nil:
+			r.Mark(r.source.At(f.Value), at...)
+			properties[f.Name] = map[string]any{"x-kubernetes-preserve-unknown-fields": true}
+		}
+	}
+	return schema
+}
+
 // field makes the schema of a field; nil if nothing can be made of it.
 func (r *Reader) field(n *yamltree.Node, path []string) *made {
 	if r.schemas++; r.schemas > maxSchemas {

@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/shortschema"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -9,6 +10,8 @@ import (
 type definition struct {
 	src  *yamltree.Source
 	root *yamltree.Node
+	// readers know the places of a definition that was made of spec.parent.schema, by the indices of its versions; root is that.
+	readers []*shortschema.Reader
 }
 
 // DefinitionPlace is a place in a CustomResourceDefinition.
@@ -31,6 +34,14 @@ func (docs *Documents) DefinitionFinding(i int, at DefinitionPlace, message stri
 }
 
 func (d definition) place(at DefinitionPlace) diagnostic.Position {
+	if d.readers != nil {
+		for _, reader := range d.readers {
+			if position, ok := reader.Place(at.Path); ok {
+				return position
+			}
+		}
+		return d.src.At(d.root)
+	}
 	value, name := d.root, d.root
 	for _, step := range at.Path {
 		key, below := value.Step(step)

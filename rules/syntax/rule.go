@@ -124,6 +124,9 @@ type Parent struct {
 	Namespaces        []string
 	NamespaceSelector labels.Selector
 	When              *yamltree.Node
+	// Definition is made of spec.parent.schema; nil without it, or with a mistake in it.
+	Definition *unstructured.Unstructured
+	schema     *yamltree.Node
 	// Node is nil if the field is missing or not a mapping.
 	Node *yamltree.Node
 	Gaps Gaps
