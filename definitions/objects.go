@@ -104,10 +104,14 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("the API server refuses %s %s: %s", r.Object.GetKind(), name, strings.Join(r.Reasons, "; "))
 }
 
-// WithoutValues is the Refusal with the field and the kind of the mistake alone, as for a rule that has to do with Secrets.
+// WithoutValues is the Refusal with the field and the kind of the mistake alone, as for a rule that has to do with Secrets. Of the name,
+// which the Refusal has anyway, everything is said.
 func (r *Refusal) WithoutValues() error {
 	reasons := make([]string, len(r.Reasons))
 	for i, reason := range r.Reasons {
+		if reasons[i] = reason; strings.HasPrefix(reason, "metadata.name: ") {
+			continue
+		}
 		parts := strings.SplitN(reason, ": ", 3) // the field, the kind of the mistake, and the value with the rest
 		reasons[i] = strings.Join(parts[:min(len(parts), 2)], ": ")
 	}

@@ -58,8 +58,9 @@ func TestRefusalWithoutValues(t *testing.T) {
 	t.Parallel()
 	refusal := &definitions.Refusal{Object: parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}}"), Reasons: []string{
 		`metadata.labels: Invalid value: "v: w": a valid label must be …`, `spec.zone: Required value`, `unknown field "spec.x"`,
+		`metadata.name: Invalid value: "a": must be …`,
 	}}
-	want := `the API server refuses ConfigMap ns/a: metadata.labels: Invalid value; spec.zone: Required value; unknown field "spec.x"`
+	want := `the API server refuses ConfigMap ns/a: metadata.labels: Invalid value; spec.zone: Required value; unknown field "spec.x"; metadata.name: Invalid value: "a": must be …`
 	if got := refusal.WithoutValues().Error(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
