@@ -146,7 +146,7 @@ func TestEval(t *testing.T) {
 `},
 		`lists.range(100000).map(x, lists.range(100000).size()).size()`: {want: `expression:1:1: error: this costs at least 10,000,200,000 each time, and 1,000,000 are allowed by --max-expression-cost [KN0313]
     1 | lists.range(100000).map(x, lists.range(100000).size()).size()
-      | ^
+      | ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
       hint: go over shorter lists, or compute a part of it once, in a variable
 `},
 		`parent.metadata.name`: {change: func(o *console.Options) { o.NoParent = true }, want: `expression:1:1: error: parent is not given

@@ -214,7 +214,7 @@ func parse(text string) (source *yamltree.Source, n *yamltree.Node, isExpression
 			}
 		}
 	}
-	return nil, nil, false, found.Findings(source.LineAt)
+	return nil, nil, false, found.Findings(source)
 }
 
 // evaluate renders what was compiled: twice, so that the cost is that of the expression alone.

@@ -35,7 +35,7 @@ func Text(name string, data []byte) ([]byte, diagnostic.Findings) {
 		out.WriteString(text)
 	}
 	if len(findings) > 0 {
-		return data, findings.Findings(src.LineAt)
+		return data, findings.Findings(src)
 	}
 	return []byte(out.String()), nil
 }

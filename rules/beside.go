@@ -28,7 +28,7 @@ type Beside struct {
 func CompileBeside(r *syntax.Rule, o Options) (*Beside, diagnostic.Findings) {
 	env, err := celenv.Shared()
 	if err != nil {
-		return nil, diagnostic.List{diagnostic.New(r.Position, diagnostic.CodeEnvironment, "%s", err.Error())}.Findings(r.Source.LineAt)
+		return nil, diagnostic.List{diagnostic.New(r.Position, diagnostic.CodeEnvironment, "%s", err.Error())}.Findings(r.Source)
 	}
 	c := newCompiler(r, o, env)
 	c.scopes = map[string]*compileScope{}
@@ -53,6 +53,7 @@ func (b *Beside) Compile(source *yamltree.Source, n *yamltree.Node, isExpression
 	beside := *rule
 	beside.Source = source
 	c.rule, c.findings, c.wrongAt, c.results = &beside, nil, map[diagnostic.Position]bool{}, map[*yamltree.Node]result{}
+	c.places = map[diagnostic.Position]place{}
 	c.parser, c.constantCost = check.NewParser(c.env), 2*c.limits.ExpressionCost
 	defer func() { c.rule = rule }()
 	var t template.Template
@@ -67,7 +68,7 @@ func (b *Beside) Compile(source *yamltree.Source, n *yamltree.Node, isExpression
 	} else {
 		t, from = c.template(n, b.scope(in), &flow.Uses{})
 	}
-	findings := c.findings.Findings(source.LineAt)
+	findings := c.findings.Findings(sourceOf{source, c})
 	if t == nil || findings.HasErrors() {
 		return nil, findings
 	}

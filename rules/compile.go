@@ -59,7 +59,9 @@ type compiler struct {
 	limits   *template.Limits
 	findings diagnostic.List
 	// wrongAt are the places of the findings, but for those about what is not there.
-	wrongAt   map[diagnostic.Position]bool
+	wrongAt map[diagnostic.Position]bool
+	// places has the positions in expressions that were asked for.
+	places    map[diagnostic.Position]place
 	children  map[string]*syntax.Child
 	families  map[string]*family
 	lookups   map[string]*lookupState
@@ -69,7 +71,7 @@ type compiler struct {
 	// readers are the parts, besides nodes, that must not read what is skipped.
 	readers []*reader
 	// stack are the variables and lookups being compiled, outermost first.
-	stack []string
+	stack []pending
 	// types are those that schemas give, and results what is known of the scalars
 	// with expressions in the part of the rule that is being compiled.
 	types   *check.Table
@@ -108,7 +110,7 @@ type compiler struct {
 func Compile(r *syntax.Rule, o Options) (*program.Program, diagnostic.Findings) {
 	env, err := celenv.Shared()
 	if err != nil {
-		return nil, diagnostic.List{diagnostic.New(r.Position, diagnostic.CodeEnvironment, "%s", err.Error())}.Findings(r.Source.LineAt)
+		return nil, diagnostic.List{diagnostic.New(r.Position, diagnostic.CodeEnvironment, "%s", err.Error())}.Findings(r.Source)
 	}
 	return newCompiler(r, o, env).compile()
 }
@@ -116,7 +118,7 @@ func Compile(r *syntax.Rule, o Options) (*program.Program, diagnostic.Findings) 
 func newCompiler(r *syntax.Rule, o Options, env *celenv.Env) *compiler {
 	limits := o.Limits.WithDefaults()
 	c := &compiler{
-		read: make(map[string]bool), wrongAt: make(map[diagnostic.Position]bool),
+		read: make(map[string]bool), wrongAt: make(map[diagnostic.Position]bool), places: make(map[diagnostic.Position]place),
 		rule: r, opts: o, limits: &limits, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*syntax.Child{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*variable{},
@@ -133,7 +135,7 @@ func newCompiler(r *syntax.Rule, o Options, env *celenv.Env) *compiler {
 func (c *compiler) compile() (*program.Program, diagnostic.Findings) {
 	c.declare()
 	p := c.program()
-	findings := c.findings.Findings(c.rule.Source.LineAt)
+	findings := c.findings.Findings(sourceOf{c.rule.Source, c})
 	if c.rule.Partial || findings.HasErrors() {
 		return nil, findings
 	}
@@ -227,6 +229,11 @@ func (c *compiler) report(pos diagnostic.Position, code diagnostic.Code, format 
 	return c.findings.Report(pos, code, format, args...)
 }
 
+// reportNode reports something about a node. What is about a mapping or a list is not about its first word.
+func (c *compiler) reportNode(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+	return c.report(c.rule.Source.At(n), code, format, args...).About(n.Kind == yamltree.Scalar)
+}
+
 // Report is report for the checks of templates.
 func (c *compiler) Report(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	return c.report(pos, code, format, args...)
@@ -245,6 +252,13 @@ func (c *compiler) reportAt(n *yamltree.Node, offset int, code diagnostic.Code, 
 	return c.report(c.rule.Source.Within(n, offset), code, format, args...)
 }
 
+// reportSpan is reportAt for something that takes so many bytes of the value.
+func (c *compiler) reportSpan(n *yamltree.Node, offset, length int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+	f := c.reportAt(n, offset, code, format, args...)
+	f.Length = c.rule.Source.Span(n, offset, length)
+	return f
+}
+
 func (c *compiler) reportScan(n *yamltree.Node, err error) {
 	if scanErr, ok := errors.AsType[*syntax.ScanError](err); ok {
 		f := c.reportAt(n, scanErr.Offset, scanErr.Code, "%s", scanErr.Message)
@@ -253,7 +267,7 @@ func (c *compiler) reportScan(n *yamltree.Node, err error) {
 		}
 		return
 	}
-	c.report(c.rule.Source.At(n), diagnostic.CodeNotClosed, "%s", err.Error())
+	c.reportNode(n, diagnostic.CodeNotClosed, "%s", err.Error())
 }
 
 func (c *compiler) ruleScope(place string) *compileScope {
@@ -303,12 +317,12 @@ func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*c
 		return nil, part
 	}
 	if k := x.Kind(); k != types.BoolKind && k != types.DynKind {
-		c.reportAt(n, part.Offset, diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, x.Type).
+		c.reportSpan(n, part.Offset, len(part.Text), diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, x.Type).
 			Hint = x.BoolHint(x.Path())
 		return nil, part
 	}
 	if constant := c.constants[x.run]; constant != nil && !constant.isBool {
-		c.reportAt(n, part.Offset, diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, constant.kind)
+		c.reportSpan(n, part.Offset, len(part.Text), diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, constant.kind)
 		return nil, part
 	}
 	return x, part
@@ -321,7 +335,7 @@ func (c *compiler) checkConstant(n *yamltree.Node, part syntax.Part, x *checkedE
 		holds, ok = constantBool(c.constants[x.run])
 	}
 	if ok {
-		c.reportAt(n, part.Offset, diagnostic.CodeConstant, "%s is always %t", sc.place, holds)
+		c.reportSpan(n, part.Offset, len(part.Text), diagnostic.CodeConstant, "%s is always %t", sc.place, holds)
 	}
 }
 
@@ -335,7 +349,7 @@ func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*che
 	}
 	p, ok := syntax.WholeExpression(parts)
 	if !ok || p.Spread {
-		c.report(c.rule.Source.At(n), diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.place)
+		c.reportNode(n, diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.place)
 		return nil, syntax.Part{}
 	}
 	x, _ := c.expression(n, p, sc, u)
@@ -352,11 +366,11 @@ func (c *compiler) status(all *flow.Uses) template.Template {
 	if x, ok := value.(template.Expr); ok {
 		s, _ := n.Text()
 		if !from.typ.CanBe(types.MapKind, types.StructKind, types.NullTypeKind) {
-			c.reportAt(n, strings.Index(s, x.X.Text), diagnostic.CodeResultType, "spec.status must be a map, and this gives %s", from.typ.Inner())
+			c.reportSpan(n, strings.Index(s, x.X.Text), len(x.X.Text), diagnostic.CodeResultType, "spec.status must be a map, and this gives %s", from.typ.Inner())
 		}
 	}
 	if _, ok := value.(template.Text); ok {
-		c.report(c.rule.Source.At(n), diagnostic.CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
+		c.reportNode(n, diagnostic.CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
 	}
 	c.conformStatus(n, c.rule.Parent.GVK)
 	return value

@@ -139,22 +139,22 @@ func (c *compiler) templateKind(spec *syntax.Child) schema.GroupVersionKind {
 		switch {
 		case n == nil:
 			if !spec.Template.Has(name) {
-				c.report(c.rule.Source.At(spec.Template), diagnostic.CodeIncomplete, "the template of %s is missing %s", spec.Label(), name)
+				c.reportNode(spec.Template, diagnostic.CodeIncomplete, "the template of %s is missing %s", spec.Label(), name)
 			}
 		case !ok || s == "":
-			f := c.report(c.rule.Source.At(n), diagnostic.CodeTemplateType, "%s must be a string, and is %s", name, n.WhatOrEmpty())
+			f := c.reportNode(n, diagnostic.CodeTemplateType, "%s must be a string, and is %s", name, n.WhatOrEmpty())
 			if !ok {
 				syntax.SuggestQuotes(f, n)
 			}
 		case syntax.HasExpression(s):
-			c.report(c.rule.Source.At(n), diagnostic.CodeStrayExpression, "%s cannot contain an expression: the kinds of a rule must be known before it runs", name)
+			c.reportNode(n, diagnostic.CodeStrayExpression, "%s cannot contain an expression: the kinds of a rule must be known before it runs", name)
 		default:
 			values[name] = s
 		}
 	}
 	gv, err := schema.ParseGroupVersion(values["apiVersion"])
 	if err != nil {
-		c.report(c.rule.Source.At(spec.Template.Get("apiVersion")), diagnostic.CodeGroupVersion, "apiVersion must be VERSION or GROUP/VERSION, not %q", values["apiVersion"])
+		c.reportNode(spec.Template.Get("apiVersion"), diagnostic.CodeGroupVersion, "apiVersion must be VERSION or GROUP/VERSION, not %q", values["apiVersion"])
 	}
 	if values["apiVersion"] == "" || values["kind"] == "" || err != nil {
 		return schema.GroupVersionKind{}
@@ -203,7 +203,7 @@ func (c *compiler) checkMetadata(spec *syntax.Child, gvk schema.GroupVersionKind
 func (c *compiler) checkServerFields(metadata *yamltree.Node) {
 	for _, name := range syntax.ServerFields() {
 		if n := metadata.Get(name); n != nil {
-			c.report(c.rule.Source.At(n), diagnostic.CodeServerField, "a template cannot set metadata.%s", name).WithHint("leave it out")
+			c.reportNode(n, diagnostic.CodeServerField, "a template cannot set metadata.%s", name).WithHint("leave it out")
 		}
 	}
 }
@@ -225,7 +225,7 @@ func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flo
 			c.checkRange(f.In, x.X, from.typ, &in)
 		}
 		if _, ok := t.(template.Text); ok {
-			c.report(c.rule.Source.At(f.In), diagnostic.CodeNotExpression, "%s must be one expression that gives a list or a map", in.place)
+			c.reportNode(f.In, diagnostic.CodeNotExpression, "%s must be one expression that gives a list or a map", in.place)
 		}
 		if x, ok := t.(template.Expr); ok {
 			c.try(f.In, t, in.place, func(s template.Scope) *template.Problem {
@@ -248,7 +248,7 @@ func (c *compiler) checkRange(n *yamltree.Node, x *template.Expression, typ chec
 		return
 	}
 	s, _ := n.Text()
-	f := c.reportAt(n, strings.Index(s, x.Text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typ.Inner())
+	f := c.reportSpan(n, strings.Index(s, x.Text), len(x.Text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typ.Inner())
 	if typ.CanBe(types.IntKind) {
 		f.WithHint("write lists.range(%s) for an item for each number from 0", template.Shorten(x.Text))
 	}

@@ -83,11 +83,13 @@ func (c *compiler) checkRenderedConditions() {
 		switch {
 		case !ok || syntax.HasExpression(typ):
 		case c.keepsCondition(typ):
-			c.report(c.rule.Source.At(n), diagnostic.CodeReservedName, "spec.status.conditions: Kanon itself keeps the condition %s", typ).
+			c.reportNode(n, diagnostic.CodeReservedName, "spec.status.conditions: Kanon itself keeps the condition %s", typ).
 				WithHint("choose another type")
-		case slices.ContainsFunc(c.rule.Conditions, func(s syntax.Condition) bool { return s.Type == typ }):
-			c.report(c.rule.Source.At(n), diagnostic.CodeNameTwice, "spec.conditions has a condition of the type %q as well", typ).
-				WithHint("leave it out here")
+		default:
+			if i := slices.IndexFunc(c.rule.Conditions, func(s syntax.Condition) bool { return s.Type == typ }); i >= 0 {
+				c.reportNode(n, diagnostic.CodeNameTwice, "spec.conditions has a condition of the type %q as well", typ).
+					WithRelated(c.rule.Conditions[i].Pos, "the other one").WithHint("leave it out here")
+			}
 		}
 	}
 }
@@ -160,7 +162,7 @@ func (c *compiler) textField(n *yamltree.Node, sc *compileScope, u *flow.Uses, w
 	}
 	isText := x.IsText() && slices.Contains(kinds, types.StringKind) // a time in an object is text
 	if !isText && !x.CanBe(kinds...) {
-		f := c.reportAt(n, whole.Offset, diagnostic.CodeResultType, "%s must be %s, and this gives %s", sc.place, what, x.Type)
+		f := c.reportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeResultType, "%s must be %s, and this gives %s", sc.place, what, x.Type)
 		noText, _ := x.TextHint()
 		if len(kinds) == 1 && kinds[0] == types.StringKind && noText == "" && what != aDeletionPolicy || x.Inner().Kind() == types.BytesKind {
 			f.WithHint("write string(…) around it")

@@ -54,7 +54,7 @@ func (c *compiler) compileDeleteWhen(u *flow.Uses) *template.Expression {
 		return nil
 	}
 	if isPowerful(c.rule.Parent.GVK.GroupKind()) {
-		c.report(c.rule.Source.At(n), diagnostic.CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.Parent.GVK.Kind).
+		c.reportNode(n, diagnostic.CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.Parent.GVK.Kind).
 			WithHint("report in spec.status or spec.conditions that it can be deleted, and let a person delete it")
 		return nil
 	}

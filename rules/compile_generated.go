@@ -56,10 +56,10 @@ func (c *compiler) checkKept(spec *syntax.Child, child *program.Child, n *yamltr
 	case kept && isUnreadable(child, path):
 		c.reportUnreadable(spec, n, path)
 	case !kept && found:
-		c.report(c.rule.Source.At(n), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not the field of %s.%s that it is the default of", flow.RootObserved, spec.ID).
+		c.reportNode(n, diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not the field of %s.%s that it is the default of", flow.RootObserved, spec.ID).
 			WithHint("let the whole value be that of its own field, as in %s", yamlPath(readable(path), value))
 	case !kept:
-		c.report(c.rule.Source.At(n), diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not a field of %s.%s that it can be the default of", flow.RootObserved, spec.ID).
+		c.reportNode(n, diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not a field of %s.%s that it can be the default of", flow.RootObserved, spec.ID).
 			WithHint("let the whole value be that of its own field, as in %s", yamlPath(path, value))
 	}
 }
@@ -89,6 +89,6 @@ func isUnreadable(child *program.Child, path []string) bool {
 }
 
 func (c *compiler) reportUnreadable(spec *syntax.Child, n *yamltree.Node, path []string) {
-	c.report(c.rule.Source.At(n), diagnostic.CodeOutOfScope, "a Secret's stringData is never read back, so random would give another value at each evaluation").
+	c.reportNode(n, diagnostic.CodeOutOfScope, "a Secret's stringData is never read back, so random would give another value at each evaluation").
 		WithHint("generate it in data: %s", yamlPath(readable(path), c.generatedValue(spec, path, n)))
 }

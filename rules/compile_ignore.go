@@ -9,6 +9,7 @@ import (
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // ignored compiles a child's ignore.
@@ -35,15 +36,15 @@ func (c *compiler) ignoredPath(item syntax.Ignore, child *program.Child) (syntax
 	text, _ := n.Text()
 	path, err := syntax.ParsePath(text)
 	if err != nil {
-		c.reportAt(n, err.Offset, diagnostic.CodeIgnorePath, "%s", err.Message).Hint = err.Hint
+		c.reportSpan(n, err.Offset, wordLength(text, err.Offset), diagnostic.CodeIgnorePath, "%s", err.Message).Hint = err.Hint
 		return nil, false
 	}
 	if reason := notOthers(path.Steps); reason != "" {
-		c.report(c.rule.Source.At(n), diagnostic.CodeIgnoreIdentity, "%s cannot be ignored: %s", path.Steps, reason)
+		c.reportNode(n, diagnostic.CodeIgnoreIdentity, "%s cannot be ignored: %s", path.Steps, reason)
 		return nil, false
 	}
 	if other, ok := within(path.Steps, child.Ignore); ok {
-		c.report(c.rule.Source.At(n), diagnostic.CodeIgnoreTwice, "%s is ignored already, by %s", path.Steps, other).WithHint("leave it out")
+		c.relate(c.reportNode(n, diagnostic.CodeIgnoreTwice, "%s is ignored already, by %s", path.Steps, other), c.ignoring(child, other, item.Path), "the first one").WithHint("leave it out")
 		return nil, false
 	}
 	if slices.ContainsFunc(child.Handovers, func(h program.Handover) bool { return h.Path.Equal(path.Steps) }) {
@@ -51,12 +52,12 @@ func (c *compiler) ignoredPath(item syntax.Ignore, child *program.Child) (syntax
 		if item.When == nil {
 			hint = "leave out the other item"
 		}
-		c.report(c.rule.Source.At(n), diagnostic.CodeIgnoreTwice, "%s is ignored already, under a condition", path.Steps).WithHint("%s", hint)
+		c.relate(c.reportNode(n, diagnostic.CodeIgnoreTwice, "%s is ignored already, under a condition", path.Steps), c.ignoring(child, path.Steps, item.Path), "the first one").WithHint("%s", hint)
 		return nil, false
 	}
 	if s := c.schemaOf(child.GVK); s != nil {
 		check.Ignored(path, child.GVK.Kind, s, func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-			return c.reportAt(n, offset, code, format, args...)
+			return c.reportSpan(n, offset, wordLength(text, offset), code, format, args...)
 		})
 	}
 	return path.Steps, true
@@ -87,6 +88,24 @@ func notOthers(path syntax.IgnoredPath) string {
 	return ""
 }
 
+// ignoring is the item of ignore before one that has a path; nil if it is not found.
+func (c *compiler) ignoring(child *program.Child, path syntax.IgnoredPath, before *yamltree.Node) *yamltree.Node {
+	spec := c.children[child.ID]
+	if spec == nil {
+		return nil
+	}
+	for _, item := range spec.Ignore {
+		if item.Path == before {
+			break
+		}
+		text, _ := item.Path.Text()
+		if other, wrong := syntax.ParsePath(text); wrong == nil && other.Steps.Equal(path) {
+			return item.Path
+		}
+	}
+	return nil
+}
+
 // within finds the path that a path is part of.
 func within(path syntax.IgnoredPath, others []syntax.IgnoredPath) (syntax.IgnoredPath, bool) {
 	for _, other := range others {
@@ -95,4 +114,15 @@ func within(path syntax.IgnoredPath, others []syntax.IgnoredPath) (syntax.Ignore
 		}
 	}
 	return nil, false
+}
+
+// wordLength is how many bytes of a path the field, or the value of a key, takes that begins at an offset.
+func wordLength(path string, offset int) int {
+	if offset < 0 || offset > len(path) {
+		return 0
+	}
+	if end := strings.IndexAny(path[offset:], ".[]=\"'"); end >= 0 {
+		return end
+	}
+	return len(path) - offset
 }

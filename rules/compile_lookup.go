@@ -62,7 +62,7 @@ func (c *compiler) compileLookup(l *lookupState) {
 		return
 	}
 	l.state = stateCompiling
-	c.stack = append(c.stack, spec.Label())
+	c.stack = append(c.stack, pending{spec.Label(), spec.Pos})
 	results := c.results // are those of what reads the lookup
 	c.results = map[*yamltree.Node]result{}
 	sc, u := c.bodyScope(spec.Label(), &spec.Body), &l.uses
@@ -139,12 +139,12 @@ func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Us
 	case types.MapKind:
 		// Its values would be matchLabels and matchExpressions.
 		if text, ok := n.Text(); ok && typ.CEL().Parameters()[1].Kind() == types.StringKind {
-			c.report(c.rule.Source.At(n), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives a map of strings", inner.place).
+			c.reportNode(n, diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives a map of strings", inner.place).
 				WithHint("write matchLabels: %s", strings.TrimSpace(text))
 		}
 	case types.StructKind, types.DynKind:
 	default:
-		c.report(c.rule.Source.At(n), diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typ)
+		c.reportNode(n, diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typ)
 	}
 	c.textsOnly(n, &openapi.Schema{Type: openapi.Map, Items: &openapi.Schema{Type: openapi.Map, Items: textSchema()}})
 	c.try(n, t, inner.place, func(s template.Scope) *template.Problem {
@@ -158,7 +158,7 @@ func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Us
 func (c *compiler) textsOnly(n *yamltree.Node, s *openapi.Schema) {
 	if x := c.results[n].x; x != nil {
 		if x.Inner().Kind() == types.BytesKind {
-			f := c.report(c.rule.Source.At(n), diagnostic.CodeResultType, "a selector compares text, and this gives bytes")
+			f := c.reportNode(n, diagnostic.CodeResultType, "a selector compares text, and this gives bytes")
 			f.WithHint("write string(…) around it")
 			c.wrapInString(f, n, c.results[n].part)
 		}
@@ -195,7 +195,7 @@ type namespaceUse struct {
 func (c *compiler) checkNamespace(in *yamltree.Node, p *program.Program, namespaced bool, use namespaceUse) {
 	switch namespace := in.Get("namespace"); {
 	case namespace != nil && !namespaced:
-		c.report(c.rule.Source.At(namespace), diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", use.kind).Hint = use.hint
+		c.reportNode(namespace, diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", use.kind).Hint = use.hint
 	case !in.Has("namespace") && namespaced && !p.Parent.Namespaced:
 		c.report(use.pos, diagnostic.CodeNamespaceRequired, "%s, because %s, the parent's kind, is cluster-scoped", use.needs, p.Parent.GVK.Kind)
 	}

@@ -81,7 +81,7 @@ func (s *names) Members(root string) []string {
 	}
 	return slices.DeleteFunc(all, func(name string) bool {
 		own := root + "." + name
-		return slices.Contains(s.c.stack, own) || s.sc.place == own || strings.HasPrefix(s.sc.place, own+".")
+		return slices.ContainsFunc(s.c.stack, func(p pending) bool { return p.name == own }) || s.sc.place == own || strings.HasPrefix(s.sc.place, own+".")
 	})
 }
 

@@ -93,7 +93,7 @@ func (c *compiler) kindOnce(gvk schema.GroupVersionKind, n *yamltree.Node, verbs
 func (c *compiler) checkPatchIdentity(spec *syntax.Patch) {
 	identity := func(n *yamltree.Node, path string) {
 		if n != nil {
-			c.report(c.rule.Source.At(n), diagnostic.CodePatchIdentity, "the template of %s cannot set %s: the object exists already, and the target identifies it",
+			c.reportNode(n, diagnostic.CodePatchIdentity, "the template of %s cannot set %s: the object exists already, and the target identifies it",
 				spec.Label(), path).WithHint("leave it out")
 		}
 	}
@@ -110,7 +110,7 @@ func (c *compiler) checkPatchIdentity(spec *syntax.Patch) {
 	for _, field := range []string{"labels", "annotations"} {
 		for _, f := range fieldsOf(metadata.Get(field)) {
 			if syntax.IsOwnMark(f.Name) {
-				c.report(c.rule.Source.At(f.Key), diagnostic.CodeServerField, "a template cannot set metadata.%s.%s: it is Kanon's own", field, f.Name).WithHint("leave it out")
+				c.reportNode(f.Key, diagnostic.CodeServerField, "a template cannot set metadata.%s.%s: it is Kanon's own", field, f.Name).WithHint("leave it out")
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func (c *compiler) checkReadsItself(spec *syntax.Patch, patch *program.Patch, u 
 			if f.IsReadBy(r) {
 				reported[r.Pos] = true
 				c.report(r.Pos, diagnostic.CodePatchReadsItself, "%s reads %s, and writes %s itself", spec.Label(), r.Text, strings.Join(f.Path, ".")).
-					WithHint("compute it from what the patch does not write")
+					WithRelated(c.keyAt(spec.Template, f.Path), "the patch writes it here").WithHint("compute it from what the patch does not write")
 				break
 			}
 		}

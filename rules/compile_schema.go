@@ -89,14 +89,14 @@ func (c *compiler) conformStatus(n *yamltree.Node, gvk schema.GroupVersionKind) 
 	lacks := s != nil && s.Type == openapi.Object && !s.Open && s.Fields["status"] == nil
 	switch {
 	case syntax.IsBuiltIn(gvk.Group) && (lacks || !subresource):
-		c.report(c.rule.Source.At(n), diagnostic.CodeNoStatus, "a %s has no status", gvk.Kind)
+		c.reportNode(n, diagnostic.CodeNoStatus, "a %s has no status", gvk.Kind)
 		return
 	case lacks:
-		c.report(c.rule.Source.At(n), diagnostic.CodeNoStatus, "the schema of %s has no status, so the API server would drop this", gvk.Kind).
+		c.reportNode(n, diagnostic.CodeNoStatus, "the schema of %s has no status, so the API server would drop this", gvk.Kind).
 			WithHint("add status to the schema in the CustomResourceDefinition")
 		return
 	case !subresource:
-		c.report(c.rule.Source.At(n), diagnostic.CodeNoSubresource, "%s has no status subresource, so this is written to the object itself, and whoever changes the object can change it", gvk.Kind).
+		c.reportNode(n, diagnostic.CodeNoSubresource, "%s has no status subresource, so this is written to the object itself, and whoever changes the object can change it", gvk.Kind).
 			WithHint("add subresources: {status: {}} to the version in the CustomResourceDefinition")
 	}
 	if s != nil && s.Fields["status"] != nil {

@@ -115,7 +115,7 @@ func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 	}
 	if whole, ok := syntax.WholeExpression(parts); ok {
 		if whole.Spread {
-			f := c.reportAt(n, whole.Offset, diagnostic.CodeStraySpread, "${...list} can only be an item of a list")
+			f := c.reportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeStraySpread, "${...list} can only be an item of a list")
 			f.WithHint("without the dots, ${list} is the list as a whole")
 			f.WithEdit(c.rule.Source.Within(n, strings.Index(s, "...")), "...", "")
 			return nil, nil
@@ -165,7 +165,7 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compi
 			continue
 		}
 		if p.Spread {
-			c.reportAt(n, p.Offset, diagnostic.CodeStraySpread, "${...list} can only be an item of a list").WithHint("without the dots, ${list} is the list as a whole")
+			c.reportSpan(n, p.Offset, len(p.Text), diagnostic.CodeStraySpread, "${...list} can only be an item of a list").WithHint("without the dots, ${list} is the list as a whole")
 			ok = false
 			continue
 		}
@@ -176,7 +176,7 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compi
 		}
 		out.Drifts = out.Drifts || from.Moves()
 		if wrong, hint := x.TextHint(); wrong != "" {
-			f := c.reportAt(n, p.Offset, diagnostic.CodeNotText, "%s cannot be part of text", wrong)
+			f := c.reportSpan(n, p.Offset, len(p.Text), diagnostic.CodeNotText, "%s cannot be part of text", wrong)
 			if f.Hint = hint; hint == "write string(…)" {
 				c.wrapInString(f, n, p)
 			}
@@ -322,7 +322,7 @@ func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*te
 		return nil, nil, true
 	}
 	if !x.CanBe(types.ListKind, types.NullTypeKind) && !check.IsOptional(x.CEL()) {
-		c.reportAt(n, whole.Offset, diagnostic.CodeResultType, "${...list} needs a list, and this gives %s", x.Type)
+		c.reportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeResultType, "${...list} needs a list, and this gives %s", x.Type)
 		return nil, nil, true
 	}
 	c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.wrongSince(before)})
@@ -378,12 +378,7 @@ func (x *checkedExpression) compiled() *template.Expression {
 // expression compiles one ${…} of a scalar. nil, after a finding, where it
 // does not compile.
 func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope, u *flow.Uses) (*checkedExpression, *origin) {
-	at := func(offset int) diagnostic.Position {
-		if offset < 0 {
-			offset = 0
-		}
-		return c.rule.Source.Within(n, c.valueOffset(n, p.Offset+offset))
-	}
+	at := func(offset int) diagnostic.Position { return c.within(n, p, max(offset, 0)) }
 	report := func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 		return c.report(at(offset), code, format, args...)
 	}

@@ -29,8 +29,8 @@ func (c *compiler) writeConditions(spec *syntax.Child, child *program.Child, sc 
 		c.checkShortLived(spec, child)
 	}
 	if spec.UpdateWhen != nil && spec.UpdatePolicy == syntax.UpdateCreateOnly {
-		c.report(c.rule.Source.At(spec.UpdateWhen), diagnostic.CodeIdleCondition, "updateWhen decides nothing: with updatePolicy CreateOnly, %s is never changed", spec.Label()).
-			WithHint("leave out one of the two")
+		c.reportNode(spec.UpdateWhen, diagnostic.CodeIdleCondition, "updateWhen decides nothing: with updatePolicy CreateOnly, %s is never changed", spec.Label()).
+			WithRelated(spec.UpdatePolicyPos, "the updatePolicy is here").WithHint("leave out one of the two")
 	}
 	if spec.UpdateWhen != nil {
 		child.UpdateWhen = c.condition(spec.UpdateWhen, c.selfScope(sc, child, sc.place+".updateWhen"), &n.Uses).compiled()
@@ -46,7 +46,7 @@ func (c *compiler) checkShortLived(spec *syntax.Child, child *program.Child) {
 		return
 	}
 	if ttl := spec.Template.Get("spec").Get("ttlSecondsAfterFinished"); ttl != nil && (ttl.Kind != yamltree.Scalar || ttl.Value != nil) {
-		c.report(c.rule.Source.At(ttl), diagnostic.CodeShortLivedJob, "%s deletes itself when it is done, and is then recreated and runs again", spec.Label()).
+		c.reportNode(ttl, diagnostic.CodeShortLivedJob, "%s deletes itself when it is done, and is then recreated and runs again", spec.Label()).
 			WithHint("write a createWhen that is false once it has succeeded, as from a field of the parent's status; or leave out ttlSecondsAfterFinished")
 	}
 }
@@ -76,14 +76,13 @@ func (c *compiler) rollout(spec *syntax.Child, child *program.Child, n *nodeUses
 	if r == nil {
 		return
 	}
-	pos := c.rule.Source.At(r.Node)
 	switch {
 	case !spec.Many() && !spec.Gaps["forEach"]:
-		c.report(pos, diagnostic.CodeIdleRollout, "rollout decides nothing: %s is one object", spec.Label()).
+		c.reportNode(r.Node, diagnostic.CodeIdleRollout, "rollout decides nothing: %s is one object", spec.Label()).
 			WithHint("leave it out, or give the child a forEach")
 	case spec.UpdatePolicy == syntax.UpdateCreateOnly && (!r.Ordered || r.Node.Has("maxUnavailable") || r.Node.Has("partition")):
-		c.report(pos, diagnostic.CodeIdleRollout, "rollout decides nothing: with updatePolicy CreateOnly, %s is never updated", spec.Label()).
-			WithHint("leave it out; only order: OrderedReady decides how items are created and deleted")
+		c.reportNode(r.Node, diagnostic.CodeIdleRollout, "rollout decides nothing: with updatePolicy CreateOnly, %s is never updated", spec.Label()).
+			WithRelated(spec.UpdatePolicyPos, "the updatePolicy is here").WithHint("leave it out; only order: OrderedReady decides how items are created and deleted")
 	}
 	child.Rollout = &program.Rollout{Rollout: *r}
 	if r.Max == nil {

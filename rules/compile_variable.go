@@ -61,7 +61,7 @@ func (c *compiler) compileVariable(v *variable, sc *compileScope) *variable {
 		return v
 	}
 	v.state = stateCompiling
-	c.stack = append(c.stack, flow.RootVariables+"."+v.Name)
+	c.stack = append(c.stack, pending{flow.RootVariables + "." + v.Name, v.spec.Pos})
 	u := &flow.Uses{}
 	inner := *sc
 	inner.mayMove, inner.random, inner.own = true, sc.ownRandom, sc.ownGenerated
@@ -81,16 +81,31 @@ func (c *compiler) compileVariable(v *variable, sc *compileScope) *variable {
 	return v
 }
 
+// pending is a variable or a lookup that is being compiled.
+type pending struct {
+	name string
+	pos  diagnostic.Position
+}
+
 // reportCycle reports a variable or a lookup that needs itself. It is among those
 // that are being compiled.
 func (c *compiler) reportCycle(pos diagnostic.Position, name string) {
-	from := max(slices.Index(c.stack, name), 0)
-	cycle := append(slices.Clone(c.stack[from:]), name)
+	from := max(slices.IndexFunc(c.stack, func(p pending) bool { return p.name == name }), 0)
+	var cycle []string
+	for _, p := range c.stack[from:] {
+		cycle = append(cycle, p.name)
+	}
+	cycle = append(cycle, name)
 	path, what := strings.Join(cycle, " → "), "the variables "
 	if strings.Contains(path, flow.RootLookups+".") {
 		what = ""
 	} else {
 		path = strings.ReplaceAll(path, flow.RootVariables+".", "")
 	}
-	c.report(pos, diagnostic.CodeVariableCycle, "%s%s depend on each other", what, path)
+	f := c.report(pos, diagnostic.CodeVariableCycle, "%s%s depend on each other", what, path)
+	for i, p := range c.stack[from:] {
+		if p.pos != pos {
+			f.WithRelated(p.pos, "which needs %s", strings.TrimPrefix(cycle[i+1], flow.RootVariables+"."))
+		}
+	}
 }

@@ -183,7 +183,7 @@ func (c *compiler) checkConstantNames(metadata *yamltree.Node, kind schema.Group
 		}
 		text, isText := c.constants[r.x.run].val.(types.String)
 		if isText && len(wrong(string(text))) > 0 {
-			c.reportAt(n, r.part.Offset, code, "%s: %q is not %s that Kubernetes accepts", at, string(text), what)
+			c.reportSpan(n, r.part.Offset, len(r.part.Text), code, "%s: %q is not %s that Kubernetes accepts", at, string(text), what)
 		}
 	}
 	check(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", syntax.NameRule(kind))
@@ -197,8 +197,9 @@ func (c *compiler) checkConstantNames(metadata *yamltree.Node, kind schema.Group
 // evaluated.
 func (c *compiler) checkCost(x *celenv.Expression, pos diagnostic.Position) {
 	if least := run.LeastCost(x); least > c.limits.ExpressionCost {
-		c.report(pos, diagnostic.CodeTooCostly, "this costs at least %s each time, and %s are allowed by --max-expression-cost",
-			diagnostic.Number(least), diagnostic.Number(c.limits.ExpressionCost)).
-			WithHint("go over shorter lists, or compute a part of it once, in a variable")
+		f := c.report(pos, diagnostic.CodeTooCostly, "this costs at least %s each time, and %s are allowed by --max-expression-cost",
+			diagnostic.Number(least), diagnostic.Number(c.limits.ExpressionCost))
+		f.Length = c.spanOfAll(pos)
+		f.WithHint("go over shorter lists, or compute a part of it once, in a variable")
 	}
 }

@@ -63,7 +63,10 @@ func (c *compiler) itemsOf(spec *syntax.Child) *syntax.Child {
 			return nil
 		case slices.Contains(path, next.ID):
 			if next == spec && spec.ID == slices.Min(path) { // once for each cycle
-				c.report(at.SameAs.Pos, diagnostic.CodePairCycle, "sameAs leads back to where it began: %s", strings.Join(append(path, next.ID), " → "))
+				f := c.report(at.SameAs.Pos, diagnostic.CodePairCycle, "sameAs leads back to where it began: %s", strings.Join(append(path, next.ID), " → "))
+				for _, id := range path[:len(path)-1] {
+					f.WithRelated(c.children[id].SameAs.Pos, "%s has the items of this one", id)
+				}
 			}
 			return nil
 		}
@@ -75,7 +78,7 @@ func (c *compiler) itemsOf(spec *syntax.Child) *syntax.Child {
 	if len(at.ForEach) == 0 {
 		if spec.SameAs.ID == at.ID {
 			c.report(spec.SameAs.Pos, diagnostic.CodePairedWithOne, "%s makes one object and has no items", at.Label()).
-				WithHint("give %s a forEach, or leave out this one", at.Label())
+				WithRelated(at.Pos, "the child is here").WithHint("give %s a forEach, or leave out this one", at.Label())
 		}
 		return nil
 	}

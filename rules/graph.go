@@ -149,10 +149,11 @@ func (c *compiler) checkSkippedChild(by *reader, r flow.Ref, target *nodeUses) {
 }
 
 // relate shows a part of the rule that a finding follows from; nothing if there is none.
-func (c *compiler) relate(f *diagnostic.Finding, n *yamltree.Node, label string) {
+func (c *compiler) relate(f *diagnostic.Finding, n *yamltree.Node, label string) *diagnostic.Finding {
 	if n != nil {
 		f.WithRelated(c.rule.Source.At(n), "%s", label)
 	}
+	return f
 }
 
 func (c *compiler) checkSkippedLookup(by *reader, r flow.Ref) {
@@ -171,11 +172,19 @@ func (c *compiler) checkSkippedLookup(by *reader, r flow.Ref) {
 	}
 }
 
+// lookupAt is where a lookup is declared.
+func (c *compiler) lookupAt(id string) diagnostic.Position {
+	if l := c.lookups[id]; l != nil {
+		return l.spec.Pos
+	}
+	return diagnostic.Position{}
+}
+
 // checkPast reports a read of something in an optional lookup.
 func (c *compiler) checkPast(reader string, r flow.Ref, by *flow.Guard) {
 	if !by.Asked[r.Name()] && !by.Lost && !slices.ContainsFunc(r.Guards, func(g *flow.Guard) bool { return g.Asked[r.Name()] || g.Lost }) {
 		c.report(r.Pos, diagnostic.CodeUnguardedLookup, "%s reads something in %s, which is optional, and waits while that does not exist", reader, r.Name()).
-			WithHint("read it as lookups.?%s with a default, or test it with has(lookups.%s)", r.ID, r.ID)
+			WithRelated(c.lookupAt(r.ID), "the lookup is here").WithHint("read it as lookups.?%s with a default, or test it with has(lookups.%s)", r.ID, r.ID)
 	}
 }
 
@@ -201,7 +210,7 @@ func (c *compiler) checkIdentities(p *program.Program) {
 			continue
 		}
 		if !exclusive(spec, &c.rule.Children[first]) {
-			c.report(c.rule.Source.At(metadata.Get("name")), diagnostic.CodeSameObject, "%s is the same object as %s: both are %s %s",
+			c.reportNode(metadata.Get("name"), diagnostic.CodeSameObject, "%s is the same object as %s: both are %s %s",
 				spec.Label(), c.rule.Children[first].Label(), child.GVK.Kind, strconv.Quote(name)).
 				WithRelated(c.rule.Source.At(c.rule.Children[first].Template.Get("metadata").Get("name")), "the first one")
 		}
@@ -235,7 +244,7 @@ func (c *compiler) checkRecursion(p *program.Program) {
 			continue // the child may be in a namespace whose objects are no parents
 		}
 		c.report(child.Position, diagnostic.CodeRecursion, "%s is a %s like the parent, so every child would be a parent with children of its own without end", spec.Label(), child.GVK.Kind).
-			WithHint("give the child a when, or the parent a selector or a when, that ends this")
+			WithRelated(parent.Pos, "the kind of the parent").WithHint("give the child a when, or the parent a selector or a when, that ends this")
 	}
 }
 
@@ -291,7 +300,7 @@ func (c *compiler) checkSelfWait(spec *syntax.Child) {
 			walk(item)
 		}
 		if x := c.results[n].x; x != nil && flow.AlwaysReads(x.expr.Root(), spec.ID) {
-			c.report(c.rule.Source.At(n), diagnostic.CodeSelfReference, "%s cannot be created: this waits for a field of observed.%s, which comes with the object", spec.ID, spec.ID).
+			c.reportNode(n, diagnostic.CodeSelfReference, "%s cannot be created: this waits for a field of observed.%s, which comes with the object", spec.ID, spec.ID).
 				WithHint("begin with a ?, as in observed.%s.?…, and give a value for when the object does not exist, with orValue(…) or optMap(…)", spec.ID)
 		}
 	}

@@ -52,7 +52,7 @@ func (c *compiler) checkItemNames(spec *syntax.Child) {
 	if name == nil {
 		return
 	}
-	c.report(c.rule.Source.At(name), diagnostic.CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
+	c.reportNode(name, diagnostic.CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
 		spec.Label(), root.ForEach[0].Name).WithHint("make the name different for each item")
 }
 
@@ -97,7 +97,7 @@ func (c *compiler) checkSteadyIdentity(spec *syntax.Child, from *origin) {
 		return
 	}
 	report := func(n *yamltree.Node, what string) {
-		c.report(c.rule.Source.At(n), diagnostic.CodeMovingTime, "%s must not change with every second, which would create a new object each time, and this does, because it uses now", what).
+		c.reportNode(n, diagnostic.CodeMovingTime, "%s must not change with every second, which would create a new object each time, and this does, because it uses now", what).
 			WithHint(`take steps, as in truncate(now, duration("1h"))`)
 	}
 	if n.Kind != yamltree.Mapping && metadata.Moves() {
@@ -117,7 +117,7 @@ func (c *compiler) checkRandomIdentity(spec *syntax.Child, u *flow.Uses) {
 	metadata := spec.Template.Get("metadata")
 	for _, n := range []*yamltree.Node{metadata, metadata.Get("name"), metadata.Get("namespace")} {
 		if n != nil && slices.Contains(u.Random, n) {
-			c.report(c.rule.Source.At(n), diagnostic.CodeRandomIdentity, "%s would create a new object at every evaluation, because its name is random", spec.Label()).
+			c.reportNode(n, diagnostic.CodeRandomIdentity, "%s would create a new object at every evaluation, because its name is random", spec.Label()).
 				WithHint("render the name from what is different for each object")
 		}
 	}
@@ -189,5 +189,5 @@ func (c *compiler) checkWritten(n *yamltree.Node, at string, code diagnostic.Cod
 	if strings.Contains(s, "{{") {
 		hint = "an expression is written ${…}, as in ${parent.metadata.name}"
 	}
-	c.report(c.rule.Source.At(n), code, "%s: %q is not %s that Kubernetes accepts", at, s, what).WithHint("%s", hint)
+	c.reportNode(n, code, "%s: %q is not %s that Kubernetes accepts", at, s, what).WithHint("%s", hint)
 }

@@ -33,7 +33,7 @@ func (c *compiler) checkPlainText(n *yamltree.Node, s string) {
 	// $(path), {path} and {{path}}.
 	bracketed := regexp.MustCompile(`(?:\$\(|\{\{?) *(` + path + `) *[)}]`)
 	if m := bracketed.FindStringSubmatchIndex(s); m != nil {
-		f := c.reportAt(n, m[0], diagnostic.CodeLooksLike, "this is literal text, and not the value of the path")
+		f := c.reportSpan(n, m[0], m[1]-m[0], diagnostic.CodeLooksLike, "this is literal text, and not the value of the path")
 		f.WithHint("write ${%s}", s[m[2]:m[3]])
 		if !n.IsPlain() {
 			f.WithEdit(f.Position, s[m[0]:m[1]], "${"+s[m[2]:m[3]]+"}")
@@ -42,7 +42,7 @@ func (c *compiler) checkPlainText(n *yamltree.Node, s string) {
 	}
 	foreign := regexp.MustCompile(`\{\{-? *(?:\.(?:Values|Release|Chart)\.|request\.)`)
 	if m := foreign.FindStringIndex(s); m != nil {
-		c.reportAt(n, m[0], diagnostic.CodeLooksLike, "{{ }} means nothing to Kanon, so this is literal text").
+		c.reportSpan(n, m[0], m[1]-m[0], diagnostic.CodeLooksLike, "{{ }} means nothing to Kanon, so this is literal text").
 			WithHint("write an expression, such as ${parent.metadata.name}")
 	}
 }

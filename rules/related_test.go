@@ -2,10 +2,13 @@ package rules
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 )
 
 // A finding that follows from another part of the rule shows that part, too.
@@ -56,5 +59,104 @@ spec:
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The same for mistakes that keep the rest of a rule from being compiled. What is shown of the other place is what the syntax has there.
+func TestRelatedSpans(t *testing.T) {
+	t.Parallel()
+	const rule = `apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: r}
+spec:
+  parent: {apiVersion: shop.example.com/v1, kind: WebApp}
+  variables:
+  - {name: a, value: "${variables.b}"}
+  - {name: b, value: "${variables.a}"}
+  lookups:
+  - {id: maybe, optional: true, apiVersion: v1, kind: ConfigMap, name: settings}
+  children:
+  - id: once
+    updatePolicy: CreateOnly
+    updateWhen: ${parent.spec.a}
+    ignore: ["data.x", data]
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: d}, data: {past: "${lookups.maybe.data.x}"}}
+  - {id: again, template: {apiVersion: shop.example.com/v1, kind: WebApp, metadata: {name: e}}}
+  - id: others
+    ignore: [data, data.x]
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: f}}
+  patches:
+  - id: self
+    template: {spec: {"paused": "${!parent.spec.paused}"}}
+  conditions:
+  - {type: Lit, status: "${parent.spec.a}"}
+  status:
+    conditions: [{type: Lit, status: "True"}]
+`
+	const paired = `apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: r}
+spec:
+  parent: {apiVersion: shop.example.com/v1, kind: WebApp}
+  children:
+  - {id: single, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}
+  - {id: pair, forEach: {sameAs: single}, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}}
+  - {id: left, forEach: {sameAs: right}, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${each.right.metadata.name}-1"}}}
+  - {id: right, forEach: {sameAs: left}, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${each.left.metadata.name}-2"}}}
+`
+	_, findings := compileAll("rule.yaml", []byte(rule), testKinds{}.options())
+	_, pairs := compileAll("rule.yaml", []byte(paired), testKinds{}.options())
+	var got []string
+	for _, f := range append(findings, pairs...) {
+		for _, r := range f.Related {
+			got = append(got, fmt.Sprintf("%d %s: %d `%s` %s", f.Line, f.Code, r.Line, r.Text[r.Column-1:][:r.Length], r.Label))
+		}
+	}
+	want := []string{
+		"7 KN0503: 8 `b` which needs a",
+		"14 KN0140: 13 `CreateOnly` the updatePolicy is here",
+		"16 KN0507: 10 `maybe` the lookup is here",
+		"17 KN0505: 5 `WebApp` the kind of the parent",
+		"19 KN0132: 19 `data` the first one",
+		"23 KN0763: 23 `\"paused\"` the patch writes it here",
+		"27 KN0203: 25 `Lit` the other one",
+		"8 KN0508: 7 `single` the child is here",
+		"10 KN0509: 9 `right` left has the items of this one",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What a finding underlines lies in its line, and most findings underline something.
+func TestSpansOfFindings(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all, points int
+	for _, path := range paths {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := map[string]string{}
+		for _, f := range archive.Files {
+			files[f.Name] = string(f.Data)
+		}
+		_, findings := compileCase(t, files)
+		for _, f := range findings {
+			all++
+			if f.Column > 0 && f.Column-1+f.Length > utf8.RuneCountInString(f.Text) {
+				t.Errorf("%s: %s: %d characters are not in %q", path, f, f.Length, f.Text)
+			}
+			if f.Length == 0 {
+				points++ // where something is missing, such as the end of an expression
+			}
+		}
+	}
+	if points*20 > all {
+		t.Errorf("%d of %d findings are about a point, and not about what is written there", points, all)
 	}
 }

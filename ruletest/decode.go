@@ -34,10 +34,10 @@ func Decode(path string, data []byte) (*File, diagnostic.Findings) {
 			}
 		}
 	}
-	findings := d.list.Findings(d.source.LineAt)
+	findings := d.list.Findings(d.source)
 	if !found && len(findings) == 0 {
 		d.list.Report(diagnostic.Position{File: path, Line: 1, Column: 1}, diagnostic.CodeForeignKind, "there is no document of kind %s", syntax.TestKind)
-		findings = d.list.Findings(d.source.LineAt)
+		findings = d.list.Findings(d.source)
 	}
 	if findings.HasErrors() {
 		return nil, findings
@@ -54,7 +54,7 @@ type decoder struct {
 type fields map[string]func(n *yamltree.Node, path string)
 
 func (d *decoder) report(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	return d.list.Report(d.source.At(n), code, format, args...)
+	return d.list.Report(d.source.At(n), code, format, args...).About(n.Kind == yamltree.Scalar)
 }
 
 // mapping decodes the fields of a mapping, and reports those that are unknown.

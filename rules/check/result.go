@@ -12,6 +12,7 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -238,7 +239,11 @@ func (r *resultCheck) place(e ast.Expr) diagnostic.Position {
 	if e.ID() == r.x.expr.Root().ID() {
 		first = 0
 	}
-	return r.Source.Within(r.n, r.Offset+max(first, 0))
+	first, length := max(first, 0), 0
+	if offset, text, ok := flow.Extent(r.x.expr, e); ok && offset == first {
+		length = len(text)
+	}
+	return r.Compiler.PlaceOf(r.n, syntax.Part{Expr: true, Offset: r.Offset, Text: r.x.expr.Text()}, first, length)
 }
 
 // maxShown is how long an expression may be to be written again in a hint.

@@ -76,6 +76,8 @@ type Compiler interface {
 	// one, which has to be mended first.
 	Scalar(n *yamltree.Node) (Scalar, bool)
 	Report(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
+	// PlaceOf is the position of an offset in an expression of a scalar. length is how many bytes of it are meant; 0: a token.
+	PlaceOf(n *yamltree.Node, p syntax.Part, offset, length int) diagnostic.Position
 	// IsWrong reports whether a mistake was reported at a position.
 	IsWrong(pos diagnostic.Position) bool
 	// Withdraw takes a finding back.
@@ -113,7 +115,7 @@ func (t *Template) at(n *yamltree.Node) diagnostic.Position { return t.Source.At
 
 // report reports a mistake at a value, unless one was found there already.
 func (t *Template) report(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	return t.reportAt(t.at(n), code, format, args...)
+	return t.reportAt(t.at(n), code, format, args...).About(n.Kind == yamltree.Scalar)
 }
 
 func (t *Template) reportAt(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
@@ -237,7 +239,7 @@ func (t *Template) required(n *yamltree.Node, s *openapi.Schema, given map[strin
 	if len(missing) == 0 {
 		return
 	}
-	finding := t.Compiler.Report(t.at(n), diagnostic.CodeFieldMissing, "%s is missing %s", at, listed(missing, "and"))
+	finding := t.Compiler.Report(t.at(n), diagnostic.CodeFieldMissing, "%s is missing %s", at, listed(missing, "and")).About(false)
 	if slices.ContainsFunc(n.Fields, func(fd yamltree.Field) bool { return slices.Contains(missing, fd.Name) }) {
 		finding.WithHint("null leaves a field out")
 	}

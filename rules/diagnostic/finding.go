@@ -89,17 +89,33 @@ func (f *Finding) WithRelated(pos Position, format string, args ...any) *Finding
 	return f
 }
 
-// WithLines adds the lines of the source that the finding is about, and how much of them. lineAt gives those of its file.
-func (f *Finding) WithLines(lineAt func(Position) string) *Finding {
-	f.Text = lineAt(f.Position)
-	f.Fix = f.Fix.settled(lineAt)
+// About says whether a finding is about the word at its position. If it is not, as of a mapping that begins with that word, it spans
+// no more than a character.
+func (f *Finding) About(word bool) *Finding {
+	if !word {
+		f.Length = 1
+	}
+	return f
+}
+
+// Source is the text that findings are about.
+type Source interface {
+	// LineAt is the line of a position.
+	LineAt(at Position) string
+	// SpanAt is how many characters of that line belong to what begins at the position, such as a name or a value. 0: it is not known.
+	SpanAt(at Position) int
+}
+
+// WithLines adds the lines of the source that the finding is about, and how much of them.
+func (f *Finding) WithLines(source Source) *Finding {
+	f.Text = source.LineAt(f.Position)
+	f.Fix = f.Fix.settled(source.LineAt)
 	if f.Length == 0 {
-		f.Length = spanOf(f.Text, f.Column, f.Message)
+		f.Length = source.SpanAt(f.Position)
 	}
 	for i := range f.Related {
 		if r := &f.Related[i]; r.File == f.File {
-			r.Text = lineAt(r.Position)
-			r.Length = spanOf(r.Text, r.Column, f.Message)
+			r.Text, r.Length = source.LineAt(r.Position), source.SpanAt(r.Position)
 		}
 	}
 	return f

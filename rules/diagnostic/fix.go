@@ -162,3 +162,15 @@ func CutLine(text string) (line, end, rest string) {
 	}
 	return text[:i], text[i : i+size], text[i+size:]
 }
+
+// from is the text from a column on, which counts from 1.
+func from(text string, column int) string {
+	for n := 1; n < column; n++ {
+		_, size := utf8.DecodeRuneInString(text)
+		if size == 0 {
+			return ""
+		}
+		text = text[size:]
+	}
+	return text
+}

@@ -17,16 +17,15 @@ func (l *List) Report(pos Position, code Code, format string, args ...any) *Find
 	return f
 }
 
-// Findings are the findings, sorted and shortened, each with the lines of the source that it is about,
-// which lineAt gives.
-func (l List) Findings(lineAt func(Position) string) Findings {
+// Findings are the findings, sorted and shortened, each with the lines of the source that it is about.
+func (l List) Findings(source Source) Findings {
 	out := make(Findings, len(l))
 	for i, f := range l {
 		out[i] = *f
 	}
 	out = out.Sorted().Shortened()
 	for i := range out {
-		out[i].WithLines(lineAt)
+		out[i].WithLines(source)
 	}
 	return out
 }

@@ -15,7 +15,7 @@ func TestMoreFindings(t *testing.T) {
 	for i := range 9000 {
 		list.Report(Position{File: "f", Line: 9000 - i}, CodeUnknownField, "field %d", 9000-i)
 	}
-	findings := list.Findings(func(p Position) string { return fmt.Sprintf("line %d", p.Line) })
+	findings := list.Findings(lineSource(func(p Position) string { return fmt.Sprintf("line %d", p.Line) }))
 	if len(findings) != maxFindings+1 {
 		t.Fatalf("%d findings", len(findings))
 	}

@@ -130,9 +130,11 @@ func (a *analyzer) pair(e ast.Expr, id string, soft bool) *Origin {
 	case slices.Contains(a.Scope.Family, id):
 		a.out.Items, a.out.Live[id] = true, true
 		a.noteMember(e, RootEach, id, !soft)
-	case a.childCalled(e, RootEach, id) != nil:
-		a.out.ReportNode(e.ID(), id, diagnostic.CodeNotPaired, "%s does not have the same items as %s, so each.%s does not exist", id, a.Scope.Place, id).
-			Suggest(id, a.Scope.Family)
+	default:
+		if child := a.childCalled(e, RootEach, id); child != nil {
+			a.out.ReportNode(e.ID(), id, diagnostic.CodeNotPaired, "%s does not have the same items as %s, so each.%s does not exist", id, a.Scope.Place, id).
+				WithRelated(child.Pos, "the child is here").Suggest(id, a.Scope.Family)
+		}
 	}
 	return later()
 }

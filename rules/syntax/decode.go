@@ -23,7 +23,7 @@ import (
 func Decode(name string, data []byte) (Documents, diagnostic.Findings) {
 	d := &decoder{src: yamltree.New(name, data)}
 	d.decode()
-	return d.docs, d.findings.Findings(d.src.LineAt)
+	return d.docs, d.findings.Findings(d.src)
 }
 
 // DecodeObject is Decode for a Rule object as JSON or YAML. Its findings have paths instead
@@ -31,7 +31,7 @@ func Decode(name string, data []byte) (Documents, diagnostic.Findings) {
 func DecodeObject(name string, data []byte) (Documents, diagnostic.Findings) {
 	d := &decoder{src: yamltree.NewObject(name, data)}
 	d.decode()
-	return d.docs, d.findings.Findings(d.src.LineAt)
+	return d.docs, d.findings.Findings(d.src)
 }
 
 const (
@@ -73,7 +73,7 @@ func (d *decoder) decode() {
 }
 
 func (d *decoder) report(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	return d.findings.Report(d.src.At(n), code, format, args...)
+	return d.findings.Report(d.src.At(n), code, format, args...).About(n.Kind == yamltree.Scalar)
 }
 
 // document decodes one document. before is the number of findings before it was built: if

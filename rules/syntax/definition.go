@@ -27,7 +27,7 @@ type DefinitionPlace struct {
 func (docs *Documents) DefinitionFinding(i int, at DefinitionPlace, message string) diagnostic.Finding {
 	d := docs.definitions[i]
 	f := diagnostic.New(d.place(at), diagnostic.CodeRefusedCRD, "%s", message)
-	return *f.WithLines(d.src.LineAt)
+	return *f.WithLines(d.src)
 }
 
 func (d definition) place(at DefinitionPlace) diagnostic.Position {

@@ -16,7 +16,7 @@ import (
 func DecodeManifest(name string, data []byte) (Documents, diagnostic.Findings) {
 	d := &decoder{src: yamltree.New(name, data), mixed: true}
 	d.decode()
-	return d.docs, d.findings.Findings(d.src.LineAt)
+	return d.docs, d.findings.Findings(d.src)
 }
 
 // labelRules is the label of a ConfigMap whose keys are all rules.

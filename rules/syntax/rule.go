@@ -107,13 +107,13 @@ func (r *Rule) MaySelect(parent metav1.Object, namespaceLabels func(name string)
 // both, and other is the position of the other rule.
 func (r *Rule) Taken(name string, other diagnostic.Position) diagnostic.Finding {
 	f := diagnostic.New(r.Position, diagnostic.CodeRuleTwice, "there is a rule %s already, at %s; a rule's name must be unique in its namespace", name, other)
-	return *f.WithRelated(other, "the other rule").WithLines(r.Source.LineAt)
+	return *f.WithRelated(other, "the other rule").WithLines(r.Source)
 }
 
 // Clashing is the finding about a conflict with another rule.
 func (r *Rule) Clashing(c Clash) diagnostic.Finding {
 	f := diagnostic.New(c.Position, diagnostic.CodeClash, "%s; that rule is at %s", c.Message, c.Other)
-	return *f.WithRelated(c.Other, "the other rule").WithLines(r.Source.LineAt)
+	return *f.WithRelated(c.Other, "the other rule").WithLines(r.Source)
 }
 
 // Parent is spec.parent.

@@ -29,7 +29,7 @@ type builder struct {
 }
 
 func (b *builder) report(n *yaml.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	return b.findings.Report(b.src.at(n), code, format, args...)
+	return b.findings.Report(b.src.at(n), code, format, args...).About(n.Kind == yaml.ScalarNode)
 }
 
 // build returns nil after it reported the reason.

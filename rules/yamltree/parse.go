@@ -59,6 +59,7 @@ func (s *Source) Parse(d document) ([]*yaml.Node, *diagnostic.Finding) {
 	}
 	for _, n := range nodes {
 		shift(n, d.first)
+		s.roots = append(s.roots, n)
 		if s.paths != nil {
 			s.enter(n, nil)
 		}

@@ -18,7 +18,9 @@ type Source struct {
 	lines, ends []string
 	// outer and holder are set for a text that is itself a value in a file: a key of a
 	// ConfigMap. Positions are then those in the file.
-	outer  *Source
+	outer *Source
+	// inners are the sources of texts that this one has.
+	inners []*Source
 	holder *yaml.Node
 	// paths is set for the text of an object, which nobody can see. It has the path of
 	// each node in the object.
@@ -29,6 +31,10 @@ type Source struct {
 	// rules may make that call at the same time.
 	once    sync.Once
 	offsets []int
+	// roots are the trees that were parsed, for spans, which the first call of SpanAt makes.
+	roots    []*yaml.Node
+	spanning sync.Once
+	spans    map[diagnostic.Position]int
 	// probed is the number of bytes that were parsed again to find mistakes in YAML.
 	probed int
 }
@@ -66,6 +72,7 @@ func (s *Source) Inner(holder *Node) *Source {
 	text, _ := holder.Text()
 	in := New(s.name, []byte(text))
 	in.outer, in.holder = s, holder.yaml
+	s.inners = append(s.inners, in)
 	return in
 }
 
