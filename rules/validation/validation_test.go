@@ -31,7 +31,7 @@ func find(t *testing.T, text string) (codes, messages []string) {
 			return list.Report(source.At(n), code, format, args...)
 		},
 	})
-	for _, f := range list.Findings(source.LineAt) {
+	for _, f := range list.Findings(source) {
 		codes, messages = append(codes, string(f.Code)), append(messages, f.Message)
 	}
 	return codes, messages
