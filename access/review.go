@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -11,17 +10,19 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
-// Missing asks an API server which rights a user does not have: "create deployments.apps in all namespaces (children of foo)". user is
-// a name such as system:serviceaccount:kanon-system:kanon; empty: who asks. The error says that the API server did not answer.
-func Missing(ctx context.Context, client authorizationclient.AuthorizationV1Interface, rights *Rights, user string) ([]string, error) {
-	var missing []string
+// Missing asks an API server which rights a user does not have: each with the verbs that are missing, by name if only some names
+// are. user is a name such as system:serviceaccount:kanon-system:kanon; empty: who asks. The error says that the API server did not
+// answer.
+func Missing(ctx context.Context, client authorizationclient.AuthorizationV1Interface, rights *Rights, user string) ([]Right, error) {
+	var missing []Right
 	for _, right := range rights.Sorted() {
-		for _, verb := range right.Verbs {
-			names := right.Names
-			if len(names) == 0 {
-				names = []string{""}
-			}
-			for _, name := range names {
+		names := right.Names
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		for _, name := range names {
+			var verbs []string
+			for _, verb := range right.Verbs {
 				resource, subresource, _ := strings.Cut(right.Resource, "/")
 				allowed, err := ask(ctx, client, user, authorizationv1.ResourceAttributes{
 					Namespace: right.Namespace, Verb: verb, Group: right.Group, Resource: resource, Subresource: subresource, Name: name,
@@ -30,12 +31,17 @@ func Missing(ctx context.Context, client authorizationclient.AuthorizationV1Inte
 					return nil, err
 				}
 				if !allowed {
-					missing = append(missing, right.text(verb, name))
+					verbs = append(verbs, verb)
 				}
+			}
+			if lacking := right; len(verbs) > 0 {
+				if lacking.Verbs, lacking.Names = verbs, nil; name != "" {
+					lacking.Names = []string{name}
+				}
+				missing = append(missing, lacking)
 			}
 		}
 	}
-	slices.Sort(missing)
 	return missing, nil
 }
 
@@ -67,21 +73,17 @@ func groupsOf(user string) []string {
 	return []string{"system:serviceaccounts", "system:serviceaccounts:" + parts[2], "system:authenticated"}
 }
 
-// text names a verb of the right, for people.
-func (r *Right) text(verb, name string) string {
-	resource, subresource, _ := strings.Cut(r.Resource, "/")
+// FullResource is the resource as kubectl names it, such as deployments.apps/status.
+func (r *Right) FullResource() string {
+	resource, subresource, hasSubresource := strings.Cut(r.Resource, "/")
 	if r.Group != "" {
 		resource += "." + r.Group
 	}
-	if subresource != "" {
+	if hasSubresource {
 		resource += "/" + subresource
 	}
-	if name != "" {
-		resource += " " + name
-	}
-	where := "in all namespaces"
-	if r.Namespace != "" {
-		where = "in namespace " + r.Namespace
-	}
-	return fmt.Sprintf("%s %s %s (%s)", verb, resource, where, purpose(r.For))
+	return resource
 }
+
+// Purpose says what needs the right: "children of foo".
+func (r *Right) Purpose() string { return purpose(r.For) }

@@ -104,6 +104,20 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("the API server refuses %s %s: %s", r.Object.GetKind(), name, strings.Join(r.Reasons, "; "))
 }
 
+// WithoutValues is the Refusal with the field and the kind of the mistake alone, as for a rule that has to do with Secrets. Of the name,
+// which the Refusal has anyway, everything is said.
+func (r *Refusal) WithoutValues() error {
+	reasons := make([]string, len(r.Reasons))
+	for i, reason := range r.Reasons {
+		if reasons[i] = reason; strings.HasPrefix(reason, "metadata.name: ") {
+			continue
+		}
+		parts := strings.SplitN(reason, ": ", 3) // the field, the kind of the mistake, and the value with the rest
+		reasons[i] = strings.Join(parts[:min(len(parts), 2)], ": ")
+	}
+	return &Refusal{Object: r.Object, Reasons: reasons}
+}
+
 // CheckObject says why the API server would not take an object, as a *Refusal; nil if it would: its metadata and, of the kinds that are
 // known, unknown fields and values that the schema or its validation rules forbid. A status that has a subresource is
 // not looked at, because a write of the object ignores it. old is the object before an update, or nil. Neither is changed.

@@ -54,6 +54,18 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 }
 
 // What the API server refuses in objects is refused, with its reasons, and nothing else is.
+func TestRefusalWithoutValues(t *testing.T) {
+	t.Parallel()
+	refusal := &definitions.Refusal{Object: parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}}"), Reasons: []string{
+		`metadata.labels: Invalid value: "v: w": a valid label must be …`, `spec.zone: Required value`, `unknown field "spec.x"`,
+		`metadata.name: Invalid value: "a": must be …`,
+	}}
+	want := `the API server refuses ConfigMap ns/a: metadata.labels: Invalid value; spec.zone: Required value; unknown field "spec.x"; metadata.name: Invalid value: "a": must be …`
+	if got := refusal.WithoutValues().Error(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 func TestCheckObject(t *testing.T) {
 	t.Parallel()
 	kinds, err := definitions.NewKinds([]*unstructured.Unstructured{parse(t, shop)})

@@ -3,12 +3,13 @@ package livediff
 import (
 	"context"
 	"hash/maphash"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/request"
 	"kanon.dev/kanon/livepreview"
 	"kanon.dev/kanon/preview"
@@ -81,7 +82,7 @@ func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*
 // idle is why Kanon changes nothing for a parent.
 func (d *Differ) idle(parent *unstructured.Unstructured) Idle {
 	rule := d.previewer.RuleID()
-	finalizes := d.options.Program.Finalize != nil && plan.HasFinalizer(parent, rule) && !request.IsFinalized(parent, rule)
+	finalizes := d.options.Program.Finalize != nil && slices.Contains(parent.GetFinalizers(), mark.Finalizer(rule)) && !request.IsFinalized(parent, rule)
 	switch {
 	case request.IsSuspended(parent):
 		return Suspended

@@ -1,4 +1,4 @@
-package livediff_test
+package livediff
 
 import (
 	"errors"
@@ -16,21 +16,22 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/livediff"
 	"kanon.dev/kanon/livepreview"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
 )
 
 const (
-	kanon  = "kanon-system"
-	parent = `{apiVersion: v1, kind: ServiceAccount, metadata: {name: web, namespace: shop, uid: 0b5c3a52-0f47-4a5c-8d4e-000000000001}}`
-	rule   = `
+	kanon      = "kanon-system"
+	parentText = `{apiVersion: v1, kind: ServiceAccount, metadata: {name: web, namespace: shop, uid: 0b5c3a52-0f47-4a5c-8d4e-000000000001}}`
+	ruleText   = `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
 metadata: {name: r}
 spec:
-  parent: {apiVersion: v1, kind: ServiceAccount}
+  parent: {apiVersion: v1, kind: ServiceAccount, selector: {matchExpressions: [{key: not, operator: DoesNotExist}]}}
+`
+	oneChild = `
   children:
   - id: config
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: b}}`
@@ -49,14 +50,17 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-// child is the ConfigMap that the rule renders, as it was before, with a note of somebody else.
-func child(note string) string {
-	return `{apiVersion: v1, kind: ConfigMap, metadata: {name: config, namespace: shop, uid: c1, labels: {kanon.dev/rule: ` + mark.RuleID(kanon, kanon, "r") +
-		`}, annotations: {note: ` + note + `, kanon.dev/applied: 2.C1w6Ug9HSlyNTgAAAAAAAQ.hash.seal.value.paths.content.config}}, data: {a: old}}`
+// childOf is a ConfigMap of that name that a child of the rule has created for the parent, with a note of somebody else.
+func childOf(node, name, note string) string {
+	return `{apiVersion: v1, kind: ConfigMap, metadata: {name: ` + name + `, namespace: shop, uid: c1, labels: {kanon.dev/rule: ` + mark.RuleID(kanon, kanon, "r") +
+		`}, annotations: {note: ` + note + `, kanon.dev/applied: 2.C1w6Ug9HSlyNTgAAAAAAAQ.hash.seal.value.paths.content.` + node + `}}, data: {a: old}}`
 }
 
-// differ compares the rule with a cluster that has the parent and these objects.
-func differ(t *testing.T, objects ...string) (*livediff.Differ, *fake.FakeDynamicClient) {
+// child is the ConfigMap that oneChild renders, as it was before.
+func child(note string) string { return childOf("config", "config", note) }
+
+// differ compares a rule with a cluster that has the parent and these objects.
+func differ(t *testing.T, spec string, objects ...string) (*Differ, *fake.FakeDynamicClient) {
 	t.Helper()
 	kinds, err := manifests.BuiltinKinds()
 	if err != nil {
@@ -66,16 +70,16 @@ func differ(t *testing.T, objects ...string) (*livediff.Differ, *fake.FakeDynami
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	given := []runtime.Object{parse(t, parent)}
+	given := []runtime.Object{parse(t, parentText)}
 	for _, text := range objects {
 		given = append(given, parse(t, text))
 	}
 	client := fake.NewSimpleDynamicClient(scheme, given...)
-	checked, err := manifests.Check(t.Context(), []manifests.File{{Name: "rule.yaml", Data: []byte(rule)}}, nil, kinds, rules.Options{Namespace: kanon})
+	checked, err := manifests.Check(t.Context(), []manifests.File{{Name: "rule.yaml", Data: []byte(ruleText + spec)}}, nil, kinds, rules.Options{Namespace: kanon})
 	if err != nil || len(checked.Programs) != 1 {
 		t.Fatal(err, checked.Findings)
 	}
-	return livediff.New(livepreview.Options{Client: client, Kinds: kinds, Program: checked.Programs[0], Namespace: kanon, Now: time.Now()}), client
+	return New(livepreview.Options{Client: client, Kinds: kinds, Program: checked.Programs[0], Namespace: kanon, Now: time.Now()}), client
 }
 
 var configMaps = schema.GroupResource{Resource: "configmaps"}
@@ -83,7 +87,7 @@ var configMaps = schema.GroupResource{Resource: "configmaps"}
 // A write that conflicts with one of somebody else is computed once more, from the object as it is then.
 func TestConflict(t *testing.T) {
 	t.Parallel()
-	d, client := differ(t, child("first"))
+	d, client := differ(t, oneChild, child("first"))
 	writes := 0
 	client.PrependReactor("patch", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if writes++; writes == 1 {
@@ -96,11 +100,11 @@ func TestConflict(t *testing.T) {
 		after.Object["data"] = map[string]any{"a": "b"}
 		return true, after, nil
 	})
-	changes, err := d.Diff(t.Context(), parse(t, parent))
+	changes, err := d.Diff(t.Context(), parse(t, parentText))
 	if err != nil || len(changes.All) != 1 {
 		t.Fatal(changes, err)
 	}
-	if diff := changes.All[0].Unified(); changes.All[0].Action != livediff.Updated || !strings.Contains(diff, "+  a: b") || strings.Contains(diff, "first") {
+	if diff := changes.All[0].Unified(); changes.All[0].Action != Updated || !strings.Contains(diff, "+  a: b") || strings.Contains(diff, "first") {
 		t.Errorf("%s:\n%s", changes.All[0].Title(), diff)
 	}
 }
@@ -119,14 +123,14 @@ func TestNoPeace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, c := differ(t, child("theirs"))
+			d, c := differ(t, oneChild, child("theirs"))
 			c.PrependReactor("patch", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 				if err := tc.fresh(c); err != nil {
 					t.Error(err)
 				}
 				return true, nil, apierrors.NewConflict(configMaps, "config", errors.New("changed"))
 			})
-			if changes, err := d.Diff(t.Context(), parse(t, parent)); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if changes, err := d.Diff(t.Context(), parse(t, parentText)); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v, %v", changes, err)
 			}
 		})
@@ -139,7 +143,7 @@ func TestForbidden(t *testing.T) {
 	for name, allowed := range map[string]bool{"by admission": true, "by a missing right": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, client := differ(t)
+			d, client := differ(t, oneChild)
 			client.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, apierrors.NewForbidden(configMaps, "config", errors.New("exceeded quota"))
 			})
@@ -150,9 +154,9 @@ func TestForbidden(t *testing.T) {
 				}
 				return true, review, unstructured.SetNestedField(review.Object, allowed, "status", "allowed")
 			})
-			changes, err := d.Diff(t.Context(), parse(t, parent))
+			changes, err := d.Diff(t.Context(), parse(t, parentText))
 			switch {
-			case allowed && (err != nil || len(changes.All) != 1 || changes.All[0].Action != livediff.Refused || !strings.Contains(changes.All[0].Message, "exceeded quota")):
+			case allowed && (err != nil || len(changes.All) != 1 || changes.All[0].Action != Refused || !strings.Contains(changes.All[0].Message, "exceeded quota")):
 				t.Errorf("%v, %v", changes, err)
 			case !allowed && (err == nil || !strings.Contains(err.Error(), `you have no right to create configmaps in namespace "shop"`)):
 				t.Errorf("%v, %v", changes, err)

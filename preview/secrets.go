@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"errors"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +41,15 @@ func HideSecrets(before, after *unstructured.Unstructured) {
 	}
 	// kubectl apply repeats the whole object here.
 	hide(mapOf(mapOf(old, "metadata"), "annotations"), mapOf(mapOf(updated, "metadata"), "annotations"), corev1.LastAppliedConfigAnnotation)
+}
+
+// redacted is an error about an object of a rule that has to do with Secrets, without the values that it quotes if it can do without.
+func redacted(err error) error {
+	var quotes interface{ WithoutValues() error }
+	if errors.As(err, &quotes) {
+		return quotes.WithoutValues()
+	}
+	return err
 }
 
 // secretOf is the content of an object that is a Secret; nil for any other.

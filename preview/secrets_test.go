@@ -2,6 +2,7 @@ package preview_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,6 +58,32 @@ func TestHideSecrets(t *testing.T) {
 				t.Error("after:", d)
 			}
 		})
+	}
+}
+
+// refusal is an error that quotes a value.
+type refusal struct{ value string }
+
+func (r refusal) Error() string { return "refused: " + r.value }
+
+func (refusal) WithoutValues() error { return refusal{"(hidden)"} }
+
+// What is said of an object of a rule that has to do with Secrets quotes no value.
+func TestRefusalsAreRedacted(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]string{"Secret": "refused: (hidden)", "ConfigMap": "refused: topsecret"} {
+		p := preview.Evaluate(t.Context(), preview.Input{
+			Now: time.Now(), Parent: object(t, shop),
+			Check: func(_, _ *unstructured.Unstructured) error { return refusal{"topsecret"} },
+			Program: programOf(t, `
+  parent: {apiVersion: shop.example.com/v1, kind: Shop}
+  children:
+  - id: a
+    template: {apiVersion: v1, kind: `+kind+`, metadata: {name: a}}`),
+		})
+		if refused := p.Nodes[0].Refused; len(refused) != 1 || refused[0].Err.Error() != want {
+			t.Errorf("%s: %v, want %s", kind, refused, want)
+		}
 	}
 }
 

@@ -73,6 +73,9 @@ func newWorld(in Input) *world {
 	if w.check == nil {
 		w.check = func(_, _ *unstructured.Unstructured) error { return nil }
 	}
+	if check := w.check; in.Program.HasSecrets {
+		w.check = func(object, old *unstructured.Unstructured) error { return redacted(check(object, old)) }
+	}
 	rule := types.NamespacedName{Namespace: cmp.Or(in.Program.Namespace, in.Namespace), Name: in.Program.Name}
 	if in.Namespace != "" {
 		w.ruleID = mark.RuleID(in.Namespace, rule.Namespace, rule.Name)

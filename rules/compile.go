@@ -170,7 +170,7 @@ func (c *compiler) program() *program.Program {
 	}
 	if ns := c.opts.Namespace; ns != "" && r.Namespace != "" && r.Namespace != ns {
 		c.report(r.NamespacePos, diagnostic.CodeRuleNamespace, "a rule here acts cluster-wide and belongs to namespace %s", ns).
-			WithHint("leave out metadata.namespace or say %q", ns)
+			WithEdit(r.NamespacePos, r.Namespace, ns).WithHint("leave out metadata.namespace or say %q", ns)
 	}
 	// rest is what the parts of the rule read that are neither nodes nor variables.
 	all, rest := &flow.Uses{}, &flow.Uses{}

@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/validation"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -77,6 +78,9 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 		c.checkSelfWait(spec)
 		c.checkConstantNames(spec.Template.Get("metadata"), child.GVK.GroupKind())
 		c.conform(spec.Template, child.GVK, n.kind.HasStatus, false)
+		validation.Check(validation.Input{Template: spec.Template, Kind: child.GVK.GroupKind(), Report: func(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+			return c.report(c.rule.Source.At(n), code, format, args...)
+		}})
 		c.checkItemNames(spec)
 		c.checkImmutable(spec, child)
 	}

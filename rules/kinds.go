@@ -133,17 +133,23 @@ func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *yamltree.Node, us
 		c.unchecked[gvk] = true
 		code, text = diagnostic.CodeUncheckedKind, kind+" is not known here, so the rule cannot be checked completely"
 	}
-	field, hint := suggestKind(gvk, known)
-	f := c.report(c.fieldAt(n, field), code, "%s", text)
-	f.Hint, f.Missing = hint, &gvk
+	s := suggestKind(gvk, known)
+	f := c.report(c.fieldAt(n, s.field), code, "%s", text)
+	f.Hint, f.Missing = s.hint, &gvk
+	if value := n.Get(s.field); s.meant != "" && value != nil && code == diagnostic.CodeUnknownKind {
+		f.WithEdit(f.Position, value.Raw(), s.meant)
+	}
 	if c.opts.AwaitKinds && use.node != "" {
 		f.Message += "; " + use.node + " waits for it, and the rest of the rule runs"
 		f.Severity = diagnostic.SeverityWarning
 	}
 }
 
+// kindSuggestion is what could be meant by a kind that does not exist: the field with the mistake, and its value if there is only one.
+type kindSuggestion struct{ field, hint, meant string }
+
 // suggestKind names the kind that could be meant, and the field in which the difference is.
-func suggestKind(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) (field, hint string) {
+func suggestKind(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) kindSuggestion {
 	places := func(isMeant func(k schema.GroupVersionKind) bool) string {
 		var found []string
 		for _, k := range known {
@@ -157,7 +163,11 @@ func suggestKind(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) (
 	versions := places(func(k schema.GroupVersionKind) bool { return k.GroupKind() == gvk.GroupKind() })
 	groups := places(func(k schema.GroupVersionKind) bool { return k.Kind == gvk.Kind })
 	if in := cmp.Or(versions, groups); in != "" {
-		return "apiVersion", fmt.Sprintf("%s is in %s", gvk.Kind, in)
+		s := kindSuggestion{"apiVersion", fmt.Sprintf("%s is in %s", gvk.Kind, in), in}
+		if strings.Contains(in, ", ") {
+			s.meant = ""
+		}
+		return s
 	}
 	var siblings, others []string
 	for _, k := range known {
@@ -165,12 +175,12 @@ func suggestKind(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) (
 			siblings = append(siblings, k.Kind)
 		}
 	}
-	if hint := diagnostic.DidYouMean(gvk.Kind, siblings); hint != "" {
-		return "kind", hint
+	if near, ok := diagnostic.Nearest(gvk.Kind, siblings); ok {
+		return kindSuggestion{"kind", diagnostic.DidYouMean(gvk.Kind, siblings), near}
 	}
 	near, ok := diagnostic.Nearest(gvk.Kind, others)
 	if !ok {
-		return "kind", ""
+		return kindSuggestion{field: "kind"}
 	}
-	return "kind", fmt.Sprintf("did you mean %q, which is in %s?", near, places(func(k schema.GroupVersionKind) bool { return k.Kind == near }))
+	return kindSuggestion{field: "kind", hint: fmt.Sprintf("did you mean %q, which is in %s?", near, places(func(k schema.GroupVersionKind) bool { return k.Kind == near }))}
 }

@@ -6,6 +6,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -20,14 +21,7 @@ func (c *compiler) checkPlainText(n *yamltree.Node, s string) {
 	if m := regexp.MustCompile(`^` + path + `$`).FindStringSubmatch(s); m != nil && c.isMember(m[1]) {
 		f := c.reportAt(n, 0, diagnostic.CodeLooksLike, "this is literal text, and not the value of the path")
 		f.WithHint("write ${%s}", s)
-		switch {
-		case !n.IsPlain():
-			f.WithEdit(f.Position, s, "${"+s+"}")
-		case strings.Contains(s, `"`):
-			f.WithEdit(f.Position, s, "'${"+s+"}'")
-		default:
-			f.WithEdit(f.Position, s, `"${`+s+`}"`)
-		}
+		syntax.SuggestExpression(f, n, s)
 		return
 	}
 	// $(path), {path} and {{path}}.

@@ -1,14 +1,17 @@
-// Package scaffold makes the files of a new rule: the definition of a kind, a rule for it, a parent, and tests that pass.
+// Package scaffold makes the files of a new rule: a rule, a parent, tests that pass, and the definition of the parent's kind if it
+// is a new one.
 //
-//	files, err := scaffold.Files(scaffold.Names{Name: "cache", Group: "example.com"})
+//	files, err := scaffold.Files(scaffold.ShapeKind, scaffold.Names{Name: "cache", Group: "example.com"})
 //	os.WriteFile("cache/"+files[0].Name, files[0].Data, 0o644)
 //
-// The files are those in template/, with the names of the kind filled in, and the schema with which editors check rules.
+// The files are those in template/, in the folder of the shape, with the names filled in, and the schema with which editors check
+// rules.
 package scaffold
 
 import (
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -16,16 +19,29 @@ import (
 	"kanon.dev/kanon/ruleschema"
 )
 
-//go:embed template/*.yaml
+//go:embed template/*/*.yaml
 var templates embed.FS
+
+// The shapes of a new rule. Each is a folder in template/.
+const (
+	// ShapeKind is a kind of one's own, whose objects become others.
+	ShapeKind = "kind"
+	// ShapeNamespace is something that each of some Namespaces gets.
+	ShapeNamespace = "namespace"
+	// ShapeDecorator is something that is added to objects of others.
+	ShapeDecorator = "decorator"
+)
+
+// Shapes are all shapes, the default first.
+func Shapes() []string { return []string{ShapeKind, ShapeNamespace, ShapeDecorator} }
 
 // Names are those of a kind.
 type Names struct {
 	// Name is what the rule is called: lower case, such as cache.
 	Name string
-	// Kind is the kind of the parents. Default: Name in camel case.
+	// Kind is the kind of the parents of ShapeKind. Default: Name in camel case.
 	Kind string
-	// Group is the API group of the kind, such as example.com.
+	// Group is the API group of the kind, such as example.com. With the other shapes, labels begin with it.
 	Group string
 }
 
@@ -35,8 +51,14 @@ type File struct {
 	Data []byte
 }
 
-// Files are the files of a new rule. The error says which name is not allowed.
-func Files(n Names) ([]File, error) {
+// Files are the files of a new rule of a shape. The error says which name is not allowed, or that there is no such shape.
+func Files(shape string, n Names) ([]File, error) {
+	switch {
+	case !slices.Contains(Shapes(), shape):
+		return nil, fmt.Errorf("%q is no shape of a rule: write %s", shape, strings.Join(Shapes(), ", "))
+	case shape != ShapeKind && n.Kind != "":
+		return nil, fmt.Errorf("a kind can be chosen for the shape %s only", ShapeKind)
+	}
 	if wrong := validation.IsDNS1035Label(n.Name); len(wrong) > 0 {
 		return nil, fmt.Errorf("%q cannot be the name of a rule: write lower-case letters, digits and -, such as web-app", n.Name)
 	}
@@ -50,14 +72,14 @@ func Files(n Names) ([]File, error) {
 	if wrong := validation.IsDNS1035Label(singular); len(wrong) > 0 || n.Kind[0] < 'A' || n.Kind[0] > 'Z' {
 		return nil, fmt.Errorf("%q cannot be a kind: write letters and digits, with a capital first, such as WebApp", n.Kind)
 	}
-	fill := strings.NewReplacer("GROUP", n.Group, "PLURAL", plural(singular), "SINGULAR", singular, "KIND", n.Kind)
-	entries, err := templates.ReadDir("template")
+	fill := strings.NewReplacer("GROUP", n.Group, "PLURAL", plural(singular), "SINGULAR", singular, "KIND", n.Kind, "NAME", n.Name)
+	entries, err := templates.ReadDir("template/" + shape)
 	if err != nil {
 		return nil, fmt.Errorf("read the templates: %w", err)
 	}
 	var files []File
 	for _, entry := range entries {
-		text, err := templates.ReadFile("template/" + entry.Name())
+		text, err := templates.ReadFile("template/" + shape + "/" + entry.Name())
 		if err != nil {
 			return nil, fmt.Errorf("read the templates: %w", err)
 		}

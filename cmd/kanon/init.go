@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,7 @@ import (
 
 // initOptions are the flags of kanon init.
 type initOptions struct {
-	group, kind, dir string
+	shape, group, kind, dir string
 }
 
 func newInitCommand() *cobra.Command {
@@ -24,15 +25,24 @@ func newInitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init NAME",
 		Short: "Make a folder with a new rule",
-		Long: `Make a folder with a rule that works: the definition of a kind, a rule that makes
-a Deployment, a Service and a ConfigMap of each object of it, an object, and tests that
-pass. Comments explain each part. Change it to what you need. The hidden folder .kanon has
-the schema with which editors complete and check rules; see 'kanon schema'.
+		Long: `Make a folder with a rule that works, an object for it, and tests that pass. Comments
+explain each part. Change it to what you need. The hidden folder .kanon has the schema
+with which editors complete and check rules; see 'kanon schema'.
+
+The shapes are:
+  kind        the definition of a kind of your own, each object of which becomes a
+              Deployment, a Service and a ConfigMap
+  namespace   what every Namespace with a label gets: a ResourceQuota and a NetworkPolicy
+  decorator   what is added to every Deployment with a label: a PodDisruptionBudget and
+              an annotation
 
 Files that exist are not overwritten.`,
 		Example: `  # A folder web-app with a rule for the kind WebApp in shop.example.com
   kanon init web-app --group shop.example.com
-  kanon test web-app`,
+  kanon test web-app
+
+  # A rule for Namespaces with the label shop.example.com/tenant
+  kanon init tenant --group shop.example.com --shape namespace`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return exit.Usagef(cmd, "name the rule, such as web-app")
@@ -42,14 +52,16 @@ Files that exist are not overwritten.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.init(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.group, "group", "example.com", "API group of the kind")
+	flags.StringVar(&o.shape, "shape", scaffold.ShapeKind, "what the rule is for: "+strings.Join(scaffold.Shapes(), ", "))
+	flags.StringVar(&o.group, "group", "example.com", "API group of the kind, or what the label begins with")
 	flags.StringVar(&o.kind, "kind", "", "the kind; default: NAME in camel case, WebApp for web-app")
+	_ = cmd.RegisterFlagCompletionFunc("shape", cobra.FixedCompletions(scaffold.Shapes(), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	flags.StringVar(&o.dir, "dir", "", "folder to write to; default: NAME")
 	return cmd
 }
 
 func (o *initOptions) init(cmd *cobra.Command, name string) error {
-	files, err := scaffold.Files(scaffold.Names{Name: name, Kind: o.kind, Group: o.group})
+	files, err := scaffold.Files(o.shape, scaffold.Names{Name: name, Kind: o.kind, Group: o.group})
 	if err != nil {
 		return exit.Usagef(cmd, "%w", err)
 	}
@@ -79,7 +91,7 @@ func (o *initOptions) init(cmd *cobra.Command, name string) error {
 Check it, test it, and see what it makes:
   kanon validate %[1]s
   kanon test %[1]s
-  kanon render %[1]s/rule.yaml %[1]s/parent.yaml --schemas %[1]s
+  kanon render %[1]s/rule.yaml %[1]s/parent.yaml
 `, dir)
 	return err
 }

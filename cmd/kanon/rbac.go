@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/listing"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program/template"
 )
@@ -42,7 +43,8 @@ func newRBACCommand() *cobra.Command {
 the rules name, and their bindings to Kanon's ServiceAccount. They come on top of
 what Kanon needs itself, which is in deploy/base.
 
-With --check, print nothing but the rights that the ServiceAccount lacks in a cluster.
+With --check, print nothing but the rights that the ServiceAccount lacks in a cluster,
+one line for each resource.
 
 The exit code is 0, with --check 1 if a right is missing, 2 when the command is
 called wrongly, and 3 when the cluster does not answer.`,
@@ -101,16 +103,31 @@ func (o *rbacOptions) rbac(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, right := range missing {
-		if _, err := fmt.Fprintln(out, right); err != nil {
-			return fmt.Errorf("print what is missing: %w", err)
-		}
+	if len(missing) == 0 {
+		return nil
 	}
-	if len(missing) > 0 {
-		return errMissingRights
+	printer := listing.Printer{Out: out}
+	if err := printer.Print(listed(missing)); err != nil {
+		return err
 	}
-	return nil
+	return errMissingRights
 }
+
+// listed are rights as a table, like that of kubectl auth can-i --list.
+func listed(rights []access.Right) listing.List {
+	list := listing.List{Columns: listing.Columns("RESOURCES", "RESOURCE NAMES", "NAMESPACE", "VERBS", "NEEDED FOR")}
+	for _, right := range rights {
+		namespace := right.Namespace
+		if namespace == "" {
+			namespace = "<all>"
+		}
+		list.Add(right.FullResource(), right, right.FullResource(), bracketed(right.Names), namespace, bracketed(right.Verbs), right.Purpose())
+	}
+	return list
+}
+
+// bracketed is a list as kubectl auth can-i --list has it.
+func bracketed(words []string) string { return "[" + strings.Join(words, " ") + "]" }
 
 // rights are those that the rules in files need.
 func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights, error) {
@@ -127,7 +144,7 @@ func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights,
 	return rights, nil
 }
 
-func (o *rbacOptions) missing(ctx context.Context, rights *access.Rights, account types.NamespacedName) ([]string, error) {
+func (o *rbacOptions) missing(ctx context.Context, rights *access.Rights, account types.NamespacedName) ([]access.Right, error) {
 	config, err := o.cluster.Reach(ctx)
 	if err != nil {
 		return nil, err

@@ -52,12 +52,7 @@ func (p *Plan) Finalizer() (name, manager string) {
 
 // HasFinalizer tells whether a parent has the rule's finalizer.
 func (p *Plan) HasFinalizer(parent *unstructured.Unstructured) bool {
-	return HasFinalizer(parent, p.ID)
-}
-
-// HasFinalizer tells whether a parent has the finalizer of the rule with that id.
-func HasFinalizer(parent *unstructured.Unstructured, ruleID string) bool {
-	return slices.Contains(parent.GetFinalizers(), mark.Finalizer(ruleID))
+	return slices.Contains(parent.GetFinalizers(), mark.Finalizer(p.ID))
 }
 
 // CanOwn is ending.CanOwn for the plan's rule.

@@ -92,6 +92,18 @@ func syntaxText(message string) (text, hint string) {
 	return text, hint
 }
 
+// operator is a word of other languages, as it stands in an expression, and what CEL has for it.
+var operator = regexp.MustCompile(`^(?:and\b|or\b|not\s*|=|&)`)
+
+// addOperator has the fix of a finding write the operator of CEL for one of another language.
+func addOperator(f *diagnostic.Finding, text, hint string) {
+	wrong := operator.FindString(text)
+	meant := map[string]string{"and": "&&", "or": "||", "not": "!", "=": "==", "&": "&&"}[strings.TrimSpace(wrong)]
+	if meant != "" && strings.HasPrefix(hint, "write "+meant+" ") {
+		f.WithEdit(f.Position, wrong, meant)
+	}
+}
+
 // typesText is a message of the checker in plain words, and what to do.
 func typesText(message string) (text, hint string) {
 	message = strings.TrimSuffix(strings.Join(strings.Fields(message), " "), " (in container '')")

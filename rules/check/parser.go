@@ -53,7 +53,10 @@ func (p *Parser) Parse(text string, scope flow.Scope, names flow.Names, report f
 		// Those after the first are, more often than not, its consequences.
 		first := slices.MinFunc(issues, func(a, b celenv.Issue) int { return cmp.Compare(a.Offset, b.Offset) })
 		message, hint := syntaxText(first.Message)
-		report(first.Offset, diagnostic.CodeSyntax, "%s", message).Hint = hint
+		f := report(first.Offset, diagnostic.CodeSyntax, "%s", message)
+		if f.Hint = hint; first.Offset >= 0 && first.Offset <= len(text) {
+			addOperator(f, text[first.Offset:], hint)
+		}
 		return nil, false
 	}
 	unknown, unknownFunctions := flow.Unknown(p.env, parsed, text, scope, names, report)

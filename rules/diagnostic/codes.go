@@ -116,6 +116,9 @@ const (
 	CodeSameItem          Code = "KN0421"
 	CodeNoConditions      Code = "KN0422"
 	CodeLabel             Code = "KN0423"
+	CodeSelectorLabels    Code = "KN0424"
+	CodeNoVolume          Code = "KN0425"
+	CodeRequestAboveLimit Code = "KN0426"
 	CodeNoSchema          Code = "KN0440"
 )
 
@@ -282,6 +285,9 @@ func Codes() []CodeInfo { //nolint:funlen // It is a table.
 		{CodeSameItem, "All items are the same object", SeverityError},
 		{CodeNoConditions, "Conditions that the parent's kind does not have", SeverityWarning},
 		{CodeLabel, "A label that Kubernetes does not accept", SeverityError},
+		{CodeSelectorLabels, "A selector that does not match the Pods of its template", SeverityError},
+		{CodeNoVolume, "A mount of a volume that the Pod does not have", SeverityError},
+		{CodeRequestAboveLimit, "A request above the limit", SeverityError},
 		{CodeNoSchema, "A kind without a schema", SeverityWarning},
 
 		{CodeChildCycle, "Children depend on each other", SeverityError},

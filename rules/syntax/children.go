@@ -203,7 +203,7 @@ func (d *decoder) identifier(n *yamltree.Node, path string) string {
 	switch {
 	case !valid:
 		d.report(n, diagnostic.CodeUnusableName, "%s: %q cannot be used in expressions: a name is made of letters, digits and _ and does not start with a digit", path, s).
-			WithHint("%s", camelCase(s))
+			WithHint("%s", nameHint(s))
 		return ""
 	case s == "true" || s == "false" || s == "null" || s == "in":
 		d.report(n, diagnostic.CodeReservedName, "%s: %q is a word of CEL", path, s).WithHint("choose another name")
@@ -230,7 +230,15 @@ func camelCase(s string) string {
 	if len(out) == 0 || out[0] >= '0' && out[0] <= '9' {
 		return ""
 	}
-	return fmt.Sprintf("write %q", string(out))
+	return string(out)
+}
+
+// nameHint names a name that can be used for a text that cannot; empty if there is none.
+func nameHint(s string) string {
+	if name := camelCase(s); name != "" {
+		return fmt.Sprintf("write %q", name)
+	}
+	return ""
 }
 
 // isCELWord reports whether a word cannot be the name of a variable in CEL.

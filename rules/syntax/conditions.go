@@ -96,18 +96,16 @@ func (d *decoder) reason(n *yamltree.Node, path string, longest int) *yamltree.N
 	}
 	if text, _ := n.Text(); !HasExpression(text) {
 		if wrong := WrongReason(text, longest); wrong != "" {
-			d.report(n, diagnostic.CodeReason, "%s %s, and is %q", path, wrong, text).WithHint("%s", reasonHint(text))
+			f := d.report(n, diagnostic.CodeReason, "%s %s, and is %q", path, wrong, text)
+			f.WithHint(`write a word such as "Available"`)
+			if name := camelCase(text); name != "" {
+				f.WithHint("write %q", name)
+				f.WithEdit(f.Position, text, name)
+			}
 			return nil
 		}
 	}
 	return n
-}
-
-func reasonHint(text string) string {
-	if name := camelCase(text); name != "" {
-		return name
-	}
-	return `write a word such as "Available"`
 }
 
 // templateText is a string that may have expressions. It is nil after a finding.

@@ -112,7 +112,10 @@ func (d *decoder) document(root *yamltree.Node, before int) {
 		}
 	default:
 		if apiText != APIVersion {
-			d.report(apiVersion, diagnostic.CodeAPIVersion, "apiVersion of a %s must be %s, not %s", RuleKind, APIVersion, shown(apiVersion))
+			f := d.report(apiVersion, diagnostic.CodeAPIVersion, "apiVersion of a %s must be %s, not %s", RuleKind, APIVersion, shown(apiVersion))
+			if apiVersion.Kind == yamltree.Scalar {
+				f.WithEdit(f.Position, apiVersion.Raw(), APIVersion)
+			}
 			if diagnostic.Distance(apiText, APIVersion) > 2 {
 				return // other versions have other fields
 			}

@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -229,11 +230,28 @@ func (d *decoder) stringMap(n *yamltree.Node, path string) map[string]string {
 func (d *decoder) expression(n *yamltree.Node, path string) *yamltree.Node {
 	s, ok := n.Text()
 	if !ok || !HasExpression(s) {
-		d.report(n, diagnostic.CodeNotExpression, "%s must be an expression, such as ${…}, and is %s", path, n.What()).
-			WithHint("%s", expressionHint(n))
+		f := d.report(n, diagnostic.CodeNotExpression, "%s must be an expression, such as ${…}, and is %s", path, n.What())
+		if f.WithHint("%s", expressionHint(n)); begun.MatchString(s) {
+			SuggestExpression(f, n, s)
+		}
 		return nil
 	}
 	return n
+}
+
+// begun is how an expression begins that lacks its braces.
+var begun = regexp.MustCompile(`^!?(?:parent|variables|lookups|children|observed|self|each)\.`)
+
+// SuggestExpression has the fix of a finding put ${ and } around the text of a scalar.
+func SuggestExpression(f *diagnostic.Finding, n *yamltree.Node, text string) {
+	switch {
+	case !n.IsPlain():
+		f.WithEdit(f.Position, text, "${"+text+"}")
+	case strings.Contains(text, `"`):
+		f.WithEdit(f.Position, text, "'${"+text+"}'")
+	default:
+		f.WithEdit(f.Position, text, `"${`+text+`}"`)
+	}
 }
 
 // maxHintLength is the longest text that a hint repeats.

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
+)
+
+const testdata = "../../rules/testdata"
+
+// unobeyed are codes that no author can cause with a rule of a sensible size, and those that only count others.
+var unobeyed = []diagnostic.Code{
+	diagnostic.CodeEnvironment, diagnostic.CodeMoreErrors, diagnostic.CodeMoreWarnings, diagnostic.CodeTooManyDocs,
+}
+
+// Obeying what a finding says gives a rule without it and without errors. Where the way out is mechanical, the finding has a fix,
+// which package rules tests. For every other code, rules/testdata/obeyed has what an obedient author writes:
+//
+//	rule.yaml         a rule with the finding
+//	findings          what is found, with the hints (wanted; -update rewrites it)
+//	obeyed.yaml       the rule as the author writes it then
+//	crds.yaml, obeyed-crds.yaml   definitions, where they are not those of the other examples or the hint is about them
+func TestHintsAreObeyed(t *testing.T) {
+	t.Parallel()
+	covered := fixedCodes(t)
+	paths, err := filepath.Glob(filepath.Join(testdata, "obeyed", "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		code := diagnostic.Code(strings.TrimSuffix(filepath.Base(path), ".txtar")[:len("KN0000")])
+		covered[code] = true
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			checkObeyed(t, path, code)
+		})
+	}
+	for _, code := range unobeyed {
+		if covered[code] {
+			t.Errorf("%s can be obeyed", code)
+		}
+		covered[code] = true
+	}
+	for _, info := range diagnostic.Codes() {
+		if !covered[info.Code] {
+			t.Errorf("%s has no fix, and rules/testdata/obeyed does not say what an author does about it", info.Code)
+		}
+	}
+	if diff := cmp.Diff(len(diagnostic.Codes()), len(slices.Collect(maps.Keys(covered)))); diff != "" {
+		t.Errorf("codes that do not exist are covered: %s", diff)
+	}
+}
+
+// fixedCodes are those of findings in rules/testdata that have a fix.
+func fixedCodes(t *testing.T) map[diagnostic.Code]bool {
+	t.Helper()
+	codes := map[diagnostic.Code]bool{}
+	paths, err := filepath.Glob(filepath.Join(testdata, "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		files := archive(t, path)
+		for _, f := range found(t, files["rule.yaml"], files["crds.yaml"]) {
+			if f.Fix != nil {
+				codes[f.Code] = true
+			}
+		}
+	}
+	return codes
+}
+
+func archive(t *testing.T, path string) map[string]string {
+	t.Helper()
+	parsed, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, f := range parsed.Files {
+		files[f.Name] = string(f.Data)
+	}
+	return files
+}
+
+// found is what is wrong with a rule.
+func found(t *testing.T, rule, crds string) diagnostic.Findings {
+	t.Helper()
+	kinds, err := manifests.BuiltinKinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if crds == "" {
+		crds = parents
+	}
+	checked, err := manifests.Check(t.Context(), []manifests.File{{Name: "rule.yaml", Data: []byte(rule)}},
+		[]manifests.File{{Name: "crds.yaml", Data: []byte(crds)}}, kinds, rules.Options{Namespace: engine.DefaultNamespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checked.Findings
+}
+
+func checkObeyed(t *testing.T, path string, code diagnostic.Code) {
+	t.Helper()
+	files := archive(t, path)
+	var text strings.Builder
+	has := func(findings diagnostic.Findings) bool {
+		return slices.ContainsFunc(findings, func(f diagnostic.Finding) bool { return f.Code == code })
+	}
+	before := found(t, files["rule.yaml"], files["crds.yaml"])
+	if !has(before) {
+		t.Errorf("the rule has no finding %s", code)
+	}
+	for _, f := range before {
+		text.WriteString(f.String() + "\n")
+	}
+	crds := files["obeyed-crds.yaml"]
+	if crds == "" {
+		crds = files["crds.yaml"]
+	}
+	after := found(t, files["obeyed.yaml"], crds)
+	if files["obeyed.yaml"] == "" || has(after) || after.HasErrors() {
+		t.Errorf("what an obedient author writes has findings: %v", after)
+	}
+	if *update {
+		files["findings"] = text.String()
+		writeArchive(t, path, files)
+	}
+	if diff := cmp.Diff(files["findings"], text.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func writeArchive(t *testing.T, path string, files map[string]string) {
+	t.Helper()
+	parsed, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range parsed.Files {
+		parsed.Files[i].Data = []byte(files[parsed.Files[i].Name])
+	}
+	if err := os.WriteFile(path, txtar.Format(parsed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,84 @@
+package validation
+
+import (
+	"regexp"
+	"slices"
+
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// isOpen tells whether a node may have fields that cannot be seen: it comes from an expression, or its keys do.
+func isOpen(n *yamltree.Node) bool {
+	return n.Kind != yamltree.Mapping || len(n.Lost) > 0 ||
+		slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool { return syntax.HasExpression(f.Name) })
+}
+
+// lacks tells whether it is certain that a mapping does not have a field. null is for none.
+func lacks(n *yamltree.Node, field string) bool {
+	if n == nil {
+		return true
+	}
+	if n.Kind == yamltree.Scalar {
+		return n.Value == nil
+	}
+	value := n.Get(field)
+	return !isOpen(n) && (value == nil || isNull(value))
+}
+
+func isNull(n *yamltree.Node) bool { return n.Kind == yamltree.Scalar && n.Value == nil }
+
+// at is the node below fields, or nil.
+func at(n *yamltree.Node, path ...string) *yamltree.Node {
+	for _, field := range path {
+		n = n.Get(field)
+	}
+	return n
+}
+
+// literal is the text of a node without an expression.
+func literal(n *yamltree.Node) (string, bool) {
+	text, ok := n.Text()
+	return text, ok && !syntax.HasExpression(text)
+}
+
+// items are the items of a list that are mappings. all is true if the list has no others, also none from an expression.
+func items(n *yamltree.Node) (found []*yamltree.Node, all bool) {
+	if n == nil || isNull(n) {
+		return nil, true
+	}
+	if n.Kind != yamltree.Sequence {
+		return nil, false
+	}
+	all = len(n.Lost) == 0
+	for _, item := range n.Items {
+		if item.Kind == yamltree.Mapping {
+			found = append(found, item)
+		} else {
+			all = false
+		}
+	}
+	return found, all
+}
+
+// alwaysText are expressions that always give text. Others may give null, which leaves a field out.
+var alwaysText = regexp.MustCompile(`^\$\{\s*parent\.metadata\.(name|namespace|uid)\s*\}$`)
+
+// isText tells whether a node is certainly rendered as text.
+func isText(n *yamltree.Node) bool {
+	text, ok := n.Text()
+	if !ok || !syntax.HasExpression(text) || alwaysText.MatchString(text) {
+		return ok
+	}
+	parts, err := syntax.Scan(text)
+	if err != nil {
+		return false
+	}
+	_, whole := syntax.WholeExpression(parts)
+	return !whole // text around an expression
+}
+
+// hasOther tells whether a mapping has other fields than these.
+func hasOther(n *yamltree.Node, fields ...string) bool {
+	return slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool { return !slices.Contains(fields, f.Name) })
+}
