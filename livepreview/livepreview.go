@@ -243,3 +243,21 @@ func (p *Preview) Patched(target *unstructured.Unstructured, c program.Contribut
 	overlay.Apply(p.reader.options.Kinds.Schema(target.GroupVersionKind()), after.Object, nil, c.Object.Object)
 	return after
 }
+
+// NotReady says why an object that the rule renders is not ready, as the rule has it; without a message it is ready. known is false if
+// the rule does not render the object now.
+func (p *Preview) NotReady(id identity.ID) (why program.Problem, known bool) {
+	for _, node := range p.Nodes {
+		for _, object := range node.Objects {
+			if identity.Of(object.Unstructured) == id {
+				return object.NotReady, true
+			}
+		}
+		for _, kept := range node.Kept {
+			if identity.Of(kept.Object) == id {
+				return kept.NotReady, true
+			}
+		}
+	}
+	return program.Problem{}, false
+}
