@@ -230,7 +230,7 @@ func (p *Preview) Targets(ctx context.Context, c program.Contribution) ([]*unstr
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	q := program.Query{GVK: c.Object.GroupVersionKind(), Namespace: c.Target.Namespace, AllNamespaces: c.Target.AllNamespaces, Name: c.Target.Name, Selector: c.Target.Selector}
+	q := program.Query{GVK: c.Object.GroupVersionKind(), Target: c.Target}
 	if q.Selector == nil {
 		q.Selector = labels.Everything()
 	}
