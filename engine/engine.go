@@ -169,10 +169,10 @@ func (e *Engine) newReconciler() *reconcile.Reconciler {
 	return reconcile.New(reconcile.Options{
 		Cluster: reconcile.Cluster{
 			Options: status.Options{
-				Mapper: o.Mapper, Schemas: o.Schemas, Monitors: e.monitors, Writer: e.writer, Recorder: o.Recorder, Running: &e.running,
+				Mapper: o.Mapper, Schemas: o.Schemas, Monitors: e.monitors, Writer: e.writer, Recorder: o.Recorder, Client: o.Client, Running: &e.running,
 				Parents: e.parents, Now: o.Clock.Now, RetryMax: o.RetryMax, WaitLimit: o.WaitLimit,
 			},
-			Client: o.Client, Marks: e.marks, Replan: e.inbox.Notify,
+			Marks: e.marks, Replan: e.inbox.Notify,
 		},
 		Queue: e.queue, Guard: e.guards, Patches: e.patches, Readers: e.readers, Feedback: e.feedback, Removed: e.finishRemoval,
 		Memory: o.Memory, Workers: o.Workers, ParallelWrites: o.ParallelWrites,

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -71,61 +72,31 @@ type Options struct {
 const DefaultNamespace = "kanon-system"
 
 func (o *Options) setDefaults() {
-	if o.Namespace == "" {
-		o.Namespace = DefaultNamespace
-	}
-	if o.Workers == 0 {
-		o.Workers = 16
-	}
-	if o.ParallelWrites == 0 {
-		o.ParallelWrites = 4
-	}
-	if o.RetryBase == 0 {
-		o.RetryBase = 100 * time.Millisecond
-	}
-	if o.RetryMax == 0 {
-		o.RetryMax = 2 * time.Minute
-	}
-	if o.RecreateBase == 0 {
-		o.RecreateBase = 10 * time.Second
-	}
-	if o.RecreateMax == 0 {
-		o.RecreateMax = 5 * time.Minute
-	}
-	if o.WaitLimit == 0 {
-		o.WaitLimit = time.Minute
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.Namespace = cmp.Or(o.Namespace, DefaultNamespace)
+	o.Workers = cmp.Or(o.Workers, 16)
+	o.ParallelWrites = cmp.Or(o.ParallelWrites, 4)
+	o.RetryBase = cmp.Or(o.RetryBase, 100*time.Millisecond)
+	o.RetryMax = cmp.Or(o.RetryMax, 2*time.Minute)
+	o.RecreateBase = cmp.Or(o.RecreateBase, 10*time.Second)
+	o.RecreateMax = cmp.Or(o.RecreateMax, 5*time.Minute)
+	o.WaitLimit = cmp.Or(o.WaitLimit, time.Minute)
+	o.Clock = cmp.Or[clock.PassiveClock](o.Clock, clock.RealClock{})
 }
 
 func (o *Options) validate() error {
 	var errs []error
-	for _, required := range []struct {
-		name    string
-		missing bool
-	}{
-		{"Client", o.Client == nil},
-		{"Mapper", o.Mapper == nil},
-		{"Schemas", o.Schemas == nil},
-		{"Recorder", o.Recorder == nil},
-	} {
-		if required.missing {
-			errs = append(errs, errors.New("engine: Options."+required.name+" is not set"))
+	refuse := func(wrong bool, what string) {
+		if wrong {
+			errs = append(errs, errors.New("engine: Options."+what))
 		}
 	}
-	if o.Workers < 0 || o.ParallelWrites < 0 {
-		errs = append(errs, errors.New("engine: Options.Workers and ParallelWrites must not be negative"))
-	}
-	if o.RetryBase < 0 || o.RetryMax < o.RetryBase {
-		errs = append(errs, errors.New("engine: Options.RetryMax must be at least RetryBase, and neither negative"))
-	}
-	if o.RecreateBase < 0 || o.RecreateMax < o.RecreateBase {
-		errs = append(errs, errors.New("engine: Options.RecreateMax must be at least RecreateBase, and neither negative"))
-	}
-	if o.WaitLimit < 0 {
-		errs = append(errs, errors.New("engine: Options.WaitLimit must not be negative"))
-	}
+	refuse(o.Client == nil, "Client is not set")
+	refuse(o.Mapper == nil, "Mapper is not set")
+	refuse(o.Schemas == nil, "Schemas is not set")
+	refuse(o.Recorder == nil, "Recorder is not set")
+	refuse(o.Workers < 0 || o.ParallelWrites < 0, "Workers and ParallelWrites must not be negative")
+	refuse(o.RetryBase < 0 || o.RetryMax < o.RetryBase, "RetryMax must be at least RetryBase, and neither negative")
+	refuse(o.RecreateBase < 0 || o.RecreateMax < o.RecreateBase, "RecreateMax must be at least RecreateBase, and neither negative")
+	refuse(o.WaitLimit < 0, "WaitLimit must not be negative")
 	return errors.Join(errs...)
 }

@@ -39,6 +39,22 @@ func (w *world) awaitAnswer(name, value string) request.Answer {
 	return answer
 }
 
+// Each request is answered, also where a recorder of Events would drop what it is told: it takes 25 about one object.
+func TestManyRequestsAreAnswered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", note("x"))
+	w.run()
+	w.parent("Note", "n", "{}")
+	for i := range 30 {
+		answer := w.awaitAnswer("n", w.request("n", time.Now()))
+		if answer.Rule != w.kanon+"/note" {
+			t.Fatalf("request %d: %+v", i, answer)
+		}
+	}
+}
+
 // A request gets one answer, which says what came of the reconcile. A value that nobody waits for gets none.
 func TestRequestIsAnswered(t *testing.T) {
 	t.Parallel()

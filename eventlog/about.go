@@ -13,8 +13,7 @@ import (
 	"kanon.dev/kanon/installed"
 )
 
-// About chooses the Events of one rule: about what the rule is in, about its record, and about its parents. Where several rules
-// have a parent in common, it chooses the Events of all of them.
+// About chooses the Events of one rule: about what the rule is in, about its record, and those about parents that are the rule's.
 type About struct {
 	reader *installed.Reader
 	rule   *installed.Rule
@@ -36,6 +35,9 @@ func NewAbout(reader *installed.Reader, rule *installed.Rule, namespace string) 
 
 // Matches reports whether an Event is about the rule. A parent that was deleted since counts as one of the rule's.
 func (a *About) Matches(ctx context.Context, e Event) (bool, error) {
+	if e.Rule != "" {
+		return e.Rule == a.rule.Name.String(), nil
+	}
 	is, ok := a.known[e.Object]
 	gvk := a.rule.ParentKind()
 	if ok || e.Object.GroupKind != gvk.GroupKind() {

@@ -6,5 +6,6 @@
 //		fmt.Println(event.Last, event.Object, event.Message)
 //	}
 //
-// An Event about a parent does not say which rule it is of. [About] chooses the Events of one rule by the objects that the rule has.
+// An Event about a parent names the rule that it is of. [About] chooses the Events of one rule: these, and those about what the rule is
+// in.
 package eventlog

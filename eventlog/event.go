@@ -16,22 +16,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/follow"
 )
 
 // Component is what Kanon's Events have as their source.
-const Component = "kanon"
+const Component = conditions.EventComponent
 
 // Event is what happened to one object, once or several times.
 type Event struct {
 	Namespace, Name string
 	Type, Reason    string
 	Object          identity.ID
-	UID             types.UID
-	Message         string
-	First, Last     time.Time
-	Count           int
+	// Rule is that of which the Event is, as NAMESPACE/NAME; empty if it is about a rule, or from an earlier version of Kanon.
+	Rule        string
+	UID         types.UID
+	Message     string
+	First, Last time.Time
+	Count       int
 }
 
 // Log has the Events of a namespace.
@@ -75,6 +78,7 @@ func Of(object *unstructured.Unstructured) (Event, error) {
 	e := Event{
 		Namespace: event.Namespace, Name: event.Name, Type: event.Type, Reason: event.Reason, Message: event.Message,
 		UID:   about.UID,
+		Rule:  event.Annotations[conditions.AnnotationRule],
 		First: event.FirstTimestamp.Time, Last: event.LastTimestamp.Time, Count: max(1, int(event.Count)),
 	}
 	e.Object.GroupKind = schema.FromAPIVersionAndKind(about.APIVersion, about.Kind).GroupKind()

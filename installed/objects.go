@@ -62,7 +62,7 @@ type Child struct {
 	Object *unstructured.Unstructured
 	// Owner says for whom it was created, by which node of the rule.
 	Owner mark.Owner
-	// Ready is True or False by the object's kind, whatever readyWhen says, and Status how far it has come.
+	// Ready is True or False by the object's kind, unless Judge was told more, and Status how far it has come.
 	Ready           string
 	Status, Message string
 }
@@ -251,6 +251,16 @@ func childOf(object *unstructured.Unstructured) Child {
 		child.Ready, child.Message = "True", ""
 	}
 	return child
+}
+
+// Judge takes in why the rule's readyWhen has the child not ready; empty if it is ready.
+func (c *Child) Judge(why string) {
+	switch {
+	case why != "":
+		c.Ready, c.Message = "False", why
+	default:
+		c.Ready, c.Message = "True", ""
+	}
 }
 
 // compareObjects puts objects in the order of kind, namespace and name.

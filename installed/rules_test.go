@@ -125,7 +125,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"in a file": {
 			records: []record.Listed{recordOfWeb(record.Origin{Path: "rules/web.yaml"}, nil)},
-			want:    "kanon/web Unknown rules/web.yaml Deployment: " + inFile + "\n",
+			want:    "kanon/web InFile rules/web.yaml Deployment: " + inFile + "\n",
 		},
 		"in a file, and blocked": {
 			records: []record.Listed{recordOfWeb(record.Origin{Path: "rules/web.yaml"}, &record.Blocked{Revision: "5f2c", Reason: "would delete 2 objects", Message: blocked})},

@@ -23,6 +23,8 @@ const (
 	Refused State = "Refused"
 	// Removing: the text of the rule is gone, and Kanon cleans up after it.
 	Removing State = "Removing"
+	// InFile: the rule is in a file of Kanon's process, which reports in its log how it fares. What the prune guard blocks is known.
+	InFile State = "InFile"
 	// Unknown: Kanon has not reported on the rule. It may be not running, or not have come to it.
 	Unknown State = "Unknown"
 )
@@ -32,7 +34,7 @@ func (s State) Ready() string {
 	switch s {
 	case Running, Suspended:
 		return "True"
-	case Unknown:
+	case Unknown, InFile:
 		return "Unknown"
 	default:
 		return "False"
@@ -46,7 +48,7 @@ type Held = record.Blocked
 const (
 	unreported = "Kanon has not reported on it: it is not running, or has another --namespace"
 	outdated   = "Kanon has not reported on it since it was suspended or resumed"
-	inFile     = "it is in a file; the log of Kanon has what is wrong with it"
+	inFile     = "it is in a file of Kanon's process, whose log says how it fares"
 	removing   = "its text is gone, and its record is still there: Kanon cleans up after it when it runs"
 )
 
@@ -82,7 +84,7 @@ func (rule *Rule) judge(report *source.Report) {
 
 // judgeRecord takes in what the record says of a rule of which the cluster has no text.
 func (rule *Rule) judgeRecord() {
-	rule.State, rule.Message = Unknown, inFile
+	rule.State, rule.Message = InFile, inFile
 	if rule.Origin.Path == "" {
 		rule.State, rule.Message = Removing, removing
 		return

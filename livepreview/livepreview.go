@@ -230,7 +230,7 @@ func (p *Preview) Targets(ctx context.Context, c program.Contribution) ([]*unstr
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	q := program.Query{GVK: c.Object.GroupVersionKind(), Namespace: c.Target.Namespace, AllNamespaces: c.Target.AllNamespaces, Name: c.Target.Name, Selector: c.Target.Selector}
+	q := program.Query{GVK: c.Object.GroupVersionKind(), Target: c.Target}
 	if q.Selector == nil {
 		q.Selector = labels.Everything()
 	}
@@ -242,4 +242,22 @@ func (p *Preview) Patched(target *unstructured.Unstructured, c program.Contribut
 	after := target.DeepCopy()
 	overlay.Apply(p.reader.options.Kinds.Schema(target.GroupVersionKind()), after.Object, nil, c.Object.Object)
 	return after
+}
+
+// NotReady says why an object that the rule renders is not ready, as the rule has it; without a message it is ready. known is false if
+// the rule does not render the object now.
+func (p *Preview) NotReady(id identity.ID) (why program.Problem, known bool) {
+	for _, node := range p.Nodes {
+		for _, object := range node.Objects {
+			if identity.Of(object.Unstructured) == id {
+				return object.NotReady, true
+			}
+		}
+		for _, kept := range node.Kept {
+			if identity.Of(kept.Object) == id {
+				return kept.NotReady, true
+			}
+		}
+	}
+	return program.Problem{}, false
 }

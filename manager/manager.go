@@ -20,6 +20,7 @@ import (
 
 	"kanon.dev/kanon/apiserver"
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules/program/template"
@@ -101,7 +102,7 @@ func New(o Options) (*Manager, error) {
 		Client:    objects,
 		Mapper:    mapper,
 		Schemas:   schemas.New(openapi.NewClientWithContext(kinds.RESTClient())),
-		Recorder:  m.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kanon"}),
+		Recorder:  m.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: conditions.EventComponent}),
 		Sources:   sources,
 		Namespace: o.Namespace,
 		Workers:   o.Workers,

@@ -193,6 +193,11 @@ func (k *Kinds) TakesConditions(gvk schema.GroupVersionKind) bool {
 	return status != nil && status.Schema.Fields["conditions"] != nil
 }
 
+// HasGeneration says whether objects of a kind have metadata.generation: custom ones do, and not all of Kubernetes itself.
+func (k *Kinds) HasGeneration(gvk schema.GroupVersionKind) bool {
+	return !k.table.HasGroup(gvk.Group) || builtinschemas.HasGeneration(gvk.GroupKind())
+}
+
 // Place implements rules.KindLister.
 func (k *Kinds) Place(group string) string {
 	switch {

@@ -60,7 +60,7 @@ func (b *Beside) Compile(source *yamltree.Source, n *yamltree.Node, isExpression
 	var from *origin
 	if text, isText := n.Text(); isExpression && isText {
 		sc := b.scope(in)
-		sc.bare = true
+		sc.Bare = true
 		var x *checkedExpression
 		if x, from = c.expression(n, syntax.Part{Expr: true, Text: text}, sc, &flow.Uses{}); x != nil {
 			t = template.Expr{X: x.run}
@@ -79,11 +79,11 @@ func (b *Beside) Compile(source *yamltree.Source, n *yamltree.Node, isExpression
 func (b *Beside) scope(in string) *compileScope {
 	sc := b.c.ruleScope("the expression")
 	if own := b.c.scopes[in]; own != nil {
-		inner := *b.c.selfScope(own, b.Program.Children[b.Program.ByID[in]], sc.place)
-		inner.own, inner.ownGenerated = "", ""
+		inner := *b.c.selfScope(own, b.Program.Children[b.Program.ByID[in]], sc.Place)
+		inner.Own, inner.OwnGenerated = "", ""
 		sc = &inner
 	}
-	sc.mayMove, sc.random, sc.ownRandom = true, true, true
+	sc.MayMove, sc.Random, sc.OwnRandom = true, true, true
 	if b.c.rule.Status != nil {
 		names := map[string]*origin{flow.RootStatus: {Origin: flow.Origin{Waits: true, Root: flow.RootStatus}, typ: check.Of(types.DynType)}}
 		maps.Copy(names, sc.names)

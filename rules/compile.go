@@ -271,7 +271,7 @@ func (c *compiler) reportScan(n *yamltree.Node, err error) {
 }
 
 func (c *compiler) ruleScope(place string) *compileScope {
-	return &compileScope{place: place, allowChildren: true, asked: c.asked}
+	return &compileScope{Scope: flow.Scope{Place: place, AllowChildren: true}, asked: c.asked}
 }
 
 func (c *compiler) parent(u *flow.Uses) program.Parent {
@@ -290,7 +290,7 @@ func (c *compiler) parent(u *flow.Uses) program.Parent {
 	if spec.When == nil {
 		return p
 	}
-	x := c.condition(spec.When, &compileScope{place: "spec.parent.when"}, u)
+	x := c.condition(spec.When, &compileScope{Scope: flow.Scope{Place: "spec.parent.when"}}, u)
 	if x != nil {
 		c.asked = x.Exist
 	}
@@ -304,7 +304,7 @@ func (c *compiler) condition(n *yamltree.Node, sc *compileScope, u *flow.Uses) *
 	if x != nil {
 		c.checkConstant(n, part, x, sc)
 		if c.opts.Conditions != nil {
-			x.run.Note(c.opts.Conditions(sc.place, c.rule.Source.At(n)))
+			x.run.Note(c.opts.Conditions(sc.Place, c.rule.Source.At(n)))
 		}
 	}
 	return x
@@ -317,12 +317,12 @@ func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*c
 		return nil, part
 	}
 	if k := x.Kind(); k != types.BoolKind && k != types.DynKind {
-		c.reportSpan(n, part.Offset, len(part.Text), diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, x.Type).
+		c.reportSpan(n, part.Offset, len(part.Text), diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.Place, x.Type).
 			Hint = x.BoolHint(x.Path())
 		return nil, part
 	}
 	if constant := c.constants[x.run]; constant != nil && !constant.isBool {
-		c.reportSpan(n, part.Offset, len(part.Text), diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.place, constant.kind)
+		c.reportSpan(n, part.Offset, len(part.Text), diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.Place, constant.kind)
 		return nil, part
 	}
 	return x, part
@@ -335,7 +335,7 @@ func (c *compiler) checkConstant(n *yamltree.Node, part syntax.Part, x *checkedE
 		holds, ok = constantBool(c.constants[x.run])
 	}
 	if ok {
-		c.reportSpan(n, part.Offset, len(part.Text), diagnostic.CodeConstant, "%s is always %t", sc.place, holds)
+		c.reportSpan(n, part.Offset, len(part.Text), diagnostic.CodeConstant, "%s is always %t", sc.Place, holds)
 	}
 }
 
@@ -349,7 +349,7 @@ func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*che
 	}
 	p, ok := syntax.WholeExpression(parts)
 	if !ok || p.Spread {
-		c.reportNode(n, diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.place)
+		c.reportNode(n, diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.Place)
 		return nil, syntax.Part{}
 	}
 	x, _ := c.expression(n, p, sc, u)

@@ -48,9 +48,9 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 	// What was not decoded may have been CreateOnly.
 	once := spec.UpdatePolicy == syntax.UpdateCreateOnly || spec.Gaps["updatePolicy"]
 	sc := c.bodyScope(path, &spec.Body)
-	sc.ownRandom, sc.asked = once, c.askedBy(spec.Cleanup)
+	sc.OwnRandom, sc.asked = once, c.askedBy(spec.Cleanup)
 	if !once && !spec.Many() {
-		sc.ownGenerated = spec.ID
+		sc.OwnGenerated = spec.ID
 	}
 	c.childItems(spec, child, sc, n)
 	c.locals(&spec.Body, &child.Body, sc)
@@ -67,12 +67,12 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 	}
 	if spec.Template != nil {
 		rendered := *sc
-		rendered.rendered, rendered.random, rendered.own = true, once, sc.ownGenerated
+		rendered.Rendered, rendered.Random, rendered.Own = true, once, sc.OwnGenerated
 		var from *origin
 		child.Template, from = c.template(spec.Template, &rendered, &n.Uses)
 		c.checkSteadyIdentity(spec, from)
 		c.checkRandomIdentity(spec, &n.Uses)
-		if rendered.own != "" {
+		if rendered.Own != "" {
 			c.checkGenerated(spec, child, sc.locals, &n.Uses)
 		}
 		c.checkSelfWait(spec)
@@ -115,8 +115,8 @@ func (c *compiler) readiness(spec *syntax.Child, child *program.Child, sc *compi
 	if spec.ReadyWhen == nil {
 		return
 	}
-	ready := c.selfScope(sc, child, sc.place+".readyWhen")
-	by := &reader{label: ready.place, id: spec.ID, bare: true, guard: guard}
+	ready := c.selfScope(sc, child, sc.Place+".readyWhen")
+	by := &reader{label: ready.Place, id: spec.ID, bare: true, guard: guard}
 	x, part := c.boolean(spec.ReadyWhen, ready, &by.Uses)
 	if x != nil && strings.TrimSpace(x.run.Text) != "true" {
 		c.checkConstant(spec.ReadyWhen, part, x, ready)
@@ -128,7 +128,7 @@ func (c *compiler) readiness(spec *syntax.Child, child *program.Child, sc *compi
 // selfScope is the scope of an expression that knows the live object.
 func (c *compiler) selfScope(sc *compileScope, child *program.Child, place string) *compileScope {
 	own := *sc
-	own.place, own.child = place, child.ID
+	own.Place, own.Child = place, child.ID
 	own.names = map[string]*origin{flow.RootSelf: {Origin: flow.Origin{Waits: true}, typ: c.kindType(child.GVK, false)}}
 	maps.Copy(own.names, sc.names)
 	return &own
@@ -221,23 +221,18 @@ func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flo
 			sc.names[f.Name] = &origin{}
 			continue
 		}
-		in := *sc
-		in.place = fmt.Sprintf("%s.forEach[%d].in", sc.place, i)
+		path := fmt.Sprintf("forEach[%d].in", i)
+		in := sc.in("." + path)
 		in.locals = nil
-		t, from := c.template(f.In, &in, u)
-		if x, ok := t.(template.Expr); ok {
-			c.checkRange(f.In, x.X, from.typ, &in)
+		t, from := c.template(f.In, in, u)
+		switch x := t.(type) {
+		case template.Expr:
+			c.checkRange(f.In, x.X, from.typ, in)
+			c.try(f.In, t, in.Place, attemptOf(template.ItemsOf))
+		case template.Text:
+			c.reportNode(f.In, diagnostic.CodeNotExpression, "%s must be one expression that gives a list or a map", in.Place)
 		}
-		if _, ok := t.(template.Text); ok {
-			c.reportNode(f.In, diagnostic.CodeNotExpression, "%s must be one expression that gives a list or a map", in.place)
-		}
-		if x, ok := t.(template.Expr); ok {
-			c.try(f.In, t, in.place, func(s template.Scope) *template.Problem {
-				_, p := template.ItemsOf(x, s)
-				return p
-			})
-		}
-		out = append(out, program.Dimension{Name: f.Name, In: t, Path: fmt.Sprintf("forEach[%d].in", i)})
+		out = append(out, program.Dimension{Name: f.Name, In: t, Path: path})
 		if from == nil {
 			from = &origin{}
 		}
@@ -252,7 +247,7 @@ func (c *compiler) checkRange(n *yamltree.Node, x *template.Expression, typ chec
 		return
 	}
 	s, _ := n.Text()
-	f := c.reportSpan(n, strings.Index(s, x.Text), len(x.Text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.place, typ.Inner())
+	f := c.reportSpan(n, strings.Index(s, x.Text), len(x.Text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.Place, typ.Inner())
 	if typ.CanBe(types.IntKind) {
 		f.WithHint("write lists.range(%s) for an item for each number from 0", template.Shorten(x.Text))
 	}
@@ -280,10 +275,8 @@ func (c *compiler) when(spec *syntax.Body, b *program.Body, sc *compileScope, al
 	if spec.When == nil {
 		return
 	}
-	when := *sc
-	when.place = sc.place + ".when"
 	u := &flow.Uses{}
-	x := c.condition(spec.When, &when, u)
+	x := c.condition(spec.When, sc.in(".when"), u)
 	if x == nil {
 		return
 	}

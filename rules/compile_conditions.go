@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/google/cel-go/common/types"
-
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
@@ -21,19 +19,15 @@ func (c *compiler) conditions() []program.ConditionTemplate {
 		spec := &c.rule.Conditions[i]
 		path := fmt.Sprintf("spec.conditions[%d]", spec.Index)
 		by := &reader{label: "the condition " + spec.Type, bare: true}
-		field := func(name string, n *yamltree.Node, what string, kinds ...types.Kind) template.Template {
-			if n == nil {
-				return nil
-			}
-			return c.textField(n, c.renderedScope(path+"."+name), &by.Uses, what, kinds...)
+		field := func(name string, n *yamltree.Node, f form) template.Template {
+			return c.field(n, c.renderedScope(path+"."+name), &by.Uses, f)
 		}
 		out[i] = program.ConditionTemplate{
 			Type: spec.Type, Path: fmt.Sprintf("conditions[%s]", spec.Type),
-			Status:  field("status", spec.Status, "true or false, or True, False or Unknown", types.BoolKind, types.StringKind),
-			Reason:  field("reason", spec.Reason, "a string", types.StringKind),
-			Message: field("message", spec.Message, "a string", types.StringKind),
+			Status:  field("status", spec.Status, conditionStatus()),
+			Reason:  field("reason", spec.Reason, reason(syntax.MaxConditionReason)),
+			Message: field("message", spec.Message, message()),
 		}
-		c.tryCondition(spec, &out[i], path)
 		c.readers = append(c.readers, by)
 		if c.keepsCondition(spec.Type) {
 			c.report(spec.Pos, diagnostic.CodeReservedName, "spec.conditions: Kanon itself keeps the condition %s", spec.Type).
@@ -46,22 +40,6 @@ func (c *compiler) conditions() []program.ConditionTemplate {
 	}
 	c.checkRenderedConditions()
 	return out
-}
-
-// tryCondition tries the parts of a condition that read nothing.
-func (c *compiler) tryCondition(spec *syntax.Condition, out *program.ConditionTemplate, path string) {
-	c.try(spec.Status, out.Status, path+".status", func(s template.Scope) *template.Problem {
-		_, p := template.ConditionStatusOf(out.Status, s)
-		return p
-	})
-	c.try(spec.Reason, out.Reason, path+".reason", func(s template.Scope) *template.Problem {
-		_, p := template.ReasonOf(out.Reason, s, syntax.MaxConditionReason)
-		return p
-	})
-	c.try(spec.Message, out.Message, path+".message", func(s template.Scope) *template.Problem {
-		_, p := template.TextOf(out.Message, s)
-		return p
-	})
 }
 
 // keepsCondition says whether a type is that of a condition that Kanon keeps.
@@ -114,22 +92,8 @@ func (c *compiler) events() []program.EventTemplate {
 				by.guard = flow.GuardOf(x.expr, u)
 			}
 		}
-		if spec.Reason != nil {
-			reason := c.textField(spec.Reason, scopeOf("reason"), u, "a string", types.StringKind)
-			out[i].Reason = reason
-			c.try(spec.Reason, reason, "spec."+path+".reason", func(s template.Scope) *template.Problem {
-				_, p := template.ReasonOf(reason, s, syntax.MaxEventReason)
-				return p
-			})
-		}
-		if spec.Message != nil {
-			message := c.textField(spec.Message, scopeOf("message"), u, "a string", types.StringKind)
-			out[i].Message = message
-			c.try(spec.Message, message, "spec."+path+".message", func(s template.Scope) *template.Problem {
-				_, p := template.TextOf(message, s)
-				return p
-			})
-		}
+		out[i].Reason = c.field(spec.Reason, scopeOf("reason"), u, reason(syntax.MaxEventReason))
+		out[i].Message = c.field(spec.Message, scopeOf("message"), u, message())
 		out[i].Finalizing = u.Finalizing
 		c.readers = append(c.readers, by)
 	}
@@ -139,37 +103,9 @@ func (c *compiler) events() []program.EventTemplate {
 // renderedScope is that of a part that is rendered: nothing is decided by it.
 func (c *compiler) renderedScope(place string) *compileScope {
 	sc := c.ruleScope(place)
-	sc.rendered = true
+	sc.Rendered = true
 	return sc
 }
 
 // textSchema is that of a place for text, which bytes are not.
 func textSchema() *openapi.Schema { return &openapi.Schema{Type: openapi.String} }
-
-// textField compiles a scalar that stands for a text or something like it. What
-// one whole expression gives must be of one of the kinds, if that is known.
-func (c *compiler) textField(n *yamltree.Node, sc *compileScope, u *flow.Uses, what string, kinds ...types.Kind) template.Template {
-	s, _ := n.Text()
-	parts, err := syntax.Scan(s)
-	whole, ok := syntax.WholeExpression(parts)
-	if err != nil || !ok || whole.Spread {
-		t, _ := c.template(n, sc, u)
-		return t
-	}
-	x, _ := c.expression(n, whole, sc, u)
-	if x == nil {
-		return nil
-	}
-	isText := x.IsText() && slices.Contains(kinds, types.StringKind) // a time in an object is text
-	if !isText && !x.CanBe(kinds...) {
-		f := c.reportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeResultType, "%s must be %s, and this gives %s", sc.place, what, x.Type)
-		noText, _ := x.TextHint()
-		if len(kinds) == 1 && kinds[0] == types.StringKind && noText == "" && what != aDeletionPolicy || x.Inner().Kind() == types.BytesKind {
-			f.WithHint("write string(…) around it")
-			c.wrapInString(f, n, whole)
-		}
-		return nil
-	}
-	x.goesInto(textSchema())
-	return template.Expr{X: x.run}
-}

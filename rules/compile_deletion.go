@@ -3,7 +3,6 @@ package rules
 import (
 	"maps"
 
-	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/diagnostic"
@@ -13,9 +12,6 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
-
-// aDeletionPolicy is what an expression gives for one.
-const aDeletionPolicy = "Delete or Orphan"
 
 // deletion compiles a child's deletionPolicy. Where it takes an expression, what the
 // Child says of it is empty.
@@ -28,14 +24,7 @@ func (c *compiler) deletion(spec *syntax.Child, child *program.Child, sc *compil
 			}
 			return syntax.DeletionPolicy(text), nil
 		}
-		own := *sc
-		own.place = sc.place + ".deletionPolicy" + field
-		t := c.textField(n, &own, u, aDeletionPolicy, types.StringKind)
-		c.try(n, t, own.place, func(s template.Scope) *template.Problem {
-			_, p := template.DeletionPolicyOf(t, s)
-			return p
-		})
-		return "", t
+		return "", c.field(n, sc.in(".deletionPolicy"+field), u, deletionPolicy())
 	}
 	if one := spec.Deletion.WhenPruned; one != nil && one == spec.Deletion.WhenDeleted {
 		child.Ending.WhenPruned, child.EndingFrom.WhenPruned = policy(one, "")
@@ -111,13 +100,8 @@ func (c *compiler) duration(spec *syntax.Duration, all *flow.Uses) *program.Dura
 	out := &program.Duration{Duration: *spec}
 	if spec.Node != nil {
 		sc := c.ruleScope("spec." + spec.Field)
-		sc.mayMove = true // as in t - now
-		out.Value = c.textField(spec.Node, sc, all, "a duration, or text such as 10m",
-			types.DurationKind, types.StringKind, types.NullTypeKind)
-		c.try(spec.Node, out.Value, sc.place, func(s template.Scope) *template.Problem {
-			_, p := template.DurationOf(out.Value, s, spec.Least)
-			return p
-		})
+		sc.MayMove = true // as in t - now
+		out.Value = c.field(spec.Node, sc, all, duration(spec.Least))
 	}
 	out.Node = nil
 	return out

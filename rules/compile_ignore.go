@@ -23,9 +23,7 @@ func (c *compiler) ignored(spec *syntax.Child, child *program.Child, sc *compile
 			child.Ignore = append(child.Ignore, path)
 			continue
 		}
-		own := *sc
-		own.place = sc.place + "." + item.Place + ".when"
-		when := c.condition(item.When, &own, u).compiled()
+		when := c.condition(item.When, sc.in("."+item.Place+".when"), u).compiled()
 		child.Handovers = append(child.Handovers, program.Handover{Path: path, Place: item.Place + ".when", When: when})
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
@@ -77,8 +76,8 @@ func (c *compiler) compileLookup(l *lookupState) {
 // bodyScope is the scope of a child, a lookup or a patch.
 func (c *compiler) bodyScope(place string, spec *syntax.Body) *compileScope {
 	return &compileScope{
-		place: place, allowChildren: true, asked: c.asked, openNames: spec.OpenNames, openVariables: spec.OpenVariables,
-		names: map[string]*origin{}, locals: map[string]*variable{},
+		Scope: flow.Scope{Place: place, AllowChildren: true, OpenNames: spec.OpenNames, OpenVariables: spec.OpenVariables},
+		asked: c.asked, names: map[string]*origin{}, locals: map[string]*variable{},
 	}
 }
 
@@ -94,11 +93,11 @@ func (c *compiler) body(spec *syntax.Body, out *program.Body, sc *compileScope, 
 
 // query compiles what finds the objects of a lookup, or the targets of a patch.
 func (c *compiler) query(spec *syntax.Lookup, out *program.Lookup, sc *compileScope, u *flow.Uses) {
-	out.NameFrom = c.lookupText(spec.Name, "name", sc, u)
+	out.NameFrom = c.field(spec.Name, sc.in(".name"), u, objectName("name"))
 	if s, _ := spec.Namespace.Text(); s == syntax.AllNamespaces {
 		out.AllNamespaces = true
 	} else {
-		out.NamespaceFrom = c.lookupText(spec.Namespace, "namespace", sc, u)
+		out.NamespaceFrom = c.field(spec.Namespace, sc.in(".namespace"), u, objectName("namespace"))
 		if t, ok := out.NamespaceFrom.(template.Const); ok {
 			out.Namespace, _ = t.Value.(string)
 		}
@@ -108,30 +107,10 @@ func (c *compiler) query(spec *syntax.Lookup, out *program.Lookup, sc *compileSc
 	}
 }
 
-// lookupText compiles the name or the namespace of a lookup; nil of nil.
-func (c *compiler) lookupText(n *yamltree.Node, field string, sc *compileScope, u *flow.Uses) template.Template {
-	if n == nil {
-		return nil
-	}
-	inner := *sc
-	inner.place = sc.place + "." + field
-	t := c.textField(n, &inner, u, "a string", types.StringKind)
-	check := syntax.IsPathSegment
-	if field == "namespace" {
-		check = validation.IsDNS1123Label
-	}
-	c.try(n, t, inner.place, func(s template.Scope) *template.Problem {
-		_, p := template.NameOf(t, s, field, check)
-		return p
-	})
-	return t
-}
-
 // lookupSelector compiles a selector with expressions.
 func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Uses) template.Template {
-	inner := *sc
-	inner.place = sc.place + ".selector"
-	t, from := c.template(n, &inner, u)
+	sc = sc.in(".selector")
+	t, from := c.template(n, sc, u)
 	if from == nil {
 		return t
 	}
@@ -139,18 +118,15 @@ func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Us
 	case types.MapKind:
 		// Its values would be matchLabels and matchExpressions.
 		if text, ok := n.Text(); ok && typ.CEL().Parameters()[1].Kind() == types.StringKind {
-			c.reportNode(n, diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives a map of strings", inner.place).
+			c.reportNode(n, diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives a map of strings", sc.Place).
 				WithHint("write matchLabels: %s", strings.TrimSpace(text))
 		}
 	case types.StructKind, types.DynKind:
 	default:
-		c.reportNode(n, diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", inner.place, typ)
+		c.reportNode(n, diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", sc.Place, typ)
 	}
 	c.textsOnly(n, &openapi.Schema{Type: openapi.Map, Items: &openapi.Schema{Type: openapi.Map, Items: textSchema()}})
-	c.try(n, t, inner.place, func(s template.Scope) *template.Problem {
-		_, p := template.SelectorOf(t, s)
-		return p
-	})
+	c.try(n, t, sc.Place, attemptOf(template.SelectorOf))
 	return t
 }
 

@@ -75,13 +75,13 @@ func (s *names) Members(root string) []string {
 	case flow.RootLookups:
 		all = slices.Sorted(maps.Keys(s.c.lookups))
 	case flow.RootEach:
-		return s.sc.family
+		return s.sc.Family
 	default:
 		all = slices.Sorted(maps.Keys(s.c.children))
 	}
 	return slices.DeleteFunc(all, func(name string) bool {
 		own := root + "." + name
-		return slices.ContainsFunc(s.c.stack, func(p pending) bool { return p.name == own }) || s.sc.place == own || strings.HasPrefix(s.sc.place, own+".")
+		return slices.ContainsFunc(s.c.stack, func(p pending) bool { return p.name == own }) || s.sc.Place == own || strings.HasPrefix(s.sc.Place, own+".")
 	})
 }
 

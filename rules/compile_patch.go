@@ -33,15 +33,13 @@ func (c *compiler) patch(spec *syntax.Patch, p *program.Program, all *flow.Uses)
 	hasStatus := c.patchTargetKind(spec, patch, p)
 	c.body(&spec.Body, &patch.Body, sc, &by.Uses, &by.guard)
 	if spec.Target != nil {
-		inner := *sc
-		inner.place = sc.place + ".target"
-		c.query(spec.Target, patch.Target, &inner, &by.Uses)
+		c.query(spec.Target, patch.Target, sc.in(".target"), &by.Uses)
 	}
 	if spec.Template != nil {
 		c.checkPatchIdentity(spec)
-		rendered := *sc
-		rendered.place, rendered.rendered = sc.place+".template", true
-		patch.Template, _ = c.template(spec.Template, &rendered, &by.Uses)
+		rendered := sc.in(".template")
+		rendered.Rendered = true
+		patch.Template, _ = c.template(spec.Template, rendered, &by.Uses)
 		c.conform(spec.Template, patch.GVK, hasStatus, true)
 		c.checkReadsItself(spec, patch, &by.Uses)
 	}

@@ -22,55 +22,36 @@ import (
 
 // compileScope is what the expressions of one part of a rule may use.
 type compileScope struct {
-	// place names the part for messages.
-	place string
-	// bare is true for an expression without ${ and } around it.
-	bare bool
+	flow.Scope
 	// names are the origins of the forEach names and of self.
 	names map[string]*origin
 	// locals are the variables of the child.
 	locals map[string]*variable
-	// allowChildren is false where children cannot be read.
-	allowChildren bool
-	// mayMove is true for a variable: only that may hold what goes with the clock.
-	mayMove bool
-	// rendered is true for a template: what is in it may go with the clock where
-	// spec.requeueAfter says how often it is rendered.
-	rendered bool
-	// random is true where random can be called, and ownRandom where it can be in
-	// the variables of the child.
-	random, ownRandom bool
-	// own is the child whose template, or variable, is compiled, where random can be the
-	// default of a field of its own observed object; ownGenerated is the child whose variables
-	// may be such a default.
-	own, ownGenerated string
 	// asked are the paths that are known to be there, because the node's when asks.
 	asked map[string]bool
-	// family are the children whose items are paired with the one that is compiled:
-	// what each can be followed by.
-	family []string
-	// child is whose live object self is; empty where there is no self.
-	child string
-	// openNames and openVariables are true where names and locals are not all
-	// that there are, because some could not be read.
-	openNames, openVariables bool
+}
+
+// in is the scope of a part of the part.
+func (s *compileScope) in(part string) *compileScope {
+	inner := *s
+	inner.Place += part
+	return &inner
 }
 
 // flow is what the analysis of an expression must know of the scope.
 func (s *compileScope) flow() flow.Scope {
-	return flow.Scope{
-		Place: s.place, Bare: s.bare, Roots: s.roots(), OpenNames: s.openNames, AllowChildren: s.allowChildren, MayMove: s.mayMove, Rendered: s.rendered, Random: s.random, OwnRandom: s.ownRandom,
-		Own: s.own, OwnGenerated: s.ownGenerated, Family: s.family, Child: s.child, OpenVariables: s.openVariables,
-	}
+	known := s.Scope
+	known.Roots = s.roots()
+	return known
 }
 
 // roots lists the names that an expression may start with.
 func (s *compileScope) roots() []string {
 	roots := []string{flow.RootParent, flow.RootVariables, flow.RootNow, flow.RootLookups, flow.RootFinalizing}
-	if s.allowChildren {
+	if s.AllowChildren {
 		roots = append(roots, flow.RootChildren, flow.RootObserved)
 	}
-	if len(s.family) > 0 {
+	if len(s.Family) > 0 {
 		roots = append(roots, flow.RootEach)
 	}
 	for name := range s.names {

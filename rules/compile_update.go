@@ -1,12 +1,9 @@
 package rules
 
 import (
-	"github.com/google/cel-go/common/types"
-
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -15,10 +12,8 @@ import (
 func (c *compiler) writeConditions(spec *syntax.Child, child *program.Child, sc *compileScope, n *nodeUses) {
 	n.creation = flow.Guard{Given: spec.CreateWhen != nil, Lost: spec.Gaps["createWhen"]}
 	if spec.CreateWhen != nil {
-		create := *sc
-		create.place = sc.place + ".createWhen"
 		u := &flow.Uses{}
-		if x := c.condition(spec.CreateWhen, &create, u); x != nil {
+		if x := c.condition(spec.CreateWhen, sc.in(".createWhen"), u); x != nil {
 			child.CreateWhen = x.compiled()
 			n.creation = flow.GuardOf(x.expr, u)
 			n.creation.Lost = spec.Gaps["createWhen"]
@@ -33,7 +28,7 @@ func (c *compiler) writeConditions(spec *syntax.Child, child *program.Child, sc 
 			WithRelated(spec.UpdatePolicyPos, "the updatePolicy is here").WithHint("leave out one of the two")
 	}
 	if spec.UpdateWhen != nil {
-		child.UpdateWhen = c.condition(spec.UpdateWhen, c.selfScope(sc, child, sc.place+".updateWhen"), &n.Uses).compiled()
+		child.UpdateWhen = c.condition(spec.UpdateWhen, c.selfScope(sc, child, sc.Place+".updateWhen"), &n.Uses).compiled()
 	}
 	c.renewal(spec, child, sc, n)
 	c.rollout(spec, child, n)
@@ -54,7 +49,7 @@ func (c *compiler) checkShortLived(spec *syntax.Child, child *program.Child) {
 // renewal compiles recreateWhen, and looks at what an updatePolicy may delete.
 func (c *compiler) renewal(spec *syntax.Child, child *program.Child, sc *compileScope, n *nodeUses) {
 	if spec.RecreateWhen != nil {
-		child.RecreateWhen = c.condition(spec.RecreateWhen, c.selfScope(sc, child, sc.place+".recreateWhen"), &n.Uses).compiled()
+		child.RecreateWhen = c.condition(spec.RecreateWhen, c.selfScope(sc, child, sc.Place+".recreateWhen"), &n.Uses).compiled()
 	}
 	if program.MayRecreate(child.GVK) {
 		return
@@ -89,9 +84,5 @@ func (c *compiler) rollout(spec *syntax.Child, child *program.Child, n *nodeUses
 		return
 	}
 	sc := c.ruleScope("children." + spec.Label() + ".rollout.maxUnavailable")
-	child.Rollout.Max = c.textField(r.Max, sc, &n.Uses, "an int, or text such as 25%", types.IntKind, types.StringKind)
-	c.try(r.Max, child.Rollout.Max, sc.place, func(s template.Scope) *template.Problem {
-		_, p := template.ShareOf(child.Rollout.Max, s)
-		return p
-	})
+	child.Rollout.Max = c.field(r.Max, sc, &n.Uses, share())
 }

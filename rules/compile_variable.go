@@ -64,7 +64,7 @@ func (c *compiler) compileVariable(v *variable, sc *compileScope) *variable {
 	c.stack = append(c.stack, pending{flow.RootVariables + "." + v.Name, v.spec.Pos})
 	u := &flow.Uses{}
 	inner := *sc
-	inner.mayMove, inner.random, inner.own = true, sc.ownRandom, sc.ownGenerated
+	inner.MayMove, inner.Random, inner.Own = true, sc.OwnRandom, sc.OwnGenerated
 	// What the variable shares by an anchor with what reads it counts there.
 	results := c.results
 	c.results = map[*yamltree.Node]result{}
@@ -72,7 +72,7 @@ func (c *compiler) compileVariable(v *variable, sc *compileScope) *variable {
 	if x := c.results[v.spec.Value].x; x != nil {
 		v.standsFor = x.plainPath
 		if slices.Contains(u.Generated, v.spec.Value) {
-			v.Generated = flow.GeneratedPath(x.expr.Root(), inner.own)
+			v.Generated = flow.GeneratedPath(x.expr.Root(), inner.Own)
 		}
 	}
 	c.results = results

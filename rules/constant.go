@@ -109,7 +109,7 @@ func (c *compiler) isConstant(t template.Template) bool {
 // try evaluates a part of the rule that gives the same each time as an evaluation does,
 // and reports what comes of it where it cannot be used. Nothing is tried where there
 // was a finding.
-func (c *compiler) try(n *yamltree.Node, t template.Template, place string, evaluate func(s template.Scope) *template.Problem) {
+func (c *compiler) try(n *yamltree.Node, t template.Template, place string, evaluate attempt) {
 	if t == nil || n == nil || !c.isConstant(t) {
 		return
 	}
@@ -117,7 +117,7 @@ func (c *compiler) try(n *yamltree.Node, t template.Template, place string, eval
 		return // the decoder has looked at it
 	}
 	trial := template.NewTrial(*c.limits, c.constantCost)
-	p := evaluate(trial)
+	p := evaluate(t, trial)
 	c.constantCost = trial.Session().Budget.Cost
 	if p == nil || trial.Session().Late || errors.Is(p, run.ErrAbsent) {
 		return

@@ -91,7 +91,7 @@ func (c *compiler) childItems(spec *syntax.Child, child *program.Child, sc *comp
 	f := c.families[spec.ID]
 	if f == nil || f.root != spec && spec.SameAs == nil {
 		if spec.SameAs != nil {
-			sc.openNames = true // the reason was reported
+			sc.OpenNames = true // the reason was reported
 			return
 		}
 		child.ForEach = c.dimensions(spec.ForEach, sc, &n.Uses)
@@ -99,10 +99,7 @@ func (c *compiler) childItems(spec *syntax.Child, child *program.Child, sc *comp
 	}
 	if !f.compiled {
 		f.compiled = true
-		rootScope := &compileScope{
-			place: flow.RootChildren + "." + f.root.ID, allowChildren: true, asked: c.asked,
-			openNames: f.root.OpenNames, openVariables: f.root.OpenVariables, names: map[string]*origin{},
-		}
+		rootScope := c.bodyScope(flow.RootChildren+"."+f.root.ID, &f.root.Body)
 		f.dims = c.dimensions(f.root.ForEach, rootScope, &f.uses)
 		f.names, f.single = rootScope.names, c.atMostOneItem(f.root)
 	}
@@ -110,8 +107,8 @@ func (c *compiler) childItems(spec *syntax.Child, child *program.Child, sc *comp
 	n.Add(&f.uses)
 	maps.Copy(sc.names, f.names)
 	if spec.SameAs != nil {
-		sc.openNames = sc.openNames || f.root.OpenNames
-		sc.family = f.members
+		sc.OpenNames = sc.OpenNames || f.root.OpenNames
+		sc.Family = f.members
 	}
 }
 

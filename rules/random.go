@@ -26,11 +26,11 @@ func (s *names) RandomHint() string {
 	if hint := s.ownVariableHint(); hint != "" {
 		return hint
 	}
-	spec := s.c.children[s.sc.ownGenerated]
+	spec := s.c.children[s.sc.OwnGenerated]
 	if spec == nil || s.node == nil {
 		return once + ", and read the value from that child"
 	}
-	if path, ok := pathTo(spec.Template, s.node); ok && s.sc.own != "" && !isIdentity(path) {
+	if path, ok := pathTo(spec.Template, s.node); ok && s.sc.Own != "" && !isIdentity(path) {
 		return fmt.Sprintf("generate it once: %s; or %s", yamlPath(readable(path), s.c.generatedValue(spec, path, s.node)), once)
 	}
 	if v := variableOf(spec, s.node); v != nil {

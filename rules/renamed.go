@@ -29,7 +29,7 @@ func (c *compiler) noteStates(reads, all []flow.FieldRead, sc *compileScope) {
 			continue
 		}
 		id := strings.TrimPrefix(r.Root, flow.RootObserved+".")
-		c.states = append(c.states, stateRead{FieldRead: r, id: id, own: sc.place == "children."+id || strings.HasPrefix(sc.place, "children."+id+".")})
+		c.states = append(c.states, stateRead{FieldRead: r, id: id, own: sc.Place == "children."+id || strings.HasPrefix(sc.Place, "children."+id+".")})
 	}
 }
 

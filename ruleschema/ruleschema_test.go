@@ -308,7 +308,7 @@ func sample(f *language.Field) any {
 	t := f.Type
 	switch {
 	case f.Name == "apiVersion" && len(t.Words) == 0:
-		return "v1"
+		return "example.com/v1"
 	case len(t.Words) > 0:
 		return t.Words[0]
 	case t.Form == language.Mapping:

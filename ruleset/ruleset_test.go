@@ -90,7 +90,7 @@ func titles(all []*ruleset.Rule) (names []string) {
 func TestRules(t *testing.T) {
 	t.Parallel()
 	set, checked := newSet(t)
-	file := there(t, "file", installed.Unknown, "")
+	file := there(t, "file", installed.InFile, "")
 	file.Origin.Path = "/rules/file.yaml"
 	gone := there(t, "gone", installed.Removing, "")
 	other := there(t, "other", installed.Running, strings.Replace(text, "app: web", "app: other", 1))
@@ -112,7 +112,7 @@ func TestRules(t *testing.T) {
 // What is the matter with a rule is said whatever the parent.
 func TestSummary(t *testing.T) {
 	t.Parallel()
-	inFile := there(t, "r", installed.Unknown, "")
+	inFile := there(t, "r", installed.InFile, "")
 	inFile.Origin.Path = "/rules/r.yaml"
 	for name, test := range map[string]struct {
 		rule     *installed.Rule

@@ -189,7 +189,7 @@ func (r *runner) begin(ctx context.Context) bool {
 	r.kinds.InDefaultNamespace([]*program.Program{r.program}, append([]*unstructured.Unstructured{parent}, cluster...))
 	r.sim, err = simulation.New(simulation.Options{
 		Program: r.program, Parent: parent, Objects: cluster, Now: r.c.Now,
-		TakesConditions: r.kinds.TakesConditions, Schema: r.kinds.Schema, Default: r.definitions.Fill,
+		TakesConditions: r.kinds.TakesConditions, HasGeneration: r.kinds.HasGeneration, Schema: r.kinds.Schema, Default: r.definitions.Fill,
 		Check: func(object, old *unstructured.Unstructured) error { return r.definitions.CheckObject(ctx, object, old) },
 	})
 	if err != nil {

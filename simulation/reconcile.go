@@ -131,9 +131,7 @@ func (s *Simulation) applyOne(node string, object preview.Object) (changed bool)
 	if equality.Semantic.DeepEqual(before.Object, after.Object) {
 		return false
 	}
-	if !equality.Semantic.DeepEqual(before.Object["spec"], after.Object["spec"]) {
-		after.SetGeneration(before.GetGeneration() + 1)
-	}
+	s.noteGeneration(before, after)
 	s.touch(after)
 	s.updated = append(s.updated, id)
 	existing.Object = after

@@ -36,6 +36,8 @@ type Options struct {
 	Now     time.Time
 	// TakesConditions tells whether objects of a kind have conditions such as Ready: custom ones do. nil: all do.
 	TakesConditions func(schema.GroupVersionKind) bool
+	// HasGeneration tells whether objects of a kind have metadata.generation. nil: all do.
+	HasGeneration func(schema.GroupVersionKind) bool
 	// Schema is that of a kind, by which lists are merged; nil for one that has none. nil: no kind has.
 	Schema func(schema.GroupVersionKind) *openapi.Schema
 	// Default fills in what the API server does when an object is written. nil: nothing.
@@ -107,6 +109,9 @@ func (s *Simulation) takesConditions(object *unstructured.Unstructured) bool {
 // New makes a simulation. Nothing is evaluated before Settle. The error says why the API server would not take the parent, or one
 // of the objects.
 func New(o Options) (*Simulation, error) {
+	if o.HasGeneration == nil {
+		o.HasGeneration = func(schema.GroupVersionKind) bool { return true }
+	}
 	if o.Check == nil {
 		o.Check = func(_, _ *unstructured.Unstructured) error { return nil }
 	}
@@ -140,7 +145,7 @@ func (s *Simulation) complete(object *unstructured.Unstructured) {
 	if object.GetResourceVersion() == "" {
 		s.touch(object)
 	}
-	if object.GetGeneration() == 0 {
+	if object.GetGeneration() == 0 && s.options.HasGeneration(object.GroupVersionKind()) {
 		object.SetGeneration(1)
 	}
 	if at := object.GetCreationTimestamp(); at.IsZero() {
@@ -255,14 +260,19 @@ func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]
 	if err := s.options.Check(written, object); err != nil {
 		return err
 	}
-	if !equality.Semantic.DeepEqual(object.Object["spec"], written.Object["spec"]) {
-		written.SetGeneration(object.GetGeneration() + 1)
-	}
+	s.noteGeneration(object, written)
 	dropEmpty(written, "labels", "annotations", "finalizers", "ownerReferences")
 	object.Object = written.Object
 	s.touch(object)
 	s.collect(object)
 	return nil
+}
+
+// noteGeneration gives an object with another spec than before another generation, if it has one.
+func (s *Simulation) noteGeneration(before, after *unstructured.Unstructured) {
+	if generation := before.GetGeneration(); generation > 0 && !equality.Semantic.DeepEqual(before.Object["spec"], after.Object["spec"]) {
+		after.SetGeneration(generation + 1)
+	}
 }
 
 // Merge lays fields over others, as a JSON merge patch (RFC 7386) does: mapping by mapping, and null removes a field.

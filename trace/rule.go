@@ -356,7 +356,7 @@ func (b *branch) patch(f facts, patch program.PatchOutcome, targets [][]*unstruc
 		if n.Name != "" {
 			n.in(Missing)
 		} else {
-			n.Selector = selectorText(program.Query{Selector: c.Target.Selector, AllNamespaces: c.Target.AllNamespaces})
+			n.Selector = selectorText(program.Query{Target: program.Target{Selector: c.Target.Selector, AllNamespaces: c.Target.AllNamespaces}})
 			n.in(Skipped).note(FromRule, "", counted(0, "object"))
 		}
 		b.nodes = append(b.nodes, n)

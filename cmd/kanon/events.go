@@ -42,8 +42,8 @@ func newEventsCommand() *cobra.Command {
 about their parents, and those of spec.events.
 
 --for chooses the Events about one object. --rule chooses those of a rule: about what the
-rule is in and about its parents, in all namespaces unless one is named. Where several
-rules have a parent in common, an Event does not say which of them it is of.
+rule is in, and those about its parents that are of this rule, in all namespaces unless
+one is named.
 
 The API server keeps Events for an hour, unless it is told otherwise.
 

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/rules/program"
@@ -118,4 +119,20 @@ func EventType(event program.Event) string {
 		return corev1.EventTypeWarning
 	}
 	return corev1.EventTypeNormal
+}
+
+// EventComponent is what Kanon's Events have as their source.
+const EventComponent = "kanon"
+
+// AnnotationRule names on an Event the rule that it is of, as NAMESPACE/NAME: several rules may have one parent.
+const AnnotationRule = "kanon.dev/rule-name"
+
+// Recorder takes Events. A record.EventRecorder of client-go implements it.
+type Recorder interface {
+	AnnotatedEventf(object runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any)
+}
+
+// Emit emits an Event of a rule about an object.
+func Emit(to Recorder, rule types.NamespacedName, about runtime.Object, eventType, reason, format string, args ...any) {
+	to.AnnotatedEventf(about, map[string]string{AnnotationRule: rule.String()}, eventType, reason, format, args...)
 }

@@ -75,14 +75,14 @@ func IsTerminatingNamespace(err error) bool {
 
 // OfPredicate is why it is not known whether the rule selects the parent: spec.parent.when has no value.
 func OfPredicate(err error) Problem {
-	if wait, ok := errors.AsType[*program.WaitingError](err); ok {
-		return Problem{Subject: wait.Path, Reason: ReasonWaiting, Err: errors.New(wait.Message)}
+	failed, ok := errors.AsType[*program.MatchError](err)
+	switch {
+	case !ok:
+		return Problem{Subject: "spec.parent.when", Reason: ReasonEvaluation, Stalled: true, Err: err}
+	case failed.Waits:
+		return Problem{Subject: failed.Path, Reason: ReasonWaiting, Err: errors.New(failed.Message)}
 	}
-	p := Problem{Subject: "spec.parent.when", Reason: ReasonEvaluation, Stalled: true, Err: err}
-	if failed, ok := errors.AsType[*program.EvaluationError](err); ok {
-		p.Subject, p.Err, p.Advice = failed.Path, errors.New(failed.Message), failed.Advice
-	}
-	return p
+	return Problem{Subject: failed.Path, Reason: ReasonEvaluation, Stalled: true, Err: errors.New(failed.Message), Advice: failed.Advice}
 }
 
 // IsNone tells whether nothing is in the way.

@@ -30,12 +30,12 @@ func TestSummarize(t *testing.T) {
 		"waits":                  {problems: []Problem{waits}, typ: Reconciling, reason: ReasonWaiting, message: "lookup a: a does not exist"},
 		"stalls before it waits": {problems: []Problem{waits, failed}, typ: Stalled, reason: ReasonNameTaken},
 		"settles by itself":      {problems: []Problem{{Err: Transient("soon")}}, typ: Ready, reason: ReasonReady},
-		"a child fails":          {rendered: node(program.NodeOutcome{ID: "job", State: program.StateApplied, Failed: true, Message: "BackoffLimitExceeded"}), typ: Stalled, reason: ReasonChildFailed, message: "child job: BackoffLimitExceeded"},
+		"a child fails":          {rendered: node(program.NodeOutcome{ID: "job", State: program.StateApplied, Failed: true, Problem: program.Problem{Message: "BackoffLimitExceeded"}}), typ: Stalled, reason: ReasonChildFailed, message: "child job: BackoffLimitExceeded"},
 		"a rollout stalls":       {rendered: node(program.NodeOutcome{ID: "pods", Stalled: true}), typ: Stalled, reason: ReasonRollout},
-		"an expression fails":    {rendered: node(program.NodeOutcome{ID: "a", Path: "template.data", State: program.StateFailed, Message: "parent.spec.x is missing", Advice: "write orValue"}), typ: Stalled, reason: ReasonEvaluation, message: "spec.x is missing (child a: template.data); the rule's author can write orValue"},
+		"an expression fails":    {rendered: node(program.NodeOutcome{ID: "a", State: program.StateFailed, Problem: program.Problem{Path: "template.data", Message: "parent.spec.x is missing", Advice: "write orValue"}}), typ: Stalled, reason: ReasonEvaluation, message: "spec.x is missing (child a: template.data); the rule's author can write orValue"},
 		"a child is not ready":   {rendered: node(program.NodeOutcome{ID: "a", State: program.StateApplied}), typ: Reconciling, reason: ReasonProgressing},
 		"a missing kind says what the others wait for": {
-			problems: []Problem{waits}, rendered: node(program.NodeOutcome{ID: "a", State: program.StateWaiting, KindMissing: true}),
+			problems: []Problem{waits}, rendered: node(program.NodeOutcome{ID: "a", State: program.StateWaiting, Problem: program.Problem{KindMissing: true}}),
 			typ: Reconciling, reason: ReasonKindMissing,
 		},
 		"kept": {kept: Kept([]string{"b", "a"}), typ: Reconciling, reason: ReasonWaiting, message: "a and 1 more are no longer rendered"},
@@ -55,8 +55,8 @@ func TestSummarize(t *testing.T) {
 func TestSummarizeCleanup(t *testing.T) {
 	t.Parallel()
 	nodes := []program.NodeOutcome{
-		{ID: "drop", State: program.StateApplied, Failed: true, Message: "Job Failed"},
-		{ID: "other", State: program.StateApplied, Failed: true, Message: "Job Failed"},
+		{ID: "drop", State: program.StateApplied, Failed: true, Problem: program.Problem{Message: "Job Failed"}},
+		{ID: "other", State: program.StateApplied, Failed: true, Problem: program.Problem{Message: "Job Failed"}},
 	}
 	for name, test := range map[string]struct {
 		stalled bool

@@ -151,9 +151,7 @@ func targets(from Contributor, planned plan.Patch, target program.Target) ([]typ
 	if target.Name != "" {
 		return []types.NamespacedName{{Namespace: target.Namespace, Name: target.Name}}, nil
 	}
-	found, err := from.Select(planned.Lookup, program.Query{
-		GVK: planned.GVK, Namespace: target.Namespace, AllNamespaces: target.AllNamespaces, Selector: target.Selector,
-	})
+	found, err := from.Select(planned.Lookup, program.Query{GVK: planned.GVK, Target: target})
 	if err != nil {
 		return nil, err
 	}

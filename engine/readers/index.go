@@ -3,6 +3,7 @@ package readers
 import (
 	"fmt"
 	"maps"
+	"math"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -55,10 +56,9 @@ type audience struct {
 	borrowed   bool
 	objects    map[types.NamespacedName]queue.Keys
 	selections map[Subject]*following
-	// anchored has each selection under one of the labels that an object must have to be in it; loose has the others by
-	// namespace. An event so looks at few selections, also where each parent has one of its own.
+	// anchored has each selection under one of the labels that an object must have to be in it, or else under none. An event so
+	// looks at few selections, also where each parent has one of its own.
 	anchored map[anchor]map[*following]bool
-	loose    map[string]map[*following]bool
 }
 
 // following is one selection and who reads it.
@@ -66,10 +66,10 @@ type following struct {
 	selector labels.Selector
 	members  bool
 	keys     queue.Keys
-	anchors  []anchor // where it is; empty: among the loose
+	anchors  []anchor // where it is
 }
 
-// anchor is a label with its value, in objects of one namespace, or of all.
+// anchor is a label with its value, or none, in objects of one namespace, or of all.
 type anchor struct{ namespace, label, value string }
 
 // New makes an index in which nobody reads anything.
@@ -95,7 +95,6 @@ func (r *Index) Add(k queue.Key, s Subject, selector labels.Selector) {
 			objects:    make(map[types.NamespacedName]queue.Keys),
 			selections: make(map[Subject]*following),
 			anchored:   make(map[anchor]map[*following]bool),
-			loose:      make(map[string]map[*following]bool),
 		}
 		r.audiences[s.Informer] = a
 	}
@@ -221,17 +220,16 @@ func (a *audience) collect(obj *wire.Object, found queue.Keys) []*following {
 
 // selectionsWith are those that an object with these labels is in.
 func (a *audience) selectionsWith(namespace string, set labels.Set) (found []*following) {
-	for label, value := range set {
-		for f := range a.anchored[anchor{namespace, label, value}] {
+	add := func(at anchor) {
+		for f := range a.anchored[at] {
 			if f.selector.Matches(set) {
 				found = append(found, f)
 			}
 		}
 	}
-	for f := range a.loose[namespace] {
-		if f.selector.Matches(set) {
-			found = append(found, f)
-		}
+	add(anchor{namespace: namespace})
+	for label, value := range set {
+		add(anchor{namespace, label, value})
 	}
 	return found
 }
@@ -255,21 +253,15 @@ func (a *audience) add(k queue.Key, s Subject, selector labels.Selector) {
 			}
 			a.anchored[at][f] = true
 		}
-		if len(f.anchors) == 0 {
-			if a.loose[s.Namespace] == nil {
-				a.loose[s.Namespace] = make(map[*following]bool, 1)
-			}
-			a.loose[s.Namespace][f] = true
-		}
 	}
 	f.keys[k] = true
 }
 
-// anchorsFor chooses, of the labels that a selector asks for, the one that the fewest other selections stand under.
+// anchorsFor chooses, of the labels that a selector asks for, the one that the fewest other selections stand under; none where it
+// asks for no label.
 func (a *audience) anchorsFor(namespace string, selector labels.Selector) []anchor {
 	requirements, _ := selector.Requirements()
-	var chosen []anchor
-	fewest := 0
+	chosen, fewest := []anchor{{namespace: namespace}}, math.MaxInt
 	for _, requirement := range requirements {
 		switch requirement.Operator() {
 		case labelop.Equals, labelop.DoubleEquals, labelop.In:
@@ -283,7 +275,7 @@ func (a *audience) anchorsFor(namespace string, selector labels.Selector) []anch
 			anchors = append(anchors, at)
 			others += len(a.anchored[at])
 		}
-		if chosen == nil || others < fewest {
+		if others < fewest {
 			chosen, fewest = anchors, others
 		}
 	}
@@ -306,11 +298,6 @@ func (a *audience) remove(k queue.Key, s Subject) {
 	for _, at := range f.anchors {
 		if delete(a.anchored[at], f); len(a.anchored[at]) == 0 {
 			delete(a.anchored, at)
-		}
-	}
-	if len(f.anchors) == 0 {
-		if delete(a.loose[s.Namespace], f); len(a.loose[s.Namespace]) == 0 {
-			delete(a.loose, s.Namespace)
 		}
 	}
 }

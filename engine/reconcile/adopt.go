@@ -26,7 +26,7 @@ func (c *childWriter) adopt(ctx context.Context, kind restmapping.Kind, child *a
 	}
 	result, err := c.Writer.Adopt(ctx, kind.GVR, child, taken.Free, guarded)
 	if err == nil {
-		c.Recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
+		conditions.Emit(c.Recorder, c.op.Name, c.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
 			"%s existed already and is now a child of this object, by rule %s", taken.Ref, c.op.Name)
 	}
 	return result, err
@@ -39,7 +39,7 @@ func (c *childWriter) readopt(ctx context.Context, kind restmapping.Kind, child 
 	}
 	result, err := c.Writer.Return(ctx, kind.GVR, child, taken.Free, guarded)
 	if err == nil {
-		c.Recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
+		conditions.Emit(c.Recorder, c.op.Name, c.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
 			"%s is a child of this object again, by rule %s", taken.Ref, c.op.Name)
 	}
 	return result, err

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/ending"
@@ -28,8 +27,7 @@ import (
 type Cluster struct {
 	status.Options
 
-	Client dynamic.Interface
-	Marks  *mark.Marks
+	Marks *mark.Marks
 	// Replan has the rules planned again whose kinds exist again.
 	Replan func()
 }

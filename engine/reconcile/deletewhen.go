@@ -38,6 +38,6 @@ func (d *deleter) deleteParent(ctx context.Context) (done bool, problems []condi
 	}
 	d.deleted(d.parent)
 	logr.FromContextOrDiscard(ctx).V(2).Info("deleted the parent", "uid", uid)
-	d.Recorder.Eventf(d.parent, corev1.EventTypeNormal, conditions.ReasonDeleted, "it is deleted, because deleteWhen of rule %s is true", d.op.Name)
+	conditions.Emit(d.Recorder, d.op.Name, d.parent, corev1.EventTypeNormal, conditions.ReasonDeleted, "it is deleted, because deleteWhen of rule %s is true", d.op.Name)
 	return true, nil
 }

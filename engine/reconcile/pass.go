@@ -179,7 +179,7 @@ func (p *pass) cleanUpUnselected(ctx context.Context) outcome.Outcome {
 		p.memory = nil
 		return p.result()
 	}
-	p.report().ReportUnselected()
+	p.report().ReportUnselected(ctx)
 	return p.result()
 }
 

@@ -174,7 +174,7 @@ func (d *deleter) end(ctx context.Context, child ending.Child, isKept bool) erro
 		return err
 	}
 	d.Observe(d.op.ChildKey(child.GVR), free)
-	d.Recorder.Eventf(d.parent, corev1.EventTypeNormal, conditions.ReasonOrphaned,
+	conditions.Emit(d.Recorder, d.op.Name, d.parent, corev1.EventTypeNormal, conditions.ReasonOrphaned,
 		"%s stays and is no longer a child of this object, by the deletionPolicy of rule %s", mark.RefOf(free), d.op.Name)
 	return nil
 }

@@ -182,7 +182,7 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 	if w.generates && !w.renewal.IsDue() { // recreateWhen asks for another object, and so for other values
 		w.recreated.Replaced = live
 	}
-	c.Recorder.Eventf(c.parent, corev1.EventTypeNormal, conditions.ReasonRecreating,
+	conditions.Emit(c.Recorder, c.op.Name, c.parent, corev1.EventTypeNormal, conditions.ReasonRecreating,
 		"%s is deleted to be recreated, by rule %s: %s", mark.RefOf(live), c.op.Name, why)
 	return apply.TerminatingNow(live)
 }

@@ -1,13 +1,18 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
@@ -28,7 +33,7 @@ func (s *Report) emitEvents() {
 		}
 	}
 	for _, event := range s.Memory.Events.Due(rendered, s.Op.IsNewerThan(s.Object.GetCreationTimestamp().Time)) {
-		s.Recorder.Event(s.Object, conditions.EventType(event), event.Reason, event.Message)
+		s.event(s.Object, conditions.EventType(event), event.Reason, event.Message)
 	}
 }
 
@@ -66,7 +71,7 @@ func (s *Report) emitSummary(ctx context.Context, summary conditions.Summary) {
 }
 
 // answer answers a request for a reconcile, once, if somebody may wait for that.
-func (s *Report) answer(summary conditions.Summary) {
+func (s *Report) answer(ctx context.Context, summary conditions.Summary) {
 	asked, isNew := request.ReconcileAt(s.Object), false
 	s.Parents.Update(s.Key, func(state *parents.State) {
 		if isNew = asked != state.Answered; isNew {
@@ -77,19 +82,50 @@ func (s *Report) answer(summary conditions.Summary) {
 		return
 	}
 	answer := request.Answer{Rule: s.Op.Name.String(), Request: asked, Outcome: summary.Type, Reason: summary.Reason, Message: summary.Message}
-	s.Recorder.Event(s.Object, corev1.EventTypeNormal, request.ReasonReconciled, conditions.Cut(answer.String(), conditions.MaxEventMessage))
+	s.send(ctx, conditions.Cut(answer.String(), conditions.MaxEventMessage))
 }
 
 // emit emits the Event about a summary of the parent. In a namespace that is being deleted no Event can be created, so there
 // it is about the Namespace.
 func (s *Report) emit(eventType string, summary conditions.Summary) {
 	if !s.NamespaceEnds {
-		s.Recorder.Event(s.Object, eventType, summary.Reason, conditions.Cut(summary.Message, conditions.MaxEventMessage))
+		s.event(s.Object, eventType, summary.Reason, conditions.Cut(summary.Message, conditions.MaxEventMessage))
 		return
 	}
 	namespace := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: s.Object.GetNamespace()}
 	message := fmt.Sprintf("rule %s keeps %s: %s", s.Op.Name, mark.RefOf(s.Object), summary.Message)
-	s.Recorder.Event(namespace, eventType, summary.Reason, conditions.Cut(message, conditions.MaxEventMessage))
+	s.event(namespace, eventType, summary.Reason, conditions.Cut(message, conditions.MaxEventMessage))
+}
+
+func (s *Report) event(about runtime.Object, eventType, reason, message string) {
+	conditions.Emit(s.Recorder, s.Op.Name, about, eventType, reason, "%s", message)
+}
+
+// send sends the answer to a request. Somebody waits for it, and a Recorder drops Events when it has had many about an object, or has
+// many to send. So the answer is an Event that is created here. The Recorder gets it where that fails.
+func (s *Report) send(ctx context.Context, message string) {
+	namespace, now := cmp.Or(s.Object.GetNamespace(), metav1.NamespaceDefault), metav1.NewTime(s.Now())
+	event := &corev1.Event{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: s.Object.GetName() + ".", Namespace: namespace, Annotations: map[string]string{conditions.AnnotationRule: s.Op.Name.String()},
+		},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: s.Object.GetAPIVersion(), Kind: s.Object.GetKind(), Namespace: s.Object.GetNamespace(), Name: s.Object.GetName(),
+			UID: s.Object.GetUID(), ResourceVersion: s.Object.GetResourceVersion(),
+		},
+		Type: corev1.EventTypeNormal, Reason: request.ReasonReconciled, Message: message, Count: 1, FirstTimestamp: now, LastTimestamp: now,
+		Source: corev1.EventSource{Component: conditions.EventComponent}, ReportingController: conditions.EventComponent,
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(event)
+	if err == nil {
+		events := s.Client.Resource(corev1.SchemeGroupVersion.WithResource("events")).Namespace(namespace)
+		_, err = events.Create(ctx, &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		logr.FromContextOrDiscard(ctx).V(2).Info("the answer to a request could not be created, and is left to the recorder of Events", "reason", err.Error())
+		s.event(s.Object, corev1.EventTypeNormal, request.ReasonReconciled, message)
+	}
 }
 
 // showsConditions tells whether Kanon's conditions for the rule are on the parent.

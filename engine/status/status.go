@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/record"
 
 	"kanon.dev/kanon/engine/apply"
@@ -36,8 +37,10 @@ type Options struct {
 	Monitors *monitor.Monitors
 	Writer   *apply.Writer
 	Recorder record.EventRecorder
-	Running  *operator.Running
-	Parents  *parents.Store
+	// Client creates the answers to requests.
+	Client  dynamic.Interface
+	Running *operator.Running
+	Parents *parents.Store
 	// Now is the time that rules see.
 	Now func() time.Time
 	// RetryMax bounds the pauses while fields or conditions are in conflict, and WaitLimit is how long a parent without
@@ -106,7 +109,7 @@ func (s *Report) Report(ctx context.Context, f Found) []conditions.Problem {
 	}
 	s.emitSummary(ctx, summary)
 	if !slices.ContainsFunc(f.Problems, conditions.Problem.IsTransient) {
-		s.answer(summary)
+		s.answer(ctx, summary)
 	}
 	return f.Problems[before:]
 }
@@ -117,7 +120,7 @@ func (s *Report) ReportDeletion(ctx context.Context, f Found) []conditions.Probl
 	summary := s.summarize(f)
 	problems := s.keepStatus(ctx, summary)
 	s.emitSummary(ctx, summary)
-	s.answer(summary)
+	s.answer(ctx, summary)
 	return problems
 }
 
@@ -126,8 +129,8 @@ func (s *Report) summarize(f Found) conditions.Summary {
 }
 
 // ReportUnselected reports that the rule does not select the parent, to whoever asked for the reconcile.
-func (s *Report) ReportUnselected() {
-	s.answer(conditions.Summary{Type: "NotSelected", Message: "the rule does not select it"})
+func (s *Report) ReportUnselected(ctx context.Context) {
+	s.answer(ctx, conditions.Summary{Type: "NotSelected", Message: "the rule does not select it"})
 }
 
 // Release takes back all that the rule ever wrote to the parent's status.

@@ -184,6 +184,6 @@ func (s *Report) explainConditions(shape schemas.ConditionsShape, said map[strin
 	case s.isBuiltIn():
 		why = "the conditions of a kind that is built into Kubernetes belong to its controllers"
 	}
-	s.Recorder.Eventf(s.Object, corev1.EventTypeWarning, conditions.ReasonNoConditions,
+	conditions.Emit(s.Recorder, s.Op.Name, s.Object, corev1.EventTypeWarning, conditions.ReasonNoConditions,
 		"rule %s does not write its conditions to objects of kind %s: %s; Events report problems", s.Op.Name, kind, why)
 }

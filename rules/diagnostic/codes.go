@@ -1,182 +1,164 @@
 package diagnostic
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Code is the kind of mistake that a finding reports; docs/findings.md explains each one.
 // A code keeps its meaning forever, and a retired code is not used again.
 type Code string
 
-// What can be found in the text of a source.
-const (
-	CodeNotYAML       Code = "KN0001"
-	CodeNotMapping    Code = "KN0002"
-	CodeNoKind        Code = "KN0003"
-	CodeForeignKind   Code = "KN0004"
-	CodeAPIVersion    Code = "KN0005"
-	CodeBrokenCRD     Code = "KN0006"
-	CodeDuplicateKey  Code = "KN0007"
-	CodeBadScalar     Code = "KN0008"
-	CodeBadKey        Code = "KN0009"
-	CodeBadMerge      Code = "KN0010"
-	CodeEndlessAlias  Code = "KN0011"
-	CodeTooDeep       Code = "KN0012"
-	CodeTooManyValues Code = "KN0013"
-	CodeMoreErrors    Code = "KN0014"
-	CodeMoreWarnings  Code = "KN0015"
-	CodeTooManyDocs   Code = "KN0016"
-	CodeRefusedCRD    Code = "KN0017"
-)
+// The codes, each with a title that says in a few words what is wrong.
+//
+//nolint:gochecknoglobals // constants in all but syntax
+var (
+	// What can be found in the text of a source.
+	CodeNotYAML       = mistake("KN0001", "The text is not YAML")
+	CodeNotMapping    = mistake("KN0002", "A document is not a mapping")
+	CodeNoKind        = mistake("KN0003", "A document lacks apiVersion or kind")
+	CodeForeignKind   = mistake("KN0004", "A document of another kind")
+	CodeAPIVersion    = mistake("KN0005", "A rule of another version of the language")
+	CodeBrokenCRD     = mistake("KN0006", "An incomplete CustomResourceDefinition")
+	CodeDuplicateKey  = mistake("KN0007", "A duplicate field")
+	CodeBadScalar     = mistake("KN0008", "A value that JSON cannot represent")
+	CodeBadKey        = mistake("KN0009", "A key that is not a string")
+	CodeBadMerge      = mistake("KN0010", "A merge key without a mapping")
+	CodeEndlessAlias  = mistake("KN0011", "An alias that is part of itself")
+	CodeTooDeep       = mistake("KN0012", "Too many levels")
+	CodeTooManyValues = mistake("KN0013", "Too many values")
+	CodeMoreErrors    = mistake("KN0014", "More errors")
+	CodeMoreWarnings  = warning("KN0015", "More warnings")
+	CodeTooManyDocs   = mistake("KN0016", "Too many documents")
+	CodeRefusedCRD    = mistake("KN0017", "A CustomResourceDefinition that the API server refuses")
 
-// What can be found in the fields of a rule.
-const (
-	CodeUnknownField     Code = "KN0101"
-	CodeMissingField     Code = "KN0102"
-	CodeFieldType        Code = "KN0103"
-	CodeStrayExpression  Code = "KN0104"
-	CodeEmpty            Code = "KN0105"
-	CodeObjectName       Code = "KN0106"
-	CodeConditionPrefix  Code = "KN0107"
-	CodeSelector         Code = "KN0108"
-	CodeGroupVersion     Code = "KN0109"
-	CodeParentNamespaces Code = "KN0110"
-	CodeConditionType    Code = "KN0111"
-	CodeReason           Code = "KN0112"
-	CodeNotOneOf         Code = "KN0113"
-	CodeDuration         Code = "KN0114"
+	// What can be found in the fields of a rule.
+	CodeUnknownField     = mistake("KN0101", "An unknown field")
+	CodeMissingField     = mistake("KN0102", "A missing field")
+	CodeFieldType        = mistake("KN0103", "A value of the wrong type")
+	CodeStrayExpression  = mistake("KN0104", "An expression where none is evaluated")
+	CodeEmpty            = mistake("KN0105", "A value is empty")
+	CodeObjectName       = mistake("KN0106", "A name that Kubernetes does not accept")
+	CodeConditionPrefix  = mistake("KN0107", "An invalid condition prefix")
+	CodeSelector         = mistake("KN0108", "An invalid selector")
+	CodeGroupVersion     = mistake("KN0109", "An invalid apiVersion")
+	CodeParentNamespaces = mistake("KN0110", "Namespaces for a cluster-scoped parent")
+	CodeConditionType    = mistake("KN0111", "An invalid condition type")
+	CodeReason           = mistake("KN0112", "An invalid reason")
+	CodeNotOneOf         = mistake("KN0113", "A value that is not allowed")
+	CodeDuration         = mistake("KN0114", "An invalid duration")
+	CodeIgnorePath       = mistake("KN0130", "An invalid path")
+	CodeIgnoreIdentity   = mistake("KN0131", "A field that cannot be ignored")
+	CodeIgnoreTwice      = mistake("KN0132", "A field is ignored twice")
 
-	CodeIgnorePath     Code = "KN0130"
-	CodeIgnoreIdentity Code = "KN0131"
-	CodeIgnoreTwice    Code = "KN0132"
-)
+	// What can be found in how a child is to be written.
+	CodeIdleCondition  = mistake("KN0140", "A condition without effect")
+	CodeRandomIdentity = mistake("KN0141", "A random name")
 
-// What can be found in how a child is to be written.
-const (
-	CodeIdleCondition  Code = "KN0140"
-	CodeRandomIdentity Code = "KN0141"
-)
+	// What can be found in names and in what refers to them.
+	CodeUnusableName    = mistake("KN0201", "A name that expressions cannot use")
+	CodeReservedName    = mistake("KN0202", "A reserved name")
+	CodeNameTwice       = mistake("KN0203", "A duplicate name")
+	CodeUnknownName     = mistake("KN0204", "An unknown name")
+	CodeUnknownFunction = mistake("KN0205", "An unknown function")
+	CodeUnknownChild    = mistake("KN0206", "An unknown child")
+	CodeUnknownVariable = mistake("KN0207", "An unknown variable")
+	CodeNoMember        = mistake("KN0208", "A name is missing after children or variables")
+	CodeOutOfScope      = mistake("KN0209", "A name that cannot be read here")
+	CodeUnknownLookup   = mistake("KN0210", "An unknown lookup")
+	CodeLookupForm      = mistake("KN0211", "A lookup without a name or a selector, or with both")
+	CodeNotPaired       = mistake("KN0212", "each of a child with other items")
 
-// What can be found in names and in what refers to them.
-const (
-	CodeUnusableName    Code = "KN0201"
-	CodeReservedName    Code = "KN0202"
-	CodeNameTwice       Code = "KN0203"
-	CodeUnknownName     Code = "KN0204"
-	CodeUnknownFunction Code = "KN0205"
-	CodeUnknownChild    Code = "KN0206"
-	CodeUnknownVariable Code = "KN0207"
-	CodeNoMember        Code = "KN0208"
-	CodeOutOfScope      Code = "KN0209"
-	CodeUnknownLookup   Code = "KN0210"
-	CodeLookupForm      Code = "KN0211"
-	CodeNotPaired       Code = "KN0212"
-)
+	// What can be found in expressions.
+	CodeNotClosed       = mistake("KN0301", "An expression is never closed")
+	CodeEmptyExpression = mistake("KN0302", "An expression is empty")
+	CodeSyntax          = mistake("KN0303", "An expression is not valid CEL")
+	CodeTypes           = mistake("KN0304", "Types do not match")
+	CodeResultType      = mistake("KN0305", "An expression gives the wrong type")
+	CodeNotText         = mistake("KN0306", "A value that cannot be part of text")
+	CodeStraySpread     = mistake("KN0307", "A spread outside a list")
+	CodeNotExpression   = mistake("KN0308", "Not one whole expression")
+	CodeBadConstant     = mistake("KN0309", "A constant that cannot be used")
+	CodeEnvironment     = mistake("KN0310", "The CEL environment is broken")
+	CodeMovingTime      = mistake("KN0311", "A value that changes every second")
+	CodeUnknownStatus   = mistake("KN0312", "A field that spec.status does not render")
+	CodeTooCostly       = mistake("KN0313", "An expression that costs too much")
+	CodeLooksLike       = warning("KN0314", "Text that looks like an expression")
+	CodeUnknownPath     = mistake("KN0320", "A field that the schema does not have")
+	CodeNeverEqual      = mistake("KN0321", "A comparison that always has the same result")
+	CodeConstant        = warning("KN0322", "A condition that is always the same")
+	CodeOptionalField   = warning("KN0323", "A field that may be missing")
 
-// What can be found in expressions.
-const (
-	CodeNotClosed       Code = "KN0301"
-	CodeEmptyExpression Code = "KN0302"
-	CodeSyntax          Code = "KN0303"
-	CodeTypes           Code = "KN0304"
-	CodeResultType      Code = "KN0305"
-	CodeNotText         Code = "KN0306"
-	CodeStraySpread     Code = "KN0307"
-	CodeNotExpression   Code = "KN0308"
-	CodeBadConstant     Code = "KN0309"
-	CodeEnvironment     Code = "KN0310"
-	CodeMovingTime      Code = "KN0311"
-	CodeUnknownStatus   Code = "KN0312"
-	CodeTooCostly       Code = "KN0313"
-	CodeLooksLike       Code = "KN0314"
-	CodeUnknownPath     Code = "KN0320"
-	CodeNeverEqual      Code = "KN0321"
-	CodeConstant        Code = "KN0322"
-	CodeOptionalField   Code = "KN0323"
-)
+	// What can be found in kinds and templates.
+	CodeUnknownKind       = mistake("KN0401", "An unknown kind")
+	CodeUncheckedKind     = warning("KN0402", "A kind that cannot be checked")
+	CodeUnusableKind      = mistake("KN0403", "A kind that Kanon cannot work with")
+	CodeIncomplete        = mistake("KN0404", "A template without apiVersion, kind or name")
+	CodeTemplateType      = mistake("KN0405", "A value of the wrong type in a template")
+	CodeGenerateName      = mistake("KN0406", "A template with generateName")
+	CodeServerField       = mistake("KN0407", "A field that a template cannot set")
+	CodeNamespaceForbid   = mistake("KN0408", "A namespace for a cluster-scoped object")
+	CodeNamespaceRequired = mistake("KN0409", "A namespace is missing")
+	CodeSameObject        = mistake("KN0410", "Two children are the same object")
+	CodeNoSuchField       = mistake("KN0411", "A field that the kind does not have")
+	CodeFieldForm         = mistake("KN0412", "A value of the wrong type for its field")
+	CodeFieldEnum         = mistake("KN0413", "A value that its field does not allow")
+	CodeFieldFormat       = mistake("KN0414", "Text that is not in the field's format")
+	CodeFieldMissing      = mistake("KN0415", "A field that the kind requires")
+	CodeItemTwice         = mistake("KN0416", "Two items of a list have the same key")
+	CodeFieldResult       = mistake("KN0417", "An expression gives the wrong type for its field")
+	CodeNoStatus          = mistake("KN0418", "A status that the parent's kind does not have")
+	CodeNoSubresource     = warning("KN0419", "A status without a subresource")
+	CodeChildStatus       = mistake("KN0420", "A template that sets the status")
+	CodeSameItem          = mistake("KN0421", "All items are the same object")
+	CodeNoConditions      = warning("KN0422", "Conditions that the parent's kind does not have")
+	CodeLabel             = mistake("KN0423", "A label that Kubernetes does not accept")
+	CodeSelectorLabels    = mistake("KN0424", "A selector that does not match the Pods of its template")
+	CodeNoVolume          = mistake("KN0425", "A mount of a volume that the Pod does not have")
+	CodeRequestAboveLimit = mistake("KN0426", "A request above the limit")
+	CodeNoSchema          = warning("KN0440", "A kind without a schema")
 
-// What can be found in kinds and templates.
-const (
-	CodeUnknownKind       Code = "KN0401"
-	CodeUncheckedKind     Code = "KN0402"
-	CodeUnusableKind      Code = "KN0403"
-	CodeIncomplete        Code = "KN0404"
-	CodeTemplateType      Code = "KN0405"
-	CodeGenerateName      Code = "KN0406"
-	CodeServerField       Code = "KN0407"
-	CodeNamespaceForbid   Code = "KN0408"
-	CodeNamespaceRequired Code = "KN0409"
-	CodeSameObject        Code = "KN0410"
-	CodeNoSuchField       Code = "KN0411"
-	CodeFieldForm         Code = "KN0412"
-	CodeFieldEnum         Code = "KN0413"
-	CodeFieldFormat       Code = "KN0414"
-	CodeFieldMissing      Code = "KN0415"
-	CodeItemTwice         Code = "KN0416"
-	CodeFieldResult       Code = "KN0417"
-	CodeNoStatus          Code = "KN0418"
-	CodeNoSubresource     Code = "KN0419"
-	CodeChildStatus       Code = "KN0420"
-	CodeSameItem          Code = "KN0421"
-	CodeNoConditions      Code = "KN0422"
-	CodeLabel             Code = "KN0423"
-	CodeSelectorLabels    Code = "KN0424"
-	CodeNoVolume          Code = "KN0425"
-	CodeRequestAboveLimit Code = "KN0426"
-	CodeNoSchema          Code = "KN0440"
-)
+	// What can be found in how the parts of a rule hang together.
+	CodeChildCycle      = mistake("KN0501", "Children depend on each other")
+	CodeSelfReference   = mistake("KN0502", "A child depends on itself")
+	CodeVariableCycle   = mistake("KN0503", "Variables or lookups depend on each other")
+	CodeSkippedChild    = mistake("KN0504", "A child that may be skipped is read")
+	CodeRecursion       = mistake("KN0505", "Children that are parents themselves")
+	CodeSkippedLookup   = mistake("KN0506", "A lookup that may be skipped is read")
+	CodeUnguardedLookup = warning("KN0507", "An optional lookup is read without a test")
+	CodePairedWithOne   = mistake("KN0508", "sameAs of a child that has no items")
+	CodePairCycle       = mistake("KN0509", "sameAs leads back to itself")
+	CodeIgnoreUnknown   = mistake("KN0530", "An ignored field that the kind does not have")
+	CodeIgnorePart      = mistake("KN0531", "A part that cannot be ignored on its own")
+	CodeUncreatedChild  = mistake("KN0540", "A child that may not be created is read")
+	CodeShortLivedJob   = warning("KN0541", "A Job that deletes itself is recreated")
+	CodeFormerState     = warning("KN0542", "The state of an object with an earlier name")
 
-// What can be found in how the parts of a rule hang together.
-const (
-	CodeChildCycle    Code = "KN0501"
-	CodeSelfReference Code = "KN0502"
-	CodeVariableCycle Code = "KN0503"
-	CodeSkippedChild  Code = "KN0504"
-	CodeRecursion     Code = "KN0505"
+	// What can be found among the rules of all sources.
+	CodeRuleTwice     = mistake("KN0601", "Two rules with the same name")
+	CodeRuleNamespace = mistake("KN0602", "A rule outside Kanon's namespace")
+	CodeClash         = warning("KN0603", "Two rules for the same objects")
 
-	CodeSkippedLookup   Code = "KN0506"
-	CodeUnguardedLookup Code = "KN0507"
-	CodePairedWithOne   Code = "KN0508"
-	CodePairCycle       Code = "KN0509"
+	// What can be found in what a rule deletes.
+	CodePowerfulParent = mistake("KN0720", "A parent that a rule may not delete")
 
-	CodeIgnoreUnknown Code = "KN0530"
-	CodeIgnorePart    Code = "KN0531"
+	// What can be found in how a child is to be created again and rolled out.
+	CodeRecreateLoses = mistake("KN0741", "Recreating a child would delete its contents")
+	CodeIdleRollout   = mistake("KN0742", "A rollout without effect")
+	CodeRolloutShare  = mistake("KN0743", "An invalid maxUnavailable")
+	CodeImmutable     = warning("KN0744", "An immutable field that is computed from what can change")
 
-	CodeUncreatedChild Code = "KN0540"
-	CodeShortLivedJob  Code = "KN0541"
-	CodeFormerState    Code = "KN0542"
-)
+	// What can be found in patches.
+	CodePatchTarget      = mistake("KN0760", "A patch target without a name or a selector, or with both")
+	CodePatchID          = mistake("KN0761", "An id that a patch cannot have")
+	CodePatchIdentity    = mistake("KN0762", "A patch that sets the identity of its target")
+	CodePatchReadsItself = mistake("KN0763", "A patch that reads what it writes")
+	CodePatchSecret      = warning("KN0764", "Values of a Secret that cannot be restored")
 
-// What can be found in what a rule deletes.
-const (
-	CodePowerfulParent Code = "KN0720"
-)
-
-// What can be found in how a child is to be created again and rolled out.
-const (
-	CodeRecreateLoses Code = "KN0741"
-	CodeIdleRollout   Code = "KN0742"
-	CodeRolloutShare  Code = "KN0743"
-	CodeImmutable     Code = "KN0744"
-)
-
-// What can be found among the rules of all sources.
-const (
-	CodeRuleTwice     Code = "KN0601"
-	CodeRuleNamespace Code = "KN0602"
-	CodeClash         Code = "KN0603"
-)
-
-// What can be found in patches.
-const (
-	CodePatchTarget      Code = "KN0760"
-	CodePatchID          Code = "KN0761"
-	CodePatchIdentity    Code = "KN0762"
-	CodePatchReadsItself Code = "KN0763"
-	CodePatchSecret      Code = "KN0764"
-)
-
-// What can be found in the schema of the parent's kind.
-const (
-	CodeShortType   Code = "KN0801"
-	CodeShortMarker Code = "KN0802"
-	CodeKindSchema  Code = "KN0803"
+	// What can be found in the schema of the parent's kind.
+	CodeShortType   = mistake("KN0801", "An unknown type in the schema of a kind")
+	CodeShortMarker = mistake("KN0802", "An invalid marker in the schema of a kind")
+	CodeKindSchema  = mistake("KN0803", "An invalid schema of a kind")
 )
 
 // CodeInfo describes a code.
@@ -188,153 +170,29 @@ type CodeInfo struct {
 	Severity Severity
 }
 
-// Codes lists every code, in order.
-func Codes() []CodeInfo { //nolint:funlen // It is a table.
-	return []CodeInfo{
-		{CodeNotYAML, "The text is not YAML", SeverityError},
-		{CodeNotMapping, "A document is not a mapping", SeverityError},
-		{CodeNoKind, "A document lacks apiVersion or kind", SeverityError},
-		{CodeForeignKind, "A document of another kind", SeverityError},
-		{CodeAPIVersion, "A rule of another version of the language", SeverityError},
-		{CodeBrokenCRD, "An incomplete CustomResourceDefinition", SeverityError},
-		{CodeDuplicateKey, "A duplicate field", SeverityError},
-		{CodeBadScalar, "A value that JSON cannot represent", SeverityError},
-		{CodeBadKey, "A key that is not a string", SeverityError},
-		{CodeBadMerge, "A merge key without a mapping", SeverityError},
-		{CodeEndlessAlias, "An alias that is part of itself", SeverityError},
-		{CodeTooDeep, "Too many levels", SeverityError},
-		{CodeTooManyValues, "Too many values", SeverityError},
-		{CodeMoreErrors, "More errors", SeverityError},
-		{CodeMoreWarnings, "More warnings", SeverityWarning},
-		{CodeTooManyDocs, "Too many documents", SeverityError},
-		{CodeRefusedCRD, "A CustomResourceDefinition that the API server refuses", SeverityError},
+// codes are all codes, in order.
+var codes []CodeInfo //nolint:gochecknoglobals // The declarations above fill it.
 
-		{CodeUnknownField, "An unknown field", SeverityError},
-		{CodeMissingField, "A missing field", SeverityError},
-		{CodeFieldType, "A value of the wrong type", SeverityError},
-		{CodeStrayExpression, "An expression where none is evaluated", SeverityError},
-		{CodeEmpty, "A value is empty", SeverityError},
-		{CodeObjectName, "A name that Kubernetes does not accept", SeverityError},
-		{CodeConditionPrefix, "An invalid condition prefix", SeverityError},
-		{CodeSelector, "An invalid selector", SeverityError},
-		{CodeGroupVersion, "An invalid apiVersion", SeverityError},
-		{CodeParentNamespaces, "Namespaces for a cluster-scoped parent", SeverityError},
-		{CodeConditionType, "An invalid condition type", SeverityError},
-		{CodeReason, "An invalid reason", SeverityError},
-		{CodeNotOneOf, "A value that is not allowed", SeverityError},
-		{CodeDuration, "An invalid duration", SeverityError},
-		{CodeIgnorePath, "An invalid path", SeverityError},
-		{CodeIgnoreIdentity, "A field that cannot be ignored", SeverityError},
-		{CodeIgnoreTwice, "A field is ignored twice", SeverityError},
+// mistake declares the code of findings with which a rule does not compile.
+func mistake(code Code, title string) Code { return declare(CodeInfo{code, title, SeverityError}) }
 
-		{CodeIdleCondition, "A condition without effect", SeverityError},
-		{CodeRandomIdentity, "A random name", SeverityError},
-
-		{CodeUnusableName, "A name that expressions cannot use", SeverityError},
-		{CodeReservedName, "A reserved name", SeverityError},
-		{CodeNameTwice, "A duplicate name", SeverityError},
-		{CodeUnknownName, "An unknown name", SeverityError},
-		{CodeUnknownFunction, "An unknown function", SeverityError},
-		{CodeUnknownChild, "An unknown child", SeverityError},
-		{CodeUnknownVariable, "An unknown variable", SeverityError},
-		{CodeNoMember, "A name is missing after children or variables", SeverityError},
-		{CodeOutOfScope, "A name that cannot be read here", SeverityError},
-		{CodeUnknownLookup, "An unknown lookup", SeverityError},
-		{CodeLookupForm, "A lookup without a name or a selector, or with both", SeverityError},
-		{CodeNotPaired, "each of a child with other items", SeverityError},
-
-		{CodeNotClosed, "An expression is never closed", SeverityError},
-		{CodeEmptyExpression, "An expression is empty", SeverityError},
-		{CodeSyntax, "An expression is not valid CEL", SeverityError},
-		{CodeTypes, "Types do not match", SeverityError},
-		{CodeResultType, "An expression gives the wrong type", SeverityError},
-		{CodeNotText, "A value that cannot be part of text", SeverityError},
-		{CodeStraySpread, "A spread outside a list", SeverityError},
-		{CodeNotExpression, "Not one whole expression", SeverityError},
-		{CodeBadConstant, "A constant that cannot be used", SeverityError},
-		{CodeEnvironment, "The CEL environment is broken", SeverityError},
-		{CodeMovingTime, "A value that changes every second", SeverityError},
-		{CodeUnknownStatus, "A field that spec.status does not render", SeverityError},
-		{CodeTooCostly, "An expression that costs too much", SeverityError},
-		{CodeLooksLike, "Text that looks like an expression", SeverityWarning},
-		{CodeUnknownPath, "A field that the schema does not have", SeverityError},
-		{CodeNeverEqual, "A comparison that always has the same result", SeverityError},
-		{CodeConstant, "A condition that is always the same", SeverityWarning},
-		{CodeOptionalField, "A field that may be missing", SeverityWarning},
-
-		{CodeUnknownKind, "An unknown kind", SeverityError},
-		{CodeUncheckedKind, "A kind that cannot be checked", SeverityWarning},
-		{CodeUnusableKind, "A kind that Kanon cannot work with", SeverityError},
-		{CodeIncomplete, "A template without apiVersion, kind or name", SeverityError},
-		{CodeTemplateType, "A value of the wrong type in a template", SeverityError},
-		{CodeGenerateName, "A template with generateName", SeverityError},
-		{CodeServerField, "A field that a template cannot set", SeverityError},
-		{CodeNamespaceForbid, "A namespace for a cluster-scoped object", SeverityError},
-		{CodeNamespaceRequired, "A namespace is missing", SeverityError},
-		{CodeSameObject, "Two children are the same object", SeverityError},
-		{CodeNoSuchField, "A field that the kind does not have", SeverityError},
-		{CodeFieldForm, "A value of the wrong type for its field", SeverityError},
-		{CodeFieldEnum, "A value that its field does not allow", SeverityError},
-		{CodeFieldFormat, "Text that is not in the field's format", SeverityError},
-		{CodeFieldMissing, "A field that the kind requires", SeverityError},
-		{CodeItemTwice, "Two items of a list have the same key", SeverityError},
-		{CodeFieldResult, "An expression gives the wrong type for its field", SeverityError},
-		{CodeNoStatus, "A status that the parent's kind does not have", SeverityError},
-		{CodeNoSubresource, "A status without a subresource", SeverityWarning},
-		{CodeChildStatus, "A template that sets the status", SeverityError},
-		{CodeSameItem, "All items are the same object", SeverityError},
-		{CodeNoConditions, "Conditions that the parent's kind does not have", SeverityWarning},
-		{CodeLabel, "A label that Kubernetes does not accept", SeverityError},
-		{CodeSelectorLabels, "A selector that does not match the Pods of its template", SeverityError},
-		{CodeNoVolume, "A mount of a volume that the Pod does not have", SeverityError},
-		{CodeRequestAboveLimit, "A request above the limit", SeverityError},
-		{CodeNoSchema, "A kind without a schema", SeverityWarning},
-
-		{CodeChildCycle, "Children depend on each other", SeverityError},
-		{CodeSelfReference, "A child depends on itself", SeverityError},
-		{CodeVariableCycle, "Variables or lookups depend on each other", SeverityError},
-		{CodeSkippedChild, "A child that may be skipped is read", SeverityError},
-		{CodeRecursion, "Children that are parents themselves", SeverityError},
-		{CodeSkippedLookup, "A lookup that may be skipped is read", SeverityError},
-		{CodeUnguardedLookup, "An optional lookup is read without a test", SeverityWarning},
-		{CodePairedWithOne, "sameAs of a child that has no items", SeverityError},
-		{CodePairCycle, "sameAs leads back to itself", SeverityError},
-		{CodeIgnoreUnknown, "An ignored field that the kind does not have", SeverityError},
-		{CodeIgnorePart, "A part that cannot be ignored on its own", SeverityError},
-		{CodeUncreatedChild, "A child that may not be created is read", SeverityError},
-		{CodeShortLivedJob, "A Job that deletes itself is recreated", SeverityWarning},
-		{CodeFormerState, "The state of an object with an earlier name", SeverityWarning},
-
-		{CodeRuleTwice, "Two rules with the same name", SeverityError},
-		{CodeRuleNamespace, "A rule outside Kanon's namespace", SeverityError},
-		{CodeClash, "Two rules for the same objects", SeverityWarning},
-		{CodePowerfulParent, "A parent that a rule may not delete", SeverityError},
-
-		{CodeRecreateLoses, "Recreating a child would delete its contents", SeverityError},
-		{CodeIdleRollout, "A rollout without effect", SeverityError},
-		{CodeRolloutShare, "An invalid maxUnavailable", SeverityError},
-		{CodeImmutable, "An immutable field that is computed from what can change", SeverityWarning},
-
-		{CodeShortType, "An unknown type in the schema of a kind", SeverityError},
-		{CodeShortMarker, "An invalid marker in the schema of a kind", SeverityError},
-		{CodeKindSchema, "An invalid schema of a kind", SeverityError},
-
-		{CodePatchTarget, "A patch target without a name or a selector, or with both", SeverityError},
-		{CodePatchID, "An id that a patch cannot have", SeverityError},
-		{CodePatchIdentity, "A patch that sets the identity of its target", SeverityError},
-		{CodePatchReadsItself, "A patch that reads what it writes", SeverityError},
-		{CodePatchSecret, "Values of a Secret that cannot be restored", SeverityWarning},
-	}
+// warning declares the code of findings with which a rule runs.
+func warning(code Code, title string) Code {
+	return declare(CodeInfo{code, title, SeverityWarning})
 }
 
-// severity is that of the table in Codes, which is too long to search for each finding.
+func declare(info CodeInfo) Code {
+	codes = append(codes, info)
+	return info.Code
+}
+
+// Codes lists every code, in order.
+func Codes() []CodeInfo { return slices.Clone(codes) }
+
 func (c Code) severity() Severity {
-	switch c {
-	case CodeMoreWarnings, CodeLooksLike, CodeConstant, CodeOptionalField, CodeUncheckedKind,
-		CodeNoSubresource, CodeNoConditions, CodeNoSchema, CodeUnguardedLookup, CodeShortLivedJob,
-		CodePatchSecret, CodeClash, CodeImmutable, CodeFormerState:
-		return SeverityWarning
-	default:
+	i, found := slices.BinarySearchFunc(codes, c, func(info CodeInfo, c Code) int { return cmp.Compare(info.Code, c) })
+	if !found {
 		return SeverityError
 	}
+	return codes[i].Severity
 }

@@ -17,12 +17,3 @@ func TestCodes(t *testing.T) {
 		last, titles[info.Title] = info.Code, true
 	}
 }
-
-func TestSeverityIsThatOfTheTable(t *testing.T) {
-	t.Parallel()
-	for _, info := range Codes() {
-		if got := info.Code.severity(); got != info.Severity {
-			t.Errorf("%s has severity %s, want %s", info.Code, got, info.Severity)
-		}
-	}
-}

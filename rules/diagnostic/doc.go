@@ -24,5 +24,5 @@
 //
 // list.go collects, span.go finds what a finding is about in its line, finding.go has the values, printer.go writes them, suggest.go finds
 // the name that was meant, and codes.go lists all codes. A new code goes at the end of its
-// area in codes.go, with a title, and into docs/findings.md, with its messages.
+// area in codes.go, with its title, and into docs/findings.md, with its messages.
 package diagnostic

@@ -155,8 +155,7 @@ func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 }
 
 // Matches says whether the rule is for this parent, as far as spec.parent.when
-// says. The error says why that is not known: it is a *WaitingError when the
-// expression reads what is not there yet.
+// says. The error, a *MatchError, says why that is not known.
 func (e *Evaluation) Matches() (bool, error) {
 	e.session.Begin()
 	if e.prog.Parent.When == nil {
@@ -166,37 +165,20 @@ func (e *Evaluation) Matches() (bool, error) {
 	if p == nil {
 		return ok, nil
 	}
-	p = p.Under("spec.parent.when")
-	if p.Verdict == template.Waits {
-		return false, &WaitingError{Path: p.Path, Message: p.Message}
-	}
-	return false, &EvaluationError{Path: p.Path, Message: p.Message, Advice: p.Advice}
+	return false, &MatchError{Problem: problemOf(p.Under("spec.parent.when")), Waits: p.Verdict == template.Waits}
 }
 
-// WaitingError is an expression that reads what is not there yet.
-type WaitingError struct {
-	// Path is the place in the rule.
-	Path    string
-	Message string
-}
+// MatchError is why it is not known whether a rule is for a parent.
+type MatchError struct {
+	Problem
 
-// Error gives the place and what is missing.
-func (e *WaitingError) Error() string { return e.Path + ": " + e.Message }
-
-// EvaluationError is an expression that has no value and will have none before
-// the rule or what it reads is changed.
-type EvaluationError struct {
-	// Path is the place in the rule.
-	Path    string
-	Message string
-	// Advice is what the author of the rule can do about it; may be empty.
-	Advice string
+	// Waits is true where the expression reads what is not there yet. Else it will have no
+	// value before the rule or what it reads is changed.
+	Waits bool
 }
 
 // Error gives the place and what is wrong.
-func (e *EvaluationError) Error() string {
-	return e.Path + ": " + template.WithAdvice(e.Message, e.Advice)
-}
+func (e *MatchError) Error() string { return e.Path + ": " + e.Text() }
 
 // Next gives every node that can be written now, in an order in which each
 // comes after those that it needs. It is empty when nothing more can. A node
@@ -232,6 +214,7 @@ func (e *Evaluation) toWrite(i int) Rendered {
 	out := Rendered{
 		Node: child.ID, Objects: make([]*unstructured.Unstructured, 0, len(n.items)),
 		Kept: n.uncreated, Guarded: child.guarded() || child.Rollout != nil, Partial: n.partial,
+		items: make([]*item, 0, len(n.items)), generates: len(child.Generated) > 0,
 	}
 	for j := range n.items {
 		it := &n.items[j]
@@ -245,33 +228,13 @@ func (e *Evaluation) toWrite(i int) Rendered {
 			}
 			continue
 		}
-		out.Objects = append(out.Objects, it.object)
-		out.repairs = append(out.repairs, it.awaits)
-		if len(child.Generated) > 0 {
-			out.fresh = append(out.fresh, it.fresh)
-		}
-		if child.Renews() {
-			out.renewals = append(out.renewals, it.renewal)
-		}
+		out.Objects, out.items = append(out.Objects, it.object), append(out.items, it)
 	}
 	return out
 }
 
 // canGo says whether all that a child needs is settled.
-func (e *Evaluation) canGo(i int) bool {
-	child := e.prog.Children[i]
-	for _, j := range child.Needs {
-		if !e.nodes[j].state.settled() {
-			return false
-		}
-	}
-	for _, j := range child.WaitsFor {
-		if !e.nodes[j].state.settled() {
-			return false
-		}
-	}
-	return true
-}
+func (e *Evaluation) canGo(i int) bool { return e.unsettledNeed(i) < 0 }
 
 // dependencyNotReady says which of the children that a child depends on is not ready, and why; nil where all are.
 func (e *Evaluation) dependencyNotReady(i int) *template.Problem {
@@ -289,8 +252,7 @@ func (e *Evaluation) dependencyNotReady(i int) *template.Problem {
 // stop ends a node without any objects.
 func (e *Evaluation) stop(i int, p *template.Problem) {
 	n := &e.nodes[i]
-	n.problem, n.items, n.partial = p, nil, true
-	n.state = stopped(p)
+	n.problem, n.items, n.partial, n.state = p, nil, true, stopped(p)
 }
 
 // stopped is the phase of a node that ended with a problem.
@@ -426,25 +388,29 @@ func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 		}
 	case nodePending:
 		o.State, o.HoldPrune = StateWaiting, true
-		p = template.Waiting("waits for %s", e.unsettledNeed(i))
+		need := i
+		if first := e.unsettledNeed(i); first >= 0 {
+			need = first
+		}
+		p = template.Waiting("waits for %s", e.prog.Children[need].ID)
 	}
 	if p != nil {
-		o.Path, o.Message, o.Advice, o.KindMissing = p.Path, p.Message, p.Advice, p.KindMissing
+		o.Problem = problemOf(p)
 	}
 	return o
 }
 
-// unsettledNeed is the first child that i needs and nothing is known of.
-func (e *Evaluation) unsettledNeed(i int) string {
+// unsettledNeed is the first child that i needs and nothing is known of; -1: none.
+func (e *Evaluation) unsettledNeed(i int) int {
 	child := e.prog.Children[i]
 	for _, needs := range [][]int{child.Needs, child.WaitsFor} {
 		for _, j := range needs {
 			if !e.nodes[j].state.settled() {
-				return e.prog.Children[j].ID
+				return j
 			}
 		}
 	}
-	return child.ID
+	return -1
 }
 
 // duration is what requeueAfter or minInterval says; null and optional.none() say

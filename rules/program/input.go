@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/celenv/run"
@@ -69,12 +68,7 @@ type Query struct {
 	// Lookup is the id.
 	Lookup string
 	GVK    schema.GroupVersionKind
-	// Namespace is empty for a cluster-scoped kind, and with AllNamespaces.
-	Namespace     string
-	AllNamespaces bool
-	// Name names one object. Empty: all that Selector selects.
-	Name     string
-	Selector labels.Selector
+	Target
 }
 
 // Absence says why objects of a kind can neither be read nor written now.

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -190,7 +191,7 @@ func (l *Lookup) place(field string) string {
 // query is what one item of a lookup asks for. What is rendered never widens it:
 // only what the rule says without an expression means all.
 func (e *Evaluation) query(l *Lookup, s *scope) (Query, *template.Problem) {
-	q := Query{Lookup: l.ID, GVK: l.GVK, AllNamespaces: l.AllNamespaces && l.Namespaced, Selector: l.Selector}
+	q := Query{Lookup: l.ID, GVK: l.GVK, Target: Target{AllNamespaces: l.AllNamespaces && l.Namespaced, Selector: l.Selector}}
 	var p *template.Problem
 	if q.Namespace, p = e.queryNamespace(l, s); p != nil {
 		return q, p.In(l.place("namespace"))
@@ -246,8 +247,5 @@ func sortedObjects(objects []*unstructured.Unstructured) []any {
 
 // byName orders objects of one kind by namespace and name.
 func byName(a, b *unstructured.Unstructured) int {
-	if c := strings.Compare(a.GetNamespace(), b.GetNamespace()); c != 0 {
-		return c
-	}
-	return strings.Compare(a.GetName(), b.GetName())
+	return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
 }

@@ -51,12 +51,9 @@ type Rendered struct {
 	// Partial is true where items of a forEach are left out because they wait
 	// or failed: the node's objects that are not in Objects must not be pruned.
 	Partial bool
-	// repairs says of which of Objects only drift is to be repaired.
-	repairs []bool
-	// renewals are those of Objects; nil where the node asks for none.
-	renewals []Renewal
-	// fresh are those of Objects; nil where the node generates nothing.
-	fresh [][][]string
+	// items are those of Objects, and generates is true where the node generates fields.
+	items     []*item
+	generates bool
 }
 
 // Awaiting is an object that is to be changed once what its node depends on is ready.
@@ -68,27 +65,17 @@ type Awaiting struct {
 
 // Repairs says whether one of Objects, by its index, is only to be repaired where others changed it: it is rendered as it was
 // when it was last applied, and what it depends on is not ready. If it turns out not to exist, it must not be created.
-func (r *Rendered) Repairs(i int) bool { return r.repairs[i] }
+func (r *Rendered) Repairs(i int) bool { return r.items[i].awaits }
 
 // Generates says whether the objects have fields that are generated once.
-func (r *Rendered) Generates() bool { return r.fresh != nil }
+func (r *Rendered) Generates() bool { return r.generates }
 
 // Fresh are the paths in one of Objects, by its index, of fields that were generated because the
 // live object that the Reader gave lacks them: they may be written to exactly that version of it.
-func (r *Rendered) Fresh(i int) [][]string {
-	if r.fresh == nil {
-		return nil
-	}
-	return r.fresh[i]
-}
+func (r *Rendered) Fresh(i int) [][]string { return r.items[i].fresh }
 
 // Renewal says whether one of Objects, by its index, is to be deleted and created again.
-func (r *Rendered) Renewal(i int) Renewal {
-	if r.renewals == nil {
-		return RenewalByPolicy
-	}
-	return r.renewals[i]
-}
+func (r *Rendered) Renewal(i int) Renewal { return r.items[i].renewal }
 
 // State says what became of a node in one evaluation.
 type State string
@@ -114,17 +101,9 @@ type NodeOutcome struct {
 	// Ready is true for a node that is Applied and whose objects are all
 	// ready, and for one that is Skipped.
 	Ready bool
-	// Path is the place in the rule that Message speaks of, below the child:
-	// template.spec.replicas, when, forEach[0].in. Empty when it is the child as a whole.
-	Path string
-	// Message says why the node is not Applied, or why it is not ready. It
-	// stays the same as long as the cause does.
-	Message string
-	// Advice is what the author of the rule can do about it; may be empty.
-	Advice string
-	// KindMissing is true where the node waits because a kind is missing: its own, or
-	// that of a lookup that it reads.
-	KindMissing bool
+	// Problem says why the node is not Applied, or why it is not ready. Its path is below the
+	// child: template.spec.replicas, when, forEach[0].in. Empty when it is the child as a whole.
+	Problem
 	// Failed is true where an object of a node that is not ready has failed: as it is, it
 	// does not become ready. It is for a node that is Applied and has no readyWhen.
 	Failed bool
@@ -136,15 +115,19 @@ type NodeOutcome struct {
 	HoldPrune bool
 }
 
-// Text is the message with the advice.
-func (o NodeOutcome) Text() string { return template.WithAdvice(o.Message, o.Advice) }
-
 // Problem is a place in a rule and what is the matter there.
 type Problem struct {
-	Path    string
+	Path string
+	// Message stays the same as long as the cause does.
 	Message string
 	// Advice is what the author of the rule can do about it; may be empty.
 	Advice string
+	// KindMissing is true where a kind is missing: that of a child, a patch, or a lookup that it reads.
+	KindMissing bool
+}
+
+func problemOf(p *template.Problem) Problem {
+	return Problem{Path: p.Path, Message: p.Message, Advice: p.Advice, KindMissing: p.KindMissing}
 }
 
 // Text is the message with the advice.
@@ -229,19 +212,14 @@ type PatchOutcome struct {
 	// State is StateApplied where all that the patch sets is known, else
 	// StateSkipped, StateWaiting or StateFailed.
 	State State
-	// Path, Message and Advice are those of a NodeOutcome.
-	Path, Message, Advice string
-	// KindMissing is true where it waits because a kind is missing.
-	KindMissing bool
+	// Problem says why it is not Applied.
+	Problem
 	// Contributions say what is to be set where, in the order of the items.
 	Contributions []Contribution
 	// Unknown is true where it is not known of all items which objects they are for:
 	// what the parent contributed to any object before must stay.
 	Unknown bool
 }
-
-// Text is the message with the advice.
-func (o PatchOutcome) Text() string { return template.WithAdvice(o.Message, o.Advice) }
 
 // Contribution is what one item of a patch sets in one object, or in all that a
 // selector selects.
@@ -253,7 +231,7 @@ type Contribution struct {
 	Object *unstructured.Unstructured
 }
 
-// Target names the objects that a contribution is for.
+// Target names the objects that a lookup reads, or that a contribution is for.
 type Target struct {
 	// Namespace is empty for a cluster-scoped kind, and with AllNamespaces.
 	Namespace     string
@@ -294,7 +272,7 @@ func (o *Outcome) note(p *template.Problem) {
 	case template.Waits:
 		o.StatusWaiting = append(o.StatusWaiting, p.Error())
 	case template.Fails:
-		o.StatusFailed = append(o.StatusFailed, Problem{Path: p.Path, Message: p.Message, Advice: p.Advice})
+		o.StatusFailed = append(o.StatusFailed, problemOf(p))
 	case template.Skips:
 	}
 }

@@ -64,7 +64,7 @@ func (o *PatchOutcome) stop(p *template.Problem) {
 	if p.Verdict == template.Waits {
 		o.State = StateWaiting
 	}
-	o.Path, o.Message, o.Advice, o.KindMissing = p.Path, p.Message, p.Advice, p.KindMissing
+	o.Problem = problemOf(p)
 }
 
 // contribute adds what one item sets. set is false where its when is false, and
@@ -101,10 +101,7 @@ func (e *Evaluation) targetOf(patch *Patch, s *scope) (Target, *template.Problem
 		return Target{Namespace: e.object.GetNamespace(), Name: e.object.GetName()}, nil
 	}
 	q, p := e.query(patch.Target, s)
-	if p != nil {
-		return Target{}, p
-	}
-	return Target{Namespace: q.Namespace, AllNamespaces: q.AllNamespaces, Name: q.Name, Selector: q.Selector}, nil
+	return q.Target, p
 }
 
 func (e *Evaluation) renderContribution(patch *Patch, s *scope) (*unstructured.Unstructured, *template.Problem) {

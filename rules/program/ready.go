@@ -64,7 +64,7 @@ func (e *Evaluation) WhyNotReady(node string, object *unstructured.Unstructured)
 	if p == nil {
 		return Problem{}
 	}
-	return Problem{Path: p.Path, Message: p.Message, Advice: p.Advice}
+	return problemOf(p)
 }
 
 // itemNotReady says why one object is not ready. What readyWhen cannot say yet

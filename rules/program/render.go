@@ -127,7 +127,7 @@ func (e *Evaluation) renderExisting(child *Child, it *item) {
 		return
 	case it.fate == fateWritten && (it.renewal.IsDue() || e.reader.Outdated(child.ID, it.object, it.before)):
 		it.fate, it.live, it.postponed = fateKept, it.before, true
-	case it.fate == fateWritten:
+	case it.fate == fateWritten && child.Renews():
 		it.renewal = RenewalBarred
 	}
 	it.awaits = true

@@ -1,4 +1,4 @@
-package shortschema
+package shortschema_test
 
 import (
 	"encoding/json"
@@ -12,11 +12,12 @@ import (
 
 	"kanon.dev/kanon/definitions"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/shortschema"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
 // read makes the schema of the field spec of a text, which may have types beside it.
-func read(t *testing.T, text string) (schema map[string]any, columns []Column, findings string) {
+func read(t *testing.T, text string) (schema map[string]any, columns []shortschema.Column, findings string) {
 	t.Helper()
 	src := yamltree.New("rule.yaml", []byte(text))
 	var list diagnostic.List
@@ -25,7 +26,7 @@ func read(t *testing.T, text string) (schema map[string]any, columns []Column, f
 		t.Fatal(finding)
 	}
 	root := src.Build(nodes[0], &list)
-	r := NewReader(src, root.Get("types"), list.Report)
+	r := shortschema.NewReader(src, root.Get("types"), list.Report)
 	r.CheckTypes()
 	schema = r.Object(root.Get("spec"), "spec")
 	for _, f := range list.Findings(src.LineAt) {

@@ -87,7 +87,7 @@ func foreignField(path, name string) (target, hint string) {
 	case "resources":
 		return "children", "the objects that a rule creates belong in spec.children"
 	case "schema":
-		return "", "spec.parent names the kind, and a CustomResourceDefinition belongs beside the rule, as a document of its own"
+		return "", "the schema of the parent's kind belongs in spec.parent.schema"
 	case "sameAs":
 		return "", "write forEach: {sameAs: …}, with the id of the child whose items it has"
 	case "includeWhen":

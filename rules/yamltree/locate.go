@@ -1,6 +1,8 @@
 package yamltree
 
 import (
+	"cmp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -145,32 +147,10 @@ func (c *cursor) doubleQuoted() int {
 	digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[rest[1]]
 	c.col += min(2+digits, len(rest))
 	if digits == 0 {
-		return map[byte]int{'N': 2, '_': 2, 'L': 3, 'P': 3}[rest[1]] + b2i(strings.IndexByte("N_LP", rest[1]) < 0)
+		return cmp.Or(map[byte]int{'N': 2, '_': 2, 'L': 3, 'P': 3}[rest[1]], 1)
 	}
-	var r rune
-	for _, d := range rest[2:min(2+digits, len(rest))] {
-		r = r<<4 | hexValue(d)
-	}
-	return max(utf8.RuneLen(r), 1)
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func hexValue(d rune) rune {
-	switch {
-	case d >= '0' && d <= '9':
-		return d - '0'
-	case d >= 'a' && d <= 'f':
-		return d - 'a' + 10
-	case d >= 'A' && d <= 'F':
-		return d - 'A' + 10
-	}
-	return 0
+	r, _ := strconv.ParseUint(rest[2:min(2+digits, len(rest))], 16, 31) // the parser has read it
+	return max(utf8.RuneLen(rune(r)), 1)
 }
 
 // intoBlock moves forward in a block string. It matches the value with the lines.

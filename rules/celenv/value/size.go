@@ -30,38 +30,44 @@ func TextLength(val ref.Val) int64 {
 // CountParts counts the values in a value down from left, and reports whether that
 // was enough.
 func CountParts(val any, left *int) bool {
-	if *left--; *left < 0 {
-		return false
-	}
+	*left--
+	return *left >= 0 && eachPart(val, func(_ int64, part any) bool { return CountParts(part, left) })
+}
+
+// eachPart calls do with the values right in a value, each with the bytes that its place takes. It ends where do returns false,
+// and reports whether it came to the end.
+func eachPart(val any, do func(place int64, part any) bool) bool {
 	switch v := val.(type) {
 	case map[string]any:
-		for _, field := range v {
-			if !CountParts(field, left) {
+		for name, field := range v {
+			if !do(EntryBytes+int64(len(name)), field) {
 				return false
 			}
 		}
 	case []any:
 		for _, item := range v {
-			if !CountParts(item, left) {
+			if !do(ItemBytes, item) {
 				return false
 			}
 		}
 	case *jsonMap:
-		return CountParts(v.fields, left)
+		return do(0, v.fields)
+	case *madeMap:
+		return do(0, v.fields)
 	case *jsonList:
-		return CountParts(v.items, left)
+		return do(0, v.items)
 	case *types.Optional:
-		return !v.HasValue() || CountParts(v.GetValue(), left)
+		return !v.HasValue() || do(0, v.GetValue())
 	case traits.Mapper:
 		for it := v.Iterator(); it.HasNext() == types.True; {
-			field, _ := v.Find(it.Next())
-			if !CountParts(field, left) {
+			key := it.Next()
+			if field, _ := v.Find(key); !do(EntryBytes+ValueBytes+TextLength(key), field) {
 				return false
 			}
 		}
 	case traits.Lister:
 		for it := v.Iterator(); it.HasNext() == types.True; {
-			if !CountParts(it.Next(), left) {
+			if !do(ItemBytes, it.Next()) {
 				return false
 			}
 		}
@@ -112,9 +118,7 @@ func Held(val ref.Val, made int64) int64 {
 
 // Occupies counts the bytes of a value down from left, and ends where none are left.
 func Occupies(val any, left *int64) {
-	if *left -= ValueBytes; *left < 0 {
-		return
-	}
+	*left -= ValueBytes
 	switch v := val.(type) {
 	case string:
 		*left -= int64(len(v))
@@ -122,42 +126,15 @@ func Occupies(val any, left *int64) {
 		*left -= int64(len(v))
 	case types.Bytes:
 		*left -= int64(len(v))
-	case map[string]any:
-		for name, field := range v {
-			if *left -= EntryBytes + int64(len(name)); *left < 0 {
-				return
+	default:
+		if *left < 0 {
+			return
+		}
+		eachPart(val, func(place int64, part any) bool {
+			if *left -= place; *left >= 0 {
+				Occupies(part, left)
 			}
-			Occupies(field, left)
-		}
-	case []any:
-		for _, item := range v {
-			if *left -= ItemBytes; *left < 0 {
-				return
-			}
-			Occupies(item, left)
-		}
-	case *jsonMap:
-		Occupies(v.fields, left)
-	case *madeMap:
-		Occupies(v.fields, left)
-	case *jsonList:
-		Occupies(v.items, left)
-	case *types.Optional:
-		if v.HasValue() {
-			Occupies(v.GetValue(), left)
-		}
-	case traits.Mapper:
-		for it := v.Iterator(); *left >= 0 && it.HasNext() == types.True; {
-			key := it.Next()
-			field, _ := v.Find(key)
-			*left -= EntryBytes
-			Occupies(key, left)
-			Occupies(field, left)
-		}
-	case traits.Lister:
-		for it := v.Iterator(); *left >= 0 && it.HasNext() == types.True; {
-			*left -= ItemBytes
-			Occupies(it.Next(), left)
-		}
+			return *left >= 0
+		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"kanon.dev/kanon/follow"
 	"kanon.dev/kanon/installed"
 	"kanon.dev/kanon/listing"
+	"kanon.dev/kanon/rules/program"
 )
 
 // Listing prints rules, or the objects of one.
@@ -32,6 +33,8 @@ type Listing struct {
 
 	reader *installed.Reader
 	rule   *installed.Rule
+	// program is the rule once it was compiled.
+	program *program.Program
 }
 
 // Nouns of the objects of a rule.
@@ -94,13 +97,17 @@ func (g *Listing) parent(ctx context.Context, object *unstructured.Unstructured)
 
 func (g *Listing) children(ctx context.Context) (listing.List, error) {
 	children, err := g.reader.Children(ctx, g.rule, g.Query)
+	if err == nil {
+		err = g.judge(ctx, children)
+	}
 	return installed.ChildList(children, g.Where.AllNamespaces, time.Now()), err
 }
 
-func (g *Listing) child(_ context.Context, object *unstructured.Unstructured) listing.List {
+func (g *Listing) child(ctx context.Context, object *unstructured.Unstructured) listing.List {
 	var children []installed.Child
 	if child, ok := g.rule.ChildOf(object); ok {
 		children = append(children, child)
+		_ = g.judge(ctx, children) // if the cluster has no answer now, the kind has
 	}
 	return installed.ChildList(children, g.Where.AllNamespaces, time.Now())
 }

@@ -1,0 +1,93 @@
+package inventory
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/installed"
+	"kanon.dev/kanon/livepreview"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
+)
+
+// maxJudged is for how many parents readyWhen is evaluated: each takes some requests. The other children are judged by their kind.
+const maxJudged = 100
+
+// judge says of children whose node has a readyWhen whether they are ready, as Kanon does and as kanon trace shows it.
+func (g *Listing) judge(ctx context.Context, children []installed.Child) error {
+	compiled, err := g.compiled(ctx)
+	if err != nil || compiled == nil {
+		return err
+	}
+	byParent := make(map[types.UID][]*installed.Child)
+	for i := range children {
+		child := &children[i]
+		at, ok := compiled.ByID[child.Owner.Node]
+		if !ok || compiled.Children[at].ReadyWhen == nil || child.Object.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if uid := child.Owner.Parent.UID; byParent[uid] != nil || len(byParent) < maxJudged {
+			byParent[uid] = append(byParent[uid], child)
+		}
+	}
+	previewer := livepreview.New(livepreview.Options{
+		Client: g.Client, Kinds: g.kinds, Program: compiled, Namespace: g.kanonNamespace(), Now: time.Now(),
+	})
+	for _, of := range byParent {
+		if err := g.judgeOf(ctx, previewer, compiled, of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compiled is the rule; nil if the cluster has no text of it, or one with mistakes, or if no child has a readyWhen.
+func (g *Listing) compiled(ctx context.Context) (*program.Program, error) {
+	if g.rule.Decoded == nil || g.rule.State == installed.Refused {
+		return nil, nil
+	}
+	if g.program == nil {
+		compiled, _, err := g.rule.Compile(ctx, g.kinds, g.kanonNamespace(), template.Limits{})
+		if err != nil || compiled == nil {
+			return nil, err
+		}
+		g.program = compiled
+	}
+	if !slices.ContainsFunc(g.program.Children, func(c *program.Child) bool { return c.ReadyWhen != nil }) {
+		return nil, nil
+	}
+	return g.program, nil
+}
+
+// judgeOf judges the children of one parent. Nothing is known of those whose parent does not exist.
+func (g *Listing) judgeOf(ctx context.Context, previewer *livepreview.Previewer, compiled *program.Program, children []*installed.Child) error {
+	ref := children[0].Owner.Parent
+	resource, err := g.reader.Resource(compiled.Parent.GVK, ref.Namespace)
+	if err != nil {
+		return err
+	}
+	parent, err := resource.Get(ctx, ref.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && parent.GetUID() != ref.UID:
+		return nil
+	case err != nil:
+		return err
+	}
+	made, err := previewer.Preview(ctx, parent)
+	if err != nil {
+		return err
+	}
+	for _, child := range children {
+		if problem, known := made.NotReady(identity.Of(child.Object)); known {
+			child.Judge(strings.TrimPrefix(problem.Path+": "+problem.Text(), ": "))
+		}
+	}
+	return nil
+}

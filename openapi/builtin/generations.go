@@ -1,0 +1,24 @@
+package builtin
+
+import (
+	_ "embed" // generations.txt
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+//go:generate go test -run TestGenerations . -update
+
+// generationsText has the kinds of Kubernetes whose objects have metadata.generation, one a line.
+//
+//go:embed generations.txt
+var generationsText string
+
+var generations = sync.OnceValue(func() sets.Set[string] { //nolint:gochecknoglobals // read once, and never changed
+	return sets.New(strings.Fields(generationsText)...)
+})
+
+// HasGeneration tells whether the API server sets metadata.generation in objects of a kind of Kubernetes. Those of custom kinds have it.
+func HasGeneration(kind schema.GroupKind) bool { return generations().Has(kind.String()) }
