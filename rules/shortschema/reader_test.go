@@ -29,7 +29,7 @@ func read(t *testing.T, text string) (schema map[string]any, columns []shortsche
 	r := shortschema.NewReader(src, root.Get("types"), list.Report)
 	r.CheckTypes()
 	schema = r.Object(root.Get("spec"), "spec")
-	for _, f := range list.Findings(src.LineAt) {
+	for _, f := range list.Findings(src) {
 		findings += f.String() + "\n"
 	}
 	return schema, r.Columns(), findings

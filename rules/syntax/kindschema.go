@@ -190,8 +190,10 @@ func (d *decoder) column(n *yamltree.Node, i int, reader *shortschema.Reader, ve
 		"type": func(n *yamltree.Node) { made["type"] = d.word(n, path+".type", language.Column().Words("type")) },
 		"priority": func(n *yamltree.Node) {
 			made["priority"] = n.Value
-			if _, ok := n.Value.(int64); !ok {
+			if priority, ok := n.Value.(int64); !ok {
 				d.report(n, diagnostic.CodeFieldType, "%s.priority must be a whole number, and is %s", path, n.What())
+			} else if priority < 0 {
+				d.report(n, diagnostic.CodeFieldType, "%s.priority must be a whole number from 0, and is %d", path, priority)
 			}
 		},
 	})
