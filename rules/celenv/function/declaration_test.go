@@ -36,7 +36,7 @@ func TestEveryFunctionIsDeclared(t *testing.T) {
 		t.Errorf("%d functions, want 150 at the least", len(overloads))
 	}
 	known := map[string][]string{}
-	for _, line := range strings.Split(strings.TrimSpace(knownOverloads), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(knownOverloads), "\n") {
 		name, ids, _ := strings.Cut(line, ": ")
 		known[name] = strings.Fields(ids)
 	}
