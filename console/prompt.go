@@ -22,6 +22,8 @@ type Prompt struct {
 	// Err is for findings, and for what is known of a value besides.
 	Err   io.Writer
 	Color bool
+	// History has the lines of earlier prompts, and gets those of this one; nil for the lines of this prompt alone.
+	History *History
 }
 
 // ErrFailed says that an expression had no value for a reason, which was printed.
@@ -101,6 +103,9 @@ func (p *Prompt) Run(terminal *os.File) error {
 		io.Reader
 		io.Writer
 	}{terminal, p.Out}, "> ")
+	if p.History != nil {
+		t.History = p.History
+	}
 	t.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
 		if key != '\t' {
 			return "", 0, false

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/guard"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/listing"
 )
 
 // Summary counts what changes for several parents, and asks the prune guard about it as if the rule were a new revision.
@@ -122,15 +122,8 @@ var verbs = map[Action][2]string{ //nolint:gochecknoglobals // a table
 }
 
 func (c counted) say(n int) string {
-	kind := c.kind.Kind
 	if n == 1 {
-		return "1 " + kind + " " + verbs[c.action][0]
+		return "1 " + c.kind.Kind + " " + verbs[c.action][0]
 	}
-	plural, _ := meta.UnsafeGuessKindToResource(c.kind) // only its ending counts, which needs no cluster
-	if ending, ok := strings.CutPrefix(plural.Resource, strings.ToLower(kind)); ok {
-		kind += ending
-	} else {
-		kind = strings.TrimSuffix(kind, "y") + "ies"
-	}
-	return fmt.Sprintf("%d %s %s", n, kind, verbs[c.action][1])
+	return fmt.Sprintf("%d %s %s", n, listing.Plural(c.kind), verbs[c.action][1])
 }

@@ -2,6 +2,7 @@ package trace_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -238,4 +239,63 @@ func TestChanges(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of many objects of one kind of which there is nothing to say, one line tells how many there are.
+func TestFolded(t *testing.T) {
+	t.Parallel()
+	root := &trace.Node{Role: trace.Parent, Kind: "WebApp", Name: "front", State: trace.NotReady}
+	set := &trace.Node{Role: trace.Owned, APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "front", State: trace.Ready}
+	root.Children = []*trace.Node{set, {Role: trace.Child, APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy", Name: "p", State: trace.Ready, Rule: "web", ID: "policy"}}
+	pod := func(name string, state trace.State) {
+		set.Children = append(set.Children, &trace.Node{Role: trace.Owned, APIVersion: "v1", Kind: "Pod", Name: name, State: state})
+	}
+	for name := range strings.FieldsSeq("a b c d e f g") {
+		pod(name, trace.Ready)
+	}
+	pod("h", trace.NotReady)
+	for name := range strings.FieldsSeq("i j k l m") { // not more than are shown
+		pod(name, trace.Ready)
+	}
+	set.Children[3].Notes = []trace.Note{{Source: trace.FromEvent, Text: "is pulled"}} // d, of which there is something to say
+	for all, want := range map[bool]string{
+		true:  "a b c d e f g h i j k l m",
+		false: "a b c d e f g h i j k l m",
+	} {
+		var out strings.Builder
+		if err := root.Write(&out, trace.Tree, trace.Style{All: all}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(names(out.String()), " "); got != want {
+			t.Errorf("all %t: %s, want %s", all, got, want)
+		}
+	}
+	set.Children[3].Notes = nil
+	for all, want := range map[bool]string{
+		true:  "a b c d e f g h i j k l m",
+		false: "a b c (and 4 more ready Pods) h i j k l m",
+	} {
+		var out strings.Builder
+		if err := root.Write(&out, trace.Wide, trace.Style{All: all}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(names(out.String()), " "); got != want {
+			t.Errorf("all %t: %s, want %s\n%s", all, got, want, out.String())
+		}
+	}
+	var out strings.Builder
+	if err := root.Write(&out, trace.JSON, trace.Style{}); err != nil || strings.Count(out.String(), `"Pod"`) != 13 {
+		t.Errorf("%v: programs get each object:\n%s", err, out.String())
+	}
+}
+
+// names are those of the Pods in a tree, and what stands for others.
+func names(tree string) (all []string) {
+	for _, m := range regexp.MustCompile(`Pod/(\w+)|… (and \d+ more ready \w+)`).FindAllStringSubmatch(tree, -1) {
+		if m[2] != "" {
+			m[1] = "(" + m[2] + ")"
+		}
+		all = append(all, m[1])
+	}
+	return all
 }

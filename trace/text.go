@@ -15,6 +15,8 @@ type Style struct {
 	// Width is how many characters a line has; zero: any number. What is longer goes on in the next line.
 	Width int
 	Color bool
+	// All shows each object, also where many of one kind are ready.
+	All bool
 	// Now is the time at which ages are counted.
 	Now time.Time
 }
@@ -97,6 +99,8 @@ func wide(root *Node, s Style) string {
 func (n *Node) title(namespace string) string {
 	title := n.Kind
 	switch {
+	case n.Kind == "":
+		return n.Name
 	case n.Name != "":
 		title += "/" + n.Name
 	case n.Selector != "":

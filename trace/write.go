@@ -32,25 +32,29 @@ func Formats() []string {
 // Write writes the tree. The error says that there is no such format, or that the writer failed.
 func (n *Node) Write(w io.Writer, format Format, s Style) error {
 	var out string
+	whole := n
+	if !s.All {
+		n = n.folded()
+	}
 	switch format {
 	case Tree:
 		out = text(n, s)
 	case Wide:
 		out = wide(n, s)
 	case JSON:
-		data, err := json.MarshalIndent(n, "", "  ")
+		data, err := json.MarshalIndent(whole, "", "  ")
 		if err != nil {
 			return fmt.Errorf("write the tree as JSON: %w", err)
 		}
 		out = string(data) + "\n"
 	case YAML:
-		data, err := yaml.Marshal(n)
+		data, err := yaml.Marshal(whole)
 		if err != nil {
 			return fmt.Errorf("write the tree as YAML: %w", err)
 		}
 		out = string(data)
 	case Dot, Mermaid:
-		return n.graph().Write(w, graph.Format(format))
+		return whole.graph().Write(w, graph.Format(format))
 	default:
 		return fmt.Errorf("there is no format %q: choose one of %s", format, strings.Join(Formats(), ", "))
 	}

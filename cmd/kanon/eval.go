@@ -22,8 +22,9 @@ import (
 // evalOptions are the flags of kanon eval.
 type evalOptions struct {
 	workbench.Options
-	now    string
-	output string
+	now     string
+	output  string
+	history string
 }
 
 func newEvalCommand() *cobra.Command {
@@ -34,7 +35,9 @@ func newEvalCommand() *cobra.Command {
 		Long: `Evaluate an expression as a rule does, and print its value as YAML; its type and its
 cost go to standard error. EXPR is an expression without ${ and }, or a template with
 ${…} in it. Without EXPR, lines of standard input are evaluated one by one; on a terminal
-that is a prompt, with history, completion and :help.
+that is a prompt, with history, completion and :help. The history is what you typed, in a
+file that only you can read: no values, and no line that begins with a blank. --history ''
+keeps none.
 
 --parent gives the parent: a file, or KIND/NAME in the cluster. With --rule, expressions
 know the names of the rule: variables, lookups, children, observed. It is a file, or, for
@@ -77,6 +80,8 @@ command is called wrongly.`,
 	flags.StringVar(&o.Child, "child", "", "child of the rule whose names expressions know, too")
 	flags.IntVar(&o.Item, "item", 0, "item of the child's forEach, from 0")
 	flags.StringVar(&o.now, "now", "", "the time that expressions see, in RFC 3339; default: the time it is")
+	flags.StringVar(&o.history, "history", console.HistoryPath(), "file with the lines of earlier prompts; empty: none")
+	flags.Lookup("history").DefValue = "in $XDG_STATE_HOME or ~/.local/state"
 	flags.StringVarP(&o.output, "output", "o", "", strings.Join(evalFormats(), ", ")+", with the type and the cost; default: the value")
 	flags.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the parent in the cluster; default: that of the kubeconfig")
 	flags.StringVar(&o.KanonNamespace, "kanon-namespace", engine.DefaultNamespace, "Kanon's own namespace")
@@ -123,7 +128,17 @@ func (o *evalOptions) ask(cmd *cobra.Command, p *console.Prompt, args []string) 
 	if _, err := fmt.Fprintln(cmd.ErrOrStderr(), p.Session.Greeting()); err != nil {
 		return fmt.Errorf("print the greeting: %w", err)
 	}
-	return p.Run(in)
+	history, err := console.OpenHistory(o.history)
+	if err != nil { // what was typed before is no reason not to evaluate
+		_ = terminal.Warn(cmd.ErrOrStderr(), []string{err.Error()})
+		history = &console.History{}
+	}
+	p.History = history
+	err = p.Run(in)
+	if failed := history.Err(); failed != nil {
+		_ = terminal.Warn(cmd.ErrOrStderr(), []string{failed.Error()})
+	}
+	return err
 }
 
 // check finds what is wrong with the flags.

@@ -33,6 +33,7 @@ type traceOptions struct {
 	output string
 	files  []string
 	watch  bool
+	all    bool
 	limits template.Limits
 }
 
@@ -48,6 +49,9 @@ expression that waits and what for, the object that has the name, conditions, Ev
 
 The rules are those of the cluster, evaluated now, as Kanon does. Nothing is changed.
 Rules in files of Kanon's process are not in the cluster: name them with -f.
+
+Of many objects of one kind that are ready, such as Pods, the tree has three and their
+number; --all shows each.
 
 KIND is as kubectl takes it: a kind, its plural, its short name, with .GROUP if several
 have it. KIND/NAME in one word works too.
@@ -90,6 +94,7 @@ command is called wrongly, and 3 when the cluster does not answer.`,
 	flags.StringVarP(&o.live.Namespace, "namespace", "n", "", "namespace of the object; default: that of the kubeconfig")
 	flags.StringVarP(&o.output, "output", "o", string(trace.Tree), strings.Join(trace.Formats(), ", "))
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with rules that only Kanon's process has; repeatable")
+	flags.BoolVar(&o.all, "all", false, "show each object, also where many of one kind are ready")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "go on and show what changes, until the object is deleted")
 	o.live.AddCluster(cmd)
 	rulefiles.AddLimits(flags, &o.limits)
@@ -171,7 +176,7 @@ func (o *traceOptions) show(cmd *cobra.Command, tracer *trace.Tracer, host strin
 	defer done()
 	style := func() trace.Style {
 		width, _ := terminal.Size(out)
-		return trace.Style{Width: width, Color: terminal.HasColors(out), Now: time.Now()}
+		return trace.Style{Width: width, Color: terminal.HasColors(out), All: o.all, Now: time.Now()}
 	}
 	if o.watch {
 		screen := &trace.Screen{Out: out, Format: trace.Format(o.output), Style: style}

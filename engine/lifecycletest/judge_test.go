@@ -120,7 +120,7 @@ func (m *model) judgeOther(id identity, obj *unstructured.Unstructured) []string
 		return nil
 	}
 	if id.kind == item || id.kind == hub {
-		if m.parents[id.name] == nil && !m.lingers() {
+		if m.parents[id.name] == nil && !m.lingers(id.name) {
 			return []string{fmt.Sprintf("%s was deleted and is still there, with finalizers %v", id, obj.GetFinalizers())}
 		}
 		return nil
@@ -139,7 +139,7 @@ func (m *model) stays(id identity, u unit) bool {
 	if r.orphans && strings.HasSuffix(id.name, "-s") {
 		return true
 	}
-	if strings.HasSuffix(id.name, "-"+lastWords) && (m.orphaned[u.parent] || m.lingers() || r.text == nil) {
+	if strings.HasSuffix(id.name, "-"+lastWords) && (m.orphaned[u.parent] || m.lingers(u.parent) || r.text == nil) {
 		return true
 	}
 	switch m.mode(u) {
@@ -152,19 +152,15 @@ func (m *model) stays(id identity, u unit) bool {
 	}
 }
 
-// lingers tells whether something may keep a deleted parent.
-func (m *model) lingers() bool {
+// lingers tells whether something may keep a parent that was deleted. A child that somebody keeps does so only where the deletion
+// waits for the end of children: in the foreground, and of a rule that finalizes.
+func (m *model) lingers(parent string) bool {
 	for _, t := range m.tracks {
-		if t.blocked {
+		if t.blocked && t.parent == parent && (m.foreground[parent] || m.rules[t.slot].finalized) {
 			return true
 		}
 	}
-	for name := range m.parents {
-		if m.inLimbo(name) {
-			return true
-		}
-	}
-	return false
+	return m.inLimbo(parent)
 }
 
 // judgeStatus compares what a rule says in a parent's status, which is also how

@@ -82,6 +82,8 @@ type rule struct {
 	// unties is true once a text had nodes of which the objects are untied, and
 	// renamed once the rule had another name.
 	unties, renamed bool
+	// finalized is true once a text had spec.finalize.
+	finalized bool
 	// orphans is true once a text had nodes that leave their objects behind.
 	orphans bool
 }
@@ -118,8 +120,8 @@ type model struct {
 	// targeted is true while there is the object that rules patch.
 	targeted bool
 	orders   *orders
-	// orphaned are the parents of which one was deleted with orphaning.
-	orphaned map[string]bool
+	// orphaned are the parents of which one was deleted with orphaning, and foreground those of which one was in the foreground.
+	orphaned, foreground map[string]bool
 	// moved is true once the namespace's label changed since the last rest.
 	moved bool
 }
@@ -128,7 +130,7 @@ func newModel(n names) *model {
 	m := &model{
 		names: n, parents: make(map[string]*parent), rules: make(map[string]*rule), tracks: make(map[identity]*track),
 		strangers: make(map[identity]types.UID), prod: true, kinds: make(map[string]string),
-		orders: newOrders(), orphaned: make(map[string]bool),
+		orders: newOrders(), orphaned: make(map[string]bool), foreground: make(map[string]bool),
 	}
 	for _, slot := range slots {
 		m.rules[slot] = &rule{name: n.prefix + slot, names: []string{n.prefix + slot}}

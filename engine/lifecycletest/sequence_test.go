@@ -331,6 +331,7 @@ func (s *sequence) deleteParent(name string, policy metav1.DeletionPropagation) 
 	s.note("delete %s, %s", name, policy)
 	born := s.model.parents[name].born
 	s.model.parents[name] = nil
+	s.model.foreground[name] = s.model.foreground[name] || policy == metav1.DeletePropagationForeground
 	if policy == metav1.DeletePropagationOrphan {
 		s.model.orphaned[name] = true
 		for _, id := range s.model.childrenOf(name) {

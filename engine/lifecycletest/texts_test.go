@@ -88,6 +88,7 @@ func (s *sequence) writeRule(slot string, r *revision, broken bool) error {
 	}
 	known.text, known.broken = r, broken
 	known.deletes = known.deletes || r.delete
+	known.finalized = known.finalized || r.finalizes
 	known.unties = known.unties || r.finalizes || slices.ContainsFunc(r.nodes, func(nd node) bool { return nd.loose(slot) })
 	known.orphans = known.orphans || slices.ContainsFunc(r.nodes, func(nd node) bool { return nd.orphan })
 	if broken && s.lane.end == nil {

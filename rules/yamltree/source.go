@@ -78,15 +78,11 @@ func (s *Source) Inner(holder *Node) *Source {
 
 // text joins lines, each with its end.
 func (s *Source) text(first, last int) string {
-	var b strings.Builder
-	for i := first; i < last; i++ {
-		b.WriteString(s.lines[i])
-		b.WriteString(s.ends[i])
-	}
+	text := s.TextOf(document{first, last})
 	if last > first && s.ends[last-1] == "" {
-		b.WriteString("\n")
+		text += "\n"
 	}
-	return b.String()
+	return text
 }
 
 // At is the position of a node.

@@ -1,9 +1,6 @@
 package function
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/google/cel-go/common/functions"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -39,9 +36,10 @@ const (
 // zoneUnits is about what it costs to read a zone.
 const zoneUnits = 100
 
-// Declaration says of a function, and of each way to call it, what a call takes. One
-// call cannot be interrupted, so both are known before it is made. A function that is
-// not declared cannot be in the environment: a test compares the two.
+// Declaration says of a function what a call takes, in whatever way it is called. One
+// call cannot be interrupted, so that is known before it is made. A function that is
+// not declared, or can be called in a new way, cannot be in the environment: a test
+// compares it with the declarations.
 type Declaration struct {
 	cost CostClass
 	// bytes is the most that the value takes that a call gives.
@@ -52,8 +50,6 @@ type Declaration struct {
 	limits func(args ...ref.Val) ref.Val
 	// charges is true for a function that computes itself what a call costs.
 	charges bool
-	// overloads are the ids of the ways to call it.
-	overloads []string
 }
 
 // MakesLong reports whether the values are as long as the arguments let them be.
@@ -81,28 +77,27 @@ func declarations() map[string]Declaration {
 	all := map[string]Declaration{}
 	for _, table := range [][]row{coreFunctions(), conversions(), textFunctions(), listFunctions(), optionalFunctions(), numberFunctions(), kubernetesFunctions()} {
 		for _, r := range table {
-			all[r.function] = Declaration{cost: r.cost, bytes: r.bytes, longest: r.longest, limits: r.limits, overloads: strings.Fields(r.overloads)}
+			for _, function := range r.functions {
+				all[function] = Declaration{cost: r.cost, bytes: r.bytes, longest: r.longest, limits: r.limits}
+			}
 		}
 	}
 	for _, fn := range ownFunctions() {
-		d := Declaration{cost: fn.class, bytes: fn.bytes, longest: fn.longest, limits: fn.limits, charges: fn.cost != nil}
-		for _, s := range fn.signatures {
-			d.overloads = append(d.overloads, s.id)
-		}
-		all[fn.name] = d
+		all[fn.name] = Declaration{cost: fn.class, bytes: fn.bytes, longest: fn.longest, limits: fn.limits, charges: fn.cost != nil}
 	}
 	return all
 }
 
-// row is a line of a table of declarations.
+// row is a line of a table of declarations: of functions that take the same.
 type row struct {
-	function  string
+	functions names
 	cost      CostClass
 	bytes     bound
 	longest   int
 	limits    func(args ...ref.Val) ref.Val
-	overloads string
 }
+
+type names []string
 
 // within makes a call of a function refuse, before it does anything, what its
 // declaration does not allow.
@@ -167,36 +162,6 @@ func (d Declaration) tooLong(name string, arg ref.Val) ref.Val {
 		return types.NewErr("%s takes at most %d bytes", name, d.longest)
 	}
 	return nil
-}
-
-// mismatches lists what the declarations lack of an environment, and what they have
-// too much.
-func mismatches(all map[string]Declaration, overloads map[string][]string) []string {
-	var wrong []string
-	for function, ids := range overloads {
-		known := map[string]bool{}
-		for _, id := range all[function].overloads {
-			known[id] = true
-		}
-		for _, id := range ids {
-			if !known[id] {
-				wrong = append(wrong, fmt.Sprintf("%s, as %s, is not declared", function, id))
-			}
-			delete(known, id)
-		}
-		for id := range known {
-			wrong = append(wrong, fmt.Sprintf("%s is declared as %s, and cannot be called like that", function, id))
-		}
-		if d := all[function]; len(d.overloads) > 0 && (d.cost == 0 || d.bytes.fixed == 0) {
-			wrong = append(wrong, function+" is declared without a cost class or a bound of bytes")
-		}
-	}
-	for function := range all {
-		if _, ok := overloads[function]; !ok {
-			wrong = append(wrong, function+" is declared, and there is no such function")
-		}
-	}
-	return wrong
 }
 
 // Units is what it costs to work on an argument.

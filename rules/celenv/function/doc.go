@@ -3,9 +3,9 @@
 // A call cannot be interrupted. So each function of the environment has a declaration, which bounds a call before it is
 // made: how the time grows with the arguments (CostClass), how many bytes the value takes at most, how long a text may
 // be, and which arguments are refused. A test compares the declarations with the environment, so that an update of
-// cel-go cannot bring in a function without bounds.
+// cel-go cannot bring in a function without bounds, or another way to call one (testdata/overloads.txt).
 //
-//	{"split", costChecked, splits(), 0, limitSplit, "string_split_string string_split_string_int"},
+//	{names{"split"}, costChecked, splits(), 0, limitSplit},
 //
 // says that split works on its whole text, makes a list as long as splits counts, and is refused by limitSplit where
 // that would be too long.

@@ -96,12 +96,7 @@ func depth(val any, above int) int {
 func textUnits(args ...ref.Val) uint64 {
 	units := uint64(0)
 	for _, arg := range args {
-		switch v := arg.(type) {
-		case types.String:
-			units += uint64(len(v)) / BytesPerUnit
-		case types.Bytes:
-			units += uint64(len(v)) / BytesPerUnit
-		}
+		units += costReads.Units(arg)
 	}
 	return units
 }

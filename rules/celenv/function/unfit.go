@@ -8,39 +8,27 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// unfit is what text is of which a function makes nothing; empty for functions that are no conversions of text.
-func unfit(name string) string {
-	switch name {
-	case "int":
-		return "no integer"
-	case "uint":
-		return "no integer that is 0 or more"
-	case "double":
-		return "no number"
-	case "bool":
-		return "neither true nor false"
-	case "timestamp":
-		return value.NoTime
-	case "duration":
-		return value.NoDuration
-	case "quantity":
-		return "no quantity, such as 500m or 2Gi"
-	case "ip":
-		return "no IP address"
-	case "cidr":
-		return "no range of addresses, such as 10.0.0.0/8"
-	case "url":
-		return "no absolute URL or path"
-	case "semver":
-		return "no version, such as 1.2.3"
+// unfit is what text is of which a conversion makes nothing.
+func unfit() map[string]string {
+	return map[string]string{
+		"int":       "no integer",
+		"uint":      "no integer that is 0 or more",
+		"double":    "no number",
+		"bool":      "neither true nor false",
+		"timestamp": value.NoTime,
+		"duration":  value.NoDuration,
+		"quantity":  "no quantity, such as 500m or 2Gi",
+		"ip":        "no IP address",
+		"cidr":      "no range of addresses, such as 10.0.0.0/8",
+		"url":       "no absolute URL or path",
+		"semver":    "no version, such as 1.2.3",
 	}
-	return ""
 }
 
 // namingUnfitText has the errors of a conversion of text name the text.
 func namingUnfitText(name string, b *functions.Overload) *functions.Overload {
-	found := unfit(name)
-	if found == "" {
+	found, converts := unfit()[name]
+	if !converts {
 		return b
 	}
 	naming := *b
