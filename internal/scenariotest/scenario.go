@@ -127,7 +127,7 @@ func documentsOf(path string) ([][]byte, error) {
 		return nil, fmt.Errorf("read objects: %w", err)
 	}
 	var documents [][]byte
-	for _, document := range strings.Split(string(data), "\n---\n") {
+	for document := range strings.SplitSeq(string(data), "\n---\n") {
 		text, err := utilyaml.ToJSON([]byte(document))
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", path, err)
