@@ -153,6 +153,14 @@ func runExamples(cluster *kanontest.Cluster, client kubernetes.Interface, kubeco
 	}
 	cluster.Patch(storefront, `{"spec": {"autoscaling": {"maxReplicas": 5}}}`)
 	cluster.Await(autoscaler, func(*unstructured.Unstructured) error { return nil })
+	// A change of values is an update, as long as nobody else has written to the child.
+	cluster.Patch(kanontest.Ref("samplecontroller.k8s.io/v1alpha1", "Foo", "example-foo"), `{"spec": {"replicas": 2}}`)
+	cluster.AwaitMatch(kanontest.Object(cluster, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: example-foo}
+spec: {replicas: 2}
+`))
 
 	for _, child := range children {
 		putRight(cluster, child)
