@@ -108,7 +108,7 @@ func (v *Version) TypeAt(path string) string {
 			"creationTimestamp": formatted("date-time"), "generation": map[string]any{"type": "integer"},
 		}},
 	}}
-	for _, step := range strings.SplitSeq(strings.TrimPrefix(path, "."), ".") {
+	for step := range strings.SplitSeq(strings.TrimPrefix(path, "."), ".") {
 		properties, _ := schema["properties"].(map[string]any)
 		schema, _ = properties[step].(map[string]any)
 	}

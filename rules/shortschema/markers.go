@@ -223,7 +223,7 @@ func setEnum(f *made, value string) error {
 		f.schema["enum"] = values
 		return nil
 	}
-	for _, one := range strings.SplitSeq(value, ",") {
+	for one := range strings.SplitSeq(value, ",") {
 		one = strings.TrimSpace(one)
 		switch n, isNumber := numberOf(one); {
 		case one == "":
@@ -256,7 +256,7 @@ func setKeys(f *made, value string) error {
 	}
 	required, _ := items["required"].([]any)
 	var keys []any
-	for _, key := range strings.SplitSeq(value, ",") {
+	for key := range strings.SplitSeq(value, ",") {
 		key = strings.TrimSpace(key)
 		of, ok := fields[key].(map[string]any)
 		if !ok {

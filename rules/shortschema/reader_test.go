@@ -238,7 +238,7 @@ func TestMistakes(t *testing.T) {
 		"a cycle":              {"f: A\ntypes: {A: {b: B}, B: {a: A}}", `type A contains itself (A → B → A): a schema has an end; write object where it would begin anew [KN0801]`},
 		"a type's name":        {"f: string\ntypes: {string: integer}", `string is a type of every schema: Text; give your type another name [KN0801]`},
 		"an unused type":       {"f: string\ntypes: {A: strng}", `3:12: error: unknown type "strng"; did you mean "string"? [KN0801]`},
-		"a set of objects":     {"f: \"[]P | uniqueItems\"\ntypes: {P: {a: string}}", "2:13: error: uniqueItems is for a list of text, numbers or booleans: write uniqueBy=NAME for objects [KN0802]"},
+		"a set of objects":     {"f: \"[]P | uniqueItems\"\ntypes: {P: {a: string}}", "2:24: error: uniqueItems is for a list of text, numbers or booleans: write uniqueBy=NAME for objects [KN0802]"},
 		"any value, immutable": {"f: any | immutable", "immutable is not for any value, which the API server cannot compare"},
 		"any value, validated": {"f: '[]any | validation=\"true\"'", "validation is not for any value, which the API server cannot compare"},
 		"message alone":        {"f: string | message=a", `message belongs behind the validation that it is about`},
