@@ -176,6 +176,7 @@ func (k *kind) check(ctx context.Context, object, old *unstructured.Unstructured
 		reasons = append(reasons, k.unknownField(name))
 	}
 	wrong := validation.ValidateCustomResource(nil, object.Object, k.schema)
+	wrong = append(wrong, objectmeta.Validate(ctx, nil, object.Object, k.structural, false)...)
 	wrong = append(wrong, listtype.ValidateListSetsAndMaps(nil, k.structural, object.Object)...)
 	if len(wrong) == 0 {
 		var before any
