@@ -31,6 +31,8 @@ type publisher struct {
 	known map[string]*operator.Operator
 	// planner decides which rules run.
 	planner *removal.Planner
+	// awaiting has the rules whose informers fill before the engine leads.
+	awaiting map[string]*operator.Operator
 }
 
 func newPublisher(e *Engine) *publisher {
@@ -43,6 +45,10 @@ func newPublisher(e *Engine) *publisher {
 // publish makes the rules that run, and the removals of rules, the operators that run. It starts and stops informers accordingly.
 func (p *publisher) publish(ctx context.Context, c *catalog.Catalog) {
 	e := p.engine
+	if !e.leads() {
+		p.standby(ctx, c)
+		return
+	}
 	if loaded, _ := e.records.IsLoaded(); loaded && e.keys.Keyring() != nil {
 		p.publishRules(ctx, c)
 	} // otherwise the records and the keys notify the inbox when they have been read
@@ -52,6 +58,7 @@ func (p *publisher) publish(ctx context.Context, c *catalog.Catalog) {
 func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 	e, log, all := p.engine, logr.FromContextOrDiscard(ctx), c.Rules()
 	e.recordPaused(all)
+	p.dropAwaiting(all)
 	before := e.running.Load()
 	var ops, started []*operator.Operator
 	for _, run := range p.planner.Runs(c, all) {
