@@ -108,7 +108,7 @@ PGOPORT ?= 6061
 pgo: KANON_BUILD = -trimpath
 pgo: bin/kanon bin/controlplane bin/kanonbench ## Record what kanon run does in a benchmark, for profile-guided optimisation (cmd/kanon/default.pgo)
 	@bin/kanonbench run --load plain=2000 --rounds 1 --engines kanon --rest 2s --singles 10 \
-		--controlplane bin/controlplane --kanon-arg --pprof=127.0.0.1:$(PGOPORT) --out /dev/null & bench=$$!; \
+		--controlplane bin/controlplane --kanon-arg --metrics-bind-address=127.0.0.1:$(PGOPORT) --kanon-arg --metrics-secure=false --out /dev/null & bench=$$!; \
 	until curl -sf -o cmd/kanon/default.pgo 'http://127.0.0.1:$(PGOPORT)/debug/pprof/profile?seconds=$(or $(PGOSECONDS),30)'; do \
 		kill -0 $$bench || exit 1; sleep 0.2; done; \
 	wait $$bench; go tool pprof -top -nodecount 5 cmd/kanon/default.pgo

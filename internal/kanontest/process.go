@@ -32,7 +32,7 @@ type Process struct {
 // when the test has failed.
 func Start(tb testing.TB, args ...string) *Process {
 	tb.Helper()
-	p, err := Launch(exec.Command(Binary(tb), args...)) //nolint:noctx // ended by Stop
+	p, err := Launch(exec.Command(Binary(tb), WithoutPorts(args)...)) //nolint:noctx // ended by Stop
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -48,6 +48,14 @@ func Start(tb testing.TB, args ...string) *Process {
 		tb.Fatal(err)
 	}
 	return p
+}
+
+// WithoutPorts has kanon run open no port that the arguments do not name: another one may have it.
+func WithoutPorts(args []string) []string {
+	if len(args) == 0 || args[0] != "run" {
+		return args
+	}
+	return append([]string{"run", "--health-probe-bind-address=0", "--metrics-bind-address=0"}, args[1:]...)
 }
 
 // Launch starts a command that runs kanon and follows what it writes, which counts
