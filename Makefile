@@ -21,7 +21,7 @@ FUZZPACKAGES := ./rules/... ./engine/... ./wire/... ./cmd/kanon
 
 .PHONY: help
 help: ## List the targets
-	@awk -F':.*## ' '/^[a-z\/-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z\/.-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: bin/kanon bin/controlplane ## Build bin/kanon and bin/controlplane
@@ -70,6 +70,11 @@ format: ## Format all Go code
 .PHONY: crd
 crd: ## Write the fields of a rule into the CustomResourceDefinition of Rule objects
 	go test ./ruleschema -run '^TestDefinition$$' -update
+	$(MAKE) install.yaml
+
+.PHONY: install.yaml
+install.yaml: bin/controlplane ## Write deploy/base as one file, deploy/install.yaml
+	KANON_CONTROLPLANE='$(CURDIR)/bin/controlplane' go test ./deploy -run '^TestInstallManifest$$' -update
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (default 30s)

@@ -60,7 +60,7 @@ func TestBase(t *testing.T) {
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: kanon}
-status: {observedGeneration: 1, replicas: 1, readyReplicas: 1, availableReplicas: 1}
+status: {observedGeneration: 1, replicas: 2, readyReplicas: 2, availableReplicas: 2}
 `))
 	})
 	t.Run("the namespace refuses what is not restricted", func(t *testing.T) {
@@ -72,6 +72,9 @@ status: {observedGeneration: 1, replicas: 1, readyReplicas: 1, availableReplicas
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "restricted") {
 			t.Errorf("a Pod that says nothing of its security is answered with %v", err)
 		}
+	})
+	t.Run("requests about the Lease have a priority of their own", func(t *testing.T) {
+		checkPriority(t, client, kubeconfigOf(t, client, plane.Config))
 	})
 	t.Run("every example runs with the rights that are granted", func(t *testing.T) {
 		runExamples(cluster.For(t), client, kubeconfigOf(t, client, plane.Config))

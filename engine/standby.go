@@ -77,14 +77,13 @@ func (p *publisher) standby(ctx context.Context, c *catalog.Catalog) {
 	p.awaiting = next
 }
 
-// dropAwaiting releases, once the engine leads, the informers of rules that have gone since they began to fill. Those of the others
-// are taken over by the operators, which want the same.
-func (p *publisher) dropAwaiting(all []catalog.Rule) {
-	for _, rule := range all {
-		delete(p.awaiting, rule.ID)
-	}
+// dropAwaiting releases, once the engine leads, the informers of rules that do not run. Those of the others are taken over by the
+// operators, which want the same.
+func (p *publisher) dropAwaiting(running *operator.Set) {
 	for id := range p.awaiting {
-		p.engine.monitors.Watch(id)
+		if running.ByID[id] == nil {
+			p.engine.monitors.Watch(id)
+		}
 	}
 	p.awaiting = nil
 }

@@ -55,6 +55,8 @@ type Options struct {
 	Workers int
 	Limits  template.Limits
 	Serving Serving
+	// Verbosity is that of the log, which is served.
+	Verbosity *Verbosity
 	// Election is who of several Kanons writes; nil: there is no other one.
 	Election *Election
 	// Version is that of Kanon, for the metrics.
@@ -76,6 +78,7 @@ type Manager struct {
 	events      record.EventSink
 	metrics     *metrics.Registry
 	serving     Serving
+	verbosity   *Verbosity
 	// config is how to reach the cluster for what is not the engine's.
 	config *rest.Config
 	// elector is nil where there is no election.
@@ -127,6 +130,7 @@ func New(o Options) (*Manager, error) {
 		serving:     o.Serving,
 		config:      o.Config,
 		elector:     elector,
+		verbosity:   o.Verbosity,
 	}
 	limits := o.Limits
 	memory := shareMemory(debug.SetMemoryLimit(-1), &limits)

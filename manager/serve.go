@@ -129,10 +129,12 @@ func newReviews(config *rest.Config) (*serving.Reviews, error) {
 	return serving.NewReviews(tokens.TokenReviews(), access.SubjectAccessReviews()), nil
 }
 
-// debugHandler serves the metrics, and Go's profiles under /debug/pprof/.
+// debugHandler serves the metrics, the verbosity of the log, and Go's profiles under /debug/pprof/.
 func (m *Manager) debugHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", m.metrics.Handler())
+	mux.Handle("GET /debug/flags/v", m.verbosity)
+	mux.Handle("PUT /debug/flags/v", m.verbosity)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)

@@ -30,15 +30,20 @@ type Registry struct {
 
 // New makes a registry for a version of Kanon.
 func New(version string) *Registry {
+	r := &Registry{own: prometheus.NewRegistry(), counts: newCounts()}
+	r.own.MustRegister(newBuildInfo(version), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.own.MustRegister(r.all()...)
+	return r
+}
+
+// newBuildInfo is the metric with the version of Kanon.
+func newBuildInfo(version string) prometheus.Collector {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "kanon_build_info", Help: "Always 1; the labels have the version of Kanon and of Go.",
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 	})
 	build.Set(1)
-	r := &Registry{own: prometheus.NewRegistry(), counts: newCounts()}
-	r.own.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	r.own.MustRegister(r.all()...)
-	return r
+	return build
 }
 
 // Observe has the figures of an engine among the metrics. It may be called once.

@@ -93,6 +93,6 @@ func (s *Server) Run(ctx context.Context) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close()
 	}
-	<-done
+	_ = <-done // http.ErrServerClosed
 	return err
 }

@@ -152,7 +152,7 @@ func TestServerWithCertificateFiles(t *testing.T) {
 	go func() { ended <- server.Run(ctx) }()
 	go func() { files.Run(ctx); ended <- nil }()
 	names := func() string {
-		connection, err := new(tls.Dialer).DialContext(ctx, "tcp", server.Address()) //nolint:contextcheck // the one of the test
+		connection, err := new(tls.Dialer).DialContext(ctx, "tcp", server.Address())
 		if err == nil {
 			_ = connection.Close()
 		}

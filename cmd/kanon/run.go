@@ -94,7 +94,7 @@ is called wrongly or no cluster is configured.`,
 // declareServing declares the flags of what is served. They have the names that they have in Kubernetes' controllers.
 func (o *runOptions) declareServing(flags *pflag.FlagSet) {
 	flags.StringVar(&o.serving.Health, "health-probe-bind-address", ":8081", "address that serves /livez and /readyz; 0: none")
-	flags.StringVar(&o.serving.Metrics, "metrics-bind-address", ":8443", "address that serves /metrics and /debug/pprof/; 0: none")
+	flags.StringVar(&o.serving.Metrics, "metrics-bind-address", ":8443", "address that serves /metrics, /debug/pprof/ and /debug/flags/v; 0: none")
 	flags.BoolVar(&o.secure, "metrics-secure", true, "serve metrics by HTTPS to those who may get that path in the cluster; false: by HTTP to all, on loopback")
 	flags.StringVar(&o.serving.CertificateFile, "tls-cert-file", "", "file with the certificate for metrics, followed when it changes; default: a self-signed one")
 	flags.StringVar(&o.serving.KeyFile, "tls-private-key-file", "", "file with the key of that certificate")
@@ -144,8 +144,9 @@ func (o *runOptions) validate() error {
 
 // run runs the engine until ctx ends.
 func (o *runOptions) run(ctx context.Context) error {
-	log := manager.NewLogger(os.Stderr, o.logFormat, o.verbosity) // standard output stays free
-	klog.SetLogger(log.WithName("client-go"))                     // client-go logs through klog where it has no context
+	verbosity := manager.NewVerbosity(o.verbosity)
+	log := manager.NewLogger(os.Stderr, o.logFormat, verbosity) // standard output stays free
+	klog.SetLogger(log.WithName("client-go"))                   // client-go logs through klog where it has no context
 	ctx = logr.NewContext(ctx, log)
 
 	config, err := o.cluster.Config()
@@ -158,7 +159,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	m, err := manager.New(manager.Options{
 		Config: config, Namespace: o.namespace, Rules: o.rules, Workers: o.workers, Limits: o.limits, Serving: o.serving,
-		Election: election, Version: version.String(),
+		Verbosity: verbosity, Election: election, Version: version.String(),
 	})
 	if err != nil {
 		return err

@@ -103,6 +103,15 @@ func (p *Process) AwaitLog(pattern *regexp.Regexp) (line string, err error) {
 	}
 }
 
+// Signal sends a signal.
+func (p *Process) Signal(signal syscall.Signal) error { return p.command.Process.Signal(signal) }
+
+// Wait waits for the end. The error is nil if the exit code is 0.
+func (p *Process) Wait() error {
+	<-p.done
+	return p.err
+}
+
 // Stop sends SIGTERM, as Kubernetes does, and waits for the end. The error is
 // nil when kanon ended in time with exit code 0 and no goroutine's stack in its
 // log. It may be called again.
