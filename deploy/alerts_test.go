@@ -15,6 +15,9 @@ import (
 	"kanon.dev/kanon/metrics"
 )
 
+// nameLabel is the label with the name of a metric.
+const nameLabel = "__name__"
+
 // others are metrics that Kanon serves and that are not its own.
 const others = `^(up|leader_election_master_status|rest_client_requests_total|rest_client_request_duration_seconds|workqueue_depth|workqueue_queue_duration_seconds|process_resident_memory_bytes|process_cpu_seconds_total|go_goroutines)$`
 
@@ -27,7 +30,7 @@ func checkQuery(t *testing.T, where, query string) {
 		return
 	}
 	for _, matchers := range parser.ExtractSelectors(expression) {
-		name := matchers[slices.IndexFunc(matchers, func(m *labels.Matcher) bool { return m.Name == labels.MetricName })].Value
+		name := matchers[slices.IndexFunc(matchers, func(m *labels.Matcher) bool { return m.Name == nameLabel })].Value
 		for _, suffix := range []string{"_bucket", "_count", "_sum"} {
 			name = strings.TrimSuffix(name, suffix)
 		}
@@ -36,7 +39,7 @@ func checkQuery(t *testing.T, where, query string) {
 			t.Errorf("%s names %s, which Kanon does not serve", where, name)
 		}
 		for _, m := range matchers {
-			if known && m.Name != labels.MetricName && m.Name != "le" && !slices.Contains(own, m.Name) {
+			if known && m.Name != nameLabel && m.Name != "le" && !slices.Contains(own, m.Name) {
 				t.Errorf("%s selects %s by %s, which it does not have", where, name, m.Name)
 			}
 		}

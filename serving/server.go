@@ -93,6 +93,8 @@ func (s *Server) Run(ctx context.Context) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close()
 	}
-	_ = <-done // http.ErrServerClosed
+	if served := <-done; !errors.Is(served, http.ErrServerClosed) {
+		return errors.Join(err, served)
+	}
 	return err
 }
