@@ -5,6 +5,7 @@ package deploy_test
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,7 +61,7 @@ func TestBase(t *testing.T) {
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: kanon}
-status: {observedGeneration: 1, replicas: 1, readyReplicas: 1, availableReplicas: 1}
+status: {observedGeneration: 1, replicas: 2, readyReplicas: 2, availableReplicas: 2}
 `))
 	})
 	t.Run("the namespace refuses what is not restricted", func(t *testing.T) {
@@ -72,6 +73,9 @@ status: {observedGeneration: 1, replicas: 1, readyReplicas: 1, availableReplicas
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "restricted") {
 			t.Errorf("a Pod that says nothing of its security is answered with %v", err)
 		}
+	})
+	t.Run("requests about the Lease have a priority of their own", func(t *testing.T) {
+		checkPriority(t, client, kubeconfigOf(t, client, plane.Config))
 	})
 	t.Run("examples run with the rights that are granted", func(t *testing.T) {
 		runExamples(cluster.For(t), client, kubeconfigOf(t, client, plane.Config))
@@ -126,8 +130,9 @@ func runExamples(cluster *kanontest.Cluster, client kubernetes.Interface, kubeco
 	if err != nil {
 		cluster.Fatal(err)
 	}
-	args := append(deployment.Spec.Template.Spec.Containers[0].Args, "--kubeconfig", kubeconfig)
+	args := append(deployment.Spec.Template.Spec.Containers[0].Args, "--kubeconfig", kubeconfig, "--metrics-bind-address=127.0.0.1:0")
 	kanon := kanontest.Start(cluster, args...)
+	readMetrics(cluster, client, kanon)
 	all := loadExamples(cluster)
 
 	for _, e := range all { // before there are the kinds: rules wait for them
@@ -195,6 +200,28 @@ spec: {replicas: 2}
 		if (strings.Contains(line, `"level":"ERROR"`) && !refused && !cutOff) || strings.Contains(line, "forbidden") {
 			cluster.Errorf("kanon complains: %s", line)
 		}
+	}
+}
+
+// readMetrics reads the metrics as a ServiceAccount may that has the role for it, which takes Kanon's own rights to review that.
+func readMetrics(cluster *kanontest.Cluster, client kubernetes.Interface, kanon *kanontest.Process) {
+	cluster.Helper()
+	cluster.Apply(
+		kanontest.Object(cluster.TB, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: prometheus, namespace: default}}"),
+		kanontest.Object(cluster.TB, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: prometheus}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: kanon-metrics-reader}
+subjects: [{kind: ServiceAccount, name: prometheus, namespace: default}]
+`))
+	token, err := client.CoreV1().ServiceAccounts("default").CreateToken(cluster.Context(), "prometheus", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		cluster.Fatal(err)
+	}
+	code, body := kanon.Fetch(cluster.TB, "metrics", "/metrics", token.Status.Token)
+	if code != http.StatusOK || !strings.Contains(body, "\ngo_goroutines ") {
+		cluster.Errorf("the metrics: %d %s", code, body)
 	}
 }
 
