@@ -37,6 +37,8 @@ const (
 type DefinitionWriter struct {
 	client dynamic.ResourceInterface
 	queue  *Queue[string]
+	// mayWrite tells whether definitions are applied, and not only compared. Retry says that they are from now on.
+	mayWrite func() bool
 	// arrived is called when something was applied, or refused.
 	arrived func()
 
@@ -47,14 +49,16 @@ type DefinitionWriter struct {
 }
 
 // NewDefinitionWriter starts goroutines, which end when Run returns. arrived is called when
-// something was applied or refused.
-func NewDefinitionWriter(counter *activity.Counter, client dynamic.Interface, arrived func()) *DefinitionWriter {
+// something was applied or refused. While mayWrite is false, definitions are compared with
+// those of the cluster and not applied.
+func NewDefinitionWriter(counter *activity.Counter, client dynamic.Interface, mayWrite func() bool, arrived func()) *DefinitionWriter {
 	return &DefinitionWriter{
-		client:  definitionsOf(client),
-		queue:   NewQueue[string](counter, definitionRetry, definitionRetryMax, nil),
-		arrived: arrived,
-		wanted:  make(map[string]catalog.Definition),
-		applied: make(map[string]catalog.AppliedDefinition),
+		client:   definitionsOf(client),
+		queue:    NewQueue[string](counter, definitionRetry, definitionRetryMax, nil),
+		mayWrite: mayWrite,
+		arrived:  arrived,
+		wanted:   make(map[string]catalog.Definition),
+		applied:  make(map[string]catalog.AppliedDefinition),
 	}
 }
 
@@ -68,6 +72,15 @@ func (w *DefinitionWriter) Apply(d catalog.Definition) {
 	w.wanted[name] = d
 	w.mu.Unlock()
 	w.queue.Add(name)
+}
+
+// Retry has all definitions that were not applied tried again now.
+func (w *DefinitionWriter) Retry() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name := range w.wanted {
+		w.queue.Retry(name)
+	}
 }
 
 // Drop implements catalog.DefinitionWriter.
@@ -129,6 +142,9 @@ func (w *DefinitionWriter) bringUpToDate(ctx context.Context, d catalog.Definiti
 		return nil, errors.New("it is being deleted; Kanon creates it again after that")
 	case live.GetAnnotations()[annotationDefinition] == d.Hash:
 		return live, nil
+	}
+	if !w.mayWrite() {
+		return nil, errors.New("the Kanon that leads has yet to apply it")
 	}
 	desired := d.Object.DeepCopy()
 	annotations := desired.GetAnnotations()
