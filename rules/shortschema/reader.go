@@ -103,7 +103,9 @@ func (r *Reader) Place(path []string, offset int) (diagnostic.Position, bool) {
 func placeKey(path []string) string { return strings.Join(path, "\x00") }
 
 // Mark notes where the rule says what is at a path of the definition.
-func (r *Reader) Mark(at diagnostic.Position, path ...string) { r.places[placeKey(path)] = place{at: at} }
+func (r *Reader) Mark(at diagnostic.Position, path ...string) {
+	r.places[placeKey(path)] = place{at: at}
+}
 
 // MarkText is Mark for an expression, which begins at the byte offset of a scalar's value.
 func (r *Reader) MarkText(n *yamltree.Node, offset int, path ...string) {
