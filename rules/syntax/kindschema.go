@@ -47,6 +47,7 @@ func (d *decoder) kindSchema(n *yamltree.Node, r *Rule) {
 	fields["singular"] = func(n *yamltree.Node) { kind.Singular, _ = d.plainString(n, path+".singular") }
 	fields["shortNames"] = func(n *yamltree.Node) { kind.ShortNames = texts(n, path+".shortNames") }
 	fields["categories"] = func(n *yamltree.Node) { kind.Categories = texts(n, path+".categories") }
+	fields["adopt"] = func(n *yamltree.Node) { r.Parent.AdoptDefinition = d.boolean(n, path+".adopt") }
 	fields["versions"] = func(n *yamltree.Node) { versions = d.kindVersions(n, path+".versions") }
 	d.object(n, path, language.KindSchema(), fields)
 	if n.Kind != yamltree.Mapping || gvk.Empty() {

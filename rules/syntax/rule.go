@@ -126,7 +126,9 @@ type Parent struct {
 	When              *yamltree.Node
 	// Definition is made of spec.parent.schema; nil without it, or with a mistake in it.
 	Definition *unstructured.Unstructured
-	schema     *yamltree.Node
+	// AdoptDefinition is true if Kanon takes over a definition of the kind that it did not create.
+	AdoptDefinition bool
+	schema          *yamltree.Node
 	// Node is nil if the field is missing or not a mapping.
 	Node *yamltree.Node
 	Gaps Gaps
