@@ -249,6 +249,13 @@ func (c *Comparison) NeedsObjects() bool {
 // Never lists the changes that the API server does not allow.
 func (c *Comparison) Never() []Change { return c.with(Refused) }
 
+// IsServed reports whether the cluster serves the kind, so that there can be objects.
+func (c *Comparison) IsServed() bool {
+	return slices.ContainsFunc(c.before.Status.Conditions, func(condition apiextensionsv1.CustomResourceDefinitionCondition) bool {
+		return condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue
+	})
+}
+
 func (c *Comparison) with(risk Risk) []Change {
 	var found []Change
 	for _, change := range c.Changes {
