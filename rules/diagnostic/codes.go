@@ -159,6 +159,8 @@ var (
 	CodeShortType   = mistake("KN0801", "An unknown type in the schema of a kind")
 	CodeShortMarker = mistake("KN0802", "An invalid marker in the schema of a kind")
 	CodeKindSchema  = mistake("KN0803", "An invalid schema of a kind")
+	CodeStatusType  = mistake("KN0804", "A status field whose type is not known")
+	CodeVersions    = mistake("KN0805", "Versions that need a conversion")
 )
 
 // CodeInfo describes a code.

@@ -29,9 +29,9 @@ func kindVersion() Fields {
 
 func schemaOfVersion() Fields {
 	return Fields{
-		{Name: "spec", Type: template(), Doc: "The fields of spec: each a type with markers, or a mapping of fields."},
-		{Name: "status", Type: template(), Doc: "The types of fields of status, where more is to be known of them than that `spec.status` sets them."},
-		{Name: "types", Type: template(), Doc: "Types that several fields have, by their names."},
+		{Name: "spec", Type: shortSchema(), Doc: "The fields of spec: each a type with markers, or a mapping of fields."},
+		{Name: "status", Type: shortSchema(), Doc: "The types of fields of status, where more is to be known of them than that `spec.status` sets them."},
+		{Name: "types", Type: shortSchema(), Doc: "Types that several fields have, by their names."},
 		{Name: "validations", Type: list(mapping(Validation())), Doc: "Expressions in CEL that must be true of spec."},
 		{Name: "columns", Type: list(mapping(Column())), Doc: "Columns that `kubectl get` shows."},
 		{Name: "scale", Type: mapping(Scale()), Doc: "Fields for `kubectl scale` and HorizontalPodAutoscalers."},

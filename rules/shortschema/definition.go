@@ -1,6 +1,7 @@
 package shortschema
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,9 +29,12 @@ type Version struct {
 	Warning string
 	// Spec and Status are the schemas of these; nil: there is none.
 	Spec, Status map[string]any
+	// OpenStatus lets the status have fields that are not in its schema.
+	OpenStatus bool
 	// Validations are those of whole objects.
 	Validations []any
-	Columns     []any
+	// Columns are those that kubectl get shows. One without a type has that of its field.
+	Columns []any
 	// Scale is the subresource; nil: there is none.
 	Scale map[string]any
 }
@@ -104,7 +108,7 @@ func (v *Version) TypeAt(path string) string {
 			"creationTimestamp": formatted("date-time"), "generation": map[string]any{"type": "integer"},
 		}},
 	}}
-	for _, step := range strings.Split(strings.TrimPrefix(path, "."), ".") {
+	for step := range strings.SplitSeq(strings.TrimPrefix(path, "."), ".") {
 		properties, _ := schema["properties"].(map[string]any)
 		schema, _ = properties[step].(map[string]any)
 	}
@@ -128,7 +132,11 @@ func (v *Version) definition() map[string]any {
 			root["required"] = []any{"spec"}
 		}
 	}
-	properties["status"] = withConditions(v.Status)
+	status := withConditions(v.Status)
+	if v.OpenStatus {
+		status["x-kubernetes-preserve-unknown-fields"] = true
+	}
+	properties["status"] = status
 	if len(v.Validations) > 0 {
 		root["x-kubernetes-validations"] = v.Validations
 	}
@@ -145,15 +153,33 @@ func (v *Version) definition() map[string]any {
 		made["deprecated"], made["deprecationWarning"] = true, v.Warning
 	}
 	if len(v.Columns) > 0 {
-		made["additionalPrinterColumns"] = v.Columns
+		made["additionalPrinterColumns"] = v.columns()
 	}
 	return made
+}
+
+// columns are the columns with their types.
+func (v *Version) columns() []any {
+	typed := make([]any, len(v.Columns))
+	for i := range v.Columns {
+		column, _ := v.Columns[i].(map[string]any)
+		column = maps.Clone(column)
+		if column["type"] == nil {
+			of, _ := column["jsonPath"].(string)
+			column["type"] = v.TypeAt(of)
+		}
+		typed[i] = column
+	}
+	return typed
 }
 
 // withConditions is the schema of a status, with conditions unless it has some.
 func withConditions(status map[string]any) map[string]any {
 	if status == nil {
 		status = map[string]any{"type": "object"}
+	}
+	if status["type"] != "object" || status["additionalProperties"] != nil { // one expression gives all of it
+		status = map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	}
 	properties, _ := status["properties"].(map[string]any)
 	if properties == nil {

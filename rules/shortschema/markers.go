@@ -2,6 +2,7 @@ package shortschema
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -22,6 +23,18 @@ type Marker struct {
 	of []base
 	// set writes it to the schema of a field.
 	set func(f *made, value string) error
+}
+
+// For are the types that the marker is for, as the reference has them.
+func (m *Marker) For() []string {
+	if len(m.of) == 0 {
+		return []string{"all"}
+	}
+	words := make([]string, len(m.of))
+	for i, of := range m.of {
+		words[i] = [...]string{"text", "numbers", "booleans", "lists", "maps", "objects", "any value", "OpenAPI"}[of]
+	}
+	return words
 }
 
 // isFlag tells whether the marker is true or false.
@@ -57,13 +70,13 @@ func Markers() []Marker {
 		{"multipleOf", "5", "The value is a multiple of this.", []base{number}, numeric("multipleOf")},
 		{"minItems", "1", "The least number of items.", []base{list}, whole("minItems")},
 		{"maxItems", "10", "The greatest number of items.", []base{list}, whole("maxItems")},
-		{"uniqueItems", "", "No two items are the same. The items are text, numbers or booleans, and a set.", []base{list}, set("x-kubernetes-list-type", "set")},
+		{"uniqueItems", "", "No two items are the same. The items are text, numbers or booleans, and a set.", []base{list}, setUnique},
 		{"uniqueBy", "name", "No two items have the same value of this field, or of these fields, separated by commas. They are the keys of the list.", []base{list}, setKeys},
 		{"atomic", "", "Whoever applies a part of it has all of it.", []base{list, mapping, object}, setAtomic},
 		{"minProperties", "1", "The least number of entries.", []base{mapping, object}, whole("minProperties")},
 		{"maxProperties", "10", "The greatest number of entries.", []base{mapping, object}, whole("maxProperties")},
 		{"nullable", "", "`null` is a value of its own.", nil, flag("nullable")},
-		{"immutable", "", "The value never changes once it is set.", nil, func(f *made, _ string) error { f.immutable = true; return nil }},
+		{"immutable", "", "The value never changes once it is set.", nil, setImmutable},
 		{"validation", `"self.size() > 2"`, "An expression in CEL that must be true of `self`.", nil, addValidation},
 		{"message", `"too short"`, "What the API server says if the `validation` before it is not true.", nil, setMessage},
 		{"preserveUnknownFields", "", "Fields that the schema does not name are kept.", []base{object, anything}, flag("x-kubernetes-preserve-unknown-fields")},
@@ -98,8 +111,37 @@ func flag(name string) func(*made, string) error {
 	return func(f *made, _ string) error { f.schema[name] = true; return nil }
 }
 
-func set(name, to string) func(*made, string) error {
-	return func(f *made, _ string) error { f.schema[name] = to; return nil }
+// setUnique makes a list a set, whose items the API server compares as a whole.
+func setUnique(f *made, _ string) error {
+	items, _ := f.schema["items"].(map[string]any)
+	kind, _ := items["type"].(string)
+	isScalar := slices.Contains([]string{"string", "integer", "number", "boolean"}, kind) || items["x-kubernetes-int-or-string"] == true
+	if !isScalar || items["nullable"] == true {
+		return errors.New("uniqueItems is for a list of text, numbers or booleans: write uniqueBy=NAME for objects")
+	}
+	f.schema["x-kubernetes-list-type"] = "set"
+	return nil
+}
+
+func setImmutable(f *made, _ string) error {
+	f.immutable = true
+	return f.needType("immutable")
+}
+
+// needType refuses an expression about a value without a type: the API server cannot compare such values.
+func (f *made) needType(marker string) error {
+	schema := f.schema
+	for schema["items"] != nil || schema["additionalProperties"] != nil {
+		below := "items"
+		if schema["items"] == nil {
+			below = "additionalProperties"
+		}
+		schema, _ = schema[below].(map[string]any)
+	}
+	if schema["type"] == nil && schema["x-kubernetes-int-or-string"] != true && f.base != raw {
+		return fmt.Errorf("%s is not for any value, which the API server cannot compare", marker)
+	}
+	return nil
 }
 
 // whole sets a number of things.
@@ -181,7 +223,7 @@ func setEnum(f *made, value string) error {
 		f.schema["enum"] = values
 		return nil
 	}
-	for _, one := range strings.Split(value, ",") {
+	for one := range strings.SplitSeq(value, ",") {
 		one = strings.TrimSpace(one)
 		switch n, isNumber := numberOf(one); {
 		case one == "":
@@ -214,7 +256,7 @@ func setKeys(f *made, value string) error {
 	}
 	required, _ := items["required"].([]any)
 	var keys []any
-	for _, key := range strings.Split(value, ",") {
+	for key := range strings.SplitSeq(value, ",") {
 		key = strings.TrimSpace(key)
 		of, ok := fields[key].(map[string]any)
 		if !ok {
@@ -240,7 +282,7 @@ func setAtomic(f *made, _ string) error {
 
 func addValidation(f *made, value string) error {
 	f.validate(map[string]any{"rule": value})
-	return nil
+	return f.needType("validation")
 }
 
 func (f *made) validate(rule map[string]any) {

@@ -23,10 +23,13 @@ type Reader struct {
 	// types are those of the kind, by their names, and open those that are being resolved.
 	types map[string]*yamltree.Node
 	open  []string
+	// cyclic are those that contain themselves, which was reported.
+	cyclic map[string]bool
 	// places has where the rule says what is at a path of the definition.
 	places map[string]diagnostic.Position
-	// columns are the fields that have one.
-	columns []Column
+	// columns are the fields that have one, and repeated counts the lists and maps around what is read, whose fields have none.
+	columns  []Column
+	repeated int
 	// schemas counts them, and tooMany is true once that was reported.
 	schemas int
 	tooMany bool
@@ -43,7 +46,7 @@ type Column struct {
 
 // NewReader makes a Reader. types is the mapping of the kind's own types, and may be nil. report takes in each finding.
 func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding) *Reader {
-	r := &Reader{source: source, report: report, types: map[string]*yamltree.Node{}, places: map[string]diagnostic.Position{}}
+	r := &Reader{source: source, report: report, types: map[string]*yamltree.Node{}, cyclic: map[string]bool{}, places: map[string]diagnostic.Position{}}
 	if types == nil {
 		return r
 	}
@@ -63,9 +66,11 @@ func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at dia
 
 // CheckTypes reads the types that no field has, so that mistakes in them are found.
 func (r *Reader) CheckTypes() {
+	columns := r.columns
 	for _, name := range slices.Sorted(maps.Keys(r.types)) {
 		r.resolve(name, r.types[name], nil)
 	}
+	r.columns = columns // are about fields
 }
 
 // Columns are the columns of the fields that were read.
@@ -115,7 +120,7 @@ func (r *Reader) Object(n *yamltree.Node, path ...string) map[string]any {
 				immutable = append(immutable, f.Name)
 			}
 		}
-		if field.column != "" {
+		if field.column != "" && r.repeated == 0 {
 			r.columns = append(r.columns, Column{Title: field.column, Type: columnType(field.schema), Path: at})
 		}
 	}
@@ -151,16 +156,28 @@ func columnType(schema map[string]any) string {
 	return kind
 }
 
-// Set adds to a schema what a template sets, where the schema does not have it: an object for each mapping, and any value for each other
-// node. path is where the schema is in the definition.
-func (r *Reader) Set(schema map[string]any, template *yamltree.Node, path ...string) map[string]any {
+// Leaf gives the schema of what a template has at a path, where it is no mapping with fields.
+type Leaf func(n *yamltree.Node, path []string) map[string]any
+
+// Set adds to a schema what a template sets, where the schema, which may be nil, does not have it: an object for each mapping, and what
+// leaf gives for each other node. path is where the schema is in the definition.
+func (r *Reader) Set(schema map[string]any, template *yamltree.Node, leaf Leaf, path ...string) map[string]any {
+	return r.set(schema, template, leaf, nil, path)
+}
+
+// set is Set for what is at a path of the template.
+func (r *Reader) set(schema map[string]any, template *yamltree.Node, leaf Leaf, at, path []string) map[string]any {
 	if schema == nil {
-		schema = map[string]any{"type": "object"}
 		r.Mark(r.source.At(template), path...)
 	}
-	if template.Kind != yamltree.Mapping { // an expression that gives all of it
-		schema["x-kubernetes-preserve-unknown-fields"] = true
+	if template.Kind != yamltree.Mapping || len(template.Fields) == 0 || slices.ContainsFunc(template.Fields, isComputed) {
+		if schema == nil {
+			schema = leaf(template, at)
+		}
 		return schema
+	}
+	if schema == nil {
+		schema = map[string]any{"type": "object"}
 	}
 	if schema["type"] != "object" || schema["additionalProperties"] != nil || schema["x-kubernetes-preserve-unknown-fields"] == true {
 		return schema
@@ -171,20 +188,14 @@ func (r *Reader) Set(schema map[string]any, template *yamltree.Node, path ...str
 		schema["properties"] = properties
 	}
 	for _, f := range template.Fields {
-		at := append(slices.Clone(path), "properties", f.Name)
 		known, _ := properties[f.Name].(map[string]any)
-		switch {
-		case strings.Contains(f.Name, "${"): // the names come from an expression
-			schema["x-kubernetes-preserve-unknown-fields"] = true
-		case f.Value.Kind == yamltree.Mapping && len(f.Value.Fields) > 0:
-			properties[f.Name] = r.Set(known, f.Value, at...)
-		case known == nil:
-			r.Mark(r.source.At(f.Value), at...)
-			properties[f.Name] = map[string]any{"x-kubernetes-preserve-unknown-fields": true}
-		}
+		properties[f.Name] = r.set(known, f.Value, leaf, append(slices.Clone(at), f.Name), append(slices.Clone(path), "properties", f.Name))
 	}
 	return schema
 }
+
+// isComputed reports whether the name of a field comes from an expression.
+func isComputed(f yamltree.Field) bool { return strings.Contains(f.Name, "${") }
 
 // field makes the schema of a field; nil if nothing can be made of it.
 func (r *Reader) field(n *yamltree.Node, path []string) *made {
@@ -208,6 +219,11 @@ func (r *Reader) field(n *yamltree.Node, path []string) *made {
 		if n.Kind == yamltree.Sequence {
 			f.WithHint(`write a list in quotes, such as "[]string"`)
 		}
+		return nil
+	}
+	if strings.Contains(written, "${") && !strings.Contains(written, "|") {
+		r.report(r.source.At(n), diagnostic.CodeShortType, "a field of a schema is a type, and this is an expression").
+			WithHint("the expressions of the status stand in spec.status, and Kanon takes the types from there")
 		return nil
 	}
 	return r.written(n, written, path)
@@ -251,7 +267,7 @@ func (r *Reader) written(n *yamltree.Node, text string, path []string) *made {
 func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *made {
 	at := r.source.Within(n, offset)
 	if items, ok := strings.CutPrefix(typ, "[]"); ok {
-		of := r.typ(n, items, offset+2, append(slices.Clone(path), "items"))
+		of := r.repeatedType(n, items, offset+2, append(slices.Clone(path), "items"))
 		if of == nil {
 			return nil
 		}
@@ -262,7 +278,7 @@ func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *m
 			r.report(at, diagnostic.CodeShortType, "the keys of a map are strings: write map[string]%s", value)
 			return nil
 		}
-		of := r.typ(n, value, offset+len("map[string]"), append(slices.Clone(path), "additionalProperties"))
+		of := r.repeatedType(n, value, offset+len("map[string]"), append(slices.Clone(path), "additionalProperties"))
 		if of == nil {
 			return nil
 		}
@@ -273,14 +289,20 @@ func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *m
 	}
 	if own := r.types[typ]; own != nil {
 		if slices.Contains(r.open, typ) {
-			r.report(at, diagnostic.CodeShortType, "type %s contains itself (%s): a schema has an end", typ, strings.Join(append(r.open[slices.Index(r.open, typ):], typ), " → ")).
-				WithHint("write object where it would begin anew")
+			r.reportCycle(at, typ, r.open[slices.Index(r.open, typ):])
 			return nil
 		}
 		return r.resolve(typ, own, path)
 	}
 	r.unknownType(at, typ)
 	return nil
+}
+
+// repeatedType makes the schema of the items of a list, or of the values of a map.
+func (r *Reader) repeatedType(n *yamltree.Node, typ string, offset int, path []string) *made {
+	r.repeated++
+	defer func() { r.repeated-- }()
+	return r.typ(n, typ, offset, path)
 }
 
 // resolve makes the schema of one of the kind's own types.
@@ -292,6 +314,18 @@ func (r *Reader) resolve(name string, n *yamltree.Node, path []string) *made {
 		f.required, f.column = false, "" // they are about a field
 	}
 	return f
+}
+
+// reportCycle reports that a type contains itself by way of others, once for these types.
+func (r *Reader) reportCycle(at diagnostic.Position, typ string, cycle []string) {
+	if r.cyclic[typ] {
+		return
+	}
+	for _, name := range cycle {
+		r.cyclic[name] = true
+	}
+	r.report(at, diagnostic.CodeShortType, "type %s contains itself (%s): a schema has an end", typ, strings.Join(append(slices.Clone(cycle), typ), " → ")).
+		WithHint("write object where it would begin anew")
 }
 
 func (r *Reader) unknownType(at diagnostic.Position, typ string) {

@@ -3,6 +3,8 @@ package shortschema_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -17,7 +19,7 @@ import (
 )
 
 // read makes the schema of the field spec of a text, which may have types beside it.
-func read(t *testing.T, text string) (schema map[string]any, columns []shortschema.Column, findings string) {
+func read(t *testing.T, text string) (schema map[string]any, findings string) {
 	t.Helper()
 	src := yamltree.New("rule.yaml", []byte(text))
 	var list diagnostic.List
@@ -32,7 +34,7 @@ func read(t *testing.T, text string) (schema map[string]any, columns []shortsche
 	for _, f := range list.Findings(src) {
 		findings += f.String() + "\n"
 	}
-	return schema, r.Columns(), findings
+	return schema, findings
 }
 
 // definition is a CustomResourceDefinition with a schema for spec.
@@ -51,17 +53,18 @@ func definition(spec map[string]any) *unstructured.Unstructured {
 	}}
 }
 
-// TestForms: each type and each marker gives the schema that it stands for, which the API server takes; and it takes a good object,
-// and refuses a bad one.
-func TestForms(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		text string
-		// want is the schema of field f, in YAML; empty: it does not matter.
-		want string
-		// good and bad are values of f; empty: there is none.
-		good, bad string
-	}{
+// form is a short form and what it stands for.
+type form struct {
+	text string
+	// want is the schema of field f, in YAML; empty: it does not matter.
+	want string
+	// good and bad are values of f; empty: there is none.
+	good, bad string
+}
+
+// forms has a case for each type and each marker.
+func forms() map[string]form {
+	return map[string]form{
 		"string":              {"f: string", "{type: string}", "a", "1"},
 		"integer":             {"f: integer", "{type: integer}", "1", "1.5"},
 		"int32":               {"f: int32", "{type: integer, format: int32}", "1", "3000000000"},
@@ -139,7 +142,14 @@ func TestForms(t *testing.T) {
 		"embedded":            {"f: object | embeddedResource", "{type: object, x-kubernetes-preserve-unknown-fields: true, x-kubernetes-embedded-resource: true}", "{apiVersion: v1, kind: Pod}", "{kind: Pod}"},
 		"printColumn":         {`f: string | printColumn="F"`, "{type: string}", "a", ""},
 		"pipes between":       {"f: string | required=true | minLength=1", "{type: string, minLength: 1}", "a", ""},
-	} {
+	}
+}
+
+// TestForms: each type and each marker gives the schema that it stands for, which the API server takes; and it takes a good object,
+// and refuses a bad one.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	for name, test := range forms() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			field, types, _ := strings.Cut(test.text, "\ntypes")
@@ -147,7 +157,7 @@ func TestForms(t *testing.T) {
 			if types != "" {
 				text += "\ntypes" + types
 			}
-			schema, _, findings := read(t, text)
+			schema, findings := read(t, text)
 			if findings != "" {
 				t.Fatal(findings)
 			}
@@ -205,34 +215,37 @@ func asJSON(t *testing.T, v any) string {
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, want string }{
-		"a type":              {"f: strng", `2:6: error: unknown type "strng"; did you mean "string"? [KN0801]`},
-		"another word":        {"f: int", `2:6: error: unknown type "int"; write integer [KN0801]`},
-		"in a list":           {`f: "[]bool"`, `2:9: error: unknown type "bool"; write boolean [KN0801]`},
-		"no type":             {"f: \"| required\"", `2:7: error: the type is missing; write it before the |, such as string | required [KN0801]`},
-		"no bar":              {"f: string required", `2:6: error: unknown type "string required"; write | between the type and its markers [KN0801]`},
-		"keys of a map":       {`f: "map[integer]string"`, `2:7: error: the keys of a map are strings: write map[string]string [KN0801]`},
-		"a list of YAML":      {"f: [string]", `2:6: error: a field is a type such as string, or a mapping of the fields of an object, and this is a list; write a list in quotes, such as "[]string" [KN0801]`},
-		"a number":            {"f: 3", `2:6: error: a field is a type such as string, or a mapping of the fields of an object, and this is a number [KN0801]`},
-		"a marker":            {"f: string | requird", `2:15: error: unknown marker "requird"; did you mean "required"? [KN0802]`},
-		"another marker":      {"f: integer | min=1", `2:16: error: unknown marker "min"; write minimum [KN0802]`},
-		"a marker's type":     {"f: string | minimum=1", `2:15: error: minimum is for a number, and this is a string [KN0802]`},
-		"a marker's value":    {"f: integer | minimum=a", `2:24: error: minimum must be a number, and is a [KN0802]`},
-		"no value":            {"f: integer | minimum", `2:16: error: minimum has no value; write minimum=0 [KN0802]`},
-		"not a flag":          {"f: integer | required=maybe", `2:25: error: required is true or false, and not "maybe" [KN0802]`},
-		"a quote":             {`f: 'string | default="a'`, `2:24: error: the quote is not closed [KN0802]`},
-		"a bracket":           {`f: '[]string | default=["a"'`, `2:26: error: the bracket is not closed [KN0802]`},
-		"a pattern":           {`f: string | pattern="["`, "2:23: error: pattern is no regular expression: error parsing regexp: missing closing ]: `[` [KN0802]"},
-		"keys without fields": {`f: "[]string | uniqueBy=name"`, `uniqueBy is for a list of objects with fields`},
-		"an optional key":     {"f: \"[]P | uniqueBy=a\"\ntypes: {P: {a: string}}", `the field a of the items is a key: it must be required, or have a default`},
-		"a key that is none":  {"f: \"[]P | uniqueBy=b\"\ntypes: {P: {a: string}}", `uniqueBy names "b", and the items have no field of that name`},
-		"a cycle":             {"f: A\ntypes: {A: {b: B}, B: {a: A}}", `type A contains itself (A → B → A): a schema has an end; write object where it would begin anew [KN0801]`},
-		"a type's name":       {"f: string\ntypes: {string: integer}", `string is a type of every schema: Text; give your type another name [KN0801]`},
-		"an unused type":      {"f: string\ntypes: {A: strng}", `3:12: error: unknown type "strng"; did you mean "string"? [KN0801]`},
-		"message alone":       {"f: string | message=a", `message belongs behind the validation that it is about`},
+		"a type":               {"f: strng", `2:6: error: unknown type "strng"; did you mean "string"? [KN0801]`},
+		"another word":         {"f: int", `2:6: error: unknown type "int"; write integer [KN0801]`},
+		"in a list":            {`f: "[]bool"`, `2:9: error: unknown type "bool"; write boolean [KN0801]`},
+		"no type":              {"f: \"| required\"", `2:7: error: the type is missing; write it before the |, such as string | required [KN0801]`},
+		"no bar":               {"f: string required", `2:6: error: unknown type "string required"; write | between the type and its markers [KN0801]`},
+		"keys of a map":        {`f: "map[integer]string"`, `2:7: error: the keys of a map are strings: write map[string]string [KN0801]`},
+		"a list of YAML":       {"f: [string]", `2:6: error: a field is a type such as string, or a mapping of the fields of an object, and this is a list; write a list in quotes, such as "[]string" [KN0801]`},
+		"a number":             {"f: 3", `2:6: error: a field is a type such as string, or a mapping of the fields of an object, and this is a number [KN0801]`},
+		"a marker":             {"f: string | requird", `2:15: error: unknown marker "requird"; did you mean "required"? [KN0802]`},
+		"another marker":       {"f: integer | min=1", `2:16: error: unknown marker "min"; write minimum [KN0802]`},
+		"a marker's type":      {"f: string | minimum=1", `2:15: error: minimum is for a number, and this is a string [KN0802]`},
+		"a marker's value":     {"f: integer | minimum=a", `2:24: error: minimum must be a number, and is a [KN0802]`},
+		"no value":             {"f: integer | minimum", `2:16: error: minimum has no value; write minimum=0 [KN0802]`},
+		"not a flag":           {"f: integer | required=maybe", `2:25: error: required is true or false, and not "maybe" [KN0802]`},
+		"a quote":              {`f: 'string | default="a'`, `2:24: error: the quote is not closed [KN0802]`},
+		"a bracket":            {`f: '[]string | default=["a"'`, `2:26: error: the bracket is not closed [KN0802]`},
+		"a pattern":            {`f: string | pattern="["`, "2:23: error: pattern is no regular expression: error parsing regexp: missing closing ]: `[` [KN0802]"},
+		"keys without fields":  {`f: "[]string | uniqueBy=name"`, `uniqueBy is for a list of objects with fields`},
+		"an optional key":      {"f: \"[]P | uniqueBy=a\"\ntypes: {P: {a: string}}", `the field a of the items is a key: it must be required, or have a default`},
+		"a key that is none":   {"f: \"[]P | uniqueBy=b\"\ntypes: {P: {a: string}}", `uniqueBy names "b", and the items have no field of that name`},
+		"a cycle":              {"f: A\ntypes: {A: {b: B}, B: {a: A}}", `type A contains itself (A → B → A): a schema has an end; write object where it would begin anew [KN0801]`},
+		"a type's name":        {"f: string\ntypes: {string: integer}", `string is a type of every schema: Text; give your type another name [KN0801]`},
+		"an unused type":       {"f: string\ntypes: {A: strng}", `3:12: error: unknown type "strng"; did you mean "string"? [KN0801]`},
+		"a set of objects":     {"f: \"[]P | uniqueItems\"\ntypes: {P: {a: string}}", "2:24: error: uniqueItems is for a list of text, numbers or booleans: write uniqueBy=NAME for objects [KN0802]"},
+		"any value, immutable": {"f: any | immutable", "immutable is not for any value, which the API server cannot compare"},
+		"any value, validated": {"f: '[]any | validation=\"true\"'", "validation is not for any value, which the API server cannot compare"},
+		"message alone":        {"f: string | message=a", `message belongs behind the validation that it is about`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, _, findings := read(t, "spec:\n  "+test.text)
+			_, findings := read(t, "spec:\n  "+test.text)
 			if !strings.Contains(findings, test.want) {
 				t.Errorf("the findings lack %q:\n%s", test.want, findings)
 			}
@@ -249,7 +262,44 @@ func TestTooManyFields(t *testing.T) {
 		fmt.Fprintf(&b, "  T%d: {a: T%d, b: T%d}\n", i, i+1, i+1)
 	}
 	b.WriteString("  T30: string\n")
-	if _, _, findings := read(t, b.String()); strings.Count(findings, "more than 5,000 fields") != 1 {
+	if _, findings := read(t, b.String()); strings.Count(findings, "more than 5,000 fields") != 1 {
 		t.Error(findings)
+	}
+}
+
+// TestEveryRowHasACase: each type and each marker of the tables in docs/rules.md is used by a case of TestForms, and the tables have no others.
+func TestEveryRowHasACase(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, test := range forms() {
+		for _, word := range regexp.MustCompile(`[a-zA-Z0-9-]+`).FindAllString(test.text, -1) {
+			used[word] = true
+		}
+	}
+	var types, markers strings.Builder
+	for _, typ := range shortschema.Types() {
+		fmt.Fprintf(&types, "| `%s` | %s |\n", typ.Name, typ.Doc)
+		if !used[typ.Name] {
+			t.Errorf("no case has the type %s", typ.Name)
+		}
+	}
+	for _, m := range shortschema.Markers() {
+		written := m.Name
+		if m.Value != "" {
+			written += "=" + m.Value
+		}
+		fmt.Fprintf(&markers, "| `%s` | %s | %s |\n", written, strings.Join(m.For(), ", "), m.Doc)
+		if !used[m.Name] {
+			t.Errorf("no case has the marker %s", m.Name)
+		}
+	}
+	for heading, table := range map[string]string{"| type | |\n| --- | --- |\n": types.String(), "| marker | for | |\n| --- | --- | --- |\n": markers.String()} {
+		if !strings.Contains(string(page), "\n"+heading+table+"\n") {
+			t.Errorf("docs/rules.md does not have the table\n%s%s", heading, table)
+		}
 	}
 }

@@ -1,6 +1,10 @@
 package syntax
 
 import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/shortschema"
 	"kanon.dev/kanon/rules/yamltree"
@@ -29,8 +33,42 @@ type DefinitionPlace struct {
 // the API server.
 func (docs *Documents) DefinitionFinding(i int, at DefinitionPlace, message string) diagnostic.Finding {
 	d := docs.definitions[i]
+	if _, reason, ok := strings.Cut(message, ": "); ok && d.readers != nil {
+		message = shortPath(at.Path) + ": " + reason
+	}
 	f := diagnostic.New(d.place(at), diagnostic.CodeRefusedCRD, "%s", message)
 	return *f.WithLines(d.src)
+}
+
+// shortPath is a path in a definition as whoever wrote the schema in the rule calls it: spec.replicas.default.
+func shortPath(path []string) string {
+	if len(path) > 5 && path[1] == "versions" && path[3] == "schema" {
+		path = path[5:]
+	}
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		switch step := path[i]; {
+		case step == "properties" && i+1 < len(path):
+			i++ // the name of a field, which can be any word
+			b.WriteString("." + path[i])
+		case step == "items" || step == "additionalProperties":
+			b.WriteString("[]")
+		default:
+			b.WriteString("." + step)
+		}
+	}
+	return strings.TrimPrefix(b.String(), ".")
+}
+
+// DefinitionsOf are the CustomResourceDefinitions of one text, beside rules and of their schemas.
+func (docs *Documents) DefinitionsOf(src *yamltree.Source) []*unstructured.Unstructured {
+	var found []*unstructured.Unstructured
+	for i, d := range docs.definitions {
+		if d.src == src {
+			found = append(found, docs.CRDs[i])
+		}
+	}
+	return found
 }
 
 func (d definition) place(at DefinitionPlace) diagnostic.Position {

@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/shortschema"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -124,15 +125,21 @@ type Parent struct {
 	Namespaces        []string
 	NamespaceSelector labels.Selector
 	When              *yamltree.Node
-	// Definition is made of spec.parent.schema; nil without it, or with a mistake in it.
+	// Definition is made of spec.parent.schema; nil without it, or with a mistake in it. DefineStatus changes it.
 	Definition *unstructured.Unstructured
 	// AdoptDefinition is true if Kanon takes over a definition of the kind that it did not create.
 	AdoptDefinition bool
-	schema          *yamltree.Node
+	schema     *yamltree.Node
+	// kind is what schema says, and readers have the places of its versions.
+	kind    *shortschema.Kind
+	readers []*shortschema.Reader
 	// Node is nil if the field is missing or not a mapping.
 	Node *yamltree.Node
 	Gaps Gaps
 }
+
+// HasBrokenSchema reports whether the rule says what the kind is, with mistakes.
+func (p *Parent) HasBrokenSchema() bool { return p.schema != nil && p.Definition == nil }
 
 // Labelled reports whether every parent has some label, because the selector requires one.
 func (p *Parent) Labelled() bool { return p.Guarantees("") }
