@@ -36,11 +36,11 @@ type Loss struct {
 type LossKind int
 
 const (
-	// Pruned: the API server drops the value when the object is read, and for good when it is written.
+	// Pruned values are dropped by the API server when the object is read, and for good when it is written.
 	Pruned LossKind = iota
-	// WrongType: the value stays, and is not of the type that the schema gives it.
+	// WrongType is of a value that stays, and is not of the type that the schema gives it.
 	WrongType
-	// Blocking: the API server refuses changes of other fields until this is mended.
+	// Blocking mistakes have the API server refuse changes of other fields until they are mended.
 	Blocking
 )
 

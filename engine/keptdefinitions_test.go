@@ -34,10 +34,10 @@ func (w *world) definitionOf(kind string) *unstructured.Unstructured {
 	return w.get(crds, "", strings.ToLower(kind)+"s."+w.group)
 }
 
-// awaitField waits until the definition of a kind has a field of spec, or has it not.
-func (w *world) awaitField(kind, field string, has bool) *unstructured.Unstructured {
+// awaitField waits until the definition of Wall has a field of spec, or has it not.
+func (w *world) awaitField(field string, has bool) {
 	w.t.Helper()
-	return w.await(crds, "", strings.ToLower(kind)+"s."+w.group, fmt.Sprintf("has %s: %t", field, has), func(definition *unstructured.Unstructured) bool {
+	w.await(crds, "", "walls."+w.group, fmt.Sprintf("has %s: %t", field, has), func(definition *unstructured.Unstructured) bool {
 		return hasField(definition, field) == has
 	})
 }
@@ -81,7 +81,7 @@ func TestDefinitionOfASchema(t *testing.T) {
 	// With the definition in place, a restart writes nothing.
 	stop()
 	from := w.requests.count()
-	stop = w.run()
+	w.run()
 	w.awaitLook("north")
 	w.quiet()
 	if got := w.written(from); len(got) > 0 {
@@ -90,7 +90,7 @@ func TestDefinitionOfASchema(t *testing.T) {
 
 	// A field is added.
 	w.rule("wall", kept("wall", "Wall", "{spec: {color: string | default=red, height: integer}}"))
-	w.awaitField("Wall", "height", true)
+	w.awaitField("height", true)
 	w.verdict("wall", "rules in force: 1")
 
 	// A mistake in the rule changes nothing.
@@ -110,7 +110,7 @@ func TestDefinitionOfASchema(t *testing.T) {
 	w.await(w.resource("Wall"), w.home, "north", "is not seen any more", func(o *unstructured.Unstructured) bool { return !has("north", "status", "seen")(o) })
 	w.quiet()
 	w.rule("mauer", kept("mauer", "Wall", "{spec: {color: string | default=red, width: integer, height: integer}}"))
-	w.awaitField("Wall", "width", true)
+	w.awaitField("width", true)
 	w.await(w.resource("Wall"), w.home, "north", "is seen again", has("north", "status", "seen"))
 	now := w.definitionOf("Wall")
 	if got, want := now.GetAnnotations()["kanon.dev/keeper"], w.kanon+"/mauer"; got != want || now.GetUID() != made.GetUID() {
@@ -148,13 +148,13 @@ func TestDefinitionOfSomebodyElse(t *testing.T) {
 	}
 
 	w.rule("wall", kept("wall", "Wall", "{adopt: true, "+schema+"}"))
-	w.awaitField("Wall", "height", false)
+	w.awaitField("height", false)
 	w.verdict("wall", "rules in force: 1")
 	w.await(w.resource("Wall"), w.home, "north", "is seen", has("north", "status", "seen"))
 
 	// It is Kanon's now, also without adopt.
 	w.rule("wall", kept("wall", "Wall", "{spec: {color: string, width: integer}}"))
-	w.awaitField("Wall", "width", true)
+	w.awaitField("width", true)
 	w.verdict("wall", "rules in force: 1")
 }
 
@@ -203,8 +203,10 @@ func TestDefinitionThatChanges(t *testing.T) {
 	}{
 		{name: "a field that is not used is removed", after: "{spec: {size: integer | default=1, tags: '[]string', doors: '[]Door', free: object}, types: {Door: {name: string | required, width: integer}}}", object: "{tags: [a]}"},
 		{name: "a field is removed", after: "{spec: {size: integer}}", object: "{color: red}", held: "spec.color: the value is dropped, in $HOME/"},
-		{name: "a field of items is removed", after: "{spec: {color: string, size: integer | default=1, tags: '[]string', doors: '[]Door', free: object}, types: {Door: {name: string | required}}}",
-			object: "{doors: [{name: a, width: 1}]}", held: "spec.doors[*].width: the value is dropped, in $HOME/"},
+		{
+			name: "a field of items is removed", after: "{spec: {color: string, size: integer | default=1, tags: '[]string', doors: '[]Door', free: object}, types: {Door: {name: string | required}}}",
+			object: "{doors: [{name: a, width: 1}]}", held: "spec.doors[*].width: the value is dropped, in $HOME/",
+		},
 		{name: "a narrower type", before: "{spec: {size: int-or-string}}", after: "{spec: {size: integer}}", object: "{size: big}", held: "spec.size: it must be of type integer, and is of type string, in $HOME/"},
 		{name: "a narrower type that all have", before: "{spec: {size: int-or-string}}", after: "{spec: {size: integer}}", object: "{size: 5}"},
 		{name: "a new required field", before: "{spec: {size: integer}}", after: "{spec: {size: integer, color: string | required}}", object: "{size: 5}", held: "spec.color: it is required, and missing, in $HOME/"},
@@ -212,18 +214,26 @@ func TestDefinitionThatChanges(t *testing.T) {
 		{name: "no default", before: "{spec: {size: integer | default=1}}", after: "{spec: {size: integer}}", object: "{}", held: "spec.size: the value may be no more than the default, which goes, in $HOME/"},
 		{name: "another default", before: "{spec: {size: integer | default=1}}", after: "{spec: {size: integer | default=2}}", object: "{}"},
 		{name: "fewer values, which the API server leaves alone", before: "{spec: {color: string, size: integer}}", after: "{spec: {color: 'string | enum=\"red,blue\" pattern=\"^.{3,4}$\"', size: integer | maximum=3}}", object: "{color: green, size: 5}"},
-		{name: "unique items", before: "{spec: {doors: '[]Door'}, types: {Door: {name: string | required}}}", after: "{spec: {doors: '[]Door | uniqueBy=name'}, types: {Door: {name: string | required}}}",
-			object: "{doors: [{name: a}, {name: a}]}", held: "spec.doors[*]: it has the same item twice, in $HOME/"},
+		{
+			name: "unique items", before: "{spec: {doors: '[]Door'}, types: {Door: {name: string | required}}}", after: "{spec: {doors: '[]Door | uniqueBy=name'}, types: {Door: {name: string | required}}}",
+			object: "{doors: [{name: a}, {name: a}]}", held: "spec.doors[*]: it has the same item twice, in $HOME/",
+		},
 		{name: "a validation", before: "{spec: {a: integer, b: integer}}", after: "{spec: {a: integer, b: integer}, validations: [{rule: '!has(self.a) || self.a > 3'}]}", object: "{a: 1}", held: "spec: a validation is not true, in $HOME/"},
 		{name: "known fields only", before: "{spec: {free: object}}", after: "{spec: {free: {a: string}}}", object: "{free: {b: c}}", held: "spec.free.b: the value is dropped, in $HOME/"},
 		{name: "another scope", before: "{spec: {size: integer}}", after: "{scope: Cluster, spec: {size: integer}}", object: "{size: 5}", held: "scope is Cluster, and was Namespaced", never: true},
-		{name: "a version less", before: "{versions: [{name: v1, stored: true, spec: {size: integer}}, {name: v1beta1, spec: {size: integer}}]}", after: "{spec: {size: integer}}", object: "{size: 5}",
-			held: "v1beta1: the version is removed, and whoever reads through it fails, in $HOME/"},
+		{
+			name: "a version less", before: "{versions: [{name: v1, stored: true, spec: {size: integer}}, {name: v1beta1, spec: {size: integer}}]}", after: "{spec: {size: integer}}", object: "{size: 5}",
+			held: "v1beta1: the version is removed, and whoever reads through it fails, in $HOME/",
+		},
 		{name: "a version more", before: "{spec: {size: integer}}", after: "{versions: [{name: v1, spec: {size: integer}}, {name: v2, stored: true, spec: {size: integer, color: string}}]}", object: "{size: 5}"},
-		{name: "a version that lacks a field", before: "{spec: {size: integer, color: string}}", after: "{versions: [{name: v1, spec: {size: integer, color: string}}, {name: v2, stored: true, spec: {size: integer}}]}", object: "{color: red}",
-			held: "spec.color: the value is dropped, in $HOME/"},
-		{name: "the stored version goes", before: "{versions: [{name: v1, spec: {size: integer}}, {name: v0, stored: true, spec: {size: integer}}]}", after: "{spec: {size: integer}}", object: "{size: 5}",
-			held: "v0: the version is removed, and objects may still be stored in it", never: true},
+		{
+			name: "a version that lacks a field", before: "{spec: {size: integer, color: string}}", after: "{versions: [{name: v1, spec: {size: integer, color: string}}, {name: v2, stored: true, spec: {size: integer}}]}", object: "{color: red}",
+			held: "spec.color: the value is dropped, in $HOME/",
+		},
+		{
+			name: "the stored version goes", before: "{versions: [{name: v1, spec: {size: integer}}, {name: v0, stored: true, spec: {size: integer}}]}", after: "{spec: {size: integer}}", object: "{size: 5}",
+			held: "v0: the version is removed, and objects may still be stored in it", never: true,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -306,11 +316,11 @@ func TestConfirmationOfOneChange(t *testing.T) {
 		t.Error("the confirmation of one change confirms another")
 	}
 	w.rule("wall", kept("wall", "Wall", one))
-	w.awaitField("Wall", "size", false)
+	w.awaitField("size", false)
 
 	// The same change, later.
 	w.rule("wall", kept("wall", "Wall", both))
-	w.awaitField("Wall", "size", true)
+	w.awaitField("size", true)
 	w.patch(w.resource("Wall"), w.home, "north", `{"spec":{"size":5}}`)
 	w.rule("wall", kept("wall", "Wall", one))
 	w.verdict("wall", "spec.size: the value is dropped")
@@ -322,7 +332,7 @@ func TestConfirmationOfOneChange(t *testing.T) {
 	// The object is changed instead: after some time, that is noticed; at once, if the rule changes.
 	w.patch(w.resource("Wall"), w.home, "north", `{"spec":{"size":null}}`)
 	w.rule("wall", kept("wall", "Wall", "{spec: {color: string, width: integer}}"))
-	w.awaitField("Wall", "size", false)
+	w.awaitField("size", false)
 	w.verdict("wall", "rules in force: 1")
 }
 
@@ -348,7 +358,7 @@ func TestTwoSchemasForOneKind(t *testing.T) {
 		t.Error("the younger rule changed the definition")
 	}
 	w.delete(configMaps, w.kanon, "zeta")
-	w.awaitField("Wall", "width", true)
+	w.awaitField("width", true)
 	w.verdict("alpha", "rules in force: 1")
 }
 

@@ -35,11 +35,11 @@ type Risk int
 const (
 	// Harmless changes lose nothing.
 	Harmless Risk = iota
-	// OfObjects: it depends on what the objects have.
+	// OfObjects depends on what the objects have.
 	OfObjects
-	// OfUsers: what uses the kind may fail, which shows in no object. Without objects nothing is lost.
+	// OfUsers is that something that uses the kind fails, which shows in no object. Without objects nothing is lost.
 	OfUsers
-	// Refused: the API server does not allow the change.
+	// Refused changes are not allowed by the API server.
 	Refused
 )
 

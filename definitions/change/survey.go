@@ -44,7 +44,7 @@ type Survey struct {
 type pair struct{ before, after schema.GroupVersionKind }
 
 // group is what losses of several objects have in common.
-type group struct{ what, path, message string }
+type group struct{ path, message string }
 
 // Loss is what objects would lose.
 type Loss struct {
@@ -216,7 +216,7 @@ func (s *Survey) withoutRecomputed(object *unstructured.Unstructured) *unstructu
 		if !s.recomputes(entry.Manager) || entry.FieldsV1 == nil {
 			continue
 		}
-		for name := range fieldsBelow(entry.FieldsV1.Raw, "f:status") {
+		for name := range fieldsBelow(entry.FieldsV1.GetRawBytes(), "f:status") {
 			delete(left, strings.TrimPrefix(name, "f:"))
 		}
 	}

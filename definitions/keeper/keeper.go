@@ -36,8 +36,8 @@ type Wanted struct {
 	Confirmed []string
 }
 
-// KeeperOf is the value of AnnotationKeeper for a rule.
-func KeeperOf(installation, namespace, name string) string {
+// NameOf is the value of AnnotationKeeper for a rule.
+func NameOf(installation, namespace, name string) string {
 	if namespace == installation {
 		return installation + "/" + name
 	}

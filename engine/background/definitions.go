@@ -185,7 +185,7 @@ func (w *DefinitionWriter) apply(ctx context.Context, d catalog.Definition, desi
 func (w *DefinitionWriter) keep(ctx context.Context, d catalog.Definition) (*unstructured.Unstructured, error) {
 	wanted := keeper.Wanted{
 		Definition: d.Object, Hash: d.Hash, Adopt: d.Adopt, Confirmed: d.Confirmed,
-		Keeper: keeper.KeeperOf(w.options.Namespace, d.Rule.Namespace, d.Rule.Name),
+		Keeper: keeper.NameOf(w.options.Namespace, d.Rule.Namespace, d.Rule.Name),
 	}
 	planned, err := keeper.Prepare(ctx, w.cluster, wanted, w.options.Recomputes)
 	if err != nil {

@@ -260,6 +260,7 @@ func (d *definitions) waitsFor(text string) string {
 	for _, name := range d.ownedBy(text) {
 		applied, ok := d.applied[name]
 		switch {
+		case d.refused[d.owned[name].rule] != nil:
 		case !ok:
 			return fmt.Sprintf("CustomResourceDefinition %s, which is being applied", name)
 		case applied.Err == nil && !d.isServed(name) && d.now.Sub(applied.At) < definitionSettles:

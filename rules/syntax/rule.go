@@ -129,7 +129,7 @@ type Parent struct {
 	Definition *unstructured.Unstructured
 	// AdoptDefinition is true if Kanon takes over a definition of the kind that it did not create.
 	AdoptDefinition bool
-	schema     *yamltree.Node
+	schema          *yamltree.Node
 	// kind is what schema says, and readers have the places of its versions.
 	kind    *shortschema.Kind
 	readers []*shortschema.Reader
