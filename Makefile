@@ -17,7 +17,7 @@ CONTROLPLANE_LDFLAGS := -s -w $(foreach package,k8s.io/component-base/version k8
 TOOL := go tool -modfile=tools/go.mod
 # How long each fuzz target runs, and which packages have some.
 FUZZTIME ?= 30s
-FUZZPACKAGES := ./rules/... ./engine/... ./wire/... ./cmd/kanon
+FUZZPACKAGES := ./rules/... ./engine/... ./wire/... ./layout ./languageserver ./cmd/kanon
 
 .PHONY: help
 help: ## List the targets

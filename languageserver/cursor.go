@@ -125,6 +125,14 @@ func culprit(lines []string, failed, stays int) int {
 	return -1
 }
 
+// last is the last name on the way; empty for an item, and for a document that is nothing but the marker.
+func (c *cursor) last() string {
+	if len(c.path) == 0 {
+		return ""
+	}
+	return c.path[len(c.path)-1]
+}
+
 // descend goes to the scalar with the marker.
 func (c *cursor) descend(n *yaml.Node) bool {
 	c.nodes = append(c.nodes, n)

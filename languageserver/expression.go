@@ -75,8 +75,7 @@ func (c *cursor) roots() []candidate {
 		candidate{label: "lookups", detail: "the objects of lookups, by their ids"},
 		candidate{label: "observed", detail: "the live objects of children as they were before this evaluation, or null"},
 	)
-	last := c.path[len(c.path)-1]
-	if slices.Contains([]string{"readyWhen", "updateWhen", "recreateWhen"}, last) {
+	if slices.Contains([]string{"readyWhen", "updateWhen", "recreateWhen"}, c.last()) {
 		all = append(all, candidate{label: "self", detail: "the live object"})
 	}
 	if slices.Contains(c.path, "events") {

@@ -14,6 +14,7 @@ import (
 
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/openapi/builtin"
 	"kanon.dev/kanon/rules"
 )
 
@@ -34,10 +35,14 @@ func (s *server) inTemplate(ctx context.Context, c *cursor, at int) []candidate 
 	}
 	documentation := documented{checked.CRDs, gvk, nil}
 	for _, name := range path {
-		if of = below(of, name); of == nil {
+		if of == nil {
 			return nil
 		}
+		of = below(of, name)
 		documentation.path = append(documentation.path, name)
+	}
+	if of == nil {
+		return nil
 	}
 	if mapping := c.nodes[len(c.nodes)-1]; c.isName {
 		behind := ":"
@@ -162,7 +167,8 @@ func schemaWords(s *openapi.Schema) string {
 	return words
 }
 
-// documented finds descriptions of fields in the definitions of kinds; package openapi has none.
+// documented finds descriptions of fields in the definitions of kinds, and for built-in kinds in what Kubernetes publishes; package
+// openapi has none.
 type documented struct {
 	definitions []*unstructured.Unstructured
 	kind        schema.GroupVersionKind
@@ -187,11 +193,20 @@ func (d *documented) of(name string) string {
 			for _, step := range append(slices.Clone(d.path), name) {
 				props = propertyOf(props, step)
 			}
-			description, _ := props["description"].(string)
-			return description
+			if description, _ := props["description"].(string); description != "" {
+				return description
+			}
 		}
 	}
-	return ""
+	of, path := d.kind, append(slices.Clone(d.path), name)
+	if path[0] == "metadata" {
+		of = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"} // metadata is the same for all kinds, and definitions leave it out
+	}
+	description, err := builtin.Description(of, path...)
+	if err != nil {
+		return "" // a hover without it is better than none
+	}
+	return description
 }
 
 func propertyOf(props map[string]any, name string) map[string]any {

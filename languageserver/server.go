@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -88,7 +89,9 @@ type server struct {
 func (s *server) handle(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request) (result any, err error) {
 	defer func() {
 		if r := recover(); r != nil { // the editor goes on without this answer
-			err = &jsonrpc2.Error{Code: jsonrpc2.CodeInternalError, Message: fmt.Sprint(r)}
+			failed := &jsonrpc2.Error{Code: jsonrpc2.CodeInternalError, Message: fmt.Sprint(r)}
+			failed.SetError(string(debug.Stack())) // for whoever reports it: editors show what a server answers in their logs
+			err = failed
 		}
 	}()
 	switch req.Method {

@@ -66,6 +66,9 @@ func newClient(t *testing.T, o Options) *client {
 func (c *client) call(method string, params, result any) {
 	c.Helper()
 	if err := c.conn.Call(c.Context(), method, params, result); err != nil {
+		if failed := (*jsonrpc2.Error)(nil); errors.As(err, &failed) && failed.Data != nil {
+			c.Logf("%s", strings.ReplaceAll(string(*failed.Data), `\n`, "\n"))
+		}
 		c.Fatalf("%s: %v", method, err)
 	}
 }

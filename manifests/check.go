@@ -39,11 +39,7 @@ func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Opt
 	decoded := make([]syntax.Documents, len(files))
 	for i, in := range files {
 		docs, findings := syntax.DecodeManifest(in.Name, in.Data)
-		untyped, err := inferStatus(&docs)
-		if err != nil {
-			return nil, err
-		}
-		findings = append(findings, untyped...)
+		findings = append(findings, rules.InferStatus(&docs, builtinschemas.Schemas{})...)
 		kinds.define(docs.CRDs)
 		c.CRDs = append(c.CRDs, docs.CRDs...)
 		decoded[i] = docs
@@ -89,15 +85,6 @@ func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Opt
 	return c, nil
 }
 
-// inferStatus completes the definitions that the rules of a text make, as the engine does.
-func inferStatus(docs *syntax.Documents) (diagnostic.Findings, error) {
-	builtin, err := builtinschemas.Kinds()
-	if err != nil {
-		return nil, err
-	}
-	return rules.InferStatus(docs, builtin), nil
-}
-
 // refusedDefinitions says why the API server would not take the definitions beside rules.
 func refusedDefinitions(ctx context.Context, docs *syntax.Documents) diagnostic.Findings {
 	var findings diagnostic.Findings
@@ -132,9 +119,7 @@ func (c *Checked) readSchema(in File, kinds *Kinds) error {
 		return nil
 	}
 	docs, findings := syntax.Decode(in.Name, in.Data)
-	if _, err := inferStatus(&docs); err != nil {
-		return err
-	}
+	rules.InferStatus(&docs, builtinschemas.Schemas{})
 	// A rule that is checked knows better than one beside it what a kind is.
 	others := slices.DeleteFunc(docs.CRDs, func(crd *unstructured.Unstructured) bool {
 		return slices.ContainsFunc(c.CRDs, func(own *unstructured.Unstructured) bool { return own.GetName() == crd.GetName() })

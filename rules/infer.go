@@ -17,7 +17,7 @@ import (
 )
 
 // InferStatus completes the definitions that come from spec.parent.schema: each field that spec.status sets gets the type of what its
-// expression gives. The findings are about those whose type is not known.
+// expression gives. The findings are about those whose type is not known; a rule with one is partial from then on.
 //
 // A definition depends on nothing but the text that it is in: builtin has the schemas of Kubernetes itself, and of other kinds only those
 // are known that are defined in the same text. So it is the same on a desk and in every cluster.
@@ -27,9 +27,14 @@ import (
 func InferStatus(docs *syntax.Documents, builtin Schemas) diagnostic.Findings {
 	var findings diagnostic.Findings
 	for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
-		if rule.Parent.Definition != nil {
-			i := inference{docs: docs, rule: rule, builtin: builtin, known: map[*yamltree.Node]map[string]any{}}
-			findings = append(findings, i.infer()...)
+		if rule.Parent.Definition == nil {
+			continue
+		}
+		i := inference{docs: docs, rule: rule, builtin: builtin, known: map[*yamltree.Node]map[string]any{}}
+		found := i.infer()
+		findings = append(findings, found...)
+		if found.HasErrors() {
+			docs.Refuse(rule)
 		}
 	}
 	return findings
@@ -82,7 +87,9 @@ func (i *inference) finish(c *compiler) diagnostic.Findings {
 	var list diagnostic.List
 	reported := map[*yamltree.Node]bool{}
 	i.rule.DefineStatus(func(n *yamltree.Node, path []string) map[string]any {
-		if made := i.known[n]; made != nil || c.isWrong(n) || reported[n] {
+		made := i.known[n]
+		i.rule.Parent.Untyped = i.rule.Parent.Untyped || made == nil
+		if made != nil || reported[n] || c.isWrong(n) {
 			return orAny(made)
 		}
 		reported[n] = true

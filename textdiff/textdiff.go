@@ -7,14 +7,12 @@ package textdiff
 import (
 	"strings"
 
-	"github.com/rogpeppe/go-internal/diff"
+	"github.com/aymanbagabas/go-udiff"
 )
 
 // Unified is a unified diff with three lines of context; empty if the texts are the same. Names are those of the two texts.
 func Unified(oldName string, old []byte, newName string, updated []byte) string {
-	text := string(diff.Diff(oldName, old, newName, updated))
-	_, text, _ = strings.Cut(text, "\n") // the first line repeats the names
-	return text
+	return udiff.Unified(oldName, newName, string(old), string(updated))
 }
 
 // Colored is a unified diff as a terminal shows it: removed lines are red, added ones green.

@@ -17,6 +17,7 @@ import (
 
 // explainOptions are the flags of kanon explain.
 type explainOptions struct {
+	files   rulefiles.Filenames
 	output  string
 	schemas []string
 }
@@ -42,29 +43,30 @@ wrongly.`,
   # A picture for its README
   kanon explain rule.yaml -o svg > graph.svg`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			if len(args) > 1 || (len(args) == 1) == o.files.Given() {
 				return exit.Usagef(cmd, "name a file with rules, or - for standard input")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.explain(cmd, args[0]) },
+		RunE: o.files.Run(o.explain),
 	}
 	flags := cmd.Flags()
+	o.files.Add(cmd, "rules")
 	flags.StringVarP(&o.output, "output", "o", string(graph.Text), strings.Join(graph.Formats(), ", "))
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
 	return cmd
 }
 
-func (o *explainOptions) explain(cmd *cobra.Command, file string) error {
+func (o *explainOptions) explain(cmd *cobra.Command, files []string) error {
 	if !slices.Contains(graph.Formats(), o.output) {
 		return exit.Usagef(cmd, "--output %q is none of %s", o.output, strings.Join(graph.Formats(), ", "))
 	}
-	checked, _, err := rulefiles.Read(cmd, []string{file}, o.schemas, rules.Options{Namespace: engine.DefaultNamespace})
+	checked, _, err := rulefiles.Read(cmd, files, o.schemas, rules.Options{Namespace: engine.DefaultNamespace})
 	if err != nil {
 		return err
 	}
 	if len(checked.Decoded) > 1 && o.output == string(graph.SVG) {
-		return fmt.Errorf("%s has %d rules: a picture has one", file, len(checked.Decoded))
+		return fmt.Errorf("%s has %d rules: a picture has one", strings.Join(files, ", "), len(checked.Decoded))
 	}
 	return o.write(cmd, checked.Decoded)
 }

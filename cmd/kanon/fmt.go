@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/layout"
 	"kanon.dev/kanon/manifests"
@@ -21,6 +22,7 @@ var errLayout = errors.New("files are not laid out as kanon fmt does; kanon fmt 
 
 // fmtOptions are the flags of kanon fmt.
 type fmtOptions struct {
+	files                    rulefiles.Filenames
 	write, diff, list, check bool
 }
 
@@ -55,13 +57,14 @@ it is with -d.`,
   # From an editor
   kanon fmt < rule.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && terminal.Is(cmd.InOrStdin()) {
+			if len(args) == 0 && !o.files.Given() && terminal.Is(cmd.InOrStdin()) {
 				return exit.Usagef(cmd, "name a file or a directory with rules, or - for standard input")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		RunE: o.files.Run(o.run),
 	}
+	o.files.Add(cmd, "rules")
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.write, "write", "w", false, "write the files")
 	flags.BoolVarP(&o.diff, "diff", "d", false, "print the differences")

@@ -24,6 +24,7 @@ var errMissingRights = fmt.Errorf("%w: rights are missing", exit.ErrFindings)
 
 // rbacOptions are the flags of kanon rbac.
 type rbacOptions struct {
+	files          rulefiles.Filenames
 	schemas        []string
 	name           string
 	serviceAccount string
@@ -54,14 +55,15 @@ called wrongly, and 3 when the cluster does not answer.`,
   # Check in CI that a cluster grants it
   kanon rbac rules/ --schemas crds/ --check`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 && !o.files.Given() {
 				return exit.Usagef(cmd, "name a file or a directory with rules, or - for standard input")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.rbac(cmd, args) },
+		RunE: o.files.Run(o.rbac),
 	}
 	flags := cmd.Flags()
+	o.files.Add(cmd, "rules")
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
 	flags.StringVar(&o.name, "name", "kanon-rules", "name of the roles and their bindings")
 	flags.StringVar(&o.serviceAccount, "service-account", engine.DefaultNamespace+"/kanon", "who gets the rights, as NAMESPACE/NAME")

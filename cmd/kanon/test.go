@@ -23,6 +23,7 @@ import (
 
 // testOptions are the flags of kanon test.
 type testOptions struct {
+	files     rulefiles.Filenames
 	run       string
 	verbose   bool
 	update    bool
@@ -59,14 +60,16 @@ called wrongly.`,
   # Take what comes out now for what is wanted, where a step has output
   kanon test rules/ --update`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 && !o.files.Given() {
 				return exit.Usagef(cmd, "name a file or a directory with tests")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.test(cmd, args) },
+		RunE: o.files.Run(o.test),
 	}
 	flags := cmd.Flags()
+	o.files.Only = ruletest.IsTestFile
+	o.files.Add(cmd, "tests")
 	flags.StringVar(&o.run, "run", "", "run the cases whose file and name, as in \"web_test.yaml: scales\", match this `regexp`")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print each case")
 	flags.BoolVar(&o.update, "update", false, "rewrite the outputs in the files")

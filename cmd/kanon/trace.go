@@ -31,7 +31,7 @@ import (
 type traceOptions struct {
 	live   inventory.Flags
 	output string
-	files  []string
+	files  rulefiles.Filenames
 	watch  bool
 	all    bool
 	limits template.Limits
@@ -93,7 +93,7 @@ command is called wrongly, and 3 when the cluster does not answer.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&o.live.Namespace, "namespace", "n", "", "namespace of the object; default: that of the kubeconfig")
 	flags.StringVarP(&o.output, "output", "o", string(trace.Tree), strings.Join(trace.Formats(), ", "))
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with rules that only Kanon's process has; repeatable")
+	o.files.Add(cmd, "rules that only Kanon's process has")
 	flags.BoolVar(&o.all, "all", false, "show each object, also where many of one kind are ready")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "go on and show what changes, until the object is deleted")
 	o.live.AddCluster(cmd)
@@ -134,7 +134,11 @@ func (o *traceOptions) trace(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("set up the connection to the cluster: %w", err)
 	}
 	known := ruleset.New(ruleset.Options{Client: client, Kinds: kinds, Namespace: o.live.KanonNamespace, Limits: o.limits})
-	if err := rulefiles.Add(cmd, known, o.files, kinds, rules.Options{Namespace: o.live.KanonNamespace, Limits: o.limits}); err != nil {
+	files, err := o.files.After(cmd, nil)
+	if err != nil {
+		return err
+	}
+	if err := rulefiles.Add(cmd, known, files, kinds, rules.Options{Namespace: o.live.KanonNamespace, Limits: o.limits}); err != nil {
 		return err
 	}
 	tracer := trace.New(trace.Options{Client: client, Metadata: objects, Kinds: kinds, Rules: rulesOf(known), Namespace: o.live.KanonNamespace, Now: time.Now})

@@ -27,6 +27,7 @@ import (
 
 // validateOptions are the flags of kanon validate.
 type validateOptions struct {
+	files     rulefiles.Filenames
 	schemas   []string
 	namespace string
 	output    string
@@ -92,28 +93,34 @@ the cluster does not answer.`,
 			switch {
 			case cmd.Flags().Changed("explain") && len(args) > 0:
 				return exit.Usagef(cmd, "--explain checks nothing: leave out %q", args[0])
-			case !cmd.Flags().Changed("explain") && len(args) == 0:
+			case !cmd.Flags().Changed("explain") && len(args) == 0 && !o.files.Given():
 				return exit.Usagef(cmd, "name a file or a directory with rules, or - for standard input")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: o.files.Run(func(cmd *cobra.Command, files []string) error {
 			if cmd.Flags().Changed("explain") {
-				err := report.Explain(cmd.OutOrStdout(), o.explain)
-				if errors.As(err, new(*report.UnknownCodeError)) {
-					err = exit.Usagef(cmd, "--explain: %w", err)
-				}
-				return err
+				return o.printExplanation(cmd)
 			}
-			return o.validate(cmd, args)
-		},
+			return o.validate(cmd, files)
+		}),
 	}
 	o.addFlags(cmd)
 	return cmd
 }
 
+// printExplanation prints what --explain asks for.
+func (o *validateOptions) printExplanation(cmd *cobra.Command) error {
+	err := report.Explain(cmd.OutOrStdout(), o.explain)
+	if errors.As(err, new(*report.UnknownCodeError)) {
+		err = exit.Usagef(cmd, "--explain: %w", err)
+	}
+	return err
+}
+
 func (o *validateOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
+	o.files.Add(cmd, "rules")
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
 	flags.StringVarP(&o.output, "output", "o", string(report.Text), "form of the findings: "+formatNames())
 	flags.StringVar(&o.explain, "explain", "", "explain a `code` such as KN0204, and check nothing")

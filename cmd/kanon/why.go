@@ -29,7 +29,7 @@ import (
 // whyOptions are the flags of kanon why.
 type whyOptions struct {
 	namespace string
-	files     []string
+	files     rulefiles.Filenames
 	output    string
 	// kanonNamespace is Kanon's own.
 	kanonNamespace string
@@ -83,7 +83,7 @@ wrongly.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the object; default: that of the kubeconfig")
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with rules, in the place of installed ones of the same name; - is standard input; repeatable")
+	o.files.Add(cmd, "rules, in the place of installed ones of the same name")
 	flags.StringVarP(&o.output, "output", "o", whyFormats()[0], strings.Join(whyFormats(), ", "))
 	flags.StringVar(&o.kanonNamespace, "kanon-namespace", engine.DefaultNamespace, "Kanon's own namespace")
 	o.cluster.Add(flags, connection.Group)
@@ -137,7 +137,11 @@ func (o *whyOptions) why(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	files, err := manifests.Read(o.files, cmd.InOrStdin())
+	names, err := o.files.After(cmd, nil)
+	if err != nil {
+		return err
+	}
+	files, err := manifests.Read(names, cmd.InOrStdin())
 	if err != nil {
 		return exit.Usagef(cmd, "%w", err)
 	}
@@ -196,7 +200,7 @@ func (o *whyOptions) explain(cmd *cobra.Command, config *rest.Config, arg connec
 		return nil, fmt.Errorf("read the rules in namespace %s (or give them with -f): %w", o.kanonNamespace, err)
 	}
 	if len(files) > 0 {
-		checked, err := rulefiles.Check(cmd, strings.Join(o.files, ", "), files, nil, kinds, rules.Options{Namespace: o.kanonNamespace, Limits: o.limits})
+		checked, err := rulefiles.Check(cmd, strings.Join(o.files.Names(), ", "), files, nil, kinds, rules.Options{Namespace: o.kanonNamespace, Limits: o.limits})
 		if err != nil {
 			return nil, err
 		}

@@ -309,13 +309,7 @@ func definitionsOf(text string, docs *syntax.Documents) ([]Definition, error) {
 	for _, rule := range docs.Rules {
 		rules[rule.Parent.Definition] = rule
 	}
-	broken := func(object *unstructured.Unstructured) bool {
-		return slices.ContainsFunc(docs.Partial, func(rule *syntax.Rule) bool { return rule.Parent.Definition == object })
-	}
-	for _, object := range docs.CRDs {
-		if broken(object) {
-			continue
-		}
+	for _, object := range docs.WholeCRDs() {
 		data, err := json.Marshal(object.Object)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("encode CustomResourceDefinition %s: %w", object.GetName(), err))

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -180,5 +181,44 @@ func TestDefinitionOfAKindWithAnotherName(t *testing.T) {
 	}
 	if report := c.report("one"); report.Ready || !strings.Contains(report.Rules[0].Message, "walls.example.org has the kind Wall already") {
 		t.Errorf("the report is %v", report)
+	}
+}
+
+// TestDefinitionOfASchema: the definition that a rule's schema makes is applied with the types of its status, and not before the rule is
+// right.
+func TestDefinitionOfASchema(t *testing.T) {
+	t.Parallel()
+	const rule = `apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: kiosk}
+spec:
+  parent:
+    apiVersion: mall.example.com/v1
+    kind: Kiosk
+    schema: {spec: {size: integer | required}}
+  status: {size: "${STATUS}"}
+`
+	c := &Catalog{}
+	decode := func(status string) []Definition {
+		docs, _ := c.decode(source.Text{Name: "rule.yaml", Data: []byte(strings.Replace(rule, "STATUS", status, 1))})
+		made, err := definitionsOf("rule.yaml", &docs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	made := decode("parent.spec.size")
+	if len(made) != 1 {
+		t.Fatalf("there are %d definitions", len(made))
+	}
+	versions, _, _ := unstructured.NestedSlice(made[0].Object.Object, "spec", "versions")
+	typ, _, _ := unstructured.NestedString(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "status", "properties", "size", "type") //nolint:forcetypeassert // Definition makes it
+	if typ != "integer" {
+		t.Errorf("the type of status.size is %q", typ)
+	}
+	for _, status := range []string{"fromJson('1')", "parent.spec.none +"} {
+		if made := decode(status); len(made) != 0 {
+			t.Errorf("%s: there are %d definitions", status, len(made))
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/openapi/builtin"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/syntax"
@@ -66,6 +67,7 @@ func (c *Catalog) decode(from source.Text) (syntax.Documents, diagnostic.Finding
 		decode = syntax.DecodeObject
 	}
 	docs, findings := decode(from.Name, from.Data)
+	findings = append(findings, rules.InferStatus(&docs, builtin.Schemas{})...)
 	for _, partial := range docs.Partial {
 		_, more := rules.Compile(partial, rules.Options{Namespace: c.compiling.Namespace, Limits: c.compiling.Limits})
 		findings = append(findings, more...)

@@ -45,18 +45,23 @@ func TestSchemasAreThoseOfTheControlPlane(t *testing.T) {
 		t.Fatalf("schemas.json.gz is not what the control plane publishes; run go generate (-want +got):\n%s",
 			cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")))
 	}
+	writeCompressed(t, "schemas.json.gz", want)
+}
+
+func writeCompressed(t *testing.T, name string, data []byte) {
+	t.Helper()
 	var file bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&file, gzip.BestCompression)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := writer.Write(want); err != nil {
+	if _, err := writer.Write(data); err != nil {
 		t.Fatal(err)
 	}
 	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("schemas.json.gz", file.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(name, file.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -64,6 +69,30 @@ func TestSchemasAreThoseOfTheControlPlane(t *testing.T) {
 // published is one document of all components that the kinds of Kubernetes itself
 // consist of, a line for each, without what the model does not read.
 func published(t *testing.T, client openapi.ClientWithContext) []byte {
+	t.Helper()
+	components := componentsOf(t, client)
+	reached := map[string]any{}
+	var kinds []string
+	for name, component := range components {
+		fields := component.(map[string]any)
+		if _, hasMetadata, _ := unstructured.NestedFieldNoCopy(fields, "properties", "metadata"); !hasMetadata {
+			delete(fields, "x-kubernetes-group-version-kind") // of DeleteOptions, other kinds in each document
+		} else if !strings.HasSuffix(name, "List") {
+			kinds = append(kinds, name)
+		}
+	}
+	for _, name := range kinds {
+		reach(name, components, reached)
+	}
+	lines, err := json.MarshalIndent(map[string]any{"components": map[string]any{"schemas": reached}}, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// componentsOf are the components of the documents of all groups of Kubernetes itself.
+func componentsOf(t *testing.T, client openapi.ClientWithContext) map[string]any {
 	t.Helper()
 	table, err := kindtable.Load()
 	if err != nil {
@@ -93,24 +122,7 @@ func published(t *testing.T, client openapi.ClientWithContext) []byte {
 		}
 		maps.Copy(components, content.Components.Schemas)
 	}
-	reached := map[string]any{}
-	var kinds []string
-	for name, component := range components {
-		fields := component.(map[string]any)
-		if _, hasMetadata, _ := unstructured.NestedFieldNoCopy(fields, "properties", "metadata"); !hasMetadata {
-			delete(fields, "x-kubernetes-group-version-kind") // of DeleteOptions, other kinds in each document
-		} else if !strings.HasSuffix(name, "List") {
-			kinds = append(kinds, name)
-		}
-	}
-	for _, name := range kinds {
-		reach(name, components, reached)
-	}
-	lines, err := json.MarshalIndent(map[string]any{"components": map[string]any{"schemas": reached}}, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lines
+	return components
 }
 
 // reach adds a component and those that it refers to.

@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,6 +59,15 @@ func shortPath(path []string) string {
 		}
 	}
 	return strings.TrimPrefix(b.String(), ".")
+}
+
+// WholeCRDs are CRDs without those that rules with an error make: to mend the rule may change its definition.
+func (docs *Documents) WholeCRDs() []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(docs.CRDs), func(crd *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(slices.Concat(docs.Rules, docs.Partial), func(rule *Rule) bool {
+			return rule.Parent.Definition == crd && (rule.Partial || rule.Parent.Untyped)
+		})
+	})
 }
 
 // DefinitionsOf are the CustomResourceDefinitions of one text, beside rules and of their schemas.

@@ -130,12 +130,24 @@ type Parent struct {
 	// AdoptDefinition is true if Kanon takes over a definition of the kind that it did not create.
 	AdoptDefinition bool
 	schema          *yamltree.Node
+	// Untyped is true if Definition lacks the type of a field of the status, whose expression does not compile.
+	Untyped bool
 	// kind is what schema says, and readers have the places of its versions.
 	kind    *shortschema.Kind
 	readers []*shortschema.Reader
 	// Node is nil if the field is missing or not a mapping.
 	Node *yamltree.Node
 	Gaps Gaps
+}
+
+// Refuse moves a rule to the partial ones, because of a mistake that was found after it was decoded.
+func (docs *Documents) Refuse(rule *Rule) {
+	if rule.Partial {
+		return
+	}
+	rule.Partial = true
+	docs.Rules = slices.DeleteFunc(slices.Clone(docs.Rules), func(other *Rule) bool { return other == rule })
+	docs.Partial = append(docs.Partial, rule)
 }
 
 // HasBrokenSchema reports whether the rule says what the kind is, with mistakes.
