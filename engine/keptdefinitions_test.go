@@ -225,9 +225,9 @@ func TestDefinitionThatChanges(t *testing.T) {
 			name: "a version less", before: "{versions: [{name: v1, stored: true, spec: {size: integer}}, {name: v1beta1, spec: {size: integer}}]}", after: "{spec: {size: integer}}", object: "{size: 5}",
 			held: "v1beta1: the version is removed, and whoever reads through it fails, in $HOME/",
 		},
-		{name: "a version more", before: "{spec: {size: integer}}", after: "{versions: [{name: v1, spec: {size: integer}}, {name: v2, stored: true, spec: {size: integer, color: string}}]}", object: "{size: 5}"},
+		{name: "a version more", before: "{spec: {size: integer}}", after: "{versions: [{name: v1, spec: {size: integer}}, {name: v2, stored: true, spec: {size: integer}}]}", object: "{size: 5}"},
 		{
-			name: "a version that lacks a field", before: "{spec: {size: integer, color: string}}", after: "{versions: [{name: v1, spec: {size: integer, color: string}}, {name: v2, stored: true, spec: {size: integer}}]}", object: "{color: red}",
+			name: "a version that lacks a field", before: "{spec: {size: integer, color: string}}", after: "{versions: [{name: v1, spec: {size: integer}}, {name: v2, stored: true, spec: {size: integer}}]}", object: "{color: red}",
 			held: "spec.color: the value is dropped, in $HOME/",
 		},
 		{

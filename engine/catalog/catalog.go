@@ -195,7 +195,8 @@ func (c *Catalog) allDefinitions() []Definition {
 func (c *Catalog) brokenTexts() sets.Set[string] {
 	broken := make(sets.Set[string])
 	for name, t := range c.texts {
-		if t.findings.HasErrors() {
+		untyped := func(rule *syntax.Rule) bool { return rule.Parent.Untyped }
+		if t.findings.HasErrors() || slices.ContainsFunc(t.docs.Rules, untyped) {
 			broken.Insert(name)
 		}
 	}
