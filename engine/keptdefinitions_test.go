@@ -123,6 +123,29 @@ func TestDefinitionOfASchema(t *testing.T) {
 	}
 }
 
+// What others change in a definition is restored, but not again and again.
+func TestDefinitionThatOthersChange(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.rule("wall", kept("wall", "Wall", "{spec: {color: string}}"))
+	w.run()
+	w.verdict("wall", "rules in force: 1")
+	for _, singular := range []string{"mauer", "mur"} {
+		w.patch(crds, "", "walls."+w.group, `{"spec":{"names":{"singular":"`+singular+`"}}}`)
+		if singular == "mauer" {
+			w.await(crds, "", "walls."+w.group, "is restored", has("wall", "spec", "names", "singular"))
+		}
+	}
+	verdict := w.verdict("wall", "others changed it within 1m0s after Kanon had restored it")
+	if !strings.Contains(verdict, "singular is wall, and was mur") {
+		t.Errorf("the verdict does not say what: %s", verdict)
+	}
+	w.quiet()
+	if got := w.definitionOf("Wall"); !has("mur", "spec", "names", "singular")(got) {
+		t.Error("it was restored at once")
+	}
+}
+
 // A definition that Kanon did not make is left alone, unless the rule adopts it.
 func TestDefinitionOfSomebodyElse(t *testing.T) {
 	t.Parallel()
