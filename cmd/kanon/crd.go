@@ -22,6 +22,7 @@ import (
 
 // crdOptions are the flags of kanon crd.
 type crdOptions struct {
+	files     rulefiles.Filenames
 	schemas   []string
 	namespace string
 	output    string
@@ -51,14 +52,21 @@ the rules or if none of them has a schema, and 2 when the command is called wron
   # What the installed definition has other than the rule
   kanon crd kiosk.yaml | kubectl diff -f -`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 && !o.files.Given() {
 				return exit.Usagef(cmd, "name a file or a directory with rules, or - for standard input")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.print(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := o.files.After(cmd, args)
+			if err != nil {
+				return err
+			}
+			return o.print(cmd, args)
+		},
 	}
 	flags := cmd.Flags()
+	o.files.Add(cmd, "rules")
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
 	flags.StringVarP(&o.output, "output", "o", "yaml", "form of the output: yaml or json")
 	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
