@@ -21,7 +21,7 @@ FUZZPACKAGES := ./rules/... ./engine/... ./wire/... ./layout ./languageserver ./
 
 .PHONY: help
 help: ## List the targets
-	@awk -F':.*## ' '/^[a-z\/-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z\/.-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: bin/kanon bin/controlplane ## Build bin/kanon and bin/controlplane
@@ -70,6 +70,11 @@ format: ## Format all Go code
 .PHONY: crd
 crd: ## Write the fields of a rule into the CustomResourceDefinition of Rule objects
 	go test ./ruleschema -run '^TestDefinition$$' -update
+	$(MAKE) install.yaml
+
+.PHONY: install.yaml
+install.yaml: bin/controlplane ## Write deploy/base as one file, deploy/install.yaml
+	KANON_CONTROLPLANE='$(CURDIR)/bin/controlplane' go test ./deploy -run '^TestInstallManifest$$' -update
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (default 30s)
@@ -108,7 +113,7 @@ PGOPORT ?= 6061
 pgo: KANON_BUILD = -trimpath
 pgo: bin/kanon bin/controlplane bin/kanonbench ## Record what kanon run does in a benchmark, for profile-guided optimisation (cmd/kanon/default.pgo)
 	@bin/kanonbench run --load plain=2000 --rounds 1 --engines kanon --rest 2s --singles 10 \
-		--controlplane bin/controlplane --kanon-arg --pprof=127.0.0.1:$(PGOPORT) --out /dev/null & bench=$$!; \
+		--controlplane bin/controlplane --kanon-arg --metrics-bind-address=127.0.0.1:$(PGOPORT) --kanon-arg --metrics-secure=false --out /dev/null & bench=$$!; \
 	until curl -sf -o cmd/kanon/default.pgo 'http://127.0.0.1:$(PGOPORT)/debug/pprof/profile?seconds=$(or $(PGOSECONDS),30)'; do \
 		kill -0 $$bench || exit 1; sleep 0.2; done; \
 	wait $$bench; go tool pprof -top -nodecount 5 cmd/kanon/default.pgo

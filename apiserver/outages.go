@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -31,6 +33,19 @@ func (o *Outages) Begin(log logr.Logger) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.log = &log
+}
+
+// Problem is an error while the API server does not answer, and before it has answered for the first time.
+func (o *Outages) Problem() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.log == nil:
+		return errors.New("the API server has not answered yet")
+	case !o.since.IsZero():
+		return fmt.Errorf("the API server has not answered since %s", o.since.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 // Wrap observes what next sends. It is a wrapper as rest.Config takes.

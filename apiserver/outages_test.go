@@ -57,11 +57,17 @@ func TestOutages(t *testing.T) {
 			o := &Outages{now: func() time.Time { return now }}
 			observed := o.Wrap(transport(func(*http.Request) (*http.Response, error) { return nil, next }))
 			var output strings.Builder
+			if o.Problem() == nil {
+				t.Error("there is no problem before the API server has answered")
+			}
 			o.Begin(textLogger(&output))
 			for _, r := range test.requests {
 				now, next = start.Add(r.at), r.err
 				if _, err := observed.RoundTrip(newRequest(t.Context(), t)); !errors.Is(err, r.err) {
 					t.Errorf("the error of a request became %v", err)
+				}
+				if problem := o.Problem(); (problem != nil) != (r.err != nil) {
+					t.Errorf("after a request with the error %v, the problem is %v", r.err, problem)
 				}
 			}
 			if diff := cmp.Diff(test.want, messages(output.String())); diff != "" {

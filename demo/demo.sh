@@ -96,7 +96,8 @@ show kubectl get nodes
 step 'Start Kanon'
 show kubectl create namespace kanon-system
 printf '   $ bin/kanon run --kubeconfig %s\n' "$state/kubeconfig"
-bin/kanon run --kubeconfig "$KUBECONFIG" 2>"$state/kanon.log" &
+# Without the ports for health and metrics, which may be taken here.
+bin/kanon run --kubeconfig "$KUBECONFIG" --health-probe-bind-address=0 --metrics-bind-address=0 2>"$state/kanon.log" &
 kanon_pid=$!
 note "its log is in $state/kanon.log"
 

@@ -44,7 +44,8 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 
 	schemas := background.NewSchemaReader(e.activity, mapper, e.options.Schemas, e.options.Client, e.inbox.Notify)
 	definitions := background.NewDefinitionWriter(background.DefinitionWriterOptions{
-		Counter: e.activity, Client: e.options.Client, Namespace: e.options.Namespace, Recomputes: plan.IsStatusManager, Arrived: e.inbox.Notify,
+		Counter: e.activity, Client: e.options.Client, Namespace: e.options.Namespace, Recomputes: plan.IsStatusManager,
+		MayWrite: e.leads, Arrived: e.inbox.Notify,
 	})
 	l := &catalogLoop{
 		inbox: e.inbox,
@@ -56,9 +57,14 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 		reporter:  e.newReporter(),
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context){schemas.Run, definitions.Run, l.reporter.Run, l.run} {
+	for _, run := range []func(context.Context){schemas.Run, definitions.Run, l.run} {
 		group.Go(func() error { run(ctx); return nil })
 	}
+	e.onceLeading(ctx, group, func() {
+		definitions.Retry()
+		e.inbox.Notify()
+		l.reporter.Run(ctx)
+	})
 	return group.Wait()
 }
 
@@ -79,11 +85,18 @@ func (l *catalogLoop) run(ctx context.Context) {
 
 // update takes in what changed, and returns after what time to call it again even if nothing changes; zero: never.
 func (l *catalogLoop) update(ctx context.Context) (again time.Duration) {
+	readAll := l.publisher.engine.unread.Load() == 0
 	l.catalog.Update(l.inbox.Take(), time.Now())
 	l.publisher.publish(ctx, l.catalog)
+	if readAll {
+		l.publisher.engine.taken.Store(true)
+	}
 	starting, failing := l.publisher.problems(l.catalog)
 	reports, again := l.catalog.Reports(starting, failing, time.Now())
+	l.publisher.noteKnown(l.catalog, reports)
 	l.publisher.countObjects(reports)
-	l.reporter.Report(reports, l.catalog.HasOrigin)
+	if l.publisher.engine.leads() {
+		l.reporter.Report(reports, l.catalog.HasOrigin)
+	}
 	return again
 }

@@ -58,6 +58,12 @@ type Engine struct {
 
 	patches      *patching.Patches
 	objectCounts *objectCounts
+
+	// unread is how many sources have published nothing yet, and taken is set once what all of them published was compiled.
+	unread atomic.Int32
+	taken  atomic.Bool
+	// known is what Stats shows of the rules; nil before the first update.
+	known atomic.Pointer[knownRules]
 }
 
 // New makes an Engine. It sends no request and starts nothing. It fails when options are missing or contradict one another.
@@ -73,6 +79,7 @@ func New(options Options) (*Engine, error) {
 		inbox:    catalog.NewInbox(counter, len(options.Sources)),
 		parents:  parents.New(),
 	}
+	e.unread.Store(int32(len(options.Sources))) //nolint:gosec // a handful
 	e.guards = newGuards(e)
 	e.objectCounts = &objectCounts{count: e.inbox.Notify}
 	var err error
@@ -93,6 +100,7 @@ func New(options Options) (*Engine, error) {
 		// What went with the keys may have gone with the whole namespace.
 		Restored:      func() { e.records.Recheck() },
 		MakeNamespace: func(ctx context.Context) error { return e.records.CreateNamespace(ctx) },
+		MayWrite:      e.leads,
 	})
 	e.records = record.New(record.Options{Counter: counter, Client: options.Client, Namespace: options.Namespace, Keys: e.keys, Changed: e.recordChanged})
 	e.marks = mark.NewMarks(e.keys.Keyring)
@@ -109,8 +117,10 @@ func New(options Options) (*Engine, error) {
 			Namespace: options.Namespace,
 			Labels:    []string{source.LabelRules, record.Label},
 			Prefixes:  map[schema.GroupKind]string{{Kind: "ConfigMap"}: record.NamePrefix},
-			Names:     map[schema.GroupKind]string{{Kind: "Secret"}: keyring.SecretName},
-			Kinds:     []schema.GroupKind{{Group: "kanon.dev", Kind: syntax.RuleKind}},
+			Names: map[schema.GroupKind]string{
+				{Kind: "Secret"}: keyring.SecretName, {Group: "coordination.k8s.io", Kind: "Lease"}: LeaseName,
+			},
+			Kinds: []schema.GroupKind{{Group: "kanon.dev", Kind: syntax.RuleKind}},
 		},
 		IsGone: e.isGone,
 	})
@@ -134,14 +144,21 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.activity.Begin() // until the source has published once
 		var first sync.Once
 		group.Go(func() error {
-			return src.Run(ctx, func(s source.Snapshot) { e.inbox.PutSnapshot(i, s); first.Do(e.activity.End) })
+			return src.Run(ctx, func(s source.Snapshot) {
+				e.inbox.PutSnapshot(i, s)
+				first.Do(func() {
+					e.unread.Add(-1)
+					e.inbox.Notify() // the update that took the snapshot in may not know yet that it was the last one
+					e.activity.End()
+				})
+			})
 		})
 	}
 	group.Go(func() error { e.keys.Run(ctx); return nil })
-	group.Go(func() error { e.records.Run(ctx); return nil })
 	group.Go(func() error { return e.runCatalog(ctx) })
+	e.onceLeading(ctx, group, func() { e.keys.Retry(); e.records.Run(ctx) })
 	for range e.options.Workers {
-		group.Go(func() error { e.work(ctx); return nil })
+		e.onceLeading(ctx, group, func() { e.work(ctx) })
 	}
 	group.Go(func() error {
 		<-ctx.Done()
@@ -185,5 +202,8 @@ func (e *Engine) newReconciler() *reconcile.Reconciler {
 // retry, does not count before that time, and an event that is on its way from the API server not before it comes.
 func (e *Engine) Idle() bool {
 	started, _ := e.records.IsLoaded()
+	if !e.leads() {
+		started = e.taken.Load() && e.keys.Keyring() != nil
+	}
 	return started && e.activity.Idle(e.monitors.Idle)
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
+	"kanon.dev/kanon/engine/meter"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/restmapping"
@@ -64,12 +65,21 @@ type Options struct {
 	// Memory is what the values of all evaluations may take together, in bytes: as much as Limits.ReconcileBytes at the least.
 	// Default: there is no bound for that.
 	Memory program.Account
+	// Leading is closed once the engine may write. Until then it reads: rules are compiled and informers fill, so that little is
+	// left to do then. nil: it may from the start.
+	Leading <-chan struct{}
+	// Counts takes what reconciles take. Writes are counted by the Client, if it is one of meter.NewClient. Default: nothing is
+	// counted.
+	Counts meter.Counts
 	// Clock gives the time that rules see. Default: the system's.
 	Clock clock.PassiveClock
 }
 
 // DefaultNamespace is Kanon's own namespace where Options name none.
 const DefaultNamespace = "kanon-system"
+
+// LeaseName is the name of the Lease in Kanon's own namespace by which one of several Kanons leads. No rule may write it.
+const LeaseName = "kanon"
 
 func (o *Options) setDefaults() {
 	o.Namespace = cmp.Or(o.Namespace, DefaultNamespace)

@@ -31,6 +31,8 @@ type publisher struct {
 	known map[string]*operator.Operator
 	// planner decides which rules run.
 	planner *removal.Planner
+	// awaiting has the rules whose informers fill before the engine leads.
+	awaiting map[string]*operator.Operator
 }
 
 func newPublisher(e *Engine) *publisher {
@@ -43,6 +45,10 @@ func newPublisher(e *Engine) *publisher {
 // publish makes the rules that run, and the removals of rules, the operators that run. It starts and stops informers accordingly.
 func (p *publisher) publish(ctx context.Context, c *catalog.Catalog) {
 	e := p.engine
+	if !e.leads() {
+		p.standby(ctx, c)
+		return
+	}
 	if loaded, _ := e.records.IsLoaded(); loaded && e.keys.Keyring() != nil {
 		p.publishRules(ctx, c)
 	} // otherwise the records and the keys notify the inbox when they have been read
@@ -94,7 +100,8 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 			}
 		}
 	}
-	e.begin(log, ops, started)
+	p.dropAwaiting(after)
+	e.begin(log, before, ops, started)
 }
 
 // plansOf are the plans of operators.
@@ -131,7 +138,7 @@ func paused(all []catalog.Rule) map[schema.GroupKind][]*syntax.Rule {
 }
 
 // begin starts the informers of the operators that are new, and enqueues their parents.
-func (e *Engine) begin(log logr.Logger, ops, started []*operator.Operator) {
+func (e *Engine) begin(log logr.Logger, before *operator.Set, ops, started []*operator.Operator) {
 	if len(started) > 0 {
 		for _, k := range e.feedback.Restart() {
 			e.queue.Add(k)
@@ -142,7 +149,7 @@ func (e *Engine) begin(log logr.Logger, ops, started []*operator.Operator) {
 		if op.Removal != nil {
 			log.Info("cleaning up after a rule", "rule", op.Name.String(), "parent", op.Parent.GVK.String(), "children", op.Removal.Children)
 		} else {
-			log.Info("rule started", "rule", op.Name.String(), "parent", op.Parent.GVK.String())
+			logStart(log, before.ByID[op.ID], op)
 			e.records.Update(op.ID, op.UpdateRecord) // again: until now, the operator before could change the record
 		}
 		e.monitors.Watch(op.ID, op.Informers()...)
@@ -152,6 +159,19 @@ func (e *Engine) begin(log logr.Logger, ops, started []*operator.Operator) {
 		if op.Removal != nil && !slices.Contains(started, op) {
 			e.enqueueAll(op) // the rule that it waited for may run no more
 		}
+	}
+}
+
+// logStart logs that a rule runs, or what it does otherwise than the operator that it replaces did.
+func logStart(log logr.Logger, before, op *operator.Operator) {
+	log = log.WithValues("rule", op.Name.String(), "parent", op.Parent.GVK.String())
+	switch {
+	case before == nil || before.Removal != nil:
+		log.Info("rule started", "revision", op.Program.Hash)
+	case before.Program.Hash != op.Program.Hash:
+		log.Info("rule changed", "revision", op.Program.Hash, "before", before.Program.Hash)
+	default:
+		log.Info("rule started again, because kinds changed", "revision", op.Program.Hash)
 	}
 }
 

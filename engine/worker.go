@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"kanon.dev/kanon/engine/meter"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/reconcile"
@@ -29,7 +30,11 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	if k.Patch != "" {
 		log = logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.NameOf(k.Rule), "patch", k.Patch, "target", k.Parent.String())
 	}
-	out := e.reconcileSafely(logr.NewContext(ctx, log), k)
+	work := meter.Begin(e.running.NameOf(k.Rule), e.options.Counts)
+	out := e.reconcileSafely(meter.NewContext(logr.NewContext(ctx, log), work), k)
+	if out.Verdict != outcome.Later { // which did nothing
+		work.End(out.Verdict.String())
+	}
 	if out.Err != nil && ctx.Err() == nil {
 		if panicked, ok := errors.AsType[*outcome.PanicError](out.Err); ok {
 			log = log.WithValues("stack", string(panicked.Stack))

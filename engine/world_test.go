@@ -329,7 +329,7 @@ func (t *tally) add(message, parent string) {
 	switch message {
 	case "Reconciled": // also at rest, when a time comes
 		t.of[parent]++
-	case "rule started", "cleaning up after a rule", "rule stopped", "rules accepted", "Informer has synced":
+	case "rule started", "rule changed", "rule started again, because kinds changed", "cleaning up after a rule", "rule stopped", "rules accepted", "Informer has synced":
 		t.steps++
 	}
 }

@@ -7,5 +7,6 @@
 //	return m.Run(ctx) // until ctx ends
 //
 // Run starts nothing before the API server answers: many parts that each report the same outage would hide what it is. What is a
-// matter of the process and not of the engine is here too: its share of memory (memory.go), and Go's profiles (profiles.go).
+// matter of the process and not of the engine is here too: its share of memory (memory.go), and what it serves over
+// HTTP (serve.go).
 package manager

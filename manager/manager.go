@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/openapi"
@@ -21,7 +23,11 @@ import (
 	"kanon.dev/kanon/apiserver"
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/meter"
+	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/leadership"
+	"kanon.dev/kanon/metrics"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/schemas"
@@ -37,7 +43,7 @@ const (
 	idleCheck = 100 * time.Millisecond
 )
 
-// Options are what a Manager runs. All fields but Rules and Profiles are needed.
+// Options are what a Manager runs. All fields but Rules are needed.
 type Options struct {
 	// Config is how to reach the cluster.
 	Config *rest.Config
@@ -48,8 +54,19 @@ type Options struct {
 	// Workers is how many parents are reconciled at the same time.
 	Workers int
 	Limits  template.Limits
-	// Profiles is the loopback address that serves Go's profiles; empty: none are served.
-	Profiles string
+	Serving Serving
+	// Verbosity is that of the log, which is served.
+	Verbosity *Verbosity
+	// Election is who of several Kanons writes; nil: there is no other one.
+	Election *Election
+	// Version is that of Kanon, for the metrics.
+	Version string
+}
+
+// countedClient is a client that counts its writes.
+type countedClient struct {
+	dynamic.Interface
+	monitor.Client
 }
 
 // Manager is everything that kanon run connects.
@@ -59,7 +76,13 @@ type Manager struct {
 	outages     *apiserver.Outages
 	broadcaster record.EventBroadcaster
 	events      record.EventSink
-	profiles    string
+	metrics     *metrics.Registry
+	serving     Serving
+	verbosity   *Verbosity
+	// config is how to reach the cluster for what is not the engine's.
+	config *rest.Config
+	// elector is nil where there is no election.
+	elector *leadership.Elector
 }
 
 // New connects the parts. It sends no request. The error is about the options: an address, a file with rules.
@@ -67,6 +90,13 @@ func New(o Options) (*Manager, error) {
 	outages := apiserver.NewOutages()
 	config := rest.CopyConfig(o.Config)
 	config.Wrap(outages.Wrap)
+	elector, err := newElector(&o)
+	if err != nil {
+		return nil, err
+	}
+	if elector != nil {
+		config.Wrap(elector.Gate)
+	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
@@ -81,7 +111,9 @@ func New(o Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources := []engine.Source{source.NewConfigMaps(objects, o.Namespace), source.NewRuleObjects(objects, o.Namespace)}
+	registry := metrics.New(o.Version)
+	counted := countedClient{meter.NewClient(objects, registry), objects}
+	sources := []engine.Source{source.NewConfigMaps(counted, o.Namespace), source.NewRuleObjects(counted, o.Namespace)}
 	if len(o.Rules) > 0 {
 		files, err := source.NewFiles(o.Rules...)
 		if err != nil {
@@ -94,12 +126,16 @@ func New(o Options) (*Manager, error) {
 		outages:     outages,
 		broadcaster: record.NewBroadcaster(),
 		events:      &typedcorev1.EventSinkImpl{Interface: core.Events("")},
-		profiles:    o.Profiles,
+		metrics:     registry,
+		serving:     o.Serving,
+		config:      o.Config,
+		elector:     elector,
+		verbosity:   o.Verbosity,
 	}
 	limits := o.Limits
 	memory := shareMemory(debug.SetMemoryLimit(-1), &limits)
 	m.engine, err = engine.New(engine.Options{
-		Client:    objects,
+		Client:    counted,
 		Mapper:    mapper,
 		Schemas:   schemas.New(openapi.NewClientWithContext(kinds.RESTClient())),
 		Recorder:  m.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: conditions.EventComponent}),
@@ -108,22 +144,31 @@ func New(o Options) (*Manager, error) {
 		Workers:   o.Workers,
 		Limits:    limits,
 		Memory:    memory,
+		Counts:    registry,
+		Leading:   leading(elector),
 	})
 	if err != nil {
 		return nil, err
 	}
+	registry.Observe(m.engine.Stats)
 	return m, nil
 }
 
-// Run runs the engine, once the API server answers, until ctx ends.
+// Run serves, and runs the engine once the API server answers, until ctx ends.
 func (m *Manager) Run(ctx context.Context) error {
-	if m.profiles != "" {
-		stop, err := serveProfiles(ctx, m.profiles)
-		if err != nil {
-			return err
-		}
-		defer stop()
+	runners, err := m.listen(ctx)
+	if err != nil {
+		return err
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range append(runners, m.runEngine) {
+		group.Go(func() error { return run(ctx) })
+	}
+	return group.Wait()
+}
+
+// runEngine runs the engine, once the API server answers.
+func (m *Manager) runEngine(ctx context.Context) error {
 	if !m.server.Await(ctx) {
 		return nil
 	}
@@ -134,7 +179,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.outages.Begin(logr.FromContextOrDiscard(ctx))
 	m.broadcaster.StartRecordingToSink(m.events)
 	defer m.broadcaster.Shutdown()
-	return m.engine.Run(ctx)
+	return m.runElected(ctx, m.engine.Run)
 }
 
 // freeMemory gives back, once the engine is idle for the first time, what it took to start: to read schemas and lists takes

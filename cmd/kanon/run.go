@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
 	"kanon.dev/kanon/cmd/kanon/internal/commandline"
@@ -17,6 +18,7 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/version"
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/leadership"
 	"kanon.dev/kanon/manager"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules/program/template"
@@ -30,7 +32,10 @@ type runOptions struct {
 	workers   int
 	verbosity int
 	logFormat string
-	pprof     string
+	secure    bool
+	elect     bool
+	election  manager.Election
+	serving   manager.Serving
 	limits    template.Limits
 }
 
@@ -77,12 +82,30 @@ is called wrongly or no cluster is configured.`,
 	flags.IntVar(&o.workers, "workers", 16, "how many parents are reconciled at the same time")
 	flags.IntVarP(&o.verbosity, "verbosity", "v", 0, "how much to log: 0 what begins and ends, 2 writes too, 4 decisions too")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
-	flags.StringVar(&o.pprof, "pprof", "", "serve Go's profiles on this loopback address, such as 127.0.0.1:6060")
+	commandline.AddGroup(flags, "Health and metrics", o.declareServing)
+	commandline.AddGroup(flags, "Leader election", o.declareElection)
 	o.cluster.Add(flags, connection.Group)
 	rulefiles.AddLimits(flags, &o.limits)
 	o.cluster.Complete(cmd)
 	commandline.CompleteFlag(cmd, "log-format", func() []cobra.Completion { return []cobra.Completion{"text", "json"} })
 	return cmd
+}
+
+// declareServing declares the flags of what is served. They have the names that they have in Kubernetes' controllers.
+func (o *runOptions) declareServing(flags *pflag.FlagSet) {
+	flags.StringVar(&o.serving.Health, "health-probe-bind-address", ":8081", "address that serves /livez and /readyz; 0: none")
+	flags.StringVar(&o.serving.Metrics, "metrics-bind-address", ":8443", "address that serves /metrics, /debug/pprof/ and /debug/flags/v; 0: none")
+	flags.BoolVar(&o.secure, "metrics-secure", true, "serve metrics by HTTPS to those who may get that path in the cluster; false: by HTTP to all, on loopback")
+	flags.StringVar(&o.serving.CertificateFile, "tls-cert-file", "", "file with the certificate for metrics, followed when it changes; default: a self-signed one")
+	flags.StringVar(&o.serving.KeyFile, "tls-private-key-file", "", "file with the key of that certificate")
+}
+
+// declareElection declares the flags of the leader election, by the names of kube-controller-manager.
+func (o *runOptions) declareElection(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.elect, "leader-elect", false, "write only while this Kanon has the Lease kanon in its namespace, and stand by otherwise")
+	flags.DurationVar(&o.election.LeaseDuration, "leader-elect-lease-duration", leadership.DefaultLeaseDuration, "how long the others wait for one that does not renew the Lease")
+	flags.DurationVar(&o.election.RenewDeadline, "leader-elect-renew-deadline", leadership.DefaultRenewDeadline, "how long one goes on that cannot renew the Lease")
+	flags.DurationVar(&o.election.RetryPeriod, "leader-elect-retry-period", leadership.DefaultRetryPeriod, "pause between two renewals")
 }
 
 // validate finds what is wrong with the flags by themselves, before a cluster is
@@ -101,10 +124,12 @@ func (o *runOptions) validate() error {
 	if err := rulefiles.CheckLimits(o.limits); err != nil {
 		wrong = append(wrong, err.Error())
 	}
-	if o.pprof != "" {
-		if err := manager.CheckProfilesAddress(o.pprof); err != nil {
-			wrong = append(wrong, err.Error())
-		}
+	o.serving.PlainMetrics = !o.secure
+	if err := o.serving.Validate(); err != nil {
+		wrong = append(wrong, strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	if err := leadership.CheckDurations(o.election.LeaseDuration, o.election.RenewDeadline, o.election.RetryPeriod); err != nil {
+		wrong = append(wrong, err.Error())
 	}
 	for _, path := range o.rules {
 		if _, err := os.Stat(path); err != nil {
@@ -119,16 +144,22 @@ func (o *runOptions) validate() error {
 
 // run runs the engine until ctx ends.
 func (o *runOptions) run(ctx context.Context) error {
-	log := manager.NewLogger(os.Stderr, o.logFormat, o.verbosity) // standard output stays free
-	klog.SetLogger(log.WithName("client-go"))                     // client-go logs through klog where it has no context
+	verbosity := manager.NewVerbosity(o.verbosity)
+	log := manager.NewLogger(os.Stderr, o.logFormat, verbosity) // standard output stays free
+	klog.SetLogger(log.WithName("client-go"))                   // client-go logs through klog where it has no context
 	ctx = logr.NewContext(ctx, log)
 
 	config, err := o.cluster.Config()
 	if err != nil {
 		return err
 	}
+	var election *manager.Election
+	if o.elect {
+		election = &o.election
+	}
 	m, err := manager.New(manager.Options{
-		Config: config, Namespace: o.namespace, Rules: o.rules, Workers: o.workers, Limits: o.limits, Profiles: o.pprof,
+		Config: config, Namespace: o.namespace, Rules: o.rules, Workers: o.workers, Limits: o.limits, Serving: o.serving,
+		Verbosity: verbosity, Election: election, Version: version.String(),
 	})
 	if err != nil {
 		return err

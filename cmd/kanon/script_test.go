@@ -41,6 +41,9 @@ func (s sharing) Run() int { return controlplanetest.Main(s.m) }
 //	shows REGEXP            it prints a line that matches
 //	unfollow                SIGTERM ends it with exit code 0
 //	terminate               SIGTERM ends it with exit code 0; its log is kanon.log then
+//	fetch CODE ENDPOINT PATH [TOKEN]
+//	                        what kanon serves there is answered with that code, and the body is in the file body;
+//	                        TOKEN is a file with a bearer token
 //	jsonlines FILE          each line is a JSON object with time, level and msg
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -59,6 +62,7 @@ func TestScripts(t *testing.T) {
 			"shows":     command((*script).shows),
 			"unfollow":  command((*script).unfollow),
 			"terminate": command((*script).terminate),
+			"fetch":     command((*script).fetch),
 			"jsonlines": command((*script).jsonLines),
 		},
 	})
@@ -134,7 +138,7 @@ func (s *script) follow(args []string) { s.follower = s.launch(args) }
 func (s *script) launch(args []string) *kanontest.Process {
 	program, err := exec.LookPath("kanon") // testscript put it there
 	s.Check(err)
-	run := exec.Command(program, args...) //nolint:noctx // ended by stop, or with the script
+	run := exec.Command(program, kanontest.WithoutPorts(args)...) //nolint:noctx // ended by stop, or with the script
 	run.Dir = s.MkAbs(".")
 	run.Env = []string{"PATH=" + s.Getenv("PATH"), "HOME=" + s.Getenv("HOME"), "KUBECONFIG=" + s.Getenv("KUBECONFIG")}
 	process, err := kanontest.Launch(run)
@@ -167,6 +171,18 @@ func (s *script) terminate([]string) {
 	s.Check(s.kanon.Stop())
 	s.Check(os.WriteFile(s.MkAbs("kanon.log"), []byte(s.kanon.Log()), 0o600))
 	s.kanon = nil
+}
+
+func (s *script) fetch(args []string) {
+	token := ""
+	if len(args) > 3 {
+		token = s.ReadFile(args[3])
+	}
+	code, body := s.kanon.Fetch(s.tb, args[1], args[2], token)
+	s.Check(os.WriteFile(s.MkAbs("body"), []byte(body), 0o600))
+	if got := strconv.Itoa(code); got != args[0] {
+		s.Fatalf("%s is answered with %s, want %s:\n%s", args[2], got, args[0], body)
+	}
 }
 
 func (s *script) jsonLines(args []string) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kanon.dev/kanon/internal/controlplanetest"
+	"kanon.dev/kanon/internal/kanontest"
 )
 
 // The commands of the tutorial work, one after the other, on a cluster of their own, and print what the page shows.
@@ -33,7 +34,8 @@ func TestTutorial(t *testing.T) {
 	script.WriteString("set -euo pipefail\n")
 	for i, block := range blocks {
 		if block.language == "sh" {
-			fmt.Fprintf(&script, "echo '::: %d'\n%s", i, block.text)
+			text := strings.ReplaceAll(block.text, "kanon run ", "kanon "+strings.Join(kanontest.WithoutPorts([]string{"run"}), " ")+" ")
+			fmt.Fprintf(&script, "echo '::: %d'\n%s", i, text)
 		}
 	}
 	config := filepath.Join(dir, "kubeconfig")

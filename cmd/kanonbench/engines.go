@@ -38,7 +38,10 @@ func engineNames() []string { return []string{report.Operator, report.Loop, repo
 // this program itself.
 func newEngine(name string, o *Options, kubeconfig, rules string, l load) (engine, error) {
 	if name == report.Kanon {
-		args := []string{"run", "--kubeconfig=" + kubeconfig, "--rules=" + rules, fmt.Sprintf("--workers=%d", workers)}
+		args := []string{
+			"run", "--kubeconfig=" + kubeconfig, "--rules=" + rules, fmt.Sprintf("--workers=%d", workers),
+			"--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0", // others may run beside
+		}
 		return engine{name: name, program: o.Kanon, args: append(args, o.KanonArgs...)}, nil
 	}
 	self, err := os.Executable()

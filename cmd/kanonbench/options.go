@@ -46,7 +46,7 @@ func (o *Options) addFlags(cmd *cobra.Command) {
 	}
 	flags.StringVar(&o.Kanon, "kanon", "bin/kanon", "the program kanon")
 	flags.StringVar(&o.ControlPlane, "controlplane", controlPlane, "the program controlplane")
-	flags.StringArrayVar(&o.KanonArgs, "kanon-arg", nil, "further argument of kanon run, such as --pprof=127.0.0.1:6060; repeatable")
+	flags.StringArrayVar(&o.KanonArgs, "kanon-arg", nil, "further argument of kanon run, such as --metrics-bind-address=127.0.0.1:6060; repeatable")
 	flags.StringSliceVar(&o.Loads, "load", []string{"plain=1000"}, "loads as NAME=PARENTS, each measured by itself; repeatable")
 	flags.IntVar(&o.Rounds, "rounds", 5, "how often each engine is measured")
 	flags.IntVar(&o.Singles, "singles", 200, "how many parents are created, or changed, one by one")

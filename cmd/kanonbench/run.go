@@ -38,7 +38,7 @@ The loads, each given as NAME=PARENTS:
 		Example: `  kanonbench run --out bench.txt
   kanonbench run --load plain=1000,plain=5000 --rounds 3 --out growth.txt
   kanonbench run --load beside=5000 --engines operator,kanon
-  kanonbench run --load plain=2000 --engines kanon --kanon-arg --pprof=127.0.0.1:6060`,
+  kanonbench run --load plain=2000 --engines kanon --kanon-arg --metrics-bind-address=127.0.0.1:6060 --kanon-arg --metrics-secure=false`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {

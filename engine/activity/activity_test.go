@@ -72,7 +72,7 @@ func TestBell(t *testing.T) {
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	var c activity.Counter
-	q := activity.NewQueue(&c, workqueue.DefaultQueue[string](), time.Second, time.Second)
+	q := activity.NewQueue("", &c, workqueue.DefaultQueue[string](), time.Second, time.Second)
 	defer q.ShutDown()
 	done := func(k string) { q.Done(k); c.End() }
 	q.Add("a")

@@ -20,13 +20,14 @@ func (q counting[K]) Push(k K) {
 
 // NewQueue makes a work queue that hands its keys out as order has them, and counts each as work. The pause of a key that fails
 // grows from base to limit; it does not count. Whoever calls Done calls End of the counter afterwards: a key that was added again
-// meanwhile has been counted by then.
-func NewQueue[K comparable](counter *Counter, order workqueue.Queue[K], base, limit time.Duration) workqueue.TypedRateLimitingInterface[K] {
+// meanwhile has been counted by then. client-go measures a queue with a name; one without is not measured.
+func NewQueue[K comparable](name string, counter *Counter, order workqueue.Queue[K], base, limit time.Duration) workqueue.TypedRateLimitingInterface[K] {
 	return workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[K](base, limit),
 		workqueue.TypedRateLimitingQueueConfig[K]{
 			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
-				Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: counting[K]{order, counter}}),
+				Name:  name,
+				Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Name: name, Queue: counting[K]{order, counter}}),
 			}),
 		})
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"kanon.dev/kanon/definitions/change"
 	"kanon.dev/kanon/definitions/keeper"
 	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/catalog"
@@ -55,6 +56,9 @@ type DefinitionWriterOptions struct {
 	Namespace string
 	// Recomputes is true for the field managers of rules, whose fields in a status are no loss.
 	Recomputes func(manager string) bool
+	// MayWrite tells whether definitions are applied, and not only compared with those of the cluster. Retry says that they
+	// are from now on.
+	MayWrite func() bool
 	// Arrived is called when something was applied or refused.
 	Arrived func()
 }
@@ -84,6 +88,15 @@ func (w *DefinitionWriter) Apply(d catalog.Definition) {
 	w.queue.Add(name)
 }
 
+// Retry has all definitions that were not applied tried again now.
+func (w *DefinitionWriter) Retry() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name := range w.wanted {
+		w.queue.Retry(name)
+	}
+}
+
 // Drop implements catalog.DefinitionWriter.
 func (w *DefinitionWriter) Drop(name string) {
 	w.mu.Lock()
@@ -100,6 +113,17 @@ func (w *DefinitionWriter) Take() map[string]catalog.AppliedDefinition {
 	taken := w.applied
 	w.applied = make(map[string]catalog.AppliedDefinition)
 	return taken
+}
+
+// errStandby says that another process is to write.
+var errStandby = errors.New("the Kanon that leads has yet to apply it")
+
+// standby is a cluster for a process that does not write: it reads no objects to find what they would lose.
+type standby struct{ keeper.Client }
+
+// Objects implements keeper.Cluster.
+func (standby) Objects(context.Context, *change.Comparison, func(*unstructured.Unstructured) error) error {
+	return errStandby
 }
 
 // applyOne applies the definition of a name.
@@ -152,6 +176,9 @@ func (w *DefinitionWriter) bringUpToDate(ctx context.Context, d catalog.Definiti
 	case live.GetAnnotations()[keeper.AnnotationHash] == d.Hash:
 		return live, nil
 	}
+	if !w.options.MayWrite() {
+		return nil, errStandby
+	}
 	desired := d.Object.DeepCopy()
 	annotations := desired.GetAnnotations()
 	if annotations == nil {
@@ -187,12 +214,18 @@ func (w *DefinitionWriter) keep(ctx context.Context, d catalog.Definition) (*uns
 		Definition: d.Object, Hash: d.Hash, Adopt: d.Adopt, Confirmed: d.Confirmed,
 		Keeper: keeper.NameOf(w.options.Namespace, d.Rule.Namespace, d.Rule.Name),
 	}
-	planned, err := keeper.Prepare(ctx, w.cluster, wanted, w.options.Recomputes)
-	if err != nil {
-		return nil, err
+	cluster, mayWrite := keeper.Cluster(w.cluster), w.options.MayWrite()
+	if !mayWrite {
+		cluster = standby{w.cluster}
 	}
-	if planned.Body == nil {
+	planned, err := keeper.Prepare(ctx, cluster, wanted, w.options.Recomputes)
+	switch {
+	case err != nil:
+		return nil, err
+	case planned.Body == nil, planned.Optional && !mayWrite:
 		return planned.Live, nil
+	case !mayWrite:
+		return nil, errStandby
 	}
 	if planned.Restores {
 		if err := w.restore(d.Object.GetName(), planned); err != nil {

@@ -31,7 +31,7 @@ const laneWidth = 2
 // from base to most; it does not count as work.
 func NewQueue[K comparable](counter *activity.Counter, base, most time.Duration, laneOf func(K) string) *Queue[K] {
 	return &Queue[K]{
-		keys:    activity.NewQueue(counter, workqueue.DefaultQueue[K](), base, most),
+		keys:    activity.NewQueue("", counter, workqueue.DefaultQueue[K](), base, most),
 		counter: counter,
 		laneOf:  laneOf,
 		lanes:   make(map[string]*queue.Semaphore[K]),
@@ -40,6 +40,12 @@ func NewQueue[K comparable](counter *activity.Counter, base, most time.Duration,
 
 // Add has the request of a key sent soon, and once more if it is being sent now.
 func (q *Queue[K]) Add(k K) { q.keys.Add(k) }
+
+// Retry has the request of a key sent soon as though it had never failed.
+func (q *Queue[K]) Retry(k K) {
+	q.keys.Forget(k)
+	q.keys.Add(k)
+}
 
 // Run sends requests until ctx ends. send tells whether a key is done; if not, it is sent
 // again later. It must end by itself.

@@ -25,7 +25,7 @@ import (
 // writeTimeout bounds one write.
 const writeTimeout = 30 * time.Second
 
-// Options configure a Store. All are required.
+// Options configure a Store. All but MayWrite are required.
 type Options struct {
 	Client dynamic.Interface
 	// Namespace is Kanon's own.
@@ -34,6 +34,8 @@ type Options struct {
 	MakeNamespace func(ctx context.Context) error
 	// Restored is called, from Run, when the Secret that was known was gone and has been created again.
 	Restored func()
+	// MayWrite tells whether another one may have to make the Secret; Retry says that it no longer has to. nil: this one makes it.
+	MayWrite func() bool
 	// Changed is called, from Run, when the keys or the failure are other ones. Keyring returns the same pointer as long as
 	// the keys are the same.
 	Changed func()
@@ -64,6 +66,9 @@ func (s *Store) Keyring() *Keyring {
 	defer s.mu.Unlock()
 	return s.ring
 }
+
+// Retry has Run look at the Secret again, as when it may write now.
+func (s *Store) Retry() { s.bell.Ring() }
 
 // IsFirst tells whether this store made the first key there is: nothing that was written before can have a seal.
 func (s *Store) IsFirst() bool {
@@ -121,14 +126,18 @@ func (s *Store) reconcile(ctx context.Context, known cache.Store) error {
 		return err
 	}
 	secret, _ := item.(*unstructured.Unstructured)
+	mayWrite := s.options.MayWrite == nil || s.options.MayWrite()
 	if !found || secret == nil {
+		if !mayWrite {
+			return nil
+		}
 		return s.make(ctx)
 	}
 	ring, err := fromSecret(secret)
 	if err != nil {
 		return fmt.Errorf("read Secret %s/%s: %w; restore it, or delete it to have a new key made", s.options.Namespace, SecretName, err)
 	}
-	if !wantsRotation(secret) {
+	if !wantsRotation(secret) || !mayWrite {
 		s.take(ctx, ring)
 		return nil
 	}

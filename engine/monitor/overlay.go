@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -52,6 +53,8 @@ type entry struct {
 	version string // well-formed
 	// object is the object as it is, or nil when it is not in view.
 	object *wire.Object
+	// since is when the first of the entries in a row was recorded that the store has not caught up with.
+	since time.Time
 }
 
 // minSweep keeps small overlays from being swept all the time.
@@ -101,12 +104,16 @@ func (o *overlay) observe(obj *wire.Object) {
 	name := nameOf(obj)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if old, ok := o.entryLocked(name); ok && older(e.version, old.version) {
+	old, ok := o.entryLocked(name)
+	if ok && older(e.version, old.version) {
 		return
 	}
 	if o.caughtUpLocked(e) {
 		o.dropLocked(name)
 		return
+	}
+	if e.since = time.Now(); ok && !o.caughtUpLocked(old) {
+		e.since = old.since
 	}
 	o.putLocked(name, e)
 	if o.size.Load() >= o.sweepAt {

@@ -30,6 +30,19 @@ func (m *Monitors) Idle() bool {
 	return true
 }
 
+// Filling lists the keys whose informers are reading their first list. One that fails is not among them.
+func (m *Monitors) Filling() []Key {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var keys []Key
+	for key, mon := range m.monitors {
+		if !mon.hasSynced() && mon.health.failure() == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // Failure is the newest error of the key's informer, as long as nothing has come
 // of its tries since; nil when it works, or is not watched.
 func (m *Monitors) Failure(key Key) error {

@@ -84,4 +84,5 @@ func (s *Store) Release(k queue.Key) {
 	s.Update(k, func(state *State) {
 		state.Notice, state.Wait, state.memory = conditions.Notice{}, conditions.Wait{}, nil
 	})
+	s.SetCondition(k, Condition{})
 }

@@ -59,12 +59,13 @@ func updated[T any, P interface {
 // Store has the State of each parent. It is safe for concurrent use.
 type Store struct {
 	mu sync.Mutex
-	// byKey has no zero State. Guarded by mu.
+	// byKey has no zero State. Guarded by mu, as is fares.
 	byKey map[queue.Key]State
+	fares fares
 }
 
 // New makes an empty Store.
-func New() *Store { return &Store{byKey: make(map[queue.Key]State)} }
+func New() *Store { return &Store{byKey: make(map[queue.Key]State), fares: newFares()} }
 
 // Get is the State of a parent.
 func (s *Store) Get(k queue.Key) State {
@@ -126,6 +127,9 @@ func (s *Store) Forget(k queue.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.byKey, k)
+	if k.Patch == "" {
+		s.fares.set(k.Rule, k.Parent, Condition{})
+	}
 }
 
 // ForgetRule drops what is remembered of all parents of a rule.
@@ -133,6 +137,7 @@ func (s *Store) ForgetRule(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.byKey, func(k queue.Key, _ State) bool { return k.Rule == id })
+	delete(s.fares.byRule, id)
 }
 
 // Keys lists the parents of which something is remembered.

@@ -70,7 +70,7 @@ type Queue struct {
 func New(base, limit time.Duration, counter *activity.Counter) *Queue {
 	waiting, urgent := newWaiting(), newUrgent()
 	return &Queue{
-		TypedRateLimitingInterface: activity.NewQueue(counter, newFairQueue(waiting, urgent), base, limit),
+		TypedRateLimitingInterface: activity.NewQueue("reconcile", counter, newFairQueue(waiting, urgent), base, limit),
 		counter:                    counter,
 		waiting:                    waiting,
 		urgent:                     urgent,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"kanon.dev/kanon/engine/meter"
 	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/request"
 	"kanon.dev/kanon/rules/program"
@@ -23,9 +24,7 @@ var ErrNoMemory = errors.New("no memory to evaluate the rule now")
 
 // evaluate begins the evaluation of a pass. One that ended for want of memory is tried again with as much as it can need.
 func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
-	if p.evaluation != nil {
-		p.evaluation.Close()
-	}
+	p.closeEvaluation(ctx)
 	p.evaluation = p.op.Program.Evaluate(ctx, program.Input{
 		Parent: p.parent, Now: p.seen, Reader: p.reader, Random: rand.Reader, Finalizing: finalizing, Missing: p.op.Missing(),
 		Memory: p.r.Memory,
@@ -38,6 +37,14 @@ func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 	}
 	p.memory.OutOfMemory = false
 	return nil
+}
+
+// closeEvaluation ends the evaluation of a pass, if there is one, and counts what it took.
+func (p *pass) closeEvaluation(ctx context.Context) {
+	if p.evaluation != nil {
+		meter.FromContext(ctx).Evaluated(p.evaluation.Cost())
+		p.evaluation.Close()
+	}
 }
 
 // reserve has the evaluation get as much memory as it can need. One worker waits for that, and holds nothing meanwhile, so

@@ -40,9 +40,7 @@ type pass struct {
 func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, context.Context) outcome.Outcome) (out outcome.Outcome) {
 	p := r.newPass(ctx, of)
 	defer func() {
-		if p.evaluation != nil {
-			p.evaluation.Close()
-		}
+		p.closeEvaluation(ctx)
 		p.reader.keep()
 		if p.memory != nil {
 			p.memory.Conflicts.Expire(p.started)

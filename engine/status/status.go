@@ -108,6 +108,7 @@ func (s *Report) Report(ctx context.Context, f Found) []conditions.Problem {
 		s.emitEvents() // else the next reconcile knows better, and comes soon
 	}
 	s.emitSummary(ctx, summary)
+	s.count(summary)
 	if !slices.ContainsFunc(f.Problems, conditions.Problem.IsTransient) {
 		s.answer(ctx, summary)
 	}
@@ -120,8 +121,14 @@ func (s *Report) ReportDeletion(ctx context.Context, f Found) []conditions.Probl
 	summary := s.summarize(f)
 	problems := s.keepStatus(ctx, summary)
 	s.emitSummary(ctx, summary)
+	s.count(summary)
 	s.answer(ctx, summary)
 	return problems
+}
+
+// count has the parent counted among those that fare as it does.
+func (s *Report) count(summary conditions.Summary) {
+	s.Parents.SetCondition(s.Key, parents.Condition{Type: summary.Type, Reason: summary.Reason})
 }
 
 func (s *Report) summarize(f Found) conditions.Summary {

@@ -32,7 +32,7 @@ type Process struct {
 // when the test has failed.
 func Start(tb testing.TB, args ...string) *Process {
 	tb.Helper()
-	p, err := Launch(exec.Command(Binary(tb), args...)) //nolint:noctx // ended by Stop
+	p, err := Launch(exec.Command(Binary(tb), WithoutPorts(args)...)) //nolint:noctx // ended by Stop
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -48,6 +48,14 @@ func Start(tb testing.TB, args ...string) *Process {
 		tb.Fatal(err)
 	}
 	return p
+}
+
+// WithoutPorts has kanon run open no port that the arguments do not name: another one may have it.
+func WithoutPorts(args []string) []string {
+	if len(args) == 0 || args[0] != "run" {
+		return args
+	}
+	return append([]string{"run", "--health-probe-bind-address=0", "--metrics-bind-address=0"}, args[1:]...)
 }
 
 // Launch starts a command that runs kanon and follows what it writes, which counts
@@ -93,6 +101,15 @@ func (p *Process) AwaitLog(pattern *regexp.Regexp) (line string, err error) {
 			return "", fmt.Errorf("no line that matches %q came in the log of kanon for %s", pattern, patience)
 		}
 	}
+}
+
+// Signal sends a signal.
+func (p *Process) Signal(signal syscall.Signal) error { return p.command.Process.Signal(signal) }
+
+// Wait waits for the end. The error is nil if the exit code is 0.
+func (p *Process) Wait() error {
+	<-p.done
+	return p.err
 }
 
 // Stop sends SIGTERM, as Kubernetes does, and waits for the end. The error is

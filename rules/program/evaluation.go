@@ -429,6 +429,9 @@ func (e *Evaluation) duration(d *Duration, out *Outcome) time.Duration {
 	return says
 }
 
+// Cost is what the expressions have cost so far, in CEL's units, and exceeded the option whose limit ended one of them last.
+func (e *Evaluation) Cost() (cost uint64, exceeded string) { return e.session.Cost() }
+
 // Starved reports whether the evaluation was ended because all evaluations together need
 // more memory than there is. That is no fault of the rule: nothing that came of the evaluation
 // counts, and it is worth another try, for which memory is reserved.

@@ -25,6 +25,8 @@ type Session struct {
 	// Late is true once an expression was stopped at its deadline, and Starved once one was
 	// because all evaluations together need more memory than there is.
 	Late, Starved bool
+	// Exceeded is the option whose limit was exceeded last; empty: none was.
+	Exceeded string
 
 	// ctx bounds the time that expressions may take. An evaluation ends before the call that
 	// made it does, so the context does not outlive its caller.
@@ -48,6 +50,17 @@ func NewSession(ctx context.Context, limits *Limits, shared run.Account, secrets
 			Memory: run.Memory{Limit: limits.ReconcileBytes, Shared: shared},
 		},
 	}
+}
+
+// Cost is what the expressions have cost so far, in CEL's units, and exceeded the option whose limit was exceeded last.
+func (s *Session) Cost() (cost uint64, exceeded string) {
+	return s.limits.ReconcileCost - s.Budget.Cost, s.Exceeded
+}
+
+// over is the problem of a limit that was exceeded. The message ends with the option's name.
+func (s *Session) over(option, format string, args ...any) *Problem {
+	s.Exceeded = option
+	return Failure(format+" allowed by --"+option, args...)
 }
 
 // Begin gives the expressions of a call their time, and what is rendered in it its room.
@@ -96,7 +109,7 @@ func (s *Session) draft(n int64) *Problem {
 func (s *Session) HoldObject(val any) *Problem {
 	size := storedSize(val)
 	if size > s.limits.ObjectBytes {
-		return Failure("has %s bytes, with the records of its fields that the API server keeps, more than the %s allowed by --max-object-bytes",
+		return s.over("max-object-bytes", "has %s bytes, with the records of its fields that the API server keeps, more than the %s",
 			diagnostic.Number(size), diagnostic.Number(s.limits.ObjectBytes))
 	}
 	return s.Hold(int64(size))
@@ -107,7 +120,7 @@ func (s *Session) List(n int) *Problem {
 	if n <= s.limits.ListLength {
 		return nil
 	}
-	return Failure("gives %s items, more than the %s allowed by --max-list-length", diagnostic.Number(n), diagnostic.Number(s.limits.ListLength))
+	return s.over("max-list-length", "gives %s items, more than the %s", diagnostic.Number(n), diagnostic.Number(s.limits.ListLength))
 }
 
 // Overdue is the problem of items that take too long. It is asked for each item of a
@@ -117,7 +130,7 @@ func (s *Session) Overdue() *Problem {
 		return nil
 	}
 	s.Late = true
-	return Failure("was stopped, because its items took longer than the %s allowed by --max-evaluation-time", s.limits.Deadline)
+	return s.over("max-evaluation-time", "was stopped, because its items took longer than the %s", s.limits.Deadline)
 }
 
 // exceeded is the problem of an expression that was ended because of a limit; nil for every
@@ -125,13 +138,13 @@ func (s *Session) Overdue() *Problem {
 func (s *Session) exceeded(err error) *Problem {
 	switch {
 	case errors.Is(err, run.ErrCostLimit):
-		return Failure("costs more than the %s allowed by --max-expression-cost", diagnostic.Number(s.limits.ExpressionCost))
+		return s.over("max-expression-cost", "costs more than the %s", diagnostic.Number(s.limits.ExpressionCost))
 	case errors.Is(err, run.ErrBudget):
-		return Failure("with what the other expressions cost, it is more than the %s allowed by --max-reconcile-cost",
+		return s.over("max-reconcile-cost", "with what the other expressions cost, it is more than the %s",
 			diagnostic.Number(s.limits.ReconcileCost))
 	case errors.Is(err, run.ErrDeadline):
 		s.Late = true
-		return Failure("was stopped, because the expressions took longer than the %s allowed by --max-evaluation-time", s.limits.Deadline)
+		return s.over("max-evaluation-time", "was stopped, because the expressions took longer than the %s", s.limits.Deadline)
 	case errors.Is(err, run.ErrMemory), errors.Is(err, run.ErrSharedMemory):
 		return s.refusal(err)
 	}
@@ -147,11 +160,11 @@ func (s *Session) refusal(err error) *Problem {
 		s.Starved = true
 		return Failure("%s", err.Error())
 	}
-	return Failure("with what the other values take, it needs more memory than the %s bytes allowed by --max-reconcile-bytes", diagnostic.Number(s.limits.ReconcileBytes))
+	return s.over("max-reconcile-bytes", "with what the other values take, it needs more memory than the %s bytes", diagnostic.Number(s.limits.ReconcileBytes))
 }
 
 func (s *Session) tooLarge() *Problem {
-	return Failure("is larger than the %s bytes allowed by --max-object-bytes", diagnostic.Number(s.limits.ObjectBytes))
+	return s.over("max-object-bytes", "is larger than the %s bytes", diagnostic.Number(s.limits.ObjectBytes))
 }
 
 // plain makes plain JSON of a value, as far as there is room for it in the object that is

@@ -1,0 +1,41 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/rules/diagnostic"
+)
+
+// Summary is what is known of a rule's revisions.
+type Summary struct {
+	ID   string
+	Name types.NamespacedName
+	// Revision is the hash of the last good revision; empty: there is none.
+	Revision string
+	// Errors and Warnings are how many findings the newest revision has.
+	Errors, Warnings int
+}
+
+// Summaries are those of all rules, in the order of their ids.
+func (c *Catalog) Summaries() []Summary {
+	all := make([]Summary, 0, len(c.byName))
+	for _, r := range c.byName {
+		summary := Summary{ID: r.id, Name: r.name}
+		if r.program != nil {
+			summary.Revision = r.program.Hash
+		}
+		for _, f := range r.findings {
+			if f.Severity == diagnostic.SeverityError {
+				summary.Errors++
+			} else {
+				summary.Warnings++
+			}
+		}
+		all = append(all, summary)
+	}
+	slices.SortFunc(all, func(a, b Summary) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}

@@ -1,0 +1,58 @@
+package monitor
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/wire"
+)
+
+// Stats are figures of one informer.
+type Stats struct {
+	Resource schema.GroupResource
+	// Synced is true once it has filled, and Failing while it cannot watch.
+	Synced, Failing bool
+	// Objects is how many objects it keeps, and Bytes about how much memory they take.
+	Objects int
+	Bytes   int64
+	// Lag is how long ago the oldest write was of which its watch has not shown the outcome; 0: it has shown all.
+	Lag time.Duration
+}
+
+// Stats are those of all informers.
+func (m *Monitors) Stats() []Stats {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	all := make([]Stats, 0, len(m.monitors))
+	for key, mon := range m.monitors {
+		stats := Stats{
+			Resource: key.GVR.GroupResource(), Synced: mon.hasSynced(), Failing: mon.health.failure() != nil,
+			Lag: mon.overlay.lag(time.Now()),
+		}
+		for _, item := range mon.informer.GetIndexer().List() {
+			if obj, ok := item.(*wire.Object); ok {
+				stats.Objects++
+				stats.Bytes += int64(obj.Memory())
+			}
+		}
+		all = append(all, stats)
+	}
+	return all
+}
+
+// lag is how long the oldest entry in view has waited for the store.
+func (o *overlay) lag(now time.Time) time.Duration {
+	if o.size.Load() == 0 {
+		return 0
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	oldest := now
+	for _, name := range o.entries.ListKeys() {
+		if e, ok := o.entryLocked(name); ok && e.object != nil && e.since.Before(oldest) && !o.caughtUpLocked(e) {
+			oldest = e.since
+		}
+	}
+	return now.Sub(oldest)
+}

@@ -1,0 +1,84 @@
+package parents
+
+import (
+	"hash/maphash"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/queue"
+)
+
+// Condition is how a rule fares with a parent: which of Kanon's conditions is true, and why. The zero value is that of a parent
+// that the rule does not select.
+type Condition struct{ Type, Reason string }
+
+// fares has the Condition of each parent, in a few bytes for each, and how many parents have the same.
+type fares struct {
+	seed maphash.Seed
+	// known are the Conditions that occur: a few dozen at the most. The first is the zero value.
+	known  []Condition
+	byRule map[string]*faresOfRule
+}
+
+type faresOfRule struct {
+	// of has the place in known by the hash of a parent's name; no parent has the first.
+	of     map[uint64]uint16
+	counts map[Condition]int
+}
+
+func newFares() fares {
+	return fares{seed: maphash.MakeSeed(), known: []Condition{{}}, byRule: make(map[string]*faresOfRule)}
+}
+
+func (c *fares) set(rule string, parent types.NamespacedName, to Condition) {
+	of := c.byRule[rule]
+	if of == nil {
+		if to == (Condition{}) {
+			return
+		}
+		of = &faresOfRule{of: make(map[uint64]uint16), counts: make(map[Condition]int)}
+		c.byRule[rule] = of
+	}
+	hash := maphash.Comparable(c.seed, parent)
+	before := c.known[of.of[hash]]
+	if before == to {
+		return
+	}
+	if of.counts[before]--; of.counts[before] <= 0 {
+		delete(of.counts, before)
+	}
+	if to == (Condition{}) {
+		delete(of.of, hash)
+		return
+	}
+	of.counts[to]++
+	of.of[hash] = c.placeOf(to)
+}
+
+// placeOf is the place of a Condition in known.
+func (c *fares) placeOf(condition Condition) uint16 {
+	place := slices.Index(c.known, condition)
+	if place < 0 {
+		place, c.known = len(c.known), append(c.known, condition)
+	}
+	return uint16(place) //nolint:gosec // three types and some thirty reasons
+}
+
+// SetCondition notes how a rule fares with a parent.
+func (s *Store) SetCondition(k queue.Key, to Condition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fares.set(k.Rule, k.Parent, to)
+}
+
+// Conditions is how many parents of a rule have each Condition, of those that were reconciled and that it selects.
+func (s *Store) Conditions(rule string) map[Condition]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of := s.fares.byRule[rule]; of != nil {
+		return maps.Clone(of.counts)
+	}
+	return nil
+}

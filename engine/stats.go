@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/source"
+)
+
+// RuleStats are figures of one rule.
+type RuleStats struct {
+	catalog.Summary
+
+	// Removed is true of a rule that exists no more while it is being cleaned up after. There are no other figures of it.
+	Removed bool
+	// Runs is true while it is reconciled, and Ready while it runs as written.
+	Runs, Ready bool
+	// Parents is how many parents have each condition, of those that were reconciled and that the rule selects.
+	Parents map[parents.Condition]int
+	// Waiting is how many parents and targets of patches wait for a worker.
+	Waiting int
+	// Blocked is true while the prune guard blocks its revision.
+	Blocked bool
+}
+
+// Stats are figures of the engine as it is now.
+type Stats struct {
+	Rules     []RuleStats
+	Informers []monitor.Stats
+}
+
+// Stats collects figures. It goes over all objects in memory, so it is for once in a few seconds.
+func (e *Engine) Stats() Stats {
+	stats := Stats{Informers: e.monitors.Stats()}
+	known := e.known.Load()
+	if known == nil {
+		return stats
+	}
+	running, blocked := e.running.Load(), e.guards.blocked()
+	for _, summary := range known.rules {
+		rule := RuleStats{Summary: summary, Ready: known.ready[summary.ID], Blocked: blocked[summary.ID] != nil}
+		if op := running.ByID[summary.ID]; op != nil && op.Removal == nil {
+			rule.Runs = true
+			rule.Parents = e.parents.Conditions(summary.ID)
+			rule.Waiting = e.queue.Waiting(summary.ID)
+		}
+		stats.Rules = append(stats.Rules, rule)
+	}
+	for _, op := range running.ByID {
+		if op.Removal != nil {
+			stats.Rules = append(stats.Rules, RuleStats{Summary: catalog.Summary{ID: op.ID, Name: op.Name}, Removed: true})
+		}
+	}
+	return stats
+}
+
+// noteKnown notes what is known of the rules after an update; reports are those that are due.
+func (p *publisher) noteKnown(c *catalog.Catalog, reports map[source.Origin]source.Report) {
+	e := p.engine
+	before, now := e.known.Load(), &knownRules{rules: c.Summaries(), ready: make(map[string]bool)}
+	for _, summary := range now.rules {
+		now.ready[summary.ID] = before != nil && before.ready[summary.ID]
+	}
+	for _, report := range reports {
+		for _, rule := range report.Rules {
+			now.ready[rule.ID] = rule.Ready
+		}
+	}
+	e.known.Store(now)
+}
+
+// knownRules is what the catalog knew of the rules when it was updated last.
+type knownRules struct {
+	rules []catalog.Summary
+	// ready has the ids of the rules that ran as written when they were reported on last.
+	ready map[string]bool
+}

@@ -1,0 +1,47 @@
+package leadership
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+)
+
+// ErrNotLeading is the error of a write that was not sent, because another Kanon may lead.
+var ErrNotLeading = errors.New("not sent: this Kanon does not lead")
+
+// Gate sends writes on to next only while this Kanon leads. It is a wrapper as rest.Config takes.
+func (e *Elector) Gate(next http.RoundTripper) http.RoundTripper { return gate{next: next, elector: e} }
+
+type gate struct {
+	next    http.RoundTripper
+	elector *Elector
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g gate) RoundTrip(request *http.Request) (*http.Response, error) {
+	if isWrite(request) && !g.elector.mayWrite() {
+		if request.Body != nil {
+			_ = request.Body.Close() // as a RoundTripper must
+		}
+		return nil, ErrNotLeading
+	}
+	return g.next.RoundTrip(request)
+}
+
+// WrappedRoundTripper lets client-go find the transport below, as its own do.
+func (g gate) WrappedRoundTripper() http.RoundTripper { return g.next }
+
+// isWrite reports whether a request changes anything. Reviews are POSTs that ask.
+func isWrite(request *http.Request) bool {
+	switch request.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return false
+	case http.MethodPost:
+		for _, group := range []string{"/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/"} {
+			if strings.Contains(request.URL.Path, group) {
+				return false
+			}
+		}
+	}
+	return true
+}

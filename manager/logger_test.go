@@ -1,0 +1,37 @@
+package manager
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestVerbosityIsChanged(t *testing.T) {
+	t.Parallel()
+	var output strings.Builder
+	verbosity := NewVerbosity(0)
+	log := NewLogger(&output, "text", verbosity)
+	ask := func(method, body string) *httptest.ResponseRecorder {
+		answer := httptest.NewRecorder()
+		verbosity.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), method, "/debug/flags/v", strings.NewReader(body)))
+		return answer
+	}
+	log.V(2).Info("hidden")
+	if answer := ask(http.MethodPut, "2\n"); answer.Code != http.StatusOK || answer.Body.String() != "2\n" {
+		t.Errorf("%d %s", answer.Code, answer.Body)
+	}
+	log.V(2).Info("shown")
+	log.V(3).Info("hidden")
+	for _, body := range []string{"", "much", "-1", "11", strings.Repeat("1", 2000)} {
+		if answer := ask(http.MethodPut, body); answer.Code != http.StatusBadRequest {
+			t.Errorf("%q is answered with %d", body, answer.Code)
+		}
+	}
+	if answer := ask(http.MethodGet, ""); answer.Body.String() != "2\n" {
+		t.Errorf("the verbosity is shown as %s", answer.Body)
+	}
+	if got := output.String(); strings.Contains(got, "hidden") || !strings.Contains(got, "level=DEBUG msg=shown") {
+		t.Errorf("the log is\n%s", got)
+	}
+}

@@ -1,0 +1,156 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+
+	"kanon.dev/kanon/serving"
+)
+
+// Off is the address that is not served.
+const Off = "0"
+
+// certificateHost is the name in the certificate that Kanon makes for itself. Nobody can verify it: it only encrypts.
+const certificateHost = "kanon"
+
+// Serving is what kanon run serves beside its work.
+type Serving struct {
+	// Health is the address of /livez and /readyz, and Metrics that of /metrics and /debug; Off: there is none.
+	Health, Metrics string
+	// PlainMetrics has the metrics served by HTTP to anybody who reaches the address, which must be on loopback.
+	PlainMetrics bool
+	// CertificateFile and KeyFile are the certificate of the metrics; empty: one that is made at the start.
+	CertificateFile, KeyFile string
+}
+
+// Validate finds what is wrong with the flags, by their names.
+func (s *Serving) Validate() error {
+	var errs []error
+	for name, address := range map[string]string{"health": s.Health, "metrics": s.Metrics} {
+		if _, _, err := net.SplitHostPort(address); err != nil && address != Off {
+			errs = append(errs, fmt.Errorf("%s must be an address such as :8081, or 0 for none, not %q", addressFlags()[name], address))
+		}
+	}
+	if s.PlainMetrics && s.Metrics != Off && !isLoopback(s.Metrics) {
+		errs = append(errs, fmt.Errorf(
+			"--metrics-secure=false is for a loopback address, such as 127.0.0.1:8080, not %q: profiles of memory show what objects hold, Secrets too", s.Metrics))
+	}
+	if (s.CertificateFile == "") != (s.KeyFile == "") {
+		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file go together"))
+	}
+	return errors.Join(errs...)
+}
+
+// addressFlags are the flags of the addresses, by the names of their endpoints.
+func addressFlags() map[string]string {
+	return map[string]string{"health": "--health-probe-bind-address", "metrics": "--metrics-bind-address"}
+}
+
+// isLoopback tells whether no other machine reaches an address.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// runner is something that runs until ctx ends.
+type runner func(ctx context.Context) error
+
+// listen opens the addresses, so that one that is in use is known before anything begins, and returns what serves them.
+func (m *Manager) listen(ctx context.Context) ([]runner, error) {
+	endpoints, runners, err := m.endpoints()
+	if err != nil {
+		return nil, err
+	}
+	var servers []*serving.Server
+	for _, e := range endpoints {
+		server, err := serving.Listen(ctx, e)
+		if err != nil {
+			for _, s := range servers {
+				s.Close()
+			}
+			return nil, fmt.Errorf("%w; name another address with %s, or 0 for none", err, addressFlags()[e.Name])
+		}
+		servers = append(servers, server)
+		runners = append(runners, server.Run)
+	}
+	return runners, nil
+}
+
+// endpoints are those that the options ask for, and what has to run beside them.
+func (m *Manager) endpoints() (endpoints []serving.Endpoint, beside []runner, err error) {
+	o := m.serving
+	if o.Health != Off {
+		endpoints = append(endpoints, serving.Endpoint{Name: "health", Address: o.Health, Handler: serving.Health(nil, m.readyChecks())})
+	}
+	if o.Metrics == Off {
+		return endpoints, nil, nil
+	}
+	metrics := serving.Endpoint{Name: "metrics", Address: o.Metrics, Handler: m.debugHandler()}
+	if o.PlainMetrics {
+		return append(endpoints, metrics), nil, nil
+	}
+	reviews, err := newReviews(m.config)
+	if err != nil {
+		return nil, nil, err
+	}
+	metrics.Handler = reviews.Protect(metrics.Handler)
+	metrics.Certificate = serving.SelfSigned(certificateHost)
+	if o.CertificateFile != "" {
+		files, err := serving.NewCertificateFiles(o.CertificateFile, o.KeyFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read --tls-cert-file and --tls-private-key-file: %w", err)
+		}
+		metrics.Certificate = files.Certificate
+		beside = append(beside, func(ctx context.Context) error { files.Run(ctx); return nil })
+	}
+	return append(endpoints, metrics), beside, nil
+}
+
+// newReviews asks the API server by a connection of its own.
+func newReviews(config *rest.Config) (*serving.Reviews, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err1 := authenticationclient.NewForConfigAndClient(config, client)
+	access, err2 := authorizationclient.NewForConfigAndClient(config, client)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, fmt.Errorf("set up the reviews of requests: %w", err)
+	}
+	return serving.NewReviews(tokens.TokenReviews(), access.SubjectAccessReviews()), nil
+}
+
+// debugHandler serves the metrics, the verbosity of the log, and Go's profiles under /debug/pprof/.
+func (m *Manager) debugHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", m.metrics.Handler())
+	mux.Handle("GET /debug/flags/v", m.verbosity)
+	mux.Handle("PUT /debug/flags/v", m.verbosity)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+// readyChecks are what has to be well for Kanon to do its work. A rule that cannot run is no reason: it reports that itself, and a
+// restart would not help.
+func (m *Manager) readyChecks() []serving.Check {
+	checks := []serving.Check{
+		{Name: "apiserver", Problem: m.outages.Problem},
+		{Name: "rules", Problem: m.engine.CheckRules},
+		{Name: "caches", Problem: m.engine.CheckCaches},
+	}
+	if m.elector != nil {
+		checks = append(checks, serving.Check{Name: "leadership", Problem: m.elector.Problem})
+	}
+	return checks
+}
