@@ -55,7 +55,7 @@ func TestCheckStored(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{tier: web, low: 1, high: 2, free: {a: {b: 1}}}`: "",
 
-		// The API server leaves such values alone.
+		// The API server leaves such values alone. A list without keys is one value: whoever changes it gives all of it.
 		`{tier: db}`:                                "",
 		`{tier: web-of-things}`:                     "",
 		`{low: -1}`:                                 "",
@@ -64,7 +64,7 @@ func TestCheckStored(t *testing.T) {
 		`{labels: {a: long enough}}`:                "",
 		`{doors: [{name: a, width: 1}]}`:            "",
 		`{plain: [{name: x}]}`:                      "",
-		`{plain: [{}]}`:                             "", // it is one value: whoever changes it gives all of it
+		`{plain: [{}]}`:                             "",
 		`{low: 1, free: {low: 9, doors: [{a: 1}]}}`: "",
 
 		// It refuses changes of what is around these.

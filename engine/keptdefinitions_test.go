@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/openapi/builtin"
+	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -196,6 +198,7 @@ func TestDefinitionThatIsTheSame(t *testing.T) {
 		}
 	}
 	docs, _ := syntax.Decode("rule.yaml", []byte(w.expand(kept("wall", "Wall", "{spec: {color: string}}"))))
+	rules.InferStatus(&docs, builtin.Schemas{}) // as kanon crd does
 	w.install(docs.Rules[0].Parent.Definition)
 	w.verdict("wall", "rules in force: 1")
 	w.parent("Wall", "north", "{color: red}")
