@@ -52,36 +52,37 @@ func TestCheckStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for spec, want := range map[string]string{
-		`{tier: web, low: 1, high: 2, free: {a: {b: 1}}}`: "",
+	for _, c := range []struct{ spec, want string }{
+		{`{tier: web, low: 1, high: 2, free: {a: {b: 1}}}`, ""},
 
 		// The API server leaves such values alone. A list without keys is one value: whoever changes it gives all of it.
-		`{tier: db}`:                                "",
-		`{tier: web-of-things}`:                     "",
-		`{low: -1}`:                                 "",
-		`{high: 1000}`:                              "",
-		`{zone: a}`:                                 "",
-		`{labels: {a: long enough}}`:                "",
-		`{doors: [{name: a, width: 1}]}`:            "",
-		`{plain: [{name: x}]}`:                      "",
-		`{plain: [{}]}`:                             "",
-		`{low: 1, free: {low: 9, doors: [{a: 1}]}}`: "",
+		{`{tier: db}`, ""},
+		{`{tier: web-of-things}`, ""},
+		{`{low: -1}`, ""},
+		{`{high: 1000}`, ""},
+		{`{zone: a}`, ""},
+		{`{labels: {a: long enough}}`, ""},
+		{`{doors: [{name: a, width: 1}]}`, ""},
+		{`{plain: [{name: x}]}`, ""},
+		{`{plain: [{}]}`, ""},
+		{`{low: 1, free: {low: 9, doors: [{a: 1}]}}`, ""},
 
 		// It refuses changes of what is around these.
-		`{owner: {team: a}}`:                                  "Blocking spec.owner.name: it is required, and missing",
-		`{doors: [{name: a}]}`:                                "Blocking spec.doors[0].width: it is required, and missing",
-		`{low: 5, high: 3}`:                                   "Blocking spec: a validation is not true",
-		`{low: "5", owner: {}}`:                               "WrongType spec.low: it must be of type integer, and is of type string\nBlocking spec.owner.name: it is required, and missing",
-		`{tier: db, owner: {}}`:                               "Blocking spec.owner.name: it is required, and missing",
-		`{doors: [{name: a, width: 5}, {name: a, width: 6}]}`: "Blocking spec.doors[1]: it has the same item twice",
-		`{doors: [{name: a, width: 5}, {name: b, width: 6}, {name: c, width: 7}]}`:                           "Blocking spec.doors: it has too many entries",
-		`{tier: web, low: 1, high: 2, zone: a, note: b, owner: {name: a}, doors: [], plain: [], labels: {}}`: "Blocking spec: it has too many entries",
+		{`{owner: {team: a}}`, "Blocking spec.owner.name: it is required, and missing"},
+		{`{doors: [{name: a}]}`, "Blocking spec.doors[0].width: it is required, and missing"},
+		{`{low: 5, high: 3}`, "Blocking spec: a validation is not true"},
+		{`{low: "5", owner: {}}`, "WrongType spec.low: it must be of type integer, and is of type string\nBlocking spec.owner.name: it is required, and missing"},
+		{`{tier: db, owner: {}}`, "Blocking spec.owner.name: it is required, and missing"},
+		{`{doors: [{name: a, width: 5}, {name: a, width: 6}]}`, "Blocking spec.doors[1]: it has the same item twice"},
+		{`{doors: [{name: a, width: 5}, {name: b, width: 6}, {name: c, width: 7}]}`, "Blocking spec.doors: it has too many entries"},
+		{`{tier: web, low: 1, high: 2, zone: a, note: b, owner: {name: a}, doors: [], plain: [], labels: {}}`, "Blocking spec: it has too many entries"},
 
-		`{low: "5"}`:           "WrongType spec.low: it must be of type integer, and is of type string",
-		`{plain: [{name: 5}]}`: "WrongType spec.plain[0].name: it must be of type string, and is of type integer",
-		`{old: 1, owner: {name: a, x: {y: 1}}, doors: [{name: a, width: 7, z: 1}]}`: "Pruned spec.doors[0].z: the value is dropped\nPruned spec.old: the value is dropped\nPruned spec.owner.x: the value is dropped",
-		`{tier: null}`: "Pruned spec.tier: the value is dropped",
+		{`{low: "5"}`, "WrongType spec.low: it must be of type integer, and is of type string"},
+		{`{plain: [{name: 5}]}`, "WrongType spec.plain[0].name: it must be of type string, and is of type integer"},
+		{`{old: 1, owner: {name: a, x: {y: 1}}, doors: [{name: a, width: 7, z: 1}]}`, "Pruned spec.doors[0].z: the value is dropped\nPruned spec.old: the value is dropped\nPruned spec.owner.x: the value is dropped"},
+		{`{tier: null}`, "Pruned spec.tier: the value is dropped"},
 	} {
+		spec, want := c.spec, c.want
 		object := parse(t, "{apiVersion: example.com/v1, kind: Gate, metadata: {name: g, namespace: ns}, spec: "+spec+"}")
 		before := object.DeepCopy()
 		losses, err := kinds.CheckStored(t.Context(), object)
