@@ -73,7 +73,8 @@ func TestScenarios(t *testing.T) {
 	}
 	t.Cleanup(func() { // once all are played
 		for line := range strings.Lines(kanon.Log()) {
-			if strings.Contains(line, "level=ERROR") {
+			conflict := strings.Contains(line, "Operation cannot be fulfilled") // somebody else wrote at the same time, and it is tried again
+			if strings.Contains(line, "level=ERROR") && !conflict {
 				t.Errorf("kanon complains: %s", line)
 			}
 		}
