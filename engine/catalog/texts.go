@@ -34,17 +34,17 @@ type text struct {
 // It tells whether there was a new one.
 func (c *Catalog) readTexts(snapshots []source.Snapshot) (newText bool) {
 	before := c.texts
-	c.texts, c.origins = make(map[string]*text), make(map[source.Origin]string)
+	c.texts, c.origins = make(map[string]*text), make(map[source.Origin]confirmed)
 	for _, snapshot := range snapshots {
 		for _, bundle := range snapshot.Bundles {
-			c.origins[bundle.Origin] = bundle.Confirmed
+			c.origins[bundle.Origin] = confirmed{bundle.Confirmed, bundle.ConfirmedDefinitions}
 			for _, from := range bundle.Texts {
 				sum := sha256.Sum256(from.Data)
 				t := before[from.Name]
 				if t == nil || t.sum != sum || t.origin != bundle.Origin {
 					t = &text{origin: bundle.Origin, created: bundle.Created, sum: sum}
 					t.docs, t.findings = c.decode(from)
-					t.definitions, t.err = definitionsOf(from.Name, t.docs.WholeCRDs())
+					t.definitions, t.err = definitionsOf(from.Name, &t.docs)
 					newText = true
 				}
 				t.conflicts = nil

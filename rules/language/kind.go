@@ -13,6 +13,7 @@ func kindSchema() Fields {
 		{Name: "singular", Type: text(), Doc: "The name for kubectl. Default: the kind in lower case."},
 		{Name: "shortNames", Type: list(text()), Doc: "Short names for kubectl."},
 		{Name: "categories", Type: list(text()), Doc: "Categories for kubectl, such as `all`."},
+		{Name: "adopt", Type: flag(), Default: "false", Doc: "`true`: Kanon takes over a CustomResourceDefinition of the kind that it did not create."},
 		{Name: "versions", Type: list(mapping(kindVersion())), Doc: "All versions of the kind, if it has several. Each has the fields below."},
 	}, schemaOfVersion()...)
 }

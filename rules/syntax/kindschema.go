@@ -39,6 +39,7 @@ func (d *decoder) kindSchema(n *yamltree.Node, r *Rule) {
 	var versions []kindVersion
 	fields := d.schemaOfVersion(schemaPath, &only)
 	d.addNames(fields, &kind)
+	fields["adopt"] = func(n *yamltree.Node) { r.Parent.AdoptDefinition = d.boolean(n, schemaPath+".adopt") }
 	fields["versions"] = func(n *yamltree.Node) { versions = d.kindVersions(n, schemaPath+".versions") }
 	d.object(n, schemaPath, language.KindSchema(), fields)
 	switch {

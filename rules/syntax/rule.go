@@ -127,7 +127,9 @@ type Parent struct {
 	When              *yamltree.Node
 	// Definition is made of spec.parent.schema; nil without it, or with a mistake in it. DefineStatus changes it.
 	Definition *unstructured.Unstructured
-	schema     *yamltree.Node
+	// AdoptDefinition is true if Kanon takes over a definition of the kind that it did not create.
+	AdoptDefinition bool
+	schema          *yamltree.Node
 	// Untyped is true if Definition lacks the type of a field of the status, whose expression does not compile.
 	Untyped bool
 	// kind is what schema says, and readers have the places of its versions.
