@@ -133,7 +133,7 @@ func runExamples(cluster *kanontest.Cluster, client kubernetes.Interface, kubeco
 	if err != nil {
 		cluster.Fatal(err)
 	}
-	args := append(deployment.Spec.Template.Spec.Containers[0].Args, "--kubeconfig", kubeconfig, "--metrics-bind-address=127.0.0.1:0")
+	args := append(deployment.Spec.Template.Spec.Containers[0].Args, "--kubeconfig", kubeconfig, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
 	kanon := kanontest.Start(cluster, args...)
 	readMetrics(cluster, client, kanon)
 	all := loadExamples(cluster)
