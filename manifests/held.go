@@ -22,10 +22,10 @@ func HeldDefinitions(ctx context.Context, cluster keeper.Cluster, decoded []*syn
 			Definition: rule.Parent.Definition, Adopt: rule.Parent.AdoptDefinition, Confirmed: rule.ConfirmedDefinitions(),
 			Keeper: keeper.NameOf(namespace, cmp.Or(rule.Namespace, namespace), rule.Name),
 		}, recomputes)
-		var refusal *keeper.Refusal
+		refusal, refused := errors.AsType[*keeper.Refusal](err)
 		switch {
 		case err == nil:
-		case errors.As(err, &refusal):
+		case refused:
 			f := rule.AboutDefinition(refusal.Line(), refusal.Hint())
 			if refusal.Reason == keeper.ReasonForbidden { // Kanon may have the right
 				f.Severity = diagnostic.SeverityWarning
