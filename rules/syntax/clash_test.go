@@ -48,7 +48,8 @@ func TestClashes(t *testing.T) {
 			"",
 		},
 		"two schemas": {
-			[2]string{webapp + ", schema: {spec: {a: string}}", webapp + ", namespaces: [b], schema: {spec: {b: string}}"}, [2]string{"  conditionPrefix: A\n", "  conditionPrefix: B\n"},
+			[2]string{webapp + ", schema: {spec: {a: string}}", webapp + ", namespaces: [b], schema: {spec: {b: string}}"},
+			[2]string{"  conditionPrefix: A\n", "  conditionPrefix: B\n"},
 			"rule b has a schema for kind WebApp too: the kind gets that of the older rule",
 		},
 		"one schema": {[2]string{webapp + ", schema: {spec: {a: string}}", webapp}, [2]string{"  conditionPrefix: A\n", "  conditionPrefix: B\n"}, ""},
